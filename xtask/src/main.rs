@@ -1,0 +1,109 @@
+//! The one door for developers: `cargo xtask ci`, `cargo xtask results`.
+//!
+//! 1. A command that fails names the stage that failed and exits with 1; a command that was
+//!    mistyped is answered in one line and exits with 2.
+//! 2. Everything runs without a terminal: no stage reads the standard input.
+
+#![forbid(unsafe_code)]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the terminal is its interface")]
+
+mod browser;
+mod ci;
+mod packages;
+mod results;
+mod shell;
+mod smoke;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+/// What a step of any command gives back; the message is shown to the developer as it is.
+type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+
+const HELP: &str = "\
+Checks and generated documents of this workspace.
+
+Usage: cargo xtask COMMAND
+
+Commands:
+  ci                  fmt, clippy, packages, doc, release build, smoke run, tests; stops at the
+                      first stage that fails
+  results [--check]   regenerates docs/results.md with the release binary; with --check compares
+                      instead, and fails if the committed file differs
+
+Examples:
+  cargo xtask ci
+  cargo xtask results
+  cargo xtask results --check
+";
+
+/// What the command line asks for.
+#[derive(Debug, PartialEq, Eq)]
+enum Command {
+    Help,
+    Ci,
+    Results(results::Mode),
+}
+
+fn parse(arguments: &[String]) -> Result<Command, String> {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if words.iter().any(|word| ["--help", "-h", "help"].contains(word)) {
+        return Ok(Command::Help);
+    }
+    match words.as_slice() {
+        [] => Err("no command given".into()),
+        ["ci"] => Ok(Command::Ci),
+        ["results"] => Ok(Command::Results(results::Mode::Write)),
+        ["results", "--check"] => Ok(Command::Results(results::Mode::Check)),
+        ["results", "--check", extra, ..] | ["ci" | "results", extra, ..] => {
+            Err(format!("unexpected argument `{extra}`"))
+        }
+        [unknown, ..] => Err(format!("unknown command `{unknown}`")),
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match parse(&arguments) {
+        Err(complaint) => {
+            eprintln!("xtask: {complaint}; see `cargo xtask --help`");
+            return ExitCode::from(2);
+        }
+        Ok(Command::Help) => {
+            print!("{HELP}");
+            Ok(())
+        }
+        Ok(Command::Ci) => ci::run(),
+        Ok(Command::Results(mode)) => results::run(mode),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Command, parse, results::Mode};
+
+    fn check(line: &str, expected: Result<Command, &str>) {
+        let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        assert_eq!(parse(&arguments), expected.map_err(str::to_owned), "xtask {line}");
+    }
+
+    #[test]
+    fn the_command_line_is_understood_or_refused() {
+        check("ci", Ok(Command::Ci));
+        check("results", Ok(Command::Results(Mode::Write)));
+        check("results --check", Ok(Command::Results(Mode::Check)));
+        check("results --help", Ok(Command::Help));
+        check("", Err("no command given"));
+        check("ci fast", Err("unexpected argument `fast`"));
+        check("results --check twice", Err("unexpected argument `twice`"));
+        check("results --chek", Err("unexpected argument `--chek`"));
+        check("deploy", Err("unknown command `deploy`"));
+    }
+}

@@ -1,0 +1,68 @@
+//! System packages some stages use when they are there: `mtd-utils` and a browser.
+//!
+//! 1. Nothing here fails a run: a package that cannot be had is named, with what goes without it.
+
+use crate::shell;
+use std::process::Command;
+
+struct Package {
+    name: &'static str,
+    program: &'static str,
+    without: &'static str,
+}
+
+const PACKAGES: &[Package] = &[
+    Package {
+        name: "mtd-utils",
+        program: "mkfs.jffs2",
+        without: "tests against images of mkfs.jffs2 and mkfs.ubifs will be skipped",
+    },
+    Package {
+        name: "chromium",
+        program: "chromium",
+        without: "the smoke run will not open report.html in a browser",
+    },
+];
+
+/// Installs what is absent, if this may be done here.
+pub(crate) fn install() {
+    let absent: Vec<&Package> =
+        PACKAGES.iter().filter(|package| !shell::is_installed(package.program)).collect();
+    if absent.is_empty() {
+        println!("all present");
+        return;
+    }
+    let obstacle = obstacle();
+    if obstacle.is_none() {
+        apt_get(&["update", "--quiet"]);
+    }
+    for package in absent {
+        if obstacle.is_none() {
+            apt_get(&["install", "--quiet", "--yes", "--no-install-recommends", package.name]);
+        }
+        if shell::is_installed(package.program) {
+            println!("{}: installed", package.name);
+        } else {
+            let reason = obstacle.unwrap_or("apt-get could not install it");
+            println!("{}: absent ({reason}); {}", package.name, package.without);
+        }
+    }
+}
+
+fn obstacle() -> Option<&'static str> {
+    if !shell::is_installed("apt-get") {
+        return Some("there is no apt-get here");
+    }
+    let user = shell::output(Command::new("id").arg("-u"));
+    let is_root = user.is_ok_and(|id| id.trim() == "0");
+    (!is_root).then_some("only root may install it")
+}
+
+fn apt_get(arguments: &[&str]) {
+    let mut command = Command::new("apt-get");
+    if let Err(failure) =
+        shell::run(command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
+    {
+        println!("{failure}");
+    }
+}
