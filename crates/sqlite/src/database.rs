@@ -1,0 +1,170 @@
+//! A database: statements in, work counted, rows out.
+
+use std::ffi::CString;
+use std::rc::Rc;
+
+use libsqlite3_sys as sqlite;
+
+use crate::error::Error;
+use crate::ffi::connection::{Connection, Statement};
+use crate::ffi::registration::Registration;
+use crate::settings::{JournalMode, Settings};
+use crate::vfs::Vfs;
+
+/// A connection to a database over a [`Vfs`]. Neither `Send` nor `Sync`; dropping it closes it.
+///
+/// Databases opened over the same `Rc` lock each other as processes on one file system do.
+pub struct Database {
+    connection: Connection,
+    vfs: Rc<dyn Vfs>,
+    name: String,
+}
+
+/// A value of a row. Text need not be UTF-8.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// NULL.
+    Null,
+    /// An integer.
+    Integer(i64),
+    /// A floating-point number.
+    Real(f64),
+    /// Text, as its bytes.
+    Text(Vec<u8>),
+    /// A blob.
+    Blob(Vec<u8>),
+}
+
+/// What it took to run statements, counted. A fixed price for each gives a reproducible CPU time.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Work {
+    /// Statements compiled and run.
+    pub statements: u64,
+    /// Bytes of SQL text.
+    pub sql_bytes: u64,
+    /// Instructions of SQLite's virtual machine.
+    pub vm_steps: u64,
+    /// Rows returned.
+    pub rows: u64,
+}
+
+impl std::ops::AddAssign for Work {
+    fn add_assign(&mut self, other: Self) {
+        self.statements += other.statements;
+        self.sql_bytes += other.sql_bytes;
+        self.vm_steps += other.vm_steps;
+        self.rows += other.rows;
+    }
+}
+
+impl Database {
+    /// Open the database `name`, creating it when it is missing.
+    ///
+    /// The name reaches `vfs` as it is, and so do those of its journal (`-journal`) and log (`-wal`). SQLite itself
+    /// takes the names `:memory:` and the empty one for databases in memory and in a temporary file, and splits
+    /// those that begin with `file:` as URIs.
+    ///
+    /// # Errors
+    /// SQLite's, for instance `SQLITE_CANTOPEN`; `SQLITE_MISUSE` for a name with a NUL, or when other code of the
+    /// process used SQLite before this crate could configure it. A damaged file is noticed by the first statement.
+    pub fn open(vfs: Rc<dyn Vfs>, name: &str) -> Result<Self, Error> {
+        let registration = Registration::obtain(Rc::clone(&vfs))?;
+        let connection = Connection::open(registration, &terminated(name.as_bytes())?)?;
+        Ok(Self { connection, vfs, name: name.to_owned() })
+    }
+
+    /// Run the statements of a text as `sqlite3_exec` does, and count the work. Rows are not kept.
+    ///
+    /// # Errors
+    /// That of the first statement that fails: those before it have taken effect, those after it were not run.
+    /// `SQLITE_MISUSE` for a text with a NUL.
+    pub fn execute(&self, sql: impl AsRef<[u8]>) -> Result<Work, Error> {
+        self.run(sql.as_ref(), |_| {})
+    }
+
+    /// Run the statements of a text and collect their rows.
+    ///
+    /// # Errors
+    /// As [`execute`](Self::execute).
+    pub fn query(&self, sql: impl AsRef<[u8]>) -> Result<Vec<Vec<Value>>, Error> {
+        let mut rows = Vec::new();
+        self.run(sql.as_ref(), |statement| rows.push(statement.row()))?;
+        Ok(rows)
+    }
+
+    /// Set what PRAGMAs can set. `sector_size` and `powersafe_overwrite` are the [`Vfs`]'s to answer.
+    ///
+    /// # Errors
+    /// SQLite's, and `SQLITE_ERROR` when it keeps another journal mode, with the reason.
+    pub fn configure(&self, settings: &Settings) -> Result<(), Error> {
+        let Settings { page_size, cache_size, locking_mode, synchronous, .. } = settings;
+        // The page size is fixed by the first write, and the write-ahead log may need the exclusive lock.
+        self.execute(format!(
+            "PRAGMA page_size = {page_size}; PRAGMA cache_size = {cache_size};
+             PRAGMA locking_mode = {locking_mode}; PRAGMA synchronous = {synchronous}"
+        ))?;
+        self.change_journal_mode(settings.journal_mode)
+    }
+
+    /// Close the database.
+    ///
+    /// # Errors
+    /// SQLite's. What the `Vfs` fails at while closing is not among them: a database closes regardless.
+    pub fn close(self) -> Result<(), Error> {
+        self.connection.close()
+    }
+
+    fn change_journal_mode(&self, wanted: JournalMode) -> Result<(), Error> {
+        let rows = self.query(format!("PRAGMA journal_mode = {wanted}"))?;
+        let Some([Value::Text(answer)]) = rows.first().map(Vec::as_slice) else {
+            return Err(Error::new(sqlite::SQLITE_ERROR, "SQLite does not tell its journal mode"));
+        };
+        let answer = String::from_utf8_lossy(answer);
+        if answer == wanted.to_string() {
+            return Ok(());
+        }
+        let lacks_memory =
+            wanted == JournalMode::Wal && !self.vfs.supports_shared_memory(&self.name);
+        let reason = if lacks_memory {
+            "the file system cannot map shared memory"
+        } else {
+            "SQLite does not allow it for this database"
+        };
+        let message = format!("journal mode {wanted} refused, it stays {answer}: {reason}");
+        Err(Error::new(sqlite::SQLITE_ERROR, message))
+    }
+
+    fn run(&self, sql: &[u8], mut on_row: impl FnMut(&Statement<'_>)) -> Result<Work, Error> {
+        let text = terminated(sql)?;
+        let mut work = Work { sql_bytes: sql.len() as u64, ..Work::default() };
+        self.connection.run(|connection| {
+            let mut rest = text.as_c_str();
+            while !rest.is_empty() {
+                let (statement, tail) = connection.prepare(rest)?;
+                if let Some(statement) = statement {
+                    work += finish(statement, &mut on_row)?;
+                }
+                rest = tail;
+            }
+            Ok(work)
+        })
+    }
+}
+
+fn finish(
+    mut statement: Statement<'_>,
+    on_row: &mut impl FnMut(&Statement<'_>),
+) -> Result<Work, Error> {
+    let mut work = Work { statements: 1, ..Work::default() };
+    while statement.step()? {
+        work.rows += 1;
+        on_row(&statement);
+    }
+    work.vm_steps = statement.vm_steps();
+    Ok(work)
+}
+
+/// SQLite reads up to a NUL, so a text with one inside would be cut short silently.
+fn terminated(text: &[u8]) -> Result<CString, Error> {
+    CString::new(text).map_err(|_| Error::new(sqlite::SQLITE_MISUSE, "the text holds a NUL byte"))
+}

@@ -1,0 +1,52 @@
+//! The defaults of SQLite in the papers' time and today, as data with their sources in `eras/`.
+
+use crate::names::{Named, spelled};
+use crate::settings::Settings;
+
+/// A time in the history of SQLite, of which the default settings are known.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Era {
+    /// The releases 3.7.0 to 3.7.9, named `3.7`.
+    V3_7,
+    /// The release that is compiled in, named `today`.
+    Today,
+}
+
+impl Era {
+    /// Read the settings of the era.
+    ///
+    /// # Panics
+    /// Never: the embedded files are read by a test.
+    pub fn settings(self) -> Settings {
+        let text = match self {
+            Self::V3_7 => include_str!("../eras/3.7.toml"),
+            Self::Today => include_str!("../eras/today.toml"),
+        };
+        toml::from_str(text).expect("the embedded settings are well-formed")
+    }
+}
+
+impl Named for Era {
+    const WHAT: &'static str = "SQLite era";
+    const NAMES: &'static [(Self, &'static str)] = &[(Self::V3_7, "3.7"), (Self::Today, "today")];
+}
+
+spelled!(Era);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_era_has_settings_and_a_name() {
+        for (era, name) in Era::NAMES {
+            assert_eq!(name.parse(), Ok(*era));
+            assert_eq!(
+                toml::from_str(&toml::to_string(&era.settings()).unwrap()),
+                Ok(era.settings())
+            );
+        }
+        let unknown = "4.0".parse::<Era>().unwrap_err();
+        assert_eq!(unknown.to_string(), "unknown SQLite era '4.0', valid: 3.7, today");
+    }
+}

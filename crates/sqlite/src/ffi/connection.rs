@@ -1,0 +1,183 @@
+//! A connection and its statements: `sqlite3` and `sqlite3_stmt`, closed and finalised by their owners.
+#![expect(unsafe_code, reason = "calls SQLite with raw pointers")]
+
+use std::ffi::{CStr, c_int};
+use std::mem::replace;
+use std::ptr::{NonNull, null_mut};
+use std::rc::Rc;
+use std::slice;
+
+use libsqlite3_sys as sqlite;
+
+use super::length;
+use super::registration::Registration;
+use crate::current::Running;
+use crate::database::Value;
+use crate::error::Error;
+use crate::panics;
+
+pub(crate) struct Connection {
+    /// NULL once closed.
+    raw: *mut sqlite::sqlite3,
+    registration: Rc<Registration>,
+}
+
+impl Connection {
+    pub(crate) fn open(registration: Rc<Registration>, name: &CStr) -> Result<Self, Error> {
+        // One thread uses a connection, so it needs no mutex.
+        let flags = sqlite::SQLITE_OPEN_READWRITE
+            | sqlite::SQLITE_OPEN_CREATE
+            | sqlite::SQLITE_OPEN_NOMUTEX
+            | sqlite::SQLITE_OPEN_EXRESCODE;
+        let mut raw = null_mut();
+        let running = begin(&registration);
+        // SAFETY: both names end with NUL, and `raw` is a place for the connection.
+        let code = unsafe {
+            sqlite::sqlite3_open_v2(
+                name.as_ptr(),
+                &raw mut raw,
+                flags,
+                registration.name().as_ptr(),
+            )
+        };
+        drop(running);
+        if raw.is_null() {
+            return Err(Error::new(code, "out of memory"));
+        }
+        // SQLite leaves a connection to close even when it could not open the database.
+        let connection = Self { raw, registration };
+        panics::resume();
+        connection.check(code).map(|()| connection)
+    }
+
+    /// Run `action` with this connection's `Vfs` as the source of randomness, and go on with a panic it met.
+    pub(crate) fn run<T>(&self, action: impl FnOnce(&Self) -> T) -> T {
+        let running = begin(&self.registration);
+        let result = action(self);
+        drop(running);
+        panics::resume();
+        result
+    }
+
+    /// Compile the first statement of `sql` and tell what follows it. There is none in an empty text or a comment.
+    pub(crate) fn prepare<'c, 's>(
+        &'c self,
+        sql: &'s CStr,
+    ) -> Result<(Option<Statement<'c>>, &'s CStr), Error> {
+        let size = c_int::try_from(sql.count_bytes() + 1)
+            .map_err(|_| Error::new(sqlite::SQLITE_TOOBIG, "the statement text is too long"))?;
+        let mut raw = null_mut();
+        let mut tail = sql.as_ptr();
+        // SAFETY: `sql` is `size` bytes with the NUL at its end. The tail points into it.
+        let (code, rest) = unsafe {
+            let places = (&raw mut raw, &raw mut tail);
+            let code = sqlite::sqlite3_prepare_v2(self.raw, sql.as_ptr(), size, places.0, places.1);
+            (code, CStr::from_ptr(tail))
+        };
+        let statement = NonNull::new(raw).map(|raw| Statement { raw, connection: self });
+        self.check(code).map(|()| (statement, rest))
+    }
+
+    /// Close the connection and tell whether SQLite could.
+    pub(crate) fn close(mut self) -> Result<(), Error> {
+        let code = self.release();
+        panics::resume();
+        if code == sqlite::SQLITE_OK { Ok(()) } else { Err(Error::new(code, "cannot close")) }
+    }
+
+    fn check(&self, code: c_int) -> Result<(), Error> {
+        if matches!(code, sqlite::SQLITE_OK | sqlite::SQLITE_ROW | sqlite::SQLITE_DONE) {
+            return Ok(());
+        }
+        // SAFETY: the connection is open; its message ends with NUL and is copied at once.
+        let message = unsafe { CStr::from_ptr(sqlite::sqlite3_errmsg(self.raw)) };
+        let cause = self.registration.shared().failure.get();
+        Err(Error { cause, ..Error::new(code, message.to_string_lossy()) })
+    }
+
+    fn release(&mut self) -> c_int {
+        let _running = begin(&self.registration);
+        let raw = replace(&mut self.raw, null_mut());
+        // SAFETY: open or, the second time, NULL, which is allowed. No statement is left: each borrows the connection.
+        unsafe { sqlite::sqlite3_close(raw) }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.release();
+        panics::resume();
+    }
+}
+
+fn begin(registration: &Registration) -> Running {
+    registration.shared().failure.set(None);
+    Running::begin(&registration.shared().vfs)
+}
+
+/// A compiled statement; dropping it finalises it.
+pub(crate) struct Statement<'c> {
+    raw: NonNull<sqlite::sqlite3_stmt>,
+    connection: &'c Connection,
+}
+
+impl Statement<'_> {
+    /// Run to the next row; false at the end.
+    pub(crate) fn step(&mut self) -> Result<bool, Error> {
+        // SAFETY: the statement is not finalised.
+        let code = unsafe { sqlite::sqlite3_step(self.raw.as_ptr()) };
+        self.connection.check(code).map(|()| code == sqlite::SQLITE_ROW)
+    }
+
+    /// Tell how many instructions of SQLite's virtual machine were run.
+    pub(crate) fn vm_steps(&self) -> u64 {
+        // SAFETY: the statement is not finalised.
+        let steps = unsafe {
+            sqlite::sqlite3_stmt_status(self.raw.as_ptr(), sqlite::SQLITE_STMTSTATUS_VM_STEP, 0)
+        };
+        // SQLite's counter has 32 bits and wraps.
+        steps.cast_unsigned().into()
+    }
+
+    /// Copy the values of the row that `step` has reached.
+    pub(crate) fn row(&self) -> Vec<Value> {
+        // SAFETY: the statement is not finalised.
+        let column_count = unsafe { sqlite::sqlite3_column_count(self.raw.as_ptr()) };
+        (0..column_count).map(|column| self.value(column)).collect()
+    }
+
+    fn value(&self, column: c_int) -> Value {
+        let statement = self.raw.as_ptr();
+        // SAFETY: the statement stands on a row that has this column.
+        unsafe {
+            match sqlite::sqlite3_column_type(statement, column) {
+                sqlite::SQLITE_INTEGER => {
+                    Value::Integer(sqlite::sqlite3_column_int64(statement, column))
+                }
+                sqlite::SQLITE_FLOAT => {
+                    Value::Real(sqlite::sqlite3_column_double(statement, column))
+                }
+                sqlite::SQLITE_TEXT => Value::Text(self.bytes(column)),
+                sqlite::SQLITE_BLOB => Value::Blob(self.bytes(column)),
+                _ => Value::Null,
+            }
+        }
+    }
+
+    fn bytes(&self, column: c_int) -> Vec<u8> {
+        let statement = self.raw.as_ptr();
+        // SAFETY: for a text or a blob SQLite keeps `size` bytes at `data` until the next call; NULL when empty.
+        unsafe {
+            let data = sqlite::sqlite3_column_blob(statement, column).cast::<u8>();
+            let size = length(sqlite::sqlite3_column_bytes(statement, column));
+            if data.is_null() { Vec::new() } else { slice::from_raw_parts(data, size).to_vec() }
+        }
+    }
+}
+
+impl Drop for Statement<'_> {
+    fn drop(&mut self) {
+        // SAFETY: finalised once. Its code repeats the failure that `step` has reported.
+        unsafe { sqlite::sqlite3_finalize(self.raw.as_ptr()) };
+    }
+}

@@ -1,0 +1,145 @@
+//! The set-up of SQLite that is common to the process, and where its randomness comes from.
+//!
+//! SQLite has one pseudo-random generator per process, seeded once from the default VFS. Journal nonces, WAL salts,
+//! random row ids and `random()` are drawn from it, so what one thread draws would depend on what the others drew.
+//! Here every draw has its own seed, taken from the `Vfs` of the thread that draws:
+//!
+//! 1. `sqlite3_randomness` locks the generator's static mutex. The mutex methods are SQLite's own, except that
+//!    locking that one mutex also resets the generator (`sqlite3_randomness(0, NULL)`, within the lock).
+//! 2. A reset generator asks the default VFS for a seed. The default VFS is a copy of the system's, except that its
+//!    `xRandomness` asks the `Vfs` of the database call that runs on this thread.
+//!
+//! So the bytes drawn depend on `Vfs::fill_random` alone, and threads wait for each other only during a draw. Threads
+//! that use SQLite without this crate are served by the system's randomness, as before.
+#![expect(unsafe_code, reason = "configures the C library and is called by it")]
+
+use std::cell::Cell;
+use std::ffi::{c_char, c_int};
+use std::ptr::null_mut;
+use std::slice;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use libsqlite3_sys as sqlite;
+
+use crate::error::Error;
+use crate::{current, panics};
+
+type Randomness = unsafe extern "C" fn(*mut sqlite::sqlite3_vfs, c_int, *mut c_char) -> c_int;
+
+/// SQLite's own functions, to which the replaced ones pass on.
+static MUTEX_METHODS: OnceLock<sqlite::sqlite3_mutex_methods> = OnceLock::new();
+static RANDOMNESS: OnceLock<Randomness> = OnceLock::new();
+static GENERATOR_MUTEX: AtomicPtr<sqlite::sqlite3_mutex> = AtomicPtr::new(null_mut());
+
+thread_local! {
+    /// Set while this thread, which holds the generator's mutex, resets the generator.
+    static RESETTING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Set SQLite up, once per process.
+pub(super) fn set_up() -> Result<(), Error> {
+    static RESULT: OnceLock<c_int> = OnceLock::new();
+    match *RESULT.get_or_init(configure) {
+        sqlite::SQLITE_OK => Ok(()),
+        code => Err(Error::new(code, "SQLite was in use before flysch-sqlite could configure it")),
+    }
+}
+
+fn configure() -> c_int {
+    let configured = replace_mutex_methods().and_then(|()| replace_default_vfs());
+    configured.err().unwrap_or(sqlite::SQLITE_OK)
+}
+
+fn check(code: c_int) -> Result<(), c_int> {
+    if code == sqlite::SQLITE_OK { Ok(()) } else { Err(code) }
+}
+
+fn replace_mutex_methods() -> Result<(), c_int> {
+    // SAFETY: the options get the argument types that SQLite documents for them. SQLite is shut down only if this
+    // function was the first to use it: otherwise the first call is refused.
+    unsafe {
+        // Memory statistics would take a global mutex at every allocation.
+        check(sqlite::sqlite3_config(sqlite::SQLITE_CONFIG_MEMSTATUS, 0))?;
+        // SQLite chooses its mutex methods when it is initialised and tells them only when it is not.
+        check(sqlite::sqlite3_initialize())?;
+        check(sqlite::sqlite3_shutdown())?;
+        let mut mutex = std::mem::zeroed::<sqlite::sqlite3_mutex_methods>();
+        check(sqlite::sqlite3_config(sqlite::SQLITE_CONFIG_GETMUTEX, &raw mut mutex))?;
+        let replaced = sqlite::sqlite3_mutex_methods {
+            xMutexEnter: Some(enter),
+            xMutexLeave: Some(leave),
+            ..mutex
+        };
+        MUTEX_METHODS.set(mutex).map_err(|_| sqlite::SQLITE_MISUSE)?;
+        check(sqlite::sqlite3_config(sqlite::SQLITE_CONFIG_MUTEX, &raw const replaced))?;
+        check(sqlite::sqlite3_initialize())
+    }
+}
+
+fn replace_default_vfs() -> Result<(), c_int> {
+    // SAFETY: the default VFS is plain data in static memory. Its copy is never freed, as SQLite requires of a
+    // registered VFS, and its functions find their data through the copied `pAppData`.
+    unsafe {
+        let generator_mutex = sqlite::sqlite3_mutex_alloc(sqlite::SQLITE_MUTEX_STATIC_PRNG);
+        GENERATOR_MUTEX.store(generator_mutex, Ordering::Release);
+        let system =
+            sqlite::sqlite3_vfs_find(std::ptr::null()).as_ref().ok_or(sqlite::SQLITE_ERROR)?;
+        let randomness = system.xRandomness.ok_or(sqlite::SQLITE_ERROR)?;
+        RANDOMNESS.set(randomness).map_err(|_| sqlite::SQLITE_MISUSE)?;
+        let seeded = Box::leak(Box::new(sqlite::sqlite3_vfs {
+            zName: c"flysch-default".as_ptr(),
+            pNext: null_mut(),
+            xRandomness: Some(seed),
+            ..*system
+        }));
+        check(sqlite::sqlite3_vfs_register(seeded, 1))
+    }
+}
+
+fn mutex_methods() -> &'static sqlite::sqlite3_mutex_methods {
+    MUTEX_METHODS.get().expect("the methods are kept before they are replaced")
+}
+
+fn is_generator_mutex(mutex: *mut sqlite::sqlite3_mutex) -> bool {
+    mutex == GENERATOR_MUTEX.load(Ordering::Acquire)
+}
+
+unsafe extern "C" fn enter(mutex: *mut sqlite::sqlite3_mutex) {
+    let is_generator = is_generator_mutex(mutex);
+    if is_generator && RESETTING.get() {
+        return;
+    }
+    let original = mutex_methods().xMutexEnter.expect("SQLite's mutexes can be entered");
+    // SAFETY: SQLite passes a mutex that the original methods made.
+    unsafe { original(mutex) };
+    if is_generator {
+        RESETTING.set(true);
+        // SAFETY: without a buffer this marks the generator as unseeded and returns. Its lock is held already, and
+        // `RESETTING` keeps it from being taken or released again.
+        unsafe { sqlite::sqlite3_randomness(0, null_mut()) };
+        RESETTING.set(false);
+    }
+}
+
+unsafe extern "C" fn leave(mutex: *mut sqlite::sqlite3_mutex) {
+    if is_generator_mutex(mutex) && RESETTING.get() {
+        return;
+    }
+    let original = mutex_methods().xMutexLeave.expect("SQLite's mutexes can be left");
+    // SAFETY: SQLite passes a mutex that the original methods made and this thread entered.
+    unsafe { original(mutex) };
+}
+
+unsafe extern "C" fn seed(vfs: *mut sqlite::sqlite3_vfs, size: c_int, out: *mut c_char) -> c_int {
+    // SAFETY: SQLite passes a buffer of `size` bytes; zeroed first, so that all of it is initialised.
+    let bytes = unsafe {
+        out.write_bytes(0, super::length(size));
+        slice::from_raw_parts_mut(out.cast::<u8>(), super::length(size))
+    };
+    if panics::catch(true, || current::fill_random(bytes)) {
+        return size;
+    }
+    // SAFETY: the system's function gets the arguments that SQLite made for it; it does not look at `vfs`.
+    RANDOMNESS.get().map_or(0, |original| unsafe { original(vfs, size, out) })
+}

@@ -1,0 +1,142 @@
+//! The shared memory of the write-ahead log: heap regions and eight lock slots per database.
+//!
+//! Invariants:
+//! 1. A region never moves while anyone maps the database: SQLite keeps its address.
+//! 2. A slot has one exclusive holder and no shared one, or any number of shared ones.
+//! 3. With its last user a database's memory goes; the next one rebuilds it from the log.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::rc::Rc;
+
+use libsqlite3_sys::SQLITE_SHM_NLOCK;
+
+const SLOT_COUNT: usize = SQLITE_SHM_NLOCK.cast_unsigned() as usize;
+
+/// Words, since SQLite reads 8 bytes at a time; cells, since C writes behind a shared reference.
+type Region = Rc<[Cell<u64>]>;
+
+/// The shared memory of all databases, by name.
+#[derive(Default)]
+pub(crate) struct ShmTable {
+    nodes: BTreeMap<String, Node>,
+}
+
+#[derive(Default)]
+struct Node {
+    users: BTreeSet<u64>,
+    regions: Vec<Region>,
+    slots: [Slot; SLOT_COUNT],
+}
+
+#[derive(Default)]
+struct Slot {
+    readers: BTreeSet<u64>,
+    writer: Option<u64>,
+}
+
+/// How to lock the slots of a database.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum SlotLock {
+    Shared,
+    Exclusive,
+    Release,
+}
+
+impl ShmTable {
+    /// Map region `index` of `size` bytes for `user`; `None` when it does not exist and `extend` is not set.
+    pub(crate) fn map(&mut self, name: &str, user: u64, at: RegionAt) -> Option<Region> {
+        let node = self.nodes.entry(name.to_owned()).or_default();
+        node.users.insert(user);
+        while at.extend && node.regions.len() <= at.index {
+            let words = at.size.div_ceil(size_of::<u64>());
+            node.regions.push((0..words).map(|_| Cell::new(0)).collect());
+        }
+        node.regions.get(at.index).map(Rc::clone)
+    }
+
+    /// Lock or release `slots` for `user`, all or none; false when another user is in the way.
+    pub(crate) fn lock(
+        &mut self,
+        name: &str,
+        user: u64,
+        slots: Range<usize>,
+        how: SlotLock,
+    ) -> bool {
+        let node = self.nodes.get_mut(name).expect("shared memory is mapped before it is locked");
+        let slots = &mut node.slots[slots];
+        let granted = slots.iter().all(|slot| slot.allows(user, how));
+        if granted {
+            for slot in slots {
+                slot.set(user, how);
+            }
+        }
+        granted
+    }
+
+    /// End `user`'s mapping and locks.
+    pub(crate) fn unmap(&mut self, name: &str, user: u64) {
+        let Some(node) = self.nodes.get_mut(name) else { return };
+        node.users.remove(&user);
+        for slot in &mut node.slots {
+            slot.set(user, SlotLock::Release);
+        }
+        if node.users.is_empty() {
+            self.nodes.remove(name);
+        }
+    }
+}
+
+/// Which region of a database's shared memory.
+#[derive(Clone, Copy)]
+pub(crate) struct RegionAt {
+    pub(crate) index: usize,
+    pub(crate) size: usize,
+    pub(crate) extend: bool,
+}
+
+impl Slot {
+    fn allows(&self, user: u64, how: SlotLock) -> bool {
+        let written = self.writer.is_some_and(|writer| writer != user);
+        match how {
+            SlotLock::Shared => !written,
+            SlotLock::Exclusive => !written && self.readers.iter().all(|reader| *reader == user),
+            SlotLock::Release => true,
+        }
+    }
+
+    fn set(&mut self, user: u64, how: SlotLock) {
+        match how {
+            SlotLock::Shared => {
+                self.readers.insert(user);
+            }
+            SlotLock::Exclusive => self.writer = Some(user),
+            SlotLock::Release => {
+                self.readers.remove(&user);
+                self.writer = self.writer.filter(|writer| *writer != user);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_locked_together_and_go_with_their_user() {
+        let mut table = ShmTable::default();
+        let at = RegionAt { index: 1, size: 32768, extend: true };
+        let address = table.map("f", 1, at).map(|region| region.as_ptr());
+        assert_eq!(table.map("f", 2, at).map(|region| region.as_ptr()), address);
+        assert!(table.lock("f", 1, 3..4, SlotLock::Shared));
+        assert!(table.lock("f", 2, 3..4, SlotLock::Shared));
+        assert!(!table.lock("f", 1, 2..5, SlotLock::Exclusive));
+        assert!(table.lock("f", 2, 2..3, SlotLock::Exclusive), "nothing is kept of a refusal");
+        table.unmap("f", 2);
+        assert!(table.lock("f", 1, 2..3, SlotLock::Exclusive));
+        table.unmap("f", 1);
+        assert!(table.map("f", 1, RegionAt { extend: false, ..at }).is_none());
+    }
+}

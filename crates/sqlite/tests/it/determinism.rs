@@ -1,0 +1,51 @@
+//! The same seed gives the same bytes and the same calls, also while other threads use SQLite.
+
+use std::rc::Rc;
+use std::thread;
+
+use flysch_sqlite::{Era, JournalMode, Settings, Value};
+
+use crate::medium::Medium;
+
+/// The calls, the rows and the file of a run.
+type Run = (Vec<String>, Vec<Vec<Value>>, Option<Vec<u8>>);
+
+/// A run uses what SQLite draws random numbers for: nonces, salts, row ids and the SQL functions.
+fn run(journal_mode: JournalMode, seed: u64) -> Run {
+    let settings = Settings { journal_mode, cache_size: 10, ..Era::Today.settings() };
+    let medium = Rc::new(Medium::new(settings, seed));
+    let database = medium.open().unwrap();
+    database
+        .execute("CREATE TABLE t(id INTEGER PRIMARY KEY, val); CREATE INDEX i ON t(val)")
+        .unwrap();
+    database.execute("INSERT INTO t VALUES(9223372036854775807, 0)").unwrap();
+    for _ in 0..5 {
+        database.execute("INSERT INTO t(val) VALUES(randomblob(500)), (random())").unwrap();
+    }
+    database.execute("VACUUM").unwrap();
+    let rows = database.query("SELECT id, val FROM t ORDER BY val").unwrap();
+    database.close().unwrap();
+    let calls = std::mem::take(&mut medium.state.borrow_mut().calls);
+    (calls, rows, medium.file("main.db"))
+}
+
+fn check_repeats(journal_mode: JournalMode, seed: u64, expected: &Run) {
+    for _ in 0..20 {
+        assert!(run(journal_mode, seed) == *expected, "{journal_mode}, seed {seed}");
+    }
+}
+
+#[test]
+fn threads_do_not_change_the_bytes() {
+    for journal_mode in [JournalMode::Delete, JournalMode::Persist, JournalMode::Wal] {
+        let seeds = [1, 1001];
+        let alone = seeds.map(|seed| run(journal_mode, seed));
+        assert!(alone[0] != alone[1], "the seed matters");
+        assert!(alone[0] == run(journal_mode, 1), "the same seed is the same run");
+        thread::scope(|scope| {
+            for (seed, expected) in seeds.into_iter().zip(&alone) {
+                scope.spawn(move || check_repeats(journal_mode, seed, expected));
+            }
+        });
+    }
+}

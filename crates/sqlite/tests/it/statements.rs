@@ -1,0 +1,105 @@
+//! Statement text, values and counted work.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+use flysch_sqlite::{Database, Era, Value, VfsError, Work};
+
+use crate::medium::{Fault, Medium};
+
+fn database() -> (Rc<Medium>, Database) {
+    let medium = Rc::new(Medium::new(Era::Today.settings(), 1));
+    let database = medium.open().unwrap();
+    (medium, database)
+}
+
+#[test]
+fn text_may_be_any_bytes_but_nul_and_apostrophe() {
+    let (_, database) = database();
+    let text = (1..=255).filter(|byte| *byte != b'\'').collect::<Vec<u8>>();
+    database.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, val TEXT)").unwrap();
+    let insert = [b"INSERT INTO t VALUES(1, '".as_slice(), &text, b"')"].concat();
+    database.execute(insert).unwrap();
+    assert_eq!(database.query("SELECT val FROM t").unwrap(), [[Value::Text(text)]]);
+    let error = database.execute(b"SELECT 1; \0 SELECT 2").unwrap_err();
+    assert_eq!(error.name(), "SQLITE_MISUSE");
+}
+
+#[test]
+fn values_keep_their_types_and_work_is_counted() {
+    let (_, database) = database();
+    let sql = "SELECT NULL, -5, 0.5, 'a', x'00ff', ''; -- a comment\n SELECT 1 UNION SELECT 2;;";
+    let first = [
+        Value::Null,
+        Value::Integer(-5),
+        Value::Real(0.5),
+        Value::Text(b"a".to_vec()),
+        Value::Blob(vec![0, 255]),
+        Value::Text(Vec::new()),
+    ];
+    let rows = database.query(sql).unwrap();
+    assert_eq!(rows, [first.as_slice(), &[Value::Integer(1)], &[Value::Integer(2)]]);
+    let work = database.execute(sql).unwrap();
+    let counted =
+        Work { vm_steps: work.vm_steps, statements: 2, sql_bytes: sql.len() as u64, rows: 3 };
+    assert_eq!(work, counted);
+    assert!(work.vm_steps > 10);
+    assert_eq!(database.execute(sql), Ok(work), "the same text is the same work");
+}
+
+#[test]
+fn the_clock_is_the_one_of_the_vfs() {
+    let (_, database) = database();
+    let rows = database.query("SELECT strftime('%s', 'now'), CURRENT_DATE").unwrap();
+    assert_eq!(rows, [[Value::Text(b"1300000000".to_vec()), Value::Text(b"2011-03-13".to_vec())]]);
+}
+
+#[test]
+fn errors_tell_the_statement_and_the_cause() {
+    let (medium, database) = database();
+    database.execute("CREATE TABLE t(x)").unwrap();
+    let cases = [
+        ("SELEC", None, "SQLITE_ERROR (1): near \"SELEC\": syntax error"),
+        (
+            "INSERT INTO t VALUES(1)",
+            Some(VfsError::NoSpace),
+            "SQLITE_FULL (13): database or disk is full; the file system answered: no space left",
+        ),
+    ];
+    for (sql, failure, line) in cases {
+        let from = medium.call_count() + 1;
+        medium.state.borrow_mut().fault = failure.map(|failure| Fault::From(from, failure));
+        let error = database.execute(sql).unwrap_err();
+        assert_eq!(error.to_string(), line, "{:?}", medium.state.borrow().calls.last());
+    }
+}
+
+/// The last page of the table ends with a blob: what is cut off it reads as zeros, which no check can notice.
+#[test]
+fn a_short_read_is_zeros_and_a_missing_page_an_error() {
+    let (medium, database) = database();
+    let fill = "CREATE TABLE t(x); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n
+        LIMIT 100) INSERT INTO t SELECT zeroblob(1000) FROM n";
+    database.execute(fill).unwrap();
+    let size = medium.file("main.db").unwrap().len();
+    for (cut, is_sound) in [(1, true), (100, true), (4096, false), (size / 2, false)] {
+        medium.resize("main.db", size - cut);
+        let rows = medium.open().and_then(|database| database.query("PRAGMA integrity_check"));
+        assert_eq!(rows == Ok(vec![vec![Value::Text(b"ok".to_vec())]]), is_sound, "{cut} cut off");
+        medium.resize("main.db", size);
+    }
+}
+
+#[test]
+fn a_panic_of_the_vfs_unwinds_out_of_the_call() {
+    let (medium, database) = database();
+    database.execute("CREATE TABLE t(x)").unwrap();
+    let call = medium.call_count();
+    medium.state.borrow_mut().fault = Some(Fault::Panic(call + 5));
+    let insert = || database.execute("INSERT INTO t VALUES(1)");
+    let payload = catch_unwind(AssertUnwindSafe(insert)).unwrap_err();
+    let message = payload.downcast_ref::<String>().unwrap();
+    assert_eq!(*message, format!("the medium breaks at call {}", call + 5));
+    database.execute("INSERT INTO t VALUES(2)").unwrap();
+    assert_eq!(database.query("SELECT x FROM t").unwrap(), [[Value::Integer(2)]]);
+}
