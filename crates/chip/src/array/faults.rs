@@ -1,0 +1,153 @@
+//! The steps of programs and erases, whole or interrupted: what the fault injector composes.
+
+use std::sync::Arc;
+
+use flysch_nand::{BlockAddr, PageAddr};
+
+use super::{Block, Bytes, Chip};
+use crate::{Clock, Part, Prng};
+
+impl Chip {
+    /// Make a chip of blocks as they were found.
+    pub(crate) fn of_blocks(part: Arc<Part>, clock: Clock, seed: u64, blocks: Vec<Block>) -> Self {
+        assert_eq!(blocks.len(), part.geometry.block_count as usize, "blocks of another part");
+        let blocks = blocks.into_iter().map(Arc::new).collect();
+        Self { part, clock, blocks, prng: Prng::new(seed) }
+    }
+
+    /// Mark a block bad; no time passes.
+    pub(crate) fn set_bad(&mut self, block: BlockAddr) {
+        let geometry = self.part.geometry;
+        self.block_mut(block).mark_bad(&geometry);
+    }
+
+    /// Panic if this program breaks a rule.
+    pub(crate) fn check_program(&self, page: PageAddr, column: u32, data: &[u8], oob: &[u8]) {
+        let (block, page) = self.locate(page);
+        let bytes = Bytes { page, column: column as usize, data, oob };
+        self.block(block).check_program(&self.part.geometry, bytes);
+    }
+
+    /// Panic if an erase of `block` breaks a rule.
+    pub(crate) fn check_erase(&self, block: BlockAddr) {
+        assert!(!self.block(block).is_bad(), "erase of bad {block}");
+    }
+
+    /// Program, the rules checked.
+    pub(crate) fn complete(&mut self, page: PageAddr, column: u32, data: &[u8], oob: &[u8]) {
+        let (block, page) = self.locate(page);
+        let geometry = self.part.geometry;
+        self.clock.advance(self.part.timing.program_ns((data.len() + oob.len()) as u64));
+        let bytes = Bytes { page, column: column as usize, data, oob };
+        self.block_mut(block).program(&geometry, bytes);
+    }
+
+    /// Program a random prefix, the rules checked. Half of the sectors it changed have bit errors,
+    /// up to twice what ECC corrects.
+    pub(crate) fn tear(
+        &mut self,
+        page: PageAddr,
+        column: u32,
+        data: &[u8],
+        oob: &[u8],
+        prng: &mut Prng,
+    ) {
+        let (block, page) = self.locate(page);
+        let geometry = self.part.geometry;
+        let len = data.len() + oob.len();
+        self.clock.advance(self.part.timing.program_ns(len as u64));
+        let len = usize::try_from(prng.below(len as u64 + 1)).expect("at most the length");
+        let bytes = Bytes { page, column: column as usize, data, oob };
+        let sectors = self.block_mut(block).program_prefix(&geometry, bytes, len);
+        for sector in sectors_of(sectors) {
+            if prng.below(2) == 0 {
+                self.flaw_somewhat(block, page, sector, prng);
+            }
+        }
+    }
+
+    /// Fail to program, the rules checked: a random prefix arrives, and what the page held before
+    /// may be lost with it.
+    pub(crate) fn fail_program(
+        &mut self,
+        page: PageAddr,
+        column: u32,
+        data: &[u8],
+        oob: &[u8],
+        prng: &mut Prng,
+    ) {
+        self.tear(page, column, data, oob, prng);
+        let (block, page) = self.locate(page);
+        if prng.below(2) == 0 {
+            for sector in sectors_of(self.block(block).programmed_sectors(page)) {
+                self.flaw_beyond(block, page, sector, prng);
+            }
+        }
+    }
+
+    /// Put the sectors of `len` data bytes at `column` beyond ECC.
+    pub(crate) fn weaken(&mut self, page: PageAddr, column: u32, len: usize, prng: &mut Prng) {
+        let (block, page) = self.locate(page);
+        let size = self.part.geometry.sector_size();
+        let end = column + u32::try_from(len).expect("a page is far below 4 GiB");
+        for sector in column / size..end.div_ceil(size) {
+            self.flaw_beyond(block, page, sector, prng);
+        }
+    }
+
+    /// Erase, the rules checked.
+    pub(crate) fn blank(&mut self, block: BlockAddr) {
+        self.clock.advance(self.part.timing.erase_ns());
+        let shared = &mut self.blocks[block.0 as usize];
+        if let Some(block) = Arc::get_mut(shared) {
+            block.erase();
+        } else {
+            // The cells are not worth copying.
+            *shared = Arc::new(Block::blank(&self.part.geometry, shared.erase_count() + 1));
+        }
+    }
+
+    /// Erase, the rules checked, but leave a quarter of the pages beyond ECC.
+    pub(crate) fn blank_weakly(&mut self, block: BlockAddr, prng: &mut Prng) {
+        self.blank(block);
+        for page in 0..self.part.geometry.pages_per_block {
+            if prng.below(4) == 0 {
+                for sector in 0..self.part.geometry.sectors_per_page {
+                    self.flaw_beyond(block, page, sector, prng);
+                }
+            }
+        }
+    }
+
+    /// Erase a random share of the pages, the rules checked; a quarter of all pages, erased or
+    /// not, get bit errors, up to twice what ECC corrects.
+    pub(crate) fn half_erase(&mut self, block: BlockAddr, prng: &mut Prng) {
+        self.clock.advance(self.part.timing.erase_ns());
+        let reach = prng.below(9);
+        self.block_mut(block).erase_pages(|_| prng.below(8) < reach);
+        for page in 0..self.part.geometry.pages_per_block {
+            if prng.below(4) == 0 {
+                for sector in 0..self.part.geometry.sectors_per_page {
+                    self.flaw_somewhat(block, page, sector, prng);
+                }
+            }
+        }
+    }
+
+    fn flaw_somewhat(&mut self, block: BlockAddr, page: u32, sector: u32, prng: &mut Prng) {
+        let bound = 2 * u64::from(self.part.sector_strength()) + 2;
+        let errors = u16::try_from(prng.below(bound)).unwrap_or(u16::MAX);
+        self.block_mut(block).flaw(page, sector, errors);
+    }
+
+    fn flaw_beyond(&mut self, block: BlockAddr, page: u32, sector: u32, prng: &mut Prng) {
+        let strength = u64::from(self.part.sector_strength());
+        let errors = strength + 1 + prng.below(strength + 1);
+        self.block_mut(block).flaw(page, sector, u16::try_from(errors).unwrap_or(u16::MAX));
+    }
+}
+
+/// The places of the bits set in `mask`.
+fn sectors_of(mask: u32) -> impl Iterator<Item = u32> {
+    (0..u32::BITS).filter(move |sector| mask & (1 << sector) != 0)
+}

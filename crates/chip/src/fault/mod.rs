@@ -1,0 +1,253 @@
+//! What the world does to a chip: power cuts, failing programs and erases, bit errors, bad blocks.
+//!
+//! Invariants:
+//! 1. Without a plan the injector changes nothing.
+//! 2. What returned `Ok` before a cut is untouched by it; the one operation under way may end in
+//!    any [`Ending`].
+//! 3. While the power is off no cell changes and no time passes.
+//! 4. The caller's breaches panic whether or not the operation is to fail.
+
+mod plan;
+
+use flysch_nand::{
+    BlockAddr, Ecc, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError,
+};
+
+use crate::supply::{Power, Supply};
+use crate::{Chip, Prng};
+pub use plan::{Ending, FaultPlan};
+
+/// One part in this many is the unit of the plan's rates.
+const MILLION: u64 = 1_000_000;
+
+/// A chip to which the faults of a [`FaultPlan`] happen.
+#[derive(Debug)]
+pub struct FaultInjector {
+    chip: Chip,
+    supply: Supply,
+    /// Nothing but a cut is planned where it is `None`.
+    faults: Option<Box<Faults>>,
+    ending: Option<Ending>,
+    /// Decides how the operation at the cut ends.
+    prng: Prng,
+}
+
+#[derive(Debug)]
+struct Faults {
+    plan: FaultPlan,
+    prng: Prng,
+}
+
+impl FaultInjector {
+    /// Take `chip` under a supply of its own, without a plan.
+    pub fn new(chip: Chip) -> Self {
+        Self::on_supply(chip, Supply::new())
+    }
+
+    /// Take `chip` under a supply that other devices share, without a plan.
+    pub fn on_supply(chip: Chip, supply: Supply) -> Self {
+        Self { chip, supply, faults: None, ending: None, prng: Prng::new(0) }
+    }
+
+    /// Take `chip` with these blocks marked bad by its maker.
+    pub fn with_factory_bad_blocks(
+        mut chip: Chip,
+        blocks: impl IntoIterator<Item = BlockAddr>,
+    ) -> Self {
+        for block in blocks {
+            chip.set_bad(block);
+        }
+        Self::new(chip)
+    }
+
+    /// Take `chip` with a random `rate_ppm` of its blocks marked bad by its maker. The first block
+    /// is good, as data sheets promise.
+    pub fn with_factory_bad_rate(chip: Chip, rate_ppm: u32, seed: u64) -> Self {
+        let mut prng = Prng::new(seed);
+        let blocks = 1..chip.geometry().block_count;
+        let bad = blocks.filter(|_| prng.below(MILLION) < u64::from(rate_ppm)).map(BlockAddr);
+        let bad: Vec<BlockAddr> = bad.collect();
+        Self::with_factory_bad_blocks(chip, bad)
+    }
+
+    /// The chip inside.
+    pub const fn chip(&self) -> &Chip {
+        &self.chip
+    }
+
+    /// The chip inside, to change it behind the back of the code under test.
+    pub const fn chip_mut(&mut self) -> &mut Chip {
+        &mut self.chip
+    }
+
+    /// Give the chip back.
+    pub fn into_chip(self) -> Chip {
+        self.chip
+    }
+
+    /// The supply, for other devices to share.
+    pub fn supply(&self) -> Supply {
+        self.supply.clone()
+    }
+
+    /// Replace the plan and count operations from zero again, on the whole supply.
+    pub fn arm(&mut self, plan: FaultPlan) {
+        self.supply.arm(plan.cut_at);
+        self.ending = plan.ending;
+        self.prng = Prng::new(plan.seed);
+        let prng = Prng::new(self.prng.next());
+        let cut_alone = FaultPlan {
+            seed: plan.seed,
+            cut_at: plan.cut_at,
+            ending: plan.ending,
+            ..FaultPlan::default()
+        };
+        self.faults = (plan != cut_alone).then(|| Box::new(Faults { plan, prng }));
+    }
+
+    /// Operations begun since the plan was armed: a test loops its power cut over all of them.
+    pub fn operations(&self) -> u64 {
+        self.supply.operations()
+    }
+
+    /// Whether the power is on.
+    pub fn is_on(&self) -> bool {
+        self.supply.is_on()
+    }
+
+    /// Switch the power on again after a cut. The plan's other faults go on.
+    pub fn power_up(&mut self) {
+        self.supply.power_up();
+    }
+
+    fn ending(&mut self) -> Ending {
+        let drawn = self.prng.below(Ending::ALL.len() as u64);
+        self.ending.unwrap_or(Ending::ALL[usize::try_from(drawn).expect("below four")])
+    }
+
+    fn cut_program(&mut self, page: PageAddr, column: u32, data: &[u8], oob: &[u8]) {
+        match self.ending() {
+            Ending::NotBegun => {}
+            Ending::Torn => self.chip.tear(page, column, data, oob, &mut self.prng),
+            Ending::Complete => self.chip.complete(page, column, data, oob),
+            Ending::Marginal => {
+                self.chip.complete(page, column, data, oob);
+                self.chip.weaken(page, column, data.len(), &mut self.prng);
+            }
+        }
+    }
+
+    fn cut_erase(&mut self, block: BlockAddr) {
+        match self.ending() {
+            Ending::NotBegun => {}
+            Ending::Torn => self.chip.half_erase(block, &mut self.prng),
+            Ending::Complete => self.chip.blank(block),
+            Ending::Marginal => self.chip.blank_weakly(block, &mut self.prng),
+        }
+    }
+
+    fn program_fails(&mut self, page: PageAddr) -> bool {
+        let block = self.chip.geometry().block_of(page);
+        let operation = self.supply.operations() - 1;
+        self.faults.as_deref_mut().is_some_and(|Faults { plan, prng }| {
+            plan.is_grown_bad(block, operation)
+                || plan.failing_pages.contains(&page)
+                || prng.below(MILLION) < u64::from(plan.program_failures_ppm)
+        })
+    }
+
+    fn erase_fails(&mut self, block: BlockAddr) -> bool {
+        let operation = self.supply.operations() - 1;
+        self.faults.as_deref_mut().is_some_and(|Faults { plan, prng }| {
+            plan.is_grown_bad(block, operation)
+                || prng.below(MILLION) < u64::from(plan.erase_failures_ppm)
+        })
+    }
+
+    /// Bit errors that the plan adds to a read of `page`.
+    fn read_errors(&mut self, page: PageAddr) -> u16 {
+        let Some(Faults { plan, prng }) = self.faults.as_deref_mut() else { return 0 };
+        let flaw = plan.flawed_pages.get(&page).copied().unwrap_or(0);
+        if prng.below(MILLION) >= u64::from(plan.read_errors_ppm) {
+            return flaw;
+        }
+        let drawn = prng.below(u64::from(plan.read_error_bits_max.max(1))) + 1;
+        flaw.saturating_add(u16::try_from(drawn).expect("at most read_error_bits_max"))
+    }
+}
+
+impl FaultPlan {
+    fn is_grown_bad(&self, block: BlockAddr, operation: u64) -> bool {
+        self.grown_bad_blocks.get(&block).is_some_and(|&since| since <= operation)
+    }
+}
+
+impl Nand for FaultInjector {
+    fn geometry(&self) -> Geometry {
+        self.chip.geometry()
+    }
+
+    fn read(&mut self, page: PageAddr, column: u32, bytes: &mut [u8]) -> Result<Ecc, ReadError> {
+        if self.supply.draw() != Power::On {
+            return Err(ReadError::PowerLost);
+        }
+        let errors = self.read_errors(page);
+        self.chip.read_with_errors(page, column, bytes, errors)
+    }
+
+    fn program(
+        &mut self,
+        page: PageAddr,
+        column: u32,
+        data: &[u8],
+        oob: &[u8],
+    ) -> Result<(), ProgramError> {
+        match self.supply.draw() {
+            Power::Off => Err(ProgramError::PowerLost),
+            Power::Failing => {
+                self.chip.check_program(page, column, data, oob);
+                self.cut_program(page, column, data, oob);
+                Err(ProgramError::PowerLost)
+            }
+            Power::On if self.program_fails(page) => {
+                self.chip.check_program(page, column, data, oob);
+                self.chip.fail_program(page, column, data, oob, &mut self.prng);
+                Err(ProgramError::Failed(page))
+            }
+            Power::On => self.chip.program(page, column, data, oob),
+        }
+    }
+
+    fn erase(&mut self, block: BlockAddr) -> Result<(), EraseError> {
+        match self.supply.draw() {
+            Power::Off => Err(EraseError::PowerLost),
+            Power::Failing => {
+                self.chip.check_erase(block);
+                self.cut_erase(block);
+                Err(EraseError::PowerLost)
+            }
+            Power::On if self.erase_fails(block) => {
+                self.chip.check_erase(block);
+                self.chip.half_erase(block, &mut self.prng);
+                Err(EraseError::Failed(block))
+            }
+            Power::On => self.chip.erase(block),
+        }
+    }
+
+    fn is_bad(&mut self, block: BlockAddr) -> Result<bool, PowerLost> {
+        match self.supply.draw() {
+            Power::On => self.chip.is_bad(block),
+            Power::Failing | Power::Off => Err(PowerLost),
+        }
+    }
+
+    fn mark_bad(&mut self, block: BlockAddr) -> Result<(), PowerLost> {
+        let power = self.supply.draw();
+        if power == Power::Off || power == Power::Failing && self.ending() == Ending::NotBegun {
+            return Err(PowerLost);
+        }
+        self.chip.mark_bad(block)?;
+        if power == Power::On { Ok(()) } else { Err(PowerLost) }
+    }
+}

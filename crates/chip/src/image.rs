@@ -1,0 +1,169 @@
+//! Images: the content of a chip as a file, page after page.
+//!
+//! With OOB the layout is that of `nanddump --oob`: each page's data followed by its OOB bytes. An
+//! image does not hold erase counts, how often a page was programmed, bit errors, nor that a sector
+//! was programmed with nothing but `0xFF`: a chip loaded from one has erase counts of 0, and each
+//! page that is not blank counts as programmed once.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use flysch_nand::{BlockAddr, Geometry, Nand};
+use tempfile::NamedTempFile;
+
+use crate::array::{Block, ERASED, is_erased};
+use crate::{Chip, Clock, Part};
+
+/// Why an image was not written or read.
+#[derive(Debug)]
+pub enum ImageError {
+    /// The file exists, and overwriting was not asked for.
+    Exists(PathBuf),
+    /// The image is not of this part.
+    Size {
+        /// Bytes of the image.
+        image: u64,
+        /// Name of the part.
+        part: String,
+        /// Bytes of an image of the part.
+        expected: u64,
+    },
+    /// The blocks asked for are not on the chip.
+    Range {
+        /// Blocks asked for.
+        blocks: Range<u32>,
+        /// Blocks on the chip.
+        block_count: u32,
+    },
+    /// Reading or writing the file failed.
+    Io(PathBuf, io::Error),
+}
+
+impl fmt::Display for ImageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exists(path) => write!(f, "{} exists already", path.display()),
+            Self::Size { image, part, expected } => {
+                write!(f, "image is {image} bytes, part {part} has {expected}")
+            }
+            Self::Range { blocks, block_count } => write!(
+                f,
+                "blocks {}..{} asked for, the chip has {block_count}",
+                blocks.start, blocks.end
+            ),
+            Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for ImageError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io(_, error) => Some(error),
+            Self::Exists(_) | Self::Size { .. } | Self::Range { .. } => None,
+        }
+    }
+}
+
+impl Chip {
+    /// Write the whole chip with OOB to `path`: the complete file appears at once, or none.
+    pub fn save(&self, path: &Path, overwrite: bool) -> Result<(), ImageError> {
+        let blocks = 0..self.geometry().block_count;
+        let page_bytes = page_bytes(&self.geometry());
+        write_atomically(path, overwrite, |file| self.write(file, blocks, page_bytes))
+    }
+
+    /// Write the data of `blocks` without OOB to `path`, as tools for file-system images expect.
+    pub fn save_data_only(
+        &self,
+        path: &Path,
+        blocks: Range<u32>,
+        overwrite: bool,
+    ) -> Result<(), ImageError> {
+        let Geometry { block_count, page_size, .. } = self.geometry();
+        if blocks.start > blocks.end || blocks.end > block_count {
+            return Err(ImageError::Range { blocks, block_count });
+        }
+        write_atomically(path, overwrite, |file| self.write(file, blocks, page_size as usize))
+    }
+
+    /// Read a chip of `part` from an image with OOB. A block is bad where the first OOB byte of its
+    /// first page is not `0xFF`.
+    pub fn load(part: Arc<Part>, clock: Clock, seed: u64, path: &Path) -> Result<Self, ImageError> {
+        let failed = |error| ImageError::Io(path.to_owned(), error);
+        let mut file = File::open(path).map_err(failed)?;
+        let image = file.metadata().map_err(failed)?.len();
+        let geometry = part.geometry;
+        let expected = u64::from(geometry.page_count()) * page_bytes(&geometry) as u64;
+        if image != expected {
+            return Err(ImageError::Size { image, part: part.name.clone(), expected });
+        }
+        let blocks: io::Result<Vec<Block>> =
+            (0..geometry.block_count).map(|_| read_block(&geometry, &mut file)).collect();
+        Ok(Self::of_blocks(part, clock, seed, blocks.map_err(failed)?))
+    }
+
+    /// Write the first `len` bytes of each page of `blocks`.
+    fn write(&self, file: &mut impl Write, blocks: Range<u32>, len: usize) -> io::Result<()> {
+        let geometry = self.geometry();
+        let erased = vec![ERASED; len];
+        for block in blocks.map(BlockAddr) {
+            for page in 0..geometry.pages_per_block {
+                let cells = self.block(block).page(&geometry, page);
+                file.write_all(cells.map_or(&erased, |cells| &cells[..len]))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn page_bytes(geometry: &Geometry) -> usize {
+    (geometry.page_size + geometry.oob_size) as usize
+}
+
+fn read_block(geometry: &Geometry, file: &mut impl Read) -> io::Result<Block> {
+    let mut cells = vec![0; page_bytes(geometry) * geometry.pages_per_block as usize];
+    file.read_exact(&mut cells)?;
+    let blank = is_erased(&cells);
+    Ok(if blank { Block::blank(geometry, 0) } else { Block::of_cells(geometry, cells) })
+}
+
+/// Let `write` fill a temporary file beside `path`, then give it that name.
+fn write_atomically(
+    path: &Path,
+    overwrite: bool,
+    write: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>,
+) -> Result<(), ImageError> {
+    if !overwrite && path.exists() {
+        return Err(ImageError::Exists(path.to_owned()));
+    }
+    let failed = |error| ImageError::Io(path.to_owned(), error);
+    let mut file = temporary_beside(path).map_err(failed)?;
+    let mut writer = BufWriter::new(file.as_file_mut());
+    write(&mut writer).and_then(|()| writer.flush()).map_err(failed)?;
+    drop(writer);
+    file.as_file().sync_all().map_err(failed)?;
+    let persisted = if overwrite { file.persist(path) } else { file.persist_noclobber(path) };
+    match persisted {
+        Ok(_) => Ok(()),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(ImageError::Exists(path.to_owned()))
+        }
+        Err(error) => Err(failed(error.error)),
+    }
+}
+
+fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let mut builder = tempfile::Builder::new();
+    // A temporary file is its owner's alone; an image is an ordinary file.
+    #[cfg(unix)]
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+    #[cfg(unix)]
+    builder.permissions(mode);
+    builder.tempfile_in(folder.unwrap_or(Path::new(".")))
+}

@@ -1,0 +1,91 @@
+//! The words that both kinds of memory have: bounds, timing, and what a power cut leaves.
+
+use std::sync::Arc;
+
+use flysch_nand::NvRamError;
+
+use crate::supply::{Power, Supply};
+use crate::{Clock, Prng};
+
+/// Words on a bus, with a clock and a supply.
+#[derive(Clone, Debug)]
+pub(crate) struct WordArray {
+    pub(crate) bytes: Arc<Vec<u8>>,
+    pub(crate) clock: Clock,
+    pub(crate) supply: Supply,
+    /// Bytes per word.
+    pub(crate) word_size: u32,
+    /// Decides how far the write at a cut came.
+    pub(crate) prng: Prng,
+}
+
+/// How far an operation that changes bytes comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reach {
+    pub(crate) len: usize,
+    /// Whether the power was cut at its end.
+    pub(crate) is_cut: bool,
+}
+
+impl WordArray {
+    pub(crate) fn fork(&self, clock: Clock) -> Self {
+        let supply = Supply::new();
+        Self { clock, supply, ..self.clone() }
+    }
+
+    pub(crate) fn size(&self) -> u32 {
+        u32::try_from(self.bytes.len()).expect("the size was 32 bits wide")
+    }
+
+    pub(crate) fn check_bounds(&self, addr: u32, len: usize) {
+        assert!(
+            addr as usize + len <= self.bytes.len(),
+            "{len} bytes at {addr} reach beyond the memory"
+        );
+    }
+
+    pub(crate) fn read(
+        &mut self,
+        addr: u32,
+        bytes: &mut [u8],
+        word_ns: u64,
+    ) -> Result<(), NvRamError> {
+        self.check_bounds(addr, bytes.len());
+        if self.supply.draw() != Power::On {
+            return Err(NvRamError::PowerLost);
+        }
+        self.charge(addr, bytes.len(), word_ns);
+        bytes.copy_from_slice(&self.bytes[addr as usize..][..bytes.len()]);
+        Ok(())
+    }
+
+    /// Begin to change `len` bytes: how far will it come?
+    pub(crate) fn begin(&mut self, len: usize) -> Result<Reach, NvRamError> {
+        match self.supply.draw() {
+            Power::On => Ok(Reach { len, is_cut: false }),
+            Power::Off => Err(NvRamError::PowerLost),
+            Power::Failing => {
+                let len = self.prng.below(len as u64 + 1);
+                Ok(Reach { len: usize::try_from(len).expect("at most the length"), is_cut: true })
+            }
+        }
+    }
+
+    /// Let the time pass that the words of `len` bytes at `addr` take.
+    pub(crate) fn charge(&self, addr: u32, len: usize, word_ns: u64) {
+        let word = u64::from(self.word_size);
+        let (first, end) = (u64::from(addr) / word, (u64::from(addr) + len as u64).div_ceil(word));
+        let words = if len == 0 { 0 } else { end - first };
+        self.clock.advance(words * word_ns);
+    }
+
+    pub(crate) fn bytes_mut(&mut self, addr: u32, len: usize) -> &mut [u8] {
+        &mut Arc::make_mut(&mut self.bytes)[addr as usize..][..len]
+    }
+}
+
+impl Reach {
+    pub(crate) fn outcome(self) -> Result<(), NvRamError> {
+        if self.is_cut { Err(NvRamError::PowerLost) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,146 @@
+//! NOR flash: a write clears bits, a sector's erase sets them.
+
+use std::sync::Arc;
+
+use flysch_nand::{NvRam, NvRamError, WriteRule};
+
+use super::array::WordArray;
+use crate::{Clock, Prng, Supply};
+
+/// The byte of an erased cell.
+const ERASED: u8 = 0xFF;
+
+/// What a NOR chip is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NorFigures {
+    /// Bytes.
+    pub size: u32,
+    /// Bytes per erase sector.
+    pub erase_size: u32,
+    /// Bytes per word.
+    pub word_size: u32,
+    /// Reading a word, nanoseconds.
+    pub read_ns: u64,
+    /// Programming a word, nanoseconds.
+    pub write_ns: u64,
+    /// Erasing a sector, nanoseconds.
+    pub erase_ns: u64,
+    /// Erases a sector is rated for.
+    pub endurance: u32,
+}
+
+impl NorFigures {
+    /// A stand-in for the 1 MB of NOR within the `PBFilter` paper's secure token, of which the paper
+    /// gives no times: AMD `Am29LV008B`, 1 MB in bytes, 70 ns access, 1,000,000 cycles per sector
+    /// (data sheet); 9 us a byte and 0.7 s a sector, typical (from memory of the same data sheet).
+    /// Its sectors of the boot block are taken as 64 KiB like the others.
+    pub const AM29LV008B: Self = Self {
+        size: 1 << 20,
+        erase_size: 64 << 10,
+        word_size: 1,
+        read_ns: 70,
+        write_ns: 9_000,
+        erase_ns: 700_000_000,
+        endurance: 1_000_000,
+    };
+}
+
+/// Simulated NOR flash, erased at first.
+#[derive(Debug)]
+pub struct Nor {
+    figures: NorFigures,
+    words: WordArray,
+    erase_counts: Vec<u32>,
+}
+
+impl Nor {
+    /// Make a new chip under a supply of its own. `seed` decides how far an operation comes at a
+    /// cut.
+    pub fn new(figures: NorFigures, clock: Clock, seed: u64) -> Self {
+        Self::on_supply(figures, clock, seed, Supply::new())
+    }
+
+    /// Make a new chip under a supply that other devices share.
+    ///
+    /// # Panics
+    /// Where the figures make no chip: no bytes in a word, or sectors that do not fill it.
+    pub fn on_supply(figures: NorFigures, clock: Clock, seed: u64, supply: Supply) -> Self {
+        let NorFigures { size, erase_size, word_size, .. } = figures;
+        assert!(word_size > 0, "a word has bytes");
+        assert!(erase_size > 0, "NOR has erase sectors");
+        assert!(size.is_multiple_of(erase_size), "NOR is a whole number of sectors");
+        let bytes = Arc::new(vec![ERASED; size as usize]);
+        let words = WordArray { bytes, clock, supply, word_size, prng: Prng::new(seed) };
+        Self { figures, words, erase_counts: vec![0; (size / erase_size) as usize] }
+    }
+
+    /// Fork the chip onto another clock and a supply of its own.
+    #[must_use]
+    pub fn fork(&self, clock: Clock) -> Self {
+        let erase_counts = self.erase_counts.clone();
+        Self { figures: self.figures, words: self.words.fork(clock), erase_counts }
+    }
+
+    /// What the chip is like.
+    pub const fn figures(&self) -> &NorFigures {
+        &self.figures
+    }
+
+    /// The supply, to cut it and switch it on again.
+    pub fn supply(&self) -> Supply {
+        self.words.supply.clone()
+    }
+
+    /// How often each sector was erased.
+    pub fn erase_counts(&self) -> &[u32] {
+        &self.erase_counts
+    }
+}
+
+impl NvRam for Nor {
+    fn size(&self) -> u32 {
+        self.words.size()
+    }
+
+    fn write_rule(&self) -> WriteRule {
+        WriteRule::ClearBits
+    }
+
+    fn erase_size(&self) -> u32 {
+        self.figures.erase_size
+    }
+
+    fn read(&mut self, addr: u32, bytes: &mut [u8]) -> Result<(), NvRamError> {
+        self.words.read(addr, bytes, self.figures.read_ns)
+    }
+
+    fn write(&mut self, addr: u32, bytes: &[u8]) -> Result<(), NvRamError> {
+        self.words.check_bounds(addr, bytes.len());
+        let cells = &self.words.bytes[addr as usize..][..bytes.len()];
+        let sets = cells.iter().zip(bytes).position(|(cell, byte)| byte & !cell != 0);
+        assert_eq!(sets, None, "a write to NOR at byte {addr} sets a bit at this place");
+        let reach = self.words.begin(bytes.len())?;
+        self.words.charge(addr, reach.len, self.figures.write_ns);
+        self.words.bytes_mut(addr, reach.len).copy_from_slice(&bytes[..reach.len]);
+        reach.outcome()
+    }
+
+    fn erase(&mut self, addr: u32) -> Result<(), NvRamError> {
+        let size = self.figures.erase_size;
+        assert!(addr.is_multiple_of(size), "byte {addr} begins no erase sector");
+        self.words.check_bounds(addr, size as usize);
+        let reach = self.words.begin(size as usize)?;
+        self.words.clock.advance(self.figures.erase_ns);
+        let count = &mut self.erase_counts[(addr / size) as usize];
+        if *count >= self.figures.endurance {
+            return Err(if reach.is_cut {
+                NvRamError::PowerLost
+            } else {
+                NvRamError::WornOut(addr)
+            });
+        }
+        *count += 1;
+        self.words.bytes_mut(addr, reach.len).fill(ERASED);
+        reach.outcome()
+    }
+}

@@ -1,0 +1,198 @@
+//! A part: the data sheet of a chip, as data.
+
+use std::fmt;
+
+use flysch_nand::{Geometry, GeometryError};
+use serde::Deserialize;
+
+use crate::nearest::nearest;
+
+/// Durations of the chip's operations; each part's file names the source of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Timing {
+    /// Command and address cycles of every operation, nanoseconds.
+    pub command_ns: u64,
+    /// Sensing a page into the chip's register (tR), nanoseconds.
+    pub sense_ns: u64,
+    /// Moving one byte over the bus, picoseconds.
+    pub transfer_ps_per_byte: u64,
+    /// Programming a page from the register (tPROG), nanoseconds.
+    pub program_ns: u64,
+    /// Erasing a block (tBERS), nanoseconds.
+    pub erase_ns: u64,
+}
+
+impl Timing {
+    /// Time of a read that moves `bytes` bytes.
+    pub const fn read_ns(&self, bytes: u64) -> u64 {
+        self.command_ns + self.sense_ns + self.transfer_ns(bytes)
+    }
+
+    /// Time of a program that moves `bytes` bytes.
+    pub const fn program_ns(&self, bytes: u64) -> u64 {
+        self.command_ns + self.transfer_ns(bytes) + self.program_ns
+    }
+
+    /// Time of an erase.
+    pub const fn erase_ns(&self) -> u64 {
+        self.command_ns + self.erase_ns
+    }
+
+    const fn transfer_ns(&self, bytes: u64) -> u64 {
+        bytes * self.transfer_ps_per_byte / 1000
+    }
+}
+
+/// What the part's ECC corrects: `bits` bit errors in every `step_size` data bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EccStrength {
+    /// Correctable bit errors per step.
+    pub bits: u16,
+    /// Data bytes per step.
+    pub step_size: u32,
+}
+
+/// A chip model.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// Name, as given on the command line.
+    pub name: String,
+    /// One line: what it is.
+    pub description: String,
+    /// Where the figures come from.
+    pub source: String,
+    /// Shape and programming rules.
+    #[serde(with = "GeometryFields")]
+    pub geometry: Geometry,
+    /// Durations.
+    pub timing: Timing,
+    /// Error correction.
+    pub ecc: EccStrength,
+    /// Program/erase cycles a block is rated for.
+    pub endurance: u32,
+}
+
+/// The fields of [`Geometry`], which knows nothing of serde, under the same names.
+#[derive(Deserialize)]
+#[serde(remote = "Geometry", deny_unknown_fields)]
+struct GeometryFields {
+    page_size: u32,
+    oob_size: u32,
+    sectors_per_page: u32,
+    partial_programs: u32,
+    pages_per_block: u32,
+    block_count: u32,
+    in_order: bool,
+}
+
+/// The parts that come with the program: name and text of each, in the order they are listed.
+const BUILTIN: [(&str, &str); 7] = [
+    ("mt29f2g08", include_str!("../../../parts/mt29f2g08.toml")),
+    ("omap3evm", include_str!("../../../parts/omap3evm.toml")),
+    ("k9f2g08u0a", include_str!("../../../parts/k9f2g08u0a.toml")),
+    ("gemalto-vfl", include_str!("../../../parts/gemalto-vfl.toml")),
+    ("nandsim", include_str!("../../../parts/nandsim.toml")),
+    ("w25n01gv", include_str!("../../../parts/w25n01gv.toml")),
+    ("mlc", include_str!("../../../parts/mlc.toml")),
+];
+
+impl Part {
+    /// Parse the text of a part file and check that its figures make a chip.
+    pub fn parse(text: &str) -> Result<Self, PartError> {
+        let part: Self = toml::from_str(text).map_err(PartError::Syntax)?;
+        part.check()?;
+        Ok(part)
+    }
+
+    /// Find a part that comes with the program.
+    ///
+    /// # Panics
+    /// Never: a test parses each of them.
+    pub fn builtin(name: &str) -> Option<Self> {
+        let (_, text) = BUILTIN.iter().find(|(known, _)| *known == name)?;
+        Some(Self::parse(text).expect("each part that comes with the program parses"))
+    }
+
+    /// Fetch a part that comes with the program; where there is none, the error offers one.
+    pub fn named(name: &str) -> Result<Self, PartError> {
+        Self::builtin(name).ok_or_else(|| PartError::Unknown {
+            name: name.to_owned(),
+            nearest: nearest(name, Self::names()),
+        })
+    }
+
+    /// The names of the parts that come with the program.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        BUILTIN.iter().map(|(name, _)| *name)
+    }
+
+    /// Bit errors that ECC corrects in a sector: the strength summed over its steps.
+    pub(crate) fn sector_strength(&self) -> u16 {
+        let steps = self.geometry.sector_size().div_ceil(self.ecc.step_size);
+        u16::try_from(steps * u32::from(self.ecc.bits)).unwrap_or(u16::MAX)
+    }
+
+    fn check(&self) -> Result<(), PartError> {
+        self.geometry.check().map_err(PartError::Geometry)?;
+        let demands = [
+            (!self.name.is_empty(), "name is empty"),
+            (!self.source.is_empty(), "source is empty"),
+            (self.geometry.sectors_per_page <= SECTORS_MAX, "sectors_per_page is above 32"),
+            (self.geometry.partial_programs <= PROGRAMS_MAX, "partial_programs is above 255"),
+            (self.ecc.step_size > 0, "ecc.step_size is 0"),
+            (self.endurance > 0, "endurance is 0"),
+            (self.timing.read_ns(1) > 0, "a read takes no time"),
+            (self.timing.program_ns > 0, "timing.program_ns is 0"),
+            (self.timing.erase_ns > 0, "timing.erase_ns is 0"),
+        ];
+        match demands.iter().find(|(holds, _)| !holds) {
+            Some((_, demand)) => Err(PartError::Impossible(demand)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The simulated page keeps a bit for each sector and counts its programs in a byte.
+const SECTORS_MAX: u32 = 32;
+const PROGRAMS_MAX: u32 = 255;
+
+/// Why there is no such part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PartError {
+    /// The text is not a part file.
+    Syntax(toml::de::Error),
+    /// The geometry is impossible.
+    Geometry(GeometryError),
+    /// Another figure is impossible.
+    Impossible(&'static str),
+    /// No part of this name comes with the program.
+    Unknown {
+        /// The name asked for.
+        name: String,
+        /// The known name nearest to it.
+        nearest: Option<&'static str>,
+    },
+}
+
+impl fmt::Display for PartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Syntax(error) => error.fmt(f),
+            Self::Geometry(error) => error.fmt(f),
+            Self::Impossible(demand) => write!(f, "impossible part: {demand}"),
+            Self::Unknown { name, nearest } => {
+                write!(f, "unknown part '{name}'; ")?;
+                if let Some(nearest) = nearest {
+                    write!(f, "did you mean '{nearest}'? ")?;
+                }
+                let known: Vec<&str> = Part::names().collect();
+                write!(f, "known: {}", known.join(", "))
+            }
+        }
+    }
+}
+
+impl std::error::Error for PartError {}

@@ -1,0 +1,67 @@
+//! One device, several holders: the stack drives it while the laboratory looks on.
+
+use std::cell::{Ref, RefCell, RefMut};
+use std::rc::Rc;
+
+use flysch_nand::{
+    BlockAddr, Ecc, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError,
+};
+
+/// A clonable handle on a device; each clone is the same device.
+#[derive(Debug, Default)]
+pub struct Shared<N>(Rc<RefCell<N>>);
+
+impl<N> Clone for Shared<N> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+impl<N> Shared<N> {
+    /// Share `device`.
+    pub fn new(device: N) -> Self {
+        Self(Rc::new(RefCell::new(device)))
+    }
+
+    /// Look at the device between two operations.
+    pub fn borrow(&self) -> Ref<'_, N> {
+        self.0.borrow()
+    }
+
+    /// Change the device between two operations.
+    pub fn borrow_mut(&self) -> RefMut<'_, N> {
+        self.0.borrow_mut()
+    }
+}
+
+impl<N: Nand> Nand for Shared<N> {
+    fn geometry(&self) -> Geometry {
+        self.borrow().geometry()
+    }
+
+    fn read(&mut self, page: PageAddr, column: u32, bytes: &mut [u8]) -> Result<Ecc, ReadError> {
+        self.borrow_mut().read(page, column, bytes)
+    }
+
+    fn program(
+        &mut self,
+        page: PageAddr,
+        column: u32,
+        data: &[u8],
+        oob: &[u8],
+    ) -> Result<(), ProgramError> {
+        self.borrow_mut().program(page, column, data, oob)
+    }
+
+    fn erase(&mut self, block: BlockAddr) -> Result<(), EraseError> {
+        self.borrow_mut().erase(block)
+    }
+
+    fn is_bad(&mut self, block: BlockAddr) -> Result<bool, PowerLost> {
+        self.borrow_mut().is_bad(block)
+    }
+
+    fn mark_bad(&mut self, block: BlockAddr) -> Result<(), PowerLost> {
+        self.borrow_mut().mark_bad(block)
+    }
+}

@@ -1,0 +1,99 @@
+//! What is recorded of an operation, and a finished recording.
+
+use flysch_nand::Geometry;
+
+use super::cause::{CauseId, CauseTree};
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum EventKind {
+    /// An array read that gave data bytes. Address: page.
+    Read = 0,
+    /// An array read of OOB bytes alone. Address: page.
+    ReadOob = 1,
+    /// A program of data (with or without OOB). Address: page.
+    Program = 2,
+    /// A program of OOB bytes alone. Address: page.
+    ProgramOob = 3,
+    /// A block erase. Address: block.
+    Erase = 4,
+    /// A read served by the MTD layer's one-page buffer: no array operation. Address: page.
+    BufferHit = 5,
+    /// A mark in the log, put by the experiment. Address: any number, such as the request's.
+    Mark = 6,
+}
+
+impl EventKind {
+    /// Every kind, in the order of its number.
+    pub const ALL: [Self; 7] = [
+        Self::Read,
+        Self::ReadOob,
+        Self::Program,
+        Self::ProgramOob,
+        Self::Erase,
+        Self::BufferHit,
+        Self::Mark,
+    ];
+
+    /// Name in tables, CSV and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::ReadOob => "read_oob",
+            Self::Program => "program",
+            Self::ProgramOob => "program_oob",
+            Self::Erase => "erase",
+            Self::BufferHit => "buffer_hit",
+            Self::Mark => "mark",
+        }
+    }
+
+    /// Whether the address counts blocks; otherwise it counts pages (or nothing, for a mark).
+    pub const fn is_block_addressed(self) -> bool {
+        matches!(self, Self::Erase)
+    }
+}
+
+/// The task that ran when an event happened: a place in [`Trace::tasks`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TaskId(pub u8);
+
+/// One operation of the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Virtual time at which it began, nanoseconds.
+    pub time_ns: u64,
+    /// How long it took, nanoseconds.
+    pub duration_ns: u32,
+    /// Page or block, by [`EventKind`].
+    pub addr: u32,
+    /// Bytes moved over the bus, OOB included.
+    pub bytes: u32,
+    /// The innermost scope open at the time.
+    pub cause: CauseId,
+    /// What happened.
+    pub kind: EventKind,
+    /// The task that ran.
+    pub task: TaskId,
+}
+
+/// A finished recording: events in order of time, and the names they refer to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// Shape of the device the events happened on.
+    pub geometry: Geometry,
+    /// The tree of causes.
+    pub causes: CauseTree,
+    /// Names of the tasks, by [`TaskId`].
+    pub tasks: Vec<String>,
+    /// The events.
+    pub events: Vec<Event>,
+}
+
+impl Trace {
+    /// Count the events of one kind.
+    pub fn count(&self, kind: EventKind) -> u64 {
+        self.events.iter().filter(|event| event.kind == kind).count() as u64
+    }
+}

@@ -1,0 +1,93 @@
+//! The tracer: a device around a device that records what passes through.
+
+use flysch_nand::{
+    BlockAddr, Ecc, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError,
+};
+
+use super::event::EventKind;
+use super::recorder::Recorder;
+
+/// Records every operation of the device inside, failed ones included: the array was busy.
+#[derive(Debug)]
+pub struct Tracer<N> {
+    device: N,
+    recorder: Recorder,
+}
+
+impl<N: Nand> Tracer<N> {
+    /// Trace `device` on `recorder`.
+    pub const fn new(device: N, recorder: Recorder) -> Self {
+        Self { device, recorder }
+    }
+
+    /// The device inside.
+    pub const fn device(&self) -> &N {
+        &self.device
+    }
+
+    /// The device inside, to arrange its next fault.
+    pub const fn device_mut(&mut self) -> &mut N {
+        &mut self.device
+    }
+
+    /// Give the device back.
+    pub fn into_device(self) -> N {
+        self.device
+    }
+
+    /// Run one operation; record it unless the power was gone before it began.
+    fn traced<T>(
+        &mut self,
+        kind: EventKind,
+        addr: u32,
+        bytes: usize,
+        operate: impl FnOnce(&mut N) -> T,
+    ) -> T {
+        let began_ns = self.recorder.clock().now_ns();
+        let outcome = operate(&mut self.device);
+        // Each operation takes time on the chip: none passes exactly when nothing was started.
+        if self.recorder.clock().now_ns() > began_ns {
+            let bytes = u32::try_from(bytes).expect("a page is far below 4 GiB");
+            self.recorder.record(kind, addr, bytes, began_ns);
+        }
+        outcome
+    }
+}
+
+impl<N: Nand> Nand for Tracer<N> {
+    fn geometry(&self) -> Geometry {
+        self.device.geometry()
+    }
+
+    fn read(&mut self, page: PageAddr, column: u32, bytes: &mut [u8]) -> Result<Ecc, ReadError> {
+        let oob_only = column >= self.geometry().page_size;
+        let kind = if oob_only { EventKind::ReadOob } else { EventKind::Read };
+        self.traced(kind, page.0, bytes.len(), |device| device.read(page, column, bytes))
+    }
+
+    fn program(
+        &mut self,
+        page: PageAddr,
+        column: u32,
+        data: &[u8],
+        oob: &[u8],
+    ) -> Result<(), ProgramError> {
+        let kind = if data.is_empty() { EventKind::ProgramOob } else { EventKind::Program };
+        let bytes = data.len() + oob.len();
+        self.traced(kind, page.0, bytes, |device| device.program(page, column, data, oob))
+    }
+
+    fn erase(&mut self, block: BlockAddr) -> Result<(), EraseError> {
+        self.traced(EventKind::Erase, block.0, 0, |device| device.erase(block))
+    }
+
+    fn is_bad(&mut self, block: BlockAddr) -> Result<bool, PowerLost> {
+        let page = self.geometry().first_page(block);
+        self.traced(EventKind::ReadOob, page.0, 1, |device| device.is_bad(block))
+    }
+
+    fn mark_bad(&mut self, block: BlockAddr) -> Result<(), PowerLost> {
+        let page = self.geometry().first_page(block);
+        self.traced(EventKind::ProgramOob, page.0, 1, |device| device.mark_bad(block))
+    }
+}
