@@ -11,8 +11,8 @@
 //! 1. Only `ffi` contains `unsafe`.
 //! 2. Nothing reaches SQLite but through the [`Vfs`]: bytes, time and randomness. The same calls over a `Vfs` that
 //!    answers the same give the same bytes, whatever other threads do (`ffi::library` tells how).
-//! 3. No failure of a `Vfs` aborts the process: an error becomes an [`Error`], a panic unwinds out of the
-//!    [`Database`] call that met it.
+//! 3. An error of a `Vfs` becomes an [`Error`]. A panic unwinds out of the [`Database`] call that met it, unless the
+//!    profile makes panics abort.
 
 #![expect(clippy::doc_markdown, reason = "SQLite is a name, not code")]
 

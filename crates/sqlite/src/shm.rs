@@ -134,6 +134,7 @@ mod tests {
         assert!(table.lock("f", 2, 3..4, SlotLock::Shared));
         assert!(!table.lock("f", 1, 2..5, SlotLock::Exclusive));
         assert!(table.lock("f", 2, 2..3, SlotLock::Exclusive), "nothing is kept of a refusal");
+        assert!(!table.lock("f", 1, 2..3, SlotLock::Shared));
         table.unmap("f", 2);
         assert!(table.lock("f", 1, 2..3, SlotLock::Exclusive));
         table.unmap("f", 1);

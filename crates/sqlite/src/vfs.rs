@@ -26,7 +26,8 @@ pub trait Vfs {
     /// Whatever the medium does.
     fn exists(&self, name: &str) -> Result<bool, VfsError>;
 
-    /// Fill `bytes` from a seeded generator. The only randomness SQLite gets.
+    /// Fill `bytes` from a seeded generator. The only randomness SQLite gets. Called with a lock of the whole process
+    /// held, so it must be quick and must not call SQLite.
     fn fill_random(&self, bytes: &mut [u8]);
 
     /// Let the virtual clock advance. SQLite calls it while it waits for a lock.

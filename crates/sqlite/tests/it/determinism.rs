@@ -3,12 +3,18 @@
 use std::rc::Rc;
 use std::thread;
 
-use flysch_sqlite::{Era, JournalMode, Settings, Value};
+use flysch_sqlite::{Era, JournalMode, Settings, Value, Work};
 
 use crate::medium::Medium;
 
-/// The calls, the rows and the file of a run.
-type Run = (Vec<String>, Vec<Vec<Value>>, Option<Vec<u8>>);
+/// What a run leaves.
+#[derive(PartialEq)]
+struct Run {
+    calls: Vec<String>,
+    rows: Vec<Vec<Value>>,
+    file: Option<Vec<u8>>,
+    work: Work,
+}
 
 /// A run uses what SQLite draws random numbers for: nonces, salts, row ids and the SQL functions.
 fn run(journal_mode: JournalMode, seed: u64) -> Run {
@@ -19,14 +25,16 @@ fn run(journal_mode: JournalMode, seed: u64) -> Run {
         .execute("CREATE TABLE t(id INTEGER PRIMARY KEY, val); CREATE INDEX i ON t(val)")
         .unwrap();
     database.execute("INSERT INTO t VALUES(9223372036854775807, 0)").unwrap();
+    let mut work = Work::default();
     for _ in 0..5 {
-        database.execute("INSERT INTO t(val) VALUES(randomblob(500)), (random())").unwrap();
+        let insert = "INSERT INTO t(val) VALUES(randomblob(500)), (random())";
+        work += database.execute(insert).unwrap();
     }
-    database.execute("VACUUM").unwrap();
+    work += database.execute("VACUUM").unwrap();
     let rows = database.query("SELECT id, val FROM t ORDER BY val").unwrap();
     database.close().unwrap();
     let calls = std::mem::take(&mut medium.state.borrow_mut().calls);
-    (calls, rows, medium.file("main.db"))
+    Run { calls, rows, file: medium.file("main.db"), work }
 }
 
 fn check_repeats(journal_mode: JournalMode, seed: u64, expected: &Run) {

@@ -57,6 +57,23 @@ fn an_era_sets_the_page_size_and_the_journal_sector() {
 }
 
 #[test]
+fn hints_tell_what_sqlite_is_about_to_do() {
+    let cases: [(JournalMode, &[&str]); 2] = [
+        (JournalMode::Delete, &["main.db Sync", "main.db CommitPhaseTwo", "main.db Overwrite"]),
+        (JournalMode::Wal, &["main.db CheckpointStart", "main.db Size(", "main.db CheckpointDone"]),
+    ];
+    for (journal_mode, hints) in cases {
+        let settings = Settings { journal_mode, ..Era::Today.settings() };
+        let medium = Rc::new(Medium::new(settings, 1));
+        medium.open().unwrap().execute("CREATE TABLE t(x); VACUUM").unwrap();
+        let calls = &medium.state.borrow().calls;
+        for hint in hints {
+            assert!(calls.iter().any(|call| call.starts_with(hint)), "{journal_mode}: {hint}");
+        }
+    }
+}
+
+#[test]
 fn without_shared_memory_the_write_ahead_log_is_refused_with_the_reason() {
     let settings = Settings { journal_mode: JournalMode::Wal, ..Era::Today.settings() };
     let medium = Rc::new(Medium::without_shared_memory(settings));

@@ -90,6 +90,20 @@ fn a_short_read_is_zeros_and_a_missing_page_an_error() {
     }
 }
 
+/// The page cache holds 2 MiB, so the table does not fit.
+#[test]
+fn a_temporary_table_spills_into_a_nameless_file() {
+    let (medium, database) = database();
+    let fill = "CREATE TEMP TABLE t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1
+        FROM n LIMIT 3000) SELECT i, zeroblob(1000) AS b FROM n";
+    database.execute(fill).unwrap();
+    let rows = database.query("SELECT sum(i), sum(length(b)) FROM temp.t").unwrap();
+    assert_eq!(rows, [[Value::Integer(4_501_500), Value::Integer(3_000_000)]]);
+    let calls = &medium.state.borrow().calls;
+    assert!(calls.iter().any(|call| call == "open None TemporaryDatabase"));
+    assert!(calls.iter().any(|call| call.starts_with("nameless read")));
+}
+
 #[test]
 fn a_panic_of_the_vfs_unwinds_out_of_the_call() {
     let (medium, database) = database();
