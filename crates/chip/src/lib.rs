@@ -9,6 +9,29 @@
 //! 1. A breach of the contract by the caller panics here: it is a bug of the code under test.
 //! 2. What the world does is a `Result`.
 //! 3. Same part, same seed, same calls: same bytes, same events, same times.
+//!
+//! A chip on which the power fails during the second operation:
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use flysch_chip::{Chip, Clock, EventKind, FaultInjector, FaultPlan, Part, Recorder, Tracer};
+//! use flysch_nand::{BlockAddr, Nand, PageAddr, ProgramError};
+//!
+//! let part = Arc::new(Part::named("nandsim")?);
+//! let clock = Clock::new();
+//! let recorder = Recorder::new(clock.clone(), "example");
+//! let chip = Chip::new(part, clock, 1);
+//! let mut device = Tracer::new(FaultInjector::new(chip), recorder.clone());
+//! device.device_mut().arm(FaultPlan { cut_at: Some(1), ..FaultPlan::default() });
+//!
+//! device.erase(BlockAddr(0))?;
+//! let outcome = device.program(PageAddr(0), 0, &[0x5A; 2048], &[]);
+//! assert_eq!(outcome, Err(ProgramError::PowerLost));
+//! device.device_mut().power_up();
+//! assert_eq!(recorder.count(EventKind::Erase), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -100,7 +100,10 @@ mod tests {
     #[test]
     fn every_variant_says_where() {
         let rendered = [
-            (ReadError::Uncorrectable(PageAddr(7)).to_string(), "uncorrectable bit errors in page 7"),
+            (
+                ReadError::Uncorrectable(PageAddr(7)).to_string(),
+                "uncorrectable bit errors in page 7",
+            ),
             (ReadError::PowerLost.to_string(), "power lost"),
             (ProgramError::Failed(PageAddr(8)).to_string(), "program of page 8 failed"),
             (ProgramError::PowerLost.to_string(), "power lost"),

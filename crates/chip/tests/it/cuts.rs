@@ -1,0 +1,197 @@
+//! Power cuts: each operation may end in each way, and no ending breaks the chip's rules.
+
+use flysch_chip::{Ending, FaultInjector, FaultPlan};
+use flysch_nand::{BlockAddr, Ecc, EraseError, Nand, PageAddr, PowerLost, ProgramError, ReadError};
+
+use crate::{OOB_SIZE, PAGE_SIZE, SECTOR_SIZE, content, pattern, small_injector};
+
+const SEEDS: u64 = 200;
+const PAGE: PageAddr = PageAddr(9);
+const BLOCK: BlockAddr = BlockAddr(1);
+const OOB: [u8; 8] = [0xFF, 0xFF, 1, 2, 3, 4, 5, 6];
+
+fn sector(number: usize) -> u32 {
+    u32::try_from(number * SECTOR_SIZE).unwrap()
+}
+
+/// A chip on which the first sector of [`PAGE`] is programmed and the next program is cut.
+fn cut_program(seed: u64, ending: Option<Ending>, data: &[u8]) -> FaultInjector {
+    let mut device = small_injector();
+    device.program(PAGE, 0, &data[..SECTOR_SIZE], &[]).unwrap();
+    device.arm(FaultPlan { seed, cut_at: Some(0), ending, ..FaultPlan::default() });
+    let outcome = device.program(PAGE, sector(1), &data[SECTOR_SIZE..], &OOB);
+    assert_eq!(outcome, Err(ProgramError::PowerLost));
+    device
+}
+
+#[test]
+fn a_cut_program_spares_what_was_there() {
+    let data = pattern(PAGE, PAGE_SIZE);
+    for (seed, ending) in (0..SEEDS).flat_map(|seed| Ending::ALL.map(|ending| (seed, ending))) {
+        let mut device = cut_program(seed, Some(ending), &data);
+        device.power_up();
+        let mut first = [0; SECTOR_SIZE];
+        assert_eq!(device.read(PAGE, 0, &mut first), Ok(Ecc::Clean), "{ending:?}, seed {seed}");
+        assert_eq!(first, data[..SECTOR_SIZE], "{ending:?}, seed {seed}");
+    }
+}
+
+#[test]
+fn a_cut_program_only_clears_bits_it_was_to_clear() {
+    let data = pattern(PAGE, PAGE_SIZE);
+    for (seed, ending) in (0..SEEDS).flat_map(|seed| Ending::ALL.map(|ending| (seed, ending))) {
+        let mut device = cut_program(seed, Some(ending), &data);
+        device.power_up();
+        for number in 1..4 {
+            let mut bytes = [0; SECTOR_SIZE];
+            let Ok(_) = device.read(PAGE, sector(number), &mut bytes) else { continue };
+            let wanted = &data[number * SECTOR_SIZE..][..SECTOR_SIZE];
+            let reached = bytes.iter().zip(wanted).take_while(|(byte, wanted)| byte == wanted);
+            let reached = reached.count();
+            assert!(bytes[reached..].iter().all(|&byte| byte == 0xFF), "{ending:?}, seed {seed}");
+            if reached == 0 {
+                device.program(PAGE, sector(number), wanted, &[]).unwrap();
+                device.read(PAGE, sector(number), &mut bytes).unwrap();
+                assert_eq!(bytes, wanted, "{ending:?}, seed {seed}");
+                break;
+            }
+        }
+    }
+}
+
+/// What a cut program left: sectors 1 to 3 and the OOB area.
+fn outcome_of(seed: u64, ending: Option<Ending>) -> &'static str {
+    let data = pattern(PAGE, PAGE_SIZE);
+    let mut device = cut_program(seed, ending, &data);
+    device.power_up();
+    let mut bytes = vec![0; PAGE_SIZE - SECTOR_SIZE + OOB.len()];
+    let outcome = device.read(PAGE, sector(1), &mut bytes);
+    match outcome {
+        Err(_) => "uncorrectable",
+        Ok(_) if bytes.iter().all(|&byte| byte == 0xFF) => "blank",
+        Ok(_) if bytes == [&data[SECTOR_SIZE..], &OOB].concat() => "complete",
+        Ok(_) => "torn",
+    }
+}
+
+#[test]
+fn each_ending_of_a_program_comes_about() {
+    for seed in 0..SEEDS {
+        assert_eq!(outcome_of(seed, Some(Ending::NotBegun)), "blank", "seed {seed}");
+        assert_eq!(outcome_of(seed, Some(Ending::Complete)), "complete", "seed {seed}");
+        assert_eq!(outcome_of(seed, Some(Ending::Marginal)), "uncorrectable", "seed {seed}");
+    }
+    for wanted in ["blank", "torn", "uncorrectable", "complete"] {
+        let found = (0..SEEDS).filter(|&seed| outcome_of(seed, None) == wanted).count();
+        assert!(found > 10, "{wanted}: {found} of {SEEDS}");
+    }
+}
+
+/// Sectors lost to a torn page are lost one by one: a read of the others succeeds.
+#[test]
+fn a_torn_page_may_be_read_in_part() {
+    let data = pattern(PAGE, PAGE_SIZE);
+    let mut mixed = 0;
+    for seed in 0..SEEDS {
+        let mut device = cut_program(seed, Some(Ending::Torn), &data);
+        device.power_up();
+        let mut read = |number| device.read(PAGE, sector(number), &mut [0; 16]);
+        let outcomes = [read(1), read(2), read(3)];
+        let lost = Err(ReadError::Uncorrectable(PAGE));
+        let lost_count = outcomes.iter().filter(|outcome| **outcome == lost).count();
+        mixed += u32::from((1..3).contains(&lost_count));
+        let whole = device.read(PAGE, 0, &mut [0; PAGE_SIZE]);
+        assert_eq!(whole.is_err(), lost_count > 0, "seed {seed}: {outcomes:?}");
+    }
+    assert!(mixed > 20, "{mixed} of {SEEDS}");
+}
+
+#[test]
+fn a_half_erased_block_can_be_erased_again() {
+    let mut kinds = [0; 3];
+    for (seed, ending) in (0..SEEDS).flat_map(|seed| Ending::ALL.map(|ending| (seed, ending))) {
+        let mut device = small_injector();
+        for page in (8..16).map(PageAddr) {
+            device.program(page, 0, &pattern(page, PAGE_SIZE), &OOB).unwrap();
+        }
+        let plan =
+            FaultPlan { seed, cut_at: Some(0), ending: Some(ending), ..FaultPlan::default() };
+        device.arm(plan);
+        assert_eq!(device.erase(BLOCK), Err(EraseError::PowerLost));
+        device.power_up();
+        for page in (8..16).map(PageAddr) {
+            let mut bytes = [0; PAGE_SIZE];
+            let kind = match device.read(page, 0, &mut bytes) {
+                Err(_) => 0,
+                Ok(_) if bytes == [0xFF; PAGE_SIZE] => 1,
+                Ok(_) if bytes == pattern(page, PAGE_SIZE)[..] => 2,
+                Ok(_) => panic!("{page} is neither blank nor as it was: {ending:?}, seed {seed}"),
+            };
+            kinds[kind] += 1;
+        }
+        device.erase(BLOCK).unwrap();
+        for page in (8..16).map(PageAddr) {
+            let mut bytes = [0; PAGE_SIZE + OOB_SIZE];
+            assert_eq!(device.read(page, 0, &mut bytes), Ok(Ecc::Clean));
+            assert_eq!(bytes, [0xFF; PAGE_SIZE + OOB_SIZE]);
+            device.program(page, 0, &pattern(page, PAGE_SIZE), &OOB).unwrap();
+        }
+    }
+    assert!(kinds.iter().all(|&count| count > 500), "{kinds:?}");
+}
+
+#[test]
+fn while_the_power_is_off_nothing_happens() {
+    let mut device = cut_program(1, Some(Ending::Torn), &pattern(PAGE, PAGE_SIZE));
+    let operations = device.operations();
+    assert_eq!(device.read(PAGE, 0, &mut [0]), Err(ReadError::PowerLost));
+    assert_eq!(device.program(PageAddr(0), 0, &[], &[0xFF]), Err(ProgramError::PowerLost));
+    assert_eq!(device.erase(BLOCK), Err(EraseError::PowerLost));
+    assert_eq!(device.is_bad(BLOCK), Err(PowerLost));
+    assert_eq!(device.mark_bad(BLOCK), Err(PowerLost));
+    assert!(!device.is_on());
+    assert_eq!(device.operations(), operations);
+    device.power_up();
+    assert_eq!(device.is_bad(BLOCK), Ok(false));
+}
+
+/// One of each operation.
+fn run(device: &mut FaultInjector) -> Result<(), PowerLost> {
+    let lost = |_| PowerLost;
+    device.is_bad(BLOCK)?;
+    device.erase(BLOCK).map_err(|_| PowerLost)?;
+    device.program(PAGE, 0, &pattern(PAGE, PAGE_SIZE), &OOB).map_err(|_| PowerLost)?;
+    device.program(PageAddr(8), 0, &[], &OOB).map_err(|_| PowerLost)?;
+    device.read(PAGE, 0, &mut [0; PAGE_SIZE]).map_err(lost)?;
+    device.read(PAGE, 2048, &mut [0; 8]).map_err(lost)?;
+    device.mark_bad(BlockAddr(3))
+}
+
+#[test]
+fn a_test_can_cut_at_every_operation() {
+    let mut device = small_injector();
+    run(&mut device).unwrap();
+    let operations = device.operations();
+    assert_eq!(operations, 7);
+    for cut_at in 0..operations {
+        let mut device = small_injector();
+        device.arm(FaultPlan { cut_at: Some(cut_at), ..FaultPlan::default() });
+        assert_eq!(run(&mut device), Err(PowerLost));
+        assert_eq!(device.operations(), cut_at + 1);
+        device.power_up();
+        assert!(device.is_bad(BlockAddr(3)).is_ok_and(|bad| !bad || cut_at == operations - 1));
+    }
+}
+
+#[test]
+fn the_same_seed_ends_the_same_way() {
+    let data = pattern(PAGE, PAGE_SIZE);
+    for seed in 0..20 {
+        let [one, other] = [(), ()].map(|()| {
+            let mut device = cut_program(seed, None, &data);
+            device.power_up();
+            content(&mut device)
+        });
+        assert_eq!(one, other, "seed {seed}");
+    }
+}

@@ -1,0 +1,99 @@
+//! Traces: one event for each operation, with its cause and its task, and none without power.
+
+use flysch_chip::{
+    CauseId, Clock, Ending, EventKind, FaultInjector, FaultPlan, Recorder, TaskId, Tracer,
+};
+use flysch_nand::{BlockAddr, Nand, PageAddr};
+
+use crate::{PAGE_SIZE, pattern, small_chip};
+
+fn traced() -> (Recorder, Tracer<FaultInjector>) {
+    let clock = Clock::new();
+    let recorder = Recorder::new(clock.clone(), "workload");
+    let device = FaultInjector::new(small_chip(&clock));
+    (recorder.clone(), Tracer::new(device, recorder))
+}
+
+#[test]
+fn each_operation_is_an_event_with_its_cause() {
+    let (recorder, mut device) = traced();
+    let page = PageAddr(9);
+    {
+        let _statement = recorder.scope("insert");
+        let _write = recorder.scope("write");
+        device.program(page, 0, &pattern(page, PAGE_SIZE), &[0xFF, 1]).unwrap();
+        {
+            let _flusher = recorder.task("flusher");
+            let _pass = recorder.scope("collect");
+            device.erase(BlockAddr(2)).unwrap();
+        }
+        device.program(page, 0, &[], &[0xFF, 0]).unwrap();
+    }
+    device.read(page, 0, &mut [0; 512]).unwrap();
+    device.read(page, 2048, &mut [0; 8]).unwrap();
+    device.is_bad(BlockAddr(1)).unwrap();
+    device.mark_bad(BlockAddr(3)).unwrap();
+    recorder.mark(77);
+
+    let trace = recorder.take(device.geometry());
+    let seen: Vec<_> = trace
+        .events
+        .iter()
+        .map(|event| {
+            let task = trace.tasks[usize::from(event.task.0)].as_str();
+            (event.kind, event.addr, event.bytes, trace.causes.path(event.cause), task)
+        })
+        .collect();
+    let rows = [
+        (EventKind::Program, 9, 2050, "insert > write", "workload"),
+        (EventKind::Erase, 2, 0, "collect", "flusher"),
+        (EventKind::ProgramOob, 9, 2, "insert > write", "workload"),
+        (EventKind::Read, 9, 512, "other", "workload"),
+        (EventKind::ReadOob, 9, 8, "other", "workload"),
+        (EventKind::ReadOob, 8, 1, "other", "workload"),
+        (EventKind::ProgramOob, 24, 1, "other", "workload"),
+        (EventKind::Mark, 77, 0, "other", "workload"),
+    ];
+    let wanted =
+        rows.map(|(kind, addr, bytes, path, task)| (kind, addr, bytes, path.to_owned(), task));
+    assert_eq!(seen, wanted);
+}
+
+#[test]
+fn events_follow_one_another_without_a_gap() {
+    let (recorder, mut device) = traced();
+    for page in (8..16).map(PageAddr) {
+        device.program(page, 0, &pattern(page, PAGE_SIZE), &[]).unwrap();
+        device.read(page, 0, &mut [0; 100]).unwrap();
+    }
+    let trace = recorder.take(device.geometry());
+    let mut now_ns = 0;
+    for event in &trace.events {
+        assert_eq!(event.time_ns, now_ns);
+        now_ns += u64::from(event.duration_ns);
+    }
+    assert_eq!(now_ns, recorder.clock().now_ns());
+    assert_eq!(recorder.count(EventKind::Program), 0, "taken");
+}
+
+#[test]
+fn without_power_there_are_no_events() {
+    for (ending, events) in [(Ending::NotBegun, 0), (Ending::Torn, 1), (Ending::Complete, 1)] {
+        let (recorder, mut device) = traced();
+        let plan = FaultPlan { cut_at: Some(0), ending: Some(ending), ..FaultPlan::default() };
+        device.device_mut().arm(plan);
+        device.program(PageAddr(8), 0, &[0; PAGE_SIZE], &[]).unwrap_err();
+        let now_ns = recorder.clock().now_ns();
+        device.read(PageAddr(8), 0, &mut [0]).unwrap_err();
+        device.erase(BlockAddr(1)).unwrap_err();
+        assert_eq!(recorder.clock().now_ns(), now_ns);
+        let trace = recorder.take(device.geometry());
+        assert_eq!(trace.events.len(), events, "{ending:?}");
+        assert!(
+            trace
+                .events
+                .iter()
+                .all(|event| (event.cause, event.task) == (CauseId::ROOT, TaskId(0)))
+        );
+    }
+}
