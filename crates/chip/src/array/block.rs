@@ -102,10 +102,11 @@ impl Block {
         found.into_iter().flatten().map(|((_, sector), errors)| (*sector, *errors))
     }
 
-    /// Give a sector bit errors until it is erased.
+    /// Give a sector bit errors until it is erased; those it has do not become fewer.
     pub(crate) fn flaw(&mut self, page: u32, sector: u32, errors: u16) {
         if errors > 0 {
-            self.flaws.insert((page, sector), errors);
+            let flaw = self.flaws.entry((page, sector)).or_default();
+            *flaw = errors.max(*flaw);
         }
     }
 

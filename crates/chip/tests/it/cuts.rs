@@ -140,6 +140,27 @@ fn a_half_erased_block_can_be_erased_again() {
     assert!(kinds.iter().all(|&count| count > 500), "{kinds:?}");
 }
 
+/// Bit errors go with the erase of their page, and not before.
+#[test]
+fn a_half_erased_page_is_lost_or_blank() {
+    let data = pattern(PAGE, PAGE_SIZE);
+    let mut blank = 0;
+    for seed in 0..SEEDS {
+        let mut device = cut_program(seed, Some(Ending::Marginal), &data);
+        device.power_up();
+        let ending = Some(Ending::Torn);
+        device.arm(FaultPlan { seed, cut_at: Some(0), ending, ..FaultPlan::default() });
+        assert_eq!(device.erase(BLOCK), Err(EraseError::PowerLost));
+        device.power_up();
+        let mut bytes = [0; PAGE_SIZE];
+        if device.read(PAGE, 0, &mut bytes).is_ok() {
+            assert_eq!(bytes, [0xFF; PAGE_SIZE], "seed {seed}");
+            blank += 1;
+        }
+    }
+    assert!(blank > 20, "{blank} of {SEEDS}");
+}
+
 #[test]
 fn while_the_power_is_off_nothing_happens() {
     let mut device = cut_program(1, Some(Ending::Torn), &pattern(PAGE, PAGE_SIZE));
