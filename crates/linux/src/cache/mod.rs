@@ -1,0 +1,233 @@
+//! The page cache: file pages in RAM, shared by the VFS and the file systems.
+//!
+//! Every page here is clean: the file systems of this crate write through. A page may carry the
+//! mark of [`read_ahead`]: whoever reads it first sets off the next window.
+//!
+//! Invariants:
+//! 1. A page is here whole and as the file has it: bytes past the end of the file are zero.
+//! 2. With a limit, the page used longest ago leaves first, and never one of the last
+//!    [`CAPACITY_MIN`] used.
+
+use std::collections::BTreeMap;
+
+use crate::filesystem::{CACHE_PAGE_SIZE, Ino};
+
+pub mod read_ahead;
+
+pub use read_ahead::{Fetch, ReadAhead, ReadAheadProfile};
+
+/// Smallest limit that may be set, pages: a file system may rely on the pages it has just
+/// inserted while it works on them.
+pub const CAPACITY_MIN: usize = 64;
+
+/// Pages of files in RAM, by inode and index within the file.
+#[derive(Debug, Default)]
+pub struct PageCache {
+    pages: BTreeMap<(Ino, u32), CachedPage>,
+    /// The pages in order of their last use.
+    ages: BTreeMap<u64, (Ino, u32)>,
+    uses: u64,
+    capacity: Option<usize>,
+}
+
+#[derive(Debug)]
+struct CachedPage {
+    bytes: Box<[u8; CACHE_PAGE_SIZE]>,
+    is_marked: bool,
+    used_at: u64,
+}
+
+impl PageCache {
+    /// Keep at most `pages` pages. Without this call there is no limit.
+    ///
+    /// # Panics
+    ///
+    /// If `pages` is below [`CAPACITY_MIN`].
+    pub fn limit(&mut self, pages: usize) {
+        assert!(pages >= CAPACITY_MIN, "a cache of {pages} pages cannot hold one read's window");
+        self.capacity = Some(pages);
+        self.shrink();
+    }
+
+    /// Look at a page.
+    pub fn get(&self, ino: Ino, index: u32) -> Option<&[u8; CACHE_PAGE_SIZE]> {
+        self.pages.get(&(ino, index)).map(|page| &*page.bytes)
+    }
+
+    /// Change a page.
+    pub fn get_mut(&mut self, ino: Ino, index: u32) -> Option<&mut [u8; CACHE_PAGE_SIZE]> {
+        self.touch(ino, index);
+        self.pages.get_mut(&(ino, index)).map(|page| &mut *page.bytes)
+    }
+
+    /// Put a page in, unmarked, over the one that was there.
+    pub fn insert(&mut self, ino: Ino, index: u32, bytes: Box<[u8; CACHE_PAGE_SIZE]>) {
+        self.remove(ino, index);
+        let used_at = self.next_use(ino, index);
+        self.pages.insert((ino, index), CachedPage { bytes, is_marked: false, used_at });
+        self.shrink();
+        debug_assert!(self.contains(ino, index), "the newest page stays");
+    }
+
+    /// Whether a page is here.
+    pub fn contains(&self, ino: Ino, index: u32) -> bool {
+        self.pages.contains_key(&(ino, index))
+    }
+
+    /// Note that a page was used.
+    pub fn touch(&mut self, ino: Ino, index: u32) {
+        if !self.contains(ino, index) {
+            return;
+        }
+        let used_at = self.next_use(ino, index);
+        if let Some(page) = self.pages.get_mut(&(ino, index)) {
+            self.ages.remove(&page.used_at);
+            page.used_at = used_at;
+        }
+    }
+
+    /// Drop a page, if it is here.
+    pub fn remove(&mut self, ino: Ino, index: u32) {
+        if let Some(page) = self.pages.remove(&(ino, index)) {
+            self.ages.remove(&page.used_at);
+        }
+    }
+
+    /// Drop the pages of a file from `first` on: it was truncated.
+    pub fn remove_from(&mut self, ino: Ino, first: u32) {
+        self.remove_range(ino, first, u32::MAX);
+    }
+
+    /// Drop the pages `first..=last` of a file.
+    pub fn remove_range(&mut self, ino: Ino, first: u32, last: u32) {
+        if first > last {
+            return;
+        }
+        let gone: Vec<u32> =
+            self.pages.range((ino, first)..=(ino, last)).map(|(&(_, index), _)| index).collect();
+        for index in gone {
+            self.remove(ino, index);
+        }
+    }
+
+    /// Drop every page of a file.
+    pub fn remove_inode(&mut self, ino: Ino) {
+        self.remove_from(ino, 0);
+    }
+
+    /// Drop all clean pages, which is all of them.
+    pub fn drop_clean(&mut self) {
+        self.pages.clear();
+        self.ages.clear();
+    }
+
+    /// Number of pages here.
+    pub fn len(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Whether no page is here.
+    pub fn is_empty(&self) -> bool {
+        self.pages.is_empty()
+    }
+
+    /// Mark a page that is here, for read-ahead.
+    pub fn set_mark(&mut self, ino: Ino, index: u32) {
+        if let Some(page) = self.pages.get_mut(&(ino, index)) {
+            page.is_marked = true;
+        }
+    }
+
+    /// Take the mark off a page; tell whether there was one.
+    pub fn take_mark(&mut self, ino: Ino, index: u32) -> bool {
+        let page = self.pages.get_mut(&(ino, index));
+        page.is_some_and(|page| std::mem::take(&mut page.is_marked))
+    }
+
+    /// Find the first of the `max` pages from `index` on that is not here.
+    pub fn next_hole(&self, ino: Ino, index: u32, max: u32) -> Option<u32> {
+        (index..index.saturating_add(max)).find(|&at| !self.contains(ino, at))
+    }
+
+    /// Count the pages here that end right before `index`, without a hole, up to `max`.
+    pub fn cached_run_before(&self, ino: Ino, index: u32, max: u32) -> u32 {
+        let first = index.saturating_sub(max);
+        let hole = (first..index).rev().find(|&at| !self.contains(ino, at));
+        hole.map_or(index - first, |hole| index - hole - 1)
+    }
+
+    fn next_use(&mut self, ino: Ino, index: u32) -> u64 {
+        self.uses += 1;
+        self.ages.insert(self.uses, (ino, index));
+        self.uses
+    }
+
+    fn shrink(&mut self) {
+        while self.capacity.is_some_and(|capacity| self.pages.len() > capacity) {
+            let (_, oldest) = self.ages.pop_first().expect("every page has an age");
+            self.pages.remove(&oldest);
+        }
+        debug_assert_eq!(self.pages.len(), self.ages.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INO: Ino = Ino(7);
+
+    fn cache_of(indices: impl IntoIterator<Item = u32>) -> PageCache {
+        let mut cache = PageCache::default();
+        for index in indices {
+            cache.insert(INO, index, Box::new([0; CACHE_PAGE_SIZE]));
+        }
+        cache
+    }
+
+    #[test]
+    fn runs_and_holes_are_found() {
+        let cache = cache_of([0, 1, 2, 5, 6]);
+        assert_eq!(cache.next_hole(INO, 0, 8), Some(3));
+        assert_eq!(cache.next_hole(INO, 0, 3), None);
+        assert_eq!(cache.next_hole(Ino(8), 0, 3), Some(0));
+        assert_eq!(cache.cached_run_before(INO, 7, 8), 2);
+        assert_eq!(cache.cached_run_before(INO, 3, 8), 3);
+        assert_eq!(cache.cached_run_before(INO, 3, 2), 2);
+        assert_eq!(cache.cached_run_before(INO, 4, 8), 0);
+    }
+
+    #[test]
+    fn a_mark_is_taken_once_and_lost_with_its_page() {
+        let mut cache = cache_of([3]);
+        cache.set_mark(INO, 3);
+        cache.set_mark(INO, 4);
+        assert!(cache.take_mark(INO, 3));
+        assert!(!cache.take_mark(INO, 3));
+        assert!(!cache.take_mark(INO, 4));
+        cache.set_mark(INO, 3);
+        cache.insert(INO, 3, Box::new([1; CACHE_PAGE_SIZE]));
+        assert!(!cache.take_mark(INO, 3));
+    }
+
+    #[test]
+    fn truncation_drops_the_tail_of_one_file() {
+        let mut cache = cache_of(0..10);
+        cache.insert(Ino(8), 9, Box::new([0; CACHE_PAGE_SIZE]));
+        cache.remove_from(INO, 4);
+        assert_eq!(cache.len(), 5);
+        assert!(cache.contains(INO, 3) && cache.contains(Ino(8), 9));
+        cache.remove_inode(INO);
+        assert_eq!(cache.len(), 1);
+    }
+
+    #[test]
+    fn a_full_cache_lets_the_page_go_that_was_used_longest_ago() {
+        let mut cache = cache_of(0..64);
+        cache.limit(CAPACITY_MIN);
+        cache.touch(INO, 0);
+        cache.insert(INO, 64, Box::new([0; CACHE_PAGE_SIZE]));
+        assert_eq!(cache.len(), 64);
+        assert!(cache.contains(INO, 0) && !cache.contains(INO, 1));
+    }
+}

@@ -1,0 +1,273 @@
+//! Read-ahead: which pages a read fetches beyond those it asks for, in three kernel eras.
+//!
+//! State is kept per open file and describes the window fetched last:
+//!
+//! ```text
+//!   |<------------------ size ------------------>|
+//!   |                        |<-- async_size --->|
+//!   start                    mark                start + size: where a scan misses next
+//! ```
+//!
+//! A miss fetches at once ([`ReadAhead::on_miss`]). A read of the marked page fetches the next
+//! window before it is missed ([`ReadAhead::on_mark`]): on flash file systems that is no more
+//! asynchronous than the first kind. Both only decide; the VFS reads the pages.
+
+use std::ops::Range;
+
+use crate::cache::PageCache;
+use crate::filesystem::{CACHE_PAGE_SIZE, Ino};
+
+mod profile;
+#[cfg(test)]
+mod tests;
+
+pub use profile::{ReadAheadProfile, UnknownProfile};
+
+/// Pages to fetch, those in the cache excepted, up to the end of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fetch {
+    /// The first page.
+    pub start: u32,
+    /// How many.
+    pub len: u32,
+    /// The page to mark, if it is fetched.
+    pub mark: Option<u32>,
+}
+
+impl Fetch {
+    /// The pages of the fetch that a file of `file_pages` pages has.
+    pub fn pages(&self, file_pages: u32) -> Range<u32> {
+        self.start..self.start.saturating_add(self.len).min(file_pages)
+    }
+
+    const fn unmarked(start: u32, len: u32) -> Self {
+        Self { start, len, mark: None }
+    }
+}
+
+/// What a read wants when it asks for read-ahead.
+#[derive(Clone, Copy, Debug)]
+pub struct Demand<'a> {
+    /// The cache.
+    pub cache: &'a PageCache,
+    /// The file.
+    pub ino: Ino,
+    /// The page missed or found marked.
+    pub index: u32,
+    /// Pages from `index` to the end of the read, at least 1.
+    pub requested: u32,
+}
+
+/// The state of one open file.
+#[derive(Clone, Debug)]
+pub struct ReadAhead {
+    profile: ReadAheadProfile,
+    start: u32,
+    size: u32,
+    async_size: u32,
+    /// Largest window, pages; 0 switches read-ahead off.
+    pub ra_pages: u32,
+    /// Whether the file is read at random by its user's own word.
+    pub is_random: bool,
+    /// Page of the last read's end. Before the first read it is minus one, as in the kernels:
+    /// comparisons with it wrap.
+    prev_page: u32,
+}
+
+impl ReadAhead {
+    /// Begin for a file just opened, with windows of up to `ra_pages`.
+    pub const fn new(profile: ReadAheadProfile, ra_pages: u32) -> Self {
+        Self {
+            profile,
+            start: 0,
+            size: 0,
+            async_size: 0,
+            ra_pages,
+            is_random: false,
+            prev_page: u32::MAX,
+        }
+    }
+
+    /// Note that a read call ended at byte `end`, having read something.
+    ///
+    /// # Panics
+    ///
+    /// If nothing can end there: at 0, or beyond 2^32 pages.
+    pub fn note_read(&mut self, end: u64) {
+        assert!(end > 0, "a read of nothing ends nowhere");
+        let page_size = CACHE_PAGE_SIZE as u64;
+        // Old kernels keep the page of the last byte read, later ones the position after it.
+        let page = match self.profile {
+            ReadAheadProfile::A | ReadAheadProfile::B => (end - 1) / page_size,
+            ReadAheadProfile::C => end / page_size,
+        };
+        self.prev_page = u32::try_from(page).expect("files are limited to 2^32 pages");
+    }
+
+    /// Decide what a read that missed page `demand.index` fetches.
+    pub fn on_miss(&mut self, demand: Demand<'_>) -> Fetch {
+        debug_assert!(demand.requested > 0);
+        if self.ra_pages == 0 {
+            return Fetch::unmarked(demand.index, 1);
+        }
+        if self.is_random {
+            return Fetch::unmarked(demand.index, demand.requested);
+        }
+        let fetch = match self.profile {
+            ReadAheadProfile::A => self.miss_a(demand),
+            ReadAheadProfile::B | ReadAheadProfile::C => self.miss_bc(demand),
+        };
+        fetch.unwrap_or(Fetch::unmarked(demand.index, demand.requested))
+    }
+
+    /// Whether reads of this file take marks and act on them.
+    pub const fn heeds_marks(&self) -> bool {
+        self.ra_pages > 0 && !self.is_random
+    }
+
+    /// Decide what a read of the marked page `demand.index` fetches.
+    pub fn on_mark(&mut self, demand: Demand<'_>) -> Option<Fetch> {
+        debug_assert!(demand.requested > 0);
+        debug_assert!(self.heeds_marks(), "a file without read-ahead takes no marks");
+        let starts_over = self.profile != ReadAheadProfile::A && demand.index == 0;
+        if starts_over {
+            return Some(self.begin(demand));
+        }
+        self.ramp_up(demand.index).or_else(|| self.resume(demand))
+    }
+
+    fn miss_a(&mut self, demand: Demand<'_>) -> Option<Fetch> {
+        if let Some(fetch) = self.ramp_up(demand.index) {
+            return Some(fetch);
+        }
+        let begins = self.is_sequential(demand.index) || demand.requested > self.ra_pages;
+        begins.then(|| self.begin(demand))
+    }
+
+    fn miss_bc(&mut self, demand: Demand<'_>) -> Option<Fetch> {
+        if demand.index == 0 {
+            return Some(self.begin(demand));
+        }
+        if let Some(fetch) = self.ramp_up(demand.index) {
+            return Some(fetch);
+        }
+        if demand.requested > self.ra_pages || self.is_sequential(demand.index) {
+            return Some(self.begin(demand));
+        }
+        self.continue_context(demand)
+    }
+
+    /// Whether a miss of `index` continues the last read, in its page or the next.
+    const fn is_sequential(&self, index: u32) -> bool {
+        index.wrapping_sub(self.prev_page) <= 1
+    }
+
+    /// Open the first window of a scan.
+    fn begin(&mut self, demand: Demand<'_>) -> Fetch {
+        let size = initial_size(demand.requested, self.ra_pages);
+        let async_size = if size > demand.requested { size - demand.requested } else { size };
+        self.submit(demand.index, Window { start: demand.index, size, async_size })
+    }
+
+    /// Open the next window of a scan that is where the last window expected it.
+    fn ramp_up(&mut self, index: u32) -> Option<Fetch> {
+        let end = self.start.saturating_add(self.size);
+        let is_expected = index == end - self.async_size || index == end;
+        if index == 0 || !is_expected {
+            return None;
+        }
+        let size = next_size(self.size, self.ra_pages);
+        Some(self.submit(index, Window { start: end, size, async_size: size }))
+    }
+
+    /// Open a window after a mark left by someone else's: several scans share the file.
+    fn resume(&mut self, demand: Demand<'_>) -> Option<Fetch> {
+        let from = demand.index.saturating_add(1);
+        let start = demand.cache.next_hole(demand.ino, from, self.ra_pages)?;
+        let passed = match self.profile {
+            ReadAheadProfile::A => start - demand.index,
+            ReadAheadProfile::B | ReadAheadProfile::C => start - demand.index + demand.requested,
+        };
+        let size = next_size(passed, self.ra_pages);
+        Some(self.submit(demand.index, Window { start, size, async_size: size }))
+    }
+
+    /// Open a window if the pages cached before the miss look like the trace of a scan.
+    fn continue_context(&mut self, demand: Demand<'_>) -> Option<Fetch> {
+        let Demand { cache, ino, index, requested } = demand;
+        let run = cache.cached_run_before(ino, index, self.ra_pages);
+        let run_min = if self.profile == ReadAheadProfile::B { 1 } else { requested + 1 };
+        if run < run_min {
+            return None;
+        }
+        // A run that reaches back to the start of the file counts double.
+        let run = if run >= index { run * 2 } else { run };
+        let window = if self.profile == ReadAheadProfile::B {
+            let size = initial_size(run + requested, self.ra_pages);
+            Window { start: index, size, async_size: size }
+        } else {
+            let size = (run + requested).min(self.ra_pages);
+            Window { start: index, size, async_size: 1 }
+        };
+        Some(self.submit(index, window))
+    }
+
+    /// Make `window` the current one, and the fetch of a read at `index`.
+    fn submit(&mut self, index: u32, mut window: Window) -> Fetch {
+        // This read would hit the mark that it sets: the next window is merged into this one.
+        if index == window.start && window.size == window.async_size {
+            window = self.merge_next(window);
+        }
+        self.start = window.start;
+        self.size = window.size;
+        self.async_size = window.async_size;
+        debug_assert!(self.async_size <= self.size && self.size > 0);
+        Fetch {
+            start: self.start,
+            len: self.size,
+            mark: self.start.checked_add(self.size - self.async_size),
+        }
+    }
+
+    fn merge_next(&self, window: Window) -> Window {
+        let next = next_size(window.size, self.ra_pages);
+        match self.profile {
+            ReadAheadProfile::A => window,
+            ReadAheadProfile::B => Window { size: window.size + next, async_size: next, ..window },
+            ReadAheadProfile::C if window.size + next <= self.ra_pages => {
+                Window { size: window.size + next, async_size: next, ..window }
+            }
+            ReadAheadProfile::C => {
+                Window { size: self.ra_pages, async_size: self.ra_pages / 2, ..window }
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Window {
+    start: u32,
+    size: u32,
+    async_size: u32,
+}
+
+/// Size of the first window of a scan that asks for `requested` pages.
+const fn initial_size(requested: u32, max: u32) -> u32 {
+    if requested > max {
+        return max;
+    }
+    let size = requested.next_power_of_two();
+    if size <= max / 32 {
+        size * 4
+    } else if size <= max / 4 {
+        size * 2
+    } else {
+        max
+    }
+}
+
+/// Size of the window after one of `size` pages.
+fn next_size(size: u32, max: u32) -> u32 {
+    let factor = if size < max / 16 { 4 } else { 2 };
+    size.saturating_mul(factor).min(max)
+}

@@ -1,0 +1,78 @@
+//! The eras of read-ahead, by kernel version.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The rules of an era of kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ReadAheadProfile {
+    /// 2.6.23 to 2.6.30: a read that does not continue the last one fetches what it asks for.
+    A,
+    /// 2.6.31 to 3.11: one cached neighbour before a miss is taken for a sequential scan.
+    B,
+    /// 3.12 to today: the neighbours must outnumber the pages asked for.
+    C,
+}
+
+/// The text names no kernel version and no profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownProfile;
+
+impl fmt::Display for UnknownProfile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not a read-ahead profile (A, B, C) nor a kernel version from 2.6.23 on")
+    }
+}
+
+impl std::error::Error for UnknownProfile {}
+
+impl FromStr for ReadAheadProfile {
+    type Err = UnknownProfile;
+
+    /// Parse `A`, `B`, `C` or a kernel version such as `2.6.29` or `6.1`.
+    fn from_str(text: &str) -> Result<Self, UnknownProfile> {
+        match text {
+            "A" => Ok(Self::A),
+            "B" => Ok(Self::B),
+            "C" => Ok(Self::C),
+            version => Self::of_kernel(version),
+        }
+    }
+}
+
+impl ReadAheadProfile {
+    fn of_kernel(version: &str) -> Result<Self, UnknownProfile> {
+        let mut numbers = version.split('.').map(str::parse::<u32>);
+        let mut next = || numbers.next().unwrap_or(Ok(0)).map_err(|_| UnknownProfile);
+        match (next()?, next()?, next()?) {
+            (2, 6, 23..=30) => Ok(Self::A),
+            (2, 6, 31..=39) | (3, 0..=11, _) => Ok(Self::B),
+            (3, 12..=19, _) | (4.., _, _) => Ok(Self::C),
+            _older => Err(UnknownProfile),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_belong_to_their_era() {
+        for (text, profile) in [
+            ("A", Ok(ReadAheadProfile::A)),
+            ("2.6.23", Ok(ReadAheadProfile::A)),
+            ("2.6.29.6", Ok(ReadAheadProfile::A)),
+            ("2.6.37", Ok(ReadAheadProfile::B)),
+            ("3.11", Ok(ReadAheadProfile::B)),
+            ("3.12", Ok(ReadAheadProfile::C)),
+            ("6.1", Ok(ReadAheadProfile::C)),
+            ("2.6.19", Err(UnknownProfile)),
+            ("2.4", Err(UnknownProfile)),
+            ("six", Err(UnknownProfile)),
+            ("", Err(UnknownProfile)),
+        ] {
+            assert_eq!(text.parse(), profile, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! Erase blocks: what each block's bytes are, and the list it waits on.
+//!
+//! Every byte of a block is exactly one of used, unchecked, dirty, wasted or free:
+//!
+//! ```text
+//! free ──write──▸ used ──obsolete──▸ dirty, or wasted where it is too little to collect for
+//!   └──skip────▸ wasted            (wasted becomes dirty once the block is worth collecting)
+//! ```
+//!
+//! Invariants:
+//! 1. A block's shares sum to its size.
+//! 2. A block is on exactly one list; the block being filled and the one being collected are
+//!    [`List::Detached`].
+
+use std::collections::VecDeque;
+
+use super::nodes::NodeId;
+
+/// Most data of the file that one node may carry, holes excepted. Kernels write a page (4096); pages
+/// of 64 KiB exist.
+pub(super) const NODE_DATA_MAX: u32 = 65_536;
+
+/// Bytes of dead space from which on a block is worth collecting: an inode node and the least
+/// data that goes with it.
+const DIRTY_THRESHOLD: u32 = 68 + 128;
+
+/// What a byte of a block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Share {
+    Used,
+    Unchecked,
+    Dirty,
+    Wasted,
+    Free,
+}
+
+const SHARES: usize = 5;
+
+/// Where a block waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum List {
+    /// Full of valid nodes.
+    Clean,
+    /// Some dead space.
+    Dirty,
+    /// At least half dead.
+    VeryDirty,
+    /// All dead, spared erasing for the moment.
+    Erasable,
+    /// All dead, but nodes that supersede its own are still in the write buffer.
+    ErasablePendingWbuf,
+    /// To be erased.
+    ErasePending,
+    /// Erased and marked.
+    Free,
+    /// Failed a program: to be emptied and retired.
+    BadUsed,
+    /// Retired.
+    Bad,
+    /// Being filled, or being collected.
+    Detached,
+}
+
+const LISTS: usize = 10;
+
+/// One erase block.
+#[derive(Clone, Debug)]
+pub(super) struct Eraseblock {
+    shares: [u32; SHARES],
+    /// Where it waits.
+    pub list: List,
+    /// Its nodes in order of offset.
+    pub nodes: Vec<NodeId>,
+    /// First node that the collector has not dealt with, as a place in `nodes`.
+    pub gc_cursor: usize,
+    /// Whether a program failed in it: once empty it is marked bad.
+    pub failed: bool,
+}
+
+/// All erase blocks with their lists and sums.
+#[derive(Debug)]
+pub(super) struct Blocks {
+    /// Bytes per block.
+    pub block_size: u32,
+    blocks: Vec<Eraseblock>,
+    lists: [VecDeque<u32>; LISTS],
+    sums: [u64; SHARES],
+    /// Blocks on the free list.
+    pub free_count: u32,
+    /// Blocks waiting to be erased.
+    pub erasing_count: u32,
+    /// The block being filled.
+    pub next_block: Option<u32>,
+    /// The block being collected.
+    pub gc_block: Option<u32>,
+}
+
+impl Eraseblock {
+    pub(super) const fn share(&self, share: Share) -> u32 {
+        self.shares[share as usize]
+    }
+
+    /// Whether no valid node is left.
+    pub(super) const fn is_dead(&self) -> bool {
+        self.share(Share::Used) == 0 && self.share(Share::Unchecked) == 0
+    }
+
+    /// Dead space, collectable or not.
+    pub(super) const fn dead(&self) -> u32 {
+        self.share(Share::Dirty) + self.share(Share::Wasted)
+    }
+}
+
+/// Whether this much dead space is worth collecting.
+pub(super) const fn is_dirty(bytes: u32) -> bool {
+    bytes > DIRTY_THRESHOLD
+}
+
+impl Blocks {
+    /// All blocks detached and free of content, as far as their shares say.
+    pub(super) fn new(block_count: u32, block_size: u32) -> Self {
+        let mut shares = [0; SHARES];
+        shares[Share::Free as usize] = block_size;
+        let block = Eraseblock {
+            shares,
+            list: List::Detached,
+            nodes: Vec::new(),
+            gc_cursor: 0,
+            failed: false,
+        };
+        let mut sums = [0; SHARES];
+        sums[Share::Free as usize] = u64::from(block_count) * u64::from(block_size);
+        Self {
+            block_size,
+            blocks: vec![block; block_count as usize],
+            lists: std::array::from_fn(|_| VecDeque::new()),
+            sums,
+            free_count: 0,
+            erasing_count: 0,
+            next_block: None,
+            gc_block: None,
+        }
+    }
+
+    pub(super) fn block(&self, block: u32) -> &Eraseblock {
+        &self.blocks[block as usize]
+    }
+
+    pub(super) fn block_mut(&mut self, block: u32) -> &mut Eraseblock {
+        &mut self.blocks[block as usize]
+    }
+
+    pub(super) fn count(&self) -> u32 {
+        u32::try_from(self.blocks.len()).expect("made from a u32")
+    }
+
+    /// The block that a byte of the partition is in.
+    pub(super) const fn of(&self, offset: u32) -> u32 {
+        offset / self.block_size
+    }
+
+    /// First byte of a block.
+    pub(super) const fn start(&self, block: u32) -> u32 {
+        block * self.block_size
+    }
+
+    /// Sum of a share over all blocks that are not bad.
+    pub(super) const fn sum(&self, share: Share) -> u64 {
+        self.sums[share as usize]
+    }
+
+    /// Dead bytes that the collector can win: those of blocks waiting to be erased are won.
+    pub(super) fn collectable(&self) -> u64 {
+        let waiting = u64::from(self.erasing_count) * u64::from(self.block_size);
+        self.sum(Share::Dirty).saturating_sub(waiting)
+    }
+
+    /// Turn `len` bytes of a block from one share into another.
+    pub(super) fn shift(&mut self, block: u32, from: Share, to: Share, len: u32) {
+        let shares = &mut self.blocks[block as usize].shares;
+        assert!(shares[from as usize] >= len, "block {block} has no {len} bytes {from:?}");
+        shares[from as usize] -= len;
+        shares[to as usize] += len;
+        self.sums[from as usize] -= u64::from(len);
+        self.sums[to as usize] += u64::from(len);
+    }
+
+    /// Turn all of one share of a block into another; tell how many bytes that was.
+    pub(super) fn shift_all(&mut self, block: u32, from: Share, to: Share) -> u32 {
+        let len = self.block(block).share(from);
+        self.shift(block, from, to, len);
+        len
+    }
+
+    pub(super) const fn list(&self, list: List) -> &VecDeque<u32> {
+        &self.lists[list as usize]
+    }
+
+    pub(super) fn is_list_empty(&self, list: List) -> bool {
+        self.list(list).is_empty()
+    }
+
+    /// Move a block to the end of a list, wherever it was.
+    pub(super) fn file(&mut self, block: u32, list: List) {
+        let old = self.block(block).list;
+        self.leave(block, old);
+        self.block_mut(block).list = list;
+        match list {
+            List::Detached => return,
+            List::Free => self.free_count += 1,
+            List::ErasePending => {
+                self.erasing_count += 1;
+                self.shift_all(block, Share::Wasted, Share::Dirty);
+            }
+            List::Bad => self.retire(block),
+            List::Clean
+            | List::Dirty
+            | List::VeryDirty
+            | List::Erasable
+            | List::ErasablePendingWbuf
+            | List::BadUsed => {}
+        }
+        self.lists[list as usize].push_back(block);
+    }
+
+    /// File a block that is no longer being filled or collected by its dead space.
+    pub(super) fn file_by_dirt(&mut self, block: u32) {
+        if is_dirty(self.block(block).dead()) {
+            self.shift_all(block, Share::Wasted, Share::Dirty);
+            let list = if self.is_very_dirty(block) { List::VeryDirty } else { List::Dirty };
+            self.file(block, list);
+        } else {
+            self.file(block, List::Clean);
+        }
+    }
+
+    /// Whether at least half of a block is collectable.
+    pub(super) fn is_very_dirty(&self, block: u32) -> bool {
+        self.block(block).share(Share::Dirty) >= self.block_size / 2
+    }
+
+    /// Take the first block of a list, detached.
+    pub(super) fn take_first(&mut self, list: List) -> Option<u32> {
+        let block = *self.list(list).front()?;
+        self.file(block, List::Detached);
+        Some(block)
+    }
+
+    /// Set a block's shares to all free.
+    pub(super) fn clear(&mut self, block: u32) {
+        for share in [Share::Used, Share::Unchecked, Share::Dirty, Share::Wasted] {
+            self.shift_all(block, share, Share::Free);
+        }
+        self.block_mut(block).gc_cursor = 0;
+    }
+
+    fn leave(&mut self, block: u32, list: List) {
+        match list {
+            List::Free => self.free_count -= 1,
+            List::ErasePending => self.erasing_count -= 1,
+            List::Bad => unreachable!("a retired block stays retired"),
+            List::Clean
+            | List::Dirty
+            | List::VeryDirty
+            | List::Erasable
+            | List::ErasablePendingWbuf
+            | List::BadUsed
+            | List::Detached => {}
+        }
+        let waiting = &mut self.lists[list as usize];
+        if let Some(place) = waiting.iter().position(|&other| other == block) {
+            waiting.remove(place);
+        }
+    }
+
+    /// Take a block out of the sums: its bytes are no one's any more.
+    fn retire(&mut self, block: u32) {
+        let shares = std::mem::take(&mut self.blocks[block as usize].shares);
+        for (sum, share) in self.sums.iter_mut().zip(shares) {
+            *sum -= u64::from(share);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Garbage collection, one node per pass: choose a block, move or drop its next node.
+//!
+//! The kernel draws on its jiffies to choose among the lists: mostly very dirty blocks, sometimes
+//! dirty ones, and in 2 of 128 passes a clean one, which is all the wear levelling JFFS2 has.
+
+use super::Jffs2;
+use super::blocks::{List, Share};
+use super::format::{HEADER_SIZE, NodeType, parse_header};
+use super::nodes::{NodeId, NodeState};
+use crate::cache::PageCache;
+use crate::filesystem::FsError;
+
+impl Jffs2 {
+    /// Make one pass: erase a waiting block, check an inode, or deal with one node.
+    ///
+    /// # Errors
+    /// [`FsError::NoSpace`] when there is nothing to collect.
+    pub(super) fn collect(&mut self, cache: &mut PageCache) -> Result<(), FsError> {
+        let _scope = self.recorder.scope("collect");
+        if self.blocks.sum(Share::Unchecked) > 0 {
+            return self.check_next_inode();
+        }
+        if self.blocks.erasing_count > 0 {
+            return self.erase_one();
+        }
+        if self.blocks.gc_block.is_none() {
+            self.blocks.gc_block = Some(self.choose_victim()?);
+        }
+        let block = self.blocks.gc_block.expect("just chosen");
+        match self.next_living(block) {
+            Some(id) => self.move_node(cache, id)?,
+            None => assert!(self.blocks.block(block).is_dead(), "living nodes are all listed"),
+        }
+        self.finish_if_dead(block);
+        Ok(())
+    }
+
+    /// A block whose last node just went leaves by the same door as any other dead block.
+    fn finish_if_dead(&mut self, block: u32) {
+        if self.blocks.gc_block == Some(block) && self.blocks.block(block).is_dead() {
+            self.blocks.gc_block = None;
+            self.file_dead(block);
+        }
+    }
+
+    /// The next node of the block that still counts.
+    fn next_living(&mut self, block: u32) -> Option<NodeId> {
+        let nodes = &self.nodes;
+        let state = self.blocks.block_mut(block);
+        while let Some(&id) = state.nodes.get(state.gc_cursor) {
+            if nodes.node(id).state != NodeState::Obsolete {
+                return Some(id);
+            }
+            state.gc_cursor += 1;
+        }
+        None
+    }
+
+    fn choose_victim(&mut self) -> Result<u32, FsError> {
+        let drawn = self.prng.below(128);
+        loop {
+            if let Some(list) = self.victim_list(drawn) {
+                let block = self.blocks.take_first(list).expect("a list that is not empty");
+                self.blocks.shift_all(block, Share::Wasted, Share::Dirty);
+                self.blocks.block_mut(block).gc_cursor = 0;
+                return Ok(block);
+            }
+            if self.blocks.is_list_empty(List::ErasablePendingWbuf) {
+                return Err(FsError::NoSpace);
+            }
+            self.flush_wbuf()?;
+            if self.blocks.erasing_count > 0 {
+                // Flushing made a block ready to be erased: that is this pass's work.
+                return Err(FsError::NoSpace);
+            }
+        }
+    }
+
+    fn victim_list(&self, drawn: u64) -> Option<List> {
+        let has = |list| !self.blocks.is_list_empty(list);
+        let enough = self.blocks.free_count > self.limits.gc_bad;
+        let choices = [
+            (List::BadUsed, enough),
+            (List::Erasable, drawn < 50),
+            (List::VeryDirty, drawn < 110),
+            (List::Dirty, drawn < 126),
+            (List::Clean, true),
+            (List::Dirty, true),
+            (List::VeryDirty, true),
+            (List::Erasable, true),
+        ];
+        choices.into_iter().find(|&(list, chosen)| chosen && has(list)).map(|(list, _)| list)
+    }
+
+    /// Verify the data of one more inode that the mount scan found.
+    fn check_next_inode(&mut self) -> Result<(), FsError> {
+        let _scope = self.recorder.scope("check_inode");
+        let unchecked = |ino: &u32| {
+            let nodes = self.inodes[ino].nodes.iter();
+            nodes.map(|&id| self.nodes.node(id).state).any(|state| state == NodeState::Unchecked)
+        };
+        let from = self.unchecked_from;
+        let next = self.inodes.range(from..).map(|(&ino, _)| ino).find(unchecked);
+        let ino = next.expect("unchecked bytes belong to an inode");
+        self.unchecked_from = ino;
+        let outcome = self.load_inode(ino);
+        if self.inodes[&ino].links > 0 && outcome.is_ok() {
+            // Loaded for the check alone; whoever needs the inode loads it again.
+            self.cache_of(ino).loaded = None;
+        }
+        match outcome {
+            Err(FsError::PowerLost) => Err(FsError::PowerLost),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Deal with a node that belongs to no inode: a foreign kind that may be copied or dropped.
+    pub(super) fn drop_foreign(&mut self, id: NodeId) -> Result<(), FsError> {
+        let offset = self.nodes.node(id).offset;
+        let mut header = [0; HEADER_SIZE as usize];
+        self.read_flash(offset, &mut header)?;
+        let foreign = parse_header(&header)
+            .is_none_or(|header| !matches!(header.node_type, NodeType::Inode | NodeType::Dirent));
+        assert!(foreign, "nodes with an inode are listed under it");
+        self.mark_obsolete(id);
+        Ok(())
+    }
+}

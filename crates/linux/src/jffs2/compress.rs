@@ -1,0 +1,226 @@
+//! Compression of node data: each compressor is tried in the platform's order.
+//!
+//! As in the kernel's priority mode the first that gains is taken, and data that none shrinks is
+//! stored as it is. CPU is charged for every attempt: random data costs the time and saves nothing.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::format::Compression;
+use crate::cpu::{Codec, Cpu, Work};
+use crate::lzo;
+
+/// Deflate level of the kernel's JFFS2.
+const ZLIB_LEVEL: u8 = 3;
+
+/// A compressor that JFFS2 may try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compressor {
+    /// LZO1X-1; first by priority where the kernel is built with it.
+    Lzo,
+    /// Deflate.
+    Zlib,
+    /// JFFS2's own run-length coder.
+    Rtime,
+}
+
+/// A name that is no compressor's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownCompressor(String);
+
+impl fmt::Display for UnknownCompressor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unknown compressor '{}'; known: lzo, zlib, rtime", self.0)
+    }
+}
+
+impl std::error::Error for UnknownCompressor {}
+
+impl FromStr for Compressor {
+    type Err = UnknownCompressor;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        match name {
+            "lzo" => Ok(Self::Lzo),
+            "zlib" => Ok(Self::Zlib),
+            "rtime" => Ok(Self::Rtime),
+            _ => Err(UnknownCompressor(name.to_owned())),
+        }
+    }
+}
+
+impl Compressor {
+    /// Name in mount options and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lzo => "lzo",
+            Self::Zlib => "zlib",
+            Self::Rtime => "rtime",
+        }
+    }
+
+    const fn codec(self) -> Codec {
+        match self {
+            Self::Lzo => Codec::Lzo,
+            Self::Zlib => Codec::Zlib,
+            Self::Rtime => Codec::Rtime,
+        }
+    }
+
+    const fn stored_as(self) -> Compression {
+        match self {
+            Self::Lzo => Compression::Lzo,
+            Self::Zlib => Compression::Zlib,
+            Self::Rtime => Compression::Rtime,
+        }
+    }
+
+    fn run(self, data: &[u8]) -> Vec<u8> {
+        match self {
+            Self::Lzo => lzo::compress(data),
+            Self::Zlib => miniz_oxide::deflate::compress_to_vec_zlib(data, ZLIB_LEVEL),
+            Self::Rtime => rtime_compress(data),
+        }
+    }
+}
+
+/// Data as it goes into a node.
+#[derive(Debug)]
+pub(super) struct Packed {
+    /// How it is stored.
+    pub compression: Compression,
+    /// What is stored.
+    pub stored: Vec<u8>,
+    /// How many bytes of the file that is.
+    pub data_len: usize,
+}
+
+/// Pack a prefix of `data` into at most `room` bytes: all of it if it fits in any form.
+pub(super) fn pack(order: &[Compressor], data: &[u8], room: usize, cpu: &Cpu) -> Packed {
+    let limit = room.min(data.len());
+    for compressor in order {
+        cpu.charge(Work::Compress(compressor.codec(), data.len()));
+        let stored = compressor.run(data);
+        if stored.len() <= limit && stored.len() < data.len() {
+            let compression = compressor.stored_as();
+            return Packed { compression, stored, data_len: data.len() };
+        }
+    }
+    let stored = data[..limit].to_vec();
+    Packed { compression: Compression::None, stored, data_len: limit }
+}
+
+/// Unpack stored bytes into `data_len` of the file's; `None` if they are no such thing.
+pub(super) fn unpack(
+    compression: Compression,
+    stored: &[u8],
+    data_len: usize,
+    cpu: &Cpu,
+) -> Option<Vec<u8>> {
+    let codec = match compression {
+        Compression::None => return (stored.len() == data_len).then(|| stored.to_vec()),
+        Compression::Zero => return Some(vec![0; data_len]),
+        Compression::Unknown(_) => return None,
+        Compression::Rtime => Codec::Rtime,
+        Compression::Zlib => Codec::Zlib,
+        Compression::Lzo => Codec::Lzo,
+    };
+    cpu.charge(Work::Decompress(codec, data_len));
+    let data = match codec {
+        Codec::Lzo => lzo::decompress(stored, data_len)?,
+        Codec::Rtime => rtime_decompress(stored, data_len)?,
+        Codec::Zlib => {
+            miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(stored, data_len).ok()?
+        }
+    };
+    (data.len() == data_len).then_some(data)
+}
+
+/// Rtime: each byte is followed by the number of bytes after it that repeat what stood after the
+/// last byte of the same value.
+fn rtime_compress(data: &[u8]) -> Vec<u8> {
+    let mut last_after = [0_usize; 256];
+    let mut coded = Vec::with_capacity(data.len());
+    let mut at = 0;
+    while let Some(&value) = data.get(at) {
+        at += 1;
+        let from = std::mem::replace(&mut last_after[usize::from(value)], at);
+        let repeats = data[from..].iter().zip(&data[at..]);
+        let run = repeats.take(255).take_while(|(old, new)| old == new).count();
+        // Position 0 also means "not seen yet"; a run from there is valid for the decoder too.
+        let run = if from < at { run } else { 0 };
+        coded.extend([value, u8::try_from(run).expect("taken from 255 at most")]);
+        at += run;
+    }
+    coded
+}
+
+fn rtime_decompress(coded: &[u8], data_len: usize) -> Option<Vec<u8>> {
+    let mut last_after = [0_usize; 256];
+    let mut data = Vec::with_capacity(data_len);
+    for pair in coded.chunks(2) {
+        if data.len() == data_len {
+            break;
+        }
+        let &[value, run] = pair else { return None };
+        data.push(value);
+        let from = std::mem::replace(&mut last_after[usize::from(value)], data.len());
+        for at in from..from + usize::from(run) {
+            let repeated = *data.get(at)?;
+            data.push(repeated);
+        }
+        if data.len() > data_len {
+            return None;
+        }
+    }
+    (data.len() == data_len).then_some(data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flysch_chip::{Clock, Prng};
+
+    #[test]
+    fn every_compressor_gives_its_input_back() {
+        let cpu = Cpu::new(Clock::new(), 0);
+        let mut random = vec![0; 1000];
+        Prng::new(3).fill(&mut random);
+        let mut half = vec![0; 4096];
+        half[1000..2000].copy_from_slice(&random);
+        let text =
+            b"flysch is rock laid down in layers, one after another, never rewritten".repeat(9);
+        for data in [&[7_u8; 300][..], &text, &half, &random] {
+            for compressor in [Compressor::Lzo, Compressor::Zlib, Compressor::Rtime] {
+                let packed = pack(&[compressor], data, 4096, &cpu);
+                assert_eq!(packed.data_len, data.len());
+                let stored = unpack(packed.compression, &packed.stored, data.len(), &cpu);
+                assert_eq!(stored.as_deref(), Some(data), "{compressor:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_cut_and_stored_raw() {
+        let cpu = Cpu::new(Clock::new(), 0);
+        let mut random = vec![0; 1000];
+        Prng::new(4).fill(&mut random);
+        let packed = pack(&[Compressor::Zlib], &random, 600, &cpu);
+        assert_eq!((packed.compression, packed.data_len), (Compression::None, 600));
+    }
+
+    #[test]
+    fn hostile_bytes_are_refused() {
+        let cpu = Cpu::new(Clock::new(), 0);
+        let mut prng = Prng::new(5);
+        for len in 0..200 {
+            let mut bytes = vec![0; len];
+            prng.fill(&mut bytes);
+            for kind in [Compression::Rtime, Compression::Zlib, Compression::Lzo] {
+                if let Some(data) = unpack(kind, &bytes, 300, &cpu) {
+                    assert_eq!(data.len(), 300);
+                }
+            }
+        }
+    }
+}

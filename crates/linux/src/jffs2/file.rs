@@ -1,0 +1,282 @@
+//! Regular files: pages read from nodes, writes turned into nodes, sizes changed.
+//!
+//! JFFS2 is write-through: each call becomes nodes at once, one for each page touched; the page
+//! cache serves reads alone. A write that ends on a page's edge writes the whole page, so that
+//! many short writes leave one node per page.
+
+use super::append::Writer;
+use super::compress::{pack, unpack};
+use super::format::{Compression, INODE_SIZE, InodeNode, crc32, parse_header};
+use super::inode::Inode;
+use super::nodes::{NodeId, NodeState};
+use super::reserve::Purpose;
+use super::{Jffs2, blocks};
+use crate::cache::PageCache;
+use crate::cpu::Work;
+use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino};
+
+const PAGE_SIZE: u32 = CACHE_PAGE_SIZE as u32;
+
+/// Least data that a node is begun for, bytes.
+pub(super) const DATA_LEN_MIN: u32 = 128;
+
+impl Jffs2 {
+    /// Fill a page of the cache: two requests to MTD for each fragment in it.
+    pub(super) fn read_file_page(
+        &mut self,
+        ino: u32,
+        index: u32,
+        page: &mut [u8; CACHE_PAGE_SIZE],
+    ) -> Result<(), FsError> {
+        page.fill(0);
+        let Some(start) = index.checked_mul(PAGE_SIZE) else { return Ok(()) };
+        let end = start.saturating_add(PAGE_SIZE);
+        let fragments: Vec<_> = self.inode(ino).fragments.overlapping(start, end).collect();
+        for (offset, fragment) in fragments {
+            let Some(id) = fragment.node else { continue };
+            let from = offset.max(start);
+            let to = (offset + fragment.len).min(end);
+            let target = &mut page[(from - start) as usize..(to - start) as usize];
+            if !self.read_node_data(ino, id, from, target)? {
+                return Err(FsError::Damaged { ino: Ino(ino), offset: u64::from(from) });
+            }
+        }
+        Ok(())
+    }
+
+    /// Read the file's bytes from `from` on out of one node; tell whether the node is good.
+    fn read_node_data(
+        &mut self,
+        ino: u32,
+        id: NodeId,
+        from: u32,
+        target: &mut [u8],
+    ) -> Result<bool, FsError> {
+        let at = self.nodes.node(id).offset;
+        let mut header = [0; INODE_SIZE as usize];
+        self.read_flash(at, &mut header)?;
+        self.cpu.charge(Work::Node);
+        let total_len = parse_header(&header).map_or(0, |header| header.total_len);
+        let Some(node) = InodeNode::parse(&header, total_len).filter(|node| node.ino == ino) else {
+            return Ok(false);
+        };
+        if node.compression == Compression::Zero {
+            target.fill(0);
+            return Ok(true);
+        }
+        let mut stored = vec![0; node.csize as usize];
+        self.read_flash(at + INODE_SIZE, &mut stored)?;
+        self.cpu.charge(Work::Checksum(stored.len()));
+        if node.dsize > blocks::NODE_DATA_MAX || crc32(&stored) != node.data_crc {
+            return Ok(false);
+        }
+        let data = unpack(node.compression, &stored, node.dsize as usize, &self.cpu);
+        let skip = from.wrapping_sub(node.offset) as usize;
+        let part = data.as_ref().and_then(|data| data.get(skip..)?.get(..target.len()));
+        self.cpu.charge(Work::Copy(target.len()));
+        part.map(|part| target.copy_from_slice(part)).map_or(Ok(false), |()| Ok(true))
+    }
+
+    /// Write to a file, page by page.
+    pub(super) fn write_file(
+        &mut self,
+        cache: &mut PageCache,
+        ino: u32,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), FsError> {
+        let end = offset + bytes.len() as u64;
+        let end = u32::try_from(end).map_err(|_| FsError::TooLong)?;
+        let mut at = end - u32::try_from(bytes.len()).expect("no longer than its end");
+        if at > self.inode(ino).size {
+            self.write_hole(cache, ino, at)?;
+        }
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let room = PAGE_SIZE - at % PAGE_SIZE;
+            let (part, tail) = rest.split_at(rest.len().min(room as usize));
+            self.write_in_page(cache, ino, at, part)?;
+            at += u32::try_from(part.len()).expect("within a page");
+            rest = tail;
+        }
+        self.wake_collector();
+        Ok(())
+    }
+
+    /// Write within one page: the page is brought up to date, changed, and its changed part (or
+    /// all of it, if the write reaches its end) becomes nodes.
+    fn write_in_page(
+        &mut self,
+        cache: &mut PageCache,
+        ino: u32,
+        offset: u32,
+        bytes: &[u8],
+    ) -> Result<(), FsError> {
+        let index = offset / PAGE_SIZE;
+        self.cpu.charge(Work::PageLookup);
+        let page = self.cached_page(cache, ino, index)?;
+        let start = (offset % PAGE_SIZE) as usize;
+        let end = start + bytes.len();
+        page[start..end].copy_from_slice(bytes);
+        let from = if end == CACHE_PAGE_SIZE { 0 } else { start & !3 };
+        let data = page[from..end].to_vec();
+        let first = index * PAGE_SIZE + u32::try_from(from).expect("within a page");
+        self.write_data(cache, ino, first, &data)
+    }
+
+    /// The page of the cache, read from flash if it is not there.
+    pub(super) fn cached_page<'a>(
+        &mut self,
+        cache: &'a mut PageCache,
+        ino: u32,
+        index: u32,
+    ) -> Result<&'a mut [u8; CACHE_PAGE_SIZE], FsError> {
+        if !cache.contains(Ino(ino), index) {
+            let mut page = Box::new([0; CACHE_PAGE_SIZE]);
+            self.read_file_page(ino, index, &mut page)?;
+            cache.insert(Ino(ino), index, page);
+        }
+        Ok(cache.get_mut(Ino(ino), index).expect("it is there now"))
+    }
+
+    /// Turn a run of bytes of a file into nodes.
+    fn write_data(
+        &mut self,
+        cache: &mut PageCache,
+        ino: u32,
+        offset: u32,
+        data: &[u8],
+    ) -> Result<(), FsError> {
+        let mut at = offset;
+        let mut rest = data;
+        while !rest.is_empty() {
+            let room = self.reserve(cache, INODE_SIZE + DATA_LEN_MIN, Purpose::Write)?;
+            let written = self.write_node(ino, at, rest, room, Writer::User)?;
+            at += u32::try_from(written).expect("within a page");
+            rest = &rest[written..];
+        }
+        Ok(())
+    }
+
+    /// Write one node with as much of `data` as fits in `room` bytes; tell how much that was.
+    pub(super) fn write_node(
+        &mut self,
+        ino: u32,
+        offset: u32,
+        data: &[u8],
+        room: u32,
+        writer: Writer,
+    ) -> Result<usize, FsError> {
+        // A node ends where the block does, on a multiple of 4 like the room.
+        let room = (room - INODE_SIZE) as usize;
+        let packed = pack(&self.options.compressors, data, room, &self.cpu);
+        let dsize = u32::try_from(packed.data_len).expect("within a page");
+        self.cpu.charge(Work::Checksum(packed.stored.len()));
+        let node = InodeNode {
+            offset,
+            csize: u32::try_from(packed.stored.len()).expect("within a page"),
+            dsize,
+            compression: packed.compression,
+            data_crc: crc32(&packed.stored),
+            ..self.new_node(ino, (offset + dsize).max(self.inode(ino).size))
+        };
+        self.append_data(node, &packed.stored, writer)?;
+        Ok(packed.data_len)
+    }
+
+    /// A node for an inode's next version, without data.
+    pub(super) fn new_node(&mut self, ino: u32, size: u32) -> InodeNode {
+        let mtime = self.now_s();
+        let inode = self.inode_mut(ino);
+        InodeNode {
+            ino,
+            version: inode.next_version(),
+            mode: inode.mode,
+            size,
+            mtime,
+            offset: 0,
+            csize: 0,
+            dsize: 0,
+            compression: Compression::None,
+            data_crc: 0,
+        }
+    }
+
+    /// Append a data node and lay it over the file.
+    fn append_data(
+        &mut self,
+        node: InodeNode,
+        stored: &[u8],
+        writer: Writer,
+    ) -> Result<(), FsError> {
+        let whole = node.is_best_moved_whole() || node.compression == Compression::Zero;
+        let state = if whole { NodeState::Pristine } else { NodeState::Normal };
+        let id = self.append(&node.emit(stored), node.ino, state, writer)?;
+        let end = node.offset + node.dsize;
+        let inode = self.inode_mut(node.ino);
+        inode.size = node.size;
+        let dead = inode.fragments.insert(id, node.offset, node.dsize);
+        let superseded = inode.metadata.take();
+        self.mark_all_obsolete(dead.into_iter().chain(superseded));
+        self.with_inode(node.ino, |fs, inode| fs.mark_page_mates(inode, id, node.offset, end));
+        Ok(())
+    }
+
+    /// Do something that needs an inode and the rest of the file system at once.
+    fn with_inode(&mut self, ino: u32, act: impl FnOnce(&mut Self, &Inode)) {
+        let inode = self.cache_of(ino).loaded.take().expect("the inode is in memory");
+        act(self, &inode);
+        self.cache_of(ino).loaded = Some(inode);
+    }
+
+    /// Extend a file to `size` by a hole.
+    fn write_hole(&mut self, cache: &mut PageCache, ino: u32, size: u32) -> Result<(), FsError> {
+        self.reserve(cache, INODE_SIZE, Purpose::Write)?;
+        let offset = self.inode(ino).size;
+        let node = InodeNode {
+            offset,
+            dsize: size - offset,
+            compression: Compression::Zero,
+            ..self.new_node(ino, size)
+        };
+        self.append_data(node, &[], Writer::User)
+    }
+
+    /// Set a file's size.
+    pub(super) fn truncate_file(
+        &mut self,
+        cache: &mut PageCache,
+        ino: u32,
+        size: u64,
+    ) -> Result<(), FsError> {
+        let size = u32::try_from(size).map_err(|_| FsError::TooLong)?;
+        let old_size = self.inode(ino).size;
+        if size > old_size {
+            self.write_hole(cache, ino, size)?;
+        } else {
+            self.write_metadata(cache, ino, size, Purpose::Deletion)?;
+            let dead = self.inode_mut(ino).fragments.truncate(size);
+            self.mark_all_obsolete(dead);
+        }
+        self.wake_collector();
+        Ok(())
+    }
+
+    /// Write a node that carries metadata alone.
+    pub(super) fn write_metadata(
+        &mut self,
+        cache: &mut PageCache,
+        ino: u32,
+        size: u32,
+        purpose: Purpose,
+    ) -> Result<(), FsError> {
+        self.reserve(cache, INODE_SIZE, purpose)?;
+        let node = self.new_node(ino, size);
+        let id = self.append(&node.emit(&[]), ino, NodeState::Pristine, Writer::User)?;
+        let inode = self.inode_mut(ino);
+        inode.size = size;
+        let superseded = inode.metadata.replace(id);
+        self.mark_all_obsolete(superseded);
+        Ok(())
+    }
+}

@@ -1,0 +1,127 @@
+//! Inode nodes: a file's metadata, each with up to a page of its data.
+
+use super::{Header, NodeType, crc32, put_u16, put_u32, u16_at, u32_at};
+
+/// Bytes of an inode node before its data.
+pub(in super::super) const INODE_SIZE: u32 = 68;
+/// Bytes that the node's own checksum covers.
+const CHECKED: usize = 60;
+
+/// How the data of a node is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Compression {
+    /// As it is.
+    None,
+    /// Zeros, not stored: a hole.
+    Zero,
+    /// JFFS2's own run-length coder.
+    Rtime,
+    /// Deflate with a zlib header.
+    Zlib,
+    /// LZO1X.
+    Lzo,
+    /// One this model does not decode (rubin), by its number.
+    Unknown(u8),
+}
+
+impl Compression {
+    const fn number(self) -> u8 {
+        match self {
+            Self::None => 0,
+            Self::Zero => 1,
+            Self::Rtime => 2,
+            Self::Zlib => 6,
+            Self::Lzo => 7,
+            Self::Unknown(number) => number,
+        }
+    }
+
+    const fn of(number: u8) -> Self {
+        match number {
+            0 => Self::None,
+            1 => Self::Zero,
+            2 => Self::Rtime,
+            6 => Self::Zlib,
+            7 => Self::Lzo,
+            other => Self::Unknown(other),
+        }
+    }
+}
+
+/// An inode node, without its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct InodeNode {
+    /// The inode.
+    pub ino: u32,
+    /// Version among the inode's nodes.
+    pub version: u32,
+    /// File mode and type.
+    pub mode: u32,
+    /// File size as of this node.
+    pub size: u32,
+    /// Seconds since 1970.
+    pub mtime: u32,
+    /// Where the data belongs in the file.
+    pub offset: u32,
+    /// Bytes of data in the node.
+    pub csize: u32,
+    /// Bytes of data in the file.
+    pub dsize: u32,
+    /// How the data is stored.
+    pub compression: Compression,
+    /// Checksum of the stored data.
+    pub data_crc: u32,
+}
+
+impl InodeNode {
+    /// The node with its data, ready to be written.
+    pub(in super::super) fn emit(&self, data: &[u8]) -> Vec<u8> {
+        let total_len = INODE_SIZE + self.csize;
+        let mut node = vec![0; total_len as usize];
+        Header { node_type: NodeType::Inode, total_len }.emit(&mut node);
+        let fields = [
+            (12, self.ino),
+            (16, self.version),
+            (20, self.mode),
+            (28, self.size),
+            (32, self.mtime),
+            (36, self.mtime),
+            (40, self.mtime),
+            (44, self.offset),
+            (48, self.csize),
+            (52, self.dsize),
+            (60, self.data_crc),
+        ];
+        for (at, value) in fields {
+            put_u32(&mut node, at, value);
+        }
+        put_u16(&mut node, 56, u16::from(self.compression.number()));
+        let crc = crc32(&node[..CHECKED]);
+        put_u32(&mut node, 64, crc);
+        node[INODE_SIZE as usize..].copy_from_slice(data);
+        node
+    }
+
+    /// Parse a node of `total_len` bytes; `None` if its checksum or its lengths are wrong.
+    pub(in super::super) fn parse(bytes: &[u8], total_len: u32) -> Option<Self> {
+        let whole = bytes.len() >= INODE_SIZE as usize && total_len >= INODE_SIZE;
+        if !whole || u32_at(bytes, 64) != crc32(&bytes[..CHECKED]) {
+            return None;
+        }
+        let node = Self {
+            ino: u32_at(bytes, 12),
+            version: u32_at(bytes, 16),
+            mode: u32_at(bytes, 20),
+            size: u32_at(bytes, 28),
+            mtime: u32_at(bytes, 36),
+            offset: u32_at(bytes, 44),
+            csize: u32_at(bytes, 48),
+            dsize: u32_at(bytes, 52),
+            compression: Compression::of(u16_at(bytes, 56).to_le_bytes()[0]),
+            data_crc: u32_at(bytes, 60),
+        };
+        let lengths_agree = INODE_SIZE.checked_add(node.csize) == Some(total_len);
+        let end_is_sane = node.offset.checked_add(node.dsize).is_some();
+        (lengths_agree && end_is_sane).then_some(node)
+    }
+}

@@ -1,0 +1,196 @@
+//! Bringing an inode into memory: its nodes are read, checked and laid over one another.
+//!
+//! Cost: one page read per node, two where its fixed part crosses a page; after a mount also the
+//! data of each node, whose checksum nobody has verified yet. The kernel puts that off for nodes
+//! that nothing overlaps; here it is done at once, so that no bad node is ever believed.
+
+use super::blocks::Share;
+use super::format::{DIRENT_SIZE, Dirent, INODE_SIZE, InodeNode, NodeType, crc32, parse_header};
+use super::inode::{Entry, Inode, MODE_DIRECTORY};
+use super::nodes::{NodeId, NodeState};
+use super::{Jffs2, ROOT, medium};
+use crate::cpu::Work;
+use crate::filesystem::{FsError, Ino};
+
+/// Longest fixed part of a node with the longest name: what one node's metadata takes.
+const METADATA_SIZE_MAX: u32 = DIRENT_SIZE + 255;
+
+/// What an inode is made of, as found on flash.
+#[derive(Default)]
+struct Found {
+    inodes: Vec<(InodeNode, NodeId)>,
+    dirents: Vec<(Dirent, NodeId)>,
+}
+
+impl Jffs2 {
+    /// Bring an inode into memory if it is not there.
+    pub(super) fn load_inode(&mut self, ino: u32) -> Result<(), FsError> {
+        let cache = self.inodes.get(&ino).ok_or(FsError::NotFound)?;
+        if cache.loaded.is_some() {
+            return Ok(());
+        }
+        let _scope = self.recorder.scope("jffs2_read_inode");
+        let found = self.read_nodes(ino)?;
+        let inode = self.assemble(ino, found)?;
+        let cache = self.cache_of(ino);
+        cache.loaded = Some(Box::new(inode));
+        cache.checked = true;
+        Ok(())
+    }
+
+    /// Read and check the metadata of all nodes of an inode, newest first as the kernel keeps them.
+    fn read_nodes(&mut self, ino: u32) -> Result<Found, FsError> {
+        let mut found = Found::default();
+        let ids = self.inodes[&ino].nodes.clone();
+        for id in ids.into_iter().rev() {
+            let node = *self.nodes.node(id);
+            if node.state == NodeState::Obsolete {
+                continue;
+            }
+            self.cpu.charge(Work::Node);
+            let bytes = self.read_metadata(node.offset, node.len)?;
+            if !self.sort_in(id, &bytes, &mut found)? {
+                self.mark_obsolete(id);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Read a node's metadata: up to the end of its page first, more only where that is too short.
+    fn read_metadata(&self, offset: u32, len: u32) -> Result<Vec<u8>, FsError> {
+        let wanted = len.min(METADATA_SIZE_MAX);
+        let page_size = self.mtd.geometry().page_size;
+        let in_page = (page_size - offset % page_size).min(wanted);
+        let mut bytes = vec![0; in_page as usize];
+        self.read_flash(offset, &mut bytes)?;
+        let enough = if in_page < INODE_SIZE { INODE_SIZE.min(wanted) } else { in_page };
+        let is_dirent = parse_header(&bytes).is_some_and(|it| it.node_type == NodeType::Dirent);
+        let needed = if is_dirent { wanted } else { enough };
+        if needed > in_page {
+            let mut rest = vec![0; (needed - in_page) as usize];
+            self.read_flash(offset + in_page, &mut rest)?;
+            bytes.extend(rest);
+        }
+        Ok(bytes)
+    }
+
+    /// Parse a node into its pile; tell whether it is valid.
+    fn sort_in(&mut self, id: NodeId, bytes: &[u8], found: &mut Found) -> Result<bool, FsError> {
+        let Some(header) = parse_header(bytes) else { return Ok(false) };
+        match header.node_type {
+            NodeType::Dirent => {
+                let dirent = Dirent::parse(bytes, header.total_len);
+                let valid = dirent.is_some();
+                found.dirents.extend(dirent.map(|dirent| (dirent, id)));
+                Ok(valid)
+            }
+            NodeType::Inode => {
+                let Some(inode) = InodeNode::parse(bytes, header.total_len) else {
+                    return Ok(false);
+                };
+                let valid = self.verify_data(id, &inode)?;
+                found.inodes.extend(valid.then_some((inode, id)));
+                Ok(valid)
+            }
+            NodeType::Cleanmarker
+            | NodeType::Padding
+            | NodeType::Summary
+            | NodeType::Other { .. } => Ok(false),
+        }
+    }
+
+    /// Verify the data of a node that the mount scan found; tell whether it is valid.
+    fn verify_data(&mut self, id: NodeId, inode: &InodeNode) -> Result<bool, FsError> {
+        let node = *self.nodes.node(id);
+        if node.state != NodeState::Unchecked {
+            return Ok(true);
+        }
+        let mut data = vec![0; inode.csize as usize];
+        self.read_flash(node.offset + INODE_SIZE, &mut data)?;
+        self.cpu.charge(Work::Checksum(data.len()));
+        if crc32(&data) != inode.data_crc {
+            return Ok(false);
+        }
+        let state =
+            if inode.is_best_moved_whole() { NodeState::Pristine } else { NodeState::Normal };
+        self.nodes.node_mut(id).state = state;
+        self.blocks.shift(self.blocks.of(node.offset), Share::Unchecked, Share::Used, node.len);
+        Ok(true)
+    }
+
+    fn assemble(&mut self, ino: u32, mut found: Found) -> Result<Inode, FsError> {
+        let mut inode = Inode::empty(MODE_DIRECTORY);
+        self.lay_entries(&mut inode, found.dirents);
+        // A copy that the collector made has its original's version; the newer node comes first
+        // in the list, and a stable sort keeps it behind, so that it wins.
+        found.inodes.reverse();
+        found.inodes.sort_by_key(|(node, _)| node.version);
+        let Some(&(latest, latest_id)) = found.inodes.last() else {
+            // The root may live without a node of its own.
+            let known = ino == ROOT || !inode.entries.is_empty();
+            return if known {
+                Ok(inode)
+            } else {
+                Err(FsError::Damaged { ino: Ino(ino), offset: 0 })
+            };
+        };
+        for &(node, id) in &found.inodes {
+            if node.dsize > 0 {
+                let dead = inode.fragments.insert(id, node.offset, node.dsize);
+                self.mark_all_obsolete(dead);
+                self.mark_page_mates(&inode, id, node.offset, node.offset + node.dsize);
+            } else if id != latest_id {
+                self.mark_obsolete(id);
+            }
+        }
+        let dead = inode.fragments.truncate(latest.size);
+        self.mark_all_obsolete(dead);
+        inode.metadata = (latest.dsize == 0).then_some(latest_id);
+        inode.mode = latest.mode;
+        inode.size = latest.size;
+        inode.version = inode.version.max(latest.version);
+        Ok(inode)
+    }
+
+    fn lay_entries(&mut self, inode: &mut Inode, mut dirents: Vec<(Dirent, NodeId)>) {
+        dirents.reverse();
+        dirents.sort_by_key(|(dirent, _)| dirent.version);
+        for (dirent, node) in dirents {
+            inode.version = inode.version.max(dirent.version);
+            let ino = (dirent.ino != 0).then_some(dirent.ino);
+            let entry = Entry { node, version: dirent.version, ino, kind: dirent.kind };
+            if let Some(older) = inode.entries.insert(dirent.name, entry) {
+                self.mark_obsolete(older.node);
+            }
+        }
+    }
+
+    /// Nodes that share a page are worth merging when they are moved.
+    pub(super) fn mark_page_mates(&mut self, inode: &Inode, id: NodeId, start: u32, end: u32) {
+        let (before, after) = inode.fragments.page_mates(start, end);
+        if !start.is_multiple_of(4096) || after.is_some() {
+            self.nodes.mark_normal(id);
+        }
+        let mates = [before, after].into_iter().flatten().filter_map(|fragment| fragment.node);
+        for mate in mates {
+            self.nodes.mark_normal(mate);
+        }
+    }
+
+    /// Read what is on flash, with the write buffer laid over it. Uncorrectable bytes come as they
+    /// are: the nodes' own checksums tell which are good.
+    pub(super) fn read_flash(&self, offset: u32, bytes: &mut [u8]) -> Result<(), FsError> {
+        self.mtd.read(offset, bytes).map_err(medium)?;
+        self.wbuf.overlay(offset, bytes);
+        Ok(())
+    }
+}
+
+impl InodeNode {
+    /// Whether the node is a whole page, all of a page that the file's end is in, or a hole: there
+    /// is nothing to gain by merging it.
+    pub(super) const fn is_best_moved_whole(&self) -> bool {
+        self.dsize >= 4096
+            || (self.offset.is_multiple_of(4096) && self.offset + self.dsize == self.size)
+    }
+}

@@ -1,0 +1,203 @@
+//! JFFS2: the journalling flash file system, with its real on-flash format.
+//!
+//! ```text
+//! file.rs directory.rs     what the VFS asks for
+//! load.rs inode.rs fragments.rs    an inode in memory, rebuilt from its nodes
+//! collect.rs move_node.rs background.rs    garbage collection and who calls it
+//! reserve.rs append.rs wbuf.rs obsolete.rs erase.rs    where nodes go, and where they end
+//! blocks.rs nodes.rs       what every byte of the partition is
+//! scan.rs                  mount
+//! format/ compress.rs      bytes
+//! ```
+//!
+//! Behaviour follows kernels 2.6.29 to 6.1 (where they differ: 6.1), as described in the project's
+//! notes on the Linux stack; the jiffies that the kernel draws on to pick a victim are a seeded
+//! generator here.
+//!
+//! Invariants:
+//! 1. A node is believed only if its checksums hold; among nodes that cover a byte of a file the
+//!    highest version wins.
+//! 2. A node is obsoleted only after the one that supersedes it is written (to flash or buffer),
+//!    and its block erased only after that one is on flash.
+
+mod append;
+mod background;
+mod blocks;
+mod collect;
+mod compress;
+mod directory;
+mod erase;
+mod file;
+mod format;
+mod fragments;
+mod inode;
+mod load;
+mod move_node;
+mod nodes;
+mod obsolete;
+mod options;
+mod reserve;
+mod scan;
+mod wbuf;
+
+use std::collections::BTreeMap;
+
+use flysch_chip::{Prng, Recorder};
+
+use crate::cache::PageCache;
+use crate::cpu::Cpu;
+use crate::filesystem::{
+    CACHE_PAGE_SIZE, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino,
+};
+use crate::mtd::{MtdError, Partition};
+
+use blocks::Blocks;
+use inode::InodeCache;
+use nodes::NodeTable;
+use wbuf::WriteBuffer;
+
+pub use compress::{Compressor, UnknownCompressor};
+pub use options::{MountError, Options};
+
+/// The root directory's inode number.
+const ROOT: u32 = 1;
+
+/// A mounted JFFS2.
+pub struct Jffs2 {
+    mtd: Partition,
+    options: Options,
+    cpu: Cpu,
+    recorder: Recorder,
+    prng: Prng,
+    limits: reserve::Limits,
+    blocks: Blocks,
+    nodes: NodeTable,
+    wbuf: WriteBuffer,
+    inodes: BTreeMap<u32, InodeCache>,
+    ino_max: u32,
+    background: background::Tasks,
+    /// Inodes whose nodes the collector still has to check after a mount, lowest first.
+    unchecked_from: u32,
+}
+
+impl Jffs2 {
+    /// The partition below, for those who mount it again.
+    pub const fn partition(&self) -> &Partition {
+        &self.mtd
+    }
+
+    fn now_s(&self) -> u32 {
+        u32::try_from(self.recorder.clock().now_ns() / 1_000_000_000).unwrap_or(u32::MAX)
+    }
+}
+
+/// An error of MTD where no retry is left.
+fn medium(error: MtdError) -> FsError {
+    match error {
+        MtdError::PowerLost => FsError::PowerLost,
+        MtdError::ProgramFailed(_) | MtdError::EraseFailed(_) => FsError::Io,
+    }
+}
+
+impl FileSystem for Jffs2 {
+    fn name(&self) -> &'static str {
+        "jffs2"
+    }
+
+    fn cache_policy(&self) -> CachePolicy {
+        CachePolicy::Cached { ra_pages: self.options.ra_pages }
+    }
+
+    fn maps_shared(&self) -> bool {
+        // Its address-space operations have no writepage: only private mappings.
+        false
+    }
+
+    fn root(&self) -> Ino {
+        Ino(ROOT)
+    }
+
+    fn lookup(&mut self, parent: Ino, name: &[u8]) -> Result<Option<DirEntry>, FsError> {
+        self.find_entry(parent.0, name)
+    }
+
+    fn entries(&mut self, dir: Ino) -> Result<Vec<DirEntry>, FsError> {
+        self.list_entries(dir.0)
+    }
+
+    fn create(&mut self, parent: Ino, name: &[u8], kind: FileKind) -> Result<Ino, FsError> {
+        let _scope = self.recorder.scope("jffs2_create");
+        self.create_entry(parent.0, name, kind).map(Ino)
+    }
+
+    fn unlink(&mut self, parent: Ino, name: &[u8]) -> Result<(), FsError> {
+        let _scope = self.recorder.scope("jffs2_unlink");
+        self.remove_entry(parent.0, name)
+    }
+
+    fn rename(&mut self, from: Ino, name: &[u8], to: Ino, new_name: &[u8]) -> Result<(), FsError> {
+        let _scope = self.recorder.scope("jffs2_rename");
+        self.move_entry(from.0, name, to.0, new_name)
+    }
+
+    fn load(&mut self, ino: Ino) -> Result<u64, FsError> {
+        self.load_inode(ino.0)?;
+        Ok(u64::from(self.inode(ino.0).size))
+    }
+
+    fn evict(&mut self, ino: Ino) -> Result<(), FsError> {
+        self.evict_inode(ino.0);
+        Ok(())
+    }
+
+    fn read_page(
+        &mut self,
+        ino: Ino,
+        index: u32,
+        page: &mut [u8; CACHE_PAGE_SIZE],
+    ) -> Result<(), FsError> {
+        let _scope = self.recorder.scope("jffs2_read_page");
+        self.read_file_page(ino.0, index, page)
+    }
+
+    fn read_direct(&mut self, _: Ino, _: u64, _: &mut [u8]) -> Result<usize, FsError> {
+        unreachable!("JFFS2 reads through the page cache")
+    }
+
+    fn write(
+        &mut self,
+        cache: &mut PageCache,
+        ino: Ino,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), FsError> {
+        let _scope = self.recorder.scope("jffs2_write");
+        self.write_file(cache, ino.0, offset, bytes)
+    }
+
+    fn truncate(&mut self, cache: &mut PageCache, ino: Ino, size: u64) -> Result<(), FsError> {
+        let _scope = self.recorder.scope("jffs2_truncate");
+        self.truncate_file(cache, ino.0, size)
+    }
+
+    fn fsync(&mut self, cache: &mut PageCache, ino: Ino, _data_only: bool) -> Result<(), FsError> {
+        // JFFS2 has no cheaper fdatasync.
+        self.flush_wbuf_by_gc(cache, Some(ino.0))
+    }
+
+    fn sync(&mut self, _: &mut PageCache) -> Result<(), FsError> {
+        self.flush_wbuf()
+    }
+
+    fn next_wakeup_ns(&self) -> Option<u64> {
+        self.background.next_ns()
+    }
+
+    fn run_background(&mut self, cache: &mut PageCache) -> Result<(), FsError> {
+        self.run_tasks(cache)
+    }
+
+    fn unmount(&mut self, _: &mut PageCache) -> Result<(), FsError> {
+        self.flush_wbuf()
+    }
+}

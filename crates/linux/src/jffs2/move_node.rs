@@ -1,0 +1,200 @@
+//! Moving one living node out of a block: as it is, merged with its page, or not at all.
+
+use super::Jffs2;
+use super::append::Writer;
+use super::blocks::is_dirty;
+use super::file::DATA_LEN_MIN;
+use super::format::{Dirent, INODE_SIZE, NodeType, parse_header};
+use super::fragments::Fragment;
+use super::nodes::{NodeId, NodeState};
+use crate::cache::PageCache;
+use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino};
+
+const PAGE_SIZE: u32 = CACHE_PAGE_SIZE as u32;
+
+impl Jffs2 {
+    /// Move a node to where it is safe, so that its block comes nearer to being dead.
+    pub(super) fn move_node(&mut self, cache: &mut PageCache, id: NodeId) -> Result<(), FsError> {
+        let node = *self.nodes.node(id);
+        let Some(ino) = node.ino else { return self.drop_foreign(id) };
+        let in_memory = self.inodes[&ino].loaded.is_some();
+        if !in_memory && node.state == NodeState::Pristine && self.copy_whole(ino, id)?.is_some() {
+            return Ok(());
+        }
+        self.load_inode(ino)?;
+        if self.nodes.node(id).state == NodeState::Obsolete {
+            return Ok(());
+        }
+        self.move_loaded(cache, ino, id)?;
+        if !in_memory && self.inodes[&ino].links > 0 {
+            self.cache_of(ino).loaded = None;
+        }
+        Ok(())
+    }
+
+    fn move_loaded(&mut self, cache: &mut PageCache, ino: u32, id: NodeId) -> Result<(), FsError> {
+        if self.inode(ino).metadata == Some(id) {
+            return self.move_metadata(ino);
+        }
+        if let Some((start, end)) = self.inode(ino).fragments.extent(id) {
+            return self.move_data(cache, ino, id, (start, end));
+        }
+        self.move_dirent(ino, id)
+    }
+
+    /// Copy a node verbatim; `None` if it does not fit in the block being filled.
+    fn copy_whole(&mut self, ino: u32, id: NodeId) -> Result<Option<NodeId>, FsError> {
+        let _scope = self.recorder.scope("copy_node");
+        let node = *self.nodes.node(id);
+        // Ask for little, so as not to give up the end of a block that half a node would fit in.
+        let room = self.reserve_for_gc(node.len.min(INODE_SIZE + DATA_LEN_MIN))?;
+        if room < node.len {
+            return Ok(None);
+        }
+        let mut bytes = vec![0; node.len as usize];
+        self.read_flash(node.offset, &mut bytes)?;
+        let Some(header) = parse_header(&bytes).filter(|header| header.total_len <= node.len)
+        else {
+            return Ok(None);
+        };
+        bytes.truncate(header.total_len as usize);
+        let copy = self.append(&bytes, ino, NodeState::Pristine, Writer::Collector)?;
+        if let Some(inode) = self.cache_of(ino).loaded.as_deref_mut() {
+            inode.fragments.replace(id, copy);
+            inode.metadata = inode.metadata.map(|old| if old == id { copy } else { old });
+            for entry in inode.entries.values_mut().filter(|entry| entry.node == id) {
+                entry.node = copy;
+            }
+        }
+        self.mark_obsolete(id);
+        Ok(Some(copy))
+    }
+
+    fn move_metadata(&mut self, ino: u32) -> Result<(), FsError> {
+        self.reserve_for_gc(INODE_SIZE)?;
+        let size = self.inode(ino).size;
+        let node = self.new_node(ino, size);
+        let bytes = node.emit(&[]);
+        let copy = self.append(&bytes, ino, NodeState::Pristine, Writer::Collector)?;
+        let superseded = self.inode_mut(ino).metadata.replace(copy);
+        self.mark_all_obsolete(superseded);
+        Ok(())
+    }
+
+    /// Move the bytes of a file that a node still holds.
+    fn move_data(
+        &mut self,
+        cache: &mut PageCache,
+        ino: u32,
+        id: NodeId,
+        (start, end): (u32, u32),
+    ) -> Result<(), FsError> {
+        let pristine = self.nodes.node(id).state == NodeState::Pristine;
+        if pristine && self.copy_whole(ino, id)?.is_some() {
+            return Ok(());
+        }
+        let (mut at, end) = match start / PAGE_SIZE == (end - 1) / PAGE_SIZE {
+            true => self.grown(ino, start, end),
+            // It spans pages, so it is a hole or comes from a larger page: page by page.
+            false => (start, end),
+        };
+        while at < end {
+            let stop = end.min((at / PAGE_SIZE + 1) * PAGE_SIZE);
+            at = self.rewrite_in_page(cache, ino, at, stop)?;
+        }
+        Ok(())
+    }
+
+    /// Write bytes of one page anew, as far as one node reaches; tell how far that was.
+    fn rewrite_in_page(
+        &mut self,
+        cache: &mut PageCache,
+        ino: u32,
+        at: u32,
+        stop: u32,
+    ) -> Result<u32, FsError> {
+        let _scope = self.recorder.scope("merge_page");
+        let room = self.reserve_for_gc(INODE_SIZE + DATA_LEN_MIN)?;
+        let first = (at % PAGE_SIZE) as usize;
+        let len = (stop - at) as usize;
+        let page = self.cached_page(cache, ino, at / PAGE_SIZE)?;
+        let data = page[first..first + len].to_vec();
+        let written = self.write_node(ino, at, &data, room, Writer::Collector)?;
+        Ok(at + u32::try_from(written).expect("within a page"))
+    }
+
+    /// Grow a range within its page over neighbours that are worth merging: parts of the page that
+    /// do not reach its edge always, those that do only if their block is dirty anyway.
+    fn grown(&self, ino: u32, start: u32, end: u32) -> (u32, u32) {
+        if self.blocks.free_count + self.blocks.erasing_count <= self.limits.gc_merge {
+            return (start, end);
+        }
+        let fragments = &self.inode(ino).fragments;
+        let page = start - start % PAGE_SIZE;
+        let (mut from, mut to) = (start, end);
+        while let Some((offset, fragment)) = fragments.before(from).filter(|(at, _)| *at >= page) {
+            let at_edge = offset == page;
+            if at_edge && !self.may_merge(fragment) {
+                break;
+            }
+            from = offset;
+        }
+        while let Some(fragment) = fragments.starting_at(to) {
+            let next = to + fragment.len;
+            if next > page + PAGE_SIZE || (next == page + PAGE_SIZE && !self.may_merge(fragment)) {
+                break;
+            }
+            to = next;
+        }
+        (from, to)
+    }
+
+    /// Whether a fragment at the edge of a page is in a block that loses nothing by it.
+    fn may_merge(&self, fragment: Fragment) -> bool {
+        let Some(id) = fragment.node else { return false };
+        let block = self.blocks.of(self.nodes.node(id).offset);
+        self.blocks.gc_block == Some(block) || is_dirty(self.blocks.block(block).dead())
+    }
+
+    /// Move a dirent, or drop a deletion dirent that nothing on flash needs any more.
+    fn move_dirent(&mut self, dir: u32, id: NodeId) -> Result<(), FsError> {
+        let entries = &self.inode(dir).entries;
+        let found = entries.iter().find(|(_, entry)| entry.node == id);
+        let Some((name, entry)) = found.map(|(name, entry)| (name.clone(), *entry)) else {
+            return Err(FsError::Damaged { ino: Ino(dir), offset: 0 });
+        };
+        if entry.ino.is_none() && !self.is_deletion_needed(dir, id, &name)? {
+            self.inode_mut(dir).entries.remove(&name);
+            self.mark_obsolete(id);
+            return Ok(());
+        }
+        let mctime = self.now_s();
+        let version = self.inode_mut(dir).next_version();
+        let ino = entry.ino.unwrap_or(0);
+        let dirent = Dirent { parent: dir, version, ino, mctime, kind: entry.kind, name };
+        self.reserve_for_gc(dirent.total_len())?;
+        self.append_dirent(dirent, Writer::Collector)
+    }
+
+    /// Whether an older dirent of the name is still on flash, in another block: without the
+    /// deletion dirent the next mount would believe it.
+    fn is_deletion_needed(&self, dir: u32, id: NodeId, name: &[u8]) -> Result<bool, FsError> {
+        let _scope = self.recorder.scope("search_older_dirent");
+        let own = self.nodes.node(id);
+        for &other in &self.inodes[&dir].nodes {
+            let node = *self.nodes.node(other);
+            let same_block = self.blocks.of(node.offset) == self.blocks.of(own.offset);
+            if node.state != NodeState::Obsolete || node.len != own.len || same_block {
+                continue;
+            }
+            let mut bytes = vec![0; node.len as usize];
+            self.read_flash(node.offset, &mut bytes)?;
+            let header = parse_header(&bytes).filter(|it| it.node_type == NodeType::Dirent);
+            let dirent = header.and_then(|header| Dirent::parse(&bytes, header.total_len));
+            if dirent.is_some_and(|older| older.ino != 0 && older.name == name) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

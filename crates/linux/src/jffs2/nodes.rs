@@ -1,0 +1,70 @@
+//! References to nodes on flash: where each is, how long, and whether it still counts.
+
+/// A node reference, by its place in the [`NodeTable`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct NodeId(u32);
+
+/// Whether a node counts, and how the collector may move it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NodeState {
+    /// Found by the mount scan, data checksum not yet verified.
+    Unchecked,
+    /// Superseded. Known in memory alone: NAND cannot mark it.
+    Obsolete,
+    /// Valid, and best moved as it is.
+    Pristine,
+    /// Valid, and worth merging with its neighbours when moved.
+    Normal,
+}
+
+/// A node on flash.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NodeRef {
+    /// Byte offset in the partition.
+    pub offset: u32,
+    /// Bytes, alignment included.
+    pub len: u32,
+    /// Whether it counts.
+    pub state: NodeState,
+    /// The inode it belongs to; `None` for padding and foreign nodes.
+    pub ino: Option<u32>,
+}
+
+/// All node references, in slots that are used again.
+#[derive(Debug, Default)]
+pub(super) struct NodeTable {
+    slots: Vec<NodeRef>,
+    free: Vec<NodeId>,
+}
+
+impl NodeTable {
+    pub(super) fn insert(&mut self, node: NodeRef) -> NodeId {
+        if let Some(id) = self.free.pop() {
+            self.slots[id.0 as usize] = node;
+            return id;
+        }
+        let id = NodeId(u32::try_from(self.slots.len()).expect("fewer than 2^32 nodes"));
+        self.slots.push(node);
+        id
+    }
+
+    pub(super) fn remove(&mut self, id: NodeId) {
+        self.free.push(id);
+    }
+
+    pub(super) fn node(&self, id: NodeId) -> &NodeRef {
+        &self.slots[id.0 as usize]
+    }
+
+    pub(super) fn node_mut(&mut self, id: NodeId) -> &mut NodeRef {
+        &mut self.slots[id.0 as usize]
+    }
+
+    /// Note that a pristine node now shares its page with another.
+    pub(super) fn mark_normal(&mut self, id: NodeId) {
+        let node = self.node_mut(id);
+        if node.state == NodeState::Pristine {
+            node.state = NodeState::Normal;
+        }
+    }
+}

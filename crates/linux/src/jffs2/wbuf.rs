@@ -1,0 +1,217 @@
+//! The write buffer: NAND is programmed by whole pages, nodes are of any length.
+//!
+//! One page of RAM for the whole file system. A program happens exactly when the written bytes
+//! cross a page boundary, or when the buffer is flushed with padding. Reads lay its content over
+//! what flash gives.
+//!
+//! Invariants:
+//! 1. Nodes are written contiguously within a block; the buffer holds the last, incomplete page.
+//! 2. The buffer remembers whose nodes it holds, so that an fsync knows whether it concerns it;
+//!    the collector's own writes do not count, as their old copies are still on flash.
+
+use std::collections::BTreeSet;
+
+use super::Jffs2;
+use super::blocks::{List, Share};
+use super::format::padding_node;
+use super::nodes::{NodeRef, NodeState};
+use crate::filesystem::FsError;
+use crate::mtd::MtdError;
+
+/// The page being filled.
+#[derive(Debug)]
+pub(super) struct WriteBuffer {
+    /// Where the page begins; meaningless while the buffer is empty.
+    offset: u32,
+    bytes: Vec<u8>,
+    page_size: usize,
+    /// Inodes with nodes in the buffer that only it holds.
+    inodes: BTreeSet<u32>,
+}
+
+/// Where a buffered page ended up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Programmed {
+    InPlace,
+    /// The program failed; the finished nodes in the page now stand in another block.
+    Elsewhere,
+}
+
+impl WriteBuffer {
+    pub(super) fn new(page_size: u32) -> Self {
+        let page_size = page_size as usize;
+        Self { offset: 0, bytes: Vec::with_capacity(page_size), page_size, inodes: BTreeSet::new() }
+    }
+
+    pub(super) fn is_dirty(&self) -> bool {
+        !self.bytes.is_empty()
+    }
+
+    /// Where the buffered page begins, if there is one: it changes when the page is programmed.
+    pub(super) fn position(&self) -> Option<u32> {
+        self.is_dirty().then_some(self.offset)
+    }
+
+    /// Whether flushing the buffer matters to `ino`; to anyone, if that is `None`.
+    pub(super) fn concerns(&self, ino: Option<u32>) -> bool {
+        ino.map_or(!self.inodes.is_empty(), |ino| self.inodes.contains(&ino))
+    }
+
+    /// Lay the buffered bytes over `bytes`, which were read from `offset`.
+    pub(super) fn overlay(&self, offset: u32, bytes: &mut [u8]) {
+        let (start, end) = (offset as usize, offset as usize + bytes.len());
+        let held = self.offset as usize..self.offset as usize + self.bytes.len();
+        let (from, to) = (start.max(held.start), end.min(held.end));
+        if from < to {
+            let source = &self.bytes[from - held.start..to - held.start];
+            bytes[from - start..to - start].copy_from_slice(source);
+        }
+    }
+}
+
+impl Jffs2 {
+    /// Write a node's bytes at `offset`, right behind what was written last in its block.
+    ///
+    /// [`FsError::Io`] says that a program failed: the block is given up, finished nodes are safe,
+    /// and this node is to be written again elsewhere.
+    pub(super) fn write_flash(
+        &mut self,
+        offset: u32,
+        bytes: &[u8],
+        ino: Option<u32>,
+    ) -> Result<(), FsError> {
+        let page_size = self.wbuf.page_size;
+        let in_page = offset as usize % page_size;
+        if !self.wbuf.is_dirty() {
+            assert_eq!(in_page, 0, "an empty buffer begins at a page boundary");
+            self.wbuf.offset = offset;
+        }
+        let expected = self.wbuf.offset as usize + self.wbuf.bytes.len();
+        assert_eq!(offset as usize, expected, "nodes are written contiguously");
+        let mut rest = bytes;
+        if self.wbuf.is_dirty() {
+            let (head, tail) = rest.split_at(rest.len().min(page_size - in_page));
+            self.wbuf.bytes.extend_from_slice(head);
+            rest = tail;
+            if self.wbuf.bytes.len() == page_size && self.program_wbuf()? == Programmed::Elsewhere {
+                return Err(FsError::Io);
+            }
+        }
+        if !self.wbuf.is_dirty() {
+            self.write_whole_pages(&mut rest)?;
+        }
+        if !rest.is_empty() {
+            self.wbuf.bytes.extend_from_slice(rest);
+        }
+        if self.wbuf.is_dirty() {
+            self.note_writer(ino);
+        }
+        Ok(())
+    }
+
+    /// Program the whole pages that `rest` begins with, straight from the caller's bytes.
+    fn write_whole_pages(&mut self, rest: &mut &[u8]) -> Result<(), FsError> {
+        let whole = rest.len() - rest.len() % self.wbuf.page_size;
+        let (pages, tail) = rest.split_at(whole);
+        if !pages.is_empty() {
+            self.program_pages(self.wbuf.offset, pages)?;
+            self.wbuf.offset += u32::try_from(whole).expect("a node is shorter than a block");
+        }
+        *rest = tail;
+        Ok(())
+    }
+
+    fn note_writer(&mut self, ino: Option<u32>) {
+        if let Some(ino) = ino {
+            self.wbuf.inodes.insert(ino);
+            self.arm_flush_timer();
+        }
+    }
+
+    /// Fill the buffered page up with padding, which the block pays for, and program it.
+    pub(super) fn flush_wbuf(&mut self) -> Result<(), FsError> {
+        if !self.wbuf.is_dirty() {
+            return Ok(());
+        }
+        let _scope = self.recorder.scope("wbuf_flush");
+        let filled = self.wbuf.bytes.len();
+        let missing = u32::try_from(self.wbuf.page_size - filled).expect("within a page");
+        let at = self.wbuf.offset + u32::try_from(filled).expect("within a page");
+        self.wbuf.bytes.extend(padding_node(missing));
+        if missing > 0 {
+            self.book_padding(at, missing);
+        }
+        self.program_wbuf().map(|_| ())
+    }
+
+    fn book_padding(&mut self, offset: u32, len: u32) {
+        let block = self.blocks.of(offset);
+        let node = NodeRef { offset, len, state: NodeState::Obsolete, ino: None };
+        let id = self.nodes.insert(node);
+        self.blocks.block_mut(block).nodes.push(id);
+        self.blocks.shift(block, Share::Free, Share::Wasted, len);
+    }
+
+    /// Program the full buffer; what only waited for it may be erased now.
+    fn program_wbuf(&mut self) -> Result<Programmed, FsError> {
+        assert_eq!(self.wbuf.bytes.len(), self.wbuf.page_size, "only whole pages are programmed");
+        let offset = self.wbuf.offset;
+        let bytes = std::mem::take(&mut self.wbuf.bytes);
+        match self.mtd.write(offset, &bytes) {
+            Ok(()) => {}
+            Err(MtdError::PowerLost) => return Err(FsError::PowerLost),
+            Err(MtdError::ProgramFailed(_) | MtdError::EraseFailed(_)) => {
+                self.wbuf.inodes.clear();
+                self.rescue_page(offset, &bytes)?;
+                return Ok(Programmed::Elsewhere);
+            }
+        }
+        self.wbuf.bytes = bytes;
+        self.wbuf.bytes.clear();
+        self.wbuf.offset += u32::try_from(self.wbuf.page_size).expect("a page");
+        self.wbuf.inodes.clear();
+        self.refile_pending();
+        Ok(Programmed::InPlace)
+    }
+
+    fn program_pages(&mut self, offset: u32, pages: &[u8]) -> Result<(), FsError> {
+        match self.mtd.write(offset, pages) {
+            Ok(()) => Ok(()),
+            Err(MtdError::PowerLost) => Err(FsError::PowerLost),
+            Err(MtdError::ProgramFailed(_) | MtdError::EraseFailed(_)) => Err(FsError::Io),
+        }
+    }
+
+    /// Blocks whose erasing waited for the buffer need not wait any longer.
+    fn refile_pending(&mut self) {
+        while let Some(block) = self.blocks.take_first(List::ErasablePendingWbuf) {
+            self.file_dead(block);
+        }
+    }
+
+    /// Flush the buffer for `ino` (or for anyone) by collecting garbage into it, as the kernel's
+    /// fsync does: the page is filled with useful bytes instead of padding.
+    pub(super) fn flush_wbuf_by_gc(
+        &mut self,
+        cache: &mut crate::cache::PageCache,
+        ino: Option<u32>,
+    ) -> Result<(), FsError> {
+        if !self.wbuf.concerns(ino) {
+            return Ok(());
+        }
+        if self.blocks.sum(Share::Unchecked) > 0 {
+            return self.flush_wbuf();
+        }
+        let waiting = self.wbuf.position();
+        let _scope = self.recorder.scope("wbuf_flush_by_gc");
+        while waiting.is_some() && self.wbuf.position() == waiting {
+            match self.collect(cache) {
+                Ok(()) => {}
+                Err(FsError::PowerLost) => return Err(FsError::PowerLost),
+                // Nothing to collect, or no room for it: padding does it.
+                Err(_) => return self.flush_wbuf(),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,122 @@
+//! The compressor: greedy, with the last position of each hash of four bytes.
+
+#![expect(clippy::cast_possible_truncation, reason = "each operand is matched to its bits first")]
+
+use super::{
+    END, FAR_DISTANCE_MAX, FIRST_LITERALS, MIDDLE_DISTANCE_MAX, NEAR_DISTANCE_MAX, NEAR_LEN_MAX,
+};
+
+/// Log2 of the positions remembered.
+const TABLE_BITS: u32 = 13;
+
+/// How many bytes at the end are always literals: a run whose length fits its instruction.
+///
+/// The reference compressor leaves about as many (it makes 44 bytes of a page of zeros), and sizes
+/// are to be those of the kernel.
+const TAIL_LEN: usize = 18;
+
+/// Bytes without a match after which the stride starts over.
+const STRIDE_PERIOD: usize = 1 << 15;
+
+/// Low 16 bits of the last position of each hash.
+///
+/// They give the distance to that position modulo 64 Ki. If it is farther off than that, or the
+/// slot was never written, the distance leads to some other earlier byte, which the comparison of
+/// the bytes tells; so inputs of any length share one small table.
+type Table = [u16; 1 << TABLE_BITS];
+
+/// Compress `data`. The result is at most 1/16 and 67 bytes longer.
+pub fn compress(data: &[u8]) -> Vec<u8> {
+    let mut coded = Vec::with_capacity(data.len() + data.len() / 16 + 67);
+    let mut table = [0; 1 << TABLE_BITS];
+    let searched = &data[..data.len().saturating_sub(TAIL_LEN)];
+    let mut done = 0;
+    while let Some((at, distance)) = find_match(searched, done, &mut table) {
+        let len = common_len(&searched[at..], &searched[at - distance..]);
+        push_literals(&mut coded, &data[done..at]);
+        push_match(&mut coded, len, distance);
+        done = at + len;
+    }
+    push_literals(&mut coded, &data[done..]);
+    coded.extend(END);
+    coded
+}
+
+/// The next position after `done` whose four bytes stood before, and how far before.
+///
+/// As in Snappy, the stride grows by one every 32 bytes without a match, so that incompressible
+/// data costs little; it starts over now and then to notice what follows such data.
+fn find_match(data: &[u8], done: usize, table: &mut Table) -> Option<(usize, usize)> {
+    let mut at = done;
+    loop {
+        let bytes = data.get(at..)?.first_chunk::<4>()?;
+        let slot = &mut table[hash(*bytes)];
+        let distance = usize::from((at as u16).wrapping_sub(*slot));
+        *slot = at as u16;
+        let in_reach = (1..=FAR_DISTANCE_MAX).contains(&distance);
+        if in_reach && data[at - distance..].first_chunk() == Some(bytes) {
+            return Some((at, distance));
+        }
+        at += 1 + (at - done) % STRIDE_PERIOD / 32;
+    }
+}
+
+/// Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4).
+fn hash(bytes: [u8; 4]) -> usize {
+    (u32::from_le_bytes(bytes).wrapping_mul(0x9E37_79B1) >> (u32::BITS - TABLE_BITS)) as usize
+}
+
+/// How many bytes two slices have in common at their beginning.
+fn common_len(one: &[u8], other: &[u8]) -> usize {
+    let (words, other_words) = (one.as_chunks::<8>().0, other.as_chunks::<8>().0);
+    let equal_words = words.iter().zip(other_words).take_while(|(a, b)| a == b).count();
+    let rest = one[8 * equal_words..].iter().zip(&other[8 * equal_words..]);
+    8 * equal_words + rest.take_while(|(a, b)| a == b).count()
+}
+
+fn push_literals(coded: &mut Vec<u8>, literals: &[u8]) {
+    match literals.len() {
+        0 => return,
+        len @ 1..=238 if coded.is_empty() => coded.push(FIRST_LITERALS + len as u8),
+        len @ 1..=3 => {
+            // Every match has the count of these in the last byte but one.
+            let count_at = coded.len() - 2;
+            coded[count_at] |= len as u8;
+        }
+        len => push_instruction(coded, 0, len - 3, 15),
+    }
+    coded.extend_from_slice(literals);
+}
+
+fn push_match(coded: &mut Vec<u8>, len: usize, distance: usize) {
+    debug_assert!(len >= 3, "shorter matches need literals before them");
+    debug_assert!((1..=FAR_DISTANCE_MAX).contains(&distance));
+    if len <= NEAR_LEN_MAX && distance <= NEAR_DISTANCE_MAX {
+        let offset = distance - 1;
+        coded.extend([((len - 1) << 5 | (offset & 7) << 2) as u8, (offset >> 3) as u8]);
+    } else if distance <= MIDDLE_DISTANCE_MAX {
+        push_instruction(coded, 0b10_0000, len - 2, 31);
+        push_offset(coded, distance - 1);
+    } else {
+        let offset = distance - MIDDLE_DISTANCE_MAX;
+        let high = (offset / MIDDLE_DISTANCE_MAX) as u8;
+        push_instruction(coded, 0b1_0000 | high << 3, len - 2, 7);
+        push_offset(coded, offset % MIDDLE_DISTANCE_MAX);
+    }
+}
+
+/// Push `opcode` with `len` in its low bits, which hold `len_max` at most: more goes behind it.
+fn push_instruction(coded: &mut Vec<u8>, opcode: u8, len: usize, len_max: usize) {
+    if len <= len_max {
+        coded.push(opcode | len as u8);
+        return;
+    }
+    let extra = len - len_max - 1;
+    coded.push(opcode);
+    coded.resize(coded.len() + extra / 255, 0);
+    coded.push((extra % 255) as u8 + 1);
+}
+
+fn push_offset(coded: &mut Vec<u8>, offset: usize) {
+    coded.extend(((offset << 2) as u16).to_le_bytes());
+}

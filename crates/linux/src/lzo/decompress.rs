@@ -1,0 +1,145 @@
+//! The decompressor: it accepts nothing but a whole stream of the length told, and never panics.
+
+use super::{FIRST_LITERALS, MIDDLE_DISTANCE_MAX, NEAR_DISTANCE_MAX};
+
+/// Decompress a stream of `expected_len` bytes.
+///
+/// `None` if `data` is anything but one such stream, complete and with nothing behind it.
+/// Allocates `expected_len` bytes, whatever the stream says.
+pub fn decompress(data: &[u8], expected_len: usize) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    out.try_reserve_exact(expected_len).ok()?;
+    let mut decoder = Decoder { coded: data, out, expected_len, literal_count: 0 };
+    decoder.copy_first_literals()?;
+    loop {
+        match decoder.instruction()? {
+            Instruction::Literals { len } => decoder.copy_literals(len)?,
+            Instruction::Match { len, distance, literal_count } => {
+                decoder.copy_match(len, distance)?;
+                decoder.copy_literals(literal_count)?;
+            }
+            Instruction::End => break,
+        }
+    }
+    (decoder.coded.is_empty() && decoder.room() == 0).then_some(decoder.out)
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Instruction {
+    Literals { len: usize },
+    Match { len: usize, distance: usize, literal_count: usize },
+    End,
+}
+
+struct Decoder<'a> {
+    /// The stream that is left.
+    coded: &'a [u8],
+    out: Vec<u8>,
+    expected_len: usize,
+    /// How many literals were copied last: instructions below 16 depend on it.
+    literal_count: usize,
+}
+
+impl Decoder<'_> {
+    fn room(&self) -> usize {
+        self.expected_len - self.out.len()
+    }
+
+    fn copy_first_literals(&mut self) -> Option<()> {
+        let first = *self.coded.first()?;
+        if first > FIRST_LITERALS {
+            self.coded = &self.coded[1..];
+            self.copy_literals(usize::from(first - FIRST_LITERALS))?;
+        }
+        Some(())
+    }
+
+    fn instruction(&mut self) -> Option<Instruction> {
+        let code = self.byte()?;
+        let operand = usize::from(code);
+        match code {
+            0..16 if self.literal_count == 0 => {
+                Some(Instruction::Literals { len: 3 + self.length(operand, 15)? })
+            }
+            0..16 => {
+                let offset = operand >> 2 | usize::from(self.byte()?) << 2;
+                let (len, nearest) =
+                    if self.literal_count < 4 { (2, 1) } else { (3, 1 + NEAR_DISTANCE_MAX) };
+                let literal_count = operand & 3;
+                Some(Instruction::Match { len, distance: nearest + offset, literal_count })
+            }
+            16..32 => {
+                let len = 2 + self.length(operand & 7, 7)?;
+                let (offset, literal_count) = self.offset()?;
+                let distance = MIDDLE_DISTANCE_MAX * (1 + (operand >> 3 & 1)) + offset;
+                if distance > MIDDLE_DISTANCE_MAX {
+                    return Some(Instruction::Match { len, distance, literal_count });
+                }
+                (len == 3).then_some(Instruction::End)
+            }
+            32..64 => {
+                let len = 2 + self.length(operand & 31, 31)?;
+                let (offset, literal_count) = self.offset()?;
+                Some(Instruction::Match { len, distance: 1 + offset, literal_count })
+            }
+            64.. => {
+                let offset = operand >> 2 & 7 | usize::from(self.byte()?) << 3;
+                let (len, literal_count) = (1 + (operand >> 5), operand & 3);
+                Some(Instruction::Match { len, distance: 1 + offset, literal_count })
+            }
+        }
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        let (&byte, rest) = self.coded.split_first()?;
+        self.coded = rest;
+        Some(byte)
+    }
+
+    /// The distance operand of two bytes, and the count of literals in its low bits.
+    fn offset(&mut self) -> Option<(usize, usize)> {
+        let (&bytes, rest) = self.coded.split_first_chunk()?;
+        self.coded = rest;
+        let word = usize::from(u16::from_le_bytes(bytes));
+        Some((word >> 2, word & 3))
+    }
+
+    /// The length operand `short`, or the one that follows if that is 0.
+    fn length(&mut self, short: usize, short_max: usize) -> Option<usize> {
+        if short > 0 {
+            return Some(short);
+        }
+        let zero_count = self.coded.iter().take_while(|byte| **byte == 0).count();
+        // Lengths beyond the whole output end here, so that no sum overflows.
+        if zero_count > self.expected_len / 255 {
+            return None;
+        }
+        self.coded = &self.coded[zero_count..];
+        Some(short_max + 255 * zero_count + usize::from(self.byte()?))
+    }
+
+    fn copy_literals(&mut self, len: usize) -> Option<()> {
+        let (literals, rest) = self.coded.split_at_checked(len)?;
+        if len > self.room() {
+            return None;
+        }
+        self.out.extend_from_slice(literals);
+        self.coded = rest;
+        self.literal_count = len;
+        Some(())
+    }
+
+    fn copy_match(&mut self, len: usize, distance: usize) -> Option<()> {
+        let start = self.out.len().checked_sub(distance)?;
+        if len > self.room() {
+            return None;
+        }
+        let end = self.out.len() + len;
+        // Each turn copies all from `start` on, whole periods of the match, and so doubles them.
+        while self.out.len() < end {
+            let run_end = self.out.len().min(start + end - self.out.len());
+            self.out.extend_from_within(start..run_end);
+        }
+        Some(())
+    }
+}

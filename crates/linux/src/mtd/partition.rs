@@ -1,0 +1,140 @@
+//! A partition: a run of blocks, addressed in bytes from its own start.
+
+use std::cell::{Ref, RefCell};
+use std::rc::Rc;
+
+use flysch_nand::{BlockAddr, Geometry, PageAddr};
+
+use super::{MtdError, RawNand, ReadQuality};
+use crate::cpu::Cpu;
+
+/// First OOB byte free for file systems, as in the kernel's large-page layout: two bytes are the
+/// bad-block mark, the ECC codes stand at the end (`nand_ooblayout_lp`).
+const OOB_FREE_START: u32 = 2;
+
+/// A partition of a raw NAND chip.
+#[derive(Clone)]
+pub struct Partition {
+    raw: Rc<RefCell<RawNand>>,
+    geometry: Geometry,
+    first_block: u32,
+    block_count: u32,
+}
+
+impl Partition {
+    /// Cut `block_count` blocks from `first_block` on out of the chip; `None` if it has fewer.
+    pub fn new(raw: Rc<RefCell<RawNand>>, first_block: u32, block_count: u32) -> Option<Self> {
+        let geometry = raw.borrow().geometry();
+        let end = first_block.checked_add(block_count)?;
+        let fits = end <= geometry.block_count && block_count > 0;
+        fits.then_some(Self { raw, geometry, first_block, block_count })
+    }
+
+    /// The chip's geometry.
+    pub const fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    /// Blocks of the partition.
+    pub const fn block_count(&self) -> u32 {
+        self.block_count
+    }
+
+    /// First block of the partition on the chip.
+    pub const fn first_block(&self) -> u32 {
+        self.first_block
+    }
+
+    /// The CPU that requests are charged to.
+    pub fn cpu(&self) -> Ref<'_, Cpu> {
+        Ref::map(self.raw.borrow(), RawNand::cpu)
+    }
+
+    /// Read `bytes` from `offset` on: one array read per page touched that is not buffered.
+    ///
+    /// # Errors
+    /// Power loss. Damaged pages are an `Ok`: see [`ReadQuality::Damaged`].
+    pub fn read(&self, offset: u32, bytes: &mut [u8]) -> Result<ReadQuality, MtdError> {
+        let mut raw = self.raw.borrow_mut();
+        raw.charge_request(bytes.len());
+        let page_size = self.geometry.page_size;
+        let mut quality = ReadQuality::Clean;
+        let (mut at, mut rest) = (offset, bytes);
+        while !rest.is_empty() {
+            let column = at % page_size;
+            let len = rest.len().min((page_size - column) as usize);
+            let (part, tail) = rest.split_at_mut(len);
+            quality = quality.worst(raw.read(self.page_at(at), column, part)?);
+            at += u32::try_from(len).expect("within a page");
+            rest = tail;
+        }
+        Ok(quality)
+    }
+
+    /// Program whole pages at `offset`, which begins one: one program per page.
+    ///
+    /// # Errors
+    /// Power loss, or the first page that failed.
+    pub fn write(&self, offset: u32, data: &[u8]) -> Result<(), MtdError> {
+        let page_size = self.geometry.page_size as usize;
+        assert!((offset as usize).is_multiple_of(page_size), "write at a page boundary");
+        assert!(data.len().is_multiple_of(page_size), "write whole pages");
+        let mut raw = self.raw.borrow_mut();
+        raw.charge_request(data.len());
+        let first = self.page_at(offset);
+        for (page, bytes) in (first.0..).zip(data.chunks(page_size)) {
+            raw.program(PageAddr(page), bytes, &[])?;
+        }
+        Ok(())
+    }
+
+    /// Read the free OOB bytes of the page at `offset`: one OOB read.
+    ///
+    /// # Errors
+    /// Power loss.
+    pub fn read_oob(&self, offset: u32, bytes: &mut [u8]) -> Result<ReadQuality, MtdError> {
+        self.raw.borrow_mut().read_oob(self.page_at(offset), OOB_FREE_START, bytes)
+    }
+
+    /// Program the free OOB bytes of the page at `offset`: one OOB program.
+    ///
+    /// # Errors
+    /// Power loss, or a failed program.
+    pub fn write_oob(&self, offset: u32, bytes: &[u8]) -> Result<(), MtdError> {
+        let mut oob = vec![0xFF; OOB_FREE_START as usize];
+        oob.extend_from_slice(bytes);
+        self.raw.borrow_mut().program(self.page_at(offset), &[], &oob)
+    }
+
+    /// Erase a block of the partition.
+    ///
+    /// # Errors
+    /// Power loss, or a failed erase.
+    pub fn erase(&self, block: u32) -> Result<(), MtdError> {
+        self.raw.borrow_mut().erase(self.block_at(block))
+    }
+
+    /// Whether a block of the partition is bad, by the table in memory: costs nothing.
+    pub fn is_bad(&self, block: u32) -> bool {
+        self.raw.borrow().is_bad(self.block_at(block))
+    }
+
+    /// Mark a block of the partition bad: one OOB program.
+    ///
+    /// # Errors
+    /// Power loss.
+    pub fn mark_bad(&self, block: u32) -> Result<(), MtdError> {
+        self.raw.borrow_mut().mark_bad(self.block_at(block))
+    }
+
+    fn block_at(&self, block: u32) -> BlockAddr {
+        assert!(block < self.block_count, "block {block} is beyond the partition");
+        BlockAddr(self.first_block + block)
+    }
+
+    fn page_at(&self, offset: u32) -> PageAddr {
+        let block = self.block_at(offset / self.geometry.block_size());
+        let page = offset % self.geometry.block_size() / self.geometry.page_size;
+        PageAddr(self.geometry.first_page(block).0 + page)
+    }
+}

@@ -1,0 +1,192 @@
+//! The raw NAND layer: requests in bytes become array operations in pages.
+
+use flysch_chip::{EventKind, Recorder};
+use flysch_nand::{
+    BlockAddr, Ecc, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError,
+};
+
+use super::{MtdError, ReadQuality};
+use crate::cpu::{Cpu, Work};
+
+/// Where error correction is computed, which decides how part of a page is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EccMode {
+    /// In the controller: a partial read fetches the whole page into the page buffer.
+    Hardware,
+    /// In software, large pages (`NAND_SUBPAGE_READ`): a partial read fetches the ECC steps it
+    /// needs and empties the page buffer.
+    Software {
+        /// Data bytes per ECC step (256 for the kernel's Hamming code).
+        step_size: u32,
+    },
+}
+
+/// The raw NAND layer of one chip.
+pub struct RawNand {
+    device: Box<dyn Nand>,
+    geometry: Geometry,
+    recorder: Recorder,
+    cpu: Cpu,
+    ecc: EccMode,
+    /// Time the controller and driver add to each page read or programmed, nanoseconds.
+    overhead_ns: (u64, u64),
+    bad_blocks: Vec<bool>,
+    buffered: Option<PageAddr>,
+    /// Data and OOB of the page that `buffered` speaks of.
+    page: Vec<u8>,
+    /// Data and OOB of a page on its way to a caller who wants it whole.
+    whole: Vec<u8>,
+}
+
+impl RawNand {
+    /// Take over `device`: scan it for bad blocks, one OOB read per block.
+    ///
+    /// `overhead_ns` is what controller and driver add to each page read and page program.
+    ///
+    /// # Errors
+    /// The supply failed during the scan.
+    pub fn attach(
+        mut device: Box<dyn Nand>,
+        recorder: Recorder,
+        cpu: Cpu,
+        ecc: EccMode,
+        overhead_ns: (u64, u64),
+    ) -> Result<Self, MtdError> {
+        let geometry = device.geometry();
+        let scope = recorder.scope("bad_block_scan");
+        let scan = (0..geometry.block_count).map(|block| device.is_bad(BlockAddr(block)));
+        let bad_blocks = scan.collect::<Result<_, _>>().map_err(|PowerLost| MtdError::PowerLost)?;
+        drop(scope);
+        let page = vec![0xFF; (geometry.page_size + geometry.oob_size) as usize];
+        let whole = page.clone();
+        let buffered = None;
+        Ok(Self {
+            device,
+            geometry,
+            recorder,
+            cpu,
+            ecc,
+            overhead_ns,
+            bad_blocks,
+            buffered,
+            page,
+            whole,
+        })
+    }
+
+    /// The chip's geometry.
+    pub const fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    /// Whether the bad-block table lists `block`.
+    pub fn is_bad(&self, block: BlockAddr) -> bool {
+        self.bad_blocks[block.0 as usize]
+    }
+
+    /// Read `bytes` of `page` from `column` on, within the page's data.
+    pub(super) fn read(
+        &mut self,
+        page: PageAddr,
+        column: u32,
+        bytes: &mut [u8],
+    ) -> Result<ReadQuality, MtdError> {
+        let range = column as usize..column as usize + bytes.len();
+        if self.buffered == Some(page) {
+            let now = self.recorder.clock().now_ns();
+            let len = u32::try_from(bytes.len()).expect("within a page");
+            self.recorder.record(EventKind::BufferHit, page.0, len, now);
+            bytes.copy_from_slice(&self.page[range]);
+            return Ok(ReadQuality::Clean);
+        }
+        self.recorder.clock().advance(self.overhead_ns.0);
+        if bytes.len() == self.geometry.page_size as usize {
+            let outcome = self.device.read(page, 0, &mut self.whole);
+            bytes.copy_from_slice(&self.whole[range]);
+            return quality(outcome);
+        }
+        let outcome = match self.ecc {
+            EccMode::Software { step_size } => {
+                self.buffered = None;
+                let (from, to) = steps(column, bytes.len(), step_size);
+                self.device.read(page, from, &mut self.page[from as usize..to as usize])
+            }
+            EccMode::Hardware => {
+                let outcome = self.device.read(page, 0, &mut self.page);
+                self.buffered = outcome.is_ok().then_some(page);
+                outcome
+            }
+        };
+        bytes.copy_from_slice(&self.page[range]);
+        quality(outcome)
+    }
+
+    /// Read OOB bytes of `page` alone.
+    pub(super) fn read_oob(
+        &mut self,
+        page: PageAddr,
+        at: u32,
+        bytes: &mut [u8],
+    ) -> Result<ReadQuality, MtdError> {
+        quality(self.device.read(page, self.geometry.page_size + at, bytes))
+    }
+
+    /// Program whole pages' data and, if any, the OOB bytes that go with each.
+    pub(super) fn program(
+        &mut self,
+        page: PageAddr,
+        data: &[u8],
+        oob: &[u8],
+    ) -> Result<(), MtdError> {
+        if self.buffered == Some(page) {
+            self.buffered = None;
+        }
+        if !data.is_empty() {
+            self.recorder.clock().advance(self.overhead_ns.1);
+        }
+        self.device.program(page, 0, data, oob).map_err(|error| match error {
+            ProgramError::Failed(page) => MtdError::ProgramFailed(self.geometry.block_of(page)),
+            ProgramError::PowerLost => MtdError::PowerLost,
+        })
+    }
+
+    pub(super) fn erase(&mut self, block: BlockAddr) -> Result<(), MtdError> {
+        if self.buffered.is_some_and(|page| self.geometry.block_of(page) == block) {
+            self.buffered = None;
+        }
+        self.device.erase(block).map_err(|error| match error {
+            EraseError::Failed(block) => MtdError::EraseFailed(block),
+            EraseError::PowerLost => MtdError::PowerLost,
+        })
+    }
+
+    pub(super) fn mark_bad(&mut self, block: BlockAddr) -> Result<(), MtdError> {
+        self.bad_blocks[block.0 as usize] = true;
+        self.device.mark_bad(block).map_err(|PowerLost| MtdError::PowerLost)
+    }
+
+    pub(super) const fn cpu(&self) -> &Cpu {
+        &self.cpu
+    }
+
+    /// Charge the CPU's part of one request.
+    pub(super) fn charge_request(&self, bytes: usize) {
+        self.cpu.charge(Work::MtdRequest);
+        self.cpu.charge(Work::Copy(bytes));
+    }
+}
+
+/// The column range of the ECC steps that cover `len` bytes at `column`.
+fn steps(column: u32, len: usize, step_size: u32) -> (u32, u32) {
+    let end = column + u32::try_from(len).expect("within a page");
+    (column - column % step_size, end.next_multiple_of(step_size))
+}
+
+fn quality(outcome: Result<Ecc, ReadError>) -> Result<ReadQuality, MtdError> {
+    match outcome {
+        Ok(Ecc::Clean) => Ok(ReadQuality::Clean),
+        Ok(Ecc::Corrected(_)) => Ok(ReadQuality::Corrected),
+        Err(ReadError::Uncorrectable(page)) => Ok(ReadQuality::Damaged(page)),
+        Err(ReadError::PowerLost) => Err(MtdError::PowerLost),
+    }
+}

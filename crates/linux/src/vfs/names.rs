@@ -1,0 +1,134 @@
+//! Calls on names: paths are resolved one directory after the other, from the root.
+
+use super::Vfs;
+use crate::cpu::Work;
+use crate::filesystem::{DirEntry, FileKind, FsError, Ino};
+
+/// A name in a directory, taken or not.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) dir: Ino,
+    pub(super) name: &'a [u8],
+}
+
+impl Vfs {
+    /// Whether something has this name.
+    pub fn exists(&mut self, path: &str) -> Result<bool, FsError> {
+        let _scope = self.enter("access");
+        let found = self.place(path).and_then(|place| self.find(place));
+        match found {
+            Ok(entry) => Ok(entry.is_some()),
+            Err(FsError::NotFound) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Make a directory.
+    pub fn mkdir(&mut self, path: &str) -> Result<(), FsError> {
+        let _scope = self.enter("mkdir");
+        let place = self.place(path)?;
+        if self.find(place)?.is_some() {
+            return Err(FsError::Exists);
+        }
+        self.fs.create(place.dir, place.name, FileKind::Directory).map(drop)
+    }
+
+    /// List a directory.
+    pub fn list(&mut self, path: &str) -> Result<Vec<DirEntry>, FsError> {
+        let _scope = self.enter("list");
+        let dir = self.directory(path)?;
+        self.fs.entries(dir)
+    }
+
+    /// Remove a file's name, or an empty directory. A file still open lives until its last close.
+    pub fn unlink(&mut self, path: &str) -> Result<(), FsError> {
+        let _scope = self.enter("unlink");
+        let place = self.place(path)?;
+        let entry = self.find(place)?.ok_or(FsError::NotFound)?;
+        self.fs.unlink(place.dir, place.name)?;
+        self.lose_name(entry.ino)
+    }
+
+    /// Give what is named `from` the name `to`, in place of a file or empty directory there.
+    pub fn rename(&mut self, from: &str, to: &str) -> Result<(), FsError> {
+        let _scope = self.enter("rename");
+        let (old, new) = (self.place(from)?, self.place(to)?);
+        let moved = self.find(old)?.ok_or(FsError::NotFound)?;
+        let replaced = self.find(new)?;
+        if replaced.as_ref().is_some_and(|entry| entry.ino == moved.ino) {
+            return Ok(());
+        }
+        if moved.kind == FileKind::Directory && self.leads_through(to, moved.ino)? {
+            return Err(FsError::WrongKind);
+        }
+        let is_directory = |entry: &DirEntry| entry.kind == FileKind::Directory;
+        if replaced.as_ref().is_some_and(|entry| is_directory(entry) != is_directory(&moved)) {
+            return Err(FsError::WrongKind);
+        }
+        self.fs.rename(old.dir, old.name, new.dir, new.name)?;
+        replaced.map_or(Ok(()), |entry| self.lose_name(entry.ino))
+    }
+
+    /// Make the names in a directory durable: open it, sync it, close it.
+    pub fn sync_directory(&mut self, path: &str) -> Result<(), FsError> {
+        let _scope = self.enter("sync_directory");
+        self.cpu.charge(Work::Syscall);
+        self.cpu.charge(Work::Syscall);
+        let dir = self.directory(path)?;
+        self.fs.fsync(&mut self.cache, dir, false)
+    }
+
+    /// Find the directory that a path's last name is in.
+    pub(super) fn place<'a>(&mut self, path: &'a str) -> Result<Place<'a>, FsError> {
+        let path = path.trim_end_matches('/');
+        let (parents, name) = path.rsplit_once('/').unwrap_or(("", path));
+        if name.is_empty() {
+            return Err(FsError::WrongKind);
+        }
+        Ok(Place { dir: self.directory(parents)?, name: name.as_bytes() })
+    }
+
+    /// Look a name up. A regular file comes into memory, as every lookup of a kernel does.
+    pub(super) fn find(&mut self, place: Place<'_>) -> Result<Option<DirEntry>, FsError> {
+        let entry = self.fs.lookup(place.dir, place.name)?;
+        if let Some(DirEntry { kind: FileKind::Regular, ino, .. }) = entry {
+            self.load(ino)?;
+        }
+        Ok(entry)
+    }
+
+    fn directory(&mut self, path: &str) -> Result<Ino, FsError> {
+        let mut dir = self.fs.root();
+        for name in names(path) {
+            let entry = self.fs.lookup(dir, name)?.ok_or(FsError::NotFound)?;
+            if entry.kind != FileKind::Directory {
+                return Err(FsError::WrongKind);
+            }
+            dir = entry.ino;
+        }
+        Ok(dir)
+    }
+
+    /// Whether the directory `through` is on the way to `path`.
+    fn leads_through(&mut self, path: &str, through: Ino) -> Result<bool, FsError> {
+        let mut dir = self.fs.root();
+        for name in names(path) {
+            let Some(entry) = self.fs.lookup(dir, name)? else {
+                return Ok(false);
+            };
+            if entry.ino == through {
+                return Ok(true);
+            }
+            dir = entry.ino;
+        }
+        Ok(false)
+    }
+
+    fn lose_name(&mut self, ino: Ino) -> Result<(), FsError> {
+        if self.inodes.lose_name(ino) { self.evict(ino) } else { Ok(()) }
+    }
+}
+
+fn names(path: &str) -> impl Iterator<Item = &[u8]> {
+    path.split('/').filter(|name| !name.is_empty()).map(str::as_bytes)
+}

@@ -1,0 +1,188 @@
+//! Reads: page by page through the cache, with read-ahead paid by the caller.
+
+use super::{FILE_SIZE_MAX, Fd, Vfs, byte_in_page, page_index};
+use crate::cache::read_ahead::Demand;
+use crate::cache::{Fetch, ReadAheadProfile};
+use crate::cpu::Work;
+use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino};
+
+/// What a caller says about its reads to come (`posix_fadvise`). A `len` of 0 reaches to the end
+/// of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// Nothing: the device's read-ahead applies.
+    Normal,
+    /// One scan: windows of twice the device's.
+    Sequential,
+    /// No order: no read-ahead.
+    Random,
+    /// These bytes will be needed: they are read now.
+    WillNeed {
+        /// First byte.
+        offset: u64,
+        /// How many.
+        len: u64,
+    },
+    /// These bytes will not be needed: whole pages of them leave the cache.
+    DontNeed {
+        /// First byte.
+        offset: u64,
+        /// How many.
+        len: u64,
+    },
+}
+
+/// The pages of one read call: what is missing below `end` is demanded, the rest read ahead.
+#[derive(Clone, Copy)]
+struct Request {
+    ino: Ino,
+    end: u32,
+    file_pages: u32,
+}
+
+impl Vfs {
+    /// Read at `offset`; tell how many bytes there were before the end of the file.
+    pub fn read(&mut self, fd: Fd, offset: u64, bytes: &mut [u8]) -> Result<usize, FsError> {
+        let _scope = self.enter("read");
+        let ino = self.file(fd).ino;
+        if !self.is_cached() {
+            let len = self.fs.read_direct(ino, offset, bytes)?;
+            self.cpu.charge(Work::Copy(len));
+            return Ok(len);
+        }
+        let size = self.load(ino)?;
+        if offset >= size || bytes.is_empty() {
+            return Ok(0);
+        }
+        let wanted_end = (offset + bytes.len() as u64).min(FILE_SIZE_MAX);
+        let end = wanted_end.min(size);
+        let request = Request { ino, end: pages_below(wanted_end), file_pages: pages_below(size) };
+        let mut at = offset;
+        let mut done = 0;
+        while at < end {
+            let left = usize::try_from(end - at).unwrap_or(usize::MAX);
+            let len = (CACHE_PAGE_SIZE - byte_in_page(at)).min(left);
+            self.read_piece(fd, request, at, &mut bytes[done..done + len])?;
+            at += len as u64;
+            done += len;
+        }
+        self.file(fd).read_ahead.note_read(end);
+        Ok(done)
+    }
+
+    /// Say something about the reads to come.
+    pub fn advise(&mut self, fd: Fd, advice: Advice) -> Result<(), FsError> {
+        let _scope = self.enter("fadvise");
+        if !self.is_cached() {
+            return Ok(());
+        }
+        let (ra_pages, profile) = (self.ra_pages, self.profile);
+        let file = self.file(fd);
+        let ino = file.ino;
+        match advice {
+            Advice::Normal => {
+                file.read_ahead.ra_pages = ra_pages;
+                file.read_ahead.is_random = false;
+            }
+            Advice::Sequential => {
+                file.read_ahead.ra_pages = ra_pages.saturating_mul(2);
+                file.read_ahead.is_random = false;
+            }
+            // Until 2.6.33 the window was set to zero; since then a flag of the file is.
+            Advice::Random if profile == ReadAheadProfile::A => file.read_ahead.ra_pages = 0,
+            Advice::Random => file.read_ahead.is_random = true,
+            Advice::WillNeed { offset, len } => return self.read_before_need(ino, offset, len),
+            Advice::DontNeed { offset, len } => self.drop_pages(ino, offset, len),
+        }
+        Ok(())
+    }
+
+    /// Copy to `bytes` what the file has at `at`, all of it in one page.
+    fn read_piece(
+        &mut self,
+        fd: Fd,
+        request: Request,
+        at: u64,
+        bytes: &mut [u8],
+    ) -> Result<(), FsError> {
+        let (ino, index) = (request.ino, page_index(at));
+        let requested = request.end - index;
+        self.cpu.charge(Work::PageLookup);
+        if !self.cache.contains(ino, index) {
+            let demand = Demand { cache: &self.cache, ino, index, requested };
+            let file = self.files[fd.0].as_mut().expect("the file is open");
+            let fetch = file.read_ahead.on_miss(demand);
+            self.fetch(request, fetch);
+        }
+        // Read-ahead drops errors, as the kernels do: the page is tried once more, alone.
+        if !self.cache.contains(ino, index) {
+            self.page_in(ino, index, "page_in")?;
+        }
+        let page = self.cache.get(ino, index).expect("just read");
+        let from = byte_in_page(at);
+        bytes.copy_from_slice(&page[from..from + bytes.len()]);
+        self.cpu.charge(Work::Copy(bytes.len()));
+        self.cache.touch(ino, index);
+        if self.file(fd).read_ahead.heeds_marks() && self.cache.take_mark(ino, index) {
+            let demand = Demand { cache: &self.cache, ino, index, requested };
+            let file = self.files[fd.0].as_mut().expect("the file is open");
+            if let Some(fetch) = file.read_ahead.on_mark(demand) {
+                self.fetch(request, fetch);
+            }
+        }
+        Ok(())
+    }
+
+    /// Read the pages of `fetch` that are not cached, one by one; leave out those that fail.
+    fn fetch(&mut self, request: Request, fetch: Fetch) {
+        for index in fetch.pages(request.file_pages) {
+            if self.cache.contains(request.ino, index) {
+                continue;
+            }
+            let label = if index < request.end { "page_in" } else { "read_ahead" };
+            let outcome = self.page_in(request.ino, index, label);
+            if outcome.is_ok() && fetch.mark == Some(index) {
+                self.cache.set_mark(request.ino, index);
+            }
+        }
+    }
+
+    /// Read one page into the cache.
+    fn page_in(&mut self, ino: Ino, index: u32, label: &'static str) -> Result<(), FsError> {
+        let _scope = self.recorder.scope(label);
+        let mut page = Box::new([0; CACHE_PAGE_SIZE]);
+        self.fs.read_page(ino, index, &mut page)?;
+        self.cache.insert(ino, index, page);
+        Ok(())
+    }
+
+    fn read_before_need(&mut self, ino: Ino, offset: u64, len: u64) -> Result<(), FsError> {
+        let size = self.load(ino)?;
+        let end = end_of(offset, len).min(size);
+        if offset < end {
+            let start = page_index(offset);
+            let fetch = Fetch { start, len: pages_below(end) - start, mark: None };
+            self.fetch(Request { ino, end: start, file_pages: pages_below(size) }, fetch);
+        }
+        Ok(())
+    }
+
+    fn drop_pages(&mut self, ino: Ino, offset: u64, len: u64) {
+        let first = pages_below(offset.min(FILE_SIZE_MAX));
+        let end = end_of(offset, len);
+        if end >= FILE_SIZE_MAX {
+            self.cache.remove_from(ino, first);
+        } else if page_index(end) > first {
+            self.cache.remove_range(ino, first, page_index(end) - 1);
+        }
+    }
+}
+
+fn end_of(offset: u64, len: u64) -> u64 {
+    if len == 0 { FILE_SIZE_MAX } else { offset.saturating_add(len).min(FILE_SIZE_MAX) }
+}
+
+/// Pages that begin below byte `end`, which is at most [`FILE_SIZE_MAX`].
+fn pages_below(end: u64) -> u32 {
+    page_index(end.next_multiple_of(CACHE_PAGE_SIZE as u64))
+}

@@ -1,0 +1,6 @@
+//! Behaviour of the storage stack, layer by layer.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod counting;
+mod read_ahead;
+mod vfs;
