@@ -67,12 +67,13 @@ pub struct Cpu {
     clock: Clock,
     ps_per_instruction: u64,
     busy_ps: Rc<Cell<u64>>,
+    idle: Rc<Cell<bool>>,
 }
 
 impl Cpu {
     /// Make a CPU whose kernel code takes `ps_per_instruction` picoseconds per instruction.
     pub fn new(clock: Clock, ps_per_instruction: u64) -> Self {
-        Self { clock, ps_per_instruction, busy_ps: Rc::default() }
+        Self { clock, ps_per_instruction, busy_ps: Rc::default(), idle: Rc::default() }
     }
 
     /// Charge one piece of work.
@@ -92,6 +93,16 @@ impl Cpu {
     /// CPU time charged so far, nanoseconds.
     pub fn busy_ns(&self) -> u64 {
         self.busy_ps.get() / 1000
+    }
+
+    /// Say whether the foreground sleeps, so that background tasks have the CPU to themselves.
+    pub fn set_idle(&self, idle: bool) {
+        self.idle.set(idle);
+    }
+
+    /// Whether the foreground sleeps.
+    pub fn is_idle(&self) -> bool {
+        self.idle.get()
     }
 
     /// The clock that work advances.

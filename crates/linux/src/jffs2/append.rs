@@ -3,6 +3,7 @@
 use super::blocks::{List, Share};
 use super::format::padded;
 use super::nodes::{NodeId, NodeRef, NodeState};
+use super::reserve::Need;
 use super::{Jffs2, medium};
 use crate::cpu::Work;
 use crate::filesystem::FsError;
@@ -20,11 +21,11 @@ pub(super) enum Writer {
 }
 
 impl Jffs2 {
-    /// Write a node at the reserved place and book it to inode `ino`.
+    /// Write a node at the reserved place and book it to inode `ino`, if it belongs to one.
     pub(super) fn append(
         &mut self,
         bytes: &[u8],
-        ino: u32,
+        ino: Option<u32>,
         state: NodeState,
         writer: Writer,
     ) -> Result<NodeId, FsError> {
@@ -33,11 +34,14 @@ impl Jffs2 {
         let len = padded(u32::try_from(bytes.len()).expect("a node is shorter than a block"));
         let mut aligned = bytes.to_vec();
         aligned.resize(len as usize, 0xFF);
-        let by = (writer == Writer::User).then_some(ino);
+        let by = ino.filter(|_| writer == Writer::User);
         for _ in 0..TRIES {
             let offset = self.blocks.write_offset().expect("space was reserved");
             match self.write_flash(offset, &aligned, by) {
-                Ok(()) => return Ok(self.link(NodeRef { offset, len, state, ino: Some(ino) })),
+                Ok(()) => {
+                    self.summary.list(bytes, offset % self.blocks.block_size);
+                    return Ok(self.link(NodeRef { offset, len, state, ino }));
+                }
                 Err(FsError::Io) => self.give_up_block(offset, len)?,
                 Err(error) => return Err(error),
             }
@@ -67,12 +71,13 @@ impl Jffs2 {
         if self.blocks.next_block == Some(block) {
             self.retire_next_block(block);
         }
-        self.reserve_for_gc(len).map(|_| ())
+        self.reserve_for_gc(Need { len, entry: 0 }).map(|_| ())
     }
 
     /// The block being filled failed a program: it is emptied before all others, then marked bad.
     fn retire_next_block(&mut self, block: u32) {
         self.blocks.next_block = None;
+        self.summary.begin(false);
         self.blocks.block_mut(block).failed = true;
         self.blocks.shift_all(block, Share::Free, Share::Dirty);
         self.blocks.shift_all(block, Share::Wasted, Share::Dirty);
@@ -106,9 +111,11 @@ impl Jffs2 {
         let skipped = node.offset.saturating_sub(offset) as usize;
         let rest = bytes.len() - programmed;
         bytes[programmed..].copy_from_slice(&page[skipped..skipped + rest]);
-        self.reserve_for_gc(node.len)?;
+        self.reserve_for_gc(Need { len: node.len, entry: 0 })?;
         let to = self.blocks.write_offset().expect("space was reserved");
         self.write_flash(to, &bytes, node.ino)?;
+        // A node that began before its block's summary was collected cannot be listed.
+        self.summary.begin(false);
         self.relocate(id, to);
         Ok(())
     }

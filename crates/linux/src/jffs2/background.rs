@@ -1,12 +1,19 @@
 //! Background tasks: the garbage collector's thread, and the timer that flushes the write buffer.
+//!
+//! The thread sleeps between its passes, but every write signals it, and a signal ends the sleep.
+//! While the foreground works the thread therefore runs as often as its priority lets it: it is
+//! nice 10, and the scheduler gives the two CPU time by their weights.
 
 use super::Jffs2;
 use super::blocks::{List, Share};
 use crate::cache::PageCache;
 use crate::filesystem::FsError;
 
-/// The thread sleeps this long before each pass, so as not to be in the way, nanoseconds.
+/// The thread sleeps this long before each pass unless it is signalled, nanoseconds.
 const COLLECTOR_SLEEP_NS: u64 = 50_000_000;
+/// Weights of the scheduler for nice 0 and for nice 10 (`sched_prio_to_weight`, since 2.6.23).
+const FOREGROUND_WEIGHT: u64 = 1024;
+const COLLECTOR_WEIGHT: u64 = 110;
 /// From the first unflushed node to the flush (`dirty_writeback_interval`), nanoseconds.
 const FLUSH_DELAY_NS: u64 = 5_000_000_000;
 
@@ -14,6 +21,8 @@ const FLUSH_DELAY_NS: u64 = 5_000_000_000;
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
     collector_ns: Option<u64>,
+    /// Until when the foreground, if it works, has the CPU to itself: the thread had its share.
+    owed_until_ns: u64,
     flush_ns: Option<u64>,
 }
 
@@ -30,11 +39,10 @@ impl Jffs2 {
         self.background.flush_ns.get_or_insert(due);
     }
 
-    /// Wake the collector's thread if there is work for it.
+    /// Signal the collector's thread if there is work for it.
     pub(super) fn wake_collector(&mut self) {
-        if self.background.collector_ns.is_none() && self.collector_has_work() {
-            self.background.collector_ns =
-                Some(self.recorder.clock().now_ns() + COLLECTOR_SLEEP_NS);
+        if self.collector_has_work() {
+            self.background.collector_ns = Some(self.recorder.clock().now_ns());
         }
     }
 
@@ -58,12 +66,23 @@ impl Jffs2 {
             let _scope = self.recorder.scope("flush_timer");
             self.flush_wbuf_by_gc(cache, None)?;
         }
-        if self.background.collector_ns.is_some_and(|due| due <= now) {
+        let may_run = self.cpu.is_idle() || self.background.owed_until_ns <= now;
+        if may_run && self.background.collector_ns.is_some_and(|due| due <= now) {
             self.background.collector_ns = None;
             self.run_collector(cache)?;
-            self.wake_collector();
+            self.rest_collector(now);
         }
         Ok(())
+    }
+
+    /// After a pass that began at `began_ns`: sleep, and leave the foreground its share.
+    fn rest_collector(&mut self, began_ns: u64) {
+        let now = self.recorder.clock().now_ns();
+        let owed = (now - began_ns) * FOREGROUND_WEIGHT / COLLECTOR_WEIGHT;
+        self.background.owed_until_ns = now + owed;
+        if self.collector_has_work() {
+            self.background.collector_ns = Some(now + COLLECTOR_SLEEP_NS);
+        }
     }
 
     fn run_collector(&mut self, cache: &mut PageCache) -> Result<(), FsError> {

@@ -5,7 +5,6 @@
 
 use super::Jffs2;
 use super::blocks::{List, Share};
-use super::format::{HEADER_SIZE, NodeType, parse_header};
 use super::nodes::{NodeId, NodeState};
 use crate::cache::PageCache;
 use crate::filesystem::FsError;
@@ -112,17 +111,5 @@ impl Jffs2 {
             Err(FsError::PowerLost) => Err(FsError::PowerLost),
             Ok(()) | Err(_) => Ok(()),
         }
-    }
-
-    /// Deal with a node that belongs to no inode: a foreign kind that may be copied or dropped.
-    pub(super) fn drop_foreign(&mut self, id: NodeId) -> Result<(), FsError> {
-        let offset = self.nodes.node(id).offset;
-        let mut header = [0; HEADER_SIZE as usize];
-        self.read_flash(offset, &mut header)?;
-        let foreign = parse_header(&header)
-            .is_none_or(|header| !matches!(header.node_type, NodeType::Inode | NodeType::Dirent));
-        assert!(foreign, "nodes with an inode are listed under it");
-        self.mark_obsolete(id);
-        Ok(())
     }
 }

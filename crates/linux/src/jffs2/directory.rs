@@ -5,7 +5,7 @@ use super::append::Writer;
 use super::format::{Dirent, DirentType};
 use super::inode::{Entry, Inode, InodeCache, MODE_DIRECTORY, MODE_REGULAR};
 use super::nodes::NodeState;
-use super::reserve::Purpose;
+use super::reserve::{Need, Purpose};
 use crate::cache::PageCache;
 use crate::filesystem::{DirEntry, FileKind, FsError, Ino};
 
@@ -150,13 +150,13 @@ impl Jffs2 {
         let name = name.to_vec();
         let dirent = Dirent { parent, version, ino: ino.unwrap_or(0), mctime, kind, name };
         let purpose = if ino.is_some() { Purpose::Write } else { Purpose::Deletion };
-        self.reserve(cache, dirent.total_len(), purpose)?;
+        self.reserve(cache, Need::dirent(&dirent), purpose)?;
         self.append_dirent(dirent, Writer::User)
     }
 
     /// Append a dirent at the reserved place.
     pub(super) fn append_dirent(&mut self, dirent: Dirent, writer: Writer) -> Result<(), FsError> {
-        let node = self.append(&dirent.emit(), dirent.parent, NodeState::Pristine, writer)?;
+        let node = self.append(&dirent.emit(), Some(dirent.parent), NodeState::Pristine, writer)?;
         let ino = (dirent.ino != 0).then_some(dirent.ino);
         let entry = Entry { node, version: dirent.version, ino, kind: dirent.kind };
         let superseded = self.inode_mut(dirent.parent).entries.insert(dirent.name, entry);

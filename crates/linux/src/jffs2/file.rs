@@ -9,7 +9,7 @@ use super::compress::{pack, unpack};
 use super::format::{Compression, INODE_SIZE, InodeNode, crc32, parse_header};
 use super::inode::Inode;
 use super::nodes::{NodeId, NodeState};
-use super::reserve::Purpose;
+use super::reserve::{Need, Purpose};
 use super::{Jffs2, blocks};
 use crate::cache::PageCache;
 use crate::cpu::Work;
@@ -150,7 +150,7 @@ impl Jffs2 {
         let mut at = offset;
         let mut rest = data;
         while !rest.is_empty() {
-            let room = self.reserve(cache, INODE_SIZE + DATA_LEN_MIN, Purpose::Write)?;
+            let room = self.reserve(cache, Need::DATA, Purpose::Write)?;
             let written = self.write_node(ino, at, rest, room, Writer::User)?;
             at += u32::try_from(written).expect("within a page");
             rest = &rest[written..];
@@ -211,7 +211,7 @@ impl Jffs2 {
     ) -> Result<(), FsError> {
         let whole = node.is_best_moved_whole() || node.compression == Compression::Zero;
         let state = if whole { NodeState::Pristine } else { NodeState::Normal };
-        let id = self.append(&node.emit(stored), node.ino, state, writer)?;
+        let id = self.append(&node.emit(stored), Some(node.ino), state, writer)?;
         let end = node.offset + node.dsize;
         let inode = self.inode_mut(node.ino);
         inode.size = node.size;
@@ -231,7 +231,7 @@ impl Jffs2 {
 
     /// Extend a file to `size` by a hole.
     fn write_hole(&mut self, cache: &mut PageCache, ino: u32, size: u32) -> Result<(), FsError> {
-        self.reserve(cache, INODE_SIZE, Purpose::Write)?;
+        self.reserve(cache, Need::METADATA, Purpose::Write)?;
         let offset = self.inode(ino).size;
         let node = InodeNode {
             offset,
@@ -270,9 +270,9 @@ impl Jffs2 {
         size: u32,
         purpose: Purpose,
     ) -> Result<(), FsError> {
-        self.reserve(cache, INODE_SIZE, purpose)?;
+        self.reserve(cache, Need::METADATA, purpose)?;
         let node = self.new_node(ino, size);
-        let id = self.append(&node.emit(&[]), ino, NodeState::Pristine, Writer::User)?;
+        let id = self.append(&node.emit(&[]), Some(ino), NodeState::Pristine, Writer::User)?;
         let inode = self.inode_mut(ino);
         inode.size = size;
         let superseded = inode.metadata.replace(id);

@@ -4,7 +4,7 @@
 //! file.rs directory.rs     what the VFS asks for
 //! load.rs inode.rs fragments.rs    an inode in memory, rebuilt from its nodes
 //! collect.rs move_node.rs background.rs    garbage collection and who calls it
-//! reserve.rs append.rs wbuf.rs obsolete.rs erase.rs    where nodes go, and where they end
+//! reserve.rs append.rs summary.rs wbuf.rs obsolete.rs erase.rs    where nodes go, and where they end
 //! blocks.rs nodes.rs       what every byte of the partition is
 //! scan.rs                  mount
 //! format/ compress.rs      bytes
@@ -38,6 +38,7 @@ mod obsolete;
 mod options;
 mod reserve;
 mod scan;
+mod summary;
 mod wbuf;
 
 use std::collections::BTreeMap;
@@ -73,6 +74,7 @@ pub struct Jffs2 {
     blocks: Blocks,
     nodes: NodeTable,
     wbuf: WriteBuffer,
+    summary: summary::Collector,
     inodes: BTreeMap<u32, InodeCache>,
     ino_max: u32,
     background: background::Tasks,

@@ -3,10 +3,10 @@
 use super::Jffs2;
 use super::append::Writer;
 use super::blocks::is_dirty;
-use super::file::DATA_LEN_MIN;
-use super::format::{Dirent, INODE_SIZE, NodeType, parse_header};
+use super::format::{Dirent, NodeType, parse_header};
 use super::fragments::Fragment;
 use super::nodes::{NodeId, NodeState};
+use super::reserve::Need;
 use crate::cache::PageCache;
 use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino};
 
@@ -16,7 +16,11 @@ impl Jffs2 {
     /// Move a node to where it is safe, so that its block comes nearer to being dead.
     pub(super) fn move_node(&mut self, cache: &mut PageCache, id: NodeId) -> Result<(), FsError> {
         let node = *self.nodes.node(id);
-        let Some(ino) = node.ino else { return self.drop_foreign(id) };
+        let Some(ino) = node.ino else {
+            // A summary: the next block has its own.
+            self.mark_obsolete(id);
+            return Ok(());
+        };
         let in_memory = self.inodes[&ino].loaded.is_some();
         if !in_memory && node.state == NodeState::Pristine && self.copy_whole(ino, id)?.is_some() {
             return Ok(());
@@ -47,7 +51,8 @@ impl Jffs2 {
         let _scope = self.recorder.scope("copy_node");
         let node = *self.nodes.node(id);
         // Ask for little, so as not to give up the end of a block that half a node would fit in.
-        let room = self.reserve_for_gc(node.len.min(INODE_SIZE + DATA_LEN_MIN))?;
+        let least = Need { len: node.len.min(Need::DATA.len), ..Need::DATA };
+        let room = self.reserve_for_gc(least)?;
         if room < node.len {
             return Ok(None);
         }
@@ -58,7 +63,7 @@ impl Jffs2 {
             return Ok(None);
         };
         bytes.truncate(header.total_len as usize);
-        let copy = self.append(&bytes, ino, NodeState::Pristine, Writer::Collector)?;
+        let copy = self.append(&bytes, Some(ino), NodeState::Pristine, Writer::Collector)?;
         if let Some(inode) = self.cache_of(ino).loaded.as_deref_mut() {
             inode.fragments.replace(id, copy);
             inode.metadata = inode.metadata.map(|old| if old == id { copy } else { old });
@@ -71,11 +76,11 @@ impl Jffs2 {
     }
 
     fn move_metadata(&mut self, ino: u32) -> Result<(), FsError> {
-        self.reserve_for_gc(INODE_SIZE)?;
+        self.reserve_for_gc(Need::METADATA)?;
         let size = self.inode(ino).size;
         let node = self.new_node(ino, size);
         let bytes = node.emit(&[]);
-        let copy = self.append(&bytes, ino, NodeState::Pristine, Writer::Collector)?;
+        let copy = self.append(&bytes, Some(ino), NodeState::Pristine, Writer::Collector)?;
         let superseded = self.inode_mut(ino).metadata.replace(copy);
         self.mark_all_obsolete(superseded);
         Ok(())
@@ -114,7 +119,7 @@ impl Jffs2 {
         stop: u32,
     ) -> Result<u32, FsError> {
         let _scope = self.recorder.scope("merge_page");
-        let room = self.reserve_for_gc(INODE_SIZE + DATA_LEN_MIN)?;
+        let room = self.reserve_for_gc(Need::DATA)?;
         let first = (at % PAGE_SIZE) as usize;
         let len = (stop - at) as usize;
         let page = self.cached_page(cache, ino, at / PAGE_SIZE)?;
@@ -172,7 +177,7 @@ impl Jffs2 {
         let version = self.inode_mut(dir).next_version();
         let ino = entry.ino.unwrap_or(0);
         let dirent = Dirent { parent: dir, version, ino, mctime, kind: entry.kind, name };
-        self.reserve_for_gc(dirent.total_len())?;
+        self.reserve_for_gc(Need::dirent(&dirent))?;
         self.append_dirent(dirent, Writer::Collector)
     }
 

@@ -11,6 +11,9 @@ pub struct Options {
     pub compressors: Vec<Compressor>,
     /// Largest read-ahead window, cache pages: 32 up to kernel 3.x, 0 from 4.0 on.
     pub ra_pages: u32,
+    /// Whether each full block ends with a summary of its nodes (`CONFIG_JFFS2_SUMMARY`): mounts
+    /// read less, writes take a page or so more per block.
+    pub summaries: bool,
     /// Seed of what the kernel draws from its jiffies: the choice of victims.
     pub seed: u64,
 }

@@ -5,6 +5,8 @@
 
 use super::Jffs2;
 use super::blocks::{Blocks, List, Share};
+use super::file::DATA_LEN_MIN;
+use super::format::{Dirent, INODE_SIZE, SUMMARY_INODE_SIZE, padded, summary_dirent_size};
 use crate::cache::PageCache;
 use crate::filesystem::FsError;
 
@@ -47,6 +49,29 @@ impl Limits {
     }
 }
 
+/// How much space a node needs: in itself, and for its entry in the block's summary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Need {
+    /// Bytes of the node, at the least.
+    pub len: u32,
+    /// Bytes of its entry.
+    pub entry: u32,
+}
+
+impl Need {
+    /// An inode node without data.
+    pub(super) const METADATA: Self = Self { len: INODE_SIZE, entry: SUMMARY_INODE_SIZE };
+    /// An inode node with the least data that one is begun for.
+    pub(super) const DATA: Self =
+        Self { len: INODE_SIZE + DATA_LEN_MIN, entry: SUMMARY_INODE_SIZE };
+
+    /// A dirent.
+    pub(super) fn dirent(dirent: &Dirent) -> Self {
+        let name_len = u32::try_from(dirent.name.len()).expect("a name is at most 254 bytes");
+        Self { len: dirent.total_len(), entry: summary_dirent_size(name_len) }
+    }
+}
+
 /// Who asks for space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
@@ -57,14 +82,14 @@ pub(super) enum Purpose {
 }
 
 impl Jffs2 {
-    /// Make room for a node of at least `len` bytes; tell how long it may be.
+    /// Make room for a node; tell how long it may be.
     ///
     /// # Errors
     /// No space, or the device's.
     pub(super) fn reserve(
         &mut self,
         cache: &mut PageCache,
-        len: u32,
+        need: Need,
         purpose: Purpose,
     ) -> Result<u32, FsError> {
         let needed = match purpose {
@@ -82,7 +107,7 @@ impl Jffs2 {
                 let _scope = self.recorder.scope("foreground_gc");
                 self.collect(cache)?;
             }
-            if let Some(room) = self.allocate(len)? {
+            if let Some(room) = self.allocate(need)? {
                 return Ok(room);
             }
         }
@@ -100,20 +125,25 @@ impl Jffs2 {
     }
 
     /// Make room for a node of the collector's own.
-    pub(super) fn reserve_for_gc(&mut self, len: u32) -> Result<u32, FsError> {
+    pub(super) fn reserve_for_gc(&mut self, need: Need) -> Result<u32, FsError> {
         loop {
-            if let Some(room) = self.allocate(len)? {
+            if let Some(room) = self.allocate(need)? {
                 return Ok(room);
             }
         }
     }
 
-    /// Find `len` bytes in the block being filled, or begin another; `None`: try again.
-    fn allocate(&mut self, len: u32) -> Result<Option<u32>, FsError> {
+    /// Find room in the block being filled, or begin another; `None`: try again.
+    fn allocate(&mut self, need: Need) -> Result<Option<u32>, FsError> {
         if let Some(block) = self.blocks.next_block {
             let free = self.blocks.block(block).share(Share::Free);
-            if len <= free {
-                return Ok(Some(free));
+            let reserved = self.summary.reserved(need.entry);
+            if padded(need.len) + reserved <= free {
+                return Ok(Some(free - reserved));
+            }
+            if reserved > 0 {
+                self.write_summary()?;
+                return Ok(None);
             }
             if self.wbuf.is_dirty() {
                 // The padding may use up what is left, or the block may be given up meanwhile.
@@ -123,7 +153,7 @@ impl Jffs2 {
             self.blocks.shift_all(block, Share::Free, Share::Wasted);
             self.close_next_block();
         }
-        self.begin_next_block()
+        self.begin_next_block(need)
     }
 
     /// File the block being filled: it is full, or given up.
@@ -137,13 +167,15 @@ impl Jffs2 {
         }
     }
 
-    fn begin_next_block(&mut self) -> Result<Option<u32>, FsError> {
+    fn begin_next_block(&mut self, need: Need) -> Result<Option<u32>, FsError> {
         let Some(block) = self.blocks.take_first(List::Free) else {
             self.free_a_block()?;
             return Ok(None);
         };
         self.blocks.next_block = Some(block);
-        Ok(Some(self.blocks.block(block).share(Share::Free)))
+        self.summary.begin(self.options.summaries);
+        let free = self.blocks.block(block).share(Share::Free);
+        Ok(Some(free - self.summary.reserved(need.entry)))
     }
 
     fn free_a_block(&mut self) -> Result<(), FsError> {

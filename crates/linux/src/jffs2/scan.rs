@@ -16,6 +16,7 @@ use super::format::{
 use super::inode::InodeCache;
 use super::nodes::{NodeId, NodeRef, NodeState, NodeTable};
 use super::reserve::Limits;
+use super::summary::Collector;
 use super::wbuf::WriteBuffer;
 use super::{Jffs2, MountError, Options, ROOT, background, medium};
 use crate::cpu::{Cpu, Work};
@@ -106,6 +107,7 @@ impl Jffs2 {
             blocks: Blocks::new(mtd.block_count(), geometry.block_size()),
             nodes: NodeTable::default(),
             wbuf: WriteBuffer::new(geometry.page_size),
+            summary: Collector::idle(),
             inodes: BTreeMap::from([(ROOT, InodeCache { links: 1, ..InodeCache::default() })]),
             ino_max: ROOT,
             background: background::Tasks::default(),

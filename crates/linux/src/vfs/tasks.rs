@@ -6,6 +6,7 @@ impl Vfs {
     /// Let `ns` nanoseconds pass, with the background tasks that fall due meanwhile.
     pub fn sleep(&mut self, ns: u64) {
         let until_ns = self.cpu.clock().now_ns() + ns;
+        self.cpu.set_idle(true);
         while let Some(wakeup_ns) = self.fs.next_wakeup_ns().filter(|&at_ns| at_ns <= until_ns) {
             self.wait_until(wakeup_ns);
             if !self.run_due_tasks() {
@@ -13,6 +14,7 @@ impl Vfs {
             }
         }
         self.wait_until(until_ns);
+        self.cpu.set_idle(false);
     }
 
     /// Let the tasks that are due run, each once; tell whether there were any, and time or their

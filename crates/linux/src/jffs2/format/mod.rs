@@ -21,7 +21,10 @@ pub(super) use crc::crc32;
 pub(super) use dirent::{DIRENT_SIZE, Dirent, DirentType};
 pub(super) use header::{HEADER_SIZE, Header, NodeType, padding_node, parse_header};
 pub(super) use inode::{Compression, INODE_SIZE, InodeNode};
-pub(super) use summary::{SUMMARY_MARKER_SIZE, SummaryEntry, parse_summary, summary_marker};
+pub(super) use summary::{
+    SUMMARY_FRAME_SIZE, SUMMARY_INODE_SIZE, SUMMARY_MARKER_SIZE, SummaryEntry, parse_summary,
+    summary_dirent_size, summary_marker, summary_node,
+};
 
 /// Round a length up to the alignment of nodes.
 pub(super) const fn padded(len: u32) -> u32 {

@@ -1,4 +1,4 @@
-//! Erase-block summaries (`mkfs.jffs2` + `sumtool`): a list of a block's nodes at its end.
+//! Erase-block summaries: the last node of a block lists the others, so that a mount reads one.
 //!
 //! ```text
 //! node    12 entries u32 | 16 cleanmarker size u32 | 20 padding u32 | 24 entries CRC | 28 node CRC
@@ -8,15 +8,32 @@
 //!         22 name length u8 | 23 type u8 | 24 name                                  (24 + name)
 //! ```
 
-use super::{DirentType, NodeType, crc32, parse_header, u16_at, u32_at};
+use super::{
+    Dirent, DirentType, Header, InodeNode, NodeType, crc32, parse_header, put_u32, u16_at, u32_at,
+};
 
 /// Last word of a block that has a summary.
 const MARKER_MAGIC: u32 = 0x0285_1885;
 /// Bytes of the marker.
 pub(in super::super) const SUMMARY_MARKER_SIZE: u32 = 8;
+const INODE_TYPE: u16 = 0xE002;
+const DIRENT_TYPE: u16 = 0xE001;
 const FIXED_SIZE: usize = 32;
 const INODE_ENTRY_SIZE: usize = 18;
 const DIRENT_ENTRY_SIZE: usize = 24;
+/// Bytes that the node's own checksum covers.
+const CHECKED: usize = 24;
+
+/// Bytes of a summary besides its entries: the node's fixed part and the marker.
+pub(in super::super) const SUMMARY_FRAME_SIZE: u32 = FIXED_SIZE as u32 + SUMMARY_MARKER_SIZE;
+
+/// Bytes of the entry of an inode node.
+pub(in super::super) const SUMMARY_INODE_SIZE: u32 = INODE_ENTRY_SIZE as u32;
+
+/// Bytes of the entry of a dirent with a name of `name_len` bytes.
+pub(in super::super) const fn summary_dirent_size(name_len: u32) -> u32 {
+    DIRENT_ENTRY_SIZE as u32 + name_len
+}
 
 /// What a summary says of one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +52,64 @@ pub(in super::super) enum SummaryEntry {
     },
 }
 
+impl SummaryEntry {
+    /// The entry for a node of `total_len` bytes at `offset` in its block; `None` for nodes that
+    /// summaries do not list.
+    pub(in super::super) fn of(node: &[u8], offset: u32) -> Option<Self> {
+        let total_len = parse_header(node)?.total_len;
+        match u16_at(node, 2) {
+            INODE_TYPE => {
+                let InodeNode { ino, version, .. } = InodeNode::parse(node, total_len)?;
+                Some(Self::Inode { ino, version, offset, total_len })
+            }
+            DIRENT_TYPE => {
+                let Dirent { parent, version, ino, kind, name, .. } =
+                    Dirent::parse(node, total_len)?;
+                Some(Self::Dirent { parent, version, ino, kind, name, offset, total_len })
+            }
+            _ => None,
+        }
+    }
+
+    /// Write the entry to the end of `bytes`.
+    pub(in super::super) fn emit(&self, bytes: &mut Vec<u8>) {
+        match self {
+            Self::Inode { ino, version, offset, total_len } => {
+                bytes.extend(INODE_TYPE.to_le_bytes());
+                bytes.extend(
+                    [ino, version, offset, total_len].into_iter().flat_map(|n| n.to_le_bytes()),
+                );
+            }
+            Self::Dirent { parent, version, ino, kind, name, offset, total_len } => {
+                bytes.extend(DIRENT_TYPE.to_le_bytes());
+                let fields = [total_len, offset, parent, version, ino];
+                bytes.extend(fields.into_iter().flat_map(|n| n.to_le_bytes()));
+                bytes.push(u8::try_from(name.len()).expect("a name is at most 254 bytes"));
+                bytes.push(kind.0);
+                bytes.extend(name);
+            }
+        }
+    }
+}
+
+/// The summary node with `count` entries that fills the last `len` bytes of a block, from byte
+/// `offset` of the block on.
+pub(in super::super) fn summary_node(entries: &[u8], count: u32, len: u32, offset: u32) -> Vec<u8> {
+    let mut node = vec![0xFF; len as usize];
+    node[..FIXED_SIZE].fill(0);
+    Header { node_type: NodeType::Summary, total_len: len }.emit(&mut node);
+    put_u32(&mut node, 12, count);
+    node[FIXED_SIZE..FIXED_SIZE + entries.len()].copy_from_slice(entries);
+    let marker = node.len() - SUMMARY_MARKER_SIZE as usize;
+    put_u32(&mut node, marker, offset);
+    put_u32(&mut node, marker + 4, MARKER_MAGIC);
+    let entries_crc = crc32(&node[FIXED_SIZE..]);
+    put_u32(&mut node, 24, entries_crc);
+    let node_crc = crc32(&node[..CHECKED]);
+    put_u32(&mut node, 28, node_crc);
+    node
+}
+
 /// Where the summary of a block begins, if its last bytes are a marker.
 pub(in super::super) fn summary_marker(tail: &[u8]) -> Option<u32> {
     let at = tail.len().checked_sub(SUMMARY_MARKER_SIZE as usize)?;
@@ -47,7 +122,7 @@ pub(in super::super) fn parse_summary(bytes: &[u8]) -> Option<Vec<SummaryEntry>>
     let node = bytes.get(..header.total_len as usize)?;
     let valid = header.node_type == NodeType::Summary
         && node.len() >= FIXED_SIZE
-        && u32_at(node, 28) == crc32(&node[..24])
+        && u32_at(node, 28) == crc32(&node[..CHECKED])
         && u32_at(node, 24) == crc32(&node[FIXED_SIZE..]);
     if !valid {
         return None;
@@ -66,10 +141,10 @@ fn parse_entry(bytes: &[u8]) -> Option<(SummaryEntry, usize)> {
     match bytes.len() {
         0..2 => None,
         _ => match u16_at(bytes, 0) {
-            0xE002 if bytes.len() >= INODE_ENTRY_SIZE => {
+            INODE_TYPE if bytes.len() >= INODE_ENTRY_SIZE => {
                 Some((inode_entry(bytes), INODE_ENTRY_SIZE))
             }
-            0xE001 if bytes.len() >= DIRENT_ENTRY_SIZE => dirent_entry(bytes),
+            DIRENT_TYPE if bytes.len() >= DIRENT_ENTRY_SIZE => dirent_entry(bytes),
             _ => None,
         },
     }

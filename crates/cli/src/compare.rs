@@ -1,0 +1,90 @@
+//! `flysch compare`: one set of workloads on every stack, as a table and as a page.
+
+use std::path::PathBuf;
+
+use flysch_lab::report;
+use flysch_lab::run::Run;
+use flysch_lab::stack::Stack;
+use flysch_lab::workload::Workload;
+
+use crate::failure::Failure;
+use crate::output::{self, Format};
+use crate::parameters::Parameters;
+use crate::progress::carry_out;
+
+/// Columns of the table and of CSV; JSON has all fields.
+const COLUMNS: [&str; 11] = [
+    "workload",
+    "on",
+    "record_size",
+    "requests",
+    "time_ns",
+    "throughput_kb_s",
+    "page_reads",
+    "page_programs",
+    "block_erases",
+    "energy_mj",
+    "wear.max_erase_count",
+];
+
+/// Numbers of requests where none are asked for: enough to draw lines through.
+const REQUESTS: [u32; 4] = [100, 500, 1000, 2000];
+
+/// Arguments of `flysch compare`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  flysch compare
+  flysch compare --platform apf27-2.6.29 --record-size 150,600 --report apf27.html")]
+pub(crate) struct Args {
+    /// Workloads [default: all]
+    #[arg(long, value_name = "WORKLOAD", value_delimiter = ',')]
+    workload: Vec<Workload>,
+    /// Stacks, from the engine down [default: all]
+    #[arg(long, value_name = "STACK", value_delimiter = ',')]
+    on: Vec<Stack>,
+    #[command(flatten)]
+    parameters: Parameters,
+    /// How to print the figures
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// Where the report page goes
+    #[arg(long, value_name = "FILE", default_value = "report.html")]
+    report: PathBuf,
+    /// Replace the report even if it is another's file
+    #[arg(long)]
+    force: bool,
+}
+
+/// Run everything, print the table, write the page.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let workloads = or_all(&args.workload, &Workload::ALL);
+    let grid = args.parameters.grid(workloads, or_all(&args.on, &Stack::ALL), &REQUESTS)?;
+    output::check_report(&args.report, args.force)?;
+    let runs = carry_out(&grid.scenarios())?;
+    let page = report::html("SQLite on flash: every stack compared", &subtitle(&runs), &runs);
+    output::write_report(&args.report, &page, args.force)?;
+    let shown = if args.format == Format::Table { largest(&runs) } else { runs.iter().collect() };
+    output::print(&output::rows(&COLUMNS, &shown, args.format))?;
+    match args.format {
+        Format::Table => output::print(format!("\nreport: {}\n", args.report.display()).as_bytes()),
+        Format::Csv | Format::Json => Ok(()),
+    }
+}
+
+fn or_all<T: Copy>(asked: &[T], all: &[T]) -> Vec<T> {
+    if asked.is_empty() { all.to_vec() } else { asked.to_vec() }
+}
+
+fn subtitle(runs: &[Run]) -> String {
+    let platforms: std::collections::BTreeSet<&str> =
+        runs.iter().map(|run| run.platform.as_str()).collect();
+    let platforms: Vec<&str> = platforms.into_iter().collect();
+    format!("{} runs on {}", runs.len(), platforms.join(", "))
+}
+
+/// The runs with the most requests: what a terminal has room for.
+fn largest(runs: &[Run]) -> Vec<&Run> {
+    let most = runs.iter().map(|run| run.requests).max();
+    runs.iter().filter(|run| Some(run.requests) == most).collect()
+}

@@ -1,0 +1,79 @@
+//! The `flysch` command: arguments in, tables and files out.
+//!
+//! Results go to stdout or, whole or not at all, to a file. Whatever goes wrong is one line on
+//! stderr, `flysch: ...`, and exit code 2.
+
+#![forbid(unsafe_code)]
+
+mod bench;
+mod compare;
+mod failure;
+mod output;
+mod parameters;
+mod progress;
+mod trace;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+
+use failure::Failure;
+
+/// Databases on raw NAND flash: what every statement costs, and which layer caused it.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    arg_required_else_help = false,
+    after_help = "Examples:\n  flysch compare\n  flysch bench update --requests 1000 --trace run.trace\n  flysch trace run.trace causes"
+)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Compare every stack on one chip: a table here, charts in report.html.
+    Compare(compare::Args),
+    /// Run workloads on stacks with every parameter exposed.
+    Bench(bench::Args),
+    /// Summarise, filter, convert and draw a trace of flash operations.
+    Trace(trace::Args),
+}
+
+fn main() -> ExitCode {
+    let outcome = match CommandLine::try_parse() {
+        Ok(command_line) => run(command_line),
+        Err(error) => explain(&error),
+    };
+    match outcome {
+        Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
+        Err(failure) => {
+            let line = failure.to_string().replace(char::is_control, " ");
+            // Where stderr is gone too, the exit code is all that is left to say it.
+            writeln!(io::stderr(), "flysch: {line}").ok();
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(command_line: CommandLine) -> Result<(), Failure> {
+    match command_line.command {
+        Command::Compare(args) => compare::run(&args),
+        Command::Bench(args) => bench::run(&args),
+        Command::Trace(args) => trace::run(&args),
+    }
+}
+
+/// Print help and version, which were asked for; tell what is wrong with arguments in one line.
+fn explain(error: &clap::Error) -> Result<(), Failure> {
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        return Ok(error.print()?);
+    }
+    let text = error.to_string();
+    let said = text.split("\n\n").next().unwrap_or(&text);
+    let words: Vec<&str> = said.split_whitespace().skip_while(|&word| word == "error:").collect();
+    Err(Failure::Message(format!("{} (see --help)", words.join(" "))))
+}

@@ -1,0 +1,186 @@
+//! Output that all commands share: tables, CSV and JSON of the same rows, and files.
+
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use comfy_table::{CellAlignment, Table, presets};
+use flysch_lab::report;
+use flysch_lab::trace::write_atomic;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::failure::Failure;
+
+/// How rows are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    #[default]
+    Table,
+    /// For spreadsheets; the columns of the table.
+    Csv,
+    /// For programs; a list of objects.
+    Json,
+}
+
+/// Where a document goes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Destination {
+    /// File to write; stdout if not given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Replace the file if it exists
+    #[arg(long, requires = "out")]
+    pub(crate) force: bool,
+}
+
+impl Destination {
+    /// Write a document where it is to go.
+    pub(crate) fn deliver(&self, bytes: &[u8]) -> Result<(), Failure> {
+        match &self.out {
+            Some(path) => write_file(path, bytes, self.force),
+            None => print(bytes),
+        }
+    }
+}
+
+/// Write to stdout.
+pub(crate) fn print(bytes: &[u8]) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(bytes)?;
+    Ok(stdout.flush()?)
+}
+
+/// Write a file whole or not at all; one that exists is replaced only on `force`.
+pub(crate) fn write_file(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
+    write_atomic(path, bytes, force).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists if force => Failure::of_file(path, "is not a regular file"),
+        ErrorKind::AlreadyExists => Failure::of_file(path, "exists; --force replaces it"),
+        _ => Failure::of_file(path, error),
+    })
+}
+
+/// Check before long work that a file may be written after it.
+pub(crate) fn check_writable(path: &Path, force: bool) -> Result<(), Failure> {
+    if path.exists() && !force {
+        return Err(Failure::of_file(path, "exists; --force replaces it"));
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match folder {
+        Some(folder) if !folder.is_dir() => Err(Failure::of_file(folder, "no such folder")),
+        _ => Ok(()),
+    }
+}
+
+/// Check before long work that a report may be written: what flysch wrote itself it replaces.
+pub(crate) fn check_report(path: &Path, force: bool) -> Result<(), Failure> {
+    check_writable(path, force || report::is_own(path))
+}
+
+/// Write a report page.
+pub(crate) fn write_report(path: &Path, page: &str, force: bool) -> Result<(), Failure> {
+    write_file(path, page.as_bytes(), force || report::is_own(path))
+}
+
+/// Render rows. A table and CSV show the `columns`, where `a.b` is the field `b` of the field `a`;
+/// JSON shows all there is.
+pub(crate) fn rows<R: Serialize>(
+    columns: &[impl AsRef<str>],
+    rows: &[R],
+    format: Format,
+) -> Vec<u8> {
+    match format {
+        Format::Json => json(&rows),
+        Format::Csv => csv(columns, &cells(columns, rows)),
+        Format::Table => table(columns, &cells(columns, rows)),
+    }
+}
+
+/// Render a value as JSON.
+pub(crate) fn json<T: Serialize>(value: &T) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec_pretty(value).expect("what is printed has JSON values");
+    bytes.push(b'\n');
+    bytes
+}
+
+/// Render cells as a table. A column of numbers, with or without a sign behind, is flush right.
+pub(crate) fn table(columns: &[impl AsRef<str>], rows: &[Vec<String>]) -> Vec<u8> {
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_MARKDOWN).set_header(names(columns));
+    for row in rows {
+        table.add_row(row);
+    }
+    for (place, column) in table.column_iter_mut().enumerate() {
+        let mut cells = rows.iter().map(|row| row[place].as_str());
+        if cells.all(|cell| cell.starts_with(|letter: char| letter.is_ascii_digit())) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    format!("{table}\n").into_bytes()
+}
+
+fn names(columns: &[impl AsRef<str>]) -> impl Iterator<Item = &str> {
+    columns.iter().map(AsRef::as_ref)
+}
+
+fn csv(columns: &[impl AsRef<str>], rows: &[Vec<String>]) -> Vec<u8> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(names(columns)).expect("memory takes what is written");
+    for row in rows {
+        writer.write_record(row).expect("memory takes what is written");
+    }
+    writer.into_inner().expect("memory takes what is written")
+}
+
+fn cells<R: Serialize>(columns: &[impl AsRef<str>], rows: &[R]) -> Vec<Vec<String>> {
+    let pointers: Vec<String> =
+        names(columns).map(|column| format!("/{}", column.replace('.', "/"))).collect();
+    let row = |row| {
+        let value = serde_json::to_value(row).expect("what is printed has JSON values");
+        pointers.iter().map(|pointer| cell(&value, pointer)).collect()
+    };
+    rows.iter().map(row).collect()
+}
+
+fn cell(row: &Value, pointer: &str) -> String {
+    match row.pointer(pointer) {
+        Some(Value::String(text)) => text.clone(),
+        Some(value) => value.to_string(),
+        None => unreachable!("rows have no field {pointer}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Serialize)]
+    struct Row {
+        name: &'static str,
+        cost: Cost,
+    }
+
+    #[derive(Serialize)]
+    struct Cost {
+        reads: u32,
+    }
+
+    #[test]
+    fn rows_have_the_same_names_in_every_format() {
+        let two = [
+            Row { name: "a,b", cost: Cost { reads: 7 } },
+            Row { name: "c", cost: Cost { reads: 10 } },
+        ];
+        let columns = ["name", "cost.reads"];
+        let text = |format| String::from_utf8(rows(&columns, &two, format)).unwrap();
+        assert_eq!(text(Format::Csv), "name,cost.reads\n\"a,b\",7\nc,10\n");
+        let table = "| name | cost.reads |\n|------|------------|\n\
+            | a,b  |          7 |\n| c    |         10 |\n";
+        assert_eq!(text(Format::Table), table);
+        let json: Value = serde_json::from_str(&text(Format::Json)).unwrap();
+        assert_eq!(json[1]["cost"]["reads"], 10);
+        let none: [Row; 0] = [];
+        assert_eq!(rows(&columns, &none, Format::Csv), b"name,cost.reads\n");
+    }
+}

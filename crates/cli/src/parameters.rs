@@ -1,0 +1,190 @@
+//! The parameters of a run, as `bench` and `compare` take them: each accepts a list.
+
+use std::fs;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use clap::Args;
+use flysch_chip::Part;
+use flysch_lab::grid::{Grid, ReadAheadChoice};
+use flysch_lab::platform::{Platform, ecc_mode};
+use flysch_lab::stack::Stack;
+use flysch_lab::values;
+use flysch_lab::workload::{Alphabet, UnknownChoice, Workload};
+use flysch_lab::{Compressor, EccMode, JournalMode, Synchronous};
+
+use crate::failure::Failure;
+
+/// Numbers, from a text such as `150,300` or `100..5000:100`.
+#[derive(Clone, Debug)]
+pub(crate) struct Numbers(Vec<u64>);
+
+impl FromStr for Numbers {
+    type Err = values::ValuesError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        values::parse(text).map(Self)
+    }
+}
+
+/// What may be set about a run. Every option takes a list (a,b,c), numbers also ranges
+/// (FROM..TO:STEP); every combination is run.
+#[derive(Debug, Args)]
+pub(crate) struct Parameters {
+    /// Platforms: board and kernel
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "nandsim-6.1")]
+    platform: Vec<String>,
+    /// Chip instead of the platform's: a part's name, or a TOML file
+    #[arg(long, value_name = "NAME|FILE", value_delimiter = ',')]
+    part: Vec<String>,
+    /// Blocks of the test partition
+    #[arg(long, value_name = "N")]
+    partition_blocks: Option<Numbers>,
+    /// Bytes of the random string in each record
+    #[arg(long, value_name = "BYTES", default_value = "600")]
+    record_size: Numbers,
+    /// Requests between BEGIN and END [default: 1000; compare: 100,500,1000,2000]
+    #[arg(long, value_name = "N")]
+    requests: Option<Numbers>,
+    /// Seeds of everything random
+    #[arg(long, value_name = "N", default_value = "1")]
+    seed: Numbers,
+    /// What the random strings are made of: bytes, base64, digits, constant
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "bytes")]
+    alphabet: Vec<Alphabet>,
+    /// Records in each table before select, join and update [default: 5000, or the requests]
+    #[arg(long, value_name = "N")]
+    fill: Option<Numbers>,
+    /// SQLite's page size in bytes
+    #[arg(long, value_name = "BYTES")]
+    page_size: Option<Numbers>,
+    /// SQLite's page cache: pages, or negative KiB
+    #[arg(long, value_name = "PAGES", value_delimiter = ',', allow_hyphen_values = true)]
+    cache_size: Vec<i32>,
+    /// SQLite's journal: delete, truncate, persist, wal, memory, off
+    #[arg(long, value_name = "MODE", value_delimiter = ',')]
+    journal_mode: Vec<JournalMode>,
+    /// SQLite's durability: off, normal, full, extra
+    #[arg(long, value_name = "LEVEL", value_delimiter = ',')]
+    synchronous: Vec<Synchronous>,
+    /// JFFS2's read-ahead: on, off, or a window in 4 KiB pages
+    #[arg(long, value_name = "on|off|PAGES", value_delimiter = ',', value_parser = read_ahead)]
+    read_ahead: Vec<ReadAheadChoice>,
+    /// JFFS2's compressors in the order they are tried, joined by + (lzo+zlib+rtime), or none
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = compression)]
+    compression: Vec<Compression>,
+    /// Where errors are corrected: hardware, or soft (sub-page reads)
+    #[arg(long, value_name = "WHERE", value_delimiter = ',', value_parser = ecc)]
+    ecc: Vec<EccMode>,
+}
+
+/// A list of compressors: one value on the command line.
+#[derive(Clone, Debug)]
+pub(crate) struct Compression(Vec<Compressor>);
+
+fn read_ahead(text: &str) -> Result<ReadAheadChoice, String> {
+    match text {
+        "on" => Ok(ReadAheadChoice::On),
+        "off" => Ok(ReadAheadChoice::Off),
+        pages => match pages.parse() {
+            Ok(pages @ 0..=65_536) => Ok(ReadAheadChoice::Pages(pages)),
+            _ => Err("read-ahead is on, off, or a window of up to 65536 pages".to_owned()),
+        },
+    }
+}
+
+fn compression(text: &str) -> Result<Compression, String> {
+    if text == "none" {
+        return Ok(Compression(Vec::new()));
+    }
+    let list = text.split('+').map(str::parse).collect::<Result<_, _>>();
+    list.map(Compression).map_err(|error: flysch_lab::UnknownCompressor| error.to_string())
+}
+
+fn ecc(text: &str) -> Result<EccMode, String> {
+    let unknown = || UnknownChoice::new("ECC", text, &["hardware", "soft"]).to_string();
+    ecc_mode(text).ok_or_else(unknown)
+}
+
+impl Parameters {
+    /// The grid of all combinations; `requests` where the command line says nothing of them.
+    pub(crate) fn grid(
+        &self,
+        workloads: Vec<Workload>,
+        stacks: Vec<Stack>,
+        requests: &[u32],
+    ) -> Result<Grid, Failure> {
+        let asked = self.requests.as_ref().map(|it| counts("requests", it)).transpose()?;
+        let platforms = self.platform.iter().map(|name| Platform::named(name).map(Arc::new));
+        let grid = Grid {
+            workloads,
+            stacks,
+            platforms: platforms.collect::<Result<_, _>>().map_err(|e| Failure::of(&e))?,
+            parts: self.part.iter().map(|name| part(name)).collect::<Result<_, _>>()?,
+            partition_blocks: optional("partition-blocks", self.partition_blocks.as_ref())?,
+            record_sizes: counts("record-size", &self.record_size)?,
+            requests: asked.unwrap_or_else(|| requests.to_vec()),
+            seeds: self.seed.0.clone(),
+            alphabets: self.alphabet.clone(),
+            fills: optional("fill", self.fill.as_ref())?,
+            page_sizes: optional("page-size", self.page_size.as_ref())?,
+            cache_sizes: self.cache_size.clone(),
+            journal_modes: self.journal_mode.clone(),
+            synchronous: self.synchronous.clone(),
+            read_ahead: self.read_ahead.clone(),
+            compressions: self.compression.iter().map(|list| list.0.clone()).collect(),
+            ecc: self.ecc.clone(),
+        };
+        check(&grid)?;
+        Ok(grid)
+    }
+}
+
+fn optional(name: &str, numbers: Option<&Numbers>) -> Result<Vec<u32>, Failure> {
+    numbers.map_or(Ok(Vec::new()), |numbers| counts(name, numbers))
+}
+
+/// Numbers that count something: at least 1, at most what 32 bits hold.
+fn counts(name: &str, numbers: &Numbers) -> Result<Vec<u32>, Failure> {
+    let count = |&value: &u64| match u32::try_from(value) {
+        Ok(count @ 1..) => Ok(count),
+        _ => Err(Failure::Message(format!("--{name} {value}: must be from 1 to {}", u32::MAX))),
+    };
+    numbers.0.iter().map(count).collect()
+}
+
+/// A part by name, or from a TOML file.
+fn part(name: &str) -> Result<Arc<Part>, Failure> {
+    let path = Path::new(name);
+    let is_file = path.extension().is_some_and(|extension| extension == "toml");
+    let found = if is_file {
+        let text = fs::read_to_string(path).map_err(|error| Failure::of_file(path, error))?;
+        Part::parse(&text).map_err(|error| Failure::of_file(path, error))
+    } else {
+        Part::named(name).map_err(|error| Failure::of(&error))
+    };
+    found.map(Arc::new)
+}
+
+/// What no run could make sense of is told before the first.
+fn check(grid: &Grid) -> Result<(), Failure> {
+    for scenario in grid.scenarios() {
+        let geometry = scenario.build.part.geometry;
+        let blocks = scenario.build.partition_blocks;
+        if blocks > geometry.block_count {
+            return Err(Failure::Message(format!(
+                "a partition of {blocks} blocks does not fit on part {}, which has {}; \
+                 --partition-blocks sets its size",
+                scenario.build.part.name, geometry.block_count
+            )));
+        }
+        let page_size = scenario.settings.page_size;
+        if !page_size.is_power_of_two() || !(512..=65_536).contains(&page_size) {
+            return Err(Failure::Message(format!(
+                "--page-size {page_size}: SQLite takes powers of two from 512 to 65536"
+            )));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,200 @@
+//! `flysch trace`: a trace summarised, filtered, converted, drawn.
+
+mod select;
+mod tables;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Subcommand, ValueEnum};
+use flysch_chip::Trace;
+use flysch_lab::trace::{
+    Input, Module, Tally, TraceError, by_block, file, flashmon, load_any, plot, write_csv,
+    write_json,
+};
+
+use crate::failure::Failure;
+use crate::output::{self, Destination, Format};
+use select::Selection;
+
+/// Arguments of `flysch trace`.
+#[derive(Debug, clap::Args)]
+#[command(
+    subcommand_required = false,
+    arg_required_else_help = false,
+    after_help = "Examples:\n  \
+        flysch trace run.trace causes\n  \
+        flysch trace run.trace log --events program,erase --cause journal --limit 20\n  \
+        flysch trace flashmon_log --geometry 2048+64x64x2048 plot --kind scatter --out log.svg"
+)]
+pub(crate) struct Args {
+    /// Trace: binary, CSV, a Flashmon log or Flashmon counters
+    file: PathBuf,
+    #[command(flatten)]
+    selection: Selection,
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// A few numbers on the whole: by kind and by task; the default
+    #[command(after_help = "Example:\n  flysch trace run.trace summary --format json")]
+    Summary(Print),
+    /// Operations by block, of the blocks touched
+    #[command(after_help = "Example:\n  flysch trace run.trace blocks --format csv")]
+    Blocks(Print),
+    /// The events, one a line
+    #[command(after_help = "Example:\n  flysch trace run.trace log --from 10ms --until 12ms")]
+    Log(Print),
+    /// Operations by cause, as a tree with shares of the whole
+    #[command(after_help = "Example:\n  flysch trace run.trace causes --task sqlite3")]
+    Causes(Print),
+    /// What Flashmon v2.1 would not have shown
+    #[command(after_help = "Example:\n  flysch trace run.trace missed --subpage-reads")]
+    Missed(Missed),
+    /// Convert to another format
+    #[command(after_help = "Example:\n  flysch trace run.trace export --to csv --out run.csv")]
+    Export(Export),
+    /// Draw as SVG
+    #[command(after_help = "Example:\n  flysch trace run.trace plot --kind blocks --out heat.svg")]
+    Plot(Plot),
+}
+
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+struct Print {
+    /// How to print; CSV of a summary has its kinds
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Debug, clap::Args)]
+struct Missed {
+    #[command(flatten)]
+    print: Print,
+    /// Entries of the module's log
+    #[arg(long, value_name = "N", default_value_t = Module::default().log_entries)]
+    log_entries: usize,
+    /// The driver reads parts of pages, as with ECC in software
+    #[arg(long)]
+    subpage_reads: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct Export {
+    /// Format to write
+    #[arg(long, value_enum)]
+    to: ExportFormat,
+    #[command(flatten)]
+    destination: Destination,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ExportFormat {
+    /// The project's own
+    Binary,
+    /// One event a line
+    Csv,
+    /// Geometry and events
+    Json,
+    /// Counters by block, as `/proc/flashmon`
+    Flashmon,
+    /// Events, as `/proc/flashmon_log`
+    FlashmonLog,
+}
+
+#[derive(Debug, clap::Args)]
+struct Plot {
+    /// What to draw
+    #[arg(long, value_enum)]
+    kind: PlotKind,
+    #[command(flatten)]
+    destination: Destination,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum PlotKind {
+    /// Time against page
+    Scatter,
+    /// Reads, programs and erases of each block
+    Blocks,
+}
+
+/// Run `flysch trace`.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let of_file = |error: TraceError| Failure::of_file(&args.file, error);
+    let input = load_any(&args.file, args.selection.geometry).map_err(of_file)?;
+    let selected = match input {
+        Input::Trace(trace) => Input::Trace(args.selection.filter().apply(&trace)),
+        Input::Counters(blocks) if args.selection.filter().is_all() => Input::Counters(blocks),
+        Input::Counters(_) => return Err(of_file(TraceError::OnlyCounters)),
+    };
+    let default = Action::Summary(Print::default());
+    let action = args.action.as_ref().unwrap_or(&default);
+    match &selected {
+        Input::Trace(trace) => run_on_trace(action, trace, &args.file),
+        Input::Counters(blocks) => run_on_counters(action, blocks, &args.file),
+    }
+}
+
+fn run_on_trace(action: &Action, trace: &Trace, path: &Path) -> Result<(), Failure> {
+    let text = match action {
+        Action::Summary(print) => tables::summary(trace, print.format),
+        Action::Blocks(print) => tables::blocks(&by_block(trace), print.format),
+        Action::Log(print) => tables::log(trace, print.format),
+        Action::Causes(print) => tables::causes(trace, print.format),
+        Action::Missed(missed) => {
+            let Missed { log_entries, subpage_reads, print } = *missed;
+            tables::missed(trace, Module { log_entries, subpage_reads }, print.format)
+        }
+        Action::Export(export) => return export.run(trace, path),
+        Action::Plot(plot) => {
+            let drawing = match plot.kind {
+                PlotKind::Scatter => plot::scatter(trace, &title(path, "operations over time")),
+                PlotKind::Blocks => heat_map(&by_block(trace), path),
+            };
+            return plot.destination.deliver(drawing.as_bytes());
+        }
+    };
+    output::print(&text)
+}
+
+/// Counters by block suffice for few of the actions.
+fn run_on_counters(action: &Action, blocks: &[Tally], path: &Path) -> Result<(), Failure> {
+    match action {
+        Action::Blocks(print) => output::print(&tables::blocks(blocks, print.format)),
+        Action::Plot(Plot { kind: PlotKind::Blocks, destination }) => {
+            destination.deliver(heat_map(blocks, path).as_bytes())
+        }
+        Action::Export(Export { to: ExportFormat::Flashmon, destination }) => {
+            destination.deliver(flashmon::counters_text(blocks).as_bytes())
+        }
+        _ => Err(Failure::of_file(path, TraceError::OnlyCounters)),
+    }
+}
+
+impl Export {
+    fn run(&self, trace: &Trace, path: &Path) -> Result<(), Failure> {
+        let bytes = match self.to {
+            ExportFormat::Binary if self.destination.out.is_none() => {
+                return Err(Failure::Message("a binary trace needs --out FILE".to_owned()));
+            }
+            ExportFormat::Binary => {
+                file::encode(trace).map_err(|error| Failure::of_file(path, error))?
+            }
+            ExportFormat::Csv => write_csv(trace),
+            ExportFormat::Json => write_json(trace),
+            ExportFormat::Flashmon => flashmon::write_counters(trace).into_bytes(),
+            ExportFormat::FlashmonLog => flashmon::write_log(trace).into_bytes(),
+        };
+        self.destination.deliver(&bytes)
+    }
+}
+
+fn heat_map(blocks: &[Tally], path: &Path) -> String {
+    plot::blocks(blocks, &title(path, "operations by block"))
+}
+
+fn title(path: &Path, what: &str) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    format!("{}: {what}", name.display())
+}

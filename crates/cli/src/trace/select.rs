@@ -1,0 +1,105 @@
+//! Which part of a trace a command is about.
+
+use std::ops::RangeInclusive;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use flysch_chip::EventKind;
+use flysch_lab::trace::{Filter, Geometry, parse_shape};
+
+/// Options of every action.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Which events")]
+pub(super) struct Selection {
+    /// Geometry of the chip, for inputs that do not tell it
+    #[arg(long, global = true, value_name = "PAGE+OOBxPAGESxBLOCKS", value_parser = parse_shape)]
+    pub(super) geometry: Option<Geometry>,
+    /// From this time on: nanoseconds, or with a unit ns, us, ms, s
+    #[arg(long, global = true, value_name = "TIME", value_parser = parse_time)]
+    from: Option<u64>,
+    /// Up to this time, included
+    #[arg(long, global = true, value_name = "TIME", value_parser = parse_time)]
+    until: Option<u64>,
+    /// Only events of these kinds
+    #[arg(long, global = true, value_name = "KIND", value_delimiter = ',', value_parser = kinds())]
+    events: Vec<EventKind>,
+    /// Only events of this task
+    #[arg(long, global = true, value_name = "NAME")]
+    task: Option<String>,
+    /// Only causes whose path contains this
+    #[arg(long, global = true, value_name = "TEXT")]
+    cause: Option<String>,
+    /// Only these blocks, such as 7 or 0-63; marks stay
+    #[arg(long, global = true, value_name = "RANGE", value_parser = parse_blocks)]
+    blocks: Option<RangeInclusive<u32>>,
+    /// At most so many events, the first ones
+    #[arg(long, global = true, value_name = "N")]
+    limit: Option<usize>,
+}
+
+impl Selection {
+    /// The filter that the options ask for.
+    pub(super) fn filter(&self) -> Filter {
+        Filter {
+            from_ns: self.from,
+            until_ns: self.until,
+            kinds: self.events.clone(),
+            task: self.task.clone(),
+            cause: self.cause.clone(),
+            blocks: self.blocks.clone(),
+            limit: self.limit,
+        }
+    }
+}
+
+fn kinds() -> impl TypedValueParser<Value = EventKind> {
+    PossibleValuesParser::new(EventKind::ALL.map(EventKind::name)).map(|name| {
+        let known = EventKind::ALL.into_iter().find(|kind| kind.name() == name);
+        known.expect("only these names are possible")
+    })
+}
+
+fn parse_time(text: &str) -> Result<u64, &'static str> {
+    let unit_at = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit_at);
+    let unit_ns = match unit {
+        "" | "ns" => 1,
+        "us" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        _ => return Err("a time is a whole number of ns, us, ms or s"),
+    };
+    let number: u64 = number.parse().map_err(|_| "a time is a whole number with a unit")?;
+    number.checked_mul(unit_ns).ok_or("the time is too large")
+}
+
+fn parse_blocks(text: &str) -> Result<RangeInclusive<u32>, &'static str> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    match (first.parse(), last.parse()) {
+        (Ok(first), Ok(last)) if first <= last => Ok(first..=last),
+        _ => Err("blocks are a number or a range FIRST-LAST"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        for (text, ns) in [("7", 7), ("7ns", 7), ("7us", 7_000), ("12ms", 12_000_000)] {
+            assert_eq!(parse_time(text), Ok(ns));
+        }
+        for text in ["", "ms", "1.5ms", "-1", "7 ms", "99999999999999s", "1h"] {
+            parse_time(text).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn blocks_are_ranges() {
+        assert_eq!(parse_blocks("7"), Ok(7..=7));
+        assert_eq!(parse_blocks("0-63"), Ok(0..=63));
+        for text in ["", "-", "5-", "9-8", "-3", "1-2-3"] {
+            parse_blocks(text).unwrap_err();
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! The command at its boundaries: arguments in, output, files and exit codes out.
+
+mod command;
+mod trace;

@@ -1,0 +1,200 @@
+//! Grids: every combination of the values asked for is a scenario, and all cores carry them out.
+
+use std::sync::Arc;
+
+use flysch_chip::Part;
+use flysch_linux::jffs2::Compressor;
+use flysch_linux::mtd::EccMode;
+use flysch_sqlite::{JournalMode, Synchronous};
+use rayon::prelude::*;
+
+use crate::platform::Platform;
+use crate::run::Run;
+use crate::scenario::{RunError, Scenario};
+use crate::stack::{Build, Stack};
+use crate::workload::{Alphabet, Workload};
+
+/// Records in each table before select, join and update, unless asked otherwise: the paper's most.
+const FILL: u32 = 5000;
+/// The read-ahead window that "on" means where the platform has none, cache pages: 128 KiB.
+const RA_PAGES_ON: u32 = 32;
+
+/// JFFS2's read-ahead, as asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadAheadChoice {
+    /// The platform's window, or 128 KiB where it has none.
+    On,
+    /// None.
+    Off,
+    /// A window of so many cache pages.
+    Pages(u32),
+}
+
+/// Values for every parameter. An empty list stands for the platform's own value.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    /// Workloads.
+    pub workloads: Vec<Workload>,
+    /// Stacks.
+    pub stacks: Vec<Stack>,
+    /// Platforms.
+    pub platforms: Vec<Arc<Platform>>,
+    /// Parts instead of the platforms' own.
+    pub parts: Vec<Arc<Part>>,
+    /// Blocks of the partition.
+    pub partition_blocks: Vec<u32>,
+    /// Record sizes, bytes.
+    pub record_sizes: Vec<u32>,
+    /// Numbers of requests.
+    pub requests: Vec<u32>,
+    /// Seeds.
+    pub seeds: Vec<u64>,
+    /// Alphabets.
+    pub alphabets: Vec<Alphabet>,
+    /// Records in each table before the interval; empty: 5000, or the requests if they are more.
+    pub fills: Vec<u32>,
+    /// SQLite page sizes, bytes.
+    pub page_sizes: Vec<u32>,
+    /// SQLite cache sizes: pages, or negative KiB.
+    pub cache_sizes: Vec<i32>,
+    /// SQLite journal modes.
+    pub journal_modes: Vec<JournalMode>,
+    /// SQLite synchronous levels.
+    pub synchronous: Vec<Synchronous>,
+    /// JFFS2's read-ahead.
+    pub read_ahead: Vec<ReadAheadChoice>,
+    /// JFFS2's compressors in order.
+    pub compressions: Vec<Vec<Compressor>>,
+    /// Where error correction is computed.
+    pub ecc: Vec<EccMode>,
+}
+
+impl Grid {
+    /// One workload on one stack of one platform, everything else as the platform has it.
+    pub fn new(workload: Workload, stack: Stack, platform: Arc<Platform>) -> Self {
+        Self {
+            workloads: vec![workload],
+            stacks: vec![stack],
+            platforms: vec![platform],
+            parts: Vec::new(),
+            partition_blocks: Vec::new(),
+            record_sizes: vec![600],
+            requests: vec![1000],
+            seeds: vec![1],
+            alphabets: vec![Alphabet::Bytes],
+            fills: Vec::new(),
+            page_sizes: Vec::new(),
+            cache_sizes: Vec::new(),
+            journal_modes: Vec::new(),
+            synchronous: Vec::new(),
+            read_ahead: Vec::new(),
+            compressions: Vec::new(),
+            ecc: Vec::new(),
+        }
+    }
+
+    /// Every combination, in a fixed order: workloads outermost, seeds innermost.
+    pub fn scenarios(&self) -> Vec<Scenario> {
+        let mut all = Vec::new();
+        for &workload in &self.workloads {
+            for platform in &self.platforms {
+                for &stack in &self.stacks {
+                    all.push(self.default_scenario(workload, platform, stack));
+                }
+            }
+        }
+        all = spread(all, &self.parts, |it, part| it.build.part = Arc::clone(part));
+        all = spread(all, &self.partition_blocks, |it, &n| it.build.partition_blocks = n);
+        all = spread(all, &self.ecc, |it, &ecc| it.build.ecc = ecc);
+        all = spread(all, &self.compressions, |it, list| it.build.compressors.clone_from(list));
+        all = spread(all, &self.read_ahead, |it, &choice| {
+            it.build.ra_pages = choice.pages(it.build.ra_pages);
+        });
+        all = spread(all, &self.journal_modes, |it, &mode| it.settings.journal_mode = mode);
+        all = spread(all, &self.synchronous, |it, &level| it.settings.synchronous = level);
+        all = spread(all, &self.page_sizes, |it, &size| it.settings.page_size = size);
+        all = spread(all, &self.cache_sizes, |it, &size| it.settings.cache_size = size);
+        all = spread(all, &self.alphabets, |it, &alphabet| it.alphabet = alphabet);
+        all = spread(all, &self.record_sizes, |it, &size| it.record_size = size);
+        all = spread(all, &self.requests, |it, &requests| {
+            it.requests = requests;
+            it.fill = FILL.max(requests);
+        });
+        all = spread(all, &self.fills, |it, &fill| it.fill = fill);
+        spread(all, &self.seeds, |it, &seed| {
+            it.seed = seed;
+            it.build.seed = seed;
+        })
+    }
+
+    fn default_scenario(
+        &self,
+        workload: Workload,
+        platform: &Arc<Platform>,
+        stack: Stack,
+    ) -> Scenario {
+        let part = Part::named(&platform.part).expect("a platform names a built-in part");
+        let build = Build {
+            part: Arc::new(part),
+            partition_blocks: platform.partition_blocks,
+            ecc: platform.ecc,
+            ra_pages: platform.jffs2_ra_pages,
+            compressors: platform.jffs2_compressors.clone(),
+            seed: 0,
+            platform: Arc::clone(platform),
+        };
+        Scenario {
+            workload,
+            stack,
+            build,
+            settings: platform.sqlite,
+            record_size: 0,
+            requests: 0,
+            alphabet: Alphabet::Bytes,
+            fill: 0,
+            seed: 0,
+        }
+    }
+}
+
+impl ReadAheadChoice {
+    fn pages(self, platform: u32) -> u32 {
+        match self {
+            Self::On if platform > 0 => platform,
+            Self::On => RA_PAGES_ON,
+            Self::Off => 0,
+            Self::Pages(pages) => pages,
+        }
+    }
+}
+
+/// Each scenario once for each value; as it is where there are no values.
+fn spread<T>(
+    scenarios: Vec<Scenario>,
+    values: &[T],
+    set: impl Fn(&mut Scenario, &T),
+) -> Vec<Scenario> {
+    if values.is_empty() {
+        return scenarios;
+    }
+    let mut all = Vec::with_capacity(scenarios.len() * values.len());
+    for scenario in scenarios {
+        for value in values {
+            let mut one = scenario.clone();
+            set(&mut one, value);
+            all.push(one);
+        }
+    }
+    all
+}
+
+/// Carry scenarios out on all cores; outcomes in the order of the scenarios. `finished` is called
+/// after each, from whichever thread it was on.
+pub fn run_all(scenarios: &[Scenario], finished: impl Fn() + Sync) -> Vec<Result<Run, RunError>> {
+    let one = |scenario: &Scenario| {
+        let outcome = scenario.run();
+        finished();
+        outcome
+    };
+    scenarios.par_iter().with_max_len(1).map(one).collect()
+}

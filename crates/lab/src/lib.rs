@@ -1,0 +1,24 @@
+//! The laboratory: what a database costs on a flash storage stack, and why.
+//!
+//! [`platform`] a board and its kernel as data; [`stack`] engine, file system and device put
+//! together by name; [`storage`] the seam between SQLite and the stack; [`workload`] what is asked;
+//! [`scenario`] one run of it; [`measure`] from the trace to a [`run`]'s figures; [`trace`] files
+//! and analyses of traces; [`report`] the page that shows it all.
+
+#![forbid(unsafe_code)]
+
+pub mod grid;
+pub mod measure;
+pub mod platform;
+pub mod report;
+pub mod run;
+pub mod scenario;
+pub mod stack;
+pub mod storage;
+pub mod trace;
+pub mod values;
+pub mod workload;
+
+pub use flysch_linux::jffs2::{Compressor, UnknownCompressor};
+pub use flysch_linux::mtd::EccMode;
+pub use flysch_sqlite::{JournalMode, Synchronous};

@@ -1,0 +1,160 @@
+//! From a trace to a run's figures: every count comes from the events alone.
+
+use std::collections::BTreeMap;
+
+use flysch_chip::{Event, EventKind, Trace};
+
+use crate::run::{Latency, Operations, Run, Wear};
+use crate::scenario::Scenario;
+use crate::stack::Machine;
+
+/// Times of a run, nanoseconds.
+#[derive(Clone, Debug, Default)]
+pub struct Timing {
+    /// From before BEGIN to after END.
+    pub time_ns: u64,
+    /// CPU's share of it.
+    pub cpu_ns: u64,
+    /// BEGIN.
+    pub begin_ns: u64,
+    /// END.
+    pub end_ns: u64,
+    /// Each request.
+    pub request_ns: Vec<u64>,
+}
+
+impl Operations {
+    /// Count one event.
+    pub fn add(&mut self, event: &Event) {
+        match event.kind {
+            EventKind::Read => self.page_reads += 1,
+            EventKind::Program => self.page_programs += 1,
+            EventKind::Erase => self.block_erases += 1,
+            EventKind::ReadOob => self.oob_reads += 1,
+            EventKind::ProgramOob => self.oob_programs += 1,
+            EventKind::BufferHit | EventKind::Mark => return,
+        }
+        self.time_ns += u64::from(event.duration_ns);
+    }
+}
+
+/// Work out the figures of a run.
+pub fn measure(
+    scenario: &Scenario,
+    machine: &Machine,
+    trace: Trace,
+    timing: Timing,
+    page_reads_at_open: u64,
+) -> Run {
+    let mut total = Operations::default();
+    trace.events.iter().for_each(|event| total.add(event));
+    let bytes = u64::from(scenario.requests) * u64::from(scenario.record_size);
+    let erase_counts = erase_counts(scenario, machine);
+    Run {
+        workload: scenario.workload.name().to_owned(),
+        on: scenario.stack.name().to_owned(),
+        platform: scenario.build.platform.name.clone(),
+        part: scenario.build.part.name.clone(),
+        record_size: scenario.record_size,
+        requests: scenario.requests,
+        seed: scenario.seed,
+        parameters: scenario.parameters(),
+        time_ns: timing.time_ns,
+        cpu_ns: timing.cpu_ns,
+        begin_ns: timing.begin_ns,
+        end_ns: timing.end_ns,
+        latency_ns: Latency::of(&timing.request_ns),
+        page_reads: total.page_reads,
+        page_programs: total.page_programs,
+        block_erases: total.block_erases,
+        oob_reads: total.oob_reads,
+        oob_programs: total.oob_programs,
+        buffer_hits: trace.count(EventKind::BufferHit),
+        page_reads_at_open,
+        bytes,
+        throughput_kb_s: throughput_kb_s(bytes, timing.time_ns),
+        energy_mj: energy_mj(total.time_ns, scenario.build.platform.nand_active_mw),
+        wear: wear(&erase_counts, machine),
+        by_cause: by_cause(&trace),
+        request_ns: timing.request_ns,
+        by_block: by_block(&trace, scenario.build.partition_blocks),
+        erase_counts,
+        trace,
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "figures for people, far below 2^52")]
+fn throughput_kb_s(bytes: u64, time_ns: u64) -> f64 {
+    if time_ns == 0 { 0.0 } else { bytes as f64 / 1024.0 / (time_ns as f64 / 1e9) }
+}
+
+/// Energy = time that the flash works, times the power that it then draws.
+#[expect(clippy::cast_precision_loss, reason = "figures for people, far below 2^52")]
+fn energy_mj(busy_ns: u64, active_mw: u32) -> f64 {
+    busy_ns as f64 / 1e9 * f64::from(active_mw)
+}
+
+fn erase_counts(scenario: &Scenario, machine: &Machine) -> Vec<u32> {
+    let mut counts = machine.device.borrow().device().chip().erase_counts();
+    counts.truncate(scenario.build.partition_blocks as usize);
+    counts
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a mean of block counts")]
+fn wear(erase_counts: &[u32], machine: &Machine) -> Wear {
+    let sum: u64 = erase_counts.iter().map(|&count| u64::from(count)).sum();
+    Wear {
+        max_erase_count: erase_counts.iter().copied().max().unwrap_or(0),
+        mean_erase_count: sum as f64 / erase_counts.len().max(1) as f64,
+        min_erase_count: erase_counts.iter().copied().min().unwrap_or(0),
+        bad_blocks: machine.device.borrow().device().chip().wear().bad_block_count,
+    }
+}
+
+fn by_cause(trace: &Trace) -> BTreeMap<String, Operations> {
+    let mut own: BTreeMap<_, Operations> = BTreeMap::new();
+    for event in &trace.events {
+        if !matches!(event.kind, EventKind::BufferHit | EventKind::Mark) {
+            own.entry(event.cause).or_default().add(event);
+        }
+    }
+    own.into_iter().map(|(cause, operations)| (trace.causes.path(cause), operations)).collect()
+}
+
+fn by_block(trace: &Trace, block_count: u32) -> Vec<Operations> {
+    let mut blocks = vec![Operations::default(); block_count as usize];
+    for event in trace.events.iter().filter(|event| event.kind != EventKind::Mark) {
+        let block = if event.kind.is_block_addressed() {
+            event.addr
+        } else {
+            event.addr / trace.geometry.pages_per_block
+        };
+        blocks[block as usize].add(event);
+    }
+    blocks
+}
+
+impl Scenario {
+    /// The parameters that have no field of their own in a run, by their command-line names.
+    fn parameters(&self) -> BTreeMap<&'static str, String> {
+        let compressors = self.build.compressors.iter().map(|it| it.name()).collect::<Vec<_>>();
+        let compression =
+            if compressors.is_empty() { "none".to_owned() } else { compressors.join("+") };
+        let ecc = match self.build.ecc {
+            flysch_linux::mtd::EccMode::Hardware => "hardware",
+            flysch_linux::mtd::EccMode::Software { .. } => "soft",
+        };
+        BTreeMap::from([
+            ("alphabet", self.alphabet.name().to_owned()),
+            ("cache-size", self.settings.cache_size.to_string()),
+            ("compression", compression),
+            ("ecc", ecc.to_owned()),
+            ("fill", self.fill.to_string()),
+            ("journal-mode", self.settings.journal_mode.to_string()),
+            ("page-size", self.settings.page_size.to_string()),
+            ("partition-blocks", self.build.partition_blocks.to_string()),
+            ("read-ahead", self.build.ra_pages.to_string()),
+            ("synchronous", self.settings.synchronous.to_string()),
+        ])
+    }
+}

@@ -1,0 +1,235 @@
+//! Section: what the numbers say, in sentences. Every ratio is computed from the runs shown.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::cases::{Case, Cases};
+use super::escape::escape;
+use super::headline::counted;
+use super::metrics::{ERASES_PER_KB, PROGRAMS_PER_KB, READS_PER_KB};
+use super::number::{duration, percent, real, real_len, significant, thousands};
+use crate::run::Run;
+
+/// A question that has a winner: the series with the least.
+struct Question {
+    title: &'static str,
+    of: fn(&Run) -> u64,
+    text: fn(u64) -> String,
+    /// Verb and measure of those that have more.
+    more: (&'static str, &'static str),
+    /// What there is none of at zero.
+    nothing: &'static str,
+}
+
+const QUESTIONS: [Question; 3] = [
+    Question {
+        title: "Fastest",
+        of: |run| run.time_ns,
+        text: duration,
+        more: ("takes", "as long"),
+        nothing: "time",
+    },
+    Question {
+        title: "Programs least",
+        of: |run| run.page_programs,
+        text: |count| format!("{} page programs", thousands(count)),
+        more: ("programs", "as many"),
+        nothing: "page programs",
+    },
+    Question {
+        title: "Wears least",
+        of: |run| run.block_erases,
+        text: |count| format!("{} block erases", thousands(count)),
+        more: ("erases", "as many"),
+        nothing: "block erases",
+    },
+];
+
+/// Of a longer ranking than this, only the ends are told.
+const TOLD: usize = 3;
+
+/// The runs of one workload that every series has done, by record size and requests.
+struct Field<'a> {
+    /// Places of the series.
+    styles: BTreeSet<usize>,
+    /// For each case, the run of each series.
+    cases: Vec<BTreeMap<usize, &'a Run>>,
+}
+
+/// Write an answer for each workload.
+pub(super) fn answers(cases: &Cases<'_>) -> String {
+    let mut html = "<div class=\"answers\">\n".to_owned();
+    for workload in &cases.workloads {
+        let field = field(&cases.of_workload(workload));
+        let mut points = match (field.styles.len(), field.cases.as_slice()) {
+            (1, [case]) => case.values().flat_map(|run| alone(run)).collect(),
+            (1, _) => span(&field),
+            (_, []) => vec!["No case was run on every stack: nothing to compare.".to_owned()],
+            _ => QUESTIONS.iter().map(|question| answer(question, &field, cases)).collect(),
+        };
+        points.extend(wear_out(&field, cases));
+        html.push_str(&format!("<article><h3>{}</h3>\n<ul>\n", escape(workload)));
+        for point in points {
+            html.push_str(&format!("<li>{point}</li>\n"));
+        }
+        html.push_str("</ul></article>\n");
+    }
+    html + "</div>\n"
+}
+
+fn field<'a>(cases: &[&Case<'a>]) -> Field<'a> {
+    let styles: BTreeSet<usize> = cases.iter().map(|case| case.style).collect();
+    let mut by_size: BTreeMap<(u32, u32), BTreeMap<usize, &Run>> = BTreeMap::new();
+    for case in cases {
+        let size = (case.run.record_size, case.run.requests);
+        by_size.entry(size).or_default().insert(case.style, case.run);
+    }
+    let complete = by_size.into_values().filter(|runs| runs.len() == styles.len()).collect();
+    Field { styles, cases: complete }
+}
+
+/// Which series has the least in all, and how much more the others have.
+fn answer(question: &Question, field: &Field<'_>, cases: &Cases<'_>) -> String {
+    let mut totals: Vec<(u64, usize)> = field
+        .styles
+        .iter()
+        .map(|style| (field.cases.iter().map(|case| (question.of)(case[style])).sum(), *style))
+        .collect();
+    totals.sort_unstable();
+    let title = question.title;
+    let least = totals[0].0;
+    if totals.iter().all(|total| total.0 == least) {
+        return match least {
+            0 => format!("<b>{title}:</b> all alike, no {}.", question.nothing),
+            _ => format!("<b>{title}:</b> all alike, {}.", (question.text)(least)),
+        };
+    }
+    let best: Vec<&(u64, usize)> = totals.iter().filter(|total| total.0 == least).collect();
+    let names: Vec<String> = best.iter().map(|(_, style)| bold(cases, *style)).collect();
+    let mut said = format!("<b>{title}:</b> {}, {}", list(&names), (question.text)(least));
+    if field.cases.len() > 1 {
+        let won = field.cases.iter().filter(|case| is_least(question, case, totals[0].1)).count();
+        said.push_str(&format!(" over {}", counted(field.cases.len(), "case")));
+        if won == field.cases.len() {
+            said.push_str(", least in each of them");
+        } else {
+            said.push_str(&format!(", least in {} of them", thousands(won as u64)));
+        }
+    }
+    said.push('.');
+    for &(total, style) in next_and_last(&totals[best.len()..]) {
+        said.push_str(&more(question, least, total, &bold(cases, style)));
+    }
+    said
+}
+
+/// The ends of a ranking that is too long to tell.
+fn next_and_last<T>(ranked: &[T]) -> impl Iterator<Item = &T> {
+    let last = ranked.len() - 1;
+    let is_told = move |place: &usize| last < TOLD || *place == 0 || *place == last;
+    ranked.iter().enumerate().filter(move |(place, _)| is_told(place)).map(|(_, ranked)| ranked)
+}
+
+/// Names in a sentence.
+fn list(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+fn is_least(question: &Question, case: &BTreeMap<usize, &Run>, style: usize) -> bool {
+    let own = (question.of)(case[&style]);
+    case.values().all(|run| (question.of)(run) >= own)
+}
+
+fn more(question: &Question, least: u64, total: u64, name: &str) -> String {
+    let ((verb, times), text) = (question.more, (question.text)(total));
+    if least == 0 {
+        return format!(" {name}: {text}.");
+    }
+    let ratio = significant(real(total) / real(least));
+    format!(" {name} {verb} {ratio}\u{202f}\u{d7} {times} ({text}).")
+}
+
+/// What there is to say of one run that stands alone.
+fn alone(run: &Run) -> Vec<String> {
+    let flash_ns = super::causes::flash_ns(run);
+    let mut said = vec![
+        format!(
+            "{} of {} took <b>{}</b>: {} KB/s of record data.",
+            counted(run.requests as usize, "request"),
+            counted(run.record_size as usize, "byte"),
+            duration(run.time_ns),
+            significant(run.throughput_kb_s)
+        ),
+        format!(
+            "The CPU worked for {} of the time, the flash for {}.",
+            percent(run.cpu_ns, run.time_ns),
+            percent(flash_ns, run.time_ns)
+        ),
+        format!(
+            "Each KB of record data cost {} page reads, {} page programs and {} block erases.",
+            significant((READS_PER_KB.of)(run)),
+            significant((PROGRAMS_PER_KB.of)(run)),
+            significant((ERASES_PER_KB.of)(run))
+        ),
+    ];
+    let latency = run.latency_ns;
+    if !run.request_ns.is_empty() {
+        said.push(format!(
+            "Half of the requests answered within {}, 99 of 100 within {}, the slowest in {}.",
+            duration(latency.p50),
+            duration(latency.p99),
+            duration(latency.max)
+        ));
+    }
+    let costliest = run.by_cause.iter().max_by_key(|(path, spent)| (spent.time_ns, *path));
+    if let Some((path, spent)) = costliest.filter(|(_, spent)| spent.time_ns > 0) {
+        said.push(format!(
+            "The costliest cause, {} of the flash's time: {}.",
+            percent(spent.time_ns, flash_ns),
+            escape(path)
+        ));
+    }
+    said
+}
+
+/// The range of throughput of one stack over many cases.
+fn span(field: &Field<'_>) -> Vec<String> {
+    let runs = || field.cases.iter().flat_map(BTreeMap::values);
+    let slowest = runs().map(|run| run.throughput_kb_s).fold(f64::INFINITY, f64::min);
+    let fastest = runs().map(|run| run.throughput_kb_s).fold(0.0, f64::max);
+    let cases = counted(field.cases.len(), "case");
+    let (slowest, fastest) = (significant(slowest), significant(fastest));
+    vec![format!("{cases}: from {slowest} to {fastest} KB/s of record data.")]
+}
+
+/// How much record data one erase of every block lasts for, on the series that erase.
+fn wear_out(field: &Field<'_>, cases: &Cases<'_>) -> Option<String> {
+    let lasting = |style: &usize| {
+        let runs: Vec<&Run> = field.cases.iter().map(|case| case[style]).collect();
+        let erases: u64 = runs.iter().map(|run| run.block_erases).sum();
+        let blocks = runs.first().map_or(0, |run| run.by_block.len());
+        let bytes: u64 = runs.iter().map(|run| run.bytes).sum();
+        let mb = real(bytes) / 1_048_576.0 * real_len(blocks) / real(erases);
+        (erases > 0 && bytes > 0 && blocks > 0).then_some((mb, *style))
+    };
+    let mut ranked: Vec<(f64, usize)> = field.styles.iter().filter_map(lasting).collect();
+    if ranked.is_empty() {
+        return None;
+    }
+    ranked.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let said: Vec<String> = next_and_last(&ranked)
+        .map(|(mb, style)| format!("{} MB on {}", significant(*mb), bold(cases, *style)))
+        .collect();
+    Some(format!(
+        "<b>Lifetime:</b> record data for one erase of every block of the partition: {}. The \
+         part's endurance times that is what the partition takes in all.",
+        list(&said)
+    ))
+}
+
+fn bold(cases: &Cases<'_>, style: usize) -> String {
+    format!("<b>{}</b>", escape(&cases.series[style]))
+}

@@ -1,0 +1,176 @@
+//! The runs of a report as cases: what varies between them, and what each is called.
+//!
+//! A *series* is all that a line of a chart stands for: the stack, and whatever else tells two
+//! runs of equal workload, record size and requests apart.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::number::thousands;
+use crate::run::Run;
+
+/// Up to so many runs are shown one by one; of more, one for each workload and series.
+const SHOWN_MAX: usize = 16;
+
+/// One run, and what it is called here.
+pub(super) struct Case<'a> {
+    /// The run.
+    pub(super) run: &'a Run,
+    /// Place of its series in [`Cases::series`]: its colour.
+    pub(super) style: usize,
+}
+
+/// All the runs of a report.
+pub(super) struct Cases<'a> {
+    /// In the order given.
+    pub(super) all: Vec<Case<'a>>,
+    /// Workloads, in order of appearance.
+    pub(super) workloads: Vec<&'a str>,
+    /// Names of the series, in order of appearance.
+    pub(super) series: Vec<String>,
+    /// Record sizes, ascending.
+    pub(super) record_sizes: Vec<u32>,
+    /// Counts of requests, ascending.
+    pub(super) requests: Vec<u32>,
+}
+
+/// What two runs have in common that may be compared.
+type Key<'a> = (&'a str, &'a str, u32, u32);
+
+impl<'a> Cases<'a> {
+    /// Find what varies.
+    pub(super) fn of(runs: &'a [Run]) -> Self {
+        let names = distinguishing(runs);
+        let mut seen: BTreeMap<(String, Key<'a>), usize> = BTreeMap::new();
+        let mut cases = Self {
+            all: Vec::with_capacity(runs.len()),
+            workloads: Vec::new(),
+            series: Vec::new(),
+            record_sizes: ascending(runs.iter().map(|run| run.record_size)),
+            requests: ascending(runs.iter().map(|run| run.requests)),
+        };
+        for run in runs {
+            let mut label = label(run, &names);
+            let nth = seen.entry((label.clone(), key(run))).or_default();
+            *nth += 1;
+            if *nth > 1 {
+                label.push_str(&format!(" #{nth}"));
+            }
+            let style = place_of(&mut cases.series, label);
+            place_of(&mut cases.workloads, run.workload.as_str());
+            cases.all.push(Case { run, style });
+        }
+        cases
+    }
+
+    /// Whether lines against the number of requests can be drawn.
+    pub(super) fn is_sweep(&self) -> bool {
+        self.requests.len() > 1
+    }
+
+    /// The runs that are shown one by one: all, or those of most requests and greatest records
+    /// for each workload and series.
+    pub(super) fn shown(&self) -> Vec<&Case<'a>> {
+        if self.all.len() <= SHOWN_MAX {
+            return self.all.iter().collect();
+        }
+        let mut largest: BTreeMap<(&str, usize), &Case<'a>> = BTreeMap::new();
+        for case in &self.all {
+            let slot = largest.entry((case.run.workload.as_str(), case.style)).or_insert(case);
+            if size(case.run) > size(slot.run) {
+                *slot = case;
+            }
+        }
+        let is_largest = |case: &&Case<'a>| {
+            let slot = largest[&(case.run.workload.as_str(), case.style)];
+            std::ptr::eq(slot, *case)
+        };
+        self.all.iter().filter(is_largest).collect()
+    }
+
+    /// Say which runs [`Cases::shown`] chose, where it left some out.
+    pub(super) fn shown_note(&self) -> String {
+        if self.shown().len() == self.all.len() {
+            return String::new();
+        }
+        "<p class=\"note\">Of each workload and stack, the run of most requests and, among \
+         those, of the greatest records is shown.</p>\n"
+            .to_owned()
+    }
+
+    /// The cases of one workload.
+    pub(super) fn of_workload(&self, workload: &str) -> Vec<&Case<'a>> {
+        self.all.iter().filter(|case| case.run.workload == workload).collect()
+    }
+
+    /// The name of the series a case belongs to.
+    pub(super) fn name(&self, case: &Case<'_>) -> &str {
+        &self.series[case.style]
+    }
+
+    /// Series, record size and requests: as much of them as varies among the runs shown.
+    pub(super) fn full_name(&self, case: &Case<'_>) -> String {
+        let mut name = self.name(case).to_owned();
+        if self.record_sizes.len() > 1 {
+            name.push_str(&format!(", {}\u{202f}B", thousands(case.run.record_size.into())));
+        }
+        if self.requests.len() > 1 {
+            name.push_str(&format!(" \u{d7} {}", thousands(case.run.requests.into())));
+        }
+        name
+    }
+}
+
+/// What else is known of a run, by name.
+fn particulars(run: &Run) -> BTreeMap<&str, String> {
+    let mut all: BTreeMap<&str, String> =
+        run.parameters.iter().map(|(name, value)| (*name, value.clone())).collect();
+    all.insert("platform", run.platform.clone());
+    all.insert("part", run.part.clone());
+    all.insert("seed", run.seed.to_string());
+    all
+}
+
+/// Names of the particulars that tell runs of one key apart.
+fn distinguishing(runs: &[Run]) -> BTreeSet<&str> {
+    let mut names = BTreeSet::new();
+    let mut first_of: BTreeMap<Key<'_>, &Run> = BTreeMap::new();
+    for run in runs {
+        let first = particulars(first_of.entry(key(run)).or_insert(run));
+        let these = particulars(run);
+        let differs = |name: &&str| first.get(name) != these.get(name);
+        let own = run.parameters.keys().copied().chain(["platform", "part", "seed"]);
+        names.extend(own.filter(differs));
+    }
+    names
+}
+
+fn label(run: &Run, names: &BTreeSet<&str>) -> String {
+    let known = particulars(run);
+    let mut label = run.on.clone();
+    for name in names {
+        if let Some(value) = known.get(name) {
+            label.push_str(&format!(", {name} {value}"));
+        }
+    }
+    label
+}
+
+fn key(run: &Run) -> Key<'_> {
+    (&run.workload, &run.on, run.record_size, run.requests)
+}
+
+fn size(run: &Run) -> (u32, u32) {
+    (run.requests, run.record_size)
+}
+
+fn ascending(values: impl Iterator<Item = u32>) -> Vec<u32> {
+    values.collect::<BTreeSet<u32>>().into_iter().collect()
+}
+
+/// The place of a value in a list, appended where it is new.
+fn place_of<T: PartialEq>(list: &mut Vec<T>, value: T) -> usize {
+    list.iter().position(|known| *known == value).unwrap_or_else(|| {
+        list.push(value);
+        list.len() - 1
+    })
+}

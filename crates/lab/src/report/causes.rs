@@ -1,0 +1,39 @@
+//! Section: which layer asked for the operations.
+
+use super::cases::Cases;
+use super::escape::escape;
+use super::number::duration;
+use super::tree::{Node, head};
+use crate::run::Run;
+
+/// Trees opened at first: those of the first runs.
+const OPEN: usize = 2;
+
+/// Trees of the runs shown.
+pub(super) fn causes(cases: &Cases<'_>) -> String {
+    let mut html = cases.shown_note();
+    for (place, case) in cases.shown().into_iter().enumerate() {
+        let tree = Node::of(&case.run.by_cause);
+        let title = format!("{} on {}", case.run.workload, cases.full_name(case));
+        let open = if place < OPEN { " open" } else { "" };
+        html.push_str(&format!(
+            "<details{open}><summary><b>{}</b>: flash busy for {}</summary>\n",
+            escape(&title),
+            duration(tree.total.time_ns)
+        ));
+        if case.run.by_cause.is_empty() {
+            html.push_str("<p class=\"note\">No operation reached the flash.</p>\n");
+        } else {
+            html.push_str(&format!("<div class=\"scroll\"><div class=\"tree\">{}", head()));
+            html.push_str(&tree.html());
+            html.push_str("</div></div>\n");
+        }
+        html.push_str("</details>\n");
+    }
+    html
+}
+
+/// Time that the chip was busy for a run, nanoseconds.
+pub(super) fn flash_ns(run: &Run) -> u64 {
+    run.by_cause.values().map(|spent| spent.time_ns).sum()
+}

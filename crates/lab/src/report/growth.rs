@@ -1,0 +1,118 @@
+//! Section: throughput and flash operations against the number of requests.
+
+use super::axis::Axis;
+use super::cases::{Case, Cases};
+use super::escape::escape;
+use super::line::{Line, key, lines};
+use super::metrics::{ERASES_PER_KB, Metric, PROGRAMS_PER_KB, READS_PER_KB, THROUGHPUT};
+use super::number::thousands;
+use super::page::panel_width;
+use super::sheet::Sheet;
+use super::svg::Point;
+use super::table::Table;
+
+const HEIGHT: f64 = 210.0;
+const METRICS: [&Metric; 4] = [&THROUGHPUT, &READS_PER_KB, &PROGRAMS_PER_KB, &ERASES_PER_KB];
+
+/// Charts of every workload that was run with several counts of requests.
+pub(super) fn growth(cases: &Cases<'_>) -> String {
+    let mut html = String::new();
+    for workload in &cases.workloads {
+        let these = cases.of_workload(workload);
+        html.push_str(&format!("<h3>{}</h3>\n", escape(workload)));
+        html.push_str(&series_key(cases, &these));
+        for metric in METRICS {
+            html.push_str(&row(cases, workload, metric, &these));
+        }
+    }
+    html
+}
+
+/// The key of the series among these cases.
+pub(super) fn series_key(cases: &Cases<'_>, these: &[&Case<'_>]) -> String {
+    let mut styles: Vec<usize> = these.iter().map(|case| case.style).collect();
+    styles.sort_unstable();
+    styles.dedup();
+    key(styles.into_iter().map(|style| (style, cases.series[style].as_str())))
+}
+
+/// One number of one workload: a chart for each record size, all on the same scale.
+fn row(cases: &Cases<'_>, workload: &str, metric: &Metric, these: &[&Case<'_>]) -> String {
+    let values = these.iter().map(|case| (metric.of)(case.run)).filter(|value| value.is_finite());
+    let max = values.fold(0.0, f64::max);
+    let name = metric.name;
+    if max <= 0.0 {
+        return format!("<p class=\"note\">{}: none in any run.</p>\n", escape(name));
+    }
+    let sizes: Vec<u32> = cases
+        .record_sizes
+        .iter()
+        .copied()
+        .filter(|size| these.iter().any(|case| case.run.record_size == *size))
+        .collect();
+    let width = panel_width(sizes.len());
+    let mut html = format!("<h4>{}</h4>\n<div class=\"panels\">\n", escape(name));
+    for size in sizes {
+        let title = format!("{}\u{202f}B records", thousands(size.into()));
+        let desc = format!("{name} of {workload} against the number of requests, {title}");
+        let sheet = Sheet {
+            size: (width, HEIGHT),
+            title: &title,
+            desc: &desc,
+            x: Axis::linear(0.0, cases.requests.last().copied().map_or(1.0, f64::from)),
+            x_name: "requests",
+            y: Axis::linear(0.0, max),
+            y_name: name,
+        };
+        html.push_str(&lines(&sheet, &curves(cases, metric, these, size)));
+    }
+    html + "</div>\n" + &table(cases, workload, metric, these).folded()
+}
+
+fn curves<'a>(
+    cases: &'a Cases<'_>,
+    metric: &Metric,
+    these: &[&Case<'_>],
+    size: u32,
+) -> Vec<Line<'a>> {
+    let curve = |(style, name): (usize, &'a String)| {
+        let own = these.iter().filter(|case| case.style == style && case.run.record_size == size);
+        let mut points: Vec<Point> = own
+            .map(|case| (f64::from(case.run.requests), (metric.of)(case.run)))
+            .filter(|point| point.1.is_finite())
+            .collect();
+        points.sort_by(|one, other| one.0.total_cmp(&other.0));
+        Line { name, style, points }
+    };
+    let curves = cases.series.iter().enumerate().map(curve);
+    curves.filter(|curve| !curve.points.is_empty()).collect()
+}
+
+/// The numbers of a row of charts: requests downwards, record size and series rightwards.
+fn table(cases: &Cases<'_>, workload: &str, metric: &Metric, these: &[&Case<'_>]) -> Table {
+    let mut columns: Vec<(u32, usize)> =
+        these.iter().map(|case| (case.run.record_size, case.style)).collect();
+    columns.sort_unstable();
+    columns.dedup();
+    let mut head = vec!["Requests".to_owned()];
+    head.extend(columns.iter().map(|(size, style)| {
+        format!("{} {}\u{202f}B", cases.series[*style], thousands((*size).into()))
+    }));
+    let row = |requests: &u32| {
+        let mut row = vec![thousands((*requests).into())];
+        row.extend(columns.iter().map(|column| {
+            let is_it = |case: &&&Case<'_>| {
+                (case.run.record_size, case.style) == *column && case.run.requests == *requests
+            };
+            these.iter().find(is_it).map_or(String::new(), |case| metric.text(case.run))
+        }));
+        row
+    };
+    Table {
+        caption: format!("{}, {workload}", metric.name),
+        head,
+        names: 1,
+        rows: cases.requests.iter().map(row).collect(),
+        is_sortable: false,
+    }
+}

@@ -1,0 +1,111 @@
+//! The report: one HTML file that shows what runs cost, in sentences, tables and charts.
+//!
+//! Bottom-up: `escape` and `number` make text; `svg` draws shapes, `axis` and `sheet` what stands
+//! around them; `line`, `scatter`, `bars` and `heat` are the charts, `tree` and `table` the rest;
+//! `metrics`, `cases` and `peaks` say what is worth showing; each other module is a section, and
+//! `page` puts them together.
+//!
+//! Invariants:
+//! 1. Same runs, same bytes.
+//! 2. The page asks the network for nothing; every name in it is escaped.
+//! 3. Every number comes from the runs. What a run does not tell is left out.
+
+#![expect(
+    clippy::format_push_string,
+    reason = "pages are put together from pieces; `write!` to a String adds a Result to ignore"
+)]
+
+mod answers;
+pub(crate) mod axis;
+mod bars;
+mod cases;
+mod causes;
+mod compare;
+mod escape;
+mod growth;
+mod headline;
+mod heat;
+mod latency;
+mod line;
+mod metrics;
+pub(crate) mod number;
+mod page;
+mod peaks;
+mod scatter;
+pub(crate) mod sheet;
+pub(crate) mod svg;
+mod table;
+mod tree;
+mod wear;
+
+use cases::Cases;
+pub use page::is_own;
+use page::{Section, page};
+
+use crate::run::Run;
+
+/// Write the report of these runs: one run, a comparison of stacks, or a sweep over requests and
+/// record sizes. The charts are chosen by what varies.
+pub fn html(title: &str, subtitle: &str, runs: &[Run]) -> String {
+    let cases = Cases::of(runs);
+    let mut sections = vec![Section {
+        id: "summary",
+        title: "Summary",
+        lead: "",
+        html: headline::facts(&cases) + &answers::answers(&cases) + &headline::summary(&cases),
+    }];
+    if cases.is_sweep() {
+        sections.push(Section {
+            id: "requests",
+            title: "Against the number of requests",
+            lead: "A chart for each record size, all of a row on one scale; a line for each \
+                   stack. Operations are those of the chip for each KB of record data.",
+            html: growth::growth(&cases),
+        });
+    }
+    sections.push(Section {
+        id: "side-by-side",
+        title: "Side by side",
+        lead: "Time and operations of the chip, by workload and stack.",
+        html: compare::compare(&cases),
+    });
+    sections.extend(details(&cases));
+    page(title, subtitle, &sections)
+}
+
+/// The sections that look into single runs, and the one that says how it was measured.
+fn details(cases: &Cases<'_>) -> [Section; 4] {
+    [
+        Section {
+            id: "requests-one-by-one",
+            title: "Response time of each request",
+            lead: "A point for each request, the highest labelled with their number. Where there \
+                   are more points than pixels, the least and the greatest of neighbours are \
+                   drawn.",
+            html: latency::latency(cases),
+        },
+        Section {
+            id: "wear",
+            title: "Wear by block",
+            lead: "A cell for each block of the partition, in reading order from its first. Programs and \
+                   erases are those of the interval; numbers equal on every block are not drawn.",
+            html: wear::wear(cases),
+        },
+        Section {
+            id: "causes",
+            title: "Cost by cause",
+            lead: "What was being done when the chip was asked, from the statement down. \
+                   Percentages are of the whole run.",
+            html: causes::causes(cases),
+        },
+        Section {
+            id: "method",
+            title: "How it was measured",
+            lead: "",
+            html: include_str!("method.html").to_owned(),
+        },
+    ]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! Peaks of response times: which requests stand out, and at what distance they follow.
+
+use super::number::{duration, thousands};
+use crate::run::Run;
+
+/// A peak takes at least this many times the median, in tenths.
+const TENTHS_OF_MEDIAN: u64 = 15;
+/// Peaks that are named before the rest is counted.
+const NAMED: usize = 12;
+/// Gaps between the last peaks that must agree for a period to be told.
+const GAPS: usize = 3;
+
+/// Places of the requests that took markedly longer than the median and than their neighbours.
+pub(super) fn peaks(request_ns: &[u64], median_ns: u64) -> Vec<usize> {
+    let is_peak = |&index: &usize| {
+        let own = request_ns[index];
+        let before = index.checked_sub(1).map_or(0, |previous| request_ns[previous]);
+        let after = request_ns.get(index + 1).copied().unwrap_or(0);
+        own * 10 >= median_ns * TENTHS_OF_MEDIAN && own > before && own >= after && own > median_ns
+    };
+    (0..request_ns.len()).filter(is_peak).collect()
+}
+
+/// Say in words which requests of a run are peaks.
+pub(super) fn sentence(run: &Run, peaks: &[usize]) -> String {
+    let Some(highest) = peaks.iter().map(|&index| run.request_ns[index]).max() else {
+        return "No request took 1.5 times the median or more.".to_owned();
+    };
+    let numbers: Vec<String> =
+        peaks.iter().take(NAMED).map(|&index| thousands(index as u64 + 1)).collect();
+    let more = peaks.len() - numbers.len();
+    let rest =
+        if more == 0 { String::new() } else { format!(" and {} more", thousands(more as u64)) };
+    let noun = if peaks.len() == 1 { "request" } else { "requests" };
+    let highest = duration(highest);
+    let period = period(peaks).unwrap_or_default();
+    format!("Peaks at {noun} {}{rest}, up to {highest}{period}.", numbers.join(", "))
+}
+
+/// The distance of the last peaks, where it is the same to within one request.
+fn period(peaks: &[usize]) -> Option<String> {
+    let gaps: Vec<usize> =
+        peaks.windows(2).rev().take(GAPS.max(peaks.len() / 3)).map(|two| two[1] - two[0]).collect();
+    let (least, greatest) = (*gaps.iter().min()?, *gaps.iter().max()?);
+    if gaps.len() < GAPS || greatest > least + 1 || greatest < 2 {
+        return None;
+    }
+    let every =
+        if least == greatest { least.to_string() } else { format!("{least} or {greatest}") };
+    Some(format!(", in the end one every {every} requests"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn read_ahead_is_seen() {
+        let wanted = [2, 14, 46, 110, 236, 363, 490];
+        let mut times = vec![1_000; 500];
+        for index in wanted {
+            times[index] = 42_000;
+        }
+        let found = peaks(&times, 1_000);
+        assert_eq!(found, wanted);
+        assert_eq!(period(&found).as_deref(), Some(", in the end one every 126 or 127 requests"));
+        assert_eq!(peaks(&[5; 10], 5), [0_usize; 0]);
+        assert_eq!(peaks(&[], 0), [0_usize; 0]);
+        assert_eq!(peaks(&[0, 0], 0), [0_usize; 0]);
+    }
+}

@@ -1,0 +1,143 @@
+//! Operations by cause as a tree: paths cut at " > ", each branch the sum of what it holds.
+
+use std::collections::BTreeMap;
+
+use super::escape::escape;
+use super::number::{percent, real, thousands};
+use crate::run::Operations;
+
+/// Branches open at first, counted from the root.
+const OPEN_DEPTH: usize = 3;
+
+/// A scope, with all that happened inside it.
+#[derive(Default)]
+pub(super) struct Node {
+    /// All that happened within, the branches included.
+    pub(super) total: Operations,
+    /// What happened while no inner scope was open.
+    own: Operations,
+    branches: BTreeMap<String, Node>,
+}
+
+impl Node {
+    /// Grow the tree from paths.
+    pub(super) fn of(by_cause: &BTreeMap<String, Operations>) -> Self {
+        let mut root = Self::default();
+        for (path, spent) in by_cause {
+            let mut node = &mut root;
+            add(&mut node.total, spent);
+            for label in path.split(" > ") {
+                node = node.branches.entry(label.to_owned()).or_default();
+                add(&mut node.total, spent);
+            }
+            add(&mut node.own, spent);
+        }
+        root
+    }
+
+    /// The tree as nested, foldable rows; shares are of the root.
+    pub(super) fn html(&self) -> String {
+        self.rows(&self.total, 0)
+    }
+
+    /// The branches, costliest first.
+    fn rows(&self, whole: &Operations, depth: usize) -> String {
+        let mut html = String::new();
+        let mut ranked: Vec<(&String, &Self)> = self.branches.iter().collect();
+        ranked.sort_by_key(|(label, node)| (std::cmp::Reverse(weight(&node.total)), *label));
+        for (label, node) in ranked {
+            html.push_str(&node.branch(label, whole, depth));
+        }
+        if !self.branches.is_empty() && self.own != Operations::default() {
+            html.push_str(&format!(
+                "<div class=\"row\">{}</div>\n",
+                cells("itself", &self.own, whole, depth)
+            ));
+        }
+        html
+    }
+
+    fn branch(&self, label: &str, whole: &Operations, depth: usize) -> String {
+        let cells = cells(label, &self.total, whole, depth);
+        if self.branches.is_empty() {
+            return format!("<div class=\"row\">{cells}</div>\n");
+        }
+        let open = if depth < OPEN_DEPTH { " open" } else { "" };
+        let inner = self.rows(whole, depth + 1);
+        format!("<details{open}><summary class=\"row\">{cells}</summary>\n{inner}</details>\n")
+    }
+}
+
+/// The head of the columns.
+pub(super) fn head() -> String {
+    let names = ["Time, ms", "Page reads", "Programs", "Erases", "OOB alone"];
+    let columns = names.map(|name| format!("<span>{name}</span>")).concat();
+    format!(
+        "<div class=\"row head\"><span>Cause</span><span>Share of flash time</span>{columns}</div>\n"
+    )
+}
+
+/// One row: label, bar, numbers with their shares.
+fn cells(label: &str, spent: &Operations, whole: &Operations, depth: usize) -> String {
+    let share = if whole.time_ns == 0 { 0.0 } else { real(spent.time_ns) / real(whole.time_ns) };
+    let numbers: String = [
+        (super::number::fixed(real(spent.time_ns) / 1e6, 2), spent.time_ns, whole.time_ns),
+        (thousands(spent.page_reads), spent.page_reads, whole.page_reads),
+        (thousands(spent.page_programs), spent.page_programs, whole.page_programs),
+        (thousands(spent.block_erases), spent.block_erases, whole.block_erases),
+        (thousands(oob(spent)), oob(spent), oob(whole)),
+    ]
+    .into_iter()
+    .map(|(text, part, whole)| number(&text, part, whole))
+    .collect();
+    format!(
+        "<span class=\"label\" style=\"--depth:{depth}\">{}</span>\
+         <span class=\"share\"><i style=\"width:{:.1}%\"></i></span>{numbers}",
+        escape(label),
+        share * 100.0
+    )
+}
+
+fn number(text: &str, part: u64, whole: u64) -> String {
+    if part == 0 {
+        return "<span class=\"none\">0</span>".to_owned();
+    }
+    format!("<span>{text} <small>{}</small></span>", escape(&percent(part, whole)))
+}
+
+fn oob(spent: &Operations) -> u64 {
+    spent.oob_reads + spent.oob_programs
+}
+
+/// Ranks by time, then by operations where a part takes no time.
+fn weight(spent: &Operations) -> (u64, u64) {
+    (spent.time_ns, spent.page_reads + spent.page_programs + spent.block_erases)
+}
+
+fn add(sum: &mut Operations, spent: &Operations) {
+    sum.page_reads += spent.page_reads;
+    sum.page_programs += spent.page_programs;
+    sum.block_erases += spent.block_erases;
+    sum.oob_reads += spent.oob_reads;
+    sum.oob_programs += spent.oob_programs;
+    sum.time_ns += spent.time_ns;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_branch_is_the_sum_of_what_it_holds() {
+        let spent = |time_ns| Operations { time_ns, page_reads: 1, ..Operations::default() };
+        let paths =
+            [("a", spent(1)), ("a > b", spent(2)), ("a > b > c", spent(4)), ("d", spent(8))];
+        let by_cause = paths.map(|(path, spent)| (path.to_owned(), spent)).into();
+        let root = Node::of(&by_cause);
+        assert_eq!(root.total.time_ns, 15);
+        assert_eq!(root.branches["a"].total.time_ns, 7);
+        assert_eq!(root.branches["a"].branches["b"].total.page_reads, 2);
+        assert_eq!(root.branches["a"].branches["b"].own.time_ns, 2);
+        assert_eq!(Node::of(&BTreeMap::new()).html(), "");
+    }
+}

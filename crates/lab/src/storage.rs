@@ -1,0 +1,194 @@
+//! The file system below SQLite: SQLite's VFS calls become system calls of the simulated stack.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use flysch_chip::{Clock, Prng, Recorder, Scope};
+use flysch_linux::filesystem::FsError;
+use flysch_linux::vfs::{Fd, Vfs};
+use flysch_sqlite::{
+    Characteristics, File, FileKind, OpenFlags, Settings, SyncFlags, Vfs as SqliteVfs, VfsError,
+};
+
+/// Milliseconds since 1970 at virtual time zero: 2020-01-01, so that no run depends on the date.
+const EPOCH_MS: i64 = 1_577_836_800_000;
+
+/// A mounted stack, as SQLite sees it.
+pub struct Storage {
+    linux: Rc<RefCell<Vfs>>,
+    recorder: Recorder,
+    settings: Settings,
+    random: RefCell<Prng>,
+    /// Number for the next nameless file.
+    temporary: RefCell<u32>,
+}
+
+struct OpenFile {
+    linux: Rc<RefCell<Vfs>>,
+    recorder: Recorder,
+    settings: Settings,
+    fd: Fd,
+    label: &'static str,
+    /// Name to remove on close.
+    ends_with_handle: Option<String>,
+}
+
+impl Storage {
+    /// Put SQLite on `linux`; `seed` is all the randomness it gets.
+    pub fn new(linux: Rc<RefCell<Vfs>>, recorder: Recorder, settings: Settings, seed: u64) -> Self {
+        let random = RefCell::new(Prng::new(seed));
+        Self { linux, recorder, settings, random, temporary: RefCell::new(0) }
+    }
+
+    fn clock(&self) -> &Clock {
+        self.recorder.clock()
+    }
+
+    fn temporary_name(&self) -> String {
+        let mut number = self.temporary.borrow_mut();
+        *number += 1;
+        format!("etilqs_{number}")
+    }
+}
+
+/// The scope that calls on a file are recorded under.
+const fn label(kind: FileKind) -> &'static str {
+    match kind {
+        FileKind::Database => "database",
+        FileKind::Journal => "journal",
+        FileKind::Wal => "wal",
+        FileKind::SuperJournal => "super_journal",
+        FileKind::StatementJournal | FileKind::TemporaryJournal => "statement_journal",
+        FileKind::TemporaryDatabase | FileKind::TransientDatabase => "temporary",
+    }
+}
+
+/// The file that a name stands for, by SQLite's naming.
+fn label_of(name: &str) -> &'static str {
+    match name {
+        _ if name.ends_with("-journal") => "journal",
+        _ if name.ends_with("-wal") => "wal",
+        _ => "database",
+    }
+}
+
+const fn vfs_error(error: FsError) -> VfsError {
+    match error {
+        FsError::NotFound => VfsError::NotFound,
+        FsError::NoSpace => VfsError::NoSpace,
+        FsError::PowerLost => VfsError::PowerLost,
+        FsError::Damaged { .. } => VfsError::Corrupt,
+        FsError::Exists | FsError::TooLong | FsError::WrongKind | FsError::NotEmpty => {
+            VfsError::CannotOpen
+        }
+        FsError::Io => VfsError::Io,
+    }
+}
+
+impl SqliteVfs for Storage {
+    fn open(&self, name: Option<&str>, flags: OpenFlags) -> Result<Box<dyn File>, VfsError> {
+        let label = label(flags.kind());
+        let _scope = self.recorder.scope(label);
+        let path = name.map_or_else(|| self.temporary_name(), str::to_owned);
+        let fd = self.linux.borrow_mut().open(&path, flags.may_create());
+        let fd = fd.map_err(|error| match error {
+            FsError::NotFound => VfsError::CannotOpen,
+            other => vfs_error(other),
+        })?;
+        let ends = name.is_none() || flags.is_deleted_on_close();
+        Ok(Box::new(OpenFile {
+            linux: Rc::clone(&self.linux),
+            recorder: self.recorder.clone(),
+            settings: self.settings,
+            fd,
+            label,
+            ends_with_handle: ends.then_some(path),
+        }))
+    }
+
+    fn delete(&self, name: &str, sync_directory: bool) -> Result<(), VfsError> {
+        let _scope = self.recorder.scope(label_of(name));
+        let mut linux = self.linux.borrow_mut();
+        linux.unlink(name).map_err(vfs_error)?;
+        if sync_directory { linux.sync_directory("/").map_err(vfs_error) } else { Ok(()) }
+    }
+
+    fn exists(&self, name: &str) -> Result<bool, VfsError> {
+        let _scope = self.recorder.scope(label_of(name));
+        self.linux.borrow_mut().exists(name).map_err(vfs_error)
+    }
+
+    fn fill_random(&self, bytes: &mut [u8]) {
+        self.random.borrow_mut().fill(bytes);
+    }
+
+    fn sleep(&self, microseconds: u64) {
+        self.linux.borrow_mut().sleep(microseconds * 1000);
+    }
+
+    fn now_ms(&self) -> i64 {
+        let elapsed_ms = i64::try_from(self.clock().now_ns() / 1_000_000);
+        EPOCH_MS + elapsed_ms.expect("a simulation is shorter than 292 million years")
+    }
+
+    fn supports_shared_memory(&self, _name: &str) -> bool {
+        self.linux.borrow().filesystem().maps_shared()
+    }
+}
+
+impl OpenFile {
+    /// One call on the file, under its scope.
+    fn call<T>(
+        &self,
+        call: impl FnOnce(&mut Vfs, Fd) -> Result<T, FsError>,
+    ) -> Result<T, VfsError> {
+        let _scope: Scope = self.recorder.scope(self.label);
+        call(&mut self.linux.borrow_mut(), self.fd).map_err(vfs_error)
+    }
+}
+
+impl File for OpenFile {
+    fn read(&mut self, offset: u64, bytes: &mut [u8]) -> Result<usize, VfsError> {
+        self.call(|linux, fd| linux.read(fd, offset, bytes))
+    }
+
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), VfsError> {
+        self.call(|linux, fd| linux.write(fd, offset, bytes))
+    }
+
+    fn truncate(&mut self, size: u64) -> Result<(), VfsError> {
+        self.call(|linux, fd| linux.truncate(fd, size))
+    }
+
+    fn sync(&mut self, flags: SyncFlags) -> Result<(), VfsError> {
+        self.call(|linux, fd| if flags.data_only { linux.fdatasync(fd) } else { linux.fsync(fd) })
+    }
+
+    fn size(&mut self) -> Result<u64, VfsError> {
+        self.call(Vfs::size)
+    }
+
+    fn sector_size(&self) -> u32 {
+        self.settings.sector_size
+    }
+
+    fn characteristics(&self) -> Characteristics {
+        if self.settings.powersafe_overwrite {
+            Characteristics::POWERSAFE_OVERWRITE
+        } else {
+            Characteristics::NONE
+        }
+    }
+}
+
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        let _scope = self.recorder.scope(self.label);
+        let mut linux = self.linux.borrow_mut();
+        // A handle that ends has no one to tell of a failure; later calls meet the same one.
+        let _unseen = linux.close(self.fd);
+        if let Some(name) = &self.ends_with_handle {
+            let _unseen = linux.unlink(name);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Operations by block.
+
+use flysch_chip::{Event, EventKind, Trace};
+use flysch_nand::{Geometry, PageAddr};
+use serde::Serialize;
+
+use super::tally::Tally;
+
+/// One block of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct BlockRow {
+    /// Block, from the start of the chip.
+    pub block: u32,
+    /// What happened in it.
+    #[serde(flatten)]
+    pub tally: Tally,
+}
+
+/// Count the events of each block of the chip; marks are in no block.
+pub fn by_block(trace: &Trace) -> Vec<Tally> {
+    let mut blocks = vec![Tally::default(); trace.geometry.block_count as usize];
+    for event in &trace.events {
+        if let Some(block) = block_of(&trace.geometry, event) {
+            blocks[block as usize].add(event);
+        }
+    }
+    blocks
+}
+
+/// The blocks in which anything happened.
+pub fn block_rows(blocks: &[Tally]) -> Vec<BlockRow> {
+    let numbered = (0..).zip(blocks);
+    let touched = numbered.filter(|(_, tally)| tally.event_count() > 0);
+    touched.map(|(block, &tally)| BlockRow { block, tally }).collect()
+}
+
+/// The block an event is in; none for a mark.
+pub(super) const fn block_of(geometry: &Geometry, event: &Event) -> Option<u32> {
+    match event.kind {
+        EventKind::Mark => None,
+        EventKind::Erase => Some(event.addr),
+        _ => Some(geometry.block_of(PageAddr(event.addr)).0),
+    }
+}

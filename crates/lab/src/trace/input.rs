@@ -1,0 +1,85 @@
+//! Whatever may hold a trace, told apart by its first bytes.
+
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+use flysch_chip::Trace;
+use flysch_nand::Geometry;
+
+use super::error::TraceError;
+use super::file::{self, MAGIC};
+use super::flashmon;
+use super::rows::{COLUMNS, parse_csv};
+use super::tally::Tally;
+
+/// The formats that can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileFormat {
+    /// The project's own: module [`file`](mod@file).
+    Binary,
+    /// CSV with the columns of [`LogRow`](super::LogRow).
+    Csv,
+    /// `/proc/flashmon_log`.
+    FlashmonLog,
+    /// `/proc/flashmon`.
+    FlashmonCounters,
+}
+
+/// What a file held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Events.
+    Trace(Trace),
+    /// Counters by block, without events.
+    Counters(Vec<Tally>),
+}
+
+impl FileFormat {
+    /// Tell the format of a file by its start.
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        if bytes.starts_with(MAGIC) {
+            return Some(Self::Binary);
+        }
+        let first = bytes.split(|&byte| byte == b'\n').next()?;
+        let line = str::from_utf8(first).ok()?.trim_end();
+        if line.split(',').eq(COLUMNS) {
+            Some(Self::Csv)
+        } else if flashmon::is_log_line(line) {
+            Some(Self::FlashmonLog)
+        } else {
+            flashmon::counter_line(line).map(|_| Self::FlashmonCounters)
+        }
+    }
+}
+
+impl fmt::Display for FileFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Binary => "flysch trace",
+            Self::Csv => "CSV trace",
+            Self::FlashmonLog => "Flashmon log",
+            Self::FlashmonCounters => "Flashmon counter file",
+        })
+    }
+}
+
+/// Load a file of any format. `geometry` is for those that do not tell the chip's.
+pub fn load_any(path: &Path, geometry: Option<Geometry>) -> Result<Input, TraceError> {
+    parse_any(&fs::read(path)?, geometry)
+}
+
+/// Read the bytes of a file of any format.
+pub fn parse_any(bytes: &[u8], geometry: Option<Geometry>) -> Result<Input, TraceError> {
+    let format = FileFormat::of(bytes).ok_or(TraceError::Unknown)?;
+    if format == FileFormat::Binary {
+        return file::decode(bytes).map(Input::Trace);
+    }
+    let text = str::from_utf8(bytes).map_err(|_| TraceError::Unknown)?;
+    if format == FileFormat::FlashmonCounters {
+        return flashmon::parse_counters(text).map(Input::Counters);
+    }
+    let geometry = geometry.ok_or(TraceError::NoGeometry(format))?;
+    let parse = if format == FileFormat::Csv { parse_csv } else { flashmon::parse_log };
+    parse(text, geometry).map(Input::Trace)
+}

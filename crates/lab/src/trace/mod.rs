@@ -1,0 +1,47 @@
+//! Traces as files and as figures: load, save, convert, filter, summarise and draw them.
+//!
+//! A [`Trace`](flysch_chip::Trace) comes from a simulation or, through [`load_any`], from a file:
+//! the binary format of [`file`](mod@file), CSV, or the two texts of Flashmon, the kernel module
+//! that the papers traced with ([`flashmon`]). The analyses are pure functions from a trace to
+//! small values that serialise.
+//!
+//! Invariants:
+//! 1. Any bytes may be loaded: what is wrong with them is a [`TraceError`] that says where.
+//! 2. What was loaded is sound: events in order of time, addresses on the chip, causes and tasks
+//!    known. The analyses rely on it.
+//! 3. The totals over causes, over blocks and over kinds are the trace's own.
+//! 4. Same trace, same bytes: of files, of tables, of drawings.
+
+mod blocks;
+mod causes;
+mod error;
+pub mod file;
+mod filter;
+pub mod flashmon;
+mod input;
+mod intake;
+mod log;
+mod missed;
+mod persist;
+pub mod plot;
+mod rows;
+mod shape;
+mod summary;
+mod tally;
+mod varint;
+
+pub use flysch_nand::Geometry;
+
+pub use blocks::{BlockRow, block_rows, by_block};
+pub use causes::{CauseNode, Causes, causes, other_events};
+pub use error::{Fault, Place, TraceError};
+pub use file::{load, save};
+pub use filter::Filter;
+pub use input::{FileFormat, Input, load_any, parse_any};
+pub use log::{Log, LogRow};
+pub use missed::{Blindness, MissedRow, Module, missed};
+pub use persist::write_atomic;
+pub use rows::{parse_csv, write_csv, write_json};
+pub use shape::{ShapeError, parse_shape, shape_text};
+pub use summary::{KindRow, Summary, TaskRow, summary};
+pub use tally::Tally;

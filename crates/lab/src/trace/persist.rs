@@ -1,0 +1,58 @@
+//! Write a file whole or not at all.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use tempfile::Builder;
+
+/// Write `bytes` to `path` through a temporary file beside it; a file that exists is replaced only
+/// on `overwrite`, and something that is no file never is.
+///
+/// # Errors
+/// [`io::ErrorKind::AlreadyExists`] where the file exists and is to stay.
+pub fn write_atomic(path: &Path, bytes: &[u8], overwrite: bool) -> io::Result<()> {
+    if fs::metadata(path).is_ok_and(|found| !overwrite || !found.is_file()) {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let mut file = builder().tempfile_in(folder.unwrap_or(Path::new(".")))?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    // The check above may be outdated: without `overwrite` the rename itself must not replace.
+    let placed = if overwrite { file.persist(path) } else { file.persist_noclobber(path) };
+    placed.map(|_| ()).map_err(|refused| refused.error)
+}
+
+#[cfg(unix)]
+fn builder() -> Builder<'static, 'static> {
+    use std::os::unix::fs::PermissionsExt;
+    let mut builder = Builder::new();
+    builder.permissions(fs::Permissions::from_mode(0o666));
+    builder
+}
+
+#[cfg(not(unix))]
+fn builder() -> Builder<'static, 'static> {
+    Builder::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_replaced_unasked() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        write_atomic(&path, b"first", false).unwrap();
+        let kept = write_atomic(&path, b"second", false).unwrap_err();
+        assert_eq!(kept.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&path).unwrap(), b"first");
+        write_atomic(&path, b"second", true).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"second");
+        let folder_kept = write_atomic(folder.path(), b"third", true).unwrap_err();
+        assert_eq!(folder_kept.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file stays");
+    }
+}

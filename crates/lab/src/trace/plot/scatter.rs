@@ -1,0 +1,136 @@
+//! Time against page: one dot an event, coloured by kind.
+//!
+//! Events that fall on the same pixel are one dot, so a drawing's size is bounded. An erase is a
+//! bar as high as its block; a mark is a line across.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use flysch_chip::{Event, EventKind, Trace};
+use flysch_nand::BlockAddr;
+
+use super::axis::{Scale, time_unit};
+use super::svg::{Anchor, GRID, INK, Svg};
+
+const SIZE: (u32, u32) = (1000, 620);
+/// Left, top, right and bottom edge of the area of the data.
+const LEFT: u32 = 96;
+const TOP: u32 = 72;
+const RIGHT: u32 = 976;
+const BOTTOM: u32 = 560;
+/// Side of a dot, and width of a bar.
+const DOT: u32 = 3;
+const MARK_COLOUR: &str = "#c0a060";
+
+/// Kinds with a dot, from the back of the drawing to its front.
+const DOTS: [(EventKind, &str); 6] = [
+    (EventKind::Erase, "#d62728"),
+    (EventKind::BufferHit, "#bbbbbb"),
+    (EventKind::ReadOob, "#17becf"),
+    (EventKind::Read, "#1f77b4"),
+    (EventKind::ProgramOob, "#9467bd"),
+    (EventKind::Program, "#ff7f0e"),
+];
+
+/// Draw a trace, the whole of its time over the blocks it touches.
+pub fn scatter(trace: &Trace, title: &str) -> String {
+    let mut svg = Svg::new(SIZE.0, SIZE.1, title);
+    legend(&mut svg, trace);
+    let times = trace.events.iter().map(|event| event.time_ns);
+    let (begin, end) = (times.clone().min().unwrap_or(0), times.max().unwrap_or(0));
+    let time = Scale::new(begin, end, RIGHT - LEFT - DOT);
+    let pages = page_scale(trace);
+    time_axis(&mut svg, &time);
+    page_axis(&mut svg, &pages);
+    marks(&mut svg, trace, &time);
+    for (kind, colour) in DOTS {
+        let data = dots(trace, kind, &time, &pages);
+        if !data.is_empty() {
+            svg.path(&data, colour);
+        }
+    }
+    svg.frame((LEFT, TOP), (RIGHT - LEFT, BOTTOM - TOP));
+    svg.finish()
+}
+
+fn legend(svg: &mut Svg, trace: &Trace) {
+    let mut x = 20;
+    let entries = DOTS.iter().rev().copied().chain([(EventKind::Mark, MARK_COLOUR)]);
+    for (kind, colour) in entries {
+        let count = trace.count(kind);
+        if count > 0 {
+            let text = format!("{} ({count})", kind.name());
+            svg.rect((x, 46), (10, 10), colour);
+            svg.label((x + 15, 56), Anchor::Start, &text);
+            x += 38 + 6 * u32::try_from(text.len()).expect("a name is short");
+        }
+    }
+}
+
+/// The pages of an event: the whole block for an erase, none for a mark.
+fn pages_of(trace: &Trace, event: &Event) -> Option<(u32, u32)> {
+    match event.kind {
+        EventKind::Mark => None,
+        EventKind::Erase => {
+            let first = trace.geometry.first_page(BlockAddr(event.addr)).0;
+            Some((first, first + trace.geometry.pages_per_block - 1))
+        }
+        _ => Some((event.addr, event.addr)),
+    }
+}
+
+fn page_scale(trace: &Trace) -> Scale {
+    let ranges = trace.events.iter().filter_map(|event| pages_of(trace, event));
+    let (mut min, mut max) = (u32::MAX, 0);
+    for (first, last) in ranges {
+        (min, max) = (min.min(first), max.max(last));
+    }
+    Scale::new(min.min(max).into(), max.into(), BOTTOM - TOP - DOT)
+}
+
+fn time_axis(svg: &mut Svg, time: &Scale) {
+    let step = time.step(8);
+    let (unit, unit_ns) = time_unit(step);
+    for tick in time.ticks(step) {
+        let x = LEFT + time.place(tick);
+        svg.line((x, TOP), (x, BOTTOM), GRID);
+        svg.line((x, BOTTOM), (x, BOTTOM + 5), INK);
+        svg.label((x, BOTTOM + 20), Anchor::Middle, &(tick / unit_ns).to_string());
+    }
+    svg.label((LEFT.midpoint(RIGHT), BOTTOM + 44), Anchor::Middle, &format!("time ({unit})"));
+}
+
+fn page_axis(svg: &mut Svg, pages: &Scale) {
+    for tick in pages.ticks(pages.step(8)) {
+        let y = BOTTOM - pages.place(tick);
+        svg.line((LEFT, y), (RIGHT, y), GRID);
+        svg.line((LEFT - 5, y), (LEFT, y), INK);
+        svg.label((LEFT - 9, y + 4), Anchor::End, &tick.to_string());
+    }
+    svg.label_upward((22, TOP.midpoint(BOTTOM)), "address (page)");
+}
+
+fn marks(svg: &mut Svg, trace: &Trace, time: &Scale) {
+    let events = trace.events.iter().filter(|event| event.kind == EventKind::Mark);
+    let columns: BTreeSet<u32> = events.map(|event| time.place(event.time_ns)).collect();
+    for column in columns {
+        svg.line((LEFT + column, TOP), (LEFT + column, BOTTOM), MARK_COLOUR);
+    }
+}
+
+/// The dots of one kind as the data of a path, each pixel once.
+fn dots(trace: &Trace, kind: EventKind, time: &Scale, pages: &Scale) -> String {
+    let mut places = BTreeSet::new();
+    for event in trace.events.iter().filter(|event| event.kind == kind) {
+        if let Some((first, last)) = pages_of(trace, event) {
+            let bottom = BOTTOM - pages.place(first.into());
+            let top = BOTTOM - DOT - pages.place(last.into());
+            places.insert((LEFT + time.place(event.time_ns), top, bottom - top));
+        }
+    }
+    let mut data = String::new();
+    for (x, y, height) in places {
+        write!(data, "M{x} {y}h{DOT}v{height}h-{DOT}z").expect("memory takes what is written");
+    }
+    data
+}

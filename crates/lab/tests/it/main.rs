@@ -1,0 +1,3 @@
+//! The lab at its boundaries.
+
+mod trace;
