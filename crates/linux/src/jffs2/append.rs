@@ -9,7 +9,7 @@ use crate::cpu::Work;
 use crate::filesystem::FsError;
 
 /// Tries at writing a node, each in another block, before the device is given up.
-const TRIES: u32 = 4;
+pub(super) const TRIES: u32 = 4;
 
 /// Who writes a node, which decides whether the write buffer matters to an fsync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,6 @@ impl Jffs2 {
         writer: Writer,
     ) -> Result<NodeId, FsError> {
         self.cpu.charge(Work::Node);
-        self.cpu.charge(Work::Checksum(bytes.len()));
         let len = padded(u32::try_from(bytes.len()).expect("a node is shorter than a block"));
         let mut aligned = bytes.to_vec();
         aligned.resize(len as usize, 0xFF);
@@ -97,10 +96,11 @@ impl Jffs2 {
             node.offset + node.len > offset && node.state != NodeState::Obsolete
         };
         let nodes = self.blocks.block(block).nodes.iter().copied();
-        for id in nodes.filter(in_page).collect::<Vec<_>>() {
-            self.rescue_node(id, offset, page)?;
-        }
-        Ok(())
+        let nodes: Vec<NodeId> = nodes.filter(in_page).collect();
+        self.wbuf.pages_in_limbo += 1;
+        let outcome = nodes.into_iter().try_for_each(|id| self.rescue_node(id, offset, page));
+        self.wbuf.pages_in_limbo -= 1;
+        outcome
     }
 
     fn rescue_node(&mut self, id: NodeId, offset: u32, page: &[u8]) -> Result<(), FsError> {
@@ -111,13 +111,21 @@ impl Jffs2 {
         let skipped = node.offset.saturating_sub(offset) as usize;
         let rest = bytes.len() - programmed;
         bytes[programmed..].copy_from_slice(&page[skipped..skipped + rest]);
-        self.reserve_for_gc(Need { len: node.len, entry: 0 })?;
-        let to = self.blocks.write_offset().expect("space was reserved");
-        self.write_flash(to, &bytes, node.ino)?;
-        // A node that began before its block's summary was collected cannot be listed.
-        self.summary.begin(false);
-        self.relocate(id, to);
-        Ok(())
+        for _ in 0..TRIES {
+            self.reserve_for_gc(Need { len: node.len, entry: 0 })?;
+            let to = self.blocks.write_offset().expect("space was reserved");
+            match self.write_flash(to, &bytes, node.ino) {
+                Ok(()) => {
+                    // A node that began before its block's summary was collected cannot be listed.
+                    self.summary.begin(false);
+                    self.relocate(id, to);
+                    return Ok(());
+                }
+                Err(FsError::Io) => self.give_up_block(to, node.len)?,
+                Err(error) => return Err(error),
+            }
+        }
+        Err(FsError::Io)
     }
 
     /// Book a node to another place, under the same identity.

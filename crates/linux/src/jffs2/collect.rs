@@ -23,9 +23,9 @@ impl Jffs2 {
             return self.erase_one();
         }
         if self.blocks.gc_block.is_none() {
-            self.blocks.gc_block = Some(self.choose_victim()?);
+            self.blocks.gc_block = self.choose_victim()?;
         }
-        let block = self.blocks.gc_block.expect("just chosen");
+        let Some(block) = self.blocks.gc_block else { return Ok(()) };
         match self.next_living(block) {
             Some(id) => self.move_node(cache, id)?,
             None => assert!(self.blocks.block(block).is_dead(), "living nodes are all listed"),
@@ -55,24 +55,19 @@ impl Jffs2 {
         None
     }
 
-    fn choose_victim(&mut self) -> Result<u32, FsError> {
+    /// The next block to collect; `None` if making blocks ready to be erased was this pass's work.
+    fn choose_victim(&mut self) -> Result<Option<u32>, FsError> {
         let drawn = self.prng.below(128);
-        loop {
-            if let Some(list) = self.victim_list(drawn) {
-                let block = self.blocks.take_first(list).expect("a list that is not empty");
-                self.blocks.shift_all(block, Share::Wasted, Share::Dirty);
-                self.blocks.block_mut(block).gc_cursor = 0;
-                return Ok(block);
-            }
-            if self.blocks.is_list_empty(List::ErasablePendingWbuf) {
-                return Err(FsError::NoSpace);
-            }
-            self.flush_wbuf()?;
-            if self.blocks.erasing_count > 0 {
-                // Flushing made a block ready to be erased: that is this pass's work.
-                return Err(FsError::NoSpace);
-            }
+        if let Some(list) = self.victim_list(drawn) {
+            let block = self.blocks.take_first(list).expect("a list that is not empty");
+            self.blocks.shift_all(block, Share::Wasted, Share::Dirty);
+            self.blocks.block_mut(block).gc_cursor = 0;
+            return Ok(Some(block));
         }
+        if self.blocks.is_list_empty(List::ErasablePendingWbuf) {
+            return Err(FsError::NoSpace);
+        }
+        self.flush_wbuf().map(|()| None)
     }
 
     fn victim_list(&self, drawn: u64) -> Option<List> {

@@ -20,6 +20,10 @@ const fn kind_of(kind: DirentType) -> FileKind {
     }
 }
 
+fn check_name(name: &[u8]) -> Result<(), FsError> {
+    if name.len() > NAME_LEN_MAX { Err(FsError::TooLong) } else { Ok(()) }
+}
+
 impl Jffs2 {
     /// Find a name in a directory.
     pub(super) fn find_entry(
@@ -59,6 +63,7 @@ impl Jffs2 {
             FileKind::Directory => (MODE_DIRECTORY, DirentType::DIRECTORY),
             FileKind::Special => return Err(FsError::WrongKind),
         };
+        check_name(name)?;
         if self.find_entry(parent, name)?.is_some() {
             return Err(FsError::Exists);
         }
@@ -109,6 +114,7 @@ impl Jffs2 {
         to: u32,
         new_name: &[u8],
     ) -> Result<(), FsError> {
+        check_name(new_name)?;
         let entry = self.find_entry(from, name)?.ok_or(FsError::NotFound)?;
         let replaced = self.find_entry(to, new_name)?;
         if replaced.as_ref().is_some_and(|old| old.ino == entry.ino) {
@@ -117,13 +123,20 @@ impl Jffs2 {
         if replaced.as_ref().is_some_and(|old| old.kind != entry.kind) {
             return Err(FsError::WrongKind);
         }
+        if let Some(old) = replaced.as_ref().filter(|old| old.kind == FileKind::Directory)
+            && !self.list_entries(old.ino.0)?.is_empty()
+        {
+            return Err(FsError::NotEmpty);
+        }
         let cache = &mut PageCache::default();
         let kind = self.inode(from).entries[name].kind;
         self.write_dirent(cache, to, new_name, Some(entry.ino.0), kind)?;
-        self.write_dirent(cache, from, name, None, DirentType(0))?;
+        self.cache_of(entry.ino.0).links += 1;
         if let Some(replaced) = replaced {
             self.drop_link(replaced.ino.0);
         }
+        self.write_dirent(cache, from, name, None, DirentType(0))?;
+        self.drop_link(entry.ino.0);
         self.wake_collector();
         Ok(())
     }
@@ -142,9 +155,6 @@ impl Jffs2 {
         ino: Option<u32>,
         kind: DirentType,
     ) -> Result<(), FsError> {
-        if name.len() > NAME_LEN_MAX {
-            return Err(FsError::TooLong);
-        }
         let mctime = self.now_s();
         let version = self.inode_mut(parent).next_version();
         let name = name.to_vec();

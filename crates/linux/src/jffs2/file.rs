@@ -8,6 +8,7 @@ use super::append::Writer;
 use super::compress::{pack, unpack};
 use super::format::{Compression, INODE_SIZE, InodeNode, crc32, parse_header};
 use super::inode::Inode;
+use super::load::is_length;
 use super::nodes::{NodeId, NodeState};
 use super::reserve::{Need, Purpose};
 use super::{Jffs2, blocks};
@@ -56,7 +57,11 @@ impl Jffs2 {
         let mut header = [0; INODE_SIZE as usize];
         self.read_flash(at, &mut header)?;
         self.cpu.charge(Work::Node);
+        let booked_len = self.nodes.node(id).len;
         let total_len = parse_header(&header).map_or(0, |header| header.total_len);
+        if !is_length(total_len, booked_len) {
+            return Ok(false);
+        }
         let Some(node) = InodeNode::parse(&header, total_len).filter(|node| node.ino == ino) else {
             return Ok(false);
         };
@@ -73,7 +78,10 @@ impl Jffs2 {
         let data = unpack(node.compression, &stored, node.dsize as usize, &self.cpu);
         let skip = from.wrapping_sub(node.offset) as usize;
         let part = data.as_ref().and_then(|data| data.get(skip..)?.get(..target.len()));
-        self.cpu.charge(Work::Copy(target.len()));
+        if node.compression != Compression::None {
+            // Raw data goes straight into the page.
+            self.cpu.charge(Work::Copy(target.len()));
+        }
         part.map(|part| target.copy_from_slice(part)).map_or(Ok(false), |()| Ok(true))
     }
 
@@ -121,7 +129,12 @@ impl Jffs2 {
         let from = if end == CACHE_PAGE_SIZE { 0 } else { start & !3 };
         let data = page[from..end].to_vec();
         let first = index * PAGE_SIZE + u32::try_from(from).expect("within a page");
-        self.write_data(cache, ino, first, &data)
+        let written = self.write_data(cache, ino, first, &data);
+        if written.is_err() {
+            // The page has what the file has not.
+            cache.remove(Ino(ino), index);
+        }
+        written
     }
 
     /// The page of the cache, read from flash if it is not there.

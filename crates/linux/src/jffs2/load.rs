@@ -11,6 +11,7 @@ use super::nodes::{NodeId, NodeState};
 use super::{Jffs2, ROOT, medium};
 use crate::cpu::Work;
 use crate::filesystem::{FsError, Ino};
+use crate::mtd::ReadQuality;
 
 /// Longest fixed part of a node with the longest name: what one node's metadata takes.
 const METADATA_SIZE_MAX: u32 = DIRENT_SIZE + 255;
@@ -49,9 +50,14 @@ impl Jffs2 {
             }
             self.cpu.charge(Work::Node);
             let bytes = self.read_metadata(node.offset, node.len)?;
-            if !self.sort_in(id, &bytes, &mut found)? {
-                self.mark_obsolete(id);
+            if self.sort_in(ino, id, &bytes, &mut found)? {
+                continue;
             }
+            if node.state != NodeState::Unchecked {
+                // It was good before: what is lost is not something that was never written.
+                return Err(FsError::Damaged { ino: Ino(ino), offset: 0 });
+            }
+            self.mark_obsolete(id);
         }
         Ok(found)
     }
@@ -74,18 +80,28 @@ impl Jffs2 {
         Ok(bytes)
     }
 
-    /// Parse a node into its pile; tell whether it is valid.
-    fn sort_in(&mut self, id: NodeId, bytes: &[u8], found: &mut Found) -> Result<bool, FsError> {
-        let Some(header) = parse_header(bytes) else { return Ok(false) };
+    /// Parse a node of inode `ino` into its pile; tell whether it is valid.
+    fn sort_in(
+        &mut self,
+        ino: u32,
+        id: NodeId,
+        bytes: &[u8],
+        found: &mut Found,
+    ) -> Result<bool, FsError> {
+        let len = self.nodes.node(id).len;
+        let header = parse_header(bytes).filter(|header| is_length(header.total_len, len));
+        let Some(header) = header else { return Ok(false) };
         match header.node_type {
             NodeType::Dirent => {
                 let dirent = Dirent::parse(bytes, header.total_len);
+                let dirent = dirent.filter(|dirent| dirent.parent == ino);
                 let valid = dirent.is_some();
                 found.dirents.extend(dirent.map(|dirent| (dirent, id)));
                 Ok(valid)
             }
             NodeType::Inode => {
-                let Some(inode) = InodeNode::parse(bytes, header.total_len) else {
+                let inode = InodeNode::parse(bytes, header.total_len);
+                let Some(inode) = inode.filter(|inode| inode.ino == ino) else {
                     return Ok(false);
                 };
                 let valid = self.verify_data(id, &inode)?;
@@ -177,12 +193,23 @@ impl Jffs2 {
         }
     }
 
-    /// Read what is on flash, with the write buffer laid over it. Uncorrectable bytes come as they
-    /// are: the nodes' own checksums tell which are good.
+    /// Read what is on flash, with the write buffer laid over it. Bytes uncorrectable at a second
+    /// look too come as they are: the nodes' own checksums tell which are good.
     pub(super) fn read_flash(&self, offset: u32, bytes: &mut [u8]) -> Result<(), FsError> {
-        self.mtd.read(offset, bytes).map_err(medium)?;
+        if let ReadQuality::Damaged(_) = self.mtd.read(offset, bytes).map_err(medium)? {
+            self.mtd.read(offset, bytes).map_err(medium)?;
+        }
         self.wbuf.overlay(offset, bytes);
         Ok(())
+    }
+}
+
+/// Whether a node of `total_len` bytes is the one of which `len` bytes were booked: a summary, or
+/// the flash meanwhile, may say otherwise.
+pub(super) const fn is_length(total_len: u32, len: u32) -> bool {
+    match total_len.checked_next_multiple_of(4) {
+        Some(padded) => padded == len,
+        None => false,
     }
 }
 

@@ -6,7 +6,7 @@
 //! collect.rs move_node.rs background.rs    garbage collection and who calls it
 //! reserve.rs append.rs summary.rs wbuf.rs obsolete.rs erase.rs    where nodes go, and where they end
 //! blocks.rs nodes.rs       what every byte of the partition is
-//! scan.rs                  mount
+//! prepare.rs scan.rs       format and mount
 //! format/ compress.rs      bytes
 //! ```
 //!
@@ -36,6 +36,7 @@ mod move_node;
 mod nodes;
 mod obsolete;
 mod options;
+mod prepare;
 mod reserve;
 mod scan;
 mod summary;

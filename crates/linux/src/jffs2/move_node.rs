@@ -3,7 +3,7 @@
 use super::Jffs2;
 use super::append::Writer;
 use super::blocks::is_dirty;
-use super::format::{Dirent, NodeType, parse_header};
+use super::format::{Dirent, INODE_SIZE, InodeNode, NodeType, crc32, parse_header};
 use super::fragments::Fragment;
 use super::nodes::{NodeId, NodeState};
 use super::reserve::Need;
@@ -25,11 +25,13 @@ impl Jffs2 {
         if !in_memory && node.state == NodeState::Pristine && self.copy_whole(ino, id)?.is_some() {
             return Ok(());
         }
-        self.load_inode(ino)?;
-        if self.nodes.node(id).state == NodeState::Obsolete {
-            return Ok(());
+        let moved = self.load_inode(ino).and_then(|()| match self.nodes.node(id).state {
+            NodeState::Obsolete => Ok(()),
+            _ => self.move_loaded(cache, ino, id),
+        });
+        if let Err(error) = moved {
+            self.move_damaged(ino, id, error)?;
         }
-        self.move_loaded(cache, ino, id)?;
         if !in_memory && self.inodes[&ino].links > 0 {
             self.cache_of(ino).loaded = None;
         }
@@ -46,7 +48,22 @@ impl Jffs2 {
         self.move_dirent(ino, id)
     }
 
-    /// Copy a node verbatim; `None` if it does not fit in the block being filled.
+    /// Move a node whose inode or data cannot be read: as it is, so that its block can be erased
+    /// and whoever reads the file still learns of the damage.
+    fn move_damaged(&mut self, ino: u32, id: NodeId, error: FsError) -> Result<(), FsError> {
+        let FsError::Damaged { .. } = error else { return Err(error) };
+        let node = *self.nodes.node(id);
+        if node.state == NodeState::Obsolete {
+            return Ok(());
+        }
+        let _scope = self.recorder.scope("copy_damaged");
+        self.reserve_for_gc(Need { len: node.len, ..Need::DATA })?;
+        let mut bytes = vec![0; node.len as usize];
+        self.read_flash(node.offset, &mut bytes)?;
+        self.append_copy(ino, id, &bytes).map(|_| ())
+    }
+
+    /// Copy a node verbatim; `None` if it does not fit in the block being filled, or is damaged.
     fn copy_whole(&mut self, ino: u32, id: NodeId) -> Result<Option<NodeId>, FsError> {
         let _scope = self.recorder.scope("copy_node");
         let node = *self.nodes.node(id);
@@ -58,12 +75,17 @@ impl Jffs2 {
         }
         let mut bytes = vec![0; node.len as usize];
         self.read_flash(node.offset, &mut bytes)?;
-        let Some(header) = parse_header(&bytes).filter(|header| header.total_len <= node.len)
-        else {
-            return Ok(None);
-        };
-        bytes.truncate(header.total_len as usize);
-        let copy = self.append(&bytes, Some(ino), NodeState::Pristine, Writer::Collector)?;
+        match sound_len(&bytes) {
+            Some(len) => bytes.truncate(len),
+            None => return Ok(None),
+        }
+        self.append_copy(ino, id, &bytes).map(Some)
+    }
+
+    /// Write the bytes of a node anew and let the copy stand for it.
+    fn append_copy(&mut self, ino: u32, id: NodeId, bytes: &[u8]) -> Result<NodeId, FsError> {
+        let state = self.nodes.node(id).state;
+        let copy = self.append(bytes, Some(ino), state, Writer::Collector)?;
         if let Some(inode) = self.cache_of(ino).loaded.as_deref_mut() {
             inode.fragments.replace(id, copy);
             inode.metadata = inode.metadata.map(|old| if old == id { copy } else { old });
@@ -72,7 +94,7 @@ impl Jffs2 {
             }
         }
         self.mark_obsolete(id);
-        Ok(Some(copy))
+        Ok(copy)
     }
 
     fn move_metadata(&mut self, ino: u32) -> Result<(), FsError> {
@@ -94,15 +116,14 @@ impl Jffs2 {
         id: NodeId,
         (start, end): (u32, u32),
     ) -> Result<(), FsError> {
+        // What spans pages is a hole, or comes from a system of larger pages: taken apart it would
+        // only grow.
+        let spans_pages = start / PAGE_SIZE != (end - 1) / PAGE_SIZE;
         let pristine = self.nodes.node(id).state == NodeState::Pristine;
-        if pristine && self.copy_whole(ino, id)?.is_some() {
+        if (pristine || spans_pages) && self.copy_whole(ino, id)?.is_some() {
             return Ok(());
         }
-        let (mut at, end) = match start / PAGE_SIZE == (end - 1) / PAGE_SIZE {
-            true => self.grown(ino, start, end),
-            // It spans pages, so it is a hole or comes from a larger page: page by page.
-            false => (start, end),
-        };
+        let (mut at, end) = if spans_pages { (start, end) } else { self.grown(ino, start, end) };
         while at < end {
             let stop = end.min((at / PAGE_SIZE + 1) * PAGE_SIZE);
             at = self.rewrite_in_page(cache, ino, at, stop)?;
@@ -181,15 +202,15 @@ impl Jffs2 {
         self.append_dirent(dirent, Writer::Collector)
     }
 
-    /// Whether an older dirent of the name is still on flash, in another block: without the
-    /// deletion dirent the next mount would believe it.
+    /// Whether an older dirent of the name is still on flash: without the deletion dirent the next
+    /// mount would believe it. (The kernel leaves out the deletion's own block, as that goes next;
+    /// but an interrupted erase of it may spare the older dirent alone.)
     fn is_deletion_needed(&self, dir: u32, id: NodeId, name: &[u8]) -> Result<bool, FsError> {
         let _scope = self.recorder.scope("search_older_dirent");
-        let own = self.nodes.node(id);
+        let own_len = self.nodes.node(id).len;
         for &other in &self.inodes[&dir].nodes {
             let node = *self.nodes.node(other);
-            let same_block = self.blocks.of(node.offset) == self.blocks.of(own.offset);
-            if node.state != NodeState::Obsolete || node.len != own.len || same_block {
+            if node.state != NodeState::Obsolete || node.len != own_len {
                 continue;
             }
             let mut bytes = vec![0; node.len as usize];
@@ -202,4 +223,19 @@ impl Jffs2 {
         }
         Ok(false)
     }
+}
+
+/// How long the node is that `bytes` begins with, if all its checksums hold.
+fn sound_len(bytes: &[u8]) -> Option<usize> {
+    let header = parse_header(bytes)?;
+    let node = bytes.get(..header.total_len as usize)?;
+    let sound = match header.node_type {
+        NodeType::Dirent => Dirent::parse(node, header.total_len).is_some(),
+        NodeType::Inode => InodeNode::parse(node, header.total_len)
+            .is_some_and(|inode| crc32(&node[INODE_SIZE as usize..]) == inode.data_crc),
+        NodeType::Cleanmarker | NodeType::Padding | NodeType::Summary | NodeType::Other { .. } => {
+            false
+        }
+    };
+    sound.then_some(node.len())
 }

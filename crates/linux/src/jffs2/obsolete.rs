@@ -62,7 +62,7 @@ impl Jffs2 {
     /// File a block without valid nodes for erasing; one in 128 is spared for the time being, and
     /// none is erased before what supersedes its nodes is on flash.
     pub(super) fn file_dead(&mut self, block: u32) {
-        let list = if self.wbuf.is_dirty() {
+        let list = if self.wbuf.holds_nodes() {
             List::ErasablePendingWbuf
         } else if self.prng.below(128) == 0 {
             List::Erasable

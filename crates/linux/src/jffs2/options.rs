@@ -26,8 +26,18 @@ pub enum MountError {
         /// Good blocks of the partition.
         blocks: u32,
     },
+    /// More bytes than JFFS2's 32-bit offsets reach.
+    TooLarge {
+        /// Bytes of the partition.
+        bytes: u64,
+    },
+    /// JFFS2 marks an erased block in the OOB area of its first page and programs that page's data
+    /// later: this chip's pages are programmed but once, or have too little OOB.
+    NoCleanmarker,
     /// Nothing on it looks like JFFS2, and it is not erased either.
     NoFileSystem,
+    /// A JFFS2 of the other byte order.
+    BigEndian,
     /// A node of an unknown kind that must not be ignored, at this byte of the partition.
     Incompatible {
         /// Where.
@@ -45,6 +55,14 @@ impl fmt::Display for MountError {
             Self::TooSmall { blocks } => {
                 write!(f, "a partition of {blocks} good blocks is too small for JFFS2: it needs 5")
             }
+            Self::TooLarge { bytes } => {
+                write!(f, "a partition of {bytes} bytes is too large for JFFS2: 4 GiB are too many")
+            }
+            Self::NoCleanmarker => f.write_str(
+                "JFFS2 programs the first page of a block twice, and needs 8 OOB bytes: \
+                 this chip does not let it",
+            ),
+            Self::BigEndian => f.write_str("a big-endian JFFS2: only little-endian ones are read"),
             Self::NoFileSystem => f.write_str("no JFFS2 here, and not an erased partition either"),
             Self::Incompatible { offset } => {
                 write!(f, "a node of an unknown, incompatible kind at byte {offset}")

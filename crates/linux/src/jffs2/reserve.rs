@@ -187,7 +187,8 @@ impl Jffs2 {
         if self.blocks.erasing_count > 0 {
             return self.erase_one();
         }
-        if !self.blocks.is_list_empty(List::ErasablePendingWbuf) {
+        let waits = !self.blocks.is_list_empty(List::ErasablePendingWbuf);
+        if waits && self.wbuf.pages_in_limbo == 0 {
             return self.flush_wbuf();
         }
         Err(FsError::NoSpace)

@@ -1,4 +1,4 @@
-//! Format and mount: what every block holds is found out by reading it.
+//! Mount: what every block holds is found out by reading it.
 //!
 //! Cost of a mount: one OOB read and one page read per empty block, all pages of every other block;
 //! with a summary only the pages it stands on. Then the data checksums, put off to the collector.
@@ -10,11 +10,12 @@ use flysch_chip::{Prng, Recorder};
 use super::blocks::{Blocks, List, Share};
 use super::erase::CLEANMARKER;
 use super::format::{
-    Dirent, DirentType, HEADER_SIZE, InodeNode, NodeType, SUMMARY_MARKER_SIZE, SummaryEntry,
-    padded, parse_header, parse_summary, summary_marker,
+    DIRENT_SIZE, Dirent, DirentType, INODE_SIZE, InodeNode, NodeType, SUMMARY_MARKER_SIZE,
+    SummaryEntry, is_believed, padded, parse_header, parse_summary, summary_marker,
 };
 use super::inode::InodeCache;
 use super::nodes::{NodeId, NodeRef, NodeState, NodeTable};
+use super::prepare::check_suitable;
 use super::reserve::Limits;
 use super::summary::Collector;
 use super::wbuf::WriteBuffer;
@@ -27,6 +28,8 @@ use crate::mtd::{MtdError, Partition, ReadQuality};
 const BLOCKS_MIN: u32 = 5;
 /// Bytes read first of each block, to see whether it is empty.
 const EMPTY_SCAN_SIZE: u32 = 256;
+/// How a node of the other byte order begins.
+const BIG_ENDIAN_MAGIC: [u8; 2] = [0x19, 0x85];
 
 /// Names found on flash, by directory and name: the newest dirent of each.
 type Names = BTreeMap<(u32, Vec<u8>), Name>;
@@ -44,9 +47,15 @@ enum Content {
     /// Erased, and marked so.
     Empty,
     /// Nothing that counts; to be erased.
-    Nothing,
+    Nothing {
+        /// Whether it carries the mark of a block that was erased for JFFS2.
+        marked: bool,
+    },
     /// Nodes.
-    Nodes,
+    Nodes {
+        /// Whether all that is behind them was never programmed, beyond doubt.
+        may_grow: bool,
+    },
 }
 
 impl From<FsError> for MountError {
@@ -65,26 +74,6 @@ impl From<MtdError> for MountError {
 }
 
 impl Jffs2 {
-    /// Erase the partition and mark its blocks, as `flash_erase -j` does: one erase and one OOB
-    /// program per good block.
-    ///
-    /// # Errors
-    /// Power loss. Blocks that fail are marked bad.
-    pub fn format(mtd: &Partition) -> Result<(), MountError> {
-        for block in (0..mtd.block_count()).filter(|&block| !mtd.is_bad(block)) {
-            let start = block * mtd.geometry().block_size();
-            let prepared = mtd.erase(block).and_then(|()| mtd.write_oob(start, &CLEANMARKER));
-            match prepared {
-                Ok(()) => {}
-                Err(MtdError::PowerLost) => return Err(MountError::PowerLost),
-                Err(MtdError::EraseFailed(_) | MtdError::ProgramFailed(_)) => {
-                    mtd.mark_bad(block)?
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Mount what is on the partition. Never formats: an erased partition is an empty file system.
     ///
     /// # Errors
@@ -95,6 +84,7 @@ impl Jffs2 {
         cpu: Cpu,
         recorder: Recorder,
     ) -> Result<Self, MountError> {
+        check_suitable(&mtd)?;
         let geometry = mtd.geometry();
         let good = (0..mtd.block_count()).filter(|&block| !mtd.is_bad(block)).count();
         let good = u32::try_from(good).expect("at most all blocks");
@@ -127,42 +117,61 @@ impl Jffs2 {
 
     fn scan(&mut self) -> Result<Names, MountError> {
         let mut names = Names::new();
-        // Evidence that this is JFFS2, and content that is something else.
-        let (mut ours, mut foreign) = (false, false);
+        // Evidence that this is JFFS2, and blocks that may be something else.
+        let (mut ours, mut doubtful) = (false, Vec::new());
         for block in 0..self.blocks.count() {
             if self.mtd.is_bad(block) {
                 self.blocks.file(block, List::Bad);
                 continue;
             }
             let content = self.scan_block(block, &mut names)?;
-            ours |= content != Content::Nothing;
-            foreign |= content == Content::Nothing && !self.is_erased(block)?;
+            match content {
+                Content::Empty | Content::Nothing { marked: true } => {}
+                Content::Nothing { marked: false } => doubtful.push(block),
+                Content::Nodes { .. } => ours = true,
+            }
             self.file_scanned(block, content);
         }
-        if foreign && !ours {
-            return Err(MountError::NoFileSystem);
+        if !ours {
+            self.refuse_foreign(&doubtful)?;
         }
         self.align_next_block();
         Ok(names)
+    }
+
+    /// Refuse a partition without a node where these blocks are not erased: what is on them is not
+    /// ours to erase.
+    fn refuse_foreign(&self, blocks: &[u32]) -> Result<(), MountError> {
+        for &block in blocks {
+            let (bytes, _) = self.read_block(block)?;
+            if bytes.starts_with(&BIG_ENDIAN_MAGIC) {
+                return Err(MountError::BigEndian);
+            }
+            if written_end(&bytes) > 0 {
+                return Err(MountError::NoFileSystem);
+            }
+        }
+        Ok(())
     }
 
     fn scan_block(&mut self, block: u32, names: &mut Names) -> Result<Content, MountError> {
         let start = self.blocks.start(block);
         let mut marker = [0; CLEANMARKER.len()];
         self.mtd.read_oob(start, &mut marker)?;
+        let marked = marker == CLEANMARKER;
         let mut head = [0; EMPTY_SCAN_SIZE as usize];
         self.mtd.read(start, &mut head)?;
         if head.iter().all(|&byte| byte == 0xFF) {
-            let empty = marker == CLEANMARKER;
-            return Ok(if empty { Content::Empty } else { Content::Nothing });
+            return Ok(if marked { Content::Empty } else { Content::Nothing { marked } });
         }
-        if let Some(entries) = self.read_summary(block)? {
-            self.adopt_summary(block, entries, names)?;
+        let may_grow = if let Some(entries) = self.read_summary(block)? {
+            self.adopt_summary(block, entries, names);
+            false
         } else {
-            self.scan_nodes(block, names)?;
-        }
+            self.scan_nodes(block, names)?
+        };
         let dead = self.blocks.block(block).is_dead();
-        Ok(if dead { Content::Nothing } else { Content::Nodes })
+        Ok(if dead { Content::Nothing { marked } } else { Content::Nodes { may_grow } })
     }
 
     /// The block's summary, if it ends in a valid one.
@@ -180,19 +189,14 @@ impl Jffs2 {
     }
 
     /// Take a block's nodes from its summary; what it does not list is dead.
-    fn adopt_summary(
-        &mut self,
-        block: u32,
-        entries: Vec<SummaryEntry>,
-        names: &mut Names,
-    ) -> Result<(), MountError> {
+    fn adopt_summary(&mut self, block: u32, entries: Vec<SummaryEntry>, names: &mut Names) {
         let start = self.blocks.start(block);
         let mut at = 0;
         let size = self.blocks.block_size;
         for entry in entries {
             let (offset, len) = entry.place();
-            let sane = offset >= at && offset.checked_add(len).is_some_and(|end| end <= size);
-            if !sane || len < HEADER_SIZE {
+            let inside = offset.checked_add(len).is_some_and(|end| end <= size);
+            if !inside || offset < at || !offset.is_multiple_of(4) || !entry.is_sane() {
                 break;
             }
             self.book_gap(start + at, offset - at);
@@ -206,18 +210,38 @@ impl Jffs2 {
             at = offset + padded(len);
         }
         self.book_gap(start + at, size - at);
-        Ok(())
     }
 
-    /// Read all of a block and take its nodes.
-    fn scan_nodes(&mut self, block: u32, names: &mut Names) -> Result<(), MountError> {
-        let size = self.blocks.block_size;
+    /// All bytes of a block, and the pages of it that ECC cannot correct, at a second look either.
+    fn read_block(&self, block: u32) -> Result<(Vec<u8>, BTreeSet<u32>), MountError> {
         let start = self.blocks.start(block);
-        let mut bytes = vec![0; size as usize];
-        self.mtd.read(start, &mut bytes)?;
+        let mut bytes = vec![0; self.blocks.block_size as usize];
+        let mut damaged = BTreeSet::new();
+        if let ReadQuality::Damaged(_) = self.mtd.read(start, &mut bytes)? {
+            let page_size = self.mtd.geometry().page_size;
+            for (page, part) in (0..).zip(bytes.chunks_mut(page_size as usize)) {
+                if let ReadQuality::Damaged(_) = self.mtd.read(start + page * page_size, part)? {
+                    damaged.insert(page);
+                }
+            }
+        }
+        Ok((bytes, damaged))
+    }
+
+    /// Read all of a block and take its nodes; tell whether the block may be filled further.
+    ///
+    /// It may not where ECC failed, where a page was skipped, or where garbage reaches over a page:
+    /// an erase was interrupted, or what reads as erased behind is not. Nor is a deletion believed
+    /// that stands on a damaged page: of a rename whose page was torn it would be the half that
+    /// loses the file.
+    fn scan_nodes(&mut self, block: u32, names: &mut Names) -> Result<bool, MountError> {
+        let start = self.blocks.start(block);
+        let page_size = self.mtd.geometry().page_size;
+        let (bytes, damaged) = self.read_block(block)?;
         self.cpu.charge(Work::Checksum(bytes.len()));
         let mut at = 0;
-        let mut dead_from = 0;
+        let (mut dead_from, mut valid_to) = (0, 0);
+        let mut may_grow = damaged.is_empty();
         let end = written_end(&bytes);
         while at < end {
             let rest = &bytes[at as usize..];
@@ -225,8 +249,12 @@ impl Jffs2 {
                 at += 4;
                 continue;
             };
-            if let Adopted::Nothing = adopted {
-                // Valid, but nothing to keep: cleanmarkers, padding, summaries.
+            may_grow &= !has_blank_page(&bytes, valid_to, at, page_size);
+            let mut pages = at / page_size..=(at + len - 1) / page_size;
+            let doubtful = adopted.is_deletion() && pages.any(|page| damaged.contains(&page));
+            valid_to = at + len;
+            if doubtful || matches!(adopted, Adopted::Nothing) {
+                // Nothing to keep: cleanmarkers, padding, summaries.
                 at += len;
                 continue;
             }
@@ -236,11 +264,11 @@ impl Jffs2 {
                 Adopted::Dirent(dirent) => self.adopt_dirent(start + at, len, dirent, names),
                 Adopted::Nothing => unreachable!("passed over above"),
             }
-            at += padded(len);
+            at += len;
             dead_from = at;
         }
         self.book_gap(start + dead_from, end.saturating_sub(dead_from));
-        Ok(())
+        Ok(may_grow && end <= (valid_to / page_size + 1) * page_size)
     }
 
     /// What the node at `offset` is, if `bytes` begins with one, and its length.
@@ -260,7 +288,7 @@ impl Jffs2 {
                 return Err(MountError::Incompatible { offset });
             }
         };
-        Ok(adopted.filter(Adopted::is_sane).map(|adopted| (adopted, padded(len))))
+        Ok(adopted.map(|adopted| (adopted, padded(len))))
     }
 
     fn adopt_inode(&mut self, offset: u32, len: u32, ino: u32) {
@@ -316,23 +344,16 @@ impl Jffs2 {
         self.blocks.shift(block, share, Share::Dirty, len);
     }
 
-    /// Whether all of a block reads erased.
-    fn is_erased(&self, block: u32) -> Result<bool, MountError> {
-        let mut page = vec![0; self.mtd.geometry().page_size as usize];
-        let quality = self.mtd.read(self.blocks.start(block), &mut page)?;
-        let damaged = matches!(quality, ReadQuality::Damaged(_));
-        Ok(!damaged && page.iter().all(|&byte| byte == 0xFF))
-    }
-
     /// File a block by its content; the one with most free space behind nodes is filled further.
     fn file_scanned(&mut self, block: u32, content: Content) {
         match content {
             Content::Empty => self.blocks.file(block, List::Free),
-            Content::Nothing => {
+            Content::Nothing { .. } => {
                 self.blocks.shift_all(block, Share::Free, Share::Dirty);
                 self.blocks.file(block, List::ErasePending);
             }
-            Content::Nodes => self.offer_next_block(block),
+            Content::Nodes { may_grow: true } => self.offer_next_block(block),
+            Content::Nodes { may_grow: false } => self.file_full(block),
         }
     }
 
@@ -394,6 +415,13 @@ fn written_end(bytes: &[u8]) -> u32 {
     padded(u32::try_from(written).expect("a block is far below 4 GiB"))
 }
 
+/// Whether a page that lies wholly in `from..to` reads erased.
+fn has_blank_page(bytes: &[u8], from: u32, to: u32, page_size: u32) -> bool {
+    let first = from.next_multiple_of(page_size).min(to);
+    let mut pages = bytes[first as usize..to as usize].chunks_exact(page_size as usize);
+    pages.any(|page| page.iter().all(|&byte| byte == 0xFF))
+}
+
 fn padded_fits(len: u32, available: usize) -> bool {
     len.checked_next_multiple_of(4).is_some_and(|len| len as usize <= available)
 }
@@ -424,13 +452,9 @@ enum Adopted {
 }
 
 impl Adopted {
-    /// Whether the inode numbers are ones that exist.
-    const fn is_sane(&self) -> bool {
-        match self {
-            Self::Inode(ino) => *ino != 0,
-            Self::Dirent(dirent) => dirent.parent != 0,
-            Self::Nothing => true,
-        }
+    /// Whether it says that a name is deleted.
+    const fn is_deletion(&self) -> bool {
+        matches!(self, Self::Dirent(Dirent { ino: 0, .. }))
     }
 }
 
@@ -439,6 +463,21 @@ impl SummaryEntry {
         match *self {
             Self::Inode { offset, total_len, .. } | Self::Dirent { offset, total_len, .. } => {
                 (offset, total_len)
+            }
+        }
+    }
+
+    /// Whether the length and the numbers are ones that such a node may have.
+    fn is_sane(&self) -> bool {
+        match self {
+            Self::Inode { ino, version, total_len, .. } => {
+                *total_len >= INODE_SIZE
+                    && *ino > 0
+                    && [*ino, *version].into_iter().all(is_believed)
+            }
+            Self::Dirent { parent, version, ino, name, total_len, .. } => {
+                let named = DIRENT_SIZE as usize + name.len() == *total_len as usize;
+                named && *parent > 0 && [*parent, *version, *ino].into_iter().all(is_believed)
             }
         }
     }

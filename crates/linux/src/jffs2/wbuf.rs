@@ -12,6 +12,7 @@
 use std::collections::BTreeSet;
 
 use super::Jffs2;
+use super::append::TRIES;
 use super::blocks::{List, Share};
 use super::format::padding_node;
 use super::nodes::{NodeRef, NodeState};
@@ -27,6 +28,8 @@ pub(super) struct WriteBuffer {
     page_size: usize,
     /// Inodes with nodes in the buffer that only it holds.
     inodes: BTreeSet<u32>,
+    /// Pages that failed and whose nodes are being written elsewhere: so far they are in RAM alone.
+    pub pages_in_limbo: u32,
 }
 
 /// Where a buffered page ended up.
@@ -40,16 +43,22 @@ enum Programmed {
 impl WriteBuffer {
     pub(super) fn new(page_size: u32) -> Self {
         let page_size = page_size as usize;
-        Self { offset: 0, bytes: Vec::with_capacity(page_size), page_size, inodes: BTreeSet::new() }
+        Self {
+            offset: 0,
+            bytes: Vec::with_capacity(page_size),
+            page_size,
+            inodes: BTreeSet::new(),
+            pages_in_limbo: 0,
+        }
     }
 
     pub(super) fn is_dirty(&self) -> bool {
         !self.bytes.is_empty()
     }
 
-    /// Where the buffered page begins, if there is one: it changes when the page is programmed.
-    pub(super) fn position(&self) -> Option<u32> {
-        self.is_dirty().then_some(self.offset)
+    /// Whether finished nodes are in RAM alone, so that nothing they supersede may be erased.
+    pub(super) fn holds_nodes(&self) -> bool {
+        self.is_dirty() || self.pages_in_limbo > 0
     }
 
     /// Whether flushing the buffer matters to `ino`; to anyone, if that is `None`.
@@ -128,10 +137,21 @@ impl Jffs2 {
         }
     }
 
-    /// Fill the buffered page up with padding, which the block pays for, and program it.
+    /// Bring what is buffered to flash; what only waited for it may be erased then.
     pub(super) fn flush_wbuf(&mut self) -> Result<(), FsError> {
+        for _ in 0..TRIES {
+            if self.program_padded()? == Programmed::InPlace {
+                return Ok(());
+            }
+        }
+        Err(FsError::Io)
+    }
+
+    /// Fill the buffered page up with padding, which the block pays for, and program it.
+    fn program_padded(&mut self) -> Result<Programmed, FsError> {
         if !self.wbuf.is_dirty() {
-            return Ok(());
+            self.refile_pending();
+            return Ok(Programmed::InPlace);
         }
         let _scope = self.recorder.scope("wbuf_flush");
         let filled = self.wbuf.bytes.len();
@@ -141,7 +161,7 @@ impl Jffs2 {
         if missing > 0 {
             self.book_padding(at, missing);
         }
-        self.program_wbuf().map(|_| ())
+        self.program_wbuf()
     }
 
     fn book_padding(&mut self, offset: u32, len: u32) {
@@ -184,6 +204,9 @@ impl Jffs2 {
 
     /// Blocks whose erasing waited for the buffer need not wait any longer.
     fn refile_pending(&mut self) {
+        if self.wbuf.holds_nodes() {
+            return;
+        }
         while let Some(block) = self.blocks.take_first(List::ErasablePendingWbuf) {
             self.file_dead(block);
         }
@@ -202,9 +225,8 @@ impl Jffs2 {
         if self.blocks.sum(Share::Unchecked) > 0 {
             return self.flush_wbuf();
         }
-        let waiting = self.wbuf.position();
         let _scope = self.recorder.scope("wbuf_flush_by_gc");
-        while waiting.is_some() && self.wbuf.position() == waiting {
+        while self.wbuf.concerns(ino) {
             match self.collect(cache) {
                 Ok(()) => {}
                 Err(FsError::PowerLost) => return Err(FsError::PowerLost),

@@ -40,6 +40,11 @@ impl Partition {
         self.block_count
     }
 
+    /// OOB bytes per page that a file system may use.
+    pub const fn oob_free(&self) -> u32 {
+        self.geometry.oob_size.saturating_sub(OOB_FREE_START)
+    }
+
     /// First block of the partition on the chip.
     pub const fn first_block(&self) -> u32 {
         self.first_block

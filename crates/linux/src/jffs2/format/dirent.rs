@@ -1,6 +1,6 @@
 //! Directory entries: a name, the inode it stands for, and the directory it is in.
 
-use super::{Header, NodeType, crc32, put_u32, u32_at};
+use super::{Header, NodeType, crc32, is_believed, put_u32, u32_at};
 
 /// Bytes of a dirent before its name.
 pub(in super::super) const DIRENT_SIZE: u32 = 40;
@@ -71,13 +71,15 @@ impl Dirent {
         if !fits || u32_at(bytes, 36) != crc32(name) {
             return None;
         }
-        Some(Self {
+        let dirent = Self {
             parent: u32_at(bytes, 12),
             version: u32_at(bytes, 16),
             ino: u32_at(bytes, 20),
             mctime: u32_at(bytes, 24),
             kind: DirentType(bytes[29]),
             name: name.to_vec(),
-        })
+        };
+        let numbers = [dirent.parent, dirent.version, dirent.ino];
+        (dirent.parent > 0 && numbers.into_iter().all(is_believed)).then_some(dirent)
     }
 }

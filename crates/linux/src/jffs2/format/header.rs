@@ -47,8 +47,12 @@ impl NodeType {
             0x2003 => Self::Cleanmarker,
             0x2004 => Self::Padding,
             0x2006 => Self::Summary,
-            // The two high bits tell the compatibility: 11 means may be copied.
-            other => Self::Other { compatible: other >> 14 != 0b10 },
+            // The two high bits tell what to do with a kind one does not know: 00 drop it, 01 copy
+            // it, 10 mount for reading alone, 11 refuse. Attributes (xattr, xref) are dropped.
+            other => {
+                let compatible = other >> 15 == 0 || matches!(other, 0xE008 | 0xE009);
+                Self::Other { compatible }
+            }
         }
     }
 }

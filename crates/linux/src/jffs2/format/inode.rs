@@ -1,6 +1,6 @@
 //! Inode nodes: a file's metadata, each with up to a page of its data.
 
-use super::{Header, NodeType, crc32, put_u16, put_u32, u16_at, u32_at};
+use super::{Header, NodeType, crc32, is_believed, put_u16, put_u32, u16_at, u32_at};
 
 /// Bytes of an inode node before its data.
 pub(in super::super) const INODE_SIZE: u32 = 68;
@@ -122,6 +122,7 @@ impl InodeNode {
         };
         let lengths_agree = INODE_SIZE.checked_add(node.csize) == Some(total_len);
         let end_is_sane = node.offset.checked_add(node.dsize).is_some();
-        (lengths_agree && end_is_sane).then_some(node)
+        let numbered = node.ino > 0 && [node.ino, node.version].into_iter().all(is_believed);
+        (lengths_agree && end_is_sane && numbered).then_some(node)
     }
 }

@@ -19,12 +19,21 @@ mod summary;
 
 pub(super) use crc::crc32;
 pub(super) use dirent::{DIRENT_SIZE, Dirent, DirentType};
-pub(super) use header::{HEADER_SIZE, Header, NodeType, padding_node, parse_header};
+pub(super) use header::{Header, NodeType, padding_node, parse_header};
 pub(super) use inode::{Compression, INODE_SIZE, InodeNode};
 pub(super) use summary::{
     SUMMARY_FRAME_SIZE, SUMMARY_INODE_SIZE, SUMMARY_MARKER_SIZE, SummaryEntry, parse_summary,
     summary_dirent_size, summary_marker, summary_node,
 };
+
+/// Highest inode number and version that is believed: more than any file system gets to by itself,
+/// and low enough to count on from.
+const NUMBER_MAX: u32 = u32::MAX - (1 << 24);
+
+/// Whether an inode number or version is one that a file system gets to.
+pub(super) const fn is_believed(number: u32) -> bool {
+    number <= NUMBER_MAX
+}
 
 /// Round a length up to the alignment of nodes.
 pub(super) const fn padded(len: u32) -> u32 {
