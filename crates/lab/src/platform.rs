@@ -4,6 +4,7 @@ use std::fmt;
 
 use flysch_chip::nearest::nearest;
 use flysch_linux::cache::ReadAheadProfile;
+use flysch_linux::cpu::Speed;
 use flysch_linux::jffs2::Compressor;
 use flysch_linux::mtd::EccMode;
 use flysch_sqlite::{Era, JournalMode, Settings, Synchronous};
@@ -50,16 +51,28 @@ pub struct Platform {
     pub nand_active_mw: u32,
 }
 
-/// Time of the CPU per instruction, picoseconds.
+/// Time of the CPU, picoseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CpuFigures {
-    /// In the kernel.
+    /// Per instruction of the kernel.
     pub kernel_ps_per_instruction: u64,
-    /// In the database engine.
+    /// Per byte that the kernel copies.
+    pub copy_ps_per_byte: u64,
+    /// Per instruction of the database engine.
     pub sqlite_ps_per_instruction: u64,
     /// Which of these were fitted, and to what. Such figures are never reported as predictions.
     pub fitted: Vec<String>,
+}
+
+impl CpuFigures {
+    /// The speed of the kernel's code.
+    pub const fn kernel(&self) -> Speed {
+        Speed {
+            ps_per_instruction: self.kernel_ps_per_instruction,
+            copy_ps_per_byte: self.copy_ps_per_byte,
+        }
+    }
 }
 
 /// Why a platform is refused.

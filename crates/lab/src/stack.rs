@@ -135,7 +135,7 @@ impl Build {
     }
 
     fn cpu(&self, recorder: &Recorder) -> Cpu {
-        Cpu::new(recorder.clock().clone(), self.platform.cpu.kernel_ps_per_instruction)
+        Cpu::new(recorder.clock().clone(), self.platform.cpu.kernel())
     }
 
     /// The MTD layer on the device, and the test partition of it.

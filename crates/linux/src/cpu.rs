@@ -1,14 +1,14 @@
 //! CPU time of the stack, charged to the virtual clock from counted work.
 //!
-//! Work is counted in units that the code below can count exactly (bytes, calls), weighted by
-//! instructions; a platform gives the one figure that turns instructions into time.
+//! Work is counted in units that the stack can count exactly (bytes, calls), weighted by
+//! instructions; a platform's speed turns these into time.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
 use flysch_chip::Clock;
 
-/// Something the kernel does, to be charged.
+/// Something that the kernel does, to be charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// One system call: entry, exit, argument checks, file look-up.
@@ -40,23 +40,41 @@ pub enum Codec {
     Rtime,
 }
 
+/// What a platform's CPU takes. The default takes no time at all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Speed {
+    /// Time of an instruction of the kernel, picoseconds.
+    pub ps_per_instruction: u64,
+    /// Time of copying a byte, picoseconds: memory decides it more than instructions do.
+    pub copy_ps_per_byte: u64,
+}
+
 impl Work {
-    /// Instructions, in hundredths: orders of magnitude counted with an instruction profiler on
-    /// the equivalent loops of this program, the same for every platform. They fix the ratios
-    /// between kinds of work; a platform's one constant fixes their scale.
-    const fn centi_instructions(self) -> u64 {
+    /// Instructions. They fix the ratios between kinds of work on every platform; the platform's
+    /// speed fixes their scale. Orders of magnitude of the kernel's loops: the checksum is the
+    /// table-driven CRC-32 at a byte a step; deflate is what the VM of the reference needs to try
+    /// and fail on 4 KiB of random data (21 ms at 31 million instructions a second), LZO what it
+    /// needs where it gains.
+    const fn instructions(self) -> u64 {
         match self {
-            Self::Syscall => 80_000,
-            Self::PageLookup => 60_000,
-            Self::MtdRequest => 150_000,
-            Self::Copy(bytes) => 50 * bytes as u64,
-            Self::Checksum(bytes) => 400 * bytes as u64,
-            Self::Compress(Codec::Zlib, bytes) => 7_000 * bytes as u64,
-            Self::Compress(Codec::Lzo, bytes) => 1_200 * bytes as u64,
-            Self::Compress(Codec::Rtime, bytes) => 1_000 * bytes as u64,
-            Self::Decompress(Codec::Zlib, bytes) => 900 * bytes as u64,
-            Self::Decompress(Codec::Lzo | Codec::Rtime, bytes) => 250 * bytes as u64,
-            Self::Node => 40_000,
+            Self::Syscall => 800,
+            Self::PageLookup => 600,
+            Self::MtdRequest => 1_500,
+            Self::Node => 400,
+            Self::Copy(_) => 0,
+            Self::Checksum(bytes) => 4 * bytes as u64,
+            Self::Compress(Codec::Zlib, bytes) => 110 * bytes as u64,
+            Self::Compress(Codec::Lzo, bytes) => 12 * bytes as u64,
+            Self::Compress(Codec::Rtime, bytes) => 10 * bytes as u64,
+            Self::Decompress(Codec::Zlib, bytes) => 9 * bytes as u64,
+            Self::Decompress(Codec::Lzo | Codec::Rtime, bytes) => 3 * bytes as u64,
+        }
+    }
+
+    const fn copied(self) -> u64 {
+        match self {
+            Self::Copy(bytes) => bytes as u64,
+            _ => 0,
         }
     }
 }
@@ -65,20 +83,21 @@ impl Work {
 #[derive(Clone, Debug)]
 pub struct Cpu {
     clock: Clock,
-    ps_per_instruction: u64,
+    speed: Speed,
     busy_ps: Rc<Cell<u64>>,
     idle: Rc<Cell<bool>>,
 }
 
 impl Cpu {
-    /// Make a CPU whose kernel code takes `ps_per_instruction` picoseconds per instruction.
-    pub fn new(clock: Clock, ps_per_instruction: u64) -> Self {
-        Self { clock, ps_per_instruction, busy_ps: Rc::default(), idle: Rc::default() }
+    /// Make a CPU of this speed.
+    pub fn new(clock: Clock, speed: Speed) -> Self {
+        Self { clock, speed, busy_ps: Rc::default(), idle: Rc::default() }
     }
 
     /// Charge one piece of work.
     pub fn charge(&self, work: Work) {
-        self.charge_ps(work.centi_instructions() * self.ps_per_instruction / 100);
+        let instructions = work.instructions() * self.speed.ps_per_instruction;
+        self.charge_ps(instructions + work.copied() * self.speed.copy_ps_per_byte);
     }
 
     /// Charge time worked out elsewhere, such as the database engine's.

@@ -179,11 +179,12 @@ fn rtime_decompress(coded: &[u8], data_len: usize) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpu::Speed;
     use flysch_chip::{Clock, Prng};
 
     #[test]
     fn every_compressor_gives_its_input_back() {
-        let cpu = Cpu::new(Clock::new(), 0);
+        let cpu = Cpu::new(Clock::new(), Speed::default());
         let mut random = vec![0; 1000];
         Prng::new(3).fill(&mut random);
         let mut half = vec![0; 4096];
@@ -202,7 +203,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_cut_and_stored_raw() {
-        let cpu = Cpu::new(Clock::new(), 0);
+        let cpu = Cpu::new(Clock::new(), Speed::default());
         let mut random = vec![0; 1000];
         Prng::new(4).fill(&mut random);
         let packed = pack(&[Compressor::Zlib], &random, 600, &cpu);
@@ -211,7 +212,7 @@ mod tests {
 
     #[test]
     fn hostile_bytes_are_refused() {
-        let cpu = Cpu::new(Clock::new(), 0);
+        let cpu = Cpu::new(Clock::new(), Speed::default());
         let mut prng = Prng::new(5);
         for len in 0..200 {
             let mut bytes = vec![0; len];

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use flysch_chip::{Clock, Recorder};
 use flysch_linux::cache::{PageCache, ReadAheadProfile};
-use flysch_linux::cpu::Cpu;
+use flysch_linux::cpu::{Cpu, Speed};
 use flysch_linux::filesystem::{
     CACHE_PAGE_SIZE, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino,
 };
@@ -59,7 +59,12 @@ pub(crate) fn mount(size: u64, profile: ReadAheadProfile) -> (Vfs, Rc<RefCell<Lo
     let recorder = Recorder::new(clock.clone(), "test");
     let log = Rc::default();
     let fs = Counting { size, recorder: recorder.clone(), log: Rc::clone(&log) };
-    let vfs = Vfs::mount(Box::new(fs), profile, Cpu::new(clock, 1000), recorder);
+    let vfs = Vfs::mount(
+        Box::new(fs),
+        profile,
+        Cpu::new(clock, Speed { ps_per_instruction: 1000, copy_ps_per_byte: 500 }),
+        recorder,
+    );
     (vfs, log)
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use flysch_chip::{Clock, Prng, Recorder};
 use flysch_linux::cache::ReadAheadProfile::{self, A, B, C};
-use flysch_linux::cpu::Cpu;
+use flysch_linux::cpu::{Cpu, Speed};
 use flysch_linux::filesystem::{FileSystem, FsError, Ino};
 use flysch_linux::tmpfs::Tmpfs;
 use flysch_linux::vfs::{Advice, FILE_SIZE_MAX, Fd, Vfs};
@@ -17,7 +17,12 @@ fn tmpfs(size_max: u64) -> Vfs {
     let clock = Clock::new();
     let recorder = Recorder::new(clock.clone(), "test");
     let fs: Box<dyn FileSystem> = Box::new(Tmpfs::new(size_max));
-    Vfs::mount(fs, C, Cpu::new(clock, 1000), recorder)
+    Vfs::mount(
+        fs,
+        C,
+        Cpu::new(clock, Speed { ps_per_instruction: 1000, copy_ps_per_byte: 500 }),
+        recorder,
+    )
 }
 
 fn read_all(vfs: &mut Vfs, fd: Fd) -> Vec<u8> {
