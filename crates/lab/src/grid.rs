@@ -99,7 +99,7 @@ impl Grid {
         for &workload in &self.workloads {
             for platform in &self.platforms {
                 for &stack in &self.stacks {
-                    all.push(self.default_scenario(workload, platform, stack));
+                    all.push(default_scenario(workload, platform, stack));
                 }
             }
         }
@@ -126,34 +126,30 @@ impl Grid {
             it.build.seed = seed;
         })
     }
+}
 
-    fn default_scenario(
-        &self,
-        workload: Workload,
-        platform: &Arc<Platform>,
-        stack: Stack,
-    ) -> Scenario {
-        let part = Part::named(&platform.part).expect("a platform names a built-in part");
-        let build = Build {
-            part: Arc::new(part),
-            partition_blocks: platform.partition_blocks,
-            ecc: platform.ecc,
-            ra_pages: platform.jffs2_ra_pages,
-            compressors: platform.jffs2_compressors.clone(),
-            seed: 0,
-            platform: Arc::clone(platform),
-        };
-        Scenario {
-            workload,
-            stack,
-            build,
-            settings: platform.sqlite,
-            record_size: 0,
-            requests: 0,
-            alphabet: Alphabet::Bytes,
-            fill: 0,
-            seed: 0,
-        }
+/// Everything as the platform has it.
+fn default_scenario(workload: Workload, platform: &Arc<Platform>, stack: Stack) -> Scenario {
+    let part = Part::named(&platform.part).expect("a platform names a built-in part");
+    let build = Build {
+        part: Arc::new(part),
+        partition_blocks: platform.partition_blocks,
+        ecc: platform.ecc,
+        ra_pages: platform.jffs2_ra_pages,
+        compressors: platform.jffs2_compressors.clone(),
+        seed: 0,
+        platform: Arc::clone(platform),
+    };
+    Scenario {
+        workload,
+        stack,
+        build,
+        settings: platform.sqlite,
+        record_size: 0,
+        requests: 0,
+        alphabet: Alphabet::Bytes,
+        fill: 0,
+        seed: 0,
     }
 }
 

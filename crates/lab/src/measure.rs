@@ -10,6 +10,7 @@ use crate::stack::Machine;
 
 /// Times of a run, nanoseconds.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_field_names, reason = "each is a time, and says its unit")]
 pub struct Timing {
     /// From before BEGIN to after END.
     pub time_ns: u64,

@@ -183,10 +183,10 @@ impl<'a> Session<'a> {
         let recorder = self.machine.recorder.clone();
         let Scenario { workload, requests, .. } = *self.scenario;
         let now = || recorder.clock().now_ns();
-        let (began_ns, cpu_before_ns) = (now(), self.machine.cpu.busy_ns());
+        let (start_ns, cpu_before_ns) = (now(), self.machine.cpu.busy_ns());
         self.traced(database, "begin", "BEGIN TRANSACTION;")
             .map_err(sqlite_error("BEGIN".to_owned()))?;
-        let begin_ns = now() - began_ns;
+        let begin_ns = now() - start_ns;
         let statements = workload.statements(requests);
         let mut request_ns = Vec::with_capacity(statements as usize);
         for number in 1..=statements {
@@ -200,7 +200,7 @@ impl<'a> Session<'a> {
         let sent_ns = now();
         self.traced(database, "end", "END TRANSACTION;").map_err(sqlite_error("END".to_owned()))?;
         Ok(Timing {
-            time_ns: now() - began_ns,
+            time_ns: now() - start_ns,
             cpu_ns: self.machine.cpu.busy_ns() - cpu_before_ns,
             begin_ns,
             end_ns: now() - sent_ns,

@@ -121,7 +121,7 @@ impl Build {
                     summaries: self.platform.jffs2_summaries,
                     seed: self.seed,
                 };
-                Box::new(Jffs2::mount(partition, options, cpu.clone(), recorder.clone())?)
+                Box::new(Jffs2::mount(partition, options, cpu.clone(), &recorder)?)
             }
             Stack::SqliteTmpfs => Box::new(Tmpfs::new(self.partition_bytes())),
         };

@@ -192,6 +192,9 @@ impl RandomStrings {
     }
 
     /// Append one string to `text`.
+    ///
+    /// # Panics
+    /// Never: an alphabet has fewer than 256 characters.
     pub fn append(&mut self, text: &mut Vec<u8>) {
         let count = self.characters.len() as u64;
         for _ in 0..self.len {

@@ -14,8 +14,6 @@
 //! 3. An error of a `Vfs` becomes an [`Error`]. A panic unwinds out of the [`Database`] call that met it, unless the
 //!    profile makes panics abort.
 
-#![expect(clippy::doc_markdown, reason = "SQLite is a name, not code")]
-
 mod current;
 mod database;
 mod era;

@@ -32,6 +32,7 @@ const FOREGROUND_TICKS: u64 = 2;
 
 /// When each task is due; `None` while it sleeps until woken.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_field_names, reason = "each is a time, and says its unit")]
 pub(super) struct Tasks {
     collector_ns: Option<u64>,
     /// Until when the foreground, if it works, has the CPU to itself: the thread had its share.

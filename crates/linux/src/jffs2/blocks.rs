@@ -79,6 +79,10 @@ pub(super) struct Eraseblock {
 
 /// All erase blocks with their lists and sums.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "the blocks themselves, among what is summed of them"
+)]
 pub(super) struct Blocks {
     /// Bytes per block.
     pub block_size: u32,

@@ -14,9 +14,7 @@ use super::reserve::{Need, Purpose};
 use super::{Jffs2, blocks};
 use crate::cache::PageCache;
 use crate::cpu::Work;
-use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino};
-
-const PAGE_SIZE: u32 = CACHE_PAGE_SIZE as u32;
+use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino, PAGE_SIZE};
 
 /// Least data that a node is begun for, bytes.
 pub(super) const DATA_LEN_MIN: u32 = 128;

@@ -8,9 +8,7 @@
 use std::collections::BTreeMap;
 
 use super::nodes::NodeId;
-use crate::filesystem::CACHE_PAGE_SIZE;
-
-const PAGE_SIZE: u32 = CACHE_PAGE_SIZE as u32;
+use crate::filesystem::PAGE_SIZE;
 
 /// A run of bytes of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,9 +8,7 @@ use super::fragments::Fragment;
 use super::nodes::{NodeId, NodeState};
 use super::reserve::Need;
 use crate::cache::PageCache;
-use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino};
-
-const PAGE_SIZE: u32 = CACHE_PAGE_SIZE as u32;
+use crate::filesystem::{FsError, Ino, PAGE_SIZE};
 
 impl Jffs2 {
     /// Move a node to where it is safe, so that its block comes nearer to being dead.

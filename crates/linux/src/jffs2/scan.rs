@@ -78,11 +78,14 @@ impl Jffs2 {
     ///
     /// # Errors
     /// Too few good blocks, content that is not JFFS2, or the device's failures.
+    ///
+    /// # Panics
+    /// Never: blocks are counted in 32 bits.
     pub fn mount(
         mtd: Partition,
         options: Options,
         cpu: Cpu,
-        recorder: Recorder,
+        recorder: &Recorder,
     ) -> Result<Self, MountError> {
         check_suitable(&mtd)?;
         let geometry = mtd.geometry();
@@ -282,8 +285,10 @@ impl Jffs2 {
         let adopted = match header.node_type {
             NodeType::Inode => InodeNode::parse(bytes, len).map(|node| Adopted::Inode(node.ino)),
             NodeType::Dirent => Dirent::parse(bytes, len).map(Adopted::Dirent),
-            NodeType::Cleanmarker | NodeType::Padding | NodeType::Summary => Some(Adopted::Nothing),
-            NodeType::Other { compatible: true } => Some(Adopted::Nothing),
+            NodeType::Cleanmarker
+            | NodeType::Padding
+            | NodeType::Summary
+            | NodeType::Other { compatible: true } => Some(Adopted::Nothing),
             NodeType::Other { compatible: false } => {
                 return Err(MountError::Incompatible { offset });
             }

@@ -11,11 +11,11 @@
 
 use std::collections::BTreeSet;
 
-use super::Jffs2;
 use super::append::TRIES;
 use super::blocks::{List, Share};
 use super::format::padding_node;
 use super::nodes::{NodeRef, NodeState};
+use super::{Jffs2, medium};
 use crate::filesystem::FsError;
 use crate::mtd::MtdError;
 
@@ -30,6 +30,8 @@ pub(super) struct WriteBuffer {
     inodes: BTreeSet<u32>,
     /// Pages that failed and whose nodes are being written elsewhere: so far they are in RAM alone.
     pub pages_in_limbo: u32,
+    /// Whether the power went during a program: what is here fits the flash no more.
+    is_void: bool,
 }
 
 /// Where a buffered page ended up.
@@ -49,6 +51,7 @@ impl WriteBuffer {
             page_size,
             inodes: BTreeSet::new(),
             pages_in_limbo: 0,
+            is_void: false,
         }
     }
 
@@ -89,6 +92,9 @@ impl Jffs2 {
         bytes: &[u8],
         ino: Option<u32>,
     ) -> Result<(), FsError> {
+        if self.wbuf.is_void {
+            return Err(FsError::PowerLost);
+        }
         let page_size = self.wbuf.page_size;
         let in_page = offset as usize % page_size;
         if !self.wbuf.is_dirty() {
@@ -149,6 +155,9 @@ impl Jffs2 {
 
     /// Fill the buffered page up with padding, which the block pays for, and program it.
     fn program_padded(&mut self) -> Result<Programmed, FsError> {
+        if self.wbuf.is_void {
+            return Err(FsError::PowerLost);
+        }
         if !self.wbuf.is_dirty() {
             self.refile_pending();
             return Ok(Programmed::InPlace);
@@ -177,10 +186,10 @@ impl Jffs2 {
         assert_eq!(self.wbuf.bytes.len(), self.wbuf.page_size, "only whole pages are programmed");
         let offset = self.wbuf.offset;
         let bytes = std::mem::take(&mut self.wbuf.bytes);
-        match self.mtd.write(offset, &bytes) {
+        match self.program_pages(offset, &bytes) {
             Ok(()) => {}
-            Err(MtdError::PowerLost) => return Err(FsError::PowerLost),
-            Err(MtdError::ProgramFailed(_) | MtdError::EraseFailed(_)) => {
+            Err(FsError::PowerLost) => return Err(FsError::PowerLost),
+            Err(_) => {
                 self.wbuf.inodes.clear();
                 self.rescue_page(offset, &bytes)?;
                 return Ok(Programmed::Elsewhere);
@@ -195,11 +204,9 @@ impl Jffs2 {
     }
 
     fn program_pages(&mut self, offset: u32, pages: &[u8]) -> Result<(), FsError> {
-        match self.mtd.write(offset, pages) {
-            Ok(()) => Ok(()),
-            Err(MtdError::PowerLost) => Err(FsError::PowerLost),
-            Err(MtdError::ProgramFailed(_) | MtdError::EraseFailed(_)) => Err(FsError::Io),
-        }
+        let outcome = self.mtd.write(offset, pages);
+        self.wbuf.is_void = outcome == Err(MtdError::PowerLost);
+        outcome.map_err(medium)
     }
 
     /// Blocks whose erasing waited for the buffer need not wait any longer.

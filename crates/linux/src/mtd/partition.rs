@@ -59,6 +59,9 @@ impl Partition {
     ///
     /// # Errors
     /// Power loss. Damaged pages are an `Ok`: see [`ReadQuality::Damaged`].
+    ///
+    /// # Panics
+    /// Where the bytes are not within the partition.
     pub fn read(&self, offset: u32, bytes: &mut [u8]) -> Result<ReadQuality, MtdError> {
         let mut raw = self.raw.borrow_mut();
         raw.charge_request(bytes.len());
@@ -80,6 +83,9 @@ impl Partition {
     ///
     /// # Errors
     /// Power loss, or the first page that failed.
+    ///
+    /// # Panics
+    /// Where the bytes are not whole pages within the partition.
     pub fn write(&self, offset: u32, data: &[u8]) -> Result<(), MtdError> {
         let page_size = self.geometry.page_size as usize;
         assert!((offset as usize).is_multiple_of(page_size), "write at a page boundary");

@@ -17,7 +17,7 @@ use crate::panics;
 use crate::shared::Shared;
 use crate::vfs::Vfs;
 
-/// Milliseconds from the Julian epoch, which SQLite counts from, to 1970: `unixEpoch` in os_unix.c.
+/// Milliseconds from the Julian epoch, which SQLite counts from, to 1970: `unixEpoch` in `os_unix.c`.
 const UNIX_EPOCH_MS: i64 = 24_405_875 * 8_640_000;
 
 thread_local! {

@@ -1,5 +1,4 @@
 //! The behaviour of SQLite over a `Vfs` in memory that fails, loses power and forgets what was not synced.
-#![expect(clippy::doc_markdown, reason = "SQLite is a name, not code")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod content;

@@ -18,21 +18,26 @@ const MARKER_MAGIC: u32 = 0x0285_1885;
 pub(in super::super) const SUMMARY_MARKER_SIZE: u32 = 8;
 const INODE_TYPE: u16 = 0xE002;
 const DIRENT_TYPE: u16 = 0xE001;
-const FIXED_SIZE: usize = 32;
-const INODE_ENTRY_SIZE: usize = 18;
-const DIRENT_ENTRY_SIZE: usize = 24;
+const FIXED_SIZE: usize = SUMMARY_FIXED_SIZE as usize;
+const INODE_ENTRY_SIZE: usize = SUMMARY_INODE_SIZE as usize;
+const DIRENT_ENTRY_SIZE: usize = SUMMARY_DIRENT_SIZE as usize;
 /// Bytes that the node's own checksum covers.
 const CHECKED: usize = 24;
 
+/// Bytes of the node before its entries.
+const SUMMARY_FIXED_SIZE: u32 = 32;
+/// Bytes of the entry of a dirent before its name.
+const SUMMARY_DIRENT_SIZE: u32 = 24;
+
 /// Bytes of a summary besides its entries: the node's fixed part and the marker.
-pub(in super::super) const SUMMARY_FRAME_SIZE: u32 = FIXED_SIZE as u32 + SUMMARY_MARKER_SIZE;
+pub(in super::super) const SUMMARY_FRAME_SIZE: u32 = SUMMARY_FIXED_SIZE + SUMMARY_MARKER_SIZE;
 
 /// Bytes of the entry of an inode node.
-pub(in super::super) const SUMMARY_INODE_SIZE: u32 = INODE_ENTRY_SIZE as u32;
+pub(in super::super) const SUMMARY_INODE_SIZE: u32 = 18;
 
 /// Bytes of the entry of a dirent with a name of `name_len` bytes.
 pub(in super::super) const fn summary_dirent_size(name_len: u32) -> u32 {
-    DIRENT_ENTRY_SIZE as u32 + name_len
+    SUMMARY_DIRENT_SIZE + name_len
 }
 
 /// What a summary says of one node.
