@@ -15,6 +15,7 @@ pub mod run;
 pub mod scenario;
 pub mod stack;
 pub mod storage;
+pub mod throughput;
 pub mod trace;
 pub mod values;
 pub mod workload;

@@ -64,7 +64,7 @@ impl Partition {
     /// Where the bytes are not within the partition.
     pub fn read(&self, offset: u32, bytes: &mut [u8]) -> Result<ReadQuality, MtdError> {
         let mut raw = self.raw.borrow_mut();
-        raw.charge_request(bytes.len());
+        raw.charge_request();
         let page_size = self.geometry.page_size;
         let mut quality = ReadQuality::Clean;
         let (mut at, mut rest) = (offset, bytes);
@@ -91,7 +91,7 @@ impl Partition {
         assert!((offset as usize).is_multiple_of(page_size), "write at a page boundary");
         assert!(data.len().is_multiple_of(page_size), "write whole pages");
         let mut raw = self.raw.borrow_mut();
-        raw.charge_request(data.len());
+        raw.charge_request();
         let first = self.page_at(offset);
         for (page, bytes) in (first.0..).zip(data.chunks(page_size)) {
             raw.program(PageAddr(page), bytes, &[])?;

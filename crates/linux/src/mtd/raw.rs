@@ -96,6 +96,7 @@ impl RawNand {
             let now = self.recorder.clock().now_ns();
             let len = u32::try_from(bytes.len()).expect("within a page");
             self.recorder.record(EventKind::BufferHit, page.0, len, now);
+            self.cpu.charge(Work::Copy(bytes.len()));
             bytes.copy_from_slice(&self.page[range]);
             return Ok(ReadQuality::Clean);
         }
@@ -117,6 +118,7 @@ impl RawNand {
                 outcome
             }
         };
+        self.cpu.charge(Work::Copy(bytes.len()));
         bytes.copy_from_slice(&self.page[range]);
         quality(outcome)
     }
@@ -169,10 +171,10 @@ impl RawNand {
         &self.cpu
     }
 
-    /// Charge the CPU's part of one request.
-    pub(super) fn charge_request(&self, bytes: usize) {
+    /// Charge the CPU's part of one request. Moving whole pages between chip and caller is part of
+    /// the controller's overhead; what goes by the page buffer is copied once more.
+    pub(super) fn charge_request(&self) {
         self.cpu.charge(Work::MtdRequest);
-        self.cpu.charge(Work::Copy(bytes));
     }
 }
 

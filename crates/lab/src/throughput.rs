@@ -1,0 +1,127 @@
+//! Throughput of plain reads and writes at each level of the stack, as platforms are calibrated by
+//! (Table I of Boukhobza et al., ERTS 2014).
+
+use flysch_chip::{Clock, FaultInjector, Prng, Recorder, Shared, Tracer};
+use flysch_linux::cpu::Work;
+use flysch_linux::filesystem::CACHE_PAGE_SIZE;
+use serde::Serialize;
+
+use crate::scenario::RunError;
+use crate::stack::{Build, Stack};
+
+/// Bytes moved at each level.
+const MOVED: u32 = 2 << 20;
+
+/// Throughput at one level, in units of 10^6 bytes a second.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Level {
+    /// `driver` (MTD in the kernel), `user` (MTD device from a program), `file` (through JFFS2).
+    pub level: &'static str,
+    /// Of writes.
+    pub write_mb_s: f64,
+    /// Of reads with cold caches.
+    pub read_mb_s: f64,
+}
+
+/// Measure all levels of a stack as it is built.
+///
+/// # Errors
+/// The stack could not be built, or the file system failed.
+pub fn levels(build: &Build) -> Result<[Level; 3], RunError> {
+    let clock = Clock::new();
+    let recorder = Recorder::new(clock.clone(), "throughput");
+    let injector = FaultInjector::new(build.new_chip(clock));
+    let device = Shared::new(Tracer::new(injector, recorder.clone()));
+    let partition = build.partition(&device, &recorder)?;
+    let page_size = partition.geometry().page_size;
+    let page = random(page_size as usize);
+    let pages = (0..MOVED).step_by(page_size as usize);
+
+    let user = |recorder: &Recorder, call: &mut dyn FnMut() -> Result<(), RunError>| {
+        let cpu = partition.cpu().clone();
+        timed(recorder, || {
+            cpu.charge(Work::Syscall);
+            cpu.charge(Work::Copy(page.len()));
+            call()
+        })
+    };
+    let mut driver_ns = (0, 0);
+    let mut user_ns = (0, 0);
+    let mut read = page.clone();
+    for offset in pages.clone() {
+        driver_ns.0 += timed(&recorder, || Ok(partition.write(offset, &page).map_err(mtd)?))?;
+    }
+    for offset in pages.clone() {
+        driver_ns.1 +=
+            timed(&recorder, || Ok(partition.read(offset, &mut read).map(|_| ()).map_err(mtd)?))?;
+    }
+    for offset in pages.clone() {
+        let to = MOVED + offset;
+        user_ns.0 += user(&recorder, &mut || Ok(partition.write(to, &page).map_err(mtd)?))?;
+    }
+    for offset in pages {
+        let from = MOVED + offset;
+        user_ns.1 += user(&recorder, &mut || {
+            Ok(partition.read(from, &mut read).map(|_| ()).map_err(mtd)?)
+        })?;
+    }
+    let file_ns = file(build)?;
+    let named = [("driver", driver_ns), ("user", user_ns), ("file", file_ns)];
+    Ok(named.map(|(level, (write_ns, read_ns))| Level {
+        level,
+        write_mb_s: mb_s(write_ns),
+        read_mb_s: mb_s(read_ns),
+    }))
+}
+
+/// Write a file of random bytes and read it back with cold caches; both by pages of the cache.
+fn file(build: &Build) -> Result<(u64, u64), RunError> {
+    let machine = build.format_and_mount(Stack::SqliteJffs2)?;
+    let mut linux = machine.linux.borrow_mut();
+    let bytes = random(MOVED as usize);
+    let fd = linux.open("file", true)?;
+    let calls = || (0..).step_by(CACHE_PAGE_SIZE).zip(bytes.chunks(CACHE_PAGE_SIZE));
+    let write_ns = timed(&machine.recorder, || {
+        for (offset, part) in calls() {
+            linux.write(fd, offset, part)?;
+        }
+        Ok(linux.fsync(fd)?)
+    })?;
+    linux.drop_caches()?;
+    let mut read = vec![0; CACHE_PAGE_SIZE];
+    let read_ns = timed(&machine.recorder, || {
+        for (offset, _) in calls() {
+            linux.read(fd, offset, &mut read)?;
+        }
+        Ok(())
+    })?;
+    Ok((write_ns, read_ns))
+}
+
+fn mtd(error: flysch_linux::mtd::MtdError) -> RunError {
+    let error = match error {
+        flysch_linux::mtd::MtdError::PowerLost => flysch_linux::filesystem::FsError::PowerLost,
+        _ => flysch_linux::filesystem::FsError::Io,
+    };
+    RunError::FileSystem(error)
+}
+
+fn timed(
+    recorder: &Recorder,
+    call: impl FnOnce() -> Result<(), RunError>,
+) -> Result<u64, RunError> {
+    let began_ns = recorder.clock().now_ns();
+    call()?;
+    Ok(recorder.clock().now_ns() - began_ns)
+}
+
+fn random(len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    Prng::new(1).fill(&mut bytes);
+    bytes
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a few seconds in nanoseconds")]
+fn mb_s(ns: u64) -> f64 {
+    f64::from(MOVED) / 1e6 / (ns as f64 / 1e9)
+}
