@@ -174,6 +174,11 @@ impl Jffs2 {
         for (dirent, node) in dirents {
             inode.version = inode.version.max(dirent.version);
             let ino = (dirent.ino != 0).then_some(dirent.ino);
+            if ino.is_some_and(|ino| !self.inodes.contains_key(&ino)) {
+                // The block's summary said otherwise: nothing is known of that inode.
+                self.mark_obsolete(node);
+                continue;
+            }
             let entry = Entry { node, version: dirent.version, ino, kind: dirent.kind };
             if let Some(older) = inode.entries.insert(dirent.name, entry) {
                 self.mark_obsolete(older.node);

@@ -217,6 +217,7 @@ impl Jffs2 {
         while let Some(block) = self.blocks.take_first(List::ErasablePendingWbuf) {
             self.file_dead(block);
         }
+        self.wake_collector();
     }
 
     /// Flush the buffer for `ino` (or for anyone) by collecting garbage into it, as the kernel's
