@@ -1,5 +1,6 @@
 //! `flysch bench`: workloads on stacks, every parameter exposed.
 
+use std::fmt::Write;
 use std::path::PathBuf;
 
 use flysch_lab::run::Run;
@@ -52,11 +53,18 @@ pub(crate) struct Args {
     /// How to print the figures
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    #[command(flatten)]
-    destination: Destination,
+    /// File for the figures; stdout if not given
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Replace files that exist
+    #[arg(long)]
+    force: bool,
     /// Save the trace of the measured interval (one run only)
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// Save the response time of every request, as CSV
+    #[arg(long, value_name = "FILE")]
+    latencies: Option<PathBuf>,
     /// Write the report page as well
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -66,12 +74,13 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let grid = args.parameters.grid(args.workloads.clone(), args.on.clone(), &[1000])?;
     let scenarios = grid.scenarios();
-    let force = args.destination.force;
+    let destination = Destination { out: args.out.clone(), force: args.force };
+    let force = args.force;
     if args.trace.is_some() && scenarios.len() > 1 {
         let runs = scenarios.len();
         return Err(Failure::Message(format!("--trace is for one run, and these are {runs}")));
     }
-    for path in args.trace.iter().chain(&args.destination.out) {
+    for path in args.trace.iter().chain(&args.latencies).chain(&args.out) {
         output::check_writable(path, force)?;
     }
     args.report.iter().try_for_each(|path| output::check_report(path, force))?;
@@ -79,10 +88,28 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let (Some(path), [run]) = (&args.trace, runs.as_slice()) {
         trace::save(&run.trace, path, force).map_err(|error| Failure::of_file(path, error))?;
     }
+    if let Some(path) = &args.latencies {
+        output::write_file(path, latencies(&runs).as_bytes(), force)?;
+    }
     if let Some(path) = &args.report {
         output::write_report(path, &page(&runs), force)?;
     }
-    args.destination.deliver(&output::rows(&COLUMNS, &runs, args.format))
+    destination.deliver(&output::rows(&COLUMNS, &runs, args.format))
+}
+
+/// A row per request, BEGIN (request 0) and END (the last) included, as the paper's tables have it.
+fn latencies(runs: &[Run]) -> String {
+    let mut text =
+        "workload,on,platform,record_size,requests,seed,request,response_ns\n".to_owned();
+    for run in runs {
+        let Run { workload, on, platform, record_size, requests, seed, .. } = run;
+        let begin_and_rest = std::iter::once(&run.begin_ns).chain(&run.request_ns);
+        for (number, ns) in begin_and_rest.chain([&run.end_ns]).enumerate() {
+            let one = format_args!("{workload},{on},{platform},{record_size},{requests},{seed}");
+            writeln!(text, "{one},{number},{ns}").expect("a string takes what is written");
+        }
+    }
+    text
 }
 
 fn page(runs: &[Run]) -> String {

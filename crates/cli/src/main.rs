@@ -10,6 +10,7 @@ mod compare;
 mod failure;
 mod output;
 mod parameters;
+mod platform;
 mod progress;
 mod trace;
 
@@ -39,6 +40,8 @@ enum Command {
     Compare(compare::Args),
     /// Run workloads on stacks with every parameter exposed.
     Bench(bench::Args),
+    /// List the platforms, or measure the throughput that one is calibrated by.
+    Platform(platform::Args),
     /// Summarise, filter, convert and draw a trace of flash operations.
     Trace(trace::Args),
 }
@@ -63,6 +66,7 @@ fn run(command_line: CommandLine) -> Result<(), Failure> {
     match command_line.command {
         Command::Compare(args) => compare::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Platform(args) => platform::run(&args),
         Command::Trace(args) => trace::run(&args),
     }
 }

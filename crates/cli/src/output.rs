@@ -92,8 +92,8 @@ pub(crate) fn rows<R: Serialize>(
 ) -> Vec<u8> {
     match format {
         Format::Json => json(&rows),
-        Format::Csv => csv(columns, &cells(columns, rows)),
-        Format::Table => table(columns, &cells(columns, rows)),
+        Format::Csv => csv(columns, &cells(columns, rows, cell)),
+        Format::Table => table(columns, &cells(columns, rows, short_cell)),
     }
 }
 
@@ -133,7 +133,11 @@ fn csv(columns: &[impl AsRef<str>], rows: &[Vec<String>]) -> Vec<u8> {
     writer.into_inner().expect("memory takes what is written")
 }
 
-fn cells<R: Serialize>(columns: &[impl AsRef<str>], rows: &[R]) -> Vec<Vec<String>> {
+fn cells<R: Serialize>(
+    columns: &[impl AsRef<str>],
+    rows: &[R],
+    cell: impl Fn(&Value, &str) -> String,
+) -> Vec<Vec<String>> {
     let pointers: Vec<String> =
         names(columns).map(|column| format!("/{}", column.replace('.', "/"))).collect();
     let row = |row| {
@@ -141,6 +145,17 @@ fn cells<R: Serialize>(columns: &[impl AsRef<str>], rows: &[R]) -> Vec<Vec<Strin
         pointers.iter().map(|pointer| cell(&value, pointer)).collect()
     };
     rows.iter().map(row).collect()
+}
+
+/// A cell for people: three decimals are enough, and what is unknown is left blank.
+fn short_cell(row: &Value, pointer: &str) -> String {
+    match row.pointer(pointer) {
+        Some(Value::Number(number)) if number.is_f64() => {
+            number.as_f64().map(|value| format!("{value:.3}")).unwrap_or_default()
+        }
+        Some(Value::Null) => String::new(),
+        _ => cell(row, pointer),
+    }
 }
 
 fn cell(row: &Value, pointer: &str) -> String {

@@ -76,6 +76,7 @@ pub fn measure(
         throughput_kb_s: throughput_kb_s(bytes, timing.time_ns),
         energy_mj: energy_mj(total.time_ns, scenario.build.platform.nand_active_mw),
         wear: wear(&erase_counts, machine),
+        lifetime_mb: lifetime_mb(scenario, bytes, total.page_programs),
         by_cause: by_cause(&trace),
         request_ns: timing.request_ns,
         by_block: by_block(&trace, scenario.build.partition_blocks),
@@ -93,6 +94,16 @@ fn throughput_kb_s(bytes: u64, time_ns: u64) -> f64 {
 #[expect(clippy::cast_precision_loss, reason = "figures for people, far below 2^52")]
 fn energy_mj(busy_ns: u64, active_mw: u32) -> f64 {
     busy_ns as f64 / 1e9 * f64::from(active_mw)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "figures for people, far below 2^52")]
+fn lifetime_mb(scenario: &Scenario, bytes: u64, page_programs: u64) -> Option<f64> {
+    let part = &scenario.build.part;
+    let pages =
+        f64::from(scenario.build.partition_blocks) * f64::from(part.geometry.pages_per_block);
+    let programs_left = pages * f64::from(part.endurance);
+    let mb = bytes as f64 / 1_048_576.0;
+    (page_programs > 0).then(|| mb * programs_left / page_programs as f64)
 }
 
 fn erase_counts(scenario: &Scenario, machine: &Machine) -> Vec<u32> {

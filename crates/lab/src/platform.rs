@@ -49,6 +49,20 @@ pub struct Platform {
     pub sqlite: Settings,
     /// Power that the flash draws while it works, milliwatts.
     pub nand_active_mw: u32,
+    /// Throughput at the levels of the stack, as the source measured it.
+    pub throughput: Vec<Published>,
+}
+
+/// A throughput that the platform's source measured, in units of 10^6 bytes a second.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// The level, as [`crate::throughput`] names it.
+    pub level: String,
+    /// Of writes.
+    pub write_mb_s: f64,
+    /// Of reads.
+    pub read_mb_s: f64,
 }
 
 /// Time of the CPU, picoseconds.
@@ -115,6 +129,8 @@ struct File {
     jffs2: Jffs2File,
     sqlite: SqliteFile,
     power: PowerFile,
+    #[serde(default)]
+    throughput: Vec<Published>,
 }
 
 #[derive(Deserialize)]
@@ -199,6 +215,7 @@ impl Platform {
             jffs2_ra_pages: file.jffs2.ra_pages,
             jffs2_summaries: file.jffs2.summaries,
             nand_active_mw: file.power.nand_active_mw,
+            throughput: file.throughput,
         })
     }
 

@@ -59,6 +59,10 @@ pub struct Run {
     pub energy_mj: f64,
     /// Erase counts over the partition at the end of the run.
     pub wear: Wear,
+    /// Record data, in units of 2^20 bytes, until the partition's rated erase cycles are used up if
+    /// wear is spread evenly; none where nothing was programmed. An erase gives a block's worth of
+    /// programs, so: bytes times blocks times pages per block times endurance, over page programs.
+    pub lifetime_mb: Option<f64>,
     /// Operations by cause: the path of scopes, outermost first, joined by " > ".
     pub by_cause: BTreeMap<String, Operations>,
     /// Response time of each request in order, nanoseconds.

@@ -6,8 +6,11 @@ use super::cases::{Case, Cases};
 use super::escape::escape;
 use super::headline::counted;
 use super::metrics::{ERASES_PER_KB, PROGRAMS_PER_KB, READS_PER_KB};
-use super::number::{duration, percent, real, real_len, significant, thousands};
+use super::number::{duration, percent, real, significant, thousands};
 use crate::run::Run;
+
+/// The daily load that lifetimes are told for, in units of 2^20 bytes.
+const DAILY_MB: f64 = 100.0;
 
 /// A question that has a winner: the series with the least.
 struct Question {
@@ -205,15 +208,18 @@ fn span(field: &Field<'_>) -> Vec<String> {
     vec![format!("{cases}: from {slowest} to {fastest} KB/s of record data.")]
 }
 
-/// How much record data one erase of every block lasts for, on the series that erase.
+/// How much record data the partition takes in its life, on the series that program.
 fn wear_out(field: &Field<'_>, cases: &Cases<'_>) -> Option<String> {
     let lasting = |style: &usize| {
-        let runs: Vec<&Run> = field.cases.iter().map(|case| case[style]).collect();
-        let erases: u64 = runs.iter().map(|run| run.block_erases).sum();
-        let blocks = runs.first().map_or(0, |run| run.by_block.len());
-        let bytes: u64 = runs.iter().map(|run| run.bytes).sum();
-        let mb = real(bytes) / 1_048_576.0 * real_len(blocks) / real(erases);
-        (erases > 0 && bytes > 0 && blocks > 0).then_some((mb, *style))
+        let runs = field.cases.iter().map(|case| case[style]);
+        let (mut mb, mut lives) = (0.0, 0.0);
+        for run in runs {
+            // Each case uses up its share of a life; their sum over their shares is the mean.
+            let data = real(run.bytes) / 1_048_576.0;
+            mb += data;
+            lives += run.lifetime_mb.map_or(0.0, |lifetime| data / lifetime);
+        }
+        (lives > 0.0).then(|| (mb / lives, *style))
     };
     let mut ranked: Vec<(f64, usize)> = field.styles.iter().filter_map(lasting).collect();
     if ranked.is_empty() {
@@ -221,11 +227,15 @@ fn wear_out(field: &Field<'_>, cases: &Cases<'_>) -> Option<String> {
     }
     ranked.sort_by(|one, other| other.0.total_cmp(&one.0));
     let said: Vec<String> = next_and_last(&ranked)
-        .map(|(mb, style)| format!("{} MB on {}", significant(*mb), bold(cases, *style)))
+        .map(|(mb, style)| {
+            let (gb, years) = (mb / 1024.0, mb / DAILY_MB / 365.25);
+            let stack = bold(cases, *style);
+            format!("{} GB on {stack}, {} years", significant(gb), significant(years))
+        })
         .collect();
     Some(format!(
-        "<b>Lifetime:</b> record data for one erase of every block of the partition: {}. The \
-         part's endurance times that is what the partition takes in all.",
+        "<b>Lifetime</b> at {DAILY_MB} MB of record data a day, until the rated erase cycles are \
+         used up with even wear: {}.",
         list(&said)
     ))
 }

@@ -1,0 +1,91 @@
+//! `flysch platform`: the boards and kernels that are built in, and how they are calibrated.
+
+use std::sync::Arc;
+
+use flysch_lab::grid::Grid;
+use flysch_lab::platform::Platform;
+use flysch_lab::stack::Stack;
+use flysch_lab::throughput::{Level, levels};
+use flysch_lab::workload::Workload;
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::output::{self, Format};
+
+/// Arguments of `flysch platform`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  flysch platform
+  flysch platform apf27-2.6.29")]
+pub(crate) struct Args {
+    /// Platform to calibrate; all are listed if not given
+    name: Option<String>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Serialize)]
+struct Listed {
+    name: String,
+    description: String,
+    part: String,
+    source: String,
+    fitted: String,
+}
+
+/// A level's throughput as measured on the simulated stack, beside what the source measured.
+#[derive(Serialize)]
+struct Calibrated {
+    level: &'static str,
+    write_mb_s: f64,
+    source_write_mb_s: Option<f64>,
+    read_mb_s: f64,
+    source_read_mb_s: Option<f64>,
+}
+
+/// List the platforms, or measure one.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let text = match &args.name {
+        None => list(args.format)?,
+        Some(name) => calibrate(name, args.format)?,
+    };
+    output::print(&text)
+}
+
+fn list(format: Format) -> Result<Vec<u8>, Failure> {
+    let listed = Platform::names().into_iter().map(|name| {
+        let platform = Platform::named(&name).map_err(|error| Failure::of(&error))?;
+        Ok(Listed {
+            name,
+            description: platform.description,
+            part: platform.part,
+            source: platform.source,
+            fitted: platform.cpu.fitted.join("; "),
+        })
+    });
+    let rows: Vec<Listed> = listed.collect::<Result<_, Failure>>()?;
+    Ok(output::rows(&["name", "description", "part"], &rows, format))
+}
+
+fn calibrate(name: &str, format: Format) -> Result<Vec<u8>, Failure> {
+    let platform = Arc::new(Platform::named(name).map_err(|error| Failure::of(&error))?);
+    let grid = Grid::new(Workload::Select, Stack::SqliteJffs2, Arc::clone(&platform));
+    let build = grid.scenarios().swap_remove(0).build;
+    let measured = levels(&build).map_err(|error| Failure::of(&error))?;
+    let rows = measured.map(|level| beside(level, &platform));
+    let columns = ["level", "write_mb_s", "source_write_mb_s", "read_mb_s", "source_read_mb_s"];
+    Ok(output::rows(&columns, &rows, format))
+}
+
+fn beside(level: Level, platform: &Platform) -> Calibrated {
+    let source = platform.throughput.iter().find(|row| row.level == level.level);
+    Calibrated {
+        level: level.level,
+        write_mb_s: level.write_mb_s,
+        source_write_mb_s: source.map(|row| row.write_mb_s),
+        read_mb_s: level.read_mb_s,
+        source_read_mb_s: source.map(|row| row.read_mb_s),
+    }
+}
