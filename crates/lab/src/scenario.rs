@@ -190,9 +190,11 @@ impl<'a> Session<'a> {
         let statements = workload.statements(requests);
         let mut request_ns = Vec::with_capacity(statements as usize);
         for number in 1..=statements {
-            recorder.mark(number);
             let sql = workload.statement(number, requests, &mut self.strings);
             let sent_ns = now();
+            let scope = recorder.scope(workload.name());
+            recorder.mark(number);
+            drop(scope);
             self.traced(database, workload.name(), sql)
                 .map_err(sqlite_error(format!("request {number} of {statements}")))?;
             request_ns.push(now() - sent_ns);

@@ -29,6 +29,9 @@ struct OpenFile {
     settings: Settings,
     fd: Fd,
     label: &'static str,
+    /// Whether its directory entry is not durable yet: the first sync sees to it, as SQLite's unix
+    /// VFS does for journals that it made.
+    entry_unsynced: bool,
     /// Name to remove on close.
     ends_with_handle: Option<String>,
 }
@@ -61,6 +64,10 @@ const fn label(kind: FileKind) -> &'static str {
         FileKind::StatementJournal | FileKind::TemporaryJournal => "statement_journal",
         FileKind::TemporaryDatabase | FileKind::TransientDatabase => "temporary",
     }
+}
+
+const fn is_journal(kind: FileKind) -> bool {
+    matches!(kind, FileKind::Journal | FileKind::SuperJournal | FileKind::Wal)
 }
 
 /// The file that a name stands for, by SQLite's naming.
@@ -102,6 +109,7 @@ impl SqliteVfs for Storage {
             settings: self.settings,
             fd,
             label,
+            entry_unsynced: flags.may_create() && is_journal(flags.kind()),
             ends_with_handle: ends.then_some(path),
         }))
     }
@@ -161,7 +169,11 @@ impl File for OpenFile {
     }
 
     fn sync(&mut self, flags: SyncFlags) -> Result<(), VfsError> {
-        self.call(|linux, fd| if flags.data_only { linux.fdatasync(fd) } else { linux.fsync(fd) })
+        self.call(|linux, fd| if flags.data_only { linux.fdatasync(fd) } else { linux.fsync(fd) })?;
+        if std::mem::take(&mut self.entry_unsynced) {
+            self.call(|linux, _| linux.sync_directory("/"))?;
+        }
+        Ok(())
     }
 
     fn size(&mut self) -> Result<u64, VfsError> {

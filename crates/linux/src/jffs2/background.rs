@@ -29,6 +29,8 @@ const TICK_NS: u64 = 4_000_000;
 /// Ticks that the foreground has in turn with one of the collector's: its slice, 1024/1134 of the
 /// latency of 6 ms, ends in the second.
 const FOREGROUND_TICKS: u64 = 2;
+/// A turn of the foreground, nanoseconds.
+const FOREGROUND_TURN_NS: u64 = FOREGROUND_TICKS * TICK_NS;
 
 /// When each task is due; `None` while it sleeps until woken.
 #[derive(Debug, Default)]
@@ -56,7 +58,10 @@ impl Jffs2 {
     /// Signal the collector's thread if there is work for it.
     pub(super) fn wake_collector(&mut self) {
         if self.collector_has_work() {
-            self.background.collector_ns = Some(self.recorder.clock().now_ns());
+            // Waking does not preempt a writer of higher priority: its turn ends first.
+            let due = self.recorder.clock().now_ns() + FOREGROUND_TURN_NS;
+            let due = self.background.collector_ns.map_or(due, |earlier| earlier.min(due));
+            self.background.collector_ns = Some(due);
         }
     }
 
@@ -95,8 +100,7 @@ impl Jffs2 {
         let took = now - began_ns;
         let fair = took * FOREGROUND_WEIGHT / COLLECTOR_WEIGHT;
         let owed = if took > TICK_NS { took * FOREGROUND_TICKS } else { fair };
-        let lock_wait = FOREGROUND_TICKS * TICK_NS;
-        self.background.owed_until_ns = now + owed + lock_wait;
+        self.background.owed_until_ns = now + owed + FOREGROUND_TURN_NS;
         if self.collector_has_work() {
             self.background.collector_ns = Some(now + COLLECTOR_SLEEP_NS);
         }

@@ -9,11 +9,10 @@ use super::{
 /// Log2 of the positions remembered.
 const TABLE_BITS: u32 = 13;
 
-/// How many bytes at the end are always literals: a run whose length fits its instruction.
-///
-/// The reference compressor leaves about as many (it makes 44 bytes of a page of zeros), and sizes
-/// are to be those of the kernel.
-const TAIL_LEN: usize = 18;
+/// How many bytes at the end no match begins in, and how many at the start: as the reference
+/// compressor has it, since sizes are to be those of the kernel.
+const TAIL_LEN: usize = 20;
+const HEAD_LEN: usize = 4;
 
 /// Bytes without a match after which the stride starts over.
 const STRIDE_PERIOD: usize = 1 << 15;
@@ -29,10 +28,10 @@ type Table = [u16; 1 << TABLE_BITS];
 pub fn compress(data: &[u8]) -> Vec<u8> {
     let mut coded = Vec::with_capacity(data.len() + data.len() / 16 + 67);
     let mut table = [0; 1 << TABLE_BITS];
-    let searched = &data[..data.len().saturating_sub(TAIL_LEN)];
+    let end = data.len().saturating_sub(TAIL_LEN);
     let mut done = 0;
-    while let Some((at, distance)) = find_match(searched, done, &mut table) {
-        let len = common_len(&searched[at..], &searched[at - distance..]);
+    while let Some((at, distance)) = find_match(data, done, end, &mut table) {
+        let len = match_len(data, at, distance, end);
         push_literals(&mut coded, &data[done..at]);
         push_match(&mut coded, len, distance);
         done = at + len;
@@ -42,14 +41,14 @@ pub fn compress(data: &[u8]) -> Vec<u8> {
     coded
 }
 
-/// The next position after `done` whose four bytes stood before, and how far before.
+/// The next position from `done` to `end` whose four bytes stood before, and how far before.
 ///
 /// As in Snappy, the stride grows by one every 32 bytes without a match, so that incompressible
 /// data costs little; it starts over now and then to notice what follows such data.
-fn find_match(data: &[u8], done: usize, table: &mut Table) -> Option<(usize, usize)> {
-    let mut at = done;
-    loop {
-        let bytes = data.get(at..)?.first_chunk::<4>()?;
+fn find_match(data: &[u8], done: usize, end: usize, table: &mut Table) -> Option<(usize, usize)> {
+    let mut at = done.max(HEAD_LEN);
+    while at < end {
+        let bytes = data[at..].first_chunk::<4>()?;
         let slot = &mut table[hash(*bytes)];
         let distance = usize::from((at as u16).wrapping_sub(*slot));
         *slot = at as u16;
@@ -59,6 +58,7 @@ fn find_match(data: &[u8], done: usize, table: &mut Table) -> Option<(usize, usi
         }
         at += 1 + (at - done) % STRIDE_PERIOD / 32;
     }
+    None
 }
 
 /// Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4).
@@ -66,12 +66,17 @@ fn hash(bytes: [u8; 4]) -> usize {
     (u32::from_le_bytes(bytes).wrapping_mul(0x9E37_79B1) >> (u32::BITS - TABLE_BITS)) as usize
 }
 
-/// How many bytes two slices have in common at their beginning.
-fn common_len(one: &[u8], other: &[u8]) -> usize {
-    let (words, other_words) = (one.as_chunks::<8>().0, other.as_chunks::<8>().0);
-    let equal_words = words.iter().zip(other_words).take_while(|(a, b)| a == b).count();
-    let rest = one[8 * equal_words..].iter().zip(&other[8 * equal_words..]);
-    8 * equal_words + rest.take_while(|(a, b)| a == b).count()
+/// How long a match is, of which four bytes are known: compared by eight, until `end` is passed.
+fn match_len(data: &[u8], at: usize, distance: usize, end: usize) -> usize {
+    let mut len = 4;
+    loop {
+        let (one, other) = (&data[at + len..][..8], &data[at + len - distance..][..8]);
+        let equal = one.iter().zip(other).take_while(|(a, b)| a == b).count();
+        len += equal;
+        if equal < 8 || at + len >= end {
+            return len;
+        }
+    }
 }
 
 fn push_literals(coded: &mut Vec<u8>, literals: &[u8]) {

@@ -135,7 +135,7 @@ mod tests {
         for (coded, data) in references().into_iter().take(REFERENCE_FAST.len()) {
             assert!(compress(&data).len() <= coded.len() + 2, "{coded:02x?}");
         }
-        assert_eq!(compress(&record_page()).len(), 2450, "lzo1x_1_compress makes 2454");
+        assert_eq!(compress(&record_page()).len(), 2453, "lzo1x_1_compress makes 2454");
     }
 
     #[test]
