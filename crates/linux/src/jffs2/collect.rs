@@ -100,7 +100,7 @@ impl Jffs2 {
         let outcome = self.load_inode(ino);
         if self.inodes[&ino].links > 0 && outcome.is_ok() {
             // Loaded for the check alone; whoever needs the inode loads it again.
-            self.cache_of(ino).loaded = None;
+            self.cache_of(ino).unload();
         }
         match outcome {
             Err(FsError::PowerLost) => Err(FsError::PowerLost),

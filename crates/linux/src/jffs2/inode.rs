@@ -19,6 +19,9 @@ pub(super) struct InodeCache {
     pub links: u32,
     /// Its nodes in the order in which they were written or found, dead ones included.
     pub nodes: Vec<NodeId>,
+    /// Highest version ever seen among its nodes, those included that are dead or not believed: an
+    /// old node must not win over a new one.
+    pub version_seen: u32,
     /// Whether the checksums of its nodes' data were verified since the mount.
     pub checked: bool,
     /// The inode in memory.
@@ -57,6 +60,13 @@ pub(super) struct Entry {
 }
 
 impl InodeCache {
+    /// Take the inode out of memory.
+    pub(super) fn unload(&mut self) -> Option<Box<Inode>> {
+        let inode = self.loaded.take()?;
+        self.version_seen = self.version_seen.max(inode.version);
+        Some(inode)
+    }
+
     /// Whether nothing is left of it.
     pub(super) fn is_gone(&self) -> bool {
         self.nodes.is_empty() && self.links == 0 && self.loaded.is_none()
@@ -103,7 +113,7 @@ impl Jffs2 {
     pub(super) fn evict_inode(&mut self, ino: u32) {
         let Some(cache) = self.inodes.get_mut(&ino) else { return };
         let links = cache.links;
-        let Some(inode) = cache.loaded.take() else { return };
+        let Some(inode) = cache.unload() else { return };
         if links > 0 {
             return;
         }

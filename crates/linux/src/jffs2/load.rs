@@ -135,7 +135,8 @@ impl Jffs2 {
     }
 
     fn assemble(&mut self, ino: u32, mut found: Found) -> Result<Inode, FsError> {
-        let mut inode = Inode::empty(MODE_DIRECTORY);
+        let version = self.inodes[&ino].version_seen;
+        let mut inode = Inode { version, ..Inode::empty(MODE_DIRECTORY) };
         self.lay_entries(&mut inode, found.dirents);
         // A copy that the collector made has its original's version; the newer node comes first
         // in the list, and a stable sort keeps it behind, so that it wins.
@@ -173,12 +174,9 @@ impl Jffs2 {
         dirents.sort_by_key(|(dirent, _)| dirent.version);
         for (dirent, node) in dirents {
             inode.version = inode.version.max(dirent.version);
-            let ino = (dirent.ino != 0).then_some(dirent.ino);
-            if ino.is_some_and(|ino| !self.inodes.contains_key(&ino)) {
-                // The block's summary said otherwise: nothing is known of that inode.
-                self.mark_obsolete(node);
-                continue;
-            }
+            // A name of an inode that was lost, or never written, is one that stands for nothing: it
+            // is kept, as older ones must not come back.
+            let ino = Some(dirent.ino).filter(|ino| self.inodes.contains_key(ino));
             let entry = Entry { node, version: dirent.version, ino, kind: dirent.kind };
             if let Some(older) = inode.entries.insert(dirent.name, entry) {
                 self.mark_obsolete(older.node);

@@ -31,7 +31,7 @@ impl Jffs2 {
             self.move_damaged(ino, id, error)?;
         }
         if !in_memory && self.inodes[&ino].links > 0 {
-            self.cache_of(ino).loaded = None;
+            self.cache_of(ino).unload();
         }
         Ok(())
     }

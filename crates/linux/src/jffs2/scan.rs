@@ -204,7 +204,9 @@ impl Jffs2 {
             }
             self.book_gap(start + at, offset - at);
             match entry {
-                SummaryEntry::Inode { ino, .. } => self.adopt_inode(start + offset, len, ino),
+                SummaryEntry::Inode { ino, version, .. } => {
+                    self.adopt_inode(start + offset, len, ino, version);
+                }
                 SummaryEntry::Dirent { parent, version, ino, kind, name, .. } => {
                     let dirent = Dirent { parent, version, ino, mctime: 0, kind, name };
                     self.adopt_dirent(start + offset, len, dirent, names);
@@ -255,6 +257,9 @@ impl Jffs2 {
             may_grow &= !has_blank_page(&bytes, valid_to, at, page_size);
             let mut pages = at / page_size..=(at + len - 1) / page_size;
             let doubtful = adopted.is_deletion() && pages.any(|page| damaged.contains(&page));
+            if let Adopted::Dirent(dirent) = &adopted {
+                self.note_version(dirent.parent, dirent.version);
+            }
             valid_to = at + len;
             if doubtful || matches!(adopted, Adopted::Nothing) {
                 // Nothing to keep: cleanmarkers, padding, summaries.
@@ -263,7 +268,9 @@ impl Jffs2 {
             }
             self.book_gap(start + dead_from, at - dead_from);
             match adopted {
-                Adopted::Inode(ino) => self.adopt_inode(start + at, len, ino),
+                Adopted::Inode { ino, version } => {
+                    self.adopt_inode(start + at, len, ino, version);
+                }
                 Adopted::Dirent(dirent) => self.adopt_dirent(start + at, len, dirent, names),
                 Adopted::Nothing => unreachable!("passed over above"),
             }
@@ -283,7 +290,8 @@ impl Jffs2 {
         self.cpu.charge(Work::Node);
         let len = header.total_len;
         let adopted = match header.node_type {
-            NodeType::Inode => InodeNode::parse(bytes, len).map(|node| Adopted::Inode(node.ino)),
+            NodeType::Inode => InodeNode::parse(bytes, len)
+                .map(|InodeNode { ino, version, .. }| Adopted::Inode { ino, version }),
             NodeType::Dirent => Dirent::parse(bytes, len).map(Adopted::Dirent),
             NodeType::Cleanmarker
             | NodeType::Padding
@@ -296,14 +304,22 @@ impl Jffs2 {
         Ok(adopted.map(|adopted| (adopted, padded(len))))
     }
 
-    fn adopt_inode(&mut self, offset: u32, len: u32, ino: u32) {
+    /// Note a version that was given, whether or not its node is believed.
+    fn note_version(&mut self, ino: u32, version: u32) {
+        let cache = self.inodes.entry(ino).or_default();
+        cache.version_seen = cache.version_seen.max(version);
+    }
+
+    fn adopt_inode(&mut self, offset: u32, len: u32, ino: u32, version: u32) {
         self.ino_max = self.ino_max.max(ino);
+        self.note_version(ino, version);
         self.link_scanned(offset, len, NodeState::Unchecked, ino);
     }
 
     /// Keep the newest dirent of each name.
     fn adopt_dirent(&mut self, offset: u32, len: u32, dirent: Dirent, names: &mut Names) {
         self.ino_max = self.ino_max.max(dirent.ino).max(dirent.parent);
+        self.note_version(dirent.parent, dirent.version);
         let node = self.link_scanned(offset, len, NodeState::Pristine, dirent.parent);
         let ino = (dirent.ino != 0).then_some(dirent.ino);
         let name = Name { version: dirent.version, ino, kind: dirent.kind, node };
@@ -391,12 +407,11 @@ impl Jffs2 {
         self.blocks.shift_all(block, Share::Dirty, Share::Wasted);
     }
 
-    /// Count links; what no directory names is dead, and so is a name that stands for nothing.
+    /// Count links; what no directory names is dead.
     fn build(&mut self, names: &Names) {
+        // Some are known from deletions alone that were not believed.
+        self.inodes.retain(|&ino, cache| ino == ROOT || !cache.nodes.is_empty());
         let links = reachable(names);
-        let dangling = |name: &&Name| name.ino.is_some_and(|ino| !self.inodes.contains_key(&ino));
-        let dangling: Vec<NodeId> = names.values().filter(dangling).map(|name| name.node).collect();
-        self.mark_all_obsolete(dangling);
         let inos: Vec<u32> = self.inodes.keys().copied().collect();
         for ino in inos {
             let count = links.get(&ino).copied().unwrap_or(0);
@@ -451,7 +466,7 @@ fn reachable(names: &Names) -> BTreeMap<u32, u32> {
 
 /// A node that the scan recognised.
 enum Adopted {
-    Inode(u32),
+    Inode { ino: u32, version: u32 },
     Dirent(Dirent),
     Nothing,
 }

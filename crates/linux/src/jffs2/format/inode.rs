@@ -122,7 +122,9 @@ impl InodeNode {
         };
         let lengths_agree = INODE_SIZE.checked_add(node.csize) == Some(total_len);
         let end_is_sane = node.offset.checked_add(node.dsize).is_some();
+        // The node's checksum does not cover this one.
+        let no_data_is_sound = node.csize > 0 || node.data_crc == 0;
         let numbered = node.ino > 0 && [node.ino, node.version].into_iter().all(is_believed);
-        (lengths_agree && end_is_sane && numbered).then_some(node)
+        (lengths_agree && end_is_sane && numbered && no_data_is_sound).then_some(node)
     }
 }
