@@ -4,6 +4,7 @@
 //! 2. The file holds nothing else, so that the same binary gives the same bytes.
 
 mod kernel;
+mod study;
 
 use crate::{Outcome, shell};
 use serde_json::Value;
@@ -32,8 +33,10 @@ struct Section {
     render: fn(&Flysch) -> Outcome<String>,
 }
 
-const SECTIONS: &[Section] =
-    &[Section { title: "Against the kernel: SQLite on JFFS2", render: kernel::render }];
+const SECTIONS: &[Section] = &[
+    Section { title: "Against the kernel: SQLite on JFFS2", render: kernel::render },
+    Section { title: "The board of the ERTS 2014 study", render: study::render },
+];
 
 /// The binary under measurement.
 struct Flysch {
