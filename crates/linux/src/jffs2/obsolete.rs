@@ -48,14 +48,12 @@ impl Jffs2 {
         }
         let dirty = self.blocks.block(block).share(Share::Dirty);
         let half = self.blocks.block_size / 2;
-        match self.blocks.block(block).list {
-            List::Clean if is_dirty(dirty) && !is_dirty(dirty_before) => {
-                self.blocks.file(block, List::Dirty);
-            }
-            List::Clean | List::Dirty if dirty >= half && dirty_before < half => {
-                self.blocks.file(block, List::VeryDirty);
-            }
-            _ => {}
+        let list = self.blocks.block(block).list;
+        if list == List::Clean && is_dirty(dirty) && !is_dirty(dirty_before) {
+            self.blocks.file(block, List::Dirty);
+        } else if matches!(list, List::Clean | List::Dirty) && dirty >= half && dirty_before < half
+        {
+            self.blocks.file(block, List::VeryDirty);
         }
     }
 

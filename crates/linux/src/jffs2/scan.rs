@@ -159,9 +159,9 @@ impl Jffs2 {
 
     fn scan_block(&mut self, block: u32, names: &mut Names) -> Result<Content, MountError> {
         let start = self.blocks.start(block);
-        let mut marker = [0; CLEANMARKER.len()];
-        self.mtd.read_oob(start, &mut marker)?;
-        let marked = marker == CLEANMARKER;
+        let mut oob = [0; CLEANMARKER.len()];
+        self.mtd.read_oob(start, &mut oob)?;
+        let marked = oob == CLEANMARKER;
         let mut head = [0; EMPTY_SCAN_SIZE as usize];
         self.mtd.read(start, &mut head)?;
         if head.iter().all(|&byte| byte == 0xFF) {
