@@ -5,7 +5,7 @@ use std::sync::Arc;
 use flysch_lab::grid::Grid;
 use flysch_lab::platform::Platform;
 use flysch_lab::stack::Stack;
-use flysch_lab::throughput::{Level, levels};
+use flysch_lab::throughput::{Throughput, levels};
 use flysch_lab::workload::Workload;
 use serde::Serialize;
 
@@ -74,12 +74,12 @@ fn calibrate(name: &str, format: Format) -> Result<Vec<u8>, Failure> {
     let grid = Grid::new(Workload::Select, Stack::SqliteJffs2, Arc::clone(&platform));
     let build = grid.scenarios().swap_remove(0).build;
     let measured = levels(&build).map_err(|error| Failure::of(&error))?;
-    let rows = measured.map(|level| beside(level, &platform));
+    let rows = measured.map(|level| beside(&level, &platform));
     let columns = ["level", "write_mb_s", "source_write_mb_s", "read_mb_s", "source_read_mb_s"];
     Ok(output::rows(&columns, &rows, format))
 }
 
-fn beside(level: Level, platform: &Platform) -> Calibrated {
+fn beside(level: &Throughput, platform: &Platform) -> Calibrated {
     let source = platform.throughput.iter().find(|row| row.level == level.level);
     Calibrated {
         level: level.level,

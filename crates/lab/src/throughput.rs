@@ -2,8 +2,9 @@
 //! (Table I of Boukhobza et al., ERTS 2014).
 
 use flysch_chip::{Clock, FaultInjector, Prng, Recorder, Shared, Tracer};
-use flysch_linux::cpu::Work;
-use flysch_linux::filesystem::CACHE_PAGE_SIZE;
+use flysch_linux::cpu::{Cpu, Work};
+use flysch_linux::filesystem::{CACHE_PAGE_SIZE, FsError};
+use flysch_linux::mtd::MtdError;
 use serde::Serialize;
 
 use crate::scenario::RunError;
@@ -14,7 +15,7 @@ const MOVED: u32 = 2 << 20;
 
 /// Throughput at one level, in units of 10^6 bytes a second.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Level {
+pub struct Throughput {
     /// `driver` (MTD in the kernel), `user` (MTD device from a program), `file` (through JFFS2).
     pub level: &'static str,
     /// Of writes.
@@ -27,51 +28,48 @@ pub struct Level {
 ///
 /// # Errors
 /// The stack could not be built, or the file system failed.
-pub fn levels(build: &Build) -> Result<[Level; 3], RunError> {
-    let clock = Clock::new();
-    let recorder = Recorder::new(clock.clone(), "throughput");
-    let injector = FaultInjector::new(build.new_chip(clock));
-    let device = Shared::new(Tracer::new(injector, recorder.clone()));
-    let partition = build.partition(&device, &recorder)?;
-    let page_size = partition.geometry().page_size;
-    let page = random(page_size as usize);
-    let pages = (0..MOVED).step_by(page_size as usize);
-
-    let user = |recorder: &Recorder, call: &mut dyn FnMut() -> Result<(), RunError>| {
-        let cpu = partition.cpu().clone();
-        timed(recorder, || {
-            cpu.charge(Work::Syscall);
-            cpu.charge(Work::Copy(page.len()));
-            call()
-        })
-    };
-    let mut driver_ns = (0, 0);
-    let mut user_ns = (0, 0);
-    let mut read = page.clone();
-    for offset in pages.clone() {
-        driver_ns.0 += timed(&recorder, || Ok(partition.write(offset, &page).map_err(mtd)?))?;
-    }
-    for offset in pages.clone() {
-        driver_ns.1 +=
-            timed(&recorder, || Ok(partition.read(offset, &mut read).map(|_| ()).map_err(mtd)?))?;
-    }
-    for offset in pages.clone() {
-        let to = MOVED + offset;
-        user_ns.0 += user(&recorder, &mut || Ok(partition.write(to, &page).map_err(mtd)?))?;
-    }
-    for offset in pages {
-        let from = MOVED + offset;
-        user_ns.1 += user(&recorder, &mut || {
-            Ok(partition.read(from, &mut read).map(|_| ()).map_err(mtd)?)
-        })?;
-    }
-    let file_ns = file(build)?;
-    let named = [("driver", driver_ns), ("user", user_ns), ("file", file_ns)];
-    Ok(named.map(|(level, (write_ns, read_ns))| Level {
+pub fn levels(build: &Build) -> Result<[Throughput; 3], RunError> {
+    let driver_ns = mtd(build, |_| {})?;
+    let user_ns = mtd(build, |cpu| {
+        cpu.charge(Work::Syscall);
+        cpu.charge(Work::Copy(build.part.geometry.page_size as usize));
+    })?;
+    let named = [("driver", driver_ns), ("user", user_ns), ("file", file(build)?)];
+    Ok(named.map(|(level, (write_ns, read_ns))| Throughput {
         level,
         write_mb_s: mb_s(write_ns),
         read_mb_s: mb_s(read_ns),
     }))
+}
+
+/// Write pages to a blank partition and read them back; `call` charges what each costs above MTD.
+fn mtd(build: &Build, call: impl Fn(&Cpu)) -> Result<(u64, u64), RunError> {
+    let clock = Clock::new();
+    let recorder = Recorder::new(clock.clone(), "throughput");
+    let _scope = recorder.scope("throughput");
+    let injector = FaultInjector::new(build.new_chip(clock));
+    let device = Shared::new(Tracer::new(injector, recorder.clone()));
+    let partition = build.partition(&device, &recorder)?;
+    let cpu = partition.cpu().clone();
+    let mut page = random(page_len(build));
+    let offsets = || (0..MOVED).step_by(page_len(build));
+    let write_ns = timed(&recorder, || {
+        offsets().try_for_each(|offset| {
+            call(&cpu);
+            partition.write(offset, &page).map_err(medium)
+        })
+    })?;
+    let read_ns = timed(&recorder, || {
+        offsets().try_for_each(|offset| {
+            call(&cpu);
+            partition.read(offset, &mut page).map(|_| ()).map_err(medium)
+        })
+    })?;
+    Ok((write_ns, read_ns))
+}
+
+fn page_len(build: &Build) -> usize {
+    build.part.geometry.page_size as usize
 }
 
 /// Write a file of random bytes and read it back with cold caches; both by pages of the cache.
@@ -98,12 +96,11 @@ fn file(build: &Build) -> Result<(u64, u64), RunError> {
     Ok((write_ns, read_ns))
 }
 
-fn mtd(error: flysch_linux::mtd::MtdError) -> RunError {
-    let error = match error {
-        flysch_linux::mtd::MtdError::PowerLost => flysch_linux::filesystem::FsError::PowerLost,
-        _ => flysch_linux::filesystem::FsError::Io,
-    };
-    RunError::FileSystem(error)
+fn medium(error: MtdError) -> RunError {
+    RunError::FileSystem(match error {
+        MtdError::PowerLost => FsError::PowerLost,
+        MtdError::ProgramFailed(_) | MtdError::EraseFailed(_) => FsError::Io,
+    })
 }
 
 fn timed(
