@@ -9,7 +9,7 @@ use super::svg::{Point, series_class, step, text_width};
 /// Points to draw in a chart, about.
 const POINTS: usize = 900;
 /// More peaks than this have no mark of their own.
-const MARKS_MAX: usize = 64;
+const MARKS_MAX: usize = 24;
 /// A label, its margins included, is this high.
 const LABEL_HEIGHT: f64 = 12.0;
 

@@ -28,7 +28,7 @@ pub struct RawNand {
     recorder: Recorder,
     cpu: Cpu,
     ecc: EccMode,
-    /// Time the controller and driver add to each page read or programmed, nanoseconds.
+    /// Time that the CPU spends on the controller for each page read or programmed, nanoseconds.
     overhead_ns: (u64, u64),
     bad_blocks: Vec<bool>,
     buffered: Option<PageAddr>,
@@ -100,7 +100,7 @@ impl RawNand {
             bytes.copy_from_slice(&self.page[range]);
             return Ok(ReadQuality::Clean);
         }
-        self.recorder.clock().advance(self.overhead_ns.0);
+        self.cpu.charge_ps(self.overhead_ns.0 * 1000);
         if bytes.len() == self.geometry.page_size as usize {
             let outcome = self.device.read(page, 0, &mut self.whole);
             bytes.copy_from_slice(&self.whole[range]);
@@ -144,7 +144,7 @@ impl RawNand {
             self.buffered = None;
         }
         if !data.is_empty() {
-            self.recorder.clock().advance(self.overhead_ns.1);
+            self.cpu.charge_ps(self.overhead_ns.1 * 1000);
         }
         self.device.program(page, 0, data, oob).map_err(|error| match error {
             ProgramError::Failed(page) => MtdError::ProgramFailed(self.geometry.block_of(page)),
