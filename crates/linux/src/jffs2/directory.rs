@@ -155,12 +155,12 @@ impl Jffs2 {
         ino: Option<u32>,
         kind: DirentType,
     ) -> Result<(), FsError> {
-        let mctime = self.now_s();
-        let version = self.inode_mut(parent).next_version();
-        let name = name.to_vec();
-        let dirent = Dirent { parent, version, ino: ino.unwrap_or(0), mctime, kind, name };
+        let (mctime, name) = (self.now_s(), name.to_vec());
+        let mut dirent = Dirent { parent, version: 0, ino: ino.unwrap_or(0), mctime, kind, name };
         let purpose = if ino.is_some() { Purpose::Write } else { Purpose::Deletion };
         self.reserve(cache, Need::dirent(&dirent), purpose)?;
+        // Not before: to make room the collector may have moved the older dirent of this name.
+        dirent.version = self.inode_mut(parent).next_version();
         self.append_dirent(dirent, Writer::User)
     }
 

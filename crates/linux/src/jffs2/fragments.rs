@@ -63,6 +63,12 @@ impl Fragments {
         self.by_offset.last_key_value().map_or(0, |(offset, fragment)| offset + fragment.len)
     }
 
+    /// End of the last gap that no node describes; 0 where there is none.
+    pub(super) fn gaps_end(&self) -> u32 {
+        let gap = self.by_offset.iter().rfind(|(_, fragment)| fragment.node.is_none());
+        gap.map_or(0, |(offset, fragment)| offset + fragment.len)
+    }
+
     /// The fragments that overlap `start..end`, with their offsets.
     pub(super) fn overlapping(
         &self,
@@ -108,11 +114,6 @@ impl Fragments {
                 fragment.node = Some(new);
             }
         }
-    }
-
-    /// All nodes that hold fragments.
-    pub(super) fn into_nodes(self) -> impl Iterator<Item = NodeId> {
-        self.nodes.into_keys()
     }
 
     /// The nodes on either side of `start..end` that share its first or last page: from now on all

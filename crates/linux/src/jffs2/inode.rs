@@ -113,15 +113,11 @@ impl Jffs2 {
     pub(super) fn evict_inode(&mut self, ino: u32) {
         let Some(cache) = self.inodes.get_mut(&ino) else { return };
         let links = cache.links;
-        let Some(inode) = cache.unload() else { return };
-        if links > 0 {
+        if cache.unload().is_none() || links > 0 {
             return;
         }
-        let entries = inode.entries.into_values().map(|entry| entry.node);
-        let nodes = inode.fragments.into_nodes().chain(inode.metadata).chain(entries);
-        for id in nodes {
-            self.mark_obsolete(id);
-        }
+        let nodes = cache.nodes.clone();
+        self.mark_all_obsolete(nodes);
         if self.inodes[&ino].is_gone() {
             self.inodes.remove(&ino);
         }

@@ -151,22 +151,36 @@ impl Jffs2 {
                 Err(FsError::Damaged { ino: Ino(ino), offset: 0 })
             };
         };
-        for &(node, id) in &found.inodes {
-            if node.dsize > 0 {
-                let dead = inode.fragments.insert(id, node.offset, node.dsize);
-                self.mark_all_obsolete(dead);
-                self.mark_page_mates(&inode, id, node.offset, node.offset + node.dsize);
-            } else if id != latest_id {
-                self.mark_obsolete(id);
-            }
-        }
-        let dead = inode.fragments.truncate(latest.size);
-        self.mark_all_obsolete(dead);
+        self.lay_data(&mut inode, &found.inodes);
         inode.metadata = (latest.dsize == 0).then_some(latest_id);
         inode.mode = latest.mode;
         inode.size = latest.size;
         inode.version = inode.version.max(latest.version);
         Ok(inode)
+    }
+
+    /// Lay the nodes of a file over one another, oldest first.
+    ///
+    /// What was cut off before a node stays off, even if the hole that grew the file again was lost
+    /// in a torn page. Then the node that tells of the cut must outlive what it supersedes: it is
+    /// kept, though it may hold nothing.
+    fn lay_data(&mut self, inode: &mut Inode, nodes: &[(InodeNode, NodeId)]) {
+        let (mut dead, mut cuts) = (Vec::new(), Vec::new());
+        for &(node, id) in nodes {
+            if node.dsize > 0 {
+                dead.extend(inode.fragments.insert(id, node.offset, node.dsize));
+                self.mark_page_mates(inode, id, node.offset, node.offset + node.dsize);
+            } else if Some(id) != nodes.last().map(|(_, latest)| *latest) {
+                dead.push(id);
+            }
+            if inode.fragments.end() > node.size {
+                dead.extend(inode.fragments.truncate(node.size));
+                cuts.push((node.size, id));
+            }
+        }
+        let gaps_end = inode.fragments.gaps_end();
+        let is_kept = |id: &NodeId| cuts.iter().any(|(size, cut)| cut == id && *size < gaps_end);
+        self.mark_all_obsolete(dead.into_iter().filter(|id| !is_kept(id)));
     }
 
     fn lay_entries(&mut self, inode: &mut Inode, mut dirents: Vec<(Dirent, NodeId)>) {

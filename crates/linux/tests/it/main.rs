@@ -2,5 +2,6 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod counting;
+mod jffs2;
 mod read_ahead;
 mod vfs;

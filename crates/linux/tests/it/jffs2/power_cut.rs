@@ -1,0 +1,343 @@
+//! Power cuts at every operation of the chip, and again while what the first left is recovered.
+//!
+//! A run is cut into sessions. A session begins at a mount of a forked chip, so that each cut
+//! replays one session and not the whole run. After a cut the file system must mount, hold a state
+//! that [`History`] admits, hold the same state after further cuts during mounting, checking,
+//! collecting and erasing, and then go on to be used.
+//!
+//! One thing is let pass: of a file made just before the cut the torn page may have kept the name
+//! and lost the inode. The name then leads to an error, as in the kernel; such a file counts as
+//! missing, which is wrong for any file that was synced.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use flysch_chip::{Ending, EventKind, FaultPlan, Prng};
+use flysch_linux::filesystem::{FsError, Ino};
+use flysch_linux::jffs2::{MountError, Options};
+use flysch_linux::vfs::Vfs;
+
+use super::admit::History;
+use super::operation::{Mix, Operation, User};
+use super::state::{Names, State, difference, inodes, read_all, read_undamaged};
+use super::{Bench, patience, small_part};
+
+const MIX: Mix = Mix { write_len_max: 5000, file_len_max: 12_000, sleeps: true };
+
+/// What to cut.
+#[derive(Clone, Copy)]
+struct Workload {
+    pages_per_block: u32,
+    block_count: u32,
+    /// Bytes of a file that is never touched and only moved by the collector.
+    cold_len: usize,
+    summaries: bool,
+    compressed: bool,
+    /// Rate of programs and erases that fail, besides the cuts.
+    failures_ppm: u32,
+    sessions: u64,
+    operations_per_session: u32,
+    seed: u64,
+}
+
+/// How a session was cut; printed when the test fails, it replays the failure.
+#[derive(Clone, Copy)]
+struct Cut {
+    seed: u64,
+    session: u64,
+    at: u64,
+    ending: Ending,
+    /// Cuts while recovering, at these operations after the mount began.
+    again: [Option<u64>; 2],
+}
+
+/// A session before it is cut: where it begins, what it does.
+struct Session<'a> {
+    workload: &'a Workload,
+    number: u64,
+    bench: &'a Bench,
+    history: &'a History,
+    /// The kind of each operation at the chip.
+    kinds: Vec<EventKind>,
+}
+
+/// Why a test fails, with the cut.
+struct Failure {
+    cut: Cut,
+    why: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Cut { seed, session, at, ending, again } = self.cut;
+        write!(f, "seed {seed}, session {session}, cut at {at}, {ending:?}, then {again:?}: ")?;
+        f.write_str(&self.why)
+    }
+}
+
+/// How often what was done.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    cuts: u64,
+    nested: u64,
+    nested_twice: u64,
+}
+
+impl Workload {
+    fn bench(&self) -> Bench {
+        let mut bench = Bench::new(small_part(self.pages_per_block, self.block_count));
+        let compressors = if self.compressed { bench.options.compressors } else { Vec::new() };
+        let summaries = self.summaries;
+        bench.options = Options { compressors, summaries, ..bench.options };
+        bench
+    }
+
+    fn plan(&self, cut: Option<u64>, ending: Ending, seed: u64) -> FaultPlan {
+        FaultPlan {
+            seed,
+            cut_at: cut,
+            ending: Some(ending),
+            program_failures_ppm: self.failures_ppm,
+            erase_failures_ppm: self.failures_ppm,
+            ..FaultPlan::default()
+        }
+    }
+
+    /// An aged file system: the cold file, then enough writes that every block was erased.
+    fn prepare(&self) -> (Bench, State) {
+        let bench = self.bench();
+        bench.format().unwrap();
+        let mut user = User::new(bench.mount().unwrap());
+        let mut history = History::new(State::default());
+        let mut prng = Prng::new(self.seed);
+        let mut cold = vec![1; self.cold_len];
+        prng.fill(&mut cold);
+        let name = "cold".to_owned();
+        let mut drawn = vec![
+            Operation::Create { name: name.clone() },
+            Operation::Write { name, at: 0, bytes: cold },
+        ];
+        for _ in 0..200 {
+            for operation in drawn.drain(..) {
+                user.perform(&operation).unwrap();
+                history.push(operation);
+            }
+            drawn.push(Operation::draw(&mut prng, history.last(), MIX));
+        }
+        user.perform(&Operation::LetGo).unwrap();
+        history.push(Operation::LetGo);
+        user.vfs.unmount().unwrap();
+        (bench, history.last().clone())
+    }
+
+    fn check(&self) -> Tally {
+        let (mut bench, mut state) = self.prepare();
+        let mut tally = Tally::default();
+        for number in 0..self.sessions {
+            let mut history = History::new(state.clone());
+            let mut prng = Prng::new(self.seed * 1000 + number);
+            for _ in 0..self.operations_per_session {
+                let operation = Operation::draw(&mut prng, history.last(), MIX);
+                history.push(operation);
+            }
+            history.push(Operation::LetGo);
+            let ended = bench.fork();
+            ended.arm(self.plan(None, Ending::Torn, number));
+            let mut user = User::new(ended.mount().unwrap());
+            let done = history.operations.iter().try_for_each(|it| user.perform(it));
+            assert_eq!(done, Ok(()), "seed {}, session {number}", self.seed);
+            let operations = ended.device.borrow().operations();
+            let kinds = kinds(&ended);
+            assert_eq!(kinds.len() as u64, operations, "each operation is recorded");
+            let session =
+                Session { workload: self, number, bench: &bench, history: &history, kinds };
+            tally = session.check(tally).unwrap_or_else(|failure| panic!("{failure}"));
+            user.vfs.unmount().unwrap();
+            state = history.last().clone();
+            bench = ended;
+        }
+        tally
+    }
+}
+
+/// The kinds of the operations recorded since the mount.
+fn kinds(bench: &Bench) -> Vec<EventKind> {
+    let geometry = bench.device.borrow().chip().part().geometry;
+    let trace = bench.recorder.take(geometry);
+    let kinds = trace.events.iter().map(|event| event.kind);
+    kinds.filter(|kind| !matches!(kind, EventKind::BufferHit | EventKind::Mark)).collect()
+}
+
+impl Session<'_> {
+    /// Cut at every operation, in every way that makes a difference there.
+    fn check(&self, mut tally: Tally) -> Result<Tally, Failure> {
+        for (at, kind) in (0..).zip(&self.kinds) {
+            let changes = !matches!(kind, EventKind::Read | EventKind::ReadOob);
+            let endings = if changes { &Ending::ALL[..] } else { &[Ending::NotBegun] };
+            for &ending in endings {
+                let mut prng = Prng::new(self.workload.seed ^ (self.number << 32) ^ at);
+                let again = [Some(prng.below(400)), Some(prng.below(400))];
+                let cut = Cut { seed: self.workload.seed, session: self.number, at, ending, again };
+                self.check_cut(cut, &mut tally).map_err(|why| Failure { cut, why })?;
+            }
+        }
+        Ok(tally)
+    }
+
+    /// Cut, recover with two more cuts on the way, compare, go on.
+    fn check_cut(&self, cut: Cut, tally: &mut Tally) -> Result<(), String> {
+        let bench = self.bench.fork();
+        let plan = self.workload.plan(Some(cut.at), cut.ending, cut.at);
+        bench.arm(FaultPlan { seed: self.number, ..plan });
+        let under_way = self.run(&bench)?;
+        tally.cuts += 1;
+        let found = self.recover(&bench, cut, tally)?;
+        let clean = matches!(cut.ending, Ending::NotBegun | Ending::Complete);
+        if let Some(why) = self.history.refuse(&found, under_way, clean) {
+            return Err(why);
+        }
+        go_on(&bench, cut, &found)
+    }
+
+    /// Run until the power goes; tell which operation was under way.
+    fn run(&self, bench: &Bench) -> Result<usize, String> {
+        let mut user = match bench.mount() {
+            Err(MountError::PowerLost) => return Ok(0),
+            mounted => User::new(mounted.map_err(|error| error.to_string())?),
+        };
+        for (place, operation) in self.history.operations.iter().enumerate() {
+            match user.perform(operation) {
+                Ok(()) if bench.device.borrow().is_on() => {}
+                Ok(()) | Err(FsError::PowerLost) => return Ok(place),
+                Err(error) => return Err(format!("{operation:?}: {error}")),
+            }
+        }
+        Err("the power never went".to_owned())
+    }
+
+    /// Mount and let the background tasks run, cut again on the way, until nothing happens any
+    /// more; tell what there is then.
+    fn recover(&self, bench: &Bench, cut: Cut, tally: &mut Tally) -> Result<Names, String> {
+        let mut seen: Option<Names> = None;
+        for (depth, again) in cut.again.into_iter().enumerate() {
+            let Some(again) = again else { continue };
+            let first = read_mounted(bench)?;
+            if let Some(seen) = &seen {
+                changed(&first, seen)?;
+            }
+            seen = Some(first);
+            bench.device.borrow_mut().power_up();
+            let mut prng = Prng::new(again);
+            let ending = Ending::ALL[usize::try_from(prng.below(4)).unwrap()];
+            bench.arm(self.workload.plan(Some(again), ending, again));
+            let (nested, nested_twice) = (&mut tally.nested, &mut tally.nested_twice);
+            if settle(bench)?.is_none() {
+                *if depth == 0 { nested } else { nested_twice } += 1;
+            }
+        }
+        bench.device.borrow_mut().power_up();
+        bench.arm(self.workload.plan(None, Ending::Torn, cut.at));
+        let mut vfs = settle(bench)?.ok_or("the power went without a cut")?;
+        let (found, _) = read_undamaged(&mut vfs).map_err(|error| error.to_string())?;
+        if let Some(seen) = &seen {
+            changed(&found, seen)?;
+        }
+        Ok(found)
+    }
+}
+
+/// Use what was recovered, and find it again after a mount.
+fn go_on(bench: &Bench, cut: Cut, found: &Names) -> Result<(), String> {
+    let mut user = User::new(bench.mount().map_err(|error| error.to_string())?);
+    if read_all(&mut user.vfs).is_err() {
+        return Ok(());
+    }
+    let inodes = inodes(&mut user.vfs).map_err(|error| error.to_string())?;
+    let mut history = History::new(adopt(found, &inodes));
+    let mut prng = Prng::new(cut.at);
+    for _ in 0..6 {
+        let operation = Operation::draw(&mut prng, history.last(), MIX);
+        user.perform(&operation).map_err(|error| format!("then {operation:?}: {error}"))?;
+        history.push(operation);
+    }
+    user.perform(&Operation::LetGo).map_err(|error| error.to_string())?;
+    history.push(Operation::LetGo);
+    user.vfs.sleep(1_000_000_000);
+    user.vfs.unmount().map_err(|error| error.to_string())?;
+    let after = read_mounted(bench)?;
+    changed(&after, &history.last().visible()).map_err(|why| format!("after going on: {why}"))
+}
+
+/// What is on the chip, looked at without changing it.
+fn read_mounted(bench: &Bench) -> Result<Names, String> {
+    let fork = bench.fork();
+    let mut vfs = fork.mount().map_err(|error| error.to_string())?;
+    Ok(read_undamaged(&mut vfs).map_err(|error| error.to_string())?.0)
+}
+
+/// Mount, check everything, collect what the thread would, and flush; `None` if the power went.
+fn settle(bench: &Bench) -> Result<Option<Vfs>, String> {
+    let mut vfs = match bench.mount() {
+        Err(MountError::PowerLost) => return Ok(None),
+        mounted => mounted.map_err(|error| error.to_string())?,
+    };
+    vfs.sleep(2_000_000_000);
+    match vfs.sync() {
+        Err(FsError::PowerLost) => Ok(None),
+        Err(error) => Err(error.to_string()),
+        Ok(()) => Ok(bench.device.borrow().is_on().then_some(vfs)),
+    }
+}
+
+fn changed(found: &Names, wanted: &Names) -> Result<(), String> {
+    difference(found, wanted).map_or(Ok(()), |why| Err(format!("changed by itself: {why}")))
+}
+
+/// The model of what was found: an interrupted rename may have left a file two names.
+fn adopt(found: &Names, inodes: &BTreeMap<String, Ino>) -> State {
+    let mut state = State::default();
+    for (name, content) in found {
+        match content {
+            None => {
+                state.dirs.insert(name.clone());
+            }
+            Some(content) => {
+                let file = inodes[name].0;
+                state.names.insert(name.clone(), file);
+                state.files.insert(file, content.clone());
+                state.next_file = state.next_file.max(file + 1);
+            }
+        }
+    }
+    state
+}
+
+const PLAIN: Workload = Workload {
+    pages_per_block: 8,
+    block_count: 24,
+    cold_len: 120_000,
+    summaries: false,
+    compressed: true,
+    failures_ppm: 0,
+    sessions: 4,
+    operations_per_session: 14,
+    seed: 1,
+};
+
+#[test]
+fn every_operation_is_cut_and_what_was_synced_is_there() {
+    let workloads = [
+        PLAIN,
+        Workload { compressed: false, pages_per_block: 16, block_count: 20, seed: 2, ..PLAIN },
+        Workload { summaries: true, seed: 3, ..PLAIN },
+        Workload { failures_ppm: 20_000, block_count: 48, sessions: 2, seed: 4, ..PLAIN },
+    ];
+    for times in 0..patience() {
+        for workload in workloads {
+            let seed = workload.seed + 10 * times;
+            let tally = Workload { seed, ..workload }.check();
+            println!("seed {seed}: {tally:?}");
+            assert!(tally.cuts > 500 && tally.nested > 100, "{tally:?}");
+        }
+    }
+}

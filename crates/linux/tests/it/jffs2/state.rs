@@ -1,0 +1,128 @@
+//! What a file system should hold, and what one does hold.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use flysch_linux::filesystem::{DirEntry, FileKind, FsError, Ino};
+use flysch_linux::vfs::{Fd, Vfs};
+
+/// The content of a file.
+pub(crate) type Content = Rc<Vec<u8>>;
+
+/// The names of a file system with what they name: directories hold nothing.
+pub(crate) type Names = BTreeMap<String, Option<Content>>;
+
+/// What a file system should hold. A file is known by a number of its own, whatever its name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct State {
+    pub(crate) dirs: BTreeSet<String>,
+    pub(crate) names: BTreeMap<String, u32>,
+    /// Files with a name or a user.
+    pub(crate) files: BTreeMap<u32, Content>,
+    pub(crate) next_file: u32,
+}
+
+impl State {
+    pub(crate) fn visible(&self) -> Names {
+        let dirs = self.dirs.iter().map(|dir| (dir.clone(), None));
+        let files = self.names.iter();
+        dirs.chain(files.map(|(name, file)| (name.clone(), Some(self.files[file].clone()))))
+            .collect()
+    }
+
+    pub(crate) fn content(&self, name: &str) -> Option<&Content> {
+        self.files.get(self.names.get(name)?)
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.dirs.contains(name) || self.names.contains_key(name)
+    }
+
+    /// Change a file's content.
+    pub(crate) fn change(&mut self, file: u32, change: impl FnOnce(&mut Vec<u8>)) {
+        let content = self.files.get_mut(&file).unwrap();
+        change(Rc::make_mut(content));
+    }
+}
+
+pub(crate) fn read_file(vfs: &mut Vfs, fd: Fd) -> Result<Vec<u8>, FsError> {
+    let mut bytes = vec![0; usize::try_from(vfs.size(fd)?).unwrap()];
+    let len = vfs.read(fd, 0, &mut bytes)?;
+    assert_eq!(len, bytes.len(), "a read is short only at the end of the file");
+    Ok(bytes)
+}
+
+pub(crate) fn read_named(vfs: &mut Vfs, name: &str) -> Result<Vec<u8>, FsError> {
+    let fd = vfs.open(name, false)?;
+    let bytes = read_file(vfs, fd);
+    vfs.close(fd)?;
+    bytes
+}
+
+/// Every name of a file system, with what it names.
+fn entries(vfs: &mut Vfs) -> Result<BTreeMap<String, DirEntry>, FsError> {
+    let mut found = BTreeMap::new();
+    let mut waiting = vec![String::new()];
+    while let Some(dir) = waiting.pop() {
+        for entry in vfs.list(&dir)? {
+            let name = String::from_utf8(entry.name.clone()).unwrap();
+            let path = if dir.is_empty() { name } else { format!("{dir}/{name}") };
+            if entry.kind == FileKind::Directory {
+                waiting.push(path.clone());
+            }
+            found.insert(path, entry);
+        }
+    }
+    Ok(found)
+}
+
+/// Read all that is in a file system.
+pub(crate) fn read_all(vfs: &mut Vfs) -> Result<Names, FsError> {
+    match read_undamaged(vfs)? {
+        (found, None) => Ok(found),
+        (_, Some(damage)) => Err(damage),
+    }
+}
+
+/// Read what can be read of a file system; tell of the last damage.
+pub(crate) fn read_undamaged(vfs: &mut Vfs) -> Result<(Names, Option<FsError>), FsError> {
+    let (mut found, mut damage) = (Names::new(), None);
+    for (path, entry) in entries(vfs)? {
+        if entry.kind != FileKind::Regular {
+            found.insert(path, None);
+            continue;
+        }
+        match read_named(vfs, &path) {
+            Ok(content) => {
+                found.insert(path, Some(Rc::new(content)));
+            }
+            Err(error @ FsError::Damaged { .. }) => damage = Some(error),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((found, damage))
+}
+
+/// The inode behind each name.
+pub(crate) fn inodes(vfs: &mut Vfs) -> Result<BTreeMap<String, Ino>, FsError> {
+    Ok(entries(vfs)?.into_iter().map(|(path, entry)| (path, entry.ino)).collect())
+}
+
+/// Tell in a few words how two trees differ.
+pub(crate) fn difference(found: &Names, wanted: &Names) -> Option<String> {
+    for (name, content) in wanted {
+        match (found.get(name), content) {
+            (None, _) => return Some(format!("{name} is missing")),
+            (Some(None), None) => {}
+            (Some(Some(found)), Some(wanted)) if found == wanted => {}
+            (Some(Some(found)), Some(wanted)) => {
+                let same = found.iter().zip(wanted.iter()).take_while(|(a, b)| a == b).count();
+                let (len, wanted_len) = (found.len(), wanted.len());
+                return Some(format!("{name}: {len} bytes, not {wanted_len}; differs at {same}"));
+            }
+            (Some(_), _) => return Some(format!("{name} is of the wrong kind")),
+        }
+    }
+    let extra = found.keys().find(|name| !wanted.contains_key(*name));
+    extra.map(|name| format!("{name} should not be there"))
+}
