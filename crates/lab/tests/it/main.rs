@@ -1,3 +1,4 @@
 //! The lab at its boundaries.
 
+mod kernel;
 mod trace;
