@@ -152,6 +152,9 @@ impl Jffs2 {
             };
         };
         for &(node, id) in &found.inodes {
+            // What a file was cut by stays gone, even if what was written there since is lost.
+            let cut_off = inode.fragments.truncate(node.size);
+            self.mark_all_obsolete(cut_off);
             if node.dsize > 0 {
                 let dead = inode.fragments.insert(id, node.offset, node.dsize);
                 self.mark_all_obsolete(dead);
