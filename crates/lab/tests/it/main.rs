@@ -1,4 +1,5 @@
 //! The lab at its boundaries.
 
+mod crash;
 mod kernel;
 mod trace;
