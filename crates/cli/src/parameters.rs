@@ -135,6 +135,7 @@ impl Parameters {
             read_ahead: self.read_ahead.clone(),
             compressions: self.compression.iter().map(|list| list.0.clone()).collect(),
             ecc: self.ecc.clone(),
+            keeps_traces: false,
         };
         check(&grid)?;
         Ok(grid)

@@ -67,6 +67,8 @@ pub struct Grid {
     pub compressions: Vec<Vec<Compressor>>,
     /// Where error correction is computed.
     pub ecc: Vec<EccMode>,
+    /// Whether the runs keep their traces.
+    pub keeps_traces: bool,
 }
 
 impl Grid {
@@ -90,6 +92,7 @@ impl Grid {
             read_ahead: Vec::new(),
             compressions: Vec::new(),
             ecc: Vec::new(),
+            keeps_traces: false,
         }
     }
 
@@ -99,7 +102,8 @@ impl Grid {
         for &workload in &self.workloads {
             for platform in &self.platforms {
                 for &stack in &self.stacks {
-                    all.push(default_scenario(workload, platform, stack));
+                    let scenario = default_scenario(workload, platform, stack);
+                    all.push(Scenario { keeps_trace: self.keeps_traces, ..scenario });
                 }
             }
         }
@@ -150,6 +154,7 @@ fn default_scenario(workload: Workload, platform: &Arc<Platform>, stack: Stack) 
         alphabet: Alphabet::Bytes,
         fill: 0,
         seed: 0,
+        keeps_trace: false,
     }
 }
 

@@ -37,6 +37,8 @@ pub struct Scenario {
     pub fill: u32,
     /// Seed of everything random.
     pub seed: u64,
+    /// Whether the run keeps its trace: 32 bytes for each operation of the chip.
+    pub keeps_trace: bool,
 }
 
 /// Why a run has no result.
@@ -93,7 +95,11 @@ impl Scenario {
         let mut session = Session::new(self, machine);
         session.prepare()?;
         session.settle()?;
-        session.measure()
+        let mut run = session.measure()?;
+        if !self.keeps_trace {
+            run.forget_trace();
+        }
+        Ok(run)
     }
 }
 

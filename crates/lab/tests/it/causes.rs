@@ -26,6 +26,7 @@ fn everything() -> Grid {
     grid.platforms = platforms;
     grid.requests = vec![200];
     grid.fills = vec![300];
+    grid.keeps_traces = true;
     grid
 }
 
