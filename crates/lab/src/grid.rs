@@ -96,6 +96,29 @@ impl Grid {
         }
     }
 
+    /// How many scenarios the combinations are.
+    pub fn run_count(&self) -> u64 {
+        let lists = [
+            self.parts.len(),
+            self.partition_blocks.len(),
+            self.ecc.len(),
+            self.compressions.len(),
+            self.read_ahead.len(),
+            self.journal_modes.len(),
+            self.synchronous.len(),
+            self.page_sizes.len(),
+            self.cache_sizes.len(),
+            self.alphabets.len(),
+            self.record_sizes.len(),
+            self.requests.len(),
+            self.fills.len(),
+            self.seeds.len(),
+        ];
+        let default = [self.workloads.len(), self.platforms.len(), self.stacks.len()];
+        let spread = lists.into_iter().map(|len| len.max(1));
+        spread.chain(default).fold(1, |count, len| count.saturating_mul(len as u64))
+    }
+
     /// Every combination, in a fixed order: workloads outermost, seeds innermost.
     pub fn scenarios(&self) -> Vec<Scenario> {
         let mut all = Vec::new();

@@ -61,7 +61,7 @@ impl std::fmt::Display for RunError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Mount(error) => write!(f, "cannot mount: {error}"),
-            Self::Sqlite { during, message } => write!(f, "{message} at {during}"),
+            Self::Sqlite { during, message } => write!(f, "{during}: {message}"),
             Self::FileSystem(error) => write!(f, "file system: {error}"),
         }
     }
@@ -194,7 +194,7 @@ impl<'a> Session<'a> {
             .map_err(sqlite_error("BEGIN".to_owned()))?;
         let begin_ns = now() - start_ns;
         let statements = workload.statements(requests);
-        let mut request_ns = Vec::with_capacity(statements as usize);
+        let mut request_ns = Vec::new();
         for number in 1..=statements {
             let sql = workload.statement(number, requests, &mut self.strings);
             let sent_ns = now();
