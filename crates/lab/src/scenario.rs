@@ -61,7 +61,7 @@ impl std::fmt::Display for RunError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Mount(error) => write!(f, "cannot mount: {error}"),
-            Self::Sqlite { during, message } => write!(f, "{during}: {message}"),
+            Self::Sqlite { during, message } => write!(f, "at {during}: {message}"),
             Self::FileSystem(error) => write!(f, "file system: {error}"),
         }
     }
