@@ -84,14 +84,9 @@ impl Row {
         bands
     }
 
-    /// Where 3 % are less than a page, one page: the kernel's own counts differ by it from run to
-    /// run.
     fn program_band(&self) -> Band {
-        match (self.op.as_str(), self.is_variant()) {
-            ("insert", false) => Band { percent: 3, slack: u64::from(self.page_programs < 34) },
-            ("update", _) | (_, true) => Band { percent: 10, slack: 0 },
-            _ => Band { percent: 3, slack: 0 },
-        }
+        let percent = if self.is_variant() || self.op == "update" { 10 } else { 3 };
+        Band { percent, slack: 0 }
     }
 
     /// The kernel's inserts read up to 18 pages by chance; they have no band.
