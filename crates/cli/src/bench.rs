@@ -72,7 +72,8 @@ pub(crate) struct Args {
 
 /// Run the workloads and print what they cost.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let grid = args.parameters.grid(args.workloads.clone(), args.on.clone(), &[1000])?;
+    let mut grid = args.parameters.grid(args.workloads.clone(), args.on.clone(), &[1000])?;
+    grid.keeps_traces = args.trace.is_some();
     let scenarios = grid.scenarios();
     let destination = Destination { out: args.out.clone(), force: args.force };
     let force = args.force;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use comfy_table::{CellAlignment, Table, presets};
 use flysch_lab::report;
-use flysch_lab::trace::write_atomic;
+use flysch_lab::trace::{check_place, write_atomic};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -66,11 +66,13 @@ pub(crate) fn check_writable(path: &Path, force: bool) -> Result<(), Failure> {
     if path.exists() && !force {
         return Err(Failure::of_file(path, "exists; --force replaces it"));
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    match folder {
-        Some(folder) if !folder.is_dir() => Err(Failure::of_file(folder, "no such folder")),
-        _ => Ok(()),
+    if path.exists() && !path.is_file() {
+        return Err(Failure::of_file(path, "is not a regular file"));
     }
+    check_place(path).map_err(|error| {
+        let cause = error.kind();
+        Failure::of_file(path, format_args!("cannot be written: {cause}"))
+    })
 }
 
 /// Check before long work that a report may be written: what flysch wrote itself it replaces.

@@ -9,12 +9,18 @@ use clap::Args;
 use flysch_chip::Part;
 use flysch_lab::grid::{Grid, ReadAheadChoice};
 use flysch_lab::platform::{Platform, ecc_mode};
+use flysch_lab::scenario::Scenario;
 use flysch_lab::stack::Stack;
 use flysch_lab::values;
 use flysch_lab::workload::{Alphabet, UnknownChoice, Workload};
 use flysch_lab::{Compressor, EccMode, JournalMode, Synchronous};
 
 use crate::failure::Failure;
+
+/// Most runs of one command: what it keeps of them is to fit in memory.
+const RUNS_MAX: u64 = 20_000;
+/// Most requests of a run.
+const REQUESTS_MAX: u32 = 10_000_000;
 
 /// Numbers, from a text such as `150,300` or `100..5000:100`.
 #[derive(Clone, Debug)]
@@ -115,7 +121,12 @@ impl Parameters {
         stacks: Vec<Stack>,
         requests: &[u32],
     ) -> Result<Grid, Failure> {
-        let asked = self.requests.as_ref().map(|it| counts("requests", it)).transpose()?;
+        let asked = optional("requests", self.requests.as_ref())?;
+        if let Some(most) = asked.iter().find(|&&count| count > REQUESTS_MAX) {
+            return Err(Failure::Message(format!(
+                "--requests {most}: {REQUESTS_MAX} are the most"
+            )));
+        }
         let platforms = self.platform.iter().map(|name| Platform::named(name).map(Arc::new));
         let grid = Grid {
             workloads,
@@ -124,7 +135,7 @@ impl Parameters {
             parts: self.part.iter().map(|name| part(name)).collect::<Result<_, _>>()?,
             partition_blocks: optional("partition-blocks", self.partition_blocks.as_ref())?,
             record_sizes: counts("record-size", &self.record_size)?,
-            requests: asked.unwrap_or_else(|| requests.to_vec()),
+            requests: if asked.is_empty() { requests.to_vec() } else { asked },
             seeds: self.seed.0.clone(),
             alphabets: self.alphabet.clone(),
             fills: optional("fill", self.fill.as_ref())?,
@@ -135,6 +146,7 @@ impl Parameters {
             read_ahead: self.read_ahead.clone(),
             compressions: self.compression.iter().map(|list| list.0.clone()).collect(),
             ecc: self.ecc.clone(),
+            keeps_traces: false,
         };
         check(&grid)?;
         Ok(grid)
@@ -169,6 +181,12 @@ fn part(name: &str) -> Result<Arc<Part>, Failure> {
 
 /// What no run could make sense of is told before the first.
 fn check(grid: &Grid) -> Result<(), Failure> {
+    let runs = grid.run_count();
+    if runs > RUNS_MAX {
+        return Err(Failure::Message(format!(
+            "these are {runs} runs, and {RUNS_MAX} at once are the most"
+        )));
+    }
     for scenario in grid.scenarios() {
         let geometry = scenario.build.part.geometry;
         let blocks = scenario.build.partition_blocks;
@@ -177,6 +195,18 @@ fn check(grid: &Grid) -> Result<(), Failure> {
                 "a partition of {blocks} blocks does not fit on part {}, which has {}; \
                  --partition-blocks sets its size",
                 scenario.build.part.name, geometry.block_count
+            )));
+        }
+        let Scenario { workload, fill, requests, record_size, .. } = scenario;
+        if u64::from(record_size) > scenario.build.partition_bytes() {
+            return Err(Failure::Message(format!(
+                "--record-size {record_size}: one record is larger than the partition of {blocks} blocks"
+            )));
+        }
+        if workload.is_filled() && fill < requests {
+            return Err(Failure::Message(format!(
+                "--fill {fill}: too few records for {requests} requests of {}",
+                workload.name()
             )));
         }
         let page_size = scenario.settings.page_size;

@@ -67,6 +67,8 @@ pub struct Grid {
     pub compressions: Vec<Vec<Compressor>>,
     /// Where error correction is computed.
     pub ecc: Vec<EccMode>,
+    /// Whether the runs keep their traces.
+    pub keeps_traces: bool,
 }
 
 impl Grid {
@@ -90,7 +92,31 @@ impl Grid {
             read_ahead: Vec::new(),
             compressions: Vec::new(),
             ecc: Vec::new(),
+            keeps_traces: false,
         }
+    }
+
+    /// How many scenarios the combinations are.
+    pub fn run_count(&self) -> u64 {
+        let lists = [
+            self.parts.len(),
+            self.partition_blocks.len(),
+            self.ecc.len(),
+            self.compressions.len(),
+            self.read_ahead.len(),
+            self.journal_modes.len(),
+            self.synchronous.len(),
+            self.page_sizes.len(),
+            self.cache_sizes.len(),
+            self.alphabets.len(),
+            self.record_sizes.len(),
+            self.requests.len(),
+            self.fills.len(),
+            self.seeds.len(),
+        ];
+        let default = [self.workloads.len(), self.platforms.len(), self.stacks.len()];
+        let spread = lists.into_iter().map(|len| len.max(1));
+        spread.chain(default).fold(1, |count, len| count.saturating_mul(len as u64))
     }
 
     /// Every combination, in a fixed order: workloads outermost, seeds innermost.
@@ -99,7 +125,8 @@ impl Grid {
         for &workload in &self.workloads {
             for platform in &self.platforms {
                 for &stack in &self.stacks {
-                    all.push(default_scenario(workload, platform, stack));
+                    let scenario = default_scenario(workload, platform, stack);
+                    all.push(Scenario { keeps_trace: self.keeps_traces, ..scenario });
                 }
             }
         }
@@ -150,6 +177,7 @@ fn default_scenario(workload: Workload, platform: &Arc<Platform>, stack: Stack) 
         alphabet: Alphabet::Bytes,
         fill: 0,
         seed: 0,
+        keeps_trace: false,
     }
 }
 

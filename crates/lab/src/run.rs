@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use flysch_chip::Trace;
+use flysch_chip::{CauseTree, Trace};
 use serde::Serialize;
 
 /// What one run cost; its JSON object in `flysch bench --format json`.
@@ -74,9 +74,18 @@ pub struct Run {
     /// Erase count of each block of the partition at the end of the run.
     #[serde(skip)]
     pub erase_counts: Vec<u32>,
-    /// The trace of the measured interval.
+    /// The trace of the measured interval; empty where the scenario does not keep it.
     #[serde(skip)]
     pub trace: Trace,
+}
+
+impl Run {
+    /// Empty the trace: of many runs, all that the figures do not tell of it.
+    pub(crate) fn forget_trace(&mut self) {
+        let causes = CauseTree::default();
+        let geometry = self.trace.geometry;
+        self.trace = Trace { geometry, causes, tasks: Vec::new(), events: Vec::new() };
+    }
 }
 
 /// Percentiles of response times, nanoseconds.

@@ -37,6 +37,8 @@ pub struct Scenario {
     pub fill: u32,
     /// Seed of everything random.
     pub seed: u64,
+    /// Whether the run keeps its trace: 32 bytes for each operation of the chip.
+    pub keeps_trace: bool,
 }
 
 /// Why a run has no result.
@@ -59,7 +61,7 @@ impl std::fmt::Display for RunError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Mount(error) => write!(f, "cannot mount: {error}"),
-            Self::Sqlite { during, message } => write!(f, "{message} at {during}"),
+            Self::Sqlite { during, message } => write!(f, "at {during}: {message}"),
             Self::FileSystem(error) => write!(f, "file system: {error}"),
         }
     }
@@ -93,7 +95,11 @@ impl Scenario {
         let mut session = Session::new(self, machine);
         session.prepare()?;
         session.settle()?;
-        session.measure()
+        let mut run = session.measure()?;
+        if !self.keeps_trace {
+            run.forget_trace();
+        }
+        Ok(run)
     }
 }
 
@@ -188,7 +194,7 @@ impl<'a> Session<'a> {
             .map_err(sqlite_error("BEGIN".to_owned()))?;
         let begin_ns = now() - start_ns;
         let statements = workload.statements(requests);
-        let mut request_ns = Vec::with_capacity(statements as usize);
+        let mut request_ns = Vec::new();
         for number in 1..=statements {
             let sql = workload.statement(number, requests, &mut self.strings);
             let sent_ns = now();

@@ -96,6 +96,7 @@ impl Build {
         let injector = FaultInjector::new(self.new_chip(clock));
         let device = Shared::new(Tracer::new(injector, recorder.clone()));
         if stack == Stack::SqliteJffs2 {
+            let _scope = recorder.scope("format");
             Jffs2::format(&self.partition(&device, &recorder)?)?;
         }
         self.mount(stack, device, recorder)

@@ -1,4 +1,6 @@
 //! The command at its boundaries: arguments in, output, files and exit codes out.
 
+mod bench;
 mod command;
+mod compare;
 mod trace;

@@ -40,7 +40,7 @@ pub use filter::Filter;
 pub use input::{FileFormat, Input, load_any, parse_any};
 pub use log::{Log, LogRow};
 pub use missed::{Blindness, MissedRow, Module, missed};
-pub use persist::write_atomic;
+pub use persist::{check_place, write_atomic};
 pub use rows::{parse_csv, write_csv, write_json};
 pub use shape::{ShapeError, parse_shape, shape_text};
 pub use summary::{KindRow, Summary, TaskRow, summary};

@@ -15,13 +15,25 @@ pub fn write_atomic(path: &Path, bytes: &[u8], overwrite: bool) -> io::Result<()
     if fs::metadata(path).is_ok_and(|found| !overwrite || !found.is_file()) {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let mut file = builder().tempfile_in(folder.unwrap_or(Path::new(".")))?;
+    let mut file = builder().tempfile_in(folder_of(path))?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
     // The check above may be outdated: without `overwrite` the rename itself must not replace.
     let placed = if overwrite { file.persist(path) } else { file.persist_noclobber(path) };
     placed.map(|_| ()).map_err(|refused| refused.error)
+}
+
+/// Check that [`write_atomic`] will find a place for its temporary file: make one, and let it go.
+///
+/// # Errors
+/// What the folder answers.
+pub fn check_place(path: &Path) -> io::Result<()> {
+    builder().tempfile_in(folder_of(path)).map(drop)
+}
+
+fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
 }
 
 #[cfg(unix)]

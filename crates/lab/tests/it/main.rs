@@ -1,3 +1,6 @@
 //! The lab at its boundaries.
 
+mod causes;
+mod crash;
+mod kernel;
 mod trace;

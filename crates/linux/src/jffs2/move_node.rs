@@ -224,7 +224,7 @@ impl Jffs2 {
 }
 
 /// How long the node is that `bytes` begins with, if all its checksums hold.
-fn sound_len(bytes: &[u8]) -> Option<usize> {
+pub(super) fn sound_len(bytes: &[u8]) -> Option<usize> {
     let header = parse_header(bytes)?;
     let node = bytes.get(..header.total_len as usize)?;
     let sound = match header.node_type {

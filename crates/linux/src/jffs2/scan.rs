@@ -14,6 +14,7 @@ use super::format::{
     SummaryEntry, is_believed, padded, parse_header, parse_summary, summary_marker,
 };
 use super::inode::InodeCache;
+use super::move_node::sound_len;
 use super::nodes::{NodeId, NodeRef, NodeState, NodeTable};
 use super::prepare::check_suitable;
 use super::reserve::Limits;
@@ -238,7 +239,8 @@ impl Jffs2 {
     /// It may not where ECC failed, where a page was skipped, or where garbage reaches over a page:
     /// an erase was interrupted, or what reads as erased behind is not. Nor is a deletion believed
     /// that stands on a damaged page: of a rename whose page was torn it would be the half that
-    /// loses the file.
+    /// loses the file. Data that lies on one is checked at once: an inode none of whose nodes is good
+    /// is none, or its name could be neither opened nor removed.
     fn scan_nodes(&mut self, block: u32, names: &mut Names) -> Result<bool, MountError> {
         let start = self.blocks.start(block);
         let page_size = self.mtd.geometry().page_size;
@@ -256,9 +258,12 @@ impl Jffs2 {
             };
             may_grow &= !has_blank_page(&bytes, valid_to, at, page_size);
             let mut pages = at / page_size..=(at + len - 1) / page_size;
-            let doubtful = adopted.is_deletion() && pages.any(|page| damaged.contains(&page));
-            if let Adopted::Dirent(dirent) = &adopted {
-                self.note_version(dirent.parent, dirent.version);
+            let doubtful = pages.any(|page| damaged.contains(&page))
+                && (adopted.is_deletion() || sound_len(rest).is_none());
+            match &adopted {
+                Adopted::Dirent(dirent) => self.note_version(dirent.parent, dirent.version),
+                Adopted::Inode { ino, version } => self.note_version(*ino, *version),
+                Adopted::Nothing => (),
             }
             valid_to = at + len;
             if doubtful || matches!(adopted, Adopted::Nothing) {

@@ -1,0 +1,259 @@
+//! `flysch bench` as a user gives it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::command::{complaint_of, output_of};
+
+/// Fields of a run in JSON, as the design promises them.
+const FIELDS: [&str; 19] = [
+    "workload",
+    "on",
+    "platform",
+    "record_size",
+    "requests",
+    "seed",
+    "time_ns",
+    "cpu_ns",
+    "begin_ns",
+    "end_ns",
+    "latency_ns",
+    "page_reads",
+    "page_programs",
+    "block_erases",
+    "oob_programs",
+    "bytes",
+    "throughput_kb_s",
+    "energy_mj",
+    "wear",
+];
+
+/// A sound part of which one line is changed.
+const PART: &str = r#"
+name = "own"
+description = "4 MiB SLC"
+source = "made for this test"
+endurance = 100_000
+[geometry]
+page_size = 2048
+oob_size = 64
+sectors_per_page = 4
+partial_programs = 4
+pages_per_block = 16
+block_count = 128
+in_order = true
+[timing]
+command_ns = 0
+sense_ns = 25_000
+transfer_ps_per_byte = 25_000
+program_ns = 200_000
+erase_ns = 1_000_000
+[ecc]
+bits = 1
+step_size = 256
+"#;
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("a temporary folder")
+}
+
+fn runs(folder: &Path, arguments: &str) -> Vec<Value> {
+    let text = output_of(folder, &format!("bench {arguments} --format json"));
+    serde_json::from_str(&text).expect("a list of objects")
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("it is there");
+    let name = |entry: std::io::Result<fs::DirEntry>| {
+        entry.expect("it is readable").file_name().to_string_lossy().into_owned()
+    };
+    let mut names: Vec<String> = entries.map(name).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn json_has_all_that_the_design_promises() {
+    let folder = folder();
+    for workload in ["insert", "select", "join", "update"] {
+        let runs = runs(folder.path(), &format!("{workload} --requests 50 --fill 80"));
+        let [run] = runs.as_slice() else { panic!("one run") };
+        for field in FIELDS {
+            assert!(!run[field].is_null(), "{workload}: {field}");
+        }
+        for part in ["min", "p50", "p90", "p99", "max"] {
+            assert!(run["latency_ns"][part].is_u64(), "{workload}: {part}");
+        }
+        assert!(run["wear"]["max_erase_count"].is_u64());
+        assert_eq!(run["bytes"], 50 * 600);
+        let causes = run["by_cause"].as_object().expect("causes by name");
+        let programs = causes.values().map(|cause| cause["page_programs"].as_u64());
+        assert_eq!(programs.sum::<Option<u64>>(), run["page_programs"].as_u64());
+    }
+}
+
+#[test]
+fn every_format_tells_the_same() {
+    let folder = folder();
+    let arguments = "bench insert,update --requests 20 --fill 30";
+    let csv = output_of(folder.path(), &format!("{arguments} --format csv"));
+    let table = output_of(folder.path(), arguments);
+    let runs = runs(folder.path(), "insert,update --requests 20 --fill 30");
+    let cells = |line: &str| line.split(',').map(str::to_owned).collect::<Vec<_>>();
+    let mut lines = csv.lines().map(cells);
+    let head = lines.next().expect("a head");
+    assert_eq!(head[..6], ["workload", "on", "platform", "record_size", "requests", "seed"]);
+    for (row, run) in lines.zip(&runs) {
+        assert_eq!(row[0], run["workload"].as_str().expect("a name"));
+        for (name, cell) in head.iter().zip(&row).skip(3) {
+            let value = run.pointer(&format!("/{}", name.replace('.', "/")));
+            assert_eq!(Some(cell), value.map(Value::to_string).as_ref(), "{name}");
+            let shown = match value.and_then(Value::as_u64) {
+                Some(count) => count.to_string(),
+                None => format!("{:.3}", value.and_then(Value::as_f64).expect("a number")),
+            };
+            assert!(table.contains(&format!(" {shown} ")), "{name} {shown} in\n{table}");
+        }
+    }
+    assert_eq!((csv.lines().count(), table.lines().count(), runs.len()), (3, 4, 2));
+}
+
+#[test]
+fn lists_and_ranges_make_every_combination() {
+    let folder = folder();
+    let cases = [
+        ("insert --requests 100..300:100 --record-size 150,300", 6),
+        ("insert,select --on sqlite/jffs2,sqlite/tmpfs --requests 10", 4),
+        ("insert --requests 10 --seed 1..3 --platform nandsim-6.1,apf27-2.6.29", 6),
+        ("insert --requests 10 --part nandsim,mt29f2g08 --partition-blocks 50,60", 4),
+        ("insert --requests 10 --alphabet bytes,base64,digits,constant", 4),
+        ("select --requests 10 --fill 10,20 --page-size 1024,4096", 4),
+        ("insert --requests 10 --cache-size 10,-100 --synchronous off,normal,full,extra", 8),
+        ("insert --requests 10 --journal-mode delete,truncate,persist,memory,off", 5),
+        ("select --requests 10 --fill 10 --read-ahead on,off,4 --ecc hardware,soft", 6),
+        ("insert --requests 10 --compression none,zlib,lzo+zlib+rtime", 3),
+    ];
+    for (arguments, count) in cases {
+        let runs = runs(folder.path(), arguments);
+        let asked = |run: &Value| {
+            let fields = ["workload", "on", "platform", "part", "record_size", "requests", "seed"];
+            let fields = fields.map(|field| run[field].to_string());
+            (fields, run["parameters"].to_string())
+        };
+        let different: BTreeMap<_, &Value> = runs.iter().map(|run| (asked(run), run)).collect();
+        assert_eq!((runs.len(), different.len()), (count, count), "{arguments}");
+    }
+}
+
+#[test]
+fn the_same_command_gives_the_same_bytes() {
+    let folder = folder();
+    let files = ["a", "b"].map(|name| {
+        let arguments = format!(
+            "bench insert,update --requests 50,100 --fill 200 --format json --out {name}.json \
+             --report {name}.html --latencies {name}.csv"
+        );
+        assert_eq!(output_of(folder.path(), &arguments), "");
+        ["json", "html", "csv"].map(|kind| {
+            fs::read(folder.path().join(format!("{name}.{kind}"))).expect("it was written")
+        })
+    });
+    assert!(files[0] == files[1], "two runs of one command differ");
+    assert!(files[0].iter().all(|file| !file.is_empty()));
+}
+
+#[test]
+fn a_trace_explains_the_run() {
+    let folder = folder();
+    let run = &runs(folder.path(), "update --requests 50 --fill 80 --trace run.trace")[0];
+    let causes = output_of(folder.path(), "trace run.trace causes --format json");
+    let causes: Value = serde_json::from_str(&causes).expect("JSON");
+    for count in ["page_reads", "page_programs", "block_erases", "oob_programs"] {
+        assert_eq!(causes["all"][count], run[count], "{count}");
+    }
+    let tree = output_of(folder.path(), "trace run.trace causes");
+    assert!(tree.contains("jffs2_write"), "{tree}");
+}
+
+#[test]
+fn a_part_may_be_a_file() {
+    let folder = folder();
+    fs::write(folder.path().join("own.toml"), PART).expect("a writable folder");
+    let arguments = "insert --requests 10 --part own.toml --partition-blocks 128";
+    assert_eq!(runs(folder.path(), arguments)[0]["part"], "own");
+}
+
+#[test]
+fn bad_input_gets_one_line_and_leaves_nothing() {
+    let folder = folder();
+    let broken = [
+        ("odd", "page_size = 2048", "page_size = 2000"),
+        ("empty", "block_count = 128", "block_count = 0"),
+        ("words", "bits = 1", "bits = \"one\""),
+        ("sectors", "sectors_per_page = 4", "sectors_per_page = 3"),
+    ];
+    for (name, line, changed) in broken {
+        assert!(PART.contains(line));
+        let path = folder.path().join(format!("{name}.toml"));
+        fs::write(path, PART.replace(line, changed)).expect("a writable folder");
+    }
+    fs::write(folder.path().join("taken"), "mine").expect("a writable folder");
+    let before = names(folder.path());
+    let cases = [
+        ("inser", "did you mean 'insert'?"),
+        ("insert --on sqlite/jff2", "did you mean 'sqlite/jffs2'?"),
+        ("insert --platform nandsim-6.2", "did you mean 'nandsim-6.1'?"),
+        ("insert --part nandsimm", "did you mean 'nandsim'?"),
+        ("insert --part missing.toml", "missing.toml: "),
+        ("insert --part odd.toml", "page size 2000 is not a power of two"),
+        ("insert --part empty.toml", "block"),
+        ("insert --part words.toml", "words.toml: "),
+        ("insert --part sectors.toml", "sector"),
+        ("insert --part mlc", "this chip does not let it"),
+        ("insert --alphabet base46", "did you mean 'base64'?"),
+        ("insert --ecc sort", "did you mean 'soft'?"),
+        ("insert --journal-mode deleted", "valid: delete"),
+        ("insert --synchronous ful", "valid: off, normal, full"),
+        ("insert --read-ahead maybe", "read-ahead is on, off"),
+        ("insert --compression zip", "known: lzo, zlib, rtime"),
+        ("insert --partition-blocks 6 --requests 1000", "at END: SQLITE_FULL (13)"),
+        ("insert --partition-blocks 6 --cache-size 10 --requests 1000", "at request "),
+        ("select --partition-blocks 6", "at filling table 1"),
+        ("insert --partition-blocks 4", "too small for JFFS2"),
+        ("insert --partition-blocks 3000", "does not fit on part nandsim, which has 2048"),
+        ("insert --journal-mode wal", "the file system cannot map shared memory"),
+        ("insert --requests 0", "--requests 0: must be from 1"),
+        ("insert --requests 4000000000", "10000000 are the most"),
+        ("insert --requests 99999999999999", "must be from 1 to 4294967295"),
+        ("insert --requests 300..100", "runs backwards"),
+        ("insert --requests 1..50000 --record-size 1..5000", "these are 250000000 runs"),
+        ("insert --record-size 4000000000", "larger than the partition"),
+        ("select --fill 10 --requests 20", "too few records"),
+        ("insert --seed -1", "'-1'"),
+        ("insert --page-size 1000", "powers of two"),
+        ("insert --cache-size many", "--cache-size"),
+        ("insert --force --wrong", "--wrong"),
+        ("", "<WORKLOAD>"),
+        ("insert --format xml", "--format"),
+        ("insert --out missing/out", "cannot be written"),
+        ("insert --out /proc/out", "cannot be written"),
+        ("insert --out taken", "exists; --force replaces it"),
+        ("insert --out . --force", "not a regular file"),
+        ("insert --trace taken", "exists; --force replaces it"),
+        ("insert --latencies taken", "exists; --force replaces it"),
+        ("insert --report taken", "exists; --force replaces it"),
+        ("insert,select --trace run.trace", "these are 2"),
+    ];
+    for (arguments, said) in cases {
+        let line = complaint_of(folder.path(), &format!("bench {arguments}"));
+        assert!(line.contains(said), "{arguments}: {line}");
+        assert_eq!(names(folder.path()), before, "{arguments}");
+    }
+    assert_eq!(fs::read(folder.path().join("taken")).expect("it stays"), b"mine");
+    output_of(folder.path(), "bench insert --requests 5 --out taken --force");
+    assert_ne!(fs::read(folder.path().join("taken")).expect("it stays"), b"mine");
+}

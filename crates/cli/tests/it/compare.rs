@@ -1,0 +1,75 @@
+//! `flysch compare` as a newcomer gives it.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::command::{complaint_of, output_of};
+
+/// A small comparison: two workloads, two sizes, every stack.
+const SMALL: &str = "compare --workload insert,select --requests 20,40 --fill 50";
+
+#[test]
+fn a_comparison_is_a_table_and_a_page() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let table = output_of(folder.path(), SMALL);
+    let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("| ")).collect();
+    let stacks = ["sqlite/jffs2", "sqlite/tmpfs"];
+    assert_eq!(rows.len(), 1 + 2 * stacks.len(), "the largest of each workload and stack: {table}");
+    assert!(stacks.iter().all(|stack| table.contains(stack)), "{table}");
+    assert!(table.ends_with("\nreport: report.html\n"), "{table}");
+    let page = fs::read_to_string(folder.path().join("report.html")).expect("it was written");
+    assert!(page.contains("<svg") && !page.contains("http-equiv") && !page.contains("src="));
+
+    let json = output_of(folder.path(), &format!("{SMALL} --format json"));
+    let runs: Vec<Value> = serde_json::from_str(&json).expect("a list of objects");
+    assert_eq!(runs.len(), 2 * 2 * stacks.len());
+    let csv = output_of(folder.path(), &format!("{SMALL} --format csv --on sqlite/jffs2"));
+    assert_eq!(csv.lines().count(), 1 + 2 * 2, "{csv}");
+    assert!(csv.starts_with("workload,on,record_size,requests,time_ns,"), "{csv}");
+}
+
+#[test]
+fn the_same_comparison_gives_the_same_bytes() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let pages = ["a.html", "b.html"].map(|name| {
+        let json = output_of(folder.path(), &format!("{SMALL} --format json --report {name}"));
+        (json, fs::read(folder.path().join(name)).expect("it was written"))
+    });
+    assert!(pages[0] == pages[1], "two runs of one command differ");
+}
+
+#[test]
+fn a_report_is_replaced_only_where_it_is_ours() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("report.html");
+    fs::write(&path, "<!doctype html>mine").expect("a writable folder");
+    let line = complaint_of(folder.path(), SMALL);
+    assert!(line.contains("report.html: exists; --force replaces it"), "{line}");
+    assert_eq!(fs::read(&path).expect("it stays"), b"<!doctype html>mine");
+    output_of(folder.path(), &format!("{SMALL} --force"));
+    let first = fs::read(&path).expect("it was replaced");
+    output_of(folder.path(), &format!("{SMALL} --seed 2"));
+    assert_ne!(fs::read(&path).expect("it was replaced again"), first);
+}
+
+#[test]
+fn bad_input_gets_one_line_and_no_report() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let cases = [
+        ("--workload inset", "did you mean 'insert'?"),
+        ("--on flysh", "unknown stack 'flysh'"),
+        ("--platform apf27-2.6.28", "did you mean 'apf27-2.6.29'?"),
+        ("--partition-blocks 5000", "does not fit on part"),
+        ("--partition-blocks 6 --requests 1000 --on sqlite/jffs2", "SQLITE_FULL"),
+        ("--report missing/report.html", "cannot be written"),
+        ("--report .", "exists; --force replaces it"),
+        ("insert", "unexpected argument 'insert'"),
+    ];
+    for (arguments, said) in cases {
+        let line = complaint_of(folder.path(), &format!("compare {arguments}"));
+        assert!(line.contains(said), "{arguments}: {line}");
+        let left = fs::read_dir(folder.path()).expect("it is there").count();
+        assert_eq!(left, 0, "{arguments}");
+    }
+}

@@ -1,0 +1,53 @@
+//! How long sweeps take in real time, on all cores: the 80 cells of the JFFS2 grid, and single runs.
+//! The grid is to take under 20 s on two cores and 300 MB of memory.
+
+use std::fs;
+use std::hint::black_box;
+use std::sync::Arc;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use flysch_lab::grid::{Grid, run_all};
+use flysch_lab::platform::Platform;
+use flysch_lab::stack::Stack;
+use flysch_lab::workload::Workload;
+
+fn grid(workload: Workload) -> Grid {
+    let platform = Platform::named("nandsim-6.1").expect("it is built in");
+    Grid::new(workload, Stack::SqliteJffs2, Arc::new(platform))
+}
+
+fn cells(criterion: &mut Criterion) {
+    let mut all = grid(Workload::Insert);
+    all.workloads = Workload::ALL.to_vec();
+    all.record_sizes = vec![150, 300, 450, 600];
+    all.requests = vec![100, 500, 1000, 2500, 5000];
+    let scenarios = all.scenarios();
+    assert_eq!(scenarios.len(), 80);
+    let mut group = criterion.benchmark_group("jffs2");
+    group.sample_size(10);
+    group.bench_function("80 cells", |bencher| {
+        bencher.iter(|| {
+            let outcomes = run_all(black_box(&scenarios), || ());
+            assert!(outcomes.iter().all(Result::is_ok), "every cell fits its partition");
+        });
+    });
+    for workload in [Workload::Insert, Workload::Update] {
+        let scenario = &grid(workload).scenarios()[0];
+        let name = format!("{} 1000 records of 600 bytes", workload.name());
+        group.bench_function(name, |bencher| bencher.iter(|| scenario.run()));
+    }
+    group.finish();
+    tell_memory();
+}
+
+/// Most memory that the process ever had, where the system tells it.
+#[expect(clippy::print_stdout, reason = "a figure beside those of criterion")]
+fn tell_memory() {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    if let Some(line) = status.lines().find(|line| line.starts_with("VmHWM")) {
+        println!("peak memory: {}", line.trim_start_matches("VmHWM:").trim());
+    }
+}
+
+criterion_group!(benches, cells);
+criterion_main!(benches);

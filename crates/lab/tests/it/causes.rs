@@ -1,0 +1,147 @@
+//! Every operation of the chip has a cause, the causes sum up to what the chip did, and the same
+//! scenario gives the same figures whatever runs beside it.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use flysch_chip::{CauseId, EventKind};
+use flysch_lab::JournalMode;
+use flysch_lab::grid::{Grid, ReadAheadChoice, run_all};
+use flysch_lab::platform::{Platform, ecc_mode};
+use flysch_lab::run::{Operations, Run};
+use flysch_lab::scenario::Scenario;
+use flysch_lab::stack::Stack;
+use flysch_lab::storage::Storage;
+use flysch_lab::workload::{Alphabet, Workload};
+use flysch_sqlite::Database;
+
+/// Every workload on every stack of every platform, small.
+fn everything() -> Grid {
+    let platforms = Platform::names();
+    let platforms = platforms.iter().map(|name| Platform::named(name).expect("it is built in"));
+    let platforms: Vec<Arc<Platform>> = platforms.map(Arc::new).collect();
+    let mut grid = Grid::new(Workload::Insert, Stack::SqliteJffs2, Arc::clone(&platforms[0]));
+    grid.workloads = Workload::ALL.to_vec();
+    grid.stacks = Stack::ALL.to_vec();
+    grid.platforms = platforms;
+    grid.requests = vec![200];
+    grid.fills = vec![300];
+    grid.keeps_traces = true;
+    grid
+}
+
+/// One grid for each parameter that changes what the stack does.
+fn grids() -> Vec<Grid> {
+    let unlike = |change: &dyn Fn(&mut Grid)| {
+        let mut grid = everything();
+        change(&mut grid);
+        grid
+    };
+    vec![
+        everything(),
+        unlike(&|grid| grid.read_ahead = vec![ReadAheadChoice::Off, ReadAheadChoice::Pages(7)]),
+        unlike(&|grid| grid.compressions = vec![Vec::new()]),
+        unlike(&|grid| grid.ecc = vec![ecc_mode("soft").expect("it is known")]),
+        unlike(&|grid| grid.page_sizes = vec![4096]),
+        unlike(&|grid| grid.cache_sizes = vec![10]),
+        unlike(&|grid| grid.alphabets = vec![Alphabet::Constant]),
+        // So small that the collector works.
+        unlike(&|grid| grid.partition_blocks = vec![12]),
+        unlike(&|grid| {
+            use JournalMode::{Memory, Off, Persist, Truncate};
+            grid.journal_modes = vec![Truncate, Persist, Memory, Off];
+        }),
+    ]
+}
+
+fn scenarios() -> Vec<Scenario> {
+    grids().iter().flat_map(Grid::scenarios).collect()
+}
+
+fn all_runs(scenarios: &[Scenario]) -> Vec<Run> {
+    let runs = run_all(scenarios, || ()).into_iter().zip(scenarios).map(|(outcome, scenario)| {
+        outcome.unwrap_or_else(|error| panic!("{:?} {scenario:?}: {error}", scenario.workload))
+    });
+    runs.collect()
+}
+
+fn json(run: &Run) -> String {
+    serde_json::to_string(run).expect("a run has JSON values")
+}
+
+fn sum<'a>(parts: impl IntoIterator<Item = &'a Operations>) -> Operations {
+    parts.into_iter().fold(Operations::default(), |sum, part| Operations {
+        page_reads: sum.page_reads + part.page_reads,
+        page_programs: sum.page_programs + part.page_programs,
+        block_erases: sum.block_erases + part.block_erases,
+        oob_reads: sum.oob_reads + part.oob_reads,
+        oob_programs: sum.oob_programs + part.oob_programs,
+        time_ns: sum.time_ns + part.time_ns,
+    })
+}
+
+#[test]
+fn causes_are_all_known_and_sum_up() {
+    for run in all_runs(&scenarios()) {
+        let title = format!("{} on {} {:?}", run.workload, run.on, run.parameters);
+        let other = run.by_cause.keys().find(|cause| cause.split(" > ").any(|it| it == "other"));
+        assert_eq!(other, None, "{title}");
+        let busy = run.trace.events.iter().map(|event| u64::from(event.duration_ns)).sum();
+        let total = Operations {
+            page_reads: run.page_reads,
+            page_programs: run.page_programs,
+            block_erases: run.block_erases,
+            oob_reads: run.oob_reads,
+            oob_programs: run.oob_programs,
+            time_ns: busy,
+        };
+        assert_eq!(sum(run.by_cause.values()), total, "{title}");
+        assert_eq!(sum(&run.by_block), total, "{title}");
+        let on_flash = run.on != Stack::SqliteTmpfs.name();
+        assert_eq!(!run.by_cause.is_empty(), on_flash, "{title}");
+    }
+}
+
+/// The chip counts its operations for itself; from the factory on, each is an event with a cause.
+#[test]
+fn the_trace_holds_all_that_the_chip_did() {
+    for scenario in everything().scenarios() {
+        let Scenario { build, settings, stack, .. } = &scenario;
+        let machine = build.format_and_mount(*stack).expect("nothing fails");
+        let linux = Rc::clone(&machine.linux);
+        let storage = Storage::new(linux, machine.recorder.clone(), *settings, 1);
+        let database = Database::open(Rc::new(storage), "test.db").expect("nothing fails");
+        database.configure(settings).expect("nothing fails");
+        let sql = "CREATE TABLE t (x); INSERT INTO t VALUES (randomblob(9999)); SELECT * FROM t;";
+        database.execute(sql).expect("nothing fails");
+        drop(database);
+        machine.linux.borrow_mut().unmount().expect("nothing fails");
+        let trace = machine.recorder.take(build.part.geometry);
+        let operations = machine.device.borrow().device().operations();
+        let is_operation = |kind| !matches!(kind, EventKind::BufferHit | EventKind::Mark);
+        let events = trace.events.iter().filter(|event| is_operation(event.kind));
+        assert_eq!(events.clone().count() as u64, operations, "{stack:?}");
+        let other = events.into_iter().find(|event| event.cause == CauseId::ROOT);
+        assert_eq!(other, None, "{stack:?}");
+    }
+}
+
+#[test]
+fn same_scenario_same_figures() {
+    let scenarios = everything().scenarios();
+    let twice: Vec<Scenario> = scenarios.iter().chain(scenarios.iter().rev()).cloned().collect();
+    let runs = all_runs(&twice);
+    let (forth, back) = runs.split_at(scenarios.len());
+    for ((scenario, first), second) in scenarios.iter().zip(forth).zip(back.iter().rev()) {
+        let alone = scenario.run().expect("it ran before");
+        assert_eq!(json(first), json(&alone));
+        assert_eq!(json(first), json(second));
+        assert_eq!(first.request_ns, second.request_ns);
+        assert_eq!(first.trace.events, second.trace.events);
+        assert_eq!(first.erase_counts, second.erase_counts);
+    }
+    let mut other = scenarios[0].clone();
+    other.seed += 1;
+    let other = other.run().expect("another seed runs too");
+    assert_ne!(json(&forth[0]), json(&other), "the seed matters");
+}
