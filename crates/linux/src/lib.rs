@@ -7,9 +7,11 @@
 
 #![forbid(unsafe_code)]
 
+pub mod block_device;
 pub mod cache;
 pub mod cpu;
 pub mod filesystem;
+pub mod ftl;
 pub mod jffs2;
 pub mod lzo;
 pub mod mtd;

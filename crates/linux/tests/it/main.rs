@@ -3,5 +3,6 @@
 
 mod counting;
 mod jffs2;
+mod ftl;
 mod read_ahead;
 mod vfs;
