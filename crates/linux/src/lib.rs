@@ -15,5 +15,6 @@ pub mod ftl;
 pub mod jffs2;
 pub mod lzo;
 pub mod mtd;
+pub mod pramfs;
 pub mod tmpfs;
 pub mod vfs;
