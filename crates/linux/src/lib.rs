@@ -15,6 +15,7 @@ pub mod ftl;
 pub mod jffs2;
 pub mod lzo;
 pub mod mtd;
+pub mod plainfs;
 pub mod pramfs;
 pub mod tmpfs;
 pub mod vfs;

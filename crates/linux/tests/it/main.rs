@@ -3,6 +3,9 @@
 
 mod counting;
 mod jffs2;
+mod crash;
 mod ftl;
+mod plainfs;
+mod pramfs;
 mod read_ahead;
 mod vfs;
