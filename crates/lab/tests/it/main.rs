@@ -1,3 +1,4 @@
 //! The lab at its boundaries.
 
+mod hybrid;
 mod trace;

@@ -149,9 +149,8 @@ impl LogBlockFtl {
     fn can_switch(&self, log: u32) -> bool {
         let log = self.pool.block(log);
         let pages = self.pool.media.pages_per_block();
-        let is_home = |(owner, at): (&Option<u32>, u32)| {
-            owner.is_some_and(|logical| logical % pages == at)
-        };
+        let is_home =
+            |(owner, at): (&Option<u32>, u32)| owner.is_some_and(|logical| logical % pages == at);
         log.state == State::Used && log.owners.iter().zip(0..).all(is_home)
     }
 

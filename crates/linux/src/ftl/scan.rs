@@ -32,7 +32,8 @@ impl Scan {
         let mut ends = Vec::new();
         for block in 0..media.block_count {
             let is_bad = media.is_bad(block)?;
-            let end = if is_bad { None } else { Some(scan_block(media, block, dense, &mut pages)?) };
+            let end =
+                if is_bad { None } else { Some(scan_block(media, block, dense, &mut pages)?) };
             ends.push(end);
         }
         pages.sort_by_key(|found| found.tag.sequence);

@@ -61,8 +61,7 @@ impl Layout {
     pub(super) fn parse(page: &Page, block_count: u32) -> Option<Self> {
         let word = |at: usize| u32::from_le_bytes(page[at..at + 4].try_into().expect("a word"));
         let is_ours = word(0) == crc32fast::hash(&page[4..USED]) && word(4) == MAGIC;
-        let layout =
-            Self { block_count: word(8), journal_count: word(12), inode_count: word(16) };
+        let layout = Self { block_count: word(8), journal_count: word(12), inode_count: word(16) };
         let fits = layout.block_count <= block_count && layout.is_possible();
         (is_ours && fits).then_some(layout)
     }

@@ -91,8 +91,7 @@ impl Plainfs {
         }
         self.begin(BLOCKS_PER_NAME)?;
         let ino = self.find_free_inode()?.ok_or(FsError::NoSpace)?;
-        let inode =
-            Inode { kind: of_inode, is_named: true, mtime_s: self.now_s(), ..Inode::FREE };
+        let inode = Inode { kind: of_inode, is_named: true, mtime_s: self.now_s(), ..Inode::FREE };
         self.store_inode(ino, &inode)?;
         self.resized.insert(ino);
         self.add_name(parent, &DirEntry { name: name.to_vec(), ino: Ino(ino), kind })?;

@@ -112,7 +112,8 @@ impl Plainfs {
         for step in first / span..FANOUT {
             let pointer = self.pointer(block, step)?;
             let Some(below) = self.checked(ino, pointer)? else { continue };
-            let is_gone = self.cut_tree(ino, below, depth - 1, first.saturating_sub(step * span))?;
+            let is_gone =
+                self.cut_tree(ino, below, depth - 1, first.saturating_sub(step * span))?;
             if is_gone && first > 0 {
                 self.set_pointer(block, step, 0)?;
             }

@@ -76,9 +76,8 @@ impl Model {
         let known: Vec<_> = self.states.iter().map(sizes).collect();
         let there: Vec<_> = found.iter().map(|(name, bytes)| (name, bytes.len())).collect();
         let state = state.unwrap_or_else(|| panic!("{there:?} is none of {known:?}"));
-        let adopted = state.iter().map(|(name, (file, _))| {
-            (name.clone(), (*file, found[name].clone()))
-        });
+        let adopted =
+            state.iter().map(|(name, (file, _))| (name.clone(), (*file, found[name].clone())));
         self.states = vec![adopted.collect()];
         self.older.clear();
     }
@@ -89,9 +88,8 @@ impl Model {
         let versions = self.states.iter().chain(&self.older).flat_map(BTreeMap::values);
         let versions: Vec<&Vec<u8>> =
             versions.filter(|(known, _)| *known == file).map(|(_, bytes)| bytes).collect();
-        let was_cut = |known: &[u8], at: usize| {
-            known.len() <= at && known.len() / 4096 == at / 4096
-        };
+        let was_cut =
+            |known: &[u8], at: usize| known.len() <= at && known.len() / 4096 == at / 4096;
         let had = |at: usize, byte: u8| {
             let had = |known: &&Vec<u8>| match known.get(at) {
                 Some(&known) => known == byte,

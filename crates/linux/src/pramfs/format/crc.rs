@@ -3,9 +3,12 @@
 /// Go on from `crc` with `bytes`.
 pub(crate) fn crc16(crc: u16, bytes: &[u8]) -> u16 {
     bytes.iter().fold(crc, |crc, &byte| {
-        (0..8).fold(crc ^ u16::from(byte), |crc, _| {
-            if crc & 1 == 1 { crc >> 1 ^ 0xA001 } else { crc >> 1 }
-        })
+        (0..8).fold(
+            crc ^ u16::from(byte),
+            |crc, _| {
+                if crc & 1 == 1 { crc >> 1 ^ 0xA001 } else { crc >> 1 }
+            },
+        )
     })
 }
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use flysch_chip::{Clock, Prng, Recorder};
 use flysch_linux::block_device::{BlockDevice, BlockError};
 use flysch_linux::cache::ReadAheadProfile;
-use flysch_linux::cpu::Cpu;
+use flysch_linux::cpu::{Cpu, Speed};
 use flysch_linux::filesystem::FsError;
 use flysch_linux::plainfs::{Plainfs, PlainfsError};
 use flysch_linux::vfs::Vfs;
@@ -19,13 +19,9 @@ use disk::Disk;
 /// Blocks of 4 KiB of the disk.
 const BLOCKS: u32 = 128;
 
-fn on(
-    device: Box<dyn BlockDevice>,
-    clock: &Clock,
-    is_new: bool,
-) -> Result<Vfs, PlainfsError> {
+fn on(device: Box<dyn BlockDevice>, clock: &Clock, is_new: bool) -> Result<Vfs, PlainfsError> {
     let recorder = Recorder::new(clock.clone(), "test");
-    let cpu = Cpu::new(clock.clone(), 1000);
+    let cpu = Cpu::new(clock.clone(), Speed { ps_per_instruction: 1000, copy_ps_per_byte: 500 });
     let make = if is_new { Plainfs::format } else { Plainfs::mount };
     let fs = make(device, cpu.clone(), recorder.clone())?;
     Ok(Vfs::mount(Box::new(fs), ReadAheadProfile::C, cpu, recorder))

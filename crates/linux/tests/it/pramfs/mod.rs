@@ -1,58 +1,29 @@
 //! PRAMFS: against a model, under power cuts, when full, on noise; and what it costs.
 
-use std::rc::Rc;
-
-use flysch_chip::{Clock, Nor, NorFigures, Pram, PramFigures, Prng, Recorder};
+use flysch_chip::{Clock, Nor, NorFigures, Pram, PramFigures, Prng, Recorder, Shared};
 use flysch_linux::cache::ReadAheadProfile;
-use flysch_linux::cpu::Cpu;
+use flysch_linux::cpu::{Cpu, Speed};
 use flysch_linux::filesystem::FsError;
 use flysch_linux::pramfs::{Pramfs, PramfsError, PramfsOptions};
 use flysch_linux::vfs::Vfs;
-use flysch_nand::{NvRam, NvRamError, WriteRule};
+use flysch_nand::NvRam;
 
 use crate::crash::{self, Plan, Rig};
 
 const SIZE: u32 = 1 << 18;
 const OPTIONS: PramfsOptions = PramfsOptions { block_size: 2048, inode_count: Some(16) };
 
-/// A memory that several hands hold: it outlives the file system on it.
-#[derive(Clone)]
-struct Held(Rc<std::cell::RefCell<Pram>>);
-
-impl NvRam for Held {
-    fn size(&self) -> u32 {
-        self.0.borrow().size()
-    }
-
-    fn write_rule(&self) -> WriteRule {
-        self.0.borrow().write_rule()
-    }
-
-    fn erase_size(&self) -> u32 {
-        0
-    }
-
-    fn read(&mut self, addr: u32, bytes: &mut [u8]) -> Result<(), NvRamError> {
-        self.0.borrow_mut().read(addr, bytes)
-    }
-
-    fn write(&mut self, addr: u32, bytes: &[u8]) -> Result<(), NvRamError> {
-        self.0.borrow_mut().write(addr, bytes)
-    }
-
-    fn erase(&mut self, addr: u32) -> Result<(), NvRamError> {
-        self.0.borrow_mut().erase(addr)
-    }
-}
+/// A memory that outlives the file system on it.
+type Held = Shared<Pram>;
 
 fn memory(size: u32, clock: &Clock) -> Held {
     let figures = PramFigures { size, ..PramFigures::HYBRID_SQLITE };
-    Held(Rc::new(std::cell::RefCell::new(Pram::new(figures, clock.clone(), 1))))
+    Shared::new(Pram::new(figures, clock.clone(), 1))
 }
 
 fn mount(memory: &Held, clock: &Clock) -> Result<Vfs, PramfsError> {
     let recorder = Recorder::new(clock.clone(), "test");
-    let cpu = Cpu::new(clock.clone(), 0);
+    let cpu = Cpu::new(clock.clone(), Speed { ps_per_instruction: 0, copy_ps_per_byte: 0 });
     let fs = Pramfs::mount(Box::new(memory.clone()), cpu.clone(), recorder.clone())?;
     Ok(Vfs::mount(Box::new(fs), ReadAheadProfile::C, cpu, recorder))
 }
@@ -66,7 +37,7 @@ fn formatted(options: PramfsOptions) -> (Held, Clock) {
 
 fn rig(options: PramfsOptions) -> Rig {
     let (memory, clock) = formatted(options);
-    let supply = memory.0.borrow().supply();
+    let supply = memory.borrow().supply();
     let mount = move || match mount(&memory, &clock) {
         Ok(vfs) => Some(vfs),
         Err(PramfsError::PowerLost) => None,
