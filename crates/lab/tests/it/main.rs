@@ -1,4 +1,5 @@
 //! The lab at its boundaries.
 
+mod commits;
 mod hybrid;
 mod trace;
