@@ -93,7 +93,7 @@ pub fn plainfs(
         Start::Format => Plainfs::format,
         Start::Mount => Plainfs::mount,
     };
-    let fs = make(disk, cpu.clone(), recorder.clone()).map_err(|error| match error {
+    let fs = make(disk, cpu.clone(), recorder).map_err(|error| match error {
         PlainfsError::Device(BlockError::PowerLost) => MountError::PowerLost,
         PlainfsError::Device(_) | PlainfsError::BadJournal | PlainfsError::NoRoot => MountError::Io,
         PlainfsError::NoFileSystem => MountError::NoFileSystem,

@@ -65,7 +65,7 @@ impl Tag {
     pub(super) fn emit(&self) -> [u8; SIZE] {
         let mut bytes = [0; SIZE];
         bytes[0] = MAGIC;
-        bytes[1] = DAMAGED * u8::from(self.is_damaged) | MERGED * u8::from(self.is_merged);
+        bytes[1] = (DAMAGED * u8::from(self.is_damaged)) | (MERGED * u8::from(self.is_merged));
         bytes[field::ERASE_COUNT].copy_from_slice(&self.erase_count.to_le_bytes());
         bytes[field::LOGICAL].copy_from_slice(&self.logical.to_le_bytes());
         bytes[field::SEQUENCE].copy_from_slice(&self.sequence.to_le_bytes());

@@ -26,5 +26,5 @@ fn benefit(block: &Block, pages: u32, now: u64) -> u128 {
     if block.live_count == 0 {
         return u128::MAX;
     }
-    (gained * age << 16) / (2 * u128::from(block.live_count))
+    ((gained * age) << 16) / (2 * u128::from(block.live_count))
 }

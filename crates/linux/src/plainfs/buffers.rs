@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Page;
+use super::{PAGE_SIZE, Page};
 use crate::block_device::{BlockDevice, BlockError};
 use crate::cpu::{Cpu, Work};
 use crate::filesystem::CACHE_PAGE_SIZE;
@@ -82,6 +82,6 @@ impl Buffers {
     }
 
     fn sectors(&self) -> u32 {
-        u32::try_from(CACHE_PAGE_SIZE).expect("a small number") / self.device.sector_size()
+        PAGE_SIZE / self.device.sector_size()
     }
 }

@@ -5,13 +5,13 @@
 //! ```
 
 /// Bytes of an inode.
-pub(super) const INODE_SIZE: usize = 128;
+pub(super) const INODE_SIZE: u32 = 128;
 /// Direct pointers.
-pub(super) const DIRECT: usize = 12;
+pub(super) const DIRECT: u32 = 12;
 /// The place of the pointer to a block of pointers.
-pub(super) const INDIRECT: usize = DIRECT;
+pub(super) const INDIRECT: usize = DIRECT as usize;
 /// The place of the pointer to a block of pointers to blocks of pointers.
-pub(super) const DOUBLE: usize = DIRECT + 1;
+pub(super) const DOUBLE: usize = INDIRECT + 1;
 /// Pointers of an inode.
 const COUNT: usize = 15;
 const POINTERS: usize = 20;
@@ -57,8 +57,8 @@ impl Inode {
         Some(Self { kind, is_named: bytes[1] != 0, size, mtime_s: word(16), pointers })
     }
 
-    pub(super) fn emit(&self) -> [u8; INODE_SIZE] {
-        let mut bytes = [0; INODE_SIZE];
+    pub(super) fn emit(&self) -> [u8; INODE_SIZE as usize] {
+        let mut bytes = [0; INODE_SIZE as usize];
         bytes[0] = match self.kind {
             Kind::Free => 0,
             Kind::File => 1,

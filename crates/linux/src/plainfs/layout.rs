@@ -7,8 +7,8 @@
 
 use crate::filesystem::CACHE_PAGE_SIZE;
 
-use super::Page;
 use super::inode::INODE_SIZE;
+use super::{PAGE_SIZE, Page};
 
 const MAGIC: u32 = 0x4C50_5346;
 /// Bytes of the super block that mean something: less than any sector.
@@ -24,11 +24,11 @@ const JOURNAL_MAX: u32 = 1024;
 /// Blocks per bitmap block.
 pub(super) const BITS: u32 = 8 * PAGE_SIZE;
 /// Inodes per block.
-const INODES: u32 = PAGE_SIZE / INODE_SIZE as u32;
-const PAGE_SIZE: u32 = CACHE_PAGE_SIZE as u32;
+const INODES: u32 = PAGE_SIZE / INODE_SIZE;
 
 /// The shape of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "three numbers of things")]
 pub(super) struct Layout {
     pub(super) block_count: u32,
     pub(super) journal_count: u32,
@@ -94,6 +94,6 @@ impl Layout {
     /// Where an inode lies: block and byte.
     pub(super) const fn inode(&self, ino: u32) -> (u32, usize) {
         let at = ino - 1;
-        (self.table() + at / INODES, (at % INODES) as usize * INODE_SIZE)
+        (self.table() + at / INODES, ((at % INODES) * INODE_SIZE) as usize)
     }
 }

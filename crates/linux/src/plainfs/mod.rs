@@ -56,6 +56,10 @@ const COMMIT_INTERVAL_NS: u64 = 5_000_000_000;
 /// Dirty data pages at which everything is written (4 MiB, standing for the dirty ratio).
 const DIRTY_PAGES_MAX: usize = 1024;
 
+/// Bytes of a block.
+const PAGE_SIZE: u32 = 4096;
+const _: () = assert!(PAGE_SIZE as usize == CACHE_PAGE_SIZE);
+
 /// A block, which is also a page of the cache.
 type Page = [u8; CACHE_PAGE_SIZE];
 

@@ -57,7 +57,7 @@ impl Plainfs {
     pub fn format(
         device: Box<dyn BlockDevice>,
         cpu: Cpu,
-        recorder: Recorder,
+        recorder: &Recorder,
     ) -> Result<Self, PlainfsError> {
         let mut buffers = Buffers::new(device, cpu.clone());
         let layout = Layout::of(buffers.device_blocks()).ok_or(PlainfsError::TooSmall)?;
@@ -86,12 +86,12 @@ impl Plainfs {
     pub fn mount(
         device: Box<dyn BlockDevice>,
         cpu: Cpu,
-        recorder: Recorder,
+        recorder: &Recorder,
     ) -> Result<Self, PlainfsError> {
         Self::attach(Buffers::new(device, cpu.clone()), cpu, recorder)
     }
 
-    fn attach(mut buffers: Buffers, cpu: Cpu, recorder: Recorder) -> Result<Self, PlainfsError> {
+    fn attach(mut buffers: Buffers, cpu: Cpu, recorder: &Recorder) -> Result<Self, PlainfsError> {
         let _scope = recorder.scope("plainfs_mount");
         let block_count = buffers.device_blocks();
         if block_count == 0 {

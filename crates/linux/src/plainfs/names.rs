@@ -172,8 +172,10 @@ impl Plainfs {
 
     fn find_free_inode(&mut self) -> Result<Option<u32>, FsError> {
         for ino in 1..=self.layout.inode_count {
-            if self.inode(ino) == Err(FsError::NotFound) {
-                return Ok(Some(ino));
+            match self.inode(ino) {
+                Err(FsError::NotFound) => return Ok(Some(ino)),
+                Ok(_) | Err(FsError::Damaged { .. }) => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(None)

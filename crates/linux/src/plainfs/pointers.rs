@@ -1,13 +1,13 @@
 //! From a part of a file to its block: direct, indirect and double-indirect pointers.
 
-use super::Plainfs;
 use super::inode::{DIRECT, DOUBLE, INDIRECT, Inode};
-use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino};
+use super::{PAGE_SIZE, Plainfs};
+use crate::filesystem::{FsError, Ino};
 
 /// Pointers in a block of them.
-const FANOUT: u32 = CACHE_PAGE_SIZE as u32 / 4;
+const FANOUT: u32 = PAGE_SIZE / 4;
 /// Largest file, blocks.
-pub(super) const BLOCKS_MAX: u32 = DIRECT as u32 + FANOUT + FANOUT * FANOUT;
+pub(super) const BLOCKS_MAX: u32 = DIRECT + FANOUT + FANOUT * FANOUT;
 
 /// The way to a part: a pointer of the inode, then pointers in blocks of pointers.
 struct Way {
@@ -16,11 +16,10 @@ struct Way {
 }
 
 fn way(index: u32) -> Way {
-    let direct = u32::try_from(DIRECT).expect("a small number");
-    if index < direct {
+    if index < DIRECT {
         return Way { root: index as usize, steps: Vec::new() };
     }
-    let index = index - direct;
+    let index = index - DIRECT;
     if index < FANOUT {
         return Way { root: INDIRECT, steps: vec![index] };
     }
@@ -66,17 +65,16 @@ impl Plainfs {
         let mut at = block.expect("just taken");
         for (depth, &step) in way.steps.iter().enumerate() {
             let pointer = self.pointer(at, step)?;
-            at = match self.checked(ino, pointer)? {
-                Some(next) => next,
-                None => {
-                    let taken = self.take_block()?;
-                    self.set_pointer(at, step, taken)?;
-                    if depth + 1 < way.steps.len() {
-                        self.buffers.blank(taken);
-                    }
-                    taken
-                }
-            };
+            if let Some(next) = self.checked(ino, pointer)? {
+                at = next;
+                continue;
+            }
+            let taken = self.take_block()?;
+            self.set_pointer(at, step, taken)?;
+            if depth + 1 < way.steps.len() {
+                self.buffers.blank(taken);
+            }
+            at = taken;
         }
         Ok(at)
     }
@@ -88,8 +86,7 @@ impl Plainfs {
         inode: &mut Inode,
         first: u32,
     ) -> Result<(), FsError> {
-        let direct = u32::try_from(DIRECT).expect("a small number");
-        let roots = (0..direct).map(|at| (at, 0)).chain([(direct, 1), (direct + FANOUT, 2)]);
+        let roots = (0..DIRECT).map(|at| (at, 0)).chain([(DIRECT, 1), (DIRECT + FANOUT, 2)]);
         for (place, (start, depth)) in roots.enumerate() {
             let Some(block) = self.checked(ino, inode.pointers[place])? else { continue };
             if self.cut_tree(ino, block, depth, first.saturating_sub(start))? {

@@ -159,8 +159,7 @@ impl Pramfs {
         }
         let record: [u8; RECORD_SIZE as usize] = self.memory.read(RENAME_ADDR)?;
         if let Some(rename) = Rename::parse(&record) {
-            let ino = rename.ino;
-            self.finish_rename(rename).map_err(repair_error(ino))?;
+            self.finish_rename(&rename).map_err(repair_error(rename.ino))?;
         }
         self.drop_nameless()?;
         self.mark_blocks()

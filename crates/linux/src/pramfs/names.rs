@@ -77,14 +77,14 @@ impl Pramfs {
         let dentry = Dentry { parent: to.0, name: to.1.to_vec() };
         let rename = Rename { ino, replaced, dentry };
         self.memory.write(RENAME_ADDR, &rename.emit())?;
-        self.finish_rename(rename)?;
+        self.finish_rename(&rename)?;
         self.names.remove(&(from.0, from.1.to_vec()));
         self.names.insert((to.0, to.1.to_vec()), ino);
         Ok(())
     }
 
     /// Carry out what the rename record says; doing so twice does no harm.
-    pub(super) fn finish_rename(&mut self, rename: Rename) -> Result<(), FsError> {
+    pub(super) fn finish_rename(&mut self, rename: &Rename) -> Result<(), FsError> {
         if let Some(replaced) = rename.replaced
             && self.inodes.contains_key(&replaced)
         {

@@ -33,13 +33,12 @@ impl Pramfs {
             Some(root) => root,
             None => *state.root.insert(self.take_pointers()?),
         };
-        let column = match self.read_pointer(root, index / fanout)? {
-            Some(column) => column,
-            None => {
-                let column = self.take_pointers()?;
-                self.write_pointer(root, index / fanout, Some(column))?;
-                column
-            }
+        let column = if let Some(column) = self.read_pointer(root, index / fanout)? {
+            column
+        } else {
+            let column = self.take_pointers()?;
+            self.write_pointer(root, index / fanout, Some(column))?;
+            column
         };
         self.write_pointer(column, index % fanout, Some(block))
     }
