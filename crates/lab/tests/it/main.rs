@@ -1,4 +1,5 @@
 //! The lab at its boundaries.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod commits;
 mod hybrid;

@@ -1,7 +1,7 @@
 //! The page-mapping layer: a new version of a page goes to the next page of the open block.
 //!
-//! Two blocks are open: one takes what the host writes, one what is moved. What is moved has not
-//! changed for a while and goes to worn blocks; what is written goes to the least worn.
+//! Two blocks are open: one takes what the host writes, one what is moved. Both are the least worn
+//! of the free ones, but for what is moved for the sake of wear, which goes to the most worn.
 
 use flysch_chip::Recorder;
 
@@ -69,7 +69,7 @@ impl PageFtl {
         let is_failing = |pool: &Pool, block| pool.block(block).state == State::Failing;
         for block in 0..self.pool.media.block_count {
             if is_failing(&self.pool, block) {
-                self.empty(block)?;
+                self.empty(block, Wear::Least)?;
             }
         }
         self.pool.retire()
@@ -90,7 +90,7 @@ impl PageFtl {
         while self.pool.free_count() <= FREE_MIN as usize {
             let _scope = self.recorder.scope("ftl_collect");
             let victim = self.victim.choose(&self.pool).ok_or(BlockError::WornOut)?;
-            self.empty(victim)?;
+            self.empty(victim, Wear::Least)?;
         }
         Ok(())
     }
@@ -98,24 +98,24 @@ impl PageFtl {
     /// Static wear levelling: let what never changes move to a worn block.
     fn level_wear(&mut self) -> Result<(), BlockError> {
         let _scope = self.recorder.scope("ftl_level_wear");
-        self.pool.coldest().map_or(Ok(()), |block| self.empty(block))
+        self.pool.coldest().map_or(Ok(()), |block| self.empty(block, Wear::Most))
     }
 
     /// Move all live pages of `block`.
-    fn empty(&mut self, block: u32) -> Result<(), BlockError> {
+    fn empty(&mut self, block: u32, wear: Wear) -> Result<(), BlockError> {
         for page in 0..self.pool.media.pages_per_block() {
             let Some(logical) = self.pool.block(block).owners[page as usize] else { continue };
-            while self.move_page(logical)? == Outcome::Failed {}
+            while self.move_page(logical, wear)? == Outcome::Failed {}
         }
         Ok(())
     }
 
-    fn move_page(&mut self, logical: u32) -> Result<Outcome, BlockError> {
+    fn move_page(&mut self, logical: u32, wear: Wear) -> Result<Outcome, BlockError> {
         if !self.has_room(self.moved) {
             if let Some(block) = self.moved.take() {
                 self.pool.close(block);
             }
-            self.moved = Some(self.pool.open(Wear::Most)?);
+            self.moved = Some(self.pool.open(wear)?);
         }
         let block = self.moved.expect("just opened");
         let place = Place { block, page: self.pool.block(block).next_page };

@@ -63,7 +63,7 @@ impl Model {
     }
 
     /// Take what is found for what is there, after checking that it may be.
-    fn compare(&mut self, found: BTreeMap<String, Vec<u8>>) {
+    fn compare(&mut self, found: &BTreeMap<String, Vec<u8>>) {
         let fits = |state: &&Files| {
             let sizes = state.iter().map(|(name, (_, bytes))| (name, bytes.len()));
             sizes.eq(found.iter().map(|(name, bytes)| (name, bytes.len())))
@@ -187,7 +187,7 @@ fn write(vfs: &mut Vfs, model: &mut Model, prng: &mut Prng, name: &str) -> Resul
 fn session(rig: &Rig, plan: Plan, model: &mut Model, prng: &mut Prng) -> bool {
     let Some(mut vfs) = (rig.mount)() else { return true };
     let outcome = content(&mut vfs).and_then(|found| {
-        model.compare(found);
+        model.compare(&found);
         for _ in 0..plan.calls {
             step(&mut vfs, model, prng)?;
             if plan.is_direct {

@@ -137,7 +137,7 @@ fn noise_is_refused_or_read_but_never_a_panic() {
     for seed in 0..400 {
         let mut prng = Prng::new(seed);
         let mut noisy = image.clone();
-        for _ in 0..1 + prng.below(300) {
+        for _ in 0..=prng.below(300) {
             let sector = usize::try_from(prng.below(u64::from(BLOCKS) * 8)).unwrap();
             let at = usize::try_from(prng.below(160)).unwrap();
             noisy[sector][at] = u8::try_from(prng.below(256)).unwrap();
