@@ -2,9 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod counting;
-mod jffs2;
 mod crash;
 mod ftl;
+mod jffs2;
 mod plainfs;
 mod pramfs;
 mod read_ahead;
