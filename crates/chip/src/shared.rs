@@ -4,7 +4,8 @@ use std::cell::{Ref, RefCell, RefMut};
 use std::rc::Rc;
 
 use flysch_nand::{
-    BlockAddr, Ecc, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError,
+    BlockAddr, Ecc, EraseError, Geometry, Nand, NvRam, NvRamError, PageAddr, PowerLost,
+    ProgramError, ReadError, WriteRule,
 };
 
 /// A clonable handle on a device; each clone is the same device.
@@ -63,5 +64,31 @@ impl<N: Nand> Nand for Shared<N> {
 
     fn mark_bad(&mut self, block: BlockAddr) -> Result<(), PowerLost> {
         self.borrow_mut().mark_bad(block)
+    }
+}
+
+impl<N: NvRam> NvRam for Shared<N> {
+    fn size(&self) -> u32 {
+        self.borrow().size()
+    }
+
+    fn write_rule(&self) -> WriteRule {
+        self.borrow().write_rule()
+    }
+
+    fn erase_size(&self) -> u32 {
+        self.borrow().erase_size()
+    }
+
+    fn read(&mut self, addr: u32, bytes: &mut [u8]) -> Result<(), NvRamError> {
+        self.borrow_mut().read(addr, bytes)
+    }
+
+    fn write(&mut self, addr: u32, bytes: &[u8]) -> Result<(), NvRamError> {
+        self.borrow_mut().write(addr, bytes)
+    }
+
+    fn erase(&mut self, addr: u32) -> Result<(), NvRamError> {
+        self.borrow_mut().erase(addr)
     }
 }

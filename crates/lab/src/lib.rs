@@ -1,12 +1,15 @@
 //! The laboratory: what a database costs on a flash storage stack, and why.
 //!
 //! [`platform`] a board and its kernel as data; [`stack`] engine, file system and device put
-//! together by name; [`storage`] the seam between SQLite and the stack; [`workload`] what is asked;
+//! together by name, of what [`beside`] adds to it; [`dual`] one database on two file systems;
+//! [`storage`] the seam between SQLite and the stack; [`workload`] what is asked;
 //! [`scenario`] one run of it; [`measure`] from the trace to a [`run`]'s figures; [`trace`] files
 //! and analyses of traces; [`report`] the page that shows it all.
 
 #![forbid(unsafe_code)]
 
+pub mod beside;
+pub mod dual;
 pub mod grid;
 pub mod measure;
 pub mod platform;

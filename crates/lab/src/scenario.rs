@@ -8,7 +8,6 @@ use flysch_sqlite::{Database, Settings, Work};
 use crate::measure::{Timing, measure};
 use crate::run::Run;
 use crate::stack::{Build, Machine, Stack};
-use crate::storage::Storage;
 use crate::workload::{Alphabet, RandomStrings, Workload, insert, schema};
 
 /// File name of the database.
@@ -107,16 +106,13 @@ impl Scenario {
 struct Session<'a> {
     scenario: &'a Scenario,
     machine: Machine,
-    storage: Rc<Storage>,
+    storage: Rc<dyn flysch_sqlite::Vfs>,
     strings: RandomStrings,
 }
 
 impl<'a> Session<'a> {
     fn new(scenario: &'a Scenario, machine: Machine) -> Self {
-        let linux = Rc::clone(&machine.linux);
-        let recorder = machine.recorder.clone();
-        let settings = scenario.settings;
-        let storage = Rc::new(Storage::new(linux, recorder, settings, scenario.seed));
+        let storage = machine.storage(scenario.settings, scenario.seed);
         let strings =
             RandomStrings::new(scenario.alphabet, scenario.record_size, scenario.seed ^ 0x5EED);
         Self { scenario, machine, storage, strings }
@@ -124,8 +120,7 @@ impl<'a> Session<'a> {
 
     fn open(&self) -> Result<Database, RunError> {
         let during = || sqlite_error("opening the database".to_owned());
-        let storage: Rc<dyn flysch_sqlite::Vfs> = Rc::<Storage>::clone(&self.storage);
-        let database = Database::open(storage, DATABASE).map_err(during())?;
+        let database = Database::open(Rc::clone(&self.storage), DATABASE).map_err(during())?;
         database.configure(&self.scenario.settings).map_err(during())?;
         Ok(database)
     }

@@ -7,12 +7,17 @@ use std::sync::Arc;
 
 use flysch_chip::{Chip, Clock, FaultInjector, Part, Recorder, Shared, Tracer};
 use flysch_linux::cpu::Cpu;
+use flysch_linux::filesystem::FileSystem;
 use flysch_linux::jffs2::{Compressor, Jffs2, MountError, Options};
 use flysch_linux::mtd::{EccMode, MtdError, Partition, RawNand};
 use flysch_linux::tmpfs::Tmpfs;
 use flysch_linux::vfs::Vfs;
+use flysch_sqlite::Settings;
 
+use crate::beside::{self, Memory, Start};
+use crate::dual::{Dual, Route};
 use crate::platform::Platform;
+use crate::storage::Storage;
 use crate::workload::UnknownChoice;
 
 /// The device as the laboratory holds it: chip, fault injector, tracer.
@@ -23,18 +28,33 @@ pub type Device = Shared<Tracer<FaultInjector>>;
 pub enum Stack {
     /// SQLite on JFFS2 on raw NAND.
     SqliteJffs2,
+    /// SQLite on JFFS2, its rollback journals on PRAMFS in a PRAM beside the NAND.
+    SqliteJffs2Pramfs,
+    /// SQLite on JFFS2, its rollback journals in RAM: a floor, not safe from power cuts.
+    SqliteJffs2Tmpfs,
+    /// SQLite on a plain file system on a page-mapping flash translation layer, as on an SD card.
+    SqliteFtl,
     /// SQLite on a file system in RAM: what the engine costs with no flash at all.
     SqliteTmpfs,
 }
 
 impl Stack {
     /// Every stack.
-    pub const ALL: [Self; 2] = [Self::SqliteJffs2, Self::SqliteTmpfs];
+    pub const ALL: [Self; 5] = [
+        Self::SqliteJffs2,
+        Self::SqliteJffs2Pramfs,
+        Self::SqliteJffs2Tmpfs,
+        Self::SqliteFtl,
+        Self::SqliteTmpfs,
+    ];
 
     /// Name: a path from the engine down.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SqliteJffs2 => "sqlite/jffs2",
+            Self::SqliteJffs2Pramfs => "sqlite/jffs2+pramfs",
+            Self::SqliteJffs2Tmpfs => "sqlite/jffs2+tmpfs",
+            Self::SqliteFtl => "sqlite/ftl",
             Self::SqliteTmpfs => "sqlite/tmpfs",
         }
     }
@@ -72,12 +92,31 @@ pub struct Build {
 pub struct Machine {
     /// The device below.
     pub device: Device,
+    /// The PRAM beside it, on the same supply.
+    pub pram: Memory,
+    /// The file system of the rollback journals, where they have one of their own.
+    pub journals: Option<Rc<RefCell<Vfs>>>,
     /// The mounted file system.
     pub linux: Rc<RefCell<Vfs>>,
     /// The recording.
     pub recorder: Recorder,
     /// The CPU of the kernel.
     pub cpu: Cpu,
+}
+
+impl Machine {
+    /// The file systems as SQLite sees them; `seed` is all the randomness it gets.
+    pub fn storage(&self, settings: Settings, seed: u64) -> Rc<dyn flysch_sqlite::Vfs> {
+        let storage = |linux: &Rc<RefCell<Vfs>>| {
+            Rc::new(Storage::new(Rc::clone(linux), self.recorder.clone(), settings, seed))
+        };
+        match &self.journals {
+            Some(journals) => {
+                Rc::new(Dual::new(storage(&self.linux), storage(journals), Route::Journals))
+            }
+            None => storage(&self.linux),
+        }
+    }
 }
 
 impl Build {
@@ -93,16 +132,28 @@ impl Build {
     pub fn format_and_mount(&self, stack: Stack) -> Result<Machine, MountError> {
         let clock = Clock::new();
         let recorder = Recorder::new(clock.clone(), "sqlite");
-        let injector = FaultInjector::new(self.new_chip(clock));
+        let injector = FaultInjector::new(self.new_chip(clock.clone()));
+        let mut pram = beside::new_pram(clock, injector.supply(), self.seed);
         let device = Shared::new(Tracer::new(injector, recorder.clone()));
-        if stack == Stack::SqliteJffs2 {
-            let _scope = recorder.scope("format");
-            Jffs2::format(&self.partition(&device, &recorder)?)?;
+        let scope = recorder.scope("format");
+        match stack {
+            Stack::SqliteJffs2 | Stack::SqliteJffs2Tmpfs => {
+                Jffs2::format(&self.partition(&device, &recorder)?)?;
+            }
+            Stack::SqliteJffs2Pramfs => {
+                Jffs2::format(&self.partition(&device, &recorder)?)?;
+                beside::format_pramfs(&mut pram)?;
+            }
+            Stack::SqliteFtl => {
+                beside::plainfs(self, &device, &self.cpu(&recorder), &recorder, Start::Format)?;
+            }
+            Stack::SqliteTmpfs => {}
         }
-        self.mount(stack, device, recorder)
+        drop(scope);
+        self.mount(stack, device, pram, recorder)
     }
 
-    /// Mount what is on the device.
+    /// Mount what is on the devices.
     ///
     /// # Errors
     /// What the file system says.
@@ -110,24 +161,39 @@ impl Build {
         &self,
         stack: Stack,
         device: Device,
+        pram: Memory,
         recorder: Recorder,
     ) -> Result<Machine, MountError> {
         let cpu = self.cpu(&recorder);
-        let fs: Box<dyn flysch_linux::filesystem::FileSystem> = match stack {
-            Stack::SqliteJffs2 => {
-                let partition = self.partition(&device, &recorder)?;
-                let options = Options {
-                    compressors: self.compressors.clone(),
-                    ra_pages: self.ra_pages,
-                    summaries: self.platform.jffs2_summaries,
-                    seed: self.seed,
-                };
-                Box::new(Jffs2::mount(partition, options, cpu.clone(), &recorder)?)
+        let fs: Box<dyn FileSystem> = match stack {
+            Stack::SqliteJffs2 | Stack::SqliteJffs2Pramfs | Stack::SqliteJffs2Tmpfs => {
+                Box::new(self.jffs2(&device, &cpu, &recorder)?)
             }
+            Stack::SqliteFtl => beside::plainfs(self, &device, &cpu, &recorder, Start::Mount)?,
             Stack::SqliteTmpfs => Box::new(Tmpfs::new(self.partition_bytes())),
         };
-        let vfs = Vfs::mount(fs, self.platform.read_ahead, cpu.clone(), recorder.clone());
-        Ok(Machine { device, linux: Rc::new(RefCell::new(vfs)), recorder, cpu })
+        let journals: Option<Box<dyn FileSystem>> = match stack {
+            Stack::SqliteJffs2Pramfs => Some(beside::pramfs(&pram, &cpu, &recorder)?),
+            Stack::SqliteJffs2Tmpfs => Some(Box::new(Tmpfs::new(self.partition_bytes()))),
+            Stack::SqliteJffs2 | Stack::SqliteFtl | Stack::SqliteTmpfs => None,
+        };
+        let vfs = |fs| {
+            let vfs = Vfs::mount(fs, self.platform.read_ahead, cpu.clone(), recorder.clone());
+            Rc::new(RefCell::new(vfs))
+        };
+        let (linux, journals) = (vfs(fs), journals.map(vfs));
+        Ok(Machine { device, pram, journals, linux, recorder, cpu })
+    }
+
+    fn jffs2(&self, device: &Device, cpu: &Cpu, recorder: &Recorder) -> Result<Jffs2, MountError> {
+        let partition = self.partition(device, recorder)?;
+        let options = Options {
+            compressors: self.compressors.clone(),
+            ra_pages: self.ra_pages,
+            summaries: self.platform.jffs2_summaries,
+            seed: self.seed,
+        };
+        Jffs2::mount(partition, options, cpu.clone(), recorder)
     }
 
     /// Size of the partition, bytes.

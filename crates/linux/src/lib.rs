@@ -1,17 +1,22 @@
 //! The Linux flash storage stack, one folder or file per layer, bottom-up.
 //!
-//! [`mtd`] (partitions, the one-page buffer, ECC in hardware or software), the file systems
-//! ([`jffs2`], [`tmpfs`]), the page [`cache`] with its read-ahead, and the [`vfs`] on top.
+//! [`mtd`] (partitions, the one-page buffer, ECC in hardware or software), the flash translation
+//! layers ([`ftl`]) that make a [`block_device`] of a chip, the file systems ([`jffs2`], [`pramfs`],
+//! [`plainfs`], [`tmpfs`]), the page [`cache`] with its read-ahead, and the [`vfs`] on top.
 //! A layer knows the layers below it and nothing of SQL; CPU time is charged through [`cpu`],
 //! causes through the scopes of `flysch_chip::Recorder`.
 
 #![forbid(unsafe_code)]
 
+pub mod block_device;
 pub mod cache;
 pub mod cpu;
 pub mod filesystem;
+pub mod ftl;
 pub mod jffs2;
 pub mod lzo;
 pub mod mtd;
+pub mod plainfs;
+pub mod pramfs;
 pub mod tmpfs;
 pub mod vfs;

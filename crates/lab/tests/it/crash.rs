@@ -15,6 +15,7 @@ use flysch_chip::{
     Chip, Clock, Ending, EventKind, FaultInjector, FaultPlan, Part, Prng, Recorder, Shared, Tracer,
 };
 use flysch_lab::platform::Platform;
+use flysch_lab::beside;
 use flysch_lab::stack::{Build, Machine, Stack};
 use flysch_lab::storage::Storage;
 use flysch_lab::workload::{Alphabet, RandomStrings};
@@ -172,10 +173,11 @@ impl Trial {
     ) -> Life {
         let clock = Clock::new();
         let recorder = Recorder::new(clock.clone(), "sqlite");
-        let mut injector = FaultInjector::new(image.fork(clock));
+        let mut injector = FaultInjector::new(image.fork(clock.clone()));
         injector.arm(plan);
+        let pram = beside::new_pram(clock, injector.supply(), 0);
         let device = Shared::new(Tracer::new(injector, recorder.clone()));
-        let mounted = self.build.mount(Stack::SqliteJffs2, device.clone(), recorder.clone());
+        let mounted = self.build.mount(Stack::SqliteJffs2, device.clone(), pram, recorder.clone());
         let outcome = mounted.map_err(|error| error.to_string()).and_then(|machine| {
             let database = self.open(&machine).map_err(|error| error.to_string())?;
             work(&database).map_err(|error| error.to_string())?;

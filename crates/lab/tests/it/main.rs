@@ -1,6 +1,9 @@
 //! The lab at its boundaries.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod causes;
+mod commits;
 mod crash;
+mod hybrid;
 mod kernel;
 mod trace;

@@ -2,6 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod counting;
+mod crash;
+mod ftl;
 mod jffs2;
+mod plainfs;
+mod pramfs;
 mod read_ahead;
 mod vfs;

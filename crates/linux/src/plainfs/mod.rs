@@ -1,0 +1,232 @@
+//! A plain file system on a block device, for what Linux would run on an SD card.
+//!
+//! ```text
+//! mod.rs                  what the VFS asks for
+//! names.rs file.rs        directories; content and write-back
+//! pointers.rs space.rs    which block holds which part of a file; which are free
+//! journal.rs buffers.rs   metadata blocks in memory, and how they reach the device
+//! mount.rs layout.rs inode.rs    format and mount; bytes
+//! ```
+//!
+//! It resembles ext3 in its default mode, data=ordered, and is none: 4 KiB blocks, ext2's twelve
+//! direct, one indirect and one double-indirect pointer, a block bitmap, whole metadata blocks
+//! redone from a journal, a commit every five seconds that writes the data of files first, an
+//! fsync that commits. Not modelled: block groups, delayed allocation, access times, a lazy
+//! checkpoint by age (it comes when the journal is half full), the elevator.
+//!
+//! Invariants:
+//! 1. Metadata are written to their place only after the transaction that holds them is in the
+//!    journal, and all at once in the eyes of a mount.
+//! 2. Data are on the device before the transaction that first points to them.
+//! 3. A block that is freed is not used again before the transaction that frees it is committed;
+//!    one that held metadata, not before the journal no longer holds an image of it.
+
+mod buffers;
+mod file;
+mod inode;
+mod journal;
+mod layout;
+mod mount;
+mod names;
+mod pointers;
+mod space;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use flysch_chip::Recorder;
+
+use crate::block_device::BlockError;
+use crate::cache::PageCache;
+use crate::cpu::Cpu;
+use crate::filesystem::{
+    CACHE_PAGE_SIZE, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino,
+};
+
+use buffers::Buffers;
+use journal::Journal;
+use layout::Layout;
+pub use mount::PlainfsError;
+
+/// The root directory's inode.
+const ROOT: u32 = 1;
+/// Largest read-ahead window of a block device, cache pages (128 KiB).
+const RA_PAGES: u32 = 32;
+/// Time from the first change to its commit, nanoseconds (jbd's commit interval).
+const COMMIT_INTERVAL_NS: u64 = 5_000_000_000;
+/// Dirty data pages at which everything is written (4 MiB, standing for the dirty ratio).
+const DIRTY_PAGES_MAX: usize = 1024;
+
+/// Bytes of a block.
+const PAGE_SIZE: u32 = 4096;
+const _: () = assert!(PAGE_SIZE as usize == CACHE_PAGE_SIZE);
+
+/// A block, which is also a page of the cache.
+type Page = [u8; CACHE_PAGE_SIZE];
+
+/// A mounted plain file system.
+pub struct Plainfs {
+    layout: Layout,
+    buffers: Buffers,
+    journal: Journal,
+    /// Free blocks that may be used now.
+    free_count: u32,
+    /// Where the search for a free block goes on.
+    hint: u32,
+    /// Blocks freed in the running transaction.
+    freed: BTreeSet<u32>,
+    /// Blocks that held metadata, freed since the journal was emptied.
+    revoked: BTreeSet<u32>,
+    /// Pages of files not written yet.
+    dirty: BTreeMap<(u32, u32), Box<Page>>,
+    /// Inodes whose size or blocks changed since the last commit.
+    resized: BTreeSet<u32>,
+    commit_due_ns: Option<u64>,
+    cpu: Cpu,
+    recorder: Recorder,
+}
+
+impl From<BlockError> for FsError {
+    fn from(error: BlockError) -> Self {
+        match error {
+            BlockError::Damaged { .. } | BlockError::WornOut => Self::Io,
+            BlockError::PowerLost => Self::PowerLost,
+        }
+    }
+}
+
+impl Plainfs {
+    fn now_s(&self) -> u32 {
+        u32::try_from(self.cpu.clock().now_ns() / 1_000_000_000).unwrap_or(u32::MAX)
+    }
+
+    /// Begin a change that takes at most `blocks` blocks.
+    fn begin(&mut self, blocks: u32) -> Result<(), FsError> {
+        let is_long = self.buffers.dirty.len() >= self.journal.transaction_max();
+        if is_long || self.dirty.len() >= DIRTY_PAGES_MAX {
+            self.commit()?;
+        }
+        let reclaimable = !self.freed.is_empty() || !self.revoked.is_empty();
+        if self.free_count < blocks && reclaimable {
+            self.commit()?;
+            self.checkpoint()?;
+        }
+        if self.free_count < blocks {
+            return Err(FsError::NoSpace);
+        }
+        let due_ns = self.cpu.clock().now_ns() + COMMIT_INTERVAL_NS;
+        self.commit_due_ns.get_or_insert(due_ns);
+        Ok(())
+    }
+}
+
+impl FileSystem for Plainfs {
+    fn name(&self) -> &'static str {
+        "plainfs"
+    }
+
+    fn cache_policy(&self) -> CachePolicy {
+        CachePolicy::Cached { ra_pages: RA_PAGES }
+    }
+
+    fn maps_shared(&self) -> bool {
+        true
+    }
+
+    fn root(&self) -> Ino {
+        Ino(ROOT)
+    }
+
+    fn lookup(&mut self, parent: Ino, name: &[u8]) -> Result<Option<DirEntry>, FsError> {
+        let _scope = self.recorder.scope("plainfs_lookup");
+        let found = self.find_name(parent.0, name)?;
+        Ok(found.map(|(_, entry)| entry))
+    }
+
+    fn entries(&mut self, dir: Ino) -> Result<Vec<DirEntry>, FsError> {
+        let _scope = self.recorder.scope("plainfs_entries");
+        let entries = self.list_names(dir.0)?;
+        Ok(entries.into_iter().map(|(_, entry)| entry).collect())
+    }
+
+    fn create(&mut self, parent: Ino, name: &[u8], kind: FileKind) -> Result<Ino, FsError> {
+        let _scope = self.recorder.scope("plainfs_create");
+        self.create_inode(parent.0, name, kind).map(Ino)
+    }
+
+    fn unlink(&mut self, parent: Ino, name: &[u8]) -> Result<(), FsError> {
+        let _scope = self.recorder.scope("plainfs_unlink");
+        self.remove_name(parent.0, name)
+    }
+
+    fn rename(&mut self, from: Ino, name: &[u8], to: Ino, new_name: &[u8]) -> Result<(), FsError> {
+        let _scope = self.recorder.scope("plainfs_rename");
+        self.move_name((from.0, name), (to.0, new_name))
+    }
+
+    fn load(&mut self, ino: Ino) -> Result<u64, FsError> {
+        let _scope = self.recorder.scope("plainfs_load");
+        Ok(self.inode(ino.0)?.size)
+    }
+
+    fn evict(&mut self, ino: Ino) -> Result<(), FsError> {
+        let _scope = self.recorder.scope("plainfs_evict");
+        if !self.inode(ino.0)?.is_named {
+            return self.free_inode(ino.0);
+        }
+        self.buffers.drop_clean();
+        Ok(())
+    }
+
+    fn read_page(&mut self, ino: Ino, index: u32, page: &mut Page) -> Result<(), FsError> {
+        let _scope = self.recorder.scope("plainfs_read_page");
+        self.read_file_page(ino.0, index, page)
+    }
+
+    fn read_direct(&mut self, _: Ino, _: u64, _: &mut [u8]) -> Result<usize, FsError> {
+        unreachable!("the plain file system reads through the page cache")
+    }
+
+    fn write(
+        &mut self,
+        cache: &mut PageCache,
+        ino: Ino,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), FsError> {
+        let _scope = self.recorder.scope("plainfs_write");
+        self.write_file(cache, ino.0, offset, bytes)
+    }
+
+    fn truncate(&mut self, _: &mut PageCache, ino: Ino, size: u64) -> Result<(), FsError> {
+        let _scope = self.recorder.scope("plainfs_truncate");
+        self.resize_file(ino.0, size)
+    }
+
+    fn fsync(&mut self, _: &mut PageCache, ino: Ino, data_only: bool) -> Result<(), FsError> {
+        let skips = data_only && !self.resized.contains(&ino.0);
+        if skips || self.buffers.dirty.is_empty() {
+            self.write_back(Some(ino.0))?;
+            return Ok(self.buffers.flush()?);
+        }
+        self.commit()
+    }
+
+    fn sync(&mut self, _: &mut PageCache) -> Result<(), FsError> {
+        self.commit()
+    }
+
+    fn next_wakeup_ns(&self) -> Option<u64> {
+        self.commit_due_ns
+    }
+
+    fn run_background(&mut self, _: &mut PageCache) -> Result<(), FsError> {
+        let _task = self.recorder.task("kjournald");
+        self.commit_due_ns = None;
+        self.commit()
+    }
+
+    fn unmount(&mut self, _: &mut PageCache) -> Result<(), FsError> {
+        self.commit()?;
+        self.checkpoint()
+    }
+}

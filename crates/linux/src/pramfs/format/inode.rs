@@ -1,0 +1,156 @@
+//! An inode: 128 bytes, its name and two states of it, of which the newer counts.
+//!
+//! ```text
+//! 0..64 dentry  64..96 a state  96..128 the other
+//! state: 0..2 CRC  2..4 version  4 kind  5 names  8..16 size  16..20 mtime  20..24 root + 1
+//! ```
+//!
+//! A change writes all 128 bytes, and changes bytes of the older state alone: a power cut spoils
+//! that one at most, and the change has not happened.
+
+use super::RECORD_SIZE;
+use super::crc::crc16;
+use super::dentry::{self, Dentry};
+
+const STATE_SIZE: usize = 32;
+
+/// What an inode is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Free,
+    File,
+    Directory,
+}
+
+/// The part of an inode that changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct State {
+    /// What it is.
+    pub(crate) kind: Kind,
+    /// Whether it still has its name.
+    pub(crate) is_named: bool,
+    /// Bytes of the file.
+    pub(crate) size: u64,
+    /// Seconds of the virtual clock at the last change.
+    pub(crate) mtime_s: u32,
+    /// The block of pointers to blocks of pointers.
+    pub(crate) root: Option<u32>,
+}
+
+/// An inode with both its states.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Inode {
+    bytes: [u8; RECORD_SIZE as usize],
+    version: u16,
+    /// Whether the newer state is the second.
+    is_second: bool,
+    /// The newer state.
+    pub(crate) state: State,
+}
+
+impl State {
+    /// An inode that is nothing.
+    pub(crate) const FREE: Self =
+        Self { kind: Kind::Free, is_named: false, size: 0, mtime_s: 0, root: None };
+
+    fn parse(ino: u32, bytes: &[u8]) -> Option<(u16, Self)> {
+        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("a word"));
+        let half = |at: usize| u16::from_le_bytes(bytes[at..at + 2].try_into().expect("a half"));
+        let kind = match bytes[4] {
+            0 => Kind::Free,
+            1 => Kind::File,
+            2 => Kind::Directory,
+            3.. => return None,
+        };
+        let size = u64::from_le_bytes(bytes[8..16].try_into().expect("eight bytes"));
+        let (mtime_s, root) = (word(16), word(20).checked_sub(1));
+        let state = Self { kind, is_named: bytes[5] != 0, size, mtime_s, root };
+        (half(0) == checksum(ino, bytes)).then_some((half(2), state))
+    }
+
+    fn emit(&self, ino: u32, version: u16) -> [u8; STATE_SIZE] {
+        let mut bytes = [0; STATE_SIZE];
+        bytes[2..4].copy_from_slice(&version.to_le_bytes());
+        bytes[4] = match self.kind {
+            Kind::Free => 0,
+            Kind::File => 1,
+            Kind::Directory => 2,
+        };
+        bytes[5] = u8::from(self.is_named);
+        bytes[8..16].copy_from_slice(&self.size.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.mtime_s.to_le_bytes());
+        let root = self.root.map_or(0, |root| root + 1);
+        bytes[20..24].copy_from_slice(&root.to_le_bytes());
+        let crc = checksum(ino, &bytes);
+        bytes[..2].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+}
+
+/// The checksum of a state, which holds for one inode only.
+fn checksum(ino: u32, bytes: &[u8]) -> u16 {
+    crc16(crc16(!0, &ino.to_le_bytes()), &bytes[2..STATE_SIZE])
+}
+
+impl Inode {
+    /// Read inode `ino`; one without a sound state is free.
+    pub(crate) fn parse(ino: u32, bytes: &[u8; RECORD_SIZE as usize]) -> Self {
+        let (first, second) = bytes[dentry::SIZE..].split_at(STATE_SIZE);
+        let (first, second) = (State::parse(ino, first), State::parse(ino, second));
+        let is_second = match (first, second) {
+            (Some((first, _)), Some((second, _))) => second.wrapping_sub(first) < 1 << 15,
+            (_, second) => second.is_some(),
+        };
+        let newer = if is_second { second } else { first };
+        let (version, state) = newer.unwrap_or((0, State::FREE));
+        Self { bytes: *bytes, version, is_second, state }
+    }
+
+    /// Its name, if that is sound.
+    pub(crate) fn dentry(&self) -> Option<Dentry> {
+        Dentry::parse(&self.bytes[..dentry::SIZE])
+    }
+
+    /// Give it a name.
+    pub(crate) fn set_dentry(&mut self, dentry: &Dentry) {
+        self.bytes[..dentry::SIZE].copy_from_slice(&dentry.emit());
+    }
+
+    /// Give it a new state.
+    pub(crate) fn set_state(&mut self, ino: u32, state: State) {
+        self.is_second = !self.is_second;
+        self.version = self.version.wrapping_add(1);
+        self.state = state;
+        let at = dentry::SIZE + if self.is_second { STATE_SIZE } else { 0 };
+        self.bytes[at..at + STATE_SIZE].copy_from_slice(&state.emit(ino, self.version));
+    }
+
+    /// All its bytes.
+    pub(crate) const fn bytes(&self) -> &[u8; RECORD_SIZE as usize] {
+        &self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_cut_anywhere_is_made_or_not_made() {
+        let mut inode = Inode::parse(7, &[0; RECORD_SIZE as usize]);
+        assert_eq!(inode.state, State::FREE);
+        for size in 1..200_u64 {
+            let before = inode.clone();
+            let state = State { kind: Kind::File, is_named: true, size, ..State::FREE };
+            inode.set_state(7, state);
+            for len in 0..=RECORD_SIZE as usize {
+                let mut torn = *before.bytes();
+                torn[..len].copy_from_slice(&inode.bytes()[..len]);
+                let found = Inode::parse(7, &torn).state;
+                assert!(found == before.state || found == state, "{found:?}");
+            }
+            assert_eq!(Inode::parse(7, inode.bytes()), inode);
+            assert_eq!(Inode::parse(8, inode.bytes()).state, State::FREE);
+        }
+    }
+}

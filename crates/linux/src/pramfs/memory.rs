@@ -1,0 +1,39 @@
+//! The memory below: every byte that moves is an access of the device, counted and timed there.
+
+use flysch_nand::{NvRam, NvRamError};
+
+use super::format::{RECORD_SIZE, TABLE_ADDR};
+
+/// Byte-addressable memory.
+pub(super) struct Memory {
+    device: Box<dyn NvRam>,
+}
+
+/// Where an inode lies.
+pub(super) const fn inode_addr(ino: u32) -> u32 {
+    TABLE_ADDR + (ino - 1) * RECORD_SIZE
+}
+
+impl Memory {
+    pub(super) const fn new(device: Box<dyn NvRam>) -> Self {
+        Self { device }
+    }
+
+    pub(super) fn size(&self) -> u32 {
+        self.device.size()
+    }
+
+    pub(super) fn read<const N: usize>(&mut self, addr: u32) -> Result<[u8; N], NvRamError> {
+        let mut bytes = [0; N];
+        self.device.read(addr, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    pub(super) fn read_into(&mut self, addr: u32, bytes: &mut [u8]) -> Result<(), NvRamError> {
+        self.device.read(addr, bytes)
+    }
+
+    pub(super) fn write(&mut self, addr: u32, bytes: &[u8]) -> Result<(), NvRamError> {
+        self.device.write(addr, bytes)
+    }
+}

@@ -1,0 +1,193 @@
+//! PRAMFS: a file system in byte-addressable non-volatile memory, beside the page cache.
+//!
+//! ```text
+//! mod.rs                what the VFS asks for
+//! names.rs file.rs      directories; content
+//! pointers.rs blocks.rs which block holds which part of a file; which are free
+//! mount.rs              format, mount and the repair of what a power cut left
+//! memory.rs             the device
+//! format/               bytes
+//! ```
+//!
+//! As the kernel's: super block with a copy, 128-byte inodes with CRC-16, dentries within inodes,
+//! two levels of 8-byte pointers, no page cache, no read-ahead, an fsync without work, private
+//! mappings only. Unlike the kernel's, which loses a file whose inode a power cut tears: an inode
+//! holds two states, of which a write changes one (128 bytes are written all the same), and a
+//! rename goes through a record. Directories are lists in RAM, as the kernel's dentry cache is.
+//!
+//! Invariants:
+//! 1. Writes become durable in the order they are made: a block is marked used, filled, pointed
+//!    to, and within the size of its file in this order, and leaves in the opposite order.
+//! 2. So an inode is always sound, and what lies beyond its size or in no file is free: the mount
+//!    clears the pointers and corrects the bitmap.
+
+mod blocks;
+mod file;
+mod format;
+mod memory;
+mod mount;
+mod names;
+mod pointers;
+
+use std::collections::BTreeMap;
+
+use flysch_chip::Recorder;
+use flysch_nand::NvRamError;
+
+use crate::cache::PageCache;
+use crate::cpu::{Cpu, Work};
+use crate::filesystem::{
+    CACHE_PAGE_SIZE, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino,
+};
+
+use format::inode::{Inode, State};
+use format::super_block::SuperBlock;
+use memory::Memory;
+pub use mount::{PramfsError, PramfsOptions};
+
+/// The root directory's inode.
+const ROOT: u32 = 1;
+
+/// A mounted PRAMFS.
+pub struct Pramfs {
+    memory: Memory,
+    shape: SuperBlock,
+    /// Inodes that are not free.
+    inodes: BTreeMap<u32, Inode>,
+    /// The entries of each directory.
+    names: BTreeMap<(u32, Vec<u8>), u32>,
+    bitmap: blocks::Bitmap,
+    cpu: Cpu,
+    recorder: Recorder,
+}
+
+impl From<NvRamError> for FsError {
+    fn from(error: NvRamError) -> Self {
+        match error {
+            NvRamError::PowerLost => Self::PowerLost,
+            NvRamError::WornOut(_) => Self::Io,
+        }
+    }
+}
+
+impl Pramfs {
+    fn state(&self, ino: u32) -> Result<State, FsError> {
+        self.inodes.get(&ino).map(|inode| inode.state).ok_or(FsError::NotFound)
+    }
+
+    /// Write an inode with a new state.
+    fn store_state(&mut self, ino: u32, state: State) -> Result<(), FsError> {
+        self.cpu.charge(Work::Node);
+        let inode = self.inodes.get_mut(&ino).ok_or(FsError::NotFound)?;
+        inode.set_state(ino, state);
+        let bytes = *inode.bytes();
+        Ok(self.memory.write(memory::inode_addr(ino), &bytes)?)
+    }
+
+    fn now_s(&self) -> u32 {
+        u32::try_from(self.cpu.clock().now_ns() / 1_000_000_000).unwrap_or(u32::MAX)
+    }
+}
+
+impl FileSystem for Pramfs {
+    fn name(&self) -> &'static str {
+        "pramfs"
+    }
+
+    fn cache_policy(&self) -> CachePolicy {
+        CachePolicy::Direct
+    }
+
+    fn maps_shared(&self) -> bool {
+        // Only private mappings: stores would go around the write protection.
+        false
+    }
+
+    fn root(&self) -> Ino {
+        Ino(ROOT)
+    }
+
+    fn lookup(&mut self, parent: Ino, name: &[u8]) -> Result<Option<DirEntry>, FsError> {
+        self.find_name(parent.0, name)
+    }
+
+    fn entries(&mut self, dir: Ino) -> Result<Vec<DirEntry>, FsError> {
+        self.list_names(dir.0)
+    }
+
+    fn create(&mut self, parent: Ino, name: &[u8], kind: FileKind) -> Result<Ino, FsError> {
+        let _scope = self.recorder.scope("pramfs_create");
+        self.create_inode(parent.0, name, kind).map(Ino)
+    }
+
+    fn unlink(&mut self, parent: Ino, name: &[u8]) -> Result<(), FsError> {
+        let _scope = self.recorder.scope("pramfs_unlink");
+        self.remove_name(parent.0, name)
+    }
+
+    fn rename(&mut self, from: Ino, name: &[u8], to: Ino, new_name: &[u8]) -> Result<(), FsError> {
+        let _scope = self.recorder.scope("pramfs_rename");
+        self.move_name((from.0, name), (to.0, new_name))
+    }
+
+    fn load(&mut self, ino: Ino) -> Result<u64, FsError> {
+        self.state(ino.0).map(|state| state.size)
+    }
+
+    fn evict(&mut self, ino: Ino) -> Result<(), FsError> {
+        let _scope = self.recorder.scope("pramfs_evict");
+        if self.state(ino.0)?.is_named { Ok(()) } else { self.free_inode(ino.0) }
+    }
+
+    fn read_page(
+        &mut self,
+        ino: Ino,
+        index: u32,
+        page: &mut [u8; CACHE_PAGE_SIZE],
+    ) -> Result<(), FsError> {
+        let len = self.read_direct(ino, u64::from(index) * CACHE_PAGE_SIZE as u64, page)?;
+        page[len..].fill(0);
+        Ok(())
+    }
+
+    fn read_direct(&mut self, ino: Ino, offset: u64, bytes: &mut [u8]) -> Result<usize, FsError> {
+        let _scope = self.recorder.scope("pramfs_read");
+        self.read_file(ino.0, offset, bytes)
+    }
+
+    fn write(
+        &mut self,
+        _: &mut PageCache,
+        ino: Ino,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), FsError> {
+        let _scope = self.recorder.scope("pramfs_write");
+        self.write_file(ino.0, offset, bytes)
+    }
+
+    fn truncate(&mut self, _: &mut PageCache, ino: Ino, size: u64) -> Result<(), FsError> {
+        let _scope = self.recorder.scope("pramfs_truncate");
+        self.resize_file(ino.0, size)
+    }
+
+    fn fsync(&mut self, _: &mut PageCache, ino: Ino, _data_only: bool) -> Result<(), FsError> {
+        self.state(ino.0).map(drop)
+    }
+
+    fn sync(&mut self, _: &mut PageCache) -> Result<(), FsError> {
+        Ok(())
+    }
+
+    fn next_wakeup_ns(&self) -> Option<u64> {
+        None
+    }
+
+    fn run_background(&mut self, _: &mut PageCache) -> Result<(), FsError> {
+        Ok(())
+    }
+
+    fn unmount(&mut self, _: &mut PageCache) -> Result<(), FsError> {
+        Ok(())
+    }
+}

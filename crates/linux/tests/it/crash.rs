@@ -1,0 +1,230 @@
+//! File systems under power cuts: random calls, a cut at every operation of the device, nested;
+//! what is found must be one of the states since the last sync, and its bytes of that time.
+
+use std::collections::BTreeMap;
+
+use flysch_chip::Prng;
+use flysch_linux::filesystem::FsError;
+use flysch_linux::vfs::Vfs;
+
+/// Bytes of the largest file of a run.
+const SIZE_MAX: u64 = 30_000;
+const NAMES: [&str; 4] = ["a", "b", "c", "d"];
+
+/// A device with its power, and the file system on it.
+pub(crate) struct Rig {
+    /// Mount; `None` if the power failed meanwhile.
+    pub(crate) mount: Box<dyn Fn() -> Option<Vfs>>,
+    /// Switch on, and fail in this operation.
+    pub(crate) arm: Box<dyn Fn(Option<u64>)>,
+}
+
+/// How a run goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    /// Whether every call is durable when it returns.
+    pub(crate) is_direct: bool,
+    /// Calls between two mounts.
+    pub(crate) calls: u32,
+    pub(crate) seed: u64,
+}
+
+/// Files by name: number of the file and content.
+type Files = BTreeMap<String, (u32, Vec<u8>)>;
+
+/// What should be there.
+struct Model {
+    /// The states since the last sync, the newest last.
+    states: Vec<Files>,
+    /// Older ones, whose names are durable but not the bytes of all files.
+    older: Vec<Files>,
+    next_file: u32,
+}
+
+impl Model {
+    fn change(&mut self, change: impl FnOnce(&mut Files)) {
+        let mut files = self.states.last().unwrap().clone();
+        change(&mut files);
+        self.states.push(files);
+    }
+
+    fn settle(&mut self) {
+        self.states.drain(..self.states.len() - 1);
+        self.older.clear();
+    }
+
+    /// Take note that a file is durable, and that all names and sizes are.
+    fn settle_file(&mut self, name: &str) {
+        let file = self.states.last().unwrap()[name].0;
+        self.older.extend(self.states.drain(..self.states.len() - 1));
+        for state in &mut self.older {
+            state.retain(|_, (known, _)| *known != file);
+        }
+    }
+
+    /// Take what is found for what is there, after checking that it may be.
+    fn compare(&mut self, found: &BTreeMap<String, Vec<u8>>) {
+        let fits = |state: &&Files| {
+            let sizes = state.iter().map(|(name, (_, bytes))| (name, bytes.len()));
+            sizes.eq(found.iter().map(|(name, bytes)| (name, bytes.len())))
+                && state.iter().all(|(name, (file, _))| self.has_bytes(*file, &found[name]))
+        };
+        let state = self.states.iter().rev().find(fits);
+        let sizes = |files: &Files| -> Vec<_> {
+            files.iter().map(|(name, (file, bytes))| (name.clone(), *file, bytes.len())).collect()
+        };
+        let known: Vec<_> = self.states.iter().map(sizes).collect();
+        let there: Vec<_> = found.iter().map(|(name, bytes)| (name, bytes.len())).collect();
+        let state = state.unwrap_or_else(|| panic!("{there:?} is none of {known:?}"));
+        let adopted =
+            state.iter().map(|(name, (file, _))| (name.clone(), (*file, found[name].clone())));
+        self.states = vec![adopted.collect()];
+        self.older.clear();
+    }
+
+    /// Whether each byte is one that the file had since the last sync. Where it was cut, the rest
+    /// of the page may be zeros before the file is shorter.
+    fn has_bytes(&self, file: u32, bytes: &[u8]) -> bool {
+        let versions = self.states.iter().chain(&self.older).flat_map(BTreeMap::values);
+        let versions: Vec<&Vec<u8>> =
+            versions.filter(|(known, _)| *known == file).map(|(_, bytes)| bytes).collect();
+        let was_cut =
+            |known: &[u8], at: usize| known.len() <= at && known.len() / 4096 == at / 4096;
+        let had = |at: usize, byte: u8| {
+            let had = |known: &&Vec<u8>| match known.get(at) {
+                Some(&known) => known == byte,
+                None => byte == 0 && was_cut(known, at),
+            };
+            versions.iter().any(had)
+        };
+        bytes.iter().enumerate().all(|(at, &byte)| had(at, byte))
+    }
+}
+
+fn content(vfs: &mut Vfs) -> Result<BTreeMap<String, Vec<u8>>, FsError> {
+    let mut found = BTreeMap::new();
+    for entry in vfs.list("/")? {
+        let name = String::from_utf8(entry.name).unwrap();
+        let fd = vfs.open(&name, false)?;
+        let mut bytes = vec![0; usize::try_from(vfs.size(fd)?).unwrap()];
+        let len = vfs.read(fd, 0, &mut bytes)?;
+        assert_eq!(len, bytes.len(), "{name} is short");
+        vfs.close(fd)?;
+        found.insert(name, bytes);
+    }
+    Ok(found)
+}
+
+/// One call on the file system and on the model; the model changes first.
+fn step(vfs: &mut Vfs, model: &mut Model, prng: &mut Prng) -> Result<(), FsError> {
+    let name = NAMES[usize::try_from(prng.below(4)).unwrap()];
+    let known = model.states.last().unwrap().contains_key(name);
+    match prng.below(12) {
+        0 if known => {
+            model.change(|files| drop(files.remove(name)));
+            vfs.unlink(name)
+        }
+        1 if known => {
+            let to = NAMES[usize::try_from(prng.below(4)).unwrap()];
+            model.change(|files| {
+                let file = files.remove(name).unwrap();
+                files.insert(to.to_owned(), file);
+            });
+            vfs.rename(name, to)
+        }
+        2 if known => {
+            let size = prng.below(SIZE_MAX);
+            let len = usize::try_from(size).unwrap();
+            model.change(|files| files.get_mut(name).unwrap().1.resize(len, 0));
+            let fd = vfs.open(name, false)?;
+            vfs.truncate(fd, size)?;
+            vfs.close(fd)
+        }
+        3 => vfs.drop_caches(),
+        4 => {
+            vfs.sync()?;
+            model.settle();
+            Ok(())
+        }
+        5 => {
+            vfs.sleep(2_000_000_000);
+            Ok(())
+        }
+        _other => write(vfs, model, prng, name),
+    }
+}
+
+fn write(vfs: &mut Vfs, model: &mut Model, prng: &mut Prng, name: &str) -> Result<(), FsError> {
+    let offset = prng.below(SIZE_MAX / 2);
+    let mut bytes = vec![0; usize::try_from(1 + prng.below(9000)).unwrap()];
+    bytes.fill(u8::try_from(1 + prng.below(255)).unwrap());
+    let file = model.next_file;
+    model.next_file += 1;
+    model.change(|files| {
+        files.entry(name.to_owned()).or_insert((file, Vec::new()));
+    });
+    let fd = vfs.open(name, true)?;
+    let mut at = usize::try_from(offset).unwrap();
+    let end = at + bytes.len();
+    while at < end {
+        let next = end.min((at + 1).next_multiple_of(4096));
+        model.change(|files| {
+            let content = &mut files.get_mut(name).unwrap().1;
+            content.resize(content.len().max(next), 0);
+            content[at..next].fill(bytes[0]);
+        });
+        at = next;
+    }
+    vfs.write(fd, offset, &bytes)?;
+    if prng.below(3) == 0 {
+        vfs.fsync(fd)?;
+        model.settle_file(name);
+    }
+    vfs.close(fd)
+}
+
+/// Mount, compare, make calls; tell whether the power failed.
+fn session(rig: &Rig, plan: Plan, model: &mut Model, prng: &mut Prng) -> bool {
+    let Some(mut vfs) = (rig.mount)() else { return true };
+    let outcome = content(&mut vfs).and_then(|found| {
+        model.compare(&found);
+        for _ in 0..plan.calls {
+            step(&mut vfs, model, prng)?;
+            if plan.is_direct {
+                model.settle();
+            }
+        }
+        Ok(())
+    });
+    match outcome {
+        Ok(()) => false,
+        Err(FsError::PowerLost) => true,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Run with a cut in operation `cut_at` and some more at random; tell whether it came so far.
+pub(crate) fn check_cut(rig: &Rig, plan: Plan, cut_at: u64) -> bool {
+    let mut model = Model { states: vec![Files::new()], older: Vec::new(), next_file: 0 };
+    let mut prng = Prng::new(plan.seed);
+    let mut chance = Prng::new(cut_at);
+    (rig.arm)(Some(cut_at));
+    let is_cut = session(rig, plan, &mut model, &mut prng);
+    for bound in [20, 200, 2000] {
+        (rig.arm)(Some(chance.below(bound)));
+        session(rig, plan, &mut model, &mut prng);
+    }
+    (rig.arm)(None);
+    assert!(!session(rig, plan, &mut model, &mut prng), "no cut is planned");
+    assert!(!session(rig, plan, &mut model, &mut prng), "no cut is planned");
+    is_cut
+}
+
+/// Cut at every operation; tell how many there were.
+pub(crate) fn check(make: impl Fn() -> Rig, plan: Plan) -> u64 {
+    let mut cut_at = 0;
+    while check_cut(&make(), plan, cut_at) {
+        cut_at += 1;
+    }
+    cut_at
+}

@@ -1,0 +1,93 @@
+//! Power cuts at every operation, nested: what was written stays, what was under way is old or new.
+
+use flysch_chip::{Chip, Clock, Ending, FaultInjector, FaultPlan, Prng, Shared};
+use flysch_linux::block_device::BlockError;
+use flysch_linux::ftl::{FtlError, FtlOptions};
+
+use super::{Device, LOG_BLOCK, MAPPINGS, Model, PAGE_MAP, attach, chip, shape};
+
+/// Writes of a run.
+const WRITES: u32 = 12;
+
+/// Run until the power fails or the writes are done; tell whether it failed.
+fn run(device: &Device, shape: FtlOptions, model: &mut Model, prng: &mut Prng) -> bool {
+    let outcome = attach(device, shape).map_err(|error| match error {
+        FtlError::PowerLost => BlockError::PowerLost,
+        other => panic!("mount: {other}"),
+    });
+    let outcome = outcome.and_then(|mut ftl| {
+        model.check(&mut *ftl)?;
+        (0..WRITES).try_for_each(|_| model.write(&mut *ftl, prng))
+    });
+    match outcome {
+        Ok(()) => false,
+        Err(BlockError::PowerLost) => true,
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// A chip after many writes, and what it holds.
+fn aged(shape: FtlOptions, writes: u32) -> (Chip, Model) {
+    let device = Shared::new(FaultInjector::new(chip(shape.block_count, 4)));
+    let mut ftl = attach(&device, shape).unwrap();
+    let mut model = Model::of(&*ftl);
+    let mut prng = Prng::new(u64::from(writes));
+    for _ in 0..writes {
+        model.write(&mut *ftl, &mut prng).unwrap();
+    }
+    let chip = device.borrow().chip().fork(Clock::new());
+    (chip, model)
+}
+
+/// Cut the power in operation `cut_at`, then at random twice more, then never.
+fn check(start: &(Chip, Model), shape: FtlOptions, cut_at: u64, ending: Ending) -> bool {
+    let device = Shared::new(FaultInjector::new(start.0.fork(Clock::new())));
+    let mut model = start.1.clone();
+    let mut prng = Prng::new(3);
+    let mut chance = Prng::new(cut_at);
+    let plan = |cut_at, ending| FaultPlan { seed: 5, cut_at, ending, ..FaultPlan::default() };
+    device.borrow_mut().arm(plan(Some(cut_at), Some(ending)));
+    let is_cut = run(&device, shape, &mut model, &mut prng);
+    for _ in 0..4 {
+        device.borrow_mut().power_up();
+        device.borrow_mut().arm(plan(Some(chance.below(260)), None));
+        run(&device, shape, &mut model, &mut prng);
+    }
+    device.borrow_mut().power_up();
+    device.borrow_mut().arm(FaultPlan::default());
+    assert!(!run(&device, shape, &mut model, &mut prng), "no cut is planned");
+    is_cut
+}
+
+#[test]
+fn no_cut_loses_what_was_written() {
+    for (mapping, writes) in MAPPINGS.into_iter().flat_map(|m| [(m, 0), (m, 100), (m, 233)]) {
+        let shape = shape(14, 512, mapping);
+        let start = aged(shape, writes);
+        for ending in Ending::ALL {
+            let mut cut_at = 0;
+            while check(&start, shape, cut_at, ending) {
+                cut_at += 1;
+            }
+            assert!(cut_at > 50, "{mapping:?}: {cut_at} operations only");
+        }
+    }
+}
+
+/// However often the mount itself is cut, the spare blocks do not run out.
+#[test]
+fn cuts_soon_after_each_other_use_nothing_up() {
+    for mapping in [PAGE_MAP, LOG_BLOCK] {
+        let shape = shape(14, 512, mapping);
+        let (chip, mut model) = aged(shape, 300);
+        let device = Shared::new(FaultInjector::new(chip));
+        let mut prng = Prng::new(9);
+        let mut chance = Prng::new(10);
+        for seed in 0..400 {
+            let cut_at = Some(90 + chance.below(60));
+            device.borrow_mut().power_up();
+            device.borrow_mut().arm(FaultPlan { seed, cut_at, ..FaultPlan::default() });
+            run(&device, shape, &mut model, &mut prng);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! PRAMFS: against a model, under power cuts, when full, on noise; and what it costs.
+
+use flysch_chip::{Clock, Nor, NorFigures, Pram, PramFigures, Prng, Recorder, Shared};
+use flysch_linux::cache::ReadAheadProfile;
+use flysch_linux::cpu::{Cpu, Speed};
+use flysch_linux::filesystem::FsError;
+use flysch_linux::pramfs::{Pramfs, PramfsError, PramfsOptions};
+use flysch_linux::vfs::Vfs;
+use flysch_nand::NvRam;
+
+use crate::crash::{self, Plan, Rig};
+
+const SIZE: u32 = 1 << 18;
+const OPTIONS: PramfsOptions = PramfsOptions { block_size: 2048, inode_count: Some(16) };
+
+/// A memory that outlives the file system on it.
+type Held = Shared<Pram>;
+
+fn memory(size: u32, clock: &Clock) -> Held {
+    let figures = PramFigures { size, ..PramFigures::HYBRID_SQLITE };
+    Shared::new(Pram::new(figures, clock.clone(), 1))
+}
+
+fn mount(memory: &Held, clock: &Clock) -> Result<Vfs, PramfsError> {
+    let recorder = Recorder::new(clock.clone(), "test");
+    let cpu = Cpu::new(clock.clone(), Speed { ps_per_instruction: 0, copy_ps_per_byte: 0 });
+    let fs = Pramfs::mount(Box::new(memory.clone()), cpu.clone(), recorder.clone())?;
+    Ok(Vfs::mount(Box::new(fs), ReadAheadProfile::C, cpu, recorder))
+}
+
+fn formatted(options: PramfsOptions) -> (Held, Clock) {
+    let clock = Clock::new();
+    let mut memory = memory(SIZE, &clock);
+    Pramfs::format(&mut memory, options).unwrap();
+    (memory, clock)
+}
+
+fn rig(options: PramfsOptions) -> Rig {
+    let (memory, clock) = formatted(options);
+    let supply = memory.borrow().supply();
+    let mount = move || match mount(&memory, &clock) {
+        Ok(vfs) => Some(vfs),
+        Err(PramfsError::PowerLost) => None,
+        Err(error) => panic!("{error}"),
+    };
+    let arm = move |cut_at| {
+        supply.power_up();
+        supply.arm(cut_at);
+    };
+    Rig { mount: Box::new(mount), arm: Box::new(arm) }
+}
+
+#[test]
+fn no_cut_tears_a_call() {
+    for (block_size, seed) in [(2048, 1), (512, 2)] {
+        let options = PramfsOptions { block_size, ..OPTIONS };
+        let operations = crash::check(|| rig(options), Plan { is_direct: true, calls: 25, seed });
+        assert!(operations > 150, "{operations}");
+    }
+}
+
+#[test]
+fn a_long_run_agrees_with_the_model() {
+    let plan = Plan { is_direct: true, calls: 3000, seed: 5 };
+    crash::check(
+        || {
+            let rig = rig(OPTIONS);
+            Rig { arm: Box::new(move |_| (rig.arm)(None)), mount: rig.mount }
+        },
+        plan,
+    );
+}
+
+#[test]
+fn a_full_memory_says_so_and_keeps_what_it_has() {
+    let (memory, clock) = formatted(OPTIONS);
+    let mut vfs = mount(&memory, &clock).unwrap();
+    let fd = vfs.open("full", true).unwrap();
+    let mut size = 0;
+    let error = loop {
+        match vfs.write(fd, size, &[7; 1000]) {
+            Ok(()) => size += 1000,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error, FsError::NoSpace);
+    assert!(size > u64::from(SIZE) * 9 / 10, "{size}");
+    let mut vfs = mount(&memory, &clock).unwrap();
+    let fd = vfs.open("full", false).unwrap();
+    assert_eq!(vfs.size(fd), Ok(size));
+    vfs.truncate(fd, 0).unwrap();
+    vfs.write(fd, 0, &vec![1; usize::try_from(size).unwrap()]).unwrap();
+    let names: Vec<String> = (0..20).map(|number| format!("n{number}")).collect();
+    let made = names.iter().map_while(|name| vfs.open(name, true).ok()).count();
+    assert_eq!(made, 14, "sixteen inodes: the root, one file, and these");
+    assert_eq!(vfs.open(&"n".repeat(57), true), Err(FsError::TooLong));
+}
+
+/// 600 bytes in the middle of a block: pointers read, bytes written, an inode of 128 bytes.
+#[test]
+fn a_write_costs_its_words_and_an_inode() {
+    let (memory, clock) = formatted(OPTIONS);
+    let mut vfs = mount(&memory, &clock).unwrap();
+    let fd = vfs.open("file", true).unwrap();
+    vfs.write(fd, 0, &[1; 2048]).unwrap();
+    let before_ns = clock.now_ns();
+    vfs.write(fd, 100, &[2; 600]).unwrap();
+    let write_ns = (600 / 2 + 128 / 2) * 1000;
+    let pointer_reads = 2 * 2 * (8 / 2) * 80;
+    assert_eq!(clock.now_ns() - before_ns, write_ns + pointer_reads);
+    let before_ns = clock.now_ns();
+    vfs.fsync(fd).unwrap();
+    assert_eq!(clock.now_ns(), before_ns);
+}
+
+#[test]
+fn noise_is_refused_or_read_but_never_a_panic() {
+    let (mut memory, clock) = formatted(OPTIONS);
+    {
+        let mut vfs = mount(&memory, &clock).unwrap();
+        let fd = vfs.open("file", true).unwrap();
+        vfs.write(fd, 0, &[3; 9000]).unwrap();
+        vfs.mkdir("dir").unwrap();
+    }
+    let mut image = vec![0; SIZE as usize];
+    memory.read(0, &mut image).unwrap();
+    for seed in 0..400 {
+        let mut prng = Prng::new(seed);
+        let mut noisy = image.clone();
+        let reach = if seed % 2 == 0 { 4096 } else { u64::from(SIZE) };
+        for _ in 0..=prng.below(200) {
+            let at = usize::try_from(prng.below(reach)).unwrap();
+            noisy[at] = u8::try_from(prng.below(256)).unwrap();
+        }
+        memory.write(0, &noisy).unwrap();
+        let Ok(mut vfs) = mount(&memory, &clock) else { continue };
+        let _outcome = vfs.open("file", true).and_then(|fd| {
+            vfs.read(fd, 0, &mut [0; 9000])?;
+            vfs.write(fd, 5000, &[1; 9000])?;
+            vfs.truncate(fd, 3000)?;
+            vfs.close(fd)?;
+            vfs.rename("file", "other")
+        });
+    }
+}
+
+#[test]
+fn memory_of_the_wrong_kind_is_refused() {
+    let clock = Clock::new();
+    let mut nor = Nor::new(NorFigures::AM29LV008B, clock.clone(), 1);
+    assert_eq!(Pramfs::format(&mut nor, OPTIONS), Err(PramfsError::NotOverwritable));
+    let mut small = memory(4096, &clock);
+    assert_eq!(Pramfs::format(&mut small, OPTIONS), Err(PramfsError::Shape));
+    let blank = mount(&memory(SIZE, &clock), &clock);
+    assert_eq!(blank.err(), Some(PramfsError::NoFileSystem));
+}
