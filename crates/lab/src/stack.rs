@@ -11,6 +11,7 @@ use flysch_linux::jffs2::{Compressor, Jffs2, MountError, Options};
 use flysch_linux::mtd::{EccMode, MtdError, Partition, RawNand};
 use flysch_linux::tmpfs::Tmpfs;
 use flysch_linux::vfs::Vfs;
+use flysch_linux::yaffs2::{self, Yaffs2};
 
 use crate::platform::Platform;
 use crate::workload::UnknownChoice;
@@ -23,18 +24,21 @@ pub type Device = Shared<Tracer<FaultInjector>>;
 pub enum Stack {
     /// SQLite on JFFS2 on raw NAND.
     SqliteJffs2,
+    /// SQLite on YAFFS2 on raw NAND.
+    SqliteYaffs2,
     /// SQLite on a file system in RAM: what the engine costs with no flash at all.
     SqliteTmpfs,
 }
 
 impl Stack {
     /// Every stack.
-    pub const ALL: [Self; 2] = [Self::SqliteJffs2, Self::SqliteTmpfs];
+    pub const ALL: [Self; 3] = [Self::SqliteJffs2, Self::SqliteYaffs2, Self::SqliteTmpfs];
 
     /// Name: a path from the engine down.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SqliteJffs2 => "sqlite/jffs2",
+            Self::SqliteYaffs2 => "sqlite/yaffs2",
             Self::SqliteTmpfs => "sqlite/tmpfs",
         }
     }
@@ -99,6 +103,9 @@ impl Build {
             let _scope = recorder.scope("format");
             Jffs2::format(&self.partition(&device, &recorder)?)?;
         }
+        if stack == Stack::SqliteYaffs2 {
+            Yaffs2::format(&self.partition(&device, &recorder)?).map_err(yaffs2_error)?;
+        }
         self.mount(stack, device, recorder)
     }
 
@@ -123,6 +130,12 @@ impl Build {
                     seed: self.seed,
                 };
                 Box::new(Jffs2::mount(partition, options, cpu.clone(), &recorder)?)
+            }
+            Stack::SqliteYaffs2 => {
+                let partition = self.partition(&device, &recorder)?;
+                let options = yaffs2::Options::default();
+                let mounted = Yaffs2::mount(partition, options, cpu.clone(), &recorder);
+                Box::new(mounted.map_err(yaffs2_error)?)
             }
             Stack::SqliteTmpfs => Box::new(Tmpfs::new(self.partition_bytes())),
         };
@@ -151,5 +164,16 @@ impl Build {
         })?;
         let partition = Partition::new(Rc::new(RefCell::new(raw)), 0, self.partition_blocks);
         partition.ok_or(MountError::TooSmall { blocks: self.part.geometry.block_count })
+    }
+}
+
+/// The same reason in the other file system's words.
+fn yaffs2_error(error: yaffs2::MountError) -> MountError {
+    match error {
+        yaffs2::MountError::TooSmall { blocks } => MountError::TooSmall { blocks },
+        yaffs2::MountError::TooLarge { bytes } => MountError::TooLarge { bytes },
+        yaffs2::MountError::NoTags => MountError::NoCleanmarker,
+        yaffs2::MountError::Io => MountError::Io,
+        yaffs2::MountError::PowerLost => MountError::PowerLost,
     }
 }
