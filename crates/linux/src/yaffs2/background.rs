@@ -1,30 +1,9 @@
-//! The background thread: it writes directories' times each second, and collects garbage more
-//! often the more of it there is.
+//! The background thread: it collects garbage more often the more of it there is.
 
 use super::Yaffs2;
 use crate::filesystem::FsError;
 
 const SECOND_NS: u64 = 1_000_000_000;
-
-/// When the thread does what.
-#[derive(Debug, Default)]
-#[expect(clippy::struct_field_names, reason = "each is a time, and says its unit")]
-pub(super) struct Tasks {
-    directories_ns: u64,
-    collection_ns: u64,
-    wakeup_ns: u64,
-}
-
-impl Tasks {
-    /// Begin now.
-    pub(super) const fn new(now_ns: u64) -> Self {
-        Self { directories_ns: now_ns, collection_ns: now_ns, wakeup_ns: now_ns }
-    }
-
-    pub(super) const fn next_ns(&self) -> u64 {
-        self.wakeup_ns
-    }
-}
 
 impl Yaffs2 {
     /// How badly garbage wants collecting: 0, 1 or 2.
@@ -44,32 +23,22 @@ impl Yaffs2 {
     /// Run the thread once, if it is due.
     pub(super) fn run_thread(&mut self) -> Result<(), FsError> {
         let now = self.recorder.clock().now_ns();
-        if now < self.tasks.wakeup_ns {
+        if now < self.thread_due_ns {
+            return Ok(());
+        }
+        let pause = match self.urgency() {
+            // While there is a checkpoint, the thread looks each second whether it still stands.
+            _ if self.checkpoint.is_valid => SECOND_NS,
+            0 => 2 * SECOND_NS,
+            1 => SECOND_NS / 10,
+            _ => SECOND_NS / 20,
+        };
+        self.thread_due_ns = now + pause;
+        if self.checkpoint.is_valid {
             return Ok(());
         }
         let _task = self.recorder.task("yaffs-bg-1");
-        let mut outcome = Ok(());
-        if now >= self.tasks.directories_ns {
-            let _scope = self.recorder.scope("yaffs_update_directories");
-            outcome = self.update_directories();
-            self.tasks.directories_ns = now + SECOND_NS;
-        }
-        if now >= self.tasks.collection_ns {
-            if self.checkpoint.is_valid {
-                self.tasks.collection_ns = self.tasks.directories_ns;
-            } else {
-                let _scope = self.recorder.scope("background_gc");
-                self.tasks.collection_ns = now
-                    + match self.urgency() {
-                        0 => 2 * SECOND_NS,
-                        1 => SECOND_NS / 10,
-                        _ => SECOND_NS / 20,
-                    };
-                outcome = outcome.and(self.collect(true));
-            }
-        }
-        let next = self.tasks.directories_ns.min(self.tasks.collection_ns);
-        self.tasks.wakeup_ns = next.max(now + 1);
-        outcome
+        let _scope = self.recorder.scope("background_gc");
+        self.collect(true)
     }
 }

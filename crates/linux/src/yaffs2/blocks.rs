@@ -153,8 +153,7 @@ impl Blocks {
     pub(super) fn take_empty(&mut self) -> Option<u32> {
         let count = self.count();
         let turn = (1..=count).map(|step| (self.finder + step) % count);
-        let block =
-            turn.into_iter().find(|&block| self.block(block).state == BlockState::Empty)?;
+        let block = turn.into_iter().find(|&block| self.block(block).state == BlockState::Empty)?;
         self.finder = block;
         self.sequence += 1;
         self.book(block, BlockState::Allocating, self.sequence);
@@ -183,8 +182,8 @@ impl Blocks {
     pub(super) fn is_collectable(&self, block: u32) -> bool {
         let block = self.block(block);
         !block.has_shrink_header
-            || self.oldest_dirty().is_none_or(|oldest| {
-                block.sequence <= self.block(oldest).sequence
-            })
+            || self
+                .oldest_dirty()
+                .is_none_or(|oldest| block.sequence <= self.block(oldest).sequence)
     }
 }

@@ -51,7 +51,10 @@ impl Yaffs2 {
         let _scope = self.recorder.scope("yaffs_checkpoint");
         self.checkpoint.is_valid = false;
         for block in std::mem::take(&mut self.checkpoint.blocks) {
+            // It is checked again before use, as the kernel does: the counts of its runs show it.
+            let was_known_blank = self.blocks.block(block).is_known_blank;
             self.clean_block(block)?;
+            self.blocks.block_mut(block).is_known_blank = was_known_blank;
         }
         Ok(())
     }
@@ -110,13 +113,8 @@ impl Yaffs2 {
             let bytes = u32::try_from(size).expect("a chunk");
             // The object number tells where to look for the next block.
             let object = block + 1;
-            let tags = Tags {
-                sequence: CHECKPOINT_SEQUENCE,
-                object,
-                chunk: *page,
-                bytes,
-                extra: None,
-            };
+            let tags =
+                Tags { sequence: CHECKPOINT_SEQUENCE, object, chunk: *page, bytes, extra: None };
             *page += 1;
             if let Err(error) = self.program(chunk, data, &tags) {
                 self.blocks.block_mut(block).needs_retiring = true;

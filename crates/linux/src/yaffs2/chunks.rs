@@ -161,8 +161,11 @@ impl Yaffs2 {
             return Ok(());
         }
         let is_complete = self.summary.len() == page as usize + 1;
-        let written =
-            if self.summary_chunks() > 0 && is_complete { self.write_summary(block) } else { Ok(()) };
+        let written = if self.summary_chunks() > 0 && is_complete {
+            self.write_summary(block)
+        } else {
+            Ok(())
+        };
         self.blocks.skip_rest();
         written
     }

@@ -80,12 +80,7 @@ impl Yaffs2 {
     }
 
     /// Read a chunk of a file as it is on flash; zeros where there is none.
-    fn read_file_chunk(
-        &mut self,
-        id: u32,
-        number: u32,
-        data: &mut [u8],
-    ) -> Result<bool, FsError> {
+    fn read_file_chunk(&mut self, id: u32, number: u32, data: &mut [u8]) -> Result<bool, FsError> {
         match self.objects.object(id).chunks.get(&number) {
             Some(&chunk) => self.read_chunk(chunk, data),
             None => {

@@ -68,7 +68,8 @@ pub struct Yaffs2 {
     checkpoint: checkpoint::Checkpoint,
     /// The tags of the chunks of the block being filled.
     summary: Vec<Tags>,
-    tasks: background::Tasks,
+    /// When the thread wakes, nanoseconds.
+    thread_due_ns: u64,
 }
 
 impl Yaffs2 {
@@ -199,7 +200,7 @@ impl FileSystem for Yaffs2 {
     }
 
     fn next_wakeup_ns(&self) -> Option<u64> {
-        self.options.profile.has_thread().then(|| self.tasks.next_ns())
+        self.options.profile.has_thread().then_some(self.thread_due_ns)
     }
 
     fn run_background(&mut self, _: &mut PageCache) -> Result<(), FsError> {

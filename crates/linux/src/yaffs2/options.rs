@@ -75,7 +75,10 @@ impl fmt::Display for MountError {
                 write!(f, "a partition of {blocks} good blocks is too small for YAFFS2")
             }
             Self::TooLarge { bytes } => {
-                write!(f, "a partition of {bytes} bytes is too large for YAFFS2: 4 GiB are too many")
+                write!(
+                    f,
+                    "a partition of {bytes} bytes is too large for YAFFS2: 4 GiB are too many"
+                )
             }
             Self::NoTags => f.write_str("YAFFS2 needs pages of 1 KiB with 28 free OOB bytes"),
             Self::Io => f.write_str("input/output error"),

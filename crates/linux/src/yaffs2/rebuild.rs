@@ -131,9 +131,11 @@ impl<'a> Rebuild<'a> {
         for id in ids {
             let object = self.fs.objects.object(id);
             let parent = object.parent;
-            let is_placed = self.fs.objects.get(parent).is_some_and(|dir| {
-                dir.kind == Kind::Directory && parent != id
-            });
+            let is_placed = self
+                .fs
+                .objects
+                .get(parent)
+                .is_some_and(|dir| dir.kind == Kind::Directory && parent != id);
             if id != ROOT && id > DELETED && !is_placed {
                 self.fs.objects.object_mut(id).parent = LOST_AND_FOUND;
             }

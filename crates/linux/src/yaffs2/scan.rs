@@ -7,7 +7,7 @@ use super::format::{Found, TAGS_SIZE, Tags, parse_summary};
 use super::objects::{DELETED, Objects, UNLINKED};
 use super::rebuild::Rebuild;
 use super::short_ops::ShortOps;
-use super::{MountError, Options, Yaffs2, background, collect, snapshot};
+use super::{MountError, Options, Yaffs2, collect, snapshot};
 use crate::cpu::Cpu;
 use crate::filesystem::FsError;
 use crate::mtd::{MtdError, Partition};
@@ -91,7 +91,7 @@ impl Yaffs2 {
             collector: collect::Collector::default(),
             checkpoint: Checkpoint::default(),
             summary: Vec::new(),
-            tasks: background::Tasks::new(now_ns),
+            thread_due_ns: now_ns,
         };
         if !fs.load_checkpoint()? {
             fs.scan()?;

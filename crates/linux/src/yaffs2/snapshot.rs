@@ -187,8 +187,7 @@ fn restore_objects(reader: &mut Reader<'_>, blocks: &mut Blocks) -> Option<Objec
     let mut objects = Objects::new();
     let [count] = reader.words::<1>()?;
     for _ in 0..count {
-        let [id, parent, kind, header, mode, mtime, low, high, groups, _] =
-            reader.words::<10>()?;
+        let [id, parent, kind, header, mode, mtime, low, high, groups, _] = reader.words::<10>()?;
         if !is_kept(id) || id > OBJECT_MAX || (id != ROOT && objects.get(id).is_some()) {
             return None;
         }

@@ -160,13 +160,8 @@ mod tests {
 
     fn samples() -> [Tags; 2] {
         let data = Tags { sequence: 0x1003, object: 257, chunk: 9, bytes: 2048, extra: None };
-        let extra = Extra {
-            parent: 1,
-            kind: Kind::File,
-            size: 77,
-            is_shrink: true,
-            shadows: false,
-        };
+        let extra =
+            Extra { parent: 1, kind: Kind::File, size: 77, is_shrink: true, shadows: false };
         [data, Tags { chunk: 0, bytes: 77, extra: Some(extra), ..data }]
     }
 
