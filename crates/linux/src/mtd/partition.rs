@@ -128,7 +128,7 @@ impl Partition {
         oob: &mut [u8],
     ) -> Result<ReadQuality, MtdError> {
         let mut raw = self.raw.borrow_mut();
-        raw.charge_request(data.len() + oob.len());
+        raw.charge_request();
         raw.read_whole(self.page_at(offset), data, OOB_FREE_START, oob)
     }
 
@@ -140,7 +140,7 @@ impl Partition {
         let mut whole_oob = vec![0xFF; OOB_FREE_START as usize];
         whole_oob.extend_from_slice(oob);
         let mut raw = self.raw.borrow_mut();
-        raw.charge_request(data.len() + oob.len());
+        raw.charge_request();
         raw.program(self.page_at(offset), data, &whole_oob)
     }
 

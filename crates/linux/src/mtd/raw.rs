@@ -132,7 +132,7 @@ impl RawNand {
         oob: &mut [u8],
     ) -> Result<ReadQuality, MtdError> {
         assert_eq!(data.len(), self.geometry.page_size as usize, "a whole page");
-        self.recorder.clock().advance(self.overhead_ns.0);
+        self.cpu.charge_ps(self.overhead_ns.0 * 1000);
         let outcome = self.device.read(page, 0, &mut self.whole);
         data.copy_from_slice(&self.whole[..data.len()]);
         let from = data.len() + at as usize;

@@ -5,3 +5,4 @@ mod counting;
 mod jffs2;
 mod read_ahead;
 mod vfs;
+mod yaffs2;
