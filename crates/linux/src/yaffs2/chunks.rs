@@ -93,7 +93,7 @@ impl Yaffs2 {
             let block = self.blocks.of(chunk);
             let tags = Tags { sequence: self.blocks.block(block).sequence, ..*tags };
             let was_known = self.blocks.block(block).is_known_blank;
-            if !was_known && !self.is_blank(chunk)? {
+            if !was_known && !self.is_rest_blank(chunk)? {
                 self.blocks.skip_rest();
                 continue;
             }
@@ -193,6 +193,18 @@ impl Yaffs2 {
         }
         self.blocks.block_mut(block).has_summary = true;
         Ok(())
+    }
+
+    /// Whether a chunk is blank, and, unless that was seen at the mount, so are the tags behind it.
+    fn is_rest_blank(&mut self, chunk: u32) -> Result<bool, FsError> {
+        let end = (self.blocks.of(chunk) + 1) * self.blocks.chunks_per_block;
+        let rest = if self.was_all_blank { end..end } else { chunk + 1..end };
+        for other in rest {
+            if self.read_tags(other)? != Found::Blank {
+                return Ok(false);
+            }
+        }
+        self.is_blank(chunk)
     }
 
     fn is_blank(&mut self, chunk: u32) -> Result<bool, FsError> {

@@ -143,7 +143,7 @@ impl Yaffs2 {
         };
         let is_deleted = object.parent == DELETED;
         self.short_ops.remove_object(id);
-        self.shrink_file(id, 0)?;
+        self.drop_chunks(id, 0)?;
         if !is_deleted {
             let change = Change { is_shrink: true, shadows: 0 };
             self.rename_object(id, DELETED, b"deleted", change)?;

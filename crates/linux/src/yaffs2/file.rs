@@ -273,21 +273,33 @@ impl Yaffs2 {
         if size == old {
             return Ok(());
         }
+        let now = self.now_s();
+        self.objects.object_mut(id).mtime = now;
         if size > old {
             self.make_hole(id, size)?;
             self.flush_cached(Some(id))?;
-        } else {
-            self.shrink_file(id, size)?;
+            let object = self.objects.object_mut(id);
+            (object.size, object.stored_size) = (size, size);
+            return self.write_size(id);
         }
-        let now = self.now_s();
+        self.cut_chunk(id, size)?;
         let object = self.objects.object_mut(id);
         (object.size, object.stored_size) = (size, size);
-        object.mtime = now;
-        if object.is_named() { self.write_header(id, Change::default()) } else { Ok(()) }
+        // The header goes first: a collection for it must not take what the old one still names.
+        let written = self.write_size(id);
+        written.and(self.drop_chunks(id, size))
     }
 
-    /// Cut a file: the chunk that is cut is written anew, those behind it are given back.
-    pub(super) fn shrink_file(&mut self, id: u32, size: u64) -> Result<(), FsError> {
+    fn write_size(&mut self, id: u32) -> Result<(), FsError> {
+        if self.objects.object(id).is_named() {
+            self.write_header(id, Change::default())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Give back the chunks of a file behind its end.
+    pub(super) fn drop_chunks(&mut self, id: u32, size: u64) -> Result<(), FsError> {
         let (last, kept) = self.place_of(size)?;
         let first_gone = if kept == 0 { last } else { last + 1 };
         let gone: Vec<u32> =
@@ -296,18 +308,22 @@ impl Yaffs2 {
             let chunk = self.objects.object_mut(id).chunks.remove(&number);
             self.delete_chunk(chunk.expect("just listed"))?;
         }
-        let object = self.objects.object_mut(id);
-        (object.size, object.stored_size) = (size, object.stored_size.min(size));
-        if kept > 0 && self.objects.object(id).chunks.contains_key(&last) {
-            let mut data = vec![0; self.chunk_size()];
-            if !self.read_file_chunk(id, last, &mut data)? {
-                return Err(FsError::Damaged { ino: Ino(id), offset: size - kept as u64 });
-            }
-            data[kept..].fill(0);
-            let len = u32::try_from(kept).expect("below a chunk");
-            self.write_file_chunk(id, last, &data, len, Reserve::Use)?;
-        }
         Ok(())
+    }
+
+    /// Write the chunk anew in which a file is cut.
+    fn cut_chunk(&mut self, id: u32, size: u64) -> Result<(), FsError> {
+        let (last, kept) = self.place_of(size)?;
+        if kept == 0 || !self.objects.object(id).chunks.contains_key(&last) {
+            return Ok(());
+        }
+        let mut data = vec![0; self.chunk_size()];
+        if !self.read_file_chunk(id, last, &mut data)? {
+            return Err(FsError::Damaged { ino: Ino(id), offset: size - kept as u64 });
+        }
+        data[kept..].fill(0);
+        let len = u32::try_from(kept).expect("below a chunk");
+        self.write_file_chunk(id, last, &data, len, Reserve::Use)
     }
 
     /// Make an object durable: its dirty chunks, and unless `data_only` its header.

@@ -68,6 +68,8 @@ pub struct Yaffs2 {
     checkpoint: checkpoint::Checkpoint,
     /// The tags of the chunks of the block being filled.
     summary: Vec<Tags>,
+    /// Whether the mount found every chunk blank.
+    was_all_blank: bool,
     /// When the thread wakes, nanoseconds.
     thread_due_ns: u64,
 }

@@ -91,6 +91,7 @@ impl Yaffs2 {
             collector: collect::Collector::default(),
             checkpoint: Checkpoint::default(),
             summary: Vec::new(),
+            was_all_blank: false,
             thread_due_ns: now_ns,
         };
         if !fs.load_checkpoint()? {
@@ -164,10 +165,11 @@ impl Yaffs2 {
                 None => blank.push(block),
             }
         }
-        let is_fresh = scanned.is_empty() && self.checkpoint.blocks.is_empty();
+        let may_be_fresh = scanned.is_empty() && self.checkpoint.blocks.is_empty();
+        self.was_all_blank = may_be_fresh && self.are_blank(&blank)?;
         for block in blank {
             self.blocks.book(block, BlockState::Empty, 0);
-            self.blocks.block_mut(block).is_suspect = !is_fresh;
+            self.blocks.block_mut(block).is_suspect = !self.was_all_blank;
         }
         scanned.sort_by_key(|block| std::cmp::Reverse(block.sequence));
         for block in &scanned {
@@ -196,6 +198,17 @@ impl Yaffs2 {
             self.clean_block(block)?;
         }
         Ok(())
+    }
+
+    /// Whether all chunks of these blocks have blank tags.
+    fn are_blank(&mut self, blocks: &[u32]) -> Result<bool, FsError> {
+        let chunks = self.blocks.chunks_per_block;
+        for chunk in blocks.iter().flat_map(|block| block * chunks..(block + 1) * chunks) {
+            if self.read_tags(chunk)? != Found::Blank {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Go on in the newest block, if it has blank chunks left.
