@@ -13,7 +13,8 @@
 use super::Yaffs2;
 use super::blocks::BlockState;
 use super::chunks::RESERVED_BLOCKS;
-use super::format::Tags;
+use super::format::{Found, Tags};
+use super::scan::{fresh_blocks, is_checkpoint};
 use super::snapshot;
 use crate::filesystem::FsError;
 
@@ -125,5 +126,55 @@ impl Yaffs2 {
             }
         }
         Ok(true)
+    }
+
+    /// Read the checkpoint; tell whether it is whole.
+    pub(super) fn load_checkpoint(&mut self) -> Result<bool, FsError> {
+        let _scope = self.recorder.scope("yaffs_checkpoint");
+        let mut found = Vec::new();
+        let mut bytes = Vec::new();
+        for block in 0..self.blocks.count() {
+            if self.blocks.block(block).state == BlockState::Dead {
+                continue;
+            }
+            let first = block * self.blocks.chunks_per_block;
+            if !is_checkpoint(self.read_tags(first)?) {
+                continue;
+            }
+            found.push(block);
+            self.read_checkpoint_block(first, &mut bytes)?;
+            let fresh = fresh_blocks(&self.mtd);
+            let restored = snapshot::restore(&bytes, fresh, self.summary_chunks());
+            if let Some((blocks, objects)) = restored {
+                let were_empty =
+                    found.iter().all(|&block| blocks.block(block).state == BlockState::Empty);
+                if !were_empty {
+                    return Ok(false);
+                }
+                self.blocks = blocks;
+                self.objects = objects;
+                for &block in &found {
+                    self.blocks.book(block, BlockState::Checkpoint, CHECKPOINT_SEQUENCE);
+                }
+                self.checkpoint = Checkpoint { is_valid: true, blocks: found };
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn read_checkpoint_block(&mut self, first: u32, bytes: &mut Vec<u8>) -> Result<(), FsError> {
+        let size = self.chunk_size();
+        for chunk in first..first + self.blocks.chunks_per_block {
+            let mut data = vec![0; size];
+            let (is_good, found) = self.read_chunk_and_tags(chunk, &mut data)?;
+            let wanted = u32::try_from(bytes.len() / size + 1).unwrap_or(u32::MAX);
+            let is_next = matches!(found, Found::Tags(tags) if tags.chunk == wanted);
+            if !(is_good && is_checkpoint(found) && is_next) {
+                return Ok(());
+            }
+            bytes.extend(data);
+        }
+        Ok(())
     }
 }

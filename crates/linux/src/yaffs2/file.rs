@@ -81,13 +81,11 @@ impl Yaffs2 {
 
     /// Read a chunk of a file as it is on flash; zeros where there is none.
     fn read_file_chunk(&mut self, id: u32, number: u32, data: &mut [u8]) -> Result<bool, FsError> {
-        match self.objects.object(id).chunks.get(&number) {
-            Some(&chunk) => self.read_chunk(chunk, data),
-            None => {
-                data.fill(0);
-                Ok(true)
-            }
+        if let Some(&chunk) = self.objects.object(id).chunks.get(&number) {
+            return self.read_chunk(chunk, data);
         }
+        data.fill(0);
+        Ok(true)
     }
 
     /// Bring a chunk into the cache for short operations; tell whether it could be read.

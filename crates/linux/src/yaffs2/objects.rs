@@ -21,6 +21,7 @@ pub(super) const MODE_DIRECTORY: u32 = 0o040_755;
 
 /// An object.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts of an object")]
 pub(super) struct Object {
     pub kind: Kind,
     pub parent: u32,

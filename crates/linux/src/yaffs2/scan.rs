@@ -7,7 +7,7 @@ use super::format::{Found, TAGS_SIZE, Tags, parse_summary};
 use super::objects::{DELETED, Objects, UNLINKED};
 use super::rebuild::Rebuild;
 use super::short_ops::ShortOps;
-use super::{MountError, Options, Yaffs2, collect, snapshot};
+use super::{MountError, Options, Yaffs2, collect};
 use crate::cpu::Cpu;
 use crate::filesystem::FsError;
 use crate::mtd::{MtdError, Partition};
@@ -100,56 +100,6 @@ impl Yaffs2 {
         fs.objects.number_from_last();
         fs.end_nameless()?;
         Ok(fs)
-    }
-
-    /// Read the checkpoint; tell whether it is whole.
-    fn load_checkpoint(&mut self) -> Result<bool, FsError> {
-        let _scope = self.recorder.scope("yaffs_checkpoint");
-        let mut found = Vec::new();
-        let mut bytes = Vec::new();
-        for block in 0..self.blocks.count() {
-            if self.blocks.block(block).state == BlockState::Dead {
-                continue;
-            }
-            let first = block * self.blocks.chunks_per_block;
-            if !is_checkpoint(self.read_tags(first)?) {
-                continue;
-            }
-            found.push(block);
-            self.read_checkpoint_block(first, &mut bytes)?;
-            let fresh = fresh_blocks(&self.mtd);
-            let restored = snapshot::restore(&bytes, fresh, self.summary_chunks());
-            if let Some((blocks, objects)) = restored {
-                self.blocks = blocks;
-                self.objects = objects;
-                for &block in &found {
-                    if self.blocks.block(block).state != BlockState::Empty {
-                        self.blocks = fresh_blocks(&self.mtd);
-                        self.objects = Objects::new();
-                        return Ok(false);
-                    }
-                    self.blocks.book(block, BlockState::Checkpoint, CHECKPOINT_SEQUENCE);
-                }
-                self.checkpoint = Checkpoint { is_valid: true, blocks: found };
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    fn read_checkpoint_block(&mut self, first: u32, bytes: &mut Vec<u8>) -> Result<(), FsError> {
-        let size = self.chunk_size();
-        for chunk in first..first + self.blocks.chunks_per_block {
-            let mut data = vec![0; size];
-            let (is_good, found) = self.read_chunk_and_tags(chunk, &mut data)?;
-            let wanted = u32::try_from(bytes.len() / size + 1).unwrap_or(u32::MAX);
-            let is_next = matches!(found, Found::Tags(tags) if tags.chunk == wanted);
-            if !(is_good && is_checkpoint(found) && is_next) {
-                return Ok(());
-            }
-            bytes.extend(data);
-        }
-        Ok(())
     }
 
     /// Read the tags of all chunks and build everything up from them.
@@ -316,10 +266,9 @@ impl Yaffs2 {
         let mut nameless = self.objects.children(UNLINKED);
         nameless.extend(self.objects.children(DELETED));
         for id in nameless {
-            match self.end_object(id) {
-                Err(FsError::PowerLost) => return Err(FsError::PowerLost),
-                // It stays until there is room for the record of its end.
-                Ok(()) | Err(_) => {}
+            // Where there is no room for the record of its end, it stays until there is.
+            if self.end_object(id) == Err(FsError::PowerLost) {
+                return Err(FsError::PowerLost);
             }
         }
         Ok(())
@@ -330,12 +279,12 @@ fn is_block_sequence(sequence: u32) -> bool {
     (SEQUENCE_FIRST..=SEQUENCE_MAX).contains(&sequence)
 }
 
-fn is_checkpoint(found: Found) -> bool {
+pub(super) fn is_checkpoint(found: Found) -> bool {
     matches!(found, Found::Tags(tags) if tags.sequence == CHECKPOINT_SEQUENCE)
 }
 
 /// The table of blocks before anything is known but which are bad.
-fn fresh_blocks(mtd: &Partition) -> Blocks {
+pub(super) fn fresh_blocks(mtd: &Partition) -> Blocks {
     let mut blocks = Blocks::new(mtd.block_count(), mtd.geometry().pages_per_block);
     for block in (0..mtd.block_count()).filter(|&block| !mtd.is_bad(block)) {
         blocks.book(block, BlockState::Collecting, 0);
