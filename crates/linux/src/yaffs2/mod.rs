@@ -1,11 +1,13 @@
 //! YAFFS2: a log of chunks, one to a page, each with tags in its OOB area.
 //!
 //! ```text
-//! file.rs directory.rs headers.rs   what the VFS asks for
+//! file.rs truncate.rs directory.rs headers.rs   what the VFS asks for
 //! short_ops.rs                      the cache for writes of less than a chunk
 //! collect.rs background.rs          garbage collection and who calls it
 //! chunks.rs blocks.rs objects.rs    where chunks go, what every block and object is
-//! checkpoint.rs snapshot.rs scan.rs the two ways to mount
+//! prepare.rs                        format
+//! checkpoint.rs snapshot.rs         one way to mount
+//! scan.rs rebuild.rs                the other
 //! format/                           bytes
 //! ```
 //!
@@ -34,10 +36,12 @@ mod format;
 mod headers;
 mod objects;
 mod options;
+mod prepare;
 mod rebuild;
 mod scan;
 mod short_ops;
 mod snapshot;
+mod truncate;
 
 use flysch_chip::Recorder;
 

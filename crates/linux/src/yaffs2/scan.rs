@@ -1,10 +1,11 @@
-//! Format and mount: by the checkpoint if it is whole, else by the tags of all chunks, newest first.
+//! Mount: by the checkpoint if it is whole, else by the tags of all chunks, newest first.
 
 use super::blocks::{BlockState, Blocks, Owner, SEQUENCE_FIRST};
 use super::checkpoint::{CHECKPOINT_SEQUENCE, Checkpoint};
-use super::chunks::{RESERVED_BLOCKS, SUMMARY_OBJECT};
-use super::format::{Found, TAGS_SIZE, Tags, parse_summary};
+use super::chunks::SUMMARY_OBJECT;
+use super::format::{Found, Tags, parse_summary};
 use super::objects::{DELETED, Objects, UNLINKED};
+use super::prepare::check_suitable;
 use super::rebuild::Rebuild;
 use super::short_ops::ShortOps;
 use super::{MountError, Options, Yaffs2, collect};
@@ -13,9 +14,6 @@ use crate::filesystem::FsError;
 use crate::mtd::{MtdError, Partition};
 use flysch_chip::Recorder;
 
-/// Good blocks without which nothing can be written: the reserve, the checkpoint's, and two.
-const BLOCKS_MIN: u32 = RESERVED_BLOCKS + 6;
-const CHUNK_SIZE_MIN: u32 = 1024;
 /// Sequence numbers beyond this are no block's.
 const SEQUENCE_MAX: u32 = 0xEFFF_FF00;
 
@@ -47,24 +45,6 @@ impl From<FsError> for MountError {
 }
 
 impl Yaffs2 {
-    /// Erase the partition: one erase per good block.
-    ///
-    /// # Errors
-    /// A chip that YAFFS2 cannot live on, or power loss. Blocks that fail are marked bad.
-    pub fn format(mtd: &Partition) -> Result<(), MountError> {
-        check_suitable(mtd)?;
-        for block in (0..mtd.block_count()).filter(|&block| !mtd.is_bad(block)) {
-            match mtd.erase(block) {
-                Ok(()) => {}
-                Err(MtdError::PowerLost) => return Err(MountError::PowerLost),
-                Err(MtdError::EraseFailed(_) | MtdError::ProgramFailed(_)) => {
-                    mtd.mark_bad(block)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Mount what is on the partition.
     ///
     /// # Errors
@@ -290,19 +270,4 @@ pub(super) fn fresh_blocks(mtd: &Partition) -> Blocks {
         blocks.book(block, BlockState::Collecting, 0);
     }
     blocks
-}
-
-/// Check that the chip takes tags and that there is room to work.
-fn check_suitable(mtd: &Partition) -> Result<(), MountError> {
-    let geometry = mtd.geometry();
-    if geometry.page_size < CHUNK_SIZE_MIN || (mtd.oob_free() as usize) < TAGS_SIZE {
-        return Err(MountError::NoTags);
-    }
-    let bytes = u64::from(mtd.block_count()) * u64::from(geometry.block_size());
-    if bytes > u64::from(u32::MAX) {
-        return Err(MountError::TooLarge { bytes });
-    }
-    let good = (0..mtd.block_count()).filter(|&block| !mtd.is_bad(block)).count();
-    let blocks = u32::try_from(good).expect("counted below a 32-bit number");
-    if blocks < BLOCKS_MIN { Err(MountError::TooSmall { blocks }) } else { Ok(()) }
 }

@@ -2,7 +2,7 @@
 
 pub(crate) mod admit;
 mod format;
-mod images;
+pub(crate) mod images;
 mod model;
 mod mtd_utils;
 pub(crate) mod operation;

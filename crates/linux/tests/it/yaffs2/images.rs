@@ -4,13 +4,12 @@
 use std::sync::Arc;
 
 use flysch_chip::{Chip, Clock, FaultPlan, Part, Prng};
-use flysch_linux::filesystem::FileKind;
-use flysch_linux::vfs::Vfs;
 use flysch_linux::yaffs2::Options;
 use flysch_nand::{Nand, PageAddr};
 
 use super::{ALL_OPTIONS, Bench};
 use crate::jffs2::admit::History;
+use crate::jffs2::images::use_all;
 use crate::jffs2::operation::{Mix, Operation, User};
 use crate::jffs2::state::State;
 use crate::jffs2::{patience, small_part};
@@ -114,43 +113,6 @@ fn check_survives(image: &Image, what: &str) {
         }
     }
     assert!(bench.device.borrow().is_on(), "{what}: more than {OPERATIONS_MAX} operations");
-}
-
-/// Call everything; any result will do.
-fn use_all(vfs: &mut Vfs) {
-    let mut waiting = vec![(String::new(), 0)];
-    while let Some((dir, depth)) = waiting.pop() {
-        let _any = vfs.open(&format!("{dir}/new"), true).and_then(|fd| vfs.close(fd));
-        for entry in vfs.list(&dir).unwrap_or_default() {
-            let Ok(name) = String::from_utf8(entry.name) else { continue };
-            let path = format!("{dir}/{name}");
-            match entry.kind {
-                FileKind::Directory if depth < 3 => waiting.push((path, depth + 1)),
-                FileKind::Directory | FileKind::Special => {}
-                FileKind::Regular => use_file(vfs, &path),
-            }
-        }
-        let _any = vfs.rename(&format!("{dir}/new"), &format!("{dir}/b"));
-        let _any = vfs.unlink(&format!("{dir}/c"));
-    }
-    vfs.sleep(3_000_000_000);
-    let _any = vfs.sync();
-    let _any = vfs.drop_caches();
-}
-
-fn use_file(vfs: &mut Vfs, path: &str) {
-    let Ok(fd) = vfs.open(path, false) else { return };
-    let size = vfs.size(fd).unwrap_or(0);
-    let mut bytes = vec![0; 20_000];
-    for at in [0, size / 2, size.saturating_sub(5000)] {
-        let _any = vfs.read(fd, at, &mut bytes);
-    }
-    for at in [0, 4000, size.saturating_sub(10), size + 5000] {
-        let _any = vfs.write(fd, at, &bytes[..1000]);
-    }
-    let _any = vfs.fsync(fd);
-    let _any = vfs.truncate(fd, size / 2);
-    let _any = vfs.close(fd);
 }
 
 fn below(prng: &mut Prng, bound: usize) -> usize {

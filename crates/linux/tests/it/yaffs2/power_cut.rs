@@ -153,12 +153,10 @@ fn run(bench: &Bench, history: &History) -> Result<usize, String> {
 fn first_unsynced(history: &History, under_way: usize) -> usize {
     let mut first = None;
     for (place, operation) in history.operations[..=under_way].iter().enumerate() {
-        match operation {
-            Operation::WriteHeld { .. } => {
-                first.get_or_insert(place);
-            }
-            Operation::LetGo | Operation::Sync if place < under_way => first = None,
-            _ => {}
+        if matches!(operation, Operation::WriteHeld { .. }) {
+            first.get_or_insert(place);
+        } else if matches!(operation, Operation::LetGo | Operation::Sync) && place < under_way {
+            first = None;
         }
     }
     first.unwrap_or(under_way)
