@@ -219,3 +219,14 @@ impl Build {
         partition.ok_or(MountError::TooSmall { blocks: self.part.geometry.block_count })
     }
 }
+
+/// The same reason in the other file system's words.
+fn yaffs2_error(error: yaffs2::MountError) -> MountError {
+    match error {
+        yaffs2::MountError::TooSmall { blocks } => MountError::TooSmall { blocks },
+        yaffs2::MountError::TooLarge { bytes } => MountError::TooLarge { bytes },
+        yaffs2::MountError::NoTags => MountError::NoCleanmarker,
+        yaffs2::MountError::Io => MountError::Io,
+        yaffs2::MountError::PowerLost => MountError::PowerLost,
+    }
+}

@@ -159,6 +159,11 @@ pub trait FileSystem {
     /// Make a file (or directory) durable; `data_only` is `fdatasync`.
     fn fsync(&mut self, cache: &mut PageCache, ino: Ino, data_only: bool) -> Result<(), FsError>;
 
+    /// Note that a descriptor of a file was closed (`flush`).
+    fn close(&mut self, _ino: Ino) -> Result<(), FsError> {
+        Ok(())
+    }
+
     /// Make everything durable.
     fn sync(&mut self, cache: &mut PageCache) -> Result<(), FsError>;
 

@@ -117,6 +117,33 @@ impl Partition {
         self.raw.borrow_mut().program(self.page_at(offset), &[], &oob)
     }
 
+    /// Read the page at `offset` with its free OOB bytes: one array read, whatever is buffered.
+    ///
+    /// # Errors
+    /// Power loss.
+    pub fn read_with_oob(
+        &self,
+        offset: u32,
+        data: &mut [u8],
+        oob: &mut [u8],
+    ) -> Result<ReadQuality, MtdError> {
+        let mut raw = self.raw.borrow_mut();
+        raw.charge_request();
+        raw.read_whole(self.page_at(offset), data, OOB_FREE_START, oob)
+    }
+
+    /// Program the page at `offset` with its free OOB bytes: one program.
+    ///
+    /// # Errors
+    /// Power loss, or a failed program.
+    pub fn write_with_oob(&self, offset: u32, data: &[u8], oob: &[u8]) -> Result<(), MtdError> {
+        let mut whole_oob = vec![0xFF; OOB_FREE_START as usize];
+        whole_oob.extend_from_slice(oob);
+        let mut raw = self.raw.borrow_mut();
+        raw.charge_request();
+        raw.program(self.page_at(offset), data, &whole_oob)
+    }
+
     /// Erase a block of the partition.
     ///
     /// # Errors

@@ -123,6 +123,23 @@ impl RawNand {
         quality(outcome)
     }
 
+    /// Read a whole page's data and OOB bytes from `at` on, straight into the caller's buffers.
+    pub(super) fn read_whole(
+        &mut self,
+        page: PageAddr,
+        data: &mut [u8],
+        at: u32,
+        oob: &mut [u8],
+    ) -> Result<ReadQuality, MtdError> {
+        assert_eq!(data.len(), self.geometry.page_size as usize, "a whole page");
+        self.cpu.charge_ps(self.overhead_ns.0 * 1000);
+        let outcome = self.device.read(page, 0, &mut self.whole);
+        data.copy_from_slice(&self.whole[..data.len()]);
+        let from = data.len() + at as usize;
+        oob.copy_from_slice(&self.whole[from..from + oob.len()]);
+        quality(outcome)
+    }
+
     /// Read OOB bytes of `page` alone.
     pub(super) fn read_oob(
         &mut self,

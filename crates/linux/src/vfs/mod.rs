@@ -141,7 +141,9 @@ impl Vfs {
     pub fn close(&mut self, fd: Fd) -> Result<(), FsError> {
         let _scope = self.enter("close");
         let file = self.files[fd.0].take().expect("the file is open");
-        if self.inodes.close(file.ino) { self.evict(file.ino) } else { Ok(()) }
+        let flushed = self.fs.close(file.ino);
+        let ended = if self.inodes.close(file.ino) { self.evict(file.ino) } else { Ok(()) };
+        flushed.and(ended)
     }
 
     /// Write all of `bytes` at `offset`.

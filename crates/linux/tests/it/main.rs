@@ -9,3 +9,4 @@ mod plainfs;
 mod pramfs;
 mod read_ahead;
 mod vfs;
+mod yaffs2;

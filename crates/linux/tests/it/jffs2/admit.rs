@@ -128,7 +128,7 @@ impl History {
 }
 
 /// The rule for files and names by themselves.
-fn refuse_loosely(found: &Names, window: &[State]) -> Option<String> {
+pub(crate) fn refuse_loosely(found: &Names, window: &[State]) -> Option<String> {
     for (name, content) in found {
         let admitted = match content {
             None => window.iter().any(|state| state.dirs.contains(name)),

@@ -183,7 +183,7 @@ fn check_survives(image: &Image, what: &str) {
 }
 
 /// Call everything; any result will do.
-fn use_all(vfs: &mut Vfs) {
+pub(crate) fn use_all(vfs: &mut Vfs) {
     let mut waiting = vec![(String::new(), 0)];
     while let Some((dir, depth)) = waiting.pop() {
         let _any = vfs.mkdir(&format!("{dir}/made"));

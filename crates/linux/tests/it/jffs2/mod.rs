@@ -1,13 +1,13 @@
 //! JFFS2: costs, agreement with a model, power cuts, faults, hostile images, third-party tools.
 
-mod admit;
+pub(crate) mod admit;
 mod format;
-mod images;
+pub(crate) mod images;
 mod model;
 mod mtd_utils;
-mod operation;
+pub(crate) mod operation;
 mod power_cut;
-mod state;
+pub(crate) mod state;
 mod wear_and_bits;
 
 use std::cell::RefCell;

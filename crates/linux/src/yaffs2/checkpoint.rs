@@ -1,0 +1,180 @@
+//! The checkpoint: all that a mount would scan for, in blocks of its own. The first write after it
+//! erases them.
+//!
+//! ```text
+//! head     magic | version | blocks | chunks per block | sequence | finder | filling + 1, page
+//! block    state and flags | sequence | in use | 0            for each block
+//! bits     a bit per chunk in use                             for each block
+//! object   id | parent | kind | header + 1 | flags | mtime | size u64 | groups
+//! group    first chunk / 16 | 16 places + 1                   for each group
+//! tail     magic | sum of all bytes before
+//! ```
+
+use super::Yaffs2;
+use super::blocks::BlockState;
+use super::chunks::RESERVED_BLOCKS;
+use super::format::{Found, Tags};
+use super::scan::{fresh_blocks, is_checkpoint};
+use super::snapshot;
+use crate::filesystem::FsError;
+
+/// The sequence number of chunks of a checkpoint.
+pub(super) const CHECKPOINT_SEQUENCE: u32 = 0x21;
+/// Blocks kept beyond what a checkpoint needs, in case some are bad.
+const SPARE_BLOCKS: u32 = 3;
+
+/// The checkpoint on flash, or the lack of one.
+#[derive(Debug, Default)]
+pub(super) struct Checkpoint {
+    /// Whether it is complete, and nothing was written since.
+    pub is_valid: bool,
+    /// Its blocks.
+    pub blocks: Vec<u32>,
+}
+
+impl Yaffs2 {
+    /// Blocks that a checkpoint would take beyond those it has.
+    pub(super) fn checkpoint_blocks_missing(&self) -> u32 {
+        let groups = self.objects.all.values().map(|object| object.chunks.len() / 16 + 1).sum();
+        let size = snapshot::size(&self.blocks, self.objects.all.len(), groups);
+        let per_block = self.chunk_size() * self.blocks.chunks_per_block as usize;
+        let needed = u32::try_from(size / per_block).expect("far less than a partition");
+        let has = u32::try_from(self.checkpoint.blocks.len()).expect("blocks of the partition");
+        (needed + SPARE_BLOCKS).saturating_sub(has)
+    }
+
+    /// Erase the checkpoint: something is about to be written.
+    pub(super) fn invalidate_checkpoint(&mut self) -> Result<(), FsError> {
+        if self.checkpoint.blocks.is_empty() {
+            self.checkpoint.is_valid = false;
+            return Ok(());
+        }
+        let _scope = self.recorder.scope("yaffs_checkpoint");
+        self.checkpoint.is_valid = false;
+        for block in std::mem::take(&mut self.checkpoint.blocks) {
+            // It is checked again before use, as the kernel does: the counts of its runs show it.
+            let was_known_blank = self.blocks.block(block).is_known_blank;
+            self.clean_block(block)?;
+            self.blocks.block_mut(block).is_known_blank = was_known_blank;
+        }
+        Ok(())
+    }
+
+    /// Write a checkpoint unless there is one. Where there is no room for it, there is none.
+    pub(super) fn write_checkpoint(&mut self) -> Result<(), FsError> {
+        if self.checkpoint.is_valid {
+            return Ok(());
+        }
+        let _scope = self.recorder.scope("yaffs_checkpoint");
+        self.invalidate_checkpoint()?;
+        let mut bytes = snapshot::emit(&self.blocks, &self.objects);
+        bytes.resize(bytes.len().next_multiple_of(self.chunk_size()), 0);
+        let block_size = self.chunk_size() * self.blocks.chunks_per_block as usize;
+        let mut page = 1;
+        for part in bytes.chunks(block_size) {
+            let is_written = match self.checkpoint_block()? {
+                None => false,
+                Some(block) => {
+                    self.checkpoint.blocks.push(block);
+                    self.blocks.book(block, BlockState::Checkpoint, CHECKPOINT_SEQUENCE);
+                    self.fill_checkpoint_block(block, part, &mut page)?
+                }
+            };
+            if !is_written {
+                return self.invalidate_checkpoint();
+            }
+        }
+        self.checkpoint.is_valid = true;
+        Ok(())
+    }
+
+    /// Find the first empty block that is not reserved.
+    fn checkpoint_block(&mut self) -> Result<Option<u32>, FsError> {
+        while self.blocks.erased_count > RESERVED_BLOCKS {
+            let mut all = 0..self.blocks.count();
+            let empty = all.find(|&block| self.blocks.block(block).state == BlockState::Empty);
+            let Some(block) = empty else { return Ok(None) };
+            if !self.blocks.block(block).is_suspect || self.erase_again(block)? {
+                return Ok(Some(block));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Fill a block; tell whether all went well.
+    fn fill_checkpoint_block(
+        &mut self,
+        block: u32,
+        part: &[u8],
+        page: &mut u32,
+    ) -> Result<bool, FsError> {
+        let first = block * self.blocks.chunks_per_block;
+        let size = self.chunk_size();
+        for (chunk, data) in (first..).zip(part.chunks(size)) {
+            let bytes = u32::try_from(size).expect("a chunk");
+            // The object number tells where to look for the next block.
+            let object = block + 1;
+            let tags =
+                Tags { sequence: CHECKPOINT_SEQUENCE, object, chunk: *page, bytes, extra: None };
+            *page += 1;
+            if let Err(error) = self.program(chunk, data, &tags) {
+                self.blocks.block_mut(block).needs_retiring = true;
+                return match super::medium(error) {
+                    FsError::PowerLost => Err(FsError::PowerLost),
+                    _ => Ok(false),
+                };
+            }
+        }
+        Ok(true)
+    }
+
+    /// Read the checkpoint; tell whether it is whole.
+    pub(super) fn load_checkpoint(&mut self) -> Result<bool, FsError> {
+        let _scope = self.recorder.scope("yaffs_checkpoint");
+        let mut found = Vec::new();
+        let mut bytes = Vec::new();
+        for block in 0..self.blocks.count() {
+            if self.blocks.block(block).state == BlockState::Dead {
+                continue;
+            }
+            let first = block * self.blocks.chunks_per_block;
+            if !is_checkpoint(self.read_tags(first)?) {
+                continue;
+            }
+            found.push(block);
+            self.read_checkpoint_block(first, &mut bytes)?;
+            let fresh = fresh_blocks(&self.mtd);
+            let restored = snapshot::restore(&bytes, fresh, self.summary_chunks());
+            if let Some((blocks, objects)) = restored {
+                let were_empty =
+                    found.iter().all(|&block| blocks.block(block).state == BlockState::Empty);
+                if !were_empty {
+                    return Ok(false);
+                }
+                self.blocks = blocks;
+                self.objects = objects;
+                for &block in &found {
+                    self.blocks.book(block, BlockState::Checkpoint, CHECKPOINT_SEQUENCE);
+                }
+                self.checkpoint = Checkpoint { is_valid: true, blocks: found };
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn read_checkpoint_block(&mut self, first: u32, bytes: &mut Vec<u8>) -> Result<(), FsError> {
+        let size = self.chunk_size();
+        for chunk in first..first + self.blocks.chunks_per_block {
+            let mut data = vec![0; size];
+            let (is_good, found) = self.read_chunk_and_tags(chunk, &mut data)?;
+            let wanted = u32::try_from(bytes.len() / size + 1).unwrap_or(u32::MAX);
+            let is_next = matches!(found, Found::Tags(tags) if tags.chunk == wanted);
+            if !(is_good && is_checkpoint(found) && is_next) {
+                return Ok(());
+            }
+            bytes.extend(data);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,269 @@
+//! Chunks: allocated one after another, programmed with their tags, verified where a block is new
+//! to this mount, and given back; a block without live chunks is erased at once.
+
+use super::Yaffs2;
+use super::blocks::{BlockState, Owner};
+use super::format::{Found, TAGS_SIZE, Tags, emit_summary, summary_size};
+use super::medium;
+use crate::cpu::Work;
+use crate::filesystem::FsError;
+use crate::mtd::{MtdError, ReadQuality};
+
+/// Blocks that only the collector and what frees space may fill.
+pub(super) const RESERVED_BLOCKS: u32 = 5;
+/// Tries at writing a chunk, each in another block, before the device is given up.
+const TRIES: u32 = 20;
+
+/// Who asks for a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reserve {
+    /// A user: what is reserved stays so.
+    Keep,
+    /// The collector, or a write that makes a chunk obsolete.
+    Use,
+}
+
+impl Yaffs2 {
+    pub(super) fn chunk_size(&self) -> usize {
+        self.mtd.geometry().page_size as usize
+    }
+
+    /// Chunks at the end of each block that hold its summary.
+    pub(super) fn summary_chunks(&self) -> u32 {
+        if !self.options.profile.has_summaries() {
+            return 0;
+        }
+        let size = summary_size(self.blocks.chunks_per_block as usize);
+        u32::try_from(size.div_ceil(self.chunk_size())).expect("a few chunks")
+    }
+
+    fn offset_of(&self, chunk: u32) -> u32 {
+        chunk * self.mtd.geometry().page_size
+    }
+
+    /// Read a chunk's data: one array read.
+    pub(super) fn read_chunk(&mut self, chunk: u32, data: &mut [u8]) -> Result<bool, FsError> {
+        let quality = self.mtd.read(self.offset_of(chunk), data).map_err(medium)?;
+        Ok(!matches!(quality, ReadQuality::Damaged(_)))
+    }
+
+    /// Read a chunk's data and tags: one array read; tell whether the data are good.
+    pub(super) fn read_chunk_and_tags(
+        &mut self,
+        chunk: u32,
+        data: &mut [u8],
+    ) -> Result<(bool, Found), FsError> {
+        let mut oob = [0; TAGS_SIZE];
+        let quality =
+            self.mtd.read_with_oob(self.offset_of(chunk), data, &mut oob).map_err(medium)?;
+        self.cpu.charge(Work::Node);
+        Ok((!matches!(quality, ReadQuality::Damaged(_)), Tags::parse(&oob)))
+    }
+
+    /// Read a chunk's tags alone: one OOB read.
+    pub(super) fn read_tags(&mut self, chunk: u32) -> Result<Found, FsError> {
+        let mut oob = [0; TAGS_SIZE];
+        self.mtd.read_oob(self.offset_of(chunk), &mut oob).map_err(medium)?;
+        self.cpu.charge(Work::Node);
+        Ok(Tags::parse(&oob))
+    }
+
+    /// Program a chunk with its tags.
+    pub(super) fn program(&mut self, chunk: u32, data: &[u8], tags: &Tags) -> Result<(), MtdError> {
+        self.cpu.charge(Work::Node);
+        self.mtd.write_with_oob(self.offset_of(chunk), data, &tags.emit())
+    }
+
+    /// Whether `count` chunks more may be filled without touching what is reserved.
+    pub(super) fn has_room(&self, count: u32) -> bool {
+        let blocks = RESERVED_BLOCKS + self.checkpoint_blocks_missing();
+        self.blocks.free_chunks > blocks * self.blocks.chunks_per_block + count
+    }
+
+    /// Write a chunk somewhere; tell where.
+    pub(super) fn write_new_chunk(
+        &mut self,
+        data: &[u8],
+        tags: &Tags,
+        reserve: Reserve,
+    ) -> Result<u32, FsError> {
+        self.invalidate_checkpoint()?;
+        for _ in 0..TRIES {
+            let chunk = self.allocate(reserve)?;
+            let block = self.blocks.of(chunk);
+            let tags = Tags { sequence: self.blocks.block(block).sequence, ..*tags };
+            let was_known = self.blocks.block(block).is_known_blank;
+            if !was_known && !self.is_rest_blank(chunk)? {
+                self.blocks.skip_rest();
+                continue;
+            }
+            let outcome = self.program(chunk, data, &tags);
+            let is_written = match outcome {
+                Ok(()) => was_known || self.is_as_written(chunk, data, &tags)?,
+                Err(MtdError::PowerLost) => return Err(FsError::PowerLost),
+                Err(MtdError::ProgramFailed(_) | MtdError::EraseFailed(_)) => false,
+            };
+            if is_written {
+                self.blocks.block_mut(block).is_known_blank = true;
+                let object = tags.object;
+                self.blocks.give(chunk, Owner::Object { object, chunk: tags.chunk });
+                self.advance(tags)?;
+                return Ok(chunk);
+            }
+            self.blocks.block_mut(block).needs_retiring = true;
+            self.blocks.skip_rest();
+            self.retire_if_empty(block)?;
+        }
+        Err(FsError::Io)
+    }
+
+    /// Find the chunk to program next.
+    fn allocate(&mut self, reserve: Reserve) -> Result<u32, FsError> {
+        if reserve == Reserve::Keep && !self.has_room(1) {
+            return Err(FsError::NoSpace);
+        }
+        while self.blocks.filling.is_none() {
+            let block = self.blocks.take_empty().ok_or(FsError::NoSpace)?;
+            self.summary.clear();
+            let entry = self.blocks.block_mut(block);
+            (entry.has_shrink_header, entry.has_summary) = (false, false);
+            if !entry.is_suspect || self.erase_again(block)? {
+                self.blocks.filling = Some((block, 0));
+            }
+        }
+        let (block, page) = self.blocks.filling.expect("just found");
+        Ok(block * self.blocks.chunks_per_block + page)
+    }
+
+    /// Erase a block that looks blank and may not be; tell whether it is usable.
+    pub(super) fn erase_again(&mut self, block: u32) -> Result<bool, FsError> {
+        match self.mtd.erase(block) {
+            Ok(()) => {
+                let entry = self.blocks.block_mut(block);
+                (entry.is_suspect, entry.is_known_blank) = (false, true);
+                Ok(true)
+            }
+            Err(MtdError::PowerLost) => Err(FsError::PowerLost),
+            Err(MtdError::EraseFailed(_) | MtdError::ProgramFailed(_)) => {
+                self.blocks.book(block, BlockState::Dead, 0);
+                self.mtd.mark_bad(block).map_err(medium)?;
+                Ok(false)
+            }
+        }
+    }
+
+    /// Go on to the next chunk; end the block with its summary where that is due.
+    fn advance(&mut self, tags: Tags) -> Result<(), FsError> {
+        let Some((block, page)) = self.blocks.filling else { return Ok(()) };
+        self.blocks.filling = Some((block, page + 1));
+        self.summary.push(tags);
+        if page + 1 < self.blocks.chunks_per_block - self.summary_chunks() {
+            return Ok(());
+        }
+        let is_complete = self.summary.len() == page as usize + 1;
+        let written = if self.summary_chunks() > 0 && is_complete {
+            self.write_summary(block)
+        } else {
+            Ok(())
+        };
+        self.blocks.skip_rest();
+        written
+    }
+
+    fn write_summary(&mut self, block: u32) -> Result<(), FsError> {
+        let _scope = self.recorder.scope("yaffs_summary");
+        let sequence = self.blocks.block(block).sequence;
+        let mut bytes = emit_summary(block, sequence, &self.summary);
+        bytes.resize(self.summary_chunks() as usize * self.chunk_size(), 0xFF);
+        let end = (block + 1) * self.blocks.chunks_per_block;
+        for (number, data) in (1..).zip(bytes.chunks(self.chunk_size())) {
+            let chunk = end - self.summary_chunks() + number - 1;
+            let len = u32::try_from(data.len()).expect("a chunk");
+            let object = SUMMARY_OBJECT;
+            let tags = Tags { sequence, object, chunk: number, bytes: len, extra: None };
+            match self.program(chunk, data, &tags) {
+                Ok(()) => self.blocks.give(chunk, Owner::Summary),
+                Err(MtdError::PowerLost) => return Err(FsError::PowerLost),
+                // The block is as good without a summary.
+                Err(MtdError::ProgramFailed(_) | MtdError::EraseFailed(_)) => {
+                    self.blocks.block_mut(block).needs_retiring = true;
+                    return Ok(());
+                }
+            }
+        }
+        self.blocks.block_mut(block).has_summary = true;
+        Ok(())
+    }
+
+    /// Whether a chunk is blank, and, unless that was seen at the mount, so are the tags behind it.
+    fn is_rest_blank(&mut self, chunk: u32) -> Result<bool, FsError> {
+        let end = (self.blocks.of(chunk) + 1) * self.blocks.chunks_per_block;
+        let rest = if self.was_all_blank { end..end } else { chunk + 1..end };
+        for other in rest {
+            if self.read_tags(other)? != Found::Blank {
+                return Ok(false);
+            }
+        }
+        self.is_blank(chunk)
+    }
+
+    fn is_blank(&mut self, chunk: u32) -> Result<bool, FsError> {
+        let mut data = vec![0; self.chunk_size()];
+        let (is_good, found) = self.read_chunk_and_tags(chunk, &mut data)?;
+        Ok(is_good && found == Found::Blank && data.iter().all(|&byte| byte == 0xFF))
+    }
+
+    fn is_as_written(&mut self, chunk: u32, data: &[u8], tags: &Tags) -> Result<bool, FsError> {
+        let mut read = vec![0; self.chunk_size()];
+        let (is_good, found) = self.read_chunk_and_tags(chunk, &mut read)?;
+        Ok(is_good && found == Found::Tags(*tags) && read == data)
+    }
+
+    /// Give a chunk back. The last live one of a full block takes the block with it.
+    pub(super) fn delete_chunk(&mut self, chunk: u32) -> Result<(), FsError> {
+        self.blocks.take(chunk);
+        let number = self.blocks.of(chunk);
+        let block = self.blocks.block(number);
+        let is_done = matches!(block.state, BlockState::Full | BlockState::Collecting);
+        if is_done && block.in_use == 0 && !block.has_shrink_header {
+            self.clean_block(number)?;
+        }
+        Ok(())
+    }
+
+    fn retire_if_empty(&mut self, block: u32) -> Result<(), FsError> {
+        let entry = self.blocks.block(block);
+        if entry.in_use == 0 && !entry.has_shrink_header { self.clean_block(block) } else { Ok(()) }
+    }
+
+    /// Erase a block without live chunks, or mark it bad.
+    pub(super) fn clean_block(&mut self, block: u32) -> Result<(), FsError> {
+        debug_assert_eq!(self.blocks.block(block).in_use, 0, "block {block} has live chunks");
+        self.collector.forget(block);
+        let is_failing = self.blocks.block(block).needs_retiring;
+        let erased = if is_failing { Ok(false) } else { self.erase(block) }?;
+        if !erased {
+            self.blocks.book(block, BlockState::Dead, 0);
+            return self.mtd.mark_bad(block).map_err(medium);
+        }
+        self.blocks.book(block, BlockState::Empty, 0);
+        let entry = self.blocks.block_mut(block);
+        entry.has_shrink_header = false;
+        entry.has_summary = false;
+        entry.is_known_blank = true;
+        entry.is_suspect = false;
+        Ok(())
+    }
+
+    /// Erase; tell whether it succeeded.
+    pub(super) fn erase(&mut self, block: u32) -> Result<bool, FsError> {
+        match self.mtd.erase(block) {
+            Ok(()) => Ok(true),
+            Err(MtdError::PowerLost) => Err(FsError::PowerLost),
+            Err(MtdError::EraseFailed(_) | MtdError::ProgramFailed(_)) => Ok(false),
+        }
+    }
+}
+
+/// The object that summaries are tagged as.
+pub(super) const SUMMARY_OBJECT: u32 = 0x10;

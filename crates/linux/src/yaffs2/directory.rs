@@ -1,0 +1,196 @@
+//! Names: each is in its object's header alone; a file without one waits in the directory of the
+//! unlinked for its last user, and ends in that of the deleted.
+
+use super::Yaffs2;
+use super::format::Kind;
+use super::headers::Change;
+use super::objects::{DELETED, LOST_AND_FOUND, Object, UNLINKED};
+use super::options::Profile;
+use crate::filesystem::{DirEntry, FileKind, FsError, Ino};
+
+/// Longest name, bytes.
+const NAME_LEN_MAX: usize = 255;
+
+const fn kind_of(kind: Kind) -> FileKind {
+    match kind {
+        Kind::File => FileKind::Regular,
+        Kind::Directory => FileKind::Directory,
+        Kind::Other(_) => FileKind::Special,
+    }
+}
+
+impl Yaffs2 {
+    fn find_child(&mut self, dir: u32, name: &[u8]) -> Result<Option<u32>, FsError> {
+        for id in self.objects.children(dir) {
+            self.load_details(id)?;
+            if self.objects.object(id).name == name {
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
+    }
+
+    fn entry_of(&self, id: u32) -> DirEntry {
+        let object = self.objects.object(id);
+        DirEntry { name: object.name.clone(), ino: Ino(id), kind: kind_of(object.kind) }
+    }
+
+    /// Find a name in a directory.
+    pub(super) fn find_entry(
+        &mut self,
+        parent: u32,
+        name: &[u8],
+    ) -> Result<Option<DirEntry>, FsError> {
+        Ok(self.find_child(parent, name)?.map(|id| self.entry_of(id)))
+    }
+
+    /// List a directory; the place for lost objects shows only where there are any.
+    pub(super) fn list_entries(&mut self, dir: u32) -> Result<Vec<DirEntry>, FsError> {
+        let mut entries = Vec::new();
+        for id in self.objects.children(dir) {
+            self.load_details(id)?;
+            if id != LOST_AND_FOUND || !self.objects.children(id).is_empty() {
+                entries.push(self.entry_of(id));
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Make a file or directory: one header.
+    pub(super) fn create_entry(
+        &mut self,
+        parent: u32,
+        name: &[u8],
+        kind: FileKind,
+    ) -> Result<u32, FsError> {
+        let kind = match kind {
+            FileKind::Regular => Kind::File,
+            FileKind::Directory => Kind::Directory,
+            FileKind::Special => return Err(FsError::WrongKind),
+        };
+        if name.len() > NAME_LEN_MAX {
+            return Err(FsError::TooLong);
+        }
+        if self.find_child(parent, name)?.is_some() {
+            return Err(FsError::Exists);
+        }
+        let id = self.objects.next_id();
+        let mtime = self.now_s();
+        self.objects.all.insert(id, Object { mtime, ..Object::new(kind, parent, name) });
+        if let Err(error) = self.write_header(id, Change::default()) {
+            self.objects.all.remove(&id);
+            return Err(error);
+        }
+        self.note_changed(parent)?;
+        Ok(id)
+    }
+
+    /// A directory's time changed: today's code writes its header at once. (It can leave that to the
+    /// thread, and the kernel of the reference runs does not: their counts have one read and one
+    /// program more for each name that comes or goes, however short the run.)
+    fn note_changed(&mut self, dir: u32) -> Result<(), FsError> {
+        if self.options.profile == Profile::Y2009 || !self.objects.object(dir).is_named() {
+            return Ok(());
+        }
+        let now = self.now_s();
+        let object = self.objects.object_mut(dir);
+        (object.is_dirty, object.mtime) = (true, now);
+        match self.write_header(dir, Change::default()) {
+            // The name is what matters; the time waits for the next sync.
+            Err(FsError::NoSpace) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Remove a name: the object moves to the directory of the unlinked.
+    pub(super) fn remove_entry(&mut self, parent: u32, name: &[u8]) -> Result<(), FsError> {
+        let id = self.find_child(parent, name)?.ok_or(FsError::NotFound)?;
+        if id == LOST_AND_FOUND || !self.objects.children(id).is_empty() {
+            return Err(FsError::NotEmpty);
+        }
+        self.note_changed(parent)?;
+        self.unlink_object(id)
+    }
+
+    fn unlink_object(&mut self, id: u32) -> Result<(), FsError> {
+        self.rename_object(id, UNLINKED, b"unlinked", Change::default())
+    }
+
+    /// Move an object; on failure it stays.
+    fn rename_object(
+        &mut self,
+        id: u32,
+        to: u32,
+        name: &[u8],
+        change: Change,
+    ) -> Result<(), FsError> {
+        let object = self.objects.object_mut(id);
+        let old = (object.parent, std::mem::replace(&mut object.name, name.to_vec()));
+        object.parent = to;
+        object.is_dirty = true;
+        let written = self.write_header(id, change);
+        if written.is_err() {
+            let object = self.objects.object_mut(id);
+            (object.parent, object.name) = old;
+        }
+        written
+    }
+
+    /// End an object whose name is gone.
+    pub(super) fn end_object(&mut self, id: u32) -> Result<(), FsError> {
+        let Some(object) = self.objects.get(id).filter(|object| !object.is_named()) else {
+            return Ok(());
+        };
+        let is_deleted = object.parent == DELETED;
+        self.short_ops.remove_object(id);
+        self.drop_chunks(id, 0)?;
+        if !is_deleted {
+            let change = Change { is_shrink: true, shadows: 0 };
+            self.rename_object(id, DELETED, b"deleted", change)?;
+        }
+        let object = self.objects.all.remove(&id).expect("it was just there");
+        object.header.map_or(Ok(()), |header| self.delete_chunk(header))
+    }
+
+    /// Rename. What had the new name is shadowed by the first header, then unlinked; a second
+    /// header no longer shadows it.
+    pub(super) fn move_entry(
+        &mut self,
+        from: u32,
+        name: &[u8],
+        to: u32,
+        new_name: &[u8],
+    ) -> Result<(), FsError> {
+        if new_name.len() > NAME_LEN_MAX {
+            return Err(FsError::TooLong);
+        }
+        let id = self.find_child(from, name)?.ok_or(FsError::NotFound)?;
+        if id <= LOST_AND_FOUND {
+            return Err(FsError::WrongKind);
+        }
+        let replaced = self.find_child(to, new_name)?.filter(|&replaced| replaced != id);
+        if let Some(replaced) = replaced {
+            self.check_replaceable(id, replaced)?;
+            let change = Change { is_shrink: false, shadows: replaced };
+            self.rename_object(id, to, new_name, change)?;
+            self.objects.object_mut(replaced).is_shadowed = true;
+            self.unlink_object(replaced)?;
+        }
+        self.rename_object(id, to, new_name, Change::default())?;
+        if let Some(replaced) = replaced {
+            self.objects.object_mut(replaced).is_shadowed = false;
+        }
+        self.note_changed(from)?;
+        if to == from { Ok(()) } else { self.note_changed(to) }
+    }
+
+    fn check_replaceable(&self, id: u32, replaced: u32) -> Result<(), FsError> {
+        if self.objects.object(id).kind != self.objects.object(replaced).kind {
+            Err(FsError::WrongKind)
+        } else if replaced == LOST_AND_FOUND || !self.objects.children(replaced).is_empty() {
+            Err(FsError::NotEmpty)
+        } else {
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! An object header: 512 bytes at the start of a chunk.
+
+use super::{Kind, put_u32, u32_at};
+
+/// Bytes of a header.
+const HEADER_SIZE: usize = 512;
+/// Longest name, bytes.
+const NAME_LEN_MAX: usize = 255;
+const NAME: usize = 10;
+const NAME_END: usize = 266;
+
+/// What this model reads and changes of a header; other fields stay as they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in super::super) struct Header {
+    pub kind: Kind,
+    pub parent: u32,
+    pub name: Vec<u8>,
+    pub mode: u32,
+    pub mtime: u32,
+    pub size: u64,
+    pub shadows: u32,
+    pub is_shrink: bool,
+}
+
+impl Header {
+    /// Write the header over the one in `chunk`, or over an empty chunk.
+    pub(in super::super) fn emit(&self, chunk: &mut [u8]) {
+        put_u32(chunk, 0, self.kind.number());
+        put_u32(chunk, 4, self.parent);
+        chunk[8..NAME].fill(0xFF);
+        chunk[NAME..NAME_END].fill(0);
+        let len = self.name.len().min(NAME_LEN_MAX);
+        chunk[NAME..NAME + len].copy_from_slice(&self.name[..len]);
+        put_u32(chunk, 268, self.mode);
+        put_u32(chunk, 284, self.mtime);
+        put_u32(chunk, 288, self.mtime);
+        let [low, high] = halves(self.size);
+        put_u32(chunk, 292, low);
+        put_u32(chunk, 496, high);
+        put_u32(chunk, 504, self.shadows);
+        put_u32(chunk, 508, u32::from(self.is_shrink));
+    }
+
+    /// Read a header; `None` if the chunk holds none.
+    pub(in super::super) fn parse(chunk: &[u8]) -> Option<Self> {
+        let bytes = chunk.get(..HEADER_SIZE)?;
+        let name = &bytes[NAME..NAME_END];
+        let len = name.iter().position(|&byte| byte == 0).unwrap_or(NAME_LEN_MAX);
+        let high = match u32_at(bytes, 496) {
+            // Headers from before large files have an empty field.
+            u32::MAX => 0,
+            high => high,
+        };
+        let optional = |at| if u32_at(bytes, at) == u32::MAX { 0 } else { u32_at(bytes, at) };
+        Some(Self {
+            kind: Kind::of(u32_at(bytes, 0))?,
+            parent: u32_at(bytes, 4),
+            name: name[..len].to_vec(),
+            mode: u32_at(bytes, 268),
+            mtime: u32_at(bytes, 284),
+            size: u64::from(high) << 32 | u64::from(u32_at(bytes, 292)),
+            shadows: optional(504),
+            is_shrink: optional(508) != 0,
+        })
+    }
+}
+
+fn halves(size: u64) -> [u32; 2] {
+    [size & u64::from(u32::MAX), size >> 32]
+        .map(|half| u32::try_from(half).expect("half of 64 bits"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_comes_back() {
+        let header = Header {
+            kind: Kind::Directory,
+            parent: 1,
+            name: b"name".to_vec(),
+            mode: 0o40_755,
+            mtime: 5,
+            size: 1 << 33 | 7,
+            shadows: 300,
+            is_shrink: true,
+        };
+        let mut chunk = vec![0xFF; 2048];
+        header.emit(&mut chunk);
+        assert_eq!(Header::parse(&chunk), Some(header));
+        assert_eq!(Header::parse(&[0xFF; 2048]), None);
+    }
+}

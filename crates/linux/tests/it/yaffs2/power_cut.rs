@@ -1,0 +1,208 @@
+//! Power cuts at every operation of the chip, and again while what the first left is mounted.
+//!
+//! A file is durable when it is closed or synced, a name when the call returns. What is found must
+//! therefore be the state before or after the call under way, byte by byte and name by name; of a
+//! file held open with unsynced writes, any state since the first of them.
+
+use flysch_chip::{Ending, EventKind, FaultPlan, Prng};
+use flysch_linux::filesystem::FsError;
+use flysch_linux::yaffs2::{MountError, Options};
+
+use super::{ALL_OPTIONS, Bench, read_users};
+use crate::jffs2::admit::{History, refuse_loosely};
+use crate::jffs2::operation::{Mix, Operation, User};
+use crate::jffs2::state::{Names, State, difference};
+use crate::jffs2::{patience, small_part};
+
+const MIX: Mix = Mix { write_len_max: 5000, file_len_max: 12_000, sleeps: true };
+
+/// A run of which each operation is cut.
+#[derive(Clone, Copy, Debug)]
+struct Workload {
+    options: Options,
+    pages_per_block: u32,
+    block_count: u32,
+    failures_ppm: u32,
+    seed: u64,
+}
+
+impl Workload {
+    fn plan(&self, cut_at: Option<u64>, ending: Ending, seed: u64) -> FaultPlan {
+        FaultPlan {
+            seed,
+            cut_at,
+            ending: Some(ending),
+            program_failures_ppm: self.failures_ppm,
+            erase_failures_ppm: self.failures_ppm / 4,
+            ..FaultPlan::default()
+        }
+    }
+
+    /// A file system with some history, a third of it live.
+    fn prepare(&self) -> (Bench, State) {
+        let bench = Bench::new(small_part(self.pages_per_block, self.block_count), self.options);
+        bench.format().unwrap();
+        let mut user = User::new(bench.mount().unwrap());
+        let mut history = History::new(State::default());
+        let mut prng = Prng::new(self.seed);
+        let name = || "cold".to_owned();
+        let cold = vec![9; 60_000];
+        let mut next = vec![
+            Operation::Create { name: name() },
+            Operation::Write { name: name(), at: 0, bytes: cold },
+        ];
+        for _ in 0..150 {
+            for operation in next.drain(..) {
+                user.perform(&operation).unwrap();
+                history.push(operation);
+            }
+            next.push(Operation::draw(&mut prng, history.last(), MIX));
+        }
+        user.perform(&Operation::LetGo).unwrap();
+        history.push(Operation::LetGo);
+        user.vfs.unmount().unwrap();
+        (bench, history.last().clone())
+    }
+
+    fn check(&self) -> u64 {
+        let (bench, state) = self.prepare();
+        let mut history = History::new(state);
+        let mut prng = Prng::new(self.seed + 1000);
+        for _ in 0..40 {
+            let operation = Operation::draw(&mut prng, history.last(), MIX);
+            history.push(operation);
+        }
+        history.push(Operation::LetGo);
+        let whole = bench.fork();
+        whole.arm(self.plan(None, Ending::Torn, self.seed));
+        let mut user = User::new(whole.mount().unwrap());
+        let done = history.operations.iter().try_for_each(|it| user.perform(it));
+        assert_eq!(done, Ok(()), "{self:?}");
+        let geometry = whole.device.borrow().chip().part().geometry;
+        let trace = whole.recorder.take(geometry);
+        let kinds = trace.events.iter().map(|event| event.kind);
+        let kinds = kinds.filter(|kind| !matches!(kind, EventKind::BufferHit | EventKind::Mark));
+        let mut cuts = 0;
+        for (at, kind) in (0..).zip(kinds) {
+            let changes = !matches!(kind, EventKind::Read | EventKind::ReadOob);
+            if !changes && at % 8 != 0 {
+                continue;
+            }
+            for &ending in if changes { &Ending::ALL[..] } else { &[Ending::NotBegun] } {
+                let outcome = self.check_cut(&bench, &history, at, ending);
+                assert_eq!(outcome, Ok(()), "{self:?}, cut at {at}, {ending:?}");
+                cuts += 1;
+            }
+        }
+        cuts
+    }
+
+    fn check_cut(
+        &self,
+        bench: &Bench,
+        history: &History,
+        at: u64,
+        ending: Ending,
+    ) -> Result<(), String> {
+        let bench = bench.fork();
+        bench.arm(FaultPlan { seed: self.seed, ..self.plan(Some(at), ending, at) });
+        let under_way = run(&bench, history)?;
+        let mut prng = Prng::new(at);
+        for _ in 0..2 {
+            bench.device.borrow_mut().power_up();
+            let ending = Ending::ALL[usize::try_from(prng.below(4)).unwrap()];
+            bench.arm(self.plan(Some(prng.below(600)), ending, at + 1));
+            match bench.mount() {
+                Ok(mut vfs) => {
+                    vfs.sleep(3_000_000_000);
+                    let _cut = vfs.sync();
+                }
+                Err(MountError::PowerLost) => {}
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        bench.device.borrow_mut().power_up();
+        bench.arm(self.plan(None, Ending::Torn, at + 2));
+        let mut user = User::new(bench.mount().map_err(|error| error.to_string())?);
+        let found = read_users(&mut user.vfs)?;
+        let window = &history.states[first_unsynced(history, under_way)..=under_way + 1];
+        if let Some(why) = refuse_loosely(&found, window) {
+            return Err(format!("{why}, during {:?}", history.operations[under_way]));
+        }
+        go_on(&bench, user, &found)
+    }
+}
+
+/// Run until the power goes; tell which operation was under way.
+fn run(bench: &Bench, history: &History) -> Result<usize, String> {
+    let mut user = match bench.mount() {
+        Err(MountError::PowerLost) => return Ok(0),
+        mounted => User::new(mounted.map_err(|error| error.to_string())?),
+    };
+    for (place, operation) in history.operations.iter().enumerate() {
+        match user.perform(operation) {
+            Ok(()) if bench.device.borrow().is_on() => {}
+            Ok(()) | Err(FsError::PowerLost) => return Ok(place),
+            Err(error) => return Err(format!("{operation:?}: {error}")),
+        }
+    }
+    Err("the power never went".to_owned())
+}
+
+/// The oldest state whose content a cut may lead back to.
+fn first_unsynced(history: &History, under_way: usize) -> usize {
+    let mut first = None;
+    for (place, operation) in history.operations[..=under_way].iter().enumerate() {
+        if matches!(operation, Operation::WriteHeld { .. }) {
+            first.get_or_insert(place);
+        } else if matches!(operation, Operation::LetGo | Operation::Sync) && place < under_way {
+            first = None;
+        }
+    }
+    first.unwrap_or(under_way)
+}
+
+/// Use what was found, and find it again.
+fn go_on(bench: &Bench, mut user: User, found: &Names) -> Result<(), String> {
+    let failed = |error: FsError| format!("then {error}");
+    let fd = user.vfs.open("later", true).map_err(failed)?;
+    user.vfs.write(fd, 0, &[5; 6000]).map_err(failed)?;
+    user.vfs.close(fd).map_err(failed)?;
+    user.vfs.sleep(3_000_000_000);
+    user.vfs.unlink("later").map_err(failed)?;
+    for clean in [true, false] {
+        if clean {
+            user.vfs.unmount().map_err(failed)?;
+        }
+        let mut vfs = bench.mount().map_err(|error| error.to_string())?;
+        let after = read_users(&mut vfs)?;
+        if let Some(why) = difference(&after, found) {
+            return Err(format!("changed by itself (clean: {clean}): {why}"));
+        }
+        let fd = vfs.open("again", true).map_err(failed)?;
+        vfs.close(fd).map_err(failed)?;
+        vfs.unlink("again").map_err(failed)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn every_operation_is_cut_and_what_was_synced_is_there() {
+    let [today, old, uncached] = ALL_OPTIONS;
+    let plain =
+        Workload { options: today, pages_per_block: 8, block_count: 40, failures_ppm: 0, seed: 1 };
+    let workloads = [
+        plain,
+        Workload { options: old, seed: 2, ..plain },
+        Workload { options: uncached, pages_per_block: 16, seed: 3, ..plain },
+        Workload { failures_ppm: 20_000, block_count: 64, seed: 4, ..plain },
+    ];
+    for times in 0..patience() {
+        for workload in workloads {
+            let seed = workload.seed + 10 * times;
+            let cuts = Workload { seed, ..workload }.check();
+            println!("seed {seed}: {cuts} cuts");
+            assert!(cuts > 150, "{cuts}");
+        }
+    }
+}
