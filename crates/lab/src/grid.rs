@@ -164,6 +164,7 @@ fn default_scenario(workload: Workload, platform: &Arc<Platform>, stack: Stack) 
         ecc: platform.ecc,
         ra_pages: platform.jffs2_ra_pages,
         compressors: platform.jffs2_compressors.clone(),
+        ubifs: flysch_linux::ubifs::Options::default(),
         seed: 0,
         platform: Arc::clone(platform),
     };

@@ -10,6 +10,7 @@ use flysch_linux::cpu::Cpu;
 use flysch_linux::jffs2::{Compressor, Jffs2, MountError, Options};
 use flysch_linux::mtd::{EccMode, MtdError, Partition, RawNand};
 use flysch_linux::tmpfs::Tmpfs;
+use flysch_linux::ubifs::{self, Ubifs};
 use flysch_linux::vfs::Vfs;
 
 use crate::platform::Platform;
@@ -25,17 +26,20 @@ pub enum Stack {
     SqliteJffs2,
     /// SQLite on a file system in RAM: what the engine costs with no flash at all.
     SqliteTmpfs,
+    /// SQLite on UBIFS on UBI on raw NAND.
+    SqliteUbifs,
 }
 
 impl Stack {
     /// Every stack.
-    pub const ALL: [Self; 2] = [Self::SqliteJffs2, Self::SqliteTmpfs];
+    pub const ALL: [Self; 3] = [Self::SqliteJffs2, Self::SqliteTmpfs, Self::SqliteUbifs];
 
     /// Name: a path from the engine down.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SqliteJffs2 => "sqlite/jffs2",
             Self::SqliteTmpfs => "sqlite/tmpfs",
+            Self::SqliteUbifs => "sqlite/ubifs",
         }
     }
 }
@@ -64,6 +68,8 @@ pub struct Build {
     pub ra_pages: u32,
     /// JFFS2's compressors in order.
     pub compressors: Vec<Compressor>,
+    /// How UBIFS is made and mounted.
+    pub ubifs: ubifs::Options,
     /// Seed of the stack's random choices.
     pub seed: u64,
 }
@@ -99,6 +105,10 @@ impl Build {
             let _scope = recorder.scope("format");
             Jffs2::format(&self.partition(&device, &recorder)?)?;
         }
+        if stack == Stack::SqliteUbifs {
+            let partition = self.partition(&device, &recorder)?;
+            Ubifs::format(&partition, &recorder).map_err(ubifs_error)?;
+        }
         self.mount(stack, device, recorder)
     }
 
@@ -123,6 +133,12 @@ impl Build {
                     seed: self.seed,
                 };
                 Box::new(Jffs2::mount(partition, options, cpu.clone(), &recorder)?)
+            }
+            Stack::SqliteUbifs => {
+                let partition = self.partition(&device, &recorder)?;
+                let (options, cpu) = (self.ubifs.clone(), cpu.clone());
+                let fs = Ubifs::mount(partition, options, cpu, recorder.clone());
+                Box::new(fs.map_err(ubifs_error)?)
             }
             Stack::SqliteTmpfs => Box::new(Tmpfs::new(self.partition_bytes())),
         };
@@ -151,5 +167,13 @@ impl Build {
         })?;
         let partition = Partition::new(Rc::new(RefCell::new(raw)), 0, self.partition_blocks);
         partition.ok_or(MountError::TooSmall { blocks: self.part.geometry.block_count })
+    }
+}
+
+fn ubifs_error(error: ubifs::MountError) -> MountError {
+    match error {
+        ubifs::MountError::PowerLost => MountError::PowerLost,
+        ubifs::MountError::TooSmall { lebs } => MountError::TooSmall { blocks: lebs },
+        _ => MountError::Io,
     }
 }

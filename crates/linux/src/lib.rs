@@ -1,7 +1,7 @@
 //! The Linux flash storage stack, one folder or file per layer, bottom-up.
 //!
 //! [`mtd`] (partitions, the one-page buffer, ECC in hardware or software), the file systems
-//! ([`jffs2`], [`tmpfs`]), the page [`cache`] with its read-ahead, and the [`vfs`] on top.
+//! ([`jffs2`], [`ubifs`] on [`ubi`], [`tmpfs`]), the page [`cache`] with its read-ahead, and the [`vfs`] on top.
 //! A layer knows the layers below it and nothing of SQL; CPU time is charged through [`cpu`],
 //! causes through the scopes of `flysch_chip::Recorder`.
 
@@ -14,4 +14,7 @@ pub mod jffs2;
 pub mod lzo;
 pub mod mtd;
 pub mod tmpfs;
+pub mod ubi;
+pub mod ubifs;
 pub mod vfs;
+pub mod zstd;

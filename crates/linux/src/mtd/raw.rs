@@ -133,10 +133,11 @@ impl RawNand {
         quality(self.device.read(page, self.geometry.page_size + at, bytes))
     }
 
-    /// Program whole pages' data and, if any, the OOB bytes that go with each.
+    /// Program a page's data from `column` on and, if any, the OOB bytes that go with it.
     pub(super) fn program(
         &mut self,
         page: PageAddr,
+        column: u32,
         data: &[u8],
         oob: &[u8],
     ) -> Result<(), MtdError> {
@@ -146,7 +147,7 @@ impl RawNand {
         if !data.is_empty() {
             self.cpu.charge_ps(self.overhead_ns.1 * 1000);
         }
-        self.device.program(page, 0, data, oob).map_err(|error| match error {
+        self.device.program(page, column, data, oob).map_err(|error| match error {
             ProgramError::Failed(page) => MtdError::ProgramFailed(self.geometry.block_of(page)),
             ProgramError::PowerLost => MtdError::PowerLost,
         })
