@@ -56,11 +56,11 @@ impl Ubifs {
         }
         self.sync_head(head)?;
         self.add_reference(head, lnum, offset)?;
-        self.buds.insert(lnum, Bud { start: offset });
-        self.bud_bytes += u64::from(bytes);
-        if self.bud_bytes >= self.geometry.bud_bytes_max / 16 * 13 {
+        if self.bud_bytes >= (self.geometry.bud_bytes_max * 13) >> 4 {
             self.tasks.commit_wanted = true;
         }
+        self.buds.insert(lnum, Bud { start: offset });
+        self.bud_bytes += u64::from(bytes);
         let wbuf = self.head_mut(head);
         wbuf.lnum = Some(lnum);
         wbuf.offset = offset;

@@ -93,7 +93,7 @@ impl Ubifs {
         let goes_first = self.leaf(at).is_none_or(|(found, _)| found > key);
         let slot = if goes_first { 0 } else { at.slot + 1 };
         let branch = Branch { key, place: Some(place), child: None, leaf };
-        self.put_branch(at.znode, slot, branch);
+        self.put_branch(at.znode, slot, branch, false);
         Ok(())
     }
 
@@ -119,45 +119,38 @@ impl Ubifs {
     }
 
     /// Put a branch into a dirty znode, which splits if it is full.
-    fn put_branch(&mut self, id: ZnodeId, slot: usize, branch: Branch) {
-        let fanout = self.tnc.fanout;
+    fn put_branch(&mut self, id: ZnodeId, slot: usize, branch: Branch, appends: bool) {
         let znode = self.tnc.znode(id);
-        if znode.branches.len() < fanout {
+        if znode.branches.len() < self.tnc.fanout {
             self.place_branch(id, slot, branch);
             return;
         }
-        let half = fanout.div_ceil(2);
-        let goes_left = slot < half;
-        let keep = if slot == fanout && continues(&znode.branches[fanout - 1], &branch) {
-            fanout
-        } else {
-            half - usize::from(goes_left)
-        };
+        let split = Split::of(znode, slot, &branch, appends);
         let (level, parent) = (znode.level, znode.parent);
-        let moved = self.tnc.znode_mut(id).branches.split_off(keep);
+        let moved = self.tnc.znode_mut(id).branches.split_off(split.keep);
         let new = self.tnc.add(Znode { level, parent, branches: moved, dirty: true });
         for child in self.children_of(new) {
             self.tnc.znode_mut(child).parent = Some(new);
         }
-        if goes_left {
+        if split.goes_left {
             self.place_branch(id, slot, branch);
         } else {
             // The new znode is not in its parent yet: no key above it has to follow.
             if let Some(child) = branch.child {
                 self.tnc.znode_mut(child).parent = Some(new);
             }
-            self.tnc.znode_mut(new).branches.insert(slot - keep, branch);
+            self.tnc.znode_mut(new).branches.insert(slot - split.keep, branch);
         }
-        self.hang_beside(id, new);
+        self.hang_beside(id, new, split.appends);
     }
 
     /// Put `new` into the tree to the right of `id`; a root that splits gets one above it.
-    fn hang_beside(&mut self, id: ZnodeId, new: ZnodeId) {
+    fn hang_beside(&mut self, id: ZnodeId, new: ZnodeId, appends: bool) {
         let first_key = |fs: &Self, id| fs.tnc.znode(id).branches[0].key;
         let branch_of = |key, id| Branch { key, place: None, child: Some(id), leaf: None };
         let branch = branch_of(first_key(self, new), new);
         if let Some((parent, slot)) = self.tnc.slot_of(id) {
-            self.put_branch(parent, slot + 1, branch);
+            self.put_branch(parent, slot + 1, branch, appends);
             return;
         }
         let branches = vec![branch_of(first_key(self, id), id), branch];
@@ -202,8 +195,38 @@ impl Ubifs {
     }
 }
 
-/// Whether a file is being appended to: full znodes then stay full.
-fn continues(last: &Branch, new: &Branch) -> bool {
-    let of_data = last.key.kind() == KeyType::Data && new.key.kind() == KeyType::Data;
-    new.child.is_none() && of_data && last.key.ino() == new.key.ino()
+/// How a full znode splits.
+struct Split {
+    /// Branches that stay.
+    keep: usize,
+    /// Whether the new branch goes to those.
+    goes_left: bool,
+    /// Whether a file is being appended to: znodes then stay full.
+    appends: bool,
+}
+
+impl Split {
+    fn of(znode: &Znode, slot: usize, new: &Branch, appends: bool) -> Self {
+        let full = znode.branches.len();
+        let half = full.div_ceil(2);
+        let is_at_end = slot == full;
+        let of_same_file = |other: &Branch| {
+            let of_data = other.key.kind() == KeyType::Data && new.key.kind() == KeyType::Data;
+            of_data && other.key.ino() == new.key.ino()
+        };
+        let is_leaf = znode.level == 0;
+        // The end of one file in the midst of the tree: what follows it moves.
+        if is_leaf
+            && (half..full).contains(&slot)
+            && of_same_file(&znode.branches[0])
+            && !of_same_file(&znode.branches[slot])
+        {
+            return Self { keep: slot, goes_left: true, appends: false };
+        }
+        let appends =
+            is_at_end && if is_leaf { of_same_file(&znode.branches[full - 1]) } else { appends };
+        let goes_left = slot < half;
+        let keep = if appends { full } else { half - usize::from(goes_left) };
+        Self { keep, goes_left, appends }
+    }
 }
