@@ -97,6 +97,10 @@ impl PageCache {
     }
 
     /// Say that a page here has what the medium has not.
+    ///
+    /// # Panics
+    ///
+    /// If the page is not here.
     pub fn set_dirty(&mut self, ino: Ino, index: u32) {
         assert!(self.contains(ino, index), "only a page in the cache can be dirty");
         self.dirty.insert((ino, index));

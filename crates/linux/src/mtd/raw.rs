@@ -141,7 +141,9 @@ impl RawNand {
         data: &[u8],
         oob: &[u8],
     ) -> Result<(), MtdError> {
-        if self.buffered == Some(page) {
+        // Part of a page goes through the page buffer, too, filled up with ones.
+        let is_part = !data.is_empty() && data.len() < self.geometry.page_size as usize;
+        if self.buffered == Some(page) || is_part {
             self.buffered = None;
         }
         if !data.is_empty() {

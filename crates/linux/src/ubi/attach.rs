@@ -33,6 +33,9 @@ impl Ubi {
     ///
     /// # Errors
     /// The partition is too small, or the device failed.
+    ///
+    /// # Panics
+    /// If the name is longer than 127 bytes.
     pub fn format(mtd: &Partition, recorder: &Recorder, name: &str) -> Result<(), AttachError> {
         let _scope = recorder.scope("ubi_format");
         let mut ubi = Self::bare(mtd.clone(), recorder.clone(), super::WEAR_THRESHOLD);
@@ -65,7 +68,7 @@ impl Ubi {
     /// There is no such device, or it failed.
     pub fn attach(
         mtd: Partition,
-        recorder: Recorder,
+        recorder: &Recorder,
         volume: u32,
         threshold: u64,
     ) -> Result<Self, AttachError> {

@@ -185,20 +185,20 @@ pub(super) fn emit_table(volumes: &[VolumeRecord], leb_size: u32) -> Vec<u8> {
 
 /// Parse a volume table; `None` if a record is damaged. Unused places are `None` inside.
 pub(super) fn parse_table(bytes: &[u8]) -> Option<Vec<Option<VolumeRecord>>> {
-    bytes.chunks_exact(RECORD_SIZE).map(parse_record).collect()
+    let records = bytes.chunks_exact(RECORD_SIZE).map(parse_record);
+    let none = |record: VolumeRecord| (record.leb_count > 0).then_some(record);
+    records.map(|record| record.map(none)).collect()
 }
 
-fn parse_record(bytes: &[u8]) -> Option<Option<VolumeRecord>> {
+/// A record; one of no LEBs is an unused place.
+fn parse_record(bytes: &[u8]) -> Option<VolumeRecord> {
     if u32_at(bytes, RECORD_SIZE - 4) != crc32(&bytes[..RECORD_SIZE - 4]) {
         return None;
     }
     let leb_count = u32_at(bytes, 0);
     let name_len = usize::from(u16::from_be_bytes([bytes[14], bytes[15]]));
-    if leb_count == 0 {
-        return Some(None);
-    }
     let name = bytes[NAME..144].get(..name_len)?.to_vec();
-    Some(Some(VolumeRecord { leb_count, name }))
+    Some(VolumeRecord { leb_count, name })
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {

@@ -24,6 +24,9 @@ impl Ubi {
     ///
     /// # Errors
     /// Power loss.
+    ///
+    /// # Panics
+    /// If that is beyond the LEB or the volume.
     pub fn read(&mut self, lnum: u32, offset: u32, bytes: &mut [u8]) -> Result<LebRead, UbiError> {
         assert!(offset as usize + bytes.len() <= self.leb_size() as usize, "within a LEB");
         let Some(&peb) = self.map.get(&(self.volume, lnum)) else {
@@ -45,6 +48,9 @@ impl Ubi {
     ///
     /// # Errors
     /// Power loss, or that no block took the data.
+    ///
+    /// # Panics
+    /// If that is beyond the LEB or the volume.
     pub fn write(&mut self, lnum: u32, offset: u32, bytes: &[u8]) -> Result<(), UbiError> {
         assert!(lnum < self.leb_count, "LEB {lnum} is beyond the volume");
         assert!(offset as usize + bytes.len() <= self.leb_size() as usize, "within a LEB");
@@ -65,6 +71,9 @@ impl Ubi {
     ///
     /// # Errors
     /// Power loss, or that no block is left.
+    ///
+    /// # Panics
+    /// If that is beyond the LEB or the volume.
     pub fn map(&mut self, lnum: u32) -> Result<(), UbiError> {
         assert!(lnum < self.leb_count, "LEB {lnum} is beyond the volume");
         if self.is_mapped(lnum) { Ok(()) } else { self.map_to(self.volume, lnum, None, &[]) }

@@ -38,7 +38,7 @@ impl Ubifs {
         let tail = self.start_log()?;
         self.commit_index()?;
         self.commit_orphans()?;
-        self.lpt.commit(self.geometry.page_size, &mut self.ubi)?;
+        self.commit_lpt()?;
         self.commit_number += 1;
         self.write_master(tail, FLAG_DIRTY)?;
         self.end_log(tail);
@@ -50,6 +50,11 @@ impl Ubifs {
             self.set_lprops(lnum, Lprops { taken: false, ..lprops })?;
         }
         Ok(())
+    }
+
+    fn commit_lpt(&mut self) -> Result<(), Fault> {
+        let _scope = self.recorder.scope("ubifs_commit_lpt");
+        self.lpt.commit(self.geometry.page_size, &mut self.ubi)
     }
 
     /// Unmap the LEBs that hold dead nodes alone.

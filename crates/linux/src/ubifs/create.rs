@@ -56,15 +56,16 @@ impl Maker<'_> {
         self.write(main + 1, &inode)?;
         let sequence = self.next();
         self.write(LOG_LNUM, &CsNode { commit: 0 }.emit(sequence))?;
+        let sequence = self.next();
+        self.write(0, &superblock.emit(sequence))?;
+        // The master nodes come last: without them the file system counts as not made.
         for lnum in [MASTER_LNUM, MASTER_LNUM + 1] {
             let sequence = self.next();
             let mut node = master.emit(sequence);
             node.resize(MASTER_SIZE as usize, 0);
             self.write(lnum, &node)?;
         }
-        // The superblock comes last: without it the volume counts as not made.
-        let sequence = self.next();
-        self.write(0, &superblock.emit(sequence))
+        Ok(())
     }
 
     fn next(&mut self) -> u64 {

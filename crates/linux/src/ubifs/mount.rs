@@ -9,17 +9,21 @@ use super::collect::NO_LEB;
 use super::create::create;
 use super::fault::Fault;
 use super::format::{
-    FLAG_DIRTY, MASTER_SIZE, MasterNode, SUPERBLOCK_SIZE, Superblock, parse_header,
+    CsNode, FLAG_DIRTY, MASTER_SIZE, MasterNode, SUPERBLOCK_SIZE, Superblock, parse_header,
 };
 use super::geometry::{Geometry, LOG_LNUM, MASTER_LNUM};
 use super::log::Log;
 use super::lprops::{Category, Sums};
 use super::lpt::{Lprops, Lpt};
 use super::options::{MountError, Options};
+use super::scan::Scan;
 use super::tnc::Tnc;
 use crate::cpu::Cpu;
 use crate::mtd::Partition;
 use crate::ubi::Ubi;
+
+/// LEBs that a new file system has: superblock, masters, log, two main ones, LPT.
+const LEBS_MADE: usize = 40;
 
 impl Ubifs {
     /// Make a partition ready for a first mount: UBI on all of it, with one volume.
@@ -41,20 +45,14 @@ impl Ubifs {
         recorder: Recorder,
     ) -> Result<Self, MountError> {
         let _scope = recorder.scope("ubifs_mount");
-        let mut ubi =
-            Ubi::attach(partition, recorder.clone(), options.volume, options.wear_threshold)?;
-        let is_made = ubi.is_mapped(0);
-        let is_used = (LOG_LNUM..ubi.leb_count()).any(|lnum| ubi.is_mapped(lnum));
-        if !is_made {
-            // A power cut may have left parts of a file system that was never whole.
-            if is_used {
-                (0..ubi.leb_count()).for_each(|lnum| ubi.unmap(lnum));
-            }
+        let mut ubi = Ubi::attach(partition, &recorder, options.volume, options.wear_threshold)?;
+        if is_unmade(&mut ubi)? {
+            (0..ubi.leb_count()).for_each(|lnum| ubi.unmap(lnum));
             create(&mut ubi, &options)?;
         }
         let geometry = read_superblock(&mut ubi)?;
         let found = read_masters(&mut ubi, geometry.page_size)?;
-        let mut fs = Self::of(ubi, (geometry, found.node), options, cpu, recorder.clone())?;
+        let mut fs = Self::of(ubi, (geometry, found.node), options, cpu, recorder)?;
         fs.master_offset = found.offset;
         fs.sequence = fs.sequence.max(found.sequence);
         fs.start(found.is_equal)?;
@@ -184,6 +182,22 @@ impl Ubifs {
         self.commit()?;
         self.write_master(self.log.tail, 0)
     }
+}
+
+/// Whether a volume is empty, or the making of its file system was cut off: there is no master node,
+/// which is written last, and no commit was ever made.
+fn is_unmade(ubi: &mut Ubi) -> Result<bool, MountError> {
+    let page_size = ubi.min_io_size();
+    for lnum in [MASTER_LNUM, MASTER_LNUM + 1] {
+        if last_master(ubi, lnum, page_size)?.is_some() {
+            return Ok(false);
+        }
+    }
+    let log = Scan::read(ubi, LOG_LNUM, 0)?;
+    let starts = log.nodes.iter().map(|&node| CsNode::parse(log.node(node)));
+    let is_new = starts.into_iter().all(|start| start.is_some_and(|start| start.commit == 0));
+    let used = (0..ubi.leb_count()).filter(|&lnum| ubi.is_mapped(lnum)).count();
+    Ok(is_new && used <= LEBS_MADE)
 }
 
 fn read_superblock(ubi: &mut Ubi) -> Result<Geometry, MountError> {

@@ -42,5 +42,5 @@ impl BitWriter {
 
 /// Position of the highest bit of a number that is not 0.
 pub(super) const fn high_bit(value: u32) -> u32 {
-    31 - value.leading_zeros()
+    value.ilog2()
 }

@@ -41,20 +41,24 @@ fn coded_section(literals: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     let mut counts = [0_u32; 256];
-    literals.iter().for_each(|&byte| counts[usize::from(byte)] += 1);
+    for &byte in literals {
+        counts[usize::from(byte)] += 1;
+    }
     let lens = code_lens(&counts);
     let mut coded = describe_tree(&lens)?;
-    let codes = codes(&lens);
+    let table = codes(&lens);
     let is_single = literals.len() < 256;
     if is_single {
-        coded.extend(stream(literals, &codes));
+        coded.extend(stream(literals, &table));
     } else {
         let streams: Vec<Vec<u8>> =
-            literals.chunks(literals.len().div_ceil(4)).map(|part| stream(part, &codes)).collect();
+            literals.chunks(literals.len().div_ceil(4)).map(|part| stream(part, &table)).collect();
         for part in &streams[..3] {
             coded.extend(u16::try_from(part.len()).ok()?.to_le_bytes());
         }
-        streams.iter().for_each(|part| coded.extend(part));
+        for part in &streams {
+            coded.extend(part);
+        }
     }
     if coded.len() + (literals.len() >> 6) + GAIN_MIN >= literals.len() {
         return None;

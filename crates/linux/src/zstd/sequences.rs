@@ -117,7 +117,7 @@ fn stream(sequences: &[Sequence]) -> Vec<u8> {
         ]
     };
     let mut out = BitWriter::default();
-    let mut put_extra = |out: &mut BitWriter, [literals, offset, len]: [Code; 3]| {
+    let put_extra = |out: &mut BitWriter, [literals, offset, len]: [Code; 3]| {
         out.put(literals.extra, literals.width);
         out.put(len.extra, len.width);
         out.put(offset.extra, offset.width);

@@ -4,4 +4,5 @@
 mod counting;
 mod jffs2;
 mod read_ahead;
+mod ubifs;
 mod vfs;

@@ -78,8 +78,8 @@ impl LptShape {
     /// Bytes of the whole tree.
     pub(in super::super) fn size(&self) -> u32 {
         let nnodes: u32 = self.counts[1..].iter().sum();
-        let nodes = self.counts[0] * self.pnode_size + nnodes * self.nnode_size;
-        nodes + self.table_size + self.save_size
+        let leaves = self.counts[0] * self.pnode_size;
+        leaves + nnodes * self.nnode_size + self.table_size + self.save_size
     }
 
     /// The number that a node carries in the large model.
