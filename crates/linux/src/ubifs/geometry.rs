@@ -10,8 +10,9 @@ use super::options::{Compressor, Maker};
 
 pub(super) const MASTER_LNUM: u32 = 1;
 pub(super) const LOG_LNUM: u32 = 3;
-/// Fewest LEBs that a file system can have: those below, 3 of log, 2 of LPT, 1 of orphans, main.
-const LEBS_MIN: u32 = 17;
+/// Fewest LEBs that a file system can have, and with how many one is made.
+const LEBS_MIN: u32 = 12;
+const LEBS_MADE_MIN: u32 = 17;
 const JOURNAL_LEBS_MIN: u32 = 8;
 const JOURNAL_SIZE_MAX: u64 = 32 << 20;
 /// Most journal that `mkfs.ubifs` makes unless told otherwise.
@@ -69,18 +70,20 @@ impl Geometry {
         if !(known && fits && sane && sb.heads == 1) {
             return None;
         }
+        // A file system smaller than its volume grows when it is mounted.
+        let leb_count = lebs.min(sb.leb_count_max).max(sb.leb_count);
         let lpt_first = LOG_LNUM + sb.log_lebs;
         let orphan_first = lpt_first + sb.lpt_lebs;
         let main_first = orphan_first + sb.orphan_lebs;
-        let main_lebs = sb.leb_count.checked_sub(main_first).filter(|&count| count >= 5)?;
+        let main_lebs = leb_count.checked_sub(main_first).filter(|&count| count >= 5)?;
         let areas = LptAreas { main_lebs, lpt_lebs: sb.lpt_lebs, leb_size };
         let most = sb.leb_count_max;
-        let lpt = LptShape::new(areas, (sb.leb_count, most), sb.flags, sb.save_count);
+        let lpt = LptShape::new(areas, (leb_count, most), sb.flags, sb.save_count);
         (u64::from(lpt.size()) * 2 <= u64::from(sb.lpt_lebs) * u64::from(leb_size)).then_some(
             Self {
                 page_size,
                 leb_size,
-                leb_count: sb.leb_count,
+                leb_count,
                 log_lebs: sb.log_lebs,
                 lpt_first,
                 lpt,
@@ -132,13 +135,13 @@ pub(super) fn new_superblock(
     maker: Maker,
     compressor: Compressor,
 ) -> Option<Superblock> {
-    if leb_count < LEBS_MIN {
+    if leb_count < LEBS_MADE_MIN {
         return None;
     }
-    let journal = journal_lebs(leb_size, leb_count, maker);
-    let log_lebs = (2 * page_size * journal).div_ceil(leb_size) + 2;
-    let buds = journal.saturating_sub(log_lebs).max(BUD_LEBS_MIN);
-    let orphan_lebs = 2;
+    let (bud_bytes_max, log_lebs, orphan_lebs) = match maker {
+        Maker::Mount => journal_of_mount(page_size, leb_size, leb_count),
+        Maker::Mkfs => journal_of_mkfs(page_size, leb_size, leb_count),
+    };
     let rest = leb_count.checked_sub(LOG_LNUM + log_lebs + orphan_lebs)?;
     let (lpt_lebs, flags) = lpt_lebs(rest, leb_size, leb_count)?;
     Some(Superblock {
@@ -149,7 +152,7 @@ pub(super) fn new_superblock(
         leb_size,
         leb_count,
         leb_count_max: leb_count,
-        bud_bytes_max: u64::from(buds) * u64::from(leb_size),
+        bud_bytes_max,
         log_lebs,
         lpt_lebs,
         orphan_lebs,
@@ -161,13 +164,21 @@ pub(super) fn new_superblock(
     })
 }
 
-fn journal_lebs(leb_size: u32, leb_count: u32, maker: Maker) -> u32 {
-    let (share, most) = match maker {
-        Maker::Mount => (leb_count * 5 / 100, JOURNAL_SIZE_MAX),
-        Maker::Mkfs => (leb_count / 8, MKFS_JOURNAL_SIZE_MAX),
-    };
-    let most = u32::try_from(most / u64::from(leb_size)).expect("below 32 MiB");
-    share.max(JOURNAL_LEBS_MIN).min(most.max(JOURNAL_LEBS_MIN))
+/// Most bud bytes, LEBs of the log and of orphans, as the kernel chooses: 5 % is journal.
+fn journal_of_mount(page_size: u32, leb_size: u32, leb_count: u32) -> (u64, u32, u32) {
+    let most = u32::try_from(JOURNAL_SIZE_MAX / u64::from(leb_size)).expect("below 32 MiB");
+    let journal = (leb_count * 5 / 100).max(JOURNAL_LEBS_MIN).min(most.max(JOURNAL_LEBS_MIN));
+    let log_lebs = (2 * page_size * journal).div_ceil(leb_size) + 2;
+    let buds = journal.saturating_sub(log_lebs).max(BUD_LEBS_MIN);
+    (u64::from(buds) * u64::from(leb_size), log_lebs, 2)
+}
+
+/// The same as mkfs.ubifs 2.1.5 was seen to choose: an eighth is journal, at most 8 MiB.
+fn journal_of_mkfs(page_size: u32, leb_size: u32, leb_count: u32) -> (u64, u32, u32) {
+    let buds = (leb_count / 8).saturating_sub(1).max(BUD_LEBS_MIN);
+    let bytes = (u64::from(buds) * u64::from(leb_size)).min(MKFS_JOURNAL_SIZE_MAX);
+    let buds = u32::try_from(bytes.div_ceil(u64::from(leb_size))).expect("below 8 MiB");
+    (bytes, (buds * page_size).div_ceil(leb_size) + 3, 1)
 }
 
 /// LEBs of the LPT when `rest` LEBs are left for it and the main area; with its flags.

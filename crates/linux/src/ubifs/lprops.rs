@@ -3,6 +3,7 @@
 use super::Ubifs;
 use super::fault::Fault;
 use super::format::MasterNode;
+use super::geometry::Geometry;
 use super::lpt::Lprops;
 
 /// Sums over the main area.
@@ -28,6 +29,17 @@ impl Sums {
             dark: master.dark,
             empty_lebs: master.empty_lebs,
             index_lebs: master.index_lebs,
+        }
+    }
+
+    /// The sums once a file system of `leb_count` LEBs has grown to the size of its volume.
+    pub(super) const fn grown(self, geometry: &Geometry, leb_count: u32) -> Self {
+        let more = geometry.leb_count.saturating_sub(leb_count);
+        Self {
+            free: self.free.saturating_add(more as u64 * geometry.leb_size as u64),
+            dark: self.dark.saturating_add(more as u64 * geometry.dark as u64),
+            empty_lebs: self.empty_lebs.saturating_add(more),
+            ..self
         }
     }
 

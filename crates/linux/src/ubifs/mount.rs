@@ -78,7 +78,7 @@ impl Ubifs {
         Ok(Self {
             ino_max: ino_max.ok_or(MountError::Master)?,
             tnc: Tnc::new(master.root, geometry.fanout, master.index_size),
-            sums: Sums::of(&master),
+            sums: Sums::of(&master).grown(&geometry, master.leb_count),
             index_head: master.index_head,
             scan_lnum: master.lpt_scan,
             gc_lnum: master.gc_lnum,
@@ -121,7 +121,22 @@ impl Ubifs {
         } else {
             self.write_master(self.log.tail, FLAG_DIRTY)?;
         }
+        self.resize_superblock()?;
         Ok(())
+    }
+
+    /// Write down that the file system has grown to the size of its volume. The master node knows
+    /// already.
+    fn resize_superblock(&mut self) -> Result<(), Fault> {
+        let mut bytes = vec![0; SUPERBLOCK_SIZE as usize];
+        self.ubi.read(0, 0, &mut bytes)?;
+        let old = Superblock::parse(&bytes).ok_or(Fault::Damaged { lnum: 0, offset: 0 })?;
+        if old.leb_count == self.geometry.leb_count {
+            return Ok(());
+        }
+        let sequence = self.next_sequence();
+        let new = Superblock::resized(&bytes, self.geometry.leb_count, sequence);
+        Ok(self.ubi.change(0, &new)?)
     }
 
     /// Write both master nodes anew, each at once.

@@ -68,8 +68,6 @@ pub struct Options {
     pub compressor: Compressor,
     /// Who makes it.
     pub maker: Maker,
-    /// Read up to 32 blocks that lie one after the other at once (`bulk_read`).
-    pub bulk_read: bool,
     /// The UBI volume to mount.
     pub volume: u32,
     /// Spread of erase counts that UBI allows.
@@ -81,7 +79,6 @@ impl Default for Options {
         Self {
             compressor: Compressor::Zstd,
             maker: Maker::Mount,
-            bulk_read: false,
             volume: 0,
             wear_threshold: crate::ubi::WEAR_THRESHOLD,
         }

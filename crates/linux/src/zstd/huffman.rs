@@ -101,7 +101,9 @@ fn tree_lens(counts: &[u32; 256]) -> [u32; 256] {
         let (small, mut symbols) = groups.pop().expect("two groups");
         let (large, more) = groups.pop().expect("two groups");
         symbols.extend(more);
-        symbols.iter().for_each(|&symbol| lens[symbol] += 1);
+        for &symbol in &symbols {
+            lens[symbol] += 1;
+        }
         groups.push((small + large, symbols));
     }
     lens
@@ -151,7 +153,9 @@ fn describe_tree(lens: &[u32; 256]) -> Option<Vec<u8>> {
 fn pack_weights(weights: &[u32]) -> Option<Vec<u8>> {
     let most = usize::try_from(*weights.iter().max()?).expect("small");
     let mut counts = vec![0; most + 1];
-    weights.iter().for_each(|&weight| counts[weight as usize] += 1);
+    for &weight in weights {
+        counts[weight as usize] += 1;
+    }
     if weights.len() < 3 || counts.iter().filter(|count| **count > 0).count() < 2 {
         return None;
     }

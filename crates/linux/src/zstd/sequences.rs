@@ -66,24 +66,24 @@ const MATCH_CODES: [(u32, u32); 20] = [
 /// A code with its extra bits.
 #[derive(Clone, Copy)]
 struct Code {
-    code: usize,
+    symbol: usize,
     extra: u32,
     width: u32,
 }
 
 fn code_of(value: u32, direct: u32, first: u32, table: &[(u32, u32)]) -> Code {
     if value < first + direct {
-        return Code { code: (value - first) as usize, extra: 0, width: 0 };
+        return Code { symbol: (value - first) as usize, extra: 0, width: 0 };
     }
     let place = table.partition_point(|&(base, _)| base <= value) - 1;
     let (base, width) = table[place];
     assert!(value - base < 1 << width, "blocks are of 64 KiB at most");
-    Code { code: direct as usize + place, extra: value - base, width }
+    Code { symbol: direct as usize + place, extra: value - base, width }
 }
 
 fn offset_code(value: u32) -> Code {
     let width = high_bit(value);
-    Code { code: width as usize, extra: value - (1 << width), width }
+    Code { symbol: width as usize, extra: value - (1 << width), width }
 }
 
 /// The sequences section of a block.
@@ -124,12 +124,12 @@ fn stream(sequences: &[Sequence]) -> Vec<u8> {
     };
     let (last, rest) = sequences.split_last().expect("at least one");
     let first = codes(last);
-    let mut states = [0, 1, 2].map(|part| tables[part].begin(first[part].code));
+    let mut states = [0, 1, 2].map(|part| tables[part].begin(first[part].symbol));
     put_extra(&mut out, first);
     for sequence in rest.iter().rev() {
         let codes = codes(sequence);
         for part in [1, 2, 0] {
-            tables[part].encode(&mut states[part], codes[part].code, &mut out);
+            tables[part].encode(&mut states[part], codes[part].symbol, &mut out);
         }
         put_extra(&mut out, codes);
     }

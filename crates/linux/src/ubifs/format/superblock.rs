@@ -64,6 +64,14 @@ impl Superblock {
         node
     }
 
+    /// The superblock in `bytes`, with all that is not modelled, for a file system of another size.
+    pub(in super::super) fn resized(bytes: &[u8], leb_count: u32, sequence: u64) -> Vec<u8> {
+        let mut node = bytes[..SUPERBLOCK_SIZE as usize].to_vec();
+        put_u32(&mut node, 40, leb_count);
+        seal(&mut node, NodeType::Superblock, sequence, Group::Alone);
+        node
+    }
+
     pub(in super::super) fn parse(bytes: &[u8]) -> Option<Self> {
         let node = check_node(bytes, NodeType::Superblock)?;
         if node.len() < SUPERBLOCK_SIZE as usize {

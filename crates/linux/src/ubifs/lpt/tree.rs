@@ -1,6 +1,6 @@
 //! The tree in memory: nodes are read when first needed.
 
-use super::node::{Lprops, Nnode, Pnode};
+use super::node::{Lprops, Nnode, Pnode, Spot};
 use super::shape::{FANOUT, LptShape};
 use crate::ubi::Ubi;
 use crate::ubifs::fault::Fault;
@@ -40,7 +40,8 @@ impl Lpt {
     ) -> Self {
         let mut lpt = Self::bare(shape, first, main_first);
         for (place, pnode) in lpt.pnodes.iter_mut().enumerate() {
-            let lprops = |n: usize| lprops.get(4 * place + n).copied().unwrap_or_default();
+            let empty = Lprops { free: lpt.shape.leb_size, ..Lprops::default() };
+            let lprops = |n: usize| lprops.get(4 * place + n).copied().unwrap_or(empty);
             *pnode = Some(Cached { node: std::array::from_fn(lprops), dirty: true });
         }
         for level in &mut lpt.nnodes {
@@ -151,32 +152,40 @@ impl Lpt {
 
     fn pnode(&mut self, place: u32, ubi: &mut Ubi) -> Result<&mut Cached<Pnode>, Fault> {
         if self.pnodes[place as usize].is_none() {
-            let at = self.child_spot(0, place, ubi)?;
-            let bytes = self.read(ubi, at, self.shape.pnode_size)?;
-            let node = self.shape.parse_pnode(&bytes, place);
-            let node = node.ok_or(Fault::Damaged { lnum: at.0, offset: at.1 })?;
+            let node = match self.child_spot(0, place, ubi)? {
+                Some(at) => {
+                    let bytes = self.read(ubi, at, self.shape.pnode_size)?;
+                    let node = self.shape.parse_pnode(&bytes, place);
+                    node.ok_or(Fault::Damaged { lnum: at.0, offset: at.1 })?
+                }
+                // A node that was never written: its LEBs are empty.
+                None => [Lprops { free: self.shape.leb_size, ..Lprops::default() }; 4],
+            };
             self.pnodes[place as usize] = Some(Cached { node, dirty: false });
         }
         Ok(self.pnodes[place as usize].as_mut().expect("just read"))
     }
 
     /// Where the node at `place` of a level is: its parent says, which is read first.
-    fn child_spot(&mut self, level: usize, place: u32, ubi: &mut Ubi) -> Result<(u32, u32), Fault> {
-        let nowhere = Fault::Damaged { lnum: self.first, offset: 0 };
+    fn child_spot(&mut self, level: usize, place: u32, ubi: &mut Ubi) -> Result<Spot, Fault> {
         if level == self.nnodes.len() {
-            return self.root.ok_or(nowhere);
+            return Ok(self.root);
         }
         let parent = place / FANOUT;
         if self.nnodes[level][parent as usize].is_none() {
-            let at = self.child_spot(level + 1, parent, ubi)?;
-            let bytes = self.read(ubi, at, self.shape.nnode_size)?;
-            let number = self.shape.number(level + 1, parent);
-            let node = self.shape.parse_nnode(&bytes, self.first, number);
-            let node = node.ok_or(Fault::Damaged { lnum: at.0, offset: at.1 })?;
+            let node = match self.child_spot(level + 1, parent, ubi)? {
+                Some(at) => {
+                    let bytes = self.read(ubi, at, self.shape.nnode_size)?;
+                    let number = self.shape.number(level + 1, parent);
+                    let node = self.shape.parse_nnode(&bytes, self.first, number);
+                    node.ok_or(Fault::Damaged { lnum: at.0, offset: at.1 })?
+                }
+                None => Nnode::default(),
+            };
             self.nnodes[level][parent as usize] = Some(Cached { node, dirty: false });
         }
         let node = self.nnodes[level][parent as usize].as_ref().expect("just read");
-        node.node[(place % FANOUT) as usize].ok_or(nowhere)
+        Ok(node.node[(place % FANOUT) as usize])
     }
 
     fn read(&self, ubi: &mut Ubi, (lnum, offset): (u32, u32), len: u32) -> Result<Vec<u8>, Fault> {

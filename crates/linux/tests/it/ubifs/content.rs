@@ -180,6 +180,6 @@ fn a_full_device_says_so_and_keeps_what_it_has() {
     }
     vfs.sync().unwrap();
     let fd = vfs.open("again", true).unwrap();
-    vfs.write(fd, 0, &[7; 300_000]).unwrap();
+    vfs.write(fd, 0, &vec![7; 300_000]).unwrap();
     vfs.fsync(fd).unwrap();
 }
