@@ -133,6 +133,7 @@ impl Trial {
             ecc: platform.ecc,
             ra_pages: 0,
             compressors: platform.jffs2_compressors.clone(),
+            ubifs: flysch_linux::ubifs::Options::default(),
             seed,
             platform: Arc::new(platform),
         };

@@ -106,7 +106,7 @@ impl Partition {
     pub fn write_sectors(&self, offset: u32, data: &[u8]) -> Result<(), MtdError> {
         let column = offset % self.geometry.page_size;
         let mut raw = self.raw.borrow_mut();
-        raw.charge_request(data.len());
+        raw.charge_request();
         raw.program(self.page_at(offset), column, data, &[])
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use flysch_chip::{Chip, Clock, FaultInjector, FaultPlan, Part, Recorder, Shared, Tracer};
 use flysch_linux::cache::ReadAheadProfile;
-use flysch_linux::cpu::Cpu;
+use flysch_linux::cpu::{Cpu, Speed};
 use flysch_linux::mtd::{EccMode, Partition, RawNand};
 use flysch_linux::ubifs::{MountError, Options, Ubifs};
 use flysch_linux::vfs::Vfs;
@@ -32,7 +32,7 @@ impl Device {
     }
 
     pub(super) fn partition(&self) -> Result<Partition, MountError> {
-        let cpu = Cpu::new(self.recorder.clock().clone(), 1000);
+        let cpu = Cpu::new(self.recorder.clock().clone(), Speed::default());
         let device = Box::new(self.chip.clone());
         let blocks = self.chip.borrow().device().chip().part().geometry.block_count;
         let raw = RawNand::attach(device, self.recorder.clone(), cpu, EccMode::Hardware, (0, 0));
@@ -45,12 +45,12 @@ impl Device {
     }
 
     pub(super) fn mount_fs(&self) -> Result<Ubifs, MountError> {
-        let cpu = Cpu::new(self.recorder.clock().clone(), 1000);
+        let cpu = Cpu::new(self.recorder.clock().clone(), Speed::default());
         Ubifs::mount(self.partition()?, self.options.clone(), cpu, self.recorder.clone())
     }
 
     pub(super) fn mount(&self) -> Result<Vfs, MountError> {
-        let cpu = Cpu::new(self.recorder.clock().clone(), 1000);
+        let cpu = Cpu::new(self.recorder.clock().clone(), Speed::default());
         let fs = Box::new(self.mount_fs()?);
         Ok(Vfs::mount(fs, ReadAheadProfile::C, cpu, self.recorder.clone()))
     }
