@@ -13,7 +13,7 @@ use flysch_lab::workload::Workload;
 
 fn grid(workload: Workload) -> Grid {
     let platform = Platform::named("nandsim-6.1").expect("it is built in");
-    Grid::new(workload, Stack::SqliteJffs2, Arc::new(platform))
+    Grid::new(workload, Stack::JFFS2, Arc::new(platform))
 }
 
 fn cells(criterion: &mut Criterion) {

@@ -2,15 +2,13 @@
 //! plain file system on a flash translation layer.
 
 use flysch_chip::{Clock, Pram, PramFigures, Recorder, Shared, Supply};
-use flysch_linux::block_device::BlockError;
 use flysch_linux::cpu::Cpu;
 use flysch_linux::filesystem::FileSystem;
-use flysch_linux::ftl::{self, FtlError, FtlOptions, Mapping, Victim};
-use flysch_linux::jffs2::MountError;
-use flysch_linux::plainfs::{Plainfs, PlainfsError};
-use flysch_linux::pramfs::{Pramfs, PramfsError, PramfsOptions};
+use flysch_linux::ftl::{self, FtlOptions, Mapping, Victim};
+use flysch_linux::plainfs::Plainfs;
+use flysch_linux::pramfs::{Pramfs, PramfsOptions};
 
-use crate::stack::{Build, Device};
+use crate::machine::{Build, Device, StackError};
 
 /// A PRAM as the laboratory holds it.
 pub type Memory = Shared<Pram>;
@@ -44,35 +42,35 @@ pub fn new_pram(clock: Clock, supply: Supply, seed: u64) -> Memory {
 ///
 /// # Errors
 /// The supply failed.
-pub fn format_pramfs(pram: &mut Memory) -> Result<(), MountError> {
+pub fn format_pramfs(pram: &mut Memory) -> Result<(), StackError> {
     let options = PramfsOptions { inode_count: Some(256), ..PramfsOptions::default() };
-    Pramfs::format(pram, options).map_err(pramfs_error)
+    Pramfs::format(pram, options).map_err(|error| StackError::of("pramfs", &error))
 }
 
 /// Mount the PRAMFS.
 ///
 /// # Errors
-/// What it says, in the words of another file system.
+/// What it says.
 pub fn pramfs(
     pram: &Memory,
     cpu: &Cpu,
     recorder: &Recorder,
-) -> Result<Box<dyn FileSystem>, MountError> {
+) -> Result<Box<dyn FileSystem>, StackError> {
     let fs = Pramfs::mount(Box::new(pram.clone()), cpu.clone(), recorder.clone());
-    Ok(Box::new(fs.map_err(pramfs_error)?))
+    Ok(Box::new(fs.map_err(|error| StackError::of("pramfs", &error))?))
 }
 
 /// Mount a plain file system on a page-mapping flash translation layer on the partition.
 ///
 /// # Errors
-/// What either says, in the words of another file system.
+/// What either says.
 pub fn plainfs(
     build: &Build,
     device: &Device,
     cpu: &Cpu,
     recorder: &Recorder,
     start: Start,
-) -> Result<Box<dyn FileSystem>, MountError> {
+) -> Result<Box<dyn FileSystem>, StackError> {
     let options = FtlOptions {
         first_block: 0,
         block_count: build.partition_blocks,
@@ -82,34 +80,11 @@ pub fn plainfs(
         mapping: Mapping::Page { victim: Victim::Greedy },
     };
     let disk = ftl::mount(Box::new(device.clone()), recorder.clone(), options);
-    let disk = disk.map_err(|error| match error {
-        FtlError::PowerLost => MountError::PowerLost,
-        FtlError::WornOut => MountError::Io,
-        FtlError::Shape | FtlError::TooFewSpare { .. } => {
-            MountError::TooSmall { blocks: build.partition_blocks }
-        }
-    })?;
+    let disk = disk.map_err(|error| StackError::of("ftl", &error))?;
     let make = match start {
         Start::Format => Plainfs::format,
         Start::Mount => Plainfs::mount,
     };
-    let fs = make(disk, cpu.clone(), recorder).map_err(|error| match error {
-        PlainfsError::Device(BlockError::PowerLost) => MountError::PowerLost,
-        PlainfsError::Device(_) | PlainfsError::BadJournal | PlainfsError::NoRoot => MountError::Io,
-        PlainfsError::NoFileSystem => MountError::NoFileSystem,
-        PlainfsError::TooSmall => MountError::TooSmall { blocks: build.partition_blocks },
-    })?;
-    Ok(Box::new(fs))
-}
-
-const fn pramfs_error(error: PramfsError) -> MountError {
-    match error {
-        PramfsError::PowerLost => MountError::PowerLost,
-        PramfsError::NoFileSystem => MountError::NoFileSystem,
-        PramfsError::Shape
-        | PramfsError::NotOverwritable
-        | PramfsError::NoRoot
-        | PramfsError::BadPointer { .. }
-        | PramfsError::WornOut(_) => MountError::Io,
-    }
+    let fs = make(disk, cpu.clone(), recorder);
+    Ok(Box::new(fs.map_err(|error| StackError::of("plainfs", &error))?))
 }

@@ -8,10 +8,11 @@ use flysch_linux::mtd::EccMode;
 use flysch_sqlite::{JournalMode, Synchronous};
 use rayon::prelude::*;
 
+use crate::machine::Build;
 use crate::platform::Platform;
 use crate::run::Run;
 use crate::scenario::{RunError, Scenario};
-use crate::stack::{Build, Stack};
+use crate::stack::Stack;
 use crate::workload::{Alphabet, Workload};
 
 /// Records in each table before select, join and update, unless asked otherwise: the paper's most.
@@ -164,6 +165,7 @@ fn default_scenario(workload: Workload, platform: &Arc<Platform>, stack: Stack) 
         ecc: platform.ecc,
         ra_pages: platform.jffs2_ra_pages,
         compressors: platform.jffs2_compressors.clone(),
+        ubifs_compressor: platform.ubifs_compressor,
         seed: 0,
         platform: Arc::clone(platform),
     };

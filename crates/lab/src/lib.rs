@@ -11,6 +11,7 @@
 pub mod beside;
 pub mod dual;
 pub mod grid;
+pub mod machine;
 pub mod measure;
 pub mod platform;
 pub mod report;

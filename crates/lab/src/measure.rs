@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use flysch_chip::{Event, EventKind, Trace};
 
+use crate::machine::Machine;
 use crate::run::{Latency, Operations, Run, Wear};
 use crate::scenario::Scenario;
-use crate::stack::Machine;
 
 /// Times of a run, nanoseconds.
 #[derive(Clone, Debug, Default)]
@@ -53,7 +53,7 @@ pub fn measure(
     let erase_counts = erase_counts(scenario, machine);
     Run {
         workload: scenario.workload.name().to_owned(),
-        on: scenario.stack.name().to_owned(),
+        on: scenario.stack.name(),
         platform: scenario.build.platform.name.clone(),
         part: scenario.build.part.name.clone(),
         record_size: scenario.record_size,

@@ -7,6 +7,8 @@ use flysch_linux::cache::ReadAheadProfile;
 use flysch_linux::cpu::Speed;
 use flysch_linux::jffs2::Compressor;
 use flysch_linux::mtd::EccMode;
+use flysch_linux::ubifs;
+use flysch_linux::yaffs2::Profile;
 use flysch_sqlite::{Era, JournalMode, Settings, Synchronous};
 use serde::Deserialize;
 
@@ -45,6 +47,10 @@ pub struct Platform {
     pub jffs2_compressors: Vec<Compressor>,
     /// Whether JFFS2 ends each block with a summary.
     pub jffs2_summaries: bool,
+    /// Which generation of YAFFS2.
+    pub yaffs2_profile: Profile,
+    /// UBIFS's compressor.
+    pub ubifs_compressor: ubifs::Compressor,
     /// SQLite's settings.
     pub sqlite: Settings,
     /// Power that the flash draws while it works, milliwatts.
@@ -127,6 +133,8 @@ struct File {
     cpu: CpuFigures,
     read_ahead: ReadAheadFile,
     jffs2: Jffs2File,
+    yaffs2: Yaffs2File,
+    ubifs: UbifsFile,
     sqlite: SqliteFile,
     power: PowerFile,
     #[serde(default)]
@@ -159,6 +167,18 @@ struct Jffs2File {
     ra_pages: u32,
     compressors: Vec<String>,
     summaries: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Yaffs2File {
+    profile: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UbifsFile {
+    compressor: String,
 }
 
 #[derive(Deserialize)]
@@ -205,6 +225,9 @@ impl Platform {
             overhead_ns: (file.mtd.read_overhead_ns, file.mtd.program_overhead_ns),
             read_ahead: file.read_ahead.profile.parse().map_err(|error| invalid(&error))?,
             jffs2_compressors: compressors.collect::<Result<_, _>>().map_err(|e| invalid(&e))?,
+            yaffs2_profile: yaffs2_profile(&file.yaffs2.profile)
+                .ok_or_else(|| invalid(&"the profile of YAFFS2 is 2009 or today"))?,
+            ubifs_compressor: file.ubifs.compressor.parse().map_err(|error| invalid(&error))?,
             sqlite: file.sqlite.settings().map_err(|error| invalid(&error))?,
             name: file.name,
             description: file.description,
@@ -232,6 +255,14 @@ impl SqliteFile {
         settings.journal_mode = self.journal_mode.unwrap_or(settings.journal_mode);
         settings.synchronous = self.synchronous.unwrap_or(settings.synchronous);
         Ok(settings)
+    }
+}
+
+fn yaffs2_profile(name: &str) -> Option<Profile> {
+    match name {
+        "2009" => Some(Profile::Y2009),
+        "today" => Some(Profile::Today),
+        _ => None,
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 
-use flysch_linux::jffs2::MountError;
 use flysch_sqlite::{Database, Settings, Work};
 
+use crate::machine::{Build, Machine, StackError};
 use crate::measure::{Timing, measure};
 use crate::run::Run;
-use crate::stack::{Build, Machine, Stack};
+use crate::stack::Stack;
 use crate::workload::{Alphabet, RandomStrings, Workload, insert, schema};
 
 /// File name of the database.
@@ -44,7 +44,7 @@ pub struct Scenario {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunError {
     /// The stack could not be built.
-    Mount(MountError),
+    Mount(StackError),
     /// SQLite failed.
     Sqlite {
         /// What was under way.
@@ -68,8 +68,8 @@ impl std::fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-impl From<MountError> for RunError {
-    fn from(error: MountError) -> Self {
+impl From<StackError> for RunError {
+    fn from(error: StackError) -> Self {
         Self::Mount(error)
     }
 }

@@ -7,8 +7,9 @@ use flysch_linux::filesystem::{CACHE_PAGE_SIZE, FsError};
 use flysch_linux::mtd::MtdError;
 use serde::Serialize;
 
+use crate::machine::Build;
 use crate::scenario::RunError;
-use crate::stack::{Build, Stack};
+use crate::stack::Stack;
 
 /// Bytes moved at each level.
 const MOVED: u32 = 2 << 20;
@@ -74,7 +75,7 @@ fn page_len(build: &Build) -> usize {
 
 /// Write a file of random bytes and read it back with cold caches; both by pages of the cache.
 fn file(build: &Build) -> Result<(u64, u64), RunError> {
-    let machine = build.format_and_mount(Stack::SqliteJffs2)?;
+    let machine = build.format_and_mount(Stack::JFFS2)?;
     let mut linux = machine.linux.borrow_mut();
     let bytes = random(MOVED as usize);
     let fd = linux.open("file", true)?;

@@ -38,6 +38,8 @@ pub enum Codec {
     Lzo,
     /// JFFS2's rtime.
     Rtime,
+    /// Zstandard, level 3.
+    Zstd,
 }
 
 /// What a platform's CPU takes. The default takes no time at all.
@@ -64,9 +66,11 @@ impl Work {
             Self::Copy(_) => 0,
             Self::Checksum(bytes) => 4 * bytes as u64,
             Self::Compress(Codec::Zlib, bytes) => 110 * bytes as u64,
+            Self::Compress(Codec::Zstd, bytes) => 40 * bytes as u64,
             Self::Compress(Codec::Lzo, bytes) => 12 * bytes as u64,
             Self::Compress(Codec::Rtime, bytes) => 10 * bytes as u64,
             Self::Decompress(Codec::Zlib, bytes) => 9 * bytes as u64,
+            Self::Decompress(Codec::Zstd, bytes) => 5 * bytes as u64,
             Self::Decompress(Codec::Lzo | Codec::Rtime, bytes) => 3 * bytes as u64,
         }
     }

@@ -167,6 +167,9 @@ pub trait FileSystem {
     /// Make everything durable.
     fn sync(&mut self, cache: &mut PageCache) -> Result<(), FsError>;
 
+    /// Drop what is in memory and can be read again (the slab caches of `drop_caches`).
+    fn shrink(&mut self) {}
+
     /// When the next background task is due, nanoseconds on the virtual clock.
     fn next_wakeup_ns(&self) -> Option<u64>;
 

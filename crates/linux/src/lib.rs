@@ -2,7 +2,7 @@
 //!
 //! [`mtd`] (partitions, the one-page buffer, ECC in hardware or software), the flash translation
 //! layers ([`ftl`]) that make a [`block_device`] of a chip, the file systems ([`jffs2`], [`pramfs`],
-//! [`plainfs`], [`tmpfs`], [`yaffs2`]), the page [`cache`] with its read-ahead, and the [`vfs`] on top.
+//! [`plainfs`], [`tmpfs`], [`ubifs`] on [`ubi`], [`yaffs2`]), the page [`cache`] with its read-ahead, and the [`vfs`] on top.
 //! A layer knows the layers below it and nothing of SQL; CPU time is charged through [`cpu`],
 //! causes through the scopes of `flysch_chip::Recorder`.
 
@@ -19,5 +19,8 @@ pub mod mtd;
 pub mod plainfs;
 pub mod pramfs;
 pub mod tmpfs;
+pub mod ubi;
+pub mod ubifs;
 pub mod vfs;
 pub mod yaffs2;
+pub mod zstd;

@@ -20,7 +20,7 @@ fn everything() -> Grid {
     let platforms = Platform::names();
     let platforms = platforms.iter().map(|name| Platform::named(name).expect("it is built in"));
     let platforms: Vec<Arc<Platform>> = platforms.map(Arc::new).collect();
-    let mut grid = Grid::new(Workload::Insert, Stack::SqliteJffs2, Arc::clone(&platforms[0]));
+    let mut grid = Grid::new(Workload::Insert, Stack::JFFS2, Arc::clone(&platforms[0]));
     grid.workloads = Workload::ALL.to_vec();
     grid.stacks = Stack::ALL.to_vec();
     grid.platforms = platforms;
@@ -97,7 +97,7 @@ fn causes_are_all_known_and_sum_up() {
         };
         assert_eq!(sum(run.by_cause.values()), total, "{title}");
         assert_eq!(sum(&run.by_block), total, "{title}");
-        let on_flash = run.on != Stack::SqliteTmpfs.name();
+        let on_flash = run.on != Stack::TMPFS.name();
         assert_eq!(!run.by_cause.is_empty(), on_flash, "{title}");
     }
 }

@@ -9,12 +9,11 @@ use flysch_chip::{
 };
 use flysch_lab::Synchronous::{Extra, Full};
 use flysch_lab::grid::Grid;
+use flysch_lab::machine::Machine;
 use flysch_lab::platform::Platform;
 use flysch_lab::scenario::Scenario;
-use flysch_lab::stack::Machine;
-use flysch_lab::stack::Stack::{SqliteFtl, SqliteJffs2, SqliteJffs2Pramfs};
+use flysch_lab::stack::{Journals, Stack};
 use flysch_lab::workload::Workload;
-use flysch_linux::jffs2::MountError;
 use flysch_nand::Geometry;
 use flysch_sqlite::{Database, Error, Value};
 
@@ -56,7 +55,7 @@ impl Start {
     }
 
     /// The same devices on one supply, armed.
-    fn devices(&self) -> (flysch_lab::stack::Device, Shared<Pram>, Recorder) {
+    fn devices(&self) -> (flysch_lab::machine::Device, Shared<Pram>, Recorder) {
         let clock = Clock::new();
         let recorder = Recorder::new(clock.clone(), "test");
         let pram = self.pram.fork(clock.clone());
@@ -80,7 +79,7 @@ impl Start {
             let build = &self.scenario.build;
             let machine = match build.mount(self.scenario.stack, device_again, pram, recorder) {
                 Ok(machine) => machine,
-                Err(MountError::PowerLost) => {
+                Err(flysch_lab::machine::StackError::PowerLost) => {
                     is_cut |= round == 0;
                     continue;
                 }
@@ -121,7 +120,9 @@ impl Start {
 #[test]
 fn no_cut_loses_a_commit() {
     let platform = Arc::new(Platform::named("nandsim-6.1").unwrap());
-    for (stack, level) in [(SqliteJffs2Pramfs, Full), (SqliteFtl, Extra), (SqliteJffs2, Extra)] {
+    for (stack, level) in
+        [(Stack::JFFS2.with(Journals::Pramfs), Full), (Stack::FTL, Extra), (Stack::JFFS2, Extra)]
+    {
         let grid = Grid::new(Workload::Update, stack, Arc::clone(&platform));
         let mut scenario = grid.scenarios().remove(0);
         scenario.settings.synchronous = level;

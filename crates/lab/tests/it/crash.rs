@@ -14,9 +14,10 @@ use std::sync::Arc;
 use flysch_chip::{
     Chip, Clock, Ending, EventKind, FaultInjector, FaultPlan, Part, Prng, Recorder, Shared, Tracer,
 };
-use flysch_lab::platform::Platform;
 use flysch_lab::beside;
-use flysch_lab::stack::{Build, Machine, Stack};
+use flysch_lab::machine::{Build, Machine};
+use flysch_lab::platform::Platform;
+use flysch_lab::stack::Stack;
 use flysch_lab::storage::Storage;
 use flysch_lab::workload::{Alphabet, RandomStrings};
 use flysch_lab::{JournalMode, Synchronous};
@@ -134,6 +135,7 @@ impl Trial {
             ecc: platform.ecc,
             ra_pages: 0,
             compressors: platform.jffs2_compressors.clone(),
+            ubifs_compressor: platform.ubifs_compressor,
             seed,
             platform: Arc::new(platform),
         };
@@ -145,7 +147,7 @@ impl Trial {
 
     /// The states of the database, as a stack that never fails has them.
     fn model(&self) -> Vec<Rows> {
-        let machine = self.build.format_and_mount(Stack::SqliteTmpfs).expect("it is RAM");
+        let machine = self.build.format_and_mount(Stack::TMPFS).expect("it is RAM");
         let database = self.open(&machine).expect("nothing fails");
         let mut states = vec![Rows::new()];
         for transaction in self.sessions.iter().flatten() {
@@ -177,7 +179,7 @@ impl Trial {
         injector.arm(plan);
         let pram = beside::new_pram(clock, injector.supply(), 0);
         let device = Shared::new(Tracer::new(injector, recorder.clone()));
-        let mounted = self.build.mount(Stack::SqliteJffs2, device.clone(), pram, recorder.clone());
+        let mounted = self.build.mount(Stack::JFFS2, device.clone(), pram, recorder.clone());
         let outcome = mounted.map_err(|error| error.to_string()).and_then(|machine| {
             let database = self.open(&machine).map_err(|error| error.to_string())?;
             work(&database).map_err(|error| error.to_string())?;
@@ -373,7 +375,7 @@ fn difference(rows: &Rows, allowed: &[&Rows]) -> String {
 /// Cut a run everywhere; tell how many cuts that were.
 fn cut_run(seed: u64, mode: (JournalMode, Synchronous)) -> u64 {
     let trial = Trial::new(seed, mode);
-    let formatted = trial.build.format_and_mount(Stack::SqliteJffs2).expect("nothing fails");
+    let formatted = trial.build.format_and_mount(Stack::JFFS2).expect("nothing fails");
     let mut image = formatted.device.borrow().device().chip().fork(Clock::new());
     let mut count = 0;
     for session in 0..trial.sessions.len() {

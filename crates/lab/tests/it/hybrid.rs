@@ -5,10 +5,10 @@ use std::sync::Arc;
 use flysch_chip::{EventKind, Prng};
 use flysch_lab::JournalMode::{self, Delete, Off, Persist};
 use flysch_lab::grid::Grid;
+use flysch_lab::machine::Machine;
 use flysch_lab::platform::Platform;
 use flysch_lab::scenario::Scenario;
-use flysch_lab::stack::Machine;
-use flysch_lab::stack::Stack::{self, SqliteJffs2, SqliteJffs2Pramfs, SqliteJffs2Tmpfs};
+use flysch_lab::stack::{Journals, Stack};
 use flysch_lab::workload::{Alphabet, RandomStrings, Workload, insert, schema};
 use flysch_sqlite::Database;
 
@@ -69,11 +69,11 @@ fn counts(stack: Stack, journal_mode: JournalMode) -> [u64; 3] {
 #[test]
 fn counts_are_the_kernels() {
     let rows = [
-        (SqliteJffs2, Delete, [14_096, 8_274, 129]),
-        (SqliteJffs2Pramfs, Delete, [4_433, 3_071, 48]),
-        (SqliteJffs2Tmpfs, Delete, [4_343, 3_028, 47]),
-        (SqliteJffs2, Persist, [18_139, 10_241, 160]),
-        (SqliteJffs2, Off, [4_351, 3_035, 47]),
+        (Stack::JFFS2, Delete, [14_096, 8_274, 129]),
+        (Stack::JFFS2.with(Journals::Pramfs), Delete, [4_433, 3_071, 48]),
+        (Stack::JFFS2.with(Journals::Tmpfs), Delete, [4_343, 3_028, 47]),
+        (Stack::JFFS2, Persist, [18_139, 10_241, 160]),
+        (Stack::JFFS2, Off, [4_351, 3_035, 47]),
     ];
     for (stack, journal_mode, wanted) in rows {
         let found = counts(stack, journal_mode);

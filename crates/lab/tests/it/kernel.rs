@@ -46,7 +46,7 @@ struct Miss<'a> {
 
 fn grid(workload: Workload) -> Grid {
     let platform = Platform::named("nandsim-6.1").expect("it is built in");
-    Grid::new(workload, Stack::SqliteJffs2, Arc::new(platform))
+    Grid::new(workload, Stack::JFFS2, Arc::new(platform))
 }
 
 impl Row {

@@ -1,14 +1,15 @@
 //! The page cache: file pages in RAM, shared by the VFS and the file systems.
 //!
-//! Every page here is clean: the file systems of this crate write through. A page may carry the
-//! mark of [`read_ahead`]: whoever reads it first sets off the next window.
+//! A page is dirty from the moment a file system that writes back says so until it has written it;
+//! pages of those that write through are always clean. A page may carry the mark of
+//! [`read_ahead`]: whoever reads it first sets off the next window.
 //!
 //! Invariants:
 //! 1. A page is here whole and as the file has it: bytes past the end of the file are zero.
 //! 2. With a limit, the page used longest ago leaves first, and never one of the last
-//!    [`CAPACITY_MIN`] used.
+//!    [`CAPACITY_MIN`] used, nor a dirty one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::filesystem::{CACHE_PAGE_SIZE, Ino};
 
@@ -26,6 +27,7 @@ pub struct PageCache {
     pages: BTreeMap<(Ino, u32), CachedPage>,
     /// The pages in order of their last use.
     ages: BTreeMap<u64, (Ino, u32)>,
+    dirty: BTreeSet<(Ino, u32)>,
     uses: u64,
     capacity: Option<usize>,
 }
@@ -90,7 +92,49 @@ impl PageCache {
     pub fn remove(&mut self, ino: Ino, index: u32) {
         if let Some(page) = self.pages.remove(&(ino, index)) {
             self.ages.remove(&page.used_at);
+            self.dirty.remove(&(ino, index));
         }
+    }
+
+    /// Say that a page here has what the medium has not.
+    ///
+    /// # Panics
+    ///
+    /// If the page is not here.
+    pub fn set_dirty(&mut self, ino: Ino, index: u32) {
+        assert!(self.contains(ino, index), "only a page in the cache can be dirty");
+        self.dirty.insert((ino, index));
+    }
+
+    /// Say that the medium has what the page has; tell whether that is new.
+    pub fn set_clean(&mut self, ino: Ino, index: u32) -> bool {
+        self.dirty.remove(&(ino, index))
+    }
+
+    /// Whether a page is dirty.
+    pub fn is_dirty(&self, ino: Ino, index: u32) -> bool {
+        self.dirty.contains(&(ino, index))
+    }
+
+    /// The dirty pages of a file, in order.
+    pub fn dirty_pages(&self, ino: Ino) -> Vec<u32> {
+        self.dirty.range((ino, 0)..=(ino, u32::MAX)).map(|&(_, index)| index).collect()
+    }
+
+    /// The files with dirty pages.
+    pub fn dirty_inodes(&self) -> BTreeSet<Ino> {
+        self.dirty.iter().map(|&(ino, _)| ino).collect()
+    }
+
+    /// Number of dirty pages.
+    pub fn dirty_count(&self) -> usize {
+        self.dirty.len()
+    }
+
+    /// Whether writers must wait until pages are written: more than a fifth of the cache is dirty
+    /// (`dirty_ratio`).
+    pub fn is_crowded(&self) -> bool {
+        self.capacity.is_some_and(|capacity| self.dirty.len() * 5 > capacity)
     }
 
     /// Drop the pages of a file from `first` on: it was truncated.
@@ -115,10 +159,11 @@ impl PageCache {
         self.remove_from(ino, 0);
     }
 
-    /// Drop all clean pages, which is all of them.
+    /// Drop all clean pages.
     pub fn drop_clean(&mut self) {
-        self.pages.clear();
-        self.ages.clear();
+        let dirty = &self.dirty;
+        self.pages.retain(|key, _| dirty.contains(key));
+        self.ages.retain(|_, key| dirty.contains(key));
     }
 
     /// Number of pages here.
@@ -164,7 +209,9 @@ impl PageCache {
 
     fn shrink(&mut self) {
         while self.capacity.is_some_and(|capacity| self.pages.len() > capacity) {
-            let (_, oldest) = self.ages.pop_first().expect("every page has an age");
+            let clean = self.ages.iter().find(|(_, page)| !self.dirty.contains(page));
+            let Some((&age, &oldest)) = clean else { break };
+            self.ages.remove(&age);
             self.pages.remove(&oldest);
         }
         debug_assert_eq!(self.pages.len(), self.ages.len());

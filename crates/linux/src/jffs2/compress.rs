@@ -129,6 +129,7 @@ pub(super) fn unpack(
     let data = match codec {
         Codec::Lzo => lzo::decompress(stored, data_len)?,
         Codec::Rtime => rtime_decompress(stored, data_len)?,
+        Codec::Zstd => unreachable!("JFFS2 has no zstd"),
         Codec::Zlib => {
             miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(stored, data_len).ok()?
         }

@@ -5,7 +5,7 @@
 //!
 //! Invariants:
 //! 1. The page buffer holds the content of at most one page, and never a stale one: a program of
-//!    that page or an erase of its block empties it.
+//!    that page or an erase of its block empties it, and so does each program of part of a page.
 //! 2. A read within one page costs at most one array read; none when the buffer holds the page.
 
 mod partition;

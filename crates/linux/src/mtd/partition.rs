@@ -94,9 +94,20 @@ impl Partition {
         raw.charge_request();
         let first = self.page_at(offset);
         for (page, bytes) in (first.0..).zip(data.chunks(page_size)) {
-            raw.program(PageAddr(page), bytes, &[])?;
+            raw.program(PageAddr(page), 0, bytes, &[])?;
         }
         Ok(())
+    }
+
+    /// Program whole sectors of one page: one program (`NAND_NO_SUBPAGE_WRITE` not set).
+    ///
+    /// # Errors
+    /// Power loss, or a failed program.
+    pub fn write_sectors(&self, offset: u32, data: &[u8]) -> Result<(), MtdError> {
+        let column = offset % self.geometry.page_size;
+        let mut raw = self.raw.borrow_mut();
+        raw.charge_request();
+        raw.program(self.page_at(offset), column, data, &[])
     }
 
     /// Read the free OOB bytes of the page at `offset`: one OOB read.
@@ -114,7 +125,7 @@ impl Partition {
     pub fn write_oob(&self, offset: u32, bytes: &[u8]) -> Result<(), MtdError> {
         let mut oob = vec![0xFF; OOB_FREE_START as usize];
         oob.extend_from_slice(bytes);
-        self.raw.borrow_mut().program(self.page_at(offset), &[], &oob)
+        self.raw.borrow_mut().program(self.page_at(offset), 0, &[], &oob)
     }
 
     /// Read the page at `offset` with its free OOB bytes: one array read, whatever is buffered.
@@ -141,7 +152,7 @@ impl Partition {
         whole_oob.extend_from_slice(oob);
         let mut raw = self.raw.borrow_mut();
         raw.charge_request();
-        raw.program(self.page_at(offset), data, &whole_oob)
+        raw.program(self.page_at(offset), 0, data, &whole_oob)
     }
 
     /// Erase a block of the partition.

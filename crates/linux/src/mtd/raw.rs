@@ -150,20 +150,23 @@ impl RawNand {
         quality(self.device.read(page, self.geometry.page_size + at, bytes))
     }
 
-    /// Program whole pages' data and, if any, the OOB bytes that go with each.
+    /// Program a page's data from `column` on and, if any, the OOB bytes that go with it.
     pub(super) fn program(
         &mut self,
         page: PageAddr,
+        column: u32,
         data: &[u8],
         oob: &[u8],
     ) -> Result<(), MtdError> {
-        if self.buffered == Some(page) {
+        // Part of a page goes through the page buffer, too, filled up with ones.
+        let is_part = !data.is_empty() && data.len() < self.geometry.page_size as usize;
+        if self.buffered == Some(page) || is_part {
             self.buffered = None;
         }
         if !data.is_empty() {
             self.cpu.charge_ps(self.overhead_ns.1 * 1000);
         }
-        self.device.program(page, 0, data, oob).map_err(|error| match error {
+        self.device.program(page, column, data, oob).map_err(|error| match error {
             ProgramError::Failed(page) => MtdError::ProgramFailed(self.geometry.block_of(page)),
             ProgramError::PowerLost => MtdError::PowerLost,
         })

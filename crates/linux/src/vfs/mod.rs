@@ -217,6 +217,7 @@ impl Vfs {
         for ino in self.inodes.forget_idle() {
             self.fs.evict(ino)?;
         }
+        self.fs.shrink();
         Ok(())
     }
 

@@ -8,5 +8,6 @@ mod jffs2;
 mod plainfs;
 mod pramfs;
 mod read_ahead;
+mod ubifs;
 mod vfs;
 mod yaffs2;

@@ -1,0 +1,251 @@
+//! Machines: a stack built from a platform's figures, formatted and mounted.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use flysch_chip::{Chip, Clock, FaultInjector, Part, Recorder, Shared, Tracer};
+use flysch_linux::cpu::Cpu;
+use flysch_linux::filesystem::FileSystem;
+use flysch_linux::jffs2::{self, Compressor, Jffs2};
+use flysch_linux::mtd::{EccMode, Partition, RawNand};
+use flysch_linux::tmpfs::Tmpfs;
+use flysch_linux::ubifs::{self, Ubifs};
+use flysch_linux::vfs::Vfs;
+use flysch_linux::yaffs2::{self, Yaffs2};
+use flysch_sqlite::Settings;
+
+use crate::beside::{self, Memory, Start};
+use crate::dual::{Dual, Route};
+use crate::platform::Platform;
+use crate::stack::{Journals, Main, Stack};
+use crate::storage::Storage;
+
+/// The device as the laboratory holds it: chip, fault injector, tracer.
+pub type Device = Shared<Tracer<FaultInjector>>;
+
+/// What a stack is built from, where it may differ from the platform's choice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Build {
+    /// The platform.
+    pub platform: Arc<Platform>,
+    /// The chip.
+    pub part: Arc<Part>,
+    /// Blocks of the partition.
+    pub partition_blocks: u32,
+    /// Where error correction is computed.
+    pub ecc: EccMode,
+    /// Largest read-ahead window of JFFS2 and YAFFS2, cache pages; UBIFS has none.
+    pub ra_pages: u32,
+    /// JFFS2's compressors in order.
+    pub compressors: Vec<Compressor>,
+    /// UBIFS's compressor.
+    pub ubifs_compressor: ubifs::Compressor,
+    /// Seed of the stack's random choices.
+    pub seed: u64,
+}
+
+/// Why a stack does not stand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StackError {
+    /// The supply failed.
+    PowerLost,
+    /// A layer refuses.
+    Refused {
+        /// Which.
+        layer: &'static str,
+        /// What it says.
+        why: String,
+    },
+}
+
+impl fmt::Display for StackError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PowerLost => f.write_str("power lost"),
+            Self::Refused { layer, why } => write!(f, "{layer}: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for StackError {}
+
+impl StackError {
+    /// What `layer` says, unless it is that the supply failed.
+    pub(crate) fn of(layer: &'static str, error: &impl fmt::Display) -> Self {
+        match error.to_string() {
+            why if why == "power lost" => Self::PowerLost,
+            why => Self::Refused { layer, why },
+        }
+    }
+}
+
+/// A machine that stands: devices, stack, clock, recorder.
+pub struct Machine {
+    /// The NAND.
+    pub device: Device,
+    /// The PRAM beside it, on the same supply.
+    pub pram: Memory,
+    /// The file system of the rollback journals, where they have one of their own.
+    pub journals: Option<Rc<RefCell<Vfs>>>,
+    /// The mounted file system.
+    pub linux: Rc<RefCell<Vfs>>,
+    /// The recording.
+    pub recorder: Recorder,
+    /// The CPU of the kernel.
+    pub cpu: Cpu,
+}
+
+impl Machine {
+    /// The file systems as SQLite sees them; `seed` is all the randomness it gets.
+    pub fn storage(&self, settings: Settings, seed: u64) -> Rc<dyn flysch_sqlite::Vfs> {
+        let storage = |linux: &Rc<RefCell<Vfs>>| {
+            Rc::new(Storage::new(Rc::clone(linux), self.recorder.clone(), settings, seed))
+        };
+        match &self.journals {
+            Some(journals) => {
+                Rc::new(Dual::new(storage(&self.linux), storage(journals), Route::Journals))
+            }
+            None => storage(&self.linux),
+        }
+    }
+}
+
+impl Build {
+    /// A factory-new chip of the part.
+    pub fn new_chip(&self, clock: Clock) -> Chip {
+        Chip::new(Arc::clone(&self.part), clock, self.seed)
+    }
+
+    /// Make the file systems of `stack` on new devices and mount them.
+    ///
+    /// # Errors
+    /// The partition does not fit the chip or the file system.
+    pub fn format_and_mount(&self, stack: Stack) -> Result<Machine, StackError> {
+        let clock = Clock::new();
+        let recorder = Recorder::new(clock.clone(), "sqlite");
+        let injector = FaultInjector::new(self.new_chip(clock.clone()));
+        let mut pram = beside::new_pram(clock, injector.supply(), self.seed);
+        let device = Shared::new(Tracer::new(injector, recorder.clone()));
+        let scope = recorder.scope("format");
+        self.format(stack.main, &device, &recorder)?;
+        if stack.journals == Some(Journals::Pramfs) {
+            beside::format_pramfs(&mut pram)?;
+        }
+        drop(scope);
+        self.mount(stack, device, pram, recorder)
+    }
+
+    fn format(&self, main: Main, device: &Device, recorder: &Recorder) -> Result<(), StackError> {
+        let partition = || self.partition(device, recorder);
+        match main {
+            Main::Jffs2 => Jffs2::format(&partition()?).map_err(|e| StackError::of("jffs2", &e)),
+            Main::Yaffs2 => Yaffs2::format(&partition()?).map_err(|e| StackError::of("yaffs2", &e)),
+            Main::Ubifs => {
+                Ubifs::format(&partition()?, recorder).map_err(|e| StackError::of("ubifs", &e))
+            }
+            Main::Ftl => {
+                beside::plainfs(self, device, &self.cpu(recorder), recorder, Start::Format)
+                    .map(|_| ())
+            }
+            Main::Tmpfs => Ok(()),
+        }
+    }
+
+    /// Mount what is on the devices.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn mount(
+        &self,
+        stack: Stack,
+        device: Device,
+        pram: Memory,
+        recorder: Recorder,
+    ) -> Result<Machine, StackError> {
+        let cpu = self.cpu(&recorder);
+        let fs = self.mount_main(stack.main, &device, &cpu, &recorder)?;
+        let journals = stack.journals.map(|journals| match journals {
+            Journals::Pramfs => beside::pramfs(&pram, &cpu, &recorder),
+            Journals::Tmpfs => Ok(self.tmpfs()),
+        });
+        let vfs = |fs| {
+            let vfs = Vfs::mount(fs, self.platform.read_ahead, cpu.clone(), recorder.clone());
+            Rc::new(RefCell::new(vfs))
+        };
+        let (linux, journals) = (vfs(fs), journals.transpose()?.map(vfs));
+        Ok(Machine { device, pram, journals, linux, recorder, cpu })
+    }
+
+    fn mount_main(
+        &self,
+        main: Main,
+        device: &Device,
+        cpu: &Cpu,
+        recorder: &Recorder,
+    ) -> Result<Box<dyn FileSystem>, StackError> {
+        let partition = || self.partition(device, recorder);
+        Ok(match main {
+            Main::Jffs2 => {
+                let options = jffs2::Options {
+                    compressors: self.compressors.clone(),
+                    ra_pages: self.ra_pages,
+                    summaries: self.platform.jffs2_summaries,
+                    seed: self.seed,
+                };
+                let fs = Jffs2::mount(partition()?, options, cpu.clone(), recorder);
+                Box::new(fs.map_err(|error| StackError::of("jffs2", &error))?)
+            }
+            Main::Yaffs2 => {
+                let options = yaffs2::Options {
+                    profile: self.platform.yaffs2_profile,
+                    ra_pages: self.ra_pages,
+                    ..yaffs2::Options::default()
+                };
+                let fs = Yaffs2::mount(partition()?, options, cpu.clone(), recorder);
+                Box::new(fs.map_err(|error| StackError::of("yaffs2", &error))?)
+            }
+            Main::Ubifs => {
+                let options = ubifs::Options {
+                    compressor: self.ubifs_compressor,
+                    ..ubifs::Options::default()
+                };
+                let fs = Ubifs::mount(partition()?, options, cpu.clone(), recorder.clone());
+                Box::new(fs.map_err(|error| StackError::of("ubifs", &error))?)
+            }
+            Main::Ftl => beside::plainfs(self, device, cpu, recorder, Start::Mount)?,
+            Main::Tmpfs => self.tmpfs(),
+        })
+    }
+
+    fn tmpfs(&self) -> Box<dyn FileSystem> {
+        Box::new(Tmpfs::new(self.partition_bytes()))
+    }
+
+    /// Size of the partition, bytes.
+    pub fn partition_bytes(&self) -> u64 {
+        u64::from(self.partition_blocks) * u64::from(self.part.geometry.block_size())
+    }
+
+    fn cpu(&self, recorder: &Recorder) -> Cpu {
+        Cpu::new(recorder.clock().clone(), self.platform.cpu.kernel())
+    }
+
+    /// The MTD layer on the device, and the test partition of it.
+    ///
+    /// # Errors
+    /// The partition does not fit the chip.
+    pub fn partition(&self, device: &Device, recorder: &Recorder) -> Result<Partition, StackError> {
+        let device = Box::new(device.clone());
+        let cpu = self.cpu(recorder);
+        let overhead_ns = self.platform.overhead_ns;
+        let raw = RawNand::attach(device, recorder.clone(), cpu, self.ecc, overhead_ns);
+        let raw = raw.map_err(|error| StackError::of("mtd", &error))?;
+        let (asked, there) = (self.partition_blocks, self.part.geometry.block_count);
+        Partition::new(Rc::new(RefCell::new(raw)), 0, asked).ok_or_else(|| StackError::Refused {
+            layer: "mtd",
+            why: format!("a partition of {asked} blocks on a chip of {there}"),
+        })
+    }
+}

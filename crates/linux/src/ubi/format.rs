@@ -1,0 +1,239 @@
+//! The on-flash format of UBI: two headers in each physical eraseblock, and the volume table.
+//!
+//! ```text
+//! EC header    0 "UBI#" | 4 version u8 | 8 erase counter u64 | 16 VID header offset | 20 data offset
+//!              24 image sequence | 60 CRC (of bytes 0..60)
+//! VID header   0 "UBI!" | 4 version u8 | 5 type u8 | 6 copy flag u8 | 7 compatibility u8 | 8 volume
+//!              12 LEB | 20 data size | 24 used LEBs | 28 data pad | 32 data CRC | 40 sequence u64 | 60 CRC
+//! table record 0 reserved PEBs | 4 alignment | 8 data pad | 12 type u8 | 13 update mark u8
+//!              14 name length u16 | 16 name | 144 flags u8 | 168 CRC (of bytes 0..168)
+//! ```
+//!
+//! Numbers are big-endian and of 32 bits where nothing else is said. The CRC is CRC-32 without the
+//! final inversion.
+#![expect(clippy::big_endian_bytes, reason = "UBI's own byte order")]
+
+/// Bytes of either header.
+pub(super) const HEADER_SIZE: usize = 64;
+/// Bytes of a record of the volume table.
+pub(super) const RECORD_SIZE: usize = 172;
+/// Most volumes of a device.
+const VOLUMES_MAX: usize = 128;
+/// The volume that holds the volume table.
+pub(super) const LAYOUT_VOLUME: u32 = 0x7FFF_EFFF;
+/// Attaching software that does not know the layout volume must refuse the device.
+const COMPAT_REJECT: u8 = 5;
+const VERSION: u8 = 1;
+const DYNAMIC: u8 = 1;
+const CHECKED: usize = HEADER_SIZE - 4;
+const NAME: usize = 16;
+
+/// UBI's checksum of `bytes`.
+pub(super) fn crc32(bytes: &[u8]) -> u32 {
+    !crc32fast::hash(bytes)
+}
+
+/// The header that counts erases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EcHeader {
+    /// Erases of the block so far.
+    pub erase_count: u64,
+    /// Where the VID header is.
+    pub vid_offset: u32,
+    /// Where data begins.
+    pub data_offset: u32,
+}
+
+/// The header that says which logical eraseblock a physical one holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct VidHeader {
+    /// The volume.
+    pub volume: u32,
+    /// The logical eraseblock.
+    pub lnum: u32,
+    /// Global sequence number: of two claims to a LEB the higher wins.
+    pub sequence: u64,
+    /// For copies: how many bytes were copied and their CRC, so that torn copies are known.
+    pub copied: Option<(u32, u32)>,
+}
+
+/// A record of the volume table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct VolumeRecord {
+    /// LEBs of the volume.
+    pub leb_count: u32,
+    /// Its name.
+    pub name: Vec<u8>,
+}
+
+/// What a header's place holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found<T> {
+    /// A valid header.
+    Valid(T),
+    /// Only ones.
+    Blank,
+    /// Neither.
+    Corrupt,
+}
+
+impl EcHeader {
+    /// The header's bytes.
+    pub(super) fn emit(self) -> [u8; HEADER_SIZE] {
+        let mut bytes = [0; HEADER_SIZE];
+        bytes[..4].copy_from_slice(b"UBI#");
+        bytes[4] = VERSION;
+        put_u64(&mut bytes, 8, self.erase_count);
+        put_u32(&mut bytes, 16, self.vid_offset);
+        put_u32(&mut bytes, 20, self.data_offset);
+        seal(&mut bytes);
+        bytes
+    }
+
+    /// Look at the place of an EC header.
+    pub(super) fn parse(bytes: &[u8; HEADER_SIZE]) -> Found<Self> {
+        check(bytes, *b"UBI#").map(|bytes| Self {
+            erase_count: u64_at(bytes, 8),
+            vid_offset: u32_at(bytes, 16),
+            data_offset: u32_at(bytes, 20),
+        })
+    }
+}
+
+impl VidHeader {
+    /// The header's bytes.
+    pub(super) fn emit(self) -> [u8; HEADER_SIZE] {
+        let mut bytes = [0; HEADER_SIZE];
+        bytes[..4].copy_from_slice(b"UBI!");
+        bytes[4] = VERSION;
+        bytes[5] = DYNAMIC;
+        if self.volume == LAYOUT_VOLUME {
+            bytes[7] = COMPAT_REJECT;
+        }
+        put_u32(&mut bytes, 8, self.volume);
+        put_u32(&mut bytes, 12, self.lnum);
+        if let Some((size, crc)) = self.copied {
+            bytes[6] = 1;
+            put_u32(&mut bytes, 20, size);
+            put_u32(&mut bytes, 32, crc);
+        }
+        put_u64(&mut bytes, 40, self.sequence);
+        seal(&mut bytes);
+        bytes
+    }
+
+    /// Look at the place of a VID header.
+    pub(super) fn parse(bytes: &[u8; HEADER_SIZE]) -> Found<Self> {
+        check(bytes, *b"UBI!").map(|bytes| Self {
+            volume: u32_at(bytes, 8),
+            lnum: u32_at(bytes, 12),
+            sequence: u64_at(bytes, 40),
+            copied: (bytes[6] == 1).then(|| (u32_at(bytes, 20), u32_at(bytes, 32))),
+        })
+    }
+}
+
+impl<T> Found<T> {
+    fn map<U>(self, f: impl FnOnce(T) -> U) -> Found<U> {
+        match self {
+            Self::Valid(value) => Found::Valid(f(value)),
+            Self::Blank => Found::Blank,
+            Self::Corrupt => Found::Corrupt,
+        }
+    }
+}
+
+fn check(bytes: &[u8; HEADER_SIZE], magic: [u8; 4]) -> Found<&[u8; HEADER_SIZE]> {
+    if bytes.iter().all(|&byte| byte == 0xFF) {
+        return Found::Blank;
+    }
+    let valid = bytes[..4] == magic
+        && bytes[4] == VERSION
+        && u32_at(bytes, CHECKED) == crc32(&bytes[..CHECKED]);
+    if valid { Found::Valid(bytes) } else { Found::Corrupt }
+}
+
+fn seal(bytes: &mut [u8; HEADER_SIZE]) {
+    let crc = crc32(&bytes[..CHECKED]);
+    put_u32(bytes, CHECKED, crc);
+}
+
+/// Records in the volume table of a device with LEBs of `leb_size` bytes.
+pub(super) fn record_count(leb_size: u32) -> usize {
+    (leb_size as usize / RECORD_SIZE).min(VOLUMES_MAX)
+}
+
+/// The volume table: volume `i` is at place `i`.
+pub(super) fn emit_table(volumes: &[VolumeRecord], leb_size: u32) -> Vec<u8> {
+    let mut table = Vec::new();
+    for place in 0..record_count(leb_size) {
+        let mut bytes = [0; RECORD_SIZE];
+        if let Some(volume) = volumes.get(place) {
+            put_u32(&mut bytes, 0, volume.leb_count);
+            put_u32(&mut bytes, 4, 1);
+            bytes[12] = DYNAMIC;
+            let len = u16::try_from(volume.name.len()).expect("a name is at most 127 bytes");
+            bytes[14..16].copy_from_slice(&len.to_be_bytes());
+            bytes[NAME..NAME + volume.name.len()].copy_from_slice(&volume.name);
+        }
+        let crc = crc32(&bytes[..RECORD_SIZE - 4]);
+        put_u32(&mut bytes, RECORD_SIZE - 4, crc);
+        table.extend(bytes);
+    }
+    table
+}
+
+/// Parse a volume table; `None` if a record is damaged. Unused places are `None` inside.
+pub(super) fn parse_table(bytes: &[u8]) -> Option<Vec<Option<VolumeRecord>>> {
+    let records = bytes.chunks_exact(RECORD_SIZE).map(parse_record);
+    let none = |record: VolumeRecord| (record.leb_count > 0).then_some(record);
+    records.map(|record| record.map(none)).collect()
+}
+
+/// A record; one of no LEBs is an unused place.
+fn parse_record(bytes: &[u8]) -> Option<VolumeRecord> {
+    if u32_at(bytes, RECORD_SIZE - 4) != crc32(&bytes[..RECORD_SIZE - 4]) {
+        return None;
+    }
+    let leb_count = u32_at(bytes, 0);
+    let name_len = usize::from(u16::from_be_bytes([bytes[14], bytes[15]]));
+    let name = bytes[NAME..144].get(..name_len)?.to_vec();
+    Some(VolumeRecord { leb_count, name })
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from(u32_at(bytes, at)) << 32 | u64::from(u32_at(bytes, at + 4))
+}
+
+fn put_u32(bytes: &mut [u8], at: usize, value: u32) {
+    bytes[at..at + 4].copy_from_slice(&value.to_be_bytes());
+}
+
+fn put_u64(bytes: &mut [u8], at: usize, value: u64) {
+    bytes[at..at + 8].copy_from_slice(&value.to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_and_records_come_back() {
+        let ec = EcHeader { erase_count: 1 << 33, vid_offset: 512, data_offset: 2048 };
+        assert_eq!(EcHeader::parse(&ec.emit()), Found::Valid(ec));
+        let vid = VidHeader { volume: 0, lnum: 7, sequence: 9, copied: Some((4, 5)) };
+        assert_eq!(VidHeader::parse(&vid.emit()), Found::Valid(vid));
+        assert_eq!(VidHeader::parse(&[0xFF; 64]), Found::Blank);
+        assert_eq!(VidHeader::parse(&ec.emit()), Found::Corrupt);
+        let volume = VolumeRecord { leb_count: 3, name: b"data".to_vec() };
+        let mut table = emit_table(std::slice::from_ref(&volume), 129_024);
+        let parsed = parse_table(&table).unwrap();
+        assert_eq!((parsed.len(), &parsed[0], &parsed[1]), (128, &Some(volume), &None));
+        table[3] ^= 1;
+        assert_eq!(parse_table(&table), None);
+    }
+}

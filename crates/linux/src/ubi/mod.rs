@@ -1,0 +1,223 @@
+//! UBI: logical eraseblocks on raw NAND, with wear levelling and bad-block handling.
+//!
+//! ```text
+//! leb.rs        what a file system asks for: read, write, map, unmap, change a LEB atomically
+//! recover.rs    a program failed: the LEB moves to another block
+//! wear.rs       which physical block is next, and which are protected
+//! work.rs       the background thread: erases, moves for wear levelling and scrubbing
+//! attach.rs     which block holds which LEB, from the headers; format.rs the bytes
+//! ```
+//!
+//! A physical eraseblock (PEB) holds an EC header, a VID header if it is mapped, then data. With
+//! 512-byte sub-pages both headers are in page 0; without, the VID header has page 1.
+//!
+//! Invariants:
+//! 1. Each good PEB is in one of these states: free, in use (protected or not), to be scrubbed,
+//!    waiting to be erased, or kept out of use.
+//! 2. A LEB is mapped to at most one PEB; of two on flash the higher sequence number wins.
+//! 3. The VID header is on flash before any data of the LEB is.
+
+mod attach;
+mod format;
+mod leb;
+mod recover;
+mod wear;
+mod work;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+
+use flysch_chip::Recorder;
+
+use crate::mtd::{MtdError, Partition};
+
+pub use leb::LebRead;
+
+use wear::Wear;
+use work::Job;
+
+/// Spread of erase counts from which on the coldest data move (`CONFIG_MTD_UBI_WL_THRESHOLD`).
+pub const WEAR_THRESHOLD: u64 = 4096;
+/// Blocks kept for later bad ones, of 1024 of the whole chip (`CONFIG_MTD_UBI_BEB_LIMIT`).
+const RESERVED_PER_1024: u64 = 20;
+/// PEBs that no volume gets: one for wear levelling, one for atomic changes, two volume tables.
+const OVERHEAD_PEBS: u32 = 4;
+
+/// Why a UBI request failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UbiError {
+    /// No PEB is left, or the device failed and no retry helped: it is read-only from here on.
+    Io,
+    /// The supply failed.
+    PowerLost,
+}
+
+/// Why a partition cannot be attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttachError {
+    /// Fewer good blocks than UBI needs.
+    TooSmall {
+        /// Good blocks.
+        blocks: u32,
+    },
+    /// No block has an EC header, or there is no volume table.
+    NotUbi,
+    /// This block's headers are laid out for a chip with other pages.
+    Geometry {
+        /// Block of the partition.
+        block: u32,
+    },
+    /// The volume asked for does not exist.
+    NoVolume,
+    /// The device failed, and not by losing power.
+    Io,
+    /// The supply failed.
+    PowerLost,
+}
+
+impl fmt::Display for UbiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Io => "input/output error",
+            Self::PowerLost => "power lost",
+        })
+    }
+}
+
+impl std::error::Error for UbiError {}
+
+impl fmt::Display for AttachError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooSmall { blocks } => write!(f, "{blocks} good blocks are too few for UBI"),
+            Self::NotUbi => f.write_str("no UBI here"),
+            Self::Geometry { block } => {
+                write!(f, "the UBI headers of block {block} are for another chip")
+            }
+            Self::NoVolume => f.write_str("no such UBI volume"),
+            Self::Io => f.write_str("input/output error"),
+            Self::PowerLost => f.write_str("power lost"),
+        }
+    }
+}
+
+impl std::error::Error for AttachError {}
+
+impl From<MtdError> for UbiError {
+    fn from(error: MtdError) -> Self {
+        match error {
+            MtdError::PowerLost => Self::PowerLost,
+            MtdError::ProgramFailed(_) | MtdError::EraseFailed(_) => Self::Io,
+        }
+    }
+}
+
+impl From<UbiError> for AttachError {
+    fn from(error: UbiError) -> Self {
+        match error {
+            UbiError::PowerLost => Self::PowerLost,
+            UbiError::Io => Self::Io,
+        }
+    }
+}
+
+impl From<MtdError> for AttachError {
+    fn from(error: MtdError) -> Self {
+        UbiError::from(error).into()
+    }
+}
+
+/// Where things are in a PEB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Layout {
+    peb_size: u32,
+    page_size: u32,
+    /// Smallest program, which headers are padded to.
+    header_unit: u32,
+    vid_offset: u32,
+    data_offset: u32,
+}
+
+/// An attached UBI device with one volume in use.
+pub struct Ubi {
+    mtd: Partition,
+    recorder: Recorder,
+    layout: Layout,
+    volume: u32,
+    leb_count: u32,
+    /// Which PEB holds a LEB of any volume.
+    map: BTreeMap<(u32, u32), u32>,
+    sequence: u64,
+    wear: Wear,
+    jobs: VecDeque<Job>,
+    threshold: u64,
+}
+
+impl Layout {
+    fn of(mtd: &Partition) -> Self {
+        let geometry = mtd.geometry();
+        let header_unit = if geometry.partial_programs >= geometry.sectors_per_page {
+            geometry.sector_size().max(64)
+        } else {
+            geometry.page_size
+        };
+        let data_offset = (2 * header_unit).next_multiple_of(geometry.page_size);
+        Self {
+            peb_size: geometry.block_size(),
+            page_size: geometry.page_size,
+            header_unit,
+            vid_offset: header_unit,
+            data_offset,
+        }
+    }
+
+    const fn leb_size(self) -> u32 {
+        self.peb_size - self.data_offset
+    }
+}
+
+/// Blocks of the partition that UBI keeps for blocks that will go bad.
+fn reserve_for_bad(mtd: &Partition) -> u32 {
+    let on_chip = u64::from(mtd.geometry().block_count);
+    let limit = u32::try_from((on_chip * RESERVED_PER_1024).div_ceil(1024)).expect("below a chip");
+    let bad = (0..mtd.block_count()).filter(|&block| mtd.is_bad(block)).count();
+    limit.saturating_sub(u32::try_from(bad).expect("counted in u32")).min(mtd.block_count() / 4)
+}
+
+impl Ubi {
+    /// Bytes of a LEB.
+    pub const fn leb_size(&self) -> u32 {
+        self.layout.leb_size()
+    }
+
+    /// LEBs of the volume.
+    pub const fn leb_count(&self) -> u32 {
+        self.leb_count
+    }
+
+    /// Smallest write: a page.
+    pub const fn min_io_size(&self) -> u32 {
+        self.layout.page_size
+    }
+
+    /// The partition below.
+    pub const fn partition(&self) -> &Partition {
+        &self.mtd
+    }
+
+    /// Lowest and highest erase count of the good blocks.
+    pub fn wear_spread(&self) -> (u64, u64) {
+        self.wear.spread()
+    }
+
+    fn start(&self, peb: u32) -> u32 {
+        peb * self.layout.peb_size
+    }
+
+    /// A header padded to what can be programmed.
+    fn write_header(&self, peb: u32, at: u32, header: &[u8]) -> Result<(), MtdError> {
+        let mut bytes = header.to_vec();
+        bytes.resize(self.layout.header_unit as usize, 0);
+        self.mtd.write_sectors(self.start(peb) + at, &bytes)
+    }
+}

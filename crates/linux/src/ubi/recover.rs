@@ -1,0 +1,30 @@
+//! A program failed: what the LEB held moves to another block with what was to be written.
+
+use super::work::written_len;
+use super::{Ubi, UbiError};
+use crate::mtd::ReadQuality;
+
+impl Ubi {
+    /// Move LEB `lnum` off `peb`, where writing `bytes` at `offset` has failed.
+    pub(super) fn recover(
+        &mut self,
+        lnum: u32,
+        peb: u32,
+        offset: u32,
+        bytes: &[u8],
+    ) -> Result<(), UbiError> {
+        let _scope = self.recorder.scope("ubi_recover");
+        let mut data = vec![0xFF; self.leb_size() as usize];
+        let kept = &mut data[..offset as usize];
+        let quality = self.mtd.read(self.start(peb) + self.layout.data_offset, kept)?;
+        if matches!(quality, ReadQuality::Damaged(_)) {
+            return Err(UbiError::Io);
+        }
+        let end = offset as usize + bytes.len();
+        data[offset as usize..end].copy_from_slice(bytes);
+        let len = written_len(&data[..end], self.layout.page_size as usize);
+        self.map_to(self.volume, lnum, None, &data[..len])?;
+        self.schedule_erase(peb, true);
+        Ok(())
+    }
+}

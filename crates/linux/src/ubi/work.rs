@@ -1,0 +1,167 @@
+//! The background thread `ubi_bgt0d`: erases blocks, and moves data for wear and for scrubbing.
+
+use super::format::{EcHeader, Found, HEADER_SIZE, VidHeader, crc32};
+use super::wear::State;
+use super::{Ubi, UbiError};
+use crate::mtd::{MtdError, ReadQuality};
+
+/// Something for the thread to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Job {
+    /// Erase a block and write its EC header. A block that failed is tortured first.
+    Erase { peb: u32, torture: bool },
+    /// Move data off one block.
+    Move,
+}
+
+/// What a block that failed once must hold, read back, before it is trusted again.
+const PATTERNS: [u8; 3] = [0xA5, 0x5A, 0x00];
+
+impl Ubi {
+    /// Whether the thread has something to do.
+    pub fn has_work(&self) -> bool {
+        !self.jobs.is_empty()
+    }
+
+    /// Do one job of the thread's.
+    ///
+    /// # Errors
+    /// Power loss, or that no block is left.
+    pub fn work(&mut self) -> Result<(), UbiError> {
+        match self.jobs.pop_front() {
+            Some(Job::Erase { peb, torture }) => self.erase_job(peb, torture),
+            Some(Job::Move) => {
+                let _scope = self.recorder.scope("ubi_wear_levelling");
+                self.move_job()
+            }
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn schedule_erase(&mut self, peb: u32, torture: bool) {
+        self.wear.set_state(peb, State::Away);
+        self.jobs.push_back(Job::Erase { peb, torture });
+    }
+
+    /// Let the thread move data if some block's wear or bit errors ask for it.
+    pub(super) fn ensure_levelling(&mut self) {
+        if !self.jobs.contains(&Job::Move) && self.wear.movable(self.threshold).is_some() {
+            self.jobs.push_back(Job::Move);
+        }
+    }
+
+    fn erase_job(&mut self, peb: u32, torture: bool) -> Result<(), UbiError> {
+        let _scope = self.recorder.scope("ubi_erase");
+        match self.erase_and_count(peb, torture) {
+            Ok(()) => {
+                self.wear.set_state(peb, State::Free);
+                self.wear.age();
+                self.ensure_levelling();
+                Ok(())
+            }
+            Err(UbiError::PowerLost) => Err(UbiError::PowerLost),
+            Err(UbiError::Io) => {
+                self.wear.set_state(peb, State::Out);
+                Ok(self.mtd.mark_bad(peb)?)
+            }
+        }
+    }
+
+    /// Erase a block and write its new EC header.
+    pub(super) fn erase_and_count(&mut self, peb: u32, torture: bool) -> Result<(), UbiError> {
+        if torture {
+            self.torture(peb)?;
+        }
+        self.mtd.erase(peb)?;
+        let erase_count = self.wear.count(peb) + 1;
+        self.wear.set_count(peb, erase_count);
+        let (vid_offset, data_offset) = (self.layout.vid_offset, self.layout.data_offset);
+        let header = EcHeader { erase_count, vid_offset, data_offset };
+        Ok(self.write_header(peb, 0, &header.emit())?)
+    }
+
+    fn torture(&self, peb: u32) -> Result<(), UbiError> {
+        let _scope = self.recorder.scope("ubi_torture");
+        for pattern in PATTERNS {
+            self.mtd.erase(peb)?;
+            let written = vec![pattern; self.layout.peb_size as usize];
+            self.mtd.write(self.start(peb), &written)?;
+            let mut read = vec![0; written.len()];
+            let quality = self.mtd.read(self.start(peb), &mut read)?;
+            if quality != ReadQuality::Clean || read != written {
+                return Err(UbiError::Io);
+            }
+        }
+        Ok(())
+    }
+
+    fn move_job(&mut self) -> Result<(), UbiError> {
+        let Some(from) = self.wear.movable(self.threshold) else { return Ok(()) };
+        let Some(to) = self.wear.choose_worn(self.threshold) else { return Ok(()) };
+        let old_state = self.wear.state(from);
+        self.wear.set_state(from, State::Away);
+        self.wear.set_state(to, State::Away);
+        match self.copy_peb(from, to) {
+            Ok(Moved::Done) => {
+                self.wear.set_state(to, State::Used);
+                self.schedule_erase(from, false);
+            }
+            Ok(Moved::SourceBad) => {
+                self.schedule_erase(to, false);
+                self.wear.set_state(from, State::Out);
+            }
+            Ok(Moved::TargetBad) => {
+                self.schedule_erase(to, true);
+                self.wear.set_state(from, old_state);
+            }
+            Err(error) => return Err(error),
+        }
+        self.ensure_levelling();
+        Ok(())
+    }
+
+    fn copy_peb(&mut self, from: u32, to: u32) -> Result<Moved, UbiError> {
+        let mut header = [0; HEADER_SIZE];
+        self.mtd.read(self.start(from) + self.layout.vid_offset, &mut header)?;
+        let Found::Valid(vid) = VidHeader::parse(&header) else { return Ok(Moved::SourceBad) };
+        if self.map.get(&(vid.volume, vid.lnum)) != Some(&from) {
+            return Ok(Moved::SourceBad);
+        }
+        let mut data = vec![0; self.leb_size() as usize];
+        let quality = self.mtd.read(self.start(from) + self.layout.data_offset, &mut data)?;
+        if matches!(quality, ReadQuality::Damaged(_)) {
+            return Ok(Moved::SourceBad);
+        }
+        let len = written_len(&data, self.layout.page_size as usize);
+        let size = u32::try_from(len).expect("within a LEB");
+        self.sequence += 1;
+        let copy =
+            VidHeader { sequence: self.sequence, copied: Some((size, crc32(&data[..len]))), ..vid };
+        let outcome = self.write_header(to, self.layout.vid_offset, &copy.emit());
+        let outcome = outcome
+            .and_then(|()| self.mtd.write(self.start(to) + self.layout.data_offset, &data[..len]));
+        match outcome {
+            Ok(()) => {
+                self.map.insert((vid.volume, vid.lnum), to);
+                Ok(Moved::Done)
+            }
+            Err(MtdError::PowerLost) => Err(UbiError::PowerLost),
+            Err(MtdError::ProgramFailed(_) | MtdError::EraseFailed(_)) => Ok(Moved::TargetBad),
+        }
+    }
+}
+
+/// How a move went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Moved {
+    Done,
+    /// The data cannot be read whole: the block stays as it is, for whoever reads it.
+    SourceBad,
+    TargetBad,
+}
+
+/// Bytes up to the last page that is not all ones.
+pub(super) fn written_len(data: &[u8], page_size: usize) -> usize {
+    let last = data.iter().rposition(|&byte| byte != 0xFF);
+    last.map_or(0, |last| (last + 1).next_multiple_of(page_size))
+}

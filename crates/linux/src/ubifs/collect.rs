@@ -1,0 +1,150 @@
+//! Garbage collection: the living nodes of a LEB move, and the LEB is free.
+
+use super::Ubifs;
+use super::fault::Fault;
+use super::format::{IndexNode, NodeType, aligned};
+use super::lprops::Category;
+use super::lpt::Lprops;
+use super::scan::Scan;
+use super::tnc::Place;
+use super::wbuf::Head;
+
+/// What stands for no LEB.
+pub(super) const NO_LEB: u32 = u32::MAX;
+/// LEBs emptied in one go before giving up.
+const LEBS_MAX: u32 = 32;
+
+impl Ubifs {
+    /// Win at least one LEB, by moving nodes or, for index nodes, by a commit.
+    pub(super) fn collect(&mut self) -> Result<(), Fault> {
+        let _scope = self.recorder.scope("ubifs_gc");
+        self.know_all()?;
+        for _ in 0..LEBS_MAX {
+            if let Some(&lnum) = self.list(Category::Freeable).first() {
+                self.sync_heads()?;
+                return self.free_leb(lnum).map(drop);
+            }
+            let (lnum, lprops) = self.victim().ok_or(Fault::NoSpace)?;
+            if lprops.index {
+                self.collect_index(lnum)?;
+                return self.commit();
+            }
+            if self.collect_leb(lnum, lprops)? {
+                return Ok(());
+            }
+        }
+        Err(Fault::NoSpace)
+    }
+
+    /// The LEB with the most to win.
+    fn victim(&self) -> Option<(u32, Lprops)> {
+        let leb_size = self.geometry.leb_size;
+        let is_worth = |lnum: u32, lprops: &Lprops| match self.category(lprops) {
+            Category::Dirty | Category::Free => lprops.dirty >= self.geometry.dead,
+            Category::DirtyIndex => {
+                lnum != self.index_head.0 && lprops.free + lprops.dirty >= leb_size / 2
+            }
+            Category::Empty | Category::Freeable | Category::FreeableIndex | Category::None => {
+                false
+            }
+        };
+        let all = self.lpt.known().filter(|(lnum, lprops)| is_worth(*lnum, lprops));
+        let best = all.max_by_key(|(_, lprops)| lprops.free + lprops.dirty);
+        best.filter(|(_, lprops)| lprops.free + lprops.dirty > self.geometry.dark)
+    }
+
+    /// Read the properties of all LEBs.
+    fn know_all(&mut self) -> Result<(), Fault> {
+        while let Some(lnum) = self.lpt.first_unknown(self.geometry.main_first) {
+            self.lprops(lnum)?;
+        }
+        Ok(())
+    }
+
+    /// Move a LEB's living nodes; tell whether a LEB was won.
+    fn collect_leb(&mut self, lnum: u32, lprops: Lprops) -> Result<bool, Fault> {
+        let scan = Scan::read(&mut self.ubi, lnum, 0)?;
+        self.set_lprops(lnum, Lprops { taken: true, ..lprops })?;
+        let outcome = self.move_nodes(&scan);
+        if let Err(fault) = outcome {
+            let lprops = self.lprops(lnum)?;
+            self.set_lprops(lnum, Lprops { taken: false, ..lprops })?;
+            return Err(fault);
+        }
+        self.sync_heads()?;
+        self.free_leb(lnum)
+    }
+
+    fn move_nodes(&mut self, scan: &Scan) -> Result<(), Fault> {
+        for &node in &scan.nodes {
+            let keyed = matches!(
+                node.1.node_type,
+                NodeType::Inode | NodeType::Data | NodeType::Dent | NodeType::Other(3)
+            );
+            if !keyed {
+                continue;
+            }
+            let (key, place) = (scan.key(node), scan.place(node));
+            if self.find_place(key, place)?.is_none() {
+                continue;
+            }
+            let bytes = scan.node(node);
+            self.reserve_for_gc(aligned(place.len))?;
+            let spot = self.append(Head::Gc, bytes, &[])?;
+            self.move_leaf(key, place, Self::place_at(spot, bytes.len()))?;
+        }
+        Ok(())
+    }
+
+    /// Have room at the collector's head, in the LEB kept for it if need be.
+    fn reserve_for_gc(&mut self, len: u32) -> Result<(), Fault> {
+        for _ in 0..2 {
+            let wbuf = self.head(Head::Gc);
+            if wbuf.lnum.is_some() && self.geometry.leb_size - wbuf.end() >= len {
+                return Ok(());
+            }
+            let lnum = self.gc_lnum;
+            if lnum == NO_LEB {
+                return Err(Fault::NoSpace);
+            }
+            if self.move_head(Head::Gc, lnum, 0)? {
+                self.gc_lnum = NO_LEB;
+                return Ok(());
+            }
+            let lprops = self.lprops(lnum)?;
+            self.set_lprops(lnum, Lprops { taken: true, ..lprops })?;
+            self.commit()?;
+        }
+        Err(Fault::NoSpace)
+    }
+
+    /// Unmap a LEB of dead nodes: keep it for the collector if it has none; tell whether it is won.
+    fn free_leb(&mut self, lnum: u32) -> Result<bool, Fault> {
+        self.ubi.unmap(lnum);
+        let keep = self.gc_lnum == NO_LEB;
+        if keep {
+            self.gc_lnum = lnum;
+        }
+        let free = self.geometry.leb_size;
+        self.set_lprops(lnum, Lprops { free, dirty: 0, index: false, taken: keep })?;
+        Ok(!keep)
+    }
+
+    /// Have the living index nodes of a LEB written elsewhere by the next commit.
+    fn collect_index(&mut self, lnum: u32) -> Result<(), Fault> {
+        let scan = Scan::read(&mut self.ubi, lnum, 0)?;
+        for &node in &scan.nodes {
+            let index = IndexNode::parse(scan.node(node));
+            if let Some((level, first)) =
+                index.and_then(|index| Some((index.level, index.branches.first()?.0)))
+            {
+                let place: Place = scan.place(node);
+                self.dirty_index_node((first, level), place)?;
+            }
+        }
+        // Space behind the nodes is lost with them.
+        let lprops = self.lprops(lnum)?;
+        let dirty = lprops.dirty;
+        self.set_lprops(lnum, Lprops { dirty, ..lprops })
+    }
+}

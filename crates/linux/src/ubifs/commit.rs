@@ -1,0 +1,174 @@
+//! The commit: the index and the LEB properties on flash catch up with the journal.
+
+use super::Ubifs;
+use super::fault::Fault;
+use super::format::{FLAG_DIRTY, FLAG_NO_ORPHANS, MASTER_SIZE, OrphanNode};
+use super::geometry::MASTER_LNUM;
+use super::lprops::Category;
+use super::lpt::Lprops;
+use super::wbuf::Head;
+
+impl Ubifs {
+    /// Whether there is anything to commit.
+    pub(super) fn has_uncommitted(&self) -> bool {
+        self.tnc.is_dirty() || self.bud_bytes > self.head_bytes()
+    }
+
+    /// Bytes of the journal that only its heads hold ready.
+    fn head_bytes(&self) -> u64 {
+        let ready = self.heads.iter().filter(|wbuf| {
+            wbuf.lnum
+                .is_some_and(|lnum| self.buds.get(&lnum).is_some_and(|bud| bud.start == wbuf.end()))
+        });
+        ready.map(|wbuf| u64::from(self.geometry.leb_size - wbuf.end())).sum()
+    }
+
+    /// Commit, if there is anything to.
+    pub(super) fn commit(&mut self) -> Result<(), Fault> {
+        self.tasks.commit_wanted = false;
+        if self.has_uncommitted() { self.commit_now() } else { Ok(()) }
+    }
+
+    /// Commit. The log begins anew.
+    pub(super) fn commit_now(&mut self) -> Result<(), Fault> {
+        let _scope = self.recorder.scope("ubifs_commit");
+        self.sync_heads()?;
+        self.free_dead_lebs()?;
+        let index_lebs = self.retire_index_lebs()?;
+        let tail = self.start_log()?;
+        self.commit_index()?;
+        self.commit_orphans()?;
+        self.commit_lpt()?;
+        self.commit_number += 1;
+        self.write_master(tail, FLAG_DIRTY)?;
+        self.end_log(tail);
+        self.lpt.finish_commit(&mut self.ubi);
+        self.release_buds()?;
+        for lnum in index_lebs {
+            self.ubi.unmap(lnum);
+            let lprops = self.lprops(lnum)?;
+            self.set_lprops(lnum, Lprops { taken: false, ..lprops })?;
+        }
+        Ok(())
+    }
+
+    fn commit_lpt(&mut self) -> Result<(), Fault> {
+        let _scope = self.recorder.scope("ubifs_commit_lpt");
+        self.lpt.commit(self.geometry.page_size, &mut self.ubi)
+    }
+
+    /// Unmap the LEBs that hold dead nodes alone.
+    fn free_dead_lebs(&mut self) -> Result<(), Fault> {
+        let leb_size = self.geometry.leb_size;
+        for lnum in self.list(Category::Freeable) {
+            if lnum != self.gc_lnum {
+                self.ubi.unmap(lnum);
+                let lprops = Lprops { free: leb_size, ..Lprops::default() };
+                self.set_lprops(lnum, lprops)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// List the LEBs of dead index nodes: they are free once this commit is on flash.
+    fn retire_index_lebs(&mut self) -> Result<Vec<u32>, Fault> {
+        let head = self.index_head.0;
+        let lebs: Vec<u32> = self.list(Category::FreeableIndex);
+        let lebs: Vec<u32> = lebs.into_iter().filter(|&lnum| lnum != head).collect();
+        for &lnum in &lebs {
+            let free = self.geometry.leb_size;
+            self.set_lprops(lnum, Lprops { free, dirty: 0, index: false, taken: true })?;
+        }
+        Ok(lebs)
+    }
+
+    pub(super) fn list(&self, wanted: Category) -> Vec<u32> {
+        let all = self.lpt.known().filter(|(_, lprops)| self.category(lprops) == wanted);
+        all.map(|(lnum, _)| lnum).collect()
+    }
+
+    /// The journal's LEBs are ordinary ones from now on; only the heads go on in theirs.
+    fn release_buds(&mut self) -> Result<(), Fault> {
+        let leb_size = self.geometry.leb_size;
+        let buds = std::mem::take(&mut self.buds);
+        self.bud_bytes = 0;
+        for lnum in buds.into_keys() {
+            let head = self.heads.iter().find(|wbuf| wbuf.lnum == Some(lnum));
+            match head.map(super::wbuf::WriteBuffer::end).filter(|&end| end < leb_size) {
+                Some(start) => {
+                    self.buds.insert(lnum, super::reserve::Bud { start });
+                    self.bud_bytes += u64::from(leb_size - start);
+                }
+                None => self.release_bud(lnum)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn release_bud(&mut self, lnum: u32) -> Result<(), Fault> {
+        for head in Head::ALL {
+            let wbuf = self.head_mut(head);
+            if wbuf.lnum == Some(lnum) {
+                wbuf.lnum = None;
+            }
+        }
+        let lprops = self.lprops(lnum)?;
+        self.set_lprops(lnum, Lprops { taken: false, ..lprops })
+    }
+
+    /// Write down the inodes without a name that are open.
+    fn commit_orphans(&mut self) -> Result<(), Fault> {
+        if self.orphans.is_empty() {
+            return Ok(());
+        }
+        let _scope = self.recorder.scope("ubifs_commit_orphans");
+        let most = (self.geometry.leb_size as usize - 32) / 8;
+        let inodes = self.orphans.iter().copied().take(most).collect();
+        let node = OrphanNode { commit: self.commit_number + 1, inodes };
+        let sequence = self.next_sequence();
+        Ok(self.ubi.change(self.geometry.orphan_first, &node.emit(sequence))?)
+    }
+
+    /// Write the master node to both its LEBs.
+    pub(super) fn write_master(&mut self, log_lnum: u32, flags: u32) -> Result<(), Fault> {
+        let _scope = self.recorder.scope("ubifs_write_master");
+        self.describe(log_lnum, flags);
+        let sequence = self.next_sequence();
+        let mut page = self.master.emit(sequence);
+        page.resize(self.geometry.pages(MASTER_SIZE) as usize, 0);
+        self.pad(&mut page, MASTER_SIZE);
+        let size = self.geometry.pages(MASTER_SIZE);
+        let mut offset = self.master_offset + size;
+        if offset + size > self.geometry.leb_size {
+            offset = 0;
+        }
+        for lnum in [MASTER_LNUM, MASTER_LNUM + 1] {
+            if offset == 0 {
+                self.ubi.unmap(lnum);
+            }
+            self.ubi.write(lnum, offset, &page)?;
+        }
+        self.master_offset = offset;
+        Ok(())
+    }
+
+    /// Bring the master node up to date.
+    pub(super) fn describe(&mut self, log_lnum: u32, flags: u32) {
+        let no_orphans = if self.orphans.is_empty() { FLAG_NO_ORPHANS } else { 0 };
+        let master = &mut self.master;
+        master.flags = flags | no_orphans;
+        master.ino_max = u64::from(self.ino_max);
+        master.commit = self.commit_number;
+        master.log_lnum = log_lnum;
+        if let Some(root) = self.tnc.root_place() {
+            master.root = root;
+        }
+        master.gc_lnum = self.gc_lnum;
+        master.index_head = self.index_head;
+        master.index_size = self.tnc.size_committed;
+        master.lpt_scan = self.scan_lnum;
+        master.leb_count = self.geometry.leb_count;
+        self.sums.describe(master);
+        self.lpt.describe(master);
+    }
+}

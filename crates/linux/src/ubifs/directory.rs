@@ -1,0 +1,220 @@
+//! Directories: names found, made, moved and removed.
+
+use super::Ubifs;
+use super::fault::Fault;
+use super::format::{DENT_SIZE, DentNode, aligned};
+use super::inode::Dirt;
+use super::key::{Key, KeyType};
+use crate::filesystem::{DirEntry, FileKind, FsError, Ino};
+
+/// Longest name, bytes.
+const NAME_SIZE_MAX: usize = 255;
+
+/// What a name adds to the size of its directory.
+fn dent_share(name: &[u8]) -> u64 {
+    u64::from(aligned(DENT_SIZE + u32::try_from(name.len()).expect("a name is short") + 1))
+}
+
+impl Ubifs {
+    pub(super) fn find_entry(
+        &mut self,
+        dir: u32,
+        name: &[u8],
+    ) -> Result<Option<DirEntry>, FsError> {
+        let _scope = self.recorder.scope("ubifs_lookup");
+        self.check_directory(dir)?;
+        if name.len() > NAME_SIZE_MAX {
+            return Err(FsError::TooLong);
+        }
+        match self.find_name(Key::dent(dir, name), name)? {
+            Some(at) => Ok(Some(entry_of(self.read_dent(at)?))),
+            None => Ok(None),
+        }
+    }
+
+    fn check_directory(&mut self, dir: u32) -> Result<(), FsError> {
+        let kind = self.inode(dir)?.kind();
+        if kind == FileKind::Directory { Ok(()) } else { Err(FsError::WrongKind) }
+    }
+
+    pub(super) fn list_entries(&mut self, dir: u32) -> Result<Vec<DirEntry>, FsError> {
+        let _scope = self.recorder.scope("ubifs_readdir");
+        self.check_directory(dir)?;
+        let mut entries = Vec::new();
+        let mut at = self.seek_from(Key::first_dent(dir))?.map(|(at, ..)| at);
+        while let Some(position) = at {
+            let Some((key, _)) = self.leaf(position) else { break };
+            if key.ino() != dir || key.kind() != KeyType::Dent {
+                break;
+            }
+            entries.push(entry_of(self.read_dent(position)?));
+            at = self.after(position)?;
+        }
+        Ok(entries)
+    }
+
+    fn has_entries(&mut self, dir: u32) -> Result<bool, Fault> {
+        let first = self.seek_from(Key::first_dent(dir))?;
+        Ok(first.is_some_and(|(_, key, _)| key.ino() == dir && key.kind() == KeyType::Dent))
+    }
+
+    pub(super) fn create_entry(
+        &mut self,
+        dir: u32,
+        name: &[u8],
+        kind: FileKind,
+    ) -> Result<u32, FsError> {
+        if self.find_entry(dir, name)?.is_some() {
+            return Err(FsError::Exists);
+        }
+        if kind == FileKind::Special {
+            return Err(FsError::WrongKind);
+        }
+        self.afford_metadata()?;
+        let inode = self.new_inode(kind);
+        let ino = inode.node.key.ino();
+        self.inodes.insert(ino, inode);
+        self.grow_directory(dir, name, true)?;
+        let links = u32::from(kind == FileKind::Directory);
+        self.inode(dir)?.node.links += links;
+        let dent = DentNode { key: Key::dent(dir, name), ino, kind, name: name.to_vec() };
+        if let Err(fault) = self.write_entries(&[dent], &[ino, dir]) {
+            self.inodes.remove(&ino);
+            self.grow_directory(dir, name, false)?;
+            self.inode(dir)?.node.links -= links;
+            return Err(fault.into());
+        }
+        Ok(ino)
+    }
+
+    /// A name came to a directory, or left it.
+    fn grow_directory(&mut self, dir: u32, name: &[u8], grows: bool) -> Result<(), Fault> {
+        let time = self.file_time_ns();
+        let node = &mut self.inode(dir)?.node;
+        let share = dent_share(name);
+        node.size =
+            if grows { node.size.saturating_add(share) } else { node.size.saturating_sub(share) };
+        node.mtime_ns = time;
+        Ok(())
+    }
+
+    pub(super) fn remove_entry(&mut self, dir: u32, name: &[u8]) -> Result<(), FsError> {
+        let entry = self.find_entry(dir, name)?.ok_or(FsError::NotFound)?;
+        let ino = entry.ino.0;
+        if entry.kind == FileKind::Directory && self.has_entries(ino)? {
+            return Err(FsError::NotEmpty);
+        }
+        self.drop_link(ino)?;
+        if entry.kind == FileKind::Directory {
+            let node = &mut self.inode(dir)?.node;
+            node.links = node.links.saturating_sub(1);
+        }
+        self.grow_directory(dir, name, false)?;
+        let dent =
+            DentNode { key: Key::dent(dir, name), ino: 0, kind: entry.kind, name: name.to_vec() };
+        self.write_entries(&[dent], &[ino, dir])?;
+        self.note_deletion(ino)?;
+        Ok(())
+    }
+
+    /// An inode loses a name; a directory has but one.
+    fn drop_link(&mut self, ino: u32) -> Result<(), Fault> {
+        let inode = self.inode(ino)?;
+        let links = inode.node.links.saturating_sub(1);
+        inode.node.links = if inode.kind() == FileKind::Directory { 0 } else { links };
+        Ok(())
+    }
+
+    /// An inode without a name is an orphan until it is evicted.
+    fn note_deletion(&mut self, ino: u32) -> Result<(), Fault> {
+        let commit = self.commit_number;
+        let inode = self.inode(ino)?;
+        if inode.node.links == 0 {
+            inode.deleted_at = Some(commit);
+            self.orphans.insert(ino);
+        }
+        Ok(())
+    }
+
+    pub(super) fn move_entry(
+        &mut self,
+        from: u32,
+        name: &[u8],
+        to: u32,
+        new_name: &[u8],
+    ) -> Result<(), FsError> {
+        let moved = self.find_entry(from, name)?.ok_or(FsError::NotFound)?;
+        let replaced = self.find_entry(to, new_name)?;
+        if let Some(old) = &replaced
+            && old.kind == FileKind::Directory
+            && self.has_entries(old.ino.0)?
+        {
+            return Err(FsError::NotEmpty);
+        }
+        self.afford_metadata()?;
+        let mut inos = Vec::new();
+        if let Some(old) = &replaced {
+            self.drop_link(old.ino.0)?;
+            inos.push(old.ino.0);
+        } else {
+            self.grow_directory(to, new_name, true)?;
+        }
+        self.grow_directory(from, name, false)?;
+        self.move_links(&moved, replaced.as_ref(), from, to)?;
+        let (kind, ino) = (moved.kind, moved.ino.0);
+        let new = DentNode { key: Key::dent(to, new_name), ino, kind, name: new_name.to_vec() };
+        let old = DentNode { key: Key::dent(from, name), ino: 0, kind, name: name.to_vec() };
+        inos.push(from);
+        if to != from {
+            inos.push(to);
+        }
+        self.write_entries(&[new, old], &inos)?;
+        if let Some(old) = replaced {
+            self.note_deletion(old.ino.0)?;
+        }
+        Ok(())
+    }
+
+    /// The links of the two directories when a directory moves between them.
+    fn move_links(
+        &mut self,
+        moved: &DirEntry,
+        replaced: Option<&DirEntry>,
+        from: u32,
+        to: u32,
+    ) -> Result<(), Fault> {
+        if moved.kind == FileKind::Directory {
+            let node = &mut self.inode(from)?.node;
+            node.links = node.links.saturating_sub(1);
+            let gain = u32::from(replaced.is_none());
+            self.inode(to)?.node.links += gain;
+        }
+        Ok(())
+    }
+
+    /// Let an inode leave memory. One without a name ends here.
+    pub(super) fn evict_inode(&mut self, ino: u32) -> Result<(), Fault> {
+        let Some(inode) = self.inodes.get(&ino) else { return Ok(()) };
+        let (links, deleted_at, dirt) = (inode.node.links, inode.deleted_at, inode.dirt);
+        if links > 0 {
+            if dirt == Dirt::None && inode.dirty_since_ns.is_none() {
+                self.inodes.remove(&ino);
+            }
+            return Ok(());
+        }
+        let _scope = self.recorder.scope("ubifs_evict");
+        if deleted_at == Some(self.commit_number) {
+            self.remove_inode(ino)?;
+            self.orphans.remove(&ino);
+        } else {
+            self.inode(ino)?.node.size = 0;
+            self.write_inode(ino)?;
+        }
+        self.inodes.remove(&ino);
+        Ok(())
+    }
+}
+
+fn entry_of(dent: DentNode) -> DirEntry {
+    DirEntry { name: dent.name, ino: Ino(dent.ino), kind: dent.kind }
+}

@@ -1,0 +1,125 @@
+//! Files: blocks read, bytes written to the page cache, sizes set.
+
+use super::Ubifs;
+use super::compress::{of_number, unpack};
+use super::fault::Fault;
+use super::format::DataNode;
+use super::inode::Dirt;
+use super::key::Key;
+use crate::cache::PageCache;
+use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino};
+
+const PAGE: u64 = CACHE_PAGE_SIZE as u64;
+
+impl Ubifs {
+    /// Fill `page` with a block of a file; a hole reads as zeros.
+    pub(super) fn read_block(
+        &mut self,
+        ino: u32,
+        block: u32,
+        page: &mut [u8; CACHE_PAGE_SIZE],
+    ) -> Result<(), Fault> {
+        page.fill(0);
+        let Some(place) = self.find(Key::data(ino, block))? else { return Ok(()) };
+        let _scope = self.recorder.scope("ubifs_read_data");
+        let damaged = Fault::Damaged { lnum: place.lnum, offset: place.offset };
+        let bytes = self.read_node(place)?;
+        let node = DataNode::parse(&bytes).ok_or(damaged)?;
+        let size = node.size as usize;
+        let compressor = of_number(node.compression).filter(|_| (1..=page.len()).contains(&size));
+        let data = compressor.and_then(|it| unpack(it, node.stored, size, &self.cpu));
+        page[..size].copy_from_slice(&data.ok_or(damaged)?);
+        Ok(())
+    }
+
+    pub(super) fn read_file_page(
+        &mut self,
+        ino: u32,
+        index: u32,
+        page: &mut [u8; CACHE_PAGE_SIZE],
+    ) -> Result<(), FsError> {
+        let offset = u64::from(index) * PAGE;
+        let size = self.inode(ino)?.node.size;
+        if offset >= size {
+            page.fill(0);
+            return Ok(());
+        }
+        self.read_block(ino, index, page).map_err(|fault| fault.in_file(ino, offset))?;
+        let end = usize::try_from((size - offset).min(PAGE)).expect("within a page");
+        page[end..].fill(0);
+        Ok(())
+    }
+
+    pub(super) fn write_file(
+        &mut self,
+        cache: &mut PageCache,
+        ino: u32,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), FsError> {
+        self.inode(ino)?;
+        let (mut at, mut rest) = (offset, bytes);
+        while !rest.is_empty() {
+            let from = usize::try_from(at % PAGE).expect("within a page");
+            let len = rest.len().min(CACHE_PAGE_SIZE - from);
+            self.write_page_part(cache, ino, at, &rest[..len])?;
+            at += len as u64;
+            rest = &rest[len..];
+        }
+        if cache.is_crowded() {
+            self.write_back_all(cache)?;
+        }
+        Ok(())
+    }
+
+    /// Write bytes that lie in one page.
+    fn write_page_part(
+        &mut self,
+        cache: &mut PageCache,
+        ino: u32,
+        at: u64,
+        bytes: &[u8],
+    ) -> Result<(), FsError> {
+        let index = u32::try_from(at / PAGE).map_err(|_| FsError::TooLong)?;
+        let from = usize::try_from(at % PAGE).expect("within a page");
+        self.afford_page(cache, ino, index)?;
+        if !cache.contains(Ino(ino), index) {
+            let mut page = Box::new([0; CACHE_PAGE_SIZE]);
+            if bytes.len() < CACHE_PAGE_SIZE {
+                self.read_file_page(ino, index, &mut page)?;
+            }
+            cache.insert(Ino(ino), index, page);
+        }
+        let page = cache.get_mut(Ino(ino), index).expect("just put there");
+        page[from..from + bytes.len()].copy_from_slice(bytes);
+        cache.set_dirty(Ino(ino), index);
+        let end = at + bytes.len() as u64;
+        let grows = end > self.inode(ino)?.node.size;
+        if grows {
+            self.inode(ino)?.node.size = end;
+        }
+        Ok(self.touch(ino, if grows { Dirt::Size } else { Dirt::Times })?)
+    }
+
+    pub(super) fn truncate_file(
+        &mut self,
+        cache: &mut PageCache,
+        ino: u32,
+        size: u64,
+    ) -> Result<(), FsError> {
+        let old_size = self.inode(ino)?.node.size;
+        if size >= old_size {
+            self.inode(ino)?.node.size = size;
+            return Ok(self.touch(ino, Dirt::Size)?);
+        }
+        let last = u32::try_from(size / PAGE).map_err(|_| FsError::TooLong)?;
+        self.inode(ino)?.node.size = size;
+        if !size.is_multiple_of(PAGE) && cache.set_clean(Ino(ino), last) {
+            let kept = usize::try_from(size % PAGE).expect("within a page");
+            let page = *cache.get(Ino(ino), last).expect("it was dirty");
+            self.write_data(ino, last, &page[..kept])?;
+        }
+        self.touch(ino, Dirt::Size)?;
+        Ok(self.write_truncation(ino, old_size)?)
+    }
+}

@@ -1,0 +1,110 @@
+//! Inodes in memory.
+
+use super::Ubifs;
+use super::fault::Fault;
+use super::format::InodeNode;
+use super::key::Key;
+use crate::filesystem::FileKind;
+
+/// File mode of a regular file (`S_IFREG | 0644`), and of a directory (`S_IFDIR | 0755`).
+pub(super) const MODE_REGULAR: u32 = 0o100_644;
+pub(super) const MODE_DIRECTORY: u32 = 0o40_755;
+const MODE_TYPE: u32 = 0o170_000;
+/// Compress the file's data (`UBIFS_COMPR_FL`).
+pub(super) const FLAG_COMPRESS: u32 = 1;
+/// The kernel's clock for file times moves by ticks (250 Hz), nanoseconds.
+const TICK_NS: u64 = 4_000_000;
+
+/// What of an inode flash does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Dirt {
+    None,
+    /// Times alone: `fdatasync` passes over it.
+    Times,
+    /// Its size, too.
+    Size,
+}
+
+/// An inode in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Inode {
+    pub node: InodeNode,
+    /// The size in the inode node written last.
+    pub synced_size: u64,
+    pub dirt: Dirt,
+    /// When it became dirty, or its pages did.
+    pub dirty_since_ns: Option<u64>,
+    /// The commit before which its deletion was written down.
+    pub deleted_at: Option<u64>,
+}
+
+impl Inode {
+    pub(super) fn of(node: InodeNode) -> Self {
+        let synced_size = node.size;
+        Self { node, synced_size, dirt: Dirt::None, dirty_since_ns: None, deleted_at: None }
+    }
+
+    pub(super) const fn kind(&self) -> FileKind {
+        match self.node.mode & MODE_TYPE {
+            0o100_000 => FileKind::Regular,
+            0o40_000 => FileKind::Directory,
+            _ => FileKind::Special,
+        }
+    }
+}
+
+impl Ubifs {
+    /// An inode, brought into memory if it is not.
+    pub(super) fn inode(&mut self, ino: u32) -> Result<&mut Inode, Fault> {
+        if !self.inodes.contains_key(&ino) {
+            let _scope = self.recorder.scope("ubifs_read_inode");
+            let key = Key::inode(ino);
+            let missing = Fault::Damaged { lnum: self.geometry.main_first, offset: 0 };
+            let place = self.find(key)?.ok_or(missing)?;
+            let bytes = self.read_node(place)?;
+            let damaged = Fault::Damaged { lnum: place.lnum, offset: place.offset };
+            let node = InodeNode::parse(&bytes).filter(|node| node.key == key).ok_or(damaged)?;
+            self.inodes.insert(ino, Inode::of(node));
+        }
+        Ok(self.inodes.get_mut(&ino).expect("just read"))
+    }
+
+    /// The time that files get, nanoseconds.
+    pub(super) fn file_time_ns(&self) -> u64 {
+        let now = self.recorder.clock().now_ns();
+        now - now % TICK_NS
+    }
+
+    /// Note a change of an inode.
+    pub(super) fn touch(&mut self, ino: u32, dirt: Dirt) -> Result<(), Fault> {
+        let (now, time) = (self.recorder.clock().now_ns(), self.file_time_ns());
+        let inode = self.inode(ino)?;
+        if inode.node.mtime_ns != time || dirt > Dirt::Times {
+            inode.node.mtime_ns = time;
+            inode.dirt = inode.dirt.max(dirt);
+        }
+        inode.dirty_since_ns.get_or_insert(now);
+        Ok(())
+    }
+
+    /// A new inode, not yet on flash.
+    pub(super) fn new_inode(&mut self, kind: FileKind) -> Inode {
+        self.ino_max += 1;
+        let (mode, links, size) = match kind {
+            FileKind::Directory => (MODE_DIRECTORY, 2, 160),
+            FileKind::Regular | FileKind::Special => (MODE_REGULAR, 1, 0),
+        };
+        let node = InodeNode {
+            key: Key::inode(self.ino_max),
+            creation: self.next_sequence(),
+            size,
+            mtime_ns: self.file_time_ns(),
+            links,
+            mode,
+            flags: FLAG_COMPRESS,
+            compression: super::compress::number(self.options.compressor),
+            inline: Vec::new(),
+        };
+        Inode::of(node)
+    }
+}

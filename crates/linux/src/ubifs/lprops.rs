@@ -1,0 +1,219 @@
+//! Space in the main area: sums over all LEBs, and the choice of a LEB to write to.
+
+use super::Ubifs;
+use super::fault::Fault;
+use super::format::MasterNode;
+use super::geometry::Geometry;
+use super::lpt::Lprops;
+
+/// Sums over the main area.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sums {
+    pub free: u64,
+    pub dirty: u64,
+    /// Used in LEBs that hold no index nodes; dead and dark space is of such LEBs, too.
+    pub used: u64,
+    pub dead: u64,
+    pub dark: u64,
+    pub empty_lebs: u32,
+    pub index_lebs: u32,
+}
+
+impl Sums {
+    pub(super) const fn of(master: &MasterNode) -> Self {
+        Self {
+            free: master.free,
+            dirty: master.dirty,
+            used: master.used,
+            dead: master.dead,
+            dark: master.dark,
+            empty_lebs: master.empty_lebs,
+            index_lebs: master.index_lebs,
+        }
+    }
+
+    /// The sums once a file system of `leb_count` LEBs has grown to the size of its volume.
+    pub(super) const fn grown(self, geometry: &Geometry, leb_count: u32) -> Self {
+        let more = geometry.leb_count.saturating_sub(leb_count);
+        Self {
+            free: self.free.saturating_add(more as u64 * geometry.leb_size as u64),
+            dark: self.dark.saturating_add(more as u64 * geometry.dark as u64),
+            empty_lebs: self.empty_lebs.saturating_add(more),
+            ..self
+        }
+    }
+
+    pub(super) const fn describe(&self, master: &mut MasterNode) {
+        master.free = self.free;
+        master.dirty = self.dirty;
+        master.used = self.used;
+        master.dead = self.dead;
+        master.dark = self.dark;
+        master.empty_lebs = self.empty_lebs;
+        master.index_lebs = self.index_lebs;
+    }
+}
+
+/// What a LEB is worth to whoever looks for space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Category {
+    Empty,
+    Freeable,
+    FreeableIndex,
+    DirtyIndex,
+    Dirty,
+    Free,
+    None,
+}
+
+impl Ubifs {
+    pub(super) fn lprops(&mut self, lnum: u32) -> Result<Lprops, Fault> {
+        self.lpt.lprops(lnum, &mut self.ubi)
+    }
+
+    /// Change a LEB's properties, and the sums with them.
+    pub(super) fn set_lprops(&mut self, lnum: u32, new: Lprops) -> Result<(), Fault> {
+        let old = self.lprops(lnum)?;
+        if u64::from(new.free) + u64::from(new.dirty) > u64::from(self.geometry.leb_size) {
+            return Err(Fault::Damaged { lnum, offset: 0 });
+        }
+        self.book(&old, false);
+        self.book(&new, true);
+        self.lpt.set_lprops(lnum, new, &mut self.ubi)
+    }
+
+    /// Note that `bytes` more of a LEB are dead.
+    pub(super) fn add_dirt(&mut self, lnum: u32, bytes: u32) -> Result<(), Fault> {
+        let lprops = self.lprops(lnum)?;
+        // What an image says may not add up: a LEB has no more dirt than is not free.
+        let dirty = lprops.dirty.saturating_add(bytes).min(self.geometry.leb_size - lprops.free);
+        self.set_lprops(lnum, Lprops { dirty, ..lprops })
+    }
+
+    fn book(&mut self, lprops: &Lprops, add: bool) {
+        let geometry = &self.geometry;
+        let space = lprops.free + lprops.dirty;
+        let sums = &mut self.sums;
+        let book = |sum: &mut u64, amount: u32| {
+            let amount = u64::from(amount);
+            // The sums come from flash: a wrong one must not stop the machine.
+            *sum = if add { sum.saturating_add(amount) } else { sum.saturating_sub(amount) };
+        };
+        let count = |sum: &mut u32| {
+            *sum = if add { sum.saturating_add(1) } else { sum.saturating_sub(1) };
+        };
+        book(&mut sums.free, lprops.free);
+        book(&mut sums.dirty, lprops.dirty);
+        if lprops.index {
+            count(&mut sums.index_lebs);
+        } else {
+            book(&mut sums.used, geometry.leb_size - space);
+            if space < geometry.dead {
+                book(&mut sums.dead, space);
+            } else {
+                book(&mut sums.dark, geometry.dark_part(space));
+            }
+        }
+        if lprops.free == geometry.leb_size {
+            count(&mut sums.empty_lebs);
+        }
+    }
+
+    pub(super) fn category(&self, lprops: &Lprops) -> Category {
+        let leb_size = self.geometry.leb_size;
+        match lprops {
+            Lprops { taken: true, .. } => Category::None,
+            Lprops { free, .. } if *free == leb_size => Category::Empty,
+            Lprops { index: true, .. } if lprops.free + lprops.dirty == leb_size => {
+                Category::FreeableIndex
+            }
+            _ if lprops.free + lprops.dirty == leb_size => Category::Freeable,
+            Lprops { index: true, .. } => Category::DirtyIndex,
+            Lprops { free, dirty, .. } if *dirty >= self.geometry.dead && dirty > free => {
+                Category::Dirty
+            }
+            Lprops { free, .. } if *free > 0 => Category::Free,
+            _ => Category::None,
+        }
+    }
+
+    /// Find a LEB with `len` bytes free, for the journal; tell it and where its free space begins.
+    /// `squeeze` prefers one that is partly filled.
+    pub(super) fn find_free_space(&mut self, len: u32, squeeze: bool) -> Result<(u32, u32), Fault> {
+        let _scope = self.recorder.scope("ubifs_find_space");
+        let pick_empty = self.may_take_empty();
+        let order = if squeeze {
+            [Category::Free, Category::Empty]
+        } else {
+            [Category::Empty, Category::Free]
+        };
+        let order =
+            order.map(|category| (category != Category::Empty || pick_empty).then_some(category));
+        let lnum = loop {
+            let best = order.iter().flatten().find_map(|&wanted| self.most_free(wanted, len));
+            let best = best.or_else(|| self.most_free(Category::Dirty, len));
+            if let Some(lnum) = best {
+                break lnum;
+            }
+            self.look_at_more()?;
+        };
+        let lprops = self.lprops(lnum)?;
+        self.set_lprops(lnum, Lprops { taken: true, ..lprops })?;
+        let offset = self.geometry.leb_size - lprops.free;
+        if offset == 0 {
+            self.ubi.unmap(lnum);
+        }
+        Ok((lnum, offset))
+    }
+
+    /// Find an empty LEB for index nodes.
+    pub(super) fn find_index_leb(&mut self) -> Result<u32, Fault> {
+        let leb_size = self.geometry.leb_size;
+        let lnum = loop {
+            let found = self.most_free(Category::Empty, leb_size);
+            if let Some(lnum) = found.or_else(|| self.most_free(Category::Freeable, 0)) {
+                break lnum;
+            }
+            self.look_at_more()?;
+        };
+        self.ubi.unmap(lnum);
+        let lprops = Lprops { free: leb_size, dirty: 0, index: true, taken: true };
+        self.set_lprops(lnum, lprops)?;
+        Ok(lnum)
+    }
+
+    /// Whether the journal may have an empty LEB: enough must stay for the index.
+    fn may_take_empty(&self) -> bool {
+        let reserved = self.index_lebs_needed().saturating_sub(self.sums.index_lebs);
+        let freeable = self.count(Category::Freeable) + self.count(Category::FreeableIndex);
+        let taken = self
+            .lpt
+            .known()
+            .filter(|(_, lprops)| lprops.taken && lprops.free == self.geometry.leb_size);
+        let taken = u32::try_from(taken.count()).expect("below the LEB count");
+        reserved < (self.sums.empty_lebs + freeable).saturating_sub(taken)
+            && self.sums.empty_lebs > taken
+    }
+
+    /// Of the LEBs known, those of a category.
+    pub(super) fn count(&self, wanted: Category) -> u32 {
+        let all = self.lpt.known().filter(|(_, lprops)| self.category(lprops) == wanted);
+        u32::try_from(all.count()).expect("below the LEB count")
+    }
+
+    /// Of the LEBs known of a category, the one with the most free space, if that is enough.
+    fn most_free(&self, wanted: Category, len: u32) -> Option<u32> {
+        let all = self
+            .lpt
+            .known()
+            .filter(|(_, lprops)| self.category(lprops) == wanted && lprops.free >= len);
+        all.max_by_key(|&(lnum, lprops)| (lprops.free, u32::MAX - lnum)).map(|(lnum, _)| lnum)
+    }
+
+    /// Read the properties of 4 more LEBs.
+    fn look_at_more(&mut self) -> Result<(), Fault> {
+        let next = self.lpt.first_unknown(self.scan_lnum).ok_or(Fault::NoSpace)?;
+        self.scan_lnum = next;
+        self.lprops(next).map(drop)
+    }
+}

@@ -1,0 +1,201 @@
+//! The tree in memory: nodes are read when first needed.
+
+use super::node::{Lprops, Nnode, Pnode, Spot};
+use super::shape::{FANOUT, LptShape};
+use crate::ubi::Ubi;
+use crate::ubifs::fault::Fault;
+use crate::ubifs::format::MasterNode;
+
+/// A node in memory.
+#[derive(Clone, Debug)]
+pub(super) struct Cached<N> {
+    pub node: N,
+    pub dirty: bool,
+}
+
+/// The LEB properties tree.
+#[derive(Debug)]
+pub(in super::super) struct Lpt {
+    pub(super) shape: LptShape,
+    pub(super) first: u32,
+    pub(super) main_first: u32,
+    pub(super) pnodes: Vec<Option<Cached<Pnode>>>,
+    /// Levels from the pnodes' parents up.
+    pub(super) nnodes: Vec<Vec<Option<Cached<Nnode>>>>,
+    pub(super) root: Option<(u32, u32)>,
+    pub(super) head: (u32, u32),
+    pub(super) table: Vec<(u32, u32)>,
+    pub(super) table_at: (u32, u32),
+    pub(super) save_at: (u32, u32),
+    /// LEBs to be unmapped once the commit is on flash.
+    pub(super) done_with: Vec<u32>,
+}
+
+impl Lpt {
+    /// The tree of a new file system, all of it in memory: every main LEB as `lprops` says.
+    pub(in super::super) fn new(
+        shape: LptShape,
+        (first, main_first): (u32, u32),
+        lprops: &[Lprops],
+    ) -> Self {
+        let mut lpt = Self::bare(shape, first, main_first);
+        for (place, pnode) in lpt.pnodes.iter_mut().enumerate() {
+            let empty = Lprops { free: lpt.shape.leb_size, ..Lprops::default() };
+            let lprops = |n: usize| lprops.get(4 * place + n).copied().unwrap_or(empty);
+            *pnode = Some(Cached { node: std::array::from_fn(lprops), dirty: true });
+        }
+        for level in &mut lpt.nnodes {
+            level.fill(Some(Cached { node: Nnode::default(), dirty: true }));
+        }
+        lpt.table = vec![(lpt.shape.leb_size, 0); lpt.shape.lebs as usize];
+        lpt.head = (first, 0);
+        lpt
+    }
+
+    /// The tree that a master node speaks of: only its table is read.
+    pub(in super::super) fn open(
+        shape: LptShape,
+        (first, main_first): (u32, u32),
+        master: &MasterNode,
+        ubi: &mut Ubi,
+    ) -> Result<Self, Fault> {
+        let mut lpt = Self::bare(shape, first, main_first);
+        lpt.root = Some(master.lpt_root);
+        lpt.head = master.lpt_head;
+        lpt.table_at = master.lpt_table;
+        lpt.save_at = master.lpt_save;
+        let (lnum, offset) = lpt.head;
+        if !lpt.contains(lnum) || offset > lpt.shape.leb_size {
+            return Err(Fault::Damaged { lnum: 1, offset: 0 });
+        }
+        let bytes = lpt.read(ubi, lpt.table_at, lpt.shape.table_size)?;
+        let (lnum, offset) = lpt.table_at;
+        lpt.table = lpt.shape.parse_table(&bytes).ok_or(Fault::Damaged { lnum, offset })?;
+        Ok(lpt)
+    }
+
+    fn bare(shape: LptShape, first: u32, main_first: u32) -> Self {
+        let pnodes = vec![None; shape.counts[0] as usize];
+        let nnodes = shape.counts[1..].iter().map(|&count| vec![None; count as usize]).collect();
+        Self {
+            shape,
+            first,
+            main_first,
+            pnodes,
+            nnodes,
+            root: None,
+            head: (first, 0),
+            table: Vec::new(),
+            table_at: (first, 0),
+            save_at: (0, 0),
+            done_with: Vec::new(),
+        }
+    }
+
+    /// Whether a LEB is of the tree's area.
+    pub(super) const fn contains(&self, lnum: u32) -> bool {
+        lnum >= self.first && lnum < self.first + self.shape.lebs
+    }
+
+    /// The properties of a LEB.
+    pub(in super::super) fn lprops(&mut self, lnum: u32, ubi: &mut Ubi) -> Result<Lprops, Fault> {
+        let (place, part) = self.place_of(lnum);
+        Ok(self.pnode(place, ubi)?.node[part])
+    }
+
+    /// Change the properties of a LEB.
+    pub(in super::super) fn set_lprops(
+        &mut self,
+        lnum: u32,
+        lprops: Lprops,
+        ubi: &mut Ubi,
+    ) -> Result<(), Fault> {
+        let (place, part) = self.place_of(lnum);
+        let pnode = self.pnode(place, ubi)?;
+        let old = std::mem::replace(&mut pnode.node[part], lprops);
+        let changed = (old.free, old.dirty, old.index) != (lprops.free, lprops.dirty, lprops.index);
+        if changed {
+            pnode.dirty = true;
+            let mut at = place;
+            for level in &mut self.nnodes {
+                at /= FANOUT;
+                level[at as usize].as_mut().expect("read with its child").dirty = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// The LEBs whose properties are in memory.
+    pub(in super::super) fn known(&self) -> impl Iterator<Item = (u32, Lprops)> + '_ {
+        let loaded = self.pnodes.iter().zip(0_u32..);
+        let loaded = loaded.filter_map(|(pnode, place)| Some((pnode.as_ref()?, place)));
+        let all = loaded.flat_map(|(pnode, place)| pnode.node.iter().zip(place * FANOUT..));
+        let first = self.main_first;
+        let count = self.shape.main_lebs;
+        all.filter(move |&(_, index)| index < count).map(move |(l, index)| (first + index, *l))
+    }
+
+    /// The first LEB from `from` on, around the area, whose properties are not in memory.
+    pub(in super::super) fn first_unknown(&self, from: u32) -> Option<u32> {
+        let count = self.shape.counts[0];
+        let start = from.saturating_sub(self.main_first) / FANOUT % count;
+        let mut places = (start..count).chain(0..start);
+        let place = places.find(|&place| self.pnodes[place as usize].is_none())?;
+        Some(self.main_first + place * FANOUT)
+    }
+
+    fn place_of(&self, lnum: u32) -> (u32, usize) {
+        let index = lnum - self.main_first;
+        assert!(index < self.shape.main_lebs, "LEB {lnum} is not of the main area");
+        (index / FANOUT, (index % FANOUT) as usize)
+    }
+
+    fn pnode(&mut self, place: u32, ubi: &mut Ubi) -> Result<&mut Cached<Pnode>, Fault> {
+        if self.pnodes[place as usize].is_none() {
+            let node = match self.child_spot(0, place, ubi)? {
+                Some(at) => {
+                    let bytes = self.read(ubi, at, self.shape.pnode_size)?;
+                    let node = self.shape.parse_pnode(&bytes, place);
+                    node.ok_or(Fault::Damaged { lnum: at.0, offset: at.1 })?
+                }
+                // A node that was never written: its LEBs are empty.
+                None => [Lprops { free: self.shape.leb_size, ..Lprops::default() }; 4],
+            };
+            self.pnodes[place as usize] = Some(Cached { node, dirty: false });
+        }
+        Ok(self.pnodes[place as usize].as_mut().expect("just read"))
+    }
+
+    /// Where the node at `place` of a level is: its parent says, which is read first.
+    fn child_spot(&mut self, level: usize, place: u32, ubi: &mut Ubi) -> Result<Spot, Fault> {
+        if level == self.nnodes.len() {
+            return Ok(self.root);
+        }
+        let parent = place / FANOUT;
+        if self.nnodes[level][parent as usize].is_none() {
+            let node = match self.child_spot(level + 1, parent, ubi)? {
+                Some(at) => {
+                    let bytes = self.read(ubi, at, self.shape.nnode_size)?;
+                    let number = self.shape.number(level + 1, parent);
+                    let node = self.shape.parse_nnode(&bytes, self.first, number);
+                    node.ok_or(Fault::Damaged { lnum: at.0, offset: at.1 })?
+                }
+                None => Nnode::default(),
+            };
+            self.nnodes[level][parent as usize] = Some(Cached { node, dirty: false });
+        }
+        let node = self.nnodes[level][parent as usize].as_ref().expect("just read");
+        Ok(node.node[(place % FANOUT) as usize])
+    }
+
+    fn read(&self, ubi: &mut Ubi, (lnum, offset): (u32, u32), len: u32) -> Result<Vec<u8>, Fault> {
+        let fits = self.contains(lnum)
+            && offset.checked_add(len).is_some_and(|end| end <= self.shape.leb_size);
+        if !fits {
+            return Err(Fault::Damaged { lnum, offset });
+        }
+        let mut bytes = vec![0; len as usize];
+        ubi.read(lnum, offset, &mut bytes)?;
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,231 @@
+//! UBIFS: the file system on UBI volumes, with its real on-flash format.
+//!
+//! ```text
+//! file.rs directory.rs inode.rs     what the VFS asks for
+//! write_back.rs background.rs       when dirty pages are written, and by whom
+//! journal.rs wbuf.rs reserve.rs log.rs    every change is written to the journal first
+//! tnc/                              the index in memory, a B+tree
+//! commit.rs collect.rs budget.rs    index and properties on flash; space won back; space promised
+//! lprops.rs lpt/                    free and dirty space of each LEB
+//! mount.rs scan.rs replay.rs create.rs    mount
+//! format/ key.rs geometry.rs compress.rs  bytes
+//! ```
+//!
+//! Behaviour follows kernel 6.1, as described in the project's notes on the Linux stack. A commit
+//! runs to its end before anything else does.
+//!
+//! Invariants:
+//! 1. A node is on flash or in a head's buffer before the index knows it.
+//! 2. What the index on flash refers to is not erased before the next commit is on flash, unless
+//!    the journal has its successor.
+//! 3. After a power cut nothing is programmed behind what was written last.
+
+mod background;
+mod budget;
+mod collect;
+mod commit;
+mod compress;
+mod create;
+mod directory;
+mod fault;
+mod file;
+mod format;
+mod geometry;
+mod inode;
+mod journal;
+mod key;
+mod log;
+mod lprops;
+mod lpt;
+mod mount;
+mod options;
+mod replay;
+mod reserve;
+mod scan;
+mod tnc;
+mod wbuf;
+mod write_back;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use flysch_chip::Recorder;
+
+use crate::cache::PageCache;
+use crate::cpu::Cpu;
+use crate::filesystem::{
+    CACHE_PAGE_SIZE, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino,
+};
+use crate::ubi::Ubi;
+
+pub use options::{Compressor, Maker, MountError, Options, UnknownCompressor};
+
+/// The root directory's inode number.
+const ROOT: u32 = 1;
+
+/// A mounted UBIFS.
+pub struct Ubifs {
+    ubi: Ubi,
+    options: Options,
+    cpu: Cpu,
+    recorder: Recorder,
+    geometry: geometry::Geometry,
+    sums: lprops::Sums,
+    lpt: lpt::Lpt,
+    tnc: tnc::Tnc,
+    index_head: (u32, u32),
+    /// Where to look for properties that are not in memory.
+    scan_lnum: u32,
+    /// The empty LEB kept for the collector.
+    gc_lnum: u32,
+    heads: [wbuf::WriteBuffer; 3],
+    buds: BTreeMap<u32, reserve::Bud>,
+    bud_bytes: u64,
+    log: log::Log,
+    commit_number: u64,
+    master: format::MasterNode,
+    master_offset: u32,
+    sequence: u64,
+    ino_max: u32,
+    inodes: BTreeMap<u32, inode::Inode>,
+    /// Inodes without a name that are in use.
+    orphans: BTreeSet<u32>,
+    tasks: background::Tasks,
+    /// The index may know entries whose nodes are gone.
+    is_replaying: bool,
+    /// The medium failed under a change: nothing more is written.
+    read_only: bool,
+}
+
+impl Ubifs {
+    /// The UBI device below.
+    pub const fn ubi(&self) -> &Ubi {
+        &self.ubi
+    }
+
+    fn next_sequence(&mut self) -> u64 {
+        self.sequence += 1;
+        self.sequence
+    }
+
+    /// A change that the medium stops half-way leaves memory and flash apart: from then on the
+    /// file system is read-only.
+    fn change<T>(
+        &mut self,
+        change: impl FnOnce(&mut Self) -> Result<T, FsError>,
+    ) -> Result<T, FsError> {
+        if self.read_only {
+            return Err(FsError::Io);
+        }
+        let outcome = change(self);
+        if matches!(outcome, Err(FsError::Io | FsError::PowerLost)) {
+            self.read_only = true;
+        }
+        outcome
+    }
+}
+
+impl FileSystem for Ubifs {
+    fn name(&self) -> &'static str {
+        "ubifs"
+    }
+
+    fn cache_policy(&self) -> CachePolicy {
+        CachePolicy::Cached { ra_pages: 0 }
+    }
+
+    fn maps_shared(&self) -> bool {
+        true
+    }
+
+    fn root(&self) -> Ino {
+        Ino(ROOT)
+    }
+
+    fn lookup(&mut self, parent: Ino, name: &[u8]) -> Result<Option<DirEntry>, FsError> {
+        self.find_entry(parent.0, name)
+    }
+
+    fn entries(&mut self, dir: Ino) -> Result<Vec<DirEntry>, FsError> {
+        self.list_entries(dir.0)
+    }
+
+    fn create(&mut self, parent: Ino, name: &[u8], kind: FileKind) -> Result<Ino, FsError> {
+        let _scope = self.recorder.scope("ubifs_create");
+        self.change(|fs| fs.create_entry(parent.0, name, kind)).map(Ino)
+    }
+
+    fn unlink(&mut self, parent: Ino, name: &[u8]) -> Result<(), FsError> {
+        let _scope = self.recorder.scope("ubifs_unlink");
+        self.change(|fs| fs.remove_entry(parent.0, name))
+    }
+
+    fn rename(&mut self, from: Ino, name: &[u8], to: Ino, new_name: &[u8]) -> Result<(), FsError> {
+        let _scope = self.recorder.scope("ubifs_rename");
+        self.change(|fs| fs.move_entry(from.0, name, to.0, new_name))
+    }
+
+    fn load(&mut self, ino: Ino) -> Result<u64, FsError> {
+        Ok(self.inode(ino.0)?.node.size)
+    }
+
+    fn evict(&mut self, ino: Ino) -> Result<(), FsError> {
+        self.change(|fs| Ok(fs.evict_inode(ino.0)?))
+    }
+
+    fn read_page(
+        &mut self,
+        ino: Ino,
+        index: u32,
+        page: &mut [u8; CACHE_PAGE_SIZE],
+    ) -> Result<(), FsError> {
+        let _scope = self.recorder.scope("ubifs_read_page");
+        self.read_file_page(ino.0, index, page)
+    }
+
+    fn read_direct(&mut self, _: Ino, _: u64, _: &mut [u8]) -> Result<usize, FsError> {
+        unreachable!("UBIFS reads through the page cache")
+    }
+
+    fn write(
+        &mut self,
+        cache: &mut PageCache,
+        ino: Ino,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), FsError> {
+        let _scope = self.recorder.scope("ubifs_write");
+        self.change(|fs| fs.write_file(cache, ino.0, offset, bytes))
+    }
+
+    fn truncate(&mut self, cache: &mut PageCache, ino: Ino, size: u64) -> Result<(), FsError> {
+        let _scope = self.recorder.scope("ubifs_truncate");
+        self.change(|fs| fs.truncate_file(cache, ino.0, size))
+    }
+
+    fn fsync(&mut self, cache: &mut PageCache, ino: Ino, data_only: bool) -> Result<(), FsError> {
+        self.change(|fs| fs.fsync_file(cache, ino.0, data_only))
+    }
+
+    fn sync(&mut self, cache: &mut PageCache) -> Result<(), FsError> {
+        self.change(|fs| fs.sync_all(cache))
+    }
+
+    fn shrink(&mut self) {
+        self.tnc.drop_clean();
+    }
+
+    fn next_wakeup_ns(&self) -> Option<u64> {
+        self.next_task_ns()
+    }
+
+    fn run_background(&mut self, cache: &mut PageCache) -> Result<(), FsError> {
+        self.change(|fs| fs.run_tasks(cache))
+    }
+
+    fn unmount(&mut self, cache: &mut PageCache) -> Result<(), FsError> {
+        self.change(|fs| {
+            fs.sync_all(cache)?;
+            Ok(fs.finish()?)
+        })
+    }
+}

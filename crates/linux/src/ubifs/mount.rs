@@ -1,0 +1,260 @@
+//! Mounting: superblock, master node, journal; and making whole what a power cut left.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use flysch_chip::Recorder;
+
+use super::Ubifs;
+use super::collect::NO_LEB;
+use super::create::create;
+use super::fault::Fault;
+use super::format::{
+    CsNode, FLAG_DIRTY, MASTER_SIZE, MasterNode, SUPERBLOCK_SIZE, Superblock, parse_header,
+};
+use super::geometry::{Geometry, LOG_LNUM, MASTER_LNUM};
+use super::log::Log;
+use super::lprops::{Category, Sums};
+use super::lpt::{Lprops, Lpt};
+use super::options::{MountError, Options};
+use super::scan::Scan;
+use super::tnc::Tnc;
+use crate::cpu::Cpu;
+use crate::mtd::Partition;
+use crate::ubi::Ubi;
+
+/// LEBs that a new file system has: superblock, masters, log, two main ones, LPT.
+const LEBS_MADE: usize = 40;
+
+impl Ubifs {
+    /// Make a partition ready for a first mount: UBI on all of it, with one volume.
+    ///
+    /// # Errors
+    /// The partition is too small, or the device failed.
+    pub fn format(partition: &Partition, recorder: &Recorder) -> Result<(), MountError> {
+        Ok(Ubi::format(partition, recorder, "data")?)
+    }
+
+    /// Mount what is on a partition; an empty volume gets a file system first.
+    ///
+    /// # Errors
+    /// There is none, it is damaged, or the device failed.
+    pub fn mount(
+        partition: Partition,
+        options: Options,
+        cpu: Cpu,
+        recorder: Recorder,
+    ) -> Result<Self, MountError> {
+        let _scope = recorder.scope("ubifs_mount");
+        let mut ubi = Ubi::attach(partition, &recorder, options.volume, options.wear_threshold)?;
+        if is_unmade(&mut ubi)? {
+            (0..ubi.leb_count()).for_each(|lnum| ubi.unmap(lnum));
+            create(&mut ubi, &options)?;
+        }
+        let geometry = read_superblock(&mut ubi)?;
+        let found = read_masters(&mut ubi, geometry.page_size)?;
+        let mut fs = Self::of(ubi, (geometry, found.node), options, cpu, recorder)?;
+        fs.master_offset = found.offset;
+        fs.sequence = fs.sequence.max(found.sequence);
+        fs.start(found.is_equal)?;
+        Ok(fs)
+    }
+
+    fn of(
+        mut ubi: Ubi,
+        (geometry, master): (Geometry, MasterNode),
+        options: Options,
+        cpu: Cpu,
+        recorder: Recorder,
+    ) -> Result<Self, MountError> {
+        let areas = (geometry.lpt_first, geometry.main_first);
+        let lpt = Lpt::open(geometry.lpt.clone(), areas, &master, &mut ubi)?;
+        let (index_lnum, index_offset) = master.index_head;
+        let sane = geometry.is_main(index_lnum)
+            && index_offset <= geometry.leb_size
+            && index_offset.is_multiple_of(geometry.page_size)
+            && (LOG_LNUM..geometry.lpt_first).contains(&master.log_lnum)
+            && (geometry.is_main(master.gc_lnum) || master.gc_lnum == NO_LEB);
+        let ino_max = u32::try_from(master.ino_max).ok().filter(|_| sane);
+        Ok(Self {
+            ino_max: ino_max.ok_or(MountError::Master)?,
+            tnc: Tnc::new(master.root, geometry.fanout, master.index_size),
+            sums: Sums::of(&master).grown(&geometry, master.leb_count),
+            index_head: master.index_head,
+            scan_lnum: master.lpt_scan,
+            gc_lnum: master.gc_lnum,
+            commit_number: master.commit,
+            log: Log { tail: master.log_lnum, head: master.log_lnum, offset: 0 },
+            ubi,
+            options,
+            cpu,
+            recorder,
+            geometry,
+            lpt,
+            heads: Default::default(),
+            buds: BTreeMap::new(),
+            bud_bytes: 0,
+            master,
+            master_offset: 0,
+            sequence: 0,
+            inodes: BTreeMap::new(),
+            orphans: BTreeSet::new(),
+            tasks: super::background::Tasks::default(),
+            is_replaying: false,
+            read_only: false,
+        })
+    }
+
+    /// Replay the journal, repair what a power cut left, and say on flash that we are mounted.
+    fn start(&mut self, masters_are_equal: bool) -> Result<(), MountError> {
+        let was_mounted = self.master.flags & FLAG_DIRTY != 0 || !masters_are_equal;
+        if was_mounted {
+            let _scope = self.recorder.scope("ubifs_recovery");
+            self.recover_masters()?;
+            self.recover_head(self.index_head)?;
+            self.recover_head(self.master.lpt_head)?;
+        }
+        self.replay(was_mounted)?;
+        self.keep_gc_leb()?;
+        if was_mounted || self.tnc.is_dirty() {
+            self.delete_orphans()?;
+            self.commit_now()?;
+        } else {
+            self.write_master(self.log.tail, FLAG_DIRTY)?;
+        }
+        self.resize_superblock()?;
+        Ok(())
+    }
+
+    /// Write down that the file system has grown to the size of its volume. The master node knows
+    /// already.
+    fn resize_superblock(&mut self) -> Result<(), Fault> {
+        let mut bytes = vec![0; SUPERBLOCK_SIZE as usize];
+        self.ubi.read(0, 0, &mut bytes)?;
+        let old = Superblock::parse(&bytes).ok_or(Fault::Damaged { lnum: 0, offset: 0 })?;
+        if old.leb_count == self.geometry.leb_count {
+            return Ok(());
+        }
+        let sequence = self.next_sequence();
+        let new = Superblock::resized(&bytes, self.geometry.leb_count, sequence);
+        Ok(self.ubi.change(0, &new)?)
+    }
+
+    /// Write both master nodes anew, each at once.
+    fn recover_masters(&mut self) -> Result<(), Fault> {
+        let sequence = self.next_sequence();
+        let mut page = self.master.emit(sequence);
+        page.resize(self.geometry.pages(MASTER_SIZE) as usize, 0);
+        self.pad(&mut page, MASTER_SIZE);
+        self.master_offset = 0;
+        for lnum in [MASTER_LNUM, MASTER_LNUM + 1] {
+            self.ubi.change(lnum, &page)?;
+        }
+        Ok(())
+    }
+
+    /// Behind a head of the commit may be what a commit that was cut off wrote.
+    fn recover_head(&mut self, (lnum, offset): (u32, u32)) -> Result<(), Fault> {
+        if offset == 0 || !self.ubi.is_mapped(lnum) {
+            self.ubi.unmap(lnum);
+            return Ok(());
+        }
+        let mut bytes = vec![0; offset as usize];
+        self.ubi.read(lnum, 0, &mut bytes)?;
+        Ok(self.ubi.change(lnum, &bytes)?)
+    }
+
+    /// Keep an empty LEB for the collector: the one the master node names, or another.
+    fn keep_gc_leb(&mut self) -> Result<(), Fault> {
+        let leb_size = self.geometry.leb_size;
+        if self.gc_lnum != NO_LEB {
+            let lprops = self.lprops(self.gc_lnum)?;
+            if lprops.free == leb_size && !lprops.taken {
+                return self.set_lprops(self.gc_lnum, Lprops { taken: true, ..lprops });
+            }
+        }
+        self.gc_lnum = NO_LEB;
+        let found = match self.list(Category::Empty).first() {
+            Some(&lnum) => Some(lnum),
+            None => self.find_free_space(leb_size, false).ok().map(|(lnum, _)| lnum),
+        };
+        if let Some(lnum) = found {
+            let lprops = self.lprops(lnum)?;
+            self.set_lprops(lnum, Lprops { taken: true, ..lprops })?;
+            self.gc_lnum = lnum;
+        }
+        Ok(())
+    }
+
+    /// Write back, commit, and say on flash that all is in order.
+    pub(super) fn finish(&mut self) -> Result<(), Fault> {
+        self.sync_heads()?;
+        self.commit()?;
+        let orphans: Vec<u32> = self.orphans.iter().copied().collect();
+        for ino in orphans {
+            self.evict_inode(ino)?;
+        }
+        self.sync_heads()?;
+        self.commit()?;
+        self.write_master(self.log.tail, 0)
+    }
+}
+
+/// Whether a volume is empty, or the making of its file system was cut off: there is no master node,
+/// which is written last, and no commit was ever made.
+fn is_unmade(ubi: &mut Ubi) -> Result<bool, MountError> {
+    let page_size = ubi.min_io_size();
+    for lnum in [MASTER_LNUM, MASTER_LNUM + 1] {
+        if last_master(ubi, lnum, page_size)?.is_some() {
+            return Ok(false);
+        }
+    }
+    let log = Scan::read(ubi, LOG_LNUM, 0)?;
+    let starts = log.nodes.iter().map(|&node| CsNode::parse(log.node(node)));
+    let is_new = starts.into_iter().all(|start| start.is_some_and(|start| start.commit == 0));
+    let used = (0..ubi.leb_count()).filter(|&lnum| ubi.is_mapped(lnum)).count();
+    Ok(is_new && used <= LEBS_MADE)
+}
+
+fn read_superblock(ubi: &mut Ubi) -> Result<Geometry, MountError> {
+    let mut bytes = vec![0; SUPERBLOCK_SIZE.min(ubi.leb_size()) as usize];
+    ubi.read(0, 0, &mut bytes).map_err(Fault::from)?;
+    let superblock = Superblock::parse(&bytes).ok_or(MountError::Superblock)?;
+    let geometry = Geometry::of(&superblock, ubi.min_io_size(), ubi.leb_size(), ubi.leb_count());
+    geometry.ok_or(MountError::Superblock)
+}
+
+/// The master node in force.
+struct Found {
+    node: MasterNode,
+    sequence: u64,
+    offset: u32,
+    /// Both LEBs hold the same, at the same place.
+    is_equal: bool,
+}
+
+fn read_masters(ubi: &mut Ubi, page_size: u32) -> Result<Found, MountError> {
+    let first = last_master(ubi, MASTER_LNUM, page_size)?;
+    let second = last_master(ubi, MASTER_LNUM + 1, page_size)?;
+    let is_equal = matches!((&first, &second), (Some(a), Some(b))
+        if (a.offset, &a.node, a.is_equal, b.is_equal) == (b.offset, &b.node, true, true));
+    let newest = first.into_iter().chain(second).max_by_key(|found| found.sequence);
+    let newest = newest.ok_or(MountError::Master)?;
+    Ok(Found { is_equal, ..newest })
+}
+
+/// The last valid master node of a LEB; `is_equal` tells whether only free space is behind it.
+fn last_master(ubi: &mut Ubi, lnum: u32, page_size: u32) -> Result<Option<Found>, MountError> {
+    let mut bytes = vec![0; ubi.leb_size() as usize];
+    ubi.read(lnum, 0, &mut bytes).map_err(Fault::from)?;
+    let size = MASTER_SIZE.next_multiple_of(page_size);
+    let mut last = None;
+    for (place, page) in (0..).zip(bytes.chunks(size as usize)) {
+        if let (Some(node), Some(header)) = (MasterNode::parse(page), parse_header(page)) {
+            let rest = &bytes[(place as usize + 1) * size as usize..];
+            let is_equal = rest.iter().all(|&byte| byte == 0xFF);
+            let (sequence, offset) = (header.sequence, place * size);
+            last = Some(Found { node, sequence, offset, is_equal });
+        }
+    }
+    Ok(last)
+}

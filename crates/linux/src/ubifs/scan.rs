@@ -1,0 +1,95 @@
+//! Scanning a LEB: its nodes one after the other, up to the free space or to what a power cut left.
+
+use super::fault::Fault;
+use super::format::{
+    Header, NodeType, PAD_NODE_SIZE, aligned, padded_len, padding_len, parse_header, u32_at,
+};
+use super::key::Key;
+use super::tnc::Place;
+use crate::ubi::{LebRead, Ubi};
+
+/// The nodes of a LEB.
+#[derive(Debug)]
+pub(super) struct Scan {
+    pub lnum: u32,
+    /// Where the scan began; offsets are of the LEB.
+    pub start: u32,
+    bytes: Vec<u8>,
+    pub nodes: Vec<(u32, Header)>,
+    /// Behind the last node or padding.
+    pub end: u32,
+    /// Behind `end` there are only ones.
+    pub is_clean: bool,
+    /// Some page had more bit errors than could be corrected.
+    pub is_weak: bool,
+}
+
+impl Scan {
+    /// Read a LEB from `start` to its end.
+    pub(super) fn read(ubi: &mut Ubi, lnum: u32, start: u32) -> Result<Self, Fault> {
+        let mut bytes = vec![0xFF; ubi.leb_size().saturating_sub(start) as usize];
+        let quality =
+            if bytes.is_empty() { LebRead::Good } else { ubi.read(lnum, start, &mut bytes)? };
+        let is_weak = quality == LebRead::Damaged;
+        let mut scan =
+            Self { lnum, start, bytes, nodes: Vec::new(), end: start, is_clean: false, is_weak };
+        scan.parse();
+        let rest = &scan.bytes[(scan.end - start) as usize..];
+        scan.is_clean = rest.iter().all(|&byte| byte == 0xFF);
+        Ok(scan)
+    }
+
+    fn parse(&mut self) {
+        let mut at = 0;
+        while let Some(rest) = self.bytes.get(at as usize..).filter(|rest| rest.len() >= 8) {
+            let len = match parse_header(rest) {
+                Some(header) if header.node_type == NodeType::Padding => {
+                    padded_len(rest).filter(|_| header.len == PAD_NODE_SIZE)
+                }
+                Some(header) => {
+                    self.nodes.push((self.start + at, header));
+                    Some(aligned(header.len))
+                }
+                None => padding_len(rest),
+            };
+            let Some(end) = len.and_then(|len| at.checked_add(len)) else { break };
+            if end as usize > self.bytes.len() {
+                break;
+            }
+            at = end;
+        }
+        self.end = self.start + at;
+    }
+
+    /// A node's bytes.
+    pub(super) fn node(&self, (offset, header): (u32, Header)) -> &[u8] {
+        &self.bytes[(offset - self.start) as usize..][..header.len as usize]
+    }
+
+    pub(super) fn place(&self, (offset, header): (u32, Header)) -> Place {
+        Place { lnum: self.lnum, offset, len: header.len }
+    }
+
+    /// The key of a node that has one.
+    pub(super) fn key(&self, node: (u32, Header)) -> Key {
+        Key::parse(&self.node(node)[24..])
+    }
+
+    /// Whether what is not clean at the end may be a write that a power cut has torn: nothing is
+    /// behind the page it ends in.
+    pub(super) fn is_torn_end(&self, page_size: u32) -> bool {
+        let at = (self.end - self.start) as usize;
+        let rest = &self.bytes[at..];
+        // A node whose start is whole says how far the write went.
+        let known = rest.len() >= 24 && u32_at(rest, 0) == 0x0610_1831;
+        let len = if known { u32_at(rest, 16).min(8192) } else { 1 };
+        let end = (self.end + len.max(1)).next_multiple_of(page_size) - self.start;
+        let behind = self.bytes.get(end as usize..).unwrap_or(&[]);
+        self.is_weak || behind.iter().all(|&byte| byte == 0xFF)
+    }
+
+    /// The bytes up to `end`, of a scan that began at 0.
+    pub(super) fn good_bytes(&self) -> &[u8] {
+        &self.bytes[..(self.end - self.start) as usize]
+    }
+}

@@ -1,0 +1,232 @@
+//! Changing the tree: leaves put in; znodes made dirty and split.
+
+use super::cursor::Position;
+use super::znode::{Branch, Place, Znode, ZnodeId};
+use crate::ubifs::Ubifs;
+use crate::ubifs::fault::Fault;
+use crate::ubifs::format::{aligned, index_size};
+use crate::ubifs::key::{Key, KeyType};
+
+impl Ubifs {
+    /// Put in the node of a key that only one node has; the one before it is dead.
+    pub(in super::super) fn insert(&mut self, key: Key, place: Place) -> Result<(), Fault> {
+        let at = self.seek(key)?;
+        match self.leaf(at) {
+            Some((found, old)) if found == key => self.replace(at, old, place, None),
+            _ => self.insert_after(at, key, place, None),
+        }
+    }
+
+    /// Put in the directory entry of a name; the one before it is dead.
+    pub(in super::super) fn insert_name(
+        &mut self,
+        key: Key,
+        name: &[u8],
+        place: Place,
+        bytes: &[u8],
+    ) -> Result<(), Fault> {
+        let leaf = Some(bytes.into());
+        if let Some(at) = self.find_name(key, name)? {
+            let (_, old) = self.leaf(at).expect("just found");
+            return self.replace(at, old, place, leaf);
+        }
+        let at = self.seek(key)?;
+        self.insert_after(at, key, place, leaf)
+    }
+
+    /// Let the leaf of `key` that is at `old`, if there is one, be at `new` from now on.
+    pub(in super::super) fn move_leaf(
+        &mut self,
+        key: Key,
+        old: Place,
+        new: Place,
+    ) -> Result<bool, Fault> {
+        let Some(at) = self.find_place(key, old)? else { return Ok(false) };
+        self.make_dirty(at.znode)?;
+        self.tnc.znode_mut(at.znode).branches[at.slot].place = Some(new);
+        self.add_dirt(old.lnum, aligned(old.len))?;
+        Ok(true)
+    }
+
+    /// Find the leaf of `key` that is at `place`.
+    pub(in super::super) fn find_place(
+        &mut self,
+        key: Key,
+        place: Place,
+    ) -> Result<Option<Position>, Fault> {
+        let mut at = Some(self.seek(key)?);
+        while let Some(position) = at {
+            match self.leaf(position) {
+                Some((found, _)) if found != key => break,
+                Some((_, found)) if (found.lnum, found.offset) == (place.lnum, place.offset) => {
+                    return Ok(Some(position));
+                }
+                Some(_) => at = self.before(position)?,
+                None => break,
+            }
+        }
+        Ok(None)
+    }
+
+    fn replace(
+        &mut self,
+        at: Position,
+        old: Place,
+        new: Place,
+        leaf: Option<Box<[u8]>>,
+    ) -> Result<(), Fault> {
+        self.make_dirty(at.znode)?;
+        let branch = &mut self.tnc.znode_mut(at.znode).branches[at.slot];
+        branch.place = Some(new);
+        branch.leaf = leaf;
+        self.add_dirt(old.lnum, aligned(old.len))
+    }
+
+    fn insert_after(
+        &mut self,
+        at: Position,
+        key: Key,
+        place: Place,
+        leaf: Option<Box<[u8]>>,
+    ) -> Result<(), Fault> {
+        self.make_dirty(at.znode)?;
+        let goes_first = self.leaf(at).is_none_or(|(found, _)| found > key);
+        let slot = if goes_first { 0 } else { at.slot + 1 };
+        let branch = Branch { key, place: Some(place), child: None, leaf };
+        self.put_branch(at.znode, slot, branch, false);
+        Ok(())
+    }
+
+    /// Make a znode and all above it dirty: what flash has of them is dead.
+    pub(super) fn make_dirty(&mut self, id: ZnodeId) -> Result<(), Fault> {
+        let mut at = Some(id);
+        while let Some(id) = at {
+            if self.tnc.znode(id).dirty {
+                break;
+            }
+            let place = match self.tnc.slot_of(id) {
+                Some((parent, slot)) => self.tnc.znode_mut(parent).branches[slot].place.take(),
+                None => self.tnc.root_place.take(),
+            };
+            let place = place.expect("a clean znode is on flash");
+            self.tnc.znode_mut(id).dirty = true;
+            self.tnc.dirty_count += 1;
+            self.tnc.size = self.tnc.size.saturating_sub(u64::from(aligned(place.len)));
+            self.add_dirt(place.lnum, aligned(place.len))?;
+            at = self.tnc.znode(id).parent;
+        }
+        Ok(())
+    }
+
+    /// Put a branch into a dirty znode, which splits if it is full.
+    fn put_branch(&mut self, id: ZnodeId, slot: usize, branch: Branch, appends: bool) {
+        let znode = self.tnc.znode(id);
+        if znode.branches.len() < self.tnc.fanout {
+            self.place_branch(id, slot, branch);
+            return;
+        }
+        let split = Split::of(znode, slot, &branch, appends);
+        let (level, parent) = (znode.level, znode.parent);
+        let moved = self.tnc.znode_mut(id).branches.split_off(split.keep);
+        let new = self.tnc.add(Znode { level, parent, branches: moved, dirty: true });
+        for child in self.children_of(new) {
+            self.tnc.znode_mut(child).parent = Some(new);
+        }
+        if split.goes_left {
+            self.place_branch(id, slot, branch);
+        } else {
+            // The new znode is not in its parent yet: no key above it has to follow.
+            if let Some(child) = branch.child {
+                self.tnc.znode_mut(child).parent = Some(new);
+            }
+            self.tnc.znode_mut(new).branches.insert(slot - split.keep, branch);
+        }
+        self.hang_beside(id, new, split.appends);
+    }
+
+    /// Put `new` into the tree to the right of `id`; a root that splits gets one above it.
+    fn hang_beside(&mut self, id: ZnodeId, new: ZnodeId, appends: bool) {
+        let first_key = |fs: &Self, id| fs.tnc.znode(id).branches[0].key;
+        let branch_of = |key, id| Branch { key, place: None, child: Some(id), leaf: None };
+        let branch = branch_of(first_key(self, new), new);
+        if let Some((parent, slot)) = self.tnc.slot_of(id) {
+            self.put_branch(parent, slot + 1, branch, appends);
+            return;
+        }
+        let branches = vec![branch_of(first_key(self, id), id), branch];
+        let level = self.tnc.znode(id).level + 1;
+        let root = self.tnc.add(Znode { level, parent: None, branches, dirty: true });
+        self.tnc.znode_mut(id).parent = Some(root);
+        self.tnc.znode_mut(new).parent = Some(root);
+        self.tnc.root = Some(root);
+    }
+
+    fn place_branch(&mut self, id: ZnodeId, slot: usize, branch: Branch) {
+        let key = branch.key;
+        if let Some(child) = branch.child {
+            self.tnc.znode_mut(child).parent = Some(id);
+        }
+        self.tnc.znode_mut(id).branches.insert(slot, branch);
+        if slot == 0 {
+            self.lower_keys(id, key);
+        }
+    }
+
+    /// A smaller key came first: the branches above must not promise a larger one.
+    fn lower_keys(&mut self, id: ZnodeId, key: Key) {
+        let mut at = id;
+        while let Some((parent, slot)) = self.tnc.slot_of(at) {
+            let branch = &mut self.tnc.znode_mut(parent).branches[slot];
+            branch.key = branch.key.min(key);
+            if slot > 0 {
+                break;
+            }
+            at = parent;
+        }
+    }
+
+    fn children_of(&self, id: ZnodeId) -> Vec<ZnodeId> {
+        self.tnc.znode(id).branches.iter().filter_map(|branch| branch.child).collect()
+    }
+
+    /// Bytes that a znode will take on flash.
+    pub(super) fn znode_size(&self, id: ZnodeId) -> u32 {
+        index_size(self.tnc.znode(id).branches.len())
+    }
+}
+
+/// How a full znode splits.
+struct Split {
+    /// Branches that stay.
+    keep: usize,
+    /// Whether the new branch goes to those.
+    goes_left: bool,
+    /// Whether a file is being appended to: znodes then stay full.
+    appends: bool,
+}
+
+impl Split {
+    fn of(znode: &Znode, slot: usize, new: &Branch, appends: bool) -> Self {
+        let full = znode.branches.len();
+        let half = full.div_ceil(2);
+        let is_at_end = slot == full;
+        let of_same_file = |other: &Branch| {
+            let of_data = other.key.kind() == KeyType::Data && new.key.kind() == KeyType::Data;
+            of_data && other.key.ino() == new.key.ino()
+        };
+        let is_leaf = znode.level == 0;
+        // The end of one file in the midst of the tree: what follows it moves.
+        if is_leaf
+            && (half..full).contains(&slot)
+            && of_same_file(&znode.branches[0])
+            && !of_same_file(&znode.branches[slot])
+        {
+            return Self { keep: slot, goes_left: true, appends: false };
+        }
+        let appends =
+            is_at_end && if is_leaf { of_same_file(&znode.branches[full - 1]) } else { appends };
+        let goes_left = slot < half;
+        let keep = if appends { full } else { half - usize::from(goes_left) };
+        Self { keep, goes_left, appends }
+    }
+}

@@ -1,0 +1,198 @@
+//! Write buffers: each journal head gathers nodes up to a page.
+
+use std::collections::BTreeSet;
+
+use super::Ubifs;
+use super::fault::Fault;
+use super::format::{aligned, pad_bytes, parse_header};
+use super::lpt::Lprops;
+use super::tnc::Place;
+use crate::cpu::Work;
+use crate::ubi::LebRead;
+
+/// From the last write to the flush (`dirty_writeback_interval`), nanoseconds.
+const FLUSH_DELAY_NS: u64 = 5_000_000_000;
+
+/// Who writes to the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Head {
+    /// The collector.
+    Gc = 0,
+    /// Inodes and directory entries.
+    Base = 1,
+    /// File data.
+    Data = 2,
+}
+
+impl Head {
+    pub(super) const ALL: [Self; 3] = [Self::Gc, Self::Base, Self::Data];
+
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Gc => "head_gc",
+            Self::Base => "head_base",
+            Self::Data => "head_data",
+        }
+    }
+}
+
+/// A head's place and what is not on flash of it.
+#[derive(Debug, Default)]
+pub(super) struct WriteBuffer {
+    pub lnum: Option<u32>,
+    /// Where in the LEB the buffer begins.
+    pub offset: u32,
+    pub buffer: Vec<u8>,
+    /// Whose nodes the buffer holds.
+    pub inodes: BTreeSet<u32>,
+    pub due_ns: Option<u64>,
+}
+
+impl WriteBuffer {
+    /// Where in the LEB the next node goes.
+    pub(super) fn end(&self) -> u32 {
+        self.offset + u32::try_from(self.buffer.len()).expect("within a page")
+    }
+}
+
+impl Ubifs {
+    pub(super) fn head(&self, head: Head) -> &WriteBuffer {
+        &self.heads[head as usize]
+    }
+
+    pub(super) fn head_mut(&mut self, head: Head) -> &mut WriteBuffer {
+        &mut self.heads[head as usize]
+    }
+
+    /// Append nodes, for which space was reserved; tell where the first is. `inos` are those whose
+    /// fsync must wait for the buffer.
+    pub(super) fn append(
+        &mut self,
+        head: Head,
+        nodes: &[u8],
+        inos: &[u32],
+    ) -> Result<(u32, u32), Fault> {
+        let _scope = self.recorder.scope(head.label());
+        self.cpu.charge(Work::Node);
+        self.cpu.charge(Work::Checksum(nodes.len()));
+        let page_size = self.geometry.page_size as usize;
+        let wbuf = self.head_mut(head);
+        let lnum = wbuf.lnum.expect("space was reserved");
+        let at = wbuf.end();
+        let mut bytes = std::mem::take(&mut wbuf.buffer);
+        let crosses = bytes.len() + nodes.len().next_multiple_of(8) >= page_size;
+        bytes.extend(nodes);
+        let gap = u32::try_from(nodes.len().next_multiple_of(8) - nodes.len()).expect("below 8");
+        bytes.extend(pad_bytes(gap, 0));
+        let rest = bytes.split_off(bytes.len() / page_size * page_size);
+        wbuf.buffer = rest;
+        if crosses {
+            wbuf.inodes.clear();
+        }
+        let offset = wbuf.offset;
+        wbuf.offset += u32::try_from(bytes.len()).expect("within a LEB");
+        if !wbuf.buffer.is_empty() {
+            wbuf.inodes.extend(inos);
+        }
+        // The part that fills the buffer and whole pages behind it are two requests.
+        let (filled, whole) = bytes.split_at(bytes.len().min(page_size));
+        self.write_pages(lnum, offset, filled)?;
+        self.write_pages(lnum, offset + self.geometry.page_size, whole)?;
+        self.book_head(head, 0)?;
+        self.arm(head);
+        Ok((lnum, at))
+    }
+
+    fn write_pages(&mut self, lnum: u32, offset: u32, bytes: &[u8]) -> Result<(), Fault> {
+        if bytes.is_empty() { Ok(()) } else { Ok(self.ubi.write(lnum, offset, bytes)?) }
+    }
+
+    /// Bring a head's buffer to flash, padded to a page.
+    pub(super) fn sync_head(&mut self, head: Head) -> Result<(), Fault> {
+        let page_size = self.geometry.page_size;
+        let wbuf = self.head_mut(head);
+        wbuf.due_ns = None;
+        wbuf.inodes.clear();
+        let Some(lnum) = wbuf.lnum.filter(|_| !wbuf.buffer.is_empty()) else { return Ok(()) };
+        let mut bytes = std::mem::take(&mut wbuf.buffer);
+        let offset = wbuf.offset;
+        wbuf.offset += page_size;
+        let gap = page_size - u32::try_from(bytes.len()).expect("within a page");
+        let sequence = self.next_sequence();
+        bytes.extend(pad_bytes(gap, sequence));
+        let _scope = self.recorder.scope(head.label());
+        self.ubi.write(lnum, offset, &bytes)?;
+        self.book_head(head, gap)
+    }
+
+    /// Bring to flash what the buffers hold of an inode.
+    pub(super) fn sync_heads_of(&mut self, ino: u32) -> Result<(), Fault> {
+        for head in [Head::Base, Head::Data] {
+            if self.head(head).inodes.contains(&ino) {
+                self.sync_head(head)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn sync_heads(&mut self) -> Result<(), Fault> {
+        Head::ALL.into_iter().try_for_each(|head| self.sync_head(head))
+    }
+
+    /// Tell the LEB's properties how far a head has come.
+    fn book_head(&mut self, head: Head, padding: u32) -> Result<(), Fault> {
+        let wbuf = self.head(head);
+        let (lnum, end) = (wbuf.lnum.expect("a head in use"), wbuf.end());
+        let lprops = self.lprops(lnum)?;
+        let free = self.geometry.leb_size - end;
+        self.set_lprops(lnum, Lprops { free, dirty: lprops.dirty + padding, ..lprops })
+    }
+
+    fn arm(&mut self, head: Head) {
+        let due = self.recorder.clock().now_ns() + FLUSH_DELAY_NS;
+        let wbuf = self.head_mut(head);
+        wbuf.due_ns = (head != Head::Gc && !wbuf.buffer.is_empty()).then_some(due);
+    }
+
+    /// Whether an index entry may be believed to name a node.
+    pub(super) const fn is_sane(&self, place: Place) -> bool {
+        self.geometry.is_main(place.lnum)
+            && place.offset.is_multiple_of(8)
+            && place.len >= super::format::HEADER_SIZE
+            && place.len <= self.geometry.leb_size
+            && place.offset <= self.geometry.leb_size - place.len
+    }
+
+    /// Read a node, from flash and from the buffers; its checksum decides whether it is whole.
+    pub(super) fn read_node(&mut self, place: Place) -> Result<Vec<u8>, Fault> {
+        let damaged = Fault::Damaged { lnum: place.lnum, offset: place.offset };
+        if !self.is_sane(place) {
+            return Err(damaged);
+        }
+        let mut bytes = vec![0; place.len as usize];
+        let wbuf = self.heads.iter().find(|wbuf| wbuf.lnum == Some(place.lnum));
+        let buffered_from = wbuf.map_or(u32::MAX, |wbuf| wbuf.offset);
+        let on_flash = buffered_from.saturating_sub(place.offset).min(place.len) as usize;
+        if let Some(wbuf) = wbuf.filter(|_| on_flash < bytes.len()) {
+            let skipped = place.offset.saturating_sub(wbuf.offset) as usize;
+            let wanted = bytes.len() - on_flash;
+            let buffered = wbuf.buffer.get(skipped..skipped + wanted).ok_or(damaged)?;
+            bytes[on_flash..].copy_from_slice(buffered);
+        }
+        if on_flash > 0 {
+            let flash = &mut bytes[..on_flash];
+            let _quality: LebRead = self.ubi.read(place.lnum, place.offset, flash)?;
+        }
+        self.cpu.charge(Work::Node);
+        self.cpu.charge(Work::Checksum(bytes.len()));
+        let header = parse_header(&bytes).ok_or(damaged)?;
+        if header.len == place.len { Ok(bytes) } else { Err(damaged) }
+    }
+
+    /// Place of a node of `len` bytes.
+    pub(super) fn place_at((lnum, offset): (u32, u32), len: usize) -> Place {
+        let len = u32::try_from(len).expect("within a LEB");
+        debug_assert_eq!(offset, aligned(offset));
+        Place { lnum, offset, len }
+    }
+}

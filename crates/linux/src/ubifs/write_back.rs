@@ -1,0 +1,98 @@
+//! Write-back: dirty pages become data nodes, dirty inodes inode nodes.
+
+use super::Ubifs;
+use super::fault::Fault;
+use super::inode::Dirt;
+use crate::cache::PageCache;
+use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino};
+
+const PAGE: u64 = CACHE_PAGE_SIZE as u64;
+
+impl Ubifs {
+    /// Write the dirty pages of a file, then the inode unless only its times matter not.
+    pub(super) fn fsync_file(
+        &mut self,
+        cache: &mut PageCache,
+        ino: u32,
+        data_only: bool,
+    ) -> Result<(), FsError> {
+        let least = if data_only { Dirt::Size } else { Dirt::Times };
+        self.write_back_pages(cache, ino)?;
+        if self.inode(ino)?.dirt >= least {
+            self.write_inode(ino)?;
+        }
+        self.sync_heads_of(ino)?;
+        Ok(())
+    }
+
+    /// Write the dirty pages of a file.
+    pub(super) fn write_back_pages(
+        &mut self,
+        cache: &mut PageCache,
+        ino: u32,
+    ) -> Result<(), FsError> {
+        for index in cache.dirty_pages(Ino(ino)) {
+            let offset = u64::from(index) * PAGE;
+            let page = *cache.get(Ino(ino), index).expect("a dirty page is here");
+            self.write_page(ino, index, &page).map_err(|fault| fault.in_file(ino, offset))?;
+            cache.set_clean(Ino(ino), index);
+            self.run_threads()?;
+        }
+        if let Some(inode) = self.inodes.get_mut(&ino)
+            && inode.dirt == Dirt::None
+        {
+            inode.dirty_since_ns = None;
+        }
+        Ok(())
+    }
+
+    fn write_page(
+        &mut self,
+        ino: u32,
+        index: u32,
+        page: &[u8; CACHE_PAGE_SIZE],
+    ) -> Result<(), Fault> {
+        let _scope = self.recorder.scope("ubifs_write_page");
+        let inode = self.inode(ino)?;
+        let (size, synced) = (inode.node.size, inode.synced_size);
+        let offset = u64::from(index) * PAGE;
+        if offset >= size {
+            return Ok(());
+        }
+        let len = usize::try_from((size - offset).min(PAGE)).expect("within a page");
+        let is_partial = (len as u64) < PAGE;
+        // The inode comes first, so that after a power cut no data is beyond its end.
+        if (is_partial && size > synced) || (!is_partial && offset / PAGE >= synced / PAGE) {
+            self.write_dirty_inode(ino)?;
+        }
+        self.write_data(ino, index, &page[..len])
+    }
+
+    /// Write all dirty pages and inodes.
+    pub(super) fn write_back_all(&mut self, cache: &mut PageCache) -> Result<(), FsError> {
+        for ino in cache.dirty_inodes() {
+            self.write_back_pages(cache, ino.0)?;
+        }
+        let dirty = self.inodes.iter().filter(|(_, inode)| inode.dirt != Dirt::None);
+        for ino in dirty.map(|(&ino, _)| ino).collect::<Vec<_>>() {
+            self.write_back_inode(ino)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn write_back_inode(&mut self, ino: u32) -> Result<(), Fault> {
+        if self.inode(ino)?.node.links > 0 {
+            self.write_dirty_inode(ino)?;
+        }
+        self.inode(ino)?.dirty_since_ns = None;
+        Ok(())
+    }
+
+    /// Make everything durable: write back, flush the buffers, commit.
+    pub(super) fn sync_all(&mut self, cache: &mut PageCache) -> Result<(), FsError> {
+        self.write_back_all(cache)?;
+        self.sync_heads()?;
+        self.commit()?;
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+//! Power cuts at every operation, and cuts during the recovery from them.
+
+use flysch_chip::{Ending, FaultPlan, Prng};
+use flysch_linux::filesystem::FsError;
+use flysch_linux::ubifs::{Compressor, Options};
+use flysch_linux::vfs::Vfs;
+
+use super::content::read_all;
+use super::device::Device;
+
+/// Rounds of the workload.
+const ROUNDS: u8 = 5;
+
+fn content(round: u8) -> Vec<u8> {
+    let mut bytes = vec![round; 9000 + usize::from(round) * 700];
+    Prng::new(u64::from(round)).fill(&mut bytes[..3000]);
+    bytes
+}
+
+/// Write files, each made durable before the next; tell through `done` how many were.
+fn work(vfs: &mut Vfs, done: &mut u8) -> Result<(), FsError> {
+    for round in 0..ROUNDS {
+        let temporary = vfs.open("temporary", true)?;
+        vfs.write(temporary, 0, &content(round))?;
+        vfs.fsync(temporary)?;
+        vfs.close(temporary)?;
+        vfs.rename("temporary", "file")?;
+        vfs.sync_directory("/")?;
+        *done = round + 1;
+        let fd = vfs.open("journal", true)?;
+        vfs.write(fd, 0, &[round; 6000])?;
+        vfs.fsync(fd)?;
+        vfs.close(fd)?;
+        vfs.unlink("journal")?;
+        if round % 2 == 1 {
+            vfs.sync()?;
+        }
+    }
+    Ok(())
+}
+
+/// What was durable is there: the round that was done last, or the one under way.
+fn check(vfs: &mut Vfs, done: u8, told: &str) {
+    if done == 0 && vfs.exists("file") == Ok(false) {
+        return;
+    }
+    let found = read_all(vfs, "file").unwrap_or_else(|error| panic!("{told}: {error}"));
+    let round = found.last().copied().unwrap();
+    assert!(round + 1 == done || round == done, "{told}: round {round} after {done}");
+    assert!(found == content(round), "{told}: content of round {round}");
+}
+
+fn device() -> Device {
+    let options = Options { compressor: Compressor::Lzo, ..Options::default() };
+    let device = Device::new(32, options);
+    device.format().unwrap();
+    device
+}
+
+fn operations_of_work() -> u64 {
+    let device = device();
+    device.arm(FaultPlan::default());
+    let mut vfs = device.mount().unwrap();
+    work(&mut vfs, &mut 0).unwrap();
+    device.operations()
+}
+
+#[test]
+fn nothing_durable_is_lost_at_any_cut() {
+    let count = operations_of_work();
+    for cut in 0..count {
+        let ending = Ending::ALL[usize::try_from(cut % 4).unwrap()];
+        cut_once(cut, ending, None);
+    }
+    for cut in (0..count).step_by(7) {
+        for ending in Ending::ALL {
+            cut_once(cut, ending, Some(cut * 31 % 90));
+        }
+    }
+}
+
+/// Cut the power at operation `cut` of the work and, if asked, once more during the mount.
+fn cut_once(cut: u64, ending: Ending, again: Option<u64>) {
+    let told = format!("cut {cut} {ending:?} again {again:?}");
+    let device = device();
+    let plan =
+        |cut_at| FaultPlan { seed: cut, cut_at, ending: Some(ending), ..FaultPlan::default() };
+    device.arm(plan(Some(cut)));
+    let mut done = 0;
+    if let Ok(mut vfs) = device.mount() {
+        let outcome = work(&mut vfs, &mut done);
+        assert!(outcome.is_err() || !device.is_on() || cut > 0, "{told}");
+    }
+    device.power_up();
+    if again.is_some() {
+        device.arm(plan(again));
+        drop(device.mount());
+        device.power_up();
+    }
+    let mut vfs = device.mount().unwrap_or_else(|error| panic!("{told}: {error}"));
+    check(&mut vfs, done, &told);
+    let mut more = 0;
+    work(&mut vfs, &mut more).unwrap_or_else(|error| panic!("{told}: {error}"));
+    vfs.unmount().unwrap();
+    let mut vfs = device.mount().unwrap();
+    check(&mut vfs, ROUNDS, &told);
+}

@@ -1,0 +1,75 @@
+//! A small chip with UBIFS on it.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use flysch_chip::{Chip, Clock, FaultInjector, FaultPlan, Part, Recorder, Shared, Tracer};
+use flysch_linux::cache::ReadAheadProfile;
+use flysch_linux::cpu::{Cpu, Speed};
+use flysch_linux::mtd::{EccMode, Partition, RawNand};
+use flysch_linux::ubifs::{MountError, Options, Ubifs};
+use flysch_linux::vfs::Vfs;
+
+/// A chip with its fault injector, and how to mount what is on it.
+#[derive(Clone)]
+pub(super) struct Device {
+    pub(super) chip: Shared<Tracer<FaultInjector>>,
+    pub(super) recorder: Recorder,
+    pub(super) options: Options,
+}
+
+impl Device {
+    /// A new chip of `blocks` blocks.
+    pub(super) fn new(blocks: u32, options: Options) -> Self {
+        let mut part = Part::named("nandsim").unwrap();
+        part.geometry.block_count = blocks;
+        let clock = Clock::new();
+        let recorder = Recorder::new(clock.clone(), "test");
+        let injector = FaultInjector::new(Chip::new(Arc::new(part), clock, 1));
+        let chip = Shared::new(Tracer::new(injector, recorder.clone()));
+        Self { chip, recorder, options }
+    }
+
+    pub(super) fn partition(&self) -> Result<Partition, MountError> {
+        let cpu = Cpu::new(self.recorder.clock().clone(), Speed::default());
+        let device = Box::new(self.chip.clone());
+        let blocks = self.chip.borrow().device().chip().part().geometry.block_count;
+        let raw = RawNand::attach(device, self.recorder.clone(), cpu, EccMode::Hardware, (0, 0));
+        let raw = raw.map_err(|_| MountError::PowerLost)?;
+        Ok(Partition::new(Rc::new(RefCell::new(raw)), 0, blocks).unwrap())
+    }
+
+    pub(super) fn format(&self) -> Result<(), MountError> {
+        Ubifs::format(&self.partition()?, &self.recorder)
+    }
+
+    pub(super) fn mount_fs(&self) -> Result<Ubifs, MountError> {
+        let cpu = Cpu::new(self.recorder.clock().clone(), Speed::default());
+        Ubifs::mount(self.partition()?, self.options.clone(), cpu, self.recorder.clone())
+    }
+
+    pub(super) fn mount(&self) -> Result<Vfs, MountError> {
+        let cpu = Cpu::new(self.recorder.clock().clone(), Speed::default());
+        let fs = Box::new(self.mount_fs()?);
+        Ok(Vfs::mount(fs, ReadAheadProfile::C, cpu, self.recorder.clone()))
+    }
+
+    /// Arrange faults, counting operations from now on.
+    pub(super) fn arm(&self, plan: FaultPlan) {
+        self.chip.borrow_mut().device_mut().arm(plan);
+    }
+
+    pub(super) fn power_up(&self) {
+        self.chip.borrow_mut().device_mut().power_up();
+        self.arm(FaultPlan::default());
+    }
+
+    pub(super) fn operations(&self) -> u64 {
+        self.chip.borrow().device().operations()
+    }
+
+    pub(super) fn is_on(&self) -> bool {
+        self.chip.borrow().device().is_on()
+    }
+}

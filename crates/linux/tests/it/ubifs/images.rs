@@ -1,0 +1,165 @@
+//! Images: those of mkfs.ubifs and ubinize are mounted, and any bytes at all are survived.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use flysch_chip::{FaultPlan, Prng};
+use flysch_linux::ubifs::{Compressor, Options};
+use flysch_nand::{BlockAddr, Nand, PageAddr};
+
+use super::content::read_all;
+use super::device::Device;
+
+const PAGE: usize = 2048;
+const BLOCK: usize = 64 * PAGE;
+
+fn files() -> Vec<(String, Vec<u8>)> {
+    let mut prng = Prng::new(11);
+    let file = |(number, len): (usize, usize)| {
+        let mut content = b"layers of sand and clay ".repeat(len / 24 + 1);
+        content.truncate(len);
+        prng.fill(&mut content[..len / 3]);
+        (format!("file{number}"), content)
+    };
+    [0, 1, 100, 4096, 5000, 70_000, 300_000].into_iter().enumerate().map(file).collect()
+}
+
+/// Run a tool of mtd-utils; `false` if it is not installed.
+fn run(tool: &str, arguments: &[&str]) -> bool {
+    let Ok(output) = Command::new(tool).args(arguments).output() else { return false };
+    assert!(output.status.success(), "{tool}: {}", String::from_utf8_lossy(&output.stderr));
+    true
+}
+
+/// Make an image of `files` with the tools, for a volume of `lebs` LEBs.
+fn make_image(root: &Path, compressor: &str, lebs: u32) -> Option<Vec<u8>> {
+    let (tree, volume) = (root.join("tree"), root.join("volume"));
+    fs::create_dir_all(tree.join("dir")).unwrap();
+    for (name, content) in files() {
+        fs::write(tree.join(&name), &content).unwrap();
+        fs::write(tree.join("dir").join(&name), &content).unwrap();
+    }
+    let (tree, volume) = (tree.to_str().unwrap(), volume.to_str().unwrap());
+    let lebs = lebs.to_string();
+    let sizes = ["-m", "2048", "-e", "129024", "-c", &lebs, "-x", compressor];
+    let made = run("mkfs.ubifs", &[&sizes[..], &["-r", tree, "-o", volume]].concat());
+    if !made {
+        return None;
+    }
+    let config = root.join("config");
+    let text = format!(
+        "[data]\nmode=ubi\nimage={volume}\nvol_id=0\nvol_size=7MiB\nvol_type=dynamic\n\
+         vol_name=data\nvol_flags=autoresize\n"
+    );
+    fs::write(&config, text).unwrap();
+    let image = root.join("image");
+    let (config, out) = (config.to_str().unwrap(), image.to_str().unwrap());
+    let sizes = ["-m", "2048", "-p", "128KiB", "-s", "512", "-o", out, config];
+    run("ubinize", &sizes).then(|| fs::read(&image).unwrap())
+}
+
+/// Program an image into a chip, as ubiformat does: no page of ones.
+fn flash(device: &Device, image: &[u8]) {
+    let mut chip = device.chip.borrow_mut();
+    for (page, bytes) in (0..).zip(image.chunks(PAGE)) {
+        for (sector, part) in (0_u32..).zip(bytes.chunks(512)) {
+            if part.iter().any(|&byte| byte != 0xFF) {
+                chip.program(PageAddr(page), sector * 512, part, &[]).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn images_of_the_tools_are_mounted_and_written_to() {
+    for compressor in ["none", "lzo", "zlib", "zstd"] {
+        for lebs in [60, 12_000] {
+            let root = std::env::temp_dir()
+                .join(format!("flysch-ubifs-{}-{compressor}-{lebs}", std::process::id()));
+            let image = make_image(&root, compressor, lebs);
+            fs::remove_dir_all(&root).unwrap();
+            let Some(image) = image else {
+                println!("skipped: mtd-utils is not installed");
+                return;
+            };
+            mount_and_check(&image, &format!("{compressor}, {lebs} LEBs"));
+        }
+    }
+}
+
+fn mount_and_check(image: &[u8], told: &str) {
+    let blocks = u32::try_from(image.len() / BLOCK).unwrap() + 30;
+    let device = Device::new(blocks, Options::default());
+    flash(&device, image);
+    let mut vfs = device.mount().unwrap_or_else(|error| panic!("{told}: {error}"));
+    for round in 0..2 {
+        for (name, content) in files() {
+            for name in [name.clone(), format!("dir/{name}")] {
+                assert!(read_all(&mut vfs, &name).unwrap() == content, "{told}: {name}, {round}");
+            }
+        }
+        let fd = vfs.open("new", true).unwrap();
+        vfs.write(fd, 0, &vec![3; 200_000]).unwrap();
+        vfs.close(fd).unwrap();
+        vfs.unmount().unwrap();
+        vfs = device.mount().unwrap_or_else(|error| panic!("{told}: {error}"));
+    }
+    assert_eq!(vfs.list("/").unwrap().len(), files().len() + 2, "{told}");
+}
+
+/// Damage pages of a good image at random: mounting and reading answer or tell an error.
+#[test]
+fn any_image_is_survived() {
+    let options = Options { compressor: Compressor::Lzo, ..Options::default() };
+    for seed in 0..150 {
+        let device = Device::new(24, options.clone());
+        device.format().unwrap();
+        let mut vfs = device.mount().unwrap();
+        for (name, content) in files().into_iter().take(6) {
+            let fd = vfs.open(&name, true).unwrap();
+            vfs.write(fd, 0, &content).unwrap();
+            vfs.fsync(fd).unwrap();
+        }
+        if seed % 2 == 0 {
+            vfs.unmount().unwrap();
+        }
+        drop(vfs);
+        damage(&device, seed);
+        device.arm(FaultPlan::default());
+        let Ok(mut vfs) = device.mount() else { continue };
+        for (name, _) in files() {
+            let _answer = read_all(&mut vfs, &name);
+        }
+        let _answer = vfs.list("/");
+        let _answer = vfs.open("new", true).map(|fd| vfs.write(fd, 0, &[1; 9000]));
+        let _answer = vfs.sync();
+        let _answer = vfs.unmount();
+    }
+}
+
+/// Write some blocks anew with bytes changed.
+fn damage(device: &Device, seed: u64) {
+    let mut prng = Prng::new(seed);
+    let mut chip = device.chip.borrow_mut();
+    for _ in 0..=prng.below(4) {
+        let block = u32::try_from(prng.below(24)).unwrap();
+        let mut content = vec![0; BLOCK];
+        for (page, bytes) in (block * 64..).zip(content.chunks_mut(PAGE)) {
+            let _raw = chip.read(PageAddr(page), 0, bytes);
+        }
+        for _ in 0..=prng.below(20) {
+            let end = content.iter().rposition(|&byte| byte != 0xFF).unwrap_or(0) as u64 + 1;
+            let at = usize::try_from(prng.below(end)).unwrap();
+            content[at] ^= u8::try_from(prng.below(255) + 1).unwrap();
+        }
+        chip.erase(BlockAddr(block)).unwrap();
+        for (page, bytes) in (block * 64..).zip(content.chunks(PAGE)) {
+            for (sector, part) in (0_u32..).zip(bytes.chunks(512)) {
+                if part.iter().any(|&byte| byte != 0xFF) {
+                    chip.program(PageAddr(page), sector * 512, part, &[]).unwrap();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! UBIFS on UBI on a simulated chip: files come back, through remounts, power cuts, full devices.
+
+mod content;
+mod cuts;
+mod device;
+mod images;
+mod wear;
