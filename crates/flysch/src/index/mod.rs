@@ -1,0 +1,14 @@
+//! Indexes: from a key to the records that carry it.
+//!
+//! Every index is append-only on flash and leaves the last word to the record: a pointer it gives
+//! may belong to another key of the same hash, never is one missing.
+//!
+//! * [`pbfilter`]: Bloom-filter summaries of a key area, partitioned ever finer, as published.
+//! * [`runs`]: hash-ordered runs, merged level by level; the engine's default.
+
+pub mod bloom;
+mod error;
+pub mod hash;
+pub mod runs;
+
+pub use error::{ConfigError, IndexError};
