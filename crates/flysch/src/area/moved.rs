@@ -45,6 +45,6 @@ fn copy_page<N: Nand>(
     Ok(())
 }
 
-fn is_erased(bytes: &[u8]) -> bool {
+pub(super) fn is_erased(bytes: &[u8]) -> bool {
     bytes.iter().all(|&byte| byte == 0xFF)
 }

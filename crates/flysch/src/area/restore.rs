@@ -6,6 +6,7 @@
 use flysch_nand::{BlockAddr, Nand, PageAddr};
 
 use super::Extent;
+use super::moved::is_erased;
 use super::table::{Areas, MISSING};
 use crate::flash::{Flash, FlashError, Tag};
 
@@ -28,7 +29,7 @@ impl Areas<'_> {
             for place in self.start(area)..self.start(area) + usize::from(self.lens[area]) {
                 flash.claim(BlockAddr(u32::from(self.block(place))));
             }
-            self.find_tail(flash, area)?;
+            self.find_tail(flash, area, spare)?;
         }
         Ok(())
     }
@@ -139,11 +140,13 @@ impl Areas<'_> {
         self.extents[area].head += dropped as u32;
     }
 
-    /// Set the tail behind the last page that has a tag.
+    /// Set the tail behind the last page that has a tag, and behind pages that interrupted programs
+    /// left without one.
     fn find_tail<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
         area: usize,
+        spare: &mut [u8],
     ) -> Result<(), FlashError> {
         let Extent { head, tail } = self.extents[area];
         let Some(last) = self.lens[area].checked_sub(1) else {
@@ -163,9 +166,33 @@ impl Areas<'_> {
                 break;
             }
         }
-        self.extents[area].tail = used.max(tail);
+        used = used.max(tail);
+        while used < first + per_block {
+            let place = self.locate(flash, area, used).expect("its block is listed");
+            if is_blank(flash, place, spare)? {
+                break;
+            }
+            used += 1;
+        }
+        self.extents[area].tail = used;
         Ok(())
     }
+}
+
+/// Whether nothing was ever programmed to a page.
+fn is_blank<N: Nand>(
+    flash: &mut Flash<'_, N>,
+    page: PageAddr,
+    spare: &mut [u8],
+) -> Result<bool, FlashError> {
+    for column in (0..flash.geometry().page_size).step_by(spare.len()) {
+        match flash.read(page, column, spare) {
+            Ok(()) if is_erased(spare) => {}
+            Ok(()) | Err(FlashError::Uncorrectable(_)) => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
 }
 
 /// Whether the second of two copies of a block should be believed rather than the first: the newer

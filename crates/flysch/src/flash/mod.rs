@@ -66,6 +66,11 @@ impl<'ram, N: Nand> Flash<'ram, N> {
         &mut self.nand
     }
 
+    /// Give the chip back.
+    pub fn into_nand(self) -> N {
+        self.nand
+    }
+
     /// Blocks that can be taken.
     pub fn free_count(&self) -> u32 {
         let blocks = 0..self.geometry.block_count;

@@ -177,7 +177,8 @@ impl<'a, 'ram, 'flash, N: Nand> Merge<'a, 'ram, 'flash, N> {
     pub(super) fn trim(&mut self, units: &[u32]) {
         let per_page = self.reading.flash.geometry().page_size / self.reading.unit_size;
         for (cursor, unit) in self.cursors[..self.len].iter().zip(units) {
-            if !cursor.run.is_recent() {
+            let is_replaced = self.projection.is_none() || cursor.run.place == FILTER;
+            if is_replaced && !cursor.run.is_recent() {
                 let page = cursor.run.first + unit / per_page;
                 let area = usize::from(cursor.run.place);
                 self.reading.areas.trim(self.reading.flash, area, page);

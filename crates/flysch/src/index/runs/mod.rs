@@ -93,20 +93,6 @@ impl<'ram> Runs<'ram> {
         &self.config
     }
 
-    /// debug
-    pub fn debug(&self) -> impl core::fmt::Display + '_ {
-        struct D<'a, 'b>(&'a Runs<'b>);
-        impl core::fmt::Display for D<'_, '_> {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                for r in self.0.runs.as_slice() {
-                    write!(f, "{}:{}/{} ", r.place, r.count, r.frozen)?;
-                }
-                write!(f, " jobs {:?} {:?} commit {} bloom {}", self.0.jobs[0].map(|j|j.out.place), self.0.jobs[1].map(|j|j.out.place), self.0.commit_due, self.0.bloom_is_sound)
-            }
-        }
-        D(self)
-    }
-
     /// Pages of flash that runs hold.
     pub fn page_count(&self, geometry: &flysch_nand::Geometry) -> u32 {
         let per_page = geometry.sectors_per_page;

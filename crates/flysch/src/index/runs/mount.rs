@@ -281,11 +281,12 @@ impl<'ram> Runs<'ram> {
         let area = usize::from(job.out.place);
         let per_page = flash.geometry().sectors_per_page;
         let mut tail = self.areas.extent(area).tail.max(job.out.first);
-        if tail > job.out.first {
+        while tail > job.out.first {
             let place = self.locate(flash, area, tail - 1)?;
-            let is_whole = self.is_page_sound(flash, place)?
-                && self.measure_page(flash, place)?.0 == per_page;
-            tail -= u32::from(!is_whole);
+            if self.is_page_sound(flash, place)? && self.measure_page(flash, place)?.0 == per_page {
+                break;
+            }
+            tail -= 1;
         }
         self.areas.set_tail(area, tail);
         job.out.used = (tail - job.out.first) * per_page;
