@@ -167,12 +167,14 @@ impl Areas<'_> {
             }
         }
         used = used.max(tail);
-        while used < first + per_block {
-            let place = self.locate(flash, area, used).expect("its block is listed");
-            if is_blank(flash, place, spare)? {
-                break;
+        // A mount skips a page that looks blank, so blank pages may lie between: never two.
+        let mut page = used;
+        while page < (used + 2).min(first + per_block) {
+            let place = self.locate(flash, area, page).expect("its block is listed");
+            page += 1;
+            if !is_blank(flash, place, spare)? {
+                used = page;
             }
-            used += 1;
         }
         self.extents[area].tail = used;
         Ok(())
