@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use flysch::flash::Flash;
 use flysch::index::IndexError;
+use flysch::index::pbfilter::{FlushUnit, PbConfig, PbFilter};
 use flysch::index::runs::{Output, Pace, Runs, RunsConfig};
 use flysch_chip::{Chip, Clock, Part, Prng};
 use flysch_nand::{
@@ -230,16 +231,86 @@ fn measure_runs(name: &str, keys: u64, config: RunsConfig) {
     );
 }
 
+fn measure_pbfilter(name: &str, keys: u64, config: PbConfig) {
+    let mut bench = Bench::new(4096);
+    let mut table = vec![0; Flash::<Counter>::ram_size(&bench.geometry)];
+    let mut flash = Flash::mount(bench.counter.take().unwrap(), &mut table).unwrap();
+    let mut ram = vec![0; config.ram_size(&bench.geometry)];
+    let mut index = PbFilter::create(&mut flash, config, &mut ram).unwrap();
+    bench.counts.set(Counts::default());
+    let mut worst = 0;
+    for number in 0..keys {
+        let began = bench.clock.now_ns();
+        index.insert(&mut flash, &key(number), number as u32).unwrap();
+        worst = worst.max(bench.clock.now_ns() - began);
+    }
+    let counts = bench.counts.get();
+    let mut prng = Prng::new(7);
+    let mut reads = [Reads::default(); 2];
+    for (into, is_present) in [(0, true), (1, false)] {
+        for _ in 0..5_000 {
+            let number =
+                if is_present { prng.below(keys) } else { (1 << 40) + prng.below(1 << 40) };
+            let before = bench.counts.get().reads;
+            let began = bench.clock.now_ns();
+            let mut found = None;
+            index
+                .lookup(&mut flash, &key(number), |_, pointer| {
+                    found = Some(u64::from(pointer));
+                    Ok::<_, IndexError>(ControlFlow::Break(()))
+                })
+                .unwrap();
+            assert_eq!(found, is_present.then_some(number));
+            let reads = &mut reads[into];
+            let cost = bench.counts.get().reads - before;
+            reads.lookups += 1;
+            reads.reads += cost;
+            reads.records += u64::from(is_present);
+            reads.worst = reads.worst.max(cost + u64::from(is_present));
+            reads.ns += bench.clock.now_ns() - began;
+        }
+    }
+    let page = u64::from(bench.geometry.page_size);
+    println!(
+        "{name:24} N={keys} RAM={} (table {}) +{} W={:.2} programs={} IR={:.2} VP={} erases={} \
+         R={:.3}/{:.3} worst {}/{} insert {:.1} ms ooo {}",
+        config.ram_size(&bench.geometry),
+        config.blocks_max * 2,
+        size_of::<PbFilter<'_>>(),
+        counts.programmed_bytes as f64 / page as f64,
+        counts.programs,
+        counts.read_bytes as f64 / page as f64,
+        index.page_count(),
+        counts.erases,
+        reads[0].mean(),
+        reads[1].mean(),
+        reads[0].worst,
+        reads[1].worst,
+        worst as f64 / 1e6,
+        counts.out_of_order,
+    );
+}
+
 fn main() {
     let geometry = Part::named("gemalto-vfl").unwrap().geometry;
     let keys = std::env::args().nth(1).map_or(1_000_000, |text| text.parse().unwrap());
+    let published = PbConfig::published(12, keys as u32, &geometry);
+    measure_pbfilter("pbfilter", keys, published);
+    measure_pbfilter("pbfilter2", keys, PbConfig { partitions: 16, ..published });
+    let whole = PbConfig { flush: FlushUnit::Page, ..published };
+    measure_pbfilter("pbfilter, whole pages", keys, whole);
     let base = RunsConfig::for_keys(keys as u32, 12_600, &geometry).unwrap();
     println!("{base:?}");
     measure_runs("spread", keys, base);
     let synchronous = RunsConfig { pace: Pace::Synchronous, ..base };
     measure_runs("synchronous", keys, synchronous);
-    let small = RunsConfig::for_keys(keys as u32, 3_400, &geometry).unwrap();
+    let filter = RunsConfig { filter_bits: 6, ..synchronous };
+    measure_runs("synchronous + filter", keys, filter);
+    measure_runs("spread + filter", keys, RunsConfig { pace: Pace::Spread, ..filter });
+    let small = RunsConfig::for_keys(keys as u32, 2_780, &geometry).unwrap();
     assert_eq!(small.output, Output::Sector);
     println!("{small:?}");
+    let small = RunsConfig { levels: 3, ..small };
     measure_runs("small", keys, RunsConfig { pace: Pace::Synchronous, ..small });
+    measure_runs("small, spread", keys, small);
 }

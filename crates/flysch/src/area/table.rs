@@ -106,7 +106,7 @@ impl<'ram> Areas<'ram> {
     }
 
     /// Append a page of data. A failed program moves the block's earlier pages with the help of
-    /// `spare`, a page or a sector, and tries again.
+    /// `spare`, a page, and tries again.
     pub(crate) fn append<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -122,6 +122,63 @@ impl<'ram> Areas<'ram> {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Append `count` pages that are programmed later, in any order; give the first.
+    pub(crate) fn reserve<N: Nand>(
+        &mut self,
+        flash: &mut Flash<'_, N>,
+        area: usize,
+        count: u32,
+    ) -> Result<u32, FlashError> {
+        let first = self.extents[area].tail;
+        for _ in 0..count {
+            self.open(flash, area)?;
+            self.advance(area);
+        }
+        Ok(first)
+    }
+
+    /// Program a sector of a reserved page; the first sector brings the tag.
+    pub(crate) fn program_sector<N: Nand>(
+        &self,
+        flash: &mut Flash<'_, N>,
+        (area, logical): (usize, u32),
+        column: u32,
+        data: &[u8],
+        note: u64,
+    ) -> Result<(), FlashError> {
+        let page = self.locate(flash, area, logical).expect("the page was reserved");
+        if column > 0 {
+            return flash.program_part(page, column, data);
+        }
+        let area = self.first_id + area as u8;
+        flash.program(page, data, Tag { area, copy: 0, logical, note, data_crc: 0 })
+    }
+
+    /// Forget the pages from `tail` on, and erase their blocks so that they are not found again.
+    pub(crate) fn cut<N: Nand>(
+        &mut self,
+        flash: &mut Flash<'_, N>,
+        area: usize,
+        tail: u32,
+        spare: &mut [u8],
+    ) -> Result<(), FlashError> {
+        let per_block = flash.geometry().pages_per_block;
+        self.extents[area].tail = tail;
+        let kept = tail.div_ceil(per_block).saturating_sub(self.extents[area].head) as usize;
+        while usize::from(self.lens[area]) > kept {
+            let place = self.start(area) + usize::from(self.lens[area]) - 1;
+            let block = BlockAddr(u32::from(self.block(place)));
+            self.remove(place);
+            self.lens[area] -= 1;
+            flash.release(block);
+            flash.wipe(block)?;
+        }
+        if self.needs_block(flash, area) {
+            return Ok(());
+        }
+        self.relocate(flash, area, false, spare)
     }
 
     /// Take pages that were found at mount as not appended.

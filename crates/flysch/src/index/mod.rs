@@ -9,6 +9,7 @@
 pub mod bloom;
 mod error;
 pub mod hash;
+pub mod pbfilter;
 pub mod runs;
 
 pub use error::{ConfigError, IndexError};
