@@ -304,13 +304,12 @@ fn main() {
     measure_runs("spread", keys, base);
     let synchronous = RunsConfig { pace: Pace::Synchronous, ..base };
     measure_runs("synchronous", keys, synchronous);
-    let filter = RunsConfig { filter_bits: 6, ..synchronous };
+    let filter = RunsConfig { filter_bits: 7, recents_max: 8_000, ..synchronous };
     measure_runs("synchronous + filter", keys, filter);
     measure_runs("spread + filter", keys, RunsConfig { pace: Pace::Spread, ..filter });
     let small = RunsConfig::for_keys(keys as u32, 2_780, &geometry).unwrap();
     assert_eq!(small.output, Output::Sector);
     println!("{small:?}");
-    let small = RunsConfig { levels: 3, ..small };
     measure_runs("small", keys, RunsConfig { pace: Pace::Synchronous, ..small });
     measure_runs("small, spread", keys, small);
 }

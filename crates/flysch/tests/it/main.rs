@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::cast_possible_truncation, reason = "test data are small")]
 
+mod garbage;
+mod pbfilter;
 mod runs_cuts;
 mod runs_model;
 mod world;

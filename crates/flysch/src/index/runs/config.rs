@@ -90,7 +90,7 @@ impl RunsConfig {
         }
         // Between 4 and 5 bits of the Bloom filter for each recent key.
         config.recents_max = (config.bloom_size * 8 * 2 / 9) as u32;
-        config.levels = levels_for(keys, config.recents_max);
+        config.levels = levels_for(keys, config.recents_max, if small { 10 } else { 5 });
         config.check(geometry)?;
         Ok(config)
     }
@@ -178,12 +178,12 @@ fn blocks_for(keys: u32, geometry: &Geometry) -> u16 {
     u16::try_from(blocks.min(u64::from(geometry.block_count))).unwrap_or(u16::MAX)
 }
 
-/// Levels for which each is at most five times the one above.
-fn levels_for(keys: u32, recents: u32) -> u8 {
-    let mut reach = u64::from(recents.max(1)) * 5;
+/// Levels for which each is at most `growth` times the one above.
+fn levels_for(keys: u32, recents: u32, growth: u64) -> u8 {
+    let mut reach = u64::from(recents.max(1)) * growth;
     let mut levels = 1;
     while reach < u64::from(keys) && levels < 6 {
-        reach *= 5;
+        reach *= growth;
         levels += 1;
     }
     levels

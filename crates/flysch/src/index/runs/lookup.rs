@@ -104,8 +104,7 @@ impl Runs<'_> {
             if run.antis == 0 || run.is_recent() && !is_recent {
                 continue;
             }
-            let found = self.find(flash, &run, &mut Search::new(hash, anti))?;
-            if found.as_slice().first() == Some(&anti) {
+            if self.find_first(flash, &run, Search::new(hash, anti))? == Some(anti) {
                 return Ok(true);
             }
         }
@@ -124,12 +123,26 @@ impl Runs<'_> {
         };
         let filter = *filter;
         let short = hash >> (self.config.hash_bits - filter.hash_bits);
-        let found = self.find(flash, &filter, &mut Search::new(short, 0))?;
-        Ok(!found.as_slice().is_empty())
+        Ok(self.find_first(flash, &filter, Search::new(short, 0))?.is_some())
     }
 
     fn has_levels(&self) -> bool {
         self.runs.as_slice().iter().any(|run| run.place >= LEVEL)
+    }
+
+    fn find_first<N: Nand>(
+        &mut self,
+        flash: &mut Flash<'_, N>,
+        run: &Run,
+        mut search: Search,
+    ) -> Result<Option<u64>, FlashError> {
+        while !search.is_over {
+            let found = self.find(flash, run, &mut search)?;
+            if let Some(first) = found.as_slice().first() {
+                return Ok(Some(*first));
+            }
+        }
+        Ok(None)
     }
 
     /// The next entries of a hash that a run holds. Those that a job has moved to its output are
@@ -152,7 +165,7 @@ impl Runs<'_> {
         let unit = &mut self.out[..unit_size as usize];
         let mut rest = Run { at: 0, ..*run };
         if let Some((job, done)) = job.and_then(|job| Some((job, job.done?))) {
-            if is_oldest && search.from <= done {
+            if is_oldest && search.from <= done && search.is_within(done, &job.out, pointer_bits) {
                 let found = search.run(&mut reading, &job.out, unit)?;
                 search.turn_to(done, &run.shape(pointer_bits));
                 return Ok(found);

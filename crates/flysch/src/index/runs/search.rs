@@ -52,6 +52,11 @@ impl Search {
         Self { hash, from, unit: 0, is_over: false }
     }
 
+    /// Whether the hash is not behind the last entry of what a job has written.
+    pub(super) fn is_within(&self, done: u64, out: &Run, pointer_bits: u8) -> bool {
+        self.hash <= out.shape(pointer_bits).hash(done)
+    }
+
     /// Leave out entries up to `done`.
     pub(super) fn skip(&mut self, done: u64, shape: &Shape) {
         self.from = self.from.max(done + 1);
