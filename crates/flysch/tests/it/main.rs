@@ -2,8 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::cast_possible_truncation, reason = "test data are small")]
 
+mod bitmap;
 mod garbage;
 mod pbfilter;
+mod runs_costs;
 mod runs_cuts;
 mod runs_model;
 mod world;
