@@ -130,7 +130,7 @@ fn key(number: u64) -> [u8; 12] {
 #[derive(Clone, Copy, Debug, Default)]
 struct Reads {
     lookups: u64,
-    reads: u64,
+    probes: u64,
     records: u64,
     ns: u64,
     worst: u64,
@@ -138,7 +138,7 @@ struct Reads {
 
 impl Reads {
     fn mean(&self) -> f64 {
-        (self.reads + self.records) as f64 / self.lookups as f64
+        (self.probes + self.records) as f64 / self.lookups as f64
     }
 }
 
@@ -164,7 +164,7 @@ fn look_up(
     .unwrap();
     let reads = bench.counts.get().reads - before.reads;
     into.lookups += 1;
-    into.reads += reads;
+    into.probes += reads;
     into.records += records;
     into.worst = into.worst.max(reads + records);
     into.ns += bench.clock.now_ns() - began;
@@ -264,7 +264,7 @@ fn measure_pbfilter(name: &str, keys: u64, config: PbConfig) {
             let reads = &mut reads[into];
             let cost = bench.counts.get().reads - before;
             reads.lookups += 1;
-            reads.reads += cost;
+            reads.probes += cost;
             reads.records += u64::from(is_present);
             reads.worst = reads.worst.max(cost + u64::from(is_present));
             reads.ns += bench.clock.now_ns() - began;
@@ -294,6 +294,10 @@ fn measure_pbfilter(name: &str, keys: u64, config: PbConfig) {
 fn main() {
     let geometry = Part::named("gemalto-vfl").unwrap().geometry;
     let keys = std::env::args().nth(1).map_or(1_000_000, |text| text.parse().unwrap());
+    if keys > 5_000_000 {
+        let config = RunsConfig::for_keys(keys as u32, 12_800, &geometry).unwrap();
+        return measure_runs("spread", keys, config);
+    }
     let published = PbConfig::published(12, keys as u32, &geometry);
     measure_pbfilter("pbfilter", keys, published);
     measure_pbfilter("pbfilter2", keys, PbConfig { partitions: 16, ..published });

@@ -85,8 +85,8 @@ impl Areas<'_> {
         let page = flash.geometry().first_page(block);
         let Some(tag) = flash.tag(page)? else { return Ok(None) };
         let Some(area) = tag.area.checked_sub(self.first_id) else { return Ok(None) };
-        let is_ours = area < self.count
-            && tag.logical.is_multiple_of(flash.geometry().pages_per_block);
+        let is_ours =
+            area < self.count && tag.logical.is_multiple_of(flash.geometry().pages_per_block);
         let number = tag.logical / flash.geometry().pages_per_block;
         Ok(is_ours.then_some((usize::from(area), number, tag)))
     }

@@ -12,8 +12,8 @@ use core::ops::{ControlFlow, RangeInclusive};
 use flysch_nand::{Nand, PageAddr};
 
 use super::{ConfigError, IndexError};
-use crate::area::{Areas, Extent};
 use crate::area::restore::is_sound;
+use crate::area::{Areas, Extent};
 use crate::flash::{Flash, FlashError, array};
 
 /// Bytes of a zone.
@@ -32,7 +32,7 @@ pub struct ZoneConfig {
 
 impl ZoneConfig {
     /// Bytes of RAM these parameters ask for, beside the map's own fields.
-    pub const fn ram_size(&self, page_size: usize) -> usize {
+    pub const fn ram_size(self, page_size: usize) -> usize {
         2 * page_size + self.summaries as usize * ZONE_SIZE + self.blocks_max as usize * 2
     }
 }

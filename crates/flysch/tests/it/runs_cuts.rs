@@ -6,7 +6,9 @@ use flysch::index::runs::{Output, Pace, Runs, RunsConfig};
 use flysch_chip::{Chip, Clock, FaultInjector, FaultPlan, Prng};
 use flysch_nand::Nand;
 
-use crate::world::{LOST, Op, apply, chip, compare, model, operations, small_config, small_geometry};
+use crate::world::{
+    LOST, Op, apply, chip, compare, model, operations, small_config, small_geometry,
+};
 
 /// Operations between two checkpoints.
 const STRETCH: usize = 90;
@@ -35,7 +37,12 @@ fn go_on<N: Nand>(
 
 /// One history: cut at `cut_at`, then at operations drawn from the seed, then not any more.
 fn trial(start: &Chip, config: RunsConfig, ops: &[Op], cut_at: u64, seed: u64) -> (u64, bool) {
-    let story = format!("seed {seed}, {:?}, {:?}, {} ops, cut at {cut_at}", config.pace, config.output, ops.len());
+    let story = format!(
+        "seed {seed}, {:?}, {:?}, {} ops, cut at {cut_at}",
+        config.pace,
+        config.output,
+        ops.len()
+    );
     let geometry = start.geometry();
     let mut device = FaultInjector::new(start.fork(Clock::new()));
     let mut prng = Prng::new(seed ^ cut_at);
@@ -65,7 +72,14 @@ fn trial(start: &Chip, config: RunsConfig, ops: &[Op], cut_at: u64, seed: u64) -
     }
 }
 
-fn check(pace: Pace, output: Output, filter_bits: u8, seed: u64, stretches: usize, step: u64) -> u64 {
+fn check(
+    pace: Pace,
+    output: Output,
+    filter_bits: u8,
+    seed: u64,
+    stretches: usize,
+    step: u64,
+) -> u64 {
     let config = small_config(pace, output, filter_bits);
     let geometry = match output {
         Output::Page => small_geometry(),

@@ -1,6 +1,6 @@
 //! Bitmap indexes: a bit for each row in each of a few bitmaps.
 //!
-//! Chan, Ioannidis: Bitmap index design and evaluation, SIGMOD 1998, as section 5.1 of the PBFilter
+//! Chan, Ioannidis: Bitmap index design and evaluation, SIGMOD 1998, as section 5.1 of the `PBFilter`
 //! paper uses it: a value is written as digits in a mixed base, each digit as bitmaps.
 //!
 //! ```text

@@ -1,4 +1,4 @@
-//! Parameters of a PBFilter, and the numbers that follow from them.
+//! Parameters of a `PBFilter`, and the numbers that follow from them.
 
 use flysch_nand::Geometry;
 
@@ -14,7 +14,7 @@ pub enum FlushUnit {
     Page,
 }
 
-/// The parameters of a PBFilter.
+/// The parameters of a `PBFilter`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PbConfig {
     /// The first of the three area numbers that are the index's own.

@@ -49,31 +49,40 @@ impl PbFilter<'_> {
         let parts = sets.chain([Part::Set(PASSING, self.set), Part::L1, Part::Buffer]);
         for part in parts {
             let filters = self.match_filters(flash, part, key).map_err(IndexError::from)?;
-            for filter in 0..filters {
-                let page_size = self.layout.page_bits as usize / 8;
-                if self.pages[filter as usize / 8] >> (filter % 8) & 1 == 0 {
-                    continue;
-                }
-                let pages = self.layout.keys_per_filter / self.layout.keys_per_page;
-                for page in (base + filter) * pages..(base + filter + 1) * pages {
-                    if page >= self.count / self.layout.keys_per_page {
-                        break;
-                    }
-                    let bytes = &mut self.pages[page_size..2 * page_size];
-                    let outcome = read(flash, &self.areas, (KEYS, page), bytes);
-                    outcome.map_err(IndexError::from)?;
-                    for entry in bytes.chunks_exact(entry_size) {
-                        if entry.starts_with(key)
-                            && visit(flash, pointer(&entry[key.len()..]))?.is_break()
-                        {
-                            return Ok(());
-                        }
-                    }
+            let pages = self.layout.keys_per_filter / self.layout.keys_per_page;
+            for page in 0..filters * pages {
+                let filter = page / pages;
+                if self.pages[filter as usize / 8] >> (filter % 8) & 1 != 0
+                    && self.visit_page(flash, base * pages + page, key, &mut visit)?.is_break()
+                {
+                    return Ok(());
                 }
             }
             base += filters;
         }
         Ok(())
+    }
+
+    /// Give the pointers that a page of keys has for the key.
+    fn visit_page<N: Nand, E: From<IndexError>>(
+        &mut self,
+        flash: &mut Flash<'_, N>,
+        page: u32,
+        key: &[u8],
+        visit: &mut impl FnMut(&mut Flash<'_, N>, u32) -> Result<ControlFlow<()>, E>,
+    ) -> Result<ControlFlow<()>, E> {
+        if page >= self.count / self.layout.keys_per_page {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let page_size = self.layout.page_bits as usize / 8;
+        let bytes = &mut self.pages[page_size..2 * page_size];
+        read(flash, &self.areas, (KEYS, page), bytes).map_err(IndexError::from)?;
+        for entry in bytes.chunks_exact(self.layout.entry_size) {
+            if entry.starts_with(key) && visit(flash, pointer(&entry[key.len()..]))?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Find the filters of a part that agree with the key: a bit for each, in the first page of
@@ -160,14 +169,10 @@ impl PbFilter<'_> {
                 let logical = self.l1 + round * layout.partitions + partition;
                 read(flash, &self.areas, (PASSING, logical), page)?;
                 for slot in 0..per_page.min(filters - round * per_page) {
-                    let is_match = here.clone().all(|bit| {
-                        let place = slot * chunk_bits + bit % chunk_bits;
-                        page[place as usize / 8] >> (place % 8) & 1 != 0
-                    });
+                    let is_set = |bit| is_set(page, slot * chunk_bits + bit % chunk_bits);
                     let filter = round * per_page + slot;
-                    if !is_match {
-                        matches[filter as usize / 8] &= !(1 << (filter % 8));
-                    }
+                    let agrees = u8::from(here.clone().all(is_set));
+                    matches[filter as usize / 8] &= !(1 << (filter % 8)) | agrees << (filter % 8);
                 }
             }
         }
@@ -181,4 +186,8 @@ fn pointer(bytes: &[u8]) -> u32 {
     let len = bytes.len().min(4);
     word[..len].copy_from_slice(&bytes[..len]);
     u32::from_le_bytes(array(&word))
+}
+
+fn is_set(bytes: &[u8], bit: u32) -> bool {
+    bytes[bit as usize / 8] >> (bit % 8) & 1 != 0
 }

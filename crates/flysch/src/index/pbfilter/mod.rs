@@ -1,6 +1,6 @@
-//! PBFilter: a sequential key area summarised by Bloom filters that are partitioned ever finer.
+//! `PBFilter`: a sequential key area summarised by Bloom filters that are partitioned ever finer.
 //!
-//! Yin, Pucheral, Meng: PBFilter, a flash-based indexing scheme for embedded systems, section 4.
+//! Yin, Pucheral, Meng: `PBFilter`, a flash-based indexing scheme for embedded systems, section 4.
 //!
 //! ```text
 //! key area   | key, pointer | …                                      one page buffer in RAM
@@ -41,7 +41,7 @@ const PASSING: usize = 1;
 const LASTING: usize = 2;
 const AREA_COUNT: u8 = 3;
 
-/// A PBFilter index.
+/// A `PBFilter` index.
 #[derive(Debug)]
 pub struct PbFilter<'ram> {
     config: PbConfig,

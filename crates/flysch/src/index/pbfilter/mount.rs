@@ -1,4 +1,4 @@
-//! Making a PBFilter, and finding it again from its pages alone.
+//! Making a `PBFilter`, and finding it again from its pages alone.
 
 use flysch_nand::{Nand, PageAddr};
 

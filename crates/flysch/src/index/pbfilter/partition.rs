@@ -57,7 +57,7 @@ impl PbFilter<'_> {
         let (l1_pages, old) = self.pages.split_at_mut(page_size * layout.sectors as usize);
         let first = self.areas.extent(area).tail;
         let old_pages = layout.set_pages(self.set.step);
-        let ratio = if old_pages == 0 { 1 } else { layout.set_pages(step) / old_pages };
+        let ratio = layout.set_pages(step).checked_div(old_pages).unwrap_or(1);
         for partition in 0..layout.partitions {
             for (round, page) in (0..).zip(l1_pages.chunks_exact_mut(page_size)) {
                 let logical = self.l1 + round * layout.partitions + partition;

@@ -15,20 +15,20 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    pub(super) const fn entry(&self, hash: u32, pointer: u32, is_anti: bool) -> u64 {
+    pub(super) const fn entry(self, hash: u32, pointer: u32, is_anti: bool) -> u64 {
         (hash as u64) << (self.pointer_bits + 1) | (pointer as u64) << 1 | is_anti as u64
     }
 
-    pub(super) const fn hash(&self, entry: u64) -> u32 {
+    pub(super) const fn hash(self, entry: u64) -> u32 {
         (entry >> (self.pointer_bits + 1)) as u32
     }
 
-    pub(super) const fn pointer(&self, entry: u64) -> u32 {
+    pub(super) const fn pointer(self, entry: u64) -> u32 {
         ((entry >> 1) & ((1 << self.pointer_bits) - 1)) as u32
     }
 
     /// The unit in which a hash is looked for first, of a run planned with `units`.
-    pub(super) const fn target(&self, hash: u32, units: u32) -> u32 {
+    pub(super) const fn target(self, hash: u32, units: u32) -> u32 {
         ((hash as u64 * units as u64) >> self.hash_bits) as u32
     }
 }
@@ -42,7 +42,7 @@ pub(super) const fn is_anti(entry: u64) -> bool {
 ///
 /// Gaps are geometric with mean `2^hash_bits / count`; the parameter keeps the quotient's mean
 /// between 1.0 and 2.4, where Rice's code is within 3 % of the entropy.
-pub(super) fn plan(count: u32, shape: &Shape, unit_size: u32, fill_percent: u32) -> (u8, u32) {
+pub(super) fn plan(count: u32, shape: Shape, unit_size: u32, fill_percent: u32) -> (u8, u32) {
     let count = u64::from(count.max(1));
     let space = 1_u64 << shape.hash_bits;
     let rice = (space * 69 / 100 / count).max(1).ilog2() as u8;

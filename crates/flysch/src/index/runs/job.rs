@@ -30,19 +30,16 @@ pub(super) struct Job {
 
 impl Runs<'_> {
     /// Begin a job where one is due.
-    pub(super) fn start_due<N: Nand>(
-        &mut self,
-        flash: &mut Flash<'_, N>,
-    ) -> Result<bool, FlashError> {
+    pub(super) fn start_due<N: Nand>(&mut self, flash: &Flash<'_, N>) -> bool {
         let fresh = |run: &&Run| run.is_recent() && run.is_free();
-        let recent = self.runs.as_slice().iter().filter(fresh);
+        let recent = self.table.as_slice().iter().filter(fresh);
         let count: u32 = recent.clone().map(|run| run.count).sum();
         let flushed = recent.filter(|run| run.place == RECENT).count();
         if self.jobs[LARGE].is_none() && self.jobs[SMALL].is_none() {
-            let pending = self.runs.as_slice().iter().any(|run| run.frozen & BY_LARGE != 0);
+            let pending = self.table.as_slice().iter().any(|run| run.frozen & BY_LARGE != 0);
             if pending {
                 self.start_large(flash);
-                return Ok(true);
+                return true;
             }
             if count >= self.config.recents_max {
                 self.freeze_recents();
@@ -51,18 +48,18 @@ impl Runs<'_> {
                 } else {
                     self.start_large(flash);
                 }
-                return Ok(true);
+                return true;
             }
         }
         if self.jobs[SMALL].is_none() && flushed >= usize::from(self.config.fan) {
             self.start_small(flash);
-            return Ok(true);
+            return true;
         }
-        Ok(false)
+        false
     }
 
     fn start_small<N: Nand>(&mut self, flash: &Flash<'_, N>) {
-        for run in self.runs.iter_mut() {
+        for run in self.table.iter_mut() {
             if run.place == RECENT && run.is_free() {
                 run.frozen |= BY_SMALL;
             }
@@ -72,8 +69,8 @@ impl Runs<'_> {
 
     /// Mark everything recent, and the levels it will be merged with.
     fn freeze_recents(&mut self) {
-        let target = target_level(self.runs.as_slice(), &self.config, self.flushed);
-        for run in self.runs.iter_mut() {
+        let target = target_level(self.table.as_slice(), &self.config, self.flushed);
+        for run in self.table.iter_mut() {
             let level = (LEVEL..=LEVEL + target).contains(&run.place);
             if run.is_recent() || level {
                 run.frozen |= BY_LARGE;
@@ -96,9 +93,9 @@ impl Runs<'_> {
     /// it has become too coarse.
     fn start_filter<N: Nand>(&mut self, flash: &Flash<'_, N>) {
         let bits = self.filter_hash_bits();
-        let old = self.runs.as_slice().iter().find(|run| run.place == FILTER).copied();
+        let old = self.table.as_slice().iter().find(|run| run.place == FILTER).copied();
         let rebuild = old.is_none_or(|old| old.hash_bits != bits);
-        for run in self.runs.iter_mut() {
+        for run in self.table.iter_mut() {
             let is_input = match run.place {
                 FILTER => !rebuild,
                 RECENT | MERGED => run.frozen & BY_LARGE != 0,
@@ -119,7 +116,7 @@ impl Runs<'_> {
     }
 
     fn open_job<N: Nand>(&mut self, flash: &Flash<'_, N>, reader: u8, place: u8) -> Job {
-        let inputs = self.runs.as_slice().iter().filter(|run| run.frozen & reader != 0);
+        let inputs = self.table.as_slice().iter().filter(|run| run.frozen & reader != 0);
         let (mut count, mut antis) = (0, 0);
         for run in inputs {
             count += run.count;
@@ -132,19 +129,19 @@ impl Runs<'_> {
         let shape = Shape { hash_bits, pointer_bits, rice: 0, has_antis: antis > 0 };
         let unit_size = flash.geometry().sector_size();
         let fill_percent = u32::from(self.config.fill_percent);
-        let (rice, units) = plan(count, &shape, unit_size, fill_percent);
+        let (rice, units) = plan(count, shape, unit_size, fill_percent);
         let first = self.areas.extent(usize::from(place)).tail;
-        for run in self.runs.iter_mut().filter(|run| run.frozen & reader != 0) {
+        for run in self.table.iter_mut().filter(|run| run.frozen & reader != 0) {
             run.at = 0;
         }
-        let out =
-            Run { place, rice, hash_bits, units, first, antis, ..Run::default() };
+        let out = Run { place, rice, hash_bits, first, units, antis, ..Run::default() };
         Job { reader, out, done: None }
     }
 
     /// Whether nothing can be older than what goes into `place`.
     fn is_bottom(&self, place: u8) -> bool {
-        place >= LEVEL && !self.runs.as_slice().iter().any(|run| run.place > place && run.place >= LEVEL)
+        place >= LEVEL
+            && !self.table.as_slice().iter().any(|run| run.place > place && run.place >= LEVEL)
     }
 
     /// Write the next pages of a job; end the job after its last.
@@ -183,7 +180,7 @@ impl Runs<'_> {
         let trims = slot == LARGE && !self.commit_due;
         let projection = (job.out.place == FILTER)
             .then_some(Projection { from: self.shape(), hash_bits: job.out.hash_bits });
-        let inputs = self.runs.as_slice().iter().filter(|run| run.frozen & job.reader != 0);
+        let inputs = self.table.as_slice().iter().filter(|run| run.frozen & job.reader != 0);
         let borrows = slot == LARGE && self.config.pace == Pace::Synchronous;
         let buffer = if borrows && self.bloom.memory().len() > self.window.len() {
             self.bloom_is_sound = false;
@@ -216,7 +213,7 @@ impl Runs<'_> {
             }
         }
         self.jobs[slot] = Some(job);
-        let inputs = self.runs.iter_mut().filter(|run| run.frozen & job.reader != 0);
+        let inputs = self.table.iter_mut().filter(|run| run.frozen & job.reader != 0);
         inputs.zip(reached).for_each(|(run, unit)| run.at = unit);
         outcome
     }
@@ -224,17 +221,17 @@ impl Runs<'_> {
     /// Put the output of a job in the place of its inputs.
     fn finish(&mut self, slot: usize) {
         let Job { reader, mut out, .. } = self.jobs[slot].take().expect("a job is under way");
-        let runs = self.runs.as_slice();
+        let runs = self.table.as_slice();
         let mut inputs = runs.iter().filter(|run| run.frozen & reader != 0);
         out.frozen = if inputs.all(|run| run.frozen & IN_BLOOM != 0) { IN_BLOOM } else { 0 };
         if reader == BY_FILTER {
-            self.runs.retain(|run| run.place != FILTER);
-            self.runs.iter_mut().for_each(|run| run.frozen &= !BY_FILTER);
+            self.table.retain(|run| run.place != FILTER);
+            self.table.iter_mut().for_each(|run| run.frozen &= !BY_FILTER);
         } else {
-            self.runs.retain(|run| run.frozen & reader == 0);
+            self.table.retain(|run| run.frozen & reader == 0);
         }
         if out.count > 0 {
-            self.runs.insert(out);
+            self.table.insert(out);
         }
         if reader == BY_LARGE {
             self.begin_bloom();

@@ -72,7 +72,7 @@ impl Runs<'_> {
             *extent = self.areas.extent(area);
         }
         let extents = extents[..area_count].iter().copied();
-        let len = record::emit(self.out, &head, extents, self.runs.as_slice(), &self.jobs);
+        let len = record::emit(self.out, &head, extents, self.table.as_slice(), &self.jobs);
         let geometry = *flash.geometry();
         let sectors = (len as u32).div_ceil(geometry.sector_size());
         let parts = geometry.partial_programs >= geometry.sectors_per_page;
@@ -99,7 +99,7 @@ impl Runs<'_> {
         for area in 0..area_count(&self.config) as u8 {
             let tail = self.areas.extent(usize::from(area)).tail;
             let outputs = self.jobs.iter().flatten().map(|job| job.out);
-            let runs = self.runs.as_slice().iter().copied().chain(outputs);
+            let runs = self.table.as_slice().iter().copied().chain(outputs);
             let needed = runs.filter(|run| run.place == area).map(|run| run.first).min();
             let last = if area == LOG { tail - 1 } else { tail };
             self.areas.trim(flash, usize::from(area), needed.unwrap_or(last));

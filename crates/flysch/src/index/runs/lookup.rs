@@ -28,7 +28,6 @@ impl Runs<'_> {
         mut visit: impl FnMut(&mut Flash<'_, N>, u32) -> Result<ControlFlow<()>, E>,
     ) -> Result<(), E> {
         let hash = self.hash(key);
-        let shape = self.shape();
         let is_recent = !self.bloom_is_sound || self.bloom.may_contain(hash);
         if is_recent && self.visit_memtable(flash, hash, &mut visit)?.is_break() {
             return Ok(());
@@ -36,25 +35,40 @@ impl Runs<'_> {
         if !self.may_be_in_levels(flash, hash).map_err(IndexError::from)? && !is_recent {
             return Ok(());
         }
-        for place in 0..self.runs.as_slice().len() {
-            let run = self.runs.as_slice()[place];
+        for place in 0..self.table.as_slice().len() {
+            let run = self.table.as_slice()[place];
             if run.place == FILTER || run.is_recent() && !is_recent {
                 continue;
             }
-            let mut search = Search::new(hash, shape.entry(hash, 0, false));
-            while !search.is_over {
-                let found = self.find(flash, &run, &mut search).map_err(IndexError::from)?;
-                for &entry in found.as_slice() {
-                    if is_anti(entry) || self.is_cancelled(flash, entry, place, is_recent)? {
-                        continue;
-                    }
-                    if visit(flash, shape.pointer(entry))?.is_break() {
-                        return Ok(());
-                    }
-                }
+            if self.visit_run(flash, hash, (place, is_recent), &mut visit)?.is_break() {
+                return Ok(());
             }
         }
         Ok(())
+    }
+
+    fn visit_run<N: Nand, E: From<IndexError>>(
+        &mut self,
+        flash: &mut Flash<'_, N>,
+        hash: u32,
+        (place, is_recent): (usize, bool),
+        visit: &mut impl FnMut(&mut Flash<'_, N>, u32) -> Result<ControlFlow<()>, E>,
+    ) -> Result<ControlFlow<()>, E> {
+        let run = self.table.as_slice()[place];
+        let shape = self.shape();
+        let mut search = Search::new(hash, shape.entry(hash, 0, false));
+        while !search.is_over {
+            let found = self.find(flash, &run, &mut search).map_err(IndexError::from)?;
+            for &entry in found.as_slice() {
+                if is_anti(entry) || self.is_cancelled(flash, entry, place, is_recent)? {
+                    continue;
+                }
+                if visit(flash, shape.pointer(entry))?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+        }
+        Ok(ControlFlow::Continue(()))
     }
 
     fn visit_memtable<N: Nand, E>(
@@ -99,8 +113,8 @@ impl Runs<'_> {
             return Ok(true);
         }
         let hash = self.shape().hash(entry);
-        for newer in place + 1..self.runs.as_slice().len() {
-            let run = self.runs.as_slice()[newer];
+        for newer in place + 1..self.table.as_slice().len() {
+            let run = self.table.as_slice()[newer];
             if run.antis == 0 || run.is_recent() && !is_recent {
                 continue;
             }
@@ -117,7 +131,7 @@ impl Runs<'_> {
         flash: &mut Flash<'_, N>,
         hash: u32,
     ) -> Result<bool, FlashError> {
-        let Some(filter) = self.runs.as_slice().iter().find(|run| run.place == FILTER) else {
+        let Some(filter) = self.table.as_slice().iter().find(|run| run.place == FILTER) else {
             let rebuilt = self.jobs[LARGE].is_some_and(|job| job.out.place == FILTER);
             return Ok(self.config.filter_bits == 0 || rebuilt || self.has_levels());
         };
@@ -127,7 +141,7 @@ impl Runs<'_> {
     }
 
     fn has_levels(&self) -> bool {
-        self.runs.as_slice().iter().any(|run| run.place >= LEVEL)
+        self.table.as_slice().iter().any(|run| run.place >= LEVEL)
     }
 
     fn find_first<N: Nand>(
@@ -156,9 +170,11 @@ impl Runs<'_> {
         let pointer_bits = self.config.pointer_bits;
         let unit_size = flash.geometry().sector_size();
         let job = self.jobs.into_iter().flatten().find(|job| moves(job, run));
-        let oldest = self.runs.as_slice().iter().find(|other| {
-            job.is_some_and(|job| other.frozen & job.reader != 0)
-        });
+        let oldest = self
+            .table
+            .as_slice()
+            .iter()
+            .find(|other| job.is_some_and(|job| other.frozen & job.reader != 0));
         let is_oldest = oldest.is_some_and(|oldest| oldest == run);
         let areas = &mut self.areas;
         let mut reading = Reading { flash, areas, pointer_bits, unit_size };
@@ -167,10 +183,10 @@ impl Runs<'_> {
         if let Some((job, done)) = job.and_then(|job| Some((job, job.done?))) {
             if is_oldest && search.from <= done && search.is_within(done, &job.out, pointer_bits) {
                 let found = search.run(&mut reading, &job.out, unit)?;
-                search.turn_to(done, &run.shape(pointer_bits));
+                search.turn_to(done, run.shape(pointer_bits));
                 return Ok(found);
             }
-            search.skip(done, &run.shape(pointer_bits));
+            search.skip(done, run.shape(pointer_bits));
             rest.at = run.at;
         }
         if search.is_over {

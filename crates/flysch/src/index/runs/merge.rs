@@ -218,7 +218,7 @@ impl<'a, 'ram, 'flash, N: Nand> Merge<'a, 'ram, 'flash, N> {
                 let window = self.window(place);
                 let header = Header::parse(window)
                     .ok_or_else(|| self.reading.corrupt(&cursor.run, cursor.unit))?;
-                self.cursors[place].reader = UnitReader::new(&header);
+                self.cursors[place].reader = UnitReader::new(header);
                 self.cursors[place].is_loaded = true;
             }
             if self.cursors[place].reader.is_done() {
@@ -242,7 +242,7 @@ impl<'a, 'ram, 'flash, N: Nand> Merge<'a, 'ram, 'flash, N> {
         let len = self.window.min(unit_size - cursor.base);
         let window = &self.buffer[place * self.window..][..len];
         let shape = cursor.run.shape(self.reading.pointer_bits);
-        let entry = cursor.reader.next(window, cursor.base, &shape);
+        let entry = cursor.reader.next(window, cursor.base, shape);
         self.cursors[place] = cursor;
         entry.map_err(|_| self.reading.corrupt(&cursor.run, cursor.unit))
     }

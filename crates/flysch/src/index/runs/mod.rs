@@ -66,7 +66,7 @@ pub struct Runs<'ram> {
     out: &'ram mut [u8],
     /// The windows of merges.
     window: &'ram mut [u8],
-    runs: RunTable,
+    table: RunTable,
     jobs: [Option<Job>; 2],
     log: Log,
     /// Insertions and deletions so far.
@@ -82,7 +82,7 @@ pub struct Runs<'ram> {
     owed: u32,
 }
 
-impl<'ram> Runs<'ram> {
+impl Runs<'_> {
     /// Insertions and deletions that are on flash: after a mount, repeat what came after them.
     pub const fn flushed(&self) -> u32 {
         self.flushed
@@ -96,7 +96,7 @@ impl<'ram> Runs<'ram> {
     /// Pages of flash that runs hold.
     pub fn page_count(&self, geometry: &flysch_nand::Geometry) -> u32 {
         let per_page = geometry.sectors_per_page;
-        self.runs.as_slice().iter().map(|run| run.used.div_ceil(per_page)).sum()
+        self.table.as_slice().iter().map(|run| run.used.div_ceil(per_page)).sum()
     }
 
     /// Blocks of flash that the index holds.
@@ -156,7 +156,10 @@ impl<'ram> Runs<'ram> {
     }
 
     fn entry(&self, key: &[u8], pointer: u32, is_anti: bool) -> u64 {
-        assert!(u64::from(pointer) >> self.config.pointer_bits == 0, "pointer {pointer} is too long");
+        assert!(
+            u64::from(pointer) >> self.config.pointer_bits == 0,
+            "pointer {pointer} is too long"
+        );
         self.shape().entry(self.hash(key), pointer, is_anti)
     }
 
@@ -181,7 +184,7 @@ impl<'ram> Runs<'ram> {
 
     /// Whether the work that was put off has to be done before more can be recent.
     fn is_crowded(&self) -> bool {
-        self.runs.as_slice().len() + 3 >= self.log.runs_max()
+        self.table.as_slice().len() + 3 >= self.log.runs_max()
     }
 
     /// Do one bounded piece of the work that is due; say whether there was any.
@@ -194,7 +197,7 @@ impl<'ram> Runs<'ram> {
             self.extend_bloom(flash)?;
         } else if self.jobs[SMALL].is_some() {
             self.stroke(flash, SMALL, pages)?;
-        } else if self.start_due(flash)? {
+        } else if self.start_due(flash) {
             return Ok(true);
         } else if self.jobs[LARGE].is_some() {
             self.stroke(flash, LARGE, pages)?;
@@ -256,7 +259,7 @@ impl<'ram> Runs<'ram> {
         }
         run.frozen = IN_BLOOM;
         if run.count > 0 {
-            self.runs.insert(run);
+            self.table.insert(run);
         }
         Ok(())
     }
@@ -268,14 +271,14 @@ impl<'ram> Runs<'ram> {
         for place in 0..self.memtable.len() {
             self.bloom.insert(self.shape().hash(self.memtable.entry(place)));
         }
-        self.runs.iter_mut().for_each(|run| run.frozen &= !IN_BLOOM);
+        self.table.iter_mut().for_each(|run| run.frozen &= !IN_BLOOM);
     }
 
     /// Add one recent run to the Bloom filter. Cost: a read of each of its units.
     fn extend_bloom<N: Nand>(&mut self, flash: &mut Flash<'_, N>) -> Result<(), FlashError> {
         let unread = |run: &&mut Run| run.is_recent() && run.frozen & (IN_BLOOM | BY_SMALL) == 0;
         let reads_it = self.jobs[SMALL].is_some();
-        let Some(run) = self.runs.iter_mut().find(unread) else {
+        let Some(run) = self.table.iter_mut().find(unread) else {
             self.bloom_is_sound = !reads_it;
             if reads_it {
                 self.stroke(flash, SMALL, 1)?;
@@ -293,9 +296,9 @@ impl<'ram> Runs<'ram> {
         for number in 0..run.used {
             reading.read(&run, number, 0, unit)?;
             let header = Header::parse(unit).ok_or_else(|| reading.corrupt(&run, number))?;
-            let mut entries = UnitReader::new(&header);
+            let mut entries = UnitReader::new(header);
             while !entries.is_done() {
-                let entry = entries.next(unit, 0, &shape);
+                let entry = entries.next(unit, 0, shape);
                 let entry = entry.map_err(|_| reading.corrupt(&run, number))?;
                 self.bloom.insert(shape.hash(entry));
             }
@@ -368,11 +371,11 @@ impl FlushNote {
     }
 
     /// The run as it is before its first unit. Its units fill whole pages.
-    fn plan(&self, config: &RunsConfig, geometry: &flysch_nand::Geometry) -> Run {
+    fn plan(self, config: &RunsConfig, geometry: &flysch_nand::Geometry) -> Run {
         let RunsConfig { hash_bits, pointer_bits, .. } = *config;
         let shape = Shape { hash_bits, pointer_bits, rice: 0, has_antis: self.has_antis };
         let count = u32::from(self.count);
-        let (rice, units) = plan(count, &shape, geometry.sector_size(), FLUSH_FILL_PERCENT);
+        let (rice, units) = plan(count, shape, geometry.sector_size(), FLUSH_FILL_PERCENT);
         let units = match config.output {
             Output::Page => units.next_multiple_of(geometry.sectors_per_page),
             Output::Sector => units,

@@ -86,7 +86,7 @@ impl<'ram> Runs<'ram> {
             bloom_is_sound: true,
             out,
             window,
-            runs: RunTable::new(),
+            table: RunTable::new(),
             jobs: [None; 2],
             log: Log::new(&config, geometry),
             count: 0,
@@ -196,7 +196,7 @@ impl<'ram> Runs<'ram> {
             let reader = out.frozen;
             jobs[slot] = Some(Job { reader, out: Run { frozen: 0, ..out }, done: None });
         }
-        self.runs = runs;
+        self.table = runs;
         self.jobs = jobs;
         Ok((head, extents))
     }
@@ -226,8 +226,8 @@ impl<'ram> Runs<'ram> {
             part.used += units;
             part.count += entries;
             if part.count == u32::from(note.count) && note.flushed > self.flushed {
-                if part.count > 0 && !self.runs.is_full() {
-                    self.runs.insert(*part);
+                if part.count > 0 && !self.table.is_full() {
+                    self.table.insert(*part);
                 }
                 self.flushed = note.flushed;
                 run = None;
@@ -327,10 +327,10 @@ impl<'ram> Runs<'ram> {
         for number in (0..run.used).rev() {
             reading.read(run, number, 0, unit)?;
             let header = Header::parse(unit).ok_or_else(|| reading.corrupt(run, number))?;
-            let mut entries = UnitReader::new(&header);
+            let mut entries = UnitReader::new(header);
             let mut last = None;
             while !entries.is_done() {
-                let entry = entries.next(unit, 0, &run.shape(pointer_bits));
+                let entry = entries.next(unit, 0, run.shape(pointer_bits));
                 last = Some(entry.map_err(|_| reading.corrupt(run, number))?);
             }
             if last.is_some() {
@@ -347,7 +347,7 @@ impl<'ram> Runs<'ram> {
         let hash = job.out.shape(pointer_bits).hash(done);
         let unit_size = flash.geometry().sector_size();
         let reading = Reading { flash, areas: &mut self.areas, pointer_bits, unit_size };
-        for run in self.runs.iter_mut().filter(|run| run.frozen & job.reader != 0) {
+        for run in self.table.iter_mut().filter(|run| run.frozen & job.reader != 0) {
             let hash = hash << (run.hash_bits - job.out.hash_bits.min(run.hash_bits));
             let target = run.shape(pointer_bits).target(hash, run.units);
             run.at = reading.first_kept(run, target);

@@ -58,13 +58,13 @@ impl Search {
     }
 
     /// Leave out entries up to `done`.
-    pub(super) fn skip(&mut self, done: u64, shape: &Shape) {
+    pub(super) fn skip(&mut self, done: u64, shape: Shape) {
         self.from = self.from.max(done + 1);
         self.is_over |= shape.hash(self.from) > self.hash;
     }
 
     /// Go on in another run, behind `done`, once this one has been searched.
-    pub(super) fn turn_to(&mut self, done: u64, shape: &Shape) {
+    pub(super) fn turn_to(&mut self, done: u64, shape: Shape) {
         if self.is_over {
             self.is_over = false;
             self.unit = 0;
@@ -86,10 +86,10 @@ impl Search {
         while number < run.used {
             reading.read(run, number, 0, unit)?;
             let header = Header::parse(unit).ok_or_else(|| reading.corrupt(run, number))?;
-            let mut entries = UnitReader::new(&header);
+            let mut entries = UnitReader::new(header);
             let mut last_hash = header.first;
             while !entries.is_done() && last_hash <= self.hash {
-                let entry = entries.next(unit, 0, &shape);
+                let entry = entries.next(unit, 0, shape);
                 let entry = entry.map_err(|_| reading.corrupt(run, number))?;
                 last_hash = shape.hash(entry);
                 if last_hash != self.hash || entry < self.from {

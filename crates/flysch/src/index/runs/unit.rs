@@ -68,7 +68,7 @@ impl UnitWriter {
     }
 
     /// Add an entry; refuse it where it does not fit.
-    pub(super) fn push(&mut self, unit: &mut [u8], shape: &Shape, entry: u64) -> bool {
+    pub(super) fn push(&mut self, unit: &mut [u8], shape: Shape, entry: u64) -> bool {
         let hash = shape.hash(entry);
         let tail = usize::from(shape.pointer_bits) + usize::from(shape.has_antis);
         let mut bits = tail;
@@ -133,7 +133,7 @@ pub(super) struct UnitReader {
 }
 
 impl UnitReader {
-    pub(super) const fn new(header: &Header) -> Self {
+    pub(super) const fn new(header: Header) -> Self {
         Self { bit: HEADER_SIZE * 8, left: header.count, hash: header.first, started: false }
     }
 
@@ -151,7 +151,7 @@ impl UnitReader {
         &mut self,
         window: &[u8],
         base: usize,
-        shape: &Shape,
+        shape: Shape,
     ) -> Result<u64, Malformed> {
         debug_assert!(self.left > 0 && self.byte() >= base, "an entry is within the window");
         let mut bit = self.bit - base * 8;
@@ -199,19 +199,19 @@ mod tests {
         let shape = Shape { hash_bits: 28, pointer_bits: 19, rice: 9, has_antis: true };
         let mut unit = [0; 512];
         let mut writer = UnitWriter::new();
-        let entry = |n: u32| shape.entry(n * n * 17, n * 1009, n % 5 == 0);
-        let count = (0..).take_while(|&n| writer.push(&mut unit, &shape, entry(n))).count();
+        let entry = |n: u32| shape.entry(n * n * 17, n * 1009, n.is_multiple_of(5));
+        let count = (0..500).take_while(|&n| writer.push(&mut unit, shape, entry(n))).count();
         writer.close(&mut unit, true, 0);
         assert!(count > 90, "{count}");
         assert!(Header::check(&unit));
         let header = Header::parse(&unit).unwrap();
         assert!(header.spills);
         for window in [ENTRY_SIZE_MAX, 64, 512] {
-            let mut reader = UnitReader::new(&header);
+            let mut reader = UnitReader::new(header);
             for n in 0..count as u32 {
                 let base = reader.byte();
                 let end = (base + window).min(unit.len());
-                let read = reader.next(&unit[base..end], base, &shape).unwrap();
+                let read = reader.next(&unit[base..end], base, shape).unwrap();
                 assert_eq!(read, entry(n), "entry {n}, window {window}");
             }
             assert!(reader.is_done());

@@ -43,7 +43,7 @@ pub(super) fn fill(
         let entry = source.peek()?;
         if let Some(entry) = entry {
             let is_due = shape.target(shape.hash(entry), run.units) <= run.used;
-            if is_due && writer.push(unit, &shape, entry) {
+            if is_due && writer.push(unit, shape, entry) {
                 last_hash = shape.hash(entry);
                 run.count += 1;
                 debug_assert!(shape.has_antis || !is_anti(entry), "anti-entries were announced");
