@@ -1,4 +1,4 @@
-//! PBFilter: the counts of its closed form, against a map, under power cuts; what it refuses.
+//! `PBFilter`: the counts of its closed form, against a map, under power cuts; what it refuses.
 
 use std::ops::ControlFlow;
 

@@ -1,123 +1,202 @@
 //! The power fails at every operation of an index of runs, and again while it recovers.
 
+use std::collections::BTreeSet;
+use std::panic::catch_unwind;
+
 use flysch::flash::Flash;
 use flysch::index::IndexError;
 use flysch::index::runs::{Output, Pace, Runs, RunsConfig};
 use flysch_chip::{Chip, Clock, FaultInjector, FaultPlan, Prng};
-use flysch_nand::Nand;
+use flysch_nand::{
+    BlockAddr, Ecc, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError,
+};
 
 use crate::world::{
     LOST, Op, apply, chip, compare, model, operations, small_config, small_geometry,
 };
 
+/// A chip, and where `forgets` is set one that says yes to commit records and drops them: to the
+/// index that is the same as letting blocks go before the record is written.
+struct Variant {
+    device: FaultInjector,
+    forgets: bool,
+    dropped: BTreeSet<PageAddr>,
+}
+
+impl Nand for Variant {
+    fn geometry(&self) -> Geometry {
+        self.device.geometry()
+    }
+
+    fn read(&mut self, page: PageAddr, column: u32, bytes: &mut [u8]) -> Result<Ecc, ReadError> {
+        self.device.read(page, column, bytes)
+    }
+
+    fn program(
+        &mut self,
+        page: PageAddr,
+        column: u32,
+        data: &[u8],
+        oob: &[u8],
+    ) -> Result<(), ProgramError> {
+        let is_log = oob.get(1) == Some(&LOG_AREA);
+        if self.forgets && (is_log || oob.is_empty() && self.dropped.contains(&page)) {
+            self.dropped.insert(page);
+            return Ok(());
+        }
+        self.dropped.remove(&page);
+        self.device.program(page, column, data, oob)
+    }
+
+    fn erase(&mut self, block: BlockAddr) -> Result<(), EraseError> {
+        self.device.erase(block)
+    }
+
+    fn is_bad(&mut self, block: BlockAddr) -> Result<bool, PowerLost> {
+        self.device.is_bad(block)
+    }
+
+    fn mark_bad(&mut self, block: BlockAddr) -> Result<(), PowerLost> {
+        self.device.mark_bad(block)
+    }
+}
+
+/// The area of commit records, as [`small_config`] numbers it.
+const LOG_AREA: u8 = 16;
+
 /// Operations between two checkpoints.
 const STRETCH: usize = 90;
 
-/// Mount, repeat what is not on flash, go on up to the last of `ops`; tell what was on flash.
+/// What is done, and what is known of it.
+#[derive(Clone, Copy)]
+struct Plan<'a> {
+    config: RunsConfig,
+    ops: &'a [Op],
+    seed: u64,
+    forgets: bool,
+}
+
+/// Mount, repeat what is not on flash, go on up to the last operation; then compare where the
+/// history was cut.
 fn go_on<N: Nand>(
     flash: &mut Flash<'_, N>,
-    config: RunsConfig,
+    plan: Plan<'_>,
     ram: &mut [u8],
-    ops: &[Op],
     flushed: &mut u32,
-    verify: bool,
     story: &str,
 ) -> Result<(), IndexError> {
-    let mut runs = Runs::mount(flash, config, ram)?;
+    let mut runs = Runs::mount(flash, plan.config, ram)?;
     assert!(runs.flushed() >= *flushed, "{} of {flushed} kept; {story}", runs.flushed());
-    for op in &ops[runs.flushed() as usize..] {
+    for op in &plan.ops[runs.flushed() as usize..] {
         *flushed = runs.flushed();
         apply(&mut runs, flash, *op)?;
     }
-    if verify {
-        compare(&mut runs, flash, &model(ops), story)?;
+    if !story.is_empty() {
+        compare(&mut runs, flash, &model(plan.ops), story)?;
     }
     Ok(())
 }
 
-/// One history: cut at `cut_at`, then at operations drawn from the seed, then not any more.
-fn trial(start: &Chip, config: RunsConfig, ops: &[Op], cut_at: u64, seed: u64) -> (u64, bool) {
+/// One history: cut at `cut_at`, then at operations drawn from the seed, then not any more. Give
+/// the number of cuts.
+fn trial(start: &Chip, plan: Plan<'_>, cut_at: u64) -> u64 {
+    let Plan { config, ops, seed, forgets } = plan;
+    let RunsConfig { pace, output, filter_bits, .. } = config;
     let story = format!(
-        "seed {seed}, {:?}, {:?}, {} ops, cut at {cut_at}",
-        config.pace,
-        config.output,
+        "seed {seed}, {pace:?}, {output:?}, filter {filter_bits}, {} operations, cut at {cut_at}",
         ops.len()
     );
     let geometry = start.geometry();
-    let mut device = FaultInjector::new(start.fork(Clock::new()));
+    let device = FaultInjector::new(start.fork(Clock::new()));
+    let mut device = Variant { device, forgets, dropped: BTreeSet::new() };
     let mut prng = Prng::new(seed ^ cut_at);
-    let mut table = vec![0; Flash::<FaultInjector>::ram_size(&geometry)];
+    let mut table = vec![0; Flash::<Variant>::ram_size(&geometry)];
     let mut ram = vec![0; config.ram_size(&geometry)];
     let mut flushed = 0;
     let mut cuts = 0;
     let mut next = Some(cut_at);
     loop {
-        device.arm(FaultPlan { seed: prng.next(), cut_at: next, ..FaultPlan::default() });
-        let mut flash = match Flash::mount(device, &mut table) {
-            Ok(flash) => flash,
-            Err(error) => {
-                assert_eq!(IndexError::Flash(error), LOST);
-                unreachable!("marks are read before the index is")
-            }
-        };
-        let outcome = go_on(&mut flash, config, &mut ram, ops, &mut flushed, cuts > 0, &story);
+        device.device.arm(FaultPlan { seed: prng.next(), cut_at: next, ..FaultPlan::default() });
+        let mut flash = Flash::mount(device, &mut table).expect("cuts come after the marks");
+        let told = if cuts > 0 { story.as_str() } else { "" };
+        let outcome = go_on(&mut flash, plan, &mut ram, &mut flushed, told);
         device = flash.into_nand();
         match outcome {
-            Ok(()) => return (cuts, cuts > 0),
+            Ok(()) => return cuts,
             Err(error) => assert_eq!(error, LOST, "{story}"),
         }
-        device.power_up();
+        device.device.power_up();
         cuts += 1;
-        next = (cuts < 3).then(|| 96 + prng.below(700));
+        next = (cuts < 3).then(|| MARKS + prng.below(700));
     }
 }
 
-fn check(
-    pace: Pace,
-    output: Output,
-    filter_bits: u8,
-    seed: u64,
-    stretches: usize,
-    step: u64,
-) -> u64 {
-    let config = small_config(pace, output, filter_bits);
-    let geometry = match output {
-        Output::Page => small_geometry(),
-        Output::Sector => flysch_nand::Geometry { page_size: 4096, ..small_geometry() },
+/// The marks of all blocks are read first: no cut there changes anything.
+const MARKS: u64 = 28;
+
+/// Cut at every `step`th operation of so many stretches; give the number of cuts.
+fn check(config: RunsConfig, seed: u64, step: u64) -> u64 {
+    // So few blocks that each is soon taken again.
+    let few = Geometry { block_count: MARKS as u32, ..small_geometry() };
+    let geometry = match config.output {
+        Output::Page => few,
+        Output::Sector => Geometry { page_size: 4096, ..few },
     };
-    let ops = operations(seed, STRETCH * stretches);
+    let ops = operations(seed, STRETCH * STRETCHES);
     let mut table = vec![0; Flash::<Chip>::ram_size(&geometry)];
     let mut ram = vec![0; config.ram_size(&geometry)];
     let mut flash = Flash::mount(chip(geometry), &mut table).unwrap();
     Runs::create(&mut flash, config, &mut ram).unwrap();
     let mut start = flash.into_nand();
     let mut total = 0;
-    for stretch in 1..=stretches {
-        let ops = &ops[..STRETCH * stretch];
-        // The marks of all blocks are read first: no cut there changes anything.
-        let mut cut_at = 96 + seed % step;
+    for stretch in 1..=STRETCHES {
+        let plan = Plan { config, ops: &ops[..STRETCH * stretch], seed, forgets: false };
+        let mut cut_at = MARKS + seed % step;
         loop {
-            let (cuts, was_cut) = trial(&start, config, ops, cut_at, seed);
+            let cuts = trial(&start, plan, cut_at);
             total += cuts;
-            if !was_cut {
+            if cuts == 0 {
                 break;
             }
             cut_at += step;
         }
         let mut flash = Flash::mount(start, &mut table).unwrap();
-        go_on(&mut flash, config, &mut ram, ops, &mut 0, false, "uncut").unwrap();
+        go_on(&mut flash, plan, &mut ram, &mut 0, "").unwrap();
         start = flash.into_nand();
     }
     total
 }
 
+const STRETCHES: usize = 12;
+
 #[test]
 fn no_cut_loses_a_key() {
     let mut cuts = 0;
-    cuts += check(Pace::Spread, Output::Page, 0, 1, 12, 5);
-    cuts += check(Pace::Synchronous, Output::Page, 0, 2, 12, 5);
-    cuts += check(Pace::Spread, Output::Sector, 0, 3, 12, 7);
-    cuts += check(Pace::Spread, Output::Page, 6, 4, 12, 7);
-    assert!(cuts > 5_000, "{cuts}");
-    println!("{cuts} cuts");
+    cuts += check(small_config(Pace::Spread, Output::Page, 0), 1, 2);
+    cuts += check(small_config(Pace::Synchronous, Output::Page, 0), 2, 2);
+    cuts += check(small_config(Pace::Spread, Output::Sector, 0), 3, 3);
+    cuts += check(small_config(Pace::Spread, Output::Page, 6), 4, 3);
+    assert!(cuts >= 10_000, "{cuts}");
+}
+
+/// Histories long enough that each block is taken several times, cut late.
+fn long_histories(forgets: bool) {
+    let config = small_config(Pace::Spread, Output::Page, 0);
+    let geometry = Geometry { block_count: MARKS as u32, ..small_geometry() };
+    let mut table = vec![0; Flash::<Chip>::ram_size(&geometry)];
+    let mut ram = vec![0; config.ram_size(&geometry)];
+    let mut flash = Flash::mount(chip(geometry), &mut table).unwrap();
+    Runs::create(&mut flash, config, &mut ram).unwrap();
+    let start = flash.into_nand();
+    let ops = operations(5, 2_500);
+    let plan = Plan { config, ops: &ops, seed: 5, forgets };
+    let cuts: u64 = (500..6_000).step_by(111).map(|cut_at| trial(&start, plan, cut_at)).sum();
+    assert!(cuts > 50, "{cuts}");
+}
+
+#[test]
+fn an_index_that_lets_go_too_early_is_caught() {
+    long_histories(false);
+    let outcome = catch_unwind(|| long_histories(true));
+    assert!(outcome.is_err(), "dropped commit records went unnoticed");
 }

@@ -90,7 +90,7 @@ impl RunsConfig {
         }
         // Between 4 and 5 bits of the Bloom filter for each recent key.
         config.recents_max = (config.bloom_size * 8 * 2 / 9) as u32;
-        config.levels = levels_for(keys, config.recents_max, if small { 10 } else { 5 });
+        config.levels = levels_for(keys, config.recents_max, if small { 10 } else { 6 });
         config.check(geometry)?;
         Ok(config)
     }
