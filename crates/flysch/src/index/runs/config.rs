@@ -68,7 +68,8 @@ impl RunsConfig {
         let mut config = Self {
             first_area: 16,
             seed: 0,
-            hash_bits: 28,
+            // An entry of six bytes, until false reads of records would be one in 64 probes.
+            hash_bits: if keys <= 1 << 22 { 28 } else { 32 },
             pointer_bits: 19,
             levels: 3,
             filter_bits: 0,

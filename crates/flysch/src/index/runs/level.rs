@@ -46,7 +46,7 @@ mod tests {
     fn logarithms_are_exact_to_their_last_bit() {
         assert_eq!(log2(1), 0);
         assert_eq!(log2(1 << 20), 20 << 16);
-        // log2(1,000,000) = 19.931568569...
+        // 19.931568569... of them.
         assert_eq!(log2(1_000_000), 1_306_235);
     }
 }
