@@ -7,7 +7,7 @@
 //! 1. Pages are programmed in ascending order, so they are in order within each block too.
 //! 2. A block is let go as a whole, when no page of it is needed; no page is copied to free one.
 //! 3. Pages are copied only after a power cut or a failed program in the middle of a block:
-//!    [`Areas::relocate`].
+//!    `Areas::relocate`.
 
 mod moved;
 pub(crate) mod restore;
