@@ -1,0 +1,50 @@
+//! Copying the pages of a block whose next page cannot be programmed.
+
+use flysch_nand::{BlockAddr, Nand, PageAddr};
+
+use crate::flash::{Flash, FlashError, Tag};
+
+/// Copy the first `kept` pages of the first block to the second. Pages that cannot be read stay
+/// behind: whoever needs them finds them missing.
+pub(super) fn copy_pages<N: Nand>(
+    flash: &mut Flash<'_, N>,
+    (from, to): (BlockAddr, BlockAddr),
+    kept: u32,
+    spare: &mut [u8],
+) -> Result<(), FlashError> {
+    let geometry = *flash.geometry();
+    for page in 0..kept {
+        let source = PageAddr(geometry.first_page(from).0 + page);
+        let target = PageAddr(geometry.first_page(to).0 + page);
+        if let Some(tag) = flash.tag(source)? {
+            let tag = Tag { copy: tag.copy.wrapping_add(1), ..tag };
+            copy_page(flash, (source, target), tag, spare)?;
+        }
+    }
+    Ok(())
+}
+
+fn copy_page<N: Nand>(
+    flash: &mut Flash<'_, N>,
+    (from, to): (PageAddr, PageAddr),
+    tag: Tag,
+    spare: &mut [u8],
+) -> Result<(), FlashError> {
+    let page_size = flash.geometry().page_size;
+    let chunk = spare.len().min(page_size as usize);
+    let spare = &mut spare[..chunk];
+    for column in (0..page_size).step_by(chunk) {
+        match flash.read(from, column, spare) {
+            Ok(()) if column == 0 => flash.program(to, spare, tag)?,
+            Ok(()) if is_erased(spare) => {}
+            Ok(()) => flash.program_part(to, column, spare)?,
+            Err(FlashError::Uncorrectable(_)) => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn is_erased(bytes: &[u8]) -> bool {
+    bytes.iter().all(|&byte| byte == 0xFF)
+}

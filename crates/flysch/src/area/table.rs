@@ -1,0 +1,272 @@
+//! The table of the blocks of several areas.
+
+use flysch_nand::{BlockAddr, Nand, PageAddr};
+
+use super::Extent;
+use super::moved::copy_pages;
+use crate::flash::{Flash, FlashError, Tag};
+
+/// Areas a structure may have.
+const AREAS_MAX: usize = 12;
+
+/// The areas of one structure, numbered from 0; on flash they are numbered from `first_id`.
+#[derive(Debug)]
+pub struct Areas<'ram> {
+    /// Block numbers, two bytes each.
+    pub(super) blocks: &'ram mut [u8],
+    pub(super) first_id: u8,
+    pub(super) count: u8,
+    pub(super) extents: [Extent; AREAS_MAX],
+    /// Blocks listed of each area.
+    pub(super) lens: [u16; AREAS_MAX],
+    /// How often the block of each area's tail was moved.
+    pub(super) copies: [u8; AREAS_MAX],
+}
+
+/// An entry of the table while its block has not been found.
+pub(super) const MISSING: u16 = 0xFFFF;
+
+impl<'ram> Areas<'ram> {
+    /// Make a table of `count` empty areas in `ram`, two bytes for each block.
+    pub(crate) fn new(ram: &'ram mut [u8], first_id: u8, count: u8) -> Self {
+        assert!(usize::from(count) <= AREAS_MAX, "at most {AREAS_MAX} areas");
+        let extents = [Extent::default(); AREAS_MAX];
+        Self { blocks: ram, first_id, count, extents, lens: [0; AREAS_MAX], copies: [0; AREAS_MAX] }
+    }
+
+    /// Where an area stands.
+    pub(crate) const fn extent(&self, area: usize) -> Extent {
+        self.extents[area]
+    }
+
+    /// Blocks that all areas hold.
+    pub(crate) fn block_count(&self) -> u32 {
+        self.lens.iter().map(|&len| u32::from(len)).sum()
+    }
+
+    /// Whether the next append to `area` takes a block.
+    pub(crate) fn needs_block<N: Nand>(&self, flash: &Flash<'_, N>, area: usize) -> bool {
+        let Extent { head, tail } = self.extents[area];
+        tail / flash.geometry().pages_per_block >= head + u32::from(self.lens[area])
+    }
+
+    /// The place of a logical page; none where its block was let go or never was.
+    pub(crate) fn locate<N: Nand>(
+        &self,
+        flash: &Flash<'_, N>,
+        area: usize,
+        page: u32,
+    ) -> Option<PageAddr> {
+        let per_block = flash.geometry().pages_per_block;
+        let place = (page / per_block).checked_sub(self.extents[area].head)?;
+        if place >= u32::from(self.lens[area]) {
+            return None;
+        }
+        let block = BlockAddr(u32::from(self.block(self.start(area) + place as usize)));
+        Some(PageAddr(flash.geometry().first_page(block).0 + page % per_block))
+    }
+
+    /// The place of the page appended next; takes a block where the last one is full.
+    pub(crate) fn open<N: Nand>(
+        &mut self,
+        flash: &mut Flash<'_, N>,
+        area: usize,
+    ) -> Result<PageAddr, FlashError> {
+        if self.needs_block(flash, area) {
+            self.check_room()?;
+            let block = flash.take()?;
+            self.insert(self.start(area) + usize::from(self.lens[area]), block.0 as u16);
+            self.lens[area] += 1;
+            self.copies[area] = 0;
+        }
+        let tail = self.extents[area].tail;
+        Ok(self.locate(flash, area, tail).expect("the tail's block was just listed"))
+    }
+
+    /// Program the page [`Areas::open`] gave: `data` is a page or its first sector.
+    pub(crate) fn program<N: Nand>(
+        &mut self,
+        flash: &mut Flash<'_, N>,
+        area: usize,
+        data: &[u8],
+        note: u64,
+    ) -> Result<(), FlashError> {
+        let page = self.open(flash, area)?;
+        let logical = self.extents[area].tail;
+        let id = self.first_id + area as u8;
+        let tag = Tag { area: id, copy: self.copies[area], logical, note, data_crc: 0 };
+        flash.program(page, data, tag)
+    }
+
+    /// Count the page that was programmed as appended.
+    pub(crate) fn advance(&mut self, area: usize) -> u32 {
+        let page = self.extents[area].tail;
+        self.extents[area].tail += 1;
+        page
+    }
+
+    /// Append a page of data. A failed program moves the block's earlier pages with the help of
+    /// `spare`, a page, and tries again.
+    pub(crate) fn append<N: Nand>(
+        &mut self,
+        flash: &mut Flash<'_, N>,
+        area: usize,
+        data: &[u8],
+        note: u64,
+        spare: &mut [u8],
+    ) -> Result<u32, FlashError> {
+        loop {
+            match self.program(flash, area, data, note) {
+                Ok(()) => return Ok(self.advance(area)),
+                Err(FlashError::ProgramFailed(_)) => self.relocate(flash, area, true, spare)?,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Append `count` pages that are programmed later, in any order; give the first.
+    pub(crate) fn reserve<N: Nand>(
+        &mut self,
+        flash: &mut Flash<'_, N>,
+        area: usize,
+        count: u32,
+    ) -> Result<u32, FlashError> {
+        let first = self.extents[area].tail;
+        for _ in 0..count {
+            self.open(flash, area)?;
+            self.advance(area);
+        }
+        Ok(first)
+    }
+
+    /// Program a sector of a reserved page; the first sector brings the tag.
+    pub(crate) fn program_sector<N: Nand>(
+        &self,
+        flash: &mut Flash<'_, N>,
+        (area, logical): (usize, u32),
+        column: u32,
+        data: &[u8],
+        note: u64,
+    ) -> Result<(), FlashError> {
+        let page = self.locate(flash, area, logical).expect("the page was reserved");
+        if column > 0 {
+            return flash.program_part(page, column, data);
+        }
+        let area = self.first_id + area as u8;
+        flash.program(page, data, Tag { area, copy: 0, logical, note, data_crc: 0 })
+    }
+
+    /// Forget the pages from `tail` on, and erase their blocks so that they are not found again.
+    pub(crate) fn cut<N: Nand>(
+        &mut self,
+        flash: &mut Flash<'_, N>,
+        area: usize,
+        tail: u32,
+        spare: &mut [u8],
+    ) -> Result<(), FlashError> {
+        let per_block = flash.geometry().pages_per_block;
+        self.extents[area].tail = tail;
+        let kept = tail.div_ceil(per_block).saturating_sub(self.extents[area].head) as usize;
+        while usize::from(self.lens[area]) > kept {
+            let place = self.start(area) + usize::from(self.lens[area]) - 1;
+            let block = BlockAddr(u32::from(self.block(place)));
+            self.remove(place);
+            self.lens[area] -= 1;
+            flash.release(block);
+            flash.wipe(block)?;
+        }
+        if self.needs_block(flash, area) {
+            return Ok(());
+        }
+        self.relocate(flash, area, false, spare)
+    }
+
+    /// Take pages that were found at mount as not appended.
+    pub(crate) const fn set_tail(&mut self, area: usize, tail: u32) {
+        self.extents[area].tail = tail;
+    }
+
+    /// Let go of every block whose pages all lie below `page`.
+    pub(crate) fn trim<N: Nand>(&mut self, flash: &mut Flash<'_, N>, area: usize, page: u32) {
+        let keep = page / flash.geometry().pages_per_block;
+        while self.extents[area].head < keep && self.lens[area] > 0 {
+            let place = self.start(area);
+            flash.release(BlockAddr(u32::from(self.block(place))));
+            self.remove(place);
+            self.lens[area] -= 1;
+            self.extents[area].head += 1;
+        }
+        if self.lens[area] == 0 {
+            self.extents[area].head = self.extents[area].head.max(keep);
+        }
+    }
+
+    /// Skip a page that an interrupted program may have touched.
+    pub(crate) fn skip<N: Nand>(&mut self, flash: &Flash<'_, N>, area: usize) {
+        let Extent { tail, .. } = self.extents[area];
+        if !tail.is_multiple_of(flash.geometry().pages_per_block) {
+            self.extents[area].tail = tail + 1;
+        }
+    }
+
+    /// Move the pages of the tail's block to a fresh one, so that the tail can be programmed.
+    /// `spare` is a page, or a sector where pages may be programmed in parts.
+    pub(crate) fn relocate<N: Nand>(
+        &mut self,
+        flash: &mut Flash<'_, N>,
+        area: usize,
+        is_bad: bool,
+        spare: &mut [u8],
+    ) -> Result<(), FlashError> {
+        let per_block = flash.geometry().pages_per_block;
+        let kept = self.extents[area].tail % per_block;
+        let place = self.start(area) + usize::from(self.lens[area]) - 1;
+        let old = BlockAddr(u32::from(self.block(place)));
+        let fresh = loop {
+            let fresh = flash.take()?;
+            match copy_pages(flash, (old, fresh), kept, spare) {
+                Ok(()) => break fresh,
+                Err(FlashError::ProgramFailed(_)) => flash.retire(fresh)?,
+                Err(error) => return Err(error),
+            }
+        };
+        self.set_block(place, fresh.0 as u16);
+        self.copies[area] = self.copies[area].wrapping_add(1);
+        if is_bad {
+            return flash.retire(old);
+        }
+        flash.release(old);
+        Ok(())
+    }
+
+    /// Where an area's blocks begin in the table.
+    pub(super) fn start(&self, area: usize) -> usize {
+        self.lens[..area].iter().map(|&len| usize::from(len)).sum()
+    }
+
+    pub(super) fn check_room(&self) -> Result<(), FlashError> {
+        if self.block_count() as usize * 2 + 2 > self.blocks.len() {
+            return Err(FlashError::TableFull);
+        }
+        Ok(())
+    }
+
+    pub(super) fn block(&self, place: usize) -> u16 {
+        u16::from_le_bytes([self.blocks[place * 2], self.blocks[place * 2 + 1]])
+    }
+
+    pub(super) fn set_block(&mut self, place: usize, block: u16) {
+        self.blocks[place * 2..place * 2 + 2].copy_from_slice(&block.to_le_bytes());
+    }
+
+    fn insert(&mut self, place: usize, block: u16) {
+        let end = self.block_count() as usize * 2;
+        self.blocks.copy_within(place * 2..end, place * 2 + 2);
+        self.set_block(place, block);
+    }
+
+    fn remove(&mut self, place: usize) {
+        let end = self.block_count() as usize * 2;
+        self.blocks.copy_within(place * 2 + 2..end, place * 2);
+    }
+}

@@ -1,0 +1,167 @@
+//! Bitmap indexes: a bit for each row in each of a few bitmaps.
+//!
+//! Chan, Ioannidis: Bitmap index design and evaluation, SIGMOD 1998, as section 5.1 of the `PBFilter`
+//! paper uses it: a value is written as digits in a mixed base, each digit as bitmaps.
+//!
+//! ```text
+//! group of rows | bitmap 0: chunk | bitmap 1: chunk | … |   a few whole pages
+//! ```
+//!
+//! Rows are appended to a buffer of one group, which goes to flash when it is full. A query reads
+//! the chunks it needs, group by group, and gives the rows at once: RAM does not grow with them.
+
+mod component;
+mod query;
+
+pub use component::{Bases, Encoding};
+pub use query::Criterion;
+
+use flysch_nand::{Nand, PageAddr};
+
+use super::{ConfigError, IndexError};
+use crate::area::restore::is_sound;
+use crate::area::{Areas, Extent};
+use crate::flash::{Flash, FlashError};
+
+/// The parameters of a bitmap index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BitmapConfig {
+    /// The area number that is the index's own.
+    pub first_area: u8,
+    /// The digits of a value.
+    pub bases: Bases,
+    /// What the bitmaps of a digit say.
+    pub encoding: Encoding,
+    /// Pages of a group: with more of them chunks are longer, and a query reads fewer.
+    pub group_pages: u8,
+    /// Blocks the index may hold.
+    pub blocks_max: u16,
+}
+
+impl BitmapConfig {
+    /// Bytes of RAM these parameters ask for, beside the index's own fields: a group, three
+    /// chunks, a page, and the table of blocks.
+    pub fn ram_size(&self, page_size: usize) -> usize {
+        let group = usize::from(self.group_pages) * page_size;
+        group + 3 * self.chunk_size(page_size) + page_size + usize::from(self.blocks_max) * 2
+    }
+
+    fn chunk_size(&self, page_size: usize) -> usize {
+        let slots = self.bases.bitmap_count(self.encoding).next_power_of_two() as usize;
+        usize::from(self.group_pages) * page_size / slots
+    }
+}
+
+/// A bitmap index over rows that are numbered from 0.
+#[derive(Debug)]
+pub struct BitmapIndex<'ram> {
+    config: BitmapConfig,
+    areas: Areas<'ram>,
+    /// The chunks of the group being filled.
+    group: &'ram mut [u8],
+    /// The result, the bitmap being read, and one more digit's.
+    chunks: &'ram mut [u8],
+    spare: &'ram mut [u8],
+    chunk_size: usize,
+    rows: u32,
+}
+
+impl<'ram> BitmapIndex<'ram> {
+    /// Make an empty index. What its area held is lost.
+    pub fn create<N: Nand>(
+        flash: &mut Flash<'_, N>,
+        config: BitmapConfig,
+        ram: &'ram mut [u8],
+    ) -> Result<Self, IndexError> {
+        let index = Self::new(flash, config, ram)?;
+        index.areas.wipe(flash)?;
+        Ok(index)
+    }
+
+    /// Find an index again. Cost: two OOB reads for each free block, and the last pages.
+    pub fn mount<N: Nand>(
+        flash: &mut Flash<'_, N>,
+        config: BitmapConfig,
+        ram: &'ram mut [u8],
+    ) -> Result<Self, IndexError> {
+        let mut index = Self::new(flash, config, ram)?;
+        index.areas.restore(flash, &[Extent::default()], index.spare)?;
+        let mut tail = index.areas.extent(0).tail;
+        while tail > 0 {
+            let place = index.areas.locate(flash, 0, tail - 1);
+            let place = place.ok_or(FlashError::Corrupt(PageAddr(tail - 1)))?;
+            if is_sound(flash, place, index.spare)? {
+                break;
+            }
+            tail -= 1;
+        }
+        let pages = u32::from(config.group_pages);
+        let groups = tail / pages;
+        index.areas.cut(flash, 0, groups * pages, index.spare)?;
+        index.rows = groups * index.rows_per_group();
+        Ok(index)
+    }
+
+    fn new<N: Nand>(
+        flash: &Flash<'_, N>,
+        config: BitmapConfig,
+        ram: &'ram mut [u8],
+    ) -> Result<Self, IndexError> {
+        let page_size = flash.geometry().page_size as usize;
+        let (needed, given) = (config.ram_size(page_size), ram.len());
+        if given < needed {
+            return Err(ConfigError::RamTooSmall { needed, given }.into());
+        }
+        let chunk_size = config.chunk_size(page_size);
+        if chunk_size == 0 || chunk_size > page_size {
+            let slots = config.bases.bitmap_count(config.encoding).next_power_of_two();
+            let (parameter, given) = ("group_pages", u32::from(config.group_pages));
+            let (min, max) = (slots.div_ceil(page_size as u32), slots);
+            return Err(if chunk_size == 0 {
+                ConfigError::TooSmall { parameter, min, given }.into()
+            } else {
+                ConfigError::TooLarge { parameter, max, given }.into()
+            });
+        }
+        let (group, ram) = ram.split_at_mut(usize::from(config.group_pages) * page_size);
+        let (chunks, ram) = ram.split_at_mut(3 * chunk_size);
+        let (spare, ram) = ram.split_at_mut(page_size);
+        let blocks = &mut ram[..usize::from(config.blocks_max) * 2];
+        group.fill(0);
+        let areas = Areas::new(blocks, config.first_area, 1);
+        Ok(Self { config, areas, group, chunks, spare, chunk_size, rows: 0 })
+    }
+
+    /// Rows on flash: after a mount, append those that came after.
+    pub const fn flushed(&self) -> u32 {
+        self.rows / self.rows_per_group() * self.rows_per_group()
+    }
+
+    /// Add the value of the next row. Cost: the programs of a group, once it is full.
+    ///
+    /// # Panics
+    /// Where the value has more digits than the bases.
+    pub fn append<N: Nand>(
+        &mut self,
+        flash: &mut Flash<'_, N>,
+        value: u32,
+    ) -> Result<(), IndexError> {
+        let bit = self.rows % self.rows_per_group();
+        for bitmap in self.config.bases.bitmaps_of(value, self.config.encoding) {
+            let place = bitmap as usize * self.chunk_size + bit as usize / 8;
+            self.group[place] |= 1 << (bit % 8);
+        }
+        self.rows += 1;
+        if self.rows.is_multiple_of(self.rows_per_group()) {
+            for page in self.group.chunks_exact(self.spare.len()) {
+                self.areas.append(flash, 0, page, 0, self.spare)?;
+            }
+            self.group.fill(0);
+        }
+        Ok(())
+    }
+
+    const fn rows_per_group(&self) -> u32 {
+        self.chunk_size as u32 * 8
+    }
+}

@@ -1,0 +1,301 @@
+//! Merging runs: the least entry of several inputs, twins and cancelled pairs left out.
+//!
+//! Each input is read through a window of the shared buffer. A merge may be left at any entry and
+//! taken up again: entries up to `done` are skipped.
+
+use flysch_nand::Nand;
+
+use super::entry::{Shape, is_anti};
+use super::run::{FILTER, Run};
+use super::unit::{ENTRY_SIZE_MAX, HEADER_SIZE, Header, UnitReader};
+use super::writer::Source;
+use crate::area::Areas;
+use crate::flash::{Flash, FlashError};
+
+/// Inputs of a merge, at most.
+pub(super) const INPUTS_MAX: usize = 20;
+/// The least window.
+pub(super) const WINDOW_MIN: usize = 32;
+const _: () = assert!(WINDOW_MIN >= ENTRY_SIZE_MAX && WINDOW_MIN >= HEADER_SIZE);
+
+/// What all reads of runs need.
+#[derive(Debug)]
+pub(super) struct Reading<'a, 'ram, 'flash, N> {
+    pub(super) flash: &'a mut Flash<'flash, N>,
+    pub(super) areas: &'a mut Areas<'ram>,
+    pub(super) pointer_bits: u8,
+    pub(super) unit_size: u32,
+}
+
+impl<N: Nand> Reading<'_, '_, '_, N> {
+    /// Read bytes of a unit: one array read.
+    pub(super) fn read(
+        &mut self,
+        run: &Run,
+        unit: u32,
+        from: usize,
+        out: &mut [u8],
+    ) -> Result<(), FlashError> {
+        let page_size = self.flash.geometry().page_size;
+        let per_page = page_size / self.unit_size;
+        let page = run.first.wrapping_add(unit / per_page);
+        let place = self.areas.locate(self.flash, usize::from(run.place), page);
+        let place = place.ok_or(FlashError::Corrupt(flysch_nand::PageAddr(page)))?;
+        self.flash.read(place, unit % per_page * self.unit_size + from as u32, out)
+    }
+
+    /// The error for a unit that makes no sense.
+    pub(super) fn corrupt(&self, run: &Run, unit: u32) -> FlashError {
+        let per_page = self.flash.geometry().page_size / self.unit_size;
+        let page = run.first.wrapping_add(unit / per_page);
+        let place = self.areas.locate(self.flash, usize::from(run.place), page);
+        FlashError::Corrupt(place.unwrap_or(flysch_nand::PageAddr(page)))
+    }
+
+    /// The first unit at or after `unit` whose block has not been let go.
+    pub(super) fn first_kept(&self, run: &Run, unit: u32) -> u32 {
+        let geometry = self.flash.geometry();
+        let head = self.areas.extent(usize::from(run.place)).head * geometry.pages_per_block;
+        let per_page = geometry.page_size / self.unit_size;
+        unit.max(head.saturating_sub(run.first) * per_page)
+    }
+}
+
+/// How the entries of the index become those of the existence filter: cut to fewer hash bits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Projection {
+    pub(super) from: Shape,
+    pub(super) hash_bits: u8,
+}
+
+impl Projection {
+    fn apply(self, entry: u64) -> u64 {
+        u64::from(self.from.hash(entry) >> (self.from.hash_bits - self.hash_bits)) << 1
+    }
+}
+
+/// One input.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cursor {
+    run: Run,
+    unit: u32,
+    reader: UnitReader,
+    base: usize,
+    is_loaded: bool,
+    head: Option<u64>,
+}
+
+/// A merge of inputs.
+pub(super) struct Merge<'a, 'ram, 'flash, N> {
+    reading: Reading<'a, 'ram, 'flash, N>,
+    cursors: [Cursor; INPUTS_MAX],
+    len: usize,
+    buffer: &'a mut [u8],
+    window: usize,
+    done: Option<u64>,
+    projection: Option<Projection>,
+    drops_antis: bool,
+}
+
+impl<'a, 'ram, 'flash, N: Nand> Merge<'a, 'ram, 'flash, N> {
+    /// Merge `inputs`, each from its unit `at` on, from behind entry `done`.
+    pub(super) fn open(
+        reading: Reading<'a, 'ram, 'flash, N>,
+        inputs: impl Iterator<Item = Run>,
+        buffer: &'a mut [u8],
+        done: Option<u64>,
+    ) -> Self {
+        let mut cursors = [Cursor::default(); INPUTS_MAX];
+        let mut len = 0;
+        for (cursor, run) in cursors.iter_mut().zip(inputs) {
+            *cursor = Cursor { run, unit: run.at, ..Cursor::default() };
+            len += 1;
+        }
+        let window = (buffer.len() / len.max(1)).min(reading.unit_size as usize);
+        assert!(window >= WINDOW_MIN, "the buffer holds a window for each input");
+        Self { reading, cursors, len, buffer, window, done, projection: None, drops_antis: false }
+    }
+
+    /// Give entries of the existence filter.
+    pub(super) fn project(mut self, projection: Option<Projection>) -> Self {
+        self.projection = projection;
+        self
+    }
+
+    /// Leave out anti-entries whose entry is not among the inputs: there is none anywhere.
+    pub(super) fn drop_antis(mut self, drops: bool) -> Self {
+        self.drops_antis = drops;
+        self
+    }
+
+    /// Find each input's first entry.
+    pub(super) fn start(mut self) -> Result<Self, FlashError> {
+        for place in 0..self.len {
+            self.advance(place)?;
+        }
+        Ok(self)
+    }
+
+    /// The last entry that was given or dropped.
+    pub(super) const fn done(&self) -> Option<u64> {
+        self.done
+    }
+
+    /// The unit each input stands at.
+    pub(super) fn units(&self) -> [u32; INPUTS_MAX] {
+        self.cursors.map(|cursor| cursor.unit)
+    }
+
+    /// Bits of a pointer, bytes of a unit and of a page.
+    pub(super) fn layout(&self) -> (u8, usize, usize) {
+        let page_size = self.reading.flash.geometry().page_size as usize;
+        (self.reading.pointer_bits, self.reading.unit_size as usize, page_size)
+    }
+
+    /// Program the next part of the output's tail page.
+    pub(super) fn program(
+        &mut self,
+        run: &Run,
+        column: usize,
+        data: &[u8],
+    ) -> Result<(), FlashError> {
+        let Reading { flash, areas, .. } = &mut self.reading;
+        let area = usize::from(run.place);
+        if column == 0 {
+            return areas.program(flash, area, data, u64::from(run.count));
+        }
+        let page = areas.open(flash, area)?;
+        flash.program_part(page, column as u32, data)
+    }
+
+    /// Count the output's tail page as written.
+    pub(super) fn advance_output(&mut self, run: &Run) {
+        self.reading.areas.advance(usize::from(run.place));
+    }
+
+    /// Let go of the blocks of levels whose entries all lie before these units.
+    pub(super) fn trim(&mut self, units: &[u32]) {
+        let per_page = self.reading.flash.geometry().page_size / self.reading.unit_size;
+        for (cursor, unit) in self.cursors[..self.len].iter().zip(units) {
+            let is_replaced = self.projection.is_none() || cursor.run.place == FILTER;
+            if is_replaced && !cursor.run.is_recent() {
+                let page = cursor.run.first + unit / per_page;
+                let area = usize::from(cursor.run.place);
+                self.reading.areas.trim(self.reading.flash, area, page);
+            }
+        }
+    }
+
+    /// Go to the next entry of an input that is behind `done`.
+    fn advance(&mut self, place: usize) -> Result<(), FlashError> {
+        loop {
+            let Some(entry) = self.read_entry(place)? else {
+                self.cursors[place].head = None;
+                return Ok(());
+            };
+            let run = &self.cursors[place].run;
+            let entry = match self.projection {
+                Some(_) if run.place != FILTER && is_anti(entry) => continue,
+                Some(projection) if run.place != FILTER => projection.apply(entry),
+                _ => entry,
+            };
+            if self.done.is_none_or(|done| entry > done) {
+                self.cursors[place].head = Some(entry);
+                return Ok(());
+            }
+        }
+    }
+
+    /// The next entry of an input as it is on flash.
+    fn read_entry(&mut self, place: usize) -> Result<Option<u64>, FlashError> {
+        loop {
+            let cursor = self.cursors[place];
+            if cursor.unit >= cursor.run.used {
+                return Ok(None);
+            }
+            if !cursor.is_loaded {
+                self.load(place, 0)?;
+                let window = self.window(place);
+                let header = Header::parse(window)
+                    .ok_or_else(|| self.reading.corrupt(&cursor.run, cursor.unit))?;
+                self.cursors[place].reader = UnitReader::new(header);
+                self.cursors[place].is_loaded = true;
+            }
+            if self.cursors[place].reader.is_done() {
+                self.cursors[place].unit += 1;
+                self.cursors[place].is_loaded = false;
+                continue;
+            }
+            return self.decode(place).map(Some);
+        }
+    }
+
+    fn decode(&mut self, place: usize) -> Result<u64, FlashError> {
+        let unit_size = self.reading.unit_size as usize;
+        let cursor = self.cursors[place];
+        let byte = cursor.reader.byte();
+        let end = (cursor.base + self.window).min(unit_size);
+        if byte + ENTRY_SIZE_MAX > end && end < unit_size {
+            self.load(place, byte)?;
+        }
+        let mut cursor = self.cursors[place];
+        let len = self.window.min(unit_size - cursor.base);
+        let window = &self.buffer[place * self.window..][..len];
+        let shape = cursor.run.shape(self.reading.pointer_bits);
+        let entry = cursor.reader.next(window, cursor.base, shape);
+        self.cursors[place] = cursor;
+        entry.map_err(|_| self.reading.corrupt(&cursor.run, cursor.unit))
+    }
+
+    /// Fill an input's window from byte `base` of its unit on.
+    fn load(&mut self, place: usize, base: usize) -> Result<(), FlashError> {
+        let len = self.window.min(self.reading.unit_size as usize - base);
+        let window = &mut self.buffer[place * self.window..][..len];
+        let cursor = &mut self.cursors[place];
+        cursor.base = base;
+        self.reading.read(&cursor.run, cursor.unit, base, window)
+    }
+
+    fn window(&self, place: usize) -> &[u8] {
+        &self.buffer[place * self.window..][..self.window]
+    }
+
+    fn least(&self) -> Option<u64> {
+        self.cursors[..self.len].iter().filter_map(|cursor| cursor.head).min()
+    }
+
+    /// Go past `entry` in every input that stands at it.
+    fn pass(&mut self, entry: u64) -> Result<(), FlashError> {
+        self.done = Some(entry);
+        for place in 0..self.len {
+            while self.cursors[place].head.is_some_and(|head| head <= entry) {
+                self.advance(place)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<N: Nand> Source for Merge<'_, '_, '_, N> {
+    fn peek(&mut self) -> Result<Option<u64>, FlashError> {
+        while let Some(least) = self.least() {
+            let is_cancelled = self.projection.is_none() && !is_anti(least) && {
+                let anti = least | 1;
+                self.cursors[..self.len].iter().any(|cursor| cursor.head == Some(anti))
+            };
+            if is_cancelled {
+                self.pass(least | 1)?;
+            } else if is_anti(least) && self.drops_antis {
+                self.pass(least)?;
+            } else {
+                return Ok(Some(least));
+            }
+        }
+        Ok(None)
+    }
+
+    fn pop(&mut self) -> Result<(), FlashError> {
+        let least = self.least().expect("an entry was peeked");
+        self.pass(least)
+    }
+}

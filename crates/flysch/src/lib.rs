@@ -1,0 +1,23 @@
+//! The engine: a relational database that lives directly on raw NAND, in a few kilobytes of RAM.
+//!
+//! Bottom-up: [`flash`] is the only module that calls the chip: free blocks, bad blocks, tags in
+//! the OOB area. [`area`] makes append-only sequences of pages out of blocks. [`index`] finds
+//! records by their keys.
+//!
+//! Nothing here allocates: RAM is given by the caller and counted to the byte.
+#![no_std]
+#![forbid(unsafe_code)]
+#![warn(
+    clippy::alloc_instead_of_core,
+    clippy::float_arithmetic,
+    clippy::large_stack_frames,
+    clippy::std_instead_of_core
+)]
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "positions within a page, a block or a chip: geometries are checked when mounted"
+)]
+
+pub mod area;
+pub mod flash;
+pub mod index;
