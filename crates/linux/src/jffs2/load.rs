@@ -53,8 +53,9 @@ impl Jffs2 {
             if self.sort_in(ino, id, &bytes, &mut found)? {
                 continue;
             }
-            if node.state != NodeState::Unchecked {
-                // It was good before: what is lost is not something that was never written.
+            if node.state != NodeState::Unchecked && self.inodes[&ino].checked {
+                // It was good before: what is lost is not something that was never written, nor
+                // what only the summary of a half-erased block still lists.
                 return Err(FsError::Damaged { ino: Ino(ino), offset: 0 });
             }
             self.mark_obsolete(id);

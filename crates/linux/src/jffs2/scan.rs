@@ -332,6 +332,9 @@ impl Jffs2 {
         let known = names.get(&key).map(|known| (known.version, known.node));
         let loser = match known {
             Some((version, _)) if version > name.version => Some(name.node),
+            // A copy that the collector made. Which of the two is really there only a read tells: a
+            // half-erased block's summary still lists what it had.
+            Some((version, _)) if version == name.version => None,
             _ => names.insert(key, name).map(|older| older.node),
         };
         if let Some(loser) = loser {
