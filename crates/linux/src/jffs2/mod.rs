@@ -6,7 +6,7 @@
 //! collect.rs move_node.rs background.rs    garbage collection and who calls it
 //! reserve.rs append.rs summary.rs wbuf.rs obsolete.rs erase.rs    where nodes go, and where they end
 //! blocks.rs nodes.rs       what every byte of the partition is
-//! prepare.rs scan.rs       format and mount
+//! prepare.rs scan.rs names.rs    format and mount
 //! format/ compress.rs      bytes
 //! ```
 //!
@@ -33,6 +33,7 @@ mod fragments;
 mod inode;
 mod load;
 mod move_node;
+mod names;
 mod nodes;
 mod obsolete;
 mod options;

@@ -10,11 +10,12 @@ use flysch_chip::{Prng, Recorder};
 use super::blocks::{Blocks, List, Share};
 use super::erase::CLEANMARKER;
 use super::format::{
-    DIRENT_SIZE, Dirent, DirentType, INODE_SIZE, InodeNode, NodeType, SUMMARY_MARKER_SIZE,
-    SummaryEntry, is_believed, padded, parse_header, parse_summary, summary_marker,
+    DIRENT_SIZE, Dirent, INODE_SIZE, InodeNode, NodeType, SUMMARY_MARKER_SIZE, SummaryEntry,
+    is_believed, padded, parse_header, parse_summary, summary_marker,
 };
 use super::inode::InodeCache;
 use super::move_node::sound_len;
+use super::names::ScannedNames;
 use super::nodes::{NodeId, NodeRef, NodeState, NodeTable};
 use super::prepare::check_suitable;
 use super::reserve::Limits;
@@ -31,16 +32,6 @@ const BLOCKS_MIN: u32 = 5;
 const EMPTY_SCAN_SIZE: u32 = 256;
 /// How a node of the other byte order begins.
 const BIG_ENDIAN_MAGIC: [u8; 2] = [0x19, 0x85];
-
-/// Names found on flash, by directory and name: the newest dirent of each.
-type Names = BTreeMap<(u32, Vec<u8>), Name>;
-
-struct Name {
-    version: u32,
-    ino: Option<u32>,
-    kind: DirentType,
-    node: NodeId,
-}
 
 /// What a block turned out to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,8 +110,8 @@ impl Jffs2 {
         Ok(fs)
     }
 
-    fn scan(&mut self) -> Result<Names, MountError> {
-        let mut names = Names::new();
+    fn scan(&mut self) -> Result<ScannedNames, MountError> {
+        let mut names = ScannedNames::default();
         // Evidence that this is JFFS2, and blocks that may be something else.
         let (mut ours, mut doubtful) = (false, Vec::new());
         for block in 0..self.blocks.count() {
@@ -140,6 +131,7 @@ impl Jffs2 {
             self.refuse_foreign(&doubtful)?;
         }
         self.align_next_block();
+        self.decide_doubtful(&mut names);
         Ok(names)
     }
 
@@ -158,7 +150,7 @@ impl Jffs2 {
         Ok(())
     }
 
-    fn scan_block(&mut self, block: u32, names: &mut Names) -> Result<Content, MountError> {
+    fn scan_block(&mut self, block: u32, names: &mut ScannedNames) -> Result<Content, MountError> {
         let start = self.blocks.start(block);
         let mut oob = [0; CLEANMARKER.len()];
         self.mtd.read_oob(start, &mut oob)?;
@@ -193,7 +185,7 @@ impl Jffs2 {
     }
 
     /// Take a block's nodes from its summary; what it does not list is dead.
-    fn adopt_summary(&mut self, block: u32, entries: Vec<SummaryEntry>, names: &mut Names) {
+    fn adopt_summary(&mut self, block: u32, entries: Vec<SummaryEntry>, names: &mut ScannedNames) {
         let start = self.blocks.start(block);
         let mut at = 0;
         let size = self.blocks.block_size;
@@ -210,7 +202,7 @@ impl Jffs2 {
                 }
                 SummaryEntry::Dirent { parent, version, ino, kind, name, .. } => {
                     let dirent = Dirent { parent, version, ino, mctime: 0, kind, name };
-                    self.adopt_dirent(start + offset, len, dirent, names);
+                    self.adopt_dirent(start + offset, len, dirent, (names, false));
                 }
             }
             at = offset + padded(len);
@@ -241,7 +233,7 @@ impl Jffs2 {
     /// that stands on a damaged page: of a rename whose page was torn it would be the half that
     /// loses the file. Data that lies on one is checked at once: an inode none of whose nodes is good
     /// is none, or its name could be neither opened nor removed.
-    fn scan_nodes(&mut self, block: u32, names: &mut Names) -> Result<bool, MountError> {
+    fn scan_nodes(&mut self, block: u32, names: &mut ScannedNames) -> Result<bool, MountError> {
         let start = self.blocks.start(block);
         let page_size = self.mtd.geometry().page_size;
         let (bytes, damaged) = self.read_block(block)?;
@@ -258,8 +250,8 @@ impl Jffs2 {
             };
             may_grow &= !has_blank_page(&bytes, valid_to, at, page_size);
             let mut pages = at / page_size..=(at + len - 1) / page_size;
-            let doubtful = pages.any(|page| damaged.contains(&page))
-                && (adopted.is_deletion() || sound_len(rest).is_none());
+            let is_damaged = pages.any(|page| damaged.contains(&page));
+            let doubtful = is_damaged && (adopted.is_deletion() || sound_len(rest).is_none());
             match &adopted {
                 Adopted::Dirent(dirent) => self.note_version(dirent.parent, dirent.version),
                 Adopted::Inode { ino, version } => self.note_version(*ino, *version),
@@ -276,7 +268,9 @@ impl Jffs2 {
                 Adopted::Inode { ino, version } => {
                     self.adopt_inode(start + at, len, ino, version);
                 }
-                Adopted::Dirent(dirent) => self.adopt_dirent(start + at, len, dirent, names),
+                Adopted::Dirent(dirent) => {
+                    self.adopt_dirent(start + at, len, dirent, (names, is_damaged));
+                }
                 Adopted::Nothing => unreachable!("passed over above"),
             }
             at += len;
@@ -310,7 +304,7 @@ impl Jffs2 {
     }
 
     /// Note a version that was given, whether or not its node is believed.
-    fn note_version(&mut self, ino: u32, version: u32) {
+    pub(super) fn note_version(&mut self, ino: u32, version: u32) {
         let cache = self.inodes.entry(ino).or_default();
         cache.version_seen = cache.version_seen.max(version);
     }
@@ -321,28 +315,13 @@ impl Jffs2 {
         self.link_scanned(offset, len, NodeState::Unchecked, ino);
     }
 
-    /// Keep the newest dirent of each name.
-    fn adopt_dirent(&mut self, offset: u32, len: u32, dirent: Dirent, names: &mut Names) {
-        self.ino_max = self.ino_max.max(dirent.ino).max(dirent.parent);
-        self.note_version(dirent.parent, dirent.version);
-        let node = self.link_scanned(offset, len, NodeState::Pristine, dirent.parent);
-        let ino = (dirent.ino != 0).then_some(dirent.ino);
-        let name = Name { version: dirent.version, ino, kind: dirent.kind, node };
-        let key = (dirent.parent, dirent.name);
-        let known = names.get(&key).map(|known| (known.version, known.node));
-        let loser = match known {
-            Some((version, _)) if version > name.version => Some(name.node),
-            // A copy that the collector made. Which of the two is really there only a read tells: a
-            // half-erased block's summary still lists what it had.
-            Some((version, _)) if version == name.version => None,
-            _ => names.insert(key, name).map(|older| older.node),
-        };
-        if let Some(loser) = loser {
-            self.book_scanned_dead(loser);
-        }
-    }
-
-    fn link_scanned(&mut self, offset: u32, len: u32, state: NodeState, ino: u32) -> NodeId {
+    pub(super) fn link_scanned(
+        &mut self,
+        offset: u32,
+        len: u32,
+        state: NodeState,
+        ino: u32,
+    ) -> NodeId {
         let len = padded(len);
         let block = self.blocks.of(offset);
         let share = if state == NodeState::Unchecked { Share::Unchecked } else { Share::Used };
@@ -361,7 +340,7 @@ impl Jffs2 {
     }
 
     /// Book a node as dead before the blocks are filed: shares alone change.
-    fn book_scanned_dead(&mut self, id: NodeId) {
+    pub(super) fn book_scanned_dead(&mut self, id: NodeId) {
         let node = self.nodes.node_mut(id);
         let state = std::mem::replace(&mut node.state, NodeState::Obsolete);
         let (block, len) = (self.blocks.of(node.offset), node.len);
@@ -416,10 +395,10 @@ impl Jffs2 {
     }
 
     /// Count links; what no directory names is dead.
-    fn build(&mut self, names: &Names) {
+    fn build(&mut self, names: &ScannedNames) {
         // Some are known from deletions alone that were not believed.
         self.inodes.retain(|&ino, cache| ino == ROOT || !cache.nodes.is_empty());
-        let links = reachable(names);
+        let links = names.links();
         let inos: Vec<u32> = self.inodes.keys().copied().collect();
         for ino in inos {
             let count = links.get(&ino).copied().unwrap_or(0);
@@ -452,24 +431,6 @@ fn has_blank_page(bytes: &[u8], from: u32, to: u32, page_size: u32) -> bool {
 
 fn padded_fits(len: u32, available: usize) -> bool {
     len.checked_next_multiple_of(4).is_some_and(|len| len as usize <= available)
-}
-
-/// Count the names of each inode that can be reached from the root.
-fn reachable(names: &Names) -> BTreeMap<u32, u32> {
-    let mut links = BTreeMap::from([(ROOT, 1)]);
-    let mut seen = BTreeSet::from([ROOT]);
-    let mut waiting = vec![ROOT];
-    while let Some(dir) = waiting.pop() {
-        let inside = names.range((dir, Vec::new())..).take_while(|((parent, _), _)| *parent == dir);
-        for (_, name) in inside {
-            let Some(ino) = name.ino else { continue };
-            *links.entry(ino).or_insert(0) += 1;
-            if name.kind == DirentType::DIRECTORY && seen.insert(ino) {
-                waiting.push(ino);
-            }
-        }
-    }
-    links
 }
 
 /// A node that the scan recognised.

@@ -363,3 +363,10 @@ fn data_that_was_cut_off_does_not_come_back() {
 fn a_summary_does_not_outlive_what_it_lists() {
     Workload { seed: 163, summaries: true, sessions: 1, ..PLAIN }.check();
 }
+
+/// A file was made and renamed over one that was synced. The torn page lost the new file's inode and
+/// kept its new name, which then hid the old file.
+#[test]
+fn a_name_whose_file_was_lost_does_not_hide_the_older_one() {
+    Workload { seed: 434, block_count: 48, failures_ppm: 20_000, sessions: 2, ..PLAIN }.check();
+}
