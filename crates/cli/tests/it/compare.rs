@@ -14,7 +14,16 @@ fn a_comparison_is_a_table_and_a_page() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let table = output_of(folder.path(), SMALL);
     let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("| ")).collect();
-    let stacks = ["sqlite/jffs2", "sqlite/tmpfs"];
+    let stacks = [
+        "sqlite/jffs2",
+        "sqlite/jffs2+pramfs",
+        "sqlite/yaffs2",
+        "sqlite/yaffs2+pramfs",
+        "sqlite/ubifs",
+        "sqlite/ubifs+pramfs",
+        "sqlite/ftl",
+        "sqlite/tmpfs",
+    ];
     assert_eq!(rows.len(), 1 + 2 * stacks.len(), "the largest of each workload and stack: {table}");
     assert!(stacks.iter().all(|stack| table.contains(stack)), "{table}");
     assert!(table.ends_with("\nreport: report.html\n"), "{table}");

