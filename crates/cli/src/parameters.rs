@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use clap::Args;
 use flysch_chip::Part;
-use flysch_lab::grid::{Grid, ReadAheadChoice};
+use flysch_lab::grid::{CompressionChoice, Grid, ReadAheadChoice};
 use flysch_lab::platform::{Platform, ecc_mode};
 use flysch_lab::scenario::Scenario;
 use flysch_lab::stack::Stack;
 use flysch_lab::values;
 use flysch_lab::workload::{Alphabet, UnknownChoice, Workload};
-use flysch_lab::{Compressor, EccMode, JournalMode, Synchronous};
+use flysch_lab::{EccMode, JournalMode, Synchronous};
 
 use crate::failure::Failure;
 
@@ -77,17 +77,13 @@ pub(crate) struct Parameters {
     /// JFFS2's read-ahead: on, off, or a window in 4 KiB pages
     #[arg(long, value_name = "on|off|PAGES", value_delimiter = ',', value_parser = read_ahead)]
     read_ahead: Vec<ReadAheadChoice>,
-    /// JFFS2's compressors in the order they are tried, joined by + (lzo+zlib+rtime), or none
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = compression)]
-    compression: Vec<Compression>,
+    /// Compressors in the order JFFS2 tries them, joined by + (lzo+zlib+rtime), zstd (UBIFS), or none
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    compression: Vec<CompressionChoice>,
     /// Where errors are corrected: hardware, or soft (sub-page reads)
     #[arg(long, value_name = "WHERE", value_delimiter = ',', value_parser = ecc)]
     ecc: Vec<EccMode>,
 }
-
-/// A list of compressors: one value on the command line.
-#[derive(Clone, Debug)]
-pub(crate) struct Compression(Vec<Compressor>);
 
 fn read_ahead(text: &str) -> Result<ReadAheadChoice, String> {
     match text {
@@ -98,14 +94,6 @@ fn read_ahead(text: &str) -> Result<ReadAheadChoice, String> {
             _ => Err("read-ahead is on, off, or a window of up to 65536 pages".to_owned()),
         },
     }
-}
-
-fn compression(text: &str) -> Result<Compression, String> {
-    if text == "none" {
-        return Ok(Compression(Vec::new()));
-    }
-    let list = text.split('+').map(str::parse).collect::<Result<_, _>>();
-    list.map(Compression).map_err(|error: flysch_lab::UnknownCompressor| error.to_string())
 }
 
 fn ecc(text: &str) -> Result<EccMode, String> {
@@ -144,7 +132,7 @@ impl Parameters {
             journal_modes: self.journal_mode.clone(),
             synchronous: self.synchronous.clone(),
             read_ahead: self.read_ahead.clone(),
-            compressions: self.compression.iter().map(|list| list.0.clone()).collect(),
+            compressions: self.compression.clone(),
             ecc: self.ecc.clone(),
             keeps_traces: false,
         };

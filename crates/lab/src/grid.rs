@@ -1,10 +1,12 @@
 //! Grids: every combination of the values asked for is a scenario, and all cores carry them out.
 
+use std::str::FromStr;
 use std::sync::Arc;
 
 use flysch_chip::Part;
-use flysch_linux::jffs2::Compressor;
+use flysch_linux::jffs2::{Compressor, UnknownCompressor};
 use flysch_linux::mtd::EccMode;
+use flysch_linux::ubifs;
 use flysch_sqlite::{JournalMode, Synchronous};
 use rayon::prelude::*;
 
@@ -29,6 +31,42 @@ pub enum ReadAheadChoice {
     Off,
     /// A window of so many cache pages.
     Pages(u32),
+}
+
+/// Compressors, as asked for; what a choice says nothing of stays the platform's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CompressionChoice {
+    /// JFFS2's, in order; an empty list stores everything raw.
+    pub jffs2: Option<Vec<Compressor>>,
+    /// UBIFS's.
+    pub ubifs: Option<ubifs::Compressor>,
+}
+
+impl CompressionChoice {
+    fn apply(&self, build: &mut Build) {
+        if let Some(list) = &self.jffs2 {
+            build.compressors.clone_from(list);
+        }
+        build.ubifs_compressor = self.ubifs.unwrap_or(build.ubifs_compressor);
+    }
+}
+
+impl FromStr for CompressionChoice {
+    type Err = UnknownCompressor;
+
+    /// `none`, a compressor, or JFFS2's joined by `+` in the order they are tried. UBIFS has one:
+    /// the first that it knows.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let ubifs = text.split('+').find_map(|name| name.parse().ok());
+        match text {
+            "none" => Ok(Self { jffs2: Some(Vec::new()), ubifs }),
+            "zstd" => Ok(Self { jffs2: None, ubifs }),
+            list => {
+                let jffs2 = list.split('+').map(str::parse).collect::<Result<_, _>>()?;
+                Ok(Self { jffs2: Some(jffs2), ubifs })
+            }
+        }
+    }
 }
 
 /// Values for every parameter. An empty list stands for the platform's own value.
@@ -64,8 +102,8 @@ pub struct Grid {
     pub synchronous: Vec<Synchronous>,
     /// JFFS2's read-ahead.
     pub read_ahead: Vec<ReadAheadChoice>,
-    /// JFFS2's compressors in order.
-    pub compressions: Vec<Vec<Compressor>>,
+    /// Compressors.
+    pub compressions: Vec<CompressionChoice>,
     /// Where error correction is computed.
     pub ecc: Vec<EccMode>,
     /// Whether the runs keep their traces.
@@ -134,7 +172,7 @@ impl Grid {
         all = spread(all, &self.parts, |it, part| it.build.part = Arc::clone(part));
         all = spread(all, &self.partition_blocks, |it, &n| it.build.partition_blocks = n);
         all = spread(all, &self.ecc, |it, &ecc| it.build.ecc = ecc);
-        all = spread(all, &self.compressions, |it, list| it.build.compressors.clone_from(list));
+        all = spread(all, &self.compressions, |it, choice| choice.apply(&mut it.build));
         all = spread(all, &self.read_ahead, |it, &choice| {
             it.build.ra_pages = choice.pages(it.build.ra_pages);
         });

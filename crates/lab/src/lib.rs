@@ -24,6 +24,5 @@ pub mod trace;
 pub mod values;
 pub mod workload;
 
-pub use flysch_linux::jffs2::{Compressor, UnknownCompressor};
 pub use flysch_linux::mtd::EccMode;
 pub use flysch_sqlite::{JournalMode, Synchronous};

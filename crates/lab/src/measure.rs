@@ -7,6 +7,7 @@ use flysch_chip::{Event, EventKind, Trace};
 use crate::machine::Machine;
 use crate::run::{Latency, Operations, Run, Wear};
 use crate::scenario::Scenario;
+use crate::stack::Main;
 
 /// Times of a run, nanoseconds.
 #[derive(Clone, Debug, Default)]
@@ -149,9 +150,15 @@ fn by_block(trace: &Trace, block_count: u32) -> Vec<Operations> {
 impl Scenario {
     /// The parameters that have no field of their own in a run, by their command-line names.
     fn parameters(&self) -> BTreeMap<&'static str, String> {
-        let compressors = self.build.compressors.iter().map(|it| it.name()).collect::<Vec<_>>();
-        let compression =
-            if compressors.is_empty() { "none".to_owned() } else { compressors.join("+") };
+        let compression = match self.stack.main {
+            Main::Jffs2 if self.build.compressors.is_empty() => "none".to_owned(),
+            Main::Jffs2 => {
+                let names = self.build.compressors.iter().map(|it| it.name());
+                names.collect::<Vec<_>>().join("+")
+            }
+            Main::Ubifs => self.build.ubifs_compressor.name().to_owned(),
+            Main::Yaffs2 | Main::Ftl | Main::Tmpfs => "none".to_owned(),
+        };
         let ecc = match self.build.ecc {
             flysch_linux::mtd::EccMode::Hardware => "hardware",
             flysch_linux::mtd::EccMode::Software { .. } => "soft",

@@ -13,10 +13,11 @@ use std::fs;
 const REFERENCE: &str = "docs/reference/kernel-6.1-bench.csv";
 
 const BANDS: &str = "\
-Bands: page programs 3 % for insert, 10 % for update, none at all for select and join; page reads
-5 % and 3 pages for select and join, 15 % for update; block erases 3 or 30 %, whichever is more;
-10 % for reads and programs of a variant. The reads of an insert are few and have no band. Update
-is the mean of seeds 1, 2 and 3, as the kernel itself varies there.
+JFFS2: page programs 3 % for insert, 10 % for update, none at all for select and join; page reads
+5 % and 3 pages for select and join, 15 % for update; 10 % for reads and programs of a variant. The
+reads of an insert are few and have no band. Update is the mean of seeds 1, 2 and 3, as the kernel
+itself varies there. UBIFS: programs 3 % for insert, 5 % for update, reads 5 % and 5 pages. YAFFS2:
+programs 10 %, reads 5 % and 8 pages. Block erases: 3 or 30 %, whichever is more.
 ";
 
 const HEADING: &str = "\
@@ -58,12 +59,12 @@ impl Band {
     }
 }
 
-/// Runs every JFFS2 row of the reference and sets the counts side by side.
+/// Runs every row of the reference and sets the counts side by side.
 pub(super) fn render(flysch: &Flysch) -> Outcome<String> {
     let cells = parse(&fs::read_to_string(shell::root().join(REFERENCE))?)?;
     let mut table = String::from(HEADING);
     let (mut count, mut within_count) = (0, 0);
-    for cell in cells.iter().filter(|cell| cell.fs == "jffs2") {
+    for cell in &cells {
         let runs = flysch.runs(&cell.arguments()?)?;
         if runs.len() != cell.seeds().len() {
             return Err(format!("{} runs for seeds {:?}", runs.len(), cell.seeds()).into());
@@ -87,7 +88,7 @@ impl Cell {
             self.operation, self.fs, self.record_size, self.requests,
         );
         let variant = match self.variant.as_str() {
-            "main" => "",
+            "main" | "yaffs2" => "",
             "ra0" => "--read-ahead off",
             "compr_none" => "--compression none",
             "alpha" => "--alphabet base64",
@@ -100,7 +101,7 @@ impl Cell {
     }
 
     fn seeds(&self) -> &'static [&'static str] {
-        if self.operation == "update" { &["1", "2", "3"] } else { &["1"] }
+        if self.operation == "update" && self.fs == "jffs2" { &["1", "2", "3"] } else { &["1"] }
     }
 
     /// Whether each count that has a band lies in it.
@@ -113,26 +114,30 @@ impl Cell {
     }
 
     fn program_band(&self) -> Band {
-        let percent = match (self.operation.as_str(), self.is_variant()) {
-            (_, true) | ("update", false) => 10.0,
-            (_, false) => 3.0,
+        let percent = match (self.fs.as_str(), self.operation.as_str(), self.is_variant()) {
+            ("yaffs2", ..) | ("jffs2", _, true) | ("jffs2", "update", false) => 10.0,
+            ("ubifs", "update", _) => 5.0,
+            _ => 3.0,
         };
         Band { percent, slack: 0.0 }
     }
 
     fn read_band(&self) -> Option<Band> {
-        let (percent, slack) = match (self.operation.as_str(), self.is_variant()) {
-            ("insert", _) => return None,
-            ("update", false) => (15.0, 0.0),
-            ("update", true) => (10.0, 0.0),
-            (_, true) => (10.0, 3.0),
-            (_, false) => (5.0, 3.0),
+        let (percent, slack) = match (self.fs.as_str(), self.operation.as_str(), self.is_variant())
+        {
+            ("ubifs", ..) => (5.0, 5.0),
+            ("yaffs2", ..) => (5.0, 8.0),
+            (_, "insert", _) => return None,
+            (_, "update", false) => (15.0, 0.0),
+            (_, "update", true) => (10.0, 0.0),
+            (_, _, true) => (10.0, 3.0),
+            (_, _, false) => (5.0, 3.0),
         };
         Some(Band { percent, slack })
     }
 
     fn is_variant(&self) -> bool {
-        self.variant != "main"
+        !matches!(self.variant.as_str(), "main" | "yaffs2")
     }
 
     /// This row of the table.

@@ -34,7 +34,7 @@ struct Section {
 }
 
 const SECTIONS: &[Section] = &[
-    Section { title: "Against the kernel: SQLite on JFFS2", render: kernel::render },
+    Section { title: "Against the kernel: Linux 6.1 with nandsim", render: kernel::render },
     Section { title: "The board of the ERTS 2014 study", render: study::render },
 ];
 

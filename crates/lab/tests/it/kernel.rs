@@ -64,7 +64,7 @@ impl Row {
         match self.variant.as_str() {
             "main" => (),
             "ra0" => grid.read_ahead = vec![ReadAheadChoice::Off],
-            "compr_none" => grid.compressions = vec![Vec::new()],
+            "compr_none" => grid.compressions = vec!["none".parse().expect("it is known")],
             "alpha" => grid.alphabets = vec![Alphabet::Base64],
             "page4096" => grid.page_sizes = vec![4096],
             "soft_ecc_subpage_reads" => grid.ecc = vec![software()],
