@@ -129,7 +129,7 @@ impl Build {
         let mut pram = beside::new_pram(clock, injector.supply(), self.seed);
         let device = Shared::new(Tracer::new(injector, recorder.clone()));
         let scope = recorder.scope("format");
-        self.format(stack.main, &device, &recorder)?;
+        self.format(stack.main, &device, &self.cpu(&recorder), &recorder)?;
         if stack.journals == Some(Journals::Pramfs) {
             beside::format_pramfs(&mut pram)?;
         }
@@ -137,18 +137,21 @@ impl Build {
         self.mount(stack, device, pram, recorder)
     }
 
-    fn format(&self, main: Main, device: &Device, recorder: &Recorder) -> Result<(), StackError> {
-        let partition = || self.partition(device, recorder);
+    fn format(
+        &self,
+        main: Main,
+        device: &Device,
+        cpu: &Cpu,
+        recorder: &Recorder,
+    ) -> Result<(), StackError> {
+        let partition = || self.partition(device, cpu, recorder);
         match main {
             Main::Jffs2 => Jffs2::format(&partition()?).map_err(|e| StackError::of("jffs2", &e)),
             Main::Yaffs2 => Yaffs2::format(&partition()?).map_err(|e| StackError::of("yaffs2", &e)),
             Main::Ubifs => {
                 Ubifs::format(&partition()?, recorder).map_err(|e| StackError::of("ubifs", &e))
             }
-            Main::Ftl => {
-                beside::plainfs(self, device, &self.cpu(recorder), recorder, Start::Format)
-                    .map(|_| ())
-            }
+            Main::Ftl => beside::plainfs(self, device, cpu, recorder, Start::Format).map(|_| ()),
             Main::Tmpfs => Ok(()),
         }
     }
@@ -185,7 +188,7 @@ impl Build {
         cpu: &Cpu,
         recorder: &Recorder,
     ) -> Result<Box<dyn FileSystem>, StackError> {
-        let partition = || self.partition(device, recorder);
+        let partition = || self.partition(device, cpu, recorder);
         Ok(match main {
             Main::Jffs2 => {
                 let options = jffs2::Options {
@@ -228,7 +231,8 @@ impl Build {
         u64::from(self.partition_blocks) * u64::from(self.part.geometry.block_size())
     }
 
-    fn cpu(&self, recorder: &Recorder) -> Cpu {
+    /// The platform's CPU.
+    pub fn cpu(&self, recorder: &Recorder) -> Cpu {
         Cpu::new(recorder.clock().clone(), self.platform.cpu.kernel())
     }
 
@@ -236,9 +240,14 @@ impl Build {
     ///
     /// # Errors
     /// The partition does not fit the chip.
-    pub fn partition(&self, device: &Device, recorder: &Recorder) -> Result<Partition, StackError> {
+    pub fn partition(
+        &self,
+        device: &Device,
+        cpu: &Cpu,
+        recorder: &Recorder,
+    ) -> Result<Partition, StackError> {
         let device = Box::new(device.clone());
-        let cpu = self.cpu(recorder);
+        let cpu = cpu.clone();
         let overhead_ns = self.platform.overhead_ns;
         let raw = RawNand::attach(device, recorder.clone(), cpu, self.ecc, overhead_ns);
         let raw = raw.map_err(|error| StackError::of("mtd", &error))?;

@@ -50,8 +50,8 @@ fn mtd(build: &Build, call: impl Fn(&Cpu)) -> Result<(u64, u64), RunError> {
     let _scope = recorder.scope("throughput");
     let injector = FaultInjector::new(build.new_chip(clock));
     let device = Shared::new(Tracer::new(injector, recorder.clone()));
-    let partition = build.partition(&device, &recorder)?;
-    let cpu = partition.cpu().clone();
+    let cpu = build.cpu(&recorder);
+    let partition = build.partition(&device, &cpu, &recorder)?;
     let mut page = random(page_len(build));
     let offsets = || (0..MOVED).step_by(page_len(build));
     let write_ns = timed(&recorder, || {
