@@ -97,7 +97,7 @@ impl Jffs2 {
         let next = self.inodes.range(from..).map(|(&ino, _)| ino).find(unchecked);
         let ino = next.expect("unchecked bytes belong to an inode");
         self.unchecked_from = ino;
-        let outcome = self.load_inode(ino);
+        let outcome = self.load_inode(ino).and_then(|()| self.restore_holes(ino));
         if self.inodes[&ino].links > 0 && outcome.is_ok() {
             // Loaded for the check alone; whoever needs the inode loads it again.
             self.cache_of(ino).unload();

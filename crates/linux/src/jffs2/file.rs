@@ -94,6 +94,7 @@ impl Jffs2 {
         let end = offset + bytes.len() as u64;
         let end = u32::try_from(end).map_err(|_| FsError::TooLong)?;
         let mut at = end - u32::try_from(bytes.len()).expect("no longer than its end");
+        self.restore_holes(ino)?;
         if at > self.inode(ino).size {
             self.write_hole(cache, ino, at)?;
         }
@@ -243,14 +244,39 @@ impl Jffs2 {
     /// Extend a file to `size` by a hole.
     fn write_hole(&mut self, cache: &mut PageCache, ino: u32, size: u32) -> Result<(), FsError> {
         self.reserve(cache, Need::METADATA, Purpose::Write)?;
-        let offset = self.inode(ino).size;
+        self.append_hole(ino, (self.inode(ino).size, size), Writer::User)
+    }
+
+    /// Append a hole from `start` to `end` at the reserved place.
+    fn append_hole(
+        &mut self,
+        ino: u32,
+        (start, end): (u32, u32),
+        writer: Writer,
+    ) -> Result<(), FsError> {
+        let size = self.inode(ino).size.max(end);
         let node = InodeNode {
-            offset,
-            dsize: size - offset,
+            offset: start,
+            dsize: end - start,
             compression: Compression::Zero,
             ..self.new_node(ino, size)
         };
-        self.append_data(node, &[], Writer::User)
+        self.append_data(node, &[], writer)
+    }
+
+    /// Write the holes that a torn page lost. Without them data that had been cut off would come
+    /// back as soon as the nodes that tell of the cut are superseded.
+    pub(super) fn restore_holes(&mut self, ino: u32) -> Result<(), FsError> {
+        if !self.inode(ino).lost_holes {
+            return Ok(());
+        }
+        let gaps: Vec<_> = self.inode(ino).fragments.gaps().collect();
+        for gap in gaps {
+            self.reserve_for_gc(Need::METADATA)?;
+            self.append_hole(ino, gap, Writer::Collector)?;
+        }
+        self.inode_mut(ino).lost_holes = false;
+        Ok(())
     }
 
     /// Set a file's size.
@@ -261,6 +287,7 @@ impl Jffs2 {
         size: u64,
     ) -> Result<(), FsError> {
         let size = u32::try_from(size).map_err(|_| FsError::TooLong)?;
+        self.restore_holes(ino)?;
         let old_size = self.inode(ino).size;
         if size > old_size {
             self.write_hole(cache, ino, size)?;

@@ -63,10 +63,10 @@ impl Fragments {
         self.by_offset.last_key_value().map_or(0, |(offset, fragment)| offset + fragment.len)
     }
 
-    /// End of the last gap that no node describes; 0 where there is none.
-    pub(super) fn gaps_end(&self) -> u32 {
-        let gap = self.by_offset.iter().rfind(|(_, fragment)| fragment.node.is_none());
-        gap.map_or(0, |(offset, fragment)| offset + fragment.len)
+    /// The gaps that no node describes, from first to behind the last byte of each.
+    pub(super) fn gaps(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let gaps = self.by_offset.iter().filter(|(_, fragment)| fragment.node.is_none());
+        gaps.map(|(&offset, fragment)| (offset, offset + fragment.len))
     }
 
     /// The fragments that overlap `start..end`, with their offsets.

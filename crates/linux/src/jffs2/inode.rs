@@ -41,6 +41,9 @@ pub(super) struct Inode {
     pub metadata: Option<NodeId>,
     /// A regular file's data.
     pub fragments: Fragments,
+    /// Whether a torn page lost holes over what had been cut off before: they are written again
+    /// before anything else of the file.
+    pub lost_holes: bool,
     /// A directory's entries, deleted ones too, by name.
     pub entries: BTreeMap<Vec<u8>, Entry>,
 }
@@ -82,6 +85,7 @@ impl Inode {
             size: 0,
             metadata: None,
             fragments: Fragments::default(),
+            lost_holes: false,
             entries: BTreeMap::new(),
         }
     }

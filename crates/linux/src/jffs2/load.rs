@@ -4,6 +4,8 @@
 //! data of each node, whose checksum nobody has verified yet. The kernel puts that off for nodes
 //! that nothing overlaps; here it is done at once, so that no bad node is ever believed.
 
+use std::collections::BTreeSet;
+
 use super::blocks::Share;
 use super::format::{DIRENT_SIZE, Dirent, INODE_SIZE, InodeNode, NodeType, crc32, parse_header};
 use super::inode::{Entry, Inode, MODE_DIRECTORY};
@@ -163,25 +165,26 @@ impl Jffs2 {
     /// Lay the nodes of a file over one another, oldest first.
     ///
     /// What was cut off before a node stays off, even if the hole that grew the file again was lost
-    /// in a torn page. Then the node that tells of the cut must outlive what it supersedes: it is
-    /// kept, though it may hold nothing.
+    /// in a torn page. Until that hole is written again the nodes that tell of the cut must outlive
+    /// what supersedes them: they are kept, though they may hold nothing.
     fn lay_data(&mut self, inode: &mut Inode, nodes: &[(InodeNode, NodeId)]) {
-        let (mut dead, mut cuts) = (Vec::new(), Vec::new());
+        let mut dead = BTreeSet::new();
         for &(node, id) in nodes {
             if node.dsize > 0 {
                 dead.extend(inode.fragments.insert(id, node.offset, node.dsize));
                 self.mark_page_mates(inode, id, node.offset, node.offset + node.dsize);
             } else if Some(id) != nodes.last().map(|(_, latest)| *latest) {
-                dead.push(id);
+                dead.insert(id);
             }
-            if inode.fragments.end() > node.size {
-                dead.extend(inode.fragments.truncate(node.size));
-                cuts.push((node.size, id));
-            }
+            dead.extend(inode.fragments.truncate(node.size));
         }
-        let gaps_end = inode.fragments.gaps_end();
-        let is_kept = |id: &NodeId| cuts.iter().any(|(size, cut)| cut == id && *size < gaps_end);
-        self.mark_all_obsolete(dead.into_iter().filter(|id| !is_kept(id)));
+        let gaps_end = inode.fragments.gaps().last().map_or(0, |(_, end)| end);
+        inode.lost_holes = gaps_end > 0;
+        let kept = nodes.iter().filter(|(node, _)| node.size < gaps_end).map(|(_, id)| *id);
+        for id in kept {
+            dead.remove(&id);
+        }
+        self.mark_all_obsolete(dead);
     }
 
     fn lay_entries(&mut self, inode: &mut Inode, mut dirents: Vec<(Dirent, NodeId)>) {

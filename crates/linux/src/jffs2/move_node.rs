@@ -37,6 +37,7 @@ impl Jffs2 {
     }
 
     fn move_loaded(&mut self, cache: &mut PageCache, ino: u32, id: NodeId) -> Result<(), FsError> {
+        self.restore_holes(ino)?;
         if self.inode(ino).metadata == Some(id) {
             return self.move_metadata(ino);
         }

@@ -350,10 +350,12 @@ fn a_version_that_was_given_is_not_given_again() {
 }
 
 /// A file was cut short and grown again by a hole; the hole was lost in a torn page, and the data
-/// that had been cut off came back, at once or when the node that told of the cut was collected.
+/// that had been cut off came back: at once, or when the node that told of the cut was collected,
+/// or superseded.
 #[test]
 fn data_that_was_cut_off_does_not_come_back() {
     Workload { seed: 121, sessions: 2, ..PLAIN }.check();
+    Workload { seed: 641, sessions: 3, ..PLAIN }.check();
 }
 
 /// The collector copied a dirent, and the erase of the old block was interrupted: the dirent was
