@@ -8,6 +8,7 @@ use crate::machine::Machine;
 use crate::run::{Latency, Operations, Run, Wear};
 use crate::scenario::Scenario;
 use crate::stack::Main;
+use crate::trace;
 
 /// Times of a run, nanoseconds.
 #[derive(Clone, Debug, Default)]
@@ -134,17 +135,10 @@ fn by_cause(trace: &Trace) -> BTreeMap<String, Operations> {
     own.into_iter().map(|(cause, operations)| (trace.causes.path(cause), operations)).collect()
 }
 
+/// Operations of each block of the partition, which is at the start of the chip.
 fn by_block(trace: &Trace, block_count: u32) -> Vec<Operations> {
-    let mut blocks = vec![Operations::default(); block_count as usize];
-    for event in trace.events.iter().filter(|event| event.kind != EventKind::Mark) {
-        let block = if event.kind.is_block_addressed() {
-            event.addr
-        } else {
-            event.addr / trace.geometry.pages_per_block
-        };
-        blocks[block as usize].add(event);
-    }
-    blocks
+    let partition = trace::by_block(trace).into_iter().take(block_count as usize);
+    partition.map(|tally| tally.operations).collect()
 }
 
 impl Scenario {

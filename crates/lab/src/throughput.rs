@@ -3,7 +3,7 @@
 
 use flysch_chip::{Clock, FaultInjector, Prng, Recorder, Shared, Tracer};
 use flysch_linux::cpu::{Cpu, Work};
-use flysch_linux::filesystem::{CACHE_PAGE_SIZE, FsError};
+use flysch_linux::filesystem::CACHE_PAGE_SIZE;
 use flysch_linux::mtd::MtdError;
 use serde::Serialize;
 
@@ -98,10 +98,7 @@ fn file(build: &Build) -> Result<(u64, u64), RunError> {
 }
 
 fn medium(error: MtdError) -> RunError {
-    RunError::FileSystem(match error {
-        MtdError::PowerLost => FsError::PowerLost,
-        MtdError::ProgramFailed(_) | MtdError::EraseFailed(_) => FsError::Io,
-    })
+    RunError::FileSystem(error.into())
 }
 
 fn timed(

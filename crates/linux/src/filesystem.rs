@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::cache::PageCache;
+use crate::mtd::MtdError;
 
 /// Bytes per page of the page cache (`PAGE_SIZE` of the kernels modelled).
 pub const CACHE_PAGE_SIZE: usize = PAGE_SIZE as usize;
@@ -94,6 +95,16 @@ impl fmt::Display for FsError {
 }
 
 impl std::error::Error for FsError {}
+
+/// What is left of an error of MTD where no retry helps.
+impl From<MtdError> for FsError {
+    fn from(error: MtdError) -> Self {
+        match error {
+            MtdError::PowerLost => Self::PowerLost,
+            MtdError::ProgramFailed(_) | MtdError::EraseFailed(_) => Self::Io,
+        }
+    }
+}
 
 /// A mounted file system, below the VFS and above its device.
 ///

@@ -227,6 +227,25 @@ fn sound_pages<N: Nand>(
     Ok(count)
 }
 
+/// How many pages of an area are left when unsound ones at its end are not counted.
+pub(crate) fn sound_tail<N: Nand>(
+    areas: &Areas<'_>,
+    flash: &mut Flash<'_, N>,
+    area: usize,
+    spare: &mut [u8],
+) -> Result<u32, FlashError> {
+    let mut tail = areas.extent(area).tail;
+    while tail > 0 {
+        let place = areas.locate(flash, area, tail - 1);
+        let place = place.ok_or(FlashError::Corrupt(PageAddr(tail - 1)))?;
+        if is_sound(flash, place, spare)? {
+            break;
+        }
+        tail -= 1;
+    }
+    Ok(tail)
+}
+
 /// Whether a page can be read and holds what its tag says. `spare` is a page or a sector.
 pub(crate) fn is_sound<N: Nand>(
     flash: &mut Flash<'_, N>,

@@ -12,7 +12,7 @@ use core::ops::{ControlFlow, RangeInclusive};
 use flysch_nand::{Nand, PageAddr};
 
 use super::{ConfigError, IndexError};
-use crate::area::restore::is_sound;
+use crate::area::restore::sound_tail;
 use crate::area::{Areas, Extent};
 use crate::flash::{Flash, FlashError, array};
 
@@ -103,15 +103,7 @@ impl<'ram> ZoneMap<'ram> {
     ) -> Result<Self, IndexError> {
         let mut map = Self::new(flash, config, ram)?;
         map.areas.restore(flash, &[Extent::default()], map.spare)?;
-        let mut tail = map.areas.extent(0).tail;
-        while tail > 0 {
-            let place = map.areas.locate(flash, 0, tail - 1);
-            let place = place.ok_or(FlashError::Corrupt(PageAddr(tail - 1)))?;
-            if is_sound(flash, place, map.spare)? {
-                break;
-            }
-            tail -= 1;
-        }
+        let tail = sound_tail(&map.areas, flash, 0, map.spare)?;
         map.areas.cut(flash, 0, tail, map.spare)?;
         for page in 0..tail {
             map.read(flash, page)?;

@@ -1,10 +1,10 @@
 //! Appending: a finished node's bytes go to the place reserved for it.
 
+use super::Jffs2;
 use super::blocks::{List, Share};
 use super::format::padded;
 use super::nodes::{NodeId, NodeRef, NodeState};
 use super::reserve::Need;
-use super::{Jffs2, medium};
 use crate::cpu::Work;
 use crate::filesystem::FsError;
 
@@ -107,7 +107,7 @@ impl Jffs2 {
         let node = *self.nodes.node(id);
         let mut bytes = vec![0; node.len as usize];
         let programmed = offset.saturating_sub(node.offset) as usize;
-        self.mtd.read(node.offset, &mut bytes[..programmed]).map_err(medium)?;
+        self.mtd.read(node.offset, &mut bytes[..programmed]).map_err(FsError::from)?;
         let skipped = node.offset.saturating_sub(offset) as usize;
         let rest = bytes.len() - programmed;
         bytes[programmed..].copy_from_slice(&page[skipped..skipped + rest]);

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::Jffs2;
 use super::blocks::List;
 use super::nodes::{NodeId, NodeState};
-use super::{Jffs2, medium};
 use crate::filesystem::FsError;
 use crate::mtd::{MtdError, ReadQuality};
 
@@ -58,7 +58,7 @@ impl Jffs2 {
         let size = VERIFY_SIZE.min(self.blocks.block_size);
         let mut bytes = vec![0; size as usize];
         for offset in (start..start + self.blocks.block_size).step_by(size as usize) {
-            let quality = self.mtd.read(offset, &mut bytes).map_err(medium)?;
+            let quality = self.mtd.read(offset, &mut bytes).map_err(FsError::from)?;
             let damaged = matches!(quality, ReadQuality::Damaged(_));
             if damaged || bytes.iter().any(|&byte| byte != 0xFF) {
                 return Ok(false);
@@ -70,7 +70,7 @@ impl Jffs2 {
     /// Mark a block bad and use it no more.
     pub(super) fn retire(&mut self, block: u32) -> Result<(), FsError> {
         self.forget_nodes(block);
-        self.mtd.mark_bad(block).map_err(medium)?;
+        self.mtd.mark_bad(block).map_err(FsError::from)?;
         self.blocks.file(block, List::Bad);
         Ok(())
     }

@@ -10,7 +10,7 @@ use super::blocks::Share;
 use super::format::{DIRENT_SIZE, Dirent, INODE_SIZE, InodeNode, NodeType, crc32, parse_header};
 use super::inode::{Entry, Inode, MODE_DIRECTORY};
 use super::nodes::{NodeId, NodeState};
-use super::{Jffs2, ROOT, medium};
+use super::{Jffs2, ROOT};
 use crate::cpu::Work;
 use crate::filesystem::{FsError, Ino};
 use crate::mtd::ReadQuality;
@@ -217,8 +217,8 @@ impl Jffs2 {
     /// Read what is on flash, with the write buffer laid over it. Bytes uncorrectable at a second
     /// look too come as they are: the nodes' own checksums tell which are good.
     pub(super) fn read_flash(&self, offset: u32, bytes: &mut [u8]) -> Result<(), FsError> {
-        if let ReadQuality::Damaged(_) = self.mtd.read(offset, bytes).map_err(medium)? {
-            self.mtd.read(offset, bytes).map_err(medium)?;
+        if let ReadQuality::Damaged(_) = self.mtd.read(offset, bytes).map_err(FsError::from)? {
+            self.mtd.read(offset, bytes).map_err(FsError::from)?;
         }
         self.wbuf.overlay(offset, bytes);
         Ok(())

@@ -52,7 +52,7 @@ use crate::cpu::Cpu;
 use crate::filesystem::{
     CACHE_PAGE_SIZE, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino,
 };
-use crate::mtd::{MtdError, Partition};
+use crate::mtd::Partition;
 
 use blocks::Blocks;
 use inode::InodeCache;
@@ -92,14 +92,6 @@ impl Jffs2 {
 
     fn now_s(&self) -> u32 {
         u32::try_from(self.recorder.clock().now_ns() / 1_000_000_000).unwrap_or(u32::MAX)
-    }
-}
-
-/// An error of MTD where no retry is left.
-fn medium(error: MtdError) -> FsError {
-    match error {
-        MtdError::PowerLost => FsError::PowerLost,
-        MtdError::ProgramFailed(_) | MtdError::EraseFailed(_) => FsError::Io,
     }
 }
 

@@ -21,7 +21,7 @@ use super::prepare::check_suitable;
 use super::reserve::Limits;
 use super::summary::Collector;
 use super::wbuf::WriteBuffer;
-use super::{Jffs2, MountError, Options, ROOT, background, medium};
+use super::{Jffs2, MountError, Options, ROOT, background};
 use crate::cpu::{Cpu, Work};
 use crate::filesystem::FsError;
 use crate::mtd::{MtdError, Partition, ReadQuality};
@@ -61,7 +61,7 @@ impl From<FsError> for MountError {
 
 impl From<MtdError> for MountError {
     fn from(error: MtdError) -> Self {
-        medium(error).into()
+        FsError::from(error).into()
     }
 }
 

@@ -11,11 +11,11 @@
 
 use std::collections::BTreeSet;
 
+use super::Jffs2;
 use super::append::TRIES;
 use super::blocks::{List, Share};
 use super::format::padding_node;
 use super::nodes::{NodeRef, NodeState};
-use super::{Jffs2, medium};
 use crate::filesystem::FsError;
 use crate::mtd::MtdError;
 
@@ -206,7 +206,7 @@ impl Jffs2 {
     fn program_pages(&mut self, offset: u32, pages: &[u8]) -> Result<(), FsError> {
         let outcome = self.mtd.write(offset, pages);
         self.wbuf.is_void = outcome == Err(MtdError::PowerLost);
-        outcome.map_err(medium)
+        outcome.map_err(FsError::from)
     }
 
     /// Blocks whose erasing waited for the buffer need not wait any longer.

@@ -119,7 +119,7 @@ impl Yaffs2 {
             *page += 1;
             if let Err(error) = self.program(chunk, data, &tags) {
                 self.blocks.block_mut(block).needs_retiring = true;
-                return match super::medium(error) {
+                return match FsError::from(error) {
                     FsError::PowerLost => Err(FsError::PowerLost),
                     _ => Ok(false),
                 };

@@ -4,7 +4,6 @@
 use super::Yaffs2;
 use super::blocks::{BlockState, Owner};
 use super::format::{Found, TAGS_SIZE, Tags, emit_summary, summary_size};
-use super::medium;
 use crate::cpu::Work;
 use crate::filesystem::FsError;
 use crate::mtd::{MtdError, ReadQuality};
@@ -43,7 +42,7 @@ impl Yaffs2 {
 
     /// Read a chunk's data: one array read.
     pub(super) fn read_chunk(&mut self, chunk: u32, data: &mut [u8]) -> Result<bool, FsError> {
-        let quality = self.mtd.read(self.offset_of(chunk), data).map_err(medium)?;
+        let quality = self.mtd.read(self.offset_of(chunk), data).map_err(FsError::from)?;
         Ok(!matches!(quality, ReadQuality::Damaged(_)))
     }
 
@@ -55,7 +54,7 @@ impl Yaffs2 {
     ) -> Result<(bool, Found), FsError> {
         let mut oob = [0; TAGS_SIZE];
         let quality =
-            self.mtd.read_with_oob(self.offset_of(chunk), data, &mut oob).map_err(medium)?;
+            self.mtd.read_with_oob(self.offset_of(chunk), data, &mut oob).map_err(FsError::from)?;
         self.cpu.charge(Work::Node);
         Ok((!matches!(quality, ReadQuality::Damaged(_)), Tags::parse(&oob)))
     }
@@ -63,7 +62,7 @@ impl Yaffs2 {
     /// Read a chunk's tags alone: one OOB read.
     pub(super) fn read_tags(&mut self, chunk: u32) -> Result<Found, FsError> {
         let mut oob = [0; TAGS_SIZE];
-        self.mtd.read_oob(self.offset_of(chunk), &mut oob).map_err(medium)?;
+        self.mtd.read_oob(self.offset_of(chunk), &mut oob).map_err(FsError::from)?;
         self.cpu.charge(Work::Node);
         Ok(Tags::parse(&oob))
     }
@@ -146,7 +145,7 @@ impl Yaffs2 {
             Err(MtdError::PowerLost) => Err(FsError::PowerLost),
             Err(MtdError::EraseFailed(_) | MtdError::ProgramFailed(_)) => {
                 self.blocks.book(block, BlockState::Dead, 0);
-                self.mtd.mark_bad(block).map_err(medium)?;
+                self.mtd.mark_bad(block).map_err(FsError::from)?;
                 Ok(false)
             }
         }
@@ -244,7 +243,7 @@ impl Yaffs2 {
         let erased = if is_failing { Ok(false) } else { self.erase(block) }?;
         if !erased {
             self.blocks.book(block, BlockState::Dead, 0);
-            return self.mtd.mark_bad(block).map_err(medium);
+            return self.mtd.mark_bad(block).map_err(FsError::from);
         }
         self.blocks.book(block, BlockState::Empty, 0);
         let entry = self.blocks.block_mut(block);

@@ -50,7 +50,7 @@ use crate::cpu::Cpu;
 use crate::filesystem::{
     CACHE_PAGE_SIZE, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino,
 };
-use crate::mtd::{MtdError, Partition};
+use crate::mtd::Partition;
 
 use blocks::Blocks;
 use format::Tags;
@@ -95,14 +95,6 @@ impl Yaffs2 {
         dirty.into_iter().try_for_each(|id| self.flush_object(id, false))?;
         self.flush_cached(None)?;
         if may_checkpoint { self.write_checkpoint() } else { Ok(()) }
-    }
-}
-
-/// An error of MTD where no retry is left.
-fn medium(error: MtdError) -> FsError {
-    match error {
-        MtdError::PowerLost => FsError::PowerLost,
-        MtdError::ProgramFailed(_) | MtdError::EraseFailed(_) => FsError::Io,
     }
 }
 

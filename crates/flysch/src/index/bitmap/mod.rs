@@ -16,12 +16,12 @@ mod query;
 pub use component::{Bases, Encoding};
 pub use query::Criterion;
 
-use flysch_nand::{Nand, PageAddr};
+use flysch_nand::Nand;
 
 use super::{ConfigError, IndexError};
-use crate::area::restore::is_sound;
+use crate::area::restore::sound_tail;
 use crate::area::{Areas, Extent};
-use crate::flash::{Flash, FlashError};
+use crate::flash::Flash;
 
 /// The parameters of a bitmap index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,15 +86,7 @@ impl<'ram> BitmapIndex<'ram> {
     ) -> Result<Self, IndexError> {
         let mut index = Self::new(flash, config, ram)?;
         index.areas.restore(flash, &[Extent::default()], index.spare)?;
-        let mut tail = index.areas.extent(0).tail;
-        while tail > 0 {
-            let place = index.areas.locate(flash, 0, tail - 1);
-            let place = place.ok_or(FlashError::Corrupt(PageAddr(tail - 1)))?;
-            if is_sound(flash, place, index.spare)? {
-                break;
-            }
-            tail -= 1;
-        }
+        let tail = sound_tail(&index.areas, flash, 0, index.spare)?;
         let pages = u32::from(config.group_pages);
         let groups = tail / pages;
         index.areas.cut(flash, 0, groups * pages, index.spare)?;
