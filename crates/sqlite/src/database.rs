@@ -6,8 +6,10 @@ use std::rc::Rc;
 use libsqlite3_sys as sqlite;
 
 use crate::error::Error;
-use crate::ffi::connection::{Connection, Statement};
+use crate::ffi::connection::Connection;
 use crate::ffi::registration::Registration;
+use crate::ffi::statement::Statement;
+use crate::prepared::Prepared;
 use crate::settings::{JournalMode, Settings};
 use crate::vfs::Vfs;
 
@@ -46,6 +48,18 @@ pub struct Work {
     pub vm_steps: u64,
     /// Rows returned.
     pub rows: u64,
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Self {
+        Self::Integer(number)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.as_bytes().to_vec())
+    }
 }
 
 impl std::ops::AddAssign for Work {
@@ -90,6 +104,20 @@ impl Database {
         let mut rows = Vec::new();
         self.run(sql.as_ref(), |statement| rows.push(statement.row()))?;
         Ok(rows)
+    }
+
+    /// Compile a statement to be run many times, with a value for each `?` of it.
+    ///
+    /// # Errors
+    /// SQLite's; `SQLITE_MISUSE` for a text that is not exactly one statement.
+    pub fn prepare(&self, sql: &str) -> Result<Prepared<'_>, Error> {
+        let text = terminated(sql.as_bytes())?;
+        let connection = &self.connection;
+        let (statement, rest) = connection.run(|_| connection.prepare(&text))?;
+        match statement {
+            Some(statement) if rest.is_empty() => Ok(Prepared::new(statement)),
+            _ => Err(Error::new(sqlite::SQLITE_MISUSE, "the text is not exactly one statement")),
+        }
     }
 
     /// Set what PRAGMAs can set. `sector_size` and `powersafe_overwrite` are the [`Vfs`]'s to answer.
@@ -160,7 +188,7 @@ fn finish(
         work.rows += 1;
         on_row(&statement);
     }
-    work.vm_steps = statement.vm_steps();
+    work.vm_steps = statement.take_vm_steps();
     Ok(work)
 }
 

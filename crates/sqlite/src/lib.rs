@@ -1,8 +1,10 @@
 //! The real SQLite over a safe file-system trait. SQLite never knows what lies below.
 //!
 //! ```text
-//! database   Database: execute, query, configure, close      settings, era: what to set, per release of SQLite
-//! ffi        connection (sqlite3), registration (sqlite3_vfs), file (sqlite3_file), library (process-wide set-up)
+//! database   Database: execute, query, prepare, configure, close   prepared: Prepared: run, many times
+//! settings   what to set; era: per release of SQLite
+//! ffi        connection (sqlite3), statement (sqlite3_stmt), registration (sqlite3_vfs), file (sqlite3_file),
+//!            library (process-wide set-up)
 //! locks shm  file locks and WAL shared memory between connections, so that no `Vfs` has to bring its own
 //! vfs        the traits that an implementer writes: Vfs, File
 //! ```
@@ -23,6 +25,7 @@ mod flags;
 mod locks;
 mod names;
 mod panics;
+mod prepared;
 mod settings;
 mod shared;
 mod shm;
@@ -33,5 +36,6 @@ pub use era::Era;
 pub use error::Error;
 pub use flags::{Characteristics, FileKind, Hint, OpenFlags, SyncFlags};
 pub use names::UnknownName;
+pub use prepared::{Answer, Prepared};
 pub use settings::{JournalMode, LockingMode, Settings, Synchronous};
 pub use vfs::{File, Vfs, VfsError};

@@ -1,18 +1,16 @@
-//! A connection and its statements: `sqlite3` and `sqlite3_stmt`, closed and finalised by their owners.
+//! A connection, `sqlite3`, closed by its owner.
 #![expect(unsafe_code, reason = "calls SQLite with raw pointers")]
 
 use std::ffi::{CStr, c_int};
 use std::mem::replace;
 use std::ptr::{NonNull, null_mut};
 use std::rc::Rc;
-use std::slice;
 
 use libsqlite3_sys as sqlite;
 
-use super::length;
 use super::registration::Registration;
+use super::statement::Statement;
 use crate::current::Running;
-use crate::database::Value;
 use crate::error::Error;
 use crate::panics;
 
@@ -74,7 +72,7 @@ impl Connection {
             let code = sqlite::sqlite3_prepare_v2(self.raw, sql.as_ptr(), size, places.0, places.1);
             (code, CStr::from_ptr(tail))
         };
-        let statement = NonNull::new(raw).map(|raw| Statement { raw, connection: self });
+        let statement = NonNull::new(raw).map(|raw| Statement::own(raw, self));
         self.check(code).map(|()| (statement, rest))
     }
 
@@ -85,7 +83,7 @@ impl Connection {
         if code == sqlite::SQLITE_OK { Ok(()) } else { Err(Error::new(code, "cannot close")) }
     }
 
-    fn check(&self, code: c_int) -> Result<(), Error> {
+    pub(super) fn check(&self, code: c_int) -> Result<(), Error> {
         if matches!(code, sqlite::SQLITE_OK | sqlite::SQLITE_ROW | sqlite::SQLITE_DONE) {
             return Ok(());
         }
@@ -113,71 +111,4 @@ impl Drop for Connection {
 fn begin(registration: &Registration) -> Running {
     registration.shared().failure.set(None);
     Running::begin(&registration.shared().vfs)
-}
-
-/// A compiled statement; dropping it finalises it.
-pub(crate) struct Statement<'c> {
-    raw: NonNull<sqlite::sqlite3_stmt>,
-    connection: &'c Connection,
-}
-
-impl Statement<'_> {
-    /// Run to the next row; false at the end.
-    pub(crate) fn step(&mut self) -> Result<bool, Error> {
-        // SAFETY: the statement is not finalised.
-        let code = unsafe { sqlite::sqlite3_step(self.raw.as_ptr()) };
-        self.connection.check(code).map(|()| code == sqlite::SQLITE_ROW)
-    }
-
-    /// Tell how many instructions of SQLite's virtual machine were run.
-    pub(crate) fn vm_steps(&self) -> u64 {
-        // SAFETY: the statement is not finalised.
-        let steps = unsafe {
-            sqlite::sqlite3_stmt_status(self.raw.as_ptr(), sqlite::SQLITE_STMTSTATUS_VM_STEP, 0)
-        };
-        // SQLite's counter has 32 bits and wraps.
-        steps.cast_unsigned().into()
-    }
-
-    /// Copy the values of the row that `step` has reached.
-    pub(crate) fn row(&self) -> Vec<Value> {
-        // SAFETY: the statement is not finalised.
-        let column_count = unsafe { sqlite::sqlite3_column_count(self.raw.as_ptr()) };
-        (0..column_count).map(|column| self.value(column)).collect()
-    }
-
-    fn value(&self, column: c_int) -> Value {
-        let statement = self.raw.as_ptr();
-        // SAFETY: the statement stands on a row that has this column.
-        unsafe {
-            match sqlite::sqlite3_column_type(statement, column) {
-                sqlite::SQLITE_INTEGER => {
-                    Value::Integer(sqlite::sqlite3_column_int64(statement, column))
-                }
-                sqlite::SQLITE_FLOAT => {
-                    Value::Real(sqlite::sqlite3_column_double(statement, column))
-                }
-                sqlite::SQLITE_TEXT => Value::Text(self.bytes(column)),
-                sqlite::SQLITE_BLOB => Value::Blob(self.bytes(column)),
-                _ => Value::Null,
-            }
-        }
-    }
-
-    fn bytes(&self, column: c_int) -> Vec<u8> {
-        let statement = self.raw.as_ptr();
-        // SAFETY: for a text or a blob SQLite keeps `size` bytes at `data` until the next call; NULL when empty.
-        unsafe {
-            let data = sqlite::sqlite3_column_blob(statement, column).cast::<u8>();
-            let size = length(sqlite::sqlite3_column_bytes(statement, column));
-            if data.is_null() { Vec::new() } else { slice::from_raw_parts(data, size).to_vec() }
-        }
-    }
-}
-
-impl Drop for Statement<'_> {
-    fn drop(&mut self) {
-        // SAFETY: finalised once. Its code repeats the failure that `step` has reported.
-        unsafe { sqlite::sqlite3_finalize(self.raw.as_ptr()) };
-    }
 }

@@ -5,6 +5,7 @@ mod file;
 mod library;
 pub(crate) mod registration;
 mod sharing;
+pub(crate) mod statement;
 
 use std::ffi::{CStr, c_int};
 

@@ -117,3 +117,44 @@ fn a_panic_of_the_vfs_unwinds_out_of_the_call() {
     database.execute("INSERT INTO t VALUES(2)").unwrap();
     assert_eq!(database.query("SELECT x FROM t").unwrap(), [[Value::Integer(2)]]);
 }
+
+/// A failed run leaves the statement ready, with no lock held.
+#[test]
+fn a_prepared_statement_runs_again_with_other_values() {
+    let (_, database) = database();
+    database.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, val)").unwrap();
+    let mut insert = database.prepare("INSERT INTO t VALUES(?, ?)").unwrap();
+    let values = [
+        Value::Null,
+        Value::from(-7),
+        Value::Real(0.25),
+        Value::from("it's"),
+        Value::Blob(vec![0, 255]),
+        Value::Text(Vec::new()),
+    ];
+    for (id, value) in (1..).zip(&values) {
+        insert.run(&[Value::from(id), value.clone()]).unwrap();
+    }
+    let twice = insert.run(&[Value::from(1), Value::Null]).unwrap_err();
+    assert_eq!(twice.name(), "SQLITE_CONSTRAINT_PRIMARYKEY");
+    assert_eq!(insert.run(&[Value::Null]).unwrap_err().name(), "SQLITE_RANGE");
+    insert.run(&[Value::from(9), Value::from("after")]).unwrap();
+    let mut select = database.prepare("SELECT val FROM t WHERE id <= ? ORDER BY id").unwrap();
+    let answer = select.run(&[Value::from(6)]).unwrap();
+    assert_eq!(answer.rows, values.map(|value| vec![value]));
+    assert_eq!((answer.work.rows, answer.work.statements, answer.work.sql_bytes), (6, 1, 0));
+    assert!(answer.work.vm_steps > 12);
+    assert_eq!(select.run(&[Value::from(6)]), Ok(answer), "the same values are the same work");
+    database.execute("DROP TABLE t").unwrap();
+}
+
+#[test]
+fn a_text_to_prepare_is_one_statement() {
+    let (_, database) = database();
+    for text in ["", "-- nothing", "SELECT 1; SELECT 2", "SELEC"] {
+        let error = database.prepare(text).err().map(|error| error.name());
+        let wanted = if text == "SELEC" { "SQLITE_ERROR" } else { "SQLITE_MISUSE" };
+        assert_eq!(error, Some(wanted), "{text}");
+    }
+    assert_eq!(database.prepare("SELECT 1;").unwrap().run(&[]).unwrap().rows, [[Value::from(1)]]);
+}

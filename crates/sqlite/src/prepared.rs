@@ -1,0 +1,60 @@
+//! Statements compiled once and run many times.
+
+use std::ffi::c_int;
+
+use libsqlite3_sys as sqlite;
+
+use crate::database::{Value, Work};
+use crate::error::Error;
+use crate::ffi::statement::Statement;
+
+/// A compiled statement of a [`Database`](crate::Database). Dropping it frees it.
+pub struct Prepared<'d> {
+    statement: Statement<'d>,
+}
+
+/// What one run of a prepared statement gave.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// The rows.
+    pub rows: Vec<Vec<Value>>,
+    /// The work; no text was compiled, so it has no `sql_bytes`.
+    pub work: Work,
+}
+
+impl<'d> Prepared<'d> {
+    pub(crate) fn new(statement: Statement<'d>) -> Self {
+        Self { statement }
+    }
+
+    /// Run the statement to its end with a value for each parameter, in order.
+    ///
+    /// # Errors
+    /// SQLite's; `SQLITE_RANGE` where there are more or fewer values than parameters.
+    pub fn run(&mut self, values: &[Value]) -> Result<Answer, Error> {
+        let wanted = self.statement.parameter_count();
+        if values.len() != wanted {
+            let message = format!("{} values for {wanted} parameters", values.len());
+            return Err(Error::new(sqlite::SQLITE_RANGE, message));
+        }
+        let statement = &mut self.statement;
+        statement.connection().run(|_| {
+            let answer = step_through(statement, values);
+            statement.reset();
+            answer
+        })
+    }
+}
+
+fn step_through(statement: &mut Statement<'_>, values: &[Value]) -> Result<Answer, Error> {
+    for (number, value) in (1 as c_int..).zip(values) {
+        statement.bind(number, value)?;
+    }
+    let mut rows = Vec::new();
+    while statement.step()? {
+        rows.push(statement.row());
+    }
+    let vm_steps = statement.take_vm_steps();
+    let work = Work { statements: 1, rows: rows.len() as u64, vm_steps, sql_bytes: 0 };
+    Ok(Answer { rows, work })
+}
