@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use flysch_lab::run::Run;
-use flysch_lab::stack::Stack;
+use flysch_lab::stack::{Engine, Main, Stack};
 use flysch_lab::workload::Workload;
 use flysch_lab::{report, trace};
 
@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::output::{self, Destination, Format};
 use crate::parameters::Parameters;
 use crate::progress::carry_out;
+use crate::workloads::Options;
 
 /// Columns of the table and of CSV; JSON has all fields.
 const COLUMNS: [&str; 17] = [
@@ -40,14 +41,17 @@ const COLUMNS: [&str; 17] = [
 Examples:
   flysch bench insert --on sqlite/jffs2 --requests 1000 --record-size 600
   flysch bench select,update --on sqlite/jffs2 --requests 100..5000:100 --record-size 150,600 --format csv
+  flysch bench read --on file/jffs2 --pattern random --requests 256 --read-ahead on,off
   flysch bench update --trace update.trace && flysch trace update.trace causes")]
 pub(crate) struct Args {
-    /// Workloads: insert, select, join, update
+    /// Workloads: insert, select, join, update, read
     #[arg(value_name = "WORKLOAD", value_delimiter = ',', required = true)]
     workloads: Vec<Workload>,
-    /// Stacks, from the engine down: sqlite/jffs2, sqlite/tmpfs
-    #[arg(long, value_name = "STACK", value_delimiter = ',', default_value = "sqlite/jffs2")]
+    /// Stacks, from the engine down: sqlite/jffs2, file/yaffs2 [default: the workload's engine on JFFS2]
+    #[arg(long, value_name = "STACK", value_delimiter = ',')]
     on: Vec<Stack>,
+    #[command(flatten)]
+    options: Options,
     #[command(flatten)]
     parameters: Parameters,
     /// How to print the figures
@@ -72,7 +76,9 @@ pub(crate) struct Args {
 
 /// Run the workloads and print what they cost.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let mut grid = args.parameters.grid(args.workloads.clone(), args.on.clone(), &[1000])?;
+    let workloads = args.options.apply(&args.workloads)?;
+    let stacks = if args.on.is_empty() { default_stacks(&workloads) } else { args.on.clone() };
+    let mut grid = args.parameters.grid(workloads, stacks, &[1000])?;
     grid.keeps_traces = args.trace.is_some();
     let scenarios = grid.scenarios();
     let destination = Destination { out: args.out.clone(), force: args.force };
@@ -96,6 +102,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         output::write_report(path, &page(&runs), force)?;
     }
     destination.deliver(&output::rows(&COLUMNS, &runs, args.format))
+}
+
+/// JFFS2 under the engine of the first workload: one of another is told by the check of the grid.
+fn default_stacks(workloads: &[Workload]) -> Vec<Stack> {
+    let engine = workloads.first().map_or(Engine::Sqlite, |workload| workload.engine());
+    vec![Stack { engine, main: Main::Jffs2, journals: None }]
 }
 
 /// A row per request, BEGIN (request 0) and END (the last) included, as the paper's tables have it.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use flysch_lab::report;
 use flysch_lab::run::Run;
 use flysch_lab::stack::Stack;
-use flysch_lab::workload::Workload;
+use flysch_lab::workload::{Micro, Workload};
 
 use crate::failure::Failure;
 use crate::output::{self, Format};
@@ -58,7 +58,7 @@ pub(crate) struct Args {
 
 /// Run everything, print the table, write the page.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let workloads = or_all(&args.workload, &Workload::ALL);
+    let workloads = or_all(&args.workload, &Micro::ALL.map(Workload::from));
     let grid = args.parameters.grid(workloads, or_all(&args.on, &Stack::ALL), &REQUESTS)?;
     output::check_report(&args.report, args.force)?;
     let runs = carry_out(&grid.scenarios())?;

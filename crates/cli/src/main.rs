@@ -13,6 +13,7 @@ mod parameters;
 mod platform;
 mod progress;
 mod trace;
+mod workloads;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

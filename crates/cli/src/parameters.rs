@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use clap::Args;
 use flysch_chip::Part;
+use flysch_lab::choice::UnknownChoice;
 use flysch_lab::grid::{CompressionChoice, Grid, ReadAheadChoice};
 use flysch_lab::platform::{Platform, ecc_mode};
 use flysch_lab::scenario::Scenario;
 use flysch_lab::stack::Stack;
 use flysch_lab::values;
-use flysch_lab::workload::{Alphabet, UnknownChoice, Workload};
+use flysch_lab::workload::{Alphabet, Workload};
 use flysch_lab::{EccMode, JournalMode, Synchronous};
 
 use crate::failure::Failure;
@@ -24,7 +25,7 @@ const REQUESTS_MAX: u32 = 10_000_000;
 
 /// Numbers, from a text such as `150,300` or `100..5000:100`.
 #[derive(Clone, Debug)]
-pub(crate) struct Numbers(Vec<u64>);
+pub(crate) struct Numbers(pub(crate) Vec<u64>);
 
 impl FromStr for Numbers {
     type Err = values::ValuesError;
@@ -141,7 +142,7 @@ impl Parameters {
     }
 }
 
-fn optional(name: &str, numbers: Option<&Numbers>) -> Result<Vec<u32>, Failure> {
+pub(crate) fn optional(name: &str, numbers: Option<&Numbers>) -> Result<Vec<u32>, Failure> {
     numbers.map_or(Ok(Vec::new()), |numbers| counts(name, numbers))
 }
 
@@ -176,6 +177,7 @@ fn check(grid: &Grid) -> Result<(), Failure> {
         )));
     }
     for scenario in grid.scenarios() {
+        check_stack(&scenario)?;
         let geometry = scenario.build.part.geometry;
         let blocks = scenario.build.partition_blocks;
         if blocks > geometry.block_count {
@@ -191,7 +193,10 @@ fn check(grid: &Grid) -> Result<(), Failure> {
                 "--record-size {record_size}: one record is larger than the partition of {blocks} blocks"
             )));
         }
-        if workload.is_filled() && fill < requests {
+        if let Workload::Micro(kind) = workload
+            && kind.is_filled()
+            && fill < requests
+        {
             return Err(Failure::Message(format!(
                 "--fill {fill}: too few records for {requests} requests of {}",
                 workload.name()
@@ -205,4 +210,19 @@ fn check(grid: &Grid) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Each workload has its engine.
+fn check_stack(scenario: &Scenario) -> Result<(), Failure> {
+    let (workload, stack) = (scenario.workload, scenario.stack);
+    if stack.engine == workload.engine() {
+        return Ok(());
+    }
+    let own = Stack { engine: workload.engine(), journals: None, ..stack };
+    Err(Failure::Message(format!(
+        "--on {}: {} runs on stacks such as {}",
+        stack.name(),
+        workload.name(),
+        own.name()
+    )))
 }

@@ -6,7 +6,7 @@ use flysch_lab::grid::Grid;
 use flysch_lab::platform::Platform;
 use flysch_lab::stack::Stack;
 use flysch_lab::throughput::{Throughput, levels};
-use flysch_lab::workload::Workload;
+use flysch_lab::workload::Micro;
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -71,7 +71,7 @@ fn list(format: Format) -> Result<Vec<u8>, Failure> {
 
 fn calibrate(name: &str, format: Format) -> Result<Vec<u8>, Failure> {
     let platform = Arc::new(Platform::named(name).map_err(|error| Failure::of(&error))?);
-    let grid = Grid::new(Workload::Select, Stack::JFFS2, Arc::clone(&platform));
+    let grid = Grid::new(Micro::Select, Stack::JFFS2, Arc::clone(&platform));
     let build = grid.scenarios().swap_remove(0).build;
     let measured = levels(&build).map_err(|error| Failure::of(&error))?;
     let rows = measured.map(|level| beside(&level, &platform));

@@ -9,16 +9,16 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use flysch_lab::grid::{Grid, run_all};
 use flysch_lab::platform::Platform;
 use flysch_lab::stack::Stack;
-use flysch_lab::workload::Workload;
+use flysch_lab::workload::Micro;
 
-fn grid(workload: Workload) -> Grid {
+fn grid(workload: Micro) -> Grid {
     let platform = Platform::named("nandsim-6.1").expect("it is built in");
     Grid::new(workload, Stack::JFFS2, Arc::new(platform))
 }
 
 fn cells(criterion: &mut Criterion) {
-    let mut all = grid(Workload::Insert);
-    all.workloads = Workload::ALL.to_vec();
+    let mut all = grid(Micro::Insert);
+    all.workloads = Micro::ALL.map(Into::into).to_vec();
     all.record_sizes = vec![150, 300, 450, 600];
     all.requests = vec![100, 500, 1000, 2500, 5000];
     let scenarios = all.scenarios();
@@ -31,7 +31,7 @@ fn cells(criterion: &mut Criterion) {
             assert!(outcomes.iter().all(Result::is_ok), "every cell fits its partition");
         });
     });
-    for workload in [Workload::Insert, Workload::Update] {
+    for workload in [Micro::Insert, Micro::Update] {
         let scenario = &grid(workload).scenarios()[0];
         let name = format!("{} 1000 records of 600 bytes", workload.name());
         group.bench_function(name, |bencher| bencher.iter(|| scenario.run()));

@@ -14,7 +14,7 @@ use crate::machine::Build;
 use crate::platform::Platform;
 use crate::run::Run;
 use crate::scenario::{RunError, Scenario};
-use crate::stack::Stack;
+use crate::stack::{Engine, Stack};
 use crate::workload::{Alphabet, Workload};
 
 /// Records in each table before select, join and update, unless asked otherwise: the paper's most.
@@ -112,9 +112,9 @@ pub struct Grid {
 
 impl Grid {
     /// One workload on one stack of one platform, everything else as the platform has it.
-    pub fn new(workload: Workload, stack: Stack, platform: Arc<Platform>) -> Self {
+    pub fn new(workload: impl Into<Workload>, stack: Stack, platform: Arc<Platform>) -> Self {
         Self {
-            workloads: vec![workload],
+            workloads: vec![workload.into()],
             stacks: vec![stack],
             platforms: vec![platform],
             parts: Vec::new(),
@@ -137,29 +137,40 @@ impl Grid {
 
     /// How many scenarios the combinations are.
     pub fn run_count(&self) -> u64 {
-        let lists = [
+        let of_all = [
             self.parts.len(),
             self.partition_blocks.len(),
             self.ecc.len(),
             self.compressions.len(),
             self.read_ahead.len(),
+            self.requests.len(),
+            self.seeds.len(),
+        ];
+        let of_sqlite = [
             self.journal_modes.len(),
             self.synchronous.len(),
             self.page_sizes.len(),
             self.cache_sizes.len(),
-            self.alphabets.len(),
-            self.record_sizes.len(),
-            self.requests.len(),
-            self.fills.len(),
-            self.seeds.len(),
         ];
-        let default = [self.workloads.len(), self.platforms.len(), self.stacks.len()];
-        let spread = lists.into_iter().map(|len| len.max(1));
-        spread.chain(default).fold(1, |count, len| count.saturating_mul(len as u64))
+        let of_micro = [self.alphabets.len(), self.record_sizes.len(), self.fills.len()];
+        let spread = |lists: &[usize]| {
+            lists.iter().fold(1, |count: u64, &len| count.saturating_mul(len.max(1) as u64))
+        };
+        let stacks = (self.platforms.len() * self.stacks.len()) as u64;
+        let runs = self.workloads.iter().map(|workload| {
+            let sqlite = workload.engine() == Engine::Sqlite;
+            let own = if sqlite { spread(&of_sqlite) } else { 1 };
+            own.saturating_mul(if workload.is_micro() { spread(&of_micro) } else { 1 })
+        });
+        let runs = runs.fold(0, u64::saturating_add);
+        runs.saturating_mul(stacks).saturating_mul(spread(&of_all))
     }
 
-    /// Every combination, in a fixed order: workloads outermost, seeds innermost.
+    /// Every combination, in a fixed order: workloads outermost, seeds innermost. Values that are
+    /// nothing to a workload do not multiply its scenarios.
     pub fn scenarios(&self) -> Vec<Scenario> {
+        let is_sqlite = |it: &Scenario| it.workload.engine() == Engine::Sqlite;
+        let is_micro = |it: &Scenario| it.workload.is_micro();
         let mut all = Vec::new();
         for &workload in &self.workloads {
             for platform in &self.platforms {
@@ -176,17 +187,24 @@ impl Grid {
         all = spread(all, &self.read_ahead, |it, &choice| {
             it.build.ra_pages = choice.pages(it.build.ra_pages);
         });
-        all = spread(all, &self.journal_modes, |it, &mode| it.settings.journal_mode = mode);
-        all = spread(all, &self.synchronous, |it, &level| it.settings.synchronous = level);
-        all = spread(all, &self.page_sizes, |it, &size| it.settings.page_size = size);
-        all = spread(all, &self.cache_sizes, |it, &size| it.settings.cache_size = size);
-        all = spread(all, &self.alphabets, |it, &alphabet| it.alphabet = alphabet);
-        all = spread(all, &self.record_sizes, |it, &size| it.record_size = size);
+        all = spread_over(all, is_sqlite, &self.journal_modes, |it, &mode| {
+            it.settings.journal_mode = mode;
+        });
+        all = spread_over(all, is_sqlite, &self.synchronous, |it, &level| {
+            it.settings.synchronous = level;
+        });
+        all =
+            spread_over(all, is_sqlite, &self.page_sizes, |it, &size| it.settings.page_size = size);
+        all = spread_over(all, is_sqlite, &self.cache_sizes, |it, &size| {
+            it.settings.cache_size = size;
+        });
+        all = spread_over(all, is_micro, &self.alphabets, |it, &alphabet| it.alphabet = alphabet);
+        all = spread_over(all, is_micro, &self.record_sizes, |it, &size| it.record_size = size);
         all = spread(all, &self.requests, |it, &requests| {
             it.requests = requests;
             it.fill = FILL.max(requests);
         });
-        all = spread(all, &self.fills, |it, &fill| it.fill = fill);
+        all = spread_over(all, is_micro, &self.fills, |it, &fill| it.fill = fill);
         spread(all, &self.seeds, |it, &seed| {
             it.seed = seed;
             it.build.seed = seed;
@@ -212,7 +230,7 @@ fn default_scenario(workload: Workload, platform: &Arc<Platform>, stack: Stack) 
         stack,
         build,
         settings: platform.sqlite,
-        record_size: 0,
+        record_size: workload.record_size().unwrap_or(0),
         requests: 0,
         alphabet: Alphabet::Bytes,
         fill: 0,
@@ -238,11 +256,22 @@ fn spread<T>(
     values: &[T],
     set: impl Fn(&mut Scenario, &T),
 ) -> Vec<Scenario> {
-    if values.is_empty() {
-        return scenarios;
-    }
-    let mut all = Vec::with_capacity(scenarios.len() * values.len());
+    spread_over(scenarios, |_| true, values, set)
+}
+
+/// The same of the scenarios to which the values are something; the others as they are.
+fn spread_over<T>(
+    scenarios: Vec<Scenario>,
+    applies: impl Fn(&Scenario) -> bool,
+    values: &[T],
+    set: impl Fn(&mut Scenario, &T),
+) -> Vec<Scenario> {
+    let mut all = Vec::with_capacity(scenarios.len() * values.len().max(1));
     for scenario in scenarios {
+        if values.is_empty() || !applies(&scenario) {
+            all.push(scenario);
+            continue;
+        }
         for value in values {
             let mut one = scenario.clone();
             set(&mut one, value);

@@ -3,12 +3,13 @@
 //! [`platform`] a board and its kernel as data; [`stack`] engine, file system and device put
 //! together by name, of what [`beside`] adds to it; [`dual`] one database on two file systems;
 //! [`storage`] the seam between SQLite and the stack; [`workload`] what is asked;
-//! [`scenario`] one run of it; [`measure`] from the trace to a [`run`]'s figures; [`trace`] files
+//! [`scenario`] one run of it, [`session`] under way; [`measure`] from the trace to a [`run`]'s figures; [`trace`] files
 //! and analyses of traces; [`report`] the page that shows it all.
 
 #![forbid(unsafe_code)]
 
 pub mod beside;
+pub mod choice;
 pub mod dual;
 pub mod grid;
 pub mod machine;
@@ -17,6 +18,7 @@ pub mod platform;
 pub mod report;
 pub mod run;
 pub mod scenario;
+pub mod session;
 pub mod stack;
 pub mod storage;
 pub mod throughput;

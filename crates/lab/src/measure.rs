@@ -7,8 +7,9 @@ use flysch_chip::{Event, EventKind, Trace};
 use crate::machine::Machine;
 use crate::run::{Latency, Operations, Run, Wear};
 use crate::scenario::Scenario;
-use crate::stack::Main;
+use crate::stack::{Engine, Main};
 use crate::trace;
+use crate::workload::Measured;
 
 /// Times of a run, nanoseconds.
 #[derive(Clone, Debug, Default)]
@@ -46,12 +47,12 @@ pub fn measure(
     scenario: &Scenario,
     machine: &Machine,
     trace: Trace,
-    timing: Timing,
+    measured: Measured,
     page_reads_at_open: u64,
 ) -> Run {
+    let Measured { timing, bytes, figures } = measured;
     let mut total = Operations::default();
     trace.events.iter().for_each(|event| total.add(event));
-    let bytes = u64::from(scenario.requests) * u64::from(scenario.record_size);
     let erase_counts = erase_counts(scenario, machine);
     Run {
         workload: scenario.workload.name().to_owned(),
@@ -80,6 +81,7 @@ pub fn measure(
         wear: wear(&erase_counts, machine),
         lifetime_mb: lifetime_mb(scenario, bytes, total.page_programs),
         by_cause: by_cause(&trace),
+        figures,
         request_ns: timing.request_ns,
         by_block: by_block(&trace, scenario.build.partition_blocks),
         erase_counts,
@@ -157,17 +159,25 @@ impl Scenario {
             flysch_linux::mtd::EccMode::Hardware => "hardware",
             flysch_linux::mtd::EccMode::Software { .. } => "soft",
         };
-        BTreeMap::from([
-            ("alphabet", self.alphabet.name().to_owned()),
-            ("cache-size", self.settings.cache_size.to_string()),
+        let mut all = self.workload.parameters();
+        all.extend([
             ("compression", compression),
             ("ecc", ecc.to_owned()),
-            ("fill", self.fill.to_string()),
-            ("journal-mode", self.settings.journal_mode.to_string()),
-            ("page-size", self.settings.page_size.to_string()),
             ("partition-blocks", self.build.partition_blocks.to_string()),
             ("read-ahead", self.build.ra_pages.to_string()),
-            ("synchronous", self.settings.synchronous.to_string()),
-        ])
+        ]);
+        if self.stack.engine == Engine::Sqlite {
+            all.extend([
+                ("cache-size", self.settings.cache_size.to_string()),
+                ("journal-mode", self.settings.journal_mode.to_string()),
+                ("page-size", self.settings.page_size.to_string()),
+                ("synchronous", self.settings.synchronous.to_string()),
+            ]);
+        }
+        if self.workload.is_micro() {
+            all.insert("alphabet", self.alphabet.name().to_owned());
+            all.insert("fill", self.fill.to_string());
+        }
+        all
     }
 }

@@ -19,9 +19,9 @@ pub struct Run {
     pub platform: String,
     /// Part (chip model) name.
     pub part: String,
-    /// Bytes of the random string in each record.
+    /// Bytes of the random string in each record; of other workloads, of each request.
     pub record_size: u32,
-    /// Requests between BEGIN and END.
+    /// Requests; of records, between BEGIN and END.
     pub requests: u32,
     /// Seed of everything random.
     pub seed: u64,
@@ -51,7 +51,7 @@ pub struct Run {
     pub buffer_hits: u64,
     /// Array reads that opening the database took, before the interval.
     pub page_reads_at_open: u64,
-    /// Bytes of record data asked for: requests times record size.
+    /// Bytes of data asked for; of records, requests times record size.
     pub bytes: u64,
     /// `bytes` per virtual second, in units of 1024 bytes.
     pub throughput_kb_s: f64,
@@ -65,6 +65,9 @@ pub struct Run {
     pub lifetime_mb: Option<f64>,
     /// Operations by cause: the path of scopes, outermost first, joined by " > ".
     pub by_cause: BTreeMap<String, Operations>,
+    /// Figures that only this workload has, by name with unit.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub figures: BTreeMap<&'static str, f64>,
     /// Response time of each request in order, nanoseconds.
     #[serde(skip)]
     pub request_ns: Vec<u64>,

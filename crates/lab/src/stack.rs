@@ -3,7 +3,16 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::workload::UnknownChoice;
+use crate::choice::UnknownChoice;
+
+/// What carries requests out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Engine {
+    /// SQLite.
+    Sqlite,
+    /// None: plain calls on files.
+    File,
+}
 
 /// A file system with what it stands on, below the database's main file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,10 +41,22 @@ pub enum Journals {
 /// A stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stack {
+    /// What carries requests out.
+    pub engine: Engine,
     /// What the main file is on.
     pub main: Main,
     /// Where rollback journals lie apart from it.
     pub journals: Option<Journals>,
+}
+
+impl Engine {
+    /// Name in stacks.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sqlite => "sqlite",
+            Self::File => "file",
+        }
+    }
 }
 
 impl Main {
@@ -91,7 +112,12 @@ impl Stack {
     ];
 
     const fn on(main: Main) -> Self {
-        Self { main, journals: None }
+        Self { engine: Engine::Sqlite, main, journals: None }
+    }
+
+    /// Plain files on a file system.
+    pub const fn file(main: Main) -> Self {
+        Self { engine: Engine::File, main, journals: None }
     }
 
     /// The same with its rollback journals elsewhere.
@@ -107,17 +133,18 @@ impl Stack {
 
     /// Every stack that has a name.
     fn every() -> impl Iterator<Item = Self> {
-        Main::ALL.into_iter().flat_map(|main| {
+        let of_sqlite = Main::ALL.into_iter().flat_map(|main| {
             let plain = Self::on(main);
             let others = Journals::ALL.into_iter().map(move |journals| plain.with(journals));
             std::iter::once(plain).chain(others)
-        })
+        });
+        of_sqlite.chain(Main::ALL.into_iter().map(Self::file))
     }
 }
 
 impl fmt::Display for Stack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sqlite/{}", self.main.name())?;
+        write!(f, "{}/{}", self.engine.name(), self.main.name())?;
         self.journals.map_or(Ok(()), |journals| write!(f, "+{}", journals.name()))
     }
 }
@@ -141,7 +168,7 @@ mod tests {
     fn a_name_is_a_path_from_the_engine_down() {
         let stack: Stack = "sqlite/yaffs2+pramfs".parse().unwrap();
         assert_eq!(stack, Stack::YAFFS2.with(Journals::Pramfs));
-        for stack in Stack::ALL {
+        for stack in Stack::every() {
             assert_eq!(stack.name().parse(), Ok(stack));
         }
     }

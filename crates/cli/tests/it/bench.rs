@@ -136,6 +136,11 @@ fn lists_and_ranges_make_every_combination() {
         ("insert --requests 10 --journal-mode delete,truncate,persist,memory,off", 5),
         ("select --requests 10 --fill 10 --read-ahead on,off,4 --ecc hardware,soft", 6),
         ("insert --requests 10 --compression none,zlib,lzo+zlib+rtime", 3),
+        (
+            "read --requests 8 --pattern sequential,random --request-size 512,4096 --file-size 65536",
+            4,
+        ),
+        ("read --requests 8 --on file/jffs2,file/yaffs2 --file-size 65536,131072", 4),
     ];
     for (arguments, count) in cases {
         let runs = runs(folder.path(), arguments);
@@ -256,4 +261,21 @@ fn bad_input_gets_one_line_and_leaves_nothing() {
     assert_eq!(fs::read(folder.path().join("taken")).expect("it stays"), b"mine");
     output_of(folder.path(), "bench insert --requests 5 --out taken --force");
     assert_ne!(fs::read(folder.path().join("taken")).expect("it stays"), b"mine");
+}
+
+#[test]
+fn a_workload_takes_its_own_options_on_its_own_stacks() {
+    let folder = folder();
+    let cases = [
+        ("insert --pattern random", "--pattern is for the workload read"),
+        ("read --on sqlite/jffs2", "read runs on stacks such as file/jffs2"),
+        ("insert,read --requests 10", "read runs on stacks such as file/jffs2"),
+        ("read --pattern randon", "did you mean 'random'?"),
+        ("read --request-size 8192 --file-size 4096", "more than the file of 4096 bytes"),
+        ("read --file-size 60000000", "no space left"),
+    ];
+    for (arguments, said) in cases {
+        let line = complaint_of(folder.path(), &format!("bench {arguments}"));
+        assert!(line.contains(said), "{arguments}: {line}");
+    }
 }

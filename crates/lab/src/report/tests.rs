@@ -47,6 +47,7 @@ fn run(workload: &str, on: &str, record_size: u32, requests: u32) -> Run {
         wear: Wear { max_erase_count: 4, mean_erase_count: 1.5, min_erase_count: 1, bad_blocks: 0 },
         lifetime_mb: Some(2048.0),
         by_cause: BTreeMap::from([("END > write > collect".to_owned(), spent)]),
+        figures: BTreeMap::new(),
         request_ns,
         by_block: vec![spent, Operations::default(), spent],
         erase_counts: vec![4, 1, 4],

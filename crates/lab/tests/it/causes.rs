@@ -12,7 +12,7 @@ use flysch_lab::run::{Operations, Run};
 use flysch_lab::scenario::Scenario;
 use flysch_lab::stack::{Main, Stack};
 use flysch_lab::storage::Storage;
-use flysch_lab::workload::{Alphabet, Workload};
+use flysch_lab::workload::{Alphabet, Micro};
 use flysch_sqlite::Database;
 
 /// Every workload on every stack of every platform, small.
@@ -20,8 +20,8 @@ fn everything() -> Grid {
     let platforms = Platform::names();
     let platforms = platforms.iter().map(|name| Platform::named(name).expect("it is built in"));
     let platforms: Vec<Arc<Platform>> = platforms.map(Arc::new).collect();
-    let mut grid = Grid::new(Workload::Insert, Stack::JFFS2, Arc::clone(&platforms[0]));
-    grid.workloads = Workload::ALL.to_vec();
+    let mut grid = Grid::new(Micro::Insert, Stack::JFFS2, Arc::clone(&platforms[0]));
+    grid.workloads = Micro::ALL.map(Into::into).to_vec();
     grid.stacks = Stack::ALL.to_vec();
     grid.platforms = platforms;
     grid.requests = vec![200];

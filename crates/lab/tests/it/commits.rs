@@ -13,7 +13,7 @@ use flysch_lab::machine::Machine;
 use flysch_lab::platform::Platform;
 use flysch_lab::scenario::Scenario;
 use flysch_lab::stack::{Journals, Stack};
-use flysch_lab::workload::Workload;
+use flysch_lab::workload::Micro;
 use flysch_nand::Geometry;
 use flysch_sqlite::{Database, Error, Value};
 
@@ -123,7 +123,7 @@ fn no_cut_loses_a_commit() {
     for (stack, level) in
         [(Stack::JFFS2.with(Journals::Pramfs), Full), (Stack::FTL, Extra), (Stack::JFFS2, Extra)]
     {
-        let grid = Grid::new(Workload::Update, stack, Arc::clone(&platform));
+        let grid = Grid::new(Micro::Update, stack, Arc::clone(&platform));
         let mut scenario = grid.scenarios().remove(0);
         scenario.settings.synchronous = level;
         let start = Start::new(scenario);

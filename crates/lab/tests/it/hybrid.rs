@@ -9,7 +9,7 @@ use flysch_lab::machine::Machine;
 use flysch_lab::platform::Platform;
 use flysch_lab::scenario::Scenario;
 use flysch_lab::stack::{Journals, Stack};
-use flysch_lab::workload::{Alphabet, RandomStrings, Workload, insert, schema};
+use flysch_lab::workload::{Alphabet, Micro, RandomStrings, insert, schema};
 use flysch_sqlite::Database;
 
 /// Rows of the table and bytes in each, which the reference does not tell: fitted to its row
@@ -45,7 +45,7 @@ fn settle(machine: &Machine) {
 /// Reads, programs and erases of the NAND for updates of random rows.
 fn counts(stack: Stack, journal_mode: JournalMode) -> [u64; 3] {
     let platform = Arc::new(Platform::named("nandsim-6.1").unwrap());
-    let mut scenario = Grid::new(Workload::Update, stack, platform).scenarios().remove(0);
+    let mut scenario = Grid::new(Micro::Update, stack, platform).scenarios().remove(0);
     scenario.settings.journal_mode = journal_mode;
     let machine = scenario.build.format_and_mount(stack).unwrap();
     let mut strings = RandomStrings::new(Alphabet::Bytes, ROW_SIZE, 1);

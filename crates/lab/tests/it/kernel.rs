@@ -10,7 +10,7 @@ use flysch_lab::platform::{Platform, ecc_mode};
 use flysch_lab::run::Run;
 use flysch_lab::scenario::Scenario;
 use flysch_lab::stack::Stack;
-use flysch_lab::workload::{Alphabet, Workload};
+use flysch_lab::workload::{Alphabet, Micro, Workload};
 use serde::Deserialize;
 
 const REFERENCE: &str = include_str!("../../../../docs/reference/kernel-6.1-bench.csv");
@@ -44,7 +44,7 @@ struct Miss<'a> {
     flysch: f64,
 }
 
-fn grid(workload: Workload) -> Grid {
+fn grid(workload: impl Into<Workload>) -> Grid {
     let platform = Platform::named("nandsim-6.1").expect("it is built in");
     Grid::new(workload, Stack::JFFS2, Arc::new(platform))
 }
@@ -56,11 +56,11 @@ impl Row {
 
     /// The runs that answer to this row; of update, whose collection draws random blocks, three.
     fn scenarios(&self) -> Vec<Scenario> {
-        let workload = self.op.parse().expect("a workload of the lab");
+        let workload: Workload = self.op.parse().expect("a workload of the lab");
         let mut grid = grid(workload);
         grid.record_sizes = vec![self.record_size];
         grid.requests = vec![self.requests];
-        grid.seeds = if workload == Workload::Update { vec![1, 2, 3] } else { vec![1] };
+        grid.seeds = if workload == Micro::Update.into() { vec![1, 2, 3] } else { vec![1] };
         match self.variant.as_str() {
             "main" => (),
             "ra0" => grid.read_ahead = vec![ReadAheadChoice::Off],
@@ -177,7 +177,7 @@ fn jffs2_counts_as_the_kernel_does() {
 /// Requests of a select of 600 records of 600 bytes that take 20 times the median and more: those
 /// that a read-ahead fetches 4 cache pages and more for.
 fn peaks(read_ahead: ReadAheadChoice) -> Vec<usize> {
-    let mut grid = grid(Workload::Select);
+    let mut grid = grid(Micro::Select);
     grid.requests = vec![600];
     grid.read_ahead = vec![read_ahead];
     let [run] = runs(&grid.scenarios()).try_into().expect("one run");

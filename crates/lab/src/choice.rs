@@ -1,0 +1,36 @@
+//! Names that stand for a choice, and what is said of one that stands for nothing.
+
+use std::fmt;
+
+use flysch_chip::nearest::nearest;
+
+/// A name that stands for nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownChoice {
+    /// What was to be named.
+    pub what: &'static str,
+    /// The name given.
+    pub given: String,
+    /// The names that are known.
+    pub known: Vec<String>,
+}
+
+impl UnknownChoice {
+    /// Say that `given` is none of `known`.
+    pub fn new(what: &'static str, given: &str, known: &[&str]) -> Self {
+        let known = known.iter().map(|&name| name.to_owned()).collect();
+        Self { what, given: given.to_owned(), known }
+    }
+}
+
+impl fmt::Display for UnknownChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unknown {} '{}'", self.what, self.given)?;
+        if let Some(near) = nearest(&self.given, self.known.iter().map(String::as_str)) {
+            write!(f, "; did you mean '{near}'?")?;
+        }
+        write!(f, " (known: {})", self.known.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownChoice {}

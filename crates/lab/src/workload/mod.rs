@@ -1,0 +1,172 @@
+//! What is asked of a stack: one workload a file, each with the parameters that are its own.
+//!
+//! A workload is a value ([`Workload`]) and a run of it under way ([`Steps`]). To add one: a file
+//! with both, a variant here, its options on the command line.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use crate::choice::UnknownChoice;
+use crate::measure::Timing;
+use crate::run::Run;
+use crate::scenario::RunError;
+use crate::session::Session;
+use crate::stack::Engine;
+
+mod micro;
+mod read;
+mod strings;
+
+pub use micro::{Micro, insert, schema};
+pub use read::{Pattern, Read};
+pub use strings::{Alphabet, RandomStrings};
+
+/// A workload with its own parameters. Requests and seed are the scenario's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// Algorithm 1 of Boukhobza et al.
+    Micro(Micro),
+    /// Reads of a file.
+    Read(Read),
+}
+
+/// A run of a workload under way, step by step.
+pub trait Steps {
+    /// What is open while the requests run.
+    type Opened;
+
+    /// Make what the requests work on; outside the measured interval.
+    ///
+    /// # Errors
+    /// What failed, and at which record.
+    fn prepare(&mut self, session: &Session<'_>) -> Result<(), RunError>;
+
+    /// Open it with cold caches; its page reads are told apart.
+    ///
+    /// # Errors
+    /// What failed.
+    fn open(&mut self, session: &Session<'_>) -> Result<Self::Opened, RunError>;
+
+    /// Run the measured interval.
+    ///
+    /// # Errors
+    /// What failed, and at which request.
+    fn measure(
+        &mut self,
+        session: &Session<'_>,
+        opened: &mut Self::Opened,
+    ) -> Result<Measured, RunError>;
+
+    /// After the interval, with its trace taken: check what the requests left behind.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn check(
+        &mut self,
+        _session: &Session<'_>,
+        _opened: &mut Self::Opened,
+    ) -> Result<(), RunError> {
+        Ok(())
+    }
+}
+
+/// What the measured interval gave.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    /// Times.
+    pub timing: Timing,
+    /// Bytes of data asked for.
+    pub bytes: u64,
+    /// Figures that only this workload has, by name with unit.
+    pub figures: BTreeMap<&'static str, f64>,
+}
+
+impl Measured {
+    /// Times and bytes, and no figures of the workload's own.
+    pub const fn new(timing: Timing, bytes: u64) -> Self {
+        Self { timing, bytes, figures: BTreeMap::new() }
+    }
+}
+
+impl Workload {
+    /// Every workload, its own parameters at their defaults.
+    pub const ALL: [Self; 5] = [
+        Self::Micro(Micro::Insert),
+        Self::Micro(Micro::Select),
+        Self::Micro(Micro::Join),
+        Self::Micro(Micro::Update),
+        Self::Read(Read::DEFAULT),
+    ];
+
+    /// Name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Micro(kind) => kind.name(),
+            Self::Read(_) => "read",
+        }
+    }
+
+    /// What carries its requests out.
+    pub const fn engine(self) -> Engine {
+        match self {
+            Self::Micro(_) => Engine::Sqlite,
+            Self::Read(_) => Engine::File,
+        }
+    }
+
+    /// Whether records, their size, number and alphabet are the scenario's.
+    pub const fn is_micro(self) -> bool {
+        matches!(self, Self::Micro(_))
+    }
+
+    /// Bytes of a request's data where the workload itself says it.
+    pub const fn record_size(self) -> Option<u32> {
+        match self {
+            Self::Micro(_) => None,
+            Self::Read(read) => Some(read.request_size),
+        }
+    }
+
+    /// Its own parameters, by their command-line names.
+    pub fn parameters(self) -> BTreeMap<&'static str, String> {
+        match self {
+            Self::Micro(_) => BTreeMap::new(),
+            Self::Read(read) => read.parameters(),
+        }
+    }
+
+    /// Carry a session out from first to last.
+    pub(crate) fn carry_out(self, session: &Session<'_>) -> Result<Run, RunError> {
+        match self {
+            Self::Micro(kind) => session.carry_out(micro::Run::new(kind, session)),
+            Self::Read(read) => session.carry_out(read::Run::new(read, session)),
+        }
+    }
+}
+
+impl From<Micro> for Workload {
+    fn from(kind: Micro) -> Self {
+        Self::Micro(kind)
+    }
+}
+
+impl FromStr for Workload {
+    type Err = UnknownChoice;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let found = Self::ALL.into_iter().find(|workload| workload.name() == name);
+        found.ok_or_else(|| UnknownChoice::new("workload", name, &Self::ALL.map(Self::name)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_workload_is_known_by_its_name() {
+        for workload in Workload::ALL {
+            assert_eq!(workload.name().parse(), Ok(workload));
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Random strings, and what they are made of.
+
+use std::str::FromStr;
+
+use flysch_chip::Prng;
+
+use crate::choice::UnknownChoice;
+
+/// The characters that the random strings are made of: they decide what compression gains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alphabet {
+    /// Any byte but 0 and the apostrophe: 254 values.
+    Bytes,
+    /// The 64 characters of Base64.
+    Base64,
+    /// Decimal digits.
+    Digits,
+    /// One letter, repeated: as compressible as can be.
+    Constant,
+}
+
+impl Alphabet {
+    /// Every alphabet.
+    pub const ALL: [Self; 4] = [Self::Bytes, Self::Base64, Self::Digits, Self::Constant];
+
+    /// Name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bytes => "bytes",
+            Self::Base64 => "base64",
+            Self::Digits => "digits",
+            Self::Constant => "constant",
+        }
+    }
+
+    fn characters(self) -> Vec<u8> {
+        match self {
+            Self::Bytes => (1..=u8::MAX).filter(|&byte| byte != b'\'').collect(),
+            Self::Base64 => {
+                let letters = (b'A'..=b'Z').chain(b'a'..=b'z').chain(b'0'..=b'9');
+                letters.chain(*b"+/").collect()
+            }
+            Self::Digits => (b'0'..=b'9').collect(),
+            Self::Constant => b"x".to_vec(),
+        }
+    }
+}
+
+impl FromStr for Alphabet {
+    type Err = UnknownChoice;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let found = Self::ALL.into_iter().find(|alphabet| alphabet.name() == name);
+        found.ok_or_else(|| UnknownChoice::new("alphabet", name, &Self::ALL.map(Self::name)))
+    }
+}
+
+/// A seeded source of strings of one length.
+#[derive(Clone, Debug)]
+pub struct RandomStrings {
+    characters: Vec<u8>,
+    len: u32,
+    prng: Prng,
+}
+
+impl RandomStrings {
+    /// Draw strings of `len` characters of `alphabet`.
+    pub fn new(alphabet: Alphabet, len: u32, seed: u64) -> Self {
+        Self { characters: alphabet.characters(), len, prng: Prng::new(seed) }
+    }
+
+    /// Append one string to `text`.
+    ///
+    /// # Panics
+    /// Never: an alphabet has fewer than 256 characters.
+    pub fn append(&mut self, text: &mut Vec<u8>) {
+        let count = self.characters.len() as u64;
+        for _ in 0..self.len {
+            let drawn = self.prng.below(count);
+            text.push(self.characters[usize::try_from(drawn).expect("below 256")]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_never_end_their_literal() {
+        let mut text = Vec::new();
+        RandomStrings::new(Alphabet::Bytes, 20_000, 3).append(&mut text);
+        assert!(!text.contains(&0) && !text.contains(&b'\''));
+        assert!((1..=255).filter(|&byte| byte != b'\'').all(|byte| text.contains(&byte)));
+    }
+}
