@@ -51,11 +51,12 @@ pub use array::{Chip, Wear};
 pub use clock::Clock;
 pub use fault::{Ending, FaultInjector, FaultPlan};
 pub use image::ImageError;
-pub use nvram::{Nor, NorFigures, Pram, PramFigures};
+pub use nvram::{Nor, NorFigures, Pram, PramFigures, Traffic};
 pub use part::{EccStrength, Part, PartError, Timing};
 pub use prng::Prng;
 pub use shared::Shared;
 pub use supply::Supply;
 pub use trace::{
-    CauseId, CauseTree, Event, EventKind, Recorder, Scope, TaskId, TaskScope, Trace, Tracer,
+    CauseId, CauseTree, Event, EventKind, EventPlace, Recorder, Scope, TaskId, TaskScope, Trace,
+    Tracer,
 };

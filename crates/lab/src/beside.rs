@@ -1,7 +1,7 @@
 //! What stands beside or instead of raw NAND with a flash file system: PRAM with PRAMFS, and a
 //! plain file system on a flash translation layer.
 
-use flysch_chip::{Clock, Pram, PramFigures, Recorder, Shared, Supply};
+use flysch_chip::{Pram, PramFigures, Recorder, Shared, Supply, Tracer};
 use flysch_linux::cpu::Cpu;
 use flysch_linux::filesystem::FileSystem;
 use flysch_linux::ftl::{self, FtlOptions, Mapping, Victim};
@@ -10,8 +10,8 @@ use flysch_linux::pramfs::{Pramfs, PramfsOptions};
 
 use crate::machine::{Build, Device, StackError};
 
-/// A PRAM as the laboratory holds it.
-pub type Memory = Shared<Pram>;
+/// A PRAM as the laboratory holds it: chip and tracer.
+pub type Memory = Shared<Tracer<Pram>>;
 
 /// Bytes of PRAM that journals get of the paper's chip, which is 64 MB: more than any journal of
 /// the workloads takes, and quick to look through at a mount.
@@ -33,9 +33,10 @@ pub enum Start {
 }
 
 /// A new PRAM chip on the supply of the NAND.
-pub fn new_pram(clock: Clock, supply: Supply, seed: u64) -> Memory {
+pub fn new_pram(recorder: &Recorder, supply: Supply, seed: u64) -> Memory {
     let figures = PramFigures { size: PRAM_SIZE, ..PramFigures::HYBRID_SQLITE };
-    Shared::new(Pram::on_supply(figures, clock, seed, supply))
+    let pram = Pram::on_supply(figures, recorder.clock().clone(), seed, supply);
+    Shared::new(Tracer::new(pram, recorder.clone()))
 }
 
 /// Make a PRAMFS.

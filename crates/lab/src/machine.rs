@@ -125,8 +125,8 @@ impl Build {
     pub fn format_and_mount(&self, stack: Stack) -> Result<Machine, StackError> {
         let clock = Clock::new();
         let recorder = Recorder::new(clock.clone(), "sqlite");
-        let injector = FaultInjector::new(self.new_chip(clock.clone()));
-        let mut pram = beside::new_pram(clock, injector.supply(), self.seed);
+        let injector = FaultInjector::new(self.new_chip(clock));
+        let mut pram = beside::new_pram(&recorder, injector.supply(), self.seed);
         let device = Shared::new(Tracer::new(injector, recorder.clone()));
         let scope = recorder.scope("format");
         self.format(stack.main, &device, &self.cpu(&recorder), &recorder)?;

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use flysch_chip::{Event, EventKind, Trace};
+use flysch_chip::{Event, EventKind, EventPlace, Trace};
 
 use crate::machine::Machine;
+use crate::platform::Power;
 use crate::run::{Latency, Operations, Run, Wear};
 use crate::scenario::Scenario;
 use crate::stack::{Engine, Main};
@@ -36,9 +37,17 @@ impl Operations {
             EventKind::Erase => self.block_erases += 1,
             EventKind::ReadOob => self.oob_reads += 1,
             EventKind::ProgramOob => self.oob_programs += 1,
+            EventKind::NvRead => self.nvram_reads += 1,
+            EventKind::NvWrite => self.nvram_writes += 1,
+            EventKind::NvErase => self.nvram_erases += 1,
             EventKind::BufferHit | EventKind::Mark => return,
         }
-        self.time_ns += u64::from(event.duration_ns);
+        let time_ns = u64::from(event.duration_ns);
+        self.time_ns += time_ns;
+        if event.kind.place() == EventPlace::Byte {
+            self.nvram_bytes += u64::from(event.bytes);
+            self.nvram_time_ns += time_ns;
+        }
     }
 }
 
@@ -73,11 +82,14 @@ pub fn measure(
         block_erases: total.block_erases,
         oob_reads: total.oob_reads,
         oob_programs: total.oob_programs,
+        nvram_reads: total.nvram_reads,
+        nvram_writes: total.nvram_writes,
+        nvram_bytes: total.nvram_bytes,
         buffer_hits: trace.count(EventKind::BufferHit),
         page_reads_at_open,
         bytes,
         throughput_kb_s: throughput_kb_s(bytes, timing.time_ns),
-        energy_mj: energy_mj(total.time_ns, scenario.build.platform.nand_active_mw),
+        energy_mj: energy_mj(&total, scenario.build.platform.power),
         wear: wear(&erase_counts, machine),
         lifetime_mb: lifetime_mb(scenario, bytes, total.page_programs),
         by_cause: by_cause(&trace),
@@ -94,10 +106,11 @@ fn throughput_kb_s(bytes: u64, time_ns: u64) -> f64 {
     if time_ns == 0 { 0.0 } else { bytes as f64 / 1024.0 / (time_ns as f64 / 1e9) }
 }
 
-/// Energy = time that the flash works, times the power that it then draws.
+/// Energy = time that a device works, times the power that it then draws.
 #[expect(clippy::cast_precision_loss, reason = "figures for people, far below 2^52")]
-fn energy_mj(busy_ns: u64, active_mw: u32) -> f64 {
-    busy_ns as f64 / 1e9 * f64::from(active_mw)
+fn energy_mj(total: &Operations, power: Power) -> f64 {
+    let of = |busy_ns: u64, active_mw: u32| busy_ns as f64 / 1e9 * f64::from(active_mw);
+    of(total.nand_time_ns(), power.nand_active_mw) + of(total.nvram_time_ns, power.nvram_active_mw)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "figures for people, far below 2^52")]
@@ -130,7 +143,7 @@ fn wear(erase_counts: &[u32], machine: &Machine) -> Wear {
 fn by_cause(trace: &Trace) -> BTreeMap<String, Operations> {
     let mut own: BTreeMap<_, Operations> = BTreeMap::new();
     for event in &trace.events {
-        if !matches!(event.kind, EventKind::BufferHit | EventKind::Mark) {
+        if event.kind.is_operation() {
             own.entry(event.cause).or_default().add(event);
         }
     }

@@ -53,8 +53,8 @@ pub struct Platform {
     pub ubifs_compressor: ubifs::Compressor,
     /// SQLite's settings.
     pub sqlite: Settings,
-    /// Power that the flash draws while it works, milliwatts.
-    pub nand_active_mw: u32,
+    /// What the devices draw.
+    pub power: Power,
     /// Throughput at the levels of the stack, as the source measured it.
     pub throughput: Vec<Published>,
 }
@@ -83,6 +83,16 @@ pub struct CpuFigures {
     pub sqlite_ps_per_instruction: u64,
     /// Which of these were fitted, and to what. Such figures are never reported as predictions.
     pub fitted: Vec<String>,
+}
+
+/// Power that devices draw while they work, milliwatts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Power {
+    /// The NAND.
+    pub nand_active_mw: u32,
+    /// The memory beside it that journals may lie on.
+    pub nvram_active_mw: u32,
 }
 
 impl CpuFigures {
@@ -136,7 +146,7 @@ struct File {
     yaffs2: Yaffs2File,
     ubifs: UbifsFile,
     sqlite: SqliteFile,
-    power: PowerFile,
+    power: Power,
     #[serde(default)]
     throughput: Vec<Published>,
 }
@@ -191,12 +201,6 @@ struct SqliteFile {
     synchronous: Option<Synchronous>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PowerFile {
-    nand_active_mw: u32,
-}
-
 impl Platform {
     /// Names of the platforms that are built in.
     pub fn names() -> Vec<String> {
@@ -237,7 +241,7 @@ impl Platform {
             cpu: file.cpu,
             jffs2_ra_pages: file.jffs2.ra_pages,
             jffs2_summaries: file.jffs2.summaries,
-            nand_active_mw: file.power.nand_active_mw,
+            power: file.power,
             throughput: file.throughput,
         })
     }

@@ -7,6 +7,19 @@ use flysch_nand::NvRamError;
 use crate::supply::{Power, Supply};
 use crate::{Clock, Prng};
 
+/// What moved through the bus of a memory, as it counts for itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Reads.
+    pub reads: u64,
+    /// Bytes they gave.
+    pub read_bytes: u64,
+    /// Writes, those that a power cut ended included.
+    pub writes: u64,
+    /// Bytes they changed.
+    pub written_bytes: u64,
+}
+
 /// Words on a bus, with a clock and a supply.
 #[derive(Clone, Debug)]
 pub(crate) struct WordArray {
@@ -17,6 +30,7 @@ pub(crate) struct WordArray {
     pub(crate) word_size: u32,
     /// Decides how far the write at a cut came.
     pub(crate) prng: Prng,
+    pub(crate) traffic: Traffic,
 }
 
 /// How far an operation that changes bytes comes.
@@ -55,6 +69,8 @@ impl WordArray {
             return Err(NvRamError::PowerLost);
         }
         self.charge(addr, bytes.len(), word_ns);
+        self.traffic.reads += 1;
+        self.traffic.read_bytes += bytes.len() as u64;
         bytes.copy_from_slice(&self.bytes[addr as usize..][..bytes.len()]);
         Ok(())
     }
@@ -77,6 +93,14 @@ impl WordArray {
         let (first, end) = (u64::from(addr) / word, (u64::from(addr) + len as u64).div_ceil(word));
         let words = if len == 0 { 0 } else { end - first };
         self.clock.advance(words * word_ns);
+    }
+
+    /// Change the bytes at `addr`, and let the time pass that it takes.
+    pub(crate) fn store(&mut self, addr: u32, bytes: &[u8], word_ns: u64) {
+        self.charge(addr, bytes.len(), word_ns);
+        self.traffic.writes += 1;
+        self.traffic.written_bytes += bytes.len() as u64;
+        self.bytes_mut(addr, bytes.len()).copy_from_slice(bytes);
     }
 
     pub(crate) fn bytes_mut(&mut self, addr: u32, len: usize) -> &mut [u8] {

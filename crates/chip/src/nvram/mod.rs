@@ -9,5 +9,6 @@ mod array;
 mod nor;
 mod pram;
 
+pub use array::Traffic;
 pub use nor::{Nor, NorFigures};
 pub use pram::{Pram, PramFigures};

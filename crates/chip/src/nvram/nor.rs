@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use flysch_nand::{NvRam, NvRamError, WriteRule};
 
-use super::array::WordArray;
+use super::array::{Traffic, WordArray};
 use crate::{Clock, Prng, Supply};
 
 /// The byte of an erased cell.
@@ -70,7 +70,8 @@ impl Nor {
         assert!(erase_size > 0, "NOR has erase sectors");
         assert!(size.is_multiple_of(erase_size), "NOR is a whole number of sectors");
         let bytes = Arc::new(vec![ERASED; size as usize]);
-        let words = WordArray { bytes, clock, supply, word_size, prng: Prng::new(seed) };
+        let traffic = Traffic::default();
+        let words = WordArray { bytes, clock, supply, word_size, prng: Prng::new(seed), traffic };
         Self { figures, words, erase_counts: vec![0; (size / erase_size) as usize] }
     }
 
@@ -89,6 +90,11 @@ impl Nor {
     /// The supply, to cut it and switch it on again.
     pub fn supply(&self) -> Supply {
         self.words.supply.clone()
+    }
+
+    /// What moved through its bus, erases not counted.
+    pub const fn traffic(&self) -> Traffic {
+        self.words.traffic
     }
 
     /// How often each sector was erased.
@@ -120,8 +126,7 @@ impl NvRam for Nor {
         let sets = cells.iter().zip(bytes).position(|(cell, byte)| byte & !cell != 0);
         assert_eq!(sets, None, "a write to NOR at byte {addr} sets a bit at this place");
         let reach = self.words.begin(bytes.len())?;
-        self.words.charge(addr, reach.len, self.figures.write_ns);
-        self.words.bytes_mut(addr, reach.len).copy_from_slice(&bytes[..reach.len]);
+        self.words.store(addr, &bytes[..reach.len], self.figures.write_ns);
         reach.outcome()
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use flysch_nand::{NvRam, NvRamError, WriteRule};
 
-use super::array::WordArray;
+use super::array::{Traffic, WordArray};
 use crate::{Clock, Prng, Supply};
 
 /// Bytes that share a wear counter. Counting words would cost more memory than it is worth; a line
@@ -57,7 +57,8 @@ impl Pram {
         assert!(figures.word_size > 0, "a word has bytes");
         let bytes = Arc::new(vec![0; figures.size as usize]);
         let word_size = figures.word_size;
-        let words = WordArray { bytes, clock, supply, word_size, prng: Prng::new(seed) };
+        let traffic = Traffic::default();
+        let words = WordArray { bytes, clock, supply, word_size, prng: Prng::new(seed), traffic };
         let wear = Arc::new(vec![0; figures.size.div_ceil(LINE_SIZE) as usize]);
         Self { figures, words, wear }
     }
@@ -78,6 +79,11 @@ impl Pram {
         self.words.supply.clone()
     }
 
+    /// What moved through its bus.
+    pub const fn traffic(&self) -> Traffic {
+        self.words.traffic
+    }
+
     /// Writes of the most written line of 64 bytes.
     pub fn write_count_max(&self) -> u32 {
         self.wear.iter().copied().max().unwrap_or(0)
@@ -94,8 +100,7 @@ impl Pram {
     }
 
     fn store(&mut self, addr: u32, bytes: &[u8]) {
-        self.words.charge(addr, bytes.len(), self.figures.write_ns);
-        self.words.bytes_mut(addr, bytes.len()).copy_from_slice(bytes);
+        self.words.store(addr, bytes, self.figures.write_ns);
         for count in &mut Arc::make_mut(&mut self.wear)[lines_of(addr, bytes.len())] {
             *count += 1;
         }

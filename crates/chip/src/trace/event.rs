@@ -22,11 +22,17 @@ pub enum EventKind {
     BufferHit = 5,
     /// A mark in the log, put by the experiment. Address: any number, such as the request's.
     Mark = 6,
+    /// A read of byte-addressable memory beside the NAND. Address: byte.
+    NvRead = 7,
+    /// A write to byte-addressable memory. Address: byte.
+    NvWrite = 8,
+    /// An erase of a sector of byte-addressable memory that needs it. Address: byte.
+    NvErase = 9,
 }
 
 impl EventKind {
     /// Every kind, in the order of its number.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 10] = [
         Self::Read,
         Self::ReadOob,
         Self::Program,
@@ -34,6 +40,9 @@ impl EventKind {
         Self::Erase,
         Self::BufferHit,
         Self::Mark,
+        Self::NvRead,
+        Self::NvWrite,
+        Self::NvErase,
     ];
 
     /// Name in tables, CSV and JSON.
@@ -46,13 +55,41 @@ impl EventKind {
             Self::Erase => "erase",
             Self::BufferHit => "buffer_hit",
             Self::Mark => "mark",
+            Self::NvRead => "nvram_read",
+            Self::NvWrite => "nvram_write",
+            Self::NvErase => "nvram_erase",
         }
     }
 
-    /// Whether the address counts blocks; otherwise it counts pages (or nothing, for a mark).
-    pub const fn is_block_addressed(self) -> bool {
-        matches!(self, Self::Erase)
+    /// What the address counts.
+    pub const fn place(self) -> EventPlace {
+        match self {
+            Self::Read | Self::ReadOob | Self::Program | Self::ProgramOob | Self::BufferHit => {
+                EventPlace::Page
+            }
+            Self::Erase => EventPlace::Block,
+            Self::NvRead | Self::NvWrite | Self::NvErase => EventPlace::Byte,
+            Self::Mark => EventPlace::Nowhere,
+        }
     }
+
+    /// Whether a device worked: the array of the NAND, or byte-addressable memory.
+    pub const fn is_operation(self) -> bool {
+        !matches!(self, Self::BufferHit | Self::Mark)
+    }
+}
+
+/// What the address of an event counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventPlace {
+    /// Pages of the NAND.
+    Page,
+    /// Blocks of the NAND.
+    Block,
+    /// Bytes of the memory beside it.
+    Byte,
+    /// Nothing on a device.
+    Nowhere,
 }
 
 /// The task that ran when an event happened: a place in [`Trace::tasks`].
@@ -66,7 +103,7 @@ pub struct Event {
     pub time_ns: u64,
     /// How long it took, nanoseconds.
     pub duration_ns: u32,
-    /// Page or block, by [`EventKind`].
+    /// Page, block or byte, by [`EventKind::place`].
     pub addr: u32,
     /// Bytes moved over the bus, OOB included.
     pub bytes: u32,

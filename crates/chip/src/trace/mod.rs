@@ -10,6 +10,6 @@ mod recorder;
 mod tracer;
 
 pub use cause::{CauseId, CauseTree};
-pub use event::{Event, EventKind, TaskId, Trace};
+pub use event::{Event, EventKind, EventPlace, TaskId, Trace};
 pub use recorder::{Recorder, Scope, TaskScope};
 pub use tracer::Tracer;

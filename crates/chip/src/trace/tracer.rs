@@ -1,20 +1,22 @@
 //! The tracer: a device around a device that records what passes through.
 
 use flysch_nand::{
-    BlockAddr, Ecc, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError,
+    BlockAddr, Ecc, EraseError, Geometry, Nand, NvRam, NvRamError, PageAddr, PowerLost,
+    ProgramError, ReadError, WriteRule,
 };
 
 use super::event::EventKind;
 use super::recorder::Recorder;
 
-/// Records every operation of the device inside, failed ones included: the array was busy.
+/// Records every operation of the device inside, NAND or byte-addressable memory, failed ones
+/// included: the device was busy.
 #[derive(Debug)]
 pub struct Tracer<N> {
     device: N,
     recorder: Recorder,
 }
 
-impl<N: Nand> Tracer<N> {
+impl<N> Tracer<N> {
     /// Trace `device` on `recorder`.
     pub const fn new(device: N, recorder: Recorder) -> Self {
         Self { device, recorder }
@@ -47,7 +49,7 @@ impl<N: Nand> Tracer<N> {
         let outcome = operate(&mut self.device);
         // Each operation takes time on the chip: none passes exactly when nothing was started.
         if self.recorder.clock().now_ns() > began_ns {
-            let bytes = u32::try_from(bytes).expect("a page is far below 4 GiB");
+            let bytes = u32::try_from(bytes).expect("a request is below 4 GiB");
             self.recorder.record(kind, addr, bytes, began_ns);
         }
         outcome
@@ -89,5 +91,32 @@ impl<N: Nand> Nand for Tracer<N> {
     fn mark_bad(&mut self, block: BlockAddr) -> Result<(), PowerLost> {
         let page = self.geometry().first_page(block);
         self.traced(EventKind::ProgramOob, page.0, 1, |device| device.mark_bad(block))
+    }
+}
+
+impl<N: NvRam> NvRam for Tracer<N> {
+    fn size(&self) -> u32 {
+        self.device.size()
+    }
+
+    fn write_rule(&self) -> WriteRule {
+        self.device.write_rule()
+    }
+
+    fn erase_size(&self) -> u32 {
+        self.device.erase_size()
+    }
+
+    fn read(&mut self, addr: u32, bytes: &mut [u8]) -> Result<(), NvRamError> {
+        self.traced(EventKind::NvRead, addr, bytes.len(), |device| device.read(addr, bytes))
+    }
+
+    fn write(&mut self, addr: u32, bytes: &[u8]) -> Result<(), NvRamError> {
+        self.traced(EventKind::NvWrite, addr, bytes.len(), |device| device.write(addr, bytes))
+    }
+
+    fn erase(&mut self, addr: u32) -> Result<(), NvRamError> {
+        let len = self.device.erase_size() as usize;
+        self.traced(EventKind::NvErase, addr, len, |device| device.erase(addr))
     }
 }

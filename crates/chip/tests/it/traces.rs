@@ -1,9 +1,10 @@
 //! Traces: one event for each operation, with its cause and its task, and none without power.
 
 use flysch_chip::{
-    CauseId, Clock, Ending, EventKind, FaultInjector, FaultPlan, Recorder, TaskId, Tracer,
+    CauseId, Clock, Ending, EventKind, FaultInjector, FaultPlan, Nor, NorFigures, Pram,
+    PramFigures, Recorder, TaskId, Tracer, Traffic,
 };
-use flysch_nand::{BlockAddr, Nand, PageAddr};
+use flysch_nand::{BlockAddr, Nand, NvRam, PageAddr};
 
 use crate::{PAGE_SIZE, pattern, small_chip};
 
@@ -96,4 +97,38 @@ fn without_power_there_are_no_events() {
                 .all(|event| (event.cause, event.task) == (CauseId::ROOT, TaskId(0)))
         );
     }
+}
+
+#[test]
+fn memory_beside_the_nand_is_traced_too() {
+    let clock = Clock::new();
+    let recorder = Recorder::new(clock.clone(), "workload");
+    let figures = PramFigures { size: 256, ..PramFigures::HYBRID_SQLITE };
+    let mut pram = Tracer::new(Pram::new(figures, clock.clone(), 1), recorder.clone());
+    let figures = NorFigures { size: 256, erase_size: 64, ..NorFigures::AM29LV008B };
+    let mut nor = Tracer::new(Nor::new(figures, clock, 1), recorder.clone());
+    pram.write(3, &[1, 2, 3]).unwrap();
+    pram.read(0, &mut [0; 8]).unwrap();
+    nor.erase(64).unwrap();
+    nor.write(70, &[0]).unwrap();
+    pram.device().supply().power_off();
+    pram.write(0, &[9]).unwrap_err();
+
+    let (_, device) = traced();
+    let trace = recorder.take(device.geometry());
+    let seen: Vec<_> = trace
+        .events
+        .iter()
+        .map(|event| (event.kind, event.addr, event.bytes, event.duration_ns))
+        .collect();
+    // Words of 2 bytes: bytes 3 to 5 are in two of them.
+    let wanted = [
+        (EventKind::NvWrite, 3, 3, 2_000),
+        (EventKind::NvRead, 0, 8, 4 * 80),
+        (EventKind::NvErase, 64, 64, 700_000_000),
+        (EventKind::NvWrite, 70, 1, 9_000),
+    ];
+    assert_eq!(seen, wanted);
+    let traffic = Traffic { reads: 1, read_bytes: 8, writes: 1, written_bytes: 3 };
+    assert_eq!(pram.device().traffic(), traffic);
 }

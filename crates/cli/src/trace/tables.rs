@@ -12,12 +12,17 @@ const MISSED_COLUMNS: [&str; 4] = ["why", "kind", "cause", "events"];
 /// Rows of a table of events below one header.
 const TABLE_ROW_COUNT_MAX: usize = 1_000;
 /// Fields of a tally.
-const TALLY_COLUMNS: [&str; 8] = [
+const TALLY_COLUMNS: [&str; 13] = [
     "page_reads",
     "page_programs",
     "block_erases",
     "oob_reads",
     "oob_programs",
+    "nvram_reads",
+    "nvram_writes",
+    "nvram_erases",
+    "nvram_bytes",
+    "nvram_time_ns",
     "time_ns",
     "buffer_hits",
     "marks",
@@ -108,6 +113,8 @@ fn cause_tree(causes: &Causes) -> Vec<u8> {
         "block_erases",
         "oob_reads",
         "oob_programs",
+        "nvram_reads",
+        "nvram_writes",
         "time_ns",
     ];
     output::table(&columns, &rows)
@@ -121,6 +128,8 @@ fn cause_row(label: &str, depth: usize, tally: &Tally, all: &Tally) -> Vec<Strin
         (part.block_erases, whole.block_erases),
         (part.oob_reads, whole.oob_reads),
         (part.oob_programs, whole.oob_programs),
+        (part.nvram_reads, whole.nvram_reads),
+        (part.nvram_writes, whole.nvram_writes),
         (part.time_ns, whole.time_ns),
     ];
     let label = format!("{}{label}", "  ".repeat(depth));

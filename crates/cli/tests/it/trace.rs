@@ -85,7 +85,7 @@ fn causes_are_a_tree_with_shares() {
     let wanted = [" all", "   insert", "     (itself)", "     write", "   gc"];
     assert_eq!(labels, wanted);
     assert_eq!(shown[1][2], "   2 100.0%");
-    assert_eq!(shown[2][7].trim_start(), "2000  33.3%");
+    assert_eq!(shown[2][9].trim_start(), "2000  33.3%");
     let json = json_of(folder.path(), "trace run.trace causes --format json");
     assert_eq!(json["all"]["page_reads"], 2);
     assert_eq!(json["nodes"][1]["cause"], "insert > write");

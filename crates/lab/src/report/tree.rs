@@ -25,12 +25,12 @@ impl Node {
         let mut root = Self::default();
         for (path, spent) in by_cause {
             let mut node = &mut root;
-            add(&mut node.total, spent);
+            node.total += *spent;
             for label in path.split(" > ") {
                 node = node.branches.entry(label.to_owned()).or_default();
-                add(&mut node.total, spent);
+                node.total += *spent;
             }
-            add(&mut node.own, spent);
+            node.own += *spent;
         }
         root
     }
@@ -70,10 +70,10 @@ impl Node {
 
 /// The head of the columns.
 pub(super) fn head() -> String {
-    let names = ["Time, ms", "Page reads", "Programs", "Erases", "OOB alone"];
+    let names = ["Time, ms", "Page reads", "Programs", "Erases", "OOB alone", "PRAM"];
     let columns = names.map(|name| format!("<span>{name}</span>")).concat();
     format!(
-        "<div class=\"row head\"><span>Cause</span><span>Share of flash time</span>{columns}</div>\n"
+        "<div class=\"row head\"><span>Cause</span><span>Share of device time</span>{columns}</div>\n"
     )
 }
 
@@ -86,6 +86,7 @@ fn cells(label: &str, spent: &Operations, whole: &Operations, depth: usize) -> S
         (thousands(spent.page_programs), spent.page_programs, whole.page_programs),
         (thousands(spent.block_erases), spent.block_erases, whole.block_erases),
         (thousands(oob(spent)), oob(spent), oob(whole)),
+        (thousands(nvram(spent)), nvram(spent), nvram(whole)),
     ]
     .into_iter()
     .map(|(text, part, whole)| number(&text, part, whole))
@@ -109,18 +110,13 @@ fn oob(spent: &Operations) -> u64 {
     spent.oob_reads + spent.oob_programs
 }
 
+fn nvram(spent: &Operations) -> u64 {
+    spent.nvram_reads + spent.nvram_writes + spent.nvram_erases
+}
+
 /// Ranks by time, then by operations where a part takes no time.
 fn weight(spent: &Operations) -> (u64, u64) {
     (spent.time_ns, spent.page_reads + spent.page_programs + spent.block_erases)
-}
-
-fn add(sum: &mut Operations, spent: &Operations) {
-    sum.page_reads += spent.page_reads;
-    sum.page_programs += spent.page_programs;
-    sum.block_erases += spent.block_erases;
-    sum.oob_reads += spent.oob_reads;
-    sum.oob_programs += spent.oob_programs;
-    sum.time_ns += spent.time_ns;
 }
 
 #[cfg(test)]

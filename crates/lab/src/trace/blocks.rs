@@ -1,6 +1,6 @@
 //! Operations by block.
 
-use flysch_chip::{Event, EventKind, Trace};
+use flysch_chip::{Event, EventPlace, Trace};
 use flysch_nand::{Geometry, PageAddr};
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ pub struct BlockRow {
     pub tally: Tally,
 }
 
-/// Count the events of each block of the chip; marks are in no block.
+/// Count the events of each block of the chip; marks and memory beside it are in no block.
 pub fn by_block(trace: &Trace) -> Vec<Tally> {
     let mut blocks = vec![Tally::default(); trace.geometry.block_count as usize];
     for event in &trace.events {
@@ -34,11 +34,11 @@ pub fn block_rows(blocks: &[Tally]) -> Vec<BlockRow> {
     touched.map(|(block, &tally)| BlockRow { block, tally }).collect()
 }
 
-/// The block an event is in; none for a mark.
+/// The block an event is in; none for a mark and for memory beside the NAND.
 pub(super) const fn block_of(geometry: &Geometry, event: &Event) -> Option<u32> {
-    match event.kind {
-        EventKind::Mark => None,
-        EventKind::Erase => Some(event.addr),
-        _ => Some(geometry.block_of(PageAddr(event.addr)).0),
+    match event.kind.place() {
+        EventPlace::Nowhere | EventPlace::Byte => None,
+        EventPlace::Block => Some(event.addr),
+        EventPlace::Page => Some(geometry.block_of(PageAddr(event.addr)).0),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! magic       8 bytes  "FLYSCHTR"
-//! version     2 bytes  1, little-endian
+//! version     2 bytes  2, little-endian
 //! geometry    numbers  page_size oob_size sectors_per_page partial_programs
 //!                      pages_per_block block_count in_order (0 or 1)
 //! causes      number   how many, the root not counted
@@ -11,8 +11,8 @@
 //! tasks       number   how many
 //!   each      name
 //! events      number   how many
-//!   each      1 byte   bits 0-2 kind; bit 3: task, bit 4: cause of the event before;
-//!                      bit 5: duration, bit 6: bytes of the last event of the same kind
+//!   each      1 byte   bits 0-2 and, as the highest, bit 7: kind; bit 3: task, bit 4: cause of the
+//!                      event before; bit 5: duration, bit 6: bytes of the last of the same kind
 //!             number   time since the event before
 //!             number   address, as zigzag difference from the last event of the same kind
 //!             numbers  duration, bytes, cause, task, each unless its bit is set
@@ -21,6 +21,8 @@
 //!
 //! A number is an LEB128 varint; a name is its length as a number and UTF-8 bytes. What comes
 //! "before" the first event of a trace or of a kind is all zero.
+//!
+//! Version 1 is read too: it knows the first seven kinds, and its bit 7 is never set.
 
 use std::fs;
 use std::path::Path;
@@ -36,18 +38,20 @@ use super::varint;
 /// First bytes of every trace file.
 pub const MAGIC: &[u8; 8] = b"FLYSCHTR";
 
-const VERSION: u16 = 1;
+/// The version written, and the oldest that is read.
+const VERSION: u16 = 2;
+const VERSION_MIN: u16 = 1;
 const BODY_AT: usize = 10;
 const CHECKSUM_SIZE: usize = 4;
 /// The head byte, a time and an address.
 const EVENT_SIZE_MIN: usize = 3;
 
-const KIND_BITS: u8 = 0b111;
+const KIND_LOW_BITS: u8 = 0b111;
 const SAME_TASK: u8 = 1 << 3;
 const SAME_CAUSE: u8 = 1 << 4;
 const SAME_DURATION: u8 = 1 << 5;
 const SAME_BYTES: u8 = 1 << 6;
-const UNUSED_BIT: u8 = 1 << 7;
+const KIND_HIGH_BIT: u8 = 1 << 7;
 
 /// Save a trace, whole or not at all; a file that exists is replaced only on `overwrite`.
 pub fn save(trace: &Trace, path: &Path, overwrite: bool) -> Result<(), TraceError> {
@@ -86,21 +90,22 @@ pub fn encode(trace: &Trace) -> Result<Vec<u8>, TraceError> {
 
 /// Read a trace from the bytes of a trace file.
 pub fn decode(bytes: &[u8]) -> Result<Trace, TraceError> {
-    let body_end = check_frame(bytes)?;
-    let mut parser = Parser { bytes: &bytes[..body_end], at: BODY_AT };
+    let (version, body_end) = check_frame(bytes)?;
+    let kinds = if version == VERSION_MIN { &EventKind::ALL[..7] } else { &EventKind::ALL };
+    let mut parser = Parser { bytes: &bytes[..body_end], at: BODY_AT, kinds };
     let trace = parser.trace();
     trace.map_err(|fault| TraceError::at(Place::Byte(parser.at), fault))
 }
 
-/// Check magic, version and checksum; give the end of what the checksum covers.
-fn check_frame(bytes: &[u8]) -> Result<usize, TraceError> {
+/// Check magic, version and checksum; give the version, and the end of what the checksum covers.
+fn check_frame(bytes: &[u8]) -> Result<(u16, usize), TraceError> {
     if !bytes.starts_with(MAGIC) {
         return Err(TraceError::Unknown);
     }
     let cut_short = TraceError::at(Place::Byte(bytes.len()), Fault::CutShort);
     let Some(&[low, high]) = bytes.get(MAGIC.len()..BODY_AT) else { return Err(cut_short) };
     let version = u16::from_le_bytes([low, high]);
-    if version != VERSION {
+    if !(VERSION_MIN..=VERSION).contains(&version) {
         return Err(TraceError::at(Place::Byte(MAGIC.len()), Fault::Version(version)));
     }
     let Some((body, checksum)) = bytes[BODY_AT..].split_last_chunk::<CHECKSUM_SIZE>() else {
@@ -110,7 +115,7 @@ fn check_frame(bytes: &[u8]) -> Result<usize, TraceError> {
     if crc32fast::hash(&bytes[..body_end]) != u32::from_le_bytes(*checksum) {
         return Err(TraceError::at(Place::Byte(body_end), Fault::Checksum));
     }
-    Ok(body_end)
+    Ok((version, body_end))
 }
 
 /// What the next event is told relative to.
@@ -174,7 +179,9 @@ fn put_event(bytes: &mut Vec<u8>, event: &Event, before: &Before) {
         (SAME_TASK, event.task.0.into(), last.task.0.into()),
     ];
     let same = fields.iter().filter(|(_, value, old)| value == old).map(|(bit, ..)| bit);
-    bytes.push(same.fold(event.kind as u8, |head, bit| head | bit));
+    let kind = event.kind as u8;
+    let high = if kind > KIND_LOW_BITS { KIND_HIGH_BIT } else { 0 };
+    bytes.push(same.fold(kind & KIND_LOW_BITS | high, |head, bit| head | bit));
     varint::put(bytes, event.time_ns - last.time_ns);
     varint::put(bytes, varint::zigzag(i64::from(event.addr) - i64::from(of_kind.addr)));
     for (_, value, _) in fields.iter().filter(|(_, value, old)| value != old) {
@@ -186,6 +193,8 @@ fn put_event(bytes: &mut Vec<u8>, event: &Event, before: &Before) {
 struct Parser<'a> {
     bytes: &'a [u8],
     at: usize,
+    /// The kinds that the file's version knows.
+    kinds: &'static [EventKind],
 }
 
 impl<'a> Parser<'a> {
@@ -228,9 +237,9 @@ impl<'a> Parser<'a> {
 
     fn event(&mut self, before: &Before) -> Result<Event, Fault> {
         let &head = self.bytes.get(self.at).ok_or(Fault::CutShort)?;
-        let number = head & KIND_BITS;
-        let known = EventKind::ALL.get(usize::from(number)).filter(|_| head & UNUSED_BIT == 0);
-        let kind = *known.ok_or(Fault::Kind(head & (KIND_BITS | UNUSED_BIT)))?;
+        let high = if head & KIND_HIGH_BIT == 0 { 0 } else { KIND_LOW_BITS + 1 };
+        let number = head & KIND_LOW_BITS | high;
+        let kind = *self.kinds.get(usize::from(number)).ok_or(Fault::Kind(number))?;
         self.at += 1;
         let (last, of_kind) = (before.event(), before.of_kind(kind));
         let elapsed_ns = self.long_number()?;

@@ -36,7 +36,12 @@ const fn letter(kind: EventKind) -> Option<char> {
         EventKind::Program => Some('W'),
         EventKind::Erase => Some('E'),
         EventKind::BufferHit => Some('C'),
-        EventKind::ReadOob | EventKind::ProgramOob | EventKind::Mark => None,
+        EventKind::ReadOob
+        | EventKind::ProgramOob
+        | EventKind::Mark
+        | EventKind::NvRead
+        | EventKind::NvWrite
+        | EventKind::NvErase => None,
     }
 }
 

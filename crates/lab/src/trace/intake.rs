@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use flysch_chip::{CauseId, CauseTree, Event, EventKind, TaskId, Trace};
+use flysch_chip::{CauseId, CauseTree, Event, EventPlace, TaskId, Trace};
 use flysch_nand::Geometry;
 
 use super::error::{Fault, Place, TraceError};
@@ -130,10 +130,11 @@ fn check_head(trace: &Trace) -> Result<(), Fault> {
 
 fn check_event(trace: &Trace, event: &Event, earlier_ns: u64) -> Result<(), Fault> {
     let Geometry { block_count, .. } = trace.geometry;
-    let (what, count) = match event.kind {
-        EventKind::Mark => ("mark", u64::from(u32::MAX) + 1),
-        EventKind::Erase => ("block", block_count.into()),
-        _ => ("page", trace.geometry.page_count().into()),
+    let (what, count) = match event.kind.place() {
+        EventPlace::Nowhere => ("mark", u64::from(u32::MAX) + 1),
+        EventPlace::Byte => ("byte", u64::from(u32::MAX) + 1),
+        EventPlace::Block => ("block", block_count.into()),
+        EventPlace::Page => ("page", trace.geometry.page_count().into()),
     };
     within(what, event.addr.into(), count - 1)?;
     within("time", event.time_ns, TIME_NS_MAX)?;
@@ -165,6 +166,8 @@ pub(super) fn within(what: &'static str, value: u64, max: u64) -> Result<(), Fau
 
 #[cfg(test)]
 mod tests {
+    use flysch_chip::EventKind;
+
     use super::*;
     use crate::trace::parse_shape;
 

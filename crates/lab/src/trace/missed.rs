@@ -2,12 +2,13 @@
 //!
 //! Flashmon v2.1 hooks the functions of the MTD layer that read, write and erase whole pages and
 //! blocks. It does not see OOB-only operations (JFFS2's clean markers, bad-block marks, scans)
-//! nor reads of a part of a page where the driver has a function of its own for them. Its log is
-//! a ring: the oldest entries of a long run are overwritten, though counted.
+//! nor reads of a part of a page where the driver has a function of its own for them, nor anything
+//! of a memory beside the NAND, which is no MTD device. Its log is a ring: the oldest entries of a
+//! long run are overwritten, though counted.
 
 use std::collections::BTreeMap;
 
-use flysch_chip::{Event, EventKind, Trace};
+use flysch_chip::{Event, EventKind, EventPlace, Trace};
 use serde::Serialize;
 
 /// How the module and its driver were set up on the board to compare with.
@@ -34,6 +35,8 @@ pub enum Blindness {
     OobOnly,
     /// A read of a part of a page.
     SubpageRead,
+    /// An access to byte-addressable memory beside the NAND.
+    OtherMemory,
     /// Counted, but overwritten in the log by later entries.
     Overwritten,
 }
@@ -81,6 +84,7 @@ fn blind_spot(event: &Event, module: &Module, page_size: u32) -> Option<Blindnes
         EventKind::Read if module.subpage_reads && event.bytes < page_size => {
             Some(Blindness::SubpageRead)
         }
+        kind if kind.place() == EventPlace::Byte => Some(Blindness::OtherMemory),
         _ => None,
     }
 }

@@ -10,7 +10,7 @@ use crate::run::Operations;
 /// Events by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
-    /// Operations of the array, and the time they took.
+    /// Operations of the devices, and the time they took.
     #[serde(flatten)]
     pub operations: Operations,
     /// Reads served by the MTD layer's one-page buffer.
@@ -40,22 +40,13 @@ impl Tally {
 
     /// All events, whatever their kind.
     pub const fn event_count(&self) -> u64 {
-        let Operations { page_reads, page_programs, block_erases, oob_reads, oob_programs, .. } =
-            self.operations;
-        let array = page_reads + page_programs + block_erases + oob_reads + oob_programs;
-        array + self.buffer_hits + self.marks
+        self.operations.count() + self.buffer_hits + self.marks
     }
 }
 
 impl AddAssign for Tally {
     fn add_assign(&mut self, more: Self) {
-        let operations = &mut self.operations;
-        operations.page_reads += more.operations.page_reads;
-        operations.page_programs += more.operations.page_programs;
-        operations.block_erases += more.operations.block_erases;
-        operations.oob_reads += more.operations.oob_reads;
-        operations.oob_programs += more.operations.oob_programs;
-        operations.time_ns += more.operations.time_ns;
+        self.operations += more.operations;
         self.buffer_hits += more.buffer_hits;
         self.marks += more.marks;
     }

@@ -1,17 +1,15 @@
 //! Every operation of the chip has a cause, the causes sum up to what the chip did, and the same
 //! scenario gives the same figures whatever runs beside it.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
-use flysch_chip::{CauseId, EventKind};
+use flysch_chip::{CauseId, Event, EventKind, EventPlace, Trace, Traffic};
 use flysch_lab::JournalMode;
 use flysch_lab::grid::{Grid, ReadAheadChoice, run_all};
 use flysch_lab::platform::{Platform, ecc_mode};
 use flysch_lab::run::{Operations, Run};
 use flysch_lab::scenario::Scenario;
 use flysch_lab::stack::{Main, Stack};
-use flysch_lab::storage::Storage;
 use flysch_lab::workload::{Alphabet, Micro};
 use flysch_sqlite::Database;
 
@@ -73,13 +71,9 @@ fn json(run: &Run) -> String {
 }
 
 fn sum<'a>(parts: impl IntoIterator<Item = &'a Operations>) -> Operations {
-    parts.into_iter().fold(Operations::default(), |sum, part| Operations {
-        page_reads: sum.page_reads + part.page_reads,
-        page_programs: sum.page_programs + part.page_programs,
-        block_erases: sum.block_erases + part.block_erases,
-        oob_reads: sum.oob_reads + part.oob_reads,
-        oob_programs: sum.oob_programs + part.oob_programs,
-        time_ns: sum.time_ns + part.time_ns,
+    parts.into_iter().fold(Operations::default(), |mut sum, part| {
+        sum += *part;
+        sum
     })
 }
 
@@ -89,35 +83,49 @@ fn causes_are_all_known_and_sum_up() {
         let title = format!("{} on {} {:?}", run.workload, run.on, run.parameters);
         let other = run.by_cause.keys().find(|cause| cause.split(" > ").any(|it| it == "other"));
         assert_eq!(other, None, "{title}");
-        let busy = run.trace.events.iter().map(|event| u64::from(event.duration_ns)).sum();
+        let nvram = run.trace.events.iter().filter(|it| it.kind.place() == EventPlace::Byte);
+        let busy_ns = |event: &Event| u64::from(event.duration_ns);
         let total = Operations {
             page_reads: run.page_reads,
             page_programs: run.page_programs,
             block_erases: run.block_erases,
             oob_reads: run.oob_reads,
             oob_programs: run.oob_programs,
-            time_ns: busy,
+            nvram_reads: run.nvram_reads,
+            nvram_writes: run.nvram_writes,
+            nvram_erases: 0,
+            nvram_bytes: run.nvram_bytes,
+            nvram_time_ns: nvram.map(busy_ns).sum(),
+            time_ns: run.trace.events.iter().map(busy_ns).sum(),
         };
         assert_eq!(sum(run.by_cause.values()), total, "{title}");
-        assert_eq!(sum(&run.by_block), total, "{title}");
+        let on_nand = Operations {
+            nvram_reads: 0,
+            nvram_writes: 0,
+            nvram_bytes: 0,
+            nvram_time_ns: 0,
+            time_ns: total.nand_time_ns(),
+            ..total
+        };
+        assert_eq!(sum(&run.by_block), on_nand, "{title}");
+        let is_journalled = run.parameters["journal-mode"] == "delete" && run.page_programs > 0;
+        let has_pram = run.on.ends_with("+pramfs");
+        assert!(has_pram || run.nvram_reads + run.nvram_writes == 0, "{title}");
+        assert!(!(has_pram && is_journalled) || run.nvram_writes > 0, "{title}");
         let on_flash = run.on != Stack::TMPFS.name();
         assert_eq!(!run.by_cause.is_empty(), on_flash, "{title}");
     }
 }
 
-/// The chip counts its operations for itself; from the factory on, each is an event with a cause.
+/// The devices count their operations for themselves; from the factory on, each is an event with a
+/// cause.
 #[test]
 fn the_trace_holds_all_that_the_chip_did() {
     for scenario in everything().scenarios() {
         let Scenario { build, settings, stack, .. } = &scenario;
-        if stack.journals.is_some() {
-            // The supply counts the operations of the PRAM as well, which are no events yet.
-            continue;
-        }
         let machine = build.format_and_mount(*stack).expect("nothing fails");
-        let linux = Rc::clone(&machine.linux);
-        let storage = Storage::new(linux, machine.recorder.clone(), *settings, 1);
-        let database = Database::open(Rc::new(storage), "test.db").expect("nothing fails");
+        let storage = machine.storage(*settings, 1);
+        let database = Database::open(storage, "test.db").expect("nothing fails");
         database.configure(settings).expect("nothing fails");
         let sql = "CREATE TABLE t (x); INSERT INTO t VALUES (randomblob(9999)); SELECT * FROM t;";
         database.execute(sql).expect("nothing fails");
@@ -125,12 +133,23 @@ fn the_trace_holds_all_that_the_chip_did() {
         machine.linux.borrow_mut().unmount().expect("nothing fails");
         let trace = machine.recorder.take(build.part.geometry);
         let operations = machine.device.borrow().device().operations();
-        let is_operation = |kind| !matches!(kind, EventKind::BufferHit | EventKind::Mark);
-        let events = trace.events.iter().filter(|event| is_operation(event.kind));
+        let events = trace.events.iter().filter(|event| event.kind.is_operation());
         assert_eq!(events.clone().count() as u64, operations, "{stack:?}");
+        assert_eq!(traffic(&trace), machine.pram.borrow().device().traffic(), "{stack:?}");
         let other = events.into_iter().find(|event| event.cause == CauseId::ROOT);
         assert_eq!(other, None, "{stack:?}");
     }
+}
+
+/// What the events say that moved through the bus of the PRAM.
+fn traffic(trace: &Trace) -> Traffic {
+    let moved = |kind| {
+        let events = trace.events.iter().filter(move |event| event.kind == kind);
+        events.fold((0, 0), |(count, bytes), it| (count + 1, bytes + u64::from(it.bytes)))
+    };
+    let (reads, read_bytes) = moved(EventKind::NvRead);
+    let (writes, written_bytes) = moved(EventKind::NvWrite);
+    Traffic { reads, read_bytes, writes, written_bytes }
 }
 
 #[test]

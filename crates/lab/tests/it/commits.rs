@@ -8,8 +8,9 @@ use flysch_chip::{
     Chip, Clock, FaultInjector, FaultPlan, Part, Pram, Prng, Recorder, Shared, Tracer,
 };
 use flysch_lab::Synchronous::{Extra, Full};
+use flysch_lab::beside::Memory;
 use flysch_lab::grid::Grid;
-use flysch_lab::machine::Machine;
+use flysch_lab::machine::{Device, Machine};
 use flysch_lab::platform::Platform;
 use flysch_lab::scenario::Scenario;
 use flysch_lab::stack::{Journals, Stack};
@@ -50,17 +51,18 @@ impl Start {
         database.close().unwrap();
         machine.linux.borrow_mut().sync().unwrap();
         let chip = machine.device.borrow().device().chip().fork(Clock::new());
-        let pram = machine.pram.borrow().fork(Clock::new());
+        let pram = machine.pram.borrow().device().fork(Clock::new());
         Self { scenario, chip, pram }
     }
 
     /// The same devices on one supply, armed.
-    fn devices(&self) -> (flysch_lab::machine::Device, Shared<Pram>, Recorder) {
+    fn devices(&self) -> (Device, Memory, Recorder) {
         let clock = Clock::new();
         let recorder = Recorder::new(clock.clone(), "test");
         let pram = self.pram.fork(clock.clone());
         let injector = FaultInjector::on_supply(self.chip.fork(clock), pram.supply());
-        (Shared::new(Tracer::new(injector, recorder.clone())), Shared::new(pram), recorder)
+        let pram = Shared::new(Tracer::new(pram, recorder.clone()));
+        (Shared::new(Tracer::new(injector, recorder.clone())), pram, recorder)
     }
 
     /// Cut in operation `cut_at`, then at random during recovery, then not; tell whether the

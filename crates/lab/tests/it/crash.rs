@@ -177,7 +177,7 @@ impl Trial {
         let recorder = Recorder::new(clock.clone(), "sqlite");
         let mut injector = FaultInjector::new(image.fork(clock.clone()));
         injector.arm(plan);
-        let pram = beside::new_pram(clock, injector.supply(), 0);
+        let pram = beside::new_pram(&recorder, injector.supply(), 0);
         let device = Shared::new(Tracer::new(injector, recorder.clone()));
         let mounted = self.build.mount(Stack::JFFS2, device.clone(), pram, recorder.clone());
         let outcome = mounted.map_err(|error| error.to_string()).and_then(|machine| {
@@ -189,7 +189,7 @@ impl Trial {
         });
         let trace = recorder.take(self.build.part.geometry);
         let events = trace.events.iter().map(|event| event.kind);
-        let kinds = events.filter(|kind| *kind != EventKind::BufferHit).collect();
+        let kinds = events.filter(|kind| kind.is_operation()).collect();
         let tracer = device.borrow();
         let is_cut = !tracer.device().is_on();
         if let Err(error) = outcome {
@@ -305,9 +305,8 @@ impl Trial {
 fn endings(kind: EventKind) -> &'static [Ending] {
     match kind {
         EventKind::Program | EventKind::ProgramOob | EventKind::Erase => &Ending::ALL,
-        EventKind::Read | EventKind::ReadOob | EventKind::BufferHit | EventKind::Mark => {
-            &[Ending::NotBegun]
-        }
+        // Of a write to byte-addressable memory a cut leaves a prefix, whatever the plan says.
+        _ => &[Ending::NotBegun],
     }
 }
 

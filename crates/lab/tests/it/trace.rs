@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use flysch_chip::{CauseId, CauseTree, Event, EventKind, Prng, TaskId, Trace};
+use flysch_chip::{CauseId, CauseTree, Event, EventKind, EventPlace, Prng, TaskId, Trace};
 use flysch_lab::trace::{
     Blindness, Filter, Input, Module, Tally, TraceError, block_rows, by_block, causes, file,
     flashmon, load, missed, other_events, parse_any, parse_csv, parse_shape, plot, save, summary,
@@ -30,7 +30,7 @@ fn random_trace(seed: u64, event_count: usize) -> Trace {
     let mut events = Vec::new();
     for _ in 0..event_count {
         time_ns += prng.below(1 << 20);
-        let kind = EventKind::ALL[below(&mut prng, 7) as usize];
+        let kind = EventKind::ALL[below(&mut prng, EventKind::ALL.len() as u64) as usize];
         let bound = if kind == EventKind::Erase { 40 } else { 32 * 40 };
         events.push(Event {
             time_ns,
@@ -62,6 +62,22 @@ fn saved_traces_come_back() {
         assert!(matches!(save(&trace, &path, false), Err(TraceError::Io(_))), "seed {seed}");
         save(&trace, &path, true).unwrap();
     }
+}
+
+/// The first seven kinds are in version 2 what they were in version 1.
+#[test]
+fn files_of_version_1_are_read() {
+    let mut trace = random_trace(13, 200);
+    let with_version_1 = |trace: &Trace| {
+        let bytes = file::encode(trace).unwrap();
+        let mut body = bytes[..bytes.len() - 4].to_vec();
+        body[8] = 1;
+        decode_resealed(&body)
+    };
+    let error = with_version_1(&trace).unwrap_err().to_string();
+    assert!(error.contains("kind"), "{error}");
+    trace.events.retain(|event| event.kind.place() != EventPlace::Byte);
+    assert_eq!(with_version_1(&trace).unwrap(), trace);
 }
 
 #[test]
@@ -244,7 +260,10 @@ fn blind_spots_are_counted() {
         assert_eq!(sum(Blindness::OobOnly), oob);
         let subpage = if subpage_reads { short_reads } else { 0 };
         assert_eq!(sum(Blindness::SubpageRead), subpage);
-        let seen = whole.event_count() - oob - subpage;
+        let nvram = whole.operations.nvram_reads + whole.operations.nvram_writes;
+        let nvram = nvram + whole.operations.nvram_erases;
+        assert_eq!(sum(Blindness::OtherMemory), nvram);
+        let seen = whole.event_count() - oob - subpage - nvram;
         assert_eq!(sum(Blindness::Overwritten), seen.saturating_sub(log_entries as u64));
     }
 }
@@ -268,7 +287,10 @@ fn totals_agree() {
         let other_count = other.map_or(0, |node| node.own.event_count());
         assert_eq!(other_count, other_events(&trace), "seed {seed}");
 
-        let mut blocks = Tally { marks: whole.marks, ..Tally::default() };
+        let off_block =
+            |event: &&Event| matches!(event.kind.place(), EventPlace::Byte | EventPlace::Nowhere);
+        let off_block: Vec<Event> = trace.events.iter().filter(off_block).copied().collect();
+        let mut blocks = Tally::of(&off_block);
         for row in block_rows(&by_block(&trace)) {
             blocks += row.tally;
         }
@@ -317,10 +339,10 @@ fn filters_keep_what_they_say() {
     let trace = random_trace(9, 400);
     let all = Filter::default();
     let time = trace.events[200].time_ns;
-    let block = |event: &Event| match event.kind {
-        EventKind::Mark => None,
-        EventKind::Erase => Some(event.addr),
-        _ => Some(event.addr / 32),
+    let block = |event: &Event| match event.kind.place() {
+        EventPlace::Nowhere | EventPlace::Byte => None,
+        EventPlace::Block => Some(event.addr),
+        EventPlace::Page => Some(event.addr / 32),
     };
     let blocks: RangeInclusive<u32> = 3..=9;
     let kinds = vec![EventKind::Read, EventKind::Erase];

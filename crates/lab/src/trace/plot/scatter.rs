@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use flysch_chip::{Event, EventKind, Trace};
+use flysch_chip::{Event, EventKind, EventPlace, Trace};
 use flysch_nand::BlockAddr;
 
 use super::axis::{Scale, time_unit};
@@ -67,15 +67,15 @@ fn legend(svg: &mut Svg, trace: &Trace) {
     }
 }
 
-/// The pages of an event: the whole block for an erase, none for a mark.
+/// The pages of an event: the whole block for an erase, none for a mark and for other memory.
 fn pages_of(trace: &Trace, event: &Event) -> Option<(u32, u32)> {
-    match event.kind {
-        EventKind::Mark => None,
-        EventKind::Erase => {
+    match event.kind.place() {
+        EventPlace::Nowhere | EventPlace::Byte => None,
+        EventPlace::Block => {
             let first = trace.geometry.first_page(BlockAddr(event.addr)).0;
             Some((first, first + trace.geometry.pages_per_block - 1))
         }
-        _ => Some((event.addr, event.addr)),
+        EventPlace::Page => Some((event.addr, event.addr)),
     }
 }
 

@@ -165,7 +165,7 @@ fn kinds(bench: &Bench) -> Vec<EventKind> {
     let geometry = bench.device.borrow().chip().part().geometry;
     let trace = bench.recorder.take(geometry);
     let kinds = trace.events.iter().map(|event| event.kind);
-    kinds.filter(|kind| !matches!(kind, EventKind::BufferHit | EventKind::Mark)).collect()
+    kinds.filter(|kind| kind.is_operation()).collect()
 }
 
 impl Session<'_> {

@@ -81,7 +81,7 @@ impl Workload {
         let geometry = whole.device.borrow().chip().part().geometry;
         let trace = whole.recorder.take(geometry);
         let kinds = trace.events.iter().map(|event| event.kind);
-        let kinds = kinds.filter(|kind| !matches!(kind, EventKind::BufferHit | EventKind::Mark));
+        let kinds = kinds.filter(|kind| kind.is_operation());
         let mut cuts = 0;
         for (at, kind) in (0..).zip(kinds) {
             let changes = !matches!(kind, EventKind::Read | EventKind::ReadOob);
