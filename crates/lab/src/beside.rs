@@ -2,6 +2,7 @@
 //! plain file system on a flash translation layer.
 
 use flysch_chip::{Pram, PramFigures, Recorder, Shared, Supply, Tracer};
+use flysch_linux::card::Card;
 use flysch_linux::cpu::Cpu;
 use flysch_linux::filesystem::FileSystem;
 use flysch_linux::ftl::{self, FtlOptions, Mapping, Victim};
@@ -82,6 +83,8 @@ pub fn plainfs(
     };
     let disk = ftl::mount(Box::new(device.clone()), recorder.clone(), options);
     let disk = disk.map_err(|error| StackError::of("ftl", &error))?;
+    let bus = build.platform.card;
+    let disk = Box::new(Card::new(disk, bus, recorder.clock().clone()));
     let make = match start {
         Start::Format => Plainfs::format,
         Start::Mount => Plainfs::mount,

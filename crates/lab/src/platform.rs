@@ -4,6 +4,7 @@ use std::fmt;
 
 use flysch_chip::nearest::nearest;
 use flysch_linux::cache::ReadAheadProfile;
+use flysch_linux::card::Bus;
 use flysch_linux::cpu::Speed;
 use flysch_linux::jffs2::Compressor;
 use flysch_linux::mtd::EccMode;
@@ -51,6 +52,8 @@ pub struct Platform {
     pub yaffs2_profile: Profile,
     /// UBIFS's compressor.
     pub ubifs_compressor: ubifs::Compressor,
+    /// The bus to a card with a flash translation layer.
+    pub card: Bus,
     /// SQLite's settings.
     pub sqlite: Settings,
     /// What the devices draw.
@@ -145,6 +148,7 @@ struct File {
     jffs2: Jffs2File,
     yaffs2: Yaffs2File,
     ubifs: UbifsFile,
+    card: CardFile,
     sqlite: SqliteFile,
     power: Power,
     #[serde(default)]
@@ -189,6 +193,13 @@ struct Yaffs2File {
 #[serde(deny_unknown_fields)]
 struct UbifsFile {
     compressor: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CardFile {
+    command_ns: u64,
+    transfer_ps_per_byte: u64,
 }
 
 #[derive(Deserialize)]
@@ -238,6 +249,10 @@ impl Platform {
             source: file.source,
             part: file.part,
             partition_blocks: file.partition.blocks,
+            card: Bus {
+                command_ns: file.card.command_ns,
+                transfer_ps_per_byte: file.card.transfer_ps_per_byte,
+            },
             cpu: file.cpu,
             jffs2_ra_pages: file.jffs2.ra_pages,
             jffs2_summaries: file.jffs2.summaries,

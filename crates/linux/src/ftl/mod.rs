@@ -11,8 +11,8 @@
 //!
 //! Both write through: a write that returned is on flash, and a flush finds nothing to do. A page
 //! carries its logical number and a sequence number, so that a mount needs nothing but a scan; no
-//! checkpoint is kept, and no discard is offered. The controller's own time is not modelled:
-//! nothing is charged to the host's CPU.
+//! checkpoint is kept, and no discard is offered. The controller's own time is not modelled, and
+//! nothing is charged to the host here: what a request costs it stands in [`crate::card`].
 //!
 //! Invariants:
 //! 1. Of the pages with one logical number the one with the highest sequence number counts.

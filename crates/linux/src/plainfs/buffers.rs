@@ -67,13 +67,13 @@ impl Buffers {
 
     /// Read a block past the buffers.
     pub(super) fn read(&mut self, block: u32, page: &mut Page) -> Result<(), BlockError> {
-        self.cpu.charge(Work::MtdRequest);
+        self.cpu.charge(Work::BlockRequest);
         self.device.read(block * self.sectors(), page)
     }
 
     /// Write a block past the buffers.
     pub(super) fn write(&mut self, block: u32, page: &Page) -> Result<(), BlockError> {
-        self.cpu.charge(Work::MtdRequest);
+        self.cpu.charge(Work::BlockRequest);
         self.device.write(block * self.sectors(), page)
     }
 

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use flysch_chip::{Clock, Prng, Recorder};
 use flysch_linux::block_device::{BlockDevice, BlockError};
 use flysch_linux::cache::ReadAheadProfile;
+use flysch_linux::card::{Bus, Card};
 use flysch_linux::cpu::{Cpu, Speed};
 use flysch_linux::filesystem::FsError;
 use flysch_linux::plainfs::{Plainfs, PlainfsError};
@@ -162,4 +163,18 @@ fn devices_without_a_file_system_are_refused() {
     assert_eq!(small.err(), Some(PlainfsError::TooSmall));
     let blank = on(Box::new(Disk::new(BLOCKS)), &clock, false);
     assert_eq!(blank.err(), Some(PlainfsError::NoFileSystem));
+}
+
+/// A request behind a bus takes its command and its bytes longer, and is the same otherwise.
+#[test]
+fn a_card_costs_its_bus() {
+    let clock = Clock::new();
+    let bus = Bus { command_ns: 12_800, transfer_ps_per_byte: 80_000 };
+    let mut card = Card::new(Box::new(Disk::new(BLOCKS)), bus, clock.clone());
+    let mut read = [0; 4096];
+    card.write(8, &[7; 4096]).unwrap();
+    card.read(8, &mut read).unwrap();
+    card.flush().unwrap();
+    assert_eq!(read, [7; 4096]);
+    assert_eq!(clock.now_ns(), 2 * (12_800 + 4096 * 80));
 }

@@ -1,0 +1,62 @@
+//! The bus to a block device in a package of its own, an SD card or an eMMC: what a request costs
+//! the host beyond what the flash inside takes.
+//!
+//! A request is a command, its response and the command that stops it, then the bytes; the host
+//! sleeps meanwhile, so that this is time but no CPU time. What the card's firmware computes is
+//! unknown and not charged: response times are a lower bound.
+
+use flysch_chip::Clock;
+
+use crate::block_device::{BlockDevice, BlockError};
+
+/// What requests over a bus cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bus {
+    /// Commands and responses of a request, nanoseconds.
+    pub command_ns: u64,
+    /// Each byte of it, picoseconds.
+    pub transfer_ps_per_byte: u64,
+}
+
+/// A block device behind a bus.
+pub struct Card {
+    device: Box<dyn BlockDevice>,
+    bus: Bus,
+    clock: Clock,
+}
+
+impl Card {
+    /// Put `device` behind `bus`.
+    pub fn new(device: Box<dyn BlockDevice>, bus: Bus, clock: Clock) -> Self {
+        Self { device, bus, clock }
+    }
+
+    fn charge(&self, bytes: usize) {
+        let transfer_ps = bytes as u64 * self.bus.transfer_ps_per_byte;
+        self.clock.advance(self.bus.command_ns + transfer_ps.div_ceil(1000));
+    }
+}
+
+impl BlockDevice for Card {
+    fn sector_size(&self) -> u32 {
+        self.device.sector_size()
+    }
+
+    fn sector_count(&self) -> u32 {
+        self.device.sector_count()
+    }
+
+    fn read(&mut self, first: u32, bytes: &mut [u8]) -> Result<(), BlockError> {
+        self.charge(bytes.len());
+        self.device.read(first, bytes)
+    }
+
+    fn write(&mut self, first: u32, bytes: &[u8]) -> Result<(), BlockError> {
+        self.charge(bytes.len());
+        self.device.write(first, bytes)
+    }
+
+    fn flush(&mut self) -> Result<(), BlockError> {
+        self.device.flush()
+    }
+}
