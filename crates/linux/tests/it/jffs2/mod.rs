@@ -1,6 +1,7 @@
 //! JFFS2: costs, agreement with a model, power cuts, faults, hostile images, third-party tools.
 
 pub(crate) mod admit;
+mod dump;
 mod format;
 pub(crate) mod images;
 mod model;
