@@ -4,6 +4,9 @@
 //! image does not hold erase counts, how often a page was programmed, bit errors, nor that a sector
 //! was programmed with nothing but `0xFF`: a chip loaded from one has erase counts of 0, and each
 //! page that is not blank counts as programmed once.
+//!
+//! An image may lie: a storage stack that believes its marks programs what is programmed. On a page
+//! that came from an image this is no panic: the bits of both become one, and ECC fails there.
 
 use std::fmt;
 use std::fs::File;

@@ -6,7 +6,8 @@
 //! [`Nand`](flysch_nand::Nand), stacked in this order: `Tracer<FaultInjector>`.
 //!
 //! Invariants:
-//! 1. A breach of the contract by the caller panics here: it is a bug of the code under test.
+//! 1. A breach of the contract by the caller panics here: it is a bug of the code under test. Pages
+//!    that came from an image are excepted: see [`Chip::load`].
 //! 2. What the world does is a `Result`.
 //! 3. Same part, same seed, same calls: same bytes, same events, same times.
 //!

@@ -34,6 +34,9 @@ struct PageState {
     programs: u8,
     /// Whether a cell of the page may differ from an erased one.
     written: bool,
+    /// Whether the page came from an image as it is: a program that breaks a rule on it is the
+    /// image's fault, since a storage stack may have believed what the image says of itself.
+    found: bool,
 }
 
 /// Bytes for a page: data at a column, and what goes to the start of its OOB area.
@@ -63,7 +66,7 @@ impl Block {
             let sectors = sectors_changed(geometry, 0, data);
             let written = sectors != 0 || !is_erased(oob);
             block.pages[page as usize] =
-                PageState { sectors, programs: u8::from(written), written };
+                PageState { sectors, programs: u8::from(written), written, found: written };
             if written {
                 block.frontier = page + 1;
             }
@@ -115,14 +118,17 @@ impl Block {
         let Bytes { page, column, data, oob } = bytes;
         assert!(!self.bad, "program of page {page} of a bad block");
         assert!(
-            !geometry.in_order || page + 1 >= self.frontier,
+            !geometry.in_order || page + 1 >= self.frontier || self.is_found(self.frontier - 1),
             "page {page} is programmed after a later page of its block"
         );
         let state = self.pages[page as usize];
         let sectors = sector_mask(geometry, column, data.len());
-        assert_eq!(state.sectors & sectors, 0, "program of a programmed sector of page {page}");
         assert!(
-            u32::from(state.programs) < geometry.partial_programs,
+            state.found || state.sectors & sectors == 0,
+            "program of a programmed sector of page {page}"
+        );
+        assert!(
+            state.found || u32::from(state.programs) < geometry.partial_programs,
             "page {page} is programmed more than {} times",
             geometry.partial_programs
         );
@@ -131,6 +137,21 @@ impl Block {
             page > 0 || oob.first().is_none_or(|&mark| mark == ERASED),
             "OOB byte 0 of a block's first page is its bad-block mark: leave it 0xFF"
         );
+    }
+
+    /// The sectors that a program of `bytes` spoils, a bit for each: those an image left programmed.
+    pub(crate) fn spoiled_sectors(&self, geometry: &Geometry, bytes: Bytes<'_>) -> u32 {
+        let state = self.pages[bytes.page as usize];
+        let sectors = sector_mask(geometry, bytes.column, bytes.data.len());
+        if u32::from(state.programs) < geometry.partial_programs {
+            state.sectors & sectors
+        } else {
+            state.sectors
+        }
+    }
+
+    fn is_found(&self, page: u32) -> bool {
+        self.pages[page as usize].found
     }
 
     /// Program `bytes`, which were checked.
@@ -193,7 +214,7 @@ impl Block {
 
     fn count_program(&mut self, page: u32, sectors: u32) {
         let state = &mut self.pages[page as usize];
-        state.programs += 1;
+        state.programs = state.programs.saturating_add(1);
         state.sectors |= sectors;
         self.frontier = self.frontier.max(page + 1);
     }

@@ -39,7 +39,17 @@ impl Chip {
         let geometry = self.part.geometry;
         self.clock.advance(self.part.timing.program_ns((data.len() + oob.len()) as u64));
         let bytes = Bytes { page, column: column as usize, data, oob };
+        self.spoil(block, bytes);
         self.block_mut(block).program(&geometry, bytes);
+    }
+
+    /// Put the sectors that a program spoils beyond ECC: the bits of both become one.
+    fn spoil(&mut self, block: BlockAddr, bytes: Bytes<'_>) {
+        let spoiled = self.block(block).spoiled_sectors(&self.part.geometry, bytes);
+        let errors = self.part.sector_strength().saturating_add(1);
+        for sector in sectors_of(spoiled) {
+            self.block_mut(block).flaw(bytes.page, sector, errors);
+        }
     }
 
     /// Program a random prefix, the rules checked. Half of the sectors it changed have bit errors,
@@ -58,6 +68,7 @@ impl Chip {
         self.clock.advance(self.part.timing.program_ns(len as u64));
         let len = usize::try_from(prng.below(len as u64 + 1)).expect("at most the length");
         let bytes = Bytes { page, column: column as usize, data, oob };
+        self.spoil(block, bytes);
         let sectors = self.block_mut(block).program_prefix(&geometry, bytes, len);
         for sector in sectors_of(sectors) {
             if prng.below(2) == 0 {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use flysch_chip::{Chip, Clock, ImageError};
-use flysch_nand::{BlockAddr, Nand, PageAddr};
+use flysch_nand::{BlockAddr, Ecc, Nand, PageAddr, ReadError};
 use tempfile::TempDir;
 
 use crate::{OOB_SIZE, PAGE_SIZE, SECTOR_SIZE, content, pattern, small_chip, small_part};
@@ -58,8 +58,29 @@ fn a_loaded_page_goes_on_where_it_stopped() {
     let mut loaded = load(&path).unwrap();
     loaded.program(page, 0, &pattern(page, SECTOR_SIZE), &[]).unwrap();
     loaded.program(page, 1024, &pattern(page, 2 * SECTOR_SIZE), &[]).unwrap();
-    let again = std::panic::AssertUnwindSafe(|| loaded.program(page, 512, &[0; SECTOR_SIZE], &[]));
-    std::panic::catch_unwind(again).expect_err("the sector is programmed");
+}
+
+/// An image may say of a block that it is erased, and a storage stack believe it, as Linux does.
+#[test]
+fn a_program_over_an_image_is_the_images_fault_until_the_block_is_erased() {
+    let (_folder, path) = folder();
+    let mut chip = used_chip();
+    let page = PageAddr(25);
+    chip.program(page, 0, &pattern(page, PAGE_SIZE), &OOB).unwrap();
+    chip.save(&path, false).unwrap();
+    let mut loaded = load(&path).unwrap();
+    let sector = pattern(page, SECTOR_SIZE);
+    loaded.program(page, 512, &sector, &[]).unwrap();
+    let mut bytes = [0; SECTOR_SIZE];
+    let damaged = Err(ReadError::Uncorrectable(page));
+    let wanted = [(0, Ok(Ecc::Clean)), (512, damaged), (1024, Ok(Ecc::Clean))];
+    for (column, outcome) in wanted {
+        assert_eq!(loaded.read(page, column, &mut bytes), outcome, "column {column}");
+    }
+    loaded.erase(BlockAddr(3)).unwrap();
+    loaded.program(page, 512, &sector, &[]).unwrap();
+    let again = std::panic::AssertUnwindSafe(|| loaded.program(page, 512, &sector, &[]));
+    std::panic::catch_unwind(again).expect_err("a breach of this program's own");
 }
 
 #[test]

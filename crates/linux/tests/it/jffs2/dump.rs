@@ -89,7 +89,9 @@ pub(crate) fn read_node_by_node(
         let ino = u32::try_from(ino).unwrap().to_le_bytes();
         image.write_all_at(&ino, node.at + INO_AT).unwrap();
     };
-    nodes.iter().for_each(|node| name(node, HIDDEN));
+    for node in nodes {
+        name(node, HIDDEN);
+    }
     let mut content = Vec::new();
     for node in nodes {
         content.resize(node.file_len, 0);
@@ -100,6 +102,8 @@ pub(crate) fn read_node_by_node(
         assert_eq!(given.len(), node.file_len, "at {:#x}", node.at);
         content[data.clone()].copy_from_slice(&given[data]);
     }
-    nodes.iter().for_each(|node| name(node, ino));
+    for node in nodes {
+        name(node, ino);
+    }
     content
 }

@@ -1,11 +1,12 @@
 //! Images that no JFFS2 wrote: garbage, bit flips, and nodes whose checksums are right and whose
 //! numbers are not.
 
+use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
 use flysch_chip::{Chip, Clock, EventKind, FaultPlan, Part, Prng};
-use flysch_linux::filesystem::FileKind;
+use flysch_linux::filesystem::{FileKind, FsError};
 use flysch_linux::jffs2::Options;
 use flysch_linux::vfs::Vfs;
 use flysch_nand::{Nand, PageAddr};
@@ -57,32 +58,15 @@ impl Image {
         Self { part, data, oob: vec![vec![0xFF; geometry.oob_size as usize]; pages] }
     }
 
+    /// A chip of these bytes, taken as an image.
     pub(crate) fn bench(&self) -> Bench {
-        let mut chip = Chip::new(Arc::clone(&self.part), Clock::new(), 1);
-        let pages = self.data.chunks(self.part.geometry.page_size as usize);
-        for ((page, data), oob) in (0..).zip(pages).zip(&self.oob) {
-            let is_blank = |bytes: &[u8]| bytes.iter().all(|&byte| byte == 0xFF);
-            if !is_blank(oob) {
-                chip.program(PageAddr(page), 0, &[], oob).unwrap();
-            }
-            if !is_blank(data) {
-                chip.program(PageAddr(page), 0, data, &[]).unwrap();
-            }
-        }
+        let pages = self.data.chunks(self.part.geometry.page_size as usize).zip(&self.oob);
+        let bytes: Vec<u8> =
+            pages.flat_map(|(data, oob)| data.iter().chain(oob)).copied().collect();
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&bytes).unwrap();
+        let chip = Chip::load(Arc::clone(&self.part), Clock::new(), 1, file.path()).unwrap();
         Bench::of_chip(&chip)
-    }
-
-    /// Take the cleanmarkers from blocks that are not blank though their first page is: a mount
-    /// looks no further, as the kernel's, and later programs would meet what is there.
-    fn drop_false_cleanmarkers(&mut self) {
-        let geometry = self.part.geometry;
-        let blocks = self.data.chunks(geometry.block_size() as usize);
-        for (block, data) in blocks.enumerate() {
-            let is_blank = |bytes: &[u8]| bytes.iter().all(|&byte| byte == 0xFF);
-            if is_blank(&data[..geometry.page_size as usize]) && !is_blank(data) {
-                self.oob[block * geometry.pages_per_block as usize].fill(0xFF);
-            }
-        }
     }
 
     /// The nodes, found by walking over them from their headers on.
@@ -280,7 +264,43 @@ fn blocks_out_of_place_are_survived() {
                 prng.fill(&mut image.data[to..to + unit]);
             }
         }
-        image.drop_false_cleanmarkers();
         check_survives(&image, &format!("seed {seed}"));
     }
+}
+
+/// The mark of an erased block, a blank first page, and data behind: a mount believes it, as the
+/// kernel's does. What is written there is told to be damaged when it is read, and the rest stays.
+#[test]
+fn a_block_marked_erased_that_is_not_costs_only_what_is_written_on_it() {
+    let mut bench = Bench::new(small_part(8, 24));
+    bench.options = Options { compressors: Vec::new(), ..bench.options };
+    bench.format().unwrap();
+    let mut vfs = bench.mount().unwrap();
+    vfs.sleep(60_000_000_000);
+    vfs.unmount().unwrap();
+    let mut image = Image::of(&bench);
+    let geometry = image.part.geometry;
+    let blocks = image.data.chunks_mut(geometry.block_size() as usize);
+    let first_oobs = image.oob.chunks(geometry.pages_per_block as usize).map(|pages| &pages[0]);
+    let marked = blocks.zip(first_oobs).filter(|(_, oob)| oob[2..4] == [0x85, 0x19]);
+    for (block, _) in marked.step_by(2) {
+        block[geometry.page_size as usize..].fill(0);
+    }
+
+    let mut bench = image.bench();
+    bench.options = Options { compressors: Vec::new(), ..bench.options };
+    let mut vfs = bench.mount().unwrap();
+    let fd = vfs.open("file", true).unwrap();
+    for at in 0..40_u8 {
+        vfs.write(fd, u64::from(at) * 4096, &[at; 4096]).unwrap();
+    }
+    vfs.fsync(fd).unwrap();
+    vfs.drop_caches().unwrap();
+    let mut page = [0; 4096];
+    let outcomes = (0..40_u8)
+        .map(|at| vfs.read(fd, u64::from(at) * 4096, &mut page).map(|_| page == [at; 4096]));
+    let outcomes: Vec<_> = outcomes.collect();
+    let is_told = |outcome: &Result<bool, FsError>| matches!(outcome, Err(FsError::Damaged { .. }));
+    assert!(outcomes.iter().any(is_told) && outcomes.contains(&Ok(true)), "{outcomes:?}");
+    assert!(!outcomes.contains(&Ok(false)), "{outcomes:?}");
 }
