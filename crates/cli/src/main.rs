@@ -12,6 +12,7 @@ mod output;
 mod parameters;
 mod platform;
 mod progress;
+mod repro;
 mod trace;
 mod workloads;
 
@@ -41,6 +42,8 @@ enum Command {
     Compare(compare::Args),
     /// Run workloads on stacks with every parameter exposed.
     Bench(bench::Args),
+    /// Do the papers' experiments again, and judge each of their claims.
+    Repro(repro::Args),
     /// List the platforms, or measure the throughput that one is calibrated by.
     Platform(platform::Args),
     /// Summarise, filter, convert and draw a trace of flash operations.
@@ -67,6 +70,7 @@ fn run(command_line: CommandLine) -> Result<(), Failure> {
     match command_line.command {
         Command::Compare(args) => compare::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Repro(args) => repro::run(&args),
         Command::Platform(args) => platform::run(&args),
         Command::Trace(args) => trace::run(&args),
     }

@@ -9,15 +9,19 @@ use crate::failure::Failure;
 
 /// Carry all scenarios out. If any has no result, the first of those says why.
 pub(crate) fn carry_out(scenarios: &[Scenario]) -> Result<Vec<Run>, Failure> {
-    let bar = ProgressBar::new(scenarios.len() as u64);
-    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} runs, {eta} left");
-    bar.set_style(style.expect("the template is valid"));
+    let bar = bar(scenarios.len() as u64, "{bar:40} {pos}/{len} runs, {eta} left");
     let outcomes = run_all(scenarios, || bar.inc(1));
     bar.finish_and_clear();
     let runs = outcomes.into_iter().zip(scenarios).map(|(outcome, scenario)| {
         outcome.map_err(|error| Failure::Message(format!("{}: {error}", title(scenario))))
     });
     runs.collect()
+}
+
+/// A bar of so many steps, drawn after this template.
+pub(crate) fn bar(steps: u64, template: &str) -> ProgressBar {
+    let style = ProgressStyle::with_template(template).expect("the template is valid");
+    ProgressBar::new(steps).with_style(style)
 }
 
 fn title(scenario: &Scenario) -> String {

@@ -4,7 +4,7 @@
 //! together by name, of what [`beside`] adds to it; [`dual`] one database on two file systems;
 //! [`storage`] the seam between SQLite and the stack; [`workload`] what is asked;
 //! [`scenario`] one run of it, [`session`] under way; [`measure`] from the trace to a [`run`]'s figures; [`trace`] files
-//! and analyses of traces; [`report`] the page that shows it all.
+//! and analyses of traces; [`report`] the page that shows it all; [`repro`] the papers' experiments.
 
 #![forbid(unsafe_code)]
 
@@ -16,6 +16,7 @@ pub mod machine;
 pub mod measure;
 pub mod platform;
 pub mod report;
+pub mod repro;
 pub mod run;
 pub mod scenario;
 pub mod session;

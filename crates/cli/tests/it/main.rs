@@ -3,4 +3,5 @@
 mod bench;
 mod command;
 mod compare;
+mod repro;
 mod trace;

@@ -21,6 +21,12 @@ pub(crate) struct Line<'a> {
 /// Draw a line chart.
 pub(crate) fn lines(sheet: &Sheet<'_>, lines: &[Line<'_>]) -> String {
     let mut svg = sheet.open();
+    curves(&mut svg, sheet, lines);
+    svg.finish()
+}
+
+/// Draw lines on a chart, and over them the marks of those that have few points.
+pub(crate) fn curves(svg: &mut Svg, sheet: &Sheet<'_>, lines: &[Line<'_>]) {
     for line in lines {
         svg.path(&format!("curve {}", series_class(line.style)), &path(sheet, &line.points));
     }
@@ -30,7 +36,6 @@ pub(crate) fn lines(sheet: &Sheet<'_>, lines: &[Line<'_>]) -> String {
             svg.mark(line.style, sheet.place(x, y), &tip);
         }
     }
-    svg.finish()
 }
 
 /// Write the key of a chart: the look of each series beside its name.

@@ -17,24 +17,24 @@
 
 mod answers;
 pub(crate) mod axis;
-mod bars;
+pub(crate) mod bars;
 mod cases;
 mod causes;
 mod compare;
-mod escape;
+pub(crate) mod escape;
 mod growth;
 mod headline;
 mod heat;
 mod latency;
-mod line;
+pub(crate) mod line;
 mod metrics;
 pub(crate) mod number;
-mod page;
+pub(crate) mod page;
 mod peaks;
 mod scatter;
 pub(crate) mod sheet;
 pub(crate) mod svg;
-mod table;
+pub(crate) mod table;
 mod tree;
 mod wear;
 
@@ -74,7 +74,7 @@ pub fn html(title: &str, subtitle: &str, runs: &[Run]) -> String {
 }
 
 /// The sections that look into single runs, and the one that says how it was measured.
-fn details(cases: &Cases<'_>) -> [Section; 4] {
+fn details(cases: &Cases<'_>) -> [Section<'static>; 4] {
     [
         Section {
             id: "requests-one-by-one",

@@ -19,19 +19,19 @@ const PANEL_MAX: f64 = 720.0;
 const PANELS_MAX: usize = 4;
 
 /// Part of the page under a heading of its own.
-pub(super) struct Section {
+pub(crate) struct Section<'a> {
     /// What links to it.
-    pub(super) id: &'static str,
+    pub(crate) id: &'a str,
     /// The heading.
-    pub(super) title: &'static str,
+    pub(crate) title: &'a str,
     /// What the charts below show and how to read them.
-    pub(super) lead: &'static str,
+    pub(crate) lead: &'a str,
     /// The content, as HTML.
-    pub(super) html: String,
+    pub(crate) html: String,
 }
 
 /// Put the page together.
-pub(super) fn page(title: &str, subtitle: &str, sections: &[Section]) -> String {
+pub(crate) fn page(title: &str, subtitle: &str, sections: &[Section<'_>]) -> String {
     let (title, subtitle) = (escape(title), escape(subtitle));
     let (chart, style) = (super::svg::STYLE, include_str!("style.css"));
     let mut html = format!(
@@ -63,7 +63,7 @@ pub fn is_own(path: &Path) -> bool {
 }
 
 /// Width of each of so many panels side by side.
-pub(super) fn panel_width(count: usize) -> f64 {
+pub(crate) fn panel_width(count: usize) -> f64 {
     let columns = super::number::real_len(count.clamp(1, PANELS_MAX));
     (((CONTENT - GAP * (columns - 1.0)) / columns).floor()).min(PANEL_MAX)
 }

@@ -77,6 +77,15 @@ impl Svg {
         ));
     }
 
+    /// Draw a ring, for a value that is stated and not measured; `tip` shows when it is pointed at.
+    pub(crate) fn ring(&mut self, style: usize, at: Point, tip: &str) {
+        let commands = format!("{}m-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0z", step('M', at));
+        let (class, tip) = (series_class(style), escape(tip));
+        self.text.push_str(&format!(
+            "<path class=\"ring {class}\" d=\"{commands}\"><title>{tip}</title></path>\n"
+        ));
+    }
+
     /// End the drawing.
     pub(crate) fn finish(mut self) -> String {
         self.text.push_str("</svg>\n");

@@ -1,0 +1,136 @@
+//! `flysch repro`: the papers' experiments, done again, and what became of each claim.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use flysch_lab::repro::PAPERS;
+use flysch_lab::repro::choice::{Choice, choose};
+use flysch_lab::repro::claim::{Row, tally};
+use flysch_lab::repro::files::{COLUMNS, files, is_own};
+use flysch_lab::repro::paper::{Effort, Findings, Trial};
+use flysch_lab::trace::check_place;
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::output::{self, Format};
+use crate::progress;
+
+/// Columns of the table; CSV and JSON have the note as well.
+const SHOWN: [&str; 6] = ["paper", "item", "claim", "paper_value", "measured", "verdict"];
+
+/// Arguments of `flysch repro`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  flysch repro
+  flysch repro all
+  flysch repro 000 --item table-2,figure-4 --quick --out tables")]
+pub(crate) struct Args {
+    /// Number of a paper, or all; the papers and their items are listed if not given
+    paper: Option<String>,
+    /// Items of the paper, such as table-2 [default: all]
+    #[arg(long, value_name = "ITEM", value_delimiter = ',', requires = "paper")]
+    item: Vec<String>,
+    /// Folder for pages, series and summary
+    #[arg(long, value_name = "DIR", default_value = "repro")]
+    out: PathBuf,
+    /// Fewer points between: every claim is judged still
+    #[arg(long)]
+    quick: bool,
+    /// Write into the folder even if it is another's
+    #[arg(long)]
+    force: bool,
+    /// How to print the claims
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// A line of the list of papers.
+#[derive(Serialize)]
+struct Listed {
+    paper: &'static str,
+    item: &'static str,
+    title: &'static str,
+}
+
+/// Measure, judge, write the pages, print the claims.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let Some(paper) = &args.paper else { return list(args.format) };
+    let choices = choose(paper, &args.item).map_err(|error| Failure::of(&error))?;
+    check_folder(&args.out, args.force)?;
+    let effort = if args.quick { Effort::Quick } else { Effort::Full };
+    let findings = measure(&choices, effort)?;
+    for (place, bytes) in files(&findings) {
+        let path = args.out.join(place);
+        let folder = path.parent().unwrap_or(&args.out);
+        fs::create_dir_all(folder).map_err(|error| Failure::of_file(folder, error))?;
+        output::write_file(&path, &bytes, true)?;
+    }
+    let rows: Vec<Row> = findings.iter().flat_map(Findings::rows).collect();
+    match args.format {
+        Format::Table => {
+            output::print(&output::rows(&SHOWN, &rows, args.format))?;
+            output::print(closing(&findings, &args.out).as_bytes())
+        }
+        Format::Csv | Format::Json => output::print(&output::rows(&COLUMNS, &rows, args.format)),
+    }
+}
+
+fn list(format: Format) -> Result<(), Failure> {
+    let listed = PAPERS.iter().flat_map(|paper| {
+        let of_item = |item: &'static flysch_lab::repro::paper::Item| Listed {
+            paper: paper.number,
+            item: item.name,
+            title: item.title,
+        };
+        paper.items.iter().map(of_item)
+    });
+    let listed: Vec<Listed> = listed.collect();
+    output::print(&output::rows(&["paper", "item", "title"], &listed, format))
+}
+
+/// Check before long work that the folder may be written; one that exists only if it is ours.
+fn check_folder(folder: &Path, force: bool) -> Result<(), Failure> {
+    if folder.exists() && !folder.is_dir() {
+        return Err(Failure::of_file(folder, "is not a folder"));
+    }
+    if folder.exists() && !force && !is_own(folder) {
+        return Err(Failure::of_file(folder, "exists; --force writes into it"));
+    }
+    let place = if folder.exists() { folder.join("index.html") } else { folder.to_owned() };
+    check_place(&place).map_err(|error| {
+        let cause = error.kind();
+        Failure::of_file(folder, format_args!("cannot be written: {cause}"))
+    })
+}
+
+fn measure(choices: &[Choice], effort: Effort) -> Result<Vec<Findings>, Failure> {
+    let steps = choices.iter().map(|(paper, items)| paper.steps(items, effort)).sum();
+    let bar = progress::bar(steps, "{bar:40} {percent} % of {msg}, {eta} left");
+    let done = |steps| bar.inc(steps);
+    let trial = Trial { effort, done: &done };
+    let one = |(paper, items): &Choice| {
+        bar.set_message(format!("paper {}", paper.number));
+        paper.measure(items, &trial).map_err(|error| Failure::of(&error))
+    };
+    let findings = choices.iter().map(one).collect();
+    bar.finish_and_clear();
+    findings
+}
+
+/// What it comes to, and where to look.
+fn closing(all: &[Findings], folder: &Path) -> String {
+    let mut text = "\n".to_owned();
+    for findings in all {
+        let rows = findings.rows();
+        let [reproduced, shape, not] = tally(&rows);
+        let (number, count) = (findings.paper.number, rows.len());
+        writeln!(
+            text,
+            "{number}: {reproduced} of {count} claims reproduced, {shape} in shape, {not} not"
+        )
+        .expect("a string takes what is written");
+    }
+    text + "report: " + &folder.join("index.html").display().to_string() + "\n"
+}

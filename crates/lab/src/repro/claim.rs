@@ -1,0 +1,154 @@
+//! Claims: what a paper says, what was measured, and whether the one is the other.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::band::{Band, Shape, Target};
+
+/// Something that a paper says and an experiment measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Claim {
+    /// The item of the paper that says so.
+    pub item: &'static str,
+    /// What it says, with the unit.
+    pub text: String,
+    /// The paper's value.
+    pub target: Target,
+    /// The measured value; not finite where nothing could be measured.
+    pub measured: f64,
+    /// How far apart they may lie.
+    pub band: Band,
+    /// What counts as the paper's shape outside the band.
+    pub shape: Shape,
+    /// What a reader should know in any case.
+    pub note: String,
+    /// Why it does not hold; told only where it does not.
+    pub reason: &'static str,
+}
+
+/// What became of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum Verdict {
+    /// The measurement lies in the band.
+    #[serde(rename = "reproduced")]
+    Reproduced,
+    /// It does not, but what the paper says of direction, order or magnitude holds.
+    #[serde(rename = "shape")]
+    Shape,
+    /// It does not hold.
+    #[serde(rename = "not reproduced")]
+    NotReproduced,
+}
+
+/// One row of `summary.json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// Number of the paper.
+    pub paper: &'static str,
+    /// Item of the paper.
+    pub item: &'static str,
+    /// What it says.
+    pub claim: String,
+    /// Its value: a number, or a range in words.
+    pub paper_value: Target,
+    /// The measured value; null where there is none.
+    pub measured: f64,
+    /// How far apart they may lie.
+    pub band: Band,
+    /// What became of it.
+    pub verdict: Verdict,
+    /// What to know about it, and the reason where it does not hold.
+    pub note: String,
+}
+
+impl Claim {
+    /// A claim without shape, note or reason.
+    pub fn new(
+        item: &'static str,
+        text: impl Into<String>,
+        target: Target,
+        measured: f64,
+        band: Band,
+    ) -> Self {
+        let text = text.into();
+        Self {
+            item,
+            text,
+            target,
+            measured,
+            band,
+            shape: Shape::None,
+            note: String::new(),
+            reason: "",
+        }
+    }
+
+    /// The verdict, from the numbers alone.
+    pub fn verdict(&self) -> Verdict {
+        if self.band.holds(self.target, self.measured) {
+            Verdict::Reproduced
+        } else if self.measured.is_finite() && self.shape.holds(self.target, self.measured) {
+            Verdict::Shape
+        } else {
+            Verdict::NotReproduced
+        }
+    }
+
+    /// The row of the summary.
+    pub fn row(&self, paper: &'static str) -> Row {
+        let verdict = self.verdict();
+        let reason = if verdict == Verdict::Reproduced { "" } else { self.reason };
+        let told: Vec<&str> =
+            [self.note.as_str(), reason].into_iter().filter(|text| !text.is_empty()).collect();
+        Row {
+            paper,
+            item: self.item,
+            claim: self.text.clone(),
+            paper_value: self.target,
+            measured: self.measured,
+            band: self.band,
+            verdict,
+            note: told.join(" "),
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Reproduced => "reproduced",
+            Self::Shape => "shape",
+            Self::NotReproduced => "not reproduced",
+        })
+    }
+}
+
+/// How many rows have each verdict: reproduced, shape, not reproduced.
+pub fn tally(rows: &[Row]) -> [usize; 3] {
+    [Verdict::Reproduced, Verdict::Shape, Verdict::NotReproduced]
+        .map(|verdict| rows.iter().filter(|row| row.verdict == verdict).count())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_told_only_where_a_claim_does_not_hold() {
+        let check = |measured: f64, verdict: Verdict, note: &str| {
+            let claim = Claim {
+                shape: Shape::Factor(2.0),
+                note: "Of one run.".to_owned(),
+                reason: "It was cold.",
+                ..Claim::new("table-1", "time, ms", Target::Value(10.0), measured, Band::TIME)
+            };
+            let row = claim.row("000");
+            assert_eq!((row.verdict, row.note.as_str()), (verdict, note), "{measured}");
+        };
+        check(12.5, Verdict::Reproduced, "Of one run.");
+        check(19.0, Verdict::Shape, "Of one run. It was cold.");
+        check(21.0, Verdict::NotReproduced, "Of one run. It was cold.");
+        check(f64::NAN, Verdict::NotReproduced, "Of one run. It was cold.");
+    }
+}
