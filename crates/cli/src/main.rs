@@ -8,6 +8,7 @@
 mod bench;
 mod compare;
 mod failure;
+mod model;
 mod output;
 mod parameters;
 mod platform;
@@ -46,6 +47,8 @@ enum Command {
     Repro(repro::Args),
     /// List the platforms, or measure the throughput that one is calibrated by.
     Platform(platform::Args),
+    /// What an index costs before it is built, in closed form.
+    Model(model::Args),
     /// Summarise, filter, convert and draw a trace of flash operations.
     Trace(trace::Args),
 }
@@ -72,6 +75,7 @@ fn run(command_line: CommandLine) -> Result<(), Failure> {
         Command::Bench(args) => bench::run(&args),
         Command::Repro(args) => repro::run(&args),
         Command::Platform(args) => platform::run(&args),
+        Command::Model(args) => model::run(&args),
         Command::Trace(args) => trace::run(&args),
     }
 }

@@ -36,6 +36,11 @@ pub(crate) struct Destination {
 }
 
 impl Destination {
+    /// Check before work that the document may go there.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        self.out.iter().try_for_each(|path| check_writable(path, self.force))
+    }
+
     /// Write a document where it is to go.
     pub(crate) fn deliver(&self, bytes: &[u8]) -> Result<(), Failure> {
         match &self.out {

@@ -147,7 +147,7 @@ pub(crate) fn optional(name: &str, numbers: Option<&Numbers>) -> Result<Vec<u32>
 }
 
 /// Numbers that count something: at least 1, at most what 32 bits hold.
-fn counts(name: &str, numbers: &Numbers) -> Result<Vec<u32>, Failure> {
+pub(crate) fn counts(name: &str, numbers: &Numbers) -> Result<Vec<u32>, Failure> {
     let count = |&value: &u64| match u32::try_from(value) {
         Ok(count @ 1..) => Ok(count),
         _ => Err(Failure::Message(format!("--{name} {value}: must be from 1 to {}", u32::MAX))),

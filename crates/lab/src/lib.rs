@@ -4,7 +4,8 @@
 //! together by name, of what [`beside`] adds to it; [`dual`] one database on two file systems;
 //! [`storage`] the seam between SQLite and the stack; [`workload`] what is asked;
 //! [`scenario`] one run of it, [`session`] under way; [`measure`] from the trace to a [`run`]'s figures; [`trace`] files
-//! and analyses of traces; [`report`] the page that shows it all; [`repro`] the papers' experiments.
+//! and analyses of traces; [`model`] what an index costs before it is built, in closed form;
+//! [`report`] the page that shows it all; [`repro`] the papers' experiments.
 
 #![forbid(unsafe_code)]
 
@@ -14,6 +15,7 @@ pub mod dual;
 pub mod grid;
 pub mod machine;
 pub mod measure;
+pub mod model;
 pub mod platform;
 pub mod report;
 pub mod repro;

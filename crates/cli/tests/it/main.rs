@@ -3,5 +3,6 @@
 mod bench;
 mod command;
 mod compare;
+mod model;
 mod repro;
 mod trace;

@@ -1,0 +1,44 @@
+//! `flysch model`: what an index costs before it is built, in closed form.
+
+mod bitmap;
+mod bloom;
+mod costs;
+mod dump;
+
+use clap::Subcommand;
+
+use crate::failure::Failure;
+
+/// Arguments of `flysch model`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  flysch model costs --n 1000000 --key-size 12
+  flysch model costs --method pbfilter --n 100000..1000000:100000 --format csv
+  flysch model dump --format json")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// What each method costs: Tables 4 and 5 of the `PBFilter` paper
+    Costs(costs::Args),
+    /// How often a Bloom filter is wrong: its Table 1
+    Bloom(bloom::Args),
+    /// Pages and scans of bitmap indexes: its section 5.1
+    Bitmap(bitmap::Args),
+    /// Every value by its label, in all readings of the printed formulas
+    Dump(dump::Args),
+}
+
+/// Compute and print.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    match &args.action {
+        Action::Costs(args) => costs::run(args),
+        Action::Bloom(args) => bloom::run(args),
+        Action::Bitmap(args) => bitmap::run(args),
+        Action::Dump(args) => dump::run(args),
+    }
+}

@@ -1,0 +1,93 @@
+//! `flysch model` as a user gives it.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::command::{complaint_of, output_of};
+
+/// Values of the model, computed independently of this project's code.
+const REFERENCE: &str = include_str!("../../../../docs/reference/pbfilter-model.json");
+
+fn by_label(json: &str) -> BTreeMap<String, Value> {
+    let entries: Vec<Value> = serde_json::from_str(json).expect("a list of values");
+    let entry = |entry: &Value| {
+        (entry["label"].as_str().expect("a label").to_owned(), entry["value"].clone())
+    };
+    entries.iter().map(entry).collect()
+}
+
+#[test]
+fn every_reference_value_is_dumped() {
+    let folder = TempDir::new().unwrap();
+    let dumped = by_label(&output_of(folder.path(), "model dump --format json"));
+    let wanted = by_label(REFERENCE);
+    assert_eq!(wanted.len(), 1690);
+    for (label, value) in &wanted {
+        let found = dumped.get(label).unwrap_or_else(|| panic!("{label} is missing"));
+        match (value.as_f64(), found.as_f64()) {
+            (Some(wanted), Some(found)) => {
+                let off = (found - wanted).abs();
+                assert!(off <= 1e-6 * wanted.abs(), "{label}: {found}, not {wanted}");
+            }
+            _ => assert_eq!(found, value, "{label}"),
+        }
+    }
+    assert!(dumped.keys().eq(wanted.keys()), "labels that no reference value has");
+}
+
+#[test]
+fn costs_follow_the_parameters() {
+    let folder = TempDir::new().unwrap();
+    let check = |arguments: &str, method: &str, wanted: &[(&str, f64)]| {
+        let json = output_of(folder.path(), &format!("model costs --format json {arguments}"));
+        let rows: Vec<Value> = serde_json::from_str(&json).unwrap();
+        let row = rows.iter().find(|row| row["method"] == method).expect("a row for the method");
+        for (name, value) in wanted {
+            let found = row[name].as_f64().unwrap();
+            assert!((found - value).abs() <= 5e-4 * value, "{arguments} {name}: {found}");
+        }
+    };
+    // Numbers that the text of the paper states.
+    check("", "pbfilter", &[("r_pages", 10.0), ("w_pages", 49_413.0), ("ram_kb", 14.0)]);
+    check("--list-max 30", "bftl2", &[("r_pages", 105.0), ("ram_kb", 2728.0)]);
+    check("--chain-len 8", "skimpystash", &[("r_pages", 4.0)]);
+    let large = "--method pbfilter --n 5000000 --bits-per-key 24 --hash-count 4";
+    check(large, "pbfilter", &[("r_pages", 9.0)]);
+    check(&format!("{large} --reading consistent"), "pbfilter", &[("r_pages", 17.5)]);
+    // Beyond the paper: a quarter of the page, half of the entry.
+    let small = "--page-size 512 --key-size 4 --pointer-size 4 --buffers 8 --sectors 4 \
+                 --partitions 4 --n 10000";
+    check(small, "pbfilter", &[("ram_kb", 4.0), ("ir_pages", 48.0)]);
+    let table = output_of(folder.path(), "model costs --method bftl2 --variables");
+    assert!(table.contains("| bftl2  | 1000000 | Nc       |    10.000 |"), "{table}");
+}
+
+#[test]
+fn bloom_filters_and_bitmaps_are_rated() {
+    let folder = TempDir::new().unwrap();
+    let csv = output_of(folder.path(), "model bloom --bits-per-key 16 --hash-count 7 --format csv");
+    assert!(csv.contains("\n16,7,0.000701"), "{csv}");
+    let csv = output_of(folder.path(), "model bitmap --format csv");
+    assert!(csv.contains("\n16x16,30.0,1920.0,3.125,200.0,64.0\n"), "{csv}");
+    let arguments = "model bitmap --tuples 4096 --page-size 512 --bases 3x5 --format csv";
+    let csv = output_of(folder.path(), arguments);
+    assert!(csv.contains("\n3x5,6.0,6.0,2.4"), "{csv}");
+}
+
+#[test]
+fn nonsense_is_told_with_what_would_do() {
+    let folder = TempDir::new().unwrap();
+    let check = |arguments: &str, wanted: &str| {
+        let line = complaint_of(folder.path(), arguments);
+        assert!(line.contains(wanted), "{arguments}: {line}");
+    };
+    check("model costs --key-size 2000", "bytes of a key: 2000 is too large; at most 236");
+    check("model costs --bits-per-key 300", "(d): 300 is too large; at most 128");
+    check("model costs --partitions 2", "(L1): 2 is too small; 4 is enough");
+    check("model costs --list-max 1", "(C): 1 is too small; 2 is enough");
+    check("model costs --method btre", "did you mean 'btree'?");
+    check("model bitmap --bases 1x5", "numbers from 2");
+    check("model bitmap --page-size 0", "page-size");
+}

@@ -1,0 +1,61 @@
+//! What a lookup in a `PBFilter` takes on average, from its layout instead of from the printed R.
+//!
+//! Newest first: filters in RAM, pages of initial partitions, final partitions of the generation
+//! begun, full generations. A key is equally likely in each filter. The paper has no such formula;
+//! this is what its R leaves out.
+
+use super::layout::Layout;
+use super::pbfilter::PbFilter;
+use super::reading::final_reads;
+
+/// Reads of a lookup.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reads {
+    /// Of a key that is there, without the page that holds it.
+    pub present_without_key_page: f64,
+    /// Of a key that is there, with that page if it is not in RAM.
+    pub present: f64,
+    /// Of a key that is not there.
+    pub absent: f64,
+}
+
+/// Filters searched together, and the page reads to search them.
+struct Part {
+    filters: u32,
+    reads: f64,
+}
+
+/// Expected reads, at this rate of false positives.
+pub fn reads(index: &PbFilter, layout: &Layout, rate: f64) -> Reads {
+    let mut before = 0.0;
+    let mut present = 0.0;
+    for part in parts(index, layout) {
+        let filters = f64::from(part.filters);
+        let share = filters * index.keys_per_filter / f64::from(index.setting.keys);
+        before += part.reads;
+        // Half of the part's filters are asked before the right one.
+        present += share * (before + rate * filters / 2.0);
+        before += rate * filters;
+    }
+    let on_flash = f64::from(layout.blooms) * index.keys_per_filter / f64::from(index.setting.keys);
+    Reads { present_without_key_page: present, present: present + on_flash, absent: before }
+}
+
+fn parts(index: &PbFilter, layout: &Layout) -> Vec<Part> {
+    let sectors = index.tuning.sectors;
+    let mut parts = vec![Part { filters: layout.ram_blooms, reads: 0.0 }];
+    for page in (0..layout.flushes_pending.div_ceil(sectors)).rev() {
+        let flushes = (layout.flushes_pending - page * sectors).min(sectors);
+        parts.push(Part { filters: flushes * layout.filters_per_flush, reads: 1.0 });
+    }
+    let per_step = layout.filters_per_flush * sectors * sectors;
+    if layout.last_partitions > 0 {
+        parts.push(Part { filters: layout.steps * per_step, reads: final_reads(index) });
+    }
+    let steps = index.steps();
+    for _ in 0..layout.gens {
+        let reads = f64::from(index.tuning.hash_count);
+        parts.push(Part { filters: steps * per_step, reads });
+    }
+    parts
+}
