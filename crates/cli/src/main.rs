@@ -8,6 +8,7 @@
 mod bench;
 mod compare;
 mod failure;
+mod index;
 mod model;
 mod output;
 mod parameters;
@@ -45,6 +46,8 @@ enum Command {
     Bench(bench::Args),
     /// Do the papers' experiments again, and judge each of their claims.
     Repro(repro::Args),
+    /// Compare index structures on the bare chip.
+    Index(index::Args),
     /// List the platforms, or measure the throughput that one is calibrated by.
     Platform(platform::Args),
     /// What an index costs before it is built, in closed form.
@@ -74,6 +77,7 @@ fn run(command_line: CommandLine) -> Result<(), Failure> {
         Command::Compare(args) => compare::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Repro(args) => repro::run(&args),
+        Command::Index(args) => index::run(&args),
         Command::Platform(args) => platform::run(&args),
         Command::Model(args) => model::run(&args),
         Command::Trace(args) => trace::run(&args),

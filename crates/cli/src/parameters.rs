@@ -142,6 +142,7 @@ impl Parameters {
     }
 }
 
+/// Counts of an option that may be left out: none where it was.
 pub(crate) fn optional(name: &str, numbers: Option<&Numbers>) -> Result<Vec<u32>, Failure> {
     numbers.map_or(Ok(Vec::new()), |numbers| counts(name, numbers))
 }
@@ -156,7 +157,7 @@ pub(crate) fn counts(name: &str, numbers: &Numbers) -> Result<Vec<u32>, Failure>
 }
 
 /// A part by name, or from a TOML file.
-fn part(name: &str) -> Result<Arc<Part>, Failure> {
+pub(crate) fn part(name: &str) -> Result<Arc<Part>, Failure> {
     let path = Path::new(name);
     let is_file = path.extension().is_some_and(|extension| extension == "toml");
     let found = if is_file {

@@ -1,19 +1,41 @@
 //! Progress of many runs: a bar where stderr is a terminal, silence elsewhere.
 
+use std::fmt::Display;
+
 use flysch_lab::grid::run_all;
+use flysch_lab::index::bench::{self, IndexBench};
+use flysch_lab::index::run::IndexRun;
 use flysch_lab::run::Run;
 use flysch_lab::scenario::Scenario;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::failure::Failure;
 
+/// The bar of many runs.
+const RUNS: &str = "{bar:40} {pos}/{len} runs, {eta} left";
+
 /// Carry all scenarios out. If any has no result, the first of those says why.
 pub(crate) fn carry_out(scenarios: &[Scenario]) -> Result<Vec<Run>, Failure> {
-    let bar = bar(scenarios.len() as u64, "{bar:40} {pos}/{len} runs, {eta} left");
+    let bar = bar(scenarios.len() as u64, RUNS);
     let outcomes = run_all(scenarios, || bar.inc(1));
     bar.finish_and_clear();
-    let runs = outcomes.into_iter().zip(scenarios).map(|(outcome, scenario)| {
-        outcome.map_err(|error| Failure::Message(format!("{}: {error}", title(scenario))))
+    all_or_first_failure(outcomes, scenarios.iter().map(title))
+}
+
+/// Carry all runs of index methods out. If any has no result, the first of those says why.
+pub(crate) fn carry_out_indexes(benches: &[IndexBench]) -> Result<Vec<IndexRun>, Failure> {
+    let bar = bar(benches.len() as u64, RUNS);
+    let outcomes = bench::run_all(benches, || bar.inc(1));
+    bar.finish_and_clear();
+    all_or_first_failure(outcomes, benches.iter().map(IndexBench::title))
+}
+
+fn all_or_first_failure<T, E: Display>(
+    outcomes: Vec<Result<T, E>>,
+    titles: impl Iterator<Item = String>,
+) -> Result<Vec<T>, Failure> {
+    let runs = outcomes.into_iter().zip(titles).map(|(outcome, title)| {
+        outcome.map_err(|error| Failure::Message(format!("{title}: {error}")))
     });
     runs.collect()
 }

@@ -5,7 +5,8 @@
 //! [`storage`] the seam between SQLite and the stack; [`workload`] what is asked;
 //! [`scenario`] one run of it, [`session`] under way; [`measure`] from the trace to a [`run`]'s figures; [`trace`] files
 //! and analyses of traces; [`model`] what an index costs before it is built, in closed form;
-//! [`report`] the page that shows it all; [`repro`] the papers' experiments.
+//! [`report`] the page that shows it all; [`repro`] the papers' experiments; [`index`] index
+//! structures side by side on the bare chip.
 
 #![forbid(unsafe_code)]
 
@@ -13,6 +14,7 @@ pub mod beside;
 pub mod choice;
 pub mod dual;
 pub mod grid;
+pub mod index;
 pub mod machine;
 pub mod measure;
 pub mod model;

@@ -25,6 +25,7 @@ pub(crate) mod escape;
 mod growth;
 mod headline;
 mod heat;
+mod indexes;
 mod latency;
 pub(crate) mod line;
 mod metrics;
@@ -39,6 +40,7 @@ mod tree;
 mod wear;
 
 use cases::Cases;
+pub use indexes::indexes;
 pub use page::is_own;
 use page::{Section, page};
 

@@ -5,5 +5,6 @@ mod causes;
 mod commits;
 mod crash;
 mod hybrid;
+mod indexes;
 mod kernel;
 mod trace;

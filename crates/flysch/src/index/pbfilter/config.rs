@@ -40,6 +40,9 @@ pub struct PbConfig {
 /// Buckets that a key is hashed to before its filter's bits are chosen: the paper's q.
 pub(super) const BUCKETS: u32 = 4;
 
+/// Blocks that an index takes at least.
+const BLOCKS_MIN: u16 = 4;
+
 /// The numbers that follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
@@ -124,14 +127,26 @@ impl PbConfig {
             flush: FlushUnit::Sector,
             blocks_max: 0,
         };
-        let layout = Layout::new(&config, geometry);
+        config.with_blocks(keys, geometry)
+    }
+
+    /// The same parameters with room for so many keys.
+    pub fn with_room_for(self, keys: u32, geometry: &Geometry) -> Result<Self, ConfigError> {
+        let config = Self { blocks_max: BLOCKS_MIN, ..self };
+        config.check(geometry)?;
+        Ok(config.with_blocks(keys, geometry))
+    }
+
+    fn with_blocks(self, keys: u32, geometry: &Geometry) -> Self {
+        let layout = Layout::new(&self, geometry);
         // Key pages; full sets, a bit of a filter to each page; a set and its forerunner.
         let pages = keys / layout.keys_per_page + 1;
         let filters = keys / layout.keys_per_filter.max(1) + 1;
         let lasting = filters / layout.page_bits * layout.filter_bits;
-        let blocks = (pages + lasting + 3 * layout.filter_bits) / geometry.pages_per_block + 8;
+        let passing = 3 * layout.filter_bits.max(layout.l1_pages());
+        let blocks = (pages + lasting + passing) / geometry.pages_per_block + 8;
         let blocks = blocks.min(geometry.block_count);
-        Self { blocks_max: u16::try_from(blocks).unwrap_or(u16::MAX), ..config }
+        Self { blocks_max: u16::try_from(blocks).unwrap_or(u16::MAX), ..self }
     }
 
     /// Bytes of RAM that these parameters ask for, beside the index's own fields: the page of
@@ -160,7 +175,7 @@ impl PbConfig {
             ("bits_per_key", u32::from(self.bits_per_key), 4, 64),
             ("hash_count", u32::from(self.hash_count), 1, 16),
             ("partitions", u32::from(self.partitions), BUCKETS, 64),
-            ("blocks_max", u32::from(self.blocks_max), 4, 1 << 15),
+            ("blocks_max", u32::from(self.blocks_max), u32::from(BLOCKS_MIN), 1 << 15),
             ("OOB bytes of a page", geometry.oob_size, TAG_SIZE as u32, u32::MAX),
             ("blocks of the chip", geometry.block_count, 8, 0xFFFE),
         ];

@@ -79,7 +79,7 @@ impl RunsConfig {
             memtable_size: geometry.page_size as usize * if small { 3 } else { 9 } / 8,
             bloom_size: 0,
             window_size: if small { 16 * WINDOW_MIN } else { 1280 },
-            blocks_max: blocks_for(keys, geometry),
+            blocks_max: Self::blocks_for(keys, geometry),
             pace: Pace::Spread,
             output,
         };
@@ -89,11 +89,21 @@ impl RunsConfig {
         if ram < needed {
             return Err(ConfigError::RamTooSmall { needed, given: ram });
         }
-        // Between 4 and 5 bits of the Bloom filter for each recent key.
-        config.recents_max = (config.bloom_size * 8 * 2 / 9) as u32;
+        // Between 4 and 5 bits of the Bloom filter for each recent key; RAM beyond that is left.
+        let recents = (config.bloom_size * 8 * 2 / 9) as u32;
+        config.recents_max = recents.min(config.recents_ceiling());
+        config.bloom_size = config.bloom_size.min(config.recents_max as usize);
         config.levels = levels_for(keys, config.recents_max, if small { 10 } else { 6 });
         config.check(geometry)?;
         Ok(config)
+    }
+
+    /// Blocks for `keys` entries of five bytes: twice over while the last level is merged, and the
+    /// partly filled ones of each area. No more than the chip has.
+    pub fn blocks_for(keys: u32, geometry: &Geometry) -> u16 {
+        let bytes = u64::from(keys) * 5 * 10 / 8;
+        let blocks = bytes / u64::from(geometry.block_size()) + 24;
+        u16::try_from(blocks.min(u64::from(geometry.block_count))).unwrap_or(u16::MAX)
     }
 
     /// Bytes of RAM that these parameters ask for, beside the index's own fields.
@@ -170,14 +180,6 @@ impl RunsConfig {
 /// Bytes of the least commit record that is of use.
 const RECORD_MIN: u32 = 128 + 12 * RUN_SIZE as u32;
 const _: () = assert!(RUNS_MAX > INPUTS_MAX);
-
-/// Blocks for `keys` entries of five bytes: twice over while the last level is merged, and the
-/// partly filled ones of each area.
-fn blocks_for(keys: u32, geometry: &Geometry) -> u16 {
-    let bytes = u64::from(keys) * 5 * 10 / 8;
-    let blocks = bytes / u64::from(geometry.block_size()) + 24;
-    u16::try_from(blocks.min(u64::from(geometry.block_count))).unwrap_or(u16::MAX)
-}
 
 /// Levels for which each is at most `growth` times the one above.
 fn levels_for(keys: u32, recents: u32, growth: u64) -> u8 {

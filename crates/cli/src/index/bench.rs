@@ -1,0 +1,288 @@
+//! `flysch index bench`: methods by sizes by distributions, every combination a run.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::ValueEnum;
+use flysch::index::pbfilter::FlushUnit;
+use flysch::index::runs::Pace;
+use flysch_chip::Part;
+use flysch_lab::index::bench::{IndexBench, LookupKind};
+use flysch_lab::index::keys::KeyDistribution;
+use flysch_lab::index::method::{MethodName, Tuning};
+use flysch_lab::platform::Platform;
+use flysch_lab::report;
+
+use crate::failure::Failure;
+use crate::output::{self, Destination, Format};
+use crate::parameters::{Numbers, counts, optional, part};
+use crate::progress::carry_out_indexes;
+
+/// Columns of the table and of CSV; JSON has all fields.
+const COLUMNS: [&str; 20] = [
+    "method",
+    "n",
+    "key_size",
+    "key_distribution",
+    "ram_bytes",
+    "w_pages",
+    "w_bytes_per_key",
+    "ir_pages",
+    "vp_pages",
+    "op_pages",
+    "block_erases",
+    "r_present",
+    "r_absent",
+    "r_middle",
+    "insert_ns",
+    "worst_insert_ns",
+    "insert_uj",
+    "out_of_order_programs",
+    "gc_copies",
+    "updates",
+];
+
+/// Most runs of one command.
+const RUNS_MAX: usize = 10_000;
+
+/// The chip where none is asked for: that of the `PBFilter` paper.
+const PART: &str = "gemalto-vfl";
+/// Power of a chip without a platform: 20 mA at 3.3 V, as usual of SLC data sheets; an assumption.
+const ACTIVE_MW: u32 = 66;
+
+/// Arguments of `flysch index bench`. Numbers are lists (a,b,c) or ranges (FROM..TO:STEP).
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  flysch index bench pbfilter runs --n 1000000 --key-size 12 --format json
+  flysch index bench runs --n 1000000 --ram 4096,14336 --pace synchronous
+  flysch index bench btree bftl2 runs --n 10000..100000:10000 --key-distribution random,ordinal --report indexes.html
+  flysch index bench pbfilter --n 100000 --updates 0..100:25 --lookups present,absent --part k9f2g08u0a --flush page")]
+pub(crate) struct Args {
+    /// Methods: pbfilter, pbfilter2, runs, runs+filter
+    #[arg(value_name = "METHOD", value_delimiter = ',', required = true)]
+    methods: Vec<MethodName>,
+    /// Keys to load
+    #[arg(long, value_name = "N", default_value = "100000")]
+    n: Numbers,
+    /// Bytes of a key
+    #[arg(long, value_name = "BYTES", default_value = "12")]
+    key_size: Numbers,
+    /// How the keys are spread: random, ordinal, normal, bursty
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "random")]
+    key_distribution: Vec<KeyDistribution>,
+    /// Updates of random keys after the load, per cent of the keys
+    #[arg(long, value_name = "PERCENT", default_value = "0")]
+    updates: Numbers,
+    /// Which lookups to measure
+    #[arg(
+        long,
+        value_name = "KIND",
+        value_delimiter = ',',
+        default_value = "present,absent,middle"
+    )]
+    lookups: Vec<Kind>,
+    /// Lookups of each kind (the middle key: one)
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..))]
+    lookup_count: u32,
+    /// States of the second half of the load over which lookups are spread; 0: all at the end
+    /// [default: 40 for runs, whose reads rise and fall with each merge; 0 for the others]
+    #[arg(long, value_name = "N")]
+    states: Option<u32>,
+    /// Seeds of keys and draws
+    #[arg(long, value_name = "N", default_value = "1")]
+    seed: Numbers,
+    /// Chips: parts by name, or TOML files; one too small for an index is taken several times over
+    /// [default: gemalto-vfl]
+    #[arg(long, value_name = "NAME|FILE", value_delimiter = ',')]
+    part: Vec<String>,
+    /// Take the chip and its power from a platform
+    #[arg(long, value_name = "NAME", conflicts_with = "part")]
+    platform: Option<String>,
+    /// RAM an index may take, bytes [default: the method's usual]
+    #[arg(long, value_name = "BYTES")]
+    ram: Option<Numbers>,
+    /// pbfilter: bits of a Bloom filter for each key, d
+    #[arg(long, value_name = "BITS", default_value = "16")]
+    bits_per_key: Numbers,
+    /// pbfilter: bits set for each key, k
+    #[arg(long, value_name = "N", default_value = "7")]
+    hash_count: Numbers,
+    /// pbfilter: what a flush of the summary programs
+    #[arg(long, value_enum, default_value_t)]
+    flush: Unit,
+    /// runs: when merges are done
+    #[arg(long, value_enum, default_value_t)]
+    pace: When,
+    /// How to print the figures
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// File for the figures; stdout if not given
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Replace files that exist
+    #[arg(long)]
+    force: bool,
+    /// Write a report page with plots as well
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// Keys that are there
+    Present,
+    /// Keys that are not
+    Absent,
+    /// The key inserted half-way
+    Middle,
+}
+
+impl Kind {
+    const fn lookup(self) -> LookupKind {
+        match self {
+            Self::Present => LookupKind::Present,
+            Self::Absent => LookupKind::Absent,
+            Self::Middle => LookupKind::Middle,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Unit {
+    /// Sectors: pages are programmed in parts and out of order
+    #[default]
+    Sector,
+    /// Whole pages: every chip allows it
+    Page,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum When {
+    /// A bounded piece at each insert
+    #[default]
+    Spread,
+    /// At once
+    Synchronous,
+}
+
+/// Run every combination and print what it cost.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let benches = benches(args)?;
+    let destination = Destination { out: args.out.clone(), force: args.force };
+    args.out.iter().try_for_each(|path| output::check_writable(path, args.force))?;
+    args.report.iter().try_for_each(|path| output::check_report(path, args.force))?;
+    let runs = carry_out_indexes(&benches)?;
+    if let Some(path) = &args.report {
+        output::write_report(path, &report::indexes(&runs), args.force)?;
+    }
+    destination.deliver(&output::rows(&COLUMNS, &runs, args.format))
+}
+
+/// Every combination of the values asked for, methods innermost so that they stand side by side.
+fn benches(args: &Args) -> Result<Vec<IndexBench>, Failure> {
+    let (parts, active_mw) = parts(args)?;
+    let sizes = counts("key-size", &args.key_size)?;
+    let rams = optional("ram", args.ram.as_ref())?;
+    let rams = if rams.is_empty() { vec![None] } else { rams.into_iter().map(Some).collect() };
+    let bits = small("bits-per-key", &args.bits_per_key)?;
+    let hashes = small("hash-count", &args.hash_count)?;
+    let updates = updates(args)?;
+    let mut benches = vec![IndexBench {
+        method: args.methods[0],
+        keys: 1,
+        key_size: 12,
+        distribution: args.key_distribution[0],
+        update_percent: 0,
+        lookups: args.lookups.iter().map(|kind| kind.lookup()).collect(),
+        lookup_count: args.lookup_count,
+        states: args.states,
+        seed: 0,
+        part: Arc::clone(&parts[0]),
+        active_mw,
+        ram: None,
+        tuning: tuning(args),
+    }];
+    benches = spread(benches, &parts, |it, part| it.part = Arc::clone(part));
+    benches = spread(benches, &args.key_distribution, |it, &name| it.distribution = name);
+    benches = spread(benches, &sizes, |it, &size| it.key_size = size as usize);
+    benches = spread(benches, &updates, |it, &percent| it.update_percent = percent);
+    benches = spread(benches, &rams, |it, ram| it.ram = ram.map(|bytes| bytes as usize));
+    benches = spread(benches, &bits, |it, &bits| it.tuning.bits_per_key = bits);
+    benches = spread(benches, &hashes, |it, &hashes| it.tuning.hash_count = hashes);
+    benches = spread(benches, &counts("n", &args.n)?, |it, &keys| it.keys = keys);
+    benches = spread(benches, &args.seed.0, |it, &seed| it.seed = seed);
+    benches = spread(benches, &args.methods, |it, &method| it.method = method);
+    if benches.len() > RUNS_MAX {
+        return Err(Failure::Message(format!(
+            "these are {} runs, and {RUNS_MAX} at once are the most",
+            benches.len()
+        )));
+    }
+    check(&benches)?;
+    Ok(benches)
+}
+
+/// What no run could make sense of is told before the first.
+fn check(benches: &[IndexBench]) -> Result<(), Failure> {
+    benches.iter().try_for_each(|bench| {
+        bench.check().map_err(|error| Failure::Message(format!("{}: {error}", bench.title())))
+    })
+}
+
+fn spread<V>(
+    benches: Vec<IndexBench>,
+    values: &[V],
+    set: impl Fn(&mut IndexBench, &V),
+) -> Vec<IndexBench> {
+    let of = |bench: IndexBench| {
+        values
+            .iter()
+            .map(|value| {
+                let mut one = bench.clone();
+                set(&mut one, value);
+                one
+            })
+            .collect::<Vec<_>>()
+    };
+    benches.into_iter().flat_map(of).collect()
+}
+
+fn parts(args: &Args) -> Result<(Vec<Arc<Part>>, u32), Failure> {
+    if let Some(name) = &args.platform {
+        let platform = Platform::named(name).map_err(|error| Failure::of(&error))?;
+        return Ok((vec![part(&platform.part)?], platform.power.nand_active_mw));
+    }
+    let parts: Vec<_> = args.part.iter().map(|name| part(name)).collect::<Result<_, _>>()?;
+    Ok((if parts.is_empty() { vec![part(PART)?] } else { parts }, ACTIVE_MW))
+}
+
+fn tuning(args: &Args) -> Tuning {
+    let flush = match args.flush {
+        Unit::Sector => FlushUnit::Sector,
+        Unit::Page => FlushUnit::Page,
+    };
+    let pace = match args.pace {
+        When::Spread => Pace::Spread,
+        When::Synchronous => Pace::Synchronous,
+    };
+    Tuning { flush, pace, ..Tuning::default() }
+}
+
+/// Per cent of updates: none, or up to as many as keep their number in 32 bits.
+fn updates(args: &Args) -> Result<Vec<u32>, Failure> {
+    let percent = |&value: &u64| {
+        u32::try_from(value).ok().filter(|&percent| percent <= 1000).ok_or_else(|| {
+            Failure::Message(format!("--updates {value}: must be from 0 to 1000 per cent"))
+        })
+    };
+    args.updates.0.iter().map(percent).collect()
+}
+
+fn small(name: &str, numbers: &Numbers) -> Result<Vec<u8>, Failure> {
+    let small = |value: u32| {
+        u8::try_from(value)
+            .map_err(|_| Failure::Message(format!("--{name} {value}: must be at most 255")))
+    };
+    counts(name, numbers)?.into_iter().map(small).collect()
+}

@@ -1,0 +1,97 @@
+//! `flysch index` as a user gives it.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::command::{complaint_of, output_of};
+
+/// Fields of a run in JSON that others rely on.
+const FIELDS: [&str; 15] = [
+    "method",
+    "n",
+    "key_size",
+    "ram_bytes",
+    "w_pages",
+    "w_bytes_per_key",
+    "ir_pages",
+    "vp_pages",
+    "op_pages",
+    "block_erases",
+    "r_present",
+    "r_absent",
+    "worst_insert_ns",
+    "out_of_order_programs",
+    "gc_copies",
+];
+
+#[test]
+fn json_has_what_others_rely_on() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let text = output_of(
+        folder.path(),
+        "index bench pbfilter runs --n 5000 --key-size 12 --lookup-count 200 --format json",
+    );
+    let runs: Vec<Value> = serde_json::from_str(&text).expect("a list of objects");
+    let methods: Vec<&Value> = runs.iter().map(|run| &run["method"]).collect();
+    assert_eq!(methods, ["pbfilter", "runs"]);
+    for field in FIELDS {
+        assert!(runs.iter().all(|run| run.get(field).is_some_and(|it| !it.is_null())), "{field}");
+    }
+}
+
+#[test]
+fn every_combination_is_a_run() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let csv = output_of(
+        folder.path(),
+        "index bench pbfilter,runs --n 2000..4000:1000 --key-size 8,12 --key-distribution \
+         random,ordinal,normal,bursty --lookups present --lookup-count 50 --states 2 --seed 1 \
+         --ram 20480 --bits-per-key 16 --hash-count 7 --flush page --pace synchronous --format csv",
+    );
+    assert_eq!(csv.lines().count(), 1 + 2 * 3 * 2 * 4, "{csv}");
+    assert!(csv.starts_with("method,n,key_size,key_distribution,ram_bytes,"), "{csv}");
+}
+
+#[test]
+fn updates_are_counted_apart() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let command = "index bench pbfilter runs --n 4000 --updates 0,50 --lookup-count 100 \
+                   --platform nandsim-6.1 --format json --out runs.json --report runs.html";
+    assert_eq!(output_of(folder.path(), command), "");
+    let text = fs::read_to_string(folder.path().join("runs.json")).expect("it was written");
+    let runs: Vec<Value> = serde_json::from_str(&text).expect("a list of objects");
+    assert_eq!(runs.len(), 4);
+    for run in runs {
+        assert_eq!(run["update"].is_null(), run["updates"] == 0, "{run}");
+    }
+    let page = fs::read_to_string(folder.path().join("runs.html")).expect("it was written");
+    assert!(page.contains("pbfilter") && !page.contains("src="), "{page}");
+    let line = complaint_of(folder.path(), command);
+    assert!(line.contains("runs.json: exists; --force replaces it"), "{line}");
+    output_of(folder.path(), &format!("{command} --force"));
+}
+
+#[test]
+fn bad_input_gets_one_line_that_says_what_would_do() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let cases = [
+        ("runz", "did you mean 'runs'?"),
+        ("runs --n 0", "--n 0: must be from 1"),
+        ("runs --ram 2000", "2000 bytes of RAM are too few: "),
+        ("pbfilter --ram 4096", "4096 bytes of RAM are too few: 14336 would be enough"),
+        ("pbfilter --key-size 300", "key_size is 300: it can be at most 255"),
+        ("pbfilter --bits-per-key 2", "bits_per_key is 2: it must be at least 4"),
+        ("pbfilter --part w25n01gv", "flush whole pages instead"),
+        ("runs --key-size 1 --n 1000", "2 would be enough"),
+        ("runs --key-distribution normale", "did you mean 'normal'?"),
+        ("runs --part nosuch", "unknown part 'nosuch'"),
+        ("runs --platform nosuch", "nosuch"),
+        ("runs --updates 2000", "must be from 0 to 1000 per cent"),
+        ("", "METHOD"),
+    ];
+    for (arguments, said) in cases {
+        let line = complaint_of(folder.path(), &format!("index bench {arguments}"));
+        assert!(line.contains(said), "{arguments}: {line}");
+    }
+}

@@ -1,0 +1,370 @@
+//! One run of an index method: load keys, change some, look some up.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use flysch::index::pbfilter::FlushUnit;
+use flysch::index::runs::Pace;
+use flysch_chip::{Part, Prng};
+use rayon::prelude::*;
+
+use super::bed::Bed;
+use super::error::MethodError;
+use super::keys::{KeyDistribution, Keys};
+use super::meter::{Counts, Meter};
+use super::method::{IndexMethod, MethodName, MethodSpec, Tuning};
+use super::records::Records;
+use super::run::{IndexRun, LookupCost, UpdateCost};
+
+/// Which keys are looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LookupKind {
+    /// Keys that are there, drawn at random.
+    Present,
+    /// Keys that are not.
+    Absent,
+    /// The key that was inserted half-way.
+    Middle,
+}
+
+impl LookupKind {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Present, Self::Absent, Self::Middle];
+
+    /// Name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Present => "present",
+            Self::Absent => "absent",
+            Self::Middle => "middle",
+        }
+    }
+}
+
+/// One run, asked for in full.
+#[derive(Clone, Debug)]
+pub struct IndexBench {
+    /// The method.
+    pub method: MethodName,
+    /// Keys to load.
+    pub keys: u32,
+    /// Bytes of a key.
+    pub key_size: usize,
+    /// How the keys are spread.
+    pub distribution: KeyDistribution,
+    /// Updates after the load, per cent of the keys.
+    pub update_percent: u32,
+    /// Which lookups are measured.
+    pub lookups: Vec<LookupKind>,
+    /// Lookups of each kind; the middle key is looked up once.
+    pub lookup_count: u32,
+    /// States of the second half of the load over which lookups are spread, 0 for all at the end;
+    /// none for the method's usual.
+    pub states: Option<u32>,
+    /// Seed of keys and draws.
+    pub seed: u64,
+    /// The chip.
+    pub part: Arc<Part>,
+    /// Power that the chip draws while it works, milliwatts.
+    pub active_mw: u32,
+    /// RAM the method may take, bytes; none for the method's usual.
+    pub ram: Option<usize>,
+    /// Parameters of single methods.
+    pub tuning: Tuning,
+}
+
+/// Numbers of absent keys and of draws come from a seed of their own.
+const DRAWS: u64 = 0x6C6F_6F6B;
+
+/// Carry all runs out on all cores; `finished` is called after each.
+pub fn run_all(
+    benches: &[IndexBench],
+    finished: impl Fn() + Sync,
+) -> Vec<Result<IndexRun, MethodError>> {
+    let one = |bench: &IndexBench| {
+        let outcome = bench.run();
+        finished();
+        outcome
+    };
+    benches.par_iter().with_max_len(1).map(one).collect()
+}
+
+impl IndexBench {
+    /// What it is, in one line.
+    pub fn title(&self) -> String {
+        let Self { method, keys, key_size, distribution, part, .. } = self;
+        let (method, distribution) = (method.name(), distribution.name());
+        format!("{method} ({keys} {distribution} keys of {key_size} bytes on {})", part.name)
+    }
+
+    /// Refuse what cannot run, by making the index empty.
+    pub fn check(&self) -> Result<(), MethodError> {
+        self.keys()?;
+        let spec = self.spec();
+        spec.with(&self.bed(&spec)?, |_| Ok(()))
+    }
+
+    /// The parameters that have no field of their own in a run.
+    fn parameters(&self) -> BTreeMap<&'static str, String> {
+        let Tuning { bits_per_key, hash_count, flush, pace } = self.tuning;
+        let mut parameters = match self.method {
+            MethodName::Pbfilter | MethodName::Pbfilter2 => BTreeMap::from([
+                ("bits-per-key", bits_per_key.to_string()),
+                ("hash-count", hash_count.to_string()),
+                ("flush", if flush == FlushUnit::Sector { "sector" } else { "page" }.to_owned()),
+            ]),
+            MethodName::Runs | MethodName::RunsFilter => {
+                let pace = if pace == Pace::Spread { "spread" } else { "synchronous" };
+                BTreeMap::from([("pace", pace.to_owned())])
+            }
+        };
+        if let Some(ram) = self.ram {
+            parameters.insert("ram", ram.to_string());
+        }
+        parameters
+    }
+
+    fn keys(&self) -> Result<Keys, MethodError> {
+        Ok(Keys::new(self.distribution, self.key_size, self.keys, self.seed)?)
+    }
+
+    fn spec(&self) -> MethodSpec {
+        let updates = u64::from(self.keys) * u64::from(self.update_percent) / 100;
+        MethodSpec {
+            name: self.method,
+            keys: self.keys,
+            key_size: self.key_size,
+            changes: u32::try_from(updates).unwrap_or(u32::MAX),
+            ram: self.ram,
+            tuning: self.tuning,
+        }
+    }
+
+    fn bed(&self, spec: &MethodSpec) -> Result<Bed, MethodError> {
+        let block_count = spec.block_count(&self.part.geometry)?;
+        Ok(Bed::new(&self.part, block_count, self.seed))
+    }
+
+    /// Carry it out.
+    pub fn run(&self) -> Result<IndexRun, MethodError> {
+        let (keys, spec) = (self.keys()?, self.spec());
+        let bed = self.bed(&spec)?;
+        let updates = spec.changes;
+        spec.with(&bed, |method| {
+            let meter = Meter::new(bed.recorder.clone(), bed.part.geometry);
+            let records = Records::new(&bed, keys);
+            let prng = Prng::new(self.seed ^ DRAWS);
+            let run = Experiment { bench: self, bed: &bed, method, meter, keys, records, prng };
+            run.carry_out(updates)
+        })
+    }
+}
+
+/// A run under way.
+struct Experiment<'a> {
+    bench: &'a IndexBench,
+    bed: &'a Bed,
+    method: &'a mut dyn IndexMethod,
+    meter: Meter,
+    keys: Keys,
+    records: Records,
+    prng: Prng,
+}
+
+impl Experiment<'_> {
+    fn carry_out(mut self, updates: u32) -> Result<IndexRun, MethodError> {
+        // Updates come after the load, and what they cost lookups shows only then.
+        let usual = self.bench.method.usual_states();
+        let states = if updates > 0 { 0 } else { self.bench.states.unwrap_or(usual) };
+        let [load, present, absent] = self.load(states)?;
+        let vp_pages = self.method.valid_pages();
+        let update = if updates > 0 { Some(self.update(updates)?) } else { None };
+        let mut lookups = Vec::new();
+        for &kind in &self.bench.lookups {
+            let counts = match kind {
+                LookupKind::Present if states > 0 => present,
+                LookupKind::Absent if states > 0 => absent,
+                _ => self.look_up(kind, self.keys.count(), self.bench.lookup_count)?,
+            };
+            lookups.push(self.lookup_cost(kind, &counts));
+        }
+        let ram = self.method.ram();
+        let reads = |kind: LookupKind| {
+            let cost = lookups.iter().find(|cost| cost.kind == kind.name());
+            cost.map(|cost| cost.reads)
+        };
+        let w_pages = self.pages(load.sectors_programmed);
+        let page_size = f64::from(self.bed.part.geometry.page_size);
+        Ok(IndexRun {
+            method: self.bench.method.name(),
+            n: self.keys.count(),
+            key_size: self.keys.size(),
+            key_distribution: self.bench.distribution.name(),
+            part: self.bed.part.name.clone(),
+            blocks: self.bed.part.geometry.block_count,
+            seed: self.bench.seed,
+            parameters: self.bench.parameters(),
+            ram_bytes: ram.own,
+            ram_total_bytes: ram.total(),
+            w_pages,
+            w_bytes_per_key: w_pages * page_size / f64::from(self.keys.count()),
+            program_operations: load.programs,
+            ir_pages: self.pages(load.sectors_read),
+            read_operations: load.reads,
+            vp_pages,
+            op_pages: w_pages - f64::from(vp_pages),
+            block_erases: load.erases,
+            out_of_order_programs: load.out_of_order,
+            gc_copies: load.copies,
+            insert_ns: mean(load.busy_ns, load.operations),
+            worst_insert_ns: load.worst_ns,
+            insert_uj: self.energy_uj(&load),
+            r_present: reads(LookupKind::Present),
+            r_absent: reads(LookupKind::Absent),
+            r_middle: reads(LookupKind::Middle),
+            states,
+            lookups,
+            updates,
+            update,
+        })
+    }
+
+    /// Insert all keys. Give what that cost, and what the lookups in between did, of keys that are
+    /// there and of those that are not.
+    fn load(&mut self, states: u32) -> Result<[Counts; 3], MethodError> {
+        let mut total = [Counts::default(); 3];
+        let count = self.keys.count();
+        let share = self.bench.lookup_count.div_ceil(states.max(1));
+        let mut seen = 0;
+        for number in 0..count {
+            self.insert(number)?;
+            let reached = u64::from((number + 1).saturating_sub(count / 2)) * u64::from(states);
+            if reached < u64::from(count.div_ceil(2)) * (seen + 1) || states == 0 {
+                continue;
+            }
+            seen += 1;
+            total[0].join(&self.meter.take());
+            for (place, kind) in [(1, LookupKind::Present), (2, LookupKind::Absent)] {
+                if self.bench.lookups.contains(&kind) {
+                    total[place].join(&self.look_up(kind, number + 1, share)?);
+                }
+            }
+        }
+        total[0].join(&self.meter.take());
+        Ok(total)
+    }
+
+    fn insert(&mut self, number: u32) -> Result<(), MethodError> {
+        let record = self.records.append();
+        let key = self.keys.present(number);
+        self.meter.begin();
+        let _scope = self.bed.recorder.scope("insert");
+        self.method.insert(&key, record)
+    }
+
+    fn update(&mut self, updates: u32) -> Result<UpdateCost, MethodError> {
+        for _ in 0..updates {
+            let number = self.draw(self.keys.count());
+            let (old, new) = self.records.update(number);
+            let key = self.keys.present(number);
+            self.meter.begin();
+            let _scope = self.bed.recorder.scope("update");
+            self.method.update(&key, old, new)?;
+        }
+        let counts = self.meter.take();
+        let w_pages = self.pages(counts.sectors_programmed);
+        let page_size = f64::from(self.bed.part.geometry.page_size);
+        Ok(UpdateCost {
+            w_pages,
+            w_bytes_per_update: w_pages * page_size / f64::from(updates),
+            ir_pages: self.pages(counts.sectors_read),
+            block_erases: counts.erases,
+            vp_pages: self.method.valid_pages(),
+            time_ns: mean(counts.busy_ns, counts.operations),
+            worst_ns: counts.worst_ns,
+            energy_uj: self.energy_uj(&counts),
+        })
+    }
+
+    /// Look keys up, of the first `inserted`.
+    fn look_up(
+        &mut self,
+        kind: LookupKind,
+        inserted: u32,
+        count: u32,
+    ) -> Result<Counts, MethodError> {
+        for _ in 0..if kind == LookupKind::Middle { 1 } else { count } {
+            let number = match kind {
+                LookupKind::Present => self.draw(inserted),
+                LookupKind::Absent => self.draw(self.keys.count()),
+                LookupKind::Middle => inserted / 2,
+            };
+            let is_absent = kind == LookupKind::Absent;
+            let key = if is_absent { self.keys.absent(number) } else { self.keys.present(number) };
+            self.meter.begin();
+            let _scope = self.bed.recorder.scope("lookup");
+            let records = &self.records;
+            let is_found = self.method.lookup(&key, &mut |place| records.holds(place, &key))?;
+            match (is_found, is_absent) {
+                (true, true) => return Err(MethodError::Imagined(number)),
+                (false, false) => return Err(MethodError::Missed(number)),
+                (true, false) | (false, true) => {}
+            }
+        }
+        Ok(self.meter.take())
+    }
+
+    fn draw(&mut self, bound: u32) -> u32 {
+        u32::try_from(self.prng.below(u64::from(bound))).expect("below 2^32")
+    }
+
+    fn lookup_cost(&self, kind: LookupKind, counts: &Counts) -> LookupCost {
+        LookupCost {
+            kind: kind.name(),
+            count: counts.operations,
+            reads: mean(counts.reads, counts.operations),
+            record_reads: mean(counts.record_reads, counts.operations),
+            index_pages: self.pages(counts.sectors_read) / real(counts.operations),
+            worst_reads: counts.worst_reads,
+            time_ns: mean(counts.busy_ns, counts.operations),
+            worst_ns: counts.worst_ns,
+            energy_uj: self.energy_uj(counts),
+        }
+    }
+
+    fn pages(&self, sectors: u64) -> f64 {
+        real(sectors) / f64::from(self.bed.part.geometry.sectors_per_page)
+    }
+
+    /// Energy of an operation: time that the chip works, times the power that it then draws.
+    fn energy_uj(&self, counts: &Counts) -> f64 {
+        mean(counts.busy_ns, counts.operations) * f64::from(self.bench.active_mw) / 1e6
+    }
+}
+
+impl Counts {
+    /// Add the counts of more operations of the same kind.
+    fn join(&mut self, more: &Self) {
+        self.operations += more.operations;
+        self.reads += more.reads;
+        self.record_reads += more.record_reads;
+        self.sectors_read += more.sectors_read;
+        self.programs += more.programs;
+        self.sectors_programmed += more.sectors_programmed;
+        self.erases += more.erases;
+        self.out_of_order += more.out_of_order;
+        self.copies += more.copies;
+        self.busy_ns += more.busy_ns;
+        self.worst_ns = self.worst_ns.max(more.worst_ns);
+        self.worst_reads = self.worst_reads.max(more.worst_reads);
+    }
+}
+
+fn mean(sum: u64, count: u64) -> f64 {
+    real(sum) / real(count.max(1))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
+fn real(count: u64) -> f64 {
+    count as f64
+}

@@ -1,0 +1,78 @@
+//! What goes wrong with an index method.
+
+use std::fmt;
+
+use flysch::flash::FlashError;
+use flysch::index::{ConfigError, IndexError};
+use flysch_linux::block_device::BlockError;
+use flysch_linux::ftl::FtlError;
+
+use super::keys::KeyError;
+
+/// Why an index method failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MethodError {
+    /// The engine, the chip or the parameters.
+    Index(IndexError),
+    /// The translation layer below does not mount.
+    Ftl(FtlError),
+    /// The translation layer below fails.
+    Device(BlockError),
+    /// There are no such keys.
+    Keys(KeyError),
+    /// This key was inserted and is not found.
+    Missed(u32),
+    /// This key was never inserted and is found.
+    Imagined(u32),
+}
+
+impl fmt::Display for MethodError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Index(error) => error.fmt(f),
+            Self::Ftl(error) => error.fmt(f),
+            Self::Device(error) => error.fmt(f),
+            Self::Keys(error) => error.fmt(f),
+            Self::Missed(number) => write!(f, "key {number} was inserted and is not found"),
+            Self::Imagined(number) => write!(f, "absent key {number} is found"),
+        }
+    }
+}
+
+impl std::error::Error for MethodError {}
+
+impl From<IndexError> for MethodError {
+    fn from(error: IndexError) -> Self {
+        Self::Index(error)
+    }
+}
+
+impl From<ConfigError> for MethodError {
+    fn from(error: ConfigError) -> Self {
+        Self::Index(error.into())
+    }
+}
+
+impl From<FlashError> for MethodError {
+    fn from(error: FlashError) -> Self {
+        Self::Index(error.into())
+    }
+}
+
+impl From<FtlError> for MethodError {
+    fn from(error: FtlError) -> Self {
+        Self::Ftl(error)
+    }
+}
+
+impl From<BlockError> for MethodError {
+    fn from(error: BlockError) -> Self {
+        Self::Device(error)
+    }
+}
+
+impl From<KeyError> for MethodError {
+    fn from(error: KeyError) -> Self {
+        Self::Keys(error)
+    }
+}

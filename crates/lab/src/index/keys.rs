@@ -1,0 +1,234 @@
+//! The keys of a run: distinct ones in four distributions, and as many that are absent.
+
+use std::fmt;
+use std::str::FromStr;
+
+use flysch_chip::Prng;
+
+use crate::choice::UnknownChoice;
+
+/// How the keys of a run are spread over all keys of their size, in order of insertion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KeyDistribution {
+    /// Every key as likely as any other.
+    Random,
+    /// Ascending numbers.
+    Ordinal,
+    /// The leading bits around the middle of all keys, a twelfth of them being one standard
+    /// deviation.
+    Normal,
+    /// Bursts of [`BURST`] ascending numbers, each burst beginning anywhere.
+    Bursty,
+}
+
+/// Keys of a burst.
+pub const BURST: u32 = 64;
+
+impl KeyDistribution {
+    /// Every distribution.
+    pub const ALL: [Self; 4] = [Self::Random, Self::Ordinal, Self::Normal, Self::Bursty];
+
+    /// Name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Random => "random",
+            Self::Ordinal => "ordinal",
+            Self::Normal => "normal",
+            Self::Bursty => "bursty",
+        }
+    }
+}
+
+impl FromStr for KeyDistribution {
+    type Err = UnknownChoice;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let known = Self::ALL.map(Self::name);
+        let found = Self::ALL.into_iter().find(|choice| choice.name() == name);
+        found.ok_or_else(|| UnknownChoice::new("key distribution", name, &known))
+    }
+}
+
+/// Keys of this size cannot be told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyError {
+    /// Keys asked for.
+    pub count: u32,
+    /// Bytes of each.
+    pub size: usize,
+    /// Bytes that would be enough.
+    pub needed: usize,
+}
+
+impl fmt::Display for KeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { count, size, needed } = self;
+        write!(
+            f,
+            "keys of {size} bytes are too short to tell {count} keys from as many absent ones: \
+             {needed} would be enough"
+        )
+    }
+}
+
+impl std::error::Error for KeyError {}
+
+/// The keys of a run, by number in order of insertion. A key's number is spread over the bits of
+/// its first or last eight bytes by a function that has an inverse: so no two keys are equal.
+#[derive(Clone, Copy, Debug)]
+pub struct Keys {
+    distribution: KeyDistribution,
+    size: usize,
+    count: u32,
+    seed: u64,
+}
+
+impl Keys {
+    /// Keys of `size` bytes: `count` of them, and as many absent ones.
+    pub fn new(
+        distribution: KeyDistribution,
+        size: usize,
+        count: u32,
+        seed: u64,
+    ) -> Result<Self, KeyError> {
+        let bits = id_bits(distribution, count);
+        let needed = bits.div_ceil(8) as usize;
+        if size < needed {
+            return Err(KeyError { count, size, needed });
+        }
+        Ok(Self { distribution, size, count, seed })
+    }
+
+    /// How many keys there are.
+    pub const fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Bytes of a key.
+    pub const fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The key of a number below [`Keys::count`].
+    pub fn present(&self, number: u32) -> Vec<u8> {
+        debug_assert!(number < self.count, "key {number} of {}", self.count);
+        self.key(number, false)
+    }
+
+    /// A key that is never inserted; of the same distribution.
+    pub fn absent(&self, number: u32) -> Vec<u8> {
+        self.key(number, true)
+    }
+
+    fn key(&self, number: u32, is_absent: bool) -> Vec<u8> {
+        let bits = 8 * u32::try_from(self.size.min(8)).expect("at most 8");
+        let mut key = vec![0; self.size];
+        let id = u64::from(number) << 1 | u64::from(is_absent);
+        let value = match self.distribution {
+            KeyDistribution::Random => {
+                Prng::new(self.seed ^ id).fill(&mut key);
+                permute(id, bits, self.seed)
+            }
+            KeyDistribution::Ordinal => id,
+            KeyDistribution::Normal => {
+                let low = id_bits(self.distribution, self.count);
+                normal(self.seed ^ id).checked_shr(64 - bits + low).unwrap_or(0) << low | id
+            }
+            KeyDistribution::Bursty => {
+                let (burst, place) = (id / u64::from(2 * BURST), id % u64::from(2 * BURST));
+                let span = (2 * BURST).ilog2();
+                permute(burst, bits - span, self.seed) << span | place
+            }
+        };
+        // Most significant first, so that keys compare as their numbers do.
+        let mut value = value.to_le_bytes();
+        value.reverse();
+        let len = self.size.min(8);
+        let place = match self.distribution {
+            KeyDistribution::Random | KeyDistribution::Normal => 0,
+            KeyDistribution::Ordinal | KeyDistribution::Bursty => self.size - len,
+        };
+        key[place..place + len].copy_from_slice(&value[8 - len..]);
+        key
+    }
+}
+
+/// Bits that tell the keys of a run and the absent ones apart.
+const fn id_bits(distribution: KeyDistribution, count: u32) -> u32 {
+    let numbers = match distribution {
+        KeyDistribution::Bursty => count.next_multiple_of(BURST),
+        KeyDistribution::Random | KeyDistribution::Ordinal | KeyDistribution::Normal => count,
+    };
+    u64::BITS - (2 * numbers as u64 - 1).leading_zeros()
+}
+
+/// A permutation of the numbers of so many bits: each step has an inverse.
+fn permute(value: u64, bits: u32, seed: u64) -> u64 {
+    let mask = u64::MAX >> (64 - bits);
+    let mut prng = Prng::new(seed);
+    let mut value = value & mask;
+    for _ in 0..3 {
+        value ^= value >> bits.div_ceil(2);
+        value = value.wrapping_mul(prng.next() | 1).wrapping_add(prng.next()) & mask;
+    }
+    value ^ value >> bits.div_ceil(2)
+}
+
+/// A normal deviate over all 64 bits: the mean of twelve uniform ones.
+fn normal(seed: u64) -> u64 {
+    let mut prng = Prng::new(seed);
+    (0..12).map(|_| prng.next() / 12).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn no_two_keys_are_equal() {
+        for distribution in KeyDistribution::ALL {
+            for size in [2, 3, 8, 12, 30] {
+                let keys = Keys::new(distribution, size, 20_000, 7).unwrap();
+                let all =
+                    (0..20_000).flat_map(|number| [keys.present(number), keys.absent(number)]);
+                let distinct: BTreeSet<Vec<u8>> = all.collect();
+                assert_eq!(distinct.len(), 40_000, "{distribution:?}, {size} bytes");
+                assert!(distinct.iter().all(|key| key.len() == size));
+            }
+        }
+    }
+
+    #[test]
+    fn distributions_are_what_they_say() {
+        let leading = |distribution| {
+            let keys = Keys::new(distribution, 12, 10_000, 7).unwrap();
+            (0..10_000).map(move |number| f64::from(keys.present(number)[0])).collect::<Vec<_>>()
+        };
+        let spread = |values: &[f64]| {
+            let mean = values.iter().sum::<f64>() / 1e4;
+            (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 1e4).sqrt()
+        };
+        assert!((spread(&leading(KeyDistribution::Random)) - 256.0 / 12_f64.sqrt()).abs() < 2.0);
+        assert!((spread(&leading(KeyDistribution::Normal)) - 256.0 / 12.0).abs() < 1.0);
+        let keys = Keys::new(KeyDistribution::Ordinal, 12, 10_000, 7).unwrap();
+        assert!((1..10_000).all(|number| keys.present(number - 1) < keys.present(number)));
+        let keys = Keys::new(KeyDistribution::Bursty, 12, 10_000, 7).unwrap();
+        let breaks = (1..10_000).filter(|&number| {
+            let value = |number| {
+                keys.present(number)
+                    .iter()
+                    .fold(0_u128, |value, &byte| value << 8 | u128::from(byte))
+            };
+            value(number).wrapping_sub(value(number - 1)) != 2
+        });
+        assert_eq!(breaks.count(), 10_000 / BURST as usize);
+    }
+
+    #[test]
+    fn too_short_keys_are_refused() {
+        let outcome = Keys::new(KeyDistribution::Ordinal, 2, 40_000, 7);
+        assert_eq!(outcome.unwrap_err(), KeyError { count: 40_000, size: 2, needed: 3 });
+    }
+}

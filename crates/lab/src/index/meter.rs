@@ -1,0 +1,167 @@
+//! From the trace to counts: events are folded as they come, for a trace of all would not fit.
+//!
+//! A mark stands before each operation of the index; what lies between two marks is one operation.
+
+use flysch_chip::{CauseTree, Event, EventKind, Recorder};
+use flysch_nand::Geometry;
+
+use super::records;
+
+/// Scopes in which a translation layer copies pages nobody asked it to.
+const COPYING: [&str; 2] = ["ftl_collect", "ftl_level_wear"];
+
+/// Operations after which the events are folded.
+const FOLD_EVERY: u32 = 256;
+
+/// What happened on the chip.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Operations of the index.
+    pub operations: u64,
+    /// Array reads of data, those of records included.
+    pub reads: u64,
+    /// Those of them that read a page of records.
+    pub record_reads: u64,
+    /// Sectors that the other reads began or read through.
+    pub sectors_read: u64,
+    /// Array programs of data.
+    pub programs: u64,
+    /// Sectors that they programmed.
+    pub sectors_programmed: u64,
+    /// Block erases.
+    pub erases: u64,
+    /// Programs of a page below one that was programmed since its block's erase.
+    pub out_of_order: u64,
+    /// Programs by a translation layer's garbage collection and wear levelling.
+    pub copies: u64,
+    /// Time of all events, nanoseconds.
+    pub busy_ns: u64,
+    /// Longest operation, nanoseconds.
+    pub worst_ns: u64,
+    /// Most reads of an operation.
+    pub worst_reads: u64,
+}
+
+/// Folds the events of one recorder.
+#[derive(Debug)]
+pub struct Meter {
+    recorder: Recorder,
+    geometry: Geometry,
+    counts: Counts,
+    /// Time and reads of the operation under way.
+    under_way: (u64, u64),
+    /// The highest page of each block that was programmed since its erase.
+    frontiers: Vec<Option<u32>>,
+    marks: u32,
+}
+
+impl Meter {
+    /// Forget what was recorded so far, and measure what comes.
+    pub fn new(recorder: Recorder, geometry: Geometry) -> Self {
+        let frontiers = vec![None; geometry.block_count as usize];
+        let counts = Counts::default();
+        recorder.reset();
+        Self { recorder, geometry, counts, under_way: (0, 0), frontiers, marks: 0 }
+    }
+
+    /// An operation of the index begins.
+    pub fn begin(&mut self) {
+        self.recorder.mark(self.marks);
+        self.marks = self.marks.wrapping_add(1);
+        if self.marks.is_multiple_of(FOLD_EVERY) {
+            self.fold();
+        }
+    }
+
+    /// The counts since the last call.
+    pub fn take(&mut self) -> Counts {
+        self.fold();
+        self.close();
+        std::mem::take(&mut self.counts)
+    }
+
+    fn fold(&mut self) {
+        let trace = self.recorder.take(self.geometry);
+        let classes = classes(&trace.causes);
+        for event in &trace.events {
+            self.add(event, classes[event.cause.0 as usize]);
+        }
+    }
+
+    fn close(&mut self) {
+        let (ns, reads) = std::mem::take(&mut self.under_way);
+        self.counts.worst_ns = self.counts.worst_ns.max(ns);
+        self.counts.worst_reads = self.counts.worst_reads.max(reads);
+    }
+
+    fn add(&mut self, event: &Event, class: Class) {
+        let sector_size = self.geometry.sector_size();
+        let counts = &mut self.counts;
+        match event.kind {
+            EventKind::Mark => {
+                counts.operations += 1;
+                return self.close();
+            }
+            EventKind::Read => {
+                counts.reads += 1;
+                self.under_way.1 += 1;
+                if class == Class::Record {
+                    counts.record_reads += 1;
+                } else {
+                    // What a page has more than its sectors is OOB.
+                    let sectors = event.bytes.div_ceil(sector_size);
+                    counts.sectors_read += u64::from(sectors.min(self.geometry.sectors_per_page));
+                }
+            }
+            EventKind::Program => {
+                counts.programs += 1;
+                // A program's data are whole sectors; the rest of the bytes is OOB.
+                counts.sectors_programmed += u64::from(event.bytes / sector_size);
+                counts.copies += u64::from(class == Class::Copy);
+                let page = event.addr % self.geometry.pages_per_block;
+                let frontier =
+                    &mut self.frontiers[(event.addr / self.geometry.pages_per_block) as usize];
+                counts.out_of_order += u64::from(frontier.is_some_and(|highest| page < highest));
+                *frontier = Some(frontier.map_or(page, |highest| highest.max(page)));
+            }
+            EventKind::Erase => {
+                counts.erases += 1;
+                self.frontiers[event.addr as usize] = None;
+            }
+            EventKind::ReadOob
+            | EventKind::ProgramOob
+            | EventKind::BufferHit
+            | EventKind::NvRead
+            | EventKind::NvWrite
+            | EventKind::NvErase => {}
+        }
+        let ns = u64::from(event.duration_ns);
+        self.counts.busy_ns += ns;
+        self.under_way.0 += ns;
+    }
+}
+
+/// What a cause means to the counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    Index,
+    Record,
+    Copy,
+}
+
+/// The class of each cause: a parent's is its children's.
+fn classes(causes: &CauseTree) -> Vec<Class> {
+    let mut classes = vec![Class::Index; causes.len()];
+    for place in 0..causes.len() {
+        let id = flysch_chip::CauseId(u32::try_from(place).expect("numbered by 32 bits"));
+        let label = causes.label(id);
+        classes[place] = if label == records::SCOPE {
+            Class::Record
+        } else if COPYING.contains(&label) {
+            Class::Copy
+        } else {
+            classes[causes.parent(id).0 as usize]
+        };
+    }
+    classes
+}

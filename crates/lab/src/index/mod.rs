@@ -1,0 +1,20 @@
+//! Index methods side by side on one simulated chip, each storing and finding real keys.
+//!
+//! [`method`] what all of them can do, by name; [`bed`] the chip below; [`keys`] and [`records`]
+//! what is indexed; `pbfilter` and `runs` the engine's own; [`meter`] from the trace to counts; [`bench`]
+//! makes a [`run`].
+//!
+//! Invariants:
+//! 1. Every count and every time comes from the trace.
+//! 2. A key that is missed, or one that is found though nobody inserted it, ends the run.
+
+pub mod bed;
+pub mod bench;
+pub mod error;
+pub mod keys;
+pub mod meter;
+pub mod method;
+mod pbfilter;
+pub mod records;
+pub mod run;
+mod runs;

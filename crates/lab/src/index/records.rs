@@ -1,0 +1,103 @@
+//! The record area: records of 100 bytes in order of arrival.
+//!
+//! What a record holds follows from its number, so no array of cells is kept for it. A read of one
+//! of its pages takes the time of the part's page and stands in the trace, in the scope `record`.
+//! Its programs are the same for every method and are not counted.
+
+use flysch_chip::EventKind;
+
+use super::bed::Bed;
+use super::keys::Keys;
+
+/// Bytes of a record: the paper's tuples, 20 to a page of 2 KiB.
+const RECORD_SIZE: u32 = 100;
+
+/// Scope of a page read of the record area.
+pub const SCOPE: &str = "record";
+
+/// What an index gives for a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// One record.
+    Record(u32),
+    /// A page of records.
+    Page(u32),
+}
+
+/// Records of a page of so many bytes.
+pub const fn records_per_page(page_size: u32) -> u32 {
+    if page_size < RECORD_SIZE { 1 } else { page_size / RECORD_SIZE }
+}
+
+/// The record area: a record for each key, then one for each update of a key.
+#[derive(Debug)]
+pub struct Records {
+    bed: Bed,
+    keys: Keys,
+    /// Keys inserted so far, each with a record of its number.
+    inserted: u32,
+    /// The keys of the records that came later.
+    updated: Vec<u32>,
+    /// The newest record of each key that was updated, by key; its own number elsewhere.
+    newest: Vec<u32>,
+}
+
+impl Records {
+    /// An empty area.
+    pub fn new(bed: &Bed, keys: Keys) -> Self {
+        Self { bed: bed.clone(), keys, inserted: 0, updated: Vec::new(), newest: Vec::new() }
+    }
+
+    /// Append the record of the next key; give its number, which is the key's.
+    pub const fn append(&mut self) -> u32 {
+        self.inserted += 1;
+        self.inserted - 1
+    }
+
+    /// Append a new version of a key's record, all keys being there; give the old and the new
+    /// number.
+    ///
+    /// # Panics
+    /// At 2^32 records.
+    pub fn update(&mut self, key: u32) -> (u32, u32) {
+        if self.newest.is_empty() {
+            self.newest = (0..self.inserted).collect();
+        }
+        let new = self.inserted + u32::try_from(self.updated.len()).expect("fewer than 2^32");
+        self.updated.push(key);
+        (std::mem::replace(&mut self.newest[key as usize], new), new)
+    }
+
+    /// Read the page of a place; tell whether the newest version of a key is there.
+    pub fn holds(&self, place: Place, wanted: &[u8]) -> bool {
+        let per_page = records_per_page(self.bed.part.geometry.page_size);
+        let (first, count, page) = match place {
+            Place::Record(record) => (record, 1, record / per_page),
+            Place::Page(page) => (page * per_page, per_page, page),
+        };
+        self.read(page);
+        (first..first + count).any(|record| {
+            let is_newest =
+                |&key: &u32| self.newest.get(key as usize).is_none_or(|&it| it == record);
+            self.key_of(record)
+                .filter(is_newest)
+                .is_some_and(|key| self.keys.present(key) == wanted)
+        })
+    }
+
+    fn key_of(&self, record: u32) -> Option<u32> {
+        if record < self.inserted {
+            return Some(record);
+        }
+        self.updated.get((record - self.inserted) as usize).copied()
+    }
+
+    fn read(&self, page: u32) {
+        let Bed { part, recorder, .. } = &self.bed;
+        let _scope = recorder.scope(SCOPE);
+        let began_ns = recorder.clock().now_ns();
+        let bytes = part.geometry.page_size;
+        recorder.clock().advance(part.timing.read_ns(u64::from(bytes)));
+        recorder.record(EventKind::Read, page, bytes, began_ns);
+    }
+}

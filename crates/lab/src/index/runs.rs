@@ -1,0 +1,131 @@
+//! Hash-ordered runs as a method: the engine's, in the RAM that is given.
+//!
+//! Pointers name pages of records where nothing changes; where records move they name records, so
+//! that a pair of key and pointer is never inserted twice.
+
+use std::ops::ControlFlow;
+
+use flysch::flash::Flash;
+use flysch::index::runs::{Runs, RunsConfig};
+use flysch::index::{ConfigError, IndexError};
+use flysch_nand::Geometry;
+
+use super::bed::{Bed, Device};
+use super::error::MethodError;
+use super::method::{IndexMethod, MethodName, MethodSpec, Ram};
+use super::pbfilter::{BLOCKS_MAX, flash_ram};
+use super::records::{Place, records_per_page};
+
+/// RAM in all, unless asked otherwise: as the paper's seven pages of 2 KiB.
+const RAM: usize = 14_336;
+/// With the existence filter: entries that may be recent, fewer than the Bloom filter would bear,
+/// so that it seldom says yes to an absent key; and the filter's hashes are longer by so many bits
+/// than would tell the keys apart.
+const FILTER_RECENTS_MAX: u32 = 8_000;
+const FILTER_BITS: u8 = 7;
+
+struct RunsMethod<'ram> {
+    flash: Flash<'ram, Device>,
+    runs: Runs<'ram>,
+    /// Records that a pointer names.
+    span: u32,
+    geometry: Geometry,
+}
+
+/// Records that a pointer names.
+fn span(spec: &MethodSpec, geometry: &Geometry) -> u32 {
+    if spec.changes > 0 { 1 } else { records_per_page(geometry.page_size) }
+}
+
+fn config(spec: &MethodSpec, geometry: &Geometry) -> Result<RunsConfig, ConfigError> {
+    let others = flash_ram(geometry).total() + size_of::<Runs<'_>>();
+    let given = spec.ram.unwrap_or(RAM);
+    let chosen = RunsConfig::for_keys(entries(spec), given.saturating_sub(others), geometry);
+    let mut config = chosen.map_err(|error| match error {
+        ConfigError::RamTooSmall { needed, .. } => {
+            ConfigError::RamTooSmall { needed: needed + others, given }
+        }
+        other => other,
+    })?;
+    let pointers = (spec.keys + spec.changes) / span(spec, geometry);
+    let bits = u8::try_from(u32::BITS - pointers.leading_zeros()).expect("at most 32");
+    config.pointer_bits = config.pointer_bits.max(bits);
+    config.pace = spec.tuning.pace;
+    if spec.name == MethodName::RunsFilter {
+        config.filter_bits = FILTER_BITS;
+        config.recents_max = config.recents_max.min(FILTER_RECENTS_MAX);
+    }
+    Ok(config)
+}
+
+/// Blocks that the runs may come to hold, on a chip that has as many.
+pub(super) fn block_count(spec: &MethodSpec, geometry: &Geometry) -> u32 {
+    let roomy = Geometry { block_count: BLOCKS_MAX, ..*geometry };
+    RunsConfig::blocks_for(entries(spec), &roomy).into()
+}
+
+/// Entries at most: an update takes one back and adds one.
+const fn entries(spec: &MethodSpec) -> u32 {
+    spec.keys + 2 * spec.changes
+}
+
+pub(super) fn with<T>(
+    spec: &MethodSpec,
+    bed: &Bed,
+    visit: impl FnOnce(&mut dyn IndexMethod) -> Result<T, MethodError>,
+) -> Result<T, MethodError> {
+    let geometry = bed.part.geometry;
+    let config = config(spec, &geometry)?;
+    let mut table = vec![0; Flash::<Device>::ram_size(&geometry)];
+    let mut ram = vec![0; config.ram_size(&geometry)];
+    let mut flash = Flash::mount(bed.device(), &mut table)?;
+    let runs = Runs::create(&mut flash, config, &mut ram)?;
+    visit(&mut RunsMethod { flash, runs, span: span(spec, &geometry), geometry })
+}
+
+impl IndexMethod for RunsMethod<'_> {
+    fn insert(&mut self, key: &[u8], record: u32) -> Result<(), MethodError> {
+        Ok(self.runs.insert(&mut self.flash, key, record / self.span)?)
+    }
+
+    fn update(&mut self, key: &[u8], old: u32, new: u32) -> Result<(), MethodError> {
+        self.delete(key, old)?;
+        self.insert(key, new)
+    }
+
+    fn delete(&mut self, key: &[u8], record: u32) -> Result<(), MethodError> {
+        assert_eq!(self.span, 1, "changes were announced");
+        Ok(self.runs.delete(&mut self.flash, key, record)?)
+    }
+
+    fn lookup(
+        &mut self,
+        key: &[u8],
+        is_there: &mut dyn FnMut(Place) -> bool,
+    ) -> Result<bool, MethodError> {
+        let mut is_found = false;
+        let span = self.span;
+        self.runs.lookup(&mut self.flash, key, |_, pointer| {
+            let place = if span == 1 { Place::Record(pointer) } else { Place::Page(pointer) };
+            is_found = is_there(place);
+            let go_on = ControlFlow::Continue(());
+            Ok::<_, IndexError>(if is_found { ControlFlow::Break(()) } else { go_on })
+        })?;
+        Ok(is_found)
+    }
+
+    fn valid_pages(&self) -> u32 {
+        self.runs.page_count(&self.geometry)
+    }
+
+    fn ram(&self) -> Ram {
+        let config = self.runs.config();
+        let blocks = usize::from(config.blocks_max) * 2;
+        let flash = flash_ram(&self.geometry);
+        Ram {
+            own: config.ram_size(&self.geometry) - blocks,
+            tables: flash.tables + blocks,
+            fields: flash.fields + size_of::<Runs<'_>>(),
+        }
+    }
+}

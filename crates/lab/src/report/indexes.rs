@@ -1,0 +1,212 @@
+//! The report on index methods: a table of all runs, bars side by side, lines where one of the
+//! numbers asked for varies.
+
+use std::collections::BTreeSet;
+
+use super::axis::Axis;
+use super::bars::{Bar, Group, bars};
+use super::escape::escape;
+use super::line::{Line, key, lines};
+use super::number::{real, significant};
+use super::page::{Section, page, panel_width};
+use super::sheet::Sheet;
+use super::svg::Point;
+use super::table::Table;
+use crate::index::method::MethodName;
+use crate::index::run::IndexRun;
+
+const HEIGHT: f64 = 240.0;
+/// Bars are for few runs; beyond that the table says more.
+const BARS_MAX: usize = 40;
+
+/// One number of a run.
+struct Metric {
+    name: &'static str,
+    of: fn(&IndexRun) -> Option<f64>,
+    /// Whether methods differ by powers of ten.
+    is_log: bool,
+}
+
+const METRICS: [Metric; 12] = [
+    Metric { name: "R present, reads", of: |run| run.r_present, is_log: false },
+    Metric { name: "R absent, reads", of: |run| run.r_absent, is_log: false },
+    Metric { name: "Present lookup, ms", of: |run| lookup_ms(run, "present"), is_log: true },
+    Metric { name: "Absent lookup, ms", of: |run| lookup_ms(run, "absent"), is_log: true },
+    Metric { name: "W, bytes per key", of: |run| Some(run.w_bytes_per_key), is_log: true },
+    Metric { name: "IR, pages", of: |run| Some(run.ir_pages), is_log: true },
+    Metric { name: "VP, pages", of: |run| Some(f64::from(run.vp_pages)), is_log: true },
+    Metric { name: "Block erases", of: |run| Some(real(run.block_erases)), is_log: true },
+    Metric { name: "Mean insert, ms", of: |run| Some(run.insert_ns / 1e6), is_log: true },
+    Metric { name: "Worst insert, ms", of: |run| Some(worst_insert_ms(run)), is_log: true },
+    Metric { name: "Energy of an insert, uJ", of: |run| Some(run.insert_uj), is_log: true },
+    Metric { name: "RAM, bytes", of: |run| Some(real(run.ram_bytes as u64)), is_log: true },
+];
+
+fn lookup_ms(run: &IndexRun, kind: &str) -> Option<f64> {
+    run.lookups.iter().find(|cost| cost.kind == kind).map(|cost| cost.time_ns / 1e6)
+}
+
+fn worst_insert_ms(run: &IndexRun) -> f64 {
+    real(run.worst_insert_ns) / 1e6
+}
+
+/// What may be drawn to the right: the first of these that varies.
+const ACROSS: [&str; 6] = ["n", "updates", "key-size", "ram", "bits-per-key", "hash-count"];
+
+/// Write the report of these runs.
+pub fn indexes(runs: &[IndexRun]) -> String {
+    let varying: Vec<&str> = {
+        let names = runs.first().map(attributes).unwrap_or_default();
+        let is_varying = |name: &&str| {
+            runs.iter().map(|run| attribute(run, name)).collect::<BTreeSet<_>>().len() > 1
+        };
+        names.into_iter().map(|(name, _)| name).filter(is_varying).collect()
+    };
+    let across = ACROSS.into_iter().find(|name| varying.contains(name));
+    let mut sections = vec![Section {
+        id: "summary",
+        title: "Summary",
+        lead: "Counts of the load come from the trace of the chip. R counts array reads of a lookup, \
+               that of the record included; pages are sectors over sectors per page.",
+        html: table(runs, &varying).html(),
+    }];
+    if let Some(across) = across {
+        sections.push(Section {
+            id: "growth",
+            title: "As the load varies",
+            lead: "A line for each method and each combination of the other parameters.",
+            html: growth(runs, &varying, across),
+        });
+    }
+    if runs.len() <= BARS_MAX {
+        sections.push(Section {
+            id: "side-by-side",
+            title: "Side by side",
+            lead: "A bar for each run.",
+            html: side_by_side(runs, &varying),
+        });
+    }
+    page("Indexes on raw flash", &format!("{} runs of flysch index bench", runs.len()), &sections)
+}
+
+/// What was asked for, by command-line names.
+fn attributes(run: &IndexRun) -> Vec<(&'static str, String)> {
+    let fixed = [
+        ("method", run.method.to_owned()),
+        ("n", run.n.to_string()),
+        ("key-size", run.key_size.to_string()),
+        ("key-distribution", run.key_distribution.to_owned()),
+        ("updates", run.updates.to_string()),
+        ("part", run.part.clone()),
+        ("seed", run.seed.to_string()),
+    ];
+    let others = run.parameters.iter().map(|(&name, value)| (name, value.clone()));
+    fixed.into_iter().chain(others).collect()
+}
+
+fn attribute(run: &IndexRun, name: &str) -> String {
+    let found = attributes(run).into_iter().find(|(known, _)| *known == name);
+    found.map_or(String::new(), |(_, value)| value)
+}
+
+/// A run's method, and what else tells it from the other runs.
+fn title(run: &IndexRun, varying: &[&str], across: Option<&str>) -> String {
+    let told = varying.iter().filter(|&&name| name != "method" && Some(name) != across);
+    let told = told.map(|name| format!(", {name} {}", attribute(run, name)));
+    run.method.to_owned() + &told.collect::<String>()
+}
+
+fn table(runs: &[IndexRun], varying: &[&str]) -> Table {
+    let names: Vec<&str> = varying.iter().copied().filter(|&name| name != "method").collect();
+    let mut head = vec!["method".to_owned()];
+    head.extend(names.iter().map(|&name| name.to_owned()));
+    head.extend(METRICS.iter().map(|metric| metric.name.to_owned()));
+    head.extend(["Out of order", "Copies"].map(str::to_owned));
+    let row = |run: &IndexRun| {
+        let mut row = vec![run.method.to_owned()];
+        row.extend(names.iter().map(|name| attribute(run, name)));
+        row.extend(METRICS.iter().map(|metric| text((metric.of)(run))));
+        row.extend([run.out_of_order_programs, run.gc_copies].map(|count| count.to_string()));
+        row
+    };
+    Table {
+        caption: "All runs".to_owned(),
+        head,
+        names: 1,
+        rows: runs.iter().map(row).collect(),
+        is_sortable: true,
+    }
+}
+
+fn text(value: Option<f64>) -> String {
+    value.map_or(super::number::NONE.to_owned(), significant)
+}
+
+fn growth(runs: &[IndexRun], varying: &[&str], across: &str) -> String {
+    let mut series: Vec<String> = Vec::new();
+    for run in runs {
+        let name = title(run, varying, Some(across));
+        if !series.contains(&name) {
+            series.push(name);
+        }
+    }
+    let mut html = key(series.iter().map(String::as_str).enumerate());
+    html.push_str("<div class=\"panels\">\n");
+    for metric in &METRICS {
+        let curve = |(style, name): (usize, &'_ String)| {
+            let own = runs.iter().filter(|run| title(run, varying, Some(across)) == *name);
+            let points = own.filter_map(|run| {
+                let x = attribute(run, across).parse().ok()?;
+                (metric.of)(run).filter(|&y| y > 0.0).map(|y| (x, y))
+            });
+            let mut points: Vec<Point> = points.collect();
+            points.sort_by(|one, other| one.0.total_cmp(&other.0));
+            (style, points)
+        };
+        let curves: Vec<(usize, Vec<Point>)> = series.iter().enumerate().map(curve).collect();
+        let curves = curves.iter().filter(|(_, points)| !points.is_empty());
+        let curves = curves.map(|(style, points)| Line {
+            name: &series[*style],
+            style: *style,
+            points: points.clone(),
+        });
+        html.push_str(&chart(metric, across, &curves.collect::<Vec<_>>()));
+    }
+    html + "</div>\n"
+}
+
+fn chart(metric: &Metric, across: &str, curves: &[Line<'_>]) -> String {
+    let points = || curves.iter().flat_map(|curve| &curve.points);
+    if points().next().is_none() {
+        return format!("<p class=\"note\">{}: none in any run.</p>\n", escape(metric.name));
+    }
+    let low = points().map(|point| point.1).fold(f64::INFINITY, f64::min);
+    let high = points().map(|point| point.1).fold(0.0, f64::max);
+    let sheet = Sheet {
+        size: (panel_width(2), HEIGHT),
+        title: metric.name,
+        desc: &format!("{} against {across}", metric.name),
+        x: Axis::linear(0.0, points().map(|point| point.0).fold(0.0, f64::max)),
+        x_name: across,
+        y: if metric.is_log { Axis::log(low, high) } else { Axis::linear(0.0, high) },
+        y_name: metric.name,
+    };
+    lines(&sheet, curves)
+}
+
+fn side_by_side(runs: &[IndexRun], varying: &[&str]) -> String {
+    let mut html = "<div class=\"panels\">\n".to_owned();
+    for metric in &METRICS {
+        let bar = |run: &IndexRun| {
+            let value = (metric.of)(run);
+            let known = MethodName::ALL.map(MethodName::name);
+            let style = known.iter().position(|name| *name == run.method).unwrap_or(0);
+            let name = title(run, varying, None);
+            Bar { name, style, parts: vec![value.unwrap_or(0.0)], value: text(value) }
+        };
+        let group = Group { name: String::new(), bars: runs.iter().map(bar).collect() };
+        let desc = format!("{} of each run", metric.name);
+        html.push_str(&bars(panel_width(2), metric.name, &desc, &[group]));
+    }
+    html + "</div>\n"
+}

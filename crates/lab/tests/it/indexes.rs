@@ -1,0 +1,156 @@
+//! Every index method against an ordered map, and what its runs count.
+
+use std::collections::BTreeMap;
+
+use flysch_chip::{Part, Prng};
+use flysch_lab::index::bed::Bed;
+use flysch_lab::index::bench::{IndexBench, LookupKind};
+use flysch_lab::index::keys::{KeyDistribution, Keys};
+use flysch_lab::index::method::{IndexMethod, MethodName, MethodSpec, Tuning};
+use flysch_lab::index::records::{Place, records_per_page};
+use flysch_lab::index::run::IndexRun;
+
+/// Pages of 512 bytes, so that a few thousand keys make a structure of several levels.
+fn part() -> Part {
+    let mut part = Part::named("gemalto-vfl").unwrap();
+    part.geometry.page_size = 512;
+    part.geometry.pages_per_block = 16;
+    part
+}
+
+const KEYS: u32 = 4_000;
+/// Updates and deletes, at most.
+const CHANGES: u32 = 1_500;
+
+/// An index beside the map it is to agree with.
+struct Pair<'a> {
+    method: &'a mut dyn IndexMethod,
+    keys: Keys,
+    prng: Prng,
+    map: BTreeMap<u32, u32>,
+    records: u32,
+    story: String,
+}
+
+impl Pair<'_> {
+    fn insert(&mut self, number: u32) {
+        self.method.insert(&self.keys.present(number), self.records).unwrap();
+        self.map.insert(number, self.records);
+        self.records += 1;
+    }
+
+    /// Update or delete one of the first keys, if it is there.
+    fn change(&mut self, bound: u32) {
+        let drawn = u32::try_from(self.prng.below(bound.into())).unwrap();
+        let Some(&old) = self.map.get(&drawn) else { return };
+        let key = self.keys.present(drawn);
+        if self.prng.below(3) == 0 {
+            self.method.delete(&key, old).unwrap();
+            self.map.remove(&drawn);
+        } else {
+            self.method.update(&key, old, self.records).unwrap();
+            self.map.insert(drawn, self.records);
+            self.records += 1;
+        }
+    }
+
+    fn compare(&mut self, bound: u32) {
+        let per_page = records_per_page(part().geometry.page_size);
+        for number in (0..bound).step_by(7) {
+            let wanted = self.map.get(&number).copied();
+            let mut is_there = |place: Place| match place {
+                Place::Record(record) => Some(record) == wanted,
+                Place::Page(page) => wanted.is_some_and(|wanted| wanted / per_page == page),
+            };
+            let is_found = self.method.lookup(&self.keys.present(number), &mut is_there).unwrap();
+            assert_eq!(is_found, wanted.is_some(), "key {number} of {bound}; {}", self.story);
+            // A place may be given where hashes are alike: the record has the last word.
+            let is_found = self.method.lookup(&self.keys.absent(number), &mut |_| false).unwrap();
+            assert!(!is_found, "absent key {number}; {}", self.story);
+        }
+    }
+}
+
+fn check(name: MethodName, distribution: KeyDistribution, seed: u64) {
+    let keys = Keys::new(distribution, 12, KEYS, seed).unwrap();
+    let tuning = Tuning::default();
+    let spec = MethodSpec { name, keys: KEYS, key_size: 12, changes: CHANGES, ram: None, tuning };
+    let part = part();
+    let bed = Bed::new(&part, spec.block_count(&part.geometry).unwrap(), seed);
+    let outcome = spec.with(&bed, |method| {
+        let story = format!("{}, {distribution:?}, seed {seed}", name.name());
+        let (map, prng) = (BTreeMap::new(), Prng::new(seed));
+        let mut pair = Pair { method, keys, prng, map, records: 0, story };
+        for number in 0..KEYS {
+            pair.insert(number);
+            if number % 3 == 0 {
+                pair.change(number + 1);
+            }
+            if number % 701 == 0 || number + 1 == KEYS {
+                pair.compare(number + 1);
+            }
+        }
+        Ok(())
+    });
+    assert_eq!(outcome, Ok(()), "{}", name.name());
+}
+
+#[test]
+fn every_method_is_an_ordered_map() {
+    for name in MethodName::ALL {
+        check(name, KeyDistribution::Random, 1);
+        check(name, KeyDistribution::Bursty, 2);
+    }
+}
+
+fn bench(method: MethodName, keys: u32) -> IndexBench {
+    IndexBench {
+        method,
+        keys,
+        key_size: 12,
+        distribution: KeyDistribution::Random,
+        update_percent: 0,
+        lookups: LookupKind::ALL.to_vec(),
+        lookup_count: 300,
+        states: None,
+        seed: 1,
+        part: Part::named("gemalto-vfl").unwrap().into(),
+        active_mw: 66,
+        ram: None,
+        tuning: Tuning::default(),
+    }
+}
+
+/// W, IR and VP of the closed form (Tables 4 and 5 of the paper) at 100,000 keys, the last key page
+/// being in RAM still; PBF2's summary is flushed by sectors of 16 partitions.
+#[test]
+fn pbfilter_costs_what_its_closed_form_says() {
+    for (method, w, ir, vp) in
+        [(MethodName::Pbfilter, 1_310.0, 400.0, 913), (MethodName::Pbfilter2, 941.0, 64.0, 877)]
+    {
+        let run = bench(method, 100_000).run().unwrap();
+        let IndexRun { w_pages, ir_pages, vp_pages, .. } = run;
+        assert_eq!((w_pages, ir_pages, vp_pages), (w, ir, vp), "{}", run.method);
+    }
+}
+
+#[test]
+fn runs_need_no_collection_and_stay_in_order() {
+    for method in [MethodName::Runs, MethodName::RunsFilter] {
+        let run = bench(method, 60_000).run().unwrap();
+        assert_eq!((run.out_of_order_programs, run.gc_copies), (0, 0), "{}", run.method);
+        assert!(run.r_present.unwrap() < 3.3 && run.r_absent.unwrap() < 3.0, "{run:?}");
+        assert!(run.ram_total_bytes <= 14_336, "{}", run.ram_total_bytes);
+    }
+}
+
+/// The same command gives the same bytes: nothing depends on time or on the order of threads.
+#[test]
+fn a_run_repeats_itself() {
+    for method in MethodName::ALL {
+        let bench = IndexBench { update_percent: 20, ..bench(method, 3_000) };
+        let runs = [bench.run().unwrap(), bench.run().unwrap()];
+        let [one, other] = runs.map(|run| format!("{run:?}"));
+        assert_eq!(one, other);
+    }
+}
