@@ -43,7 +43,7 @@ enum Command {
     /// Compare every stack on one chip: a table here, charts in report.html.
     Compare(compare::Args),
     /// Run workloads on stacks with every parameter exposed.
-    Bench(bench::Args),
+    Bench(Box<bench::Args>),
     /// Do the papers' experiments again, and judge each of their claims.
     Repro(repro::Args),
     /// Compare index structures on the bare chip.

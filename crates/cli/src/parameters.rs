@@ -75,8 +75,9 @@ pub(crate) struct Parameters {
     /// SQLite's durability: off, normal, full, extra
     #[arg(long, value_name = "LEVEL", value_delimiter = ',')]
     synchronous: Vec<Synchronous>,
-    /// JFFS2's read-ahead: on, off, or a window in 4 KiB pages
-    #[arg(long, value_name = "on|off|PAGES", value_delimiter = ',', value_parser = read_ahead)]
+    /// Read-ahead: on, off, fadvise (on, but programs advise against it), or a
+    /// window in 4 KiB pages
+    #[arg(long, value_name = "on|off|fadvise|PAGES", value_delimiter = ',', value_parser = read_ahead)]
     read_ahead: Vec<ReadAheadChoice>,
     /// Compressors in the order JFFS2 tries them, joined by + (lzo+zlib+rtime), zstd (UBIFS), or none
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
@@ -90,9 +91,10 @@ fn read_ahead(text: &str) -> Result<ReadAheadChoice, String> {
     match text {
         "on" => Ok(ReadAheadChoice::On),
         "off" => Ok(ReadAheadChoice::Off),
+        "fadvise" => Ok(ReadAheadChoice::Advised),
         pages => match pages.parse() {
             Ok(pages @ 0..=65_536) => Ok(ReadAheadChoice::Pages(pages)),
-            _ => Err("read-ahead is on, off, or a window of up to 65536 pages".to_owned()),
+            _ => Err("read-ahead is on, off, fadvise, or a window of up to 65536 pages".to_owned()),
         },
     }
 }

@@ -1,7 +1,7 @@
 //! The parameters that are a workload's own: each accepts a list.
 
 use clap::Args;
-use flysch_lab::workload::{Pattern, Read, Workload};
+use flysch_lab::workload::{Contacts, Pattern, Postmark, Read, Workload};
 
 use crate::failure::Failure;
 use crate::parameters::{Numbers, optional};
@@ -10,15 +10,36 @@ use crate::parameters::{Numbers, optional};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of some workloads")]
 pub(crate) struct Options {
-    /// read: order of the requests, sequential or random [default: sequential]
+    /// read, contacts: order of the requests, sequential or random [default: sequential]
     #[arg(long, value_name = "ORDER", value_delimiter = ',')]
     pattern: Vec<Pattern>,
-    /// read: bytes of each request [default: 4096]
+    /// read, postmark: bytes of each call [default: 4096; postmark: 512]
     #[arg(long, value_name = "BYTES")]
     request_size: Option<Numbers>,
     /// read: bytes of the file [default: 5242880]
     #[arg(long, value_name = "BYTES")]
     file_size: Option<Numbers>,
+    /// read: time between requests, microseconds [default: 0]
+    #[arg(long, value_name = "US")]
+    inter_arrival: Option<Numbers>,
+    /// contacts: bytes of each of a record's five texts [default: 64]
+    #[arg(long, value_name = "BYTES")]
+    text_size: Option<Numbers>,
+    /// contacts: records in the table [default: 1000]
+    #[arg(long, value_name = "N")]
+    records: Option<Numbers>,
+    /// postmark: per cent of a file that a read reads [default: 100]
+    #[arg(long, value_name = "N")]
+    percent: Option<Numbers>,
+    /// postmark: files made at first [default: 500]
+    #[arg(long, value_name = "N")]
+    files: Option<Numbers>,
+    /// postmark: bytes of the smallest file [default: 500]
+    #[arg(long, value_name = "BYTES")]
+    size_min: Option<Numbers>,
+    /// postmark: bytes of the largest file [default: 10000]
+    #[arg(long, value_name = "BYTES")]
+    size_max: Option<Numbers>,
 }
 
 impl Options {
@@ -29,7 +50,15 @@ impl Options {
         for &workload in workloads {
             match workload {
                 Workload::Micro(_) => all.push(workload),
-                Workload::Read(read) => all.extend(self.reads(read)?.map(Workload::Read)),
+                Workload::Read(plain) => {
+                    all.extend(self.reads(plain)?.into_iter().map(Workload::Read));
+                }
+                Workload::Contacts(plain) => {
+                    all.extend(self.contacts(plain)?.into_iter().map(Workload::Contacts));
+                }
+                Workload::Postmark(plain) => {
+                    all.extend(self.postmarks(plain)?.into_iter().map(Workload::Postmark));
+                }
             }
         }
         Ok(all)
@@ -37,46 +66,108 @@ impl Options {
 
     /// An option that says nothing to any of the workloads is a mistake.
     fn check_use(&self, workloads: &[Workload]) -> Result<(), Failure> {
-        let is_read = |workload: &Workload| matches!(workload, Workload::Read(_));
-        let given = [
-            ("pattern", !self.pattern.is_empty()),
-            ("request-size", self.request_size.is_some()),
-            ("file-size", self.file_size.is_some()),
+        let given: [(&str, bool, &[&str]); 10] = [
+            ("pattern", !self.pattern.is_empty(), &["read", "contacts"]),
+            ("request-size", self.request_size.is_some(), &["read", "postmark"]),
+            ("file-size", self.file_size.is_some(), &["read"]),
+            ("inter-arrival", self.inter_arrival.is_some(), &["read"]),
+            ("text-size", self.text_size.is_some(), &["contacts"]),
+            ("records", self.records.is_some(), &["contacts"]),
+            ("percent", self.percent.is_some(), &["postmark"]),
+            ("files", self.files.is_some(), &["postmark"]),
+            ("size-min", self.size_min.is_some(), &["postmark"]),
+            ("size-max", self.size_max.is_some(), &["postmark"]),
         ];
-        match given.iter().find(|(_, is_given)| *is_given && !workloads.iter().any(is_read)) {
-            Some((name, _)) => Err(Failure::Message(format!("--{name} is for the workload read"))),
+        let is_idle = |whose: &[&str]| !workloads.iter().any(|it| whose.contains(&it.name()));
+        match given.iter().find(|(_, is_given, whose)| *is_given && is_idle(whose)) {
+            Some((name, _, whose)) => {
+                Err(Failure::Message(format!("--{name} is for {}", whose.join(" and "))))
+            }
             None => Ok(()),
         }
     }
 
-    fn reads(&self, plain: Read) -> Result<impl Iterator<Item = Read>, Failure> {
+    fn reads(&self, plain: Read) -> Result<Vec<Read>, Failure> {
         let sizes = optional("request-size", self.request_size.as_ref())?;
         let file_sizes = optional("file-size", self.file_size.as_ref())?;
+        let pauses = self.inter_arrivals()?;
         let mut all = vec![plain];
-        all = spread(&all, &self.pattern, |it, &pattern| it.pattern = pattern);
-        all = spread(&all, &file_sizes, |it, &size| it.file_size = size);
-        all = spread(&all, &sizes, |it, &size| it.request_size = size);
-        match all.iter().find(|read| u64::from(read.request_size) > u64::from(read.file_size)) {
-            Some(read) => Err(Failure::Message(format!(
-                "--request-size {}: more than the file of {} bytes",
-                read.request_size, read.file_size
-            ))),
-            None => Ok(all.into_iter()),
+        all = spread(all, &self.pattern, |it, &pattern| it.pattern = pattern);
+        all = spread(all, &file_sizes, |it, &size| it.file_size = size);
+        all = spread(all, &sizes, |it, &size| it.request_size = size);
+        all = spread(all, &pauses, |it, &us| it.inter_arrival_us = us);
+        all.iter().try_for_each(|read| {
+            let Read { request_size, file_size, .. } = read;
+            at_most("request-size", *request_size, "the file", *file_size)
+        })?;
+        Ok(all)
+    }
+
+    /// Times may be zero; up to an hour.
+    fn inter_arrivals(&self) -> Result<Vec<u32>, Failure> {
+        const MOST: u64 = 3_600_000_000;
+        let given = self.inter_arrival.iter().flat_map(|numbers| &numbers.0);
+        let us = |&us: &u64| match u32::try_from(us) {
+            Ok(number) if us <= MOST => Ok(number),
+            _ => Err(Failure::Message(format!("--inter-arrival {us}: {MOST} are the most"))),
+        };
+        given.map(us).collect()
+    }
+
+    fn contacts(&self, plain: Contacts) -> Result<Vec<Contacts>, Failure> {
+        let sizes = optional("text-size", self.text_size.as_ref())?;
+        let records = optional("records", self.records.as_ref())?;
+        if let Some(size) = sizes.iter().find(|&&size| size > TEXT_SIZE_MAX) {
+            return Err(Failure::Message(format!(
+                "--text-size {size}: {TEXT_SIZE_MAX} are the most"
+            )));
         }
+        let mut all = vec![plain];
+        all = spread(all, &self.pattern, |it, &pattern| it.pattern = pattern);
+        all = spread(all, &sizes, |it, &size| it.text_size = size);
+        Ok(spread(all, &records, |it, &records| it.records = records))
+    }
+
+    fn postmarks(&self, plain: Postmark) -> Result<Vec<Postmark>, Failure> {
+        let list = |name: &str, given: &Option<Numbers>| optional(name, given.as_ref());
+        let percents = list("percent", &self.percent)?;
+        percents.iter().try_for_each(|&percent| at_most("percent", percent, "a file", 100))?;
+        let mut all = vec![plain];
+        all = spread(all, &list("files", &self.files)?, |it, &files| it.files = files);
+        all = spread(all, &list("size-min", &self.size_min)?, |it, &size| it.size_min = size);
+        all = spread(all, &list("size-max", &self.size_max)?, |it, &size| it.size_max = size);
+        let sizes = list("request-size", &self.request_size)?;
+        all = spread(all, &sizes, |it, &size| it.block_size = size);
+        all = spread(all, &percents, |it, &percent| it.percent = percent);
+        all.iter().try_for_each(|it| {
+            at_most("size-min", it.size_min, "the largest file", it.size_max)?;
+            at_most("request-size", it.block_size, "a buffer", REQUEST_SIZE_MAX)
+        })?;
+        Ok(all)
     }
 }
 
-/// Each once for each value; as it is where there are no values.
-fn spread<W: Copy, T>(all: &[W], values: &[T], set: impl Fn(&mut W, &T)) -> Vec<W> {
-    if values.is_empty() {
-        return all.to_vec();
+/// Largest text of a contact, bytes: SQL texts are far from SQLite's limit then.
+const TEXT_SIZE_MAX: u32 = 1 << 16;
+/// Largest call on a file, bytes.
+const REQUEST_SIZE_MAX: u32 = 64 << 20;
+
+fn at_most(option: &str, given: u32, what: &str, most: u32) -> Result<(), Failure> {
+    if given <= most {
+        return Ok(());
     }
-    let one = |mut workload: W, value: &T| {
+    Err(Failure::Message(format!("--{option} {given}: more than {what} of {most}")))
+}
+
+/// Each once for each value; as it is where there are no values.
+fn spread<W: Copy, T>(all: Vec<W>, values: &[T], set: impl Fn(&mut W, &T)) -> Vec<W> {
+    if values.is_empty() {
+        return all;
+    }
+    let with = |mut workload: W, value: &T| {
         set(&mut workload, value);
         workload
     };
-    all.iter()
-        .flat_map(|&it| values.iter().map(move |value| (it, value)))
-        .map(|(it, value)| one(it, value))
-        .collect()
+    let each = |workload: W| values.iter().map(move |value| (workload, value));
+    all.into_iter().flat_map(each).map(|(workload, value)| with(workload, value)).collect()
 }

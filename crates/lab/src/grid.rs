@@ -22,13 +22,15 @@ const FILL: u32 = 5000;
 /// The read-ahead window that "on" means where the platform has none, cache pages: 128 KiB.
 const RA_PAGES_ON: u32 = 32;
 
-/// JFFS2's read-ahead, as asked for.
+/// Read-ahead, as asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadAheadChoice {
     /// The platform's window, or 128 KiB where it has none.
     On,
     /// None.
     Off,
+    /// As `On`, but programs advise against it on each file they open (`posix_fadvise`).
+    Advised,
     /// A window of so many cache pages.
     Pages(u32),
 }
@@ -100,7 +102,7 @@ pub struct Grid {
     pub journal_modes: Vec<JournalMode>,
     /// SQLite synchronous levels.
     pub synchronous: Vec<Synchronous>,
-    /// JFFS2's read-ahead.
+    /// Read-ahead.
     pub read_ahead: Vec<ReadAheadChoice>,
     /// Compressors.
     pub compressions: Vec<CompressionChoice>,
@@ -152,7 +154,7 @@ impl Grid {
             self.page_sizes.len(),
             self.cache_sizes.len(),
         ];
-        let of_micro = [self.alphabets.len(), self.record_sizes.len(), self.fills.len()];
+        let of_micro = [self.record_sizes.len(), self.fills.len()];
         let spread = |lists: &[usize]| {
             lists.iter().fold(1, |count: u64, &len| count.saturating_mul(len.max(1) as u64))
         };
@@ -160,7 +162,9 @@ impl Grid {
         let runs = self.workloads.iter().map(|workload| {
             let sqlite = workload.engine() == Engine::Sqlite;
             let own = if sqlite { spread(&of_sqlite) } else { 1 };
-            own.saturating_mul(if workload.is_micro() { spread(&of_micro) } else { 1 })
+            let own = own.saturating_mul(if workload.is_micro() { spread(&of_micro) } else { 1 });
+            let strings = if workload.has_strings() { self.alphabets.len().max(1) } else { 1 };
+            own.saturating_mul(strings as u64)
         });
         let runs = runs.fold(0, u64::saturating_add);
         runs.saturating_mul(stacks).saturating_mul(spread(&of_all))
@@ -171,6 +175,7 @@ impl Grid {
     pub fn scenarios(&self) -> Vec<Scenario> {
         let is_sqlite = |it: &Scenario| it.workload.engine() == Engine::Sqlite;
         let is_micro = |it: &Scenario| it.workload.is_micro();
+        let has_strings = |it: &Scenario| it.workload.has_strings();
         let mut all = Vec::new();
         for &workload in &self.workloads {
             for platform in &self.platforms {
@@ -186,6 +191,8 @@ impl Grid {
         all = spread(all, &self.compressions, |it, choice| choice.apply(&mut it.build));
         all = spread(all, &self.read_ahead, |it, &choice| {
             it.build.ra_pages = choice.pages(it.build.ra_pages);
+            it.ubifs_ra_pages = choice.pages(0);
+            it.advises_random = choice == ReadAheadChoice::Advised;
         });
         all = spread_over(all, is_sqlite, &self.journal_modes, |it, &mode| {
             it.settings.journal_mode = mode;
@@ -198,7 +205,8 @@ impl Grid {
         all = spread_over(all, is_sqlite, &self.cache_sizes, |it, &size| {
             it.settings.cache_size = size;
         });
-        all = spread_over(all, is_micro, &self.alphabets, |it, &alphabet| it.alphabet = alphabet);
+        all =
+            spread_over(all, has_strings, &self.alphabets, |it, &alphabet| it.alphabet = alphabet);
         all = spread_over(all, is_micro, &self.record_sizes, |it, &size| it.record_size = size);
         all = spread(all, &self.requests, |it, &requests| {
             it.requests = requests;
@@ -230,6 +238,8 @@ fn default_scenario(workload: Workload, platform: &Arc<Platform>, stack: Stack) 
         stack,
         build,
         settings: platform.sqlite,
+        ubifs_ra_pages: 0,
+        advises_random: false,
         record_size: workload.record_size().unwrap_or(0),
         requests: 0,
         alphabet: Alphabet::Bytes,
@@ -242,8 +252,8 @@ fn default_scenario(workload: Workload, platform: &Arc<Platform>, stack: Stack) 
 impl ReadAheadChoice {
     fn pages(self, platform: u32) -> u32 {
         match self {
-            Self::On if platform > 0 => platform,
-            Self::On => RA_PAGES_ON,
+            Self::On | Self::Advised if platform > 0 => platform,
+            Self::On | Self::Advised => RA_PAGES_ON,
             Self::Off => 0,
             Self::Pages(pages) => pages,
         }

@@ -24,6 +24,8 @@ pub struct Timing {
     pub begin_ns: u64,
     /// END.
     pub end_ns: u64,
+    /// Share of it in which the workload asked for nothing.
+    pub idle_ns: u64,
     /// Each request.
     pub request_ns: Vec<u64>,
 }
@@ -172,12 +174,17 @@ impl Scenario {
             flysch_linux::mtd::EccMode::Hardware => "hardware",
             flysch_linux::mtd::EccMode::Software { .. } => "soft",
         };
+        let read_ahead = match self.stack.main {
+            _ if self.advises_random => "fadvise".to_owned(),
+            Main::Ubifs => self.ubifs_ra_pages.to_string(),
+            Main::Jffs2 | Main::Yaffs2 | Main::Ftl | Main::Tmpfs => self.build.ra_pages.to_string(),
+        };
         let mut all = self.workload.parameters();
         all.extend([
             ("compression", compression),
             ("ecc", ecc.to_owned()),
             ("partition-blocks", self.build.partition_blocks.to_string()),
-            ("read-ahead", self.build.ra_pages.to_string()),
+            ("read-ahead", read_ahead),
         ]);
         if self.stack.engine == Engine::Sqlite {
             all.extend([
@@ -187,8 +194,10 @@ impl Scenario {
                 ("synchronous", self.settings.synchronous.to_string()),
             ]);
         }
-        if self.workload.is_micro() {
+        if self.workload.has_strings() {
             all.insert("alphabet", self.alphabet.name().to_owned());
+        }
+        if self.workload.is_micro() {
             all.insert("fill", self.fill.to_string());
         }
         all

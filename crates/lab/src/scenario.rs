@@ -19,6 +19,10 @@ pub struct Scenario {
     pub build: Build,
     /// SQLite's settings.
     pub settings: Settings,
+    /// Read-ahead window of UBIFS, cache pages, where it is set by hand: its own is 0.
+    pub ubifs_ra_pages: u32,
+    /// Whether programs advise against read-ahead on each file they open (`posix_fadvise`).
+    pub advises_random: bool,
     /// Bytes of the random string in each record; of other workloads, of each request.
     pub record_size: u32,
     /// Requests.

@@ -11,6 +11,7 @@ use crate::machine::Machine;
 use crate::measure::{Timing, measure};
 use crate::run::Run;
 use crate::scenario::{RunError, Scenario, sqlite_error};
+use crate::stack::Main;
 use crate::workload::Steps;
 
 /// File name of the database.
@@ -32,6 +33,7 @@ pub struct Interval<'a> {
     session: &'a Session<'a>,
     start_ns: u64,
     cpu_before_ns: u64,
+    idle_ns: u64,
     request_ns: Vec<u64>,
     /// Response time of BEGIN, where there is one, nanoseconds.
     pub begin_ns: u64,
@@ -50,9 +52,15 @@ impl<'a> Session<'a> {
     pub(crate) fn carry_out<S: Steps>(&self, mut steps: S) -> Result<Run, RunError> {
         let recorder = self.machine.recorder.clone();
         let scope = recorder.scope("prepare");
+        self.machine.cpu.set_free(S::PREPARES_FREELY);
         steps.prepare(self)?;
+        self.machine.cpu.set_free(false);
         drop(scope);
         self.settle()?;
+        self.linux().set_random_advice(self.scenario.advises_random);
+        if self.scenario.stack.main == Main::Ubifs {
+            self.linux().set_read_ahead(self.scenario.ubifs_ra_pages);
+        }
         recorder.reset();
         let scope = recorder.scope("open_database");
         let mut opened = steps.open(self)?;
@@ -114,7 +122,8 @@ impl<'a> Session<'a> {
         self.machine.cpu.charge_ps(instructions(work, literal_len) * per_instruction);
     }
 
-    fn now_ns(&self) -> u64 {
+    /// The virtual time, nanoseconds.
+    pub fn now_ns(&self) -> u64 {
         self.machine.recorder.clock().now_ns()
     }
 }
@@ -126,6 +135,7 @@ impl<'a> Interval<'a> {
             session,
             start_ns: session.now_ns(),
             cpu_before_ns: session.machine.cpu.busy_ns(),
+            idle_ns: 0,
             request_ns: Vec::new(),
             begin_ns: 0,
             end_ns: 0,
@@ -169,6 +179,21 @@ impl<'a> Interval<'a> {
         Ok(done)
     }
 
+    /// Ask for nothing for so long.
+    pub fn pause(&mut self, ns: u64) {
+        if ns > 0 {
+            self.session.linux().sleep(ns);
+            self.idle_ns += ns;
+        }
+    }
+
+    /// Mean response time of the requests so far, microseconds; 0 before the first.
+    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    pub fn mean_request_us(&self) -> f64 {
+        let sum: u64 = self.request_ns.iter().sum();
+        sum as f64 / 1e3 / self.request_ns.len().max(1) as f64
+    }
+
     /// End the interval.
     pub fn end(self) -> Timing {
         Timing {
@@ -176,6 +201,7 @@ impl<'a> Interval<'a> {
             cpu_ns: self.session.machine.cpu.busy_ns() - self.cpu_before_ns,
             begin_ns: self.begin_ns,
             end_ns: self.end_ns,
+            idle_ns: self.idle_ns,
             request_ns: self.request_ns,
         }
     }

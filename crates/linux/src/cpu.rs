@@ -94,12 +94,13 @@ pub struct Cpu {
     speed: Speed,
     busy_ps: Rc<Cell<u64>>,
     idle: Rc<Cell<bool>>,
+    free: Rc<Cell<bool>>,
 }
 
 impl Cpu {
     /// Make a CPU of this speed.
     pub fn new(clock: Clock, speed: Speed) -> Self {
-        Self { clock, speed, busy_ps: Rc::default(), idle: Rc::default() }
+        Self { clock, speed, busy_ps: Rc::default(), idle: Rc::default(), free: Rc::default() }
     }
 
     /// Charge one piece of work.
@@ -110,6 +111,9 @@ impl Cpu {
 
     /// Charge time worked out elsewhere, such as the database engine's.
     pub fn charge_ps(&self, ps: u64) {
+        if self.free.get() {
+            return;
+        }
         // Picoseconds are carried over, so that small pieces of work are not rounded away.
         let before = self.busy_ps.get();
         let after = before + ps;
@@ -120,6 +124,11 @@ impl Cpu {
     /// CPU time charged so far, nanoseconds.
     pub fn busy_ns(&self) -> u64 {
         self.busy_ps.get() / 1000
+    }
+
+    /// Say whether work costs no time: while a run makes what it then measures.
+    pub fn set_free(&self, free: bool) {
+        self.free.set(free);
     }
 
     /// Say whether the foreground sleeps, so that background tasks have the CPU to themselves.

@@ -4,6 +4,7 @@
 //! 2. The file holds nothing else, so that the same binary gives the same bytes.
 
 mod kernel;
+mod read_ahead;
 mod study;
 
 use crate::{Outcome, shell};
@@ -35,6 +36,7 @@ struct Section {
 
 const SECTIONS: &[Section] = &[
     Section { title: "Against the kernel: Linux 6.1 with nandsim", render: kernel::render },
+    Section { title: "What read-ahead reads: Linux 6.1 with nandsim", render: read_ahead::render },
     Section { title: "The board of the ERTS 2014 study", render: study::render },
 ];
 

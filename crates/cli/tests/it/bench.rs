@@ -141,6 +141,11 @@ fn lists_and_ranges_make_every_combination() {
             4,
         ),
         ("read --requests 8 --on file/jffs2,file/yaffs2 --file-size 65536,131072", 4),
+        ("read --requests 8 --file-size 65536 --inter-arrival 0,500 --read-ahead fadvise,off", 4),
+        ("contacts --requests 5 --records 20,40 --text-size 64,128 --pattern random", 4),
+        ("contacts --requests 5 --records 20 --alphabet digits,bytes --read-ahead on,fadvise", 4),
+        ("postmark --requests 9 --on file/yaffs2,file/ubifs --percent 25,50,100 --files 5", 6),
+        ("postmark --requests 9 --files 5,9 --size-min 100,200 --size-max 300,400", 8),
     ];
     for (arguments, count) in cases {
         let runs = runs(folder.path(), arguments);
@@ -267,11 +272,19 @@ fn bad_input_gets_one_line_and_leaves_nothing() {
 fn a_workload_takes_its_own_options_on_its_own_stacks() {
     let folder = folder();
     let cases = [
-        ("insert --pattern random", "--pattern is for the workload read"),
+        ("insert --pattern random", "--pattern is for read and contacts"),
         ("read --on sqlite/jffs2", "read runs on stacks such as file/jffs2"),
         ("insert,read --requests 10", "read runs on stacks such as file/jffs2"),
         ("read --pattern randon", "did you mean 'random'?"),
-        ("read --request-size 8192 --file-size 4096", "more than the file of 4096 bytes"),
+        ("read --request-size 8192 --file-size 4096", "more than the file of 4096"),
+        ("read --inter-arrival 9999999999", "3600000000 are the most"),
+        ("contacts --text-size 1000000", "65536 are the most"),
+        ("contacts --records 0", "--records 0: must be from 1"),
+        ("contacts --on file/jffs2", "contacts runs on stacks such as sqlite/jffs2"),
+        ("postmark --percent 101", "more than a file of 100"),
+        ("postmark --size-min 20000", "more than the largest file of 10000"),
+        ("postmark --files 100000", "no space left"),
+        ("read --percent 25", "--percent is for postmark"),
         ("read --file-size 60000000", "no space left"),
     ];
     for (arguments, said) in cases {

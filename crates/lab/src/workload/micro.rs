@@ -122,6 +122,9 @@ impl Run {
 impl Steps for Run {
     type Opened = Database;
 
+    /// As the reference runs were.
+    const PREPARES_FREELY: bool = false;
+
     /// Make the tables, and fill them if the kind reads or changes records.
     fn prepare(&mut self, session: &Session<'_>) -> Result<(), RunError> {
         let database = session.open_database()?;

@@ -13,12 +13,18 @@ use crate::scenario::RunError;
 use crate::session::Session;
 use crate::stack::Engine;
 
+mod contacts;
 mod micro;
+mod pattern;
+mod postmark;
 mod read;
 mod strings;
 
+pub use contacts::Contacts;
 pub use micro::{Micro, insert, schema};
-pub use read::{Pattern, Read};
+pub use pattern::Pattern;
+pub use postmark::Postmark;
+pub use read::Read;
 pub use strings::{Alphabet, RandomStrings};
 
 /// A workload with its own parameters. Requests and seed are the scenario's.
@@ -28,12 +34,20 @@ pub enum Workload {
     Micro(Micro),
     /// Reads of a file.
     Read(Read),
+    /// Selects on a database of contacts.
+    Contacts(Contacts),
+    /// Transactions on many small files.
+    Postmark(Postmark),
 }
 
 /// A run of a workload under way, step by step.
 pub trait Steps {
     /// What is open while the requests run.
     type Opened;
+
+    /// Whether [`Steps::prepare`] costs no CPU time, so that what it leaves behind (JFFS2's timer
+    /// collects a page every 5 s while files are written) does not depend on the platform's speed.
+    const PREPARES_FREELY: bool = true;
 
     /// Make what the requests work on; outside the measured interval.
     ///
@@ -90,12 +104,14 @@ impl Measured {
 
 impl Workload {
     /// Every workload, its own parameters at their defaults.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::Micro(Micro::Insert),
         Self::Micro(Micro::Select),
         Self::Micro(Micro::Join),
         Self::Micro(Micro::Update),
         Self::Read(Read::DEFAULT),
+        Self::Contacts(Contacts::DEFAULT),
+        Self::Postmark(Postmark::DEFAULT),
     ];
 
     /// Name on the command line.
@@ -103,14 +119,16 @@ impl Workload {
         match self {
             Self::Micro(kind) => kind.name(),
             Self::Read(_) => "read",
+            Self::Contacts(_) => "contacts",
+            Self::Postmark(_) => "postmark",
         }
     }
 
     /// What carries its requests out.
     pub const fn engine(self) -> Engine {
         match self {
-            Self::Micro(_) => Engine::Sqlite,
-            Self::Read(_) => Engine::File,
+            Self::Micro(_) | Self::Contacts(_) => Engine::Sqlite,
+            Self::Read(_) | Self::Postmark(_) => Engine::File,
         }
     }
 
@@ -119,11 +137,18 @@ impl Workload {
         matches!(self, Self::Micro(_))
     }
 
+    /// Whether it writes random strings, of the scenario's alphabet.
+    pub const fn has_strings(self) -> bool {
+        matches!(self, Self::Micro(_) | Self::Contacts(_))
+    }
+
     /// Bytes of a request's data where the workload itself says it.
     pub const fn record_size(self) -> Option<u32> {
         match self {
             Self::Micro(_) => None,
             Self::Read(read) => Some(read.request_size),
+            Self::Contacts(contacts) => Some(contacts.text_bytes()),
+            Self::Postmark(postmark) => Some(postmark.block_size),
         }
     }
 
@@ -132,6 +157,8 @@ impl Workload {
         match self {
             Self::Micro(_) => BTreeMap::new(),
             Self::Read(read) => read.parameters(),
+            Self::Contacts(contacts) => contacts.parameters(),
+            Self::Postmark(postmark) => postmark.parameters(),
         }
     }
 
@@ -140,6 +167,8 @@ impl Workload {
         match self {
             Self::Micro(kind) => session.carry_out(micro::Run::new(kind, session)),
             Self::Read(read) => session.carry_out(read::Run::new(read, session)),
+            Self::Contacts(contacts) => session.carry_out(contacts::Run::new(contacts, session)),
+            Self::Postmark(postmark) => session.carry_out(postmark::Run::new(postmark, session)),
         }
     }
 }

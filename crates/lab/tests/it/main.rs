@@ -7,4 +7,5 @@ mod crash;
 mod hybrid;
 mod indexes;
 mod kernel;
+mod read_ahead;
 mod trace;

@@ -45,6 +45,8 @@ pub struct Vfs {
     profile: ReadAheadProfile,
     /// Read-ahead of the device, for files opened from now on.
     ra_pages: u32,
+    /// Whether programs advise random reads on every file that they open.
+    advises_random: bool,
     files: Vec<Option<OpenFile>>,
     inodes: Inodes,
 }
@@ -73,6 +75,7 @@ impl Vfs {
             recorder,
             profile,
             ra_pages,
+            advises_random: false,
             files: Vec::new(),
             inodes: Inodes::default(),
         }
@@ -108,8 +111,22 @@ impl Vfs {
         self.ra_pages = pages;
     }
 
+    /// Say whether programs call `posix_fadvise` with `POSIX_FADV_RANDOM` on every file that they
+    /// open from now on.
+    pub const fn set_random_advice(&mut self, advises: bool) {
+        self.advises_random = advises;
+    }
+
     /// Open a file, made first if it is missing and `create`.
     pub fn open(&mut self, path: &str, create: bool) -> Result<Fd, FsError> {
+        let fd = self.open_plain(path, create)?;
+        if self.advises_random {
+            self.advise(fd, Advice::Random)?;
+        }
+        Ok(fd)
+    }
+
+    fn open_plain(&mut self, path: &str, create: bool) -> Result<Fd, FsError> {
         let _scope = self.enter("open");
         let place = self.place(path)?;
         let ino = match self.find(place)? {

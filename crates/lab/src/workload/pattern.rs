@@ -1,0 +1,68 @@
+//! The order of requests.
+
+use std::str::FromStr;
+
+use flysch_chip::Prng;
+
+use crate::choice::UnknownChoice;
+
+/// The order of requests on places that are alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// One after the other, from the first; after the last the first again.
+    Sequential,
+    /// At random, all places equally likely, each time anew.
+    Random,
+}
+
+impl Pattern {
+    const ALL: [Self; 2] = [Self::Sequential, Self::Random];
+
+    /// Name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sequential => "sequential",
+            Self::Random => "random",
+        }
+    }
+}
+
+impl FromStr for Pattern {
+    type Err = UnknownChoice;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let found = Self::ALL.into_iter().find(|pattern| pattern.name() == name);
+        found.ok_or_else(|| UnknownChoice::new("pattern", name, &Self::ALL.map(Self::name)))
+    }
+}
+
+/// The places that a run's requests go to.
+pub(super) struct Places {
+    pattern: Pattern,
+    count: u64,
+    next: u64,
+    prng: Prng,
+}
+
+impl Places {
+    /// Order requests on `count` places.
+    pub(super) fn new(pattern: Pattern, count: u64, seed: u64) -> Self {
+        Self { pattern, count, next: 0, prng: Prng::new(seed) }
+    }
+}
+
+impl Iterator for Places {
+    type Item = u64;
+
+    /// The next place, counted from 0; there is always one.
+    fn next(&mut self) -> Option<u64> {
+        Some(match self.pattern {
+            Pattern::Random => self.prng.below(self.count),
+            Pattern::Sequential => {
+                let place = self.next;
+                self.next = (place + 1) % self.count;
+                place
+            }
+        })
+    }
+}
