@@ -42,6 +42,8 @@ const COLUMNS: [&str; 20] = [
     "updates",
 ];
 
+/// Longest key: beyond it no method of nodes or entries has room on any part.
+const KEY_SIZE_MAX: u32 = 4096;
 /// Most runs of one command.
 const RUNS_MAX: usize = 10_000;
 
@@ -59,7 +61,7 @@ Examples:
   flysch index bench btree bftl2 runs --n 10000..100000:10000 --key-distribution random,ordinal --report indexes.html
   flysch index bench pbfilter --n 100000 --updates 0..100:25 --lookups present,absent --part k9f2g08u0a --flush page")]
 pub(crate) struct Args {
-    /// Methods: pbfilter, pbfilter2, runs, runs+filter
+    /// Methods: pbfilter, pbfilter2, runs, runs+filter, btree, bftl1, bftl2, skimpystash
     #[arg(value_name = "METHOD", value_delimiter = ',', required = true)]
     methods: Vec<MethodName>,
     /// Keys to load
@@ -114,6 +116,15 @@ pub(crate) struct Args {
     /// runs: when merges are done
     #[arg(long, value_enum, default_value_t)]
     pace: When,
+    /// btree: blocks that the translation layer keeps for itself, per cent
+    #[arg(long, value_name = "PERCENT", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=90))]
+    spare_percent: u32,
+    /// bftl2: pages of a node's list beyond which it is compacted, C
+    #[arg(long, value_name = "C", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    list_max: u32,
+    /// skimpystash: keys of a chain on average
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
+    chain_len: u32,
     /// How to print the figures
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -182,7 +193,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 /// Every combination of the values asked for, methods innermost so that they stand side by side.
 fn benches(args: &Args) -> Result<Vec<IndexBench>, Failure> {
     let (parts, active_mw) = parts(args)?;
-    let sizes = counts("key-size", &args.key_size)?;
+    let sizes = key_sizes(args)?;
     let rams = optional("ram", args.ram.as_ref())?;
     let rams = if rams.is_empty() { vec![None] } else { rams.into_iter().map(Some).collect() };
     let bits = small("bits-per-key", &args.bits_per_key)?;
@@ -266,7 +277,18 @@ fn tuning(args: &Args) -> Tuning {
         When::Spread => Pace::Spread,
         When::Synchronous => Pace::Synchronous,
     };
-    Tuning { flush, pace, ..Tuning::default() }
+    let Args { spare_percent, list_max, chain_len, .. } = *args;
+    Tuning { flush, pace, spare_percent, list_max, chain_len, ..Tuning::default() }
+}
+
+fn key_sizes(args: &Args) -> Result<Vec<u32>, Failure> {
+    let sizes = counts("key-size", &args.key_size)?;
+    match sizes.iter().find(|&&size| size > KEY_SIZE_MAX) {
+        Some(size) => {
+            Err(Failure::Message(format!("--key-size {size}: {KEY_SIZE_MAX} bytes are the most")))
+        }
+        None => Ok(sizes),
+    }
 }
 
 /// Per cent of updates: none, or up to as many as keep their number in 32 bits.

@@ -54,6 +54,20 @@ fn every_combination_is_a_run() {
 }
 
 #[test]
+fn the_baselines_have_their_own_parameters() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let text = output_of(
+        folder.path(),
+        "index bench btree bftl1 bftl2 skimpystash --n 3000 --lookup-count 100 --format json \
+         --spare-percent 50 --list-max 3 --chain-len 4",
+    );
+    let runs: Vec<Value> = serde_json::from_str(&text).expect("a list of objects");
+    let told: Vec<String> = runs.iter().map(|run| run["parameters"].to_string()).collect();
+    let wanted = [r#"{"spare-percent":"50"}"#, "{}", r#"{"list-max":"3"}"#, r#"{"chain-len":"4"}"#];
+    assert_eq!(told, wanted);
+}
+
+#[test]
 fn updates_are_counted_apart() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let command = "index bench pbfilter runs --n 4000 --updates 0,50 --lookup-count 100 \
@@ -88,6 +102,10 @@ fn bad_input_gets_one_line_that_says_what_would_do() {
         ("runs --part nosuch", "unknown part 'nosuch'"),
         ("runs --platform nosuch", "nosuch"),
         ("runs --updates 2000", "must be from 0 to 1000 per cent"),
+        ("btree --ram 4096", "6144 would be enough"),
+        ("bftl2 --key-size 1000", "key_size is 1000: it can be at most 492"),
+        ("skimpystash --n 100000 --ram 14336", "154096 would be enough"),
+        ("runs --key-size 5000", "4096 bytes are the most"),
         ("", "METHOD"),
     ];
     for (arguments, said) in cases {

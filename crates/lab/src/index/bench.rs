@@ -106,7 +106,8 @@ impl IndexBench {
 
     /// The parameters that have no field of their own in a run.
     fn parameters(&self) -> BTreeMap<&'static str, String> {
-        let Tuning { bits_per_key, hash_count, flush, pace } = self.tuning;
+        let Tuning { bits_per_key, hash_count, flush, pace, .. } = self.tuning;
+        let Tuning { spare_percent, list_max, chain_len, .. } = self.tuning;
         let mut parameters = match self.method {
             MethodName::Pbfilter | MethodName::Pbfilter2 => BTreeMap::from([
                 ("bits-per-key", bits_per_key.to_string()),
@@ -117,6 +118,10 @@ impl IndexBench {
                 let pace = if pace == Pace::Spread { "spread" } else { "synchronous" };
                 BTreeMap::from([("pace", pace.to_owned())])
             }
+            MethodName::Btree => BTreeMap::from([("spare-percent", spare_percent.to_string())]),
+            MethodName::Bftl1 => BTreeMap::new(),
+            MethodName::Bftl2 => BTreeMap::from([("list-max", list_max.to_string())]),
+            MethodName::Skimpystash => BTreeMap::from([("chain-len", chain_len.to_string())]),
         };
         if let Some(ram) = self.ram {
             parameters.insert("ram", ram.to_string());

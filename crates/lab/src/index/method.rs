@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use flysch::index::ConfigError;
 use flysch::index::pbfilter::FlushUnit;
 use flysch::index::runs::Pace;
 use flysch_nand::Geometry;
@@ -9,7 +10,7 @@ use flysch_nand::Geometry;
 use super::bed::Bed;
 use super::error::MethodError;
 use super::records::Place;
-use super::{pbfilter, runs};
+use super::{bftl, btree, pbfilter, runs, skimpystash};
 use crate::choice::UnknownChoice;
 
 /// An index from keys to records, on a chip of its own.
@@ -67,11 +68,28 @@ pub enum MethodName {
     Runs,
     /// Hash-ordered runs with the existence filter.
     RunsFilter,
+    /// A B+tree on a page-mapping translation layer.
+    Btree,
+    /// BFTL whose lists of pages are never compacted.
+    Bftl1,
+    /// BFTL whose lists are.
+    Bftl2,
+    /// `SkimpyStash`.
+    Skimpystash,
 }
 
 impl MethodName {
     /// Every method.
-    pub const ALL: [Self; 4] = [Self::Pbfilter, Self::Pbfilter2, Self::Runs, Self::RunsFilter];
+    pub const ALL: [Self; 8] = [
+        Self::Pbfilter,
+        Self::Pbfilter2,
+        Self::Runs,
+        Self::RunsFilter,
+        Self::Btree,
+        Self::Bftl1,
+        Self::Bftl2,
+        Self::Skimpystash,
+    ];
 
     /// Name on the command line.
     pub const fn name(self) -> &'static str {
@@ -80,6 +98,10 @@ impl MethodName {
             Self::Pbfilter2 => "pbfilter2",
             Self::Runs => "runs",
             Self::RunsFilter => "runs+filter",
+            Self::Btree => "btree",
+            Self::Bftl1 => "bftl1",
+            Self::Bftl2 => "bftl2",
+            Self::Skimpystash => "skimpystash",
         }
     }
 
@@ -88,7 +110,7 @@ impl MethodName {
     pub(super) const fn usual_states(self) -> u32 {
         match self {
             Self::Runs | Self::RunsFilter => 40,
-            Self::Pbfilter | Self::Pbfilter2 => 0,
+            _ => 0,
         }
     }
 }
@@ -131,12 +153,26 @@ pub struct Tuning {
     pub flush: FlushUnit,
     /// Runs: when merges are done.
     pub pace: Pace,
+    /// B+tree: blocks of the translation layer that it does not offer, per cent.
+    pub spare_percent: u32,
+    /// BFTL: pages of a list from which it is compacted, C.
+    pub list_max: u32,
+    /// `SkimpyStash`: keys of a chain, on average.
+    pub chain_len: u32,
 }
 
 impl Default for Tuning {
     /// The paper's parameters, and merges spread over the inserts.
     fn default() -> Self {
-        Self { bits_per_key: 16, hash_count: 7, flush: FlushUnit::Sector, pace: Pace::Spread }
+        Self {
+            bits_per_key: 16,
+            hash_count: 7,
+            flush: FlushUnit::Sector,
+            pace: Pace::Spread,
+            spare_percent: 15,
+            list_max: 5,
+            chain_len: 8,
+        }
     }
 }
 
@@ -146,6 +182,9 @@ impl MethodSpec {
         match self.name {
             MethodName::Pbfilter | MethodName::Pbfilter2 => pbfilter::block_count(self, geometry),
             MethodName::Runs | MethodName::RunsFilter => Ok(runs::block_count(self, geometry)),
+            MethodName::Btree => Ok(btree::block_count(self, geometry)),
+            MethodName::Bftl1 | MethodName::Bftl2 => Ok(bftl::block_count(self, geometry)),
+            MethodName::Skimpystash => Ok(skimpystash::block_count(self, geometry)),
         }
     }
 
@@ -158,6 +197,19 @@ impl MethodSpec {
         match self.name {
             MethodName::Pbfilter | MethodName::Pbfilter2 => pbfilter::with(self, bed, visit),
             MethodName::Runs | MethodName::RunsFilter => runs::with(self, bed, visit),
+            MethodName::Btree => btree::with(self, bed, visit),
+            MethodName::Bftl1 | MethodName::Bftl2 => bftl::with(self, bed, visit),
+            MethodName::Skimpystash => skimpystash::with(self, bed, visit),
         }
     }
+}
+
+/// Refuse keys of which a page of the method does not hold enough.
+pub(super) fn check_key_size(spec: &MethodSpec, max: usize) -> Result<(), ConfigError> {
+    let parameter = "key_size";
+    let [given, max] = [spec.key_size, max].map(|size| u32::try_from(size).unwrap_or(u32::MAX));
+    if given > max {
+        return Err(ConfigError::TooLarge { parameter, max, given });
+    }
+    Ok(())
 }

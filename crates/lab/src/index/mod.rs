@@ -1,7 +1,8 @@
 //! Index methods side by side on one simulated chip, each storing and finding real keys.
 //!
 //! [`method`] what all of them can do, by name; [`bed`] the chip below; [`keys`] and [`records`]
-//! what is indexed; `pbfilter` and `runs` the engine's own; [`meter`] from the trace to counts; [`bench`]
+//! what is indexed; `pbfilter` and `runs` the engine's own; `btree` on a
+//! translation layer; `bftl` and `skimpystash` on a `page_log`; [`meter`] from the trace to counts; [`bench`]
 //! makes a [`run`].
 //!
 //! Invariants:
@@ -10,11 +11,15 @@
 
 pub mod bed;
 pub mod bench;
+mod bftl;
+mod btree;
 pub mod error;
 pub mod keys;
 pub mod meter;
 pub mod method;
+mod page_log;
 mod pbfilter;
 pub mod records;
 pub mod run;
 mod runs;
+mod skimpystash;

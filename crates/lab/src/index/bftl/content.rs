@@ -1,0 +1,95 @@
+//! The entries of a node, as its units leave them.
+
+use super::table::NodeId;
+use super::unit::{Op, Unit};
+
+/// Entries of ascending keys, laid end to end.
+#[derive(Clone, Debug)]
+pub(super) struct Content {
+    key_size: usize,
+    bytes: Vec<u8>,
+}
+
+impl Content {
+    pub(super) const fn new(key_size: usize) -> Self {
+        Self { key_size, bytes: Vec::new() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len() / self.entry_size()
+    }
+
+    const fn entry_size(&self) -> usize {
+        self.key_size + 4
+    }
+
+    fn key(&self, place: usize) -> &[u8] {
+        &self.bytes[place * self.entry_size()..][..self.key_size]
+    }
+
+    fn pointer(&self, place: usize) -> u32 {
+        super::super::skimpystash::word(&self.bytes[place * self.entry_size() + self.key_size..])
+    }
+
+    /// The first entry whose key is not below `key`, and whether it is that key's.
+    fn search(&self, key: &[u8]) -> (usize, bool) {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if self.key(middle) < key {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        (low, low < self.len() && self.key(low) == key)
+    }
+
+    /// Let a unit take effect.
+    pub(super) fn apply(&mut self, unit: &Unit<'_>) {
+        match unit.op {
+            Op::Insert => self.insert(unit.key, unit.pointer),
+            Op::Delete => {
+                let (place, is_it) = self.search(unit.key);
+                if is_it {
+                    let at = place * self.entry_size();
+                    self.bytes.drain(at..at + self.entry_size());
+                }
+            }
+            Op::Cut => {
+                let (place, _) = self.search(unit.key);
+                self.bytes.truncate(place * self.entry_size());
+            }
+        }
+    }
+
+    /// Add an entry; one of an equal key is replaced.
+    pub(super) fn insert(&mut self, key: &[u8], pointer: u32) {
+        let (place, is_it) = self.search(key);
+        let at = place * self.entry_size();
+        let replaced = if is_it { self.entry_size() } else { 0 };
+        let entry = key.iter().copied().chain(pointer.to_le_bytes());
+        self.bytes.splice(at..at + replaced, entry);
+    }
+
+    /// The child that a key belongs to.
+    pub(super) fn child(&self, key: &[u8]) -> NodeId {
+        let (place, is_it) = self.search(key);
+        self.pointer(if is_it { place } else { place.saturating_sub(1) })
+    }
+
+    /// The entries from this place on, taken out.
+    pub(super) fn split_off(&mut self, place: usize) -> Self {
+        let bytes = self.bytes.split_off(place * self.entry_size());
+        Self { key_size: self.key_size, bytes }
+    }
+
+    /// Its least key.
+    pub(super) fn least(&self) -> &[u8] {
+        self.key(0)
+    }
+
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&[u8], u32)> {
+        (0..self.len()).map(|place| (self.key(place), self.pointer(place)))
+    }
+}

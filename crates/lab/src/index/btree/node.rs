@@ -1,0 +1,190 @@
+//! The bytes of a node.
+//!
+//! ```text
+//! 0            2           8
+//! | count u16 | leaf u8 | key, pointer u32 | key, pointer u32 | ...    ascending keys
+//! ```
+
+use super::super::skimpystash::word;
+
+const HEADER_SIZE: usize = 8;
+const POINTER_SIZE: usize = 4;
+/// A node that cannot be split makes no tree.
+const CAPACITY_MIN: usize = 4;
+
+/// Sizes of the parts of a node.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    key_size: usize,
+    /// Entries of a node.
+    pub(super) capacity: usize,
+}
+
+impl Shape {
+    pub(super) const fn new(key_size: usize, page_size: usize) -> Self {
+        Self { key_size, capacity: (page_size - HEADER_SIZE) / (key_size + POINTER_SIZE) }
+    }
+
+    pub(super) const fn key_size_max(page_size: usize) -> usize {
+        (page_size - HEADER_SIZE) / CAPACITY_MIN - POINTER_SIZE
+    }
+
+    const fn entry_size(self) -> usize {
+        self.key_size + POINTER_SIZE
+    }
+}
+
+/// The upper half of a node that was split.
+#[derive(Debug)]
+pub(super) struct Half {
+    is_leaf: bool,
+    entries: Vec<u8>,
+}
+
+impl Half {
+    /// Its least key.
+    pub(super) fn least(&self, shape: Shape) -> &[u8] {
+        &self.entries[..shape.key_size]
+    }
+}
+
+/// A node.
+pub(super) struct Node<B> {
+    bytes: B,
+    shape: Shape,
+}
+
+pub(super) const fn view(bytes: &[u8], shape: Shape) -> Node<&[u8]> {
+    Node { bytes, shape }
+}
+
+pub(super) const fn view_mut(bytes: &mut [u8], shape: Shape) -> Node<&mut [u8]> {
+    Node { bytes, shape }
+}
+
+impl<B: AsRef<[u8]>> Node<B> {
+    fn count(&self) -> usize {
+        let bytes = self.bytes.as_ref();
+        usize::from(u16::from_le_bytes([bytes[0], bytes[1]]))
+    }
+
+    fn is_leaf(&self) -> bool {
+        self.bytes.as_ref()[2] != 0
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.count() == self.shape.capacity
+    }
+
+    fn entry(&self, place: usize) -> &[u8] {
+        let size = self.shape.entry_size();
+        &self.bytes.as_ref()[HEADER_SIZE + place * size..][..size]
+    }
+
+    fn key(&self, place: usize) -> &[u8] {
+        &self.entry(place)[..self.shape.key_size]
+    }
+
+    fn pointer(&self, place: usize) -> u32 {
+        word(&self.entry(place)[self.shape.key_size..])
+    }
+
+    /// The first entry whose key is not below `key`, and whether it is that key's.
+    fn search(&self, key: &[u8]) -> (usize, bool) {
+        let (mut low, mut high) = (0, self.count());
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if self.key(middle) < key {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        (low, low < self.count() && self.key(low) == key)
+    }
+
+    /// The pointer of a key.
+    pub(super) fn find(&self, key: &[u8]) -> Option<u32> {
+        let (place, is_it) = self.search(key);
+        is_it.then(|| self.pointer(place))
+    }
+
+    /// The child that a key belongs to.
+    pub(super) fn child(&self, key: &[u8]) -> u32 {
+        let (place, is_it) = self.search(key);
+        self.pointer(if is_it { place } else { place.saturating_sub(1) })
+    }
+}
+
+impl Node<&mut [u8]> {
+    /// Make it an empty node.
+    pub(super) fn clear(&mut self, is_leaf: bool) {
+        self.bytes.fill(0);
+        self.bytes[2] = u8::from(is_leaf);
+    }
+
+    /// Take the entries of a half.
+    pub(super) fn fill(&mut self, half: &Half) {
+        self.clear(half.is_leaf);
+        self.bytes[HEADER_SIZE..][..half.entries.len()].copy_from_slice(&half.entries);
+        self.count_entries(half.entries.len() / self.shape.entry_size());
+    }
+
+    /// Add an entry where there is room; one of an equal key is replaced.
+    pub(super) fn insert(&mut self, key: &[u8], pointer: u32) {
+        let (place, is_it) = self.search(key);
+        let (count, size) = (self.count(), self.shape.entry_size());
+        if !is_it {
+            let at = HEADER_SIZE + place * size;
+            self.bytes.copy_within(at..HEADER_SIZE + count * size, at + size);
+            self.bytes[at..at + key.len()].copy_from_slice(key);
+            self.count_entries(count + 1);
+        }
+        self.point(place, pointer);
+    }
+
+    /// Let a key that is there point elsewhere.
+    pub(super) fn replace(&mut self, key: &[u8], pointer: u32) {
+        let (place, is_it) = self.search(key);
+        if is_it {
+            self.point(place, pointer);
+        }
+    }
+
+    /// Take a key's entry out.
+    pub(super) fn remove(&mut self, key: &[u8]) {
+        let (place, is_it) = self.search(key);
+        if is_it {
+            let (count, size) = (self.count(), self.shape.entry_size());
+            let at = HEADER_SIZE + place * size;
+            self.bytes.copy_within(at + size..HEADER_SIZE + count * size, at);
+            self.count_entries(count - 1);
+        }
+    }
+
+    /// Add an entry to a full node and give its upper half away: where the entry is a leaf's last,
+    /// that entry alone.
+    pub(super) fn split_off(&mut self, key: &[u8], pointer: u32) -> Half {
+        let (place, _) = self.search(key);
+        let (count, size) = (self.count(), self.shape.entry_size());
+        let mut entries = self.bytes[HEADER_SIZE..HEADER_SIZE + count * size].to_vec();
+        let added = key.iter().copied().chain(pointer.to_le_bytes());
+        entries.splice(place * size..place * size, added);
+        let is_leaf = self.is_leaf();
+        let kept = if is_leaf && place == count { count } else { count.div_ceil(2) };
+        let upper = entries.split_off(kept * size);
+        self.bytes[HEADER_SIZE..][..entries.len()].copy_from_slice(&entries);
+        self.count_entries(kept);
+        Half { is_leaf, entries: upper }
+    }
+
+    fn point(&mut self, place: usize, pointer: u32) {
+        let at = HEADER_SIZE + place * self.shape.entry_size() + self.shape.key_size;
+        self.bytes[at..at + POINTER_SIZE].copy_from_slice(&pointer.to_le_bytes());
+    }
+
+    fn count_entries(&mut self, count: usize) {
+        let count = u16::try_from(count).expect("a page has fewer entries");
+        self.bytes[..2].copy_from_slice(&count.to_le_bytes());
+    }
+}
