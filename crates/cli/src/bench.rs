@@ -44,9 +44,10 @@ Examples:
   flysch bench read --on file/jffs2 --pattern random --requests 256 --read-ahead on,off
   flysch bench contacts --on sqlite/jffs2 --text-size 64,128 --pattern random --read-ahead off
   flysch bench postmark --on file/yaffs2 --percent 25,50,100
+  flysch bench tpcc --on sqlite/yaffs2,sqlite/yaffs2+pramfs --platform kaist-2.6.19 --warehouses 1 --transactions 200 --format json
   flysch bench update --trace update.trace && flysch trace update.trace causes")]
 pub(crate) struct Args {
-    /// Workloads: insert, select, join, update, read, contacts, postmark
+    /// Workloads: insert, select, join, update, read, contacts, postmark, tpcc
     #[arg(value_name = "WORKLOAD", value_delimiter = ',', required = true)]
     workloads: Vec<Workload>,
     /// Stacks, from the engine down: sqlite/jffs2, file/yaffs2 [default: the workload's engine on JFFS2]

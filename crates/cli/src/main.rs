@@ -15,6 +15,7 @@ mod parameters;
 mod platform;
 mod progress;
 mod repro;
+mod tpcc;
 mod trace;
 mod workloads;
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 use flysch_chip::Part;
 use flysch_lab::choice::UnknownChoice;
+use flysch_lab::dual::Route;
 use flysch_lab::grid::{CompressionChoice, Grid, ReadAheadChoice};
 use flysch_lab::platform::{Platform, ecc_mode};
 use flysch_lab::scenario::Scenario;
@@ -52,7 +53,7 @@ pub(crate) struct Parameters {
     #[arg(long, value_name = "BYTES", default_value = "600")]
     record_size: Numbers,
     /// Requests between BEGIN and END [default: 1000; compare: 100,500,1000,2000]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", visible_alias = "transactions")]
     requests: Option<Numbers>,
     /// Seeds of everything random
     #[arg(long, value_name = "N", default_value = "1")]
@@ -85,6 +86,10 @@ pub(crate) struct Parameters {
     /// Where errors are corrected: hardware, or soft (sub-page reads)
     #[arg(long, value_name = "WHERE", value_delimiter = ',', value_parser = ecc)]
     ecc: Vec<EccMode>,
+    /// Files on PRAM or RAM beside (stacks such as sqlite/yaffs2+pramfs), joined by +: journal,
+    /// super-journal, statement-journal, temporary, or all [default: journal]
+    #[arg(long, value_name = "FILES", value_delimiter = ',')]
+    beside: Vec<Route>,
 }
 
 fn read_ahead(text: &str) -> Result<ReadAheadChoice, String> {
@@ -137,6 +142,7 @@ impl Parameters {
             read_ahead: self.read_ahead.clone(),
             compressions: self.compression.clone(),
             ecc: self.ecc.clone(),
+            routes: self.beside.clone(),
             keeps_traces: false,
         };
         check(&grid)?;
@@ -178,6 +184,10 @@ fn check(grid: &Grid) -> Result<(), Failure> {
         return Err(Failure::Message(format!(
             "these are {runs} runs, and {RUNS_MAX} at once are the most"
         )));
+    }
+    if !grid.routes.is_empty() && grid.stacks.iter().all(|stack| stack.journals.is_none()) {
+        let message = "--beside is for stacks such as sqlite/yaffs2+pramfs".to_owned();
+        return Err(Failure::Message(message));
     }
     for scenario in grid.scenarios() {
         check_stack(&scenario)?;

@@ -5,6 +5,7 @@ use flysch_lab::workload::{Contacts, Pattern, Postmark, Read, Workload};
 
 use crate::failure::Failure;
 use crate::parameters::{Numbers, optional};
+use crate::tpcc::TpccOptions;
 
 /// What may be set about some workloads. Every option takes a list; every combination is run.
 #[derive(Debug, Args)]
@@ -40,6 +41,8 @@ pub(crate) struct Options {
     /// postmark: bytes of the largest file [default: 10000]
     #[arg(long, value_name = "BYTES")]
     size_max: Option<Numbers>,
+    #[command(flatten)]
+    tpcc: TpccOptions,
 }
 
 impl Options {
@@ -56,6 +59,9 @@ impl Options {
                 Workload::Contacts(plain) => {
                     all.extend(self.contacts(plain)?.into_iter().map(Workload::Contacts));
                 }
+                Workload::Tpcc(plain) => {
+                    all.extend(self.tpcc.spread(plain)?.into_iter().map(Workload::Tpcc));
+                }
                 Workload::Postmark(plain) => {
                     all.extend(self.postmarks(plain)?.into_iter().map(Workload::Postmark));
                 }
@@ -66,7 +72,7 @@ impl Options {
 
     /// An option that says nothing to any of the workloads is a mistake.
     fn check_use(&self, workloads: &[Workload]) -> Result<(), Failure> {
-        let given: [(&str, bool, &[&str]); 10] = [
+        let mut given: Vec<(&str, bool, &[&str])> = vec![
             ("pattern", !self.pattern.is_empty(), &["read", "contacts"]),
             ("request-size", self.request_size.is_some(), &["read", "postmark"]),
             ("file-size", self.file_size.is_some(), &["read"]),
@@ -78,6 +84,8 @@ impl Options {
             ("size-min", self.size_min.is_some(), &["postmark"]),
             ("size-max", self.size_max.is_some(), &["postmark"]),
         ];
+        let of_tpcc = self.tpcc.given().into_iter();
+        given.extend(of_tpcc.map(|(name, is_given)| (name, is_given, ["tpcc"].as_slice())));
         let is_idle = |whose: &[&str]| !workloads.iter().any(|it| whose.contains(&it.name()));
         match given.iter().find(|(_, is_given, whose)| *is_given && is_idle(whose)) {
             Some((name, _, whose)) => {
@@ -152,7 +160,7 @@ const TEXT_SIZE_MAX: u32 = 1 << 16;
 /// Largest call on a file, bytes.
 const REQUEST_SIZE_MAX: u32 = 64 << 20;
 
-fn at_most(option: &str, given: u32, what: &str, most: u32) -> Result<(), Failure> {
+pub(crate) fn at_most(option: &str, given: u32, what: &str, most: u32) -> Result<(), Failure> {
     if given <= most {
         return Ok(());
     }
@@ -160,7 +168,7 @@ fn at_most(option: &str, given: u32, what: &str, most: u32) -> Result<(), Failur
 }
 
 /// Each once for each value; as it is where there are no values.
-fn spread<W: Copy, T>(all: Vec<W>, values: &[T], set: impl Fn(&mut W, &T)) -> Vec<W> {
+pub(crate) fn spread<W: Copy, T>(all: Vec<W>, values: &[T], set: impl Fn(&mut W, &T)) -> Vec<W> {
     if values.is_empty() {
         return all;
     }

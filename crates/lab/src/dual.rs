@@ -4,17 +4,80 @@
 //! Atomic under power cuts: the journal is found under its name, wherever it lies, and both file
 //! systems keep what was synced. Its deletion commits, on the second file system alone.
 
+use std::fmt;
 use std::rc::Rc;
+use std::str::FromStr;
 
 use flysch_sqlite::{File, FileKind, OpenFlags, Vfs, VfsError};
 
-/// Which files lie on the second file system.
+use crate::choice::UnknownChoice;
+
+/// Which files lie on the second file system: rollback journals in the paper, the others in its
+/// future work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Route {
+pub struct Route(u8);
+
+impl Route {
     /// Rollback journals.
-    Journals,
-    /// Rollback, super and statement journals, and temporary files: the paper's future work.
-    Temporary,
+    pub const JOURNAL: Self = Self(1);
+    /// Super-journals (master journals), which tie transactions over several files together.
+    pub const SUPER_JOURNAL: Self = Self(2);
+    /// Statement journals.
+    pub const STATEMENT_JOURNAL: Self = Self(4);
+    /// Temporary databases with their journals, sorters, and what VACUUM copies to.
+    pub const TEMPORARY: Self = Self(8);
+    /// All of these.
+    pub const ALL: Self = Self(15);
+
+    const NAMES: [(Self, &'static str); 4] = [
+        (Self::JOURNAL, "journal"),
+        (Self::SUPER_JOURNAL, "super-journal"),
+        (Self::STATEMENT_JOURNAL, "statement-journal"),
+        (Self::TEMPORARY, "temporary"),
+    ];
+
+    /// These files and those.
+    #[must_use]
+    pub const fn and(self, others: Self) -> Self {
+        Self(self.0 | others.0)
+    }
+
+    const fn has(self, kind: FileKind) -> bool {
+        let which = match kind {
+            FileKind::Database | FileKind::Wal => return false,
+            FileKind::Journal => Self::JOURNAL,
+            FileKind::SuperJournal => Self::SUPER_JOURNAL,
+            FileKind::StatementJournal => Self::STATEMENT_JOURNAL,
+            FileKind::TemporaryJournal
+            | FileKind::TemporaryDatabase
+            | FileKind::TransientDatabase => Self::TEMPORARY,
+        };
+        self.0 & which.0 != 0
+    }
+}
+
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let own = Self::NAMES.iter().filter(|(one, _)| self.0 & one.0 != 0);
+        let names: Vec<&str> = own.map(|(_, name)| *name).collect();
+        f.write_str(&names.join("+"))
+    }
+}
+
+impl FromStr for Route {
+    type Err = UnknownChoice;
+
+    /// Kinds of files joined by `+`, or `all`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let known = Self::NAMES.map(|(_, name)| name);
+        text.split('+').try_fold(Self(0), |route, given| {
+            let found = Self::NAMES.iter().chain(&[(Self::ALL, "all")]);
+            let found = found.clone().find(|(_, name)| *name == given);
+            let (one, _) =
+                found.ok_or_else(|| UnknownChoice::new("kind of file", given, &known))?;
+            Ok(route.and(*one))
+        })
+    }
 }
 
 /// Two file systems as one.
@@ -31,16 +94,7 @@ impl Dual {
     }
 
     fn of_kind(&self, kind: FileKind) -> &dyn Vfs {
-        let moves = match kind {
-            FileKind::Database | FileKind::Wal => false,
-            FileKind::Journal => true,
-            FileKind::SuperJournal
-            | FileKind::StatementJournal
-            | FileKind::TemporaryJournal
-            | FileKind::TemporaryDatabase
-            | FileKind::TransientDatabase => self.route == Route::Temporary,
-        };
-        if moves { &*self.second } else { &*self.main }
+        if self.route.has(kind) { &*self.second } else { &*self.main }
     }
 
     /// The file system of a name, by SQLite's naming: `-journal`, and `-mj` with nine digits.
@@ -57,7 +111,9 @@ impl Dual {
 
 impl Vfs for Dual {
     fn open(&self, name: Option<&str>, flags: OpenFlags) -> Result<Box<dyn File>, VfsError> {
-        self.of_kind(flags.kind()).open(name, flags)
+        // A journal that a super-journal names is opened as if it were one, so the name decides.
+        let place = name.map_or_else(|| self.of_kind(flags.kind()), |name| self.of_name(name));
+        place.open(name, flags)
     }
 
     fn delete(&self, name: &str, sync_directory: bool) -> Result<(), VfsError> {
@@ -82,5 +138,20 @@ impl Vfs for Dual {
 
     fn supports_shared_memory(&self, name: &str) -> bool {
         self.main.supports_shared_memory(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_route_is_named_by_its_files() {
+        for text in ["journal", "journal+super-journal", "statement-journal+temporary"] {
+            assert_eq!(text.parse::<Route>().map(|route| route.to_string()), Ok(text.to_owned()));
+        }
+        assert_eq!("all".parse(), Ok(Route::ALL));
+        let error = "journal+jurnal".parse::<Route>().expect_err("a misspelling");
+        assert!(error.to_string().contains("did you mean 'journal'?"), "{error}");
     }
 }

@@ -10,6 +10,7 @@ use flysch_linux::ubifs;
 use flysch_sqlite::{JournalMode, Synchronous};
 use rayon::prelude::*;
 
+use crate::dual::Route;
 use crate::machine::Build;
 use crate::platform::Platform;
 use crate::run::Run;
@@ -108,6 +109,8 @@ pub struct Grid {
     pub compressions: Vec<CompressionChoice>,
     /// Where error correction is computed.
     pub ecc: Vec<EccMode>,
+    /// Which files lie beside, on stacks that have a place for journals; empty: the journals.
+    pub routes: Vec<Route>,
     /// Whether the runs keep their traces.
     pub keeps_traces: bool,
 }
@@ -133,6 +136,7 @@ impl Grid {
             read_ahead: Vec::new(),
             compressions: Vec::new(),
             ecc: Vec::new(),
+            routes: Vec::new(),
             keeps_traces: false,
         }
     }
@@ -158,7 +162,9 @@ impl Grid {
         let spread = |lists: &[usize]| {
             lists.iter().fold(1, |count: u64, &len| count.saturating_mul(len.max(1) as u64))
         };
-        let stacks = (self.platforms.len() * self.stacks.len()) as u64;
+        let hybrids = self.stacks.iter().filter(|stack| stack.journals.is_some()).count();
+        let of_stacks = self.stacks.len() - hybrids + hybrids * self.routes.len().max(1);
+        let stacks = (self.platforms.len() * of_stacks) as u64;
         let runs = self.workloads.iter().map(|workload| {
             let sqlite = workload.engine() == Engine::Sqlite;
             let own = if sqlite { spread(&of_sqlite) } else { 1 };
@@ -176,6 +182,7 @@ impl Grid {
         let is_sqlite = |it: &Scenario| it.workload.engine() == Engine::Sqlite;
         let is_micro = |it: &Scenario| it.workload.is_micro();
         let has_strings = |it: &Scenario| it.workload.has_strings();
+        let has_journals = |it: &Scenario| it.stack.journals.is_some();
         let mut all = Vec::new();
         for &workload in &self.workloads {
             for platform in &self.platforms {
@@ -213,6 +220,10 @@ impl Grid {
             it.fill = FILL.max(requests);
         });
         all = spread_over(all, is_micro, &self.fills, |it, &fill| it.fill = fill);
+        all = spread_over(all, has_journals, &self.routes, |it, &route| it.build.route = route);
+        if self.partition_blocks.is_empty() {
+            all.iter_mut().for_each(Scenario::make_room);
+        }
         spread(all, &self.seeds, |it, &seed| {
             it.seed = seed;
             it.build.seed = seed;
@@ -230,6 +241,7 @@ fn default_scenario(workload: Workload, platform: &Arc<Platform>, stack: Stack) 
         ra_pages: platform.jffs2_ra_pages,
         compressors: platform.jffs2_compressors.clone(),
         ubifs_compressor: platform.ubifs_compressor,
+        route: Route::JOURNAL,
         seed: 0,
         platform: Arc::clone(platform),
     };
@@ -246,6 +258,17 @@ fn default_scenario(workload: Workload, platform: &Arc<Platform>, stack: Stack) 
         fill: 0,
         seed: 0,
         keeps_trace: false,
+    }
+}
+
+impl Scenario {
+    /// Enlarge the platform's partition, within the chip, where the workload needs more.
+    fn make_room(&mut self) {
+        let Some(room) = self.workload.room(&self.settings, self.requests) else { return };
+        let geometry = self.build.part.geometry;
+        let wanted = room.div_ceil(u64::from(geometry.block_size()));
+        let wanted = u32::try_from(wanted).unwrap_or(u32::MAX).min(geometry.block_count);
+        self.build.partition_blocks = self.build.partition_blocks.max(wanted);
     }
 }
 

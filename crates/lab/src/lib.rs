@@ -27,6 +27,7 @@ pub mod session;
 pub mod stack;
 pub mod storage;
 pub mod throughput;
+pub mod tpcc;
 pub mod trace;
 pub mod values;
 pub mod workload;

@@ -42,6 +42,8 @@ pub struct Build {
     pub compressors: Vec<Compressor>,
     /// UBIFS's compressor.
     pub ubifs_compressor: ubifs::Compressor,
+    /// Which files lie beside, where the stack has a place for journals.
+    pub route: Route,
     /// Seed of the stack's random choices.
     pub seed: u64,
 }
@@ -95,6 +97,8 @@ pub struct Machine {
     pub recorder: Recorder,
     /// The CPU of the kernel.
     pub cpu: Cpu,
+    /// Which files lie on the file system of the journals.
+    pub route: Route,
 }
 
 impl Machine {
@@ -105,7 +109,7 @@ impl Machine {
         };
         match &self.journals {
             Some(journals) => {
-                Rc::new(Dual::new(storage(&self.linux), storage(journals), Route::Journals))
+                Rc::new(Dual::new(storage(&self.linux), storage(journals), self.route))
             }
             None => storage(&self.linux),
         }
@@ -178,7 +182,7 @@ impl Build {
             Rc::new(RefCell::new(vfs))
         };
         let (linux, journals) = (vfs(fs), journals.transpose()?.map(vfs));
-        Ok(Machine { device, pram, journals, linux, recorder, cpu })
+        Ok(Machine { device, pram, journals, linux, recorder, cpu, route: self.route })
     }
 
     fn mount_main(

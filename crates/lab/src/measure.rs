@@ -6,7 +6,7 @@ use flysch_chip::{Event, EventKind, EventPlace, Trace};
 
 use crate::machine::Machine;
 use crate::platform::Power;
-use crate::run::{Latency, Operations, Run, Wear};
+use crate::run::{KindCost, Latency, Operations, Run, Wear};
 use crate::scenario::Scenario;
 use crate::stack::{Engine, Main};
 use crate::trace;
@@ -61,7 +61,7 @@ pub fn measure(
     measured: Measured,
     page_reads_at_open: u64,
 ) -> Run {
-    let Measured { timing, bytes, figures } = measured;
+    let Measured { timing, bytes, figures, kinds } = measured;
     let mut total = Operations::default();
     trace.events.iter().for_each(|event| total.add(event));
     let erase_counts = erase_counts(scenario, machine);
@@ -96,6 +96,7 @@ pub fn measure(
         lifetime_mb: lifetime_mb(scenario, bytes, total.page_programs),
         by_cause: by_cause(&trace),
         figures,
+        by_kind: by_kind(&trace, &kinds, &timing.request_ns),
         request_ns: timing.request_ns,
         by_block: by_block(&trace, scenario.build.partition_blocks),
         erase_counts,
@@ -122,7 +123,7 @@ fn lifetime_mb(scenario: &Scenario, bytes: u64, page_programs: u64) -> Option<f6
         f64::from(scenario.build.partition_blocks) * f64::from(part.geometry.pages_per_block);
     let programs_left = pages * f64::from(part.endurance);
     let mb = bytes as f64 / 1_048_576.0;
-    (page_programs > 0).then(|| mb * programs_left / page_programs as f64)
+    (page_programs > 0 && bytes > 0).then(|| mb * programs_left / page_programs as f64)
 }
 
 fn erase_counts(scenario: &Scenario, machine: &Machine) -> Vec<u32> {
@@ -150,6 +151,33 @@ fn by_cause(trace: &Trace) -> BTreeMap<String, Operations> {
         }
     }
     own.into_iter().map(|(cause, operations)| (trace.causes.path(cause), operations)).collect()
+}
+
+/// Times and operations of each kind of request: operations by the outermost scope.
+#[expect(clippy::cast_precision_loss, reason = "a mean of response times")]
+fn by_kind(
+    trace: &Trace,
+    kinds: &[&'static str],
+    request_ns: &[u64],
+) -> BTreeMap<&'static str, KindCost> {
+    let mut times: BTreeMap<&'static str, Vec<u64>> = BTreeMap::new();
+    for (kind, &ns) in kinds.iter().zip(request_ns) {
+        times.entry(kind).or_default().push(ns);
+    }
+    let cost = |times: &Vec<u64>| KindCost {
+        count: times.len() as u64,
+        latency_ns: Latency::of(times),
+        mean_ns: times.iter().sum::<u64>() as f64 / times.len() as f64,
+        operations: Operations::default(),
+    };
+    let mut costs: BTreeMap<_, _> = times.iter().map(|(kind, ns)| (*kind, cost(ns))).collect();
+    for event in trace.events.iter().filter(|event| event.kind.is_operation()) {
+        let outermost = trace.causes.label(trace.causes.outermost(event.cause));
+        if let Some(cost) = costs.get_mut(outermost) {
+            cost.operations.add(event);
+        }
+    }
+    costs
 }
 
 /// Operations of each block of the partition, which is at the start of the chip.
@@ -193,6 +221,9 @@ impl Scenario {
                 ("page-size", self.settings.page_size.to_string()),
                 ("synchronous", self.settings.synchronous.to_string()),
             ]);
+        }
+        if self.stack.journals.is_some() {
+            all.insert("beside", self.build.route.to_string());
         }
         if self.workload.has_strings() {
             all.insert("alphabet", self.alphabet.name().to_owned());

@@ -16,9 +16,10 @@ use serde::Deserialize;
 /// Data bytes per step of the kernel's software ECC (Hamming).
 const SOFT_ECC_STEP: u32 = 256;
 
-const BUILTIN: [&str; 2] = [
+const BUILTIN: [&str; 3] = [
     include_str!("../../../platforms/nandsim-6.1.toml"),
     include_str!("../../../platforms/apf27-2.6.29.toml"),
+    include_str!("../../../platforms/kaist-2.6.19.toml"),
 ];
 
 /// A board, its kernel, and what its software is set to.

@@ -67,7 +67,7 @@ pub struct Run {
     /// Erase counts over the partition at the end of the run.
     pub wear: Wear,
     /// Record data, in units of 2^20 bytes, until the partition's rated erase cycles are used up if
-    /// wear is spread evenly; none where nothing was programmed. An erase gives a block's worth of
+    /// wear is spread evenly; none where nothing was programmed or no bytes were asked for. An erase gives a block's worth of
     /// programs, so: bytes times blocks times pages per block times endurance, over page programs.
     pub lifetime_mb: Option<f64>,
     /// Operations by cause: the path of scopes, outermost first, joined by " > ".
@@ -75,6 +75,9 @@ pub struct Run {
     /// Figures that only this workload has, by name with unit.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub figures: BTreeMap<&'static str, f64>,
+    /// What each kind of request cost, where there are several.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_kind: BTreeMap<&'static str, KindCost>,
     /// Response time of each request in order, nanoseconds.
     #[serde(skip)]
     pub request_ns: Vec<u64>,
@@ -111,6 +114,19 @@ pub struct Latency {
     pub p99: u64,
     /// Slowest request.
     pub max: u64,
+}
+
+/// What the requests of one kind cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct KindCost {
+    /// Requests.
+    pub count: u64,
+    /// Their response times.
+    pub latency_ns: Latency,
+    /// Mean of these, nanoseconds.
+    pub mean_ns: f64,
+    /// All operations while they were served.
+    pub operations: Operations,
 }
 
 /// Erase counts.

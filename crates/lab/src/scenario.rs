@@ -51,6 +51,8 @@ pub enum RunError {
     },
     /// The file system failed outside SQLite.
     FileSystem(flysch_linux::filesystem::FsError),
+    /// What the requests left behind is not what it must be.
+    Broken(String),
 }
 
 impl std::fmt::Display for RunError {
@@ -59,6 +61,7 @@ impl std::fmt::Display for RunError {
             Self::Mount(error) => write!(f, "cannot mount: {error}"),
             Self::Sqlite { during, message } => write!(f, "at {during}: {message}"),
             Self::FileSystem(error) => write!(f, "file system: {error}"),
+            Self::Broken(what) => f.write_str(what),
         }
     }
 }

@@ -122,6 +122,19 @@ impl<'a> Session<'a> {
         self.machine.cpu.charge_ps(instructions(work, literal_len) * per_instruction);
     }
 
+    /// The file systems as SQLite sees them.
+    pub fn storage(&self) -> Rc<dyn flysch_sqlite::Vfs> {
+        Rc::clone(&self.storage)
+    }
+
+    /// Let the virtual clock advance to a time, unless it is past.
+    pub fn sleep_until(&self, time_ns: u64) {
+        let left_ns = time_ns.saturating_sub(self.now_ns());
+        if left_ns > 0 {
+            self.linux().sleep(left_ns);
+        }
+    }
+
     /// The virtual time, nanoseconds.
     pub fn now_ns(&self) -> u64 {
         self.machine.recorder.clock().now_ns()

@@ -120,6 +120,16 @@ impl Database {
         }
     }
 
+    /// Copy the file of an attached database: `main`, or what `ATTACH … AS` named it. Of a database
+    /// in memory these are the bytes that a file of it would have.
+    ///
+    /// # Errors
+    /// `SQLITE_ERROR` where nothing of this name is attached.
+    pub fn image(&self, schema: &str) -> Result<Vec<u8>, Error> {
+        let schema = terminated(schema.as_bytes())?;
+        self.connection.run(|connection| connection.image(&schema))
+    }
+
     /// Set what PRAGMAs can set. `sector_size` and `powersafe_overwrite` are the [`Vfs`]'s to answer.
     ///
     /// # Errors

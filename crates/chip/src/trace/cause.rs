@@ -65,6 +65,15 @@ impl CauseTree {
         self.node(id).parent
     }
 
+    /// The outermost scope that `id` lies in; the root where none was open.
+    pub fn outermost(&self, id: CauseId) -> CauseId {
+        let mut at = id;
+        while self.parent(at) != CauseId::ROOT {
+            at = self.parent(at);
+        }
+        at
+    }
+
     /// The children of a node, in order of their first appearance.
     pub fn children(&self, id: CauseId) -> &[CauseId] {
         &self.node(id).children
@@ -103,5 +112,7 @@ mod tests {
         assert_eq!(tree.path(write), "insert > write");
         assert_eq!(tree.path(CauseId::ROOT), "other");
         assert_eq!(tree.children(statement), [write]);
+        let outermost = [CauseId::ROOT, statement, write].map(|id| tree.outermost(id));
+        assert_eq!(outermost, [CauseId::ROOT, statement, statement]);
     }
 }

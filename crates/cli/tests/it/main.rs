@@ -6,4 +6,5 @@ mod compare;
 mod index;
 mod model;
 mod repro;
+mod tpcc;
 mod trace;

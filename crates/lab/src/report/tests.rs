@@ -51,6 +51,7 @@ fn run(workload: &str, on: &str, record_size: u32, requests: u32) -> Run {
         lifetime_mb: Some(2048.0),
         by_cause: BTreeMap::from([("END > write > collect".to_owned(), spent)]),
         figures: BTreeMap::new(),
+        by_kind: BTreeMap::new(),
         request_ns,
         by_block: vec![spent, Operations::default(), spent],
         erase_counts: vec![4, 1, 4],

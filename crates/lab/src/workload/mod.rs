@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
+use flysch_sqlite::Settings;
+
 use crate::choice::UnknownChoice;
 use crate::measure::Timing;
 use crate::run::Run;
@@ -19,6 +21,7 @@ mod pattern;
 mod postmark;
 mod read;
 mod strings;
+mod tpcc;
 
 pub use contacts::Contacts;
 pub use micro::{Micro, insert, schema};
@@ -26,6 +29,7 @@ pub use pattern::Pattern;
 pub use postmark::Postmark;
 pub use read::Read;
 pub use strings::{Alphabet, RandomStrings};
+pub use tpcc::Tpcc;
 
 /// A workload with its own parameters. Requests and seed are the scenario's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +42,8 @@ pub enum Workload {
     Contacts(Contacts),
     /// Transactions on many small files.
     Postmark(Postmark),
+    /// TPC-C.
+    Tpcc(Tpcc),
 }
 
 /// A run of a workload under way, step by step.
@@ -93,18 +99,20 @@ pub struct Measured {
     pub bytes: u64,
     /// Figures that only this workload has, by name with unit.
     pub figures: BTreeMap<&'static str, f64>,
+    /// The kind of each request, as its scope is labelled, where there are several.
+    pub kinds: Vec<&'static str>,
 }
 
 impl Measured {
     /// Times and bytes, and no figures of the workload's own.
     pub const fn new(timing: Timing, bytes: u64) -> Self {
-        Self { timing, bytes, figures: BTreeMap::new() }
+        Self { timing, bytes, figures: BTreeMap::new(), kinds: Vec::new() }
     }
 }
 
 impl Workload {
     /// Every workload, its own parameters at their defaults.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Micro(Micro::Insert),
         Self::Micro(Micro::Select),
         Self::Micro(Micro::Join),
@@ -112,6 +120,7 @@ impl Workload {
         Self::Read(Read::DEFAULT),
         Self::Contacts(Contacts::DEFAULT),
         Self::Postmark(Postmark::DEFAULT),
+        Self::Tpcc(Tpcc::DEFAULT),
     ];
 
     /// Name on the command line.
@@ -121,13 +130,14 @@ impl Workload {
             Self::Read(_) => "read",
             Self::Contacts(_) => "contacts",
             Self::Postmark(_) => "postmark",
+            Self::Tpcc(_) => "tpcc",
         }
     }
 
     /// What carries its requests out.
     pub const fn engine(self) -> Engine {
         match self {
-            Self::Micro(_) | Self::Contacts(_) => Engine::Sqlite,
+            Self::Micro(_) | Self::Contacts(_) | Self::Tpcc(_) => Engine::Sqlite,
             Self::Read(_) | Self::Postmark(_) => Engine::File,
         }
     }
@@ -145,10 +155,19 @@ impl Workload {
     /// Bytes of a request's data where the workload itself says it.
     pub const fn record_size(self) -> Option<u32> {
         match self {
-            Self::Micro(_) => None,
+            Self::Micro(_) | Self::Tpcc(_) => None,
             Self::Read(read) => Some(read.request_size),
             Self::Contacts(contacts) => Some(contacts.text_bytes()),
             Self::Postmark(postmark) => Some(postmark.block_size),
+        }
+    }
+
+    /// Bytes that a run of `requests` needs on the file system, where it may be more than the
+    /// platform's partition.
+    pub fn room(self, settings: &Settings, requests: u32) -> Option<u64> {
+        match self {
+            Self::Micro(_) | Self::Read(_) | Self::Contacts(_) | Self::Postmark(_) => None,
+            Self::Tpcc(tpcc) => Some(tpcc.room(settings, requests)),
         }
     }
 
@@ -159,6 +178,7 @@ impl Workload {
             Self::Read(read) => read.parameters(),
             Self::Contacts(contacts) => contacts.parameters(),
             Self::Postmark(postmark) => postmark.parameters(),
+            Self::Tpcc(tpcc) => tpcc.parameters(),
         }
     }
 
@@ -169,6 +189,7 @@ impl Workload {
             Self::Read(read) => session.carry_out(read::Run::new(read, session)),
             Self::Contacts(contacts) => session.carry_out(contacts::Run::new(contacts, session)),
             Self::Postmark(postmark) => session.carry_out(postmark::Run::new(postmark, session)),
+            Self::Tpcc(tpcc) => session.carry_out(tpcc::Run::new(tpcc)),
         }
     }
 }

@@ -15,6 +15,7 @@ use flysch_chip::{
     Chip, Clock, Ending, EventKind, FaultInjector, FaultPlan, Part, Prng, Recorder, Shared, Tracer,
 };
 use flysch_lab::beside;
+use flysch_lab::dual::Route;
 use flysch_lab::machine::{Build, Machine};
 use flysch_lab::platform::Platform;
 use flysch_lab::stack::Stack;
@@ -136,6 +137,7 @@ impl Trial {
             ra_pages: 0,
             compressors: platform.jffs2_compressors.clone(),
             ubifs_compressor: platform.ubifs_compressor,
+            route: Route::JOURNAL,
             seed,
             platform: Arc::new(platform),
         };

@@ -8,4 +8,5 @@ mod hybrid;
 mod indexes;
 mod kernel;
 mod read_ahead;
+mod tpcc;
 mod trace;

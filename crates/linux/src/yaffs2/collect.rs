@@ -127,17 +127,22 @@ impl Yaffs2 {
         full.min_by_key(|&block| self.blocks.block(block).sequence)
     }
 
-    /// Choose a block: failing ones first, then the dirtiest of some.
+    /// Choose a block: failing ones first, then the dirtiest of some. The code of 2009 remembers
+    /// nothing of searches that found no block, and never takes one for its age.
     fn choose(&mut self, effort: Effort) -> Option<u32> {
+        let is_old = self.options.profile == Profile::Y2009;
+        if is_old {
+            self.collector.dirtiest = None;
+        }
         let found = self.failing_block(effort).or_else(|| self.dirtiest_block(effort));
         let patience = if effort == Effort::Background { 10 } else { 20 };
-        let is_stuck = found.is_none() && self.collector.fruitless >= patience;
+        let is_stuck = !is_old && found.is_none() && self.collector.fruitless >= patience;
         let chosen = if is_stuck { self.blocks.oldest_dirty() } else { found };
         if chosen.is_some() {
             self.collector.dirtiest = None;
             self.collector.fruitless = 0;
             self.collector.refresh_skip = self.collector.refresh_skip.saturating_sub(1);
-            if self.options.profile == Profile::Y2009 {
+            if is_old {
                 self.collector.skip = 4;
             }
         } else {

@@ -5,6 +5,7 @@ use std::ffi::{CStr, c_int};
 use std::mem::replace;
 use std::ptr::{NonNull, null_mut};
 use std::rc::Rc;
+use std::slice;
 
 use libsqlite3_sys as sqlite;
 
@@ -74,6 +75,23 @@ impl Connection {
         };
         let statement = NonNull::new(raw).map(|raw| Statement::own(raw, self));
         self.check(code).map(|()| (statement, rest))
+    }
+
+    /// Copy the pages of the database that `schema` names.
+    pub(crate) fn image(&self, schema: &CStr) -> Result<Vec<u8>, Error> {
+        let mut size = 0_i64;
+        // SAFETY: the connection is open, and `size` is a place for the length. The answer is NULL or
+        // `size` bytes of SQLite's allocator, which are copied and given back.
+        unsafe {
+            let data = sqlite::sqlite3_serialize(self.raw, schema.as_ptr(), &raw mut size, 0);
+            let len = usize::try_from(size).unwrap_or(0);
+            if data.is_null() {
+                return Err(Error::new(sqlite::SQLITE_ERROR, "there is no such database"));
+            }
+            let image = slice::from_raw_parts(data, len).to_vec();
+            sqlite::sqlite3_free(data.cast());
+            Ok(image)
+        }
     }
 
     /// Close the connection and tell whether SQLite could.

@@ -97,7 +97,7 @@ impl Medium {
         Rc::new(survived)
     }
 
-    fn insert(&self, name: &str, bytes: Vec<u8>) {
+    pub(crate) fn insert(&self, name: &str, bytes: Vec<u8>) {
         let state = &mut *self.state.borrow_mut();
         for names in [&mut state.names, &mut state.durable_names] {
             names.insert(name.to_owned(), state.files.len());

@@ -149,6 +149,18 @@ fn a_prepared_statement_runs_again_with_other_values() {
 }
 
 #[test]
+fn the_image_of_a_database_in_memory_is_a_database() {
+    let (medium, database) = database();
+    database.execute("ATTACH ':memory:' AS other; CREATE TABLE other.t(x)").unwrap();
+    database.execute("INSERT INTO t VALUES(5)").unwrap();
+    let image = database.image("other").unwrap();
+    assert_eq!(database.image("none").unwrap_err().name(), "SQLITE_ERROR");
+    database.close().unwrap();
+    medium.insert("main.db", image);
+    assert_eq!(medium.open().unwrap().query("SELECT x FROM t").unwrap(), [[Value::from(5)]]);
+}
+
+#[test]
 fn a_text_to_prepare_is_one_statement() {
     let (_, database) = database();
     for text in ["", "-- nothing", "SELECT 1; SELECT 2", "SELEC"] {

@@ -1,0 +1,133 @@
+//! The files of a database: loaded in memory, stored whole, opened.
+//!
+//! A load in place would write each page many times and say nothing of a run, so the rows are
+//! loaded into a database in memory and its file is copied, as a device's is at the factory.
+
+use std::rc::Rc;
+
+use flysch_linux::filesystem::FsError;
+use flysch_linux::vfs::Vfs;
+use flysch_sqlite::{Database, Settings};
+
+use super::error::TpccError;
+use super::load::load;
+use super::scale::Scale;
+
+/// File of the database, or of all but its orders.
+const MAIN: &str = "tpcc.db";
+/// File of the orders, where they have one of their own.
+const ORDERS: &str = "orders.db";
+/// Bytes that a file is stored by at a time.
+const PIECE: usize = 64 << 10;
+
+/// How many files a database is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Files {
+    /// One.
+    One,
+    /// Orders in a second one: a transaction that changes both needs a super-journal.
+    Two,
+}
+
+/// A file, ready to be stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// Name.
+    pub name: &'static str,
+    /// Content.
+    pub bytes: Vec<u8>,
+}
+
+impl Files {
+    /// The schema that the orders are in.
+    const fn orders_schema(self) -> &'static str {
+        match self {
+            Self::One => "main",
+            Self::Two => "orders",
+        }
+    }
+
+    /// The text that attaches what is not in the main file.
+    fn attach(self, orders: &str) -> String {
+        match self {
+            Self::One => String::new(),
+            Self::Two => format!("ATTACH '{orders}' AS orders"),
+        }
+    }
+
+    /// Load a database and give its files. `vfs` tells the time and nothing else.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn load(
+        self,
+        vfs: Rc<dyn flysch_sqlite::Vfs>,
+        settings: &Settings,
+        scale: Scale,
+        seed: u64,
+    ) -> Result<Vec<Image>, TpccError> {
+        let now_ms = vfs.now_ms();
+        let database = Database::open(vfs, ":memory:").map_err(sqlite("open"))?;
+        let text = format!("PRAGMA page_size = {}; ", settings.page_size);
+        let text = text + &self.attach(":memory:");
+        database.execute(text).map_err(sqlite("ATTACH"))?;
+        if self == Self::Two {
+            let text = format!("PRAGMA orders.page_size = {}", settings.page_size);
+            database.execute(text).map_err(sqlite("PRAGMA page_size"))?;
+        }
+        load(&database, self.orders_schema(), scale, seed, now_ms)?;
+        let image = |(name, schema)| {
+            let bytes = database.image(schema).map_err(sqlite("serialize"))?;
+            Ok(Image { name, bytes })
+        };
+        let files: &[_] = match self {
+            Self::One => &[(MAIN, "main")],
+            Self::Two => &[(MAIN, "main"), (ORDERS, "orders")],
+        };
+        files.iter().copied().map(image).collect()
+    }
+
+    /// Open the database whose files were stored.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn open(
+        self,
+        vfs: Rc<dyn flysch_sqlite::Vfs>,
+        settings: &Settings,
+    ) -> Result<Database, TpccError> {
+        let database = Database::open(vfs, MAIN).map_err(sqlite("open"))?;
+        if self == Self::Two {
+            let Settings { cache_size, synchronous, .. } = settings;
+            let text = format!(
+                "{}; PRAGMA orders.cache_size = {cache_size};
+                 PRAGMA orders.synchronous = {synchronous}",
+                self.attach(ORDERS)
+            );
+            database.execute(text).map_err(sqlite("ATTACH"))?;
+        }
+        database.configure(settings).map_err(sqlite("PRAGMA"))?;
+        Ok(database)
+    }
+}
+
+impl Image {
+    /// Store the file and make it durable.
+    ///
+    /// # Errors
+    /// The file system's, for instance that the file does not fit.
+    pub fn store(&self, linux: &mut Vfs) -> Result<(), FsError> {
+        let fd = linux.open(self.name, true)?;
+        let mut offset = 0;
+        for piece in self.bytes.chunks(PIECE) {
+            linux.write(fd, offset, piece)?;
+            offset += piece.len() as u64;
+        }
+        linux.fsync(fd)?;
+        linux.close(fd)
+    }
+}
+
+fn sqlite(statement: &'static str) -> impl Fn(flysch_sqlite::Error) -> TpccError {
+    move |error| TpccError::Sqlite { statement, error }
+}

@@ -1,0 +1,101 @@
+//! Orders, their lines, and which of them are undelivered.
+
+use flysch_sqlite::Value;
+
+use super::super::error::TpccError;
+use super::super::query::{Compiler, Query, values};
+use super::super::random::Random;
+use super::super::scale::{DISTRICTS, Scale};
+
+/// Quantity of every line at first.
+const QUANTITY: i64 = 5;
+
+/// Inserts of the three tables.
+struct Inserts<'d> {
+    orders: Query<'d>,
+    lines: Query<'d>,
+    undelivered: Query<'d>,
+}
+
+/// An order that is being loaded.
+struct Order {
+    key: [i64; 3],
+    customer: i64,
+    entered_ms: i64,
+    is_delivered: bool,
+}
+
+/// Orders of a warehouse: in each district one of each customer, in random order.
+pub(super) fn orders(
+    compiler: Compiler<'_>,
+    random: &mut Random,
+    (warehouse, now_ms): (i64, i64),
+    scale: Scale,
+) -> Result<(), TpccError> {
+    let mut inserts = Inserts {
+        orders: compiler.query("INSERT INTO orders VALUES (?, ?, ?, ?, ?, ?, ?, ?)")?,
+        lines: compiler.query("INSERT INTO order_line VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")?,
+        undelivered: compiler.query("INSERT INTO new_order VALUES (?, ?, ?)")?,
+    };
+    for district in 1..=DISTRICTS {
+        for (id, customer) in (1..).zip(random.permutation(scale.customers())) {
+            let order = Order {
+                key: [id, district, warehouse],
+                customer,
+                entered_ms: now_ms,
+                is_delivered: id < scale.first_undelivered(),
+            };
+            insert(&mut inserts, random, &order, scale)?;
+        }
+    }
+    Ok(())
+}
+
+fn insert(
+    inserts: &mut Inserts<'_>,
+    random: &mut Random,
+    order: &Order,
+    scale: Scale,
+) -> Result<(), TpccError> {
+    let [id, district, warehouse] = order.key;
+    let carrier = if order.is_delivered { Value::from(random.number(1, 10)) } else { Value::Null };
+    let line_count = random.number(5, 15);
+    inserts.orders.execute(&[
+        Value::from(id),
+        Value::from(district),
+        Value::from(warehouse),
+        Value::from(order.customer),
+        Value::from(order.entered_ms),
+        carrier,
+        Value::from(line_count),
+        Value::from(1),
+    ])?;
+    for number in 1..=line_count {
+        inserts.lines.execute(&line(random, order, number, scale))?;
+    }
+    if order.is_delivered {
+        return Ok(());
+    }
+    inserts.undelivered.execute(values![id, district, warehouse])
+}
+
+fn line(random: &mut Random, order: &Order, number: i64, scale: Scale) -> [Value; 10] {
+    let [id, district, warehouse] = order.key;
+    let (delivered, amount) = if order.is_delivered {
+        (Value::from(order.entered_ms), 0)
+    } else {
+        (Value::Null, random.number(1, 999_999))
+    };
+    [
+        Value::from(id),
+        Value::from(district),
+        Value::from(warehouse),
+        Value::from(number),
+        Value::from(random.number(1, scale.items())),
+        Value::from(warehouse),
+        delivered,
+        Value::from(QUANTITY),
+        Value::from(amount),
+        Value::from(random.text(24, 24).as_str()),
+    ]
+}

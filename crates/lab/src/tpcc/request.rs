@@ -1,0 +1,198 @@
+//! What a terminal asks for: the input of each transaction (clauses 2.4.1 to 2.8.1).
+
+use super::deck::{Deck, Kind};
+use super::random::Random;
+use super::scale::{DISTRICTS, Scale};
+
+/// A transaction with its input. Ids count from 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// New-Order.
+    NewOrder {
+        /// Home warehouse of the terminal.
+        warehouse: i64,
+        /// District.
+        district: i64,
+        /// Customer of that district.
+        customer: i64,
+        /// What is ordered. An item beyond the last makes the transaction roll back.
+        lines: Vec<Line>,
+    },
+    /// Payment.
+    Payment {
+        /// Home warehouse of the terminal.
+        warehouse: i64,
+        /// District that is paid to.
+        district: i64,
+        /// Who pays.
+        customer: Customer,
+        /// Cents.
+        amount: i64,
+    },
+    /// Order-Status.
+    OrderStatus {
+        /// Whose last order.
+        customer: Customer,
+    },
+    /// Delivery.
+    Delivery {
+        /// Home warehouse of the terminal.
+        warehouse: i64,
+        /// Who carries.
+        carrier: i64,
+    },
+    /// Stock-Level.
+    StockLevel {
+        /// Home warehouse of the terminal.
+        warehouse: i64,
+        /// District of the terminal.
+        district: i64,
+        /// Stock below this runs low.
+        threshold: i64,
+    },
+}
+
+/// A line of an order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Item.
+    pub item: i64,
+    /// Warehouse that supplies it.
+    pub supplier: i64,
+    /// How many.
+    pub quantity: i64,
+}
+
+/// A customer, as a terminal names them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Customer {
+    /// Warehouse.
+    pub warehouse: i64,
+    /// District.
+    pub district: i64,
+    /// Which of its customers.
+    pub who: Who,
+}
+
+/// How a terminal names a customer of a district.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// By id.
+    Id(i64),
+    /// By last name.
+    LastName(String),
+}
+
+/// Makes requests, one after the other.
+#[derive(Clone, Debug)]
+pub struct Requests {
+    scale: Scale,
+    /// Share of New-Orders that roll back, percent.
+    rollback_percent: u32,
+    random: Random,
+    deck: Deck,
+}
+
+impl Request {
+    /// Which transaction it is.
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::NewOrder { .. } => Kind::NewOrder,
+            Self::Payment { .. } => Kind::Payment,
+            Self::OrderStatus { .. } => Kind::OrderStatus,
+            Self::Delivery { .. } => Kind::Delivery,
+            Self::StockLevel { .. } => Kind::StockLevel,
+        }
+    }
+}
+
+impl Requests {
+    /// Requests to what the same seed has loaded at this scale.
+    pub fn new(scale: Scale, rollback_percent: u32, seed: u64) -> Self {
+        let random = Random::of_run(seed);
+        Self { scale, rollback_percent, random, deck: Deck::default() }
+    }
+
+    /// Random times and choices beside those of the requests.
+    pub const fn random(&mut self) -> &mut Random {
+        &mut self.random
+    }
+
+    /// Draw the next request of terminal `terminal`, counted from 0: its warehouse and, for
+    /// Stock-Level, its district are fixed (clauses 2.4.1.1 and 2.8.1.1).
+    pub fn draw(&mut self, terminal: u32) -> Request {
+        let terminal = i64::from(terminal);
+        let warehouse = terminal / DISTRICTS % self.scale.last_warehouse() + 1;
+        match self.deck.draw(&mut self.random) {
+            Kind::NewOrder => self.new_order(warehouse),
+            Kind::Payment => self.payment(warehouse),
+            Kind::OrderStatus => {
+                let district = self.district();
+                Request::OrderStatus { customer: self.customer(warehouse, district) }
+            }
+            Kind::Delivery => Request::Delivery { warehouse, carrier: self.random.number(1, 10) },
+            Kind::StockLevel => Request::StockLevel {
+                warehouse,
+                district: terminal % DISTRICTS + 1,
+                threshold: self.random.number(10, 20),
+            },
+        }
+    }
+
+    fn district(&mut self) -> i64 {
+        self.random.number(1, DISTRICTS)
+    }
+
+    /// Six in ten customers are named by their last name, the others by their id.
+    fn customer(&mut self, warehouse: i64, district: i64) -> Customer {
+        let customers = self.scale.customers();
+        let who = if self.random.happens(60) {
+            Who::LastName(self.random.last_name(customers))
+        } else {
+            Who::Id(self.random.customer(customers))
+        };
+        Customer { warehouse, district, who }
+    }
+
+    /// Another warehouse, or the same where there is only one.
+    fn other_warehouse(&mut self, warehouse: i64) -> i64 {
+        let last = self.scale.last_warehouse();
+        if last == 1 {
+            return warehouse;
+        }
+        let drawn = self.random.number(1, last - 1);
+        if drawn < warehouse { drawn } else { drawn + 1 }
+    }
+
+    fn new_order(&mut self, warehouse: i64) -> Request {
+        let district = self.district();
+        let customer = self.random.customer(self.scale.customers());
+        let count = self.random.number(5, 15);
+        let mut lines: Vec<Line> = (0..count).map(|_| self.line(warehouse)).collect();
+        if self.random.happens(self.rollback_percent) {
+            lines.last_mut().expect("an order has lines").item = self.scale.items() + 1;
+        }
+        Request::NewOrder { warehouse, district, customer, lines }
+    }
+
+    /// One line in a hundred is supplied by another warehouse.
+    fn line(&mut self, warehouse: i64) -> Line {
+        let item = self.random.item(self.scale.items());
+        let is_remote = self.random.happens(1);
+        let supplier = if is_remote { self.other_warehouse(warehouse) } else { warehouse };
+        Line { item, supplier, quantity: self.random.number(1, 10) }
+    }
+
+    /// Fifteen in a hundred customers pay at another warehouse than their own.
+    fn payment(&mut self, warehouse: i64) -> Request {
+        let district = self.district();
+        let customer = if self.random.happens(85) {
+            self.customer(warehouse, district)
+        } else {
+            let (other, there) = (self.other_warehouse(warehouse), self.district());
+            self.customer(other, there)
+        };
+        let amount = self.random.number(100, 500_000);
+        Request::Payment { warehouse, district, customer, amount }
+    }
+}

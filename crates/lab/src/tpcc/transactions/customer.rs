@@ -1,0 +1,31 @@
+//! Who a terminal means: a customer by id, or by last name.
+
+use super::super::error::TpccError;
+use super::super::query::{Compiler, Query, values};
+use super::super::request::{Customer, Who};
+
+/// Finds customers.
+pub(super) struct Find<'d> {
+    by_name: Query<'d>,
+}
+
+impl<'d> Find<'d> {
+    pub(super) fn prepare(compiler: Compiler<'d>) -> Result<Self, TpccError> {
+        let by_name = "SELECT c_id FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_last = ?
+             ORDER BY c_first";
+        Ok(Self { by_name: compiler.query(by_name)? })
+    }
+
+    /// The id. Of many with one last name it is the one in the middle, by first name and rounded
+    /// up (clause 2.5.2.2).
+    pub(super) fn id(&mut self, customer: &Customer) -> Result<i64, TpccError> {
+        let name = match &customer.who {
+            Who::LastName(name) => name.as_str(),
+            Who::Id(id) => return Ok(*id),
+        };
+        let rows = self.by_name.rows(values![customer.warehouse, customer.district, name])?;
+        let middle = rows.len().div_ceil(2).saturating_sub(1);
+        let statement = "SELECT c_id FROM customer";
+        rows.get(middle).ok_or(TpccError::Unexpected { statement })?.integer(0)
+    }
+}
