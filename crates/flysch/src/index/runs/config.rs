@@ -63,7 +63,8 @@ pub struct RunsConfig {
 impl RunsConfig {
     /// Choose parameters for up to `keys` keys in `ram` bytes, the levels among them.
     pub fn for_keys(keys: u32, ram: usize, geometry: &Geometry) -> Result<Self, ConfigError> {
-        let small = ram < 4 * geometry.page_size as usize;
+        let sectors = geometry.partial_programs >= geometry.sectors_per_page;
+        let small = sectors && ram < 4 * geometry.page_size as usize;
         let output = if small { Output::Sector } else { Output::Page };
         let mut config = Self {
             first_area: 16,
@@ -78,7 +79,7 @@ impl RunsConfig {
             fill_percent: 92,
             memtable_size: geometry.page_size as usize * if small { 3 } else { 9 } / 8,
             bloom_size: 0,
-            window_size: if small { 16 * WINDOW_MIN } else { 1280 },
+            window_size: if small { WINDOWS_MAX * WINDOW_MIN } else { 1280 },
             blocks_max: Self::blocks_for(keys, geometry),
             pace: Pace::Spread,
             output,
@@ -163,7 +164,7 @@ impl RunsConfig {
     }
 
     const fn window_size_min(&self) -> u32 {
-        WINDOW_MIN as u32 * (self.levels as u32 + 12)
+        WINDOW_MIN as u32 * (self.levels as u32 + WINDOWS_MAX as u32 - 6)
     }
 
     const fn recents_floor(&self) -> u32 {
@@ -177,6 +178,8 @@ impl RunsConfig {
     }
 }
 
+/// Inputs of a merge that each have a window where there are six levels.
+const WINDOWS_MAX: usize = 18;
 /// Bytes of the least commit record that is of use.
 const RECORD_MIN: u32 = 128 + 12 * RUN_SIZE as u32;
 const _: () = assert!(RUNS_MAX > INPUTS_MAX);

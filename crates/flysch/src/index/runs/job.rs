@@ -34,7 +34,13 @@ impl Runs<'_> {
         let fresh = |run: &&Run| run.is_recent() && run.is_free();
         let recent = self.table.as_slice().iter().filter(fresh);
         let count: u32 = recent.clone().map(|run| run.count).sum();
-        let flushed = recent.filter(|run| run.place == RECENT).count();
+        let flushed = recent.clone().filter(|run| run.place == RECENT).count();
+        let is_small_due = self.jobs[SMALL].is_none() && flushed >= usize::from(self.config.fan);
+        let is_to_be_frozen = self.jobs[SMALL].is_none() && count >= self.config.recents_max;
+        if (is_small_due || is_to_be_frozen && recent.count() > 1) && self.is_filling() {
+            self.start_small(flash);
+            return true;
+        }
         if self.jobs[LARGE].is_none() && self.jobs[SMALL].is_none() {
             let pending = self.table.as_slice().iter().any(|run| run.frozen & BY_LARGE != 0);
             if pending {
@@ -51,7 +57,7 @@ impl Runs<'_> {
                 return true;
             }
         }
-        if self.jobs[SMALL].is_none() && flushed >= usize::from(self.config.fan) {
+        if is_small_due {
             self.start_small(flash);
             return true;
         }
@@ -59,8 +65,9 @@ impl Runs<'_> {
     }
 
     fn start_small<N: Nand>(&mut self, flash: &Flash<'_, N>) {
+        let takes_merged = self.is_filling();
         for run in self.table.iter_mut() {
-            if run.place == RECENT && run.is_free() {
+            if run.is_free() && (run.place == RECENT || run.place == MERGED && takes_merged) {
                 run.frozen |= BY_SMALL;
             }
         }
@@ -132,7 +139,7 @@ impl Runs<'_> {
         let (rice, units) = plan(count, shape, unit_size, fill_percent);
         let first = self.areas.extent(usize::from(place)).tail;
         for run in self.table.iter_mut().filter(|run| run.frozen & reader != 0) {
-            run.at = 0;
+            (run.at, run.within) = (0, None);
         }
         let out = Run { place, rice, hash_bits, first, units, antis, ..Run::default() };
         Job { reader, out, done: None }
@@ -195,7 +202,7 @@ impl Runs<'_> {
             .drop_antis(drops_antis)
             .start()?;
         let mut outcome = Ok(Stroke::Full);
-        let mut reached = merge.units();
+        let mut reached = merge.positions();
         for _ in 0..pages {
             let mut out = job.out;
             outcome = write_page(&mut merge, &mut out, self.out);
@@ -207,14 +214,16 @@ impl Runs<'_> {
             }
             job.out = out;
             job.done = merge.done();
-            reached = merge.units();
+            reached = merge.positions();
             if outcome == Ok(Stroke::Last) {
                 break;
             }
         }
         self.jobs[slot] = Some(job);
         let inputs = self.table.iter_mut().filter(|run| run.frozen & job.reader != 0);
-        inputs.zip(reached).for_each(|(run, unit)| run.at = unit);
+        inputs
+            .zip(reached)
+            .for_each(|(run, place)| (run.at, run.within) = (place.unit, place.within));
         outcome
     }
 

@@ -79,10 +79,21 @@ impl Projection {
 struct Cursor {
     run: Run,
     unit: u32,
-    reader: UnitReader,
+    /// Where in the unit; none before its header is read.
+    reader: Option<UnitReader>,
+    /// The bytes of the unit that the window holds.
     base: usize,
-    is_loaded: bool,
+    len: usize,
     head: Option<u64>,
+    /// Where it stood before its head was read.
+    before: Position,
+}
+
+/// A place between two entries of an input.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Position {
+    pub(super) unit: u32,
+    pub(super) within: Option<UnitReader>,
 }
 
 /// A merge of inputs.
@@ -108,7 +119,7 @@ impl<'a, 'ram, 'flash, N: Nand> Merge<'a, 'ram, 'flash, N> {
         let mut cursors = [Cursor::default(); INPUTS_MAX];
         let mut len = 0;
         for (cursor, run) in cursors.iter_mut().zip(inputs) {
-            *cursor = Cursor { run, unit: run.at, ..Cursor::default() };
+            *cursor = Cursor { run, unit: run.at, reader: run.within, ..Cursor::default() };
             len += 1;
         }
         let window = (buffer.len() / len.max(1)).min(reading.unit_size as usize);
@@ -141,9 +152,9 @@ impl<'a, 'ram, 'flash, N: Nand> Merge<'a, 'ram, 'flash, N> {
         self.done
     }
 
-    /// The unit each input stands at.
-    pub(super) fn units(&self) -> [u32; INPUTS_MAX] {
-        self.cursors.map(|cursor| cursor.unit)
+    /// Where each input stands, its least entry not read yet.
+    pub(super) fn positions(&self) -> [Position; INPUTS_MAX] {
+        self.cursors.map(|cursor| cursor.before)
     }
 
     /// Bits of a pointer, bytes of a unit and of a page.
@@ -173,10 +184,10 @@ impl<'a, 'ram, 'flash, N: Nand> Merge<'a, 'ram, 'flash, N> {
         self.reading.areas.advance(usize::from(run.place));
     }
 
-    /// Let go of the blocks of levels whose entries all lie before these units.
-    pub(super) fn trim(&mut self, units: &[u32]) {
+    /// Let go of the blocks of levels whose entries all lie before these positions.
+    pub(super) fn trim(&mut self, reached: &[Position]) {
         let per_page = self.reading.flash.geometry().page_size / self.reading.unit_size;
-        for (cursor, unit) in self.cursors[..self.len].iter().zip(units) {
+        for (cursor, Position { unit, .. }) in self.cursors[..self.len].iter().zip(reached) {
             let is_replaced = self.projection.is_none() || cursor.run.place == FILTER;
             if is_replaced && !cursor.run.is_recent() {
                 let page = cursor.run.first + unit / per_page;
@@ -189,6 +200,8 @@ impl<'a, 'ram, 'flash, N: Nand> Merge<'a, 'ram, 'flash, N> {
     /// Go to the next entry of an input that is behind `done`.
     fn advance(&mut self, place: usize) -> Result<(), FlashError> {
         loop {
+            let Cursor { unit, reader, .. } = self.cursors[place];
+            self.cursors[place].before = Position { unit, within: reader };
             let Some(entry) = self.read_entry(place)? else {
                 self.cursors[place].head = None;
                 return Ok(());
@@ -213,37 +226,33 @@ impl<'a, 'ram, 'flash, N: Nand> Merge<'a, 'ram, 'flash, N> {
             if cursor.unit >= cursor.run.used {
                 return Ok(None);
             }
-            if !cursor.is_loaded {
+            let Some(reader) = cursor.reader else {
                 self.load(place, 0)?;
                 let window = self.window(place);
                 let header = Header::parse(window)
                     .ok_or_else(|| self.reading.corrupt(&cursor.run, cursor.unit))?;
-                self.cursors[place].reader = UnitReader::new(header);
-                self.cursors[place].is_loaded = true;
-            }
-            if self.cursors[place].reader.is_done() {
+                self.cursors[place].reader = Some(UnitReader::new(header));
+                continue;
+            };
+            if reader.is_done() {
                 self.cursors[place].unit += 1;
-                self.cursors[place].is_loaded = false;
+                self.cursors[place].reader = None;
                 continue;
             }
-            return self.decode(place).map(Some);
+            return self.decode(place, reader).map(Some);
         }
     }
 
-    fn decode(&mut self, place: usize) -> Result<u64, FlashError> {
-        let unit_size = self.reading.unit_size as usize;
-        let cursor = self.cursors[place];
-        let byte = cursor.reader.byte();
-        let end = (cursor.base + self.window).min(unit_size);
-        if byte + ENTRY_SIZE_MAX > end && end < unit_size {
-            self.load(place, byte)?;
+    fn decode(&mut self, place: usize, mut reader: UnitReader) -> Result<u64, FlashError> {
+        let end = self.cursors[place].base + self.cursors[place].len;
+        if reader.byte() + ENTRY_SIZE_MAX > end && end < self.reading.unit_size as usize {
+            self.load(place, reader.byte())?;
         }
-        let mut cursor = self.cursors[place];
-        let len = self.window.min(unit_size - cursor.base);
-        let window = &self.buffer[place * self.window..][..len];
+        let cursor = self.cursors[place];
+        let window = &self.buffer[place * self.window..][..cursor.len];
         let shape = cursor.run.shape(self.reading.pointer_bits);
-        let entry = cursor.reader.next(window, cursor.base, shape);
-        self.cursors[place] = cursor;
+        let entry = reader.next(window, cursor.base, shape);
+        self.cursors[place].reader = Some(reader);
         entry.map_err(|_| self.reading.corrupt(&cursor.run, cursor.unit))
     }
 
@@ -252,7 +261,7 @@ impl<'a, 'ram, 'flash, N: Nand> Merge<'a, 'ram, 'flash, N> {
         let len = self.window.min(self.reading.unit_size as usize - base);
         let window = &mut self.buffer[place * self.window..][..len];
         let cursor = &mut self.cursors[place];
-        cursor.base = base;
+        (cursor.base, cursor.len) = (base, len);
         self.reading.read(&cursor.run, cursor.unit, base, window)
     }
 

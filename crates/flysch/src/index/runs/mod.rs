@@ -48,6 +48,8 @@ use crate::index::IndexError;
 use crate::index::bloom::Bloom;
 use crate::index::hash::hash64;
 
+/// Units of a run that the Bloom filter learns at a time: as much time as a page of a merge takes.
+const LEARNT_MAX: u32 = 16;
 /// The slot of the job that merges recent runs.
 const SMALL: usize = 0;
 /// The slot of the job that merges into the levels or the filter.
@@ -80,6 +82,8 @@ pub struct Runs<'ram> {
     /// Pieces of work for each insertion, in 1/256ths, and those owed.
     rate: u32,
     owed: u32,
+    /// The recent run that is being added to the Bloom filter: its first page, and its next unit.
+    learning: Option<(u32, u32)>,
 }
 
 impl Runs<'_> {
@@ -187,6 +191,16 @@ impl Runs<'_> {
         self.table.as_slice().len() + 3 >= self.log.runs_max()
     }
 
+    /// Whether it is time to merge what was merged before: the table has to hold the levels, what is
+    /// being merged into them, and what comes meanwhile.
+    fn is_filling(&self) -> bool {
+        let runs = self.table.as_slice();
+        let fresh = runs.iter().filter(|run| run.is_recent() && run.is_free()).count();
+        let lasting = usize::from(self.config.levels) + usize::from(self.config.filter_bits > 0);
+        let coming = usize::from(self.config.fan) + 1;
+        runs.len().max(lasting + fresh + 1) + coming + 2 >= self.log.runs_max()
+    }
+
     /// Do one bounded piece of the work that is due; say whether there was any.
     fn work<N: Nand>(&mut self, flash: &mut Flash<'_, N>, pages: u32) -> Result<bool, FlashError> {
         if !flash.is_ready() && self.config.pace == Pace::Spread {
@@ -268,13 +282,15 @@ impl Runs<'_> {
     fn begin_bloom(&mut self) {
         self.bloom.clear();
         self.bloom_is_sound = false;
+        self.learning = None;
         for place in 0..self.memtable.len() {
             self.bloom.insert(self.shape().hash(self.memtable.entry(place)));
         }
         self.table.iter_mut().for_each(|run| run.frozen &= !IN_BLOOM);
     }
 
-    /// Add one recent run to the Bloom filter. Cost: a read of each of its units.
+    /// Add units of a recent run to the Bloom filter. Cost: a read of each, and at most
+    /// [`LEARNT_MAX`].
     fn extend_bloom<N: Nand>(&mut self, flash: &mut Flash<'_, N>) -> Result<(), FlashError> {
         let unread = |run: &&mut Run| run.is_recent() && run.frozen & (IN_BLOOM | BY_SMALL) == 0;
         let reads_it = self.jobs[SMALL].is_some();
@@ -285,7 +301,13 @@ impl Runs<'_> {
             }
             return Ok(());
         };
-        run.frozen |= IN_BLOOM;
+        let known = self.learning.filter(|(first, _)| *first == run.first);
+        let from = known.map_or(0, |(_, unit)| unit);
+        let to = run.used.min(from + LEARNT_MAX);
+        if to == run.used {
+            run.frozen |= IN_BLOOM;
+        }
+        self.learning = Some((run.first, to));
         let run = *run;
         let pointer_bits = self.config.pointer_bits;
         let unit_size = flash.geometry().sector_size();
@@ -293,7 +315,7 @@ impl Runs<'_> {
         let areas = &mut self.areas;
         let mut reading = Reading { flash, areas, pointer_bits, unit_size };
         let unit = &mut self.out[..unit_size as usize];
-        for number in 0..run.used {
+        for number in from..to {
             reading.read(&run, number, 0, unit)?;
             let header = Header::parse(unit).ok_or_else(|| reading.corrupt(&run, number))?;
             let mut entries = UnitReader::new(header);

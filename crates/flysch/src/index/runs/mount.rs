@@ -95,6 +95,7 @@ impl<'ram> Runs<'ram> {
             commit_due: false,
             rate: 256,
             owed: 0,
+            learning: None,
         })
     }
 

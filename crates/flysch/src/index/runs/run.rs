@@ -1,6 +1,7 @@
 //! Runs: what RAM knows of each, and the table of them, oldest first.
 
 use super::entry::Shape;
+use super::unit::UnitReader;
 use crate::flash::array;
 
 /// A run on flash.
@@ -23,6 +24,8 @@ pub(super) struct Run {
     pub(super) antis: u32,
     /// The unit at which the job that reads it goes on.
     pub(super) at: u32,
+    /// Where in that unit; none for its start.
+    pub(super) within: Option<UnitReader>,
 }
 
 /// The areas of an index of runs. The log of commit records is area 0.
@@ -74,6 +77,7 @@ impl Run {
             count: word(16),
             antis: word(20),
             at: 0,
+            within: None,
         };
         let is_sane = run.rice <= 32 && (1..=32).contains(&run.hash_bits) && run.units > 0;
         is_sane.then_some(run)
@@ -113,6 +117,7 @@ impl RunTable {
             count: 0,
             antis: 0,
             at: 0,
+            within: None,
         };
         Self { runs: [NONE; RUNS_MAX], len: 0 }
     }

@@ -124,22 +124,23 @@ impl UnitWriter {
 pub(super) struct Malformed;
 
 /// Reads the entries of a unit one by one, from windows of its bytes.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct UnitReader {
-    bit: usize,
-    left: u16,
+    bit: u32,
     hash: u32,
+    left: u16,
     started: bool,
 }
 
 impl UnitReader {
     pub(super) const fn new(header: Header) -> Self {
-        Self { bit: HEADER_SIZE * 8, left: header.count, hash: header.first, started: false }
+        let bit = HEADER_SIZE as u32 * 8;
+        Self { bit, hash: header.first, left: header.count, started: false }
     }
 
     /// Where the next entry's first byte is.
     pub(super) const fn byte(&self) -> usize {
-        self.bit / 8
+        self.bit as usize / 8
     }
 
     pub(super) const fn is_done(&self) -> bool {
@@ -154,7 +155,7 @@ impl UnitReader {
         shape: Shape,
     ) -> Result<u64, Malformed> {
         debug_assert!(self.left > 0 && self.byte() >= base, "an entry is within the window");
-        let mut bit = self.bit - base * 8;
+        let mut bit = self.bit as usize - base * 8;
         if self.started {
             let ahead = bits(window, bit, 57);
             let quotient = ahead.trailing_zeros();
@@ -174,7 +175,7 @@ impl UnitReader {
         if bit > window.len() * 8 || u64::from(self.hash) >> shape.hash_bits != 0 {
             return Err(Malformed);
         }
-        self.bit = bit + base * 8;
+        self.bit = (bit + base * 8) as u32;
         self.left -= 1;
         self.started = true;
         Ok(shape.entry(self.hash, pointer as u32, anti != 0))
