@@ -303,15 +303,15 @@ fn main() {
     measure_pbfilter("pbfilter2", keys, PbConfig { partitions: 16, ..published });
     let whole = PbConfig { flush: FlushUnit::Page, ..published };
     measure_pbfilter("pbfilter, whole pages", keys, whole);
-    let base = RunsConfig::for_keys(keys as u32, 12_600, &geometry).unwrap();
+    let base = RunsConfig::for_keys(keys as u32, 12_752, &geometry).unwrap();
     println!("{base:?}");
     measure_runs("spread", keys, base);
     let synchronous = RunsConfig { pace: Pace::Synchronous, ..base };
     measure_runs("synchronous", keys, synchronous);
-    let filter = RunsConfig { filter_bits: 7, recents_max: 8_000, ..synchronous };
+    let filter = RunsConfig { filter_bits: 7, recents_max: 7_700, ..synchronous };
     measure_runs("synchronous + filter", keys, filter);
     measure_runs("spread + filter", keys, RunsConfig { pace: Pace::Spread, ..filter });
-    let small = RunsConfig::for_keys(keys as u32, 2_780, &geometry).unwrap();
+    let small = RunsConfig::for_keys(keys as u32, 2_582, &geometry).unwrap();
     assert_eq!(small.output, Output::Sector);
     println!("{small:?}");
     measure_runs("small", keys, RunsConfig { pace: Pace::Synchronous, ..small });

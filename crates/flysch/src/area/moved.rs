@@ -4,21 +4,35 @@ use flysch_nand::{BlockAddr, Nand, PageAddr};
 
 use crate::flash::{Flash, FlashError, Tag};
 
-/// Copy the first `kept` pages of the first block to the second. Pages that cannot be read stay
-/// behind: whoever needs them finds them missing.
+/// What is copied of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Kept {
+    /// Its first pages, so many.
+    pub(super) pages: u32,
+    /// One of them of which only so many bytes count: the program behind them failed.
+    pub(super) torn: Option<(u32, u32)>,
+}
+
+/// Copy pages of the first block to the second. Pages that cannot be read stay behind: whoever
+/// needs them finds them missing.
 pub(super) fn copy_pages<N: Nand>(
     flash: &mut Flash<'_, N>,
     (from, to): (BlockAddr, BlockAddr),
-    kept: u32,
+    kept: Kept,
     spare: &mut [u8],
 ) -> Result<(), FlashError> {
     let geometry = *flash.geometry();
-    for page in 0..kept {
+    for page in 0..kept.pages {
+        let torn = kept.torn.filter(|&(torn, _)| torn == page);
+        let size = torn.map_or(geometry.page_size, |(_, bytes)| bytes);
+        if size == 0 {
+            continue;
+        }
         let source = PageAddr(geometry.first_page(from).0 + page);
         let target = PageAddr(geometry.first_page(to).0 + page);
         if let Some(tag) = flash.tag(source)? {
             let tag = Tag { copy: tag.copy.wrapping_add(1), ..tag };
-            copy_page(flash, (source, target), tag, spare)?;
+            copy_page(flash, (source, target), (tag, size), spare)?;
         }
     }
     Ok(())
@@ -27,13 +41,12 @@ pub(super) fn copy_pages<N: Nand>(
 fn copy_page<N: Nand>(
     flash: &mut Flash<'_, N>,
     (from, to): (PageAddr, PageAddr),
-    tag: Tag,
+    (tag, size): (Tag, u32),
     spare: &mut [u8],
 ) -> Result<(), FlashError> {
-    let page_size = flash.geometry().page_size;
-    let chunk = spare.len().min(page_size as usize);
+    let chunk = spare.len().min(flash.geometry().page_size as usize);
     let spare = &mut spare[..chunk];
-    for column in (0..page_size).step_by(chunk) {
+    for column in (0..size).step_by(chunk) {
         match flash.read(from, column, spare) {
             Ok(()) if column == 0 => flash.program(to, spare, tag)?,
             Ok(()) if is_erased(spare) => {}

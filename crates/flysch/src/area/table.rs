@@ -3,7 +3,7 @@
 use flysch_nand::{BlockAddr, Nand, PageAddr};
 
 use super::Extent;
-use super::moved::copy_pages;
+use super::moved::{Kept, copy_pages};
 use crate::flash::{Flash, FlashError, Tag};
 
 /// Areas a structure may have.
@@ -139,12 +139,28 @@ impl<'ram> Areas<'ram> {
         Ok(first)
     }
 
-    /// Program a sector of a reserved page; the first sector brings the tag.
-    pub(crate) fn program_sector<N: Nand>(
+    /// Program a sector of a reserved page; the first sector brings the tag. A failed program moves
+    /// the page's block with the help of `spare`, a sector, and tries again.
+    pub(crate) fn write_sector<N: Nand>(
+        &mut self,
+        flash: &mut Flash<'_, N>,
+        place: (usize, u32, u32),
+        data: &[u8],
+        note: u64,
+        spare: &mut [u8],
+    ) -> Result<(), FlashError> {
+        loop {
+            match self.program_sector(flash, place, data, note) {
+                Err(FlashError::ProgramFailed(_)) => self.relocate_reserved(flash, place, spare)?,
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn program_sector<N: Nand>(
         &self,
         flash: &mut Flash<'_, N>,
-        (area, logical): (usize, u32),
-        column: u32,
+        (area, logical, column): (usize, u32, u32),
         data: &[u8],
         note: u64,
     ) -> Result<(), FlashError> {
@@ -218,9 +234,35 @@ impl<'ram> Areas<'ram> {
         is_bad: bool,
         spare: &mut [u8],
     ) -> Result<(), FlashError> {
-        let per_block = flash.geometry().pages_per_block;
-        let kept = self.extents[area].tail % per_block;
-        let place = self.start(area) + usize::from(self.lens[area]) - 1;
+        let tail = self.extents[area].tail;
+        let pages = tail % flash.geometry().pages_per_block;
+        self.copies[area] = self.copies[area].wrapping_add(1);
+        self.move_block(flash, (area, tail), Kept { pages, torn: None }, is_bad, spare)
+    }
+
+    /// Move a block of which a page's program failed at `column`; `spare` is a sector. Sectors that
+    /// are not programmed yet stay so.
+    fn relocate_reserved<N: Nand>(
+        &mut self,
+        flash: &mut Flash<'_, N>,
+        (area, logical, column): (usize, u32, u32),
+        spare: &mut [u8],
+    ) -> Result<(), FlashError> {
+        let pages = flash.geometry().pages_per_block;
+        let kept = Kept { pages, torn: Some((logical % pages, column)) };
+        self.move_block(flash, (area, logical), kept, true, spare)
+    }
+
+    fn move_block<N: Nand>(
+        &mut self,
+        flash: &mut Flash<'_, N>,
+        (area, logical): (usize, u32),
+        kept: Kept,
+        is_bad: bool,
+        spare: &mut [u8],
+    ) -> Result<(), FlashError> {
+        let number = logical / flash.geometry().pages_per_block - self.extents[area].head;
+        let place = self.start(area) + number as usize;
         let old = BlockAddr(u32::from(self.block(place)));
         let fresh = loop {
             let fresh = flash.take()?;
@@ -231,7 +273,6 @@ impl<'ram> Areas<'ram> {
             }
         };
         self.set_block(place, fresh.0 as u16);
-        self.copies[area] = self.copies[area].wrapping_add(1);
         if is_bad {
             return flash.retire(old);
         }

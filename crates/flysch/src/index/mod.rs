@@ -8,11 +8,11 @@
 //! * [`bitmap`]: for attributes of few values, and for ranges of them.
 //! * [`zone`]: least and greatest key of each page, for keys that ascend.
 //!
-//! A query of several criteria is a pipeline of these: rows that one index gives are put to the
-//! next, and nothing is kept in between. See [`bitmap::BitmapIndex`].
+//! [`criteria`]: a query of several criteria is a pipeline of these, and nothing is kept in between.
 
 pub mod bitmap;
 pub mod bloom;
+pub mod criteria;
 mod error;
 pub mod hash;
 pub mod pbfilter;

@@ -3,6 +3,8 @@
 #![expect(clippy::cast_possible_truncation, reason = "test data are small")]
 
 mod bitmap;
+mod criteria;
+mod faults;
 mod garbage;
 mod pbfilter;
 mod runs_costs;

@@ -18,11 +18,11 @@ use super::records::{Place, records_per_page};
 
 /// RAM in all, unless asked otherwise: as the paper's seven pages of 2 KiB.
 const RAM: usize = 14_336;
-/// With the existence filter: entries that may be recent, fewer than the Bloom filter would bear,
-/// so that it seldom says yes to an absent key; and the filter's hashes are longer by so many bits
-/// than would tell the keys apart.
-const FILTER_RECENTS_MAX: u32 = 8_000;
+/// With the existence filter, whose hashes are longer by so many bits than would tell the keys apart,
+/// fewer entries are recent: 7 1/4 bits of the Bloom filter for each, so that it seldom says yes to
+/// an absent key.
 const FILTER_BITS: u8 = 7;
+const QUARTER_BITS_PER_RECENT: usize = 29;
 
 struct RunsMethod<'ram> {
     flash: Flash<'ram, Device>,
@@ -53,7 +53,9 @@ fn config(spec: &MethodSpec, geometry: &Geometry) -> Result<RunsConfig, ConfigEr
     config.pace = spec.tuning.pace;
     if spec.name == MethodName::RunsFilter {
         config.filter_bits = FILTER_BITS;
-        config.recents_max = config.recents_max.min(FILTER_RECENTS_MAX);
+        let recents = config.bloom_size * 8 * 4 / QUARTER_BITS_PER_RECENT;
+        let recents = u32::try_from(recents).unwrap_or(u32::MAX);
+        config.recents_max = config.recents_max.min(recents);
     }
     Ok(config)
 }

@@ -64,6 +64,8 @@ pub struct BitmapIndex<'ram> {
     spare: &'ram mut [u8],
     chunk_size: usize,
     rows: u32,
+    /// The group and the values that the first chunk holds the result of, if it was read from flash.
+    evaluated: Option<(u32, u32, u32)>,
 }
 
 impl<'ram> BitmapIndex<'ram> {
@@ -121,7 +123,7 @@ impl<'ram> BitmapIndex<'ram> {
         let blocks = &mut ram[..usize::from(config.blocks_max) * 2];
         group.fill(0);
         let areas = Areas::new(blocks, config.first_area, 1);
-        Ok(Self { config, areas, group, chunks, spare, chunk_size, rows: 0 })
+        Ok(Self { config, areas, group, chunks, spare, chunk_size, rows: 0, evaluated: None })
     }
 
     /// Rows on flash: after a mount, append those that came after.

@@ -30,8 +30,7 @@ impl BitmapIndex<'_> {
     /// breaks. The indexes have the same rows and groups. Cost: for each group the chunks that
     /// each criterion needs; none of the others' where no row is left.
     ///
-    /// A criterion of equality with an index of its own comes first: its rows are put to
-    /// [`BitmapIndex::holds`].
+    /// With criteria of equality see [`select`](crate::index::criteria::select).
     ///
     /// # Panics
     /// Where the indexes' groups differ.
@@ -46,6 +45,8 @@ impl BitmapIndex<'_> {
         assert!(others.iter().all(|other| other.index.chunk_size == size), "groups differ");
         for group in 0..self.rows.div_ceil(self.rows_per_group()) {
             self.evaluate(flash, group, values).map_err(IndexError::from)?;
+            // What others leave of the result is no answer to this criterion alone.
+            self.evaluated = None;
             for other in &mut *others {
                 if self.chunks[..size].iter().all(|&byte| byte == 0) {
                     break;
@@ -66,7 +67,8 @@ impl BitmapIndex<'_> {
         Ok(())
     }
 
-    /// Whether a row's value is in the range. Cost: the chunks of one group that the range needs.
+    /// Whether a row's value is in the range. Cost: the chunks of one group that the range needs;
+    /// nothing while rows of the same group are asked for.
     pub fn holds<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -87,13 +89,32 @@ impl BitmapIndex<'_> {
     ) -> Result<(), FlashError> {
         let (low, high) = (*values.start(), (*values.end()).min(self.config.bases.value_max()));
         let size = self.chunk_size;
+        if self.evaluated == Some((group, low, high)) {
+            return Ok(());
+        }
+        self.evaluated = None;
         if low > high {
             self.chunks[..size].fill(0);
             return Ok(());
         }
         if low == high {
-            return self.equal(flash, group, low);
+            self.equal(flash, group, low)?;
+        } else {
+            self.within(flash, group, (low, high))?;
         }
+        let is_on_flash = group < self.rows / self.rows_per_group();
+        self.evaluated = is_on_flash.then_some((group, low, high));
+        Ok(())
+    }
+
+    /// The rows of a range of several values.
+    fn within<N: Nand>(
+        &mut self,
+        flash: &mut Flash<'_, N>,
+        group: u32,
+        (low, high): (u32, u32),
+    ) -> Result<(), FlashError> {
+        let size = self.chunk_size;
         self.at_most(flash, group, high)?;
         if low > 0 {
             self.chunks.copy_within(..size, 2 * size);

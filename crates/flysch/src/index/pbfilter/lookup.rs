@@ -7,13 +7,13 @@ use flysch_nand::Nand;
 use super::config::BUCKETS;
 use super::partition::read;
 use super::place::positions;
-use super::{KEYS, LASTING, PASSING, PbFilter, Set};
+use super::{PASSING, PbFilter, Set};
 use crate::flash::{Flash, FlashError, array};
 use crate::index::IndexError;
 
 /// Filters whose pages come next: those of a set, of L1 or of the buffer.
 #[derive(Clone, Copy, Debug)]
-enum Part {
+pub(in crate::index) enum Part {
     /// A set of so many steps that begins at this page of this area.
     Set(usize, Set),
     L1,
@@ -40,19 +40,11 @@ impl PbFilter<'_> {
             }
         }
         let mut base = 0;
-        let layout = self.layout;
-        let lasting = (0..self.lasting).map(move |number| Set {
-            step: layout.steps_max(),
-            first: number * layout.filter_bits,
-        });
-        let sets = lasting.map(|set| Part::Set(LASTING, set));
-        let parts = sets.chain([Part::Set(PASSING, self.set), Part::L1, Part::Buffer]);
-        for part in parts {
+        for part in self.parts() {
             let filters = self.match_filters(flash, part, key).map_err(IndexError::from)?;
-            let pages = self.layout.keys_per_filter / self.layout.keys_per_page;
+            let pages = self.pages_per_filter();
             for page in 0..filters * pages {
-                let filter = page / pages;
-                if self.pages[filter as usize / 8] >> (filter % 8) & 1 != 0
+                if self.agrees(page / pages)
                     && self.visit_page(flash, base * pages + page, key, &mut visit)?.is_break()
                 {
                     return Ok(());
@@ -71,12 +63,12 @@ impl PbFilter<'_> {
         key: &[u8],
         visit: &mut impl FnMut(&mut Flash<'_, N>, u32) -> Result<ControlFlow<()>, E>,
     ) -> Result<ControlFlow<()>, E> {
-        if page >= self.count / self.layout.keys_per_page {
+        if page >= self.open_page() {
             return Ok(ControlFlow::Continue(()));
         }
+        self.load_page(flash, page).map_err(IndexError::from)?;
         let page_size = self.layout.page_bits as usize / 8;
-        let bytes = &mut self.pages[page_size..2 * page_size];
-        read(flash, &self.areas, (KEYS, page), bytes).map_err(IndexError::from)?;
+        let bytes = &self.pages[page_size..2 * page_size];
         for entry in bytes.chunks_exact(self.layout.entry_size) {
             if entry.starts_with(key) && visit(flash, pointer(&entry[key.len()..]))?.is_break() {
                 return Ok(ControlFlow::Break(()));
@@ -87,7 +79,7 @@ impl PbFilter<'_> {
 
     /// Find the filters of a part that agree with the key: a bit for each, in the first page of
     /// the page buffers. Give the number of filters of the part.
-    fn match_filters<N: Nand>(
+    pub(in crate::index) fn match_filters<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
         part: Part,

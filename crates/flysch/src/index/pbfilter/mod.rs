@@ -21,9 +21,11 @@ mod lookup;
 mod mount;
 mod partition;
 mod place;
+mod rows;
 
 pub use config::{FlushUnit, PbConfig};
 pub use deletions::Deletions;
+pub(in crate::index) use lookup::Part;
 
 use flysch_nand::Nand;
 
@@ -69,7 +71,7 @@ pub struct PbFilter<'ram> {
 
 /// A set of partitions that is not full yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Set {
+pub(in crate::index) struct Set {
     /// How often it was extended; 0 while there is none.
     step: u32,
     /// Its first page.
@@ -126,7 +128,7 @@ impl PbFilter<'_> {
         Ok(())
     }
 
-    fn check_key(&self, key: &[u8]) -> Result<(), ConfigError> {
+    pub(in crate::index) fn check_key(&self, key: &[u8]) -> Result<(), ConfigError> {
         let (needed, given) = (usize::from(self.config.key_size), key.len());
         if given != needed {
             return Err(ConfigError::KeySize { needed, given });

@@ -28,8 +28,9 @@ impl PbFilter<'_> {
                 FlushUnit::Sector => {
                     let page = self.flushes / layout.sectors * layout.partitions + partition;
                     let column = self.flushes % layout.sectors * layout.chunk_size;
-                    let place = (PASSING, self.l1 + page);
-                    self.areas.program_sector(flash, place, column, chunk, L1_NOTE)?;
+                    let place = (PASSING, self.l1 + page, column);
+                    let spare = &mut spare[..chunk_size];
+                    self.areas.write_sector(flash, place, chunk, L1_NOTE, spare)?;
                 }
                 FlushUnit::Page => {
                     let spare = &mut spare[..page_size];

@@ -94,7 +94,7 @@ impl RunsConfig {
         let recents = (config.bloom_size * 8 * 2 / 9) as u32;
         config.recents_max = recents.min(config.recents_ceiling());
         config.bloom_size = config.bloom_size.min(config.recents_max as usize);
-        config.levels = levels_for(keys, config.recents_max, if small { 10 } else { 6 });
+        config.levels = levels_for(keys, config.recents_max, if small { 12 } else { 6 });
         config.check(geometry)?;
         Ok(config)
     }

@@ -95,7 +95,7 @@ impl Run {
 }
 
 /// Runs that exist at a time, at most.
-pub(super) const RUNS_MAX: usize = 28;
+pub(super) const RUNS_MAX: usize = 24;
 
 /// The runs, in order of age: filter, levels from the last to the first, merged, recent.
 #[derive(Clone, Debug)]
