@@ -12,6 +12,7 @@ pub mod block_device;
 pub mod cache;
 pub mod card;
 pub mod cpu;
+mod deflate;
 pub mod filesystem;
 pub mod ftl;
 pub mod jffs2;

@@ -8,7 +8,9 @@ use std::str::FromStr;
 
 use super::format::Compression;
 use crate::cpu::{Codec, Cpu, Work};
+use crate::deflate::deflate;
 use crate::lzo;
+use miniz_oxide::DataFormat;
 
 /// Deflate level of the kernel's JFFS2.
 const ZLIB_LEVEL: u8 = 3;
@@ -78,7 +80,7 @@ impl Compressor {
     fn run(self, data: &[u8]) -> Vec<u8> {
         match self {
             Self::Lzo => lzo::compress(data),
-            Self::Zlib => miniz_oxide::deflate::compress_to_vec_zlib(data, ZLIB_LEVEL),
+            Self::Zlib => deflate(data, DataFormat::Zlib, ZLIB_LEVEL),
             Self::Rtime => rtime_compress(data),
         }
     }

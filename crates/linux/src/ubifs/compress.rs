@@ -4,7 +4,9 @@
 
 use super::options::Compressor;
 use crate::cpu::{Codec, Cpu, Work};
+use crate::deflate::deflate;
 use crate::lzo;
+use miniz_oxide::DataFormat;
 
 /// Shorter data is not compressed.
 const SIZE_MIN: usize = 128;
@@ -50,7 +52,7 @@ pub(super) fn pack(compressor: Compressor, data: &[u8], cpu: &Cpu) -> (Compresso
     };
     cpu.charge(Work::Compress(codec, data.len()));
     let stored = match codec {
-        Codec::Zlib => miniz_oxide::deflate::compress_to_vec(data, ZLIB_LEVEL),
+        Codec::Zlib => deflate(data, DataFormat::Raw, ZLIB_LEVEL),
         Codec::Zstd => crate::zstd::compress(data),
         Codec::Lzo | Codec::Rtime => lzo::compress(data),
     };
