@@ -92,10 +92,23 @@ impl Scenario {
     /// The stack could not be built, or SQLite failed: at which request is told.
     pub fn run(&self) -> Result<Run, RunError> {
         let machine = self.build.format_and_mount(self.stack)?;
-        let mut run = self.workload.carry_out(&Session::new(self, machine))?;
-        if !self.keeps_trace {
-            run.forget_trace();
+        self.workload.carry_out(&Session::new(self, machine))
+    }
+
+    /// Carry the run out once for each number of requests. A workload that changes nothing does so
+    /// on one machine, filled once; the figures are those of separate runs.
+    ///
+    /// # Errors
+    /// As those of [`Scenario::run`].
+    pub fn run_for_each(&self, requests: &[u32]) -> Result<Vec<Run>, RunError> {
+        let asked = |&requests: &u32| Self { requests, ..self.clone() };
+        let scenarios: Vec<Self> = requests.iter().map(asked).collect();
+        match (self.workload, scenarios.as_slice()) {
+            (Workload::Micro(kind), [first, ..]) if kind.is_reading() => {
+                let machine = self.build.format_and_mount(self.stack)?;
+                kind.carry_out_in_turn(Session::new(first, machine), &scenarios)
+            }
+            _ => scenarios.iter().map(Self::run).collect(),
         }
-        Ok(run)
     }
 }

@@ -50,12 +50,22 @@ impl<'a> Session<'a> {
 
     /// All steps of a workload, one after the other.
     pub(crate) fn carry_out<S: Steps>(&self, mut steps: S) -> Result<Run, RunError> {
-        let recorder = self.machine.recorder.clone();
-        let scope = recorder.scope("prepare");
+        self.prepare(&mut steps)?;
+        self.measured(&mut steps)
+    }
+
+    /// Make what the requests work on.
+    pub(crate) fn prepare<S: Steps>(&self, steps: &mut S) -> Result<(), RunError> {
+        let _scope = self.machine.recorder.scope("prepare");
         self.machine.cpu.set_free(S::PREPARES_FREELY);
-        steps.prepare(self)?;
+        let prepared = steps.prepare(self);
         self.machine.cpu.set_free(false);
-        drop(scope);
+        prepared
+    }
+
+    /// With cold caches, the measured interval and its figures.
+    pub(crate) fn measured<S: Steps>(&self, steps: &mut S) -> Result<Run, RunError> {
+        let recorder = self.machine.recorder.clone();
         self.settle()?;
         self.linux().set_random_advice(self.scenario.advises_random);
         if self.scenario.stack.main == Main::Ubifs {
@@ -69,8 +79,11 @@ impl<'a> Session<'a> {
         recorder.reset();
         let measured = steps.measure(self, &mut opened)?;
         let trace = recorder.take(self.scenario.build.part.geometry);
-        let run = measure(self.scenario, &self.machine, trace, measured, reads_at_open);
+        let mut run = measure(self.scenario, &self.machine, trace, measured, reads_at_open);
         steps.check(self, &mut opened)?;
+        if !self.scenario.keeps_trace {
+            run.forget_trace();
+        }
         Ok(run)
     }
 
@@ -82,6 +95,7 @@ impl<'a> Session<'a> {
         linux.drop_caches()?;
         linux.sleep(SETTLE_NS);
         linux.drop_caches()?;
+        self.machine.cpu.end_nanosecond();
         Ok(())
     }
 

@@ -121,6 +121,12 @@ impl Cpu {
         self.clock.advance(after / 1000 - before / 1000);
     }
 
+    /// Let the nanosecond that was begun go by, so that what is measured next begins with a whole
+    /// one, whatever was before it.
+    pub fn end_nanosecond(&self) {
+        self.charge_ps(self.busy_ps.get().next_multiple_of(1000) - self.busy_ps.get());
+    }
+
     /// CPU time charged so far, nanoseconds.
     pub fn busy_ns(&self) -> u64 {
         self.busy_ps.get() / 1000

@@ -171,3 +171,22 @@ fn same_scenario_same_figures() {
     let other = other.run().expect("another seed runs too");
     assert_ne!(json(&forth[0]), json(&other), "the seed matters");
 }
+
+#[test]
+fn a_sweep_on_one_machine_gives_the_figures_of_separate_runs() {
+    let requests = [5, 90, 100, 200];
+    let mut grid = everything();
+    grid.workloads = [Micro::Select, Micro::Join].map(Into::into).to_vec();
+    grid.requests = vec![200];
+    for scenario in grid.scenarios() {
+        let in_turn = scenario.run_for_each(&requests).expect("it runs");
+        for (one, &requests) in in_turn.iter().zip(&requests) {
+            let alone = Scenario { requests, ..scenario.clone() }.run().expect("it runs");
+            let figures = |run: &Run| {
+                let json = serde_json::to_value(run).expect("figures have JSON values");
+                (json, run.request_ns.clone(), run.erase_counts.clone())
+            };
+            assert_eq!(figures(one), figures(&alone), "{} {requests}", scenario.stack);
+        }
+    }
+}
