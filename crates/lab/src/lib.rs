@@ -25,6 +25,7 @@ pub mod run;
 pub mod scenario;
 pub mod session;
 pub mod stack;
+mod statistics;
 pub mod storage;
 pub mod throughput;
 pub mod tpcc;

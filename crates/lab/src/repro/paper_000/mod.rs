@@ -1,16 +1,19 @@
 //! SQLite on JFFS2 and UBIFS: response times and operations of inserts, selects, joins, updates.
+//!
+//! [`sweep`] runs what the figures show and [`chart`] draws them; the other modules each judge what
+//! one section of the paper says.
 
-use super::band::{Band, Shape, Target};
-use super::claim::Claim;
-use super::paper::{Cause, Evidence, Experiment, Item, Paper, Trial};
-use crate::grid::Grid;
-use crate::platform::Platform;
-use crate::stack::Stack;
-use crate::throughput::levels;
-use crate::workload::Micro;
-use std::sync::Arc;
+mod chart;
+mod insert;
+mod join;
+mod lifetime;
+mod select;
+mod sweep;
+mod tables;
+mod threshold;
+mod update;
 
-const PLATFORM: &str = "apf27-2.6.29";
+use super::paper::{Experiment, Item, Paper};
 
 /// The paper.
 pub(super) const PAPER: Paper = Paper {
@@ -19,31 +22,42 @@ pub(super) const PAPER: Paper = Paper {
             Memories: Performance and Lifetime Issues, the case of SQLite (ERTS 2014)",
     lead: "Inserts, selects, joins and updates in one transaction, 100 to 5000 of 150 to 600 \
            bytes, on JFFS2 and UBIFS: response times, throughput, operations of the flash.",
-    platform: Some(PLATFORM),
-    items: &[Item { name: "table-1", title: "Table I: throughput by level of the stack" }],
-    experiments: &[Experiment { items: &["table-1"], steps: |_| 3, run: table_1 }],
+    platform: Some(sweep::PLATFORM),
+    items: &ITEMS,
+    experiments: &EXPERIMENTS,
 };
 
-fn table_1(trial: &Trial<'_>) -> Result<Evidence, Cause> {
-    let platform = Arc::new(Platform::named(PLATFORM)?);
-    let grid = Grid::new(Micro::Select, Stack::JFFS2, Arc::clone(&platform));
-    let build = grid.scenarios().swap_remove(0).build;
-    let mut claims = Vec::new();
-    for level in levels(&build)? {
-        let stated = platform.throughput.iter().find(|row| row.level == level.level);
-        let stated = stated.ok_or("the platform has the paper's throughput")?;
-        let pairs = [
-            ("write", stated.write_mb_s, level.write_mb_s),
-            ("read", stated.read_mb_s, level.read_mb_s),
-        ];
-        for (verb, paper, measured) in pairs {
-            let text = format!("{} level, {verb}, MB/s", level.level);
-            claims.push(Claim {
-                shape: Shape::Factor(2.0),
-                ..Claim::new("table-1", text, Target::Value(paper), measured, Band::TIME)
-            });
-        }
-    }
-    (trial.done)(3);
-    Ok(Evidence { claims, ..Evidence::default() })
-}
+const ITEMS: [Item; 15] = [
+    Item { name: "table-1", title: "Table I: throughput by level of the stack" },
+    Item { name: "table-2", title: "Table II: response times of inserts" },
+    Item { name: "figure-3", title: "Figure 3: throughput of inserts" },
+    Item { name: "figure-4", title: "Figure 4: operations of inserts" },
+    Item { name: "flush-threshold", title: "Section V.B: when inserts begin to be flushed" },
+    Item { name: "figure-5", title: "Figure 5: throughput of selects" },
+    Item { name: "table-3", title: "Table III: response times of selects" },
+    Item { name: "figure-6", title: "Figure 6: operations of selects" },
+    Item { name: "figure-7", title: "Figure 7: throughput of joins" },
+    Item { name: "figure-8", title: "Figure 8: operations of joins" },
+    Item { name: "join-and-select", title: "Section V.D: joins beside selects" },
+    Item { name: "figure-9", title: "Figure 9: throughput of updates" },
+    Item { name: "figure-10", title: "Figure 10: operations of updates" },
+    Item { name: "update-and-insert", title: "Section V.E: updates beside inserts" },
+    Item { name: "lifetime", title: "Section VI: what requests cost of the flash's life" },
+];
+
+const EXPERIMENTS: [Experiment; 10] = [
+    Experiment { items: &["table-1"], steps: |_| 1, run: tables::throughput },
+    Experiment { items: &["table-2"], steps: |_| 6, run: tables::inserts },
+    Experiment { items: &["table-3"], steps: |_| 8, run: tables::selects },
+    Experiment { items: &["flush-threshold"], steps: |_| 4, run: threshold::threshold },
+    Experiment { items: &["figure-3", "figure-4"], steps: insert::steps, run: insert::figures },
+    Experiment { items: &["figure-5", "figure-6"], steps: select::steps, run: select::figures },
+    Experiment { items: &["figure-7", "figure-8"], steps: join::steps, run: join::figures },
+    Experiment { items: &["join-and-select"], steps: |_| 16, run: join::beside_select },
+    Experiment { items: &["figure-9", "figure-10"], steps: update::steps, run: update::figures },
+    Experiment {
+        items: &["update-and-insert", "lifetime"],
+        steps: lifetime::steps,
+        run: lifetime::writes,
+    },
+];

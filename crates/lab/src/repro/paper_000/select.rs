@@ -1,0 +1,132 @@
+//! Section V.C: throughput and operations of selects, Figures 5 and 6.
+
+use super::chart::chart;
+use super::sweep::{SIZES, STACKS, Sweep, requests};
+use crate::report::metrics::{READS, READS_PER_KB, THROUGHPUT};
+use crate::report::number::real_len;
+use crate::repro::band::{Band, Target};
+use crate::repro::claim::Claim;
+use crate::repro::paper::{Cause, Effort, Evidence, Trial};
+use crate::run::Run;
+use crate::stack::Stack;
+use crate::statistics::{correlation, mean, share};
+use crate::workload::Micro;
+
+/// Where the paper sees JFFS2's reads meet UBIFS's, requests.
+const MEETS: u32 = 1300;
+
+/// Steps of the sweep.
+pub(super) fn steps(effort: Effort) -> u64 {
+    Sweep::run_count(&requests(Micro::Select, effort))
+}
+
+/// Figures 5 and 6.
+pub(super) fn figures(trial: &Trial<'_>) -> Result<Evidence, Cause> {
+    let sweep = Sweep::carry_out(Micro::Select, requests(Micro::Select, trial.effort), trial)?;
+    let figures = vec![
+        chart(&sweep, "figure-5", "figure-5", "Figure 5: throughput of selects", &THROUGHPUT),
+        chart(&sweep, "figure-6", "figure-6-reads", "Figure 6: reads of selects", &READS_PER_KB),
+    ];
+    let mut claims = throughput(&sweep);
+    claims.extend(operations(&sweep));
+    Ok(Evidence { claims, figures, ..Evidence::default() })
+}
+
+fn throughput(sweep: &Sweep) -> Vec<Claim> {
+    let better = SIZES.map(|size| {
+        let ratios = sweep.ratios(THROUGHPUT.of, |run| run.record_size == size);
+        1.0 / mean(&ratios)
+    });
+    let best = better.iter().copied().fold(0.0, f64::max);
+    let mut claims = vec![
+        Claim {
+            note: format!("By record size: {}.", said(&better)),
+            ..Claim::new(
+                "figure-5",
+                "UBIFS selects faster than JFFS2 for some record sizes: how many of 4",
+                Target::AtLeast(1.0),
+                real_len(better.iter().filter(|&&ratio| ratio > 1.0).count()),
+                Band::STATEMENT,
+            )
+        },
+        Claim::new(
+            "figure-5",
+            "UBIFS is but slightly ahead: throughput over JFFS2's, the most of the sizes' means",
+            Target::Between(1.0, 1.3),
+            best,
+            Band::RATIO,
+        ),
+    ];
+    claims.extend(STACKS.map(|stack| {
+        let shapes = SIZES.map(|size| {
+            let points = sweep.of(stack, size).iter();
+            correlation(&points.map(|run| (f64::from(run.requests).ln(), (THROUGHPUT.of)(run))).collect::<Vec<_>>())
+        });
+        Claim {
+            reason: "The constant overhead that makes the curve, the program's paging in at BEGIN, is \
+                     not modelled; what remains are the first fetches.",
+            ..Claim::new(
+                "figure-5",
+                format!(
+                    "{}: throughput grows as a logarithm: correlation with the logarithm of the \
+                     requests, mean of the sizes",
+                    stack.main.name()
+                ),
+                Target::AtLeast(0.7),
+                mean(&shapes),
+                Band::STATEMENT,
+            )
+        }
+    }));
+    claims
+}
+
+fn operations(sweep: &Sweep) -> Vec<Claim> {
+    let few = sweep.ratios(READS.of, |run| run.requests < MEETS);
+    let many = sweep.ratios(READS.of, |run| run.requests >= MEETS);
+    let all_reads = |run: &Run| run.page_programs == 0 && run.block_erases == 0;
+    vec![
+        Claim::new(
+            "figure-6",
+            "JFFS2 reads more than UBIFS below 1300 requests: share of cases",
+            Target::AtLeast(0.5),
+            share(&few, |&ratio| ratio > 1.0),
+            Band::STATEMENT,
+        ),
+        Claim::new(
+            "figure-6",
+            "the difference is less beyond: mean ratio from 1300 requests on over that below",
+            Target::AtMost(1.0),
+            mean(&many) / mean(&few),
+            Band::STATEMENT,
+        ),
+        Claim::new(
+            "figure-6",
+            "selects neither program nor erase: share of runs",
+            Target::AtLeast(1.0),
+            share(sweep.all(), all_reads),
+            Band::STATEMENT,
+        ),
+        peaks_of_reads("figure-6", "selects", sweep),
+    ]
+}
+
+/// How often a last prefetch that is not used makes the reads for a KB rise.
+pub(super) fn peaks_of_reads(item: &'static str, what: &str, sweep: &Sweep) -> Claim {
+    let rises = |stack| {
+        let per_kb: Vec<f64> = sweep.of(stack, 150).iter().map(READS_PER_KB.of).collect();
+        real_len(per_kb.windows(2).filter(|two| two[1] > two[0] * 1.02).count())
+    };
+    let text = format!(
+        "{what} of 150 B: JFFS2's reads per KB have peaks where a prefetch is not used, more than \
+         UBIFS's: how many more"
+    );
+    let more = rises(Stack::JFFS2) - rises(Stack::UBIFS);
+    Claim::new(item, text, Target::AtLeast(1.0), more, Band::STATEMENT)
+}
+
+/// Ratios in a sentence.
+pub(super) fn said(ratios: &[f64; SIZES.len()]) -> String {
+    let parts = SIZES.iter().zip(ratios).map(|(size, ratio)| format!("{size} B {ratio:.2}"));
+    parts.collect::<Vec<_>>().join(", ")
+}
