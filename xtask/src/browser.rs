@@ -20,6 +20,7 @@ pub(crate) fn find() -> Option<&'static str> {
 
 /// Opens `report` without a window, keeping its files in `place`.
 pub(crate) fn inspect(program: &str, report: &Path, place: &Path) -> Outcome {
+    let name = report.file_name().unwrap_or_default().to_string_lossy();
     let screenshot = place.join("report.png");
     let network_log = place.join("network.json");
     let output = Command::new("timeout")
@@ -33,16 +34,16 @@ pub(crate) fn inspect(program: &str, report: &Path, place: &Path) -> Outcome {
         .stdin(Stdio::null())
         .output()?;
     if !output.status.success() {
-        return Err(format!("{program} failed on report.html: {}", output.status).into());
+        return Err(format!("{program} failed on {name}: {}", output.status).into());
     }
     let size = fs::metadata(&screenshot).map_err(|_| format!("{program} drew nothing"))?.len();
     let mut faults = console_messages(&String::from_utf8_lossy(&output.stderr));
     faults.extend(page_requests(&fs::read_to_string(&network_log)?));
     if faults.is_empty() {
-        println!("{program}: drew report.html ({size} bytes), console silent, no request");
+        println!("{program}: drew {name} ({size} bytes), console silent, no request");
         Ok(())
     } else {
-        Err(format!("report.html in {program}:\n  {}", faults.join("\n  ")).into())
+        Err(format!("{name} in {program}:\n  {}", faults.join("\n  ")).into())
     }
 }
 

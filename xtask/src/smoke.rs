@@ -1,27 +1,43 @@
-//! The smoke run: the main job, as a newcomer would start it, in an empty directory.
+//! The smoke run: the main jobs, as a newcomer would start them, in an empty directory.
 
 use crate::{Outcome, browser, shell};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs `flysch compare` and looks at the report it leaves.
+/// Runs `flysch compare` and `flysch repro`, and looks at the pages they leave.
 pub(crate) fn run() -> Outcome {
     let binary = shell::release_binary()?;
     let place = Scratch::open()?;
-    shell::run(Command::new(binary).arg("compare").current_dir(&place.path))?;
-    let report = place.path.join("report.html");
-    let size = fs::metadata(&report).map_err(|_| "compare left no report.html")?.len();
-    println!("report.html: {size} bytes");
-    look(&report, &place.path)
+    shell::run(Command::new(&binary).arg("compare").current_dir(&place.path))?;
+    let repro = ["repro", "all", "--quick", "--out", "papers"];
+    shell::run(Command::new(&binary).args(repro).current_dir(&place.path))?;
+    let mut pages = vec![place.path.join("report.html")];
+    for entry in fs::read_dir(place.path.join("papers"))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "html") {
+            pages.push(path);
+        }
+    }
+    pages.sort();
+    for page in &pages {
+        let size = fs::metadata(page).map_err(|_| format!("no {}", page.display()))?.len();
+        println!("{}: {size} bytes", page.display());
+    }
+    look(&pages, &place.path)
 }
 
-fn look(report: &Path, place: &Path) -> Outcome {
+fn look(pages: &[PathBuf], place: &Path) -> Outcome {
     let Some(program) = browser::find() else {
-        println!("no browser: report.html was not opened");
+        println!("no browser: no page was opened");
         return Ok(());
     };
-    browser::inspect(program, report, place)
+    for (number, page) in pages.iter().enumerate() {
+        let own = place.join(format!("browser-{number}"));
+        fs::create_dir(&own)?;
+        browser::inspect(program, page, &own)?;
+    }
+    Ok(())
 }
 
 /// An empty directory that goes away with the value.

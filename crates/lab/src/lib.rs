@@ -6,13 +6,14 @@
 //! [`scenario`] one run of it, [`session`] under way; [`measure`] from the trace to a [`run`]'s figures; [`trace`] files
 //! and analyses of traces; [`model`] what an index costs before it is built, in closed form;
 //! [`report`] the page that shows it all; [`repro`] the papers' experiments; [`index`] index
-//! structures side by side on the bare chip.
+//! structures side by side on the bare chip; [`fit`] what runs cost that were not made.
 
 #![forbid(unsafe_code)]
 
 pub mod beside;
 pub mod choice;
 pub mod dual;
+pub mod fit;
 pub mod grid;
 pub mod index;
 pub mod machine;

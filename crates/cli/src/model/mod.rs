@@ -1,9 +1,11 @@
-//! `flysch model`: what an index costs before it is built, in closed form.
+//! `flysch model`: what an index costs before it is built, in closed form, and what runs cost that
+//! were not made, by models fitted to those that were.
 
 mod bitmap;
 mod bloom;
 mod costs;
 mod dump;
+mod fit;
 
 use clap::Subcommand;
 
@@ -31,6 +33,10 @@ enum Action {
     Bitmap(bitmap::Args),
     /// Every value by its label, in all readings of the printed formulas
     Dump(dump::Args),
+    /// Fit costs of runs to requests and record size, from the CSV of flysch bench
+    Fit(fit::FitArgs),
+    /// What a run would cost, by fitted models
+    Predict(fit::PredictArgs),
 }
 
 /// Compute and print.
@@ -40,5 +46,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Action::Bloom(args) => bloom::run(args),
         Action::Bitmap(args) => bitmap::run(args),
         Action::Dump(args) => dump::run(args),
+        Action::Fit(args) => fit::run_fit(args),
+        Action::Predict(args) => fit::run_predict(args),
     }
 }

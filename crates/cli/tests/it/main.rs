@@ -3,6 +3,7 @@
 mod bench;
 mod command;
 mod compare;
+mod fit;
 mod index;
 mod model;
 mod repro;

@@ -64,23 +64,20 @@ fn first_flush(run: &Run) -> Option<u32> {
 /// Programs of each request; what END programs is left out.
 fn programs_by_request(run: &Run) -> Vec<u64> {
     let mut programs = vec![0; run.requests as usize];
-    let mut place = None;
+    let mut place: Option<usize> = None;
     let mut end_ns = u64::MAX;
     for event in &run.trace.events {
-        match event.kind {
-            EventKind::Mark => {
-                place = Some(event.addr as usize - 1);
-                if event.addr == run.requests {
-                    let last = *run.request_ns.last().expect("there are requests");
-                    end_ns = event.time_ns + last;
-                }
+        if event.kind == EventKind::Mark {
+            place = Some(event.addr as usize - 1);
+            if event.addr == run.requests {
+                let last = *run.request_ns.last().expect("there are requests");
+                end_ns = event.time_ns + last;
             }
-            EventKind::Program if event.time_ns < end_ns => {
-                if let Some(place) = place {
-                    programs[place] += 1;
-                }
-            }
-            _ => {}
+        }
+        if let (EventKind::Program, Some(place)) = (event.kind, place)
+            && event.time_ns < end_ns
+        {
+            programs[place] += 1;
         }
     }
     programs
