@@ -12,7 +12,6 @@ use super::page::{Section, page, panel_width};
 use super::sheet::Sheet;
 use super::svg::Point;
 use super::table::Table;
-use crate::index::method::MethodName;
 use crate::index::run::IndexRun;
 
 const HEIGHT: f64 = 240.0;
@@ -55,13 +54,7 @@ const ACROSS: [&str; 6] = ["n", "updates", "key-size", "ram", "bits-per-key", "h
 
 /// Write the report of these runs.
 pub fn indexes(runs: &[IndexRun]) -> String {
-    let varying: Vec<&str> = {
-        let names = runs.first().map(attributes).unwrap_or_default();
-        let is_varying = |name: &&str| {
-            runs.iter().map(|run| attribute(run, name)).collect::<BTreeSet<_>>().len() > 1
-        };
-        names.into_iter().map(|(name, _)| name).filter(is_varying).collect()
-    };
+    let varying = varying(runs);
     let across = ACROSS.into_iter().find(|name| varying.contains(name));
     let mut sections = vec![Section {
         id: "summary",
@@ -89,6 +82,20 @@ pub fn indexes(runs: &[IndexRun]) -> String {
     page("Indexes on raw flash", &format!("{} runs of flysch index bench", runs.len()), &sections)
 }
 
+/// What differs between runs; a parameter that a method does not have makes no difference.
+fn varying(runs: &[IndexRun]) -> Vec<&'static str> {
+    let mut values: Vec<(&'static str, BTreeSet<String>)> = Vec::new();
+    for (name, value) in runs.iter().flat_map(attributes) {
+        match values.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, known)) => {
+                known.insert(value);
+            }
+            None => values.push((name, BTreeSet::from([value]))),
+        }
+    }
+    values.into_iter().filter(|(_, values)| values.len() > 1).map(|(name, _)| name).collect()
+}
+
 /// What was asked for, by command-line names.
 fn attributes(run: &IndexRun) -> Vec<(&'static str, String)> {
     let fixed = [
@@ -112,7 +119,9 @@ fn attribute(run: &IndexRun, name: &str) -> String {
 /// A run's method, and what else tells it from the other runs.
 fn title(run: &IndexRun, varying: &[&str], across: Option<&str>) -> String {
     let told = varying.iter().filter(|&&name| name != "method" && Some(name) != across);
-    let told = told.map(|name| format!(", {name} {}", attribute(run, name)));
+    let told = told.map(|name| (name, attribute(run, name)));
+    let told = told.filter(|(_, value)| !value.is_empty());
+    let told = told.map(|(name, value)| format!(", {name} {value}"));
     run.method.to_owned() + &told.collect::<String>()
 }
 
@@ -195,12 +204,17 @@ fn chart(metric: &Metric, across: &str, curves: &[Line<'_>]) -> String {
 }
 
 fn side_by_side(runs: &[IndexRun], varying: &[&str]) -> String {
+    let mut methods: Vec<&str> = Vec::new();
+    for run in runs {
+        if !methods.contains(&run.method) {
+            methods.push(run.method);
+        }
+    }
     let mut html = "<div class=\"panels\">\n".to_owned();
     for metric in &METRICS {
         let bar = |run: &IndexRun| {
             let value = (metric.of)(run);
-            let known = MethodName::ALL.map(MethodName::name);
-            let style = known.iter().position(|name| *name == run.method).unwrap_or(0);
+            let style = methods.iter().position(|name| *name == run.method).unwrap_or(0);
             let name = title(run, varying, None);
             Bar { name, style, parts: vec![value.unwrap_or(0.0)], value: text(value) }
         };
