@@ -2,7 +2,6 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod causes;
-mod commits;
 mod crash;
 mod hybrid;
 mod indexes;
