@@ -51,6 +51,11 @@ impl<'a> Session<'a> {
     /// All steps of a workload, one after the other.
     pub(crate) fn carry_out<S: Steps>(&self, mut steps: S) -> Result<Run, RunError> {
         let recorder = self.machine.recorder.clone();
+        let build = &self.scenario.build;
+        build
+            .age
+            .apply(&self.machine, build.partition_bytes(), build.seed)
+            .map_err(RunError::Age)?;
         let scope = recorder.scope("prepare");
         self.machine.cpu.set_free(S::PREPARES_FREELY);
         steps.prepare(self)?;

@@ -14,7 +14,9 @@ use flysch_chip::{
     Chip, Clock, Ending, EventKind, FaultInjector, FaultPlan, Part, Pram, Prng, Recorder, Shared,
     Tracer,
 };
+use flysch_lab::age::Age;
 use flysch_lab::dual::Route;
+use flysch_lab::layers::Layers;
 use flysch_lab::machine::{Build, Machine};
 use flysch_lab::platform::Platform;
 use flysch_lab::stack::{Journals, Stack};
@@ -154,6 +156,9 @@ impl Trial {
             compressors: platform.jffs2_compressors.clone(),
             ubifs_compressor: platform.ubifs_compressor,
             route: Route::JOURNAL,
+            // Little to look through at each of the many starts.
+            layers: Layers { pram_kib: 256, ..Layers::of(&platform) },
+            age: Age::default(),
             seed,
             platform: Arc::new(platform),
         };
@@ -444,7 +449,6 @@ fn check(stack: Stack, modes: &[Mode], stride: u64) {
         cut_run(stack, seed, mode, |point| point % stride == place % stride)
     };
     let count: u64 = runs.par_iter().map(cut).sum();
-    println!("{stack}: {count} cuts");
     let least = 1_000 * runs.len() as u64 / stride;
     assert!(count > least, "{count} cuts are too few to call them every");
 }

@@ -1,6 +1,7 @@
 //! The lab at its boundaries.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod age;
 mod causes;
 mod crash;
 mod hybrid;

@@ -30,8 +30,12 @@ impl Ubifs {
     ///
     /// # Errors
     /// The partition is too small, or the device failed.
-    pub fn format(partition: &Partition, recorder: &Recorder) -> Result<(), MountError> {
-        Ok(Ubi::format(partition, recorder, "data")?)
+    pub fn format(
+        partition: &Partition,
+        recorder: &Recorder,
+        erase_counts: &[u32],
+    ) -> Result<(), MountError> {
+        Ok(Ubi::format(partition, recorder, "data", erase_counts)?)
     }
 
     /// Mount what is on a partition; an empty volume gets a file system first.
