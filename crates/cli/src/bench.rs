@@ -45,6 +45,8 @@ Examples:
   flysch bench contacts --on sqlite/jffs2 --text-size 64,128 --pattern random --read-ahead off
   flysch bench postmark --on file/yaffs2 --percent 25,50,100
   flysch bench tpcc --on sqlite/yaffs2,sqlite/yaffs2+pramfs --platform kaist-2.6.19 --warehouses 1 --transactions 200 --format json
+  flysch bench update --on sqlite/ftl --ftl page,log-block --ftl-spare 7,20
+  flysch bench update --on sqlite/jffs2,sqlite/ubifs --aged-fill 0,70 --aged-invalid 0,15
   flysch bench update --trace update.trace && flysch trace update.trace causes")]
 pub(crate) struct Args {
     /// Workloads: insert, select, join, update, read, contacts, postmark, tpcc

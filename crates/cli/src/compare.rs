@@ -35,6 +35,7 @@ const REQUESTS: [u32; 4] = [100, 500, 1000, 2000];
 #[command(after_help = "\
 Examples:
   flysch compare
+  flysch compare --aged-fill 70 --aged-invalid 15 --aged-erases 1000
   flysch compare --platform apf27-2.6.29 --record-size 150,600 --report apf27.html")]
 pub(crate) struct Args {
     /// Workloads [default: all]

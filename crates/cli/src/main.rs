@@ -9,6 +9,7 @@ mod bench;
 mod compare;
 mod failure;
 mod index;
+mod layers;
 mod model;
 mod output;
 mod parameters;
@@ -42,7 +43,7 @@ struct CommandLine {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Compare every stack on one chip: a table here, charts in report.html.
-    Compare(compare::Args),
+    Compare(Box<compare::Args>),
     /// Run workloads on stacks with every parameter exposed.
     Bench(Box<bench::Args>),
     /// Do the papers' experiments again, and judge each of their claims.

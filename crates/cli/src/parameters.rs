@@ -18,6 +18,7 @@ use flysch_lab::workload::{Alphabet, Workload};
 use flysch_lab::{EccMode, JournalMode, Synchronous};
 
 use crate::failure::Failure;
+use crate::layers::{AgeOptions, LayerOptions};
 
 /// Most runs of one command: what it keeps of them is to fit in memory.
 const RUNS_MAX: u64 = 20_000;
@@ -90,6 +91,10 @@ pub(crate) struct Parameters {
     /// super-journal, statement-journal, temporary, or all [default: journal]
     #[arg(long, value_name = "FILES", value_delimiter = ',')]
     beside: Vec<Route>,
+    #[command(flatten)]
+    layers: LayerOptions,
+    #[command(flatten)]
+    age: AgeOptions,
 }
 
 fn read_ahead(text: &str) -> Result<ReadAheadChoice, String> {
@@ -124,6 +129,7 @@ impl Parameters {
             )));
         }
         let platforms = self.platform.iter().map(|name| Platform::named(name).map(Arc::new));
+        let [aged_fills, aged_invalids, aged_erases] = self.age.lists()?;
         let grid = Grid {
             workloads,
             stacks,
@@ -143,6 +149,10 @@ impl Parameters {
             compressions: self.compression.clone(),
             ecc: self.ecc.clone(),
             routes: self.beside.clone(),
+            layers: self.layers.lists()?,
+            aged_fills,
+            aged_invalids,
+            aged_erases,
             keeps_traces: false,
         };
         check(&grid)?;
@@ -198,6 +208,13 @@ fn check(grid: &Grid) -> Result<(), Failure> {
                 "a partition of {blocks} blocks does not fit on part {}, which has {}; \
                  --partition-blocks sets its size",
                 scenario.build.part.name, geometry.block_count
+            )));
+        }
+        let age = scenario.build.age;
+        if age.fill_percent + age.invalid_percent > 100 {
+            return Err(Failure::Message(format!(
+                "--aged-fill {} and --aged-invalid {} are more than the partition together",
+                age.fill_percent, age.invalid_percent
             )));
         }
         let Scenario { workload, fill, requests, record_size, .. } = scenario;

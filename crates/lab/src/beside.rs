@@ -5,7 +5,7 @@ use flysch_chip::{Pram, PramFigures, Recorder, Shared, Supply, Tracer};
 use flysch_linux::card::Card;
 use flysch_linux::cpu::Cpu;
 use flysch_linux::filesystem::FileSystem;
-use flysch_linux::ftl::{self, FtlOptions, Mapping, Victim};
+use flysch_linux::ftl::{self, FtlOptions};
 use flysch_linux::plainfs::Plainfs;
 use flysch_linux::pramfs::{Pramfs, PramfsOptions};
 
@@ -14,13 +14,6 @@ use crate::machine::{Build, Device, StackError};
 /// A PRAM as the laboratory holds it: chip and tracer.
 pub type Memory = Shared<Tracer<Pram>>;
 
-/// Bytes of PRAM that journals get of the paper's chip, which is 64 MB: more than any journal of
-/// the workloads takes, and quick to look through at a mount.
-const PRAM_SIZE: u32 = 8 << 20;
-/// One block in this many is spare: SD cards and eMMC keep about 7 % back.
-const SPARE_PART: u32 = 14;
-/// Fewest spare blocks.
-const SPARE_MIN: u32 = 8;
 /// Erase counts that may lie between the least and the most worn block.
 const WEAR_GAP: u32 = 8;
 
@@ -34,9 +27,9 @@ pub enum Start {
 }
 
 /// A new PRAM chip on the supply of the NAND.
-pub fn new_pram(recorder: &Recorder, supply: Supply, seed: u64) -> Memory {
-    let figures = PramFigures { size: PRAM_SIZE, ..PramFigures::HYBRID_SQLITE };
-    let pram = Pram::on_supply(figures, recorder.clock().clone(), seed, supply);
+pub fn new_pram(build: &Build, recorder: &Recorder, supply: Supply) -> Memory {
+    let figures = PramFigures { size: build.layers.pram_kib << 10, ..PramFigures::HYBRID_SQLITE };
+    let pram = Pram::on_supply(figures, recorder.clock().clone(), build.seed, supply);
     Shared::new(Tracer::new(pram, recorder.clone()))
 }
 
@@ -62,7 +55,7 @@ pub fn pramfs(
     Ok(Box::new(fs.map_err(|error| StackError::of("pramfs", &error))?))
 }
 
-/// Mount a plain file system on a page-mapping flash translation layer on the partition.
+/// Mount a plain file system on a flash translation layer on the partition.
 ///
 /// # Errors
 /// What either says.
@@ -73,15 +66,17 @@ pub fn plainfs(
     recorder: &Recorder,
     start: Start,
 ) -> Result<Box<dyn FileSystem>, StackError> {
+    let spare_blocks = build.layers.ftl_spare_blocks(build.partition_blocks);
     let options = FtlOptions {
         first_block: 0,
         block_count: build.partition_blocks,
-        spare_blocks: (build.partition_blocks / SPARE_PART).max(SPARE_MIN),
+        spare_blocks,
         sector_size: 512,
         wear_gap: WEAR_GAP,
-        mapping: Mapping::Page { victim: Victim::Greedy },
+        mapping: build.layers.ftl_mapping(spare_blocks),
     };
-    let disk = ftl::mount(Box::new(device.clone()), recorder.clone(), options);
+    let disk =
+        ftl::mount(Box::new(device.clone()), recorder.clone(), options, &build.erase_counts());
     let disk = disk.map_err(|error| StackError::of("ftl", &error))?;
     let bus = build.platform.card;
     let disk = Box::new(Card::new(disk, bus, recorder.clock().clone()));

@@ -10,7 +10,9 @@ use flysch_linux::ubifs;
 use flysch_sqlite::{JournalMode, Synchronous};
 use rayon::prelude::*;
 
+use crate::age::Age;
 use crate::dual::Route;
+use crate::layers::{LayerLists, Layers};
 use crate::machine::Build;
 use crate::platform::Platform;
 use crate::run::Run;
@@ -107,6 +109,14 @@ pub struct Grid {
     pub read_ahead: Vec<ReadAheadChoice>,
     /// Compressors.
     pub compressions: Vec<CompressionChoice>,
+    /// Options of the layers.
+    pub layers: LayerLists,
+    /// Percents of live data of other files before the run.
+    pub aged_fills: Vec<u32>,
+    /// Percents of dead data.
+    pub aged_invalids: Vec<u32>,
+    /// Largest erase counts of blocks.
+    pub aged_erases: Vec<u32>,
     /// Where error correction is computed.
     pub ecc: Vec<EccMode>,
     /// Which files lie beside, on stacks that have a place for journals; empty: the journals.
@@ -135,6 +145,10 @@ impl Grid {
             synchronous: Vec::new(),
             read_ahead: Vec::new(),
             compressions: Vec::new(),
+            layers: LayerLists::default(),
+            aged_fills: Vec::new(),
+            aged_invalids: Vec::new(),
+            aged_erases: Vec::new(),
             ecc: Vec::new(),
             routes: Vec::new(),
             keeps_traces: false,
@@ -151,6 +165,9 @@ impl Grid {
             self.read_ahead.len(),
             self.requests.len(),
             self.seeds.len(),
+            self.aged_fills.len(),
+            self.aged_invalids.len(),
+            self.aged_erases.len(),
         ];
         let of_sqlite = [
             self.journal_modes.len(),
@@ -162,9 +179,13 @@ impl Grid {
         let spread = |lists: &[usize]| {
             lists.iter().fold(1, |count: u64, &len| count.saturating_mul(len.max(1) as u64))
         };
-        let hybrids = self.stacks.iter().filter(|stack| stack.journals.is_some()).count();
-        let of_stacks = self.stacks.len() - hybrids + hybrids * self.routes.len().max(1);
-        let stacks = (self.platforms.len() * of_stacks) as u64;
+        let stacks = self.platforms.iter().flat_map(|platform| {
+            self.stacks.iter().map(|&stack| {
+                let routes = if stack.journals.is_some() { self.routes.len().max(1) } else { 1 };
+                self.layers.combinations(stack, Layers::of(platform)).len() * routes
+            })
+        });
+        let stacks = stacks.fold(0, |count: u64, of| count.saturating_add(of as u64));
         let runs = self.workloads.iter().map(|workload| {
             let sqlite = workload.engine() == Engine::Sqlite;
             let own = if sqlite { spread(&of_sqlite) } else { 1 };
@@ -187,13 +208,17 @@ impl Grid {
         for &workload in &self.workloads {
             for platform in &self.platforms {
                 for &stack in &self.stacks {
-                    let scenario = default_scenario(workload, platform, stack);
-                    all.push(Scenario { keeps_trace: self.keeps_traces, ..scenario });
+                    let mut scenario = default_scenario(workload, platform, stack);
+                    scenario.keeps_trace = self.keeps_traces;
+                    all.extend(self.with_layers(&scenario));
                 }
             }
         }
         all = spread(all, &self.parts, |it, part| it.build.part = Arc::clone(part));
         all = spread(all, &self.partition_blocks, |it, &n| it.build.partition_blocks = n);
+        all = spread(all, &self.aged_fills, |it, &n| it.build.age.fill_percent = n);
+        all = spread(all, &self.aged_invalids, |it, &n| it.build.age.invalid_percent = n);
+        all = spread(all, &self.aged_erases, |it, &n| it.build.age.erase_spread = n);
         all = spread(all, &self.ecc, |it, &ecc| it.build.ecc = ecc);
         all = spread(all, &self.compressions, |it, choice| choice.apply(&mut it.build));
         all = spread(all, &self.read_ahead, |it, &choice| {
@@ -231,6 +256,18 @@ impl Grid {
     }
 }
 
+impl Grid {
+    /// A scenario with every combination of options that mean something to its stack.
+    fn with_layers(&self, plain: &Scenario) -> impl Iterator<Item = Scenario> {
+        let all = self.layers.combinations(plain.stack, plain.build.layers);
+        all.into_iter().map(|layers| {
+            let mut one = plain.clone();
+            one.build.layers = layers;
+            one
+        })
+    }
+}
+
 /// Everything as the platform has it.
 fn default_scenario(workload: Workload, platform: &Arc<Platform>, stack: Stack) -> Scenario {
     let part = Part::named(&platform.part).expect("a platform names a built-in part");
@@ -242,6 +279,8 @@ fn default_scenario(workload: Workload, platform: &Arc<Platform>, stack: Stack) 
         compressors: platform.jffs2_compressors.clone(),
         ubifs_compressor: platform.ubifs_compressor,
         route: Route::JOURNAL,
+        layers: Layers::of(platform),
+        age: Age::default(),
         seed: 0,
         platform: Arc::clone(platform),
     };

@@ -10,12 +10,14 @@
 
 #![forbid(unsafe_code)]
 
+pub mod age;
 pub mod beside;
 pub mod choice;
 pub mod dual;
 pub mod fit;
 pub mod grid;
 pub mod index;
+pub mod layers;
 pub mod machine;
 pub mod measure;
 pub mod model;
@@ -35,4 +37,6 @@ pub mod values;
 pub mod workload;
 
 pub use flysch_linux::mtd::EccMode;
+pub use flysch_linux::ubifs::Maker;
+pub use flysch_linux::yaffs2::Profile;
 pub use flysch_sqlite::{JournalMode, Synchronous};

@@ -16,8 +16,10 @@ use flysch_linux::vfs::Vfs;
 use flysch_linux::yaffs2::{self, Yaffs2};
 use flysch_sqlite::Settings;
 
+use crate::age::Age;
 use crate::beside::{self, Memory, Start};
 use crate::dual::{Dual, Route};
+use crate::layers::Layers;
 use crate::platform::Platform;
 use crate::stack::{Journals, Main, Stack};
 use crate::storage::Storage;
@@ -44,6 +46,10 @@ pub struct Build {
     pub ubifs_compressor: ubifs::Compressor,
     /// Which files lie beside, where the stack has a place for journals.
     pub route: Route,
+    /// Options of the layers.
+    pub layers: Layers,
+    /// How the device has aged.
+    pub age: Age,
     /// Seed of the stack's random choices.
     pub seed: u64,
 }
@@ -117,9 +123,16 @@ impl Machine {
 }
 
 impl Build {
-    /// A factory-new chip of the part.
+    /// An empty chip of the part, worn as its age says.
     pub fn new_chip(&self, clock: Clock) -> Chip {
-        Chip::new(Arc::clone(&self.part), clock, self.seed)
+        let mut chip = Chip::new(Arc::clone(&self.part), clock, self.seed);
+        chip.wear_in(&self.erase_counts());
+        chip
+    }
+
+    /// How often the blocks of the partition were erased before; empty for a new device.
+    pub fn erase_counts(&self) -> Vec<u32> {
+        self.age.erase_counts(self.partition_blocks, self.seed)
     }
 
     /// Make the file systems of `stack` on new devices and mount them.
@@ -130,7 +143,7 @@ impl Build {
         let clock = Clock::new();
         let recorder = Recorder::new(clock.clone(), "sqlite");
         let injector = FaultInjector::new(self.new_chip(clock));
-        let mut pram = beside::new_pram(&recorder, injector.supply(), self.seed);
+        let mut pram = beside::new_pram(self, &recorder, injector.supply());
         let device = Shared::new(Tracer::new(injector, recorder.clone()));
         let scope = recorder.scope("format");
         self.format(stack.main, &device, &self.cpu(&recorder), &recorder)?;
@@ -152,9 +165,8 @@ impl Build {
         match main {
             Main::Jffs2 => Jffs2::format(&partition()?).map_err(|e| StackError::of("jffs2", &e)),
             Main::Yaffs2 => Yaffs2::format(&partition()?).map_err(|e| StackError::of("yaffs2", &e)),
-            Main::Ubifs => {
-                Ubifs::format(&partition()?, recorder).map_err(|e| StackError::of("ubifs", &e))
-            }
+            Main::Ubifs => Ubifs::format(&partition()?, recorder, &self.erase_counts())
+                .map_err(|e| StackError::of("ubifs", &e)),
             Main::Ftl => beside::plainfs(self, device, cpu, recorder, Start::Format).map(|_| ()),
             Main::Tmpfs => Ok(()),
         }
@@ -206,7 +218,7 @@ impl Build {
             }
             Main::Yaffs2 => {
                 let options = yaffs2::Options {
-                    profile: self.platform.yaffs2_profile,
+                    profile: self.layers.yaffs2_profile,
                     ra_pages: self.ra_pages,
                     ..yaffs2::Options::default()
                 };
@@ -216,6 +228,8 @@ impl Build {
             Main::Ubifs => {
                 let options = ubifs::Options {
                     compressor: self.ubifs_compressor,
+                    maker: self.layers.ubifs_maker,
+                    wear_threshold: self.layers.ubi_wear_threshold,
                     ..ubifs::Options::default()
                 };
                 let fs = Ubifs::mount(partition()?, options, cpu.clone(), recorder.clone());

@@ -214,6 +214,8 @@ impl Scenario {
             ("partition-blocks", self.build.partition_blocks.to_string()),
             ("read-ahead", read_ahead),
         ]);
+        all.extend(self.build.layers.parameters(self.stack));
+        all.extend(self.build.age.parameters());
         if self.stack.engine == Engine::Sqlite {
             all.extend([
                 ("cache-size", self.settings.cache_size.to_string()),

@@ -279,11 +279,7 @@ impl SqliteFile {
 }
 
 fn yaffs2_profile(name: &str) -> Option<Profile> {
-    match name {
-        "2009" => Some(Profile::Y2009),
-        "today" => Some(Profile::Today),
-        _ => None,
-    }
+    Profile::ALL.into_iter().find(|profile| profile.name() == name)
 }
 
 /// The ECC mode of this name, `hardware` or `soft`.

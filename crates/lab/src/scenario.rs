@@ -42,6 +42,8 @@ pub struct Scenario {
 pub enum RunError {
     /// The stack could not be built.
     Mount(StackError),
+    /// The device could not be aged so.
+    Age(flysch_linux::filesystem::FsError),
     /// SQLite failed.
     Sqlite {
         /// What was under way.
@@ -59,6 +61,7 @@ impl std::fmt::Display for RunError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Mount(error) => write!(f, "cannot mount: {error}"),
+            Self::Age(error) => write!(f, "cannot age the device so: {error}"),
             Self::Sqlite { during, message } => write!(f, "at {during}: {message}"),
             Self::FileSystem(error) => write!(f, "file system: {error}"),
             Self::Broken(what) => f.write_str(what),

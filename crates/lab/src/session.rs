@@ -56,6 +56,9 @@ impl<'a> Session<'a> {
 
     /// Make what the requests work on.
     pub(crate) fn prepare<S: Steps>(&self, steps: &mut S) -> Result<(), RunError> {
+        let build = &self.scenario.build;
+        let aged = build.age.apply(&self.machine, build.partition_bytes(), build.seed);
+        aged.map_err(RunError::Age)?;
         let _scope = self.machine.recorder.scope("prepare");
         self.machine.cpu.set_free(S::PREPARES_FREELY);
         let prepared = steps.prepare(self);

@@ -76,6 +76,10 @@ impl Block {
         block
     }
 
+    pub(crate) const fn wear_in(&mut self, erase_count: u32) {
+        self.erase_count = erase_count;
+    }
+
     pub(crate) const fn erase_count(&self) -> u32 {
         self.erase_count
     }

@@ -57,6 +57,13 @@ impl Chip {
         &self.part
     }
 
+    /// Take the blocks as erased so often before, the first of the chip first.
+    pub fn wear_in(&mut self, erase_counts: &[u32]) {
+        for (block, &erase_count) in self.blocks.iter_mut().zip(erase_counts) {
+            Arc::make_mut(block).wear_in(erase_count);
+        }
+    }
+
     /// How often each block was erased.
     pub fn erase_counts(&self) -> Vec<u32> {
         self.blocks.iter().map(|block| block.erase_count()).collect()

@@ -136,6 +136,15 @@ fn lists_and_ranges_make_every_combination() {
         ("insert --requests 10 --journal-mode delete,truncate,persist,memory,off", 5),
         ("select --requests 10 --fill 10 --read-ahead on,off,4 --ecc hardware,soft", 6),
         ("insert --requests 10 --compression none,zlib,lzo+zlib+rtime", 3),
+        ("insert --requests 10 --on sqlite/jffs2,sqlite/yaffs2 --yaffs2-profile 2009,today", 3),
+        (
+            "insert --requests 10 --on sqlite/ubifs --ubifs-maker mount,mkfs --ubi-wear-threshold 2,9",
+            4,
+        ),
+        ("insert --requests 10 --on sqlite/ftl --ftl page,page-cost-benefit,log-block", 3),
+        ("insert --requests 10 --on sqlite/ftl,sqlite/jffs2 --ftl-spare 5,20", 3),
+        ("insert --requests 10 --on sqlite/jffs2+pramfs --pram-size 512,1024", 2),
+        ("insert --requests 10 --aged-fill 0,10 --aged-invalid 0,5 --aged-erases 0,9", 8),
         (
             "read --requests 8 --pattern sequential,random --request-size 512,4096 --file-size 65536",
             4,
@@ -286,6 +295,25 @@ fn a_workload_takes_its_own_options_on_its_own_stacks() {
         ("postmark --files 100000", "no space left"),
         ("read --percent 25", "--percent is for postmark"),
         ("read --file-size 60000000", "no space left"),
+    ];
+    for (arguments, said) in cases {
+        let line = complaint_of(folder.path(), &format!("bench {arguments}"));
+        assert!(line.contains(said), "{arguments}: {line}");
+    }
+}
+
+#[test]
+fn layers_and_age_have_limits() {
+    let folder = folder();
+    let cases = [
+        ("insert --on sqlite/ftl --ftl block", "did you mean 'log-block'?"),
+        ("insert --on sqlite/ftl --ftl-spare 0", "must be from 1 to 50"),
+        ("insert --on sqlite/ubifs --ubi-wear-threshold 1", "must be from 2 to 65536"),
+        ("insert --on sqlite/jffs2+pramfs --pram-size 1", "must be from 64 to 1048576"),
+        ("insert --on sqlite/yaffs2 --yaffs2-profile 2010", "2010"),
+        ("insert --aged-fill 101", "must be from 0 to 100"),
+        ("insert --aged-fill 60 --aged-invalid 50", "more than the partition together"),
+        ("insert --aged-fill 100", "cannot age the device so: no space left"),
     ];
     for (arguments, said) in cases {
         let line = complaint_of(folder.path(), &format!("bench {arguments}"));

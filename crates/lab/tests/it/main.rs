@@ -1,8 +1,8 @@
 //! The lab at its boundaries.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod age;
 mod causes;
-mod commits;
 mod crash;
 mod hybrid;
 mod indexes;

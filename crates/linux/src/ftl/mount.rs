@@ -29,7 +29,8 @@ impl From<BlockError> for FtlError {
     }
 }
 
-/// Mount what is on the blocks of `options`; a new chip is an empty device.
+/// Mount what is on the blocks of `options`; a new chip is an empty device. Of blocks without a tag
+/// `erase_counts` tells how often they were erased; none are said of a new chip.
 ///
 /// # Errors
 /// The chip has too few good blocks, or the supply failed.
@@ -37,12 +38,13 @@ pub fn mount(
     nand: Box<dyn Nand>,
     recorder: Recorder,
     options: FtlOptions,
+    erase_counts: &[u32],
 ) -> Result<Box<dyn BlockDevice>, FtlError> {
     let media = Media::new(nand, &options)?;
     let page_size = media.page_size();
     let page_count = options.logical_blocks().saturating_mul(media.pages_per_block());
     let scope = recorder.scope("ftl_mount");
-    let store = load(media, &recorder, &options, page_count)?;
+    let store = load(media, &recorder, (&options, erase_counts), page_count)?;
     drop(scope);
     let sector_size = options.sector_size;
     let bytes = u64::from(page_count) * page_size as u64;
@@ -54,7 +56,7 @@ pub fn mount(
 fn load(
     mut media: Media,
     recorder: &Recorder,
-    options: &FtlOptions,
+    (options, erase_counts): (&FtlOptions, &[u32]),
     page_count: u32,
 ) -> Result<Store, FtlError> {
     let is_page_map = matches!(options.mapping, Mapping::Page { .. });
@@ -64,6 +66,7 @@ fn load(
     }
     scan.spoiled.retain(|found| found.tag.logical < page_count);
     let mut pool = rebuild(media, &scan, page_count as usize, options.wear_gap);
+    pool.wear_in(erase_counts);
     check_spare(&pool, options)?;
     let open = resume(&mut pool)?;
     let recorder = recorder.clone();

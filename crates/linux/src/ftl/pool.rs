@@ -214,6 +214,13 @@ impl Pool {
         self.append(place, &data, tag)
     }
 
+    /// Take blocks as erased at least so often before.
+    pub(super) fn wear_in(&mut self, erase_counts: &[u32]) {
+        for (block, &erase_count) in self.blocks.iter_mut().zip(erase_counts) {
+            block.erase_count = block.erase_count.max(erase_count);
+        }
+    }
+
     /// The used block whose content should move for the sake of wear, if any.
     pub(super) fn coldest(&self) -> Option<u32> {
         let good = self.blocks.iter().filter(|block| block.state != State::Bad);

@@ -36,11 +36,18 @@ impl Ubi {
     ///
     /// # Panics
     /// If the name is longer than 127 bytes.
-    pub fn format(mtd: &Partition, recorder: &Recorder, name: &str) -> Result<(), AttachError> {
+    pub fn format(
+        mtd: &Partition,
+        recorder: &Recorder,
+        name: &str,
+        erase_counts: &[u32],
+    ) -> Result<(), AttachError> {
         let _scope = recorder.scope("ubi_format");
         let mut ubi = Self::bare(mtd.clone(), recorder.clone(), super::WEAR_THRESHOLD);
         for peb in (0..mtd.block_count()).filter(|&block| !mtd.is_bad(block)) {
             ubi.wear.set_state(peb, State::Away);
+            let known = erase_counts.get(peb as usize);
+            ubi.wear.set_count(peb, known.map_or(0, |&count| count.into()));
             match ubi.erase_and_count(peb, false) {
                 Ok(()) => ubi.wear.set_state(peb, State::Free),
                 Err(super::UbiError::PowerLost) => return Err(AttachError::PowerLost),

@@ -30,8 +30,12 @@ impl Ubifs {
     ///
     /// # Errors
     /// The partition is too small, or the device failed.
-    pub fn format(partition: &Partition, recorder: &Recorder) -> Result<(), MountError> {
-        Ok(Ubi::format(partition, recorder, "data")?)
+    pub fn format(
+        partition: &Partition,
+        recorder: &Recorder,
+        erase_counts: &[u32],
+    ) -> Result<(), MountError> {
+        Ok(Ubi::format(partition, recorder, "data", erase_counts)?)
     }
 
     /// Mount what is on a partition; an empty volume gets a file system first.
@@ -139,8 +143,10 @@ impl Ubifs {
         Ok(self.ubi.change(0, &new)?)
     }
 
-    /// Write both master nodes anew, each at once.
+    /// Write both master nodes anew, each at once. They say that we are mounted: the log is about to
+    /// change, and were this cut off too, the next mount would not look for what is torn.
     fn recover_masters(&mut self) -> Result<(), Fault> {
+        self.master.flags |= FLAG_DIRTY;
         let sequence = self.next_sequence();
         let mut page = self.master.emit(sequence);
         page.resize(self.geometry.pages(MASTER_SIZE) as usize, 0);
@@ -152,8 +158,8 @@ impl Ubifs {
         Ok(())
     }
 
-    /// Behind a head of the commit may be what a commit that was cut off wrote.
-    fn recover_head(&mut self, (lnum, offset): (u32, u32)) -> Result<(), Fault> {
+    /// Behind a head of the commit or the log may be what a cut left of a write.
+    pub(super) fn recover_head(&mut self, (lnum, offset): (u32, u32)) -> Result<(), Fault> {
         if offset == 0 || !self.ubi.is_mapped(lnum) {
             self.ubi.unmap(lnum);
             return Ok(());

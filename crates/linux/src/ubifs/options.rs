@@ -61,6 +61,19 @@ pub enum Maker {
     Mkfs,
 }
 
+impl Maker {
+    /// Every maker.
+    pub const ALL: [Self; 2] = [Self::Mount, Self::Mkfs];
+
+    /// Name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mount => "mount",
+            Self::Mkfs => "mkfs",
+        }
+    }
+}
+
 /// How a UBIFS is made, mounted and behaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {

@@ -232,7 +232,12 @@ impl Ubifs {
     pub(super) fn delete_orphans(&mut self) -> Result<(), Fault> {
         let _scope = self.recorder.scope("ubifs_delete_orphans");
         let dirty = self.inodes.iter().filter(|(_, inode)| inode.dirt != Dirt::None);
-        for ino in dirty.map(|(&ino, _)| ino).collect::<Vec<_>>() {
+        let dirty: Vec<u32> = dirty.map(|(&ino, _)| ino).collect();
+        if !dirty.is_empty() {
+            // They take a reference in the log, where a cut may have torn the next page.
+            self.recover_head((self.log.head, self.log.offset))?;
+        }
+        for ino in dirty {
             self.write_dirty_inode(ino)?;
         }
         self.inodes.clear();

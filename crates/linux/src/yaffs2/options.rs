@@ -30,6 +30,17 @@ impl Default for Options {
 }
 
 impl Profile {
+    /// Every generation.
+    pub const ALL: [Self; 2] = [Self::Y2009, Self::Today];
+
+    /// Name in platforms and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Y2009 => "2009",
+            Self::Today => "today",
+        }
+    }
+
     /// Whether each full block ends with the tags of its chunks.
     pub(super) fn has_summaries(self) -> bool {
         self == Self::Today

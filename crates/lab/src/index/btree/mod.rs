@@ -85,7 +85,7 @@ pub(super) fn with<T>(
         wear_gap: WEAR_GAP,
         mapping: Mapping::Page { victim: Victim::Greedy },
     };
-    let device = ftl::mount(Box::new(bed.device()), bed.recorder.clone(), options)?;
+    let device = ftl::mount(Box::new(bed.device()), bed.recorder.clone(), options, &[])?;
     let page_limit = logical * geometry.pages_per_block;
     let mut nodes = NodeCache::new(device, given / page_size, page_size, page_limit);
     let root = nodes.add()?;

@@ -38,7 +38,7 @@ pub(crate) fn shape(block_count: u32, sector_size: u32, mapping: Mapping) -> Ftl
 /// Mount what is on `device`.
 pub(crate) fn attach(device: &Device, shape: FtlOptions) -> Result<Box<dyn BlockDevice>, FtlError> {
     let recorder = Recorder::new(Clock::new(), "test");
-    mount(Box::new(device.clone()), recorder, shape)
+    mount(Box::new(device.clone()), recorder, shape, &[])
 }
 
 /// What sectors should hold; of a sector whose write a power cut met, either version.

@@ -1,0 +1,116 @@
+//! Options of the layers of a stack, and the age of its device: each accepts a list.
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use flysch_lab::layers::{FtlKind, LayerLists};
+use flysch_lab::{Maker, Profile};
+
+use crate::failure::Failure;
+use crate::parameters::Numbers;
+
+/// Spreads of erase counts that UBI can be built for (`CONFIG_MTD_UBI_WL_THRESHOLD`).
+const UBI_WEAR_THRESHOLDS: std::ops::RangeInclusive<u32> = 2..=65_536;
+/// Percents that leave a translation layer something to offer.
+const FTL_SPARES: std::ops::RangeInclusive<u32> = 1..=50;
+/// Sizes of the PRAM, KiB: room for its tables, and what 32 bits count in bytes.
+const PRAM_SIZES: std::ops::RangeInclusive<u32> = 64..=1 << 20;
+
+/// More than any part lasts.
+const AGED_ERASES_MAX: u32 = 10_000_000;
+
+/// What may be set about the layers of some stacks. Every option takes a list; every combination is
+/// run on the stacks that it means something to.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options of some stacks")]
+pub(crate) struct LayerOptions {
+    /// yaffs2: the code of 2009, or of today [default: the platform's]
+    #[arg(long, value_name = "CODE", value_delimiter = ',', value_parser = profile())]
+    yaffs2_profile: Vec<Profile>,
+    /// ubifs: made by its first mount, or by mkfs.ubifs: its journal is larger [default: mount]
+    #[arg(long, value_name = "MAKER", value_delimiter = ',', value_parser = maker())]
+    ubifs_maker: Vec<Maker>,
+    /// ubifs: erase counts that UBI lets differ, 2 to 65536 [default: 4096]
+    #[arg(long, value_name = "N")]
+    ubi_wear_threshold: Option<Numbers>,
+    /// ftl: page, page-cost-benefit, or log-block (a hybrid) [default: page]
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    ftl: Vec<FtlKind>,
+    /// ftl: percent of its blocks that it keeps back, 1 to 50 [default: 7]
+    #[arg(long, value_name = "PERCENT")]
+    ftl_spare: Option<Numbers>,
+    /// +pramfs: size of the PRAM in KiB, 64 to 1048576 [default: 8192]
+    #[arg(long, value_name = "KIB")]
+    pram_size: Option<Numbers>,
+}
+
+/// The state of the device before the run. Every option takes a list; every combination is run.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Age of the device")]
+pub(crate) struct AgeOptions {
+    /// Percent of the partition that live data of other files take, 0 to 100 [default: 0]
+    #[arg(id = "aged-fill", long = "aged-fill", value_name = "PERCENT")]
+    fill: Option<Numbers>,
+    /// Percent of the partition that was written over since and is dead data, 0 to 100 [default: 0]
+    #[arg(id = "aged-invalid", long = "aged-invalid", value_name = "PERCENT")]
+    invalid: Option<Numbers>,
+    /// Erases of the most worn block; each block has had 0 to this [default: 0]
+    #[arg(id = "aged-erases", long = "aged-erases", value_name = "N")]
+    erases: Option<Numbers>,
+}
+
+fn profile() -> impl TypedValueParser<Value = Profile> {
+    PossibleValuesParser::new(Profile::ALL.map(Profile::name)).map(|name| {
+        let found = Profile::ALL.into_iter().find(|profile| profile.name() == name);
+        found.expect("one of the possible values")
+    })
+}
+
+fn maker() -> impl TypedValueParser<Value = Maker> {
+    PossibleValuesParser::new(Maker::ALL.map(Maker::name)).map(|name| {
+        let found = Maker::ALL.into_iter().find(|maker| maker.name() == name);
+        found.expect("one of the possible values")
+    })
+}
+
+impl LayerOptions {
+    /// The values, checked.
+    pub(crate) fn lists(&self) -> Result<LayerLists, Failure> {
+        let thresholds = self.ubi_wear_threshold.as_ref();
+        let thresholds = within("ubi-wear-threshold", thresholds, UBI_WEAR_THRESHOLDS)?;
+        Ok(LayerLists {
+            yaffs2_profiles: self.yaffs2_profile.clone(),
+            ubifs_makers: self.ubifs_maker.clone(),
+            ubi_wear_thresholds: thresholds.into_iter().map(u64::from).collect(),
+            ftls: self.ftl.clone(),
+            ftl_spares: within("ftl-spare", self.ftl_spare.as_ref(), FTL_SPARES)?,
+            pram_sizes: within("pram-size", self.pram_size.as_ref(), PRAM_SIZES)?,
+        })
+    }
+}
+
+impl AgeOptions {
+    /// The values, checked: of live data, of dead data, of erases.
+    pub(crate) fn lists(&self) -> Result<[Vec<u32>; 3], Failure> {
+        Ok([
+            within("aged-fill", self.fill.as_ref(), 0..=100)?,
+            within("aged-invalid", self.invalid.as_ref(), 0..=100)?,
+            within("aged-erases", self.erases.as_ref(), 0..=AGED_ERASES_MAX)?,
+        ])
+    }
+}
+
+/// Numbers in a range.
+fn within(
+    name: &str,
+    numbers: Option<&Numbers>,
+    range: std::ops::RangeInclusive<u32>,
+) -> Result<Vec<u32>, Failure> {
+    let one = |&value: &u64| match u32::try_from(value) {
+        Ok(value) if range.contains(&value) => Ok(value),
+        _ => {
+            let (least, most) = (range.start(), range.end());
+            Err(Failure::Message(format!("--{name} {value}: must be from {least} to {most}")))
+        }
+    };
+    numbers.map_or(Ok(Vec::new()), |numbers| numbers.0.iter().map(one).collect())
+}

@@ -1,0 +1,121 @@
+//! The age of a device, and the options of layers: what is asked for is what the stack meets.
+
+use std::sync::Arc;
+
+use flysch_lab::grid::{Grid, run_all};
+use flysch_lab::layers::{FtlKind, LayerLists};
+use flysch_lab::platform::Platform;
+use flysch_lab::run::Run;
+use flysch_lab::scenario::RunError;
+use flysch_lab::stack::{Journals, Stack};
+use flysch_lab::workload::Micro;
+use flysch_lab::{Maker, Profile};
+
+const ON_FLASH: [Stack; 4] = [Stack::JFFS2, Stack::YAFFS2, Stack::UBIFS, Stack::FTL];
+
+fn grid(stack: Stack) -> Grid {
+    let platform = Arc::new(Platform::named("nandsim-6.1").unwrap());
+    let mut grid = Grid::new(Micro::Update, stack, platform);
+    grid.partition_blocks = vec![100];
+    grid.requests = vec![300];
+    grid.fills = vec![500];
+    grid
+}
+
+fn runs(grid: &Grid) -> Vec<Run> {
+    run_all(&grid.scenarios(), || ()).into_iter().map(Result::unwrap).collect()
+}
+
+/// A device that is nearly full and holds dead data costs collection within the interval.
+#[test]
+fn an_aged_device_costs_more() {
+    for stack in ON_FLASH {
+        let mut grid = grid(stack);
+        // UBIFS keeps more of so small a partition for itself.
+        let fill = if stack == Stack::UBIFS { 45 } else { 60 };
+        grid.aged_fills = vec![0, fill];
+        grid.aged_invalids = vec![0, 35];
+        let [new, _, _, old] = &runs(&grid)[..] else { panic!("four runs") };
+        let title = stack.name();
+        assert_eq!(old.parameters["aged-fill"], fill.to_string(), "{title}");
+        assert_eq!(old.parameters["aged-invalid"], "35", "{title}");
+        let operations = |run: &Run| run.page_reads + run.page_programs + run.block_erases;
+        let (young, aged) = (operations(new), operations(old));
+        assert!(aged * 10 > young * 11, "{title}: {young} operations, aged {aged}");
+        assert!(old.time_ns > new.time_ns, "{title}");
+        assert_eq!(runs(&grid)[3].erase_counts, old.erase_counts, "{title}: again the same");
+    }
+}
+
+#[test]
+fn worn_blocks_are_worn_by_seed_and_the_layers_know() {
+    for stack in ON_FLASH {
+        let mut grid = grid(stack);
+        grid.aged_erases = vec![500];
+        grid.seeds = vec![1, 2];
+        let [first, second] = &runs(&grid)[..] else { panic!("two runs") };
+        let title = stack.name();
+        assert!(first.wear.max_erase_count > 450, "{title}");
+        assert!(first.wear.min_erase_count < 50, "{title}");
+        assert_ne!(first.erase_counts, second.erase_counts, "{title}");
+    }
+    // The translation layer levels what it finds, UBI from its threshold on.
+    let mut grid = grid(Stack::FTL);
+    grid.aged_erases = vec![0, 500];
+    let [new, worn] = &runs(&grid)[..] else { panic!("two runs") };
+    assert!(worn.block_erases > new.block_erases);
+    let mut grid = self::grid(Stack::UBIFS);
+    grid.aged_invalids = vec![60];
+    grid.aged_erases = vec![500];
+    grid.layers.ubi_wear_thresholds = vec![100, 4096];
+    let [level, steep] = &runs(&grid)[..] else { panic!("two runs") };
+    assert!(level.erase_counts.iter().sum::<u32>() > steep.erase_counts.iter().sum::<u32>());
+}
+
+#[test]
+fn what_does_not_fit_is_said() {
+    for stack in ON_FLASH {
+        let mut grid = grid(stack);
+        grid.aged_fills = vec![100];
+        let outcome = grid.scenarios()[0].run();
+        assert!(matches!(outcome, Err(RunError::Age(_))), "{}", stack.name());
+    }
+}
+
+/// Each option changes what its stack does, and is no value of the others.
+#[test]
+fn options_mean_something_to_their_stacks() {
+    let lists = LayerLists {
+        yaffs2_profiles: vec![Profile::Y2009, Profile::Today],
+        ubifs_makers: vec![Maker::Mount, Maker::Mkfs],
+        ftls: vec![FtlKind::Page, FtlKind::LogBlock],
+        ftl_spares: vec![8, 30],
+        ..LayerLists::default()
+    };
+    for (stack, count) in [
+        (Stack::JFFS2, 1),
+        (Stack::YAFFS2, 2),
+        (Stack::UBIFS, 2),
+        (Stack::FTL, 4),
+        (Stack::TMPFS, 1),
+    ] {
+        let mut grid = grid(stack);
+        grid.layers = lists.clone();
+        grid.aged_fills = vec![35];
+        grid.aged_invalids = vec![60];
+        assert_eq!(grid.run_count(), count, "{}", stack.name());
+        let runs = runs(&grid);
+        let times: std::collections::BTreeSet<u64> = runs.iter().map(|run| run.time_ns).collect();
+        assert_eq!(times.len() as u64, count, "{}: each is another run", stack.name());
+    }
+}
+
+#[test]
+fn journals_get_as_much_pram_as_is_asked_for() {
+    let mut grid = grid(Stack::YAFFS2.with(Journals::Pramfs));
+    grid.layers.pram_sizes = vec![128, 2048];
+    let runs = runs(&grid);
+    let sizes: Vec<&String> = runs.iter().map(|run| &run.parameters["pram-size"]).collect();
+    assert_eq!(sizes, ["128", "2048"]);
+    assert_eq!(runs[0].page_programs, runs[1].page_programs);
+}
