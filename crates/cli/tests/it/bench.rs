@@ -278,6 +278,25 @@ fn bad_input_gets_one_line_and_leaves_nothing() {
 }
 
 #[test]
+fn the_options_of_layers_and_ages_have_bounds() {
+    let folder = folder();
+    let cases = [
+        ("insert --on sqlite/ftl --ftl block", "did you mean 'log-block'?"),
+        ("insert --on sqlite/ftl --ftl-spare 0", "must be from 1 to 50"),
+        ("insert --on sqlite/ubifs --ubi-wear-threshold 1", "must be from 2 to 65536"),
+        ("insert --on sqlite/jffs2+pramfs --pram-size 1", "must be from 64 to 1048576"),
+        ("insert --on sqlite/yaffs2 --yaffs2-profile 2010", "2010"),
+        ("insert --aged-fill 101", "must be from 0 to 100"),
+        ("insert --aged-fill 60 --aged-invalid 50", "more than the partition together"),
+        ("insert --aged-fill 100", "cannot age the device so: no space left"),
+    ];
+    for (arguments, said) in cases {
+        let line = complaint_of(folder.path(), &format!("bench {arguments}"));
+        assert!(line.contains(said), "{arguments}: {line}");
+    }
+}
+
+#[test]
 fn a_workload_takes_its_own_options_on_its_own_stacks() {
     let folder = folder();
     let cases = [
@@ -295,25 +314,6 @@ fn a_workload_takes_its_own_options_on_its_own_stacks() {
         ("postmark --files 100000", "no space left"),
         ("read --percent 25", "--percent is for postmark"),
         ("read --file-size 60000000", "no space left"),
-    ];
-    for (arguments, said) in cases {
-        let line = complaint_of(folder.path(), &format!("bench {arguments}"));
-        assert!(line.contains(said), "{arguments}: {line}");
-    }
-}
-
-#[test]
-fn layers_and_age_have_limits() {
-    let folder = folder();
-    let cases = [
-        ("insert --on sqlite/ftl --ftl block", "did you mean 'log-block'?"),
-        ("insert --on sqlite/ftl --ftl-spare 0", "must be from 1 to 50"),
-        ("insert --on sqlite/ubifs --ubi-wear-threshold 1", "must be from 2 to 65536"),
-        ("insert --on sqlite/jffs2+pramfs --pram-size 1", "must be from 64 to 1048576"),
-        ("insert --on sqlite/yaffs2 --yaffs2-profile 2010", "2010"),
-        ("insert --aged-fill 101", "must be from 0 to 100"),
-        ("insert --aged-fill 60 --aged-invalid 50", "more than the partition together"),
-        ("insert --aged-fill 100", "cannot age the device so: no space left"),
     ];
     for (arguments, said) in cases {
         let line = complaint_of(folder.path(), &format!("bench {arguments}"));
