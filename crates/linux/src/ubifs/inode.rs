@@ -88,6 +88,14 @@ impl Ubifs {
         Ok(())
     }
 
+    /// Note that an inode was given its owner: it is dirty, whatever the time.
+    pub(super) fn touch_owner(&mut self, ino: u32) -> Result<(), Fault> {
+        self.touch(ino, Dirt::Times)?;
+        let inode = self.inode(ino)?;
+        inode.dirt = inode.dirt.max(Dirt::Times);
+        Ok(())
+    }
+
     /// A new inode, not yet on flash.
     pub(super) fn new_inode(&mut self, kind: FileKind) -> Inode {
         self.ino_max += 1;
