@@ -57,9 +57,8 @@ impl Cell {
     }
 
     fn accepts(&self, flysch: Counts) -> bool {
-        let near = |kernel: f64, flysch: f64, slack: f64| {
-            (flysch - kernel).abs() <= kernel * 0.15 + slack
-        };
+        let near =
+            |kernel: f64, flysch: f64, slack: f64| (flysch - kernel).abs() <= kernel * 0.15 + slack;
         near(self.kernel.page_reads, flysch.page_reads, 0.0)
             && near(self.kernel.page_programs, flysch.page_programs, 0.0)
             && near(self.kernel.block_erases, flysch.block_erases, 3.0)
@@ -131,7 +130,10 @@ mod tests {
         let small = cells.iter().find(|cell| cell.name == "jffs2-pmemnj-12M").expect("a row");
         let line = small.arguments().join(" ");
         assert!(line.contains("--on sqlite/jffs2+pramfs "), "{line}");
-        assert!(line.ends_with("--journal-mode delete --format json --partition-blocks 96"), "{line}");
+        assert!(
+            line.ends_with("--journal-mode delete --format json --partition-blocks 96"),
+            "{line}"
+        );
     }
 
     #[test]
@@ -145,7 +147,9 @@ mod tests {
         };
         cell.kernel = counts(100.0, 200.0, 20.0);
         assert!(cell.accepts(counts(115.0, 170.0, 26.0)));
-        for beyond in [counts(116.0, 200.0, 20.0), counts(100.0, 231.0, 20.0), counts(100.0, 200.0, 13.0)] {
+        for beyond in
+            [counts(116.0, 200.0, 20.0), counts(100.0, 231.0, 20.0), counts(100.0, 200.0, 13.0)]
+        {
             assert!(!cell.accepts(beyond), "{beyond:?}");
         }
     }
