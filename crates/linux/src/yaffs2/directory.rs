@@ -81,12 +81,13 @@ impl Yaffs2 {
             self.objects.all.remove(&id);
             return Err(error);
         }
+        self.note_changed(parent)?;
         Ok(id)
     }
 
-    /// A directory's time changed as a name went: today's code writes its header at once. (It can
-    /// leave that to the thread, and the kernel of the reference runs does not: their counts have
-    /// one read and one program more for each journal removed, however short the run.)
+    /// A directory's time changed: today's code writes its header at once. (It can leave that to the
+    /// thread, and the kernel of the reference runs does not: their counts have one read and one
+    /// program more for each name that comes or goes, however short the run.)
     fn note_changed(&mut self, dir: u32) -> Result<(), FsError> {
         if self.options.profile == Profile::Y2009 || !self.objects.object(dir).is_named() {
             return Ok(());
