@@ -42,6 +42,7 @@ Examples:
   flysch bench insert --on sqlite/jffs2 --requests 1000 --record-size 600
   flysch bench select,update --on sqlite/jffs2 --requests 100..5000:100 --record-size 150,600 --format csv
   flysch bench read --on file/jffs2 --pattern random --requests 256 --read-ahead on,off
+  flysch bench commit --on sqlite/ubifs,sqlite/ubifs+pramfs --fill 1000 --record-size 100
   flysch bench contacts --on sqlite/jffs2 --text-size 64,128 --pattern random --read-ahead off
   flysch bench postmark --on file/yaffs2 --percent 25,50,100
   flysch bench tpcc --on sqlite/yaffs2,sqlite/yaffs2+pramfs --platform kaist-2.6.19 --warehouses 1 --transactions 200 --format json
@@ -49,7 +50,7 @@ Examples:
   flysch bench update --on sqlite/jffs2,sqlite/ubifs --aged-fill 0,70 --aged-invalid 0,15
   flysch bench update --trace update.trace && flysch trace update.trace causes")]
 pub(crate) struct Args {
-    /// Workloads: insert, select, join, update, read, contacts, postmark, tpcc
+    /// Workloads: insert, select, join, update, commit, read, contacts, postmark, tpcc
     #[arg(value_name = "WORKLOAD", value_delimiter = ',', required = true)]
     workloads: Vec<Workload>,
     /// Stacks, from the engine down: sqlite/jffs2, file/yaffs2 [default: the workload's engine on JFFS2]

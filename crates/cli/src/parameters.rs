@@ -225,6 +225,7 @@ fn check(grid: &Grid) -> Result<(), Failure> {
         }
         if let Workload::Micro(kind) = workload
             && kind.is_filled()
+            && kind.is_one_transaction()
             && fill < requests
         {
             return Err(Failure::Message(format!(

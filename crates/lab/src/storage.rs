@@ -102,6 +102,10 @@ impl SqliteVfs for Storage {
             FsError::NotFound => VfsError::CannotOpen,
             other => vfs_error(other),
         })?;
+        if flags.may_create() && matches!(flags.kind(), FileKind::Journal | FileKind::Wal) {
+            // SQLite's unix VFS, run by root, gives each journal it opens the database's owner.
+            self.linux.borrow_mut().set_owner(fd).map_err(vfs_error)?;
+        }
         let ends = name.is_none() || flags.is_deleted_on_close();
         Ok(Box::new(OpenFile {
             linux: Rc::clone(&self.linux),
@@ -168,8 +172,10 @@ impl File for OpenFile {
         self.call(|linux, fd| linux.truncate(fd, size))
     }
 
-    fn sync(&mut self, flags: SyncFlags) -> Result<(), VfsError> {
-        self.call(|linux, fd| if flags.data_only { linux.fdatasync(fd) } else { linux.fsync(fd) })?;
+    /// Always `fsync`: SQLite's unix VFS calls `fdatasync` only where it was built to, and its
+    /// plain source, which the reference runs were built from, is not.
+    fn sync(&mut self, _flags: SyncFlags) -> Result<(), VfsError> {
+        self.call(Vfs::fsync)?;
         if std::mem::take(&mut self.entry_unsynced) {
             self.call(|linux, _| linux.sync_directory("/"))?;
         }

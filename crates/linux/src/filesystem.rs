@@ -167,6 +167,11 @@ pub trait FileSystem {
     /// Set the file's size.
     fn truncate(&mut self, cache: &mut PageCache, ino: Ino, size: u64) -> Result<(), FsError>;
 
+    /// Write down who owns a file (`setattr`): what that costs, whoever it is.
+    fn set_owner(&mut self, _cache: &mut PageCache, _ino: Ino) -> Result<(), FsError> {
+        Ok(())
+    }
+
     /// Make a file (or directory) durable; `data_only` is `fdatasync`.
     fn fsync(&mut self, cache: &mut PageCache, ino: Ino, data_only: bool) -> Result<(), FsError>;
 

@@ -29,10 +29,10 @@ const HEADING: &str = "\
 
 /// Array operations of one run, or the mean of some.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Counts {
-    page_reads: f64,
-    page_programs: f64,
-    block_erases: f64,
+pub(super) struct Counts {
+    pub page_reads: f64,
+    pub page_programs: f64,
+    pub block_erases: f64,
 }
 
 /// One row of the reference.
@@ -158,7 +158,7 @@ impl Cell {
     }
 }
 
-fn relative_error(kernel: f64, flysch: f64) -> String {
+pub(super) fn relative_error(kernel: f64, flysch: f64) -> String {
     if kernel > 0.0 {
         format!("{:+.1} %", (flysch - kernel) * 100.0 / kernel)
     } else {
@@ -167,7 +167,7 @@ fn relative_error(kernel: f64, flysch: f64) -> String {
 }
 
 /// The mean counts of some runs.
-fn mean(runs: &[Value]) -> Outcome<Counts> {
+pub(super) fn mean(runs: &[Value]) -> Outcome<Counts> {
     let mean_of = |name: &str| -> Outcome<f64> {
         let counts: Option<Vec<f64>> = runs.iter().map(|run| run[name].as_f64()).collect();
         let counts = counts.filter(|counts| !counts.is_empty());

@@ -3,6 +3,7 @@
 //! 1. A section is a title and a function that runs `flysch`, reads its JSON and writes Markdown.
 //! 2. The file holds nothing else, so that the same binary gives the same bytes.
 
+mod hybrid;
 mod kernel;
 mod read_ahead;
 mod study;
@@ -36,6 +37,7 @@ struct Section {
 
 const SECTIONS: &[Section] = &[
     Section { title: "Against the kernel: Linux 6.1 with nandsim", render: kernel::render },
+    Section { title: "Journals elsewhere, against the same kernel", render: hybrid::render },
     Section { title: "What read-ahead reads: Linux 6.1 with nandsim", render: read_ahead::render },
     Section { title: "The board of the ERTS 2014 study", render: study::render },
 ];

@@ -1,6 +1,8 @@
 //! The micro-benchmark of Boukhobza et al. (ERTS 2014), Algorithm 1: one kind of request, repeated
-//! in one transaction, on a table of an integer key and a random string.
+//! in one transaction, on a table of an integer key and a random string. And, on the same table,
+//! transactions of one request each, which show what a journal costs.
 
+use flysch_chip::Prng;
 use flysch_sqlite::Database;
 
 use super::strings::RandomStrings;
@@ -19,10 +21,12 @@ pub enum Micro {
     Join,
     /// Replace the string of records, by ascending key.
     Update,
+    /// Replace the string of random records, each in a transaction of its own.
+    Commit,
 }
 
 impl Micro {
-    /// Every kind.
+    /// The kinds of Algorithm 1.
     pub const ALL: [Self; 4] = [Self::Insert, Self::Select, Self::Join, Self::Update];
 
     /// Name on the command line.
@@ -32,6 +36,7 @@ impl Micro {
             Self::Select => "select",
             Self::Join => "join",
             Self::Update => "update",
+            Self::Commit => "commit",
         }
     }
 
@@ -39,7 +44,7 @@ impl Micro {
     pub const fn tables(self) -> u32 {
         match self {
             Self::Join => 2,
-            Self::Insert | Self::Select | Self::Update => 1,
+            Self::Insert | Self::Select | Self::Update | Self::Commit => 1,
         }
     }
 
@@ -75,16 +80,21 @@ impl Micro {
     pub const fn statements(self, requests: u32) -> u32 {
         match self {
             Self::Join => 1,
-            Self::Insert | Self::Select | Self::Update => requests,
+            Self::Insert | Self::Select | Self::Update | Self::Commit => requests,
         }
     }
 
-    /// The text of statement `number`, counted from 1, of a run of `requests`.
+    /// Whether all requests are one transaction.
+    pub const fn is_one_transaction(self) -> bool {
+        !matches!(self, Self::Commit)
+    }
+
+    /// The text of the statement on record `number`, counted from 1, of a run of `requests`.
     pub fn statement(self, number: u32, requests: u32, strings: &mut RandomStrings) -> Vec<u8> {
         match self {
             Self::Insert => insert("table1", number, strings),
             Self::Select => format!("SELECT val FROM table1 WHERE id = {number};").into_bytes(),
-            Self::Update => {
+            Self::Update | Self::Commit => {
                 let mut sql = b"UPDATE table1 SET val = '".to_vec();
                 strings.append(&mut sql);
                 sql.extend(format!("' WHERE id = {number};").bytes());
@@ -116,6 +126,8 @@ pub fn insert(table: &str, id: u32, strings: &mut RandomStrings) -> Vec<u8> {
 pub(super) struct Run {
     kind: Micro,
     strings: RandomStrings,
+    /// Which records are picked where that is random.
+    picks: Prng,
 }
 
 impl Run {
@@ -123,7 +135,16 @@ impl Run {
         let scenario = session.scenario;
         let seed = scenario.seed ^ 0x5EED;
         let strings = RandomStrings::new(scenario.alphabet, scenario.record_size, seed);
-        Self { kind, strings }
+        Self { kind, strings, picks: Prng::new(scenario.seed ^ 0xB1C5) }
+    }
+
+    /// The record that request `number` is about.
+    fn record(&mut self, number: u32, session: &Session<'_>) -> u32 {
+        if self.kind.is_one_transaction() {
+            return number;
+        }
+        let picked = self.picks.below(u64::from(session.scenario.fill));
+        1 + u32::try_from(picked).expect("records are counted so")
     }
 
     fn fill(&mut self, session: &Session<'_>, database: &Database) -> Result<(), RunError> {
@@ -165,7 +186,7 @@ impl Steps for Run {
         session.open_database()
     }
 
-    /// BEGIN, the requests, END: each timed.
+    /// BEGIN, the requests, END: each timed. Without BEGIN and END where each request commits.
     fn measure(
         &mut self,
         session: &Session<'_>,
@@ -173,22 +194,28 @@ impl Steps for Run {
     ) -> Result<Measured, RunError> {
         let (kind, requests) = (self.kind, session.scenario.requests);
         let mut interval = Interval::begin(session);
-        interval.begin_ns = interval.timed("begin", || {
-            let begun = session.execute(database, "BEGIN TRANSACTION;");
-            begun.map_err(sqlite_error("BEGIN".to_owned()))
-        })?;
+        let is_one = kind.is_one_transaction();
+        if is_one {
+            interval.begin_ns = interval.timed("begin", || {
+                let begun = session.execute(database, "BEGIN TRANSACTION;");
+                begun.map_err(sqlite_error("BEGIN".to_owned()))
+            })?;
+        }
         let statements = kind.statements(requests);
         for number in 1..=statements {
-            let sql = kind.statement(number, requests, &mut self.strings);
+            let record = self.record(number, session);
+            let sql = kind.statement(record, requests, &mut self.strings);
             interval.request(kind.name(), || {
                 let done = session.execute(database, sql);
                 done.map_err(sqlite_error(format!("request {number} of {statements}")))
             })?;
         }
-        interval.end_ns = interval.timed("end", || {
-            let ended = session.execute(database, "END TRANSACTION;");
-            ended.map_err(sqlite_error("END".to_owned()))
-        })?;
+        if is_one {
+            interval.end_ns = interval.timed("end", || {
+                let ended = session.execute(database, "END TRANSACTION;");
+                ended.map_err(sqlite_error("END".to_owned()))
+            })?;
+        }
         let bytes = u64::from(requests) * u64::from(session.scenario.record_size);
         Ok(Measured::new(interval.end(), bytes))
     }

@@ -112,11 +112,12 @@ impl Measured {
 
 impl Workload {
     /// Every workload, its own parameters at their defaults.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Micro(Micro::Insert),
         Self::Micro(Micro::Select),
         Self::Micro(Micro::Join),
         Self::Micro(Micro::Update),
+        Self::Micro(Micro::Commit),
         Self::Read(Read::DEFAULT),
         Self::Contacts(Contacts::DEFAULT),
         Self::Postmark(Postmark::DEFAULT),

@@ -300,6 +300,12 @@ impl Jffs2 {
         Ok(())
     }
 
+    /// Write a file's owner: a node without data.
+    pub(super) fn write_owner(&mut self, cache: &mut PageCache, ino: u32) -> Result<(), FsError> {
+        let size = self.inode(ino).size;
+        self.write_metadata(cache, ino, size, Purpose::Write)
+    }
+
     /// Write a node that carries metadata alone.
     pub(super) fn write_metadata(
         &mut self,

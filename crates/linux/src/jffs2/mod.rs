@@ -176,6 +176,11 @@ impl FileSystem for Jffs2 {
         self.truncate_file(cache, ino.0, size)
     }
 
+    fn set_owner(&mut self, cache: &mut PageCache, ino: Ino) -> Result<(), FsError> {
+        let _scope = self.recorder.scope("jffs2_setattr");
+        self.write_owner(cache, ino.0)
+    }
+
     fn fsync(&mut self, cache: &mut PageCache, ino: Ino, _data_only: bool) -> Result<(), FsError> {
         // JFFS2 has no cheaper fdatasync.
         self.flush_wbuf_by_gc(cache, Some(ino.0))

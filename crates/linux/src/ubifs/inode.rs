@@ -12,8 +12,9 @@ pub(super) const MODE_DIRECTORY: u32 = 0o40_755;
 const MODE_TYPE: u32 = 0o170_000;
 /// Compress the file's data (`UBIFS_COMPR_FL`).
 pub(super) const FLAG_COMPRESS: u32 = 1;
-/// The kernel's clock for file times moves by ticks (250 Hz), nanoseconds.
-const TICK_NS: u64 = 4_000_000;
+/// File times are whole seconds: UBIFS leaves the VFS's default granularity (`s_time_gran`),
+/// nanoseconds. So an inode is not dirty again before the second changes.
+const TIME_STEP_NS: u64 = 1_000_000_000;
 
 /// What of an inode flash does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,7 +73,7 @@ impl Ubifs {
     /// The time that files get, nanoseconds.
     pub(super) fn file_time_ns(&self) -> u64 {
         let now = self.recorder.clock().now_ns();
-        now - now % TICK_NS
+        now - now % TIME_STEP_NS
     }
 
     /// Note a change of an inode.
@@ -84,6 +85,14 @@ impl Ubifs {
             inode.dirt = inode.dirt.max(dirt);
         }
         inode.dirty_since_ns.get_or_insert(now);
+        Ok(())
+    }
+
+    /// Note that an inode was given its owner: it is dirty, whatever the time.
+    pub(super) fn touch_owner(&mut self, ino: u32) -> Result<(), Fault> {
+        self.touch(ino, Dirt::Times)?;
+        let inode = self.inode(ino)?;
+        inode.dirt = inode.dirt.max(Dirt::Times);
         Ok(())
     }
 

@@ -102,7 +102,7 @@ impl Ubifs {
         let (lnum, offset) = self.append(Head::Base, &bundle.bytes, inos)?;
         let place = |&(at, len): &(u32, u32)| super::tnc::Place { lnum, offset: offset + at, len };
         for (dent, spot) in dents.iter().zip(&bundle.nodes) {
-            self.book_dent(dent, place(spot), &bundle.bytes[spot.0 as usize..][..spot.1 as usize])?;
+            self.book_dent(dent, place(spot))?;
         }
         for (&ino, spot) in inos.iter().zip(&bundle.nodes[dents.len()..]) {
             self.insert(Key::inode(ino), place(spot))?;
@@ -115,10 +115,9 @@ impl Ubifs {
         &mut self,
         dent: &DentNode,
         place: super::tnc::Place,
-        bytes: &[u8],
     ) -> Result<(), Fault> {
         if dent.ino != 0 {
-            return self.insert_name(dent.key, &dent.name, place, bytes);
+            return self.insert_name(dent.key, &dent.name, place);
         }
         self.remove_name(dent.key, &dent.name)?;
         self.add_dirt(place.lnum, aligned(place.len))

@@ -43,6 +43,11 @@ impl Key {
         Self::new(dir, 2, 0)
     }
 
+    /// The key of an extended attribute by its name's hash.
+    pub(super) fn attribute(ino: u32, name: &[u8]) -> Self {
+        Self::new(ino, 3, r5(name))
+    }
+
     /// The last key of an inode.
     pub(super) fn last(ino: u32) -> Self {
         Self(u64::from(ino) << 32 | 0xFFFF_FFFF)

@@ -202,6 +202,10 @@ impl FileSystem for Ubifs {
         self.change(|fs| fs.truncate_file(cache, ino.0, size))
     }
 
+    fn set_owner(&mut self, _: &mut PageCache, ino: Ino) -> Result<(), FsError> {
+        self.change(|fs| Ok(fs.touch_owner(ino.0)?))
+    }
+
     fn fsync(&mut self, cache: &mut PageCache, ino: Ino, data_only: bool) -> Result<(), FsError> {
         self.change(|fs| fs.fsync_file(cache, ino.0, data_only))
     }

@@ -178,7 +178,7 @@ impl Ubifs {
             return self.insert(node.key, place);
         } else if let Some(node) = DentNode::parse(bytes) {
             self.ino_max = self.ino_max.max(node.ino);
-            return self.book_dent(&node, place, bytes);
+            return self.book_dent(&node, place);
         } else if let Some(node) = TrunNode::parse(bytes) {
             self.remove_blocks(node.ino, node.new_size)?;
         }

@@ -200,6 +200,13 @@ impl Vfs {
         Ok(())
     }
 
+    /// Give a file its owner anew (`fchown`).
+    pub fn set_owner(&mut self, fd: Fd) -> Result<(), FsError> {
+        let _scope = self.enter("fchown");
+        let ino = self.file(fd).ino;
+        self.fs.set_owner(&mut self.cache, ino)
+    }
+
     /// Tell the size of a file.
     pub fn size(&mut self, fd: Fd) -> Result<u64, FsError> {
         let _scope = self.enter("stat");

@@ -12,26 +12,25 @@ impl Ubifs {
     pub(in super::super) fn insert(&mut self, key: Key, place: Place) -> Result<(), Fault> {
         let at = self.seek(key)?;
         match self.leaf(at) {
-            Some((found, old)) if found == key => self.replace(at, old, place, None),
-            _ => self.insert_after(at, key, place, None),
+            Some((found, old)) if found == key => self.replace(at, old, place),
+            _ => self.insert_after(at, key, place),
         }
     }
 
-    /// Put in the directory entry of a name; the one before it is dead.
+    /// Put in the directory entry of a name; the one before it is dead. The entry is not kept in
+    /// memory: whoever compares the name next reads it.
     pub(in super::super) fn insert_name(
         &mut self,
         key: Key,
         name: &[u8],
         place: Place,
-        bytes: &[u8],
     ) -> Result<(), Fault> {
-        let leaf = Some(bytes.into());
         if let Some(at) = self.find_name(key, name)? {
             let (_, old) = self.leaf(at).expect("just found");
-            return self.replace(at, old, place, leaf);
+            return self.replace(at, old, place);
         }
         let at = self.seek(key)?;
-        self.insert_after(at, key, place, leaf)
+        self.insert_after(at, key, place)
     }
 
     /// Let the leaf of `key` that is at `old`, if there is one, be at `new` from now on.
@@ -68,31 +67,19 @@ impl Ubifs {
         Ok(None)
     }
 
-    fn replace(
-        &mut self,
-        at: Position,
-        old: Place,
-        new: Place,
-        leaf: Option<Box<[u8]>>,
-    ) -> Result<(), Fault> {
+    fn replace(&mut self, at: Position, old: Place, new: Place) -> Result<(), Fault> {
         self.make_dirty(at.znode)?;
         let branch = &mut self.tnc.znode_mut(at.znode).branches[at.slot];
         branch.place = Some(new);
-        branch.leaf = leaf;
+        branch.leaf = None;
         self.add_dirt(old.lnum, aligned(old.len))
     }
 
-    fn insert_after(
-        &mut self,
-        at: Position,
-        key: Key,
-        place: Place,
-        leaf: Option<Box<[u8]>>,
-    ) -> Result<(), Fault> {
+    fn insert_after(&mut self, at: Position, key: Key, place: Place) -> Result<(), Fault> {
         self.make_dirty(at.znode)?;
         let goes_first = self.leaf(at).is_none_or(|(found, _)| found > key);
         let slot = if goes_first { 0 } else { at.slot + 1 };
-        let branch = Branch { key, place: Some(place), child: None, leaf };
+        let branch = Branch { key, place: Some(place), child: None, leaf: None };
         self.put_branch(at.znode, slot, branch, false);
         Ok(())
     }
@@ -216,7 +203,7 @@ impl Split {
         };
         let is_leaf = znode.level == 0;
         // The end of one file in the midst of the tree: what follows it moves.
-        if is_leaf
+        if (is_leaf || appends)
             && (half..full).contains(&slot)
             && of_same_file(&znode.branches[0])
             && !of_same_file(&znode.branches[slot])

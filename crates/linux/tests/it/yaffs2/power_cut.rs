@@ -85,7 +85,7 @@ impl Workload {
         let mut cuts = 0;
         for (at, kind) in (0..).zip(kinds) {
             let changes = !matches!(kind, EventKind::Read | EventKind::ReadOob);
-            if !changes && at % 8 != 0 {
+            if !changes && at % read_stride() != 0 {
                 continue;
             }
             for &ending in if changes { &Ending::ALL[..] } else { &[Ending::NotBegun] } {
@@ -147,6 +147,12 @@ fn run(bench: &Bench, history: &History) -> Result<usize, String> {
         }
     }
     Err("the power never went".to_owned())
+}
+
+/// A cut at a read leaves what the operation before it left: one in eight is tried, unless
+/// `FLYSCH_SEEDS` asks for more than usual.
+fn read_stride() -> u64 {
+    if patience() > 1 { 1 } else { 8 }
 }
 
 /// The oldest state whose content a cut may lead back to.
