@@ -1,5 +1,6 @@
 //! The parameters of a run, as `bench` and `compare` take them: each accepts a list.
 
+use std::fmt::Display;
 use std::fs;
 use std::path::Path;
 use std::str::FromStr;
@@ -41,8 +42,8 @@ impl FromStr for Numbers {
 /// (FROM..TO:STEP); every combination is run.
 #[derive(Debug, Args)]
 pub(crate) struct Parameters {
-    /// Platforms: board and kernel
-    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "nandsim-6.1")]
+    /// Platforms, board and kernel: names, or TOML files
+    #[arg(long, value_name = "NAME|FILE", value_delimiter = ',', default_value = "nandsim-6.1")]
     platform: Vec<String>,
     /// Chip instead of the platform's: a part's name, or a TOML file
     #[arg(long, value_name = "NAME|FILE", value_delimiter = ',')]
@@ -128,12 +129,11 @@ impl Parameters {
                 "--requests {most}: {REQUESTS_MAX} are the most"
             )));
         }
-        let platforms = self.platform.iter().map(|name| Platform::named(name).map(Arc::new));
         let [aged_fills, aged_invalids, aged_erases] = self.age.lists()?;
         let grid = Grid {
             workloads,
             stacks,
-            platforms: platforms.collect::<Result<_, _>>().map_err(|e| Failure::of(&e))?,
+            platforms: self.platform.iter().map(|name| platform(name)).collect::<Result<_, _>>()?,
             parts: self.part.iter().map(|name| part(name)).collect::<Result<_, _>>()?,
             partition_blocks: optional("partition-blocks", self.partition_blocks.as_ref())?,
             record_sizes: counts("record-size", &self.record_size)?,
@@ -176,13 +176,27 @@ pub(crate) fn counts(name: &str, numbers: &Numbers) -> Result<Vec<u32>, Failure>
 
 /// A part by name, or from a TOML file.
 pub(crate) fn part(name: &str) -> Result<Arc<Part>, Failure> {
+    described(name, Part::parse, Part::named)
+}
+
+/// A platform likewise.
+fn platform(name: &str) -> Result<Arc<Platform>, Failure> {
+    described(name, Platform::parse, Platform::named)
+}
+
+/// What a TOML file of this name says, or what is built in under it.
+fn described<T, E: Display, F: Display>(
+    name: &str,
+    parse: impl Fn(&str) -> Result<T, E>,
+    named: impl Fn(&str) -> Result<T, F>,
+) -> Result<Arc<T>, Failure> {
     let path = Path::new(name);
     let is_file = path.extension().is_some_and(|extension| extension == "toml");
     let found = if is_file {
         let text = fs::read_to_string(path).map_err(|error| Failure::of_file(path, error))?;
-        Part::parse(&text).map_err(|error| Failure::of_file(path, error))
+        parse(&text).map_err(|error| Failure::of_file(path, error))
     } else {
-        Part::named(name).map_err(|error| Failure::of(&error))
+        named(name).map_err(|error| Failure::Message(error.to_string()))
     };
     found.map(Arc::new)
 }

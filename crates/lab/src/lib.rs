@@ -3,7 +3,8 @@
 //! [`platform`] a board and its kernel as data; [`stack`] engine, file system and device put
 //! together by name, of what [`beside`] adds to it; [`dual`] one database on two file systems;
 //! [`storage`] the seam between SQLite and the stack; [`workload`] what is asked;
-//! [`scenario`] one run of it, [`session`] under way; [`measure`] from the trace to a [`run`]'s figures; [`trace`] files
+//! [`scenario`] one run of it, [`session`] under way; [`measure`] from the trace to a [`run`]'s figures, [`energy`] among
+//! them; [`trace`] files
 //! and analyses of traces; [`model`] what an index costs before it is built, in closed form;
 //! [`report`] the page that shows it all; [`repro`] the papers' experiments; [`index`] index
 //! structures side by side on the bare chip; [`fit`] what runs cost that were not made.
@@ -14,6 +15,7 @@ pub mod age;
 pub mod beside;
 pub mod choice;
 pub mod dual;
+pub mod energy;
 pub mod fit;
 pub mod grid;
 pub mod index;

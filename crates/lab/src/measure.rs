@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use flysch_chip::{Event, EventKind, EventPlace, Trace};
 
 use crate::machine::Machine;
-use crate::platform::Power;
 use crate::run::{KindCost, Latency, Operations, Run, Wear};
 use crate::scenario::Scenario;
 use crate::stack::{Engine, Main};
@@ -64,6 +63,8 @@ pub fn measure(
     let Measured { timing, bytes, figures, kinds } = measured;
     let mut total = Operations::default();
     trace.events.iter().for_each(|event| total.add(event));
+    let active_ns = timing.time_ns - timing.idle_ns;
+    let energy = scenario.build.platform.power.drawn(scenario, active_ns, &total);
     let erase_counts = erase_counts(scenario, machine);
     Run {
         workload: scenario.workload.name().to_owned(),
@@ -91,7 +92,8 @@ pub fn measure(
         page_reads_at_open,
         bytes,
         throughput_kb_s: throughput_kb_s(bytes, timing.time_ns),
-        energy_mj: energy_mj(&total, scenario.build.platform.power),
+        energy_mj: energy.iter().map(|drawn| drawn.energy_mj).sum(),
+        energy,
         wear: wear(&erase_counts, machine),
         lifetime_mb: lifetime_mb(scenario, bytes, total.page_programs),
         by_cause: by_cause(&trace),
@@ -107,13 +109,6 @@ pub fn measure(
 #[expect(clippy::cast_precision_loss, reason = "figures for people, far below 2^52")]
 fn throughput_kb_s(bytes: u64, time_ns: u64) -> f64 {
     if time_ns == 0 { 0.0 } else { bytes as f64 / 1024.0 / (time_ns as f64 / 1e9) }
-}
-
-/// Energy = time that a device works, times the power that it then draws.
-#[expect(clippy::cast_precision_loss, reason = "figures for people, far below 2^52")]
-fn energy_mj(total: &Operations, power: Power) -> f64 {
-    let of = |busy_ns: u64, active_mw: u32| busy_ns as f64 / 1e9 * f64::from(active_mw);
-    of(total.nand_time_ns(), power.nand_active_mw) + of(total.nvram_time_ns, power.nvram_active_mw)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "figures for people, far below 2^52")]

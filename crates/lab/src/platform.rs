@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use flysch_chip::Part;
 use flysch_chip::nearest::nearest;
 use flysch_linux::cache::ReadAheadProfile;
 use flysch_linux::card::Bus;
@@ -13,13 +14,16 @@ use flysch_linux::yaffs2::Profile;
 use flysch_sqlite::{Era, JournalMode, Settings, Synchronous};
 use serde::Deserialize;
 
+use crate::energy::{Component, Draw, Power};
+
 /// Data bytes per step of the kernel's software ECC (Hamming).
 const SOFT_ECC_STEP: u32 = 256;
 
-const BUILTIN: [&str; 3] = [
+const BUILTIN: [&str; 4] = [
     include_str!("../../../platforms/nandsim-6.1.toml"),
     include_str!("../../../platforms/apf27-2.6.29.toml"),
     include_str!("../../../platforms/kaist-2.6.19.toml"),
+    include_str!("../../../platforms/omap3evm-2.6.37.toml"),
 ];
 
 /// A board, its kernel, and what its software is set to.
@@ -87,16 +91,6 @@ pub struct CpuFigures {
     pub sqlite_ps_per_instruction: u64,
     /// Which of these were fitted, and to what. Such figures are never reported as predictions.
     pub fitted: Vec<String>,
-}
-
-/// Power that devices draw while they work, milliwatts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Power {
-    /// The NAND.
-    pub nand_active_mw: u32,
-    /// The memory beside it that journals may lie on.
-    pub nvram_active_mw: u32,
 }
 
 impl CpuFigures {
@@ -235,6 +229,14 @@ impl Platform {
     pub fn parse(text: &str) -> Result<Self, PlatformError> {
         let invalid = |why: &dyn fmt::Display| PlatformError::Invalid(why.to_string());
         let file: File = toml::from_str(text).map_err(|error| invalid(&error.message()))?;
+        Part::named(&file.part).map_err(|error| invalid(&error))?;
+        let always = |component| {
+            let plain = |draw: &Draw| draw.component == component && draw.is_unconditional();
+            file.power.draw.iter().any(plain)
+        };
+        if !always(Component::Cpu) || !(always(Component::Ram) || always(Component::Memory)) {
+            return Err(invalid(&"power needs draws of cpu and of ram or memory on no condition"));
+        }
         let compressors = file.jffs2.compressors.iter().map(|name| name.parse());
         Ok(Self {
             ecc: ecc_mode(&file.mtd.ecc).ok_or_else(|| invalid(&"ecc is hardware or soft"))?,
@@ -299,7 +301,7 @@ mod tests {
     fn every_built_in_platform_names_its_source_and_a_known_part() {
         for platform in Platform::builtin() {
             assert!(!platform.source.is_empty(), "{}", platform.name);
-            let part = flysch_chip::Part::named(&platform.part);
+            let part = Part::named(&platform.part);
             let part = part.expect("a built-in part");
             assert!(platform.partition_blocks <= part.geometry.block_count);
             assert!(platform.cpu.fitted.len() <= 2, "{}: two fitted constants", platform.name);

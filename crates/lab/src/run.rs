@@ -9,6 +9,8 @@ use std::ops::AddAssign;
 use flysch_chip::{CauseTree, Trace};
 use serde::Serialize;
 
+use crate::energy::Drawn;
+
 /// What one run cost; its JSON object in `flysch bench --format json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Run {
@@ -64,6 +66,8 @@ pub struct Run {
     pub throughput_kb_s: f64,
     /// Energy of the operations of NAND and memory beside it, millijoules.
     pub energy_mj: f64,
+    /// What each component drew of it, above idle.
+    pub energy: Vec<Drawn>,
     /// Erase counts over the partition at the end of the run.
     pub wear: Wear,
     /// Record data, in units of 2^20 bytes, until the partition's rated erase cycles are used up if

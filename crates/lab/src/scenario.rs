@@ -5,7 +5,7 @@ use flysch_sqlite::Settings;
 use crate::machine::{Build, StackError};
 use crate::run::Run;
 use crate::session::Session;
-use crate::stack::Stack;
+use crate::stack::{Main, Stack};
 use crate::workload::{Alphabet, Workload};
 
 /// Everything a run depends on.
@@ -89,6 +89,16 @@ pub(crate) fn sqlite_error(during: String) -> impl FnOnce(flysch_sqlite::Error) 
 }
 
 impl Scenario {
+    /// Whether the kernel reads ahead.
+    pub const fn reads_ahead(&self) -> bool {
+        let ra_pages = match self.stack.main {
+            Main::Ubifs => self.ubifs_ra_pages,
+            Main::Jffs2 | Main::Yaffs2 | Main::Ftl => self.build.ra_pages,
+            Main::Tmpfs => 0,
+        };
+        ra_pages > 0 && !self.advises_random
+    }
+
     /// Carry the run out.
     ///
     /// # Errors

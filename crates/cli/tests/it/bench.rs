@@ -207,6 +207,40 @@ fn a_part_may_be_a_file() {
 }
 
 #[test]
+fn energy_follows_the_powers_of_the_platform() {
+    const PLATFORM: &str = include_str!("../../../../platforms/omap3evm-2.6.37.toml");
+    let folder = folder();
+    let changed = PLATFORM.replace("mw = 223\n", "mw = 446\n");
+    assert_ne!(changed, PLATFORM);
+    fs::write(folder.path().join("own.toml"), changed).expect("a writable folder");
+    let [plain, twice] = ["omap3evm-2.6.37", "own.toml"].map(|platform| {
+        let arguments = format!("read --platform {platform} --requests 20 --file-size 262144");
+        runs(folder.path(), &arguments).swap_remove(0)
+    });
+    assert_eq!(plain["time_ns"], twice["time_ns"]);
+    let mj = |run: &Value| run["energy_mj"].as_f64().expect("a number");
+    let seconds = plain["time_ns"].as_f64().expect("a number") / 1e9;
+    assert!((mj(&plain) - seconds * (223.0 + 29.0)).abs() < 1e-9, "{}", mj(&plain));
+    assert!((mj(&twice) - seconds * (446.0 + 29.0)).abs() < 1e-9, "{}", mj(&twice));
+    let report = |platform: &str| {
+        let arguments = format!(
+            "bench read --platform {platform} --requests 20 --file-size 262144 --report page.html \
+             --force"
+        );
+        output_of(folder.path(), &arguments);
+        fs::read_to_string(folder.path().join("page.html")).expect("it was written")
+    };
+    assert_ne!(report("omap3evm-2.6.37"), report("own.toml"));
+    fs::write(
+        folder.path().join("bare.toml"),
+        PLATFORM.replace("mw = 230", "fs = \"ftl\"\nmw = 1"),
+    )
+    .expect("a writable folder");
+    let line = complaint_of(folder.path(), "bench read --platform bare.toml");
+    assert!(line.contains("power needs draws of cpu"), "{line}");
+}
+
+#[test]
 fn bad_input_gets_one_line_and_leaves_nothing() {
     let folder = folder();
     let broken = [

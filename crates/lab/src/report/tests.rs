@@ -47,6 +47,7 @@ fn run(workload: &str, on: &str, record_size: u32, requests: u32) -> Run {
         bytes: u64::from(record_size) * u64::from(requests),
         throughput_kb_s: 100.0 + f64::from(record_size),
         energy_mj: 0.5,
+        energy: Vec::new(),
         wear: Wear { max_erase_count: 4, mean_erase_count: 1.5, min_erase_count: 1, bad_blocks: 0 },
         lifetime_mb: Some(2048.0),
         by_cause: BTreeMap::from([("END > write > collect".to_owned(), spent)]),

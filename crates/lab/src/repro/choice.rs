@@ -4,6 +4,9 @@ use super::PAPERS;
 use super::paper::Paper;
 use crate::choice::UnknownChoice;
 
+/// Other names of papers: 001 and 002 are the same text.
+const ALIASES: [(&str, &str); 1] = [("001", "002")];
+
 /// What is asked for: a paper, and names of its items in its order.
 pub type Choice = (&'static Paper, Vec<&'static str>);
 
@@ -13,7 +16,8 @@ pub type Choice = (&'static Paper, Vec<&'static str>);
 /// # Errors
 /// The first name that stands for nothing.
 pub fn choose(paper: &str, items: &[String]) -> Result<Vec<Choice>, UnknownChoice> {
-    let papers: Vec<&'static Paper> = match paper {
+    let alias = ALIASES.into_iter().find(|(alias, _)| *alias == paper);
+    let papers: Vec<&'static Paper> = match alias.map_or(paper, |(_, number)| number) {
         "all" => PAPERS.into_iter().filter(|paper| !paper.experiments.is_empty()).collect(),
         number => PAPERS.into_iter().filter(|paper| paper.number == number).collect(),
     };
@@ -48,6 +52,7 @@ mod tests {
         };
         let one = of("000", &["figure-4", "table-1"]).expect("both are known");
         assert_eq!(one, [("000", vec!["table-1", "figure-4"])]);
+        assert_eq!(of("001", &[]), of("002", &[]));
         assert!(of("all", &[]).expect("there are papers").len() > 1 || PAPERS.len() > 1);
         let paper = of("00", &[]).expect_err("no paper").to_string();
         assert!(paper.starts_with("unknown paper '00'"), "{paper}");

@@ -25,7 +25,6 @@ pub mod listing;
 mod page;
 pub mod paper;
 mod paper_000;
-mod paper_001;
 mod paper_002;
 mod paper_003;
 mod paper_004;
@@ -33,5 +32,5 @@ mod paper_004;
 use paper::Paper;
 
 /// Every paper, in order of its number.
-pub const PAPERS: [&Paper; 5] =
-    [&paper_000::PAPER, &paper_001::PAPER, &paper_002::PAPER, &paper_003::PAPER, &paper_004::PAPER];
+pub const PAPERS: [&Paper; 4] =
+    [&paper_000::PAPER, &paper_002::PAPER, &paper_003::PAPER, &paper_004::PAPER];

@@ -148,6 +148,16 @@ impl Workload {
         matches!(self, Self::Micro(_))
     }
 
+    /// Order of its requests.
+    pub const fn pattern(self) -> Pattern {
+        match self {
+            Self::Micro(_) => Pattern::Sequential,
+            Self::Read(read) => read.pattern,
+            Self::Contacts(contacts) => contacts.pattern,
+            Self::Postmark(_) | Self::Tpcc(_) => Pattern::Random,
+        }
+    }
+
     /// Whether it writes random strings, of the scenario's alphabet.
     pub const fn has_strings(self) -> bool {
         matches!(self, Self::Micro(_) | Self::Contacts(_))

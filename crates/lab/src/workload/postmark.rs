@@ -93,6 +93,14 @@ impl Run {
         least + u32::try_from(drawn).expect("below a difference of 32 bits")
     }
 
+    /// Fill the buffer's first `len` bytes with random printable characters, as `PostMark` does: the
+    /// 95 of ASCII from the space on. They are compressible to 82 %.
+    fn draw_text(&mut self, len: usize) {
+        for byte in &mut self.bytes[..len] {
+            *byte = b' ' + u8::try_from(self.draw.below(95)).expect("below 95");
+        }
+    }
+
     fn any_file(&mut self) -> usize {
         let drawn = self.draw.below(self.files.len() as u64);
         usize::try_from(drawn).expect("an index of a vector")
@@ -113,7 +121,7 @@ impl Run {
         let mut linux = session.linux();
         let fd = linux.open(name, true)?;
         for (at, part) in self.calls(len) {
-            self.draw.fill(&mut self.bytes[..part]);
+            self.draw_text(part);
             linux.write(fd, u64::from(offset) + at, &self.bytes[..part])?;
         }
         self.tally.bytes_written += u64::from(len);

@@ -66,6 +66,11 @@ fn all_runs(scenarios: &[Scenario]) -> Vec<Run> {
     runs.collect()
 }
 
+#[expect(clippy::cast_precision_loss, reason = "runs of seconds in nanoseconds")]
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
 fn json(run: &Run) -> String {
     serde_json::to_string(run).expect("a run has JSON values")
 }
@@ -99,6 +104,9 @@ fn causes_are_all_known_and_sum_up() {
             time_ns: run.trace.events.iter().map(busy_ns).sum(),
         };
         assert_eq!(sum(run.by_cause.values()), total, "{title}");
+        let drawn = run.energy.iter().map(|it| it.power_mw * seconds(it.time_ns));
+        assert!(run.energy_mj > 0.0, "{title}");
+        assert!((run.energy_mj - drawn.sum::<f64>()).abs() < 1e-9 * run.energy_mj, "{title}");
         let on_nand = Operations {
             nvram_reads: 0,
             nvram_writes: 0,

@@ -1,0 +1,49 @@
+//! Figure 2: pauses between reads hide nothing, because the driver waits for the chip.
+
+use super::runs::{FILE_SYSTEMS, READ_STEPS, carry_out, greatest, least, reads};
+use crate::repro::band::{Band, Target};
+use crate::repro::claim::Claim;
+use crate::repro::figure::{Figure, Panel, Scale, Series};
+use crate::repro::paper::{Cause, Evidence, Trial};
+use crate::workload::Read;
+
+/// Pauses, microseconds: none, and from less than a page's read to more than a window's.
+pub(super) const PAUSES_US: [u32; 6] = [0, 100, 500, 1000, 5000, 20_000];
+const REQUESTS: u32 = 256;
+
+pub(super) fn figure_2(trial: &Trial<'_>) -> Result<Evidence, Cause> {
+    let mut evidence = Evidence::default();
+    let mut series = Vec::new();
+    for main in FILE_SYSTEMS {
+        let mut points = Vec::new();
+        for inter_arrival_us in PAUSES_US {
+            let mut grid = reads(Read { inter_arrival_us, ..Read::DEFAULT }, main)?;
+            grid.requests = vec![REQUESTS];
+            let runs = carry_out(trial, &grid, READ_STEPS)?;
+            let us = runs.first().map_or(f64::NAN, |run| run.figures["mean_request_us"]);
+            points.push((f64::from(inter_arrival_us), us));
+        }
+        let us: Vec<f64> = points.iter().map(|&(_, us)| us).collect();
+        evidence.claims.push(Claim::new(
+            "figure-2",
+            format!("{}: slowest mean latency over fastest, any pause", main.name()),
+            Target::Value(1.0),
+            greatest(&us) / least(&us),
+            Band::RATIO,
+        ));
+        series.push(Series::line(main.name(), points));
+    }
+    evidence.figures.push(Figure {
+        item: "figure-2",
+        name: "figure-2".to_owned(),
+        title: "Mean latency of sequential reads, by the pause before each".to_owned(),
+        caption: format!("{REQUESTS} reads of 4 KiB of a file of 5 MiB, with read-ahead."),
+        panels: vec![Panel {
+            title: "Read-ahead on".to_owned(),
+            x: Scale::linear("inter-arrival time, \u{b5}s"),
+            y: Scale::linear("mean latency, \u{b5}s"),
+            series,
+        }],
+    });
+    Ok(evidence)
+}
