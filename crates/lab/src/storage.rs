@@ -7,7 +7,8 @@ use flysch_chip::{Clock, Prng, Recorder, Scope};
 use flysch_linux::filesystem::FsError;
 use flysch_linux::vfs::{Fd, Vfs};
 use flysch_sqlite::{
-    Characteristics, File, FileKind, OpenFlags, Settings, SyncFlags, Vfs as SqliteVfs, VfsError,
+    Characteristics, File, FileKind, OpenFlags, Settings, SpillFile, SyncFlags, Vfs as SqliteVfs,
+    VfsError,
 };
 
 /// Milliseconds since 1970 at virtual time zero: 2020-01-01, so that no run depends on the date.
@@ -21,6 +22,43 @@ pub struct Storage {
     random: RefCell<Prng>,
     /// Number for the next nameless file.
     temporary: RefCell<u32>,
+}
+
+/// A file that is to be opened.
+struct Entry {
+    linux: Rc<RefCell<Vfs>>,
+    recorder: Recorder,
+    settings: Settings,
+    path: String,
+    flags: OpenFlags,
+    is_nameless: bool,
+}
+
+impl Entry {
+    fn open(&self) -> Result<Box<dyn File>, VfsError> {
+        let label = label(self.flags.kind());
+        let _scope = self.recorder.scope(label);
+        let fd = self.linux.borrow_mut().open(&self.path, self.flags.may_create());
+        let fd = fd.map_err(|error| match error {
+            FsError::NotFound => VfsError::CannotOpen,
+            other => vfs_error(other),
+        })?;
+        let kind = self.flags.kind();
+        if self.flags.may_create() && matches!(kind, FileKind::Journal | FileKind::Wal) {
+            // SQLite's unix VFS, run by root, gives each journal it opens the database's owner.
+            self.linux.borrow_mut().set_owner(fd).map_err(vfs_error)?;
+        }
+        let ends = self.is_nameless || self.flags.is_deleted_on_close();
+        Ok(Box::new(OpenFile {
+            linux: Rc::clone(&self.linux),
+            recorder: self.recorder.clone(),
+            settings: self.settings,
+            fd,
+            label,
+            entry_unsynced: self.flags.may_create() && is_journal(self.flags.kind()),
+            ends_with_handle: ends.then(|| self.path.clone()),
+        }))
+    }
 }
 
 struct OpenFile {
@@ -94,28 +132,21 @@ const fn vfs_error(error: FsError) -> VfsError {
 
 impl SqliteVfs for Storage {
     fn open(&self, name: Option<&str>, flags: OpenFlags) -> Result<Box<dyn File>, VfsError> {
-        let label = label(flags.kind());
-        let _scope = self.recorder.scope(label);
         let path = name.map_or_else(|| self.temporary_name(), str::to_owned);
-        let fd = self.linux.borrow_mut().open(&path, flags.may_create());
-        let fd = fd.map_err(|error| match error {
-            FsError::NotFound => VfsError::CannotOpen,
-            other => vfs_error(other),
-        })?;
-        if flags.may_create() && matches!(flags.kind(), FileKind::Journal | FileKind::Wal) {
-            // SQLite's unix VFS, run by root, gives each journal it opens the database's owner.
-            self.linux.borrow_mut().set_owner(fd).map_err(vfs_error)?;
-        }
-        let ends = name.is_none() || flags.is_deleted_on_close();
-        Ok(Box::new(OpenFile {
+        let entry = Entry {
             linux: Rc::clone(&self.linux),
             recorder: self.recorder.clone(),
             settings: self.settings,
-            fd,
-            label,
-            entry_unsynced: flags.may_create() && is_journal(flags.kind()),
-            ends_with_handle: ends.then_some(path),
-        }))
+            path,
+            flags,
+            is_nameless: name.is_none(),
+        };
+        let may_wait =
+            matches!(flags.kind(), FileKind::StatementJournal | FileKind::TemporaryJournal);
+        match self.settings.statement_spill {
+            limit @ 1.. if may_wait => Ok(Box::new(SpillFile::new(limit, move || entry.open()))),
+            _ => entry.open(),
+        }
     }
 
     fn delete(&self, name: &str, sync_directory: bool) -> Result<(), VfsError> {

@@ -29,6 +29,7 @@ mod prepared;
 mod settings;
 mod shared;
 mod shm;
+mod spill;
 mod vfs;
 
 pub use database::{Database, Value, Work};
@@ -38,4 +39,5 @@ pub use flags::{Characteristics, FileKind, Hint, OpenFlags, SyncFlags};
 pub use names::UnknownName;
 pub use prepared::{Answer, Prepared};
 pub use settings::{JournalMode, LockingMode, Settings, Synchronous};
+pub use spill::SpillFile;
 pub use vfs::{File, Vfs, VfsError};

@@ -23,6 +23,9 @@ pub struct Settings {
     /// Whether [`File::characteristics`](crate::File::characteristics) should hold
     /// [`POWERSAFE_OVERWRITE`](crate::Characteristics::POWERSAFE_OVERWRITE). Up to the `Vfs` too.
     pub powersafe_overwrite: bool,
+    /// Bytes that a statement journal, or that of a temporary database, may have before it is a file; 0: it
+    /// always is. Up to the `Vfs`: [`SpillFile`](crate::SpillFile).
+    pub statement_spill: u32,
 }
 
 /// `PRAGMA journal_mode`.

@@ -61,6 +61,8 @@ fn replace_mutex_methods() -> Result<(), c_int> {
     unsafe {
         // Memory statistics would take a global mutex at every allocation.
         check(sqlite::sqlite3_config(sqlite::SQLITE_CONFIG_MEMSTATUS, 0))?;
+        // Each statement journal is a file, so that its `Vfs` decides what it is; see `spill`.
+        check(sqlite::sqlite3_config(sqlite::SQLITE_CONFIG_STMTJRNL_SPILL, 0))?;
         // SQLite chooses its mutex methods when it is initialised and tells them only when it is not.
         check(sqlite::sqlite3_initialize())?;
         check(sqlite::sqlite3_shutdown())?;

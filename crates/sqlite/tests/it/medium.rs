@@ -69,6 +69,13 @@ impl Medium {
         state.names.get(name).map(|id| state.files[*id].bytes.clone())
     }
 
+    /// A handle on a file that is there.
+    pub(crate) fn handle(&self, name: &str) -> Box<dyn File> {
+        let id = self.state.borrow().names[name];
+        let (state, settings) = (Rc::clone(&self.state), self.settings);
+        Box::new(Handle { state, id, name: Some(name.to_owned()), settings })
+    }
+
     pub(crate) fn resize(&self, name: &str, size: usize) {
         let state = &mut *self.state.borrow_mut();
         state.files[state.names[name]].bytes.resize(size, 0);

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-use flysch_sqlite::{Database, Era, Value, VfsError, Work};
+use flysch_sqlite::{Database, Era, File, SpillFile, SyncFlags, Value, VfsError, Work};
 
 use crate::medium::{Fault, Medium};
 
@@ -169,4 +169,37 @@ fn a_text_to_prepare_is_one_statement() {
         assert_eq!(error, Some(wanted), "{text}");
     }
     assert_eq!(database.prepare("SELECT 1;").unwrap().run(&[]).unwrap().rows, [[Value::from(1)]]);
+}
+
+/// Each update of the second statement may fail half-way, and its pages are in the journal already.
+#[test]
+fn a_statement_journal_is_a_file_of_the_vfs_from_its_first_byte() {
+    let (medium, database) = database();
+    let sql = "CREATE TABLE t(x CHECK (x > 0)); INSERT INTO t VALUES(1), (2), (3); BEGIN;
+        UPDATE t SET x = x + 1; UPDATE t SET x = x + 1; COMMIT";
+    database.execute(sql).unwrap();
+    let calls = &medium.state.borrow().calls;
+    let opened = calls.iter().position(|call| call == "open None StatementJournal").unwrap();
+    assert!(calls[opened..].iter().any(|call| call.starts_with("nameless write")));
+}
+
+#[test]
+fn a_spill_file_becomes_one_when_it_grows() {
+    let medium = Rc::new(Medium::new(Era::Today.settings(), 1));
+    medium.insert("made", Vec::new());
+    let maker = Rc::clone(&medium);
+    let mut file = SpillFile::new(10, move || Ok(maker.handle("made")));
+    file.write(0, b"01234").unwrap();
+    file.write(8, b"89").unwrap();
+    let sync = SyncFlags { full: false, data_only: false };
+    file.sync(sync).unwrap();
+    let mut bytes = [7; 12];
+    assert_eq!((file.size(), file.read(3, &mut bytes)), (Ok(10), Ok(7)));
+    assert_eq!(bytes[..7], *b"34\0\0\x0089");
+    assert_eq!(medium.file("made").unwrap(), b"");
+    file.write(10, b"ab").unwrap();
+    file.truncate(11).unwrap();
+    file.sync(sync).unwrap();
+    assert_eq!(medium.file("made").unwrap(), b"01234\0\0\x0089a");
+    assert_eq!((file.size(), file.read(9, &mut bytes)), (Ok(11), Ok(2)));
 }
