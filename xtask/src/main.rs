@@ -1,4 +1,4 @@
-//! The one door for developers: `cargo xtask ci`, `cargo xtask results`.
+//! The one door for developers: `cargo xtask ci`, `cargo xtask results`, `cargo xtask size`.
 //!
 //! 1. A command that fails names the stage that failed and exits with 1; a command that was
 //!    mistyped is answered in one line and exits with 2.
@@ -12,6 +12,7 @@ mod ci;
 mod packages;
 mod results;
 mod shell;
+mod size;
 mod smoke;
 
 use std::error::Error;
@@ -30,11 +31,13 @@ Commands:
                       first stage that fails
   results [--check]   regenerates docs/results.md with the release binary; with --check compares
                       instead, and fails if the committed file differs
+  size                builds the index layer for thumbv7m, prints code and RAM, writes docs/size.md
 
 Examples:
   cargo xtask ci
   cargo xtask results
   cargo xtask results --check
+  cargo xtask size
 ";
 
 /// What the command line asks for.
@@ -43,6 +46,7 @@ enum Command {
     Help,
     Ci,
     Results(results::Mode),
+    Size,
 }
 
 fn parse(arguments: &[String]) -> Result<Command, String> {
@@ -55,7 +59,8 @@ fn parse(arguments: &[String]) -> Result<Command, String> {
         ["ci"] => Ok(Command::Ci),
         ["results"] => Ok(Command::Results(results::Mode::Write)),
         ["results", "--check"] => Ok(Command::Results(results::Mode::Check)),
-        ["results", "--check", extra, ..] | ["ci" | "results", extra, ..] => {
+        ["size"] => Ok(Command::Size),
+        ["results", "--check", extra, ..] | ["ci" | "results" | "size", extra, ..] => {
             Err(format!("unexpected argument `{extra}`"))
         }
         [unknown, ..] => Err(format!("unknown command `{unknown}`")),
@@ -75,6 +80,7 @@ fn main() -> ExitCode {
         }
         Ok(Command::Ci) => ci::run(),
         Ok(Command::Results(mode)) => results::run(mode),
+        Ok(Command::Size) => size::run(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -101,6 +107,8 @@ mod tests {
         check("results --check", Ok(Command::Results(Mode::Check)));
         check("results --help", Ok(Command::Help));
         check("", Err("no command given"));
+        check("size", Ok(Command::Size));
+        check("size of", Err("unexpected argument `of`"));
         check("ci fast", Err("unexpected argument `fast`"));
         check("results --check twice", Err("unexpected argument `twice`"));
         check("results --chek", Err("unexpected argument `--chek`"));

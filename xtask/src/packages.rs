@@ -5,10 +5,11 @@
 use crate::shell;
 use std::process::Command;
 
-struct Package {
-    name: &'static str,
-    program: &'static str,
-    without: &'static str,
+/// A package, the program that shows it is there, and what goes without it.
+pub(crate) struct Package {
+    pub(crate) name: &'static str,
+    pub(crate) program: &'static str,
+    pub(crate) without: &'static str,
 }
 
 const PACKAGES: &[Package] = &[
@@ -24,14 +25,19 @@ const PACKAGES: &[Package] = &[
     },
 ];
 
-/// Installs what is absent, if this may be done here.
+/// Installs what is absent of what the stages use, if this may be done here.
 pub(crate) fn install() {
-    let absent: Vec<&Package> =
-        PACKAGES.iter().filter(|package| !shell::is_installed(package.program)).collect();
-    if absent.is_empty() {
+    let is_present = |package: &Package| shell::is_installed(package.program);
+    if PACKAGES.iter().all(is_present) {
         println!("all present");
-        return;
+    } else {
+        let absent = PACKAGES.iter().filter(|package| !is_present(package));
+        provide(absent);
     }
+}
+
+/// Installs packages, if this may be done here, and tells of each whether it is there.
+pub(crate) fn provide<'a>(absent: impl IntoIterator<Item = &'a Package>) {
     let obstacle = obstacle();
     if obstacle.is_none() {
         apt_get(&["update", "--quiet"]);

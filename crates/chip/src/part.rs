@@ -17,6 +17,8 @@ pub struct Timing {
     pub sense_ns: u64,
     /// Moving one byte over the bus, picoseconds.
     pub transfer_ps_per_byte: u64,
+    /// The same on its way to be programmed, where that differs.
+    pub program_transfer_ps_per_byte: Option<u64>,
     /// Programming a page from the register (tPROG), nanoseconds.
     pub program_ns: u64,
     /// Erasing a block (tBERS), nanoseconds.
@@ -26,21 +28,21 @@ pub struct Timing {
 impl Timing {
     /// Time of a read that moves `bytes` bytes.
     pub const fn read_ns(&self, bytes: u64) -> u64 {
-        self.command_ns + self.sense_ns + self.transfer_ns(bytes)
+        self.command_ns + self.sense_ns + bytes * self.transfer_ps_per_byte / 1000
     }
 
     /// Time of a program that moves `bytes` bytes.
     pub const fn program_ns(&self, bytes: u64) -> u64 {
-        self.command_ns + self.transfer_ns(bytes) + self.program_ns
+        let transfer_ps = match self.program_transfer_ps_per_byte {
+            Some(own) => own,
+            None => self.transfer_ps_per_byte,
+        };
+        self.command_ns + bytes * transfer_ps / 1000 + self.program_ns
     }
 
     /// Time of an erase.
     pub const fn erase_ns(&self) -> u64 {
         self.command_ns + self.erase_ns
-    }
-
-    const fn transfer_ns(&self, bytes: u64) -> u64 {
-        bytes * self.transfer_ps_per_byte / 1000
     }
 }
 

@@ -5,7 +5,9 @@ mod bitmap;
 mod bloom;
 mod costs;
 mod dump;
+mod figure;
 mod fit;
+mod size;
 
 use clap::Subcommand;
 
@@ -17,6 +19,7 @@ use crate::failure::Failure;
 Examples:
   flysch model costs --n 1000000 --key-size 12
   flysch model costs --method pbfilter --n 100000..1000000:100000 --format csv
+  flysch model size --n 1000000 --key-size 12 --part gemalto-vfl --ram 14336
   flysch model dump --format json")]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -31,6 +34,10 @@ enum Action {
     Bloom(bloom::Args),
     /// Pages and scans of bitmap indexes: its section 5.1
     Bitmap(bitmap::Args),
+    /// Charts of its Fig. 12, as numbers or as a page
+    Figure(figure::Args),
+    /// Which index for so many keys, part and RAM; its costs; how long the flash lasts
+    Size(size::Args),
     /// Every value by its label, in all readings of the printed formulas
     Dump(dump::Args),
     /// Fit costs of runs to requests and record size, from the CSV of flysch bench
@@ -45,6 +52,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Action::Costs(args) => costs::run(args),
         Action::Bloom(args) => bloom::run(args),
         Action::Bitmap(args) => bitmap::run(args),
+        Action::Figure(args) => figure::run(args),
+        Action::Size(args) => size::run(args),
         Action::Dump(args) => dump::run(args),
         Action::Fit(args) => fit::run_fit(args),
         Action::Predict(args) => fit::run_predict(args),

@@ -91,3 +91,52 @@ fn nonsense_is_told_with_what_would_do() {
     check("model bitmap --bases 1x5", "numbers from 2");
     check("model bitmap --page-size 0", "page-size");
 }
+
+#[test]
+fn charts_are_numbers_and_a_page() {
+    let folder = TempDir::new().unwrap();
+    let csv = output_of(folder.path(), "model figure a,n --format csv --report charts.html");
+    assert!(csv.contains("figure-12a,") && csv.contains(",pbfilter,10.0\n"), "{csv}");
+    // k = 6 and 7 are the best of 16 bits per key.
+    assert!(csv.contains(",R,6.0,10.0\n") && csv.contains(",R,5.0,11.0\n"), "{csv}");
+    let page = std::fs::read_to_string(folder.path().join("charts.html")).unwrap();
+    assert!(page.contains("<svg") && !page.contains("http://localhost"));
+    let again = output_of(folder.path(), "model figure a --report charts.html --force");
+    assert!(again.contains("bftl1"), "{again}");
+    let line = complaint_of(folder.path(), "model figure z");
+    assert!(line.contains("no chart 'z'"), "{line}");
+}
+
+#[test]
+fn an_index_is_chosen_or_what_would_do_is_told() {
+    let folder = TempDir::new().unwrap();
+    let first = |arguments: &str| {
+        let json = output_of(folder.path(), &format!("model size --format json {arguments}"));
+        let rows: Vec<Value> = serde_json::from_str(&json).unwrap();
+        rows[0].clone()
+    };
+    let large = first("--n 1000000 --key-size 12 --part gemalto-vfl --ram 14336 --absent-share 0");
+    assert_eq!(large["method"], "runs");
+    assert!(large["ram_bytes"].as_u64().unwrap() <= 14_336);
+    // Lookups of absent keys only: the existence filter pays.
+    // An absent key costs less than one that is there: no record is read.
+    let cost = |row: &Value| row["mean_ms"].as_f64().unwrap();
+    let absent = first("--n 1000000 --absent-share 1 --lookups-per-insert 100");
+    let present = first("--n 1000000 --absent-share 0 --lookups-per-insert 100");
+    assert!(cost(&absent) < cost(&present), "{absent} {present}");
+    // Twice the inserts, half the life; longer records, a shorter one.
+    let years = |arguments: &str| first(arguments)["years"].as_f64().unwrap();
+    let once = years("--n 100000 --inserts-per-day 1000");
+    assert!((once / years("--n 100000 --inserts-per-day 2000") - 2.0).abs() < 1e-9);
+    assert!(years("--n 100000 --inserts-per-day 1000 --record-size 1000") < once);
+    let check = |arguments: &str, wanted: &str| {
+        let line = complaint_of(folder.path(), &format!("model size {arguments}"));
+        assert!(line.contains(wanted), "{arguments}: {line}");
+    };
+    check("--n 1000000 --ram 300", "bytes are enough");
+    check("--n 100000000", "the part has 1024");
+    check("--n 1000 --key-size 300", "at most 252");
+    check("--n 1000 --part nosuch", "unknown part 'nosuch'");
+    check("--n 1000 --absent-share 2", "a number from 0 to 1");
+    check("--n 1000 --lookups-per-insert x", "a number from 0");
+}

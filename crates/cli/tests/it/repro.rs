@@ -30,6 +30,26 @@ fn a_folder_has_pages_series_and_a_summary() {
     assert!(page.contains("Fitted constants"), "{page}");
 }
 
+/// What Figure 16 shows of `PBFilter`: four times faster than scanning the summary, a hundred times
+/// faster than scanning the keys, and hardly slower at ten times the tuples.
+#[test]
+fn pbfilter_is_faster_than_scans() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let json = output_of(folder.path(), "repro 004 --item table-1,figure-16 --format json --quick");
+    let rows: Vec<Value> = serde_json::from_str(&json).expect("a list of objects");
+    let measured = |claim: &str| {
+        let row = rows.iter().find(|row| row["claim"].as_str().is_some_and(|c| c.contains(claim)));
+        row.unwrap_or_else(|| panic!("no {claim}: {json}"))["measured"].as_f64().expect("a number")
+    };
+    assert!(measured("than scanning SKA") >= 4.0, "{json}");
+    assert!(measured("than scanning KA") >= 100.0, "{json}");
+    assert!(measured("growth of PBFilter") <= 1.6, "{json}");
+    assert!(measured("17 false positive rates").abs() < 0.5, "{json}");
+    let work =
+        fs::read_to_string(folder.path().join("repro/004/figure-16-work.csv")).expect("written");
+    assert!(work.starts_with("structure,tuples,reads,"), "{work}");
+}
+
 #[test]
 fn the_papers_and_their_items_are_listed() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -181,6 +181,10 @@ impl<'ram> Areas<'ram> {
         spare: &mut [u8],
     ) -> Result<(), FlashError> {
         let per_block = flash.geometry().pages_per_block;
+        if tail / per_block < self.extents[area].head {
+            // What was to stay is not there: no image of ours.
+            return Err(FlashError::Corrupt(PageAddr(tail)));
+        }
         self.extents[area].tail = tail;
         let kept = tail.div_ceil(per_block).saturating_sub(self.extents[area].head) as usize;
         while usize::from(self.lens[area]) > kept {

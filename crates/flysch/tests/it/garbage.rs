@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use flysch::flash::Flash;
+use flysch::flash::{Flash, Tag};
 use flysch::index::IndexError;
 use flysch::index::bitmap::{Bases, BitmapConfig, BitmapIndex, Encoding};
 use flysch::index::pbfilter::{FlushUnit, PbConfig, PbFilter};
@@ -164,4 +164,103 @@ fn zones_and_bitmaps_on_garbage_answer_or_refuse() {
             }
         }
     }
+}
+
+const BITMAP: u8 = 20;
+const ZONE: u8 = 21;
+
+fn bitmap_config() -> BitmapConfig {
+    BitmapConfig {
+        first_area: BITMAP,
+        bases: Bases::balanced(64),
+        encoding: Encoding::Range,
+        group_pages: 1,
+        blocks_max: 60,
+    }
+}
+
+const ZONES: ZoneConfig = ZoneConfig { first_area: ZONE, summaries: 8, blocks_max: 40 };
+
+/// Mount both and ask; give how often that was refused.
+fn ask_bitmap_and_zones(flash: &mut Flash<'_, Liar>) -> u32 {
+    let mut refused = 0;
+    let mut ram = vec![0; bitmap_config().ram_size(1024)];
+    let go_on = |_: &mut Flash<'_, Liar>, _| Ok::<_, IndexError>(ControlFlow::Continue(()));
+    match BitmapIndex::mount(flash, bitmap_config(), &mut ram) {
+        Err(_) => refused += 1,
+        Ok(mut index) => {
+            let outcome = index.lookup(flash, &(3..=40), &mut [], go_on);
+            assert!(matches!(outcome, Ok(()) | Err(IndexError::Flash(_))), "{outcome:?}");
+            refused += u32::from(outcome.is_err());
+        }
+    }
+    let mut ram = vec![0; ZONES.ram_size(1024)];
+    match ZoneMap::mount(flash, ZONES, &mut ram) {
+        Err(_) => refused += 1,
+        Ok(mut map) => {
+            let outcome = map.lookup(flash, &(0..=u64::MAX), go_on);
+            assert!(matches!(outcome, Ok(()) | Err(IndexError::Flash(_))), "{outcome:?}");
+            refused += u32::from(outcome.is_err());
+        }
+    }
+    refused
+}
+
+/// A chip of pages of anything, most with tags that are well formed and say anything.
+fn forged(seed: u64) -> Liar {
+    let geometry = small_geometry();
+    let mut prng = Prng::new(seed);
+    let mut chip = chip(geometry);
+    let areas = [16, 17, 18, 19, BITMAP, ZONE, 22, 48, 49, 50];
+    for page in (0..geometry.page_count()).map(PageAddr) {
+        if prng.below(8) == 0 {
+            continue;
+        }
+        let mut data = [0; 1024];
+        prng.fill(&mut data);
+        let mut oob = [0xFF; 22];
+        prng.fill(&mut oob[1..]);
+        if prng.below(10) > 0 {
+            let (logical_max, note_shift) = (1 << (1 + prng.below(31)), prng.below(64));
+            oob = Tag {
+                area: areas[prng.below(areas.len() as u64) as usize],
+                copy: prng.below(4) as u8,
+                logical: prng.below(logical_max) as u32,
+                note: prng.next() >> note_shift,
+                data_crc: prng.next() as u32,
+            }
+            .emit();
+        }
+        chip.program(page, 0, &data, &oob).unwrap();
+    }
+    Liar { chip, prng, per_mille: 0 }
+}
+
+#[test]
+fn any_pages_are_mounted_or_refused() {
+    let geometry = small_geometry();
+    let runs_config = small_config(Pace::Spread, Output::Page, 6);
+    let pbfilter = PbConfig {
+        flush: FlushUnit::Page,
+        blocks_max: 90,
+        ..PbConfig::published(12, 2_000, &geometry)
+    };
+    let mut answered = 0;
+    for seed in 0..150 {
+        let mut table = vec![0; Flash::<Liar>::ram_size(&geometry)];
+        let mut flash = Flash::mount(forged(seed), &mut table).unwrap();
+        let mut ram = vec![0; runs_config.ram_size(&geometry)];
+        if let Ok(mut runs) = Runs::mount(&mut flash, runs_config, &mut ram) {
+            answered += (0..20).filter(|&key| pointers(&mut runs, &mut flash, key).is_ok()).count();
+        }
+        let mut flash = Flash::mount(flash.into_nand(), &mut table).unwrap();
+        let mut ram = vec![0; pbfilter.ram_size(&geometry)];
+        if let Ok(mut index) = PbFilter::mount(&mut flash, pbfilter, &mut ram) {
+            let stop = |_: &mut Flash<'_, Liar>, _| Ok::<_, IndexError>(ControlFlow::Continue(()));
+            answered += usize::from(index.lookup(&mut flash, &[7; 12], stop).is_ok());
+        }
+        let mut flash = Flash::mount(flash.into_nand(), &mut table).unwrap();
+        answered += 2 - ask_bitmap_and_zones(&mut flash) as usize;
+    }
+    assert!(answered > 0, "some garbage is an empty index");
 }

@@ -5,8 +5,9 @@
 //! [`bloom`] Table 1; [`tree`], [`skimpystash`] and [`pbfilter`] the columns of Tables 4 and 5;
 //! [`reading`] what a lookup in a `PBFilter` costs, which the paper prints in several ways that
 //! cannot all hold; [`layout`] and [`expected`] what its formulas leave out; [`bitmap`] section
-//! 5.1; [`queries`] lookups after updates, and ranges; [`method`] all of it by name; [`dump`] every
-//! value by its label.
+//! 5.1; [`queries`] lookups after updates, and ranges; [`method`] all of it by name; [`figure`]
+//! Fig. 12; [`dump`] every value by its label.
+//! [`runs`] is the same for the engine's index of runs, and [`size`] chooses among them.
 //!
 //! The formulas as printed contradict themselves in places. Where one had to be repaired, its
 //! documentation says what is printed, what is taken, and why. Every number is in pages unless its
@@ -17,13 +18,16 @@ pub mod bloom;
 pub mod dump;
 mod error;
 pub mod expected;
+pub mod figure;
 mod gamma;
 pub mod layout;
 pub mod method;
 pub mod pbfilter;
 pub mod queries;
 pub mod reading;
+pub mod runs;
 pub mod setting;
+pub mod size;
 pub mod skimpystash;
 pub mod tree;
 pub mod yao;

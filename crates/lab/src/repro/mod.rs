@@ -29,6 +29,7 @@ mod paper_002;
 mod paper_003;
 mod paper_004;
 
+pub use page::figures_page;
 use paper::Paper;
 
 /// Every paper, in order of its number.

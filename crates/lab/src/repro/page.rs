@@ -2,6 +2,7 @@
 
 use super::claim::{Row, Verdict, tally};
 use super::draw;
+use super::figure::Figure;
 use super::listing::Listing;
 use super::paper::{Findings, Item};
 use crate::platform::Platform;
@@ -38,6 +39,12 @@ pub(super) fn paper_page(findings: &Findings) -> String {
         html: include_str!("method.html").to_owned(),
     });
     page(&format!("Paper {}, reproduced", paper.number), paper.title, &sections)
+}
+
+/// A page of figures that belong to no judged paper.
+pub fn figures_page(title: &str, subtitle: &str, figures: &[Figure]) -> String {
+    let html = figures.iter().map(draw::figure).collect();
+    page(title, subtitle, &[Section { id: "figures", title: "Figures", lead: "", html }])
 }
 
 /// The page that leads to the others.

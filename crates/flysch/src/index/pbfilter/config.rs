@@ -2,6 +2,7 @@
 
 use flysch_nand::Geometry;
 
+use super::place::{PLACES_MAX, Placement};
 use crate::flash::TAG_SIZE;
 use crate::index::ConfigError;
 
@@ -29,6 +30,8 @@ pub struct PbConfig {
     pub bits_per_key: u8,
     /// Bits set for each key: the paper's k.
     pub hash_count: u8,
+    /// Which bits they are.
+    pub placement: Placement,
     /// L1 partitions: a multiple of the four hash buckets.
     pub partitions: u8,
     /// What a flush programs.
@@ -123,6 +126,7 @@ impl PbConfig {
             pointer_size: 4,
             bits_per_key: 16,
             hash_count: 7,
+            placement: Placement::SLICES,
             partitions: 4,
             flush: FlushUnit::Sector,
             blocks_max: 0,
@@ -173,7 +177,7 @@ impl PbConfig {
             ("pointer_size", u32::from(self.pointer_size), 0, 4),
             ("key_size + pointer_size", entry_size, 1, geometry.page_size / 8),
             ("bits_per_key", u32::from(self.bits_per_key), 4, 64),
-            ("hash_count", u32::from(self.hash_count), 1, 16),
+            ("hash_count", u32::from(self.hash_count), 1, PLACES_MAX as u32),
             ("partitions", u32::from(self.partitions), BUCKETS, 64),
             ("blocks_max", u32::from(self.blocks_max), u32::from(BLOCKS_MIN), 1 << 15),
             ("OOB bytes of a page", geometry.oob_size, TAG_SIZE as u32, u32::MAX),

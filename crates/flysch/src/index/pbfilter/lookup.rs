@@ -1,6 +1,6 @@
 //! Looking a key up: its bits in every set, then in L1; a page of keys for each filter that agrees.
 
-use core::ops::ControlFlow;
+use core::ops::{ControlFlow, Range};
 
 use flysch_nand::Nand;
 
@@ -40,19 +40,49 @@ impl PbFilter<'_> {
             }
         }
         let mut base = 0;
+        let bits = positions(key, &self.config, self.layout.filter_bits);
         for part in self.parts() {
-            let filters = self.match_filters(flash, part, key).map_err(IndexError::from)?;
+            let filters = self.match_bits(flash, part, &bits).map_err(IndexError::from)?;
             let pages = self.pages_per_filter();
-            for page in 0..filters * pages {
-                if self.agrees(page / pages)
-                    && self.visit_page(flash, base * pages + page, key, &mut visit)?.is_break()
-                {
+            let mut filter = 0;
+            while let Some(agreeing) = self.next_match(filter, filters) {
+                filter = agreeing + 1;
+                let first = (base + agreeing) * pages;
+                if self.visit_pages(flash, first..first + pages, key, &mut visit)?.is_break() {
                     return Ok(());
                 }
             }
             base += filters;
         }
         Ok(())
+    }
+
+    /// The first filter from `from` on that agrees, of so many.
+    fn next_match(&self, from: u32, filters: u32) -> Option<u32> {
+        let mut filter = from;
+        while filter < filters {
+            let rest = self.pages[filter as usize / 8] >> (filter % 8);
+            if rest != 0 {
+                filter += rest.trailing_zeros();
+                return (filter < filters).then_some(filter);
+            }
+            filter = (filter / 8 + 1) * 8;
+        }
+        None
+    }
+
+    /// Give the pointers that the pages of a filter have for the key.
+    fn visit_pages<N: Nand, E: From<IndexError>>(
+        &mut self,
+        flash: &mut Flash<'_, N>,
+        mut pages: Range<u32>,
+        key: &[u8],
+        visit: &mut impl FnMut(&mut Flash<'_, N>, u32) -> Result<ControlFlow<()>, E>,
+    ) -> Result<ControlFlow<()>, E> {
+        pages.try_fold(ControlFlow::Continue(()), |flow, page| match flow {
+            ControlFlow::Break(()) => Ok(flow),
+            ControlFlow::Continue(()) => self.visit_page(flash, page, key, visit),
+        })
     }
 
     /// Give the pointers that a page of keys has for the key.
@@ -85,13 +115,22 @@ impl PbFilter<'_> {
         part: Part,
         key: &[u8],
     ) -> Result<u32, FlashError> {
+        let bits = positions(key, &self.config, self.layout.filter_bits);
+        self.match_bits(flash, part, &bits)
+    }
+
+    fn match_bits<N: Nand>(
+        &mut self,
+        flash: &mut Flash<'_, N>,
+        part: Part,
+        bits: &(impl Iterator<Item = u32> + Clone),
+    ) -> Result<u32, FlashError> {
         match part {
             Part::Set(_, Set { step: 0, .. }) => Ok(0),
-            Part::Set(area, set) => self.match_set(flash, area, set, key),
-            Part::L1 => self.match_l1(flash, key),
+            Part::Set(area, set) => self.match_set(flash, area, set, bits),
+            Part::L1 => self.match_l1(flash, bits),
             Part::Buffer => {
                 let filter_bits = self.layout.filter_bits;
-                let bits = positions(key, &self.config, filter_bits);
                 self.pages[..self.filters.div_ceil(8) as usize].fill(0);
                 for filter in 0..self.filters {
                     let mut places = bits.clone().map(|place| filter * filter_bits + place);
@@ -109,7 +148,7 @@ impl PbFilter<'_> {
         flash: &mut Flash<'_, N>,
         area: usize,
         set: Set,
-        key: &[u8],
+        bits: &(impl Iterator<Item = u32> + Clone),
     ) -> Result<u32, FlashError> {
         let layout = self.layout;
         let filters = set.step * layout.filters_per_step();
@@ -120,18 +159,14 @@ impl PbFilter<'_> {
         matches.fill(0xFF);
         // Ascending, so that bits of the same partition are met together.
         let mut loaded = None;
-        let mut next = Some(0);
-        let bits = positions(key, &self.config, layout.filter_bits);
-        while let Some(from) = next {
-            let Some(bit) = bits.clone().filter(|&bit| bit >= from).min() else { break };
-            next = bit.checked_add(1);
+        for bit in bits.clone() {
             if loaded != Some(bit / width) {
                 loaded = Some(bit / width);
                 read(flash, &self.areas, (area, set.first + bit / width), page)?;
             }
             let row_size = (layout.page_bits / width / 8) as usize;
             let row = &page[(bit % width) as usize * row_size..][..filters as usize / 8];
-            matches.iter_mut().zip(row).for_each(|(matched, row)| *matched &= row);
+            intersect(matches, row);
         }
         Ok(filters)
     }
@@ -139,7 +174,7 @@ impl PbFilter<'_> {
     fn match_l1<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
-        key: &[u8],
+        bits: &(impl Iterator<Item = u32> + Clone),
     ) -> Result<u32, FlashError> {
         let layout = self.layout;
         let page_size = layout.page_bits as usize / 8;
@@ -149,7 +184,6 @@ impl PbFilter<'_> {
         let (matches, rest) = self.pages.split_at_mut(page_size);
         let page = &mut rest[..page_size];
         matches.fill(0xFF);
-        let bits = positions(key, &self.config, layout.filter_bits);
         let per_bucket = layout.partitions / BUCKETS;
         let bucket = bits.clone().next().unwrap_or(0) / chunk_bits / per_bucket;
         for round in 0..filters.div_ceil(per_page) {
@@ -170,6 +204,16 @@ impl PbFilter<'_> {
         }
         Ok(filters)
     }
+}
+
+/// Keep the bits that the row has too, a word at a time: a microcontroller has no wider registers.
+fn intersect(matches: &mut [u8], row: &[u8]) {
+    let (words, rest) = row.split_at(row.len() / 4 * 4);
+    for (matched, word) in matches.chunks_exact_mut(4).zip(words.chunks_exact(4)) {
+        let both = u32::from_le_bytes(array(matched)) & u32::from_le_bytes(array(word));
+        matched.copy_from_slice(&both.to_le_bytes());
+    }
+    matches[words.len()..].iter_mut().zip(rest).for_each(|(matched, byte)| *matched &= byte);
 }
 
 /// A pointer of up to four bytes.

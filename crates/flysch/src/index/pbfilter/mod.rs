@@ -26,6 +26,7 @@ mod rows;
 pub use config::{FlushUnit, PbConfig};
 pub use deletions::Deletions;
 pub(in crate::index) use lookup::Part;
+pub use place::Placement;
 
 use flysch_nand::Nand;
 

@@ -9,6 +9,9 @@ mod layouts;
 mod queries;
 mod tuning;
 
+pub(super) use queries::{BITMAP_PAGES, SELECTIVITIES, TABLE_PAGES, UPDATE_RATES, updates};
+pub(super) use tuning::BITS_PER_KEY;
+
 use serde::Serialize;
 use serde_json::Value;
 

@@ -1,0 +1,145 @@
+//! The three hash functions of Table 6, and triple hashing over them.
+//!
+//! The paper makes k positions of three calls [13]: triple hashing (Dillinger and Manolios, SPIN
+//! 2003), `h1 + i h2 + i (i - 1) / 2 h3` modulo the bits. A fourth call chooses the bucket. None
+//! of the three hashes is used by the engine.
+
+use flysch::index::pbfilter::Placement;
+
+/// A hash function of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct HashFunction {
+    /// Its name in the table.
+    pub(super) name: &'static str,
+    /// How it places keys.
+    pub(super) placement: Placement,
+}
+
+pub(super) const FUNCTIONS: [HashFunction; 3] = [
+    HashFunction {
+        name: "Bob Jenkins",
+        placement: Placement(|key, seed, bits, places| triple(lookup2, key, seed, bits, places)),
+    },
+    HashFunction {
+        name: "Super-fast",
+        placement: Placement(|key, seed, bits, places| triple(super_fast, key, seed, bits, places)),
+    },
+    HashFunction {
+        name: "Arash Partow",
+        placement: Placement(|key, seed, bits, places| triple(partow, key, seed, bits, places)),
+    },
+];
+
+/// Calls of the hash function that place a key.
+pub(super) const CALLS: u32 = 4;
+
+fn triple(
+    hash: fn(&[u8], u32) -> u32,
+    key: &[u8],
+    seed: u32,
+    bits: u32,
+    places: &mut [u32],
+) -> u32 {
+    let [mut place, mut step, turn, bucket] =
+        [0, 1, 2, 3].map(|call: u32| hash(key, seed.wrapping_add(call.wrapping_mul(0x9E37_79B9))));
+    for slot in places {
+        *slot = place & (bits - 1);
+        place = place.wrapping_add(step);
+        step = step.wrapping_add(turn);
+    }
+    bucket
+}
+
+/// Bob Jenkins's lookup2 (Dr. Dobb's Journal, September 1997): three words are mixed for each
+/// twelve bytes, what is left over and the length at the end.
+fn lookup2(key: &[u8], seed: u32) -> u32 {
+    let mut state = [0x9E37_79B9, 0x9E37_79B9, seed];
+    let mut blocks = key.chunks_exact(12);
+    for block in &mut blocks {
+        add(&mut state, block);
+        mix(&mut state);
+    }
+    // The lowest byte of the last word is kept for the length.
+    let mut last = [0; 12];
+    for (number, &byte) in blocks.remainder().iter().enumerate() {
+        last[number + usize::from(number >= 8)] = byte;
+    }
+    add(&mut state, &last);
+    state[2] = state[2].wrapping_add(u32::try_from(key.len()).unwrap_or(u32::MAX));
+    mix(&mut state);
+    state[2]
+}
+
+fn add(state: &mut [u32; 3], block: &[u8]) {
+    for (word, bytes) in state.iter_mut().zip(block.chunks_exact(4)) {
+        *word = word.wrapping_add(word_of(bytes));
+    }
+}
+
+/// Each word in turn loses the two others, and is mixed with the one written before it.
+fn mix(state: &mut [u32; 3]) {
+    for (number, shift) in [13, 8, 13, 12, 16, 5, 3, 10, 15].into_iter().enumerate() {
+        let (own, next, before) = (number % 3, (number + 1) % 3, (number + 2) % 3);
+        let less = state[own].wrapping_sub(state[next]).wrapping_sub(state[before]);
+        let mixed = if own == 1 { state[before] << shift } else { state[before] >> shift };
+        state[own] = less ^ mixed;
+    }
+}
+
+/// Paul Hsieh's `SuperFastHash` (2004): two half words a round, and an avalanche at the end.
+fn super_fast(key: &[u8], seed: u32) -> u32 {
+    let mut hash = u32::try_from(key.len()).unwrap_or(u32::MAX).wrapping_add(seed);
+    let mut rounds = key.chunks_exact(4);
+    for round in &mut rounds {
+        let word = word_of(round);
+        hash = hash.wrapping_add(word & 0xFFFF);
+        let mixed = (word >> 16) << 11 ^ hash;
+        hash = hash << 16 ^ mixed;
+        hash = hash.wrapping_add(hash >> 11);
+    }
+    let rest = rounds.remainder();
+    let low = |byte: u8| i32::from(byte.cast_signed()).cast_unsigned();
+    match *rest {
+        [first, second, third] => {
+            hash = hash.wrapping_add(u32::from(first) | u32::from(second) << 8);
+            hash ^= hash << 16;
+            hash ^= low(third) << 18;
+            hash = hash.wrapping_add(hash >> 11);
+        }
+        [first, second] => {
+            hash = hash.wrapping_add(u32::from(first) | u32::from(second) << 8);
+            hash ^= hash << 11;
+            hash = hash.wrapping_add(hash >> 17);
+        }
+        [only] => {
+            hash = hash.wrapping_add(low(only));
+            hash ^= hash << 10;
+            hash = hash.wrapping_add(hash >> 1);
+        }
+        _ => assert!(rest.is_empty(), "three bytes are left at most"),
+    }
+    for (left, right) in [(3, 5), (4, 17), (25, 6)] {
+        hash ^= hash << left;
+        hash = hash.wrapping_add(hash >> right);
+    }
+    hash
+}
+
+/// Arash Partow's hash: bytes in even and odd places are mixed in by turns. It has no seed; the
+/// seed changes what it begins with.
+fn partow(key: &[u8], seed: u32) -> u32 {
+    let mut hash = 0xAAAA_AAAA ^ seed;
+    for (number, &byte) in key.iter().enumerate() {
+        let byte = u32::from(byte);
+        hash ^= if number % 2 == 0 {
+            hash << 7 ^ byte.wrapping_mul(hash >> 3)
+        } else {
+            !((hash << 11).wrapping_add(byte ^ hash >> 5))
+        };
+    }
+    hash
+}
+
+fn word_of(bytes: &[u8]) -> u32 {
+    bytes.iter().rev().fold(0, |word, &byte| word << 8 | u32::from(byte))
+}

@@ -1,0 +1,99 @@
+//! An object file for a 32-bit processor: as much of ELF as sizes need.
+
+use crate::Outcome;
+
+/// Sections that are in the memory of the running program.
+const ALLOCATED: u32 = 2;
+const EXECUTABLE: u32 = 4;
+const SYMBOLS: u32 = 2;
+/// Bytes of a section's header and of a symbol.
+const SECTION_SIZE: usize = 40;
+const SYMBOL_SIZE: usize = 16;
+
+/// An object file.
+pub(super) struct Object {
+    bytes: Vec<u8>,
+    sections: Vec<Section>,
+}
+
+#[derive(Clone, Copy)]
+struct Section {
+    kind: u32,
+    flags: u32,
+    at: usize,
+    size: u32,
+    link: usize,
+}
+
+impl Object {
+    /// Read the headers of the sections.
+    pub(super) fn parse(bytes: Vec<u8>) -> Outcome<Self> {
+        if bytes.get(..5) != Some(b"\x7FELF\x01") {
+            return Err("the compiler left no 32-bit ELF object".into());
+        }
+        let (first, count) = (word(&bytes, 32)? as usize, half(&bytes, 48)?);
+        let section = |number: usize| {
+            let at = first + number * SECTION_SIZE;
+            Ok(Section {
+                kind: word(&bytes, at + 4)?,
+                flags: word(&bytes, at + 8)?,
+                at: word(&bytes, at + 16)? as usize,
+                size: word(&bytes, at + 20)?,
+                link: word(&bytes, at + 24)? as usize,
+            })
+        };
+        let sections = (0..count).map(section).collect::<Outcome<_>>()?;
+        Ok(Self { bytes, sections })
+    }
+
+    /// Bytes of instructions.
+    pub(super) fn code_size(&self) -> u32 {
+        self.sum(ALLOCATED | EXECUTABLE)
+    }
+
+    /// Bytes of constants, and of tables to unwind; without the statics that only tell the sizes
+    /// of types.
+    pub(super) fn data_size(&self) -> Outcome<u32> {
+        Ok(self.sum(ALLOCATED) - self.symbol_size("FIELDS_")?)
+    }
+
+    fn sum(&self, flags: u32) -> u32 {
+        const NO_BITS: u32 = 8;
+        let relevant = ALLOCATED | EXECUTABLE;
+        let fits =
+            |section: &&Section| section.flags & relevant == flags && section.kind != NO_BITS;
+        self.sections.iter().filter(fits).map(|section| section.size).sum()
+    }
+
+    /// The sizes of all symbols whose names begin so, added up.
+    pub(super) fn symbol_size(&self, start: &str) -> Outcome<u32> {
+        let symbols = self.symbols()?;
+        let told = symbols.iter().filter(|(name, _)| name.starts_with(start.as_bytes()));
+        Ok(told.map(|(_, size)| size).sum())
+    }
+
+    /// Names and sizes of all symbols.
+    fn symbols(&self) -> Outcome<Vec<(&[u8], u32)>> {
+        let mut symbols = Vec::new();
+        for table in self.sections.iter().filter(|section| section.kind == SYMBOLS) {
+            let names = self.sections.get(table.link).ok_or("a symbol table without names")?;
+            for at in (table.at..table.at + table.size as usize).step_by(SYMBOL_SIZE) {
+                let start = names.at + word(&self.bytes, at)? as usize;
+                let rest = self.bytes.get(start..).unwrap_or_default();
+                let name = rest.split(|&byte| byte == 0).next().unwrap_or_default();
+                symbols.push((name, word(&self.bytes, at + 8)?));
+            }
+        }
+        Ok(symbols)
+    }
+}
+
+fn half(bytes: &[u8], at: usize) -> Outcome<usize> {
+    let pair = bytes.get(at..at + 2).ok_or("the object is cut short")?;
+    Ok(usize::from(u16::from_le_bytes([pair[0], pair[1]])))
+}
+
+fn word(bytes: &[u8], at: usize) -> Outcome<u32> {
+    let four = bytes.get(at..).and_then(<[u8]>::first_chunk).ok_or("the object is cut short")?;
+    Ok(u32::from_le_bytes(*four))
+}
