@@ -9,6 +9,7 @@ mod bench;
 mod compare;
 mod failure;
 mod index;
+mod kernel;
 mod model;
 mod output;
 mod parameters;
@@ -17,6 +18,7 @@ mod progress;
 mod repro;
 mod tpcc;
 mod trace;
+mod vm;
 mod workloads;
 
 use std::io::{self, Write};
@@ -55,6 +57,8 @@ enum Command {
     Model(model::Args),
     /// Summarise, filter, convert and draw a trace of flash operations.
     Trace(trace::Args),
+    /// Run the real kernel in a virtual machine, and hold the simulator against it.
+    Vm(vm::Args),
 }
 
 fn main() -> ExitCode {
@@ -68,7 +72,7 @@ fn main() -> ExitCode {
             let line = failure.to_string().replace(char::is_control, " ");
             // Where stderr is gone too, the exit code is all that is left to say it.
             writeln!(io::stderr(), "flysch: {line}").ok();
-            ExitCode::from(2)
+            ExitCode::from(if matches!(failure, Failure::Beyond(_)) { 1 } else { 2 })
         }
     }
 }
@@ -82,6 +86,7 @@ fn run(command_line: CommandLine) -> Result<(), Failure> {
         Command::Platform(args) => platform::run(&args),
         Command::Model(args) => model::run(&args),
         Command::Trace(args) => trace::run(&args),
+        Command::Vm(args) => vm::run(&args),
     }
 }
 

@@ -4,10 +4,8 @@ use std::ops::ControlFlow;
 
 use flysch::flash::Flash;
 use flysch::index::IndexError;
-use flysch::index::bitmap::{Bases, BitmapConfig, BitmapIndex, Encoding};
 use flysch::index::pbfilter::{FlushUnit, PbConfig, PbFilter};
 use flysch::index::runs::{Output, Pace, Runs};
-use flysch::index::zone::{ZoneConfig, ZoneMap};
 use flysch_chip::{Chip, Prng};
 use flysch_nand::{
     BlockAddr, Ecc, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError,
@@ -82,9 +80,6 @@ fn runs_on_garbage_answer_or_refuse() {
         for key in 0..60 {
             refused += u32::from(pointers(&mut runs, &mut flash, key).is_err());
         }
-        // What merges read may be garbage as well.
-        let mut more = operations(seed + 1000, 400).into_iter();
-        refused += u32::from(more.any(|op| apply(&mut runs, &mut flash, op).is_err()));
         let liar = flash.into_nand();
         let mut flash = Flash::mount(liar, &mut table).unwrap();
         match Runs::mount(&mut flash, config, &mut ram) {
@@ -126,42 +121,6 @@ fn pbfilter_on_garbage_answers_or_refuses() {
             let stop = |_: &mut Flash<'_, Liar>, _| Ok::<_, IndexError>(ControlFlow::Continue(()));
             let outcome = index.lookup(&mut flash, &[number; 12], stop);
             assert!(matches!(outcome, Ok(()) | Err(IndexError::Flash(_))), "{outcome:?}");
-        }
-    }
-}
-
-#[test]
-fn zones_and_bitmaps_on_garbage_answer_or_refuse() {
-    let geometry = small_geometry();
-    let zones = ZoneConfig { first_area: 16, summaries: 4, blocks_max: 40 };
-    let (bases, encoding) = (Bases::balanced(100), Encoding::Range);
-    let bitmaps = BitmapConfig { first_area: 17, bases, encoding, group_pages: 1, blocks_max: 40 };
-    for seed in 0..150 {
-        let mut table = vec![0; Flash::<Liar>::ram_size(&geometry)];
-        let mut zone_ram = vec![0; zones.ram_size(1024)];
-        let mut bitmap_ram = vec![0; bitmaps.ram_size(1024)];
-        let liar = Liar { chip: chip(geometry), prng: Prng::new(seed), per_mille: 0 };
-        let mut flash = Flash::mount(liar, &mut table).unwrap();
-        let mut map = ZoneMap::create(&mut flash, zones, &mut zone_ram).unwrap();
-        let mut index = BitmapIndex::create(&mut flash, bitmaps, &mut bitmap_ram).unwrap();
-        for row in 0..3_000_u32 {
-            map.append(&mut flash, u64::from(row)..=u64::from(row) + 5).unwrap();
-            index.append(&mut flash, row % 100).unwrap();
-        }
-        flash.nand_mut().per_mille = 1 + seed * 3;
-        let mut flash = Flash::mount(flash.into_nand(), &mut table).unwrap();
-        let go_on = |_: &mut Flash<'_, Liar>, _| Ok::<_, IndexError>(ControlFlow::Continue(()));
-        if let Ok(mut map) = ZoneMap::mount(&mut flash, zones, &mut zone_ram) {
-            for key in (0..3_000).step_by(101) {
-                let outcome = map.lookup(&mut flash, &(key..=key + 9), go_on);
-                assert!(matches!(outcome, Ok(()) | Err(IndexError::Flash(_))), "{outcome:?}");
-            }
-        }
-        if let Ok(mut index) = BitmapIndex::mount(&mut flash, bitmaps, &mut bitmap_ram) {
-            for value in 0..100 {
-                let outcome = index.lookup(&mut flash, &(value / 2..=value), &mut [], go_on);
-                assert!(matches!(outcome, Ok(()) | Err(IndexError::Flash(_))), "{outcome:?}");
-            }
         }
     }
 }
