@@ -13,6 +13,7 @@ mod packages;
 mod results;
 mod shell;
 mod smoke;
+mod vm;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -30,6 +31,8 @@ Commands:
                       first stage that fails
   results [--check]   regenerates docs/results.md with the release binary; with --check compares
                       instead, and fails if the committed file differs
+  vm-test             sets a virtual machine up and compares the simulator with the kernel in it;
+                      skipped, saying so, where that is impossible
 
 Examples:
   cargo xtask ci
@@ -43,6 +46,7 @@ enum Command {
     Help,
     Ci,
     Results(results::Mode),
+    VmTest,
 }
 
 fn parse(arguments: &[String]) -> Result<Command, String> {
@@ -53,9 +57,10 @@ fn parse(arguments: &[String]) -> Result<Command, String> {
     match words.as_slice() {
         [] => Err("no command given".into()),
         ["ci"] => Ok(Command::Ci),
+        ["vm-test"] => Ok(Command::VmTest),
         ["results"] => Ok(Command::Results(results::Mode::Write)),
         ["results", "--check"] => Ok(Command::Results(results::Mode::Check)),
-        ["results", "--check", extra, ..] | ["ci" | "results", extra, ..] => {
+        ["results", "--check", extra, ..] | ["ci" | "results" | "vm-test", extra, ..] => {
             Err(format!("unexpected argument `{extra}`"))
         }
         [unknown, ..] => Err(format!("unknown command `{unknown}`")),
@@ -74,6 +79,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         Ok(Command::Ci) => ci::run(),
+        Ok(Command::VmTest) => vm::run(),
         Ok(Command::Results(mode)) => results::run(mode),
     };
     match outcome {
@@ -97,6 +103,7 @@ mod tests {
     #[test]
     fn the_command_line_is_understood_or_refused() {
         check("ci", Ok(Command::Ci));
+        check("vm-test", Ok(Command::VmTest));
         check("results", Ok(Command::Results(Mode::Write)));
         check("results --check", Ok(Command::Results(Mode::Check)));
         check("results --help", Ok(Command::Help));
