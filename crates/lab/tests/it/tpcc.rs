@@ -46,7 +46,7 @@ impl Trial {
         let storage = machine.storage(self.settings, SEED);
         let images = self.files.load(storage, &self.settings, self.scale, SEED).unwrap();
         for image in images {
-            image.store(&mut machine.linux.borrow_mut()).unwrap();
+            image.store(&mut *machine.linux.borrow_mut()).unwrap();
         }
         machine.linux.borrow_mut().sync().unwrap();
         machine
