@@ -14,6 +14,7 @@ mod results;
 mod shell;
 mod size;
 mod smoke;
+mod vm;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -32,6 +33,8 @@ Commands:
   results [--check]   regenerates docs/results.md with the release binary; with --check compares
                       instead, and fails if the committed file differs
   size                builds the index layer for thumbv7m, prints code and RAM, writes docs/size.md
+  vm-test             sets a virtual machine up and compares the simulator with the kernel in it;
+                      skipped, saying so, where that is impossible
 
 Examples:
   cargo xtask ci
@@ -47,6 +50,7 @@ enum Command {
     Ci,
     Results(results::Mode),
     Size,
+    VmTest,
 }
 
 fn parse(arguments: &[String]) -> Result<Command, String> {
@@ -57,10 +61,11 @@ fn parse(arguments: &[String]) -> Result<Command, String> {
     match words.as_slice() {
         [] => Err("no command given".into()),
         ["ci"] => Ok(Command::Ci),
+        ["vm-test"] => Ok(Command::VmTest),
         ["results"] => Ok(Command::Results(results::Mode::Write)),
         ["results", "--check"] => Ok(Command::Results(results::Mode::Check)),
         ["size"] => Ok(Command::Size),
-        ["results", "--check", extra, ..] | ["ci" | "results" | "size", extra, ..] => {
+        ["results", "--check", extra, ..] | ["ci" | "results" | "size" | "vm-test", extra, ..] => {
             Err(format!("unexpected argument `{extra}`"))
         }
         [unknown, ..] => Err(format!("unknown command `{unknown}`")),
@@ -79,6 +84,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         Ok(Command::Ci) => ci::run(),
+        Ok(Command::VmTest) => vm::run(),
         Ok(Command::Results(mode)) => results::run(mode),
         Ok(Command::Size) => size::run(),
     };
@@ -103,6 +109,7 @@ mod tests {
     #[test]
     fn the_command_line_is_understood_or_refused() {
         check("ci", Ok(Command::Ci));
+        check("vm-test", Ok(Command::VmTest));
         check("results", Ok(Command::Results(Mode::Write)));
         check("results --check", Ok(Command::Results(Mode::Check)));
         check("results --help", Ok(Command::Help));

@@ -19,6 +19,11 @@ const PACKAGES: &[Package] = &[
         without: "tests against images of mkfs.jffs2 and mkfs.ubifs will be skipped",
     },
     Package {
+        name: "qemu-system-x86",
+        program: "qemu-system-x86_64",
+        without: "the simulator will not be compared with the kernel in a virtual machine",
+    },
+    Package {
         name: "chromium",
         program: "chromium",
         without: "the smoke run will not open report.html in a browser",

@@ -41,12 +41,14 @@ fn look(pages: &[PathBuf], place: &Path) -> Outcome {
 }
 
 /// An empty directory that goes away with the value.
-struct Scratch {
-    path: PathBuf,
+pub(crate) struct Scratch {
+    /// Where it is.
+    pub(crate) path: PathBuf,
 }
 
 impl Scratch {
-    fn open() -> Outcome<Self> {
+    /// Makes one.
+    pub(crate) fn open() -> Outcome<Self> {
         let path = std::env::temp_dir().join(format!("flysch-smoke-{}", std::process::id()));
         fs::create_dir(&path)?;
         Ok(Self { path })

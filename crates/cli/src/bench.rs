@@ -2,13 +2,18 @@
 
 use std::fmt::Write;
 use std::path::PathBuf;
+use std::str::FromStr;
 
+use flysch_lab::choice::UnknownChoice;
+use flysch_lab::kernel::Target;
 use flysch_lab::run::Run;
+use flysch_lab::scenario::Scenario;
 use flysch_lab::stack::{Engine, Main, Stack};
 use flysch_lab::workload::Workload;
 use flysch_lab::{report, trace};
 
 use crate::failure::Failure;
+use crate::kernel::MachineOptions;
 use crate::output::{self, Destination, Format};
 use crate::parameters::Parameters;
 use crate::progress::carry_out;
@@ -48,14 +53,18 @@ Examples:
   flysch bench tpcc --on sqlite/yaffs2,sqlite/yaffs2+pramfs --platform kaist-2.6.19 --warehouses 1 --transactions 200 --format json
   flysch bench update --on sqlite/ftl --ftl page,log-block --ftl-spare 7,20
   flysch bench update --on sqlite/jffs2,sqlite/ubifs --aged-fill 0,70 --aged-invalid 0,15
+  flysch bench insert --on kernel:jffs2 --mtd mtd0
   flysch bench update --trace update.trace && flysch trace update.trace causes")]
 pub(crate) struct Args {
     /// Workloads: insert, select, join, update, commit, read, contacts, postmark, tpcc
     #[arg(value_name = "WORKLOAD", value_delimiter = ',', required = true)]
     workloads: Vec<Workload>,
-    /// Stacks, from the engine down: sqlite/jffs2, file/yaffs2 [default: the workload's engine on JFFS2]
+    /// Stacks, from the engine down: sqlite/jffs2, file/yaffs2 [default: the workload's engine on JFFS2];
+    /// or this machine's own: kernel:jffs2, kernel:ubifs, kernel:PATH
     #[arg(long, value_name = "STACK", value_delimiter = ',')]
-    on: Vec<Stack>,
+    on: Vec<On>,
+    #[command(flatten)]
+    machine: MachineOptions,
     #[command(flatten)]
     options: Options,
     #[command(flatten)]
@@ -83,21 +92,24 @@ pub(crate) struct Args {
 /// Run the workloads and print what they cost.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let workloads = args.options.apply(&args.workloads)?;
-    let stacks = if args.on.is_empty() { default_stacks(&workloads) } else { args.on.clone() };
-    let mut grid = args.parameters.grid(workloads, stacks, &[1000])?;
-    grid.keeps_traces = args.trace.is_some();
-    let scenarios = grid.scenarios();
+    let mut jobs = Vec::new();
+    for on in args.asked_for(&workloads) {
+        let stacks = vec![on.stack(&workloads)];
+        let mut grid = args.parameters.grid(workloads.clone(), stacks, &[1000])?;
+        grid.keeps_traces = args.trace.is_some();
+        jobs.push((on, grid.scenarios()));
+    }
     let destination = Destination { out: args.out.clone(), force: args.force };
     let force = args.force;
-    if args.trace.is_some() && scenarios.len() > 1 {
-        let runs = scenarios.len();
+    let runs: usize = jobs.iter().map(|(_, scenarios)| scenarios.len()).sum();
+    if args.trace.is_some() && runs > 1 {
         return Err(Failure::Message(format!("--trace is for one run, and these are {runs}")));
     }
     for path in args.trace.iter().chain(&args.latencies).chain(&args.out) {
         output::check_writable(path, force)?;
     }
     args.report.iter().try_for_each(|path| output::check_report(path, force))?;
-    let runs = carry_out(&scenarios)?;
+    let runs = args.carry_out(&jobs)?;
     if let (Some(path), [run]) = (&args.trace, runs.as_slice()) {
         trace::save(&run.trace, path, force).map_err(|error| Failure::of_file(path, error))?;
     }
@@ -110,10 +122,67 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     destination.deliver(&output::rows(&COLUMNS, &runs, args.format))
 }
 
-/// JFFS2 under the engine of the first workload: one of another is told by the check of the grid.
-fn default_stacks(workloads: &[Workload]) -> Vec<Stack> {
-    let engine = workloads.first().map_or(Engine::Sqlite, |workload| workload.engine());
-    vec![Stack { engine, main: Main::Jffs2, journals: None }]
+/// What runs are carried out on.
+#[derive(Clone, Debug)]
+enum On {
+    /// A simulated stack.
+    Simulated(Stack),
+    /// The machine that this program runs on.
+    Kernel(Target),
+}
+
+impl FromStr for On {
+    type Err = UnknownChoice;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        if Target::is_named(name) {
+            return name.parse().map(Self::Kernel);
+        }
+        name.parse().map(Self::Simulated)
+    }
+}
+
+impl On {
+    /// The stack that stands for it among a scenario's parameters.
+    fn stack(&self, workloads: &[Workload]) -> Stack {
+        match self {
+            Self::Simulated(stack) => *stack,
+            Self::Kernel(target) => {
+                let main = target.main().unwrap_or(Main::Tmpfs);
+                Stack { engine: engine(workloads), main, journals: None }
+            }
+        }
+    }
+}
+
+impl Args {
+    /// What was asked for: JFFS2 under the engine of the first workload where nothing was. One of
+    /// another engine is told by the check of the grid.
+    fn asked_for(&self, workloads: &[Workload]) -> Vec<On> {
+        if self.on.is_empty() {
+            let stack = Stack { engine: engine(workloads), main: Main::Jffs2, journals: None };
+            return vec![On::Simulated(stack)];
+        }
+        self.on.clone()
+    }
+
+    /// Simulations on all cores, then the runs of this machine one by one.
+    fn carry_out(&self, jobs: &[(On, Vec<Scenario>)]) -> Result<Vec<Run>, Failure> {
+        let is_simulated = |on: &On| matches!(on, On::Simulated(_));
+        let simulated = jobs.iter().filter(|(on, _)| is_simulated(on));
+        let scenarios: Vec<Scenario> = simulated.flat_map(|(_, all)| all).cloned().collect();
+        let mut runs = carry_out(&scenarios)?;
+        for (on, scenarios) in jobs {
+            if let On::Kernel(target) = on {
+                runs.extend(self.machine.carry_out(target, scenarios)?);
+            }
+        }
+        Ok(runs)
+    }
+}
+
+fn engine(workloads: &[Workload]) -> Engine {
+    workloads.first().map_or(Engine::Sqlite, |workload| workload.engine())
 }
 
 /// A row per request, BEGIN (request 0) and END (the last) included, as the paper's tables have it.

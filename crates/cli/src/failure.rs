@@ -11,6 +11,8 @@ pub(crate) enum Failure {
     ReaderGone,
     /// What to tell the user, in one line.
     Message(String),
+    /// What was measured is beyond its bands: how far.
+    Beyond(String),
 }
 
 impl Failure {
@@ -29,7 +31,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ReaderGone => f.write_str("the reader of the output is gone"),
-            Self::Message(message) => f.write_str(message),
+            Self::Message(message) | Self::Beyond(message) => f.write_str(message),
         }
     }
 }

@@ -9,6 +9,7 @@ mod bench;
 mod compare;
 mod failure;
 mod index;
+mod kernel;
 mod layers;
 mod model;
 mod output;
@@ -18,6 +19,7 @@ mod progress;
 mod repro;
 mod tpcc;
 mod trace;
+mod vm;
 mod workloads;
 
 use std::io::{self, Write};
@@ -56,6 +58,8 @@ enum Command {
     Model(model::Args),
     /// Summarise, filter, convert and draw a trace of flash operations.
     Trace(trace::Args),
+    /// Run the real kernel in a virtual machine, and hold the simulator against it.
+    Vm(vm::Args),
 }
 
 fn main() -> ExitCode {
@@ -69,7 +73,7 @@ fn main() -> ExitCode {
             let line = failure.to_string().replace(char::is_control, " ");
             // Where stderr is gone too, the exit code is all that is left to say it.
             writeln!(io::stderr(), "flysch: {line}").ok();
-            ExitCode::from(2)
+            ExitCode::from(if matches!(failure, Failure::Beyond(_)) { 1 } else { 2 })
         }
     }
 }
@@ -83,6 +87,7 @@ fn run(command_line: CommandLine) -> Result<(), Failure> {
         Command::Platform(args) => platform::run(&args),
         Command::Model(args) => model::run(&args),
         Command::Trace(args) => trace::run(&args),
+        Command::Vm(args) => vm::run(&args),
     }
 }
 

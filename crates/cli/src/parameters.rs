@@ -110,7 +110,7 @@ fn read_ahead(text: &str) -> Result<ReadAheadChoice, String> {
     }
 }
 
-fn ecc(text: &str) -> Result<EccMode, String> {
+pub(crate) fn ecc(text: &str) -> Result<EccMode, String> {
     let unknown = || UnknownChoice::new("ECC", text, &["hardware", "soft"]).to_string();
     ecc_mode(text).ok_or_else(unknown)
 }

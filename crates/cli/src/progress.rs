@@ -1,6 +1,7 @@
 //! Progress of many runs: a bar where stderr is a terminal, silence elsewhere.
 
 use std::fmt::Display;
+use std::io::{self, Write};
 
 use flysch_lab::grid::run_all;
 use flysch_lab::index::bench::{self, IndexBench};
@@ -19,7 +20,8 @@ pub(crate) fn carry_out(scenarios: &[Scenario]) -> Result<Vec<Run>, Failure> {
     let bar = bar(scenarios.len() as u64, RUNS);
     let outcomes = run_all(scenarios, || bar.inc(1));
     bar.finish_and_clear();
-    all_or_first_failure(outcomes, scenarios.iter().map(title))
+    let titles = scenarios.iter().map(|scenario| title(scenario, &scenario.stack.name()));
+    all_or_first_failure(outcomes, titles)
 }
 
 /// Carry all runs of index methods out. If any has no result, the first of those says why.
@@ -46,13 +48,20 @@ pub(crate) fn bar(steps: u64, template: &str) -> ProgressBar {
     ProgressBar::new(steps).with_style(style)
 }
 
-fn title(scenario: &Scenario) -> String {
+/// A run in a few words.
+pub(crate) fn title(scenario: &Scenario, on: &str) -> String {
     format!(
         "{} on {} ({} requests of {} bytes, partition of {} blocks)",
         scenario.workload.name(),
-        scenario.stack.name(),
+        on,
         scenario.requests,
         scenario.record_size,
         scenario.build.partition_blocks
     )
+}
+
+/// Say something beside the output, to whoever watches.
+pub(crate) fn tell(text: &str) {
+    // Where stderr is gone, nobody watches.
+    writeln!(io::stderr(), "flysch: {text}").ok();
 }

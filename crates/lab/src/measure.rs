@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use flysch_chip::{Event, EventKind, EventPlace, Trace};
 
-use crate::machine::Machine;
 use crate::run::{KindCost, Latency, Operations, Run, Wear};
 use crate::scenario::Scenario;
+use crate::site::Blocks;
 use crate::stack::{Engine, Main};
 use crate::trace;
 use crate::workload::Measured;
@@ -55,7 +55,7 @@ impl Operations {
 /// Work out the figures of a run.
 pub fn measure(
     scenario: &Scenario,
-    machine: &Machine,
+    blocks: Blocks,
     trace: Trace,
     measured: Measured,
     page_reads_at_open: u64,
@@ -65,7 +65,6 @@ pub fn measure(
     trace.events.iter().for_each(|event| total.add(event));
     let active_ns = timing.time_ns - timing.idle_ns;
     let energy = scenario.build.platform.power.drawn(scenario, active_ns, &total);
-    let erase_counts = erase_counts(scenario, machine);
     Run {
         workload: scenario.workload.name().to_owned(),
         on: scenario.stack.name(),
@@ -94,14 +93,14 @@ pub fn measure(
         throughput_kb_s: throughput_kb_s(bytes, timing.time_ns),
         energy_mj: energy.iter().map(|drawn| drawn.energy_mj).sum(),
         energy,
-        wear: wear(&erase_counts, machine),
+        wear: wear(&blocks),
         lifetime_mb: lifetime_mb(scenario, bytes, total.page_programs),
         by_cause: by_cause(&trace),
         figures,
         by_kind: by_kind(&trace, &kinds, &timing.request_ns),
         request_ns: timing.request_ns,
         by_block: by_block(&trace, scenario.build.partition_blocks),
-        erase_counts,
+        erase_counts: blocks.erase_counts,
         trace,
     }
 }
@@ -121,20 +120,14 @@ fn lifetime_mb(scenario: &Scenario, bytes: u64, page_programs: u64) -> Option<f6
     (page_programs > 0 && bytes > 0).then(|| mb * programs_left / page_programs as f64)
 }
 
-fn erase_counts(scenario: &Scenario, machine: &Machine) -> Vec<u32> {
-    let mut counts = machine.device.borrow().device().chip().erase_counts();
-    counts.truncate(scenario.build.partition_blocks as usize);
-    counts
-}
-
 #[expect(clippy::cast_precision_loss, reason = "a mean of block counts")]
-fn wear(erase_counts: &[u32], machine: &Machine) -> Wear {
+fn wear(Blocks { erase_counts, bad_count }: &Blocks) -> Wear {
     let sum: u64 = erase_counts.iter().map(|&count| u64::from(count)).sum();
     Wear {
         max_erase_count: erase_counts.iter().copied().max().unwrap_or(0),
         mean_erase_count: sum as f64 / erase_counts.len().max(1) as f64,
         min_erase_count: erase_counts.iter().copied().min().unwrap_or(0),
-        bad_blocks: machine.device.borrow().device().chip().wear().bad_block_count,
+        bad_blocks: *bad_count,
     }
 }
 

@@ -5,6 +5,7 @@ use flysch_sqlite::Settings;
 use crate::machine::{Build, StackError};
 use crate::run::Run;
 use crate::session::Session;
+use crate::site::{Simulated, Site};
 use crate::stack::{Main, Stack};
 use crate::workload::{Alphabet, Workload};
 
@@ -51,6 +52,13 @@ pub enum RunError {
         /// What SQLite says.
         message: String,
     },
+    /// The kernel of a real machine, or a program that serves it, refuses.
+    Kernel {
+        /// What was under way.
+        during: String,
+        /// What was said.
+        message: String,
+    },
     /// The file system failed outside SQLite.
     FileSystem(flysch_linux::filesystem::FsError),
     /// What the requests left behind is not what it must be.
@@ -62,7 +70,9 @@ impl std::fmt::Display for RunError {
         match self {
             Self::Mount(error) => write!(f, "cannot mount: {error}"),
             Self::Age(error) => write!(f, "cannot age the device so: {error}"),
-            Self::Sqlite { during, message } => write!(f, "at {during}: {message}"),
+            Self::Sqlite { during, message } | Self::Kernel { during, message } => {
+                write!(f, "at {during}: {message}")
+            }
             Self::FileSystem(error) => write!(f, "file system: {error}"),
             Self::Broken(what) => f.write_str(what),
         }
@@ -99,13 +109,20 @@ impl Scenario {
         ra_pages > 0 && !self.advises_random
     }
 
-    /// Carry the run out.
+    /// Carry the run out on a simulated machine.
     ///
     /// # Errors
     /// The stack could not be built, or SQLite failed: at which request is told.
     pub fn run(&self) -> Result<Run, RunError> {
-        let machine = self.build.format_and_mount(self.stack)?;
-        self.workload.carry_out(&Session::new(self, machine))
+        self.run_at(Box::new(Simulated::new(self)?))
+    }
+
+    /// Carry the run out at `site`.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_at(&self, site: Box<dyn Site>) -> Result<Run, RunError> {
+        self.workload.carry_out(&Session { scenario: self, site })
     }
 
     /// Carry the run out once for each number of requests. A workload that changes nothing does so
@@ -118,8 +135,8 @@ impl Scenario {
         let scenarios: Vec<Self> = requests.iter().map(asked).collect();
         match (self.workload, scenarios.as_slice()) {
             (Workload::Micro(kind), [first, ..]) if kind.is_reading() => {
-                let machine = self.build.format_and_mount(self.stack)?;
-                kind.carry_out_in_turn(Session::new(first, machine), &scenarios)
+                let site = Box::new(Simulated::new(self)?);
+                kind.carry_out_in_turn(Session { scenario: first, site }, &scenarios)
             }
             _ => scenarios.iter().map(Self::run).collect(),
         }

@@ -4,28 +4,23 @@ use std::cell::RefMut;
 use std::rc::Rc;
 
 use flysch_chip::EventKind;
-use flysch_linux::vfs::Vfs;
 use flysch_sqlite::{Database, Work};
 
-use crate::machine::Machine;
 use crate::measure::{Timing, measure};
 use crate::run::Run;
 use crate::scenario::{RunError, Scenario, sqlite_error};
-use crate::stack::Main;
+use crate::site::{Files, Site};
 use crate::workload::Steps;
 
 /// File name of the database.
 const DATABASE: &str = "test.db";
-/// Time between the two times that caches are dropped, as the reference runs have it, nanoseconds.
-const SETTLE_NS: u64 = 2_000_000_000;
 
 /// A run under way: what a workload works with.
 pub struct Session<'a> {
     /// What was asked for.
     pub scenario: &'a Scenario,
-    /// The machine that it runs on.
-    pub machine: Machine,
-    storage: Rc<dyn flysch_sqlite::Vfs>,
+    /// Where it is carried out.
+    pub site: Box<dyn Site>,
 }
 
 /// A measured interval under way, and the times it has given so far.
@@ -41,13 +36,7 @@ pub struct Interval<'a> {
     pub end_ns: u64,
 }
 
-impl<'a> Session<'a> {
-    /// Put a scenario on a machine.
-    pub fn new(scenario: &'a Scenario, machine: Machine) -> Self {
-        let storage = machine.storage(scenario.settings, scenario.seed);
-        Self { scenario, machine, storage }
-    }
-
+impl Session<'_> {
     /// All steps of a workload, one after the other.
     pub(crate) fn carry_out<S: Steps>(&self, mut steps: S) -> Result<Run, RunError> {
         self.prepare(&mut steps)?;
@@ -56,33 +45,28 @@ impl<'a> Session<'a> {
 
     /// Make what the requests work on.
     pub(crate) fn prepare<S: Steps>(&self, steps: &mut S) -> Result<(), RunError> {
-        let build = &self.scenario.build;
-        let aged = build.age.apply(&self.machine, build.partition_bytes(), build.seed);
-        aged.map_err(RunError::Age)?;
-        let _scope = self.machine.recorder.scope("prepare");
-        self.machine.cpu.set_free(S::PREPARES_FREELY);
+        let _scope = self.site.enter("prepare");
+        self.site.set_free(S::PREPARES_FREELY);
         let prepared = steps.prepare(self);
-        self.machine.cpu.set_free(false);
+        self.site.set_free(false);
         prepared
     }
 
     /// With cold caches, the measured interval and its figures.
     pub(crate) fn measured<S: Steps>(&self, steps: &mut S) -> Result<Run, RunError> {
-        let recorder = self.machine.recorder.clone();
-        self.settle()?;
-        self.linux().set_random_advice(self.scenario.advises_random);
-        if self.scenario.stack.main == Main::Ubifs {
-            self.linux().set_read_ahead(self.scenario.ubifs_ra_pages);
-        }
-        recorder.reset();
-        let scope = recorder.scope("open_database");
+        let scope = self.site.enter("settle");
+        self.site.settle()?;
+        drop(scope);
+        self.site.tune(self.scenario)?;
+        self.site.reset()?;
+        let scope = self.site.enter("open_database");
         let mut opened = steps.open(self)?;
         drop(scope);
-        let reads_at_open = recorder.count(EventKind::Read);
-        recorder.reset();
+        let reads_at_open = self.site.count(EventKind::Read)?;
+        self.site.reset()?;
         let measured = steps.measure(self, &mut opened)?;
-        let trace = recorder.take(self.scenario.build.part.geometry);
-        let mut run = measure(self.scenario, &self.machine, trace, measured, reads_at_open);
+        let trace = self.site.take()?;
+        let mut run = measure(self.scenario, self.site.blocks(), trace, measured, reads_at_open);
         steps.check(self, &mut opened)?;
         if !self.scenario.keeps_trace {
             run.forget_trace();
@@ -90,21 +74,9 @@ impl<'a> Session<'a> {
         Ok(run)
     }
 
-    /// Make everything durable and drop all caches.
-    fn settle(&self) -> Result<(), RunError> {
-        let _scope = self.machine.recorder.scope("settle");
-        let mut linux = self.linux();
-        linux.sync()?;
-        linux.drop_caches()?;
-        linux.sleep(SETTLE_NS);
-        linux.drop_caches()?;
-        self.machine.cpu.end_nanosecond();
-        Ok(())
-    }
-
-    /// The file system of the main file.
-    pub fn linux(&self) -> RefMut<'_, Vfs> {
-        self.machine.linux.borrow_mut()
+    /// The files of the main file system.
+    pub fn linux(&self) -> RefMut<'_, dyn Files> {
+        self.site.files()
     }
 
     /// Open the database with the scenario's settings.
@@ -113,7 +85,7 @@ impl<'a> Session<'a> {
     /// SQLite's.
     pub fn open_database(&self) -> Result<Database, RunError> {
         let during = || sqlite_error("opening the database".to_owned());
-        let database = Database::open(Rc::clone(&self.storage), DATABASE).map_err(during())?;
+        let database = self.site.open_database(DATABASE).map_err(during())?;
         database.configure(&self.scenario.settings).map_err(during())?;
         Ok(database)
     }
@@ -136,25 +108,31 @@ impl<'a> Session<'a> {
     /// Charge the engine's CPU time for work, of whose text `literal_len` bytes are in literals.
     pub fn charge(&self, work: &Work, literal_len: u64) {
         let per_instruction = self.scenario.build.platform.cpu.sqlite_ps_per_instruction;
-        self.machine.cpu.charge_ps(instructions(work, literal_len) * per_instruction);
+        self.site.charge_ps(instructions(work, literal_len) * per_instruction);
     }
 
     /// The file systems as SQLite sees them.
-    pub fn storage(&self) -> Rc<dyn flysch_sqlite::Vfs> {
-        Rc::clone(&self.storage)
+    ///
+    /// # Errors
+    /// SQLite brings its own to this site.
+    pub fn storage(&self) -> Result<Rc<dyn flysch_sqlite::Vfs>, RunError> {
+        self.site.storage().ok_or_else(|| RunError::Kernel {
+            during: self.scenario.workload.name().to_owned(),
+            message: "it needs file systems that are simulated".to_owned(),
+        })
     }
 
-    /// Let the virtual clock advance to a time, unless it is past.
+    /// Let the clock advance to a time, unless it is past.
     pub fn sleep_until(&self, time_ns: u64) {
         let left_ns = time_ns.saturating_sub(self.now_ns());
         if left_ns > 0 {
-            self.linux().sleep(left_ns);
+            self.site.sleep(left_ns);
         }
     }
 
-    /// The virtual time, nanoseconds.
+    /// The time, nanoseconds.
     pub fn now_ns(&self) -> u64 {
-        self.machine.recorder.clock().now_ns()
+        self.site.now_ns()
     }
 }
 
@@ -164,7 +142,7 @@ impl<'a> Interval<'a> {
         Self {
             session,
             start_ns: session.now_ns(),
-            cpu_before_ns: session.machine.cpu.busy_ns(),
+            cpu_before_ns: session.site.cpu_ns(),
             idle_ns: 0,
             request_ns: Vec::new(),
             begin_ns: 0,
@@ -182,7 +160,7 @@ impl<'a> Interval<'a> {
         call: impl FnOnce() -> Result<(), RunError>,
     ) -> Result<u64, RunError> {
         let sent_ns = self.session.now_ns();
-        let _scope = self.session.machine.recorder.scope(label);
+        let _scope = self.session.site.enter(label);
         call()?;
         Ok(self.session.now_ns() - sent_ns)
     }
@@ -201,9 +179,8 @@ impl<'a> Interval<'a> {
     ) -> Result<T, RunError> {
         let sent_ns = self.session.now_ns();
         let number = u32::try_from(self.request_ns.len() + 1).expect("requests are counted so");
-        let recorder = &self.session.machine.recorder;
-        let _scope = recorder.scope(label);
-        recorder.mark(number);
+        let _scope = self.session.site.enter(label);
+        self.session.site.recorder().mark(number);
         let done = call()?;
         self.request_ns.push(self.session.now_ns() - sent_ns);
         Ok(done)
@@ -212,7 +189,7 @@ impl<'a> Interval<'a> {
     /// Ask for nothing for so long.
     pub fn pause(&mut self, ns: u64) {
         if ns > 0 {
-            self.session.linux().sleep(ns);
+            self.session.site.sleep(ns);
             self.idle_ns += ns;
         }
     }
@@ -228,7 +205,7 @@ impl<'a> Interval<'a> {
     pub fn end(self) -> Timing {
         Timing {
             time_ns: self.session.now_ns() - self.start_ns,
-            cpu_ns: self.session.machine.cpu.busy_ns() - self.cpu_before_ns,
+            cpu_ns: self.session.site.cpu_ns() - self.cpu_before_ns,
             begin_ns: self.begin_ns,
             end_ns: self.end_ns,
             idle_ns: self.idle_ns,

@@ -1,12 +1,14 @@
 //! A database: statements in, work counted, rows out.
 
 use std::ffi::CString;
+use std::path::Path;
 use std::rc::Rc;
 
 use libsqlite3_sys as sqlite;
 
 use crate::error::Error;
 use crate::ffi::connection::Connection;
+use crate::ffi::library;
 use crate::ffi::registration::Registration;
 use crate::ffi::statement::Statement;
 use crate::prepared::Prepared;
@@ -18,7 +20,8 @@ use crate::vfs::Vfs;
 /// Databases opened over the same `Rc` lock each other as processes on one file system do.
 pub struct Database {
     connection: Connection,
-    vfs: Rc<dyn Vfs>,
+    /// None on the file systems of the system.
+    vfs: Option<Rc<dyn Vfs>>,
     name: String,
 }
 
@@ -83,8 +86,19 @@ impl Database {
     /// process used SQLite before this crate could configure it. A damaged file is noticed by the first statement.
     pub fn open(vfs: Rc<dyn Vfs>, name: &str) -> Result<Self, Error> {
         let registration = Registration::obtain(Rc::clone(&vfs))?;
-        let connection = Connection::open(registration, &terminated(name.as_bytes())?)?;
-        Ok(Self { connection, vfs, name: name.to_owned() })
+        let connection = Connection::open(Some(registration), &terminated(name.as_bytes())?)?;
+        Ok(Self { connection, vfs: Some(vfs), name: name.to_owned() })
+    }
+
+    /// Open a database in a file of the system that this program runs on, through SQLite's own VFS.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_file(path: &Path) -> Result<Self, Error> {
+        library::set_up()?;
+        let name = path.to_string_lossy().into_owned();
+        let connection = Connection::open(None, &terminated(path.as_os_str().as_encoded_bytes())?)?;
+        Ok(Self { connection, vfs: None, name })
     }
 
     /// Run the statements of a text as `sqlite3_exec` does, and count the work. Rows are not kept.
@@ -161,8 +175,9 @@ impl Database {
         if answer == wanted.to_string() {
             return Ok(());
         }
-        let lacks_memory =
-            wanted == JournalMode::Wal && !self.vfs.supports_shared_memory(&self.name);
+        let maps_shared =
+            self.vfs.as_ref().is_none_or(|vfs| vfs.supports_shared_memory(&self.name));
+        let lacks_memory = wanted == JournalMode::Wal && !maps_shared;
         let reason = if lacks_memory {
             "the file system cannot map shared memory"
         } else {

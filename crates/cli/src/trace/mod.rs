@@ -1,5 +1,6 @@
 //! `flysch trace`: a trace summarised, filtered, converted, drawn.
 
+mod live;
 mod select;
 mod tables;
 
@@ -24,11 +25,12 @@ use select::Selection;
     after_help = "Examples:\n  \
         flysch trace run.trace causes\n  \
         flysch trace run.trace log --events program,erase --cause journal --limit 20\n  \
+        flysch trace live --to flashmon-log --out boot.log\n  \
         flysch trace flashmon_log --geometry 2048+64x64x2048 plot --kind scatter --out log.svg"
 )]
 pub(crate) struct Args {
     /// Trace: binary, CSV, a Flashmon log or Flashmon counters
-    file: PathBuf,
+    file: Option<PathBuf>,
     #[command(flatten)]
     selection: Selection,
     #[command(subcommand)]
@@ -55,6 +57,11 @@ enum Action {
     /// Convert to another format
     #[command(after_help = "Example:\n  flysch trace run.trace export --to csv --out run.csv")]
     Export(Export),
+    /// Record this machine's flash, until Ctrl-C or for the life of a command
+    #[command(
+        after_help = "Examples:\n  flysch trace live -- sqlite3 /mnt/test.db 'VACUUM;'\n  flysch trace live --device mtd0 --to binary --out boot.trace"
+    )]
+    Live(live::Live),
     /// Draw as SVG
     #[command(after_help = "Example:\n  flysch trace run.trace plot --kind blocks --out heat.svg")]
     Plot(Plot),
@@ -121,8 +128,20 @@ enum PlotKind {
 
 /// Run `flysch trace`.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let of_file = |error: TraceError| Failure::of_file(&args.file, error);
-    let input = load_any(&args.file, args.selection.geometry).map_err(of_file)?;
+    let path = match (&args.action, &args.file) {
+        (Some(Action::Live(live)), None) => return live.run(),
+        (Some(Action::Live(_)), Some(_)) => {
+            return Err(Failure::Message("trace live records: it takes no file".to_owned()));
+        }
+        (_, Some(path)) => path,
+        (_, None) => {
+            return Err(Failure::Message(
+                "required arguments were not provided: <FILE> (see --help)".to_owned(),
+            ));
+        }
+    };
+    let of_file = |error: TraceError| Failure::of_file(path, error);
+    let input = load_any(path, args.selection.geometry).map_err(of_file)?;
     let selected = match input {
         Input::Trace(trace) => Input::Trace(args.selection.filter().apply(&trace)),
         Input::Counters(blocks) if args.selection.filter().is_all() => Input::Counters(blocks),
@@ -131,8 +150,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let default = Action::Summary(Print::default());
     let action = args.action.as_ref().unwrap_or(&default);
     match &selected {
-        Input::Trace(trace) => run_on_trace(action, trace, &args.file),
-        Input::Counters(blocks) => run_on_counters(action, blocks, &args.file),
+        Input::Trace(trace) => run_on_trace(action, trace, path),
+        Input::Counters(blocks) => run_on_counters(action, blocks, path),
     }
 }
 
@@ -146,7 +165,8 @@ fn run_on_trace(action: &Action, trace: &Trace, path: &Path) -> Result<(), Failu
             let Missed { log_entries, subpage_reads, print } = *missed;
             tables::missed(trace, Module { log_entries, subpage_reads }, print.format)
         }
-        Action::Export(export) => return export.run(trace, path),
+        Action::Export(export) => return export.to.write(trace, &export.destination),
+        Action::Live(_) => unreachable!("a recording is made, not read"),
         Action::Plot(plot) => {
             let drawing = match plot.kind {
                 PlotKind::Scatter => plot::scatter(trace, &title(path, "operations over time")),
@@ -172,21 +192,20 @@ fn run_on_counters(action: &Action, blocks: &[Tally], path: &Path) -> Result<(),
     }
 }
 
-impl Export {
-    fn run(&self, trace: &Trace, path: &Path) -> Result<(), Failure> {
-        let bytes = match self.to {
-            ExportFormat::Binary if self.destination.out.is_none() => {
+impl ExportFormat {
+    /// Write a trace in this format.
+    fn write(self, trace: &Trace, destination: &Destination) -> Result<(), Failure> {
+        let bytes = match self {
+            Self::Binary if destination.out.is_none() => {
                 return Err(Failure::Message("a binary trace needs --out FILE".to_owned()));
             }
-            ExportFormat::Binary => {
-                file::encode(trace).map_err(|error| Failure::of_file(path, error))?
-            }
-            ExportFormat::Csv => write_csv(trace),
-            ExportFormat::Json => write_json(trace),
-            ExportFormat::Flashmon => flashmon::write_counters(trace).into_bytes(),
-            ExportFormat::FlashmonLog => flashmon::write_log(trace).into_bytes(),
+            Self::Binary => file::encode(trace).map_err(|error| Failure::of(&error))?,
+            Self::Csv => write_csv(trace),
+            Self::Json => write_json(trace),
+            Self::Flashmon => flashmon::write_counters(trace).into_bytes(),
+            Self::FlashmonLog => flashmon::write_log(trace).into_bytes(),
         };
-        self.destination.deliver(&bytes)
+        destination.deliver(&bytes)
     }
 }
 

@@ -5,6 +5,7 @@ mod command;
 mod compare;
 mod fit;
 mod index;
+mod machine;
 mod model;
 mod repro;
 mod tpcc;

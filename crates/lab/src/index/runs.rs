@@ -16,9 +16,8 @@ use super::method::{IndexMethod, MethodName, MethodSpec, Ram};
 use super::pbfilter::{BLOCKS_MAX, flash_ram};
 use super::records::{Place, records_per_page};
 
-/// Pages of RAM in all, unless asked otherwise: as the paper's B. No less than seven of 2 KiB.
-const PAGES: usize = 7;
-const PAGE_SIZE_MIN: usize = 2048;
+/// RAM in all, unless asked otherwise: as the paper's seven pages of 2 KiB.
+const RAM: usize = 14_336;
 /// With the existence filter, whose hashes are longer by so many bits than would tell the keys apart,
 /// fewer entries are recent: 7 1/4 bits of the Bloom filter for each, so that it seldom says yes to
 /// an absent key.
@@ -40,8 +39,7 @@ fn span(spec: &MethodSpec, geometry: &Geometry) -> u32 {
 
 fn config(spec: &MethodSpec, geometry: &Geometry) -> Result<RunsConfig, ConfigError> {
     let others = flash_ram(geometry).total() + size_of::<Runs<'_>>();
-    let usual = PAGES * PAGE_SIZE_MIN.max(geometry.page_size as usize);
-    let given = spec.ram.unwrap_or(usual);
+    let given = spec.ram.unwrap_or(RAM);
     let chosen = RunsConfig::for_keys(entries(spec), given.saturating_sub(others), geometry);
     let mut config = chosen.map_err(|error| match error {
         ConfigError::RamTooSmall { needed, .. } => {

@@ -57,7 +57,7 @@ impl<'a> Drill<'a> {
         let machine = build.format_and_mount(*stack)?;
         let storage = machine.storage(*settings, *seed);
         for image in self.tpcc.files.load(storage, settings, self.tpcc.scale, *seed)? {
-            image.store(&mut machine.linux.borrow_mut())?;
+            image.store(&mut *machine.linux.borrow_mut())?;
         }
         machine.linux.borrow_mut().sync()?;
         Ok(machine)

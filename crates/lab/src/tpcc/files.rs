@@ -6,7 +6,6 @@
 use std::rc::Rc;
 
 use flysch_linux::filesystem::FsError;
-use flysch_linux::vfs::Vfs;
 use flysch_sqlite::{Database, Settings};
 
 use super::error::TpccError;
@@ -116,7 +115,7 @@ impl Image {
     ///
     /// # Errors
     /// The file system's, for instance that the file does not fit.
-    pub fn store(&self, linux: &mut Vfs) -> Result<(), FsError> {
+    pub fn store(&self, linux: &mut dyn crate::site::Files) -> Result<(), FsError> {
         let fd = linux.open(self.name, true)?;
         let mut offset = 0;
         for piece in self.bytes.chunks(PIECE) {

@@ -104,15 +104,15 @@ impl Steps for Run {
     fn prepare(&mut self, session: &Session<'_>) -> Result<(), RunError> {
         let Tpcc { files, scale, .. } = self.tpcc;
         let settings = &session.scenario.settings;
-        let images = files.load(session.storage(), settings, scale, session.scenario.seed)?;
+        let images = files.load(session.storage()?, settings, scale, session.scenario.seed)?;
         for image in images {
-            image.store(&mut session.linux())?;
+            image.store(&mut *session.linux())?;
         }
         Ok(())
     }
 
     fn open(&mut self, session: &Session<'_>) -> Result<Database, RunError> {
-        Ok(self.tpcc.files.open(session.storage(), &session.scenario.settings)?)
+        Ok(self.tpcc.files.open(session.storage()?, &session.scenario.settings)?)
     }
 
     fn measure(
@@ -123,15 +123,16 @@ impl Steps for Run {
         let charge = |work: &Work| session.charge(work, 0);
         let mut transactions = Transactions::prepare(Compiler::new(database, &charge))?;
         // Statements are compiled once, before the interval, and that reads the schema.
-        session.machine.recorder.reset();
+        session.site.reset()?;
         let mut terminals = self.terminals(session);
         let mut tally = Tally::default();
+        let storage = session.storage()?;
         let mut interval = Interval::begin(session);
         for _ in 0..session.scenario.requests {
             let waiting = terminals.turn();
             session.sleep_until(waiting.sent_ns);
             let kind = waiting.request.kind();
-            let date_ms = session.storage().now_ms();
+            let date_ms = storage.now_ms();
             let outcome = interval
                 .request(kind.name(), || Ok(transactions.run(&waiting.request, date_ms)?))?;
             let now_ns = session.now_ns();

@@ -34,7 +34,7 @@ pub const FILE_SIZE_MAX: u64 = u32::MAX as u64 * CACHE_PAGE_SIZE as u64;
 
 /// An open file, as the caller knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Fd(usize);
+pub struct Fd(pub usize);
 
 /// A mounted file system with its page cache and open files.
 pub struct Vfs {

@@ -3,7 +3,7 @@
 
 use std::ffi::{CStr, c_int};
 use std::mem::replace;
-use std::ptr::{NonNull, null_mut};
+use std::ptr::{NonNull, null, null_mut};
 use std::rc::Rc;
 use std::slice;
 
@@ -18,27 +18,23 @@ use crate::panics;
 pub(crate) struct Connection {
     /// NULL once closed.
     raw: *mut sqlite::sqlite3,
-    registration: Rc<Registration>,
+    /// None on the ordinary VFS of the system.
+    registration: Option<Rc<Registration>>,
 }
 
 impl Connection {
-    pub(crate) fn open(registration: Rc<Registration>, name: &CStr) -> Result<Self, Error> {
+    /// Open on a registered `Vfs`, or on the system's own file systems.
+    pub(crate) fn open(registration: Option<Rc<Registration>>, name: &CStr) -> Result<Self, Error> {
         // One thread uses a connection, so it needs no mutex.
         let flags = sqlite::SQLITE_OPEN_READWRITE
             | sqlite::SQLITE_OPEN_CREATE
             | sqlite::SQLITE_OPEN_NOMUTEX
             | sqlite::SQLITE_OPEN_EXRESCODE;
         let mut raw = null_mut();
-        let running = begin(&registration);
-        // SAFETY: both names end with NUL, and `raw` is a place for the connection.
-        let code = unsafe {
-            sqlite::sqlite3_open_v2(
-                name.as_ptr(),
-                &raw mut raw,
-                flags,
-                registration.name().as_ptr(),
-            )
-        };
+        let vfs = registration.as_ref().map_or(null(), |registration| registration.name().as_ptr());
+        let running = begin(registration.as_deref());
+        // SAFETY: each name ends with NUL or, for the default VFS, is NULL, and `raw` is a place for the connection.
+        let code = unsafe { sqlite::sqlite3_open_v2(name.as_ptr(), &raw mut raw, flags, vfs) };
         drop(running);
         if raw.is_null() {
             return Err(Error::new(code, "out of memory"));
@@ -51,7 +47,7 @@ impl Connection {
 
     /// Run `action` with this connection's `Vfs` as the source of randomness, and go on with a panic it met.
     pub(crate) fn run<T>(&self, action: impl FnOnce(&Self) -> T) -> T {
-        let running = begin(&self.registration);
+        let running = begin(self.registration.as_deref());
         let result = action(self);
         drop(running);
         panics::resume();
@@ -107,12 +103,13 @@ impl Connection {
         }
         // SAFETY: the connection is open; its message ends with NUL and is copied at once.
         let message = unsafe { CStr::from_ptr(sqlite::sqlite3_errmsg(self.raw)) };
-        let cause = self.registration.shared().failure.get();
+        let registration = self.registration.as_ref();
+        let cause = registration.and_then(|registration| registration.shared().failure.get());
         Err(Error { cause, ..Error::new(code, message.to_string_lossy()) })
     }
 
     fn release(&mut self) -> c_int {
-        let _running = begin(&self.registration);
+        let _running = begin(self.registration.as_deref());
         let raw = replace(&mut self.raw, null_mut());
         // SAFETY: open or, the second time, NULL, which is allowed. No statement is left: each borrows the connection.
         unsafe { sqlite::sqlite3_close(raw) }
@@ -126,7 +123,9 @@ impl Drop for Connection {
     }
 }
 
-fn begin(registration: &Registration) -> Running {
-    registration.shared().failure.set(None);
-    Running::begin(&registration.shared().vfs)
+fn begin(registration: Option<&Registration>) -> Option<Running> {
+    registration.map(|registration| {
+        registration.shared().failure.set(None);
+        Running::begin(&registration.shared().vfs)
+    })
 }

@@ -38,7 +38,7 @@ thread_local! {
 }
 
 /// Set SQLite up, once per process.
-pub(super) fn set_up() -> Result<(), Error> {
+pub(crate) fn set_up() -> Result<(), Error> {
     static RESULT: OnceLock<c_int> = OnceLock::new();
     match *RESULT.get_or_init(configure) {
         sqlite::SQLITE_OK => Ok(()),

@@ -2,7 +2,7 @@
 
 pub(crate) mod connection;
 mod file;
-mod library;
+pub(crate) mod library;
 pub(crate) mod registration;
 mod sharing;
 pub(crate) mod statement;

@@ -95,10 +95,10 @@ impl PbFilter<'_> {
         self.count / self.layout.keys_per_page * self.layout.keys_per_page
     }
 
-    /// Pages on flash that are needed: key pages, sets, and L1 by the sectors that it holds so far.
+    /// Pages on flash that are needed: key pages, what L1 holds so far, and sets.
     pub fn page_count(&self) -> u32 {
-        let l1_size = self.flushes * self.layout.chunk_size * self.layout.partitions;
-        let l1 = l1_size.div_ceil(self.layout.page_bits / 8);
+        let l1_size = self.flushes * self.layout.chunk_size;
+        let l1 = l1_size.div_ceil(self.layout.page_bits / 8) * self.layout.partitions;
         let sets = self.lasting * self.layout.filter_bits + self.layout.set_pages(self.set.step);
         self.count / self.layout.keys_per_page + l1 + sets
     }

@@ -21,8 +21,6 @@ pub(super) struct NodeCache {
     /// Pages of the device, and how many of them are nodes.
     page_limit: u32,
     page_count: u32,
-    /// Nodes that have been written to the device.
-    written: Vec<bool>,
     clock: u64,
 }
 
@@ -34,14 +32,11 @@ impl NodeCache {
         page_limit: u32,
     ) -> Self {
         let frames = Vec::with_capacity(capacity);
-        let written = vec![false; page_limit as usize];
-        Self { device, frames, capacity, page_size, page_limit, page_count: 0, written, clock: 0 }
+        Self { device, frames, capacity, page_size, page_limit, page_count: 0, clock: 0 }
     }
 
-    /// Nodes that are on the device, in one version or another.
-    pub(super) fn written_count(&self) -> u32 {
-        let count = self.written.iter().filter(|&&is_written| is_written).count();
-        u32::try_from(count).expect("numbered by 32 bits")
+    pub(super) const fn page_count(&self) -> u32 {
+        self.page_count
     }
 
     pub(super) const fn ram_size(&self) -> usize {
@@ -94,7 +89,6 @@ impl NodeCache {
             let out = self.frames.swap_remove(oldest.expect("a cache holds some nodes"));
             if out.is_dirty {
                 self.device.write(self.sector(out.page), &out.bytes)?;
-                self.written[out.page as usize] = true;
             }
         }
         self.clock += 1;

@@ -168,7 +168,7 @@ impl IndexMethod for BTree {
     }
 
     fn valid_pages(&self) -> u32 {
-        self.nodes.written_count()
+        self.nodes.page_count()
     }
 
     fn ram(&self) -> Ram {

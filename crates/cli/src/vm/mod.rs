@@ -1,0 +1,203 @@
+//! `flysch vm`: the real kernel in a virtual machine.
+
+mod validate;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Subcommand;
+use flysch_lab::EccMode;
+use flysch_lab::vm::guest::{Accelerator, Guest};
+use flysch_lab::vm::store::Store;
+use flysch_lab::vm::{VmError, qemu};
+
+use crate::failure::Failure;
+use crate::output;
+use crate::parameters::{ecc, part};
+use crate::progress::tell;
+
+/// Bytes of a MiB.
+const MIB: u64 = 1 << 20;
+
+/// Arguments of `flysch vm`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  flysch vm setup
+  flysch vm bench insert,update --on kernel:jffs2,kernel:ubifs --requests 1000
+  flysch vm validate --quick")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Fetch a kernel and tools with the system's package manager, and make a guest of them
+    #[command(after_help = "Example:\n  flysch vm setup")]
+    Setup(Setup),
+    /// Run `flysch bench` in a guest; what it prints comes back
+    #[command(
+        after_help = "Example:\n  flysch vm bench --no-delays update --on kernel:ubifs --record-size 150,600"
+    )]
+    Bench(Inside),
+    /// Run `flysch repro` in a guest; what it prints comes back
+    #[command(after_help = "Example:\n  flysch vm repro --help")]
+    Repro(Inside),
+    /// Run a command line in a guest, such as `flysch trace live`; what it prints comes back
+    #[command(
+        after_help = "Example:\n  flysch vm run flysch trace live -- flash_erase /dev/mtd0 0 8"
+    )]
+    Run(Inside),
+    /// A shell in a guest; `poweroff -f` ends it
+    #[command(after_help = "Example:\n  flysch vm shell --ecc soft")]
+    Shell(GuestOptions),
+    /// Compare the simulator's counts with the kernel's, cell by cell; exit code 1 beyond the bands
+    #[command(
+        after_help = "Example:\n  flysch vm validate --quick --csv cells.csv --page cells.html"
+    )]
+    Validate(validate::Validate),
+}
+
+#[derive(Debug, clap::Args)]
+struct Setup {
+    /// Version of the kernel, such as 6.1.0-56, instead of the newest of the series
+    #[arg(long, value_name = "VERSION")]
+    kernel: Option<String>,
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Debug, clap::Args)]
+struct Place {
+    /// Folder of what guests are made of, instead of the user's cache
+    #[arg(long, value_name = "FOLDER")]
+    store: Option<PathBuf>,
+}
+
+/// What a guest is.
+#[derive(Debug, clap::Args)]
+struct GuestOptions {
+    #[command(flatten)]
+    place: Place,
+    /// Chip that nandsim is to be: a part's name, or a TOML file
+    #[arg(long, value_name = "NAME|FILE", default_value = "nandsim")]
+    chip: String,
+    /// Blocks of the test partition mtd0
+    #[arg(long, value_name = "N", default_value_t = 400, value_parser = clap::value_parser!(u32).range(1..))]
+    blocks: u32,
+    /// Let operations of the chip take no time
+    #[arg(long)]
+    no_delays: bool,
+    /// Where errors are corrected: hardware, or soft (sub-page reads)
+    #[arg(long, value_name = "WHERE", value_parser = ecc, default_value = "hardware")]
+    ecc: EccMode,
+    /// Size of a PRAM beside the NAND, mounted at /pram, MiB; 0 for none
+    #[arg(long, value_name = "MIB", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=256))]
+    pram: u32,
+    /// YAFFS2's module, built for the guest's kernel
+    #[arg(long, value_name = "FILE")]
+    module: Option<PathBuf>,
+    /// What executes the guest: kvm, or tcg (an instruction every 32 ns) [default: what setup found to work]
+    #[arg(long, value_name = "NAME")]
+    accelerator: Option<Accelerator>,
+    /// Longest life of the guest, seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+}
+
+#[derive(Debug, clap::Args)]
+struct Inside {
+    #[command(flatten)]
+    guest: GuestOptions,
+    /// What to run there: the command's own arguments
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required = true,
+        value_name = "ARGUMENTS"
+    )]
+    arguments: Vec<String>,
+}
+
+/// Run `flysch vm`.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    match &args.action {
+        Action::Setup(setup) => setup.run(),
+        Action::Bench(inside) => inside.run(&["flysch", "bench"]),
+        Action::Repro(inside) => inside.run(&["flysch", "repro"]),
+        Action::Run(inside) => inside.run(&[]),
+        Action::Shell(options) => qemu::shell(&options.store(), &options.guest()?).map_err(failure),
+        Action::Validate(validate) => validate.run(),
+    }
+}
+
+impl Setup {
+    fn run(&self) -> Result<(), Failure> {
+        let store = Store::at(self.place.store.clone());
+        let done = store.set_up(self.kernel.as_deref(), tell).map_err(failure)?;
+        let text = format!(
+            "Linux {} by {}: {} MiB fetched, {} MiB kept in {}\n",
+            done.version,
+            done.accelerator.name(),
+            done.fetched / MIB,
+            done.kept / MIB,
+            store.folder().display()
+        );
+        output::print(text.as_bytes())
+    }
+}
+
+impl GuestOptions {
+    fn store(&self) -> Store {
+        Store::at(self.place.store.clone())
+    }
+
+    fn guest(&self) -> Result<Guest, Failure> {
+        let part = part(&self.chip)?;
+        if self.blocks > part.geometry.block_count {
+            let there = part.geometry.block_count;
+            let message = format!("--blocks {}: the chip has {there}", self.blocks);
+            return Err(Failure::Message(message));
+        }
+        Ok(Guest {
+            part: Arc::clone(&part),
+            partition_blocks: self.blocks,
+            delays: !self.no_delays,
+            ecc: self.ecc,
+            pram_mib: self.pram,
+            module: self.module.clone(),
+            accelerator: self.accelerator,
+            limit_s: self.limit,
+        })
+    }
+}
+
+impl Inside {
+    fn run(&self, command: &[&str]) -> Result<(), Failure> {
+        let mut words: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
+        words.extend(self.arguments.iter().cloned());
+        let says = |name: &str| self.arguments.iter().any(|word| word.starts_with(name));
+        // The guest's flash is there to be erased.
+        let is_bench = command.last() == Some(&"bench");
+        if is_bench && !says("--mtd") {
+            words.extend(["--mtd", "mtd0"].map(str::to_owned));
+        }
+        if is_bench && !says("--format") {
+            words.extend(["--format", "json"].map(str::to_owned));
+        }
+        let text = qemu::run(&self.guest.store(), &self.guest.guest()?, &words, &mut tell);
+        output::print(text.map_err(failure)?.as_bytes())
+    }
+}
+
+/// One line, the console of a guest that was ended before it.
+#[expect(clippy::needless_pass_by_value, reason = "maps an error")]
+fn failure(error: VmError) -> Failure {
+    if let Some(console) = error.console() {
+        for line in console.lines() {
+            tell(&format!("guest: {line}"));
+        }
+    }
+    Failure::of(&error)
+}

@@ -1,0 +1,54 @@
+//! What needs a real machine, as far as it can be tried on any: each refusal is one line.
+//!
+//! Runs in a guest are tried by `cargo xtask vm-test`.
+
+use std::fs;
+
+use tempfile::TempDir;
+
+use crate::command::{complaint_of, output_of};
+
+/// An MTD that no machine has.
+const ABSENT: &str = "mtd4095";
+
+#[test]
+fn flash_that_is_not_there_is_one_line() {
+    let folder = TempDir::new().unwrap();
+    let check = |arguments: &str, wanted: &[&str]| {
+        let line = complaint_of(folder.path(), arguments);
+        assert!(wanted.iter().any(|wanted| line.contains(wanted)), "{arguments}: {line}");
+    };
+    let absent = ["has no MTD", "no MTD named"];
+    check(&format!("trace live --device {ABSENT} --hook chip --buffer 1024"), &absent);
+    check(&format!("trace live --device {ABSENT} --to csv -- true"), &absent);
+    let bench = "bench insert --requests 1 --on kernel:jffs2";
+    check(&format!("{bench} --mtd {ABSENT} --hook mtd --buffer 1024"), &absent);
+    check(bench, &["name it, such as --mtd mtd0"]);
+    check("bench insert --on kernel:jfs2", &["did you mean 'kernel:jffs2'?"]);
+    check("bench insert --on kernel:jffs2 --hook chips", &["did you mean 'chip'?"]);
+    check("trace live --hook nand", &["unknown hook 'nand'"]);
+    fs::write(folder.path().join("a.trace"), "").unwrap();
+    check("trace a.trace live", &["it takes no file"]);
+    check("trace", &["not provided: <FILE>"]);
+}
+
+#[test]
+fn a_guest_that_cannot_be_is_one_line() {
+    let folder = TempDir::new().unwrap();
+    let check = |arguments: &str, wanted: &str| {
+        let line = complaint_of(folder.path(), arguments);
+        assert!(line.contains(wanted), "{arguments}: {line}");
+    };
+    let guest = "--store none --chip nandsim --blocks 400 --no-delays --ecc soft --pram 16 \
+                 --module yaffs2.ko --accelerator tcg --limit 60";
+    check(&format!("vm bench {guest} insert --on kernel:jffs2"), "`flysch vm setup` makes it");
+    check("vm validate --quick --store none --csv a.csv --page a.html", "`flysch vm setup`");
+    check("vm validate --store none --csv a.csv --force", "`flysch vm setup`");
+    check("vm shell --store none", "`flysch vm setup`");
+    check("vm bench --blocks 4000 insert", "the chip has 2048");
+    check("vm bench --chip nandsin insert", "did you mean 'nandsim'?");
+    check("vm bench --accelerator xen insert", "unknown accelerator 'xen'");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
+    let help = output_of(folder.path(), "vm setup --help");
+    assert!(help.contains("--kernel") && help.contains("--store"), "{help}");
+}

@@ -1,0 +1,123 @@
+//! Plans: which cells are compared, and how each side is asked for them.
+
+use std::sync::Arc;
+
+use crate::grid::{Grid, ReadAheadChoice};
+use crate::platform::Platform;
+use crate::scenario::Scenario;
+use crate::stack::{Main, Stack};
+use crate::workload::{Micro, Pattern, Read, Workload};
+
+/// The platform that the guest is.
+pub const PLATFORM: &str = "nandsim-6.1";
+/// Seeds of the simulator where garbage is collected: the kernel's own draws vary with its clock.
+const SEEDS: [u64; 3] = [1, 2, 3];
+
+/// A grid of cells of the micro-benchmark.
+#[derive(Clone, Copy, Debug)]
+pub struct MicroPlan {
+    /// Workloads.
+    pub workloads: &'static [Micro],
+    /// Bytes of records.
+    pub record_sizes: &'static [u32],
+    /// Numbers of requests.
+    pub requests: &'static [u32],
+}
+
+/// Twelve cells, two file systems included.
+pub const QUICK: MicroPlan = MicroPlan {
+    workloads: &[Micro::Insert, Micro::Select, Micro::Update],
+    record_sizes: &[600],
+    requests: &[100, 1000],
+};
+
+/// All 160 cells.
+pub const FULL: MicroPlan = MicroPlan {
+    workloads: &Micro::ALL,
+    record_sizes: &[150, 300, 450, 600],
+    requests: &[100, 500, 1000, 2000, 5000],
+};
+
+/// Numbers of requests of the read-ahead grid.
+const READ_REQUESTS: [u32; 8] = [8, 16, 32, 64, 128, 256, 512, 1024];
+const FILE_SYSTEMS: [Main; 2] = [Main::Jffs2, Main::Ubifs];
+
+impl MicroPlan {
+    /// The arguments of `flysch bench` in the guest.
+    pub fn arguments(&self) -> Vec<String> {
+        let names: Vec<&str> = self.workloads.iter().map(|workload| workload.name()).collect();
+        let line = format!(
+            "{} --on kernel:jffs2,kernel:ubifs --record-size {} --requests {}",
+            names.join(","),
+            list(self.record_sizes),
+            list(self.requests)
+        );
+        words(&line)
+    }
+
+    /// The same cells on the simulator.
+    pub fn scenarios(&self, platform: &Arc<Platform>) -> Vec<Scenario> {
+        let mut all = Vec::new();
+        for main in FILE_SYSTEMS {
+            for &workload in self.workloads {
+                let stack =
+                    Stack { engine: Workload::from(workload).engine(), main, journals: None };
+                let mut grid = Grid::new(Workload::from(workload), stack, Arc::clone(platform));
+                grid.record_sizes = self.record_sizes.to_vec();
+                grid.requests = self.requests.to_vec();
+                if workload == Micro::Update {
+                    grid.seeds = SEEDS.to_vec();
+                }
+                all.extend(grid.scenarios());
+            }
+        }
+        all
+    }
+}
+
+/// The arguments of `flysch bench` for the read-ahead grid: JFFS2, whose window is the question.
+pub fn read_arguments() -> Vec<String> {
+    let line = format!(
+        "read --on kernel:jffs2 --pattern sequential,random --read-ahead on,off --requests {}",
+        list(&READ_REQUESTS)
+    );
+    words(&line)
+}
+
+/// The read-ahead grid on the simulator.
+pub fn read_scenarios(platform: &Arc<Platform>) -> Vec<Scenario> {
+    let stack = Stack::file(Main::Jffs2);
+    let grid = |pattern| {
+        let read = Workload::Read(Read { pattern, ..Read::DEFAULT });
+        let mut grid = Grid::new(read, stack, Arc::clone(platform));
+        grid.requests = READ_REQUESTS.to_vec();
+        grid.read_ahead = vec![ReadAheadChoice::On, ReadAheadChoice::Off];
+        grid.scenarios()
+    };
+    [Pattern::Sequential, Pattern::Random].into_iter().flat_map(grid).collect()
+}
+
+fn list(numbers: &[u32]) -> String {
+    numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+fn words(line: &str) -> Vec<String> {
+    line.split(' ').map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_sides_are_asked_for_the_same_cells() {
+        let platform = Arc::new(Platform::named(PLATFORM).unwrap());
+        let cells = |plan: &MicroPlan| {
+            let first = |scenario: &&Scenario| scenario.seed == 1;
+            plan.scenarios(&platform).iter().filter(first).count()
+        };
+        assert_eq!((cells(&QUICK), cells(&FULL)), (12, 160));
+        assert_eq!(read_scenarios(&platform).len(), 32);
+        assert_eq!(QUICK.arguments()[0], "insert,select,update");
+    }
+}

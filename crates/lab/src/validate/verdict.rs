@@ -1,0 +1,121 @@
+//! The verdict: how errors are spread, and whether they keep to the bands.
+
+use serde::Serialize;
+
+use super::cell::Cell;
+
+/// The bands of docs/lab.md.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bands {
+    /// Median error of page programs.
+    pub program_median: f64,
+    /// Median error of page reads.
+    pub read_median: f64,
+    /// 95th percentile of either.
+    pub percentile_95: f64,
+}
+
+/// Of the micro-benchmark.
+pub const MICRO: Bands = Bands { program_median: 0.02, read_median: 0.03, percentile_95: 0.10 };
+/// Of the read-ahead grid, where every cell has to keep to it.
+pub const READ_AHEAD_MAX: f64 = 0.05;
+
+/// How the errors of one count are spread, without their signs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Spread {
+    /// Half of the cells lie below.
+    pub median: f64,
+    /// 95 of 100 cells lie below.
+    pub percentile_95: f64,
+    /// The worst.
+    pub max: f64,
+}
+
+impl Spread {
+    /// Of these errors, by nearest rank; all zero where there are none.
+    pub fn of(errors: impl IntoIterator<Item = f64>) -> Self {
+        let mut sorted: Vec<f64> = errors.into_iter().map(f64::abs).collect();
+        sorted.sort_by(f64::total_cmp);
+        let rank = |percent: usize| {
+            let rank = (sorted.len() * percent).div_ceil(100);
+            sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0.0)
+        };
+        Self { median: rank(50), percentile_95: rank(95), max: rank(100) }
+    }
+}
+
+/// Spread of reads and of programs.
+pub fn spreads(cells: &[Cell]) -> (Spread, Spread) {
+    let reads = Spread::of(cells.iter().map(|cell| cell.read_error));
+    let programs = Spread::of(cells.iter().map(|cell| cell.program_error));
+    (reads, programs)
+}
+
+/// What is beyond the bands of the micro-benchmark; empty if nothing is.
+pub fn beyond(cells: &[Cell], bands: &Bands) -> Vec<String> {
+    let (reads, programs) = spreads(cells);
+    let checks = [
+        ("median error of page programs", programs.median, bands.program_median),
+        ("median error of page reads", reads.median, bands.read_median),
+        ("95th percentile of page programs", programs.percentile_95, bands.percentile_95),
+        ("95th percentile of page reads", reads.percentile_95, bands.percentile_95),
+    ];
+    let beyond = checks.into_iter().filter(|(_, found, band)| found > band);
+    beyond.map(|(what, found, band)| told(what, found, band)).collect()
+}
+
+/// What is beyond the band of the read-ahead grid.
+pub fn beyond_read_ahead(cells: &[Cell]) -> Vec<String> {
+    let worst = spreads(cells).0.max;
+    if worst > READ_AHEAD_MAX {
+        return vec![told("worst error of the read-ahead grid", worst, READ_AHEAD_MAX)];
+    }
+    Vec::new()
+}
+
+fn told(what: &str, found: f64, band: f64) -> String {
+    format!("{what}: {:.1} %, and {:.0} % are allowed", found * 100.0, band * 100.0)
+}
+
+/// The cells with the largest errors, the worst first.
+pub fn worst(cells: &[Cell], count: usize) -> Vec<&Cell> {
+    let mut sorted: Vec<&Cell> = cells.iter().collect();
+    sorted.sort_by(|a, b| b.worst().total_cmp(&a.worst()));
+    sorted.truncate(count);
+    sorted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cell::{Counts, Key};
+    use super::*;
+
+    fn cell(kernel: f64, flysch: f64) -> Cell {
+        let key = Key {
+            fs: "jffs2".to_owned(),
+            workload: "insert".to_owned(),
+            record_size: 600,
+            requests: 100,
+            pattern: String::new(),
+            read_ahead: "32".to_owned(),
+        };
+        let counts = |page_programs| Counts { page_programs, ..Counts::default() };
+        Cell::new(key, counts(kernel), counts(flysch))
+    }
+
+    #[test]
+    fn bands_are_kept_or_named() {
+        let sound: Vec<Cell> = (0..20).map(|_| cell(100.0, 101.0)).collect();
+        assert!(beyond(&sound, &MICRO).is_empty());
+        let mut one_off = sound.clone();
+        one_off[7] = cell(100.0, 200.0);
+        assert!(beyond(&one_off, &MICRO).is_empty(), "one in twenty may be off");
+        one_off[8] = cell(100.0, 70.0);
+        let lines = beyond(&one_off, &MICRO);
+        assert_eq!(lines, ["95th percentile of page programs: 30.0 %, and 10 % are allowed"]);
+        assert!((worst(&one_off, 1)[0].program_error - 1.0).abs() < 1e-9);
+        let biased: Vec<Cell> = (0..20).map(|_| cell(100.0, 97.0)).collect();
+        let lines = beyond(&biased, &MICRO);
+        assert_eq!(lines, ["median error of page programs: 3.0 %, and 2 % are allowed"]);
+    }
+}

@@ -1,0 +1,49 @@
+//! The helper module: built from source against the fetched headers, as users' own modules are.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use super::error::VmError;
+use super::process::output;
+use super::store::Store;
+use super::unpack::package;
+
+const SOURCE: &str = include_str!("hwecc.c");
+const MAKEFILE: &str = "obj-m := hwecc.o\n";
+
+/// Build `hwecc.ko` for the kernel of the store.
+pub(super) fn build(store: &Store, version: &str) -> Result<(), VmError> {
+    let packages = store.path("packages");
+    let headers = packages.join("headers");
+    let names = [
+        format!("linux-headers-{version}-amd64"),
+        format!("linux-headers-{version}-common"),
+        "linux-kbuild-".to_owned(),
+    ];
+    for name in names {
+        output(Command::new("dpkg-deb").arg("-x").arg(package(&packages, &name)?).arg(&headers))?;
+    }
+    let tree = headers.join(format!("usr/src/linux-headers-{version}-amd64"));
+    redirect(&tree.join("Makefile"), &headers)?;
+    let folder = packages.join("hwecc");
+    fs::create_dir_all(&folder).map_err(VmError::file(&folder))?;
+    write(&folder.join("hwecc.c"), SOURCE)?;
+    write(&folder.join("Makefile"), MAKEFILE)?;
+    let mut make = Command::new("make");
+    make.arg("-C").arg(&tree).arg(format!("M={}", folder.display())).args(["CC=gcc", "modules"]);
+    output(&mut make)?;
+    let built = folder.join("hwecc.ko");
+    fs::rename(&built, store.path("hwecc.ko")).map_err(VmError::file(built))
+}
+
+/// The headers' makefile names the place they would be installed at.
+fn redirect(makefile: &Path, headers: &Path) -> Result<(), VmError> {
+    let text = fs::read_to_string(makefile).map_err(VmError::file(makefile))?;
+    let there = format!("include {}/usr/src/", headers.display());
+    write(makefile, &text.replace("include /usr/src/", &there))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), VmError> {
+    fs::write(path, text).map_err(VmError::file(path))
+}

@@ -1,0 +1,28 @@
+//! Other programs, run to their end.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use super::error::VmError;
+
+/// Where a program is: on the search path, or in a folder for administration.
+pub(super) fn find(program: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders = env::split_paths(&path).chain(["/usr/sbin", "/sbin"].map(PathBuf::from));
+    folders.map(|folder| folder.join(program)).find(|file| file.is_file())
+}
+
+/// Run a program and give what it printed; one that fails is told by its last word.
+pub(super) fn output(command: &mut Command) -> Result<String, VmError> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let failed = |message: String| VmError::Failed { program: program.clone(), message };
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.map_err(|error| failed(error.to_string()))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let last = said.lines().rfind(|line| !line.trim().is_empty());
+    Err(failed(last.unwrap_or("it failed and said nothing").trim().to_owned()))
+}

@@ -1,0 +1,241 @@
+//! Running guests: QEMU's arguments, the wait, and what becomes of a guest that does not answer.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use rustix::thread::nanosleep;
+use rustix::time::{ClockId, Timespec, clock_gettime};
+use tempfile::TempDir;
+
+use super::error::VmError;
+use super::guest::{Accelerator, Guest, STARTED, quoted};
+use super::image;
+use super::store::Store;
+use crate::live::signals::Stop;
+
+/// Guest memory, MiB: the chip's pages, the trace buffer, the memory disk.
+const MEMORY_MIB: u32 = 1536;
+/// How often a guest is looked at, nanoseconds.
+const LOOK_NS: i64 = 50_000_000;
+/// Time for a guest to start under KVM, or KVM is of no use here, seconds.
+const PROBE_S: u32 = 15;
+/// Lines of the console that are shown of a guest that was ended.
+const LAST_LINES: usize = 20;
+/// The line after the results, followed by the exit code of the job.
+const TRAILER: &str = "flysch-guest-exit ";
+
+/// Files of a guest at work; they go with it.
+struct Work {
+    folder: TempDir,
+    child: Option<Child>,
+}
+
+/// Run a command in a guest and give what it printed. `tell` gets each line that it says beside its
+/// output, as soon as it is there.
+///
+/// # Errors
+/// The guest cannot be made, hangs, panics, is interrupted, or the command fails in it.
+pub fn run(
+    store: &Store,
+    guest: &Guest,
+    words: &[String],
+    tell: &mut dyn FnMut(&str),
+) -> Result<String, VmError> {
+    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    let command = words.join(" ");
+    let job = format!(
+        "{command} >/dev/ttyS1 2>/dev/console\nstatus=$?\nsync\necho '{TRAILER}'$status >/dev/ttyS1"
+    );
+    run_job(store, guest, &job, tell)
+}
+
+/// Whether KVM starts a guest here; else QEMU executes it itself.
+pub(super) fn probe(store: &Store, tell: &mut dyn FnMut(&str)) -> Result<Accelerator, VmError> {
+    if fs::OpenOptions::new().read(true).write(true).open("/dev/kvm").is_err() {
+        return Ok(Accelerator::Tcg);
+    }
+    tell("trying KVM");
+    let part = flysch_chip::Part::named("nandsim");
+    let part = part.map_err(|error| VmError::Chip(error.to_string()))?;
+    let guest = Guest {
+        partition_blocks: part.geometry.block_count / 2,
+        part: std::sync::Arc::new(part),
+        delays: false,
+        ecc: flysch_linux::mtd::EccMode::Software { step_size: 256 },
+        pram_mib: 0,
+        module: None,
+        accelerator: Some(Accelerator::Kvm),
+        limit_s: PROBE_S,
+    };
+    match run(store, &guest, &["true".to_owned()], &mut |_| ()) {
+        Ok(_) => Ok(Accelerator::Kvm),
+        Err(VmError::Interrupted) => Err(VmError::Interrupted),
+        Err(_) => Ok(Accelerator::Tcg),
+    }
+}
+
+/// Give the terminal a shell in a guest.
+///
+/// # Errors
+/// The guest cannot be made.
+pub fn shell(store: &Store, guest: &Guest) -> Result<(), VmError> {
+    let job = "setsid cttyhack sh";
+    let work = Work::make(store, guest, job)?;
+    let mut command = work.command(store, guest)?;
+    command.args(["-serial", "stdio"]);
+    let status = command.status().map_err(VmError::file("qemu-system-x86_64"))?;
+    if status.success() { Ok(()) } else { Err(VmError::Silent(String::new())) }
+}
+
+fn run_job(
+    store: &Store,
+    guest: &Guest,
+    job: &str,
+    tell: &mut dyn FnMut(&str),
+) -> Result<String, VmError> {
+    let stop = Stop::on_signals().map_err(VmError::file("signals"))?;
+    let mut work = Work::make(store, guest, job)?;
+    let mut command = work.command(store, guest)?;
+    for name in ["console", "results"] {
+        command.arg("-serial").arg(format!("file:{}", work.path(name)));
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    work.child = Some(command.spawn().map_err(VmError::file("qemu-system-x86_64"))?);
+    let limit_ns = now_ns() + i64::from(guest.limit_s) * 1_000_000_000;
+    let mut told = 0;
+    loop {
+        work.tell_new(&mut told, tell);
+        if work.has_ended()? {
+            work.tell_new(&mut told, tell);
+            return work.outcome();
+        }
+        if stop.is_wanted() {
+            return Err(VmError::Interrupted);
+        }
+        if now_ns() > limit_ns {
+            return Err(VmError::Hung { seconds: guest.limit_s, console: work.last_words() });
+        }
+        // A signal shortens the wait, and is seen at its end.
+        let _ = nanosleep(&Timespec { tv_sec: 0, tv_nsec: LOOK_NS });
+    }
+}
+
+impl Work {
+    /// Write the memory disk.
+    fn make(store: &Store, guest: &Guest, job: &str) -> Result<Self, VmError> {
+        store.version()?;
+        let folder =
+            TempDir::with_prefix("flysch-vm-").map_err(VmError::file("temporary files"))?;
+        let work = Self { folder, child: None };
+        let disk = image::make(store, guest, &guest.script(job)?)?;
+        fs::write(work.path("disk"), disk).map_err(VmError::file(work.path("disk")))?;
+        Ok(work)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).to_string_lossy().into_owned()
+    }
+
+    fn command(&self, store: &Store, guest: &Guest) -> Result<Command, VmError> {
+        const PROGRAM: &str = "qemu-system-x86_64";
+        let found = super::process::find(PROGRAM);
+        let absent = VmError::NoProgram { program: PROGRAM, package: "qemu-system-x86" };
+        let mut command = Command::new(found.ok_or(absent)?);
+        match guest.accelerator.unwrap_or_else(|| store.accelerator()) {
+            Accelerator::Kvm => command.args(["-accel", "kvm", "-cpu", "host"]),
+            // String instructions of recent processors would copy at no cost in instructions.
+            Accelerator::Tcg => command.args(["-accel", "tcg", "-cpu", "max,-erms,-fsrm"]).args([
+                "-icount",
+                "shift=5,sleep=off",
+                "-rtc",
+                "base=2020-01-01,clock=vm",
+            ]),
+        };
+        let arguments = "-smp 1 -display none -monitor none -nic none -no-reboot -seed 1";
+        let memory = (MEMORY_MIB + guest.pram_mib).to_string();
+        command.args(arguments.split(' ')).args(["-m", &memory]);
+        command.arg("-kernel").arg(store.path("vmlinuz")).arg("-initrd").arg(self.path("disk"));
+        let told = format!(
+            "console=ttyS0 quiet panic=-1 nokaslr norandmaps tsc=reliable clocksource=tsc{}",
+            guest.kernel_arguments()
+        );
+        command.args(["-append", &told]);
+        Ok(command)
+    }
+
+    fn has_ended(&mut self) -> Result<bool, VmError> {
+        let child = self.child.as_mut().expect("the guest runs");
+        Ok(child.try_wait().map_err(VmError::file("qemu-system-x86_64"))?.is_some())
+    }
+
+    /// What the job printed, or why it did not.
+    fn outcome(&mut self) -> Result<String, VmError> {
+        let results = self.read("results");
+        let Some((text, code)) = results.rsplit_once(TRAILER) else {
+            return Err(self.silence());
+        };
+        if code.trim() == "0" {
+            return Ok(text.to_owned());
+        }
+        let console = self.read("console");
+        let said = console.lines().rfind(|line| line.starts_with("flysch: "));
+        let said = said.map_or(console.lines().last(), |line| line.strip_prefix("flysch: "));
+        Err(VmError::Guest(said.unwrap_or("it failed and said nothing").trim().to_owned()))
+    }
+
+    /// Why a guest ended without a word of its job.
+    fn silence(&mut self) -> VmError {
+        let console = self.read("console");
+        if let Some((_, why)) = console.split_once("Kernel panic - not syncing: ") {
+            return VmError::Panic(why.lines().next().unwrap_or_default().trim().to_owned());
+        }
+        let stderr = self.child.as_mut().and_then(|child| child.stderr.take());
+        let said = stderr.and_then(|stream| std::io::read_to_string(stream).ok());
+        if let Some(line) = said.as_deref().and_then(|text| text.lines().last())
+            && console.is_empty()
+        {
+            let message = line.trim().to_owned();
+            return VmError::Failed { program: "qemu-system-x86_64".to_owned(), message };
+        }
+        VmError::Silent(self.last_words())
+    }
+
+    /// Pass on the lines the console has had since.
+    fn tell_new(&self, told: &mut usize, tell: &mut dyn FnMut(&str)) {
+        let console = self.read("console");
+        let Some((_, said)) = console.split_once(STARTED) else { return };
+        let whole = said.rfind('\n').map_or("", |end| &said[..end]);
+        let new: Vec<&str> = whole.lines().skip((*told).max(1)).collect();
+        for line in new.iter().filter_map(|line| line.strip_prefix("flysch: ")) {
+            tell(line);
+        }
+        *told = whole.lines().count();
+    }
+
+    fn last_words(&self) -> String {
+        let console = self.read("console");
+        let lines: Vec<&str> = console.lines().collect();
+        lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
+    }
+
+    fn read(&self, name: &str) -> String {
+        let bytes = fs::read(Path::new(&self.path(name))).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).replace('\r', "")
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            // One that has ended by itself cannot be killed.
+            child.kill().ok();
+            child.wait().ok();
+        }
+    }
+}
+
+fn now_ns() -> i64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
+}

@@ -1,0 +1,150 @@
+//! The store: what guests are made of, fetched and built once.
+//!
+//! ```text
+//! packages/   as fetched      vmlinuz   the kernel
+//! root/       the guest's files: modules, busybox, mtd-utils, the libraries they need
+//! hwecc.ko    the helper module      version   of the kernel      accelerator   what works here
+//! ```
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::error::VmError;
+use super::guest::Accelerator;
+use super::{module, packages, process, qemu, unpack};
+
+/// Room that fetching, unpacking and building take at most, bytes: 85 MB of packages, 85 MB of
+/// headers, 20 MB of what is kept.
+const NEEDED: u64 = 260 << 20;
+
+/// The folder of what guests are made of.
+#[derive(Clone, Debug)]
+pub struct Store {
+    folder: PathBuf,
+}
+
+/// What setting up did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetUp {
+    /// Version of the kernel.
+    pub version: String,
+    /// Bytes of the packages fetched.
+    pub fetched: u64,
+    /// Bytes the store takes.
+    pub kept: u64,
+    /// What guests run on here.
+    pub accelerator: Accelerator,
+}
+
+impl Store {
+    /// The store at `folder`, or at the user's own place for caches.
+    pub fn at(folder: Option<PathBuf>) -> Self {
+        let caches = || {
+            let home = || env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+            env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home)
+        };
+        let own = || caches().unwrap_or_else(env::temp_dir).join("flysch/vm");
+        Self { folder: folder.unwrap_or_else(own) }
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Fetch and build everything, `tell`ing of each step. What is there already is made anew.
+    ///
+    /// # Errors
+    /// A program or a package is absent, the disk is full, a step failed: nothing half-made is left.
+    pub fn set_up(
+        &self,
+        kernel: Option<&str>,
+        mut tell: impl FnMut(&str),
+    ) -> Result<SetUp, VmError> {
+        check_architecture()?;
+        packages::check_programs(&mut tell)?;
+        fs::create_dir_all(&self.folder).map_err(VmError::file(&self.folder))?;
+        self.check_room()?;
+        let outcome = self.build(kernel, &mut tell);
+        if outcome.is_err() {
+            self.clear();
+        }
+        outcome
+    }
+
+    /// Remove what a store holds, and its folder if that leaves nothing: it is the user's, and may
+    /// hold more.
+    fn clear(&self) {
+        for folder in ["packages", "root"] {
+            fs::remove_dir_all(self.path(folder)).ok();
+        }
+        for file in ["vmlinuz", "hwecc.ko", "version", "accelerator"] {
+            fs::remove_file(self.path(file)).ok();
+        }
+        fs::remove_dir(&self.folder).ok();
+    }
+
+    fn build(&self, kernel: Option<&str>, tell: &mut dyn FnMut(&str)) -> Result<SetUp, VmError> {
+        let version = packages::kernel_version(kernel)?;
+        let fetched = packages::fetch(&self.path("packages"), &version, tell)?;
+        tell("unpacking");
+        unpack::unpack(self, &version)?;
+        tell("building the helper module");
+        module::build(self, &version)?;
+        fs::remove_dir_all(self.path("packages")).map_err(VmError::file(self.path("packages")))?;
+        self.write("version", &version)?;
+        let accelerator = qemu::probe(self, tell)?;
+        self.write("accelerator", accelerator.name())?;
+        Ok(SetUp { version, fetched, kept: size_of(&self.folder), accelerator })
+    }
+
+    /// A file or folder of the store.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Version of the kernel in the store.
+    ///
+    /// # Errors
+    /// It was never set up.
+    pub fn version(&self) -> Result<String, VmError> {
+        let text = fs::read_to_string(self.path("version"));
+        text.map_err(|_| VmError::NotSetUp(self.folder.clone()))
+    }
+
+    /// What guests run on here, as setting up found out.
+    pub(super) fn accelerator(&self) -> Accelerator {
+        let text = fs::read_to_string(self.path("accelerator")).unwrap_or_default();
+        text.parse().unwrap_or(Accelerator::Tcg)
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), VmError> {
+        let path = self.path(name);
+        fs::write(&path, text).map_err(VmError::file(path))
+    }
+
+    fn check_room(&self) -> Result<(), VmError> {
+        let room = rustix::fs::statvfs(&self.folder);
+        let room = room.map_err(|error| VmError::file(&self.folder)(error.into()))?;
+        let free = room.f_bavail * room.f_frsize;
+        if free < NEEDED {
+            return Err(VmError::Disk { folder: self.folder.clone(), needed: NEEDED, free });
+        }
+        Ok(())
+    }
+}
+
+fn check_architecture() -> Result<(), VmError> {
+    match env::consts::ARCH {
+        "x86_64" => Ok(()),
+        other => Err(VmError::Architecture(other)),
+    }
+}
+
+/// Bytes of all files below a folder.
+fn size_of(folder: &Path) -> u64 {
+    let text = process::output(std::process::Command::new("du").arg("-sb").arg(folder));
+    let text = text.unwrap_or_default();
+    text.split_whitespace().next().and_then(|bytes| bytes.parse().ok()).unwrap_or(0)
+}
