@@ -10,3 +10,4 @@ mod kernel;
 mod read_ahead;
 mod tpcc;
 mod trace;
+mod wear;
