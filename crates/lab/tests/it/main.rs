@@ -4,6 +4,7 @@
 mod age;
 mod causes;
 mod crash;
+mod full;
 mod hybrid;
 mod indexes;
 mod kernel;
