@@ -20,7 +20,7 @@ use crate::progress::carry_out;
 use crate::workloads::Options;
 
 /// Columns of the table and of CSV; JSON has all fields.
-const COLUMNS: [&str; 17] = [
+const COLUMNS: [&str; 20] = [
     "workload",
     "on",
     "platform",
@@ -38,6 +38,9 @@ const COLUMNS: [&str; 17] = [
     "block_erases",
     "throughput_kb_s",
     "energy_mj",
+    "wear.max_erase_count",
+    "wear.mean_erase_count",
+    "wear.max_over_mean",
 ];
 
 /// Arguments of `flysch bench`.
@@ -54,9 +57,10 @@ Examples:
   flysch bench update --on sqlite/ftl --ftl page,log-block --ftl-spare 7,20
   flysch bench update --on sqlite/jffs2,sqlite/ubifs --aged-fill 0,70 --aged-invalid 0,15
   flysch bench insert --on kernel:jffs2 --mtd mtd0
+  flysch bench overwrite --on file/jffs2,file/yaffs2,file/ubifs,file/ftl --requests 100 --partition-blocks 100
   flysch bench update --trace update.trace && flysch trace update.trace causes")]
 pub(crate) struct Args {
-    /// Workloads: insert, select, join, update, commit, read, contacts, postmark, tpcc
+    /// Workloads: insert, select, join, update, commit, read, contacts, postmark, tpcc, overwrite
     #[arg(value_name = "WORKLOAD", value_delimiter = ',', required = true)]
     workloads: Vec<Workload>,
     /// Stacks, from the engine down: sqlite/jffs2, file/yaffs2 [default: the workload's engine on JFFS2];

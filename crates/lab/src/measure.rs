@@ -123,9 +123,13 @@ fn lifetime_mb(scenario: &Scenario, bytes: u64, page_programs: u64) -> Option<f6
 #[expect(clippy::cast_precision_loss, reason = "a mean of block counts")]
 fn wear(Blocks { erase_counts, bad_count }: &Blocks) -> Wear {
     let sum: u64 = erase_counts.iter().map(|&count| u64::from(count)).sum();
+    let max_erase_count = erase_counts.iter().copied().max().unwrap_or(0);
+    let mean_erase_count = sum as f64 / erase_counts.len().max(1) as f64;
+    let is_new = max_erase_count == 0;
     Wear {
-        max_erase_count: erase_counts.iter().copied().max().unwrap_or(0),
-        mean_erase_count: sum as f64 / erase_counts.len().max(1) as f64,
+        max_erase_count,
+        mean_erase_count,
+        max_over_mean: if is_new { 0.0 } else { f64::from(max_erase_count) / mean_erase_count },
         min_erase_count: erase_counts.iter().copied().min().unwrap_or(0),
         bad_blocks: *bad_count,
     }

@@ -140,6 +140,8 @@ pub struct Wear {
     pub max_erase_count: u32,
     /// Mean over the blocks.
     pub mean_erase_count: f64,
+    /// The most worn block's over the mean: 1 where wear is level; 0 where nothing was erased.
+    pub max_over_mean: f64,
     /// Of the least worn block.
     pub min_erase_count: u32,
     /// Blocks marked bad.

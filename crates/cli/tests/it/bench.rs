@@ -144,6 +144,7 @@ fn lists_and_ranges_make_every_combination() {
         ("insert --requests 10 --on sqlite/ftl --ftl page,page-cost-benefit,log-block", 3),
         ("insert --requests 10 --on sqlite/ftl,sqlite/jffs2 --ftl-spare 5,20", 3),
         ("insert --requests 10 --on sqlite/jffs2+pramfs --pram-size 512,1024", 2),
+        ("overwrite --on file/jffs2,file/ftl --requests 2 --partition-blocks 40", 2),
         ("insert --requests 10 --aged-fill 0,10 --aged-invalid 0,5 --aged-erases 0,9", 8),
         (
             "read --requests 8 --pattern sequential,random --request-size 512,4096 --file-size 65536",

@@ -17,6 +17,7 @@ use crate::stack::Engine;
 
 mod contacts;
 mod micro;
+mod overwrite;
 mod pattern;
 mod postmark;
 mod read;
@@ -44,6 +45,8 @@ pub enum Workload {
     Postmark(Postmark),
     /// TPC-C.
     Tpcc(Tpcc),
+    /// Overwrites of one file that takes half of the partition: its wear.
+    Overwrite,
 }
 
 /// A run of a workload under way, step by step.
@@ -122,6 +125,7 @@ impl Workload {
         Self::Contacts(Contacts::DEFAULT),
         Self::Postmark(Postmark::DEFAULT),
         Self::Tpcc(Tpcc::DEFAULT),
+        Self::Overwrite,
     ];
 
     /// Name on the command line.
@@ -132,6 +136,7 @@ impl Workload {
             Self::Contacts(_) => "contacts",
             Self::Postmark(_) => "postmark",
             Self::Tpcc(_) => "tpcc",
+            Self::Overwrite => "overwrite",
         }
     }
 
@@ -139,7 +144,7 @@ impl Workload {
     pub const fn engine(self) -> Engine {
         match self {
             Self::Micro(_) | Self::Contacts(_) | Self::Tpcc(_) => Engine::Sqlite,
-            Self::Read(_) | Self::Postmark(_) => Engine::File,
+            Self::Read(_) | Self::Postmark(_) | Self::Overwrite => Engine::File,
         }
     }
 
@@ -166,7 +171,7 @@ impl Workload {
     /// Bytes of a request's data where the workload itself says it.
     pub const fn record_size(self) -> Option<u32> {
         match self {
-            Self::Micro(_) | Self::Tpcc(_) => None,
+            Self::Micro(_) | Self::Tpcc(_) | Self::Overwrite => None,
             Self::Read(read) => Some(read.request_size),
             Self::Contacts(contacts) => Some(contacts.text_bytes()),
             Self::Postmark(postmark) => Some(postmark.block_size),
@@ -177,7 +182,11 @@ impl Workload {
     /// platform's partition.
     pub fn room(self, settings: &Settings, requests: u32) -> Option<u64> {
         match self {
-            Self::Micro(_) | Self::Read(_) | Self::Contacts(_) | Self::Postmark(_) => None,
+            Self::Micro(_)
+            | Self::Read(_)
+            | Self::Contacts(_)
+            | Self::Postmark(_)
+            | Self::Overwrite => None,
             Self::Tpcc(tpcc) => Some(tpcc.room(settings, requests)),
         }
     }
@@ -185,7 +194,7 @@ impl Workload {
     /// Its own parameters, by their command-line names.
     pub fn parameters(self) -> BTreeMap<&'static str, String> {
         match self {
-            Self::Micro(_) => BTreeMap::new(),
+            Self::Micro(_) | Self::Overwrite => BTreeMap::new(),
             Self::Read(read) => read.parameters(),
             Self::Contacts(contacts) => contacts.parameters(),
             Self::Postmark(postmark) => postmark.parameters(),
@@ -201,6 +210,7 @@ impl Workload {
             Self::Contacts(contacts) => session.carry_out(contacts::Run::new(contacts, session)),
             Self::Postmark(postmark) => session.carry_out(postmark::Run::new(postmark, session)),
             Self::Tpcc(tpcc) => session.carry_out(tpcc::Run::new(tpcc)),
+            Self::Overwrite => session.carry_out(overwrite::Run::new(session)),
         }
     }
 }

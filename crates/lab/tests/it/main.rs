@@ -2,11 +2,14 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod age;
+mod bits;
 mod causes;
 mod crash;
+mod full;
 mod hybrid;
 mod indexes;
 mod kernel;
 mod read_ahead;
 mod tpcc;
 mod trace;
+mod wear;
