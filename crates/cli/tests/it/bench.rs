@@ -316,7 +316,7 @@ fn bad_input_gets_one_line_and_leaves_nothing() {
 fn the_options_of_layers_and_ages_have_bounds() {
     let folder = folder();
     let cases = [
-        ("insert --on sqlite/ftl --ftl block", "did you mean 'log-block'?"),
+        ("insert --on sqlite/ftl --ftl block", "known: page, page-cost-benefit, log-block"),
         ("insert --on sqlite/ftl --ftl-spare 0", "must be from 1 to 50"),
         ("insert --on sqlite/ubifs --ubi-wear-threshold 1", "must be from 2 to 65536"),
         ("insert --on sqlite/jffs2+pramfs --pram-size 1", "must be from 64 to 1048576"),

@@ -134,7 +134,7 @@ fn an_index_is_chosen_or_what_would_do_is_told() {
         assert!(line.contains(wanted), "{arguments}: {line}");
     };
     check("--n 1000000 --ram 300", "bytes are enough");
-    check("--n 100000000", "the part has 1024");
+    check("--n 100000000 --ram 1000000", "the part has 1024");
     check("--n 1000 --key-size 300", "at most 252");
     check("--n 1000 --part nosuch", "unknown part 'nosuch'");
     check("--n 1000 --absent-share 2", "a number from 0 to 1");

@@ -115,7 +115,7 @@ impl Measured {
 
 impl Workload {
     /// Every workload, its own parameters at their defaults.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Micro(Micro::Insert),
         Self::Micro(Micro::Select),
         Self::Micro(Micro::Join),
@@ -156,7 +156,7 @@ impl Workload {
     /// Order of its requests.
     pub const fn pattern(self) -> Pattern {
         match self {
-            Self::Micro(_) => Pattern::Sequential,
+            Self::Micro(_) | Self::Overwrite => Pattern::Sequential,
             Self::Read(read) => read.pattern,
             Self::Contacts(contacts) => contacts.pattern,
             Self::Postmark(_) | Self::Tpcc(_) => Pattern::Random,

@@ -113,9 +113,9 @@ fn options_mean_something_to_their_stacks() {
 #[test]
 fn journals_get_as_much_pram_as_is_asked_for() {
     let mut grid = grid(Stack::YAFFS2.with(Journals::Pramfs));
-    grid.layers.pram_sizes = vec![128, 2048];
+    grid.layers.pram_sizes = vec![1024, 2048];
     let runs = runs(&grid);
     let sizes: Vec<&String> = runs.iter().map(|run| &run.parameters["pram-size"]).collect();
-    assert_eq!(sizes, ["128", "2048"]);
+    assert_eq!(sizes, ["1024", "2048"]);
     assert_eq!(runs[0].page_programs, runs[1].page_programs);
 }

@@ -1,6 +1,7 @@
 //! Bit errors: within what ECC corrects they cost nothing but, on UBI, a move; beyond it they are
 //! told with the file and the place in it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use flysch_chip::{FaultPlan, Prng};
@@ -18,9 +19,9 @@ const BLOCKS: u32 = 40;
 const PLACE: u64 = 20 * 4096;
 
 /// Every page of the partition reads with so many wrong bits from now on.
-fn flaw(machine: &Machine, bits: u32) {
+fn flaw(machine: &Machine, bits: u16) {
     let pages = (0..BLOCKS * 64).map(|page| (PageAddr(page), bits));
-    let flawed_pages = if bits == 0 { Default::default() } else { pages.collect() };
+    let flawed_pages = if bits == 0 { BTreeMap::default() } else { pages.collect() };
     machine
         .device
         .borrow_mut()
