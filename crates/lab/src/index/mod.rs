@@ -2,7 +2,7 @@
 //!
 //! [`method`] what all of them can do, by name; [`bed`] the chip below; [`keys`] and [`records`]
 //! what is indexed; `pbfilter` and `runs` the engine's own; `btree` on a
-//! translation layer; `bftl` and `skimpystash` on a `page_log`; [`meter`] from the trace to counts; [`bench`]
+//! translation layer; `bftl` and `skimpystash` on a `page_log`; [`meter`] from the trace to counts; [`bench`](mod@bench)
 //! makes a [`run`].
 //!
 //! Invariants:

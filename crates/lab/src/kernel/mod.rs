@@ -1,8 +1,8 @@
 //! Runs on the Linux machine that this program runs on: real file systems, real flash, SQLite's own VFS.
 //!
-//! [`target`] names what to run on; [`flash`] formats and mounts it and puts everything back; [`files`]
-//! are calls on real files; [`cell`](mod@cell) is the [`Site`](crate::site::Site) that a scenario is
-//! carried out at, with a live tracer in place of the simulated chip's; [`bench`] runs one scenario.
+//! [`target`] names what to run on; `flash` formats and mounts it and puts everything back; `files`
+//! are calls on real files; `cell` is the [`Site`](crate::site::Site) that a scenario is
+//! carried out at, with a live tracer in place of the simulated chip's; [`bench`](mod@bench) runs one scenario.
 
 pub mod bench;
 mod cell;

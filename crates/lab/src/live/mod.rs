@@ -1,8 +1,8 @@
 //! Live tracing: what a real Linux machine does to its flash, through tracefs kprobe events.
 //!
 //! No kernel module, no compiler: [`hook`] chooses functions of the running kernel by its symbols,
-//! [`layout`] tells where a call keeps its arguments on this machine, [`tracefs`] puts probes there in
-//! a trace instance of their own, [`line`](mod@line) reads what they print, [`device`] is the flash that
+//! `layout` tells where a call keeps its arguments on this machine, `tracefs` puts probes there in
+//! a trace instance of their own, `line` reads what they print, [`device`] is the flash that
 //! sysfs describes, and [`tracer`] makes a [`Trace`](flysch_chip::Trace) of it, the same that a
 //! simulation gives. [`signals`] ends a recording early without leaving probes behind.
 //!
