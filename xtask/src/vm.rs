@@ -12,7 +12,7 @@ use std::process::Command;
 /// Known operations, and how many there are of each kind: `(what, kind, count)`.
 const KNOWN: [(&str, &str, u64); 3] = [
     ("flash_erase --quiet /dev/mtd1 0 16", "erase", 16),
-    ("nandwrite --quiet --noecc /dev/mtd1 /tmp/pages", "program", 64),
+    ("nandwrite --quiet /dev/mtd1 /tmp/pages", "program", 64),
     ("nanddump --quiet --length=131072 --file=/dev/null /dev/mtd1", "read", 64),
 ];
 
