@@ -14,7 +14,7 @@ use flysch_lab::{report, trace};
 
 use crate::failure::Failure;
 use crate::kernel::MachineOptions;
-use crate::output::{self, Destination, Format};
+use crate::output::{self, Figures};
 use crate::parameters::Parameters;
 use crate::progress::carry_out;
 use crate::workloads::Options;
@@ -73,24 +73,14 @@ pub(crate) struct Args {
     options: Options,
     #[command(flatten)]
     parameters: Parameters,
-    /// How to print the figures
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
-    /// File for the figures; stdout if not given
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// Replace files that exist
-    #[arg(long)]
-    force: bool,
     /// Save the trace of the measured interval (one run only)
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// Save the response time of every request, as CSV
     #[arg(long, value_name = "FILE")]
     latencies: Option<PathBuf>,
-    /// Write the report page as well
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
+    #[command(flatten)]
+    figures: Figures,
 }
 
 /// Run the workloads and print what they cost.
@@ -103,16 +93,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         grid.keeps_traces = args.trace.is_some();
         jobs.push((on, grid.scenarios()));
     }
-    let destination = Destination { out: args.out.clone(), force: args.force };
-    let force = args.force;
     let runs: usize = jobs.iter().map(|(_, scenarios)| scenarios.len()).sum();
     if args.trace.is_some() && runs > 1 {
         return Err(Failure::Message(format!("--trace is for one run, and these are {runs}")));
     }
-    for path in args.trace.iter().chain(&args.latencies).chain(&args.out) {
+    let force = args.figures.force;
+    for path in args.trace.iter().chain(&args.latencies) {
         output::check_writable(path, force)?;
     }
-    args.report.iter().try_for_each(|path| output::check_report(path, force))?;
+    args.figures.check()?;
     let runs = args.carry_out(&jobs)?;
     if let (Some(path), [run]) = (&args.trace, runs.as_slice()) {
         trace::save(&run.trace, path, force).map_err(|error| Failure::of_file(path, error))?;
@@ -120,10 +109,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(path) = &args.latencies {
         output::write_file(path, latencies(&runs).as_bytes(), force)?;
     }
-    if let Some(path) = &args.report {
-        output::write_report(path, &page(&runs), force)?;
-    }
-    destination.deliver(&output::rows(&COLUMNS, &runs, args.format))
+    args.figures.deliver(&COLUMNS, &runs, page)
 }
 
 /// What runs are carried out on.

@@ -50,6 +50,45 @@ impl Destination {
     }
 }
 
+/// How figures are printed, where they go, and the page that is made of them.
+#[derive(Debug, Args)]
+pub(crate) struct Figures {
+    /// How to print the figures
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+    /// File for the figures; stdout if not given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Replace files that exist
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Write a report page as well
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+}
+
+impl Figures {
+    /// Check before work that everything may go where it is to go.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        self.out.iter().try_for_each(|path| check_writable(path, self.force))?;
+        self.report.iter().try_for_each(|path| check_report(path, self.force))
+    }
+
+    /// Write the page, if there is to be one, and print the figures.
+    pub(crate) fn deliver<R: Serialize>(
+        &self,
+        columns: &[impl AsRef<str>],
+        runs: &[R],
+        page: impl FnOnce(&[R]) -> String,
+    ) -> Result<(), Failure> {
+        if let Some(path) = &self.report {
+            write_report(path, &page(runs), self.force)?;
+        }
+        let destination = Destination { out: self.out.clone(), force: self.force };
+        destination.deliver(&rows(columns, runs, self.format))
+    }
+}
+
 /// Write to stdout.
 pub(crate) fn print(bytes: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();

@@ -76,6 +76,11 @@ pub enum FsError {
     PowerLost,
 }
 
+/// Refuse a name longer than a format has room for.
+pub(crate) const fn check_name(name: &[u8], size_max: usize) -> Result<(), FsError> {
+    if name.len() > size_max { Err(FsError::TooLong) } else { Ok(()) }
+}
+
 impl fmt::Display for FsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

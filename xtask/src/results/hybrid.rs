@@ -2,9 +2,8 @@
 //! `docs/reference/kernel-6.1-hybrid.csv`.
 
 use super::Flysch;
-use super::kernel::{Counts, mean, relative_error};
+use super::counts::{self, Counts, Reference};
 use crate::{Outcome, shell};
-use std::fmt::Write;
 use std::fs;
 
 const REFERENCE: &str = "docs/reference/kernel-6.1-hybrid.csv";
@@ -33,16 +32,10 @@ struct Cell {
 
 /// Runs every row of the reference that counts something.
 pub(super) fn render(flysch: &Flysch) -> Outcome<String> {
-    let mut table = String::from(HEADING);
-    let (mut count, mut within_count) = (0, 0);
-    for cell in parse(&fs::read_to_string(shell::root().join(REFERENCE))?)? {
-        let counts = mean(&flysch.runs(&cell.arguments())?)?;
-        let within = cell.accepts(counts);
-        count += 1;
-        within_count += u32::from(within);
-        table.push_str(&cell.line(counts, within));
-    }
-    Ok(format!("{OPENING}\n{table}\n{within_count} of {count} runs are within their band.\n"))
+    let cells = parse(&fs::read_to_string(shell::root().join(REFERENCE))?)?;
+    let measure = |cell: &Cell| Counts::mean(&flysch.runs(&cell.arguments())?);
+    let table = counts::table(&cells, "runs", measure)?;
+    Ok(format!("{OPENING}\n{HEADING}{table}"))
 }
 
 impl Cell {
@@ -55,6 +48,12 @@ impl Cell {
         );
         line.split_whitespace().map(str::to_owned).collect()
     }
+}
+
+impl Reference for Cell {
+    fn kernel(&self) -> Counts {
+        self.kernel
+    }
 
     fn accepts(&self, flysch: Counts) -> bool {
         let near =
@@ -64,17 +63,9 @@ impl Cell {
             && near(self.kernel.block_erases, flysch.block_erases, 3.0)
     }
 
-    fn line(&self, flysch: Counts, within: bool) -> String {
-        let Self { name, stack, journal, kernel } = self;
-        let mut line = format!("| {name} | `{stack}` | {journal} ");
-        let pairs =
-            [(kernel.page_reads, flysch.page_reads), (kernel.page_programs, flysch.page_programs)];
-        for (kernel, flysch) in pairs {
-            write!(line, "| {kernel:.0} | {flysch:.0} | {} ", relative_error(kernel, flysch))
-                .expect("a string takes any text");
-        }
-        let verdict = if within { "yes" } else { "no" };
-        line + &format!("| {:.0} | {:.0} | {verdict} |\n", kernel.block_erases, flysch.block_erases)
+    fn name(&self) -> String {
+        let Self { name, stack, journal, .. } = self;
+        format!("| {name} | `{stack}` | {journal} ")
     }
 }
 
@@ -118,6 +109,7 @@ fn stack_of(name: &str) -> Outcome<(String, &'static str)> {
 #[cfg(test)]
 mod tests {
     use super::{Counts, REFERENCE, parse};
+    use crate::results::counts::Reference;
     use crate::shell;
     use std::fs;
 

@@ -5,9 +5,8 @@
 //! run of `flysch bench` that must give the same counts, within a band.
 
 use super::Flysch;
+use super::counts::{self, Counts, Reference};
 use crate::{Outcome, shell};
-use serde_json::Value;
-use std::fmt::Write;
 use std::fs;
 
 const REFERENCE: &str = "docs/reference/kernel-6.1-bench.csv";
@@ -26,14 +25,6 @@ const HEADING: &str = "\
 | erases kernel | flysch | within |
 |---|---|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|---|
 ";
-
-/// Array operations of one run, or the mean of some.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Counts {
-    pub page_reads: f64,
-    pub page_programs: f64,
-    pub block_erases: f64,
-}
 
 /// One row of the reference.
 #[derive(Debug, PartialEq)]
@@ -62,20 +53,14 @@ impl Band {
 /// Runs every row of the reference and sets the counts side by side.
 pub(super) fn render(flysch: &Flysch) -> Outcome<String> {
     let cells = parse(&fs::read_to_string(shell::root().join(REFERENCE))?)?;
-    let mut table = String::from(HEADING);
-    let (mut count, mut within_count) = (0, 0);
-    for cell in &cells {
+    let table = counts::table(&cells, "rows", |cell| {
         let runs = flysch.runs(&cell.arguments()?)?;
         if runs.len() != cell.seeds().len() {
             return Err(format!("{} runs for seeds {:?}", runs.len(), cell.seeds()).into());
         }
-        let counts = mean(&runs)?;
-        let within = cell.accepts(counts);
-        count += 1;
-        within_count += u32::from(within);
-        table.push_str(&cell.line(counts, within));
-    }
-    Ok(format!("{BANDS}\n{table}\n{within_count} of {count} rows are within their band.\n"))
+        Counts::mean(&runs)
+    })?;
+    Ok(format!("{BANDS}\n{HEADING}{table}"))
 }
 
 impl Cell {
@@ -104,15 +89,6 @@ impl Cell {
         if self.operation == "update" && self.fs == "jffs2" { &["1", "2", "3"] } else { &["1"] }
     }
 
-    /// Whether each count that has a band lies in it.
-    fn accepts(&self, flysch: Counts) -> bool {
-        let kernel = self.kernel;
-        let erases = Band { percent: 0.0, slack: f64::max(3.0, kernel.block_erases * 0.3) };
-        erases.holds(kernel.block_erases, flysch.block_erases)
-            && self.program_band().holds(kernel.page_programs, flysch.page_programs)
-            && self.read_band().is_none_or(|band| band.holds(kernel.page_reads, flysch.page_reads))
-    }
-
     fn program_band(&self) -> Band {
         let percent = match (self.fs.as_str(), self.operation.as_str(), self.is_variant()) {
             ("yaffs2", ..) | ("jffs2", _, true) | ("jffs2", "update", false) => 10.0,
@@ -139,47 +115,25 @@ impl Cell {
     fn is_variant(&self) -> bool {
         !matches!(self.variant.as_str(), "main" | "yaffs2")
     }
+}
 
-    /// This row of the table.
-    fn line(&self, flysch: Counts, within: bool) -> String {
+impl Reference for Cell {
+    fn kernel(&self) -> Counts {
+        self.kernel
+    }
+
+    fn accepts(&self, flysch: Counts) -> bool {
         let kernel = self.kernel;
-        let mut line = format!(
-            "| {} | {} | {} | {} | {} ",
-            self.fs, self.operation, self.record_size, self.requests, self.variant
-        );
-        let pairs =
-            [(kernel.page_reads, flysch.page_reads), (kernel.page_programs, flysch.page_programs)];
-        for (kernel, flysch) in pairs {
-            write!(line, "| {kernel:.0} | {flysch:.0} | {} ", relative_error(kernel, flysch))
-                .expect("a string takes any text");
-        }
-        let verdict = if within { "yes" } else { "no" };
-        line + &format!("| {:.0} | {:.0} | {verdict} |\n", kernel.block_erases, flysch.block_erases)
+        let erases = Band { percent: 0.0, slack: f64::max(3.0, kernel.block_erases * 0.3) };
+        erases.holds(kernel.block_erases, flysch.block_erases)
+            && self.program_band().holds(kernel.page_programs, flysch.page_programs)
+            && self.read_band().is_none_or(|band| band.holds(kernel.page_reads, flysch.page_reads))
     }
-}
 
-pub(super) fn relative_error(kernel: f64, flysch: f64) -> String {
-    if kernel > 0.0 {
-        format!("{:+.1} %", (flysch - kernel) * 100.0 / kernel)
-    } else {
-        String::from("–")
+    fn name(&self) -> String {
+        let Self { fs, operation, record_size, requests, variant, .. } = self;
+        format!("| {fs} | {operation} | {record_size} | {requests} | {variant} ")
     }
-}
-
-/// The mean counts of some runs.
-pub(super) fn mean(runs: &[Value]) -> Outcome<Counts> {
-    let mean_of = |name: &str| -> Outcome<f64> {
-        let counts: Option<Vec<f64>> = runs.iter().map(|run| run[name].as_f64()).collect();
-        let counts = counts.filter(|counts| !counts.is_empty());
-        let counts = counts.ok_or_else(|| format!("a run of bench lacks `{name}`"))?;
-        let run_count = u32::try_from(counts.len())?;
-        Ok(counts.iter().sum::<f64>() / f64::from(run_count))
-    };
-    Ok(Counts {
-        page_reads: mean_of("page_reads")?,
-        page_programs: mean_of("page_programs")?,
-        block_erases: mean_of("block_erases")?,
-    })
 }
 
 /// The rows of the reference, by the names of its columns.
@@ -212,9 +166,9 @@ fn parse_line(names: &[&str], line: &str) -> Outcome<Cell> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cell, Counts, REFERENCE, mean, parse};
+    use super::{Cell, Counts, REFERENCE, Reference, parse};
+    use crate::results::counts::table;
     use crate::shell;
-    use serde_json::json;
     use std::fs;
 
     fn counts(page_reads: f64, page_programs: f64, block_erases: f64) -> Counts {
@@ -270,22 +224,12 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_of_no_counts_is_an_error() {
-        let runs = [
-            json!({"page_reads": 1, "page_programs": 4, "block_erases": 0}),
-            json!({"page_reads": 2, "page_programs": 6, "block_erases": 1}),
-        ];
-        assert_eq!(mean(&runs).expect("both are whole"), counts(1.5, 5.0, 0.5));
-        assert!(mean(&[]).is_err());
-        assert!(mean(&[json!({"page_reads": 1})]).is_err());
-    }
-
-    #[test]
     fn a_line_shows_the_error() {
-        let line =
-            cell("insert", "main", counts(0.0, 1000.0, 0.0)).line(counts(2.0, 985.0, 0.0), true);
+        let rows = [cell("insert", "main", counts(0.0, 1000.0, 0.0))];
+        let table = table(&rows, "rows", |_| Ok(counts(2.0, 985.0, 0.0))).expect("it is measured");
         let expected = "| jffs2 | insert | 600 | 1000 | main | 0 | 2 | – \
-                        | 1000 | 985 | -1.5 % | 0 | 0 | yes |\n";
-        assert_eq!(line, expected);
+                        | 1000 | 985 | -1.5 % | 0 | 0 | yes |\n\
+                        \n1 of 1 rows are within their band.\n";
+        assert_eq!(table, expected);
     }
 }

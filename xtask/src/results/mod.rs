@@ -3,6 +3,7 @@
 //! 1. A section is a title and a function that runs `flysch`, reads its JSON and writes Markdown.
 //! 2. The file holds nothing else, so that the same binary gives the same bytes.
 
+mod counts;
 mod hybrid;
 mod kernel;
 mod read_ahead;

@@ -1,6 +1,5 @@
 //! `flysch index bench`: methods by sizes by distributions, every combination a run.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::ValueEnum;
@@ -14,7 +13,7 @@ use flysch_lab::platform::Platform;
 use flysch_lab::report;
 
 use crate::failure::Failure;
-use crate::output::{self, Destination, Format};
+use crate::output::Figures;
 use crate::parameters::{Numbers, counts, optional, part};
 use crate::progress::carry_out_indexes;
 
@@ -125,18 +124,8 @@ pub(crate) struct Args {
     /// skimpystash: keys of a chain on average
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
     chain_len: u32,
-    /// How to print the figures
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
-    /// File for the figures; stdout if not given
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// Replace files that exist
-    #[arg(long)]
-    force: bool,
-    /// Write a report page with plots as well
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
+    #[command(flatten)]
+    figures: Figures,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -180,14 +169,9 @@ enum When {
 /// Run every combination and print what it cost.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let benches = benches(args)?;
-    let destination = Destination { out: args.out.clone(), force: args.force };
-    args.out.iter().try_for_each(|path| output::check_writable(path, args.force))?;
-    args.report.iter().try_for_each(|path| output::check_report(path, args.force))?;
+    args.figures.check()?;
     let runs = carry_out_indexes(&benches)?;
-    if let Some(path) = &args.report {
-        output::write_report(path, &report::indexes(&runs), args.force)?;
-    }
-    destination.deliver(&output::rows(&COLUMNS, &runs, args.format))
+    args.figures.deliver(&COLUMNS, &runs, report::indexes)
 }
 
 /// Every combination of the values asked for, methods innermost so that they stand side by side.

@@ -34,6 +34,30 @@ impl Areas<'_> {
         Ok(())
     }
 
+    /// Find the blocks of a single area from which nothing is let go, without unsound pages at its
+    /// end and without an unfinished group of `group` pages; give the pages that are left. Cost: as
+    /// [`Areas::restore`], and the pages that are cut off.
+    pub(crate) fn restore_groups<N: Nand>(
+        &mut self,
+        flash: &mut Flash<'_, N>,
+        group: u32,
+        spare: &mut [u8],
+    ) -> Result<u32, FlashError> {
+        self.restore(flash, &[Extent::default()], spare)?;
+        let mut tail = self.extent(0).tail;
+        while tail > 0 {
+            let place = self.locate(flash, 0, tail - 1);
+            let place = place.ok_or(FlashError::Corrupt(PageAddr(tail - 1)))?;
+            if is_sound(flash, place, spare)? {
+                break;
+            }
+            tail -= 1;
+        }
+        let whole = tail / group * group;
+        self.cut(flash, 0, whole, spare)?;
+        Ok(whole)
+    }
+
     /// The greatest block number below `limit` that an area has.
     pub(crate) fn newest<N: Nand>(
         &self,
@@ -225,25 +249,6 @@ fn sound_pages<N: Nand>(
         count += u32::from(is_sound(flash, page, spare)?);
     }
     Ok(count)
-}
-
-/// How many pages of an area are left when unsound ones at its end are not counted.
-pub(crate) fn sound_tail<N: Nand>(
-    areas: &Areas<'_>,
-    flash: &mut Flash<'_, N>,
-    area: usize,
-    spare: &mut [u8],
-) -> Result<u32, FlashError> {
-    let mut tail = areas.extent(area).tail;
-    while tail > 0 {
-        let place = areas.locate(flash, area, tail - 1);
-        let place = place.ok_or(FlashError::Corrupt(PageAddr(tail - 1)))?;
-        if is_sound(flash, place, spare)? {
-            break;
-        }
-        tail -= 1;
-    }
-    Ok(tail)
 }
 
 /// Whether a page can be read and holds what its tag says. `spare` is a page or a sector.

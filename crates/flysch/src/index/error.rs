@@ -61,6 +61,13 @@ pub enum IndexError {
     Missing,
 }
 
+impl ConfigError {
+    /// Refuse less RAM than is needed.
+    pub const fn check_ram(needed: usize, given: usize) -> Result<(), Self> {
+        if given < needed { Err(Self::RamTooSmall { needed, given }) } else { Ok(()) }
+    }
+}
+
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {

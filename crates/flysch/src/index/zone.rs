@@ -12,8 +12,7 @@ use core::ops::{ControlFlow, RangeInclusive};
 use flysch_nand::{Nand, PageAddr};
 
 use super::{ConfigError, IndexError};
-use crate::area::restore::sound_tail;
-use crate::area::{Areas, Extent};
+use crate::area::Areas;
 use crate::flash::{Flash, FlashError, array};
 
 /// Bytes of a zone.
@@ -102,16 +101,14 @@ impl<'ram> ZoneMap<'ram> {
         ram: &'ram mut [u8],
     ) -> Result<Self, IndexError> {
         let mut map = Self::new(flash, config, ram)?;
-        map.areas.restore(flash, &[Extent::default()], map.spare)?;
-        let tail = sound_tail(&map.areas, flash, 0, map.spare)?;
-        map.areas.cut(flash, 0, tail, map.spare)?;
-        for page in 0..tail {
+        let pages = map.areas.restore_groups(flash, 1, map.spare)?;
+        for page in 0..pages {
             map.read(flash, page)?;
             let zones = (0..map.per_page()).map(|place| Zone::parse(map.spare, place as usize));
             let joined = zones.fold(Zone::EMPTY, Zone::join);
             map.summarise(page, joined);
         }
-        map.count = tail * map.per_page();
+        map.count = pages * map.per_page();
         Ok(map)
     }
 
@@ -121,10 +118,7 @@ impl<'ram> ZoneMap<'ram> {
         ram: &'ram mut [u8],
     ) -> Result<Self, IndexError> {
         let page_size = flash.geometry().page_size as usize;
-        let (needed, given) = (config.ram_size(page_size), ram.len());
-        if given < needed {
-            return Err(ConfigError::RamTooSmall { needed, given }.into());
-        }
+        ConfigError::check_ram(config.ram_size(page_size), ram.len())?;
         if config.summaries < 2 {
             let (parameter, given) = ("summaries", u32::from(config.summaries));
             return Err(ConfigError::TooSmall { parameter, min: 2, given }.into());

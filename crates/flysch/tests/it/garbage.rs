@@ -8,28 +8,22 @@ use flysch::index::bitmap::{Bases, BitmapConfig, BitmapIndex, Encoding};
 use flysch::index::pbfilter::{FlushUnit, PbConfig, PbFilter};
 use flysch::index::runs::{Output, Pace, Runs};
 use flysch::index::zone::{ZoneConfig, ZoneMap};
-use flysch_chip::{Chip, Prng};
-use flysch_nand::{
-    BlockAddr, Ecc, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError,
-};
+use flysch_chip::{Chip, Hooked, Hooks, Prng};
+use flysch_nand::{Nand, PageAddr};
 
 use crate::world::{apply, chip, operations, pointers, small_config, small_geometry};
 
 /// A chip on which some reads give other bytes than were programmed.
-struct Liar {
-    chip: Chip,
+type Liar = Hooked<Chip, Lies>;
+
+struct Lies {
     prng: Prng,
     /// Reads in a thousand that lie.
     per_mille: u64,
 }
 
-impl Nand for Liar {
-    fn geometry(&self) -> Geometry {
-        self.chip.geometry()
-    }
-
-    fn read(&mut self, page: PageAddr, column: u32, bytes: &mut [u8]) -> Result<Ecc, ReadError> {
-        let outcome = self.chip.read(page, column, bytes);
+impl Hooks for Lies {
+    fn after_read(&mut self, _: PageAddr, bytes: &mut [u8]) {
         if self.prng.below(1000) < self.per_mille && !bytes.is_empty() {
             let place = self.prng.below(bytes.len() as u64) as usize;
             match self.prng.below(3) {
@@ -38,30 +32,12 @@ impl Nand for Liar {
                 _ => bytes[..=place].fill(0),
             }
         }
-        outcome
     }
+}
 
-    fn program(
-        &mut self,
-        page: PageAddr,
-        column: u32,
-        data: &[u8],
-        oob: &[u8],
-    ) -> Result<(), ProgramError> {
-        self.chip.program(page, column, data, oob)
-    }
-
-    fn erase(&mut self, block: BlockAddr) -> Result<(), EraseError> {
-        self.chip.erase(block)
-    }
-
-    fn is_bad(&mut self, block: BlockAddr) -> Result<bool, PowerLost> {
-        self.chip.is_bad(block)
-    }
-
-    fn mark_bad(&mut self, block: BlockAddr) -> Result<(), PowerLost> {
-        self.chip.mark_bad(block)
-    }
+/// A chip that does not lie yet.
+const fn liar(device: Chip, prng: Prng) -> Liar {
+    Hooked { device, hooks: Lies { prng, per_mille: 0 } }
 }
 
 #[test]
@@ -72,13 +48,13 @@ fn runs_on_garbage_answer_or_refuse() {
         let config = small_config(Pace::Spread, Output::Page, if seed % 3 == 0 { 6 } else { 0 });
         let mut table = vec![0; Flash::<Liar>::ram_size(&geometry)];
         let mut ram = vec![0; config.ram_size(&geometry)];
-        let liar = Liar { chip: chip(geometry), prng: Prng::new(seed), per_mille: 0 };
+        let liar = liar(chip(geometry), Prng::new(seed));
         let mut flash = Flash::mount(liar, &mut table).unwrap();
         let mut runs = Runs::create(&mut flash, config, &mut ram).unwrap();
         for op in operations(seed, 500) {
             apply(&mut runs, &mut flash, op).unwrap();
         }
-        flash.nand_mut().per_mille = 1 + seed;
+        flash.nand_mut().hooks.per_mille = 1 + seed;
         for key in 0..60 {
             refused += u32::from(pointers(&mut runs, &mut flash, key).is_err());
         }
@@ -110,7 +86,7 @@ fn pbfilter_on_garbage_answers_or_refuses() {
     for seed in 0..60 {
         let mut table = vec![0; Flash::<Liar>::ram_size(&geometry)];
         let mut ram = vec![0; config.ram_size(&geometry)];
-        let liar = Liar { chip: chip(geometry), prng: Prng::new(seed), per_mille: 0 };
+        let liar = liar(chip(geometry), Prng::new(seed));
         let mut flash = Flash::mount(liar, &mut table).unwrap();
         let mut index = PbFilter::create(&mut flash, config, &mut ram).unwrap();
         for number in 0..3_000_u32 {
@@ -118,7 +94,7 @@ fn pbfilter_on_garbage_answers_or_refuses() {
             key[..4].copy_from_slice(&number.to_le_bytes());
             index.insert(&mut flash, &key, number).unwrap();
         }
-        flash.nand_mut().per_mille = 1 + seed * 5;
+        flash.nand_mut().hooks.per_mille = 1 + seed * 5;
         let liar = flash.into_nand();
         let mut flash = Flash::mount(liar, &mut table).unwrap();
         let Ok(mut index) = PbFilter::mount(&mut flash, config, &mut ram) else { continue };
@@ -140,7 +116,7 @@ fn zones_and_bitmaps_on_garbage_answer_or_refuse() {
         let mut table = vec![0; Flash::<Liar>::ram_size(&geometry)];
         let mut zone_ram = vec![0; zones.ram_size(1024)];
         let mut bitmap_ram = vec![0; bitmaps.ram_size(1024)];
-        let liar = Liar { chip: chip(geometry), prng: Prng::new(seed), per_mille: 0 };
+        let liar = liar(chip(geometry), Prng::new(seed));
         let mut flash = Flash::mount(liar, &mut table).unwrap();
         let mut map = ZoneMap::create(&mut flash, zones, &mut zone_ram).unwrap();
         let mut index = BitmapIndex::create(&mut flash, bitmaps, &mut bitmap_ram).unwrap();
@@ -148,7 +124,7 @@ fn zones_and_bitmaps_on_garbage_answer_or_refuse() {
             map.append(&mut flash, u64::from(row)..=u64::from(row) + 5).unwrap();
             index.append(&mut flash, row % 100).unwrap();
         }
-        flash.nand_mut().per_mille = 1 + seed * 3;
+        flash.nand_mut().hooks.per_mille = 1 + seed * 3;
         let mut flash = Flash::mount(flash.into_nand(), &mut table).unwrap();
         let go_on = |_: &mut Flash<'_, Liar>, _| Ok::<_, IndexError>(ControlFlow::Continue(()));
         if let Ok(mut map) = ZoneMap::mount(&mut flash, zones, &mut zone_ram) {
@@ -233,7 +209,7 @@ fn forged(seed: u64) -> Liar {
         }
         chip.program(page, 0, &data, &oob).unwrap();
     }
-    Liar { chip, prng, per_mille: 0 }
+    liar(chip, prng)
 }
 
 #[test]

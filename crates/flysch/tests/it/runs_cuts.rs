@@ -6,58 +6,32 @@ use std::panic::catch_unwind;
 use flysch::flash::Flash;
 use flysch::index::IndexError;
 use flysch::index::runs::{Output, Pace, Runs, RunsConfig};
-use flysch_chip::{Chip, Clock, FaultInjector, FaultPlan, Prng};
-use flysch_nand::{
-    BlockAddr, Ecc, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError,
-};
+use flysch_chip::{Chip, Clock, FaultInjector, FaultPlan, Hooked, Hooks, Prng};
+use flysch_nand::{Geometry, Nand, PageAddr};
 
 use crate::world::{
     LOST, Op, apply, chip, compare, model, operations, small_config, small_geometry,
 };
 
-/// A chip, and where `forgets` is set one that says yes to commit records and drops them: to the
+/// A chip, and where `is_on` is set one that says yes to commit records and drops them: to the
 /// index that is the same as letting blocks go before the record is written.
-struct Variant {
-    device: FaultInjector,
-    forgets: bool,
+type Variant = Hooked<FaultInjector, Forgetting>;
+
+struct Forgetting {
+    is_on: bool,
     dropped: BTreeSet<PageAddr>,
 }
 
-impl Nand for Variant {
-    fn geometry(&self) -> Geometry {
-        self.device.geometry()
-    }
-
-    fn read(&mut self, page: PageAddr, column: u32, bytes: &mut [u8]) -> Result<Ecc, ReadError> {
-        self.device.read(page, column, bytes)
-    }
-
-    fn program(
-        &mut self,
-        page: PageAddr,
-        column: u32,
-        data: &[u8],
-        oob: &[u8],
-    ) -> Result<(), ProgramError> {
+impl Hooks for Forgetting {
+    fn before_program(&mut self, page: PageAddr, _: &[u8], oob: &[u8]) -> bool {
         let is_log = oob.get(1) == Some(&LOG_AREA);
-        if self.forgets && (is_log || oob.is_empty() && self.dropped.contains(&page)) {
+        let drops = self.is_on && (is_log || oob.is_empty() && self.dropped.contains(&page));
+        if drops {
             self.dropped.insert(page);
-            return Ok(());
+        } else {
+            self.dropped.remove(&page);
         }
-        self.dropped.remove(&page);
-        self.device.program(page, column, data, oob)
-    }
-
-    fn erase(&mut self, block: BlockAddr) -> Result<(), EraseError> {
-        self.device.erase(block)
-    }
-
-    fn is_bad(&mut self, block: BlockAddr) -> Result<bool, PowerLost> {
-        self.device.is_bad(block)
-    }
-
-    fn mark_bad(&mut self, block: BlockAddr) -> Result<(), PowerLost> {
-        self.device.mark_bad(block)
+        !drops
     }
 }
 
@@ -107,8 +81,8 @@ fn trial(start: &Chip, plan: Plan<'_>, cut_at: u64) -> u64 {
         ops.len()
     );
     let geometry = start.geometry();
-    let device = FaultInjector::new(start.fork(Clock::new()));
-    let mut device = Variant { device, forgets, dropped: BTreeSet::new() };
+    let hooks = Forgetting { is_on: forgets, dropped: BTreeSet::new() };
+    let mut device = Variant { device: FaultInjector::new(start.fork(Clock::new())), hooks };
     let mut prng = Prng::new(seed ^ cut_at);
     let mut table = vec![0; Flash::<Variant>::ram_size(&geometry)];
     let mut ram = vec![0; config.ram_size(&geometry)];

@@ -13,6 +13,7 @@ pub mod bed;
 pub mod bench;
 mod bftl;
 mod btree;
+mod entries;
 pub mod error;
 pub mod keys;
 pub mod meter;

@@ -77,9 +77,7 @@ pub(super) fn with<T>(
     };
     let mut method = PbFilterMethod { flash, keys, deletions, geometry };
     let needed = method.ram().own;
-    if let Some(given) = spec.ram.filter(|&given| given < needed) {
-        return Err(ConfigError::RamTooSmall { needed, given }.into());
-    }
+    spec.ram.map_or(Ok(()), |given| ConfigError::check_ram(needed, given))?;
     visit(&mut method)
 }
 

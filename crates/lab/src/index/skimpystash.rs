@@ -14,6 +14,7 @@ use flysch::index::hash::hash64;
 use flysch_nand::Geometry;
 
 use super::bed::Bed;
+use super::entries::word;
 use super::error::MethodError;
 use super::method::{IndexMethod, MethodSpec, Ram};
 use super::page_log::PageLog;
@@ -68,9 +69,7 @@ pub(super) fn with<T>(
     super::method::check_key_size(spec, page_size - 8)?;
     let bucket_count = (spec.keys / spec.tuning.chain_len.max(1)).max(1) as usize;
     let needed = bucket_count * BUCKET_SIZE + 2 * page_size;
-    if let Some(given) = spec.ram.filter(|&given| given < needed) {
-        return Err(ConfigError::RamTooSmall { needed, given }.into());
-    }
+    spec.ram.map_or(Ok(()), |given| ConfigError::check_ram(needed, given))?;
     visit(&mut SkimpyStash {
         log: PageLog::new(bed.device())?,
         buckets: vec![Bucket { newest: NONE, bloom: 0 }; bucket_count],
@@ -162,10 +161,4 @@ impl IndexMethod for SkimpyStash {
             fields: size_of::<Self>(),
         }
     }
-}
-
-/// The little-endian word that bytes begin with.
-pub(super) fn word(bytes: &[u8]) -> u32 {
-    let word = bytes.first_chunk().expect("an entry's word is within its page");
-    u32::from_le_bytes(*word)
 }

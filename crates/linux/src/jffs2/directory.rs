@@ -7,7 +7,7 @@ use super::inode::{Entry, Inode, InodeCache, MODE_DIRECTORY, MODE_REGULAR};
 use super::nodes::NodeState;
 use super::reserve::{Need, Purpose};
 use crate::cache::PageCache;
-use crate::filesystem::{DirEntry, FileKind, FsError, Ino};
+use crate::filesystem::{DirEntry, FileKind, FsError, Ino, check_name};
 
 /// Longest name, bytes.
 const NAME_LEN_MAX: usize = 254;
@@ -18,10 +18,6 @@ const fn kind_of(kind: DirentType) -> FileKind {
         DirentType::DIRECTORY => FileKind::Directory,
         DirentType(_) => FileKind::Special,
     }
-}
-
-fn check_name(name: &[u8]) -> Result<(), FsError> {
-    if name.len() > NAME_LEN_MAX { Err(FsError::TooLong) } else { Ok(()) }
 }
 
 impl Jffs2 {
@@ -63,7 +59,7 @@ impl Jffs2 {
             FileKind::Directory => (MODE_DIRECTORY, DirentType::DIRECTORY),
             FileKind::Special => return Err(FsError::WrongKind),
         };
-        check_name(name)?;
+        check_name(name, NAME_LEN_MAX)?;
         if self.find_entry(parent, name)?.is_some() {
             return Err(FsError::Exists);
         }
@@ -114,7 +110,7 @@ impl Jffs2 {
         to: u32,
         new_name: &[u8],
     ) -> Result<(), FsError> {
-        check_name(new_name)?;
+        check_name(new_name, NAME_LEN_MAX)?;
         let entry = self.find_entry(from, name)?.ok_or(FsError::NotFound)?;
         let replaced = self.find_entry(to, new_name)?;
         if replaced.as_ref().is_some_and(|old| old.ino == entry.ino) {

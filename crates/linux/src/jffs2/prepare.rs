@@ -2,7 +2,7 @@
 
 use super::erase::CLEANMARKER;
 use super::{Jffs2, MountError};
-use crate::mtd::{MtdError, Partition};
+use crate::mtd::Partition;
 
 /// Programs of a block's first page: the cleanmarker when it is erased, data when it is filled.
 const PROGRAMS_MIN: u32 = 2;
@@ -15,18 +15,8 @@ impl Jffs2 {
     /// A chip that JFFS2 cannot live on, or power loss. Blocks that fail are marked bad.
     pub fn format(mtd: &Partition) -> Result<(), MountError> {
         check_suitable(mtd)?;
-        for block in (0..mtd.block_count()).filter(|&block| !mtd.is_bad(block)) {
-            let start = block * mtd.geometry().block_size();
-            let prepared = mtd.erase(block).and_then(|()| mtd.write_oob(start, &CLEANMARKER));
-            match prepared {
-                Ok(()) => {}
-                Err(MtdError::PowerLost) => return Err(MountError::PowerLost),
-                Err(MtdError::EraseFailed(_) | MtdError::ProgramFailed(_)) => {
-                    mtd.mark_bad(block)?;
-                }
-            }
-        }
-        Ok(())
+        let block_size = mtd.geometry().block_size();
+        Ok(mtd.erase_all(|block| mtd.write_oob(block * block_size, &CLEANMARKER))?)
     }
 }
 

@@ -163,6 +163,25 @@ impl Partition {
         self.raw.borrow_mut().erase(self.block_at(block))
     }
 
+    /// Erase every good block and do `prepare` with it, given its number. Blocks on which either
+    /// fails are marked bad.
+    ///
+    /// # Errors
+    /// Power loss.
+    pub(crate) fn erase_all(
+        &self,
+        prepare: impl Fn(u32) -> Result<(), MtdError>,
+    ) -> Result<(), MtdError> {
+        for block in (0..self.block_count).filter(|&block| !self.is_bad(block)) {
+            match self.erase(block).and_then(|()| prepare(block)) {
+                Err(MtdError::PowerLost) => return Err(MtdError::PowerLost),
+                Err(_) => self.mark_bad(block)?,
+                Ok(()) => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Whether a block of the partition is bad, by the table in memory: costs nothing.
     pub fn is_bad(&self, block: u32) -> bool {
         self.raw.borrow().is_bad(self.block_at(block))

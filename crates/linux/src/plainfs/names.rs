@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::Plainfs;
 use super::inode::{Inode, Kind};
-use crate::filesystem::{CACHE_PAGE_SIZE, DirEntry, FileKind, FsError, Ino};
+use crate::filesystem::{CACHE_PAGE_SIZE, DirEntry, FileKind, FsError, Ino, check_name};
 
 const NAME: usize = 8;
 const NAME_SIZE_MAX: usize = 255;
@@ -85,7 +85,7 @@ impl Plainfs {
             FileKind::Directory => Kind::Directory,
             FileKind::Special => return Err(FsError::WrongKind),
         };
-        check_name(name)?;
+        check_name(name, NAME_SIZE_MAX)?;
         if self.find_name(parent, name)?.is_some() {
             return Err(FsError::Exists);
         }
@@ -111,7 +111,7 @@ impl Plainfs {
         from: (u32, &[u8]),
         to: (u32, &[u8]),
     ) -> Result<(), FsError> {
-        check_name(to.1)?;
+        check_name(to.1, NAME_SIZE_MAX)?;
         let (_, entry) = self.find_name(from.0, from.1)?.ok_or(FsError::NotFound)?;
         let replaced = self.find_name(to.0, to.1)?;
         if replaced.as_ref().is_some_and(|(_, replaced)| replaced.ino == entry.ino) {
@@ -203,8 +203,4 @@ impl Plainfs {
         }
         Ok(())
     }
-}
-
-fn check_name(name: &[u8]) -> Result<(), FsError> {
-    if name.len() > NAME_SIZE_MAX { Err(FsError::TooLong) } else { Ok(()) }
 }

@@ -5,7 +5,7 @@ use super::format::inode::{Inode, Kind, State};
 use super::format::rename::Rename;
 use super::format::{RECORD_SIZE, RENAME_ADDR};
 use super::{Pramfs, memory};
-use crate::filesystem::{DirEntry, FileKind, FsError, Ino};
+use crate::filesystem::{DirEntry, FileKind, FsError, Ino, check_name};
 
 /// Where the rename record says that it is in use.
 const RENAME_IN_USE: u32 = RENAME_ADDR + 2;
@@ -39,7 +39,7 @@ impl Pramfs {
             FileKind::Directory => Kind::Directory,
             FileKind::Special => return Err(FsError::WrongKind),
         };
-        check_name(name)?;
+        check_name(name, NAME_SIZE_MAX)?;
         if self.find_name(parent, name)?.is_some() {
             return Err(FsError::Exists);
         }
@@ -67,7 +67,7 @@ impl Pramfs {
         from: (u32, &[u8]),
         to: (u32, &[u8]),
     ) -> Result<(), FsError> {
-        check_name(to.1)?;
+        check_name(to.1, NAME_SIZE_MAX)?;
         let ino = self.find_name(from.0, from.1)?.ok_or(FsError::NotFound)?.ino.0;
         let replaced = self.find_name(to.0, to.1)?.map(|entry| entry.ino.0);
         if replaced == Some(ino) {
@@ -120,8 +120,4 @@ impl Pramfs {
         let mut inside = self.names.range((ino, Vec::new())..(ino + 1, Vec::new()));
         if inside.next().is_some() { Err(FsError::NotEmpty) } else { Ok(()) }
     }
-}
-
-fn check_name(name: &[u8]) -> Result<(), FsError> {
-    if name.len() > NAME_SIZE_MAX { Err(FsError::TooLong) } else { Ok(()) }
 }

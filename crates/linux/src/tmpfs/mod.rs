@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::cache::PageCache;
 use crate::filesystem::{
-    CACHE_PAGE_SIZE, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino,
+    CACHE_PAGE_SIZE, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino, check_name,
 };
 
 /// Longest name, bytes.
@@ -90,10 +90,6 @@ impl Tmpfs {
     }
 }
 
-fn check_name(name: &[u8]) -> Result<(), FsError> {
-    if name.len() > NAME_SIZE_MAX { Err(FsError::TooLong) } else { Ok(()) }
-}
-
 impl FileSystem for Tmpfs {
     fn name(&self) -> &'static str {
         "tmpfs"
@@ -132,7 +128,7 @@ impl FileSystem for Tmpfs {
     }
 
     fn create(&mut self, parent: Ino, name: &[u8], kind: FileKind) -> Result<Ino, FsError> {
-        check_name(name)?;
+        check_name(name, NAME_SIZE_MAX)?;
         if self.directory(parent)?.contains_key(name) {
             return Err(FsError::Exists);
         }
@@ -156,7 +152,7 @@ impl FileSystem for Tmpfs {
     }
 
     fn rename(&mut self, from: Ino, name: &[u8], to: Ino, new_name: &[u8]) -> Result<(), FsError> {
-        check_name(new_name)?;
+        check_name(new_name, NAME_SIZE_MAX)?;
         let ino = *self.directory(from)?.get(name).ok_or(FsError::NotFound)?;
         let replaced = self.directory(to)?.get(new_name).copied();
         if replaced == Some(ino) {

@@ -6,7 +6,7 @@ use super::format::Kind;
 use super::headers::Change;
 use super::objects::{DELETED, LOST_AND_FOUND, Object, UNLINKED};
 use super::options::Profile;
-use crate::filesystem::{DirEntry, FileKind, FsError, Ino};
+use crate::filesystem::{DirEntry, FileKind, FsError, Ino, check_name};
 
 /// Longest name, bytes.
 const NAME_LEN_MAX: usize = 255;
@@ -68,9 +68,7 @@ impl Yaffs2 {
             FileKind::Directory => Kind::Directory,
             FileKind::Special => return Err(FsError::WrongKind),
         };
-        if name.len() > NAME_LEN_MAX {
-            return Err(FsError::TooLong);
-        }
+        check_name(name, NAME_LEN_MAX)?;
         if self.find_child(parent, name)?.is_some() {
             return Err(FsError::Exists);
         }
@@ -161,9 +159,7 @@ impl Yaffs2 {
         to: u32,
         new_name: &[u8],
     ) -> Result<(), FsError> {
-        if new_name.len() > NAME_LEN_MAX {
-            return Err(FsError::TooLong);
-        }
+        check_name(new_name, NAME_LEN_MAX)?;
         let id = self.find_child(from, name)?.ok_or(FsError::NotFound)?;
         if id <= LOST_AND_FOUND {
             return Err(FsError::WrongKind);

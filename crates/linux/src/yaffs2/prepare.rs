@@ -3,7 +3,7 @@
 use super::chunks::RESERVED_BLOCKS;
 use super::format::TAGS_SIZE;
 use super::{MountError, Yaffs2};
-use crate::mtd::{MtdError, Partition};
+use crate::mtd::Partition;
 
 /// Good blocks without which nothing can be written: the reserve, the checkpoint's, and two.
 const BLOCKS_MIN: u32 = RESERVED_BLOCKS + 6;
@@ -16,16 +16,7 @@ impl Yaffs2 {
     /// A chip that YAFFS2 cannot live on, or power loss. Blocks that fail are marked bad.
     pub fn format(mtd: &Partition) -> Result<(), MountError> {
         check_suitable(mtd)?;
-        for block in (0..mtd.block_count()).filter(|&block| !mtd.is_bad(block)) {
-            match mtd.erase(block) {
-                Ok(()) => {}
-                Err(MtdError::PowerLost) => return Err(MountError::PowerLost),
-                Err(MtdError::EraseFailed(_) | MtdError::ProgramFailed(_)) => {
-                    mtd.mark_bad(block)?;
-                }
-            }
-        }
-        Ok(())
+        Ok(mtd.erase_all(|_| Ok(()))?)
     }
 }
 

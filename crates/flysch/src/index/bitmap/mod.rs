@@ -19,8 +19,7 @@ pub use query::Criterion;
 use flysch_nand::Nand;
 
 use super::{ConfigError, IndexError};
-use crate::area::restore::sound_tail;
-use crate::area::{Areas, Extent};
+use crate::area::Areas;
 use crate::flash::Flash;
 
 /// The parameters of a bitmap index.
@@ -87,12 +86,9 @@ impl<'ram> BitmapIndex<'ram> {
         ram: &'ram mut [u8],
     ) -> Result<Self, IndexError> {
         let mut index = Self::new(flash, config, ram)?;
-        index.areas.restore(flash, &[Extent::default()], index.spare)?;
-        let tail = sound_tail(&index.areas, flash, 0, index.spare)?;
-        let pages = u32::from(config.group_pages);
-        let groups = tail / pages;
-        index.areas.cut(flash, 0, groups * pages, index.spare)?;
-        index.rows = groups * index.rows_per_group();
+        let group = u32::from(config.group_pages);
+        let pages = index.areas.restore_groups(flash, group, index.spare)?;
+        index.rows = pages / group * index.rows_per_group();
         Ok(index)
     }
 
@@ -102,10 +98,7 @@ impl<'ram> BitmapIndex<'ram> {
         ram: &'ram mut [u8],
     ) -> Result<Self, IndexError> {
         let page_size = flash.geometry().page_size as usize;
-        let (needed, given) = (config.ram_size(page_size), ram.len());
-        if given < needed {
-            return Err(ConfigError::RamTooSmall { needed, given }.into());
-        }
+        ConfigError::check_ram(config.ram_size(page_size), ram.len())?;
         let chunk_size = config.chunk_size(page_size);
         if chunk_size == 0 || chunk_size > page_size {
             let slots = config.bases.bitmap_count(config.encoding).next_power_of_two();

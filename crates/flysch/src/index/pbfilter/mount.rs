@@ -52,10 +52,7 @@ impl<'ram> PbFilter<'ram> {
     ) -> Result<Self, IndexError> {
         let geometry = flash.geometry();
         let layout = config.check(geometry)?;
-        let (needed, given) = (config.ram_size(geometry), ram.len());
-        if given < needed {
-            return Err(ConfigError::RamTooSmall { needed, given }.into());
-        }
+        ConfigError::check_ram(config.ram_size(geometry), ram.len())?;
         let page_size = geometry.page_size as usize;
         let (keys, ram) = ram.split_at_mut(page_size);
         let (buffer, ram) = ram.split_at_mut(config.buffer_size(geometry));

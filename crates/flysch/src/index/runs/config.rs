@@ -87,9 +87,7 @@ impl RunsConfig {
         let rest = config.ram_size(geometry);
         config.bloom_size = ram.saturating_sub(rest);
         let needed = rest + config.memtable_size / 4;
-        if ram < needed {
-            return Err(ConfigError::RamTooSmall { needed, given: ram });
-        }
+        ConfigError::check_ram(needed, ram)?;
         // Between 4 and 5 bits of the Bloom filter for each recent key; RAM beyond that is left.
         let recents = (config.bloom_size * 8 * 2 / 9) as u32;
         config.recents_max = recents.min(config.recents_ceiling());

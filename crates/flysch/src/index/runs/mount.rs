@@ -68,10 +68,7 @@ impl<'ram> Runs<'ram> {
     ) -> Result<Self, IndexError> {
         let geometry = flash.geometry();
         config.check(geometry)?;
-        let (needed, given) = (config.ram_size(geometry), ram.len());
-        if given < needed {
-            return Err(ConfigError::RamTooSmall { needed, given }.into());
-        }
+        ConfigError::check_ram(config.ram_size(geometry), ram.len())?;
         let (memtable, ram) = ram.split_at_mut(config.memtable_size);
         let (bloom, ram) = ram.split_at_mut(config.bloom_size);
         let (window, ram) = ram.split_at_mut(config.window_size);

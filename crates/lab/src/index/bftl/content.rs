@@ -1,5 +1,6 @@
 //! The entries of a node, as its units leave them.
 
+use super::super::entries::{Entries, POINTER_SIZE};
 use super::table::NodeId;
 use super::unit::{Op, Unit};
 
@@ -16,33 +17,15 @@ impl Content {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.bytes.len() / self.entry_size()
+        self.view().len()
     }
 
     const fn entry_size(&self) -> usize {
-        self.key_size + 4
+        self.key_size + POINTER_SIZE
     }
 
-    fn key(&self, place: usize) -> &[u8] {
-        &self.bytes[place * self.entry_size()..][..self.key_size]
-    }
-
-    fn pointer(&self, place: usize) -> u32 {
-        super::super::skimpystash::word(&self.bytes[place * self.entry_size() + self.key_size..])
-    }
-
-    /// The first entry whose key is not below `key`, and whether it is that key's.
-    fn search(&self, key: &[u8]) -> (usize, bool) {
-        let (mut low, mut high) = (0, self.len());
-        while low < high {
-            let middle = usize::midpoint(low, high);
-            if self.key(middle) < key {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        (low, low < self.len() && self.key(low) == key)
+    fn view(&self) -> Entries<'_> {
+        Entries { bytes: &self.bytes, key_size: self.key_size }
     }
 
     /// Let a unit take effect.
@@ -50,14 +33,14 @@ impl Content {
         match unit.op {
             Op::Insert => self.insert(unit.key, unit.pointer),
             Op::Delete => {
-                let (place, is_it) = self.search(unit.key);
+                let (place, is_it) = self.view().search(unit.key);
                 if is_it {
                     let at = place * self.entry_size();
                     self.bytes.drain(at..at + self.entry_size());
                 }
             }
             Op::Cut => {
-                let (place, _) = self.search(unit.key);
+                let (place, _) = self.view().search(unit.key);
                 self.bytes.truncate(place * self.entry_size());
             }
         }
@@ -65,7 +48,7 @@ impl Content {
 
     /// Add an entry; one of an equal key is replaced.
     pub(super) fn insert(&mut self, key: &[u8], pointer: u32) {
-        let (place, is_it) = self.search(key);
+        let (place, is_it) = self.view().search(key);
         let at = place * self.entry_size();
         let replaced = if is_it { self.entry_size() } else { 0 };
         let entry = key.iter().copied().chain(pointer.to_le_bytes());
@@ -74,8 +57,7 @@ impl Content {
 
     /// The child that a key belongs to.
     pub(super) fn child(&self, key: &[u8]) -> NodeId {
-        let (place, is_it) = self.search(key);
-        self.pointer(if is_it { place } else { place.saturating_sub(1) })
+        self.view().child(key)
     }
 
     /// The entries from this place on, taken out.
@@ -86,10 +68,10 @@ impl Content {
 
     /// Its least key.
     pub(super) fn least(&self) -> &[u8] {
-        self.key(0)
+        self.view().key(0)
     }
 
     pub(super) fn entries(&self) -> impl Iterator<Item = (&[u8], u32)> {
-        (0..self.len()).map(|place| (self.key(place), self.pointer(place)))
+        (0..self.len()).map(|place| (self.view().key(place), self.view().pointer(place)))
     }
 }

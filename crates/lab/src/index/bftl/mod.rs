@@ -62,9 +62,7 @@ pub(super) fn with<T>(
     super::method::check_key_size(spec, Shape::key_size_max(&geometry))?;
     let given = spec.ram.unwrap_or(BUFFERS * page_size);
     let needed = BUFFERS_MIN * page_size;
-    if given < needed {
-        return Err(ConfigError::RamTooSmall { needed, given }.into());
-    }
+    ConfigError::check_ram(needed, given)?;
     let list_max = match spec.name {
         MethodName::Bftl2 => Some(spec.tuning.list_max.max(1) as usize),
         _ => None,

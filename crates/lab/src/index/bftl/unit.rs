@@ -9,7 +9,7 @@
 
 use flysch_nand::Geometry;
 
-use super::super::skimpystash::word;
+use super::super::entries::word;
 use super::table::NodeId;
 
 const WORDS: usize = 5;

@@ -73,9 +73,7 @@ pub(super) fn with<T>(
     let page_size = geometry.page_size as usize;
     super::method::check_key_size(spec, Shape::key_size_max(page_size))?;
     let (needed, given) = (NODES_MIN * page_size, spec.ram.unwrap_or(RAM.max(7 * page_size)));
-    if given < needed {
-        return Err(ConfigError::RamTooSmall { needed, given }.into());
-    }
+    ConfigError::check_ram(needed, given)?;
     let (logical, block_count) = sizes(spec, &geometry);
     let options = FtlOptions {
         first_block: 0,

@@ -5,10 +5,9 @@
 //! | count u16 | leaf u8 | key, pointer u32 | key, pointer u32 | ...    ascending keys
 //! ```
 
-use super::super::skimpystash::word;
+use super::super::entries::{Entries, POINTER_SIZE};
 
 const HEADER_SIZE: usize = 8;
-const POINTER_SIZE: usize = 4;
 /// A node that cannot be split makes no tree.
 const CAPACITY_MIN: usize = 4;
 
@@ -76,43 +75,23 @@ impl<B: AsRef<[u8]>> Node<B> {
         self.count() == self.shape.capacity
     }
 
-    fn entry(&self, place: usize) -> &[u8] {
-        let size = self.shape.entry_size();
-        &self.bytes.as_ref()[HEADER_SIZE + place * size..][..size]
-    }
-
-    fn key(&self, place: usize) -> &[u8] {
-        &self.entry(place)[..self.shape.key_size]
-    }
-
-    fn pointer(&self, place: usize) -> u32 {
-        word(&self.entry(place)[self.shape.key_size..])
-    }
-
-    /// The first entry whose key is not below `key`, and whether it is that key's.
-    fn search(&self, key: &[u8]) -> (usize, bool) {
-        let (mut low, mut high) = (0, self.count());
-        while low < high {
-            let middle = usize::midpoint(low, high);
-            if self.key(middle) < key {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
+    fn entries(&self) -> Entries<'_> {
+        let size = self.count() * self.shape.entry_size();
+        Entries {
+            bytes: &self.bytes.as_ref()[HEADER_SIZE..][..size],
+            key_size: self.shape.key_size,
         }
-        (low, low < self.count() && self.key(low) == key)
     }
 
     /// The pointer of a key.
     pub(super) fn find(&self, key: &[u8]) -> Option<u32> {
-        let (place, is_it) = self.search(key);
-        is_it.then(|| self.pointer(place))
+        let (place, is_it) = self.entries().search(key);
+        is_it.then(|| self.entries().pointer(place))
     }
 
     /// The child that a key belongs to.
     pub(super) fn child(&self, key: &[u8]) -> u32 {
-        let (place, is_it) = self.search(key);
-        self.pointer(if is_it { place } else { place.saturating_sub(1) })
+        self.entries().child(key)
     }
 }
 
@@ -132,7 +111,7 @@ impl Node<&mut [u8]> {
 
     /// Add an entry where there is room; one of an equal key is replaced.
     pub(super) fn insert(&mut self, key: &[u8], pointer: u32) {
-        let (place, is_it) = self.search(key);
+        let (place, is_it) = self.entries().search(key);
         let (count, size) = (self.count(), self.shape.entry_size());
         if !is_it {
             let at = HEADER_SIZE + place * size;
@@ -145,7 +124,7 @@ impl Node<&mut [u8]> {
 
     /// Let a key that is there point elsewhere.
     pub(super) fn replace(&mut self, key: &[u8], pointer: u32) {
-        let (place, is_it) = self.search(key);
+        let (place, is_it) = self.entries().search(key);
         if is_it {
             self.point(place, pointer);
         }
@@ -153,7 +132,7 @@ impl Node<&mut [u8]> {
 
     /// Take a key's entry out.
     pub(super) fn remove(&mut self, key: &[u8]) {
-        let (place, is_it) = self.search(key);
+        let (place, is_it) = self.entries().search(key);
         if is_it {
             let (count, size) = (self.count(), self.shape.entry_size());
             let at = HEADER_SIZE + place * size;
@@ -165,7 +144,7 @@ impl Node<&mut [u8]> {
     /// Add an entry to a full node and give its upper half away: where the entry is a leaf's last,
     /// that entry alone.
     pub(super) fn split_off(&mut self, key: &[u8], pointer: u32) -> Half {
-        let (place, _) = self.search(key);
+        let (place, _) = self.entries().search(key);
         let (count, size) = (self.count(), self.shape.entry_size());
         let mut entries = self.bytes[HEADER_SIZE..HEADER_SIZE + count * size].to_vec();
         let added = key.iter().copied().chain(pointer.to_le_bytes());

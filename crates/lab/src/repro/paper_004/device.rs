@@ -3,32 +3,31 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use flysch_chip::{Chip, Clock, Part, PartError};
-use flysch_nand::{
-    BlockAddr, Ecc, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError,
-};
-
 use flysch::flash::Tag;
+use flysch_chip::{Chip, Clock, Hooked, Hooks, Part, PartError};
+use flysch_nand::PageAddr;
 
 /// The part with the times of the virtual flash layer (Table 7).
 const PART: &str = "gemalto-vfl";
 
-/// A chip that knows which area a page was programmed for, by the tag in its OOB area.
-pub(super) struct Device {
-    chip: Chip,
-    clock: Clock,
-    areas: BTreeMap<PageAddr, u8>,
-    reads: BTreeMap<u8, u32>,
+/// A chip that counts its reads.
+pub(super) type Device = Hooked<Chip, Reads>;
+
+/// A blank one.
+pub(super) fn blank() -> Result<Device, PartError> {
+    let clock = Clock::new();
+    let device = Chip::new(Arc::new(Part::named(PART)?), clock.clone(), 1);
+    Ok(Hooked { device, hooks: Reads { clock, areas: BTreeMap::new(), counts: BTreeMap::new() } })
 }
 
-impl Device {
-    /// A blank one.
-    pub(super) fn new() -> Result<Self, PartError> {
-        let clock = Clock::new();
-        let chip = Chip::new(Arc::new(Part::named(PART)?), clock.clone(), 1);
-        Ok(Self { chip, clock, areas: BTreeMap::new(), reads: BTreeMap::new() })
-    }
+/// Reads so far, by the area a page was programmed for, which the tag in its OOB area tells.
+pub(super) struct Reads {
+    clock: Clock,
+    areas: BTreeMap<PageAddr, u8>,
+    counts: BTreeMap<u8, u32>,
+}
 
+impl Reads {
     /// Milliseconds that the flash has been busy.
     pub(super) fn busy_ms(&self) -> f64 {
         crate::report::number::real(self.clock.now_ns()) / 1e6
@@ -36,53 +35,30 @@ impl Device {
 
     /// Forget the reads counted so far.
     pub(super) fn forget(&mut self) {
-        self.reads.clear();
+        self.counts.clear();
     }
 
     /// Reads of an area's pages since.
-    pub(super) fn reads_of(&self, area: u8) -> u32 {
-        self.reads.get(&area).copied().unwrap_or(0)
+    pub(super) fn of_area(&self, area: u8) -> u32 {
+        self.counts.get(&area).copied().unwrap_or(0)
     }
 
     /// All reads since.
-    pub(super) fn reads(&self) -> u32 {
-        self.reads.values().sum()
+    pub(super) fn all(&self) -> u32 {
+        self.counts.values().sum()
     }
 }
 
-impl Nand for Device {
-    fn geometry(&self) -> Geometry {
-        self.chip.geometry()
-    }
-
-    fn read(&mut self, page: PageAddr, column: u32, bytes: &mut [u8]) -> Result<Ecc, ReadError> {
+impl Hooks for Reads {
+    fn after_read(&mut self, page: PageAddr, _: &mut [u8]) {
         let area = self.areas.get(&page).copied().unwrap_or(u8::MAX);
-        *self.reads.entry(area).or_default() += 1;
-        self.chip.read(page, column, bytes)
+        *self.counts.entry(area).or_default() += 1;
     }
 
-    fn program(
-        &mut self,
-        page: PageAddr,
-        column: u32,
-        data: &[u8],
-        oob: &[u8],
-    ) -> Result<(), ProgramError> {
+    fn before_program(&mut self, page: PageAddr, _: &[u8], oob: &[u8]) -> bool {
         if let Some(tag) = oob.first_chunk().and_then(Tag::parse) {
             self.areas.insert(page, tag.area);
         }
-        self.chip.program(page, column, data, oob)
-    }
-
-    fn erase(&mut self, block: BlockAddr) -> Result<(), EraseError> {
-        self.chip.erase(block)
-    }
-
-    fn is_bad(&mut self, block: BlockAddr) -> Result<bool, PowerLost> {
-        self.chip.is_bad(block)
-    }
-
-    fn mark_bad(&mut self, block: BlockAddr) -> Result<(), PowerLost> {
-        self.chip.mark_bad(block)
+        true
     }
 }

@@ -8,7 +8,7 @@ use flysch::index::pbfilter::{PbConfig, PbFilter};
 use flysch_nand::Nand;
 use serde_json::{Value, json};
 
-use super::device::Device;
+use super::device::{Device, Reads, blank};
 use super::hashes::{CALLS, FUNCTIONS};
 use super::keys::Distribution;
 use super::sequence::Sequence;
@@ -88,7 +88,7 @@ const AROUND: u32 = 128;
 
 /// The parameters of the experiment: those of section 6, and the hash that the authors chose.
 pub(super) fn config(key_size: u8, hash_count: u8, tuples: u32) -> Result<PbConfig, Cause> {
-    let geometry = Device::new()?.geometry();
+    let geometry = blank()?.geometry();
     let published = PbConfig::published(key_size, tuples, &geometry);
     Ok(PbConfig { hash_count, placement: FUNCTIONS[0].placement, ..published })
 }
@@ -123,8 +123,8 @@ fn measure_scan(structure: Structure, config: PbConfig, sizes: &[u32]) -> Result
             sequence.insert(&key(&config, number))?;
         }
         count = tuples;
-        let before = sequence.device.busy_ms();
-        sequence.device.forget();
+        let before = sequence.device.hooks.busy_ms();
+        sequence.device.hooks.forget();
         let mut work = Work::default();
         for number in around(tuples) {
             let key = key(&config, number);
@@ -134,17 +134,17 @@ fn measure_scan(structure: Structure, config: PbConfig, sizes: &[u32]) -> Result
                 sequence.scan_summary(&key)?
             };
         }
-        costs.push(average(tuples, &sequence.device, before, work));
+        costs.push(average(tuples, &sequence.device.hooks, before, work));
     }
     Ok(costs)
 }
 
-fn average(tuples: u32, device: &Device, before_ms: f64, work: Work) -> Cost {
+fn average(tuples: u32, reads: &Reads, before_ms: f64, work: Work) -> Cost {
     let count = f64::from(AROUND);
     Cost {
         tuples,
-        reads: f64::from(device.reads()) / count,
-        io_ms: (device.busy_ms() - before_ms) / count,
+        reads: f64::from(reads.all()) / count,
+        io_ms: (reads.busy_ms() - before_ms) / count,
         work: Work {
             comparisons: work.comparisons / count,
             instructions: work.instructions / count,
@@ -153,7 +153,7 @@ fn average(tuples: u32, device: &Device, before_ms: f64, work: Work) -> Cost {
 }
 
 fn measure_pbfilter(config: PbConfig, sizes: &[u32]) -> Result<Vec<Cost>, Cause> {
-    let device = Device::new()?;
+    let device = blank()?;
     let geometry = device.geometry();
     let mut table = vec![0; Flash::<Device>::ram_size(&geometry)];
     let mut ram = vec![0; config.ram_size(&geometry)];
@@ -166,12 +166,12 @@ fn measure_pbfilter(config: PbConfig, sizes: &[u32]) -> Result<Vec<Cost>, Cause>
             index.insert(&mut flash, &key(&config, number), number).map_err(told)?;
         }
         count = tuples;
-        let before = flash.nand().busy_ms();
+        let before = flash.nand().hooks.busy_ms();
         let places = Places::of(&config, geometry.page_size, tuples);
         let mut work = Work::default();
         let mut reads = 0;
         for number in around(tuples) {
-            flash.nand_mut().forget();
+            flash.nand_mut().hooks.forget();
             let mut found = None;
             let visit = |_: &mut Flash<'_, Device>, pointer| {
                 found = Some(pointer);
@@ -182,10 +182,10 @@ fn measure_pbfilter(config: PbConfig, sizes: &[u32]) -> Result<Vec<Cost>, Cause>
                 return Err("a key of the index is not found".into());
             }
             work += Work::comparing(tuples % places.entries);
-            work += places.work(&config, flash.nand(), number);
-            reads += flash.nand().reads();
+            work += places.work(&config, &flash.nand().hooks, number);
+            reads += flash.nand().hooks.all();
         }
-        let mut cost = average(tuples, flash.nand(), before, work);
+        let mut cost = average(tuples, &flash.nand().hooks, before, work);
         cost.reads = f64::from(reads) / f64::from(AROUND);
         costs.push(cost);
     }
@@ -223,8 +223,8 @@ impl Places {
     }
 
     /// Work of the lookup of a key that has just been found, by what it read.
-    fn work(self, config: &PbConfig, device: &Device, number: u32) -> Work {
-        let [keys, passing] = [0, 1].map(|area| device.reads_of(config.first_area + area));
+    fn work(self, config: &PbConfig, reads: &Reads, number: u32) -> Work {
+        let [keys, passing] = [0, 1].map(|area| reads.of_area(config.first_area + area));
         let k = u32::from(config.hash_count);
         let mut work = Work::hashing(CALLS, u32::from(config.key_size));
         // Every key page but the last was read in vain, and compared with to its end.

@@ -4,7 +4,7 @@
 use flysch::index::pbfilter::{PbConfig, Placement};
 use flysch_nand::{Nand, PageAddr};
 
-use super::device::Device;
+use super::device::{Device, blank};
 use super::work::{Layout, Work};
 use crate::repro::paper::Cause;
 
@@ -32,7 +32,7 @@ pub(super) struct Sequence {
 impl Sequence {
     /// Empty ones, with the parameters of an index.
     pub(super) fn new(config: PbConfig) -> Result<Self, Cause> {
-        let device = Device::new()?;
+        let device = blank()?;
         let page_size = device.geometry().page_size;
         let entries = page_size / (u32::from(config.key_size) + 4);
         Ok(Self {

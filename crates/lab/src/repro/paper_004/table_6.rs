@@ -10,7 +10,7 @@ use flysch_nand::Nand;
 use rayon::prelude::*;
 use serde_json::json;
 
-use super::device::Device;
+use super::device::{Device, blank};
 use super::hashes::{FUNCTIONS, HashFunction};
 use super::keys::Distribution;
 use crate::repro::band::{Band, Shape, Target};
@@ -72,7 +72,7 @@ pub(super) fn measure(trial: &Trial<'_>) -> Result<Evidence, Cause> {
 /// Page reads of a lookup, that of the record included, on average.
 fn mean_reads(distribution: Distribution, function: HashFunction) -> Result<f64, Cause> {
     let told = |error: IndexError| Cause::from(format!("{error:?}"));
-    let device = Device::new()?;
+    let device = blank()?;
     let geometry = device.geometry();
     let published = PbConfig::published(12, KEYS, &geometry);
     let config = PbConfig { placement: function.placement, ..published };
@@ -83,7 +83,7 @@ fn mean_reads(distribution: Distribution, function: HashFunction) -> Result<f64,
     for number in 0..KEYS {
         index.insert(&mut flash, &distribution.key(0, number, 12), number).map_err(told)?;
     }
-    flash.nand_mut().forget();
+    flash.nand_mut().hooks.forget();
     let mut prng = Prng::new(6);
     for _ in 0..LOOKUPS {
         let number = u32::try_from(prng.below(KEYS.into()))?;
@@ -101,5 +101,5 @@ fn mean_reads(distribution: Distribution, function: HashFunction) -> Result<f64,
             return Err("a key of the index is not found".into());
         }
     }
-    Ok(f64::from(flash.nand().reads()) / f64::from(LOOKUPS) + 1.0)
+    Ok(f64::from(flash.nand().hooks.all()) / f64::from(LOOKUPS) + 1.0)
 }

@@ -9,8 +9,11 @@
 //! that it was, or would have become, since the last fsync.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
-use super::operation::{Operation, Touched};
+use flysch_chip::Prng;
+
+use super::operation::{Mix, Operation, Touched, User};
 use super::state::{Content, Names, State, difference};
 
 /// The states that a run went through, and from which on they may be lost.
@@ -53,6 +56,20 @@ impl History {
         for operation in operations {
             self.push(operation);
         }
+    }
+
+    /// Draw an operation and perform it, which must work; then begin anew at the state after it.
+    pub(crate) fn step(
+        mut self,
+        user: &mut User,
+        prng: &mut Prng,
+        mix: Mix,
+        story: fmt::Arguments<'_>,
+    ) -> Self {
+        let operation = Operation::draw(prng, self.last(), mix);
+        assert_eq!(user.perform(&operation), Ok(()), "{story}: {operation:?}");
+        self.push(operation);
+        self.into_last()
     }
 
     /// Begin anew at the last state.

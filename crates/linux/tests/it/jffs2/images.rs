@@ -12,7 +12,7 @@ use flysch_linux::vfs::Vfs;
 use flysch_nand::{Nand, PageAddr};
 
 use super::admit::History;
-use super::operation::{Mix, Operation, User};
+use super::operation::{Mix, User};
 use super::state::State;
 use super::{Bench, patience, small_part};
 
@@ -138,11 +138,8 @@ fn grown_image(summaries: bool, seed: u64) -> Image {
     let mut history = History::new(State::default());
     let mut prng = Prng::new(seed);
     let mix = Mix { write_len_max: 5000, file_len_max: 12_000, sleeps: true };
-    for _ in 0..150 {
-        let operation = Operation::draw(&mut prng, history.last(), mix);
-        user.perform(&operation).unwrap();
-        history.push(operation);
-        history = history.into_last();
+    for place in 0..150 {
+        history = history.step(&mut user, &mut prng, mix, format_args!("seed {seed}, {place}"));
     }
     user.vfs.unmount().unwrap();
     Image::of(&bench)

@@ -33,10 +33,8 @@ fn check(run: &Run, seed: u64) {
     let mut user = User::new(bench.mount().unwrap());
     let mut history = History::new(State::default());
     for place in 0..run.operations {
-        let operation = Operation::draw(&mut prng, history.last(), run.mix);
-        let outcome = user.perform(&operation);
-        assert_eq!(outcome, Ok(()), "seed {seed}, operation {place}: {operation:?}");
-        history.push(operation);
+        let story = format_args!("seed {seed}, operation {place}");
+        history = history.step(&mut user, &mut prng, run.mix, story);
         let remount = place % 97 == 96;
         if remount {
             user.perform(&Operation::LetGo).unwrap();
@@ -49,7 +47,6 @@ fn check(run: &Run, seed: u64) {
             let why = difference(&found, &history.last().visible());
             assert_eq!(why, None, "seed {seed}, after operation {place}");
         }
-        history = history.into_last();
     }
     let erases = bench.device.borrow().chip().erase_counts().iter().sum::<u32>();
     let formatted = run.part.geometry.block_count;

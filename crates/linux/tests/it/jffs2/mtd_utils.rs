@@ -173,11 +173,9 @@ fn the_tools_read_what_was_collected() {
         let mut history = History::new(State::default());
         let mut prng = Prng::new(seed);
         let mix = Mix { write_len_max: 5000, file_len_max: 12_000, sleeps: true };
-        for _ in 0..600 {
-            let operation = Operation::draw(&mut prng, history.last(), mix);
-            user.perform(&operation).unwrap();
-            history.push(operation);
-            history = history.into_last();
+        for place in 0..600 {
+            let story = format_args!("seed {seed}, {place}");
+            history = history.step(&mut user, &mut prng, mix, story);
         }
         user.perform(&Operation::LetGo).unwrap();
         user.vfs.unmount().unwrap();

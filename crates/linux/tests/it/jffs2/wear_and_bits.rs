@@ -22,11 +22,8 @@ fn check_unseen(what: &str, chip: &Chip, plan: &FaultPlan) {
     let mut prng = Prng::new(plan.seed);
     let mut history = History::new(State::default());
     for place in 0..400 {
-        let operation = Operation::draw(&mut prng, history.last(), MIX);
-        let outcome = user.perform(&operation);
-        assert_eq!(outcome, Ok(()), "{what}, seed {}, {place}: {operation:?}", plan.seed);
-        history.push(operation);
-        history = history.into_last();
+        let story = format_args!("{what}, seed {}, {place}", plan.seed);
+        history = history.step(&mut user, &mut prng, MIX, story);
         if place % 20 == 0 {
             user.vfs.drop_caches().unwrap();
             let found = read_all(&mut user.vfs).unwrap();

@@ -32,10 +32,8 @@ fn failing_blocks_are_retired_and_nothing_is_lost() {
         let mut history = History::new(State::default());
         let mix = Mix { write_len_max: 6000, file_len_max: 12_000, sleeps: true };
         for place in 0..500 {
-            let operation = Operation::draw(&mut prng, history.last(), mix);
-            assert_eq!(user.perform(&operation), Ok(()), "{options:?}, {place}: {operation:?}");
-            history.push(operation);
-            history = history.into_last();
+            let story = format_args!("{options:?}, {place}");
+            history = history.step(&mut user, &mut prng, mix, story);
             if place % 100 == 99 {
                 user.perform(&Operation::LetGo).unwrap();
                 history.push(Operation::LetGo);

@@ -10,7 +10,7 @@ use flysch_nand::{Nand, PageAddr};
 use super::{ALL_OPTIONS, Bench};
 use crate::jffs2::admit::History;
 use crate::jffs2::images::use_all;
-use crate::jffs2::operation::{Mix, Operation, User};
+use crate::jffs2::operation::{Mix, User};
 use crate::jffs2::state::State;
 use crate::jffs2::{patience, small_part};
 
@@ -85,11 +85,8 @@ fn grown_image(options: Options, seed: u64, clean: bool) -> Image {
     let mut history = History::new(State::default());
     let mut prng = Prng::new(seed);
     let mix = Mix { write_len_max: 5000, file_len_max: 12_000, sleeps: true };
-    for _ in 0..150 {
-        let operation = Operation::draw(&mut prng, history.last(), mix);
-        user.perform(&operation).unwrap();
-        history.push(operation);
-        history = history.into_last();
+    for place in 0..150 {
+        history = history.step(&mut user, &mut prng, mix, format_args!("seed {seed}, {place}"));
     }
     if clean {
         user.vfs.unmount().unwrap();

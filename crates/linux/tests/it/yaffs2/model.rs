@@ -18,10 +18,8 @@ fn check(bench: &Bench, mix: Mix, operations: u32, seed: u64) {
     let mut user = User::new(bench.mount().unwrap());
     let mut history = History::new(State::default());
     for place in 0..operations {
-        let operation = Operation::draw(&mut prng, history.last(), mix);
-        let outcome = user.perform(&operation);
-        assert_eq!(outcome, Ok(()), "seed {seed}, operation {place}: {operation:?}");
-        history.push(operation);
+        let story = format_args!("seed {seed}, operation {place}");
+        history = history.step(&mut user, &mut prng, mix, story);
         let remount = place % 97 == 96;
         if remount {
             user.perform(&Operation::LetGo).unwrap();
@@ -36,7 +34,6 @@ fn check(bench: &Bench, mix: Mix, operations: u32, seed: u64) {
             let why = difference(&found, &history.last().visible());
             assert_eq!(why, None, "seed {seed}, after operation {place}");
         }
-        history = history.into_last();
     }
 }
 

@@ -1,0 +1,57 @@
+//! Entries of ascending keys, laid end to end: a key, then its pointer as a little-endian word.
+
+/// Bytes of a pointer.
+pub(super) const POINTER_SIZE: usize = 4;
+
+/// A view of entries.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entries<'a> {
+    /// Whole entries and nothing else.
+    pub bytes: &'a [u8],
+    /// Bytes of a key.
+    pub key_size: usize,
+}
+
+impl<'a> Entries<'a> {
+    const fn entry_size(self) -> usize {
+        self.key_size + POINTER_SIZE
+    }
+
+    pub(super) const fn len(self) -> usize {
+        self.bytes.len() / self.entry_size()
+    }
+
+    pub(super) fn key(self, place: usize) -> &'a [u8] {
+        &self.bytes[place * self.entry_size()..][..self.key_size]
+    }
+
+    pub(super) fn pointer(self, place: usize) -> u32 {
+        word(&self.bytes[place * self.entry_size() + self.key_size..])
+    }
+
+    /// The first entry whose key is not below `key`, and whether it is that key's.
+    pub(super) fn search(self, key: &[u8]) -> (usize, bool) {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if self.key(middle) < key {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        (low, low < self.len() && self.key(low) == key)
+    }
+
+    /// The child that a key belongs to, where the pointers are those of children.
+    pub(super) fn child(self, key: &[u8]) -> u32 {
+        let (place, is_it) = self.search(key);
+        self.pointer(if is_it { place } else { place.saturating_sub(1) })
+    }
+}
+
+/// The little-endian word that bytes begin with.
+pub(super) fn word(bytes: &[u8]) -> u32 {
+    let word = bytes.first_chunk().expect("an entry's word is within its page");
+    u32::from_le_bytes(*word)
+}
