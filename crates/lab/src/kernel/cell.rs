@@ -10,6 +10,7 @@ use super::clock;
 use super::error::KernelError;
 use super::files::RealFiles;
 use super::flash::Flash;
+use super::timers::Timers;
 use crate::live::LiveError;
 use crate::live::tracer::{LiveTracer, Span};
 use crate::scenario::{RunError, Scenario};
@@ -25,6 +26,7 @@ pub(super) struct Cell {
     tracer: RefCell<LiveTracer>,
     files: RefCell<RealFiles>,
     flash: Flash,
+    timers: RefCell<Timers>,
     recorder: Recorder,
     spans: RefCell<Vec<Span>>,
     erase_counts: RefCell<Vec<u32>>,
@@ -37,6 +39,7 @@ impl Cell {
             tracer: RefCell::new(tracer),
             files: RefCell::new(RealFiles::new(flash.folder.clone())),
             flash,
+            timers: RefCell::default(),
             recorder: Recorder::new(Clock::new(), &own_task()),
             spans: RefCell::default(),
             erase_counts: RefCell::new(vec![0; block_count as usize]),
@@ -99,7 +102,12 @@ impl Site for Cell {
         clock::cpu_ns()
     }
 
-    fn set_free(&self, _free: bool) {}
+    fn hold_timers(&self, held: bool) -> Result<(), RunError> {
+        self.timers.borrow_mut().hold(held).map_err(|error| RunError::Kernel {
+            during: "holding its timers".to_owned(),
+            message: error.to_string(),
+        })
+    }
 
     fn tune(&self, scenario: &Scenario) -> Result<(), RunError> {
         self.files.borrow_mut().advises_random = scenario.advises_random;
