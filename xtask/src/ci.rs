@@ -3,7 +3,7 @@
 //! The tests come last and nothing is printed after them when they pass, so that the output
 //! closes with the summary of cargo itself.
 
-use crate::{Outcome, packages, results, shell, smoke};
+use crate::{Outcome, packages, results, shell, smoke, vm};
 use std::time::{Duration, Instant};
 
 struct Stage {
@@ -25,6 +25,7 @@ const STAGES: &[Stage] = &[
     Stage { name: "build", run: build },
     Stage { name: "smoke", run: smoke::run },
     Stage { name: "results", run: || results::run(results::Mode::Check) },
+    Stage { name: "vm-test", run: vm::run },
     Stage { name: "test", run: test },
 ];
 

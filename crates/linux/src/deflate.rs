@@ -73,13 +73,13 @@ mod tests {
         let mut prng = Prng::new(2);
         let mut text = vec![0; 4096];
         text.fill_with(|| b'a' + prng.below(16).to_le_bytes()[0]);
-        let inflate = miniz_oxide::inflate::decompress_to_vec_zlib;
+        let inflate = |stored: &[u8]| miniz_oxide::inflate::decompress_to_vec_zlib(stored).unwrap();
         let (whole, taken) = deflate_prefix(&text, text.len()).unwrap();
-        assert_eq!((inflate(&whole), taken), (Ok(text.clone()), text.len()));
+        assert_eq!((inflate(&whole), taken), (text.clone(), text.len()));
         for room in [100, 500, 1000, 2000] {
             let (part, taken) = deflate_prefix(&text, room).unwrap();
             assert!(part.len() <= room && taken > room && taken < text.len(), "{room}: {taken}");
-            assert_eq!(inflate(&part), Ok(text[..taken].to_vec()));
+            assert_eq!(inflate(&part), text[..taken]);
         }
         prng.fill(&mut text);
         for room in [0, 12, 13, 100, 4096] {
