@@ -1,10 +1,18 @@
-//! Deflate with a compressor that is kept: a new one for each page of a few kilobytes would take
-//! longer to allocate than the page to compress. The bytes are those of a new one.
+//! Deflate and inflate by a library, each page of a kind once.
+//!
+//! The compressor is kept: a new one for each page of a few kilobytes would take longer to allocate
+//! than the page to compress. The bytes are those of a new one.
 
 use std::cell::RefCell;
 
 use miniz_oxide::DataFormat;
 use miniz_oxide::deflate::core::{CompressorOxide, TDEFLFlush, TDEFLStatus, compress};
+use miniz_oxide::inflate::{decompress_to_vec_with_limit, decompress_to_vec_zlib_with_limit};
+
+use crate::memo::Memo;
+
+static DEFLATED: Memo = Memo::new();
+static INFLATED: Memo = Memo::new();
 
 thread_local! {
     static KEPT: RefCell<CompressorOxide> = RefCell::default();
@@ -12,6 +20,21 @@ thread_local! {
 
 /// Compress `data` at the level that file systems ask for, as zlib or raw deflate.
 pub(crate) fn deflate(data: &[u8], format: DataFormat, level: u8) -> Vec<u8> {
+    let parameter = u64::from(level) << 1 | u64::from(format == DataFormat::Raw);
+    let packed = DEFLATED.recall(parameter, data, || Some(compressed(data, format, level)));
+    packed.expect("any data can be compressed")
+}
+
+/// Unpack zlib or raw deflate of at most `limit` bytes; `None` where that is not what is stored.
+pub(crate) fn inflate(stored: &[u8], format: DataFormat, limit: usize) -> Option<Vec<u8>> {
+    let is_raw = format == DataFormat::Raw;
+    let unpack =
+        if is_raw { decompress_to_vec_with_limit } else { decompress_to_vec_zlib_with_limit };
+    let parameter = (limit as u64) << 1 | u64::from(is_raw);
+    INFLATED.recall(parameter, stored, || unpack(stored, limit).ok())
+}
+
+fn compressed(data: &[u8], format: DataFormat, level: u8) -> Vec<u8> {
     KEPT.with_borrow_mut(|compressor| {
         compressor.reset();
         compressor.set_format_and_level(format, level);
@@ -45,8 +68,10 @@ mod tests {
                 data[..part].fill(b'x');
                 let zlib = miniz_oxide::deflate::compress_to_vec_zlib(&data, 3);
                 assert_eq!(deflate(&data, DataFormat::Zlib, 3), zlib, "{len} {share}");
+                assert_eq!(inflate(&zlib, DataFormat::Zlib, len).as_ref(), Some(&data));
                 let raw = miniz_oxide::deflate::compress_to_vec(&data, 6);
                 assert_eq!(deflate(&data, DataFormat::Raw, 6), raw, "{len} {share}");
+                assert_eq!(inflate(&raw, DataFormat::Raw, len).as_ref(), Some(&data));
             }
         }
     }

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use super::format::Compression;
 use crate::cpu::{Codec, Cpu, Work};
-use crate::deflate::deflate;
+use crate::deflate::{deflate, inflate};
 use crate::lzo;
 use miniz_oxide::DataFormat;
 
@@ -132,9 +132,7 @@ pub(super) fn unpack(
         Codec::Lzo => lzo::decompress(stored, data_len)?,
         Codec::Rtime => rtime_decompress(stored, data_len)?,
         Codec::Zstd => unreachable!("JFFS2 has no zstd"),
-        Codec::Zlib => {
-            miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(stored, data_len).ok()?
-        }
+        Codec::Zlib => inflate(stored, DataFormat::Zlib, data_len)?,
     };
     (data.len() == data_len).then_some(data)
 }
