@@ -15,7 +15,7 @@ use crate::layers::{LayerLists, Layers};
 use crate::machine::Build;
 use crate::platform::Platform;
 use crate::run::Run;
-use crate::scenario::{RunError, Scenario};
+use crate::scenario::{RunError, Scenario, run_in_turn};
 use crate::stack::{Engine, Stack};
 use crate::workload::{Alphabet, Workload};
 
@@ -339,13 +339,37 @@ fn spread_over<T>(
     all
 }
 
-/// Carry scenarios out on all cores; outcomes in the order of the scenarios. `finished` is called
+/// Runs that share a machine, at most: so that all cores have work.
+const TURNS_MAX: usize = 32;
+
+/// Carry scenarios out on all cores; outcomes in the order of the scenarios. Those that read what is
+/// prepared alike do so on one machine; the figures are those of separate runs. `finished` is called
 /// after each, from whichever thread it was on.
 pub fn run_all(scenarios: &[Scenario], finished: impl Fn() + Sync) -> Vec<Result<Run, RunError>> {
-    let one = |scenario: &Scenario| {
-        let outcome = scenario.run();
-        finished();
-        outcome
+    let turns = turns(scenarios);
+    let one = |places: &Vec<usize>| {
+        let of_one: Vec<&Scenario> = places.iter().map(|&place| &scenarios[place]).collect();
+        let outcomes = run_in_turn(&of_one, &finished);
+        places.iter().copied().zip(outcomes).collect::<Vec<_>>()
     };
-    scenarios.par_iter().with_max_len(1).map(one).collect()
+    let outcomes = turns.par_iter().with_max_len(1).flat_map_iter(one);
+    let mut outcomes: Vec<(usize, Result<Run, RunError>)> = outcomes.collect();
+    outcomes.sort_by_key(|(place, _)| *place);
+    outcomes.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+/// The places of scenarios that are carried out on one machine, machine by machine.
+fn turns(scenarios: &[Scenario]) -> Vec<Vec<usize>> {
+    let mut turns: Vec<(Option<Scenario>, Vec<usize>)> = Vec::new();
+    for (place, scenario) in scenarios.iter().enumerate() {
+        let wanted = scenario.preparation();
+        let fits = |(made, places): &&mut (Option<Scenario>, Vec<usize>)| {
+            made.is_some() && *made == wanted && places.len() < TURNS_MAX
+        };
+        match turns.iter_mut().filter(|_| wanted.is_some()).find(fits) {
+            Some((_, places)) => places.push(place),
+            None => turns.push((wanted, vec![place])),
+        }
+    }
+    turns.into_iter().map(|(_, places)| places).collect()
 }

@@ -11,7 +11,7 @@ use crate::stack::{Main, Stack};
 use crate::workload::{Alphabet, Workload};
 
 /// Everything a run depends on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
     /// What is asked for.
     pub workload: Workload,
@@ -123,23 +123,50 @@ impl Scenario {
     /// # Errors
     /// As [`run`](Self::run).
     pub fn run_at(&self, site: Box<dyn Site>) -> Result<Run, RunError> {
-        self.workload.carry_out(&Session { scenario: self, site })
+        self.workload.carry_out(&Session::new(self, site))
     }
 
-    /// Carry the run out once for each number of requests. A workload that changes nothing does so
-    /// on one machine, filled once; the figures are those of separate runs.
-    ///
-    /// # Errors
-    /// As those of [`Scenario::run`].
-    pub fn run_for_each(&self, requests: &[u32]) -> Result<Vec<Run>, RunError> {
-        let asked = |&requests: &u32| Self { requests, ..self.clone() };
-        let scenarios: Vec<Self> = requests.iter().map(asked).collect();
-        match (self.workload, scenarios.as_slice()) {
-            (Workload::Micro(kind), [first, ..]) if kind.is_reading() => {
-                let site = Box::new(Simulated::new(self)?);
-                kind.carry_out_in_turn(Session { scenario: first, site }, &scenarios)
-            }
-            _ => scenarios.iter().map(Self::run).collect(),
-        }
+    /// What the machine and the files on it depend on before the first request: scenarios that agree
+    /// in it may be carried out on one machine. None where the requests change the files, or the
+    /// times in a trace are to be those of a machine of its own.
+    pub(crate) fn preparation(&self) -> Option<Self> {
+        let workload = self.workload.preparation().filter(|_| !self.keeps_trace)?;
+        let record_size = if workload.is_micro() { self.record_size } else { 0 };
+        let build = Build { ra_pages: 0, ..self.build.clone() };
+        let any = Self { workload, build, record_size, requests: 0, ..self.clone() };
+        Some(Self { ubifs_ra_pages: 0, advises_random: false, ..any })
     }
+}
+
+/// Carry out scenarios of one [`Scenario::preparation`] on one machine, all caches dropped before
+/// each, with `finished` called after each. The figures are those of separate runs.
+pub(crate) fn run_in_turn(
+    scenarios: &[&Scenario],
+    finished: impl Fn(),
+) -> Vec<Result<Run, RunError>> {
+    let mut session: Option<Session<'_>> = None;
+    let mut outcomes = Vec::with_capacity(scenarios.len());
+    for &scenario in scenarios {
+        // After a failure the next one begins on a new machine.
+        let outcome = on_machine(session.take(), scenario);
+        outcomes.push(outcome.map(|(used, run)| {
+            session = Some(used);
+            run
+        }));
+        finished();
+    }
+    outcomes
+}
+
+fn on_machine<'a>(
+    session: Option<Session<'a>>,
+    scenario: &'a Scenario,
+) -> Result<(Session<'a>, Run), RunError> {
+    let mut session = match session {
+        Some(session) => session,
+        None => Session::new(scenario, Box::new(Simulated::new(scenario)?)),
+    };
+    session.scenario = scenario;
+    let run = scenario.workload.carry_out(&session)?;
+    Ok((session, run))
 }

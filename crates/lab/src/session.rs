@@ -1,6 +1,6 @@
 //! A session: a scenario on its machine, from making what is asked for to the figures.
 
-use std::cell::RefMut;
+use std::cell::{Cell, RefMut};
 use std::rc::Rc;
 
 use flysch_chip::EventKind;
@@ -21,6 +21,8 @@ pub struct Session<'a> {
     pub scenario: &'a Scenario,
     /// Where it is carried out.
     pub site: Box<dyn Site>,
+    /// Whether what the requests work on is there.
+    is_prepared: Cell<bool>,
 }
 
 /// A measured interval under way, and the times it has given so far.
@@ -36,15 +38,24 @@ pub struct Interval<'a> {
     pub end_ns: u64,
 }
 
-impl Session<'_> {
-    /// All steps of a workload, one after the other.
+impl<'a> Session<'a> {
+    /// A scenario on a new site.
+    pub(crate) fn new(scenario: &'a Scenario, site: Box<dyn Site>) -> Self {
+        Self { scenario, site, is_prepared: Cell::new(false) }
+    }
+
+    /// All steps of a workload, one after the other; what was made for an earlier scenario serves
+    /// the later ones.
     pub(crate) fn carry_out<S: Steps>(&self, mut steps: S) -> Result<Run, RunError> {
-        self.prepare(&mut steps)?;
+        if !self.is_prepared.get() {
+            self.prepare(&mut steps)?;
+            self.is_prepared.set(true);
+        }
         self.measured(&mut steps)
     }
 
     /// Make what the requests work on.
-    pub(crate) fn prepare<S: Steps>(&self, steps: &mut S) -> Result<(), RunError> {
+    fn prepare<S: Steps>(&self, steps: &mut S) -> Result<(), RunError> {
         let _scope = self.site.enter("prepare");
         self.site.hold_timers(S::HOLDS_TIMERS)?;
         let prepared = steps.prepare(self);
@@ -53,7 +64,7 @@ impl Session<'_> {
     }
 
     /// With cold caches, the measured interval and its figures.
-    pub(crate) fn measured<S: Steps>(&self, steps: &mut S) -> Result<Run, RunError> {
+    fn measured<S: Steps>(&self, steps: &mut S) -> Result<Run, RunError> {
         let scope = self.site.enter("settle");
         self.site.settle()?;
         drop(scope);

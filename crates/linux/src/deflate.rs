@@ -1,11 +1,20 @@
-//! Deflate with compressors that are kept: a new one for each page of a few kilobytes would take
-//! longer to allocate than the page to compress. The bytes are those of a new one.
+//! Deflate and inflate by libraries, each page of a kind once.
+//!
+//! Compressors are kept: a new one for each page of a few kilobytes would take longer to allocate
+//! than the page to compress. The bytes are those of a new one.
 
 use std::cell::RefCell;
 
 use flate2::{Compress, Compression, FlushCompress, Status};
 use miniz_oxide::DataFormat;
 use miniz_oxide::deflate::core::{CompressorOxide, TDEFLFlush, TDEFLStatus, compress};
+use miniz_oxide::inflate::{decompress_to_vec_with_limit, decompress_to_vec_zlib_with_limit};
+
+use crate::memo::Memo;
+
+static DEFLATED: Memo = Memo::new();
+static PREFIXES: Memo = Memo::new();
+static INFLATED: Memo = Memo::new();
 
 /// Level of the kernel's JFFS2.
 const JFFS2_LEVEL: u32 = 3;
@@ -19,6 +28,21 @@ thread_local! {
 
 /// Compress `data` at the level that file systems ask for, as zlib or raw deflate.
 pub(crate) fn deflate(data: &[u8], format: DataFormat, level: u8) -> Vec<u8> {
+    let parameter = u64::from(level) << 1 | u64::from(format == DataFormat::Raw);
+    let packed = DEFLATED.recall(parameter, data, || Some(compressed(data, format, level)));
+    packed.expect("any data can be compressed")
+}
+
+/// Unpack zlib or raw deflate of at most `limit` bytes; `None` where that is not what is stored.
+pub(crate) fn inflate(stored: &[u8], format: DataFormat, limit: usize) -> Option<Vec<u8>> {
+    let is_raw = format == DataFormat::Raw;
+    let unpack =
+        if is_raw { decompress_to_vec_with_limit } else { decompress_to_vec_zlib_with_limit };
+    let parameter = (limit as u64) << 1 | u64::from(is_raw);
+    INFLATED.recall(parameter, stored, || unpack(stored, limit).ok())
+}
+
+fn compressed(data: &[u8], format: DataFormat, level: u8) -> Vec<u8> {
     KEPT.with_borrow_mut(|compressor| {
         compressor.reset();
         compressor.set_format_and_level(format, level);
@@ -37,6 +61,18 @@ const END_LEN: usize = 12;
 /// it hands zlib no more bytes at once than there is room for, has them flushed, and goes on while
 /// there is room. Gives the stream and how much of `data` it holds; `None` if it gains nothing.
 pub(crate) fn deflate_prefix(data: &[u8], room: usize) -> Option<(Vec<u8>, usize)> {
+    // A memo keeps bytes: how much the stream holds goes behind it.
+    let mut kept = PREFIXES.recall(room as u64, data, || {
+        let (mut stored, taken) = compressed_prefix(data, room)?;
+        stored.extend_from_slice(&taken.to_le_bytes());
+        Some(stored)
+    })?;
+    let taken = kept.split_off(kept.len() - size_of::<usize>());
+    let taken = taken.try_into().expect("as long as it was put there");
+    Some((kept, usize::from_le_bytes(taken)))
+}
+
+fn compressed_prefix(data: &[u8], room: usize) -> Option<(Vec<u8>, usize)> {
     ZLIB.with_borrow_mut(|zlib| {
         zlib.reset();
         let mut stored = vec![0; room];
@@ -98,8 +134,10 @@ mod tests {
                 data[..part].fill(b'x');
                 let zlib = miniz_oxide::deflate::compress_to_vec_zlib(&data, 3);
                 assert_eq!(deflate(&data, DataFormat::Zlib, 3), zlib, "{len} {share}");
+                assert_eq!(inflate(&zlib, DataFormat::Zlib, len).as_ref(), Some(&data));
                 let raw = miniz_oxide::deflate::compress_to_vec(&data, 6);
                 assert_eq!(deflate(&data, DataFormat::Raw, 6), raw, "{len} {share}");
+                assert_eq!(inflate(&raw, DataFormat::Raw, len).as_ref(), Some(&data));
             }
         }
     }

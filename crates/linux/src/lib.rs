@@ -17,6 +17,7 @@ pub mod filesystem;
 pub mod ftl;
 pub mod jffs2;
 pub mod lzo;
+mod memo;
 pub mod mtd;
 pub mod plainfs;
 pub mod pramfs;

@@ -116,9 +116,10 @@ pub(crate) fn step(command: char, at: Point) -> String {
     format!("{command}{} {}", coordinate(at.0), coordinate(at.1))
 }
 
-/// Width that `text` takes at most at the charts' font size, in pixels.
+/// Width that `text` takes at most at the charts' font size, in pixels: digits of a wide face take 0.64
+/// of it.
 pub(crate) fn text_width(text: &str) -> f64 {
-    text.chars().map(|letter| if letter == super::number::SPACE { 2.5 } else { 6.2 }).sum()
+    text.chars().map(|letter| if letter == super::number::SPACE { 3.5 } else { 7.0 }).sum()
 }
 
 fn coordinate(value: f64) -> String {

@@ -1,4 +1,12 @@
-//! Bands: how far from a paper's value a measurement may lie, by the kind of quantity.
+//! Bands: how far from a paper's value a measurement may lie, by the kind of quantity, and what
+//! keeps the paper's shape beyond.
+//!
+//! The rule is one for all claims of a kind: times and counts keep the shape within a factor of two,
+//! ratios on the same side of one; what is saved by a choice is one less a ratio, so its sign tells;
+//! two things said to be alike are so within a factor of two. A statement holds or does not.
+//!
+//! Where a paper has words for a number: "more" or "faster" is a ratio beyond one; "far", "much" or
+//! "large" one beyond two; "slightly" one within 1.15, the band of ratios, beyond which things differ.
 
 use std::fmt;
 
@@ -26,41 +34,49 @@ pub struct Band {
     pub relative: f64,
     /// On top of that, in the quantity's unit.
     pub absolute: f64,
+    /// What keeps the paper's shape beyond.
+    shape: Shape,
 }
 
 /// What keeps the paper's shape though it lies outside the band.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Shape {
+enum Shape {
     /// Nothing does.
     None,
-    /// A measurement within this factor of the target.
-    Factor(f64),
-    /// A measurement on the target's side of this value: 1 for ratios, 0 for differences.
+    /// A measurement within a factor of two of the target.
+    Magnitude,
+    /// One on the target's side of this value; where the target is this value, as `Magnitude`.
     SideOf(f64),
-    /// A property of the measured series, computed where the series is.
-    Seen(bool),
 }
+
+/// How far a magnitude may lie from the target.
+const FACTOR: f64 = 2.0;
 
 impl Band {
     /// The place of an event in a series of requests.
-    pub const POSITION: Self = Self::absolute("position", 1.0);
-    /// A count of operations.
-    pub const COUNT: Self = Self::relative("count", 0.10);
-    /// A ratio between two configurations, or a share of one in the other.
-    pub const RATIO: Self = Self::relative("ratio", 0.15);
+    pub const POSITION: Self = Self { absolute: 1.0, ..Self::within("position", 0.0, Shape::None) };
+    /// A count of operations, or of requests.
+    pub const COUNT: Self = Self::within("count", 0.10, Shape::Magnitude);
+    /// A ratio between two configurations.
+    pub const RATIO: Self = Self::within("ratio", 0.15, Shape::SideOf(1.0));
+    /// What one configuration takes less than another, per cent.
+    pub const SAVING: Self = Self::within("ratio, saved", 0.15, Shape::SideOf(0.0));
+    /// A share of one quantity in another, or a figure of a closed form.
+    pub const SHARE: Self = Self::within("share", 0.15, Shape::Magnitude);
     /// An absolute time, a throughput or an energy.
-    pub const TIME: Self = Self::relative("time", 0.25);
+    pub const TIME: Self = Self::within("time", 0.25, Shape::Magnitude);
     /// A count that the real kernel gave, of the reference runs.
-    pub const KERNEL: Self = Self::relative("kernel's count", 0.05);
+    pub const KERNEL: Self = Self::within("kernel's count", 0.05, Shape::None);
     /// A statement, met or not.
-    pub const STATEMENT: Self = Self::relative("statement", 0.0);
+    pub const STATEMENT: Self = Self::within("statement", 0.0, Shape::None);
 
-    const fn relative(kind: &'static str, relative: f64) -> Self {
-        Self { kind, relative, absolute: 0.0 }
+    const fn within(kind: &'static str, relative: f64, shape: Shape) -> Self {
+        Self { kind, relative, absolute: 0.0, shape }
     }
 
-    const fn absolute(kind: &'static str, absolute: f64) -> Self {
-        Self { kind, relative: 0.0, absolute }
+    /// Whether a measurement keeps the paper's shape.
+    pub fn keeps_shape(self, target: Target, measured: f64) -> bool {
+        measured.is_finite() && self.shape.holds(target, measured)
     }
 
     /// Whether a measurement lies in the band around the target.
@@ -68,12 +84,23 @@ impl Band {
         // What the last bits of a quotient lose is not the paper's matter.
         let reach = |edge: f64| edge.abs() * (self.relative + 1e-12) + self.absolute;
         let (low, high) = target.ends();
-        low.is_none_or(|low| measured >= low - reach(low))
+        measured.is_finite()
+            && low.is_none_or(|low| measured >= low - reach(low))
             && high.is_none_or(|high| measured <= high + reach(high))
     }
 }
 
 impl Target {
+    /// The target in words, its numbers told by `number`.
+    pub fn told_by(self, number: fn(f64) -> String) -> String {
+        match self {
+            Self::Value(value) => number(value),
+            Self::Between(low, high) => format!("{} to {}", number(low), number(high)),
+            Self::AtLeast(low) => format!("at least {}", number(low)),
+            Self::AtMost(high) => format!("at most {}", number(high)),
+        }
+    }
+
     /// The least and the greatest value that meet the target.
     pub const fn ends(self) -> (Option<f64>, Option<f64>) {
         match self {
@@ -86,32 +113,22 @@ impl Target {
 }
 
 impl Shape {
-    /// Whether a measurement keeps the shape.
-    pub fn holds(self, target: Target, measured: f64) -> bool {
+    fn holds(self, target: Target, measured: f64) -> bool {
         let (low, high) = target.ends();
+        let is_near = low.is_none_or(|low| measured * FACTOR >= low)
+            && high.is_none_or(|high| measured <= high * FACTOR);
         match self {
             Self::None => false,
-            Self::Factor(factor) => {
-                low.is_none_or(|low| measured * factor >= low)
-                    && high.is_none_or(|high| measured <= high * factor)
-            }
-            Self::SideOf(neutral) => {
-                let above = low.is_some_and(|low| low > neutral) && measured > neutral;
-                above || (high.is_some_and(|high| high < neutral) && measured < neutral)
-            }
-            Self::Seen(seen) => seen,
+            Self::SideOf(neutral) if low.is_some_and(|low| low > neutral) => measured > neutral,
+            Self::SideOf(neutral) if high.is_some_and(|high| high < neutral) => measured < neutral,
+            Self::Magnitude | Self::SideOf(_) => is_near,
         }
     }
 }
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Value(value) => write!(f, "{value}"),
-            Self::Between(low, high) => write!(f, "{low} to {high}"),
-            Self::AtLeast(low) => write!(f, "at least {low}"),
-            Self::AtMost(high) => write!(f, "at most {high}"),
-        }
+        f.write_str(&self.told_by(|number| number.to_string()))
     }
 }
 
@@ -163,6 +180,7 @@ mod tests {
             (Band::STATEMENT, Target::AtLeast(2.0), 1.99, false),
             (Band::STATEMENT, Target::AtMost(0.0), 0.0, true),
             (Band::TIME, Target::Value(1.0), f64::NAN, false),
+            (Band::STATEMENT, Target::AtLeast(1.0), f64::INFINITY, false),
         ];
         for (band, target, measured, wanted) in cases {
             assert_eq!(band.holds(target, measured), wanted, "{band}: {target}, {measured}");
@@ -172,17 +190,25 @@ mod tests {
     #[test]
     fn a_shape_is_looser_than_a_band() {
         let cases = [
-            (Shape::Factor(2.0), Target::Value(40.0), 21.0, true),
-            (Shape::Factor(2.0), Target::Value(40.0), 19.0, false),
-            (Shape::SideOf(1.0), Target::Value(2.0), 1.01, true),
-            (Shape::SideOf(1.0), Target::Value(2.0), 0.99, false),
-            (Shape::SideOf(1.0), Target::Value(0.5), 0.9, true),
-            (Shape::SideOf(1.0), Target::Value(0.5), 1.1, false),
-            (Shape::Seen(true), Target::Value(2.0), 0.0, true),
-            (Shape::None, Target::Value(2.0), 2.0, false),
+            (Band::TIME, Target::Value(40.0), 21.0, true),
+            (Band::COUNT, Target::Value(40.0), 19.0, false),
+            (Band::SHARE, Target::Value(0.9), 0.4, false),
+            (Band::RATIO, Target::Value(1.0), 0.6, true),
+            (Band::RATIO, Target::Value(1.3), 0.9, false),
+            (Band::RATIO, Target::Value(2.0), 1.01, true),
+            (Band::RATIO, Target::Value(2.0), 0.99, false),
+            (Band::RATIO, Target::AtLeast(2.0), 1.01, true),
+            (Band::RATIO, Target::AtLeast(2.0), 1.0, false),
+            (Band::RATIO, Target::Value(0.4), 0.9, true),
+            (Band::RATIO, Target::Value(0.4), 1.1, false),
+            (Band::SAVING, Target::Value(50.0), 1.0, true),
+            (Band::SAVING, Target::Value(50.0), 0.0, false),
+            (Band::STATEMENT, Target::Value(2.0), 1.9, false),
+            (Band::POSITION, Target::Value(46.0), 48.0, false),
+            (Band::TIME, Target::Value(1.0), f64::NAN, false),
         ];
-        for (shape, target, measured, wanted) in cases {
-            assert_eq!(shape.holds(target, measured), wanted, "{shape:?}: {target}, {measured}");
+        for (band, target, measured, wanted) in cases {
+            assert_eq!(band.keeps_shape(target, measured), wanted, "{band}: {target}, {measured}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::band::{Band, Shape, Target};
+use super::band::{Band, Target};
 
 /// Something that a paper says and an experiment measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,8 +19,6 @@ pub struct Claim {
     pub measured: f64,
     /// How far apart they may lie.
     pub band: Band,
-    /// What counts as the paper's shape outside the band.
-    pub shape: Shape,
     /// What a reader should know in any case.
     pub note: String,
     /// Why it does not hold; told only where it does not.
@@ -63,7 +61,7 @@ pub struct Row {
 }
 
 impl Claim {
-    /// A claim without shape, note or reason.
+    /// A claim without note or reason.
     pub fn new(
         item: &'static str,
         text: impl Into<String>,
@@ -72,23 +70,14 @@ impl Claim {
         band: Band,
     ) -> Self {
         let text = text.into();
-        Self {
-            item,
-            text,
-            target,
-            measured,
-            band,
-            shape: Shape::None,
-            note: String::new(),
-            reason: "",
-        }
+        Self { item, text, target, measured, band, note: String::new(), reason: "" }
     }
 
     /// The verdict, from the numbers alone.
     pub fn verdict(&self) -> Verdict {
         if self.band.holds(self.target, self.measured) {
             Verdict::Reproduced
-        } else if self.measured.is_finite() && self.shape.holds(self.target, self.measured) {
+        } else if self.band.keeps_shape(self.target, self.measured) {
             Verdict::Shape
         } else {
             Verdict::NotReproduced
@@ -138,7 +127,6 @@ mod tests {
     fn a_reason_is_told_only_where_a_claim_does_not_hold() {
         let check = |measured: f64, verdict: Verdict, note: &str| {
             let claim = Claim {
-                shape: Shape::Factor(2.0),
                 note: "Of one run.".to_owned(),
                 reason: "It was cold.",
                 ..Claim::new("table-1", "time, ms", Target::Value(10.0), measured, Band::TIME)

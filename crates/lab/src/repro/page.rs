@@ -139,10 +139,10 @@ fn claims<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
     for row in rows {
         let verdict = row.verdict.to_string();
         html.push_str(&format!(
-            "<tr><td class=\"text\">{}</td><td>{}</td><td>{}</td><td class=\"text\">{}</td>\
+            "<tr><td class=\"text\">{}</td><td>{}</td><td>{}</td><td class=\"text band\">{}</td>\
              <td class=\"text verdict {}\">{verdict}</td><td class=\"text note\">{}</td></tr>\n",
             escape(&row.claim),
-            escape(&row.paper_value.to_string()),
+            escape(&row.paper_value.told_by(significant)),
             escape(&significant(row.measured)),
             escape(&row.band.to_string()),
             verdict.replace(' ', "-"),

@@ -153,9 +153,7 @@ impl Paper {
             experiments.par_iter().map(one).collect::<Result<_, ReproError>>()?;
         let mut evidence = Evidence::default();
         for one in all {
-            evidence.claims.extend(one.claims);
-            evidence.figures.extend(one.figures);
-            evidence.listings.extend(one.listings);
+            evidence.append(one);
         }
         let place = |name: &str| items.iter().position(|item| *item == name);
         evidence.claims.retain(|claim| place(claim.item).is_some());
@@ -165,6 +163,15 @@ impl Paper {
         evidence.listings.retain(|listing| place(listing.item).is_some());
         evidence.listings.sort_by_key(|listing| place(listing.item));
         Ok(Findings { paper: self, items: items.to_vec(), evidence })
+    }
+}
+
+impl Evidence {
+    /// Add what else was found.
+    pub fn append(&mut self, other: Self) {
+        self.claims.extend(other.claims);
+        self.figures.extend(other.figures);
+        self.listings.extend(other.listings);
     }
 }
 

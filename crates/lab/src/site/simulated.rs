@@ -78,8 +78,10 @@ impl Site for Simulated {
     fn tune(&self, scenario: &Scenario) -> Result<(), RunError> {
         let mut linux = self.machine.linux.borrow_mut();
         linux.set_random_advice(scenario.advises_random);
-        if scenario.stack.main == Main::Ubifs {
-            linux.set_read_ahead(scenario.ubifs_ra_pages);
+        match scenario.stack.main {
+            Main::Ubifs => linux.set_read_ahead(scenario.ubifs_ra_pages),
+            Main::Jffs2 | Main::Yaffs2 => linux.set_read_ahead(scenario.build.ra_pages),
+            Main::Ftl | Main::Tmpfs => {}
         }
         Ok(())
     }

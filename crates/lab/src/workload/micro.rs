@@ -7,7 +7,7 @@ use flysch_sqlite::Database;
 
 use super::strings::RandomStrings;
 use super::{Measured, Steps};
-use crate::scenario::{RunError, Scenario, sqlite_error};
+use crate::scenario::{RunError, sqlite_error};
 use crate::session::{Interval, Session};
 
 /// A kind of request.
@@ -56,24 +56,6 @@ impl Micro {
     /// Whether it leaves the tables as they are.
     pub const fn is_reading(self) -> bool {
         matches!(self, Self::Select | Self::Join)
-    }
-
-    /// Carry scenarios that differ in their requests alone out on one machine, filled once, with
-    /// all caches dropped before each.
-    pub(crate) fn carry_out_in_turn<'a>(
-        self,
-        mut session: Session<'a>,
-        scenarios: &'a [Scenario],
-    ) -> Result<Vec<crate::run::Run>, RunError> {
-        assert!(self.is_reading(), "each run finds what the first has found");
-        let mut steps = Run::new(self, &session);
-        session.prepare(&mut steps)?;
-        let mut runs = Vec::with_capacity(scenarios.len());
-        for scenario in scenarios {
-            session.scenario = scenario;
-            runs.push(session.measured(&mut steps)?);
-        }
-        Ok(runs)
     }
 
     /// How many statements make `requests` requests.

@@ -153,6 +153,21 @@ impl Workload {
         matches!(self, Self::Micro(_))
     }
 
+    /// The workload that is prepared alike, whatever its requests are then; none where they change
+    /// what they work on.
+    pub(crate) fn preparation(self) -> Option<Self> {
+        match self {
+            Self::Micro(kind) => kind.is_reading().then_some(self),
+            Self::Read(Read { file_size, .. }) => {
+                Some(Self::Read(Read { file_size, ..Read::DEFAULT }))
+            }
+            Self::Contacts(contacts) => {
+                Some(Self::Contacts(Contacts { pattern: Pattern::Sequential, ..contacts }))
+            }
+            Self::Postmark(_) | Self::Tpcc(_) | Self::Overwrite => None,
+        }
+    }
+
     /// Order of its requests.
     pub const fn pattern(self) -> Pattern {
         match self {

@@ -102,4 +102,8 @@ impl Steps for Run {
         measured.figures.insert("mean_request_us", mean);
         Ok(measured)
     }
+
+    fn check(&mut self, session: &Session<'_>, &mut fd: &mut Fd) -> Result<(), RunError> {
+        Ok(session.linux().close(fd)?)
+    }
 }

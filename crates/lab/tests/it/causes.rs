@@ -9,8 +9,8 @@ use flysch_lab::grid::{Grid, ReadAheadChoice, run_all};
 use flysch_lab::platform::{Platform, ecc_mode};
 use flysch_lab::run::{Operations, Run};
 use flysch_lab::scenario::Scenario;
-use flysch_lab::stack::{Main, Stack};
-use flysch_lab::workload::{Alphabet, Micro};
+use flysch_lab::stack::{Engine, Main, Stack};
+use flysch_lab::workload::{Alphabet, Contacts, Micro, Pattern, Read, Workload};
 use flysch_sqlite::Database;
 
 /// Every workload on every stack of every platform, small.
@@ -182,19 +182,31 @@ fn same_scenario_same_figures() {
 
 #[test]
 fn a_sweep_on_one_machine_gives_the_figures_of_separate_runs() {
-    let requests = [5, 90, 100, 200];
-    let mut grid = everything();
-    grid.workloads = [Micro::Select, Micro::Join].map(Into::into).to_vec();
-    grid.requests = vec![200];
-    for scenario in grid.scenarios() {
-        let in_turn = scenario.run_for_each(&requests).expect("it runs");
-        for (one, &requests) in in_turn.iter().zip(&requests) {
-            let alone = Scenario { requests, ..scenario.clone() }.run().expect("it runs");
-            let figures = |run: &Run| {
-                let json = serde_json::to_value(run).expect("figures have JSON values");
-                (json, run.request_ns.clone(), run.erase_counts.clone())
+    let patterns = [Pattern::Sequential, Pattern::Random];
+    let reads = patterns.map(|pattern| Read { pattern, file_size: 1 << 18, ..Read::DEFAULT });
+    let contacts = patterns.map(|pattern| Contacts { pattern, records: 100, ..Contacts::DEFAULT });
+    let mut workloads = [Micro::Select, Micro::Join].map(Workload::from).to_vec();
+    workloads.extend(contacts.map(Workload::Contacts));
+    let of_files = reads.map(|read| Read { request_size: 8192, inter_arrival_us: 3000, ..read });
+    for (workloads, engine) in [
+        (workloads, Engine::Sqlite),
+        (reads.into_iter().chain(of_files).map(Workload::Read).collect(), Engine::File),
+    ] {
+        let mut grid = everything();
+        grid.workloads = workloads;
+        grid.stacks = Stack::ALL.map(|stack| Stack { engine, ..stack }).to_vec();
+        grid.platforms.truncate(2);
+        grid.requests = vec![5, 90, 200];
+        grid.keeps_traces = false;
+        grid.read_ahead = vec![ReadAheadChoice::On, ReadAheadChoice::Off, ReadAheadChoice::Advised];
+        let scenarios = grid.scenarios();
+        for (together, scenario) in run_all(&scenarios, || ()).into_iter().zip(&scenarios) {
+            let figures = |run: Run| {
+                let json = serde_json::to_value(&run).expect("figures have JSON values");
+                (json, run.request_ns, run.erase_counts)
             };
-            assert_eq!(figures(one), figures(&alone), "{} {requests}", scenario.stack);
+            let (together, alone) = (together.expect("it runs"), scenario.run().expect("it runs"));
+            assert_eq!(figures(together), figures(alone), "{scenario:?}");
         }
     }
 }

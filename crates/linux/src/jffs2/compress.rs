@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use super::format::Compression;
 use crate::cpu::{Codec, Cpu, Work};
-use crate::deflate::deflate_prefix;
+use crate::deflate::{deflate_prefix, inflate};
 use crate::lzo;
 
 /// A compressor that JFFS2 may try.
@@ -130,9 +130,7 @@ pub(super) fn unpack(
         Codec::Lzo => lzo::decompress(stored, data_len)?,
         Codec::Rtime => rtime_decompress(stored, data_len)?,
         Codec::Zstd => unreachable!("JFFS2 has no zstd"),
-        Codec::Zlib => {
-            miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(stored, data_len).ok()?
-        }
+        Codec::Zlib => inflate(stored, DataFormat::Zlib, data_len)?,
     };
     (data.len() == data_len).then_some(data)
 }

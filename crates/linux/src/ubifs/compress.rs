@@ -4,7 +4,7 @@
 
 use super::options::Compressor;
 use crate::cpu::{Codec, Cpu, Work};
-use crate::deflate::deflate;
+use crate::deflate::{deflate, inflate};
 use crate::lzo;
 use miniz_oxide::DataFormat;
 
@@ -74,7 +74,7 @@ pub(super) fn unpack(
     };
     cpu.charge(Work::Decompress(codec, size));
     let data = match codec {
-        Codec::Zlib => miniz_oxide::inflate::decompress_to_vec_with_limit(stored, size).ok()?,
+        Codec::Zlib => inflate(stored, DataFormat::Raw, size)?,
         Codec::Zstd => crate::zstd::decompress(stored, size)?,
         Codec::Lzo | Codec::Rtime => lzo::decompress(stored, size)?,
     };

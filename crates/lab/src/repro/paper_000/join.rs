@@ -2,15 +2,14 @@
 
 use super::chart::chart;
 use super::select::{peaks_of_reads, said};
-use super::sweep::{SIZES, STACKS, Sweep, requests};
+use super::sweep::{SIZES, STACKS, Sweep};
 use crate::report::metrics::{READS_PER_KB, THROUGHPUT};
-use crate::repro::band::{Band, Shape, Target};
+use crate::repro::band::{Band, Target};
 use crate::repro::claim::Claim;
-use crate::repro::paper::{Cause, Effort, Evidence, Trial};
+use crate::repro::paper::Evidence;
 use crate::run::Run;
 use crate::stack::Stack;
 use crate::statistics::{mean, share};
-use crate::workload::Micro;
 
 /// From this many requests on a number is large, up to the other it is small.
 const LARGE: u32 = 3500;
@@ -18,21 +17,15 @@ const SMALL: u32 = 500;
 /// Requests of the comparison with selects.
 const BESIDE: u32 = 2000;
 
-/// Steps of the sweep.
-pub(super) fn steps(effort: Effort) -> u64 {
-    Sweep::run_count(&requests(Micro::Join, effort))
-}
-
 /// Figures 7 and 8.
-pub(super) fn figures(trial: &Trial<'_>) -> Result<Evidence, Cause> {
-    let sweep = Sweep::carry_out(Micro::Join, requests(Micro::Join, trial.effort), trial)?;
+pub(super) fn figures(sweep: &Sweep) -> Evidence {
     let figures = vec![
-        chart(&sweep, "figure-7", "figure-7", "Figure 7: throughput of joins", &THROUGHPUT),
-        chart(&sweep, "figure-8", "figure-8-reads", "Figure 8: reads of joins", &READS_PER_KB),
+        chart(sweep, "figure-7", "figure-7", "Figure 7: throughput of joins", &THROUGHPUT),
+        chart(sweep, "figure-8", "figure-8-reads", "Figure 8: reads of joins", &READS_PER_KB),
     ];
-    let mut claims = throughput(&sweep);
-    claims.extend(operations(&sweep));
-    Ok(Evidence { claims, figures, ..Evidence::default() })
+    let mut claims = throughput(sweep);
+    claims.extend(operations(sweep));
+    Evidence { claims, figures, ..Evidence::default() }
 }
 
 fn throughput(sweep: &Sweep) -> Vec<Claim> {
@@ -41,7 +34,6 @@ fn throughput(sweep: &Sweep) -> Vec<Claim> {
     });
     let mut claims = vec![Claim {
         note: format!("JFFS2 over UBIFS by record size: {}.", said(&large)),
-        shape: Shape::Factor(1.5),
         ..Claim::new(
             "figure-7",
             "for many requests both file systems join alike: JFFS2's throughput over UBIFS's",
@@ -78,7 +70,6 @@ fn operations(sweep: &Sweep) -> Vec<Claim> {
         claims.push(Claim {
             note: format!("Reads per KB by record size: {}.", said(&SIZES.map(of))),
             reason: "Two records of 450 B in a page leave it less compressible than one of 600 B.",
-            shape: Shape::Factor(1.1),
             ..Claim::new(
                 "figure-8",
                 format!("{name}: 600 B reads most per KB for many requests: over the next"),
@@ -87,16 +78,13 @@ fn operations(sweep: &Sweep) -> Vec<Claim> {
                 Band::STATEMENT,
             )
         });
-        claims.push(Claim {
-            shape: Shape::Factor(1.5),
-            ..Claim::new(
-                "figure-8",
-                format!("{name}: reads per KB for many requests, mean of the sizes"),
-                Target::Value(2.0),
-                mean(&SIZES.map(of)),
-                Band::COUNT,
-            )
-        });
+        claims.push(Claim::new(
+            "figure-8",
+            format!("{name}: reads per KB for many requests, mean of the sizes"),
+            Target::Value(2.0),
+            mean(&SIZES.map(of)),
+            Band::COUNT,
+        ));
     }
     let only_reads = |run: &Run| run.page_programs == 0 && run.block_erases == 0;
     claims.push(Claim::new(
@@ -111,15 +99,14 @@ fn operations(sweep: &Sweep) -> Vec<Claim> {
 }
 
 /// Joins beside selects of the same records.
-pub(super) fn beside_select(trial: &Trial<'_>) -> Result<Evidence, Cause> {
-    let join = Sweep::carry_out(Micro::Join, vec![BESIDE], trial)?;
-    let select = Sweep::carry_out(Micro::Select, vec![BESIDE], trial)?;
+pub(super) fn beside_select(join: &Sweep, select: &Sweep) -> Evidence {
     let of_stack = |stack: Stack| {
-        let of = |sweep: &Sweep, size| (THROUGHPUT.of)(sweep.last(stack, size));
-        let gains = SIZES.map(|size| of(&join, size) / of(&select, size));
+        let of = |sweep: &Sweep, size| (THROUGHPUT.of)(sweep.at(stack, size, BESIDE));
+        let gains = SIZES.map(|size| of(join, size) / of(select, size));
         Claim {
             note: format!("By record size: {}.", said(&gains)),
-            shape: Shape::SideOf(1.0),
+            reason: "A statement for each record costs less here than on the paper's board, and the \
+                     join has two tables to read.",
             ..Claim::new(
                 "join-and-select",
                 format!(
@@ -127,11 +114,11 @@ pub(super) fn beside_select(trial: &Trial<'_>) -> Result<Evidence, Cause> {
                      throughputs",
                     stack.main.name()
                 ),
-                Target::AtLeast(1.5),
+                Target::AtLeast(2.0),
                 gains.into_iter().fold(f64::INFINITY, f64::min),
-                Band::STATEMENT,
+                Band::RATIO,
             )
         }
     };
-    Ok(Evidence { claims: STACKS.map(of_stack).to_vec(), ..Evidence::default() })
+    Evidence { claims: STACKS.map(of_stack).to_vec(), ..Evidence::default() }
 }

@@ -13,7 +13,9 @@ mod tables;
 mod threshold;
 mod update;
 
-use super::paper::{Experiment, Item, Paper};
+use super::paper::{Cause, Effort, Evidence, Experiment, Item, Paper, Trial};
+use crate::workload::Micro;
+use sweep::Sweep;
 
 /// The paper.
 pub(super) const PAPER: Paper = Paper {
@@ -45,19 +47,43 @@ const ITEMS: [Item; 15] = [
     Item { name: "lifetime", title: "Section VI: what requests cost of the flash's life" },
 ];
 
-const EXPERIMENTS: [Experiment; 10] = [
+const EXPERIMENTS: [Experiment; 6] = [
     Experiment { items: &["table-1"], steps: |_| 1, run: tables::throughput },
     Experiment { items: &["table-2"], steps: |_| 6, run: tables::inserts },
     Experiment { items: &["table-3"], steps: |_| 8, run: tables::selects },
     Experiment { items: &["flush-threshold"], steps: |_| 4, run: threshold::threshold },
-    Experiment { items: &["figure-3", "figure-4"], steps: insert::steps, run: insert::figures },
-    Experiment { items: &["figure-5", "figure-6"], steps: select::steps, run: select::figures },
-    Experiment { items: &["figure-7", "figure-8"], steps: join::steps, run: join::figures },
-    Experiment { items: &["join-and-select"], steps: |_| 16, run: join::beside_select },
-    Experiment { items: &["figure-9", "figure-10"], steps: update::steps, run: update::figures },
     Experiment {
-        items: &["update-and-insert", "lifetime"],
-        steps: lifetime::steps,
-        run: lifetime::writes,
+        items: &["figure-5", "figure-6", "figure-7", "figure-8", "join-and-select"],
+        steps: |effort| steps([Micro::Select, Micro::Join], effort),
+        run: reads,
+    },
+    Experiment {
+        items: &["figure-3", "figure-4", "figure-9", "figure-10", "update-and-insert", "lifetime"],
+        steps: |effort| steps([Micro::Insert, Micro::Update], effort),
+        run: writes,
     },
 ];
+
+fn steps(kinds: [Micro; 2], effort: Effort) -> u64 {
+    kinds.into_iter().map(|kind| Sweep::run_count(kind, effort)).sum()
+}
+
+/// One sweep of selects and one of joins serve all that is said of them.
+fn reads(trial: &Trial<'_>) -> Result<Evidence, Cause> {
+    let select = Sweep::carry_out(Micro::Select, trial)?;
+    let join = Sweep::carry_out(Micro::Join, trial)?;
+    let mut evidence = select::figures(&select);
+    evidence.append(join::figures(&join));
+    evidence.append(join::beside_select(&join, &select));
+    Ok(evidence)
+}
+
+/// One sweep of inserts and one of updates, likewise.
+fn writes(trial: &Trial<'_>) -> Result<Evidence, Cause> {
+    let insert = Sweep::carry_out(Micro::Insert, trial)?;
+    let update = Sweep::carry_out(Micro::Update, trial)?;
+    let mut evidence = insert::figures(&insert);
+    evidence.append(update::figures(&update));
+    evidence.append(lifetime::writes(&insert, &update));
+    Ok(evidence)
+}

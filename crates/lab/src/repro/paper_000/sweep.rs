@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use crate::grid::Grid;
 use crate::platform::Platform;
 use crate::repro::paper::{Cause, Effort, Trial};
@@ -27,11 +25,15 @@ pub(super) struct Sweep {
     runs: Vec<Run>,
 }
 
-/// The numbers of requests of the figures. Reading runs share a machine and are all run in any case.
-pub(super) fn requests(kind: Micro, effort: Effort) -> Vec<u32> {
+/// The numbers of requests of the figures. A quick sweep of runs that read is as dense as a full one
+/// up to the most requests for which the paper tells JFFS2's reads apart.
+fn requests(kind: Micro, effort: Effort) -> Vec<u32> {
     match effort {
-        Effort::Quick if !kind.is_reading() => vec![100, 500, 1000, 2000, 3500, 5000],
-        Effort::Quick | Effort::Full => (100..=5000).step_by(100).collect(),
+        Effort::Full => (100..=5000).step_by(100).collect(),
+        Effort::Quick if kind.is_reading() => {
+            (100..1000).step_by(100).chain([1000, 1200, 1500, 2000, 3000, 4000, 5000]).collect()
+        }
+        Effort::Quick => vec![100, 500, 1000, 2500, 5000],
     }
 }
 
@@ -50,40 +52,26 @@ pub(super) fn scenario(
 }
 
 impl Sweep {
-    /// How many runs a sweep is.
-    pub(super) fn run_count(requests: &[u32]) -> u64 {
-        (STACKS.len() * SIZES.len() * requests.len()) as u64
+    /// How many runs the sweep of a kind is.
+    pub(super) fn run_count(kind: Micro, effort: Effort) -> u64 {
+        (STACKS.len() * SIZES.len() * requests(kind, effort).len()) as u64
     }
 
     /// Carry a sweep out on all cores; one step for each run.
     ///
     /// # Errors
     /// That of the first run that fails.
-    pub(super) fn carry_out(
-        kind: Micro,
-        requests: Vec<u32>,
-        trial: &Trial<'_>,
-    ) -> Result<Self, Cause> {
-        let pairs = STACKS.iter().flat_map(|&stack| SIZES.map(|size| (stack, size)));
-        let lists: Vec<Vec<u32>> = if kind.is_reading() {
-            vec![requests.clone()]
-        } else {
-            requests.iter().map(|&requests| vec![requests]).collect()
-        };
-        let mut tasks = Vec::new();
-        for (stack, size) in pairs {
-            for list in &lists {
-                tasks.push((scenario(kind, stack, size, requests[0])?, list));
+    pub(super) fn carry_out(kind: Micro, trial: &Trial<'_>) -> Result<Self, Cause> {
+        let requests = requests(kind, trial.effort);
+        let mut scenarios = Vec::new();
+        for stack in STACKS {
+            for size in SIZES {
+                for &requests in &requests {
+                    scenarios.push(scenario(kind, stack, size, requests)?);
+                }
             }
         }
-        let one = |(scenario, list): &(Scenario, &Vec<u32>)| {
-            let runs = scenario.run_for_each(list);
-            (trial.done)(list.len() as u64);
-            runs.map_err(Cause::from)
-        };
-        let runs: Vec<Vec<Run>> =
-            tasks.par_iter().with_max_len(1).map(one).collect::<Result<_, Cause>>()?;
-        Ok(Self { requests, runs: runs.into_iter().flatten().collect() })
+        Ok(Self { runs: trial.run_all(&scenarios)?, requests })
     }
 
     /// The runs of one stack and record size, by requests.
@@ -93,6 +81,12 @@ impl Sweep {
         let size = place(SIZES.iter().position(|other| *other == size));
         let first = (stack * SIZES.len() + size) * self.requests.len();
         &self.runs[first..first + self.requests.len()]
+    }
+
+    /// The run of one stack, record size and number of requests of the sweep.
+    pub(super) fn at(&self, stack: Stack, size: u32, requests: u32) -> &Run {
+        let found = self.of(stack, size).iter().find(|run| run.requests == requests);
+        found.expect("it is one of the sweep's")
     }
 
     /// All runs.

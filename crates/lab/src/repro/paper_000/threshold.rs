@@ -2,7 +2,7 @@
 
 use super::sweep::{SIZES, scenario};
 use crate::report::number::real;
-use crate::repro::band::{Band, Shape, Target};
+use crate::repro::band::{Band, Target};
 use crate::repro::claim::Claim;
 use crate::repro::figure::{Figure, Panel, Scale, Series};
 use crate::repro::paper::{Cause, Evidence, Trial};
@@ -29,7 +29,6 @@ pub(super) fn threshold(trial: &Trial<'_>) -> Result<Evidence, Cause> {
         let mb = first_flush(run).map_or(f64::NAN, |request| mb(run, request));
         let text = format!("inserts of {} B are flushed before END after, MB", run.record_size);
         Claim {
-            shape: Shape::Factor(2.0),
             reason: "The cache is counted in pages of 1 KB, 2000 of them: of records that fill their \
                      page badly it holds less.",
             ..Claim::new("flush-threshold", text, Target::Value(PAPER_MB), mb, Band::COUNT)

@@ -1,12 +1,14 @@
 //! Figures 6 and 7: selects of SQLite on a small and a large database of contacts.
 
-use super::runs::{FILE_SYSTEMS, PATTERNS, Pair, greatest, grid, mean, pair};
+use super::runs::{FILE_SYSTEMS, PATTERNS, Pair, greatest, grid, pairs};
 use super::seed_count;
-use crate::repro::band::{Band, Shape, Target};
+use crate::grid::Grid;
+use crate::repro::band::{Band, Target};
 use crate::repro::claim::Claim;
 use crate::repro::figure::{Figure, Panel, Scale, Series};
 use crate::repro::paper::{Cause, Effort, Evidence, Trial};
 use crate::stack::{Engine, Main, Stack};
+use crate::statistics::mean;
 use crate::workload::{Contacts, Pattern, Workload};
 
 /// Steps of a run.
@@ -78,15 +80,7 @@ pub(super) fn steps(effort: Effort) -> u64 {
 }
 
 pub(super) fn figures_6_and_7(trial: &Trial<'_>) -> Result<Evidence, Cause> {
-    let mut points = Vec::new();
-    for main in FILE_SYSTEMS {
-        for pattern in PATTERNS {
-            for text_size in TEXT_SIZES {
-                let contacts = Contacts { pattern, text_size, ..Contacts::DEFAULT };
-                points.extend(sweep(trial, main, contacts)?);
-            }
-        }
-    }
+    let points = points(trial)?;
     let figures = vec![
         drawn(&points, "figure-6", "time saved, %", Pair::time_saved),
         drawn(&points, "figure-7", "energy saved, %", Pair::energy_saved),
@@ -95,18 +89,44 @@ pub(super) fn figures_6_and_7(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     Ok(Evidence { claims, figures, ..Evidence::default() })
 }
 
-fn sweep(trial: &Trial<'_>, main: Main, contacts: Contacts) -> Result<Vec<Point>, Cause> {
-    let stack = Stack { engine: Engine::Sqlite, main, journals: None };
-    let Contacts { pattern, text_size, .. } = contacts;
-    let point = |&selects: &u32| {
-        let mut grid = grid(Workload::Contacts(contacts), stack)?;
-        grid.requests = vec![selects];
-        if pattern == Pattern::Random {
-            grid.seeds = (1..=seed_count(trial.effort)).collect();
+fn points(trial: &Trial<'_>) -> Result<Vec<Point>, Cause> {
+    let (mut places, mut grids) = (Vec::new(), Vec::new());
+    for main in FILE_SYSTEMS {
+        for pattern in PATTERNS {
+            for text_size in TEXT_SIZES {
+                for &selects in counts(trial.effort) {
+                    places.push((main, pattern, text_size, selects));
+                    grids.push(selects_of(trial.effort, main, pattern, text_size, selects)?);
+                }
+            }
         }
-        Ok(Point { main, pattern, text_size, selects, pair: pair(trial, &grid, STEPS)? })
+    }
+    let pairs = pairs(trial, &grids, STEPS)?;
+    let point = |((main, pattern, text_size, selects), pair)| Point {
+        main,
+        pattern,
+        text_size,
+        selects,
+        pair,
     };
-    counts(trial.effort).iter().map(point).collect()
+    Ok(places.into_iter().zip(pairs).map(point).collect())
+}
+
+fn selects_of(
+    effort: Effort,
+    main: Main,
+    pattern: Pattern,
+    text_size: u32,
+    selects: u32,
+) -> Result<Grid, Cause> {
+    let contacts = Contacts { pattern, text_size, ..Contacts::DEFAULT };
+    let stack = Stack { engine: Engine::Sqlite, main, journals: None };
+    let mut grid = grid(Workload::Contacts(contacts), stack)?;
+    grid.requests = vec![selects];
+    if pattern == Pattern::Random {
+        grid.seeds = (1..=seed_count(effort)).collect();
+    }
+    Ok(grid)
 }
 
 fn claims(stated: &Stated, points: &[Point]) -> Vec<Claim> {
@@ -115,10 +135,9 @@ fn claims(stated: &Stated, points: &[Point]) -> Vec<Claim> {
         own.map(|it| (it.pair.time_saved(), it.pair.energy_saved())).unzip();
     let title = format!("{}, {}", stated.main.name(), stated.pattern.name());
     let of = |item, text: String, paper: f64, measured: f64| Claim {
-        shape: Shape::SideOf(0.0),
         note: RANGE_NOTE.to_owned(),
         reason: "The mean depends on which runs it is over: short ones save most, whole files nothing.",
-        ..Claim::new(item, text, Target::Value(paper), measured, Band::RATIO)
+        ..Claim::new(item, text, Target::Value(paper), measured, Band::SAVING)
     };
     let mut claims = vec![
         of("figure-6", format!("{title}: mean time saved, %"), stated.time_mean, mean(&times)),

@@ -15,15 +15,15 @@ pub(super) fn figure_2(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     let mut evidence = Evidence::default();
     let mut series = Vec::new();
     for main in FILE_SYSTEMS {
-        let mut points = Vec::new();
-        for inter_arrival_us in PAUSES_US {
+        let grid = |inter_arrival_us| {
             let mut grid = reads(Read { inter_arrival_us, ..Read::DEFAULT }, main)?;
             grid.requests = vec![REQUESTS];
-            let runs = carry_out(trial, &grid, READ_STEPS)?;
-            let us = runs.first().map_or(f64::NAN, |run| run.figures["mean_request_us"]);
-            points.push((f64::from(inter_arrival_us), us));
-        }
-        let us: Vec<f64> = points.iter().map(|&(_, us)| us).collect();
+            Ok(grid)
+        };
+        let grids = PAUSES_US.into_iter().map(grid).collect::<Result<Vec<_>, Cause>>()?;
+        let runs = carry_out(trial, &grids, READ_STEPS)?.concat();
+        let us: Vec<f64> = runs.iter().map(|run| run.figures["mean_request_us"]).collect();
+        let points = PAUSES_US.into_iter().map(f64::from).zip(us.iter().copied()).collect();
         evidence.claims.push(Claim::new(
             "figure-2",
             format!("{}: slowest mean latency over fastest, any pause", main.name()),

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::runs::{
-    FILE_SYSTEMS, PATTERNS, PLATFORM, Pair, READ_STEPS, exact, greatest, least, pair, reads,
+    FILE_SYSTEMS, PATTERNS, PLATFORM, Pair, READ_STEPS, exact, greatest, least, pairs, reads,
 };
-use super::seed_count;
 use crate::platform::Platform;
-use crate::repro::band::{Band, Shape, Target};
+use crate::repro::band::{Band, Target};
 use crate::repro::claim::Claim;
 use crate::repro::figure::{Figure, Panel, Scale, Series};
 use crate::repro::listing::Listing;
@@ -25,6 +24,15 @@ const COUNTS: [u32; 8] = [8, 16, 32, 64, 128, 256, 512, 1024];
 const ERAS: [&str; 2] = ["2.6.29", "6.1"];
 const ERA_NOTE: &str = "Not of the paper: the same board under the rules of another kernel.";
 
+/// Draws of random orders. Few requests seldom meet a cached neighbour, so that what they save
+/// scatters by more than its mean.
+const fn draw_count(effort: Effort) -> u64 {
+    match effort {
+        Effort::Full => 32,
+        Effort::Quick => 8,
+    }
+}
+
 /// What one number of requests saved.
 struct Point {
     main: Main,
@@ -34,19 +42,27 @@ struct Point {
 }
 
 pub(super) fn steps(effort: Effort) -> u64 {
-    let of_systems = COUNTS.len() as u64 * 2 * 2 * (1 + seed_count(effort));
-    let of_eras = COUNTS.len() as u64 * 2 * ERAS.len() as u64 * seed_count(effort);
+    let of_systems = COUNTS.len() as u64 * 2 * 2 * (1 + draw_count(effort));
+    let of_eras = COUNTS.len() as u64 * 2 * ERAS.len() as u64 * draw_count(effort);
     (of_systems + of_eras) * READ_STEPS
 }
 
 pub(super) fn figure_3(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     let own = Arc::new(Platform::named(PLATFORM)?);
-    let mut points = Vec::new();
+    let mut sweeps = Vec::new();
     for main in FILE_SYSTEMS {
         for pattern in PATTERNS {
-            points.extend(sweep(trial, main, pattern, &own)?);
+            sweeps.push(Sweep { main, pattern, platform: Arc::clone(&own) });
         }
     }
+    let of_own = sweeps.len() * COUNTS.len();
+    sweeps.extend(ERAS.map(|era| {
+        let rules = era.parse().expect("a kernel version");
+        let platform = Arc::new(Platform { read_ahead: rules, ..(*own).clone() });
+        Sweep { main: Main::Yaffs2, pattern: Pattern::Random, platform }
+    }));
+    let mut points = points(trial, &sweeps)?;
+    let of_eras = points.split_off(of_own);
     let mut evidence = Evidence::default();
     evidence.claims.extend(sequential(&points));
     evidence.claims.extend(random(&points));
@@ -54,33 +70,36 @@ pub(super) fn figure_3(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     evidence.figures.push(drawn(&points));
     evidence.claims.extend(energies(&points));
     evidence.listings.push(powers(&own));
-    let eras = ERAS.map(|era| {
-        let rules = era.parse().expect("a kernel version");
-        let platform = Platform { read_ahead: rules, ..(*own).clone() };
-        sweep(trial, Main::Yaffs2, Pattern::Random, &Arc::new(platform))
-    });
-    let [old, new] = eras;
+    let (old, new) = of_eras.split_at(COUNTS.len());
     let of_own: Vec<&Point> = of(&points, Main::Yaffs2, Pattern::Random).collect();
-    evidence.figures.push(by_era(&of_own, &old?, &new?, &mut evidence.claims));
+    evidence.figures.push(by_era(&of_own, old, new, &mut evidence.claims));
     Ok(evidence)
 }
 
-fn sweep(
-    trial: &Trial<'_>,
+/// One order on one file system under one kernel's rules.
+struct Sweep {
     main: Main,
     pattern: Pattern,
-    platform: &Arc<Platform>,
-) -> Result<Vec<Point>, Cause> {
-    let point = |requests: u32| {
-        let mut grid = reads(Read { pattern, ..Read::DEFAULT }, main)?;
-        grid.platforms = vec![Arc::clone(platform)];
-        grid.requests = vec![requests];
-        if pattern == Pattern::Random {
-            grid.seeds = (1..=seed_count(trial.effort)).collect();
+    platform: Arc<Platform>,
+}
+
+/// All numbers of requests of each sweep, one sweep after the other.
+fn points(trial: &Trial<'_>, sweeps: &[Sweep]) -> Result<Vec<Point>, Cause> {
+    let (mut places, mut grids) = (Vec::new(), Vec::new());
+    for &Sweep { main, pattern, ref platform } in sweeps {
+        for requests in COUNTS {
+            let mut grid = reads(Read { pattern, ..Read::DEFAULT }, main)?;
+            grid.platforms = vec![Arc::clone(platform)];
+            grid.requests = vec![requests];
+            if pattern == Pattern::Random {
+                grid.seeds = (1..=draw_count(trial.effort)).collect();
+            }
+            grids.push(grid);
+            places.push((main, pattern, requests));
         }
-        Ok(Point { main, pattern, requests, pair: pair(trial, &grid, READ_STEPS)? })
-    };
-    COUNTS.into_iter().map(point).collect()
+    }
+    let point = |((main, pattern, requests), pair)| Point { main, pattern, requests, pair };
+    Ok(places.into_iter().zip(pairs(trial, &grids, READ_STEPS)?).map(point).collect())
 }
 
 fn of(points: &[Point], main: Main, pattern: Pattern) -> impl Iterator<Item = &Point> {
@@ -105,19 +124,15 @@ fn sequential(points: &[Point]) -> Vec<Claim> {
         ));
         let times: Vec<f64> =
             of(points, main, Pattern::Sequential).map(|it| it.pair.time_saved()).collect();
-        claims.push(Claim {
-            shape: Shape::SideOf(0.0),
-            ..Claim::new(
-                "figure-3",
-                format!("{}: most time saved, sequential, %", main.name()),
-                Target::Value(70.0),
-                greatest(&times),
-                Band::RATIO,
-            )
-        });
+        claims.push(Claim::new(
+            "figure-3",
+            format!("{}: most time saved, sequential, %", main.name()),
+            Target::Value(70.0),
+            greatest(&times),
+            Band::SAVING,
+        ));
         let falls = times.windows(2).filter(|pair| pair[1] <= pair[0]).count();
         claims.push(Claim {
-            shape: Shape::Factor(1.5),
             reason: "The last window reaches beyond the last request by now more, now fewer pages.",
             ..Claim::new(
                 "figure-3",
@@ -139,7 +154,6 @@ fn random(points: &[Point]) -> Vec<Claim> {
         };
         for (requests, paper) in [(32, 20.0), (256, 50.0)] {
             claims.push(Claim {
-                shape: Shape::SideOf(0.0),
                 note: "The mean of several draws; the paper's is one.".to_owned(),
                 reason: "The context read-ahead of that kernel fetches little for so few requests.",
                 ..Claim::new(
@@ -147,15 +161,18 @@ fn random(points: &[Point]) -> Vec<Claim> {
                     format!("{}: flash reads saved, random, {requests} requests, %", main.name()),
                     Target::Value(paper),
                     saved(requests),
-                    Band::RATIO,
+                    Band::SAVING,
                 )
             });
         }
         claims.push(Claim::new(
             "figure-3",
-            format!("{}: random, reads saved by 256 requests over those by 32", main.name()),
-            Target::AtLeast(1.0),
-            saved(256) / saved(32),
+            format!(
+                "{}: random, reads saved by 256 requests less those by 32, points",
+                main.name()
+            ),
+            Target::AtLeast(0.0),
+            saved(256) - saved(32),
             Band::STATEMENT,
         ));
     }
@@ -187,26 +204,20 @@ fn whole(points: &[Point]) -> Vec<Claim> {
                 Band::STATEMENT,
             )
         },
-        Claim {
-            shape: Shape::SideOf(0.0),
-            ..Claim::new(
-                "figure-3",
-                "most time saved, random, %",
-                Target::Value(60.0),
-                greatest(&random),
-                Band::RATIO,
-            )
-        },
-        Claim {
-            shape: Shape::Factor(2.0),
-            ..Claim::new(
-                "figure-3",
-                "JFFS2 and YAFFS2 behave alike: largest difference of what they save, points",
-                Target::AtMost(10.0),
-                greatest(&apart.collect::<Vec<_>>()),
-                Band::STATEMENT,
-            )
-        },
+        Claim::new(
+            "figure-3",
+            "most time saved, random, %",
+            Target::Value(60.0),
+            greatest(&random),
+            Band::SAVING,
+        ),
+        Claim::new(
+            "figure-3",
+            "JFFS2 and YAFFS2 behave alike: largest difference of what they save, points",
+            Target::AtMost(10.0),
+            greatest(&apart.collect::<Vec<_>>()),
+            Band::STATEMENT,
+        ),
         Claim::new(
             "figure-3",
             "time saved when most of the file is read in order (YAFFS2, 1024 requests), %",

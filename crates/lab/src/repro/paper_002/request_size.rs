@@ -1,7 +1,7 @@
 //! Figure 4: how large requests are, on a file of 32 MiB, in time and in energy.
 
-use super::runs::{FILE_SYSTEMS, PATTERNS, Pair, exact, greatest, least, pair, reads};
-use crate::repro::band::{Band, Shape, Target};
+use super::runs::{FILE_SYSTEMS, PATTERNS, Pair, exact, greatest, least, pairs, reads};
+use crate::repro::band::{Band, Target};
 use crate::repro::claim::Claim;
 use crate::repro::figure::{Figure, Panel, Scale, Series};
 use crate::repro::paper::{Cause, Effort, Evidence, Trial};
@@ -30,37 +30,36 @@ fn sizes_kib(effort: Effort) -> &'static [u32] {
     }
 }
 
-fn systems(effort: Effort) -> &'static [Main] {
-    match effort {
-        Effort::Full => &FILE_SYSTEMS,
-        Effort::Quick => &FILE_SYSTEMS[..1],
-    }
-}
-
 pub(super) fn steps(effort: Effort) -> u64 {
-    let points = systems(effort).len() * sizes_kib(effort).len() * 2 * 2;
+    let points = FILE_SYSTEMS.len() * sizes_kib(effort).len() * 2 * 2;
     points as u64 * 2 * STEPS
 }
 
 pub(super) fn figure_4(trial: &Trial<'_>) -> Result<Evidence, Cause> {
-    let mut points = Vec::new();
-    for &main in systems(trial.effort) {
+    let points = points(trial)?;
+    let claims = FILE_SYSTEMS.into_iter().flat_map(|main| claims(&points, main)).collect();
+    Ok(Evidence { claims, figures: vec![drawn(&points)], ..Evidence::default() })
+}
+
+fn points(trial: &Trial<'_>) -> Result<Vec<Point>, Cause> {
+    let (mut places, mut grids) = (Vec::new(), Vec::new());
+    for main in FILE_SYSTEMS {
         for pattern in PATTERNS {
             for requests in [FEW, MANY] {
                 for &kib in sizes_kib(trial.effort) {
-                    let request_size = kib * 1024;
-                    let file_size = FILE_SIZE;
+                    let (request_size, file_size) = (kib * 1024, FILE_SIZE);
                     let read = Read { pattern, request_size, file_size, ..Read::DEFAULT };
                     let mut grid = reads(read, main)?;
                     grid.requests = vec![requests];
-                    let pair = pair(trial, &grid, STEPS)?;
-                    points.push(Point { main, pattern, requests, kib, pair });
+                    grids.push(grid);
+                    places.push((main, pattern, requests, kib));
                 }
             }
         }
     }
-    let claims = systems(trial.effort).iter().flat_map(|&main| claims(&points, main)).collect();
-    Ok(Evidence { claims, figures: vec![drawn(&points)], ..Evidence::default() })
+    let point =
+        |((main, pattern, requests, kib), pair)| Point { main, pattern, requests, kib, pair };
+    Ok(places.into_iter().zip(pairs(trial, &grids, STEPS)?).map(point).collect())
 }
 
 fn saved(points: &[Point], main: Main, pattern: Pattern, requests: u32) -> Vec<(u32, f64)> {
@@ -83,7 +82,6 @@ fn claims(points: &[Point], main: Main) -> Vec<Claim> {
     let name = main.name();
     vec![
         Claim {
-            shape: Shape::Factor(1.5),
             reason: "The last window reaches beyond the last request by now more, now fewer pages.",
             ..Claim::new(
                 "figure-4",
@@ -96,7 +94,6 @@ fn claims(points: &[Point], main: Main) -> Vec<Claim> {
             )
         },
         Claim {
-            shape: Shape::Seen(greatest(&middle) > 0.0),
             reason: "On so large a file most random requests meet no cached neighbour yet.",
             ..Claim::new(
                 "figure-4",

@@ -6,6 +6,7 @@ use crate::grid::{self, Grid, ReadAheadChoice};
 use crate::platform::Platform;
 use crate::repro::paper::{Cause, Trial};
 use crate::run::Run;
+use crate::scenario::Scenario;
 use crate::stack::{Main, Stack};
 use crate::workload::{Pattern, Read, Workload};
 
@@ -39,19 +40,31 @@ pub(super) fn reads(read: Read, main: Main) -> Result<Grid, Cause> {
     Ok(grid)
 }
 
-/// Carry a grid out, so many steps a run.
-pub(super) fn carry_out(trial: &Trial<'_>, grid: &Grid, steps: u64) -> Result<Vec<Run>, Cause> {
-    let outcomes = grid::run_all(&grid.scenarios(), || (trial.done)(steps));
-    outcomes.into_iter().map(|outcome| outcome.map_err(Cause::from)).collect()
+/// Carry grids out together, so many steps a run: those of each apart.
+pub(super) fn carry_out(
+    trial: &Trial<'_>,
+    grids: &[Grid],
+    steps: u64,
+) -> Result<Vec<Vec<Run>>, Cause> {
+    let scenarios: Vec<Vec<Scenario>> = grids.iter().map(Grid::scenarios).collect();
+    let mut runs = grid::run_all(&scenarios.concat(), || (trial.done)(steps)).into_iter();
+    let of_grid = |of: &Vec<Scenario>| {
+        let own = runs.by_ref().take(of.len());
+        own.map(|outcome| outcome.map_err(Cause::from)).collect()
+    };
+    scenarios.iter().map(of_grid).collect()
 }
 
-/// A grid with one number of requests, with read-ahead as the platform has it and without.
-pub(super) fn pair(trial: &Trial<'_>, grid: &Grid, steps: u64) -> Result<Pair, Cause> {
+/// Grids, each with one number of requests, with read-ahead as the platform has it and without.
+pub(super) fn pairs(trial: &Trial<'_>, grids: &[Grid], steps: u64) -> Result<Vec<Pair>, Cause> {
     let with = |choice| {
-        let grid = Grid { read_ahead: vec![choice], ..grid.clone() };
-        carry_out(trial, &grid, steps)
+        let with_it = |grid: &Grid| Grid { read_ahead: vec![choice], ..grid.clone() };
+        grids.iter().map(with_it).collect::<Vec<_>>()
     };
-    Ok(Pair { on: with(ReadAheadChoice::On)?, off: with(ReadAheadChoice::Off)? })
+    let both = [with(ReadAheadChoice::On), with(ReadAheadChoice::Off)].concat();
+    let mut on = carry_out(trial, &both, steps)?;
+    let off = on.split_off(grids.len());
+    Ok(on.into_iter().zip(off).map(|(on, off)| Pair { on, off }).collect())
 }
 
 impl Pair {
@@ -80,11 +93,6 @@ impl Pair {
 #[expect(clippy::cast_precision_loss, reason = "counts and times of one run, far below 2^52")]
 pub(super) fn exact(count: u64) -> f64 {
     count as f64
-}
-
-/// The mean of some numbers; not finite where there are none.
-pub(super) fn mean(numbers: &[f64]) -> f64 {
-    numbers.iter().sum::<f64>() / exact(numbers.len() as u64)
 }
 
 /// The greatest of some numbers.

@@ -1,6 +1,6 @@
 //! The paper's tests: five in a row, averaged.
 
-use super::band::{Band, Shape, Target};
+use super::band::{Band, Target};
 use super::claim::Claim;
 use super::figure::{Figure, Panel, Scale, Series, Source};
 use super::paper::{Cause, Effort, Evidence, Trial};
@@ -83,7 +83,6 @@ pub(super) fn run(trial: &Trial<'_>) -> Result<Evidence, Cause> {
 /// A share of what the conventional database takes.
 fn share(item: &'static str, text: String, paper: f64, measured: f64) -> Claim {
     Claim {
-        shape: Shape::SideOf(1.0),
         reason: FREE_SPACE,
         ..Claim::new(item, text, Target::Value(paper), measured, Band::RATIO)
     }
@@ -104,7 +103,6 @@ fn responses(pair: &Pair) -> Result<Vec<Claim>, Cause> {
     let text =
         "all kinds of transactions gain alike: the least over the greatest of the five ratios";
     claims.push(Claim {
-        shape: Shape::Factor(2.0),
         note: "Terminals wait for each other, so each kind gains what all do.".to_owned(),
         reason: "Collections fall on some transactions and not on others.",
         ..Claim::new("figure-6", text, Target::Value(1.0), least / most, Band::RATIO)
@@ -131,7 +129,6 @@ fn throughput(pair: &Pair) -> Vec<Claim> {
 
 fn counts(pair: &Pair, tests: f64) -> Vec<Claim> {
     let one = |text: &str, paper: f64, measured: f64| Claim {
-        shape: Shape::Factor(2.0),
         reason: LENGTH,
         ..Claim::new("table-2", text, Target::Value(paper), measured / tests, Band::COUNT)
     };

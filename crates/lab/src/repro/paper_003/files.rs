@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::band::{Band, Shape, Target};
+use super::band::{Band, Target};
 use super::claim::Claim;
 use super::listing::Listing;
 use super::paper::{Cause, Effort, Evidence, Trial};
@@ -132,7 +132,6 @@ fn claim(costs: &[Vec<Cost>]) -> Claim {
     #[expect(clippy::cast_precision_loss, reason = "at most four")]
     let kinds = costs.windows(2).filter(helps).count() as f64;
     Claim {
-        shape: Shape::Factor(2.0),
         note:
             "Rollback, super- and statement journals, temporary files, each added to those before. \
                TPC-C itself writes no statement journal and no temporary file: maintenance does."

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::band::{Band, Shape, Target};
+use super::band::{Band, Target};
 use super::claim::Claim;
 use super::figure::{Figure, Panel, Points, Scale, Series, Source};
 use super::listing::Listing;
@@ -94,7 +94,6 @@ fn claims(points: &[Point]) -> Vec<Claim> {
     let text = "ratios of the paper (response time, NOTPM, writes, erases) that hold within 15 % at \
                 one and the same free space";
     let joint = Claim {
-        shape: Shape::Factor(2.0),
         note: format!("With a database that fills {} % of the flash.", best.fill),
         reason: "Between the fills that were tried, or with tests of another length, there may be a \
                  better one.",

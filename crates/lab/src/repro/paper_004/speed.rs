@@ -2,7 +2,7 @@
 
 use super::lookups::{Cost, HEAD, Structure, config, measure};
 use super::work::Processor;
-use crate::repro::band::{Band, Shape, Target};
+use crate::repro::band::{Band, Target};
 use crate::repro::claim::Claim;
 use crate::repro::figure::{Figure, Panel, Scale, Series};
 use crate::repro::listing::Listing;
@@ -62,7 +62,6 @@ pub(super) fn queries(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     evidence.claims.push(Claim {
         note: "Linear in the tuples would be 10; the pages of keys at the end do not grow."
             .to_owned(),
-        shape: Shape::Factor(2.0),
         ..Claim::new(
             "figure-15",
             "IO grows linearly: IO at 100,000 over 10,000 tuples",
@@ -191,16 +190,13 @@ fn gain_claims(keys: &[Cost], summary: &[Cost], pbfilter: &[Cost]) -> Vec<Claim>
                 growth(pbfilter),
             )
         },
-        Claim {
-            shape: Shape::Factor(1.5),
-            ..Claim::new(
-                "figure-16",
-                "growth of scanning SKA, 10,000 to 100,000 tuples",
-                Target::Value(6.4),
-                growth(summary),
-                Band::RATIO,
-            )
-        },
+        Claim::new(
+            "figure-16",
+            "growth of scanning SKA, 10,000 to 100,000 tuples",
+            Target::Value(6.4),
+            growth(summary),
+            Band::RATIO,
+        ),
         Claim {
             note: "The processor's speed was fitted to this.".to_owned(),
             ..statement(

@@ -8,7 +8,7 @@ use crate::model::pbfilter::{PbFilter, SummaryPages, Tuning};
 use crate::model::queries::updated;
 use crate::model::reading::Reading;
 use crate::model::setting::Setting;
-use crate::repro::band::{Band, Shape, Target};
+use crate::repro::band::{Band, Target};
 use crate::repro::claim::Claim;
 use crate::repro::paper::{Cause, Evidence, Trial};
 
@@ -68,7 +68,7 @@ fn figure_12() -> Result<Vec<Claim>, Cause> {
     let mut claims: Vec<Claim> = rows
         .into_iter()
         .map(|(text, stated, value)| {
-            Claim::new("figure-12", text, Target::Value(stated), value, Band::RATIO)
+            Claim::new("figure-12", text, Target::Value(stated), value, Band::SHARE)
         })
         .collect();
     let large = costs(Method::PbFilter, dense)?.r_pages;
@@ -76,7 +76,7 @@ fn figure_12() -> Result<Vec<Claim>, Cause> {
     claims.push(Claim {
         note: format!(
             "Only by the fitted reading, which takes two different numbers of keys for a filter at \
-             once; the consistent one gives {}.",
+             once; the consistent one gives {:.1}.",
             honest.r_pages
         ),
         ..Claim::new(
@@ -84,18 +84,17 @@ fn figure_12() -> Result<Vec<Claim>, Cause> {
             "R of PBF, N = 5 M, d = 24, k = 4",
             Target::Value(9.0),
             large,
-            Band::RATIO,
+            Band::SHARE,
         )
     });
     claims.push(Claim {
-        shape: Shape::Factor(1.5),
         reason: "One digit is printed.",
         ..Claim::new(
             "figure-12",
             "SKA's size against KA's",
             Target::Value(0.1),
             index.summary_share(),
-            Band::RATIO,
+            Band::SHARE,
         )
     });
     Ok(claims)
@@ -122,7 +121,7 @@ fn section_5_1() -> Vec<Claim> {
             [("pages", index.pages), ("bitmaps scanned", index.scans), ("pages read", index.read)];
         for ((what, value), stated) in found.into_iter().zip(stated) {
             let text = format!("{name}: {what}");
-            claims.push(Claim::new("section-5-1", text, Target::Value(stated), value, Band::RATIO));
+            claims.push(Claim::new("section-5-1", text, Target::Value(stated), value, Band::SHARE));
         }
     }
     claims

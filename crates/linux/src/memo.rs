@@ -1,0 +1,126 @@
+//! Memos: what a function of bytes gave, kept for the next time it is asked for the same.
+//!
+//! Simulations are run by the dozen on the same data: fills of one table, windows read again. What a
+//! compressor makes of a page is then known already. A memo changes how long a simulation takes on
+//! the host, never what it gives: its key is the whole input.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+/// Bytes that a memo holds at most, inputs and outputs; then it forgets all and begins anew.
+const LIMIT: usize = 128 << 20;
+
+/// Outputs of one function, by input. Shared by all threads.
+pub(crate) struct Memo(Mutex<Kept>);
+
+/// Entries by length and checksum of the input and the function's parameter: of inputs that agree in
+/// all of these the last is kept.
+struct Kept {
+    entries: BTreeMap<(u32, usize, u64), Entry>,
+    bytes: usize,
+}
+
+struct Entry {
+    input: Box<[u8]>,
+    output: Box<[u8]>,
+}
+
+impl Memo {
+    /// Nothing known.
+    pub(crate) const fn new() -> Self {
+        Self(Mutex::new(Kept { entries: BTreeMap::new(), bytes: 0 }))
+    }
+
+    /// What `compute` gives for this parameter and input, and nothing else: from memory if it is
+    /// there. A refusal is not kept.
+    pub(crate) fn recall(
+        &self,
+        parameter: u64,
+        input: &[u8],
+        compute: impl FnOnce() -> Option<Vec<u8>>,
+    ) -> Option<Vec<u8>> {
+        let key = (crc32fast::hash(input), input.len(), parameter);
+        if let Some(known) = self.kept(|kept| kept.find(key, input)) {
+            return Some(known);
+        }
+        let output = compute()?;
+        self.kept(|kept| kept.put(key, input, &output));
+        Some(output)
+    }
+
+    fn kept<T>(&self, with: impl FnOnce(&mut Kept) -> T) -> T {
+        // A thread that panicked elsewhere has left whole entries.
+        with(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Kept {
+    fn find(&self, key: (u32, usize, u64), input: &[u8]) -> Option<Vec<u8>> {
+        let entry = self.entries.get(&key).filter(|entry| *entry.input == *input)?;
+        Some(entry.output.to_vec())
+    }
+
+    fn put(&mut self, key: (u32, usize, u64), input: &[u8], output: &[u8]) {
+        let added = input.len() + output.len();
+        if self.bytes + added > LIMIT {
+            self.entries.clear();
+            self.bytes = 0;
+        }
+        let entry = Entry { input: input.into(), output: output.into() };
+        self.bytes += added;
+        if let Some(old) = self.entries.insert(key, entry) {
+            self.bytes -= old.input.len() + old.output.len();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_is_not_computed_and_what_differs_is() {
+        let memo = Memo::new();
+        let check = |parameter, input: &[u8], known: bool| {
+            let mut computed = false;
+            let output = memo.recall(parameter, input, || {
+                computed = true;
+                Some([input, &[u8::try_from(parameter).expect("small")]].concat())
+            });
+            let expected = [input, &[u8::try_from(parameter).expect("small")]].concat();
+            assert_eq!((output, computed), (Some(expected), !known), "{parameter} {input:?}");
+        };
+        check(1, b"one", false);
+        check(1, b"one", true);
+        check(2, b"one", false);
+        check(1, b"two", false);
+        check(1, b"one", true);
+        let refused = memo.recall(3, b"one", || None);
+        assert_eq!(refused, None);
+        check(3, b"one", false);
+    }
+
+    #[test]
+    fn inputs_of_one_checksum_are_told_apart() {
+        // CRC-32 is linear: four bytes after any others make any checksum.
+        let (one, other) = ([0_u8; 8], {
+            let mut bytes = [0_u8; 8];
+            bytes[..5].copy_from_slice(&0x1_DB71_0641_u64.to_le_bytes()[..5]);
+            bytes
+        });
+        assert_eq!(crc32fast::hash(&one), crc32fast::hash(&other));
+        let memo = Memo::new();
+        assert_eq!(memo.recall(0, &one, || Some(vec![1])), Some(vec![1]));
+        assert_eq!(memo.recall(0, &other, || Some(vec![2])), Some(vec![2]));
+        assert_eq!(memo.recall(0, &one, || Some(vec![1])), Some(vec![1]));
+    }
+
+    #[test]
+    fn a_memo_does_not_grow_beyond_its_limit() {
+        let memo = Memo::new();
+        for number in 0..100_u64 {
+            memo.recall(number, &[0; 8], || Some(vec![0; LIMIT / 10])).expect("it is computed");
+            assert!(memo.kept(|kept| kept.bytes) <= LIMIT);
+        }
+    }
+}
