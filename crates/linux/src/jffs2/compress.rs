@@ -11,6 +11,7 @@ use super::format::Compression;
 use crate::cpu::{Codec, Cpu, Work};
 use crate::deflate::{deflate_prefix, inflate};
 use crate::lzo;
+use miniz_oxide::DataFormat;
 
 /// A compressor that JFFS2 may try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
