@@ -28,8 +28,8 @@ Checks and generated documents of this workspace.
 Usage: cargo xtask COMMAND
 
 Commands:
-  ci                  fmt, clippy, packages, doc, release build, smoke run, tests; stops at the
-                      first stage that fails
+  ci                  fmt, clippy, packages, doc, release build, smoke run, results, vm-test, tests;
+                      stops at the first stage that fails
   results [--check]   regenerates docs/results.md with the release binary; with --check compares
                       instead, and fails if the committed file differs
   size                builds the index layer for thumbv7m, prints code and RAM, writes docs/size.md

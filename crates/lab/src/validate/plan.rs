@@ -50,6 +50,7 @@ const FILE_SYSTEMS: [Main; 2] = [Main::Jffs2, Main::Ubifs];
 impl MicroPlan {
     /// The cells that are run without the tracer too, to see what it takes: one workload that
     /// programs and one that reads.
+    #[must_use]
     pub const fn untraced(&self) -> Self {
         let workloads = &[Micro::Insert, Micro::Select];
         Self { workloads, record_sizes: &[600], requests: &[1000], fill: self.fill }
