@@ -342,10 +342,24 @@ fn spread_over<T>(
 /// Runs that share a machine, at most: so that all cores have work.
 const TURNS_MAX: usize = 32;
 
-/// Carry scenarios out on all cores; outcomes in the order of the scenarios. Those that read what is
-/// prepared alike do so on one machine; the figures are those of separate runs. `finished` is called
+/// Carry scenarios out on all cores; outcomes in the order of the scenarios. `finished` is called
 /// after each, from whichever thread it was on.
 pub fn run_all(scenarios: &[Scenario], finished: impl Fn() + Sync) -> Vec<Result<Run, RunError>> {
+    let one = |scenario: &Scenario| {
+        let outcome = scenario.run();
+        finished();
+        outcome
+    };
+    scenarios.par_iter().with_max_len(1).map(one).collect()
+}
+
+/// The same, with those that read what is prepared alike on one machine. The figures of the measured
+/// interval are those of separate runs; `page_reads_at_open` may be one less, as MTD still buffers
+/// the page that the run before read last.
+pub fn run_in_turns(
+    scenarios: &[Scenario],
+    finished: impl Fn() + Sync,
+) -> Vec<Result<Run, RunError>> {
     let turns = turns(scenarios);
     let one = |places: &Vec<usize>| {
         let of_one: Vec<&Scenario> = places.iter().map(|&place| &scenarios[place]).collect();

@@ -139,7 +139,7 @@ impl Scenario {
 }
 
 /// Carry out scenarios of one [`Scenario::preparation`] on one machine, all caches dropped before
-/// each, with `finished` called after each. The figures are those of separate runs.
+/// each, with `finished` called after each.
 pub(crate) fn run_in_turn(
     scenarios: &[&Scenario],
     finished: impl Fn(),

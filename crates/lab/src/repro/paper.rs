@@ -117,7 +117,7 @@ impl Trial<'_> {
     /// # Errors
     /// That of the first scenario that has no result.
     pub fn run_all(&self, scenarios: &[Scenario]) -> Result<Vec<Run>, Cause> {
-        let outcomes = grid::run_all(scenarios, || (self.done)(1));
+        let outcomes = grid::run_in_turns(scenarios, || (self.done)(1));
         outcomes.into_iter().map(|outcome| outcome.map_err(Cause::from)).collect()
     }
 }
