@@ -1,10 +1,11 @@
-//! Deflate and inflate by a library, each page of a kind once.
+//! Deflate and inflate by libraries, each page of a kind once.
 //!
-//! The compressor is kept: a new one for each page of a few kilobytes would take longer to allocate
+//! Compressors are kept: a new one for each page of a few kilobytes would take longer to allocate
 //! than the page to compress. The bytes are those of a new one.
 
 use std::cell::RefCell;
 
+use flate2::{Compress, Compression, FlushCompress, Status};
 use miniz_oxide::DataFormat;
 use miniz_oxide::deflate::core::{CompressorOxide, TDEFLFlush, TDEFLStatus, compress};
 use miniz_oxide::inflate::{decompress_to_vec_with_limit, decompress_to_vec_zlib_with_limit};
@@ -12,10 +13,17 @@ use miniz_oxide::inflate::{decompress_to_vec_with_limit, decompress_to_vec_zlib_
 use crate::memo::Memo;
 
 static DEFLATED: Memo = Memo::new();
+static PREFIXES: Memo = Memo::new();
 static INFLATED: Memo = Memo::new();
+
+/// Level of the kernel's JFFS2.
+const JFFS2_LEVEL: u32 = 3;
 
 thread_local! {
     static KEPT: RefCell<CompressorOxide> = RefCell::default();
+    /// A port of zlib, which chooses the kind of each block as it does: miniz never has fixed codes.
+    static ZLIB: RefCell<Compress> =
+        RefCell::new(Compress::new(Compression::new(JFFS2_LEVEL), true));
 }
 
 /// Compress `data` at the level that file systems ask for, as zlib or raw deflate.
@@ -46,6 +54,45 @@ fn compressed(data: &[u8], format: DataFormat, level: u8) -> Vec<u8> {
     })
 }
 
+/// Room that JFFS2 keeps for the end of a stream (`STREAM_END_SPACE`), bytes.
+const END_LEN: usize = 12;
+
+/// Compress a prefix of `data` into at most `room` bytes of zlib's format, as the kernel's JFFS2 does:
+/// it hands zlib no more bytes at once than there is room for, has them flushed, and goes on while
+/// there is room. Gives the stream and how much of `data` it holds; `None` if it gains nothing.
+pub(crate) fn deflate_prefix(data: &[u8], room: usize) -> Option<(Vec<u8>, usize)> {
+    // A memo keeps bytes: how much the stream holds goes behind it.
+    let mut kept = PREFIXES.recall(room as u64, data, || {
+        let (mut stored, taken) = compressed_prefix(data, room)?;
+        stored.extend_from_slice(&taken.to_le_bytes());
+        Some(stored)
+    })?;
+    let taken = kept.split_off(kept.len() - size_of::<usize>());
+    let taken = taken.try_into().expect("as long as it was put there");
+    Some((kept, usize::from_le_bytes(taken)))
+}
+
+fn compressed_prefix(data: &[u8], room: usize) -> Option<(Vec<u8>, usize)> {
+    ZLIB.with_borrow_mut(|zlib| {
+        zlib.reset();
+        let mut stored = vec![0; room];
+        let (mut taken, mut len) = (0, 0);
+        while len + END_LEN < room && taken < data.len() {
+            let out = &mut stored[len..room - END_LEN];
+            let part = &data[taken..data.len().min(taken + out.len())];
+            zlib.compress(part, out, FlushCompress::Partial).ok()?;
+            (taken, len) = (usize::try_from(zlib.total_in()).ok()?, written(zlib));
+        }
+        let status = zlib.compress(&[], &mut stored[len..], FlushCompress::Finish).ok()?;
+        stored.truncate(written(zlib));
+        (status == Status::StreamEnd && stored.len() < taken).then_some((stored, taken))
+    })
+}
+
+fn written(zlib: &Compress) -> usize {
+    usize::try_from(zlib.total_out()).expect("no more than the room there was")
+}
+
 /// Bytes that suffice for any input: stored blocks hold 65,535 bytes and cost 5, the format's head
 /// and tail 6; the compressor's own blocks may cost some more before it falls back to stored ones.
 const fn bound(len: usize) -> usize {
@@ -56,6 +103,25 @@ const fn bound(len: usize) -> usize {
 mod tests {
     use super::*;
     use flysch_chip::Prng;
+
+    #[test]
+    fn a_prefix_takes_the_room_there_is() {
+        let mut prng = Prng::new(2);
+        let mut text = vec![0; 4096];
+        text.fill_with(|| b'a' + prng.below(16).to_le_bytes()[0]);
+        let inflate = |stored: &[u8]| miniz_oxide::inflate::decompress_to_vec_zlib(stored).unwrap();
+        let (whole, taken) = deflate_prefix(&text, text.len()).unwrap();
+        assert_eq!((inflate(&whole), taken), (text.clone(), text.len()));
+        for room in [100, 500, 1000, 2000] {
+            let (part, taken) = deflate_prefix(&text, room).unwrap();
+            assert!(part.len() <= room && taken > room && taken < text.len(), "{room}: {taken}");
+            assert_eq!(inflate(&part), text[..taken]);
+        }
+        prng.fill(&mut text);
+        for room in [0, 12, 13, 100, 4096] {
+            assert_eq!(deflate_prefix(&text, room), None, "random bytes, room for {room}");
+        }
+    }
 
     #[test]
     fn the_bytes_are_those_of_a_new_compressor() {

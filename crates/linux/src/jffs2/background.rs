@@ -21,11 +21,14 @@ const COLLECTOR_SLEEP_NS: u64 = 50_000_000;
 /// Weights of the scheduler for nice 0 and for nice 10 (`sched_prio_to_weight`, since 2.6.23).
 const FOREGROUND_WEIGHT: u64 = 1024;
 const COLLECTOR_WEIGHT: u64 = 110;
-/// From the first unflushed node to the flush (`dirty_writeback_interval`), nanoseconds.
-const FLUSH_DELAY_NS: u64 = 5_000_000_000;
 
 /// Time between two looks of the scheduler (`CONFIG_HZ=250`), nanoseconds.
 const TICK_NS: u64 = 4_000_000;
+/// From the first unflushed node to the flush (`dirty_writeback_interval`, 5 s), ticks.
+const FLUSH_DELAY_TICKS: u64 = 1250;
+/// Timers of 504 to 4031 ticks end at the next whole multiple of this (the timer wheel since 4.8), so
+/// that a busy file system flushes every 5.12 s.
+const FLUSH_GRAIN_TICKS: u64 = 64;
 /// Ticks that the foreground has in turn with one of the collector's: its slice, 1024/1134 of the
 /// latency of 6 ms, ends in the second.
 const FOREGROUND_TICKS: u64 = 2;
@@ -51,8 +54,14 @@ impl Tasks {
 impl Jffs2 {
     /// Flush the write buffer before long, now that it holds what only it has.
     pub(super) fn arm_flush_timer(&mut self) {
-        let due = self.recorder.clock().now_ns() + FLUSH_DELAY_NS;
-        self.background.flush_ns.get_or_insert(due);
+        let due = self.recorder.clock().now_ns() / TICK_NS + FLUSH_DELAY_TICKS;
+        let due = (due / FLUSH_GRAIN_TICKS + 1) * FLUSH_GRAIN_TICKS;
+        self.background.flush_ns.get_or_insert(due * TICK_NS);
+    }
+
+    /// Flush no more for what was written so far: a sync of the whole file system does it now.
+    pub(super) fn disarm_flush_timer(&mut self) {
+        self.background.flush_ns = None;
     }
 
     /// Signal the collector's thread if there is work for it.

@@ -1,19 +1,17 @@
 //! Compression of node data: each compressor is tried in the platform's order.
 //!
 //! As in the kernel's priority mode the first that gains is taken, and data that none shrinks is
-//! stored as it is. CPU is charged for every attempt: random data costs the time and saves nothing.
+//! stored as it is. Where a page does not fit, at the end of a block, zlib takes as much of it as does,
+//! and the others none. CPU is charged for every attempt: random data costs the time and saves nothing.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::format::Compression;
 use crate::cpu::{Codec, Cpu, Work};
-use crate::deflate::{deflate, inflate};
+use crate::deflate::{deflate_prefix, inflate};
 use crate::lzo;
 use miniz_oxide::DataFormat;
-
-/// Deflate level of the kernel's JFFS2.
-const ZLIB_LEVEL: u8 = 3;
 
 /// A compressor that JFFS2 may try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,12 +75,15 @@ impl Compressor {
         }
     }
 
-    fn run(self, data: &[u8]) -> Vec<u8> {
-        match self {
+    /// A prefix of `data` in at most `room` bytes, and how long it is; `None` if nothing is gained.
+    fn run(self, data: &[u8], room: usize) -> Option<(Vec<u8>, usize)> {
+        let stored = match self {
             Self::Lzo => lzo::compress(data),
-            Self::Zlib => deflate(data, DataFormat::Zlib, ZLIB_LEVEL),
+            Self::Zlib => return deflate_prefix(data, room),
             Self::Rtime => rtime_compress(data),
-        }
+        };
+        let gains = stored.len() <= room && stored.len() < data.len();
+        gains.then_some((stored, data.len()))
     }
 }
 
@@ -102,10 +103,8 @@ pub(super) fn pack(order: &[Compressor], data: &[u8], room: usize, cpu: &Cpu) ->
     let limit = room.min(data.len());
     for compressor in order {
         cpu.charge(Work::Compress(compressor.codec(), data.len()));
-        let stored = compressor.run(data);
-        if stored.len() <= limit && stored.len() < data.len() {
-            let compression = compressor.stored_as();
-            return Packed { compression, stored, data_len: data.len() };
+        if let Some((stored, data_len)) = compressor.run(data, limit) {
+            return Packed { compression: compressor.stored_as(), stored, data_len };
         }
     }
     let stored = data[..limit].to_vec();

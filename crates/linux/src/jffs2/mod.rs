@@ -187,6 +187,7 @@ impl FileSystem for Jffs2 {
     }
 
     fn sync(&mut self, _: &mut PageCache) -> Result<(), FsError> {
+        self.disarm_flush_timer();
         self.flush_wbuf()
     }
 

@@ -1,4 +1,7 @@
 //! The compressor: greedy, with the last position of each hash of four bytes.
+//!
+//! Sizes decide when a file system programs a page, so they are those of the kernel's LZO1X-1 to the
+//! byte: the same positions are tried, the same of them collide, each choice of code is its.
 
 #![expect(clippy::cast_possible_truncation, reason = "each operand is matched to its bits first")]
 
@@ -9,10 +12,12 @@ use super::{
 /// Log2 of the positions remembered.
 const TABLE_BITS: u32 = 13;
 
-/// How many bytes at the end no match begins in, and how many at the start: as the reference
-/// compressor has it, since sizes are to be those of the kernel.
+/// How many bytes at the end no match begins in, and how many at the start.
 const TAIL_LEN: usize = 20;
-const HEAD_LEN: usize = 4;
+const HEAD_LEN: usize = 5;
+
+/// Most bytes that, where nothing matches at all, are told by a code of their own.
+const FIRST_LITERALS_MAX: usize = 238;
 
 /// Bytes without a match after which the stride starts over.
 const STRIDE_PERIOD: usize = 1 << 15;
@@ -36,7 +41,13 @@ pub fn compress(data: &[u8]) -> Vec<u8> {
         push_match(&mut coded, len, distance);
         done = at + len;
     }
-    push_literals(&mut coded, &data[done..]);
+    match data.len() - done {
+        len @ 1..=FIRST_LITERALS_MAX if coded.is_empty() => {
+            coded.push(FIRST_LITERALS + len as u8);
+            coded.extend_from_slice(data);
+        }
+        _ => push_literals(&mut coded, &data[done..]),
+    }
     coded.extend(END);
     coded
 }
@@ -61,9 +72,10 @@ fn find_match(data: &[u8], done: usize, end: usize, table: &mut Table) -> Option
     None
 }
 
-/// Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4).
+/// Multiplicative hashing (Knuth, The Art of Computer Programming 3, 6.4) by the number that LZO
+/// uses.
 fn hash(bytes: [u8; 4]) -> usize {
-    (u32::from_le_bytes(bytes).wrapping_mul(0x9E37_79B1) >> (u32::BITS - TABLE_BITS)) as usize
+    (u32::from_le_bytes(bytes).wrapping_mul(0x1824_429D) >> (u32::BITS - TABLE_BITS)) as usize
 }
 
 /// How long a match is, of which four bytes are known: compared by eight, until `end` is passed.
@@ -82,7 +94,6 @@ fn match_len(data: &[u8], at: usize, distance: usize, end: usize) -> usize {
 fn push_literals(coded: &mut Vec<u8>, literals: &[u8]) {
     match literals.len() {
         0 => return,
-        len @ 1..=238 if coded.is_empty() => coded.push(FIRST_LITERALS + len as u8),
         len @ 1..=3 => {
             // Every match has the count of these in the last byte but one.
             let count_at = coded.len() - 2;
