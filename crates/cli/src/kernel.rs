@@ -23,6 +23,9 @@ pub(crate) struct MachineOptions {
     /// Trace buffer of each processor, KiB: a whole run has to fit
     #[arg(long, value_name = "KIB", default_value_t = 65536, value_parser = clap::value_parser!(u32).range(64..))]
     buffer: u32,
+    /// Record nothing: times without the tracer's share, and no counts
+    #[arg(long)]
+    untraced: bool,
 }
 
 impl MachineOptions {
@@ -32,8 +35,12 @@ impl MachineOptions {
         target: &Target,
         scenarios: &[Scenario],
     ) -> Result<Vec<Run>, Failure> {
-        let conditions =
-            Conditions { mtd: self.mtd.clone(), level: self.hook, buffer_kib: self.buffer };
+        let conditions = Conditions {
+            mtd: self.mtd.clone(),
+            level: self.hook,
+            buffer_kib: self.buffer,
+            is_untraced: self.untraced,
+        };
         // A signal ends the command after the run under way: what that put into the kernel goes first.
         let stop = Stop::on_signals().map_err(|error| Failure::of(&error))?;
         let one = |(number, scenario): (usize, &Scenario)| {

@@ -46,9 +46,9 @@ impl Session<'_> {
     /// Make what the requests work on.
     pub(crate) fn prepare<S: Steps>(&self, steps: &mut S) -> Result<(), RunError> {
         let _scope = self.site.enter("prepare");
-        self.site.set_free(S::PREPARES_FREELY);
+        self.site.hold_timers(S::HOLDS_TIMERS)?;
         let prepared = steps.prepare(self);
-        self.site.set_free(false);
+        self.site.hold_timers(false)?;
         prepared
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use flysch_lab::platform::Platform;
 use flysch_lab::scenario::Scenario;
-use flysch_lab::validate::cell::{Cell, Counts, Key, means, of_json, of_run};
+use flysch_lab::validate::cell::{Cell, Key, Overhead, means, of_json, of_run};
 use flysch_lab::validate::page;
 use flysch_lab::validate::plan::{FULL, PLATFORM, QUICK, read_arguments, read_scenarios};
 use flysch_lab::validate::verdict::{MICRO, beyond, beyond_read_ahead, spreads, worst};
@@ -71,6 +71,10 @@ impl Validate {
         let (store, guest) = (self.guest.store(), self.guest.guest()?);
         let plan = if self.quick { QUICK } else { FULL };
         let kernel = in_guest(&store, &guest, plan.arguments())?;
+        let mut untraced = plan.untraced().arguments();
+        untraced.push("--untraced".to_owned());
+        let untraced = in_guest(&store, &guest, untraced)?;
+        let overhead = Overhead::of(&kernel, &untraced);
         let cells = beside(&kernel, &plan.scenarios(&platform))?;
         let mut reads = Vec::new();
         if !self.quick {
@@ -80,7 +84,7 @@ impl Validate {
         let mut broken = beyond(&cells, &MICRO);
         broken.extend(beyond_read_ahead(&reads));
         self.write(&cells, &reads, &broken)?;
-        for line in verdict(&cells, &reads) {
+        for line in verdict(&cells, &reads).into_iter().chain(overhead.map(told)) {
             tell(&line);
         }
         if broken.is_empty() { Ok(()) } else { Err(Failure::Beyond(broken.join("; "))) }
@@ -100,28 +104,35 @@ impl Validate {
 }
 
 /// The kernel's runs.
-fn in_guest(
-    store: &Store,
-    guest: &Guest,
-    arguments: Vec<String>,
-) -> Result<Vec<(Key, Counts)>, Failure> {
+fn in_guest(store: &Store, guest: &Guest, arguments: Vec<String>) -> Result<Vec<Value>, Failure> {
     let mut words = vec!["flysch".to_owned(), "bench".to_owned()];
     words.extend(arguments);
     words.extend(["--mtd", "mtd0", "--format", "json"].map(str::to_owned));
     let text = qemu::run(store, guest, &words, &mut tell).map_err(failure)?;
-    let runs: Vec<Value> = serde_json::from_str(&text).map_err(|error| {
+    serde_json::from_str(&text).map_err(|error| {
         Failure::Message(format!("the guest's answer is no list of runs: {error}"))
-    })?;
-    let cells: Option<Vec<_>> = runs.iter().map(of_json).collect();
-    cells.ok_or_else(|| Failure::Message("the guest's answer lacks a count".to_owned()))
+    })
+}
+
+/// What the tracer took, as a line.
+fn told(overhead: Overhead) -> String {
+    let Overhead { share, event_ns, events } = overhead;
+    format!(
+        "tracing added {:.1} % to the guest's time, {:.1} us to each of {events:.0} events, none lost",
+        share * 100.0,
+        event_ns / 1e3
+    )
 }
 
 /// The same cells on the simulator, beside the kernel's.
-fn beside(kernel: &[(Key, Counts)], scenarios: &[Scenario]) -> Result<Vec<Cell>, Failure> {
+fn beside(kernel: &[Value], scenarios: &[Scenario]) -> Result<Vec<Cell>, Failure> {
     let flysch = means(carry_out(scenarios)?.iter().map(of_run));
-    let cell = |(key, counts): &(Key, Counts)| {
+    let cell = |run: &Value| {
+        let lacks = || Failure::Message("the guest's answer lacks a count".to_owned());
+        let (key, counts) = of_json(run).ok_or_else(lacks)?;
         let absent = || Failure::Message(format!("no simulation answers to {key:?}"));
-        flysch.get(key).map(|&flysch| Cell::new(key.clone(), *counts, flysch)).ok_or_else(absent)
+        let flysch = *flysch.get(&key).ok_or_else(absent)?;
+        Ok(Cell::new(key, counts, flysch))
     };
     kernel.iter().map(cell).collect()
 }

@@ -26,6 +26,8 @@ pub struct Conditions {
     pub level: Option<Level>,
     /// Trace buffer of each processor, KiB: a whole run has to fit.
     pub buffer_kib: u32,
+    /// Whether nothing is recorded: times without the tracer's share, and no counts.
+    pub is_untraced: bool,
 }
 
 /// Carry `scenario` out on `target`. Counts come from the live tracer; times are real.
@@ -53,8 +55,10 @@ pub fn run(
     let mut scenario = scenario.clone();
     scenario.build.partition_blocks = window.geometry.block_count;
     let choice = Choice { level: conditions.level, buffer_kib: conditions.buffer_kib };
-    let tracer = LiveTracer::start(window, choice)?;
-    let level = tracer.level();
+    let geometry = window.geometry;
+    let tracer =
+        if conditions.is_untraced { None } else { Some(LiveTracer::start(window, choice)?) };
+    let level = tracer.as_ref().map_or("none", |tracer| tracer.level().name());
     let flash = match target {
         Target::Fresh(main) => {
             let mtd = Mtd::named(mtd.ok_or(KernelError::NoMtdNamed)?)?;
@@ -64,10 +68,10 @@ pub fn run(
     };
     let _made = Made::none_of(&flash, target)?;
     let bad_count = mtd.map_or(Ok(0), |name| bad_blocks(name.trim_start_matches("/dev/")))?;
-    let site = Cell::new(flash, tracer, window.geometry.block_count, bad_count);
+    let site = Cell::new(flash, tracer, geometry, bad_count);
     let mut run = scenario.run_at(Box::new(site))?;
     run.on = target.to_string();
-    run.parameters.insert("hook", level.name().to_owned());
+    run.parameters.insert("hook", level.to_owned());
     Ok(run)
 }
 

@@ -4,12 +4,14 @@ use std::cell::{RefCell, RefMut};
 use std::fs;
 
 use flysch_chip::{Clock, Event, EventKind, Recorder, Scope, Trace};
+use flysch_nand::Geometry;
 use flysch_sqlite::Database;
 
 use super::clock;
 use super::error::KernelError;
 use super::files::RealFiles;
 use super::flash::Flash;
+use super::timers::Timers;
 use crate::live::LiveError;
 use crate::live::tracer::{LiveTracer, Span};
 use crate::scenario::{RunError, Scenario};
@@ -22,9 +24,11 @@ const EVERYTHING: &str = "3";
 /// A mounted file system and what is recorded of its flash.
 pub(super) struct Cell {
     // Fields are dropped in order: first the probes go, then the mount.
-    tracer: RefCell<LiveTracer>,
+    tracer: Option<RefCell<LiveTracer>>,
     files: RefCell<RealFiles>,
+    geometry: Geometry,
     flash: Flash,
+    timers: RefCell<Timers>,
     recorder: Recorder,
     spans: RefCell<Vec<Span>>,
     erase_counts: RefCell<Vec<u32>>,
@@ -32,21 +36,31 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    pub(super) fn new(flash: Flash, tracer: LiveTracer, block_count: u32, bad_count: u32) -> Self {
+    pub(super) fn new(
+        flash: Flash,
+        tracer: Option<LiveTracer>,
+        geometry: Geometry,
+        bad_count: u32,
+    ) -> Self {
         Self {
-            tracer: RefCell::new(tracer),
+            tracer: tracer.map(RefCell::new),
+            geometry,
             files: RefCell::new(RealFiles::new(flash.folder.clone())),
             flash,
+            timers: RefCell::default(),
             recorder: Recorder::new(Clock::new(), &own_task()),
             spans: RefCell::default(),
-            erase_counts: RefCell::new(vec![0; block_count as usize]),
+            erase_counts: RefCell::new(vec![0; geometry.block_count as usize]),
             bad_count,
         }
     }
 
     /// Take what was recorded; erases count for the state of the blocks too.
     fn drain(&self) -> Result<Trace, RunError> {
-        let mut tracer = self.tracer.borrow_mut();
+        let Some(tracer) = &self.tracer else {
+            return Ok(Recorder::new(Clock::new(), &own_task()).take(self.geometry));
+        };
+        let mut tracer = tracer.borrow_mut();
         // Reading makes no flash operation, but while it goes on others may.
         tracer.switch(false).map_err(live)?;
         tracer.set_spans(own_task(), self.spans.take());
@@ -99,7 +113,12 @@ impl Site for Cell {
         clock::cpu_ns()
     }
 
-    fn set_free(&self, _free: bool) {}
+    fn hold_timers(&self, held: bool) -> Result<(), RunError> {
+        self.timers.borrow_mut().hold(held).map_err(|error| RunError::Kernel {
+            during: "holding its timers".to_owned(),
+            message: error.to_string(),
+        })
+    }
 
     fn tune(&self, scenario: &Scenario) -> Result<(), RunError> {
         self.files.borrow_mut().advises_random = scenario.advises_random;

@@ -130,8 +130,12 @@ pub trait Site {
     /// How long the CPU worked so far, nanoseconds.
     fn cpu_ns(&self) -> u64;
 
-    /// Let work cost no time, or cost it again; real work cannot be had for nothing.
-    fn set_free(&self, free: bool);
+    /// Keep the file systems' timers from ending, or let them again: work costs no time on a virtual
+    /// clock meanwhile, and a real kernel is told to wait longer.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn hold_timers(&self, held: bool) -> Result<(), RunError>;
 
     /// Set the read-ahead that the scenario asks for, before its database or file is opened.
     ///

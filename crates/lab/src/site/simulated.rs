@@ -70,8 +70,9 @@ impl Site for Simulated {
         self.machine.cpu.busy_ns()
     }
 
-    fn set_free(&self, free: bool) {
-        self.machine.cpu.set_free(free);
+    fn hold_timers(&self, held: bool) -> Result<(), RunError> {
+        self.machine.cpu.set_free(held);
+        Ok(())
     }
 
     fn tune(&self, scenario: &Scenario) -> Result<(), RunError> {

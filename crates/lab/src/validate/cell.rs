@@ -115,6 +115,40 @@ pub fn of_json(run: &Value) -> Option<(Key, Counts)> {
     Some((key, counts))
 }
 
+/// What the tracer takes of a machine's time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Overhead {
+    /// Time that is added, relative to the time without it.
+    pub share: f64,
+    /// Time that is added by each event, nanoseconds.
+    pub event_ns: f64,
+    /// Events of the runs that were compared.
+    pub events: f64,
+}
+
+impl Overhead {
+    /// From runs with the tracer and the same runs without it; none if there are no such pairs.
+    pub fn of(traced: &[Value], untraced: &[Value]) -> Option<Self> {
+        let time = |run: &Value| run["time_ns"].as_f64();
+        let (mut with_ns, mut without_ns, mut events) = (0.0, 0.0, 0.0);
+        for run in untraced {
+            let (key, _) = of_json(run)?;
+            let twin = traced.iter().find(|it| of_json(it).is_some_and(|it| it.0 == key))?;
+            let (_, counts) = of_json(twin)?;
+            with_ns += time(twin)?;
+            without_ns += time(run)?;
+            events += counts.page_reads + counts.page_programs + counts.block_erases;
+        }
+        let added_ns = with_ns - without_ns;
+        let are_pairs = without_ns > 0.0 && events > 0.0;
+        are_pairs.then(|| Self {
+            share: added_ns / without_ns,
+            event_ns: added_ns / events,
+            events,
+        })
+    }
+}
+
 /// The mean counts of the runs of each cell.
 pub fn means(runs: impl IntoIterator<Item = (Key, Counts)>) -> BTreeMap<Key, Counts> {
     let mut sums: BTreeMap<Key, (Counts, f64)> = BTreeMap::new();
@@ -156,5 +190,20 @@ mod tests {
         let means = means([(key.clone(), counts(1.0, 4.0)), (key.clone(), counts(3.0, 8.0))]);
         assert_eq!(means[&key], counts(2.0, 6.0));
         assert!(of_json(&serde_json::json!({"on": "kernel:jffs2"})).is_none());
+    }
+
+    #[test]
+    fn the_tracer_takes_what_the_same_runs_take_longer() {
+        let run = |requests: u32, time_ns: u32| {
+            serde_json::json!({
+                "on": "kernel:jffs2", "workload": "insert", "record_size": 600,
+                "requests": requests, "time_ns": time_ns, "page_reads": 10, "page_programs": 30,
+                "block_erases": 0
+            })
+        };
+        let traced = [run(1, 500), run(2, 1100), run(3, 900)];
+        let overhead = Overhead::of(&traced, &[run(2, 1000)]).unwrap();
+        assert!((overhead.share - 0.1).abs() < 1e-9 && (overhead.event_ns - 2.5).abs() < 1e-9);
+        assert_eq!((Overhead::of(&traced, &[run(4, 1)]), Overhead::of(&traced, &[])), (None, None));
     }
 }

@@ -22,13 +22,17 @@ pub struct MicroPlan {
     pub record_sizes: &'static [u32],
     /// Numbers of requests.
     pub requests: &'static [u32],
+    /// Rows of the tables that are filled.
+    pub fill: u32,
 }
 
-/// Twelve cells, two file systems included.
+/// Twelve cells, two file systems included. Their tables are filled within the 5 s after which the
+/// kernel's flusher sets in, so that its counts are the same each time.
 pub const QUICK: MicroPlan = MicroPlan {
     workloads: &[Micro::Insert, Micro::Select, Micro::Update],
     record_sizes: &[600],
     requests: &[100, 1000],
+    fill: 1000,
 };
 
 /// All 160 cells.
@@ -36,6 +40,7 @@ pub const FULL: MicroPlan = MicroPlan {
     workloads: &Micro::ALL,
     record_sizes: &[150, 300, 450, 600],
     requests: &[100, 500, 1000, 2000, 5000],
+    fill: 5000,
 };
 
 /// Numbers of requests of the read-ahead grid.
@@ -43,14 +48,23 @@ const READ_REQUESTS: [u32; 8] = [8, 16, 32, 64, 128, 256, 512, 1024];
 const FILE_SYSTEMS: [Main; 2] = [Main::Jffs2, Main::Ubifs];
 
 impl MicroPlan {
+    /// The cells that are run without the tracer too, to see what it takes: one workload that
+    /// programs and one that reads.
+    #[must_use]
+    pub const fn untraced(&self) -> Self {
+        let workloads = &[Micro::Insert, Micro::Select];
+        Self { workloads, record_sizes: &[600], requests: &[1000], fill: self.fill }
+    }
+
     /// The arguments of `flysch bench` in the guest.
     pub fn arguments(&self) -> Vec<String> {
         let names: Vec<&str> = self.workloads.iter().map(|workload| workload.name()).collect();
         let line = format!(
-            "{} --on kernel:jffs2,kernel:ubifs --record-size {} --requests {}",
+            "{} --on kernel:jffs2,kernel:ubifs --record-size {} --requests {} --fill {}",
             names.join(","),
             list(self.record_sizes),
-            list(self.requests)
+            list(self.requests),
+            self.fill
         );
         words(&line)
     }
@@ -65,6 +79,7 @@ impl MicroPlan {
                 let mut grid = Grid::new(Workload::from(workload), stack, Arc::clone(platform));
                 grid.record_sizes = self.record_sizes.to_vec();
                 grid.requests = self.requests.to_vec();
+                grid.fills = vec![self.fill];
                 if workload == Micro::Update {
                     grid.seeds = SEEDS.to_vec();
                 }

@@ -167,7 +167,7 @@ impl Steps for Run {
     type Opened = Database;
 
     /// As the reference runs were.
-    const PREPARES_FREELY: bool = false;
+    const HOLDS_TIMERS: bool = false;
 
     /// Make the tables, and fill them if the kind reads or changes records.
     fn prepare(&mut self, session: &Session<'_>) -> Result<(), RunError> {

@@ -54,9 +54,9 @@ pub trait Steps {
     /// What is open while the requests run.
     type Opened;
 
-    /// Whether [`Steps::prepare`] costs no CPU time, so that what it leaves behind (JFFS2's timer
+    /// Whether timers are held during [`Steps::prepare`], so that what it leaves behind (JFFS2's
     /// collects a page every 5 s while files are written) does not depend on the platform's speed.
-    const PREPARES_FREELY: bool = true;
+    const HOLDS_TIMERS: bool = true;
 
     /// Make what the requests work on; outside the measured interval.
     ///
