@@ -75,9 +75,17 @@ impl std::error::Error for ImageError {
 impl Chip {
     /// Write the whole chip with OOB to `path`: the complete file appears at once, or none.
     pub fn save(&self, path: &Path, overwrite: bool) -> Result<(), ImageError> {
-        let blocks = 0..self.geometry().block_count;
-        let page_bytes = page_bytes(&self.geometry());
-        write_atomically(path, overwrite, |file| self.write(file, blocks, page_bytes))
+        self.save_blocks(path, 0..self.geometry().block_count, overwrite)
+    }
+
+    /// Write `blocks` with OOB to `path`, as `nanddump --oob` does of a partition.
+    pub fn save_blocks(
+        &self,
+        path: &Path,
+        blocks: Range<u32>,
+        overwrite: bool,
+    ) -> Result<(), ImageError> {
+        self.save_pages(path, blocks, overwrite, page_bytes(&self.geometry()))
     }
 
     /// Write the data of `blocks` without OOB to `path`, as tools for file-system images expect.
@@ -87,11 +95,22 @@ impl Chip {
         blocks: Range<u32>,
         overwrite: bool,
     ) -> Result<(), ImageError> {
-        let Geometry { block_count, page_size, .. } = self.geometry();
+        self.save_pages(path, blocks, overwrite, self.geometry().page_size as usize)
+    }
+
+    /// Write the first `len` bytes of each page of `blocks` to `path`.
+    fn save_pages(
+        &self,
+        path: &Path,
+        blocks: Range<u32>,
+        overwrite: bool,
+        len: usize,
+    ) -> Result<(), ImageError> {
+        let Geometry { block_count, .. } = self.geometry();
         if blocks.start > blocks.end || blocks.end > block_count {
             return Err(ImageError::Range { blocks, block_count });
         }
-        write_atomically(path, overwrite, |file| self.write(file, blocks, page_size as usize))
+        write_atomically(path, overwrite, |file| self.write(file, blocks, len))
     }
 
     /// Read a chip of `part` from an image with OOB. A block is bad where the first OOB byte of its
@@ -110,7 +129,6 @@ impl Chip {
         Ok(Self::of_blocks(part, clock, seed, blocks.map_err(failed)?))
     }
 
-    /// Write the first `len` bytes of each page of `blocks`.
     fn write(&self, file: &mut impl Write, blocks: Range<u32>, len: usize) -> io::Result<()> {
         let geometry = self.geometry();
         let erased = vec![ERASED; len];

@@ -8,6 +8,7 @@
 mod bench;
 mod compare;
 mod failure;
+mod image;
 mod index;
 mod kernel;
 mod layers;
@@ -50,6 +51,8 @@ enum Command {
     Bench(Box<bench::Args>),
     /// Do the papers' experiments again, and judge each of their claims.
     Repro(repro::Args),
+    /// Make images of flash from folders, and take the files out of images.
+    Image(image::Args),
     /// Compare index structures on the bare chip.
     Index(index::Args),
     /// List the platforms, or measure the throughput that one is calibrated by.
@@ -83,6 +86,7 @@ fn run(command_line: CommandLine) -> Result<(), Failure> {
         Command::Compare(args) => compare::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Repro(args) => repro::run(&args),
+        Command::Image(args) => image::run(&args),
         Command::Index(args) => index::run(&args),
         Command::Platform(args) => platform::run(&args),
         Command::Model(args) => model::run(&args),

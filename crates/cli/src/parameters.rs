@@ -180,7 +180,7 @@ pub(crate) fn part(name: &str) -> Result<Arc<Part>, Failure> {
 }
 
 /// A platform likewise.
-fn platform(name: &str) -> Result<Arc<Platform>, Failure> {
+pub(crate) fn platform(name: &str) -> Result<Arc<Platform>, Failure> {
     described(name, Platform::parse, Platform::named)
 }
 

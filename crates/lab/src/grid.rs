@@ -10,7 +10,6 @@ use flysch_linux::ubifs;
 use flysch_sqlite::{JournalMode, Synchronous};
 use rayon::prelude::*;
 
-use crate::age::Age;
 use crate::dual::Route;
 use crate::layers::{LayerLists, Layers};
 use crate::machine::Build;
@@ -48,7 +47,8 @@ pub struct CompressionChoice {
 }
 
 impl CompressionChoice {
-    fn apply(&self, build: &mut Build) {
+    /// Let `build` compress so.
+    pub fn apply(&self, build: &mut Build) {
         if let Some(list) = &self.jffs2 {
             build.compressors.clone_from(list);
         }
@@ -270,24 +270,10 @@ impl Grid {
 
 /// Everything as the platform has it.
 fn default_scenario(workload: Workload, platform: &Arc<Platform>, stack: Stack) -> Scenario {
-    let part = Part::named(&platform.part).expect("a platform names a built-in part");
-    let build = Build {
-        part: Arc::new(part),
-        partition_blocks: platform.partition_blocks,
-        ecc: platform.ecc,
-        ra_pages: platform.jffs2_ra_pages,
-        compressors: platform.jffs2_compressors.clone(),
-        ubifs_compressor: platform.ubifs_compressor,
-        route: Route::JOURNAL,
-        layers: Layers::of(platform),
-        age: Age::default(),
-        seed: 0,
-        platform: Arc::clone(platform),
-    };
     Scenario {
         workload,
         stack,
-        build,
+        build: Build::of(platform),
         settings: platform.sqlite,
         ubifs_ra_pages: 0,
         advises_random: false,

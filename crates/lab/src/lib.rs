@@ -18,6 +18,7 @@ pub mod dual;
 pub mod energy;
 pub mod fit;
 pub mod grid;
+pub mod image;
 pub mod index;
 pub mod kernel;
 pub mod layers;

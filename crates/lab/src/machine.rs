@@ -123,6 +123,27 @@ impl Machine {
 }
 
 impl Build {
+    /// Everything as the platform has it.
+    ///
+    /// # Panics
+    /// If the platform names no built-in part; one that was parsed does.
+    pub fn of(platform: &Arc<Platform>) -> Self {
+        let part = Part::named(&platform.part).expect("a platform names a built-in part");
+        Self {
+            part: Arc::new(part),
+            partition_blocks: platform.partition_blocks,
+            ecc: platform.ecc,
+            ra_pages: platform.jffs2_ra_pages,
+            compressors: platform.jffs2_compressors.clone(),
+            ubifs_compressor: platform.ubifs_compressor,
+            route: Route::JOURNAL,
+            layers: Layers::of(platform),
+            age: Age::default(),
+            seed: 0,
+            platform: Arc::clone(platform),
+        }
+    }
+
     /// An empty chip of the part, worn as its age says.
     pub fn new_chip(&self, clock: Clock) -> Chip {
         let mut chip = Chip::new(Arc::clone(&self.part), clock, self.seed);

@@ -4,6 +4,8 @@
 //!    and disagrees fails it.
 //! 2. The guest's files are made anew in a folder that goes with the run.
 
+mod images;
+
 use crate::smoke::Scratch;
 use crate::{Outcome, packages, shell};
 use serde_json::Value;
@@ -16,7 +18,8 @@ const KNOWN: [(&str, &str, u64); 3] = [
     ("nanddump --quiet --length=131072 --file=/dev/null /dev/mtd1", "read", 64),
 ];
 
-/// Makes a guest, has its tracer counted against nandsim, and compares twelve cells.
+/// Makes a guest, has its tracer counted against nandsim, exchanges flash with it, and compares twelve
+/// cells.
 pub(crate) fn run() -> Outcome {
     packages::install();
     if let Some(reason) = obstacle() {
@@ -40,6 +43,7 @@ pub(crate) fn run() -> Outcome {
     let text =
         shell::output(trace.args(["run", "--store"]).arg(&store).args(["sh", "-c", &script]))?;
     check_tracer(&text)?;
+    images::run(flysch(), &store)?;
     shell::run(flysch().args(["validate", "--quick", "--store"]).arg(&store))
 }
 

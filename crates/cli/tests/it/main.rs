@@ -4,6 +4,7 @@ mod bench;
 mod command;
 mod compare;
 mod fit;
+mod image;
 mod index;
 mod machine;
 mod model;

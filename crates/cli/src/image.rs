@@ -1,0 +1,136 @@
+//! `flysch image`: images of flash are made of folders, and folders of images.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use flysch_lab::grid::CompressionChoice;
+use flysch_lab::image::{extract, make};
+use flysch_lab::machine::Build;
+use flysch_lab::stack::{Engine, Main, Stack};
+
+use crate::failure::Failure;
+use crate::output;
+use crate::parameters::platform;
+use crate::progress::tell;
+
+/// Arguments of `flysch image`. An image is what `nanddump --oob` makes of a partition: each page's
+/// data, then its OOB bytes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  flysch image make files flash.nand --on file/ubifs --partition-blocks 96
+  flysch image extract flash.nand copies --on file/ubifs")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Write a folder to a new file system and save its flash, for nandwrite --oob
+    #[command(
+        after_help = "Example:\n  flysch image make files flash.nand --on file/jffs2 --cut 500"
+    )]
+    Make(Make),
+    /// Mount an image, such as nanddump --oob makes, and copy its files into a new folder
+    #[command(
+        after_help = "Example:\n  nanddump --oob --file=flash.nand /dev/mtd0\n  flysch image extract flash.nand copies --on file/ubifs"
+    )]
+    Extract(Extract),
+}
+
+#[derive(Debug, clap::Args)]
+struct Make {
+    /// Folder whose files are written
+    folder: PathBuf,
+    /// Image to write
+    image: PathBuf,
+    #[command(flatten)]
+    flash: Flash,
+    /// Blocks of the partition, instead of the platform's
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    partition_blocks: Option<u32>,
+    /// Compressors in the order JFFS2 tries them, joined by + (lzo+zlib+rtime), zstd (UBIFS), or none
+    #[arg(long, value_name = "LIST")]
+    compression: Option<CompressionChoice>,
+    /// Cut the power during this flash operation, counted from the first file, instead of unmounting
+    #[arg(long, value_name = "N")]
+    cut: Option<u64>,
+    /// Replace an image that exists
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct Extract {
+    /// Image to mount; it is not changed
+    image: PathBuf,
+    /// Folder to make
+    folder: PathBuf,
+    #[command(flatten)]
+    flash: Flash,
+}
+
+/// What the flash is.
+#[derive(Debug, clap::Args)]
+struct Flash {
+    /// Stack: file/jffs2, file/yaffs2, file/ubifs or file/ftl
+    #[arg(long, value_name = "STACK")]
+    on: Stack,
+    /// Platform, whose chip the image is of: a name, or a TOML file
+    #[arg(long, value_name = "NAME|FILE", default_value = "nandsim-6.1")]
+    platform: String,
+}
+
+/// Run `flysch image`.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    match &args.action {
+        Action::Make(make) => make.run(),
+        Action::Extract(extract) => extract.run(),
+    }
+}
+
+impl Flash {
+    fn stand(&self) -> Result<(Main, Build), Failure> {
+        let Stack { engine, main, journals } = self.on;
+        if engine != Engine::File || main == Main::Tmpfs || journals.is_some() {
+            let name = self.on.name();
+            return Err(Failure::Message(format!(
+                "--on {name}: images are of file/jffs2, file/yaffs2, file/ubifs and file/ftl"
+            )));
+        }
+        Ok((main, Build::of(&platform(&self.platform)?)))
+    }
+}
+
+impl Make {
+    fn run(&self) -> Result<(), Failure> {
+        let (main, mut build) = self.flash.stand()?;
+        build.partition_blocks = self.partition_blocks.unwrap_or(build.partition_blocks);
+        if let Some(choice) = &self.compression {
+            choice.apply(&mut build);
+        }
+        output::check_writable(&self.image, self.force)?;
+        let paths = (self.folder.as_path(), self.image.as_path());
+        let made = make(&build, main, paths, self.cut, self.force);
+        let made = made.map_err(|error| Failure::of(&error))?;
+        let text = format!("{} files, {} flash operations\n", made.files, made.operations);
+        output::print(text.as_bytes())
+    }
+}
+
+impl Extract {
+    fn run(&self) -> Result<(), Failure> {
+        let (main, build) = self.flash.stand()?;
+        let done = extract(&build, main, (&self.image, &self.folder));
+        let done = done.map_err(|error| Failure::of(&error))?;
+        output::print(format!("{} files\n", done.files).as_bytes())?;
+        for (path, why) in &done.lost {
+            tell(&format!("{path}: {why}"));
+        }
+        match done.lost.len() {
+            0 => Ok(()),
+            lost => Err(Failure::of_file(&self.image, format_args!("{lost} files are not whole"))),
+        }
+    }
+}

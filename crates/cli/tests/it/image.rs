@@ -1,0 +1,80 @@
+//! `flysch image` as a user gives it: what is made of a folder comes out of it.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use crate::command::{complaint_of, output_of};
+
+/// A folder of this content at `root`.
+fn plant(root: &Path) {
+    fs::create_dir_all(root.join("folder/empty")).unwrap();
+    fs::write(root.join("a"), b"laid down in layers".repeat(5000)).unwrap();
+    fs::write(root.join("b"), []).unwrap();
+    let hole = [vec![7; 3], vec![0; 200_000], vec![9; 70_000]].concat();
+    fs::write(root.join("folder/hole"), hole).unwrap();
+}
+
+/// Names below a folder, with the content of files.
+fn tree(root: &Path) -> BTreeMap<String, Option<Vec<u8>>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![root.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
+            found.insert(name, path.is_file().then(|| fs::read(&path).unwrap()));
+            if path.is_dir() {
+                folders.push(path);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_folder_comes_back_from_its_image() {
+    for stack in ["jffs2", "yaffs2", "ubifs", "ftl"] {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name| place.path().join(name);
+        plant(&at("files"));
+        let run = |line: &str| output_of(place.path(), &format!("image {line} --on file/{stack}"));
+        let made = run("make files whole --partition-blocks 40");
+        assert!(made.starts_with("3 files, "), "{stack}: {made}");
+        assert_eq!(run("extract whole copies"), "3 files\n", "{stack}");
+        assert_eq!(tree(&at("copies")), tree(&at("files")), "{stack}");
+        let made = run("make files cut --partition-blocks 40 --cut 30");
+        let durable = made.split(' ').next().unwrap().parse::<usize>().unwrap();
+        assert!((1..3).contains(&durable) && made.contains(" 31 flash"), "{stack}: {made}");
+        run("extract cut remains");
+        let (remains, files) = (tree(&at("remains")), tree(&at("files")));
+        for name in ["a", "b"].iter().take(durable) {
+            assert_eq!(remains[*name], files[*name], "{stack}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_image_is_refused_in_a_line() {
+    let place = tempfile::tempdir().unwrap();
+    plant(&place.path().join("files"));
+    fs::write(place.path().join("short"), [0; 1000]).unwrap();
+    fs::write(place.path().join("noise"), vec![0x5A; 24 * 135_168]).unwrap();
+    let complaints = [
+        ("extract short out --on file/ubifs", "image is 1000 bytes, part nandsim has 2048 blocks"),
+        ("extract absent out --on file/ubifs", "absent: No such file or directory"),
+        ("extract noise out --on file/ubifs", "ubifs: "),
+        ("extract noise out --on sqlite/ubifs", "--on sqlite/ubifs: images are of file/jffs2"),
+        ("make absent out --on file/jffs2", "absent: No such file or directory"),
+        ("make files short --on file/jffs2", "short: exists; --force replaces it"),
+        ("make files out --on file/jffs2 --cut 99999", "no cut at operation 99999: there were "),
+        ("make files out --on file/jffs2 --partition-blocks 6", "no space left on device"),
+        ("make files out --on file/jffs2 --partition-blocks 9999", "partition of 9999 blocks"),
+    ];
+    for (line, wanted) in complaints {
+        let said = complaint_of(place.path(), &format!("image {line}"));
+        assert!(said.contains(wanted), "{line}: {said}");
+        assert!(!place.path().join("out").exists(), "{line}");
+    }
+}

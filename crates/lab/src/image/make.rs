@@ -1,0 +1,111 @@
+//! A folder of the host becomes the flash of a stack.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use flysch_chip::FaultPlan;
+use flysch_linux::filesystem::FsError;
+use flysch_linux::vfs::Vfs;
+
+use super::{PIECE, TransferError};
+use crate::machine::Build;
+use crate::stack::{Main, Stack};
+
+/// What was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Made {
+    /// Files that are on the flash in full and durable.
+    pub files: u32,
+    /// Flash operations, from the first file to the unmount or the cut.
+    pub operations: u64,
+}
+
+/// Write all of `folder` to a new file system and save the partition as `image`. Each file is
+/// durable before the next is begun; the file system is unmounted at the end, or the power cut
+/// during operation `cut_at`, counted from 0.
+///
+/// # Errors
+/// The folder cannot be read or does not fit, or there is no such operation to cut.
+pub fn make(
+    build: &Build,
+    main: Main,
+    (folder, image): (&Path, &Path),
+    cut_at: Option<u64>,
+    overwrite: bool,
+) -> Result<Made, TransferError> {
+    let machine = build.format_and_mount(Stack::file(main))?;
+    let arm = |cut_at| {
+        let plan = FaultPlan { seed: build.seed, cut_at, ..FaultPlan::default() };
+        machine.device.borrow_mut().device_mut().arm(plan);
+    };
+    arm(cut_at);
+    let mut copy = Copy { linux: &mut machine.linux.borrow_mut(), files: 0 };
+    let outcome = copy.folder(folder, "").and_then(|()| copy.unmount());
+    let files = copy.files;
+    let device = machine.device.borrow();
+    let operations = device.device().operations();
+    match (outcome, cut_at) {
+        (Err(TransferError::Flash(_, FsError::PowerLost)), _) | (Ok(()), None) => (),
+        (Err(error), _) => return Err(error),
+        (Ok(()), Some(cut)) => return Err(TransferError::Uncut { cut, operations }),
+    }
+    let blocks = 0..build.partition_blocks;
+    device.device().chip().save_blocks(image, blocks, overwrite)?;
+    Ok(Made { files, operations })
+}
+
+struct Copy<'a> {
+    linux: &'a mut Vfs,
+    files: u32,
+}
+
+impl Copy<'_> {
+    /// Everything in `from`, in order of names, below the folder `to` of the flash.
+    fn folder(&mut self, from: &Path, to: &str) -> Result<(), TransferError> {
+        let entries = fs::read_dir(from).map_err(TransferError::host(from))?;
+        let paths: Result<Vec<PathBuf>, _> = entries.map(|entry| Ok(entry?.path())).collect();
+        let mut paths = paths.map_err(TransferError::host(from))?;
+        paths.sort();
+        for path in paths {
+            let kind = fs::symlink_metadata(&path).map_err(TransferError::host(&path))?.file_type();
+            let name = path.file_name().and_then(|name| name.to_str());
+            let to =
+                name.map(|name| if to.is_empty() { name.into() } else { format!("{to}/{name}") });
+            match to {
+                Some(to) if kind.is_dir() => {
+                    let made = self.linux.mkdir(&to);
+                    made.map_err(|error| TransferError::Flash(to.clone(), error))?;
+                    self.folder(&path, &to)?;
+                }
+                Some(to) if kind.is_file() => self.file(&path, &to)?,
+                _ => return Err(TransferError::Kind(path)),
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, from: &Path, to: &str) -> Result<(), TransferError> {
+        let flash = |error| TransferError::Flash(to.to_owned(), error);
+        let mut file = File::open(from).map_err(TransferError::host(from))?;
+        let fd = self.linux.open(to, true).map_err(flash)?;
+        let mut piece = vec![0; PIECE];
+        let mut offset = 0;
+        loop {
+            let len = file.read(&mut piece).map_err(TransferError::host(from))?;
+            if len == 0 {
+                break;
+            }
+            self.linux.write(fd, offset, &piece[..len]).map_err(flash)?;
+            offset += len as u64;
+        }
+        self.linux.fsync(fd).map_err(flash)?;
+        self.linux.close(fd).map_err(flash)?;
+        self.files += 1;
+        Ok(())
+    }
+
+    fn unmount(&mut self) -> Result<(), TransferError> {
+        self.linux.unmount().map_err(|error| TransferError::Flash("unmount".to_owned(), error))
+    }
+}

@@ -1,0 +1,68 @@
+//! Flash is exchanged with the real kernel: it mounts images of ours, clean and after a power cut,
+//! reads the same files, writes on, and is read by ours; what it made itself is read by ours, too.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::{Outcome, shell};
+
+/// Blocks of the partition: few, so that a case takes seconds.
+const BLOCKS: &str = "48";
+/// What the guest does.
+const SCRIPT: &str = include_str!("images.sh");
+/// The cases: whose flash, file system, compression, and the flash operation during which the power
+/// is cut, or `clean`.
+const CASES: [&str; 16] = [
+    "ours:ubifs:none:clean",
+    "ours:ubifs:none:170",
+    "ours:ubifs:lzo:clean",
+    "ours:ubifs:lzo:35",
+    "ours:ubifs:zlib:clean",
+    "ours:ubifs:zlib:70",
+    "ours:ubifs:zstd:clean",
+    "ours:ubifs:zstd:50",
+    "ours:jffs2:none:clean",
+    "ours:jffs2:none:150",
+    "ours:jffs2:zlib:40",
+    "ours:jffs2:rtime:clean",
+    "ours:jffs2:lzo:70",
+    "theirs:ubifs:zlib:",
+    "theirs:ubifs:zstd:",
+    "theirs:jffs2:any:",
+];
+
+/// Exchanges images with the guest that `vm` makes of `store`.
+pub(super) fn run(mut vm: Command, store: &Path) -> Outcome {
+    vm.args(["run", "--no-delays", "--blocks", BLOCKS, "--store"]).arg(store);
+    vm.args(["sh", "-c", SCRIPT, "images", BLOCKS]).args(CASES);
+    check(&shell::output(&mut vm)?)
+}
+
+/// Every case has its line, and all is well.
+fn check(text: &str) -> Outcome {
+    for case in CASES {
+        if !text.lines().any(|line| line.strip_prefix("ok ").is_some_and(|it| it.starts_with(case)))
+        {
+            return Err(format!("{case}: the kernel and flysch disagree\n{text}").into());
+        }
+    }
+    println!("the kernel and flysch read each other's flash: {} cases", CASES.len());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CASES, check};
+
+    #[test]
+    fn a_case_that_is_not_well_fails() {
+        let lines = CASES.map(|case| format!("ok {case}: 6 files, 90 flash operations\n"));
+        check(&lines.concat()).expect("all is well");
+        for at in 0..CASES.len() {
+            let failed = format!("FAILED {}: mount\n", CASES[at]);
+            let text = lines[..at].concat() + &failed + &lines[at + 1..].concat();
+            let failure = check(&text).expect_err("one failed").to_string();
+            assert!(failure.starts_with(CASES[at]), "{failure}");
+        }
+    }
+}
