@@ -81,10 +81,8 @@ impl Ubifs {
                 node.1.node_type,
                 NodeType::Inode | NodeType::Data | NodeType::Dent | NodeType::Other(3)
             );
-            if !keyed {
-                continue;
-            }
-            let (key, place) = (scan.key(node), scan.place(node));
+            let Some(key) = scan.key(node).filter(|_| keyed) else { continue };
+            let place = scan.place(node);
             if self.find_place(key, place)?.is_none() {
                 continue;
             }

@@ -71,7 +71,7 @@ impl Ubifs {
             return Err(FsError::WrongKind);
         }
         self.afford_metadata()?;
-        let inode = self.new_inode(kind);
+        let inode = self.new_inode(kind)?;
         let ino = inode.node.key.ino();
         self.inodes.insert(ino, inode);
         self.grow_directory(dir, name, true)?;

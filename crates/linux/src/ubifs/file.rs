@@ -28,7 +28,8 @@ impl Ubifs {
         let size = node.size as usize;
         let compressor = of_number(node.compression).filter(|_| (1..=page.len()).contains(&size));
         let data = compressor.and_then(|it| unpack(it, node.stored, size, &self.cpu));
-        page[..size].copy_from_slice(&data.ok_or(damaged)?);
+        let data = data.ok_or(damaged)?;
+        page[..data.len()].copy_from_slice(&data);
         Ok(())
     }
 

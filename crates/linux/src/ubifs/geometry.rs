@@ -4,7 +4,7 @@
 //! LEB 0 superblock | 1, 2 master | 3… log | LPT | orphans | main area to the end
 //! ```
 
-use super::format::{FLAG_BIG_LPT, Superblock};
+use super::format::{FLAG_BIG_LPT, FLAGS_KNOWN, Superblock};
 use super::lpt::LptShape;
 use super::options::{Compressor, Maker};
 
@@ -56,7 +56,7 @@ impl Geometry {
         let known = sb.hash == 0
             && sb.key_format == 0
             && (4..=5).contains(&sb.version)
-            && sb.flags & !(FLAG_BIG_LPT | 4) == 0;
+            && sb.flags & !FLAGS_KNOWN == 0;
         let fits = sb.page_size == page_size
             && sb.leb_size == leb_size
             && (LEBS_MIN..=lebs).contains(&sb.leb_count)

@@ -96,9 +96,9 @@ impl Ubifs {
         Ok(())
     }
 
-    /// A new inode, not yet on flash.
-    pub(super) fn new_inode(&mut self, kind: FileKind) -> Inode {
-        self.ino_max += 1;
+    /// A new inode, not yet on flash, unless all numbers are taken.
+    pub(super) fn new_inode(&mut self, kind: FileKind) -> Result<Inode, Fault> {
+        self.ino_max = self.ino_max.checked_add(1).ok_or(Fault::NoSpace)?;
         let (mode, links, size) = match kind {
             FileKind::Directory => (MODE_DIRECTORY, 2, 160),
             FileKind::Regular | FileKind::Special => (MODE_REGULAR, 1, 0),
@@ -114,6 +114,6 @@ impl Ubifs {
             compression: super::compress::number(self.options.compressor),
             inline: Vec::new(),
         };
-        Inode::of(node)
+        Ok(Inode::of(node))
     }
 }

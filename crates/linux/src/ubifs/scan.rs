@@ -44,7 +44,8 @@ impl Scan {
         while let Some(rest) = self.bytes.get(at as usize..).filter(|rest| rest.len() >= 8) {
             let len = match parse_header(rest) {
                 Some(header) if header.node_type == NodeType::Padding => {
-                    padded_len(rest).filter(|_| header.len == PAD_NODE_SIZE)
+                    let is_whole = header.len == PAD_NODE_SIZE;
+                    is_whole.then(|| padded_len(rest)).flatten()
                 }
                 Some(header) => {
                     self.nodes.push((self.start + at, header));
@@ -70,9 +71,9 @@ impl Scan {
         Place { lnum: self.lnum, offset, len: header.len }
     }
 
-    /// The key of a node that has one.
-    pub(super) fn key(&self, node: (u32, Header)) -> Key {
-        Key::parse(&self.node(node)[24..])
+    /// The key of a node of a kind that has one, unless it is too short for it.
+    pub(super) fn key(&self, node: (u32, Header)) -> Option<Key> {
+        self.node(node).get(24..32).map(Key::parse)
     }
 
     /// Whether what is not clean at the end may be a write that a power cut has torn: nothing is

@@ -4,6 +4,8 @@
 mod counting;
 mod crash;
 mod ftl;
+mod hostile;
+mod image;
 mod jffs2;
 mod plainfs;
 mod pramfs;

@@ -27,7 +27,7 @@ pub(super) use inode::{
 };
 pub(super) use log::{CsNode, OrphanNode, REF_NODE_SIZE, RefNode};
 pub(super) use master::{FLAG_DIRTY, FLAG_NO_ORPHANS, MASTER_SIZE, MasterNode};
-pub(super) use superblock::{FLAG_BIG_LPT, SUPERBLOCK_SIZE, Superblock};
+pub(super) use superblock::{FLAG_BIG_LPT, FLAGS_KNOWN, SUPERBLOCK_SIZE, Superblock};
 
 /// Place of the key in the nodes of the index.
 const KEY_AT: usize = 24;

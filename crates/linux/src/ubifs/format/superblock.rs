@@ -12,6 +12,13 @@ use super::{Group, NodeType, check_node, put_u16, put_u32, put_u64, seal, u16_at
 pub(in super::super) const SUPERBLOCK_SIZE: u32 = 4096;
 /// The large model of the LPT.
 pub(in super::super) const FLAG_BIG_LPT: u32 = 2;
+/// Pages behind the last node of a LEB may be programmed with ones (`UBIFS_FLG_SPACE_FIXUP`).
+const FLAG_SPACE_FIXUP: u32 = 4;
+/// Entries of directories carry a number that tells long names apart, beside their hash
+/// (`UBIFS_FLG_DOUBLE_HASH`): what the kernel makes has it; to find a name takes the hash alone.
+const FLAG_DOUBLE_HASH: u32 = 8;
+/// Those that change nothing here, or that are modelled; not so encryption and authentication.
+pub(in super::super) const FLAGS_KNOWN: u32 = FLAG_BIG_LPT | FLAG_SPACE_FIXUP | FLAG_DOUBLE_HASH;
 
 /// A superblock.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,11 +1,10 @@
 //! Images that no JFFS2 wrote: garbage, bit flips, and nodes whose checksums are right and whose
 //! numbers are not.
 
-use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
-use flysch_chip::{Chip, Clock, EventKind, FaultPlan, Part, Prng};
+use flysch_chip::{Clock, EventKind, FaultPlan, Part, Prng};
 use flysch_linux::filesystem::{FileKind, FsError};
 use flysch_linux::jffs2::Options;
 use flysch_linux::vfs::Vfs;
@@ -15,6 +14,7 @@ use super::admit::History;
 use super::operation::{Mix, User};
 use super::state::State;
 use super::{Bench, patience, small_part};
+use crate::image::chip_of;
 
 /// Far more operations than any of these runs needs: an endless loop ends here.
 const OPERATIONS_MAX: u64 = 1_000_000;
@@ -61,12 +61,8 @@ impl Image {
     /// A chip of these bytes, taken as an image.
     pub(crate) fn bench(&self) -> Bench {
         let pages = self.data.chunks(self.part.geometry.page_size as usize).zip(&self.oob);
-        let bytes: Vec<u8> =
-            pages.flat_map(|(data, oob)| data.iter().chain(oob)).copied().collect();
-        let mut file = tempfile::NamedTempFile::new().unwrap();
-        file.write_all(&bytes).unwrap();
-        let chip = Chip::load(Arc::clone(&self.part), Clock::new(), 1, file.path()).unwrap();
-        Bench::of_chip(&chip)
+        let pages = pages.map(|(data, oob)| [data, oob]);
+        Bench::of_chip(&chip_of(&self.part, pages))
     }
 
     /// The nodes, found by walking over them from their headers on.

@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
-use flysch_chip::{Chip, Clock, FaultPlan, Part, Prng};
+use flysch_chip::{Clock, FaultPlan, Part, Prng};
 use flysch_linux::yaffs2::Options;
 use flysch_nand::{Nand, PageAddr};
 
 use super::{ALL_OPTIONS, Bench};
+use crate::image::chip_of;
 use crate::jffs2::admit::History;
 use crate::jffs2::images::use_all;
 use crate::jffs2::operation::{Mix, User};
@@ -43,14 +44,8 @@ impl Image {
     }
 
     fn bench(&self) -> Bench {
-        let mut chip = Chip::new(Arc::clone(&self.part), Clock::new(), 1);
-        for (page, (data, oob)) in (0..).zip(&self.pages) {
-            let is_blank = |bytes: &[u8]| bytes.iter().all(|&byte| byte == 0xFF);
-            if !is_blank(data) || !is_blank(oob) {
-                chip.program(PageAddr(page), 0, data, oob).unwrap();
-            }
-        }
-        Bench::of_chip(&chip, self.options)
+        let pages = self.pages.iter().map(|(data, oob)| [&data[..], &oob[..]]);
+        Bench::of_chip(&chip_of(&self.part, pages), self.options)
     }
 
     fn used(&self) -> Vec<usize> {

@@ -1,0 +1,354 @@
+//! Images that no stack wrote, of every stack: whatever is on the flash, a mount and all calls are an
+//! error or an answer, and soon.
+#![expect(clippy::big_endian_bytes, reason = "UBI's own byte order")]
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use flysch_chip::{Chip, Clock, FaultInjector, FaultPlan, Part, Prng, Recorder, Shared};
+use flysch_linux::cache::ReadAheadProfile;
+use flysch_linux::cpu::{Cpu, Speed};
+use flysch_linux::filesystem::FileSystem;
+use flysch_linux::ftl::{self, FtlOptions, Mapping};
+use flysch_linux::jffs2::{self, Compressor, Jffs2};
+use flysch_linux::mtd::{EccMode, Partition, RawNand};
+use flysch_linux::plainfs::Plainfs;
+use flysch_linux::ubifs::{self, Ubifs};
+use flysch_linux::vfs::Vfs;
+use flysch_linux::yaffs2::{self, Yaffs2};
+use flysch_nand::{Geometry, Nand, PageAddr};
+
+use crate::ftl::{COST_BENEFIT, LOG_BLOCK, PAGE_MAP, shape};
+use crate::image::chip_of;
+use crate::jffs2::admit::History;
+use crate::jffs2::images::use_all;
+use crate::jffs2::operation::{Mix, Operation, User};
+use crate::jffs2::patience;
+use crate::jffs2::state::State;
+
+/// Far more operations than any of these runs needs: an endless loop ends here.
+const OPERATIONS_MAX: u64 = 2_000_000;
+
+/// What may be on the flash.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Jffs2,
+    Yaffs2,
+    Ubifs(ubifs::Compressor),
+    Ftl(Mapping),
+}
+
+const KINDS: [Kind; 7] = [
+    Kind::Jffs2,
+    Kind::Yaffs2,
+    Kind::Ubifs(ubifs::Compressor::Lzo),
+    Kind::Ubifs(ubifs::Compressor::Zstd),
+    Kind::Ftl(PAGE_MAP),
+    Kind::Ftl(COST_BENEFIT),
+    Kind::Ftl(LOG_BLOCK),
+];
+
+/// A chip under power, and a file system on it.
+struct Machine {
+    kind: Kind,
+    device: Shared<FaultInjector>,
+    recorder: Recorder,
+    cpu: Cpu,
+}
+
+/// The pages of a chip, each data and OOB.
+#[derive(Clone)]
+struct Image {
+    kind: Kind,
+    part: Arc<Part>,
+    data: Vec<u8>,
+    oob: Vec<u8>,
+}
+
+impl Kind {
+    /// Blocks large enough for the file system and small enough to be quick.
+    fn part(self) -> Part {
+        let part = Part::named("nandsim").unwrap();
+        let (pages_per_block, block_count) = match self {
+            Self::Ubifs(_) => (16, 64),
+            _ => (8, 48),
+        };
+        let geometry = Geometry { pages_per_block, block_count, ..part.geometry };
+        Part { geometry, ..part }
+    }
+}
+
+impl Machine {
+    fn new(kind: Kind, chip: &Chip) -> Self {
+        let clock = Clock::new();
+        let device = Shared::new(FaultInjector::new(chip.fork(clock.clone())));
+        let cpu = Cpu::new(clock.clone(), Speed::default());
+        Self { kind, device, recorder: Recorder::new(clock, "test"), cpu }
+    }
+
+    fn partition(&self) -> Option<Partition> {
+        let device = Box::new(self.device.clone());
+        let (recorder, cpu) = (self.recorder.clone(), self.cpu.clone());
+        let raw = RawNand::attach(device, recorder, cpu, EccMode::Hardware, (0, 0)).ok()?;
+        let blocks = raw.geometry().block_count;
+        Partition::new(Rc::new(RefCell::new(raw)), 0, blocks)
+    }
+
+    fn disk(&self, mapping: Mapping) -> Option<Box<dyn flysch_linux::block_device::BlockDevice>> {
+        let blocks = self.device.geometry().block_count;
+        let options = FtlOptions { ..shape(blocks, 512, mapping) };
+        ftl::mount(Box::new(self.device.clone()), self.recorder.clone(), options, &[]).ok()
+    }
+
+    fn format(&self) {
+        let (cpu, recorder) = (self.cpu.clone(), &self.recorder);
+        match self.kind {
+            Kind::Jffs2 => Jffs2::format(&self.partition().unwrap()).unwrap(),
+            Kind::Yaffs2 => Yaffs2::format(&self.partition().unwrap()).unwrap(),
+            Kind::Ubifs(_) => Ubifs::format(&self.partition().unwrap(), recorder, &[]).unwrap(),
+            Kind::Ftl(mapping) => {
+                Plainfs::format(self.disk(mapping).unwrap(), cpu, recorder).unwrap();
+            }
+        }
+    }
+
+    fn mount(&self) -> Option<Vfs> {
+        let (cpu, recorder) = (self.cpu.clone(), self.recorder.clone());
+        let fs: Box<dyn FileSystem> = match self.kind {
+            Kind::Jffs2 => {
+                let compressors = vec![Compressor::Zlib, Compressor::Rtime];
+                let options = jffs2::Options { compressors, ra_pages: 0, summaries: true, seed: 1 };
+                Box::new(Jffs2::mount(self.partition()?, options, cpu, &recorder).ok()?)
+            }
+            Kind::Yaffs2 => {
+                let options = yaffs2::Options::default();
+                Box::new(Yaffs2::mount(self.partition()?, options, cpu, &recorder).ok()?)
+            }
+            Kind::Ubifs(compressor) => {
+                let options = ubifs::Options { compressor, ..ubifs::Options::default() };
+                Box::new(Ubifs::mount(self.partition()?, options, cpu, recorder).ok()?)
+            }
+            Kind::Ftl(mapping) => {
+                Box::new(Plainfs::mount(self.disk(mapping)?, cpu, &recorder).ok()?)
+            }
+        };
+        Some(Vfs::mount(fs, ReadAheadProfile::C, self.cpu.clone(), self.recorder.clone()))
+    }
+}
+
+impl Image {
+    /// The flash after some use; mounted still, or not.
+    fn grown(kind: Kind, seed: u64, is_clean: bool) -> Self {
+        let part = Arc::new(kind.part());
+        let machine = Machine::new(kind, &Chip::new(Arc::clone(&part), Clock::new(), seed));
+        machine.format();
+        let mut user = User::new(machine.mount().unwrap());
+        let mut history = History::new(State::default());
+        let mut prng = Prng::new(seed);
+        let mix = Mix { write_len_max: 5000, file_len_max: 12_000, sleeps: true };
+        for _ in 0..150 {
+            let operation = Operation::draw(&mut prng, history.last(), mix);
+            user.perform(&operation).unwrap();
+            history.push(operation);
+            history = history.into_last();
+        }
+        if is_clean {
+            user.vfs.unmount().unwrap();
+        }
+        drop(user);
+        let mut chip = machine.device.borrow().chip().fork(Clock::new());
+        let (mut data, mut oob) = (Vec::new(), Vec::new());
+        let page_size = part.geometry.page_size as usize;
+        for page in (0..part.geometry.page_count()).map(PageAddr) {
+            let mut bytes = vec![0; page_size + part.geometry.oob_size as usize];
+            chip.read(page, 0, &mut bytes).unwrap();
+            oob.extend(bytes.split_off(page_size));
+            data.extend(bytes);
+        }
+        Self { kind, part, data, oob }
+    }
+
+    fn chip(&self) -> Chip {
+        let geometry = self.part.geometry;
+        let data = self.data.chunks(geometry.page_size as usize);
+        let pages = data.zip(self.oob.chunks(geometry.oob_size as usize));
+        chip_of(&self.part, pages.map(|(data, oob)| [data, oob]))
+    }
+
+    /// Mount whatever this is and use all of it, twice.
+    fn check_survived(&self, what: &str) {
+        let machine = Machine::new(self.kind, &self.chip());
+        let plan = FaultPlan { cut_at: Some(OPERATIONS_MAX), ..FaultPlan::default() };
+        machine.device.borrow_mut().arm(plan);
+        for _ in 0..2 {
+            if let Some(mut vfs) = machine.mount() {
+                use_all(&mut vfs);
+                let _any = vfs.unmount();
+            }
+        }
+        assert!(machine.device.borrow().is_on(), "{what}: more than {OPERATIONS_MAX} operations");
+    }
+
+    /// Bytes of the data, and of the OOB, of so many pages from `page` on.
+    fn pages(&mut self, page: usize, count: usize) -> (&mut [u8], &mut [u8]) {
+        let geometry = self.part.geometry;
+        let (page_size, oob_size) = (geometry.page_size as usize, geometry.oob_size as usize);
+        (
+            &mut self.data[page * page_size..(page + count) * page_size],
+            &mut self.oob[page * oob_size..(page + count) * oob_size],
+        )
+    }
+
+    fn copy(&mut self, from: usize, to: usize, count: usize) {
+        let (data, oob) = self.pages(from, count);
+        let (data, oob) = (data.to_vec(), oob.to_vec());
+        let (to_data, to_oob) = self.pages(to, count);
+        to_data.copy_from_slice(&data);
+        to_oob.copy_from_slice(&oob);
+    }
+
+    fn blank(&mut self, page: usize, count: usize) {
+        let (data, oob) = self.pages(page, count);
+        data.fill(0xFF);
+        oob.fill(0xFF);
+    }
+
+    fn used_page(&self, prng: &mut Prng) -> usize {
+        let page_size = self.part.geometry.page_size as usize;
+        let count = self.data.len() / page_size;
+        let is_used =
+            |page: &usize| self.data[page * page_size..][..page_size].iter().any(|&it| it != 0xFF);
+        let first = below(prng, count);
+        (first..count).chain(0..first).find(is_used).unwrap_or(first)
+    }
+
+    /// One thing that happens to flash, or that someone does to it.
+    fn damage(&mut self, prng: &mut Prng) {
+        let geometry = self.part.geometry;
+        let per_block = geometry.pages_per_block as usize;
+        let pages = geometry.page_count() as usize;
+        let page = self.used_page(prng);
+        let block = below(prng, geometry.block_count as usize) * per_block;
+        let other = below(prng, geometry.block_count as usize) * per_block;
+        let (data, oob) = self.pages(page, 1);
+        match prng.below(8) {
+            0 => (0..=prng.below(64))
+                .for_each(|_| data[below(prng, data.len())] ^= 1 << prng.below(8)),
+            1 => (0..=prng.below(8)).for_each(|_| oob[2 + below(prng, 36)] ^= 1 << prng.below(8)),
+            2 => prng.fill(data),
+            3 => prng.fill(&mut oob[2..38]),
+            4 => self.blank(page, 1),
+            5 => self.copy(page, below(prng, pages), 1),
+            6 => self.copy(block, other, per_block),
+            _ => self.blank(block.max(pages / 2), pages - block.max(pages / 2)),
+        }
+    }
+}
+
+fn below(prng: &mut Prng, bound: usize) -> usize {
+    usize::try_from(prng.below(bound as u64)).unwrap()
+}
+
+#[test]
+fn damaged_images_are_survived() {
+    for kind in KINDS {
+        let images = [Image::grown(kind, 1, true), Image::grown(kind, 2, false)];
+        for seed in 0..60 * patience() {
+            let mut prng = Prng::new(seed);
+            let mut image = images[below(&mut prng, 2)].clone();
+            for _ in 0..1 << prng.below(6) {
+                image.damage(&mut prng);
+            }
+            image.check_survived(&format!("{kind:?}, seed {seed}"));
+        }
+    }
+}
+
+/// Structures of UBI and UBIFS: where they are, how long, and where their checksum is.
+#[derive(Clone, Copy, Debug)]
+enum Signed {
+    /// A header of UBI, CRC-32 of its first 60 bytes behind these, big-endian.
+    Header(usize),
+    /// A node of UBIFS: CRC-32 of what follows it, little-endian.
+    Node(usize, usize),
+}
+
+impl Image {
+    /// Everything that has a checksum; a node that ends with its block or before.
+    fn signed(&self) -> Vec<Signed> {
+        let block = self.part.geometry.block_size() as usize;
+        let find = |at: usize| match self.data.get(at..at + 24)? {
+            [b'U', b'B', b'I', b'#' | b'!', ..] => Some(Signed::Header(at)),
+            [0x31, 0x18, 0x10, 0x06, rest @ ..] => {
+                let len = u32::from_le_bytes(rest[12..16].try_into().unwrap()) as usize;
+                (len >= 24 && at % block + len <= block).then_some(Signed::Node(at, len))
+            }
+            _ => None,
+        };
+        (0..self.data.len()).step_by(8).filter_map(find).collect()
+    }
+
+    /// Set a number in a structure and make its checksum right again.
+    fn falsify(&mut self, signed: Signed, prng: &mut Prng) {
+        let edges = [
+            0,
+            1,
+            2,
+            7,
+            8,
+            24,
+            28,
+            0xFF,
+            4096,
+            4097,
+            30_720,
+            1 << 20,
+            0x7FFF_FFFF,
+            0xFFFF_F000,
+            u32::MAX,
+        ];
+        let edge = edges[below(prng, edges.len())];
+        let near =
+            |old: u32, step: u64| old.wrapping_add(u32::try_from(step).unwrap()).wrapping_sub(4);
+        let chance = prng.below(3);
+        let step = prng.below(9);
+        match signed {
+            Signed::Header(at) => {
+                let word = at + 4 * (1 + below(prng, 14));
+                let old = u32::from_be_bytes(self.data[word..word + 4].try_into().unwrap());
+                let new = if chance == 0 { near(old, step) } else { edge };
+                self.data[word..word + 4].copy_from_slice(&new.to_be_bytes());
+                let crc = !crc32fast::hash(&self.data[at..at + 60]);
+                self.data[at + 60..at + 64].copy_from_slice(&crc.to_be_bytes());
+            }
+            Signed::Node(at, len) => {
+                // Numbers are near the start; payload, names and branches behind.
+                let reach = if prng.below(3) == 0 { len } else { len.min(96) };
+                let word = at + 4 * (2 + below(prng, reach / 4 - 2));
+                let old = u32::from_le_bytes(self.data[word..word + 4].try_into().unwrap());
+                let new = if chance == 0 { near(old, step) } else { edge };
+                self.data[word..word + 4].copy_from_slice(&new.to_le_bytes());
+                let crc = !crc32fast::hash(&self.data[at + 8..at + len]);
+                self.data[at + 4..at + 8].copy_from_slice(&crc.to_le_bytes());
+            }
+        }
+    }
+}
+
+#[test]
+fn false_numbers_of_ubi_and_ubifs_are_survived() {
+    let kind = Kind::Ubifs(ubifs::Compressor::Lzo);
+    let images = [Image::grown(kind, 3, true), Image::grown(kind, 4, false)];
+    let signed = images.each_ref().map(Image::signed);
+    for seed in 0..400 * patience() {
+        let mut prng = Prng::new(seed);
+        let which = below(&mut prng, 2);
+        let mut image = images[which].clone();
+        for _ in 0..1 << prng.below(6) {
+            let one = signed[which][below(&mut prng, signed[which].len())];
+            image.falsify(one, &mut prng);
+        }
+        image.check_survived(&format!("seed {seed}"));
+    }
+}

@@ -1,0 +1,14 @@
+//! Chips that came as images.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use flysch_chip::{Chip, Clock, Part};
+
+/// A chip whose pages hold these bytes, data and OOB: taken as an image, it may lie.
+pub(crate) fn chip_of<'a>(part: &Arc<Part>, pages: impl Iterator<Item = [&'a [u8]; 2]>) -> Chip {
+    let bytes: Vec<u8> = pages.flat_map(|page| page.concat()).collect();
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(&bytes).unwrap();
+    Chip::load(Arc::clone(part), Clock::new(), 1, file.path()).unwrap()
+}
