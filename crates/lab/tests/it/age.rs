@@ -110,12 +110,21 @@ fn options_mean_something_to_their_stacks() {
     }
 }
 
+/// A journal holds the page that each update changes, 1024 bytes and 8, behind a header of 512. Of 128
+/// KiB of PRAM, PRAMFS takes 512 bytes and 256 inodes of 128 bytes, a block for the bitmap's sake, and
+/// two blocks for the journal's pointers: the journal of 88 updates fits, that of 89 does not.
 #[test]
 fn journals_get_as_much_pram_as_is_asked_for() {
     let mut grid = grid(Stack::YAFFS2.with(Journals::Pramfs));
-    grid.layers.pram_sizes = vec![1024, 2048];
+    grid.layers.pram_sizes = vec![128];
+    let blocks = ((128 << 10) - 512 - 256 * 128) / 2048;
+    let updates = ((blocks - 2) * 2048 - 512) / (1024 + 8);
+    let outcome = grid.scenarios()[0].run().map(drop).expect_err("it is full").to_string();
+    let wanted = format!("at request {} of 300: SQLITE_FULL", updates + 1);
+    assert!(outcome.contains(&wanted), "{outcome}");
+    grid.layers.pram_sizes = vec![360, 1024];
     let runs = runs(&grid);
     let sizes: Vec<&String> = runs.iter().map(|run| &run.parameters["pram-size"]).collect();
-    assert_eq!(sizes, ["1024", "2048"]);
+    assert_eq!(sizes, ["360", "1024"]);
     assert_eq!(runs[0].page_programs, runs[1].page_programs);
 }

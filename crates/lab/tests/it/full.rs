@@ -60,7 +60,8 @@ fn fill(scenario: &Scenario, title: &str) {
     assert!(error.contains("full"), "{title}: {error}");
     assert!(committed.get() > 100, "{title}: {} rows", committed.get());
     // Undoing the last transaction is writing, for which a log-structured file system may have no
-    // room either: then SQLite waits for room, and nothing is lost meanwhile.
+    // room either: then SQLite waits for room, and nothing is lost meanwhile. JFFS2 of Linux 6.1 is
+    // the same: what it keeps back is for removing files alone (docs/lab.md).
     if let Err(error) = database.query("SELECT count(*) FROM t") {
         assert!(error.to_string().contains("full"), "{title}: {error}");
         machine.linux.borrow_mut().unlink(SPARE).unwrap();
