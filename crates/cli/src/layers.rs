@@ -29,6 +29,9 @@ pub(crate) struct LayerOptions {
     /// ubifs: made by its first mount, or by mkfs.ubifs: its journal is larger [default: mount]
     #[arg(long, value_name = "MAKER", value_delimiter = ',', value_parser = maker())]
     ubifs_maker: Vec<Maker>,
+    /// ubifs: read in bulk what is read in order (mount option bulk_read), on or off [default: off]
+    #[arg(long, value_name = "on|off", value_delimiter = ',', value_parser = on_or_off())]
+    ubifs_bulk_read: Vec<bool>,
     /// ubifs: erase counts that UBI lets differ, 2 to 65536 [default: 4096]
     #[arg(long, value_name = "N")]
     ubi_wear_threshold: Option<Numbers>,
@@ -72,6 +75,10 @@ fn maker() -> impl TypedValueParser<Value = Maker> {
     })
 }
 
+fn on_or_off() -> impl TypedValueParser<Value = bool> {
+    PossibleValuesParser::new(["on", "off"]).map(|word| word == "on")
+}
+
 impl LayerOptions {
     /// The values, checked.
     pub(crate) fn lists(&self) -> Result<LayerLists, Failure> {
@@ -80,6 +87,7 @@ impl LayerOptions {
         Ok(LayerLists {
             yaffs2_profiles: self.yaffs2_profile.clone(),
             ubifs_makers: self.ubifs_maker.clone(),
+            ubifs_bulk_reads: self.ubifs_bulk_read.clone(),
             ubi_wear_thresholds: thresholds.into_iter().map(u64::from).collect(),
             ftls: self.ftl.clone(),
             ftl_spares: within("ftl-spare", self.ftl_spare.as_ref(), FTL_SPARES)?,

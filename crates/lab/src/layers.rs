@@ -39,6 +39,8 @@ pub struct Layers {
     pub yaffs2_profile: Profile,
     /// UBIFS: who makes it, which decides the journal's size.
     pub ubifs_maker: Maker,
+    /// And whether it reads in bulk.
+    pub ubifs_bulk_read: bool,
     /// UBI: erase counts that may lie between a free block and the coldest one in use.
     pub ubi_wear_threshold: u64,
     /// The translation layer: how it maps.
@@ -77,6 +79,7 @@ impl Layers {
         Self {
             yaffs2_profile: platform.yaffs2_profile,
             ubifs_maker: Maker::Mount,
+            ubifs_bulk_read: false,
             ubi_wear_threshold: WEAR_THRESHOLD,
             ftl: FtlKind::Page,
             ftl_spare_percent: FTL_SPARE_PERCENT,
@@ -108,6 +111,8 @@ impl Layers {
             }
             Main::Ubifs => {
                 all.insert("ubifs-maker", self.ubifs_maker.name().to_owned());
+                let bulk_read = if self.ubifs_bulk_read { "on" } else { "off" };
+                all.insert("ubifs-bulk-read", bulk_read.to_owned());
                 all.insert("ubi-wear-threshold", self.ubi_wear_threshold.to_string());
             }
             Main::Ftl => {
@@ -130,6 +135,8 @@ pub struct LayerLists {
     pub yaffs2_profiles: Vec<Profile>,
     /// Makers of UBIFS.
     pub ubifs_makers: Vec<Maker>,
+    /// Whether UBIFS reads in bulk.
+    pub ubifs_bulk_reads: Vec<bool>,
     /// UBI's thresholds.
     pub ubi_wear_thresholds: Vec<u64>,
     /// Translation layers.
@@ -147,6 +154,7 @@ impl LayerLists {
         let mut all = vec![plain];
         spread(&mut all, is(Main::Yaffs2), &self.yaffs2_profiles, |it| &mut it.yaffs2_profile);
         spread(&mut all, is(Main::Ubifs), &self.ubifs_makers, |it| &mut it.ubifs_maker);
+        spread(&mut all, is(Main::Ubifs), &self.ubifs_bulk_reads, |it| &mut it.ubifs_bulk_read);
         spread(&mut all, is(Main::Ubifs), &self.ubi_wear_thresholds, |it| {
             &mut it.ubi_wear_threshold
         });

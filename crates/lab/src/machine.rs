@@ -249,6 +249,7 @@ impl Build {
             Main::Ubifs => {
                 let options = ubifs::Options {
                     compressor: self.ubifs_compressor,
+                    bulk_read: self.layers.ubifs_bulk_read,
                     maker: self.layers.ubifs_maker,
                     wear_threshold: self.layers.ubi_wear_threshold,
                     ..ubifs::Options::default()

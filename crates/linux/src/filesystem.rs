@@ -157,6 +157,12 @@ pub trait FileSystem {
         page: &mut [u8; CACHE_PAGE_SIZE],
     ) -> Result<(), FsError>;
 
+    /// Put a missing page into the cache with others behind it, where one read brings them all;
+    /// tell whether that was done. Where not, the page is read alone.
+    fn read_run(&mut self, _: &mut PageCache, _: Ino, _index: u32) -> Result<bool, FsError> {
+        Ok(false)
+    }
+
     /// Read without a page cache ([`CachePolicy::Direct`]): tell how many bytes there were.
     fn read_direct(&mut self, ino: Ino, offset: u64, bytes: &mut [u8]) -> Result<usize, FsError>;
 

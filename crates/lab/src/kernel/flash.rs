@@ -137,7 +137,10 @@ fn mount_options(main: Main, scenario: &Scenario) -> Result<String, KernelError>
                 "the kernel's JFFS2 takes one compressor or none, no list".to_owned(),
             )),
         },
-        Main::Ubifs => Ok(format!("compr={}", build.ubifs_compressor.name())),
+        Main::Ubifs => {
+            let bulk = if build.layers.ubifs_bulk_read { ",bulk_read" } else { "" };
+            Ok(format!("compr={}{bulk}", build.ubifs_compressor.name()))
+        }
         _ => Ok(String::new()),
     }
 }

@@ -6,6 +6,7 @@ use super::fault::Fault;
 use super::format::DataNode;
 use super::inode::Dirt;
 use super::key::Key;
+use super::tnc::Place;
 use crate::cache::PageCache;
 use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino};
 
@@ -22,9 +23,19 @@ impl Ubifs {
         page.fill(0);
         let Some(place) = self.find(Key::data(ino, block))? else { return Ok(()) };
         let _scope = self.recorder.scope("ubifs_read_data");
-        let damaged = Fault::Damaged { lnum: place.lnum, offset: place.offset };
         let bytes = self.read_node(place)?;
-        let node = DataNode::parse(&bytes).ok_or(damaged)?;
+        self.unpack_block(place, &bytes, page)
+    }
+
+    /// Fill the front of `page` with what the data node read from `place` holds.
+    pub(super) fn unpack_block(
+        &self,
+        place: Place,
+        bytes: &[u8],
+        page: &mut [u8; CACHE_PAGE_SIZE],
+    ) -> Result<(), Fault> {
+        let damaged = Fault::Damaged { lnum: place.lnum, offset: place.offset };
+        let node = DataNode::parse(bytes).ok_or(damaged)?;
         let size = node.size as usize;
         let compressor = of_number(node.compression).filter(|_| (1..=page.len()).contains(&size));
         let data = compressor.and_then(|it| unpack(it, node.stored, size, &self.cpu));
@@ -46,8 +57,7 @@ impl Ubifs {
             return Ok(());
         }
         self.read_block(ino, index, page).map_err(|fault| fault.in_file(ino, offset))?;
-        let end = usize::try_from((size - offset).min(PAGE)).expect("within a page");
-        page[end..].fill(0);
+        clip(page, index, size);
         Ok(())
     }
 
@@ -130,4 +140,10 @@ impl Ubifs {
         self.touch(ino, Dirt::Size)?;
         Ok(self.write_truncation(ino, old_size)?)
     }
+}
+
+/// Clear what of the page at `index` lies behind the end of a file of `size` bytes.
+pub(super) fn clip(page: &mut [u8; CACHE_PAGE_SIZE], index: u32, size: u64) {
+    let kept = size.saturating_sub(u64::from(index) * PAGE).min(PAGE);
+    page[usize::try_from(kept).expect("within a page")..].fill(0);
 }

@@ -1,6 +1,7 @@
 //! Inodes in memory.
 
 use super::Ubifs;
+use super::bulk_read::Progress;
 use super::fault::Fault;
 use super::format::InodeNode;
 use super::key::Key;
@@ -35,6 +36,8 @@ pub(super) struct Inode {
     pub dirt: Dirt,
     /// When it became dirty, or its pages did.
     pub dirty_since_ns: Option<u64>,
+    /// How it has been read, for bulk-read.
+    pub progress: Progress,
     /// The commit before which its deletion was written down.
     pub deleted_at: Option<u64>,
 }
@@ -42,7 +45,14 @@ pub(super) struct Inode {
 impl Inode {
     pub(super) fn of(node: InodeNode) -> Self {
         let synced_size = node.size;
-        Self { node, synced_size, dirt: Dirt::None, dirty_since_ns: None, deleted_at: None }
+        Self {
+            node,
+            synced_size,
+            dirt: Dirt::None,
+            dirty_since_ns: None,
+            progress: Progress::default(),
+            deleted_at: None,
+        }
     }
 
     pub(super) const fn kind(&self) -> FileKind {

@@ -1,7 +1,8 @@
 //! UBIFS: the file system on UBI volumes, with its real on-flash format.
 //!
 //! ```text
-//! file.rs directory.rs inode.rs     what the VFS asks for
+//! file.rs bulk_read.rs              files: blocks read and written
+//! directory.rs inode.rs             names and inodes
 //! write_back.rs background.rs       when dirty pages are written, and by whom
 //! journal.rs wbuf.rs reserve.rs log.rs    every change is written to the journal first
 //! tnc/                              the index in memory, a B+tree
@@ -22,6 +23,7 @@
 
 mod background;
 mod budget;
+mod bulk_read;
 mod collect;
 mod commit;
 mod compress;
@@ -180,6 +182,10 @@ impl FileSystem for Ubifs {
     ) -> Result<(), FsError> {
         let _scope = self.recorder.scope("ubifs_read_page");
         self.read_file_page(ino.0, index, page)
+    }
+
+    fn read_run(&mut self, cache: &mut PageCache, ino: Ino, index: u32) -> Result<bool, FsError> {
+        self.read_in_bulk(cache, ino.0, index)
     }
 
     fn read_direct(&mut self, _: Ino, _: u64, _: &mut [u8]) -> Result<usize, FsError> {

@@ -79,6 +79,8 @@ impl Maker {
 pub struct Options {
     /// Compressor of new data.
     pub compressor: Compressor,
+    /// Whether files read in order are read in bulk (`bulk_read`).
+    pub bulk_read: bool,
     /// Who makes it.
     pub maker: Maker,
     /// The UBI volume to mount.
@@ -91,6 +93,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             compressor: Compressor::Zstd,
+            bulk_read: false,
             maker: Maker::Mount,
             volume: 0,
             wear_threshold: crate::ubi::WEAR_THRESHOLD,

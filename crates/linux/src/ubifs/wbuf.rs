@@ -165,10 +165,26 @@ impl Ubifs {
 
     /// Read a node, from flash and from the buffers; its checksum decides whether it is whole.
     pub(super) fn read_node(&mut self, place: Place) -> Result<Vec<u8>, Fault> {
-        let damaged = Fault::Damaged { lnum: place.lnum, offset: place.offset };
         if !self.is_sane(place) {
-            return Err(damaged);
+            return Err(Fault::Damaged { lnum: place.lnum, offset: place.offset });
         }
+        let bytes = self.read_bytes(place)?;
+        self.check_node(place, &bytes)?;
+        Ok(bytes)
+    }
+
+    /// Check that `bytes`, read from `place`, are one whole node.
+    pub(super) fn check_node(&self, place: Place, bytes: &[u8]) -> Result<(), Fault> {
+        self.cpu.charge(Work::Node);
+        self.cpu.charge(Work::Checksum(bytes.len()));
+        let header = parse_header(bytes).filter(|header| header.len == place.len);
+        let damaged = Fault::Damaged { lnum: place.lnum, offset: place.offset };
+        header.map(drop).ok_or(damaged)
+    }
+
+    /// Read the bytes at `place`, from flash and from the buffers.
+    pub(super) fn read_bytes(&mut self, place: Place) -> Result<Vec<u8>, Fault> {
+        let damaged = Fault::Damaged { lnum: place.lnum, offset: place.offset };
         let mut bytes = vec![0; place.len as usize];
         let wbuf = self.heads.iter().find(|wbuf| wbuf.lnum == Some(place.lnum));
         let buffered_from = wbuf.map_or(u32::MAX, |wbuf| wbuf.offset);
@@ -183,10 +199,7 @@ impl Ubifs {
             let flash = &mut bytes[..on_flash];
             let _quality: LebRead = self.ubi.read(place.lnum, place.offset, flash)?;
         }
-        self.cpu.charge(Work::Node);
-        self.cpu.charge(Work::Checksum(bytes.len()));
-        let header = parse_header(&bytes).ok_or(damaged)?;
-        if header.len == place.len { Ok(bytes) } else { Err(damaged) }
+        Ok(bytes)
     }
 
     /// Place of a node of `len` bytes.

@@ -147,9 +147,12 @@ impl Vfs {
         }
     }
 
-    /// Read one page into the cache.
+    /// Read a page into the cache, and those that come along with it.
     fn page_in(&mut self, ino: Ino, index: u32, label: &'static str) -> Result<(), FsError> {
         let _scope = self.recorder.scope(label);
+        if self.fs.read_run(&mut self.cache, ino, index)? {
+            return Ok(());
+        }
         let mut page = Box::new([0; CACHE_PAGE_SIZE]);
         self.fs.read_page(ino, index, &mut page)?;
         self.cache.insert(ino, index, page);

@@ -1,5 +1,6 @@
 //! UBIFS on UBI on a simulated chip: files come back, through remounts, power cuts, full devices.
 
+mod bulk_read;
 mod content;
 mod cuts;
 mod device;
