@@ -29,7 +29,7 @@ pub(crate) struct LayerOptions {
     /// ubifs: made by its first mount, or by mkfs.ubifs: its journal is larger [default: mount]
     #[arg(long, value_name = "MAKER", value_delimiter = ',', value_parser = maker())]
     ubifs_maker: Vec<Maker>,
-    /// ubifs: read in bulk what is read in order (mount option bulk_read), on or off [default: off]
+    /// ubifs: read in bulk what is read in order (a mount option), on or off [default: off]
     #[arg(long, value_name = "on|off", value_delimiter = ',', value_parser = on_or_off())]
     ubifs_bulk_read: Vec<bool>,
     /// ubifs: erase counts that UBI lets differ, 2 to 65536 [default: 4096]

@@ -278,24 +278,22 @@ impl Trial {
         self.states[first..=last].iter().collect()
     }
 
-    /// Cut a session at every operation that is taken, by its place among those to cut in. Tell how
-    /// many cuts that were, and the image it leaves.
-    fn cut_everywhere(
-        &self,
-        image: &Image,
-        uncut: &Cuts,
-        is_taken: impl Fn(u64) -> bool,
-    ) -> (u64, Image) {
-        let (whole, done) = self.session(image, uncut, FaultPlan::default());
-        assert_eq!(done, self.sessions[uncut.session].len(), "{uncut}");
+    /// Live through a session to its end; tell what that came to.
+    fn uncut(&self, image: &Image, cuts: &Cuts) -> Life {
+        let (whole, done) = self.session(image, cuts, FaultPlan::default());
+        assert_eq!(done, self.sessions[cuts.session].len(), "{cuts}");
+        whole
+    }
+
+    /// Cut a session at every operation that it has when it is not cut; tell how many cuts that were.
+    fn cut_everywhere(&self, image: &Image, uncut: &Cuts, kinds: &[EventKind]) -> u64 {
         let mut count = 0;
-        let points = (0..).zip(cut_points(&whole.kinds));
-        for (_, (at, kind)) in points.filter(|(place, _)| is_taken(*place)) {
+        for (at, kind) in cut_points(kinds) {
             for &ending in endings(kind) {
                 count += self.cut(image, &uncut.and(at, ending));
             }
         }
-        (count, whole.image)
+        count
     }
 
     /// Cut a session once, then what follows it. Tell how many cuts that were.
@@ -419,8 +417,35 @@ fn difference(rows: &Rows, allowed: &[&Rows]) -> String {
     format!("rows of a state that was not: {}; allowed: {}", counts(rows), allowed.join("; or "))
 }
 
-/// Cut a run everywhere; tell how many cuts that were.
-fn cut_run(stack: Stack, seed: u64, mode: Mode, is_taken: impl Fn(u64) -> bool) -> u64 {
+/// Which sessions of a run are cut: at every operation, and those before them at none.
+#[derive(Clone, Copy, Debug)]
+enum Extent {
+    /// All of them.
+    Whole,
+    /// The one that makes the tables, and one of the others: another in each mode.
+    OneEach,
+}
+
+impl Extent {
+    /// Whether the run in the mode at `place` is cut in this session.
+    const fn takes(self, place: usize, session: usize) -> bool {
+        match self {
+            Self::Whole => true,
+            Self::OneEach => session == 0 || session == 1 + place % SESSIONS,
+        }
+    }
+
+    /// Cuts that a run comes to at least.
+    const fn cuts_min(self) -> u64 {
+        match self {
+            Self::Whole => 1_000,
+            Self::OneEach => 1_000 / SESSIONS as u64,
+        }
+    }
+}
+
+/// Cut the sessions of a run that are taken; tell how many cuts that were.
+fn cut_run(stack: Stack, seed: u64, mode: Mode, is_taken: impl Fn(usize) -> bool) -> u64 {
     let trial = Trial::new(stack, seed, mode);
     let formatted = trial.build.format_and_mount(stack).expect("nothing fails");
     let mut image = Image {
@@ -430,37 +455,39 @@ fn cut_run(stack: Stack, seed: u64, mode: Mode, is_taken: impl Fn(u64) -> bool) 
     let mut count = 0;
     for session in 0..trial.sessions.len() {
         let cuts = Cuts { stack, seed, mode, session, at: Vec::new() };
-        let (of_session, left) = trial.cut_everywhere(&image, &cuts, &is_taken);
-        count += of_session;
-        image = left;
+        let whole = trial.uncut(&image, &cuts);
+        if is_taken(session) {
+            count += trial.cut_everywhere(&image, &cuts, &whole.kinds);
+        }
+        image = whole.image;
     }
     count
 }
 
-/// `FLYSCH_SEEDS` tells how many runs of each mode are cut in every operation; if it is not set, one
-/// is, in every `stride`-th, which are others in each mode.
-fn check(stack: Stack, modes: &[Mode], stride: u64) {
+/// `FLYSCH_SEEDS` tells how many whole runs of each mode are cut; if it is not set, one run is, to
+/// the `extent`.
+fn check(stack: Stack, modes: &[Mode], extent: Extent) {
     let seeds = std::env::var("FLYSCH_SEEDS").ok().map(|text| text.parse().expect("a number"));
-    let stride = if seeds.is_some() { 1 } else { stride };
+    let extent = if seeds.is_some() { Extent::Whole } else { extent };
     let seeds: u64 = seeds.unwrap_or(1);
     let runs: Vec<_> =
         (1..=seeds).flat_map(|seed| (0..).zip(modes).map(move |run| (seed, run))).collect();
-    let cut = |&(seed, (place, &mode)): &(u64, (u64, &Mode))| {
-        cut_run(stack, seed, mode, |point| point % stride == place % stride)
+    let cut = |&(seed, (place, &mode)): &(u64, (usize, &Mode))| {
+        cut_run(stack, seed, mode, |session| extent.takes(place, session))
     };
     let count: u64 = runs.par_iter().map(cut).sum();
-    let least = 1_000 * runs.len() as u64 / stride;
+    let least = extent.cuts_min() * runs.len() as u64;
     assert!(count > least, "{count} cuts are too few to call them every");
 }
 
 #[test]
 fn committed_rows_survive_every_cut_on_jffs2() {
-    check(Stack::JFFS2, &MODES, 1);
+    check(Stack::JFFS2, &MODES, Extent::Whole);
 }
 
 #[test]
 fn committed_rows_survive_every_cut_on_yaffs2() {
-    check(Stack::YAFFS2, &[MODES.as_slice(), &[WAL]].concat(), 1);
+    check(Stack::YAFFS2, &[MODES.as_slice(), &[WAL]].concat(), Extent::Whole);
 }
 
 /// It found two cuts that UBIFS did not come back from. A start that had to write the size of a file
@@ -469,18 +496,18 @@ fn committed_rows_survive_every_cut_on_yaffs2() {
 /// look for what the next cut tore in the log.
 #[test]
 fn committed_rows_survive_every_cut_on_ubifs() {
-    check(Stack::UBIFS, &[MODES.as_slice(), &[WAL]].concat(), 4);
+    check(Stack::UBIFS, &[MODES.as_slice(), &[WAL]].concat(), Extent::OneEach);
 }
 
 #[test]
 fn committed_rows_survive_every_cut_on_a_translation_layer() {
-    check(Stack::FTL, &[MODES.as_slice(), &[WAL]].concat(), 4);
+    check(Stack::FTL, &[MODES.as_slice(), &[WAL]].concat(), Extent::OneEach);
 }
 
 /// Two devices on one supply.
 #[test]
 fn committed_rows_survive_every_cut_with_journals_on_pram() {
     for stack in [Stack::JFFS2, Stack::YAFFS2, Stack::UBIFS, Stack::FTL] {
-        check(stack.with(Journals::Pramfs), &MODES[1..], 4);
+        check(stack.with(Journals::Pramfs), &MODES[1..], Extent::OneEach);
     }
 }
