@@ -5,6 +5,7 @@
 //! scattered among them, as years of use leave it; and its blocks may have been erased before.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use flysch_chip::Prng;
 use flysch_linux::filesystem::FsError;
@@ -31,6 +32,40 @@ pub struct Age {
     pub erase_spread: u32,
 }
 
+/// How far a device could be aged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgeError {
+    /// While live data were written.
+    Fill {
+        /// What the file system says.
+        why: FsError,
+        /// Percent of the partition that it had taken by then.
+        percent: u64,
+    },
+    /// While data were written over.
+    Invalid {
+        /// What the file system says.
+        why: FsError,
+        /// Percent of the partition that were written over by then.
+        percent: u64,
+    },
+}
+
+impl fmt::Display for AgeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fill { why, percent } => {
+                write!(f, "{why} once live data take {percent} % of the partition (--aged-fill)")
+            }
+            Self::Invalid { why, percent } => {
+                write!(f, "{why} once {percent} % are written over (--aged-invalid)")
+            }
+        }
+    }
+}
+
+impl std::error::Error for AgeError {}
+
 impl Age {
     /// How often the first `blocks` blocks were erased; empty for a new device.
     ///
@@ -48,8 +83,8 @@ impl Age {
     /// Write what `machine` is to hold, `capacity` bytes being its partition.
     ///
     /// # Errors
-    /// The file system's: more than it holds is [`FsError::NoSpace`].
-    pub fn apply(&self, machine: &Machine, capacity: u64, seed: u64) -> Result<(), FsError> {
+    /// The file system's, and how far it came: more than it holds is [`FsError::NoSpace`].
+    pub fn apply(&self, machine: &Machine, capacity: u64, seed: u64) -> Result<(), AgeError> {
         if (self.fill_percent, self.invalid_percent) == (0, 0) {
             return Ok(());
         }
@@ -59,13 +94,16 @@ impl Age {
         let live = pieces(self.fill_percent).max(1);
         let mut linux = machine.linux.borrow_mut();
         let mut writer = Writer { linux: &mut linux, prng: Prng::new(seed ^ 0xA6ED), open: None };
-        (0..live).try_for_each(|piece| writer.write(piece))?;
-        for _ in 0..pieces(self.invalid_percent) {
-            let piece = writer.prng.below(live);
-            writer.write(piece)?;
+        let percent = |pieces: u64| pieces * u64::from(PIECE) * 100 / capacity;
+        for piece in 0..live {
+            writer.write(piece).map_err(|why| AgeError::Fill { why, percent: percent(piece) })?;
         }
-        writer.close()?;
-        linux.sync()?;
+        for done in 0..pieces(self.invalid_percent) {
+            let piece = writer.prng.below(live);
+            writer.write(piece).map_err(|why| AgeError::Invalid { why, percent: percent(done) })?;
+        }
+        let ended = writer.close().and_then(|()| linux.sync());
+        ended.map_err(|why| AgeError::Fill { why, percent: u64::from(self.fill_percent) })?;
         linux.sleep(REST_NS);
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use flysch_sqlite::Settings;
 
+use crate::age::AgeError;
 use crate::machine::{Build, StackError};
 use crate::run::Run;
 use crate::session::Session;
@@ -44,7 +45,7 @@ pub enum RunError {
     /// The stack could not be built.
     Mount(StackError),
     /// The device could not be aged so.
-    Age(flysch_linux::filesystem::FsError),
+    Age(AgeError),
     /// SQLite failed.
     Sqlite {
         /// What was under way.

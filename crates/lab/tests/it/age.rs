@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use flysch_lab::age::AgeError;
 use flysch_lab::grid::{Grid, run_all};
 use flysch_lab::layers::{FtlKind, LayerLists};
 use flysch_lab::platform::Platform;
@@ -78,7 +79,11 @@ fn what_does_not_fit_is_said() {
         let mut grid = grid(stack);
         grid.aged_fills = vec![100];
         let outcome = grid.scenarios()[0].run();
-        assert!(matches!(outcome, Err(RunError::Age(_))), "{}", stack.name());
+        let Err(RunError::Age(AgeError::Fill { percent, .. })) = outcome else {
+            panic!("{}: {outcome:?}", stack.name())
+        };
+        grid.aged_fills = vec![u32::try_from(percent).unwrap() - 15];
+        assert_eq!(runs(&grid).len(), 1, "{}: some less than {percent} % leave room", stack.name());
     }
 }
 
