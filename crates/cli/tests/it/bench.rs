@@ -324,7 +324,10 @@ fn the_options_of_layers_and_ages_have_bounds() {
         ("insert --on sqlite/yaffs2 --yaffs2-profile 2010", "2010"),
         ("insert --aged-fill 101", "must be from 0 to 100"),
         ("insert --aged-fill 60 --aged-invalid 50", "more than the partition together"),
-        ("insert --aged-fill 100", "cannot age the device so: no space left"),
+        (
+            "insert --aged-fill 100",
+            "cannot age the device so: no space left on device once live data take",
+        ),
     ];
     for (arguments, said) in cases {
         let line = complaint_of(folder.path(), &format!("bench {arguments}"));
