@@ -15,7 +15,7 @@ fn plant(root: &Path) {
     fs::create_dir_all(root.join("folder/empty")).unwrap();
     fs::write(root.join("a"), &noise).unwrap();
     fs::write(root.join("b"), []).unwrap();
-    let hole = [&[7; 3], &[0; 200_000][..], &noise[..70_000]].concat();
+    let hole = [vec![7; 3], vec![0; 200_000], noise[..70_000].to_vec()].concat();
     fs::write(root.join("folder/hole"), hole).unwrap();
 }
 
