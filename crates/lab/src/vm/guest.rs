@@ -70,8 +70,7 @@ impl Guest {
     pub(super) fn script(&self, job: &str) -> Result<String, VmError> {
         let nandsim = self.nandsim()?;
         let hardware = if self.ecc == EccMode::Hardware { "insmod /hwecc.ko\n" } else { "" };
-        let module =
-            if self.module.is_some() { "modprobe mtdblock\ninsmod /module.ko\n" } else { "" };
+        let module = if self.module.is_some() { MODULE } else { "" };
         let pram = if self.pram_mib > 0 { PRAM } else { "" };
         Ok(format!(
             "#!/bin/busybox sh\n\
@@ -134,8 +133,14 @@ impl Guest {
 /// Printed once the devices are there.
 pub(super) const STARTED: &str = "flysch-guest-started";
 
+/// The user's module; the guest ends where its kernel refuses it.
+const MODULE: &str = "modprobe mtdblock\n\
+    insmod /module.ko || { echo 'flysch: --module: not a module of this kernel'\n\
+    echo 'flysch-guest-exit 2' >/dev/ttyS1; sync; poweroff -f; }\n";
+
 /// PRAM as persistent memory with a file system that maps it straight into programs.
-const PRAM: &str = "modprobe libnvdimm\nmodprobe nd_e820\nmodprobe nd_pmem\nmodprobe ext4\n\
+const PRAM: &str = "modprobe crc32c_generic\nmodprobe libnvdimm\nmodprobe nd_e820\n\
+    modprobe nd_pmem\nmodprobe ext4\n\
     mkdir -p /pram\nmke2fs -b 4096 /dev/pmem0 >/dev/null\n\
     mount -t ext4 -o dax=always /dev/pmem0 /pram || mount -t ext4 /dev/pmem0 /pram\n";
 

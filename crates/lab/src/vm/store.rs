@@ -65,8 +65,7 @@ impl Store {
         check_architecture()?;
         packages::check_programs(&mut tell)?;
         fs::create_dir_all(&self.folder).map_err(VmError::file(&self.folder))?;
-        self.check_room()?;
-        let outcome = self.build(kernel, &mut tell);
+        let outcome = self.check_room().and_then(|()| self.build(kernel, &mut tell));
         if outcome.is_err() {
             self.clear();
         }
