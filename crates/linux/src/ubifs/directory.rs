@@ -70,13 +70,14 @@ impl Ubifs {
         if kind == FileKind::Special {
             return Err(FsError::WrongKind);
         }
+        let links = u32::from(kind == FileKind::Directory);
+        let links_after = self.inode(dir)?.node.links.checked_add(links).ok_or(FsError::NoSpace)?;
         self.afford_metadata()?;
         let inode = self.new_inode(kind)?;
         let ino = inode.node.key.ino();
         self.inodes.insert(ino, inode);
         self.grow_directory(dir, name, true)?;
-        let links = u32::from(kind == FileKind::Directory);
-        self.inode(dir)?.node.links += links;
+        self.inode(dir)?.node.links = links_after;
         let dent = DentNode { key: Key::dent(dir, name), ino, kind, name: name.to_vec() };
         if let Err(fault) = self.write_entries(&[dent], &[ino, dir]) {
             self.inodes.remove(&ino);
@@ -187,7 +188,8 @@ impl Ubifs {
             let node = &mut self.inode(from)?.node;
             node.links = node.links.saturating_sub(1);
             let gain = u32::from(replaced.is_none());
-            self.inode(to)?.node.links += gain;
+            let node = &mut self.inode(to)?.node;
+            node.links = node.links.saturating_add(gain);
         }
         Ok(())
     }
