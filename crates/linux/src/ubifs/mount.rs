@@ -73,7 +73,9 @@ impl Ubifs {
         let areas = (geometry.lpt_first, geometry.main_first);
         let lpt = Lpt::open(geometry.lpt.clone(), areas, &master, &mut ubi)?;
         let (index_lnum, index_offset) = master.index_head;
+        let main_size = u64::from(geometry.main_lebs) * u64::from(geometry.leb_size);
         let sane = geometry.is_main(index_lnum)
+            && master.index_size <= main_size
             && index_offset <= geometry.leb_size
             && index_offset.is_multiple_of(geometry.page_size)
             && (LOG_LNUM..geometry.lpt_first).contains(&master.log_lnum)
