@@ -23,6 +23,7 @@ fn flash_that_is_not_there_is_one_line() {
     check(&format!("trace live --device {ABSENT} --to csv -- true"), &absent);
     let bench = "bench insert --requests 1 --on kernel:jffs2";
     check(&format!("{bench} --mtd {ABSENT} --hook mtd --buffer 1024"), &absent);
+    check(&format!("{bench} --mtd {ABSENT} --untraced"), &absent);
     check(bench, &["name it, such as --mtd mtd0"]);
     check("bench insert --on kernel:jfs2", &["did you mean 'kernel:jffs2'?"]);
     check("bench insert --on kernel:jffs2 --hook chips", &["did you mean 'chip'?"]);
