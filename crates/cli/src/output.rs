@@ -70,7 +70,7 @@ pub(crate) struct Figures {
 impl Figures {
     /// Check before work that everything may go where it is to go.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        self.out.iter().try_for_each(|path| check_writable(path, self.force))?;
+        self.destination().check()?;
         self.report.iter().try_for_each(|path| check_report(path, self.force))
     }
 
@@ -84,8 +84,11 @@ impl Figures {
         if let Some(path) = &self.report {
             write_report(path, &page(runs), self.force)?;
         }
-        let destination = Destination { out: self.out.clone(), force: self.force };
-        destination.deliver(&rows(columns, runs, self.format))
+        self.destination().deliver(&rows(columns, runs, self.format))
+    }
+
+    fn destination(&self) -> Destination {
+        Destination { out: self.out.clone(), force: self.force }
     }
 }
 

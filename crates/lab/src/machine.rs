@@ -156,6 +156,13 @@ impl Build {
         self.age.erase_counts(self.partition_blocks, self.seed)
     }
 
+    /// A chip that may fail and is traced, and an empty PRAM on the same supply.
+    pub(crate) fn devices(&self, chip: Chip, recorder: &Recorder) -> (Device, Memory) {
+        let injector = FaultInjector::new(chip);
+        let pram = beside::new_pram(self, recorder, injector.supply());
+        (Shared::new(Tracer::new(injector, recorder.clone())), pram)
+    }
+
     /// Make the file systems of `stack` on new devices and mount them.
     ///
     /// # Errors
@@ -163,9 +170,7 @@ impl Build {
     pub fn format_and_mount(&self, stack: Stack) -> Result<Machine, StackError> {
         let clock = Clock::new();
         let recorder = Recorder::new(clock.clone(), "sqlite");
-        let injector = FaultInjector::new(self.new_chip(clock));
-        let mut pram = beside::new_pram(self, &recorder, injector.supply());
-        let device = Shared::new(Tracer::new(injector, recorder.clone()));
+        let (device, mut pram) = self.devices(self.new_chip(clock), &recorder);
         let scope = recorder.scope("format");
         self.format(stack.main, &device, &self.cpu(&recorder), &recorder)?;
         if stack.journals == Some(Journals::Pramfs) {

@@ -14,13 +14,7 @@ pub(super) struct Counts {
 impl Counts {
     /// The mean of some runs of `flysch bench`.
     pub(super) fn mean(runs: &[Value]) -> Outcome<Self> {
-        let mean_of = |name: &str| -> Outcome<f64> {
-            let counts: Option<Vec<f64>> = runs.iter().map(|run| run[name].as_f64()).collect();
-            let counts = counts.filter(|counts| !counts.is_empty());
-            let counts = counts.ok_or_else(|| format!("a run of bench lacks `{name}`"))?;
-            let run_count = u32::try_from(counts.len())?;
-            Ok(counts.iter().sum::<f64>() / f64::from(run_count))
-        };
+        let mean_of = |name| -> Outcome<f64> { Ok(mean(&figures(runs, name)?)) };
         Ok(Self {
             page_reads: mean_of("page_reads")?,
             page_programs: mean_of("page_programs")?,
@@ -39,6 +33,18 @@ impl Counts {
         let (kernel, flysch) = (self.block_erases, flysch.block_erases);
         format!("{reads}{programs}| {kernel:.0} | {flysch:.0} | {verdict} |\n")
     }
+}
+
+/// One figure of each run of `flysch bench`; there is at least one run.
+pub(super) fn figures(runs: &[Value], name: &str) -> Outcome<Vec<f64>> {
+    let figures: Option<Vec<f64>> = runs.iter().map(|run| run[name].as_f64()).collect();
+    let figures = figures.filter(|figures| !figures.is_empty());
+    Ok(figures.ok_or_else(|| format!("a run of bench lacks `{name}`"))?)
+}
+
+pub(super) fn mean(figures: &[f64]) -> f64 {
+    let count = u32::try_from(figures.len()).expect("a few seeds");
+    figures.iter().sum::<f64>() / f64::from(count)
 }
 
 fn relative_error(kernel: f64, flysch: f64) -> String {

@@ -4,6 +4,7 @@
 //! on a database of contacts (`docs/reference/kernel-6.1-contacts.csv`).
 
 use super::Flysch;
+use super::counts::{figures, mean};
 use crate::{Outcome, shell};
 use std::fmt::Write;
 use std::fs;
@@ -69,10 +70,7 @@ impl Row {
     }
 
     fn counts(&self, flysch: &Flysch) -> Outcome<Vec<f64>> {
-        let runs = flysch.runs(&self.arguments())?;
-        let counts: Option<Vec<f64>> = runs.iter().map(|run| run["page_reads"].as_f64()).collect();
-        let counts = counts.filter(|counts| !counts.is_empty());
-        Ok(counts.ok_or("a run of bench lacks `page_reads`")?)
+        figures(&flysch.runs(&self.arguments())?, "page_reads")
     }
 
     fn holds(&self, counts: &[f64]) -> bool {
@@ -99,11 +97,6 @@ impl Row {
 fn ends(counts: &[f64]) -> (f64, f64) {
     let least = counts.iter().copied().fold(f64::INFINITY, f64::min);
     (least, counts.iter().copied().fold(0.0, f64::max))
-}
-
-fn mean(counts: &[f64]) -> f64 {
-    let count = u32::try_from(counts.len()).expect("a few seeds");
-    counts.iter().sum::<f64>() / f64::from(count)
 }
 
 /// The rows of the first reference: `fs_variant,pattern,readahead,requests,request_bytes,pages_read`.

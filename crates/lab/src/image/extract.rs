@@ -5,12 +5,11 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flysch_chip::{Chip, Clock, FaultInjector, Part, Recorder, Shared, Tracer};
+use flysch_chip::{Chip, Clock, Part, Recorder};
 use flysch_linux::filesystem::{FileKind, FsError};
 use flysch_linux::vfs::Vfs;
 
 use super::{PIECE, TransferError};
-use crate::beside;
 use crate::machine::Build;
 use crate::stack::{Main, Stack};
 
@@ -48,9 +47,7 @@ pub fn extract(
     let clock = Clock::new();
     let recorder = Recorder::new(clock.clone(), "flysch");
     let chip = Chip::load(Arc::clone(&build.part), clock, build.seed, image)?;
-    let injector = FaultInjector::new(chip);
-    let pram = beside::new_pram(&build, &recorder, injector.supply());
-    let device = Shared::new(Tracer::new(injector, recorder.clone()));
+    let (device, pram) = build.devices(chip, &recorder);
     let machine = build.mount(Stack::file(main), device, pram, recorder)?;
     fs::create_dir(folder).map_err(TransferError::host(folder))?;
     let mut copy = Copy {

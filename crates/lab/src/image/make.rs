@@ -35,11 +35,8 @@ pub fn make(
     overwrite: bool,
 ) -> Result<Made, TransferError> {
     let machine = build.format_and_mount(Stack::file(main))?;
-    let arm = |cut_at| {
-        let plan = FaultPlan { seed: build.seed, cut_at, ..FaultPlan::default() };
-        machine.device.borrow_mut().device_mut().arm(plan);
-    };
-    arm(cut_at);
+    let plan = FaultPlan { seed: build.seed, cut_at, ..FaultPlan::default() };
+    machine.device.borrow_mut().device_mut().arm(plan);
     let mut copy = Copy { linux: &mut machine.linux.borrow_mut(), files: 0 };
     let outcome = copy.folder(folder, "").and_then(|()| copy.unmount());
     let files = copy.files;

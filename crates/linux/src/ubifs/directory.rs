@@ -5,7 +5,7 @@ use super::fault::Fault;
 use super::format::{DENT_SIZE, DentNode, aligned};
 use super::inode::Dirt;
 use super::key::{Key, KeyType};
-use crate::filesystem::{DirEntry, FileKind, FsError, Ino};
+use crate::filesystem::{DirEntry, FileKind, FsError, Ino, check_name};
 
 /// Longest name, bytes.
 const NAME_SIZE_MAX: usize = 255;
@@ -23,9 +23,7 @@ impl Ubifs {
     ) -> Result<Option<DirEntry>, FsError> {
         let _scope = self.recorder.scope("ubifs_lookup");
         self.check_directory(dir)?;
-        if name.len() > NAME_SIZE_MAX {
-            return Err(FsError::TooLong);
-        }
+        check_name(name, NAME_SIZE_MAX)?;
         match self.find_name(Key::dent(dir, name), name)? {
             Some(at) => Ok(Some(entry_of(self.read_dent(at)?))),
             None => Ok(None),

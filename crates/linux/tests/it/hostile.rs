@@ -10,7 +10,7 @@ use flysch_chip::{Chip, Clock, FaultInjector, FaultPlan, Part, Prng, Recorder, S
 use flysch_linux::cache::ReadAheadProfile;
 use flysch_linux::cpu::{Cpu, Speed};
 use flysch_linux::filesystem::FileSystem;
-use flysch_linux::ftl::{self, FtlOptions, Mapping};
+use flysch_linux::ftl::{self, Mapping};
 use flysch_linux::jffs2::{self, Compressor, Jffs2};
 use flysch_linux::mtd::{EccMode, Partition, RawNand};
 use flysch_linux::plainfs::Plainfs;
@@ -23,7 +23,7 @@ use crate::ftl::{COST_BENEFIT, LOG_BLOCK, PAGE_MAP, shape};
 use crate::image::chip_of;
 use crate::jffs2::admit::History;
 use crate::jffs2::images::use_all;
-use crate::jffs2::operation::{Mix, Operation, User};
+use crate::jffs2::operation::{Mix, User, below};
 use crate::jffs2::patience;
 use crate::jffs2::state::State;
 
@@ -97,7 +97,7 @@ impl Machine {
 
     fn disk(&self, mapping: Mapping) -> Option<Box<dyn flysch_linux::block_device::BlockDevice>> {
         let blocks = self.device.geometry().block_count;
-        let options = FtlOptions { ..shape(blocks, 512, mapping) };
+        let options = shape(blocks, 512, mapping);
         ftl::mount(Box::new(self.device.clone()), self.recorder.clone(), options, &[]).ok()
     }
 
@@ -147,11 +147,9 @@ impl Image {
         let mut history = History::new(State::default());
         let mut prng = Prng::new(seed);
         let mix = Mix { write_len_max: 5000, file_len_max: 12_000, sleeps: true };
-        for _ in 0..150 {
-            let operation = Operation::draw(&mut prng, history.last(), mix);
-            user.perform(&operation).unwrap();
-            history.push(operation);
-            history = history.into_last();
+        for place in 0..150 {
+            let story = format_args!("{kind:?}, seed {seed}, {place}");
+            history = history.step(&mut user, &mut prng, mix, story);
         }
         if is_clean {
             user.vfs.unmount().unwrap();
@@ -244,10 +242,6 @@ impl Image {
             _ => self.blank(block.max(pages / 2), pages - block.max(pages / 2)),
         }
     }
-}
-
-fn below(prng: &mut Prng, bound: usize) -> usize {
-    usize::try_from(prng.below(bound as u64)).unwrap()
 }
 
 #[test]

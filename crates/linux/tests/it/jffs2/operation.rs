@@ -79,7 +79,8 @@ fn bytes(prng: &mut Prng, len: usize) -> Vec<u8> {
     bytes
 }
 
-fn below(prng: &mut Prng, bound: usize) -> usize {
+/// A number below `bound`.
+pub(crate) fn below(prng: &mut Prng, bound: usize) -> usize {
     usize::try_from(prng.below(bound as u64)).unwrap()
 }
 

@@ -11,7 +11,7 @@ use super::{ALL_OPTIONS, Bench};
 use crate::image::chip_of;
 use crate::jffs2::admit::History;
 use crate::jffs2::images::use_all;
-use crate::jffs2::operation::{Mix, User};
+use crate::jffs2::operation::{Mix, User, below};
 use crate::jffs2::state::State;
 use crate::jffs2::{patience, small_part};
 
@@ -105,10 +105,6 @@ fn check_survives(image: &Image, what: &str) {
         }
     }
     assert!(bench.device.borrow().is_on(), "{what}: more than {OPERATIONS_MAX} operations");
-}
-
-fn below(prng: &mut Prng, bound: usize) -> usize {
-    usize::try_from(prng.below(bound as u64)).unwrap()
 }
 
 #[test]
