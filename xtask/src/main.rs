@@ -11,6 +11,7 @@ mod browser;
 mod ci;
 mod packages;
 mod results;
+mod scratch;
 mod shell;
 mod size;
 mod smoke;
@@ -30,8 +31,8 @@ Usage: cargo xtask COMMAND
 Commands:
   ci                  fmt, clippy, packages, doc, release build, smoke run, results, vm-test, tests;
                       stops at the first stage that fails
-  results [--check]   regenerates docs/results.md with the release binary; with --check compares
-                      instead, and fails if the committed file differs
+  results [--check]   regenerates docs/results.md, and the claims in docs/lab.md, with the release
+                      binary; with --check compares instead, and fails if a committed file differs
   size                builds the index layer for thumbv7m, prints code and RAM, writes docs/size.md
   vm-test             sets a virtual machine up and compares the simulator with the kernel in it;
                       skipped, saying so, where that is impossible

@@ -1,5 +1,6 @@
 //! The smoke run: the main jobs, as a newcomer would start them, in an empty directory.
 
+use crate::scratch::Scratch;
 use crate::{Outcome, browser, shell};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,27 +39,4 @@ fn look(pages: &[PathBuf], place: &Path) -> Outcome {
         browser::inspect(program, page, &own)?;
     }
     Ok(())
-}
-
-/// An empty directory that goes away with the value.
-pub(crate) struct Scratch {
-    /// Where it is.
-    pub(crate) path: PathBuf,
-}
-
-impl Scratch {
-    /// Makes one.
-    pub(crate) fn open() -> Outcome<Self> {
-        let path = std::env::temp_dir().join(format!("flysch-smoke-{}", std::process::id()));
-        fs::create_dir(&path)?;
-        Ok(Self { path })
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        if let Err(cause) = fs::remove_dir_all(&self.path) {
-            println!("{} stays behind: {cause}", self.path.display());
-        }
-    }
 }

@@ -6,7 +6,7 @@
 
 mod images;
 
-use crate::smoke::Scratch;
+use crate::scratch::Scratch;
 use crate::{Outcome, packages, shell};
 use serde_json::Value;
 use std::process::Command;

@@ -30,7 +30,7 @@ fn row(line: &str, workload: Workload, stack: Stack, choice: ReadAheadChoice) ->
     let mut grid = Grid::new(workload, stack, Arc::new(platform));
     grid.read_ahead = vec![choice];
     let is_random = line.contains(",rand,");
-    grid.seeds = if is_random { (1..=8).collect() } else { vec![1] };
+    grid.seeds = if is_random { (1..=32).collect() } else { vec![1] };
     Row { title: line.to_owned(), grid, kernel: 0.0 }
 }
 
@@ -100,10 +100,8 @@ fn misses(rows: &[Row]) -> Vec<String> {
 fn a_file_is_read_as_the_kernel_reads_it() {
     let rows = reads();
     assert_eq!(rows.len(), 86);
-    // Of 16 KiB at random, the kernel's draw met the same places more often than ours do.
     let missed = misses(&rows);
-    let known = |title: &String| title.contains(",rand,") && title.contains(",64,");
-    assert!(missed.len() <= 2 && missed.iter().all(known), "{}", missed.join("\n"));
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
 
 #[test]
