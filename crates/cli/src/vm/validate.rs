@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use flysch_lab::platform::Platform;
 use flysch_lab::scenario::Scenario;
-use flysch_lab::validate::cell::{Cell, Key, Overhead, means, of_json, of_run};
+use flysch_lab::validate::cell::{Cell, Counts, Key, Overhead, means, of_json, of_run};
 use flysch_lab::validate::page;
 use flysch_lab::validate::plan::{FULL, PLATFORM, QUICK, read_arguments, read_scenarios};
 use flysch_lab::validate::verdict::{MICRO, beyond, beyond_read_ahead, spreads, worst};
@@ -70,11 +70,14 @@ impl Validate {
         let platform = Arc::new(platform);
         let (store, guest) = (self.guest.store(), self.guest.guest()?);
         let plan = if self.quick { QUICK } else { FULL };
-        let kernel = in_guest(&store, &guest, plan.arguments())?;
+        let mut kernel = in_guest(&store, &guest, plan.arguments())?;
         let mut untraced = plan.untraced().arguments();
         untraced.push("--untraced".to_owned());
         let untraced = in_guest(&store, &guest, untraced)?;
         let overhead = Overhead::of(&kernel, &untraced);
+        if let Some(arguments) = plan.repetition() {
+            kernel.extend(in_guest(&store, &guest, arguments)?);
+        }
         let cells = beside(&kernel, &plan.scenarios(&platform))?;
         let mut reads = Vec::new();
         if !self.quick {
@@ -124,17 +127,21 @@ fn told(overhead: Overhead) -> String {
     )
 }
 
-/// The same cells on the simulator, beside the kernel's.
+/// The same cells on the simulator, beside the kernel's: the means of runs that differ in nothing
+/// but their seed.
 fn beside(kernel: &[Value], scenarios: &[Scenario]) -> Result<Vec<Cell>, Failure> {
+    let lacks = || Failure::Message("the guest's answer lacks a count".to_owned());
+    let runs: Option<Vec<(Key, Counts)>> = kernel.iter().map(of_json).collect();
+    let runs = runs.ok_or_else(lacks)?;
+    let mut left = means(runs.iter().cloned());
     let flysch = means(carry_out(scenarios)?.iter().map(of_run));
-    let cell = |run: &Value| {
-        let lacks = || Failure::Message("the guest's answer lacks a count".to_owned());
-        let (key, counts) = of_json(run).ok_or_else(lacks)?;
+    let cells = runs.into_iter().filter_map(|(key, _)| left.remove_entry(&key));
+    let cell = |(key, kernel)| {
         let absent = || Failure::Message(format!("no simulation answers to {key:?}"));
         let flysch = *flysch.get(&key).ok_or_else(absent)?;
-        Ok(Cell::new(key, counts, flysch))
+        Ok(Cell::new(key, kernel, flysch))
     };
-    kernel.iter().map(cell).collect()
+    cells.map(cell).collect()
 }
 
 /// How the errors are spread, and where they are largest.

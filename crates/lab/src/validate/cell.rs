@@ -44,9 +44,9 @@ pub struct Cell {
     /// Which.
     #[serde(flatten)]
     pub key: Key,
-    /// The kernel's counts.
+    /// The kernel's counts: the mean of its seeds.
     pub kernel: Counts,
-    /// The simulator's: the mean of its seeds.
+    /// The simulator's, of the same seeds.
     pub flysch: Counts,
     /// Error of page reads, relative to the kernel's count.
     pub read_error: f64,

@@ -10,8 +10,6 @@ use crate::workload::{Micro, Pattern, Read, Workload};
 
 /// The platform that the guest is.
 pub const PLATFORM: &str = "nandsim-6.1";
-/// Seeds of the simulator where garbage is collected: the kernel's own draws vary with its clock.
-const SEEDS: [u64; 3] = [1, 2, 3];
 
 /// A grid of cells of the micro-benchmark.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +22,9 @@ pub struct MicroPlan {
     pub requests: &'static [u32],
     /// Rows of the tables that are filled.
     pub fill: u32,
+    /// Seeds of updates on JFFS2, whose means are compared: which block is collected is drawn, on the
+    /// kernel from its clock. The first is that of all other cells.
+    pub seeds: &'static [u64],
 }
 
 /// Twelve cells, two file systems included. Their tables are filled within the 5 s after which the
@@ -33,6 +34,7 @@ pub const QUICK: MicroPlan = MicroPlan {
     record_sizes: &[600],
     requests: &[100, 1000],
     fill: 1000,
+    seeds: &[1],
 };
 
 /// All 160 cells.
@@ -41,6 +43,7 @@ pub const FULL: MicroPlan = MicroPlan {
     record_sizes: &[150, 300, 450, 600],
     requests: &[100, 500, 1000, 2000, 5000],
     fill: 5000,
+    seeds: &[1, 2, 3],
 };
 
 /// Numbers of requests of the read-ahead grid.
@@ -53,20 +56,25 @@ impl MicroPlan {
     #[must_use]
     pub const fn untraced(&self) -> Self {
         let workloads = &[Micro::Insert, Micro::Select];
-        Self { workloads, record_sizes: &[600], requests: &[1000], fill: self.fill }
+        Self { workloads, record_sizes: &[600], requests: &[1000], fill: self.fill, seeds: &[1] }
     }
 
     /// The arguments of `flysch bench` in the guest.
     pub fn arguments(&self) -> Vec<String> {
         let names: Vec<&str> = self.workloads.iter().map(|workload| workload.name()).collect();
-        let line = format!(
-            "{} --on kernel:jffs2,kernel:ubifs --record-size {} --requests {} --fill {}",
-            names.join(","),
-            list(self.record_sizes),
-            list(self.requests),
-            self.fill
-        );
-        words(&line)
+        self.bench(&format!("{} --on kernel:jffs2,kernel:ubifs", names.join(",")))
+    }
+
+    /// The arguments for the other seeds, where there are some.
+    pub fn repetition(&self) -> Option<Vec<String>> {
+        let others = self.seeds.get(1..).filter(|others| !others.is_empty())?;
+        Some(self.bench(&format!("update --on kernel:jffs2 --seed {}", list(others))))
+    }
+
+    fn bench(&self, what: &str) -> Vec<String> {
+        let Self { record_sizes, requests, fill, .. } = self;
+        let (record_sizes, requests) = (list(record_sizes), list(requests));
+        words(&format!("{what} --record-size {record_sizes} --requests {requests} --fill {fill}"))
     }
 
     /// The same cells on the simulator.
@@ -80,9 +88,8 @@ impl MicroPlan {
                 grid.record_sizes = self.record_sizes.to_vec();
                 grid.requests = self.requests.to_vec();
                 grid.fills = vec![self.fill];
-                if workload == Micro::Update {
-                    grid.seeds = SEEDS.to_vec();
-                }
+                let is_drawn = (main, workload) == (Main::Jffs2, Micro::Update);
+                grid.seeds = if is_drawn { self.seeds.to_vec() } else { vec![1] };
                 all.extend(grid.scenarios());
             }
         }
@@ -112,7 +119,7 @@ pub fn read_scenarios(platform: &Arc<Platform>) -> Vec<Scenario> {
     [Pattern::Sequential, Pattern::Random].into_iter().flat_map(grid).collect()
 }
 
-fn list(numbers: &[u32]) -> String {
+fn list(numbers: &[impl ToString]) -> String {
     numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
@@ -134,5 +141,8 @@ mod tests {
         assert_eq!((cells(&QUICK), cells(&FULL)), (12, 160));
         assert_eq!(read_scenarios(&platform).len(), 32);
         assert_eq!(QUICK.arguments()[0], "insert,select,update");
+        assert_eq!(QUICK.repetition(), None);
+        let repetition = FULL.repetition().unwrap().join(" ");
+        assert!(repetition.starts_with("update --on kernel:jffs2 --seed 2,3 "), "{repetition}");
     }
 }

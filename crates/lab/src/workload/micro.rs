@@ -2,6 +2,9 @@
 //! in one transaction, on a table of an integer key and a random string. And, on the same table,
 //! transactions of one request each, which show what a journal costs.
 
+use std::collections::VecDeque;
+use std::ops::RangeInclusive;
+
 use flysch_chip::Prng;
 use flysch_sqlite::Database;
 
@@ -104,6 +107,40 @@ pub fn insert(table: &str, id: u32, strings: &mut RandomStrings) -> Vec<u8> {
     sql
 }
 
+/// Texts of statements, made before they are due: making them takes time on a real machine, which is
+/// neither the database's nor the flash's, and moves what hangs on the clock.
+struct Ahead<F> {
+    numbers: RangeInclusive<u32>,
+    make: F,
+    ready: VecDeque<Vec<u8>>,
+}
+
+impl<F: FnMut(u32) -> Vec<u8>> Ahead<F> {
+    /// So many at a time, so that they take tens of megabytes at most.
+    const BATCH: usize = 8192;
+
+    fn new(numbers: RangeInclusive<u32>, make: F) -> Self {
+        let mut ahead = Self { numbers, make, ready: VecDeque::new() };
+        ahead.make_some();
+        ahead
+    }
+
+    fn make_some(&mut self) {
+        self.ready.extend(self.numbers.by_ref().take(Self::BATCH).map(&mut self.make));
+    }
+}
+
+impl<F: FnMut(u32) -> Vec<u8>> Iterator for Ahead<F> {
+    type Item = Vec<u8>;
+
+    fn next(&mut self) -> Option<Vec<u8>> {
+        if self.ready.is_empty() {
+            self.make_some();
+        }
+        self.ready.pop_front()
+    }
+}
+
 /// A run of it under way.
 pub(super) struct Run {
     kind: Micro,
@@ -134,9 +171,9 @@ impl Run {
         for table in 1..=self.kind.tables() {
             let name = format!("table{table}");
             let during = |id: u32| sqlite_error(format!("filling table {table}, record {id}"));
+            let texts = Ahead::new(1..=fill, |id| insert(&name, id, &mut self.strings));
             session.execute(database, "BEGIN;").map_err(during(0))?;
-            for id in 1..=fill {
-                let sql = insert(&name, id, &mut self.strings);
+            for (id, sql) in (1..).zip(texts) {
                 session.execute(database, sql).map_err(during(id))?;
             }
             session.execute(database, "COMMIT;").map_err(during(fill))?;
@@ -175,6 +212,11 @@ impl Steps for Run {
         database: &mut Database,
     ) -> Result<Measured, RunError> {
         let (kind, requests) = (self.kind, session.scenario.requests);
+        let statements = kind.statements(requests);
+        let texts = Ahead::new(1..=statements, |number| {
+            let record = self.record(number, session);
+            kind.statement(record, requests, &mut self.strings)
+        });
         let mut interval = Interval::begin(session);
         let is_one = kind.is_one_transaction();
         if is_one {
@@ -183,10 +225,7 @@ impl Steps for Run {
                 begun.map_err(sqlite_error("BEGIN".to_owned()))
             })?;
         }
-        let statements = kind.statements(requests);
-        for number in 1..=statements {
-            let record = self.record(number, session);
-            let sql = kind.statement(record, requests, &mut self.strings);
+        for (number, sql) in (1..).zip(texts) {
             interval.request(kind.name(), || {
                 let done = session.execute(database, sql);
                 done.map_err(sqlite_error(format!("request {number} of {statements}")))

@@ -1,15 +1,20 @@
 //! Background tasks: the garbage collector's thread, and the timer that flushes the write buffer.
 //!
 //! The thread sleeps between its passes, but every write signals it, and a signal ends the sleep.
-//! While the foreground works the thread therefore runs as often as the fair scheduler lets it. It
-//! is nice 10, so a pass is paid for by its weight. A pass that outlasts a tick is another matter: it
-//! is preempted while it holds the chip, on which the foreground then sleeps; a sleeper is given back
-//! at most half the scheduler's latency, so that the two go on in turns of whole ticks. And before
-//! each pass the thread waits for the allocation lock, which a writer holds most of the time: its
-//! first try fails, and after the writer's turn the lock is handed over.
+//! While the foreground works the thread therefore runs as often as the fair scheduler lets it, which
+//! is decided at the ticks. Three things follow from its code, and were seen in traces of 6.1:
 //!
-//! The weights, the slice and the tick are the scheduler's own. That the lock costs one turn, and not
-//! half or one and a half, was chosen after comparing with the reference runs of the kernel.
+//! 1. A pass that moves a node holds the allocation lock. The foreground soon wants it and sleeps,
+//!    so that the pass runs on at whatever nice; and a sleeper is given back at most half the
+//!    scheduler's latency, so that the next pass is due after one slice of the foreground.
+//! 2. The pass needs that lock too. Where a writer holds it when the thread has the CPU, the thread
+//!    sleeps, and after another slice the lock is handed over.
+//! 3. An erase, and the reading of the block after it, hold no lock: the thread has a tick, then the
+//!    foreground what a tick of nice 10 weighs.
+//!
+//! No number here is fitted: the weights, the latency and the tick are the scheduler's own.
+
+use std::ops::Range;
 
 use super::Jffs2;
 use super::blocks::{List, Share};
@@ -29,19 +34,25 @@ const FLUSH_DELAY_TICKS: u64 = 1250;
 /// Timers of 504 to 4031 ticks end at the next whole multiple of this (the timer wheel since 4.8), so
 /// that a busy file system flushes every 5.12 s.
 const FLUSH_GRAIN_TICKS: u64 = 64;
-/// Ticks that the foreground has in turn with one of the collector's: its slice, 1024/1134 of the
-/// latency of 6 ms, ends in the second.
-const FOREGROUND_TICKS: u64 = 2;
-/// A turn of the foreground, nanoseconds.
-const FOREGROUND_TURN_NS: u64 = FOREGROUND_TICKS * TICK_NS;
+/// The foreground's slice beside the thread: its share of the scheduler's latency of 6 ms
+/// (`sysctl_sched_latency` on one CPU), nanoseconds.
+const SLICE_NS: u64 = 6_000_000 * FOREGROUND_WEIGHT / (FOREGROUND_WEIGHT + COLLECTOR_WEIGHT);
+
+/// The tick at which a slice of the foreground's that begins at `now_ns` ends.
+const fn slice_end_ns(now_ns: u64) -> u64 {
+    (now_ns + SLICE_NS).next_multiple_of(TICK_NS)
+}
 
 /// When each task is due; `None` while it sleeps until woken.
 #[derive(Debug, Default)]
-#[expect(clippy::struct_field_names, reason = "each is a time, and says its unit")]
 pub(super) struct Tasks {
     collector_ns: Option<u64>,
     /// Until when the foreground, if it works, has the CPU to itself: the thread had its share.
     owed_until_ns: u64,
+    /// Whether the thread waits for the allocation lock, and will have it next.
+    is_next: bool,
+    /// When a writer held the allocation lock last.
+    lock_held_ns: Range<u64>,
     flush_ns: Option<u64>,
 }
 
@@ -67,8 +78,8 @@ impl Jffs2 {
     /// Signal the collector's thread if there is work for it.
     pub(super) fn wake_collector(&mut self) {
         if self.collector_has_work() {
-            // Waking does not preempt a writer of higher priority: its turn ends first.
-            let due = self.recorder.clock().now_ns() + FOREGROUND_TURN_NS;
+            // Waking does not preempt a writer of higher priority: its slice ends first.
+            let due = slice_end_ns(self.recorder.clock().now_ns());
             let due = self.background.collector_ns.map_or(due, |earlier| earlier.min(due));
             self.background.collector_ns = Some(due);
         }
@@ -94,22 +105,45 @@ impl Jffs2 {
             let _scope = self.recorder.scope("flush_timer");
             self.flush_wbuf_by_gc(cache, None)?;
         }
-        let may_run = self.cpu.is_idle() || self.background.owed_until_ns <= now;
-        if may_run && self.background.collector_ns.is_some_and(|due| due <= now) {
+        if self.background.collector_ns.is_some_and(|due| due <= now) && self.has_turn(now) {
             self.background.collector_ns = None;
+            let is_erase = self.blocks.erasing_count > 0;
             self.run_collector(cache)?;
-            self.rest_collector(now);
+            self.rest_collector(now, is_erase);
         }
         Ok(())
     }
 
+    /// Note that the foreground has held the allocation lock since `since_ns`.
+    pub(super) fn note_lock_held(&mut self, since_ns: u64) {
+        self.background.lock_held_ns = since_ns..self.recorder.clock().now_ns();
+    }
+
+    /// Whether the thread, which has something to do, has the CPU and the allocation lock.
+    fn has_turn(&mut self, now: u64) -> bool {
+        let tasks = &mut self.background;
+        if self.cpu.is_idle() {
+            tasks.is_next = false;
+            return true;
+        }
+        let tries_at = tasks.owed_until_ns.max(tasks.collector_ns.unwrap_or(now));
+        if tries_at > now {
+            return false;
+        }
+        if !tasks.is_next && tasks.lock_held_ns.contains(&tries_at) {
+            tasks.is_next = true;
+            tasks.owed_until_ns = slice_end_ns(tries_at);
+            return tasks.owed_until_ns <= now;
+        }
+        tasks.is_next = false;
+        true
+    }
+
     /// After a pass that began at `began_ns`: sleep, and leave the foreground its share.
-    fn rest_collector(&mut self, began_ns: u64) {
+    fn rest_collector(&mut self, began_ns: u64, is_erase: bool) {
         let now = self.recorder.clock().now_ns();
-        let took = now - began_ns;
-        let fair = took * FOREGROUND_WEIGHT / COLLECTOR_WEIGHT;
-        let owed = if took > TICK_NS { took * FOREGROUND_TICKS } else { fair };
-        self.background.owed_until_ns = now + owed + FOREGROUND_TURN_NS;
+        let fair_ns = (now - began_ns) * FOREGROUND_WEIGHT / COLLECTOR_WEIGHT;
+        self.background.owed_until_ns = if is_erase { now + fair_ns } else { slice_end_ns(now) };
         if self.collector_has_work() {
             self.background.collector_ns = Some(now + COLLECTOR_SLEEP_NS);
         }

@@ -128,7 +128,9 @@ impl Jffs2 {
         let from = if end == CACHE_PAGE_SIZE { 0 } else { start & !3 };
         let data = page[from..end].to_vec();
         let first = index * PAGE_SIZE + u32::try_from(from).expect("within a page");
+        let since_ns = self.recorder.clock().now_ns();
         let written = self.write_data(cache, ino, first, &data);
+        self.note_lock_held(since_ns);
         if written.is_err() {
             // The page has what the file has not.
             cache.remove(Ino(ino), index);

@@ -184,7 +184,21 @@ impl Jffs2 {
         for id in kept {
             dead.remove(&id);
         }
+        self.mark_as_laid_backwards(nodes, &dead);
         self.mark_all_obsolete(dead);
+    }
+
+    /// The kernel lays the end of a file first, and a hole before it; whatever it lays into that hole
+    /// begins behind the hole's begin, and so counts as worth merging: all data but the last and the
+    /// first (`jffs2_build_inode_fragtree`, since 2.6.22).
+    fn mark_as_laid_backwards(&mut self, nodes: &[(InodeNode, NodeId)], dead: &BTreeSet<NodeId>) {
+        let living = nodes.iter().filter(|(node, id)| node.dsize > 0 && !dead.contains(id));
+        let last = living.clone().max_by_key(|(node, _)| node.offset).map(|(_, id)| *id);
+        for &(node, id) in living {
+            if node.offset > 0 && Some(id) != last {
+                self.nodes.mark_normal(id);
+            }
+        }
     }
 
     fn lay_entries(&mut self, inode: &mut Inode, mut dirents: Vec<(Dirent, NodeId)>) {
