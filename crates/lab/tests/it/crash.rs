@@ -67,6 +67,8 @@ const SESSIONS: usize = 4;
 const TRANSACTIONS: usize = 4;
 /// After a cut at a multiple of this, the start is cut at every operation; else at two.
 const EXHAUSTIVE: u64 = 100;
+/// Cuts that a run comes to at least.
+const CUTS_MIN: u64 = 1_000;
 /// The table that each start after a cut adds to.
 const WITNESS: &str = "CREATE TABLE IF NOT EXISTS witness (id INTEGER PRIMARY KEY, note TEXT);
     INSERT INTO witness (note) VALUES (hex(zeroblob(100)));";
@@ -97,6 +99,13 @@ struct Life {
     is_cut: bool,
     /// The operations of the devices.
     kinds: Vec<EventKind>,
+}
+
+/// A session that was not cut.
+struct Whole {
+    life: Life,
+    /// How many operations there had been when each transaction was committed.
+    commits: Vec<u64>,
 }
 
 /// Where the power was cut, innermost last: what replays a failure.
@@ -193,7 +202,7 @@ impl Trial {
         image: &Image,
         cuts: &Cuts,
         plan: FaultPlan,
-        work: impl FnOnce(&Database) -> Result<(), flysch_sqlite::Error>,
+        work: impl FnOnce(&Database, &Recorder) -> Result<(), flysch_sqlite::Error>,
     ) -> Life {
         let clock = Clock::new();
         let recorder = Recorder::new(clock.clone(), "sqlite");
@@ -206,7 +215,7 @@ impl Trial {
         let mounted = self.build.mount(self.stack, devices.0, devices.1, recorder.clone());
         let outcome = mounted.map_err(|error| error.to_string()).and_then(|machine| {
             let database = self.open(&machine).map_err(|error| error.to_string())?;
-            work(&database).map_err(|error| error.to_string())?;
+            work(&database, &recorder).map_err(|error| error.to_string())?;
             drop(database);
             let unmounted = machine.linux.borrow_mut().unmount();
             unmounted.map_err(|error| error.to_string())
@@ -225,17 +234,18 @@ impl Trial {
         Life { image, is_cut, kinds }
     }
 
-    /// Live through a session; tell how many of its transactions were committed.
-    fn session(&self, image: &Image, cuts: &Cuts, plan: FaultPlan) -> (Life, usize) {
-        let done = Cell::new(0);
-        let life = self.live(image, cuts, plan, |database| {
+    /// Live through a session; tell how many operations there had been at each commit.
+    fn session(&self, image: &Image, cuts: &Cuts, plan: FaultPlan) -> (Life, Vec<u64>) {
+        let mut commits = Vec::new();
+        let life = self.live(image, cuts, plan, |database, recorder| {
             for transaction in &self.sessions[cuts.session] {
                 database.execute(transaction)?;
-                done.set(done.get() + 1);
+                let kinds = EventKind::ALL.into_iter().filter(|kind| kind.is_operation());
+                commits.push(kinds.map(|kind| recorder.count(kind)).sum());
             }
             Ok(())
         });
-        (life, done.get())
+        (life, commits)
     }
 
     /// Start again after a cut: the database must be sound, in one of these states, and take more.
@@ -248,7 +258,7 @@ impl Trial {
         allowed: &[&'a Rows],
     ) -> (Life, Option<&'a Rows>) {
         let seen = Cell::new(None);
-        let life = self.live(image, cuts, plan, |database| {
+        let life = self.live(image, cuts, plan, |database, _| {
             let verdict = database.query("PRAGMA integrity_check")?;
             assert_eq!(verdict, [[Value::Text(b"ok".to_vec())]], "{cuts}: integrity");
             let rows = rows(database)?;
@@ -260,10 +270,11 @@ impl Trial {
         (life, seen.get())
     }
 
-    /// The states that a cut may leave when `done` transactions of the session were committed.
-    fn allowed(&self, session: usize, done: usize) -> Vec<&Rows> {
+    /// The states that a cut may leave when `done` transactions of the session were committed for
+    /// sure, and `begun` at most.
+    fn allowed(&self, session: usize, done: usize, begun: usize) -> Vec<&Rows> {
         let before: usize = self.sessions[..session].iter().map(Vec::len).sum();
-        let last = before + (done + 1).min(self.sessions[session].len());
+        let last = before + begun.min(self.sessions[session].len());
         let now = before + done;
         let ends_by_unlink = self.settings.journal_mode == JournalMode::Delete;
         let is_synced = self.settings.synchronous == Synchronous::Extra;
@@ -279,40 +290,45 @@ impl Trial {
     }
 
     /// Live through a session to its end; tell what that came to.
-    fn uncut(&self, image: &Image, cuts: &Cuts) -> Life {
-        let (whole, done) = self.session(image, cuts, FaultPlan::default());
-        assert_eq!(done, self.sessions[cuts.session].len(), "{cuts}");
-        whole
+    fn uncut(&self, image: &Image, cuts: &Cuts) -> Whole {
+        let (life, commits) = self.session(image, cuts, FaultPlan::default());
+        assert_eq!(commits.len(), self.sessions[cuts.session].len(), "{cuts}");
+        Whole { life, commits }
     }
 
     /// Cut a session at every operation that it has when it is not cut; tell how many cuts that were.
-    fn cut_everywhere(&self, image: &Image, uncut: &Cuts, kinds: &[EventKind]) -> u64 {
+    fn cut_everywhere(&self, image: &Image, uncut: &Cuts, whole: &Whole) -> u64 {
         let mut count = 0;
-        for (at, kind) in cut_points(kinds) {
-            for &ending in endings(kind) {
-                count += self.cut(image, &uncut.and(at, ending));
+        for (at, endings) in cut_points(&whole.life.kinds) {
+            for &ending in endings {
+                count += self.cut(image, &uncut.and(at, ending), whole);
             }
         }
         count
     }
 
     /// Cut a session once, then what follows it. Tell how many cuts that were.
-    fn cut(&self, image: &Image, cuts: &Cuts) -> u64 {
-        let (life, done) = self.session(image, cuts, cuts.plan());
+    fn cut(&self, image: &Image, cuts: &Cuts, whole: &Whole) -> u64 {
+        let (life, commits) = self.session(image, cuts, cuts.plan());
         assert!(life.is_cut, "{cuts}");
-        let allowed = self.allowed(cuts.session, done);
+        let (at, ending) = cuts.at[0];
+        // A complete operation is also what a cut before the next one leaves, when transactions
+        // may have returned.
+        let later = whole.commits.iter().filter(|&&commit| commit <= at + 1).count();
+        let done = if ending == Ending::Complete { later } else { commits.len() };
+        let allowed = self.allowed(cuts.session, done, done.max(commits.len() + 1));
         let calm = FaultPlan::default();
         let (start, seen) = self.restart(&life.image, cuts, calm.clone(), &allowed);
         let state = seen.expect("the start was not cut");
         let mut prng = Prng::new(cuts.seed ^ cuts.at[0].0);
-        let points = cut_points(&start.kinds);
+        let points = every_point(&start.kinds);
         let first = life.image;
         let mut image = first.fork();
         let mut nested = cuts.clone();
         for _ in 0..2 {
             let ending = Ending::ALL[usize::try_from(prng.below(4)).expect("below 4")];
             let drawn = usize::try_from(prng.below(points.len() as u64)).expect("a position");
-            nested = nested.and(points[drawn].0, ending);
+            nested = nested.and(points[drawn], ending);
             image = self.restart(&image, &nested, nested.plan(), &[state]).0.image;
         }
         self.restart(&image, &nested, calm, &[state]);
@@ -325,8 +341,8 @@ impl Trial {
 
     /// Cut the start that follows a cut at every operation.
     fn cut_restart(&self, image: &Image, cuts: &Cuts, start: &Life, state: &Rows) -> u64 {
-        let points = cut_points(&start.kinds);
-        for &(at, _) in &points {
+        let points = every_point(&start.kinds);
+        for &at in &points {
             let nested = cuts.and(at, Ending::Torn);
             let (life, _) = self.restart(image, &nested, nested.plan(), &[state]);
             assert!(life.is_cut, "{nested}");
@@ -338,22 +354,39 @@ impl Trial {
 
 /// The operations to cut in, by number: all but reads behind reads, where a cut leaves what it leaves
 /// in the first of them.
-fn cut_points(kinds: &[EventKind]) -> Vec<(u64, EventKind)> {
-    let is_read = |kind| matches!(kind, EventKind::Read | EventKind::ReadOob | EventKind::NvRead);
+fn every_point(kinds: &[EventKind]) -> Vec<u64> {
     let before = [None].into_iter().chain(kinds.iter().copied().map(Some));
-    let numbered = (0..).zip(kinds.iter().copied()).zip(before);
-    let telling =
-        numbered.filter(|((_, kind), before)| !is_read(*kind) || !before.is_some_and(is_read));
-    telling.map(|(point, _)| point).collect()
+    let numbered = (0..).zip(kinds.iter().zip(before));
+    let is_telling =
+        |kind, before: Option<EventKind>| !is_read(kind) || !before.is_some_and(is_read);
+    let telling = numbered.filter(|&(_, (&kind, before))| is_telling(kind, before));
+    telling.map(|(at, _)| at).collect()
 }
 
-/// What a cut makes of an operation differs only where cells change.
-fn endings(kind: EventKind) -> &'static [Ending] {
-    match kind {
-        EventKind::Program | EventKind::ProgramOob | EventKind::Erase => &Ending::ALL,
-        // Of a write to byte-addressable memory a cut leaves a prefix, whatever the plan says.
-        _ => &[Ending::NotBegun],
+/// The operations to cut in with the endings that leave what no other cut leaves. A cut before an
+/// operation leaves what the complete one before it left; only behind a write to byte-addressable
+/// memory, of which a cut leaves a prefix, that is a case of its own.
+fn cut_points(kinds: &[EventKind]) -> Vec<(u64, &'static [Ending])> {
+    let mut was_completed = false;
+    let mut points = Vec::new();
+    for at in every_point(kinds) {
+        let kind = kinds[usize::try_from(at).expect("a position")];
+        let changes_cells =
+            matches!(kind, EventKind::Program | EventKind::ProgramOob | EventKind::Erase);
+        let endings: &[Ending] = match (changes_cells, was_completed) {
+            (true, true) => &Ending::ALL[1..],
+            (true, false) => &Ending::ALL,
+            (false, true) if is_read(kind) => continue,
+            (false, _) => &[Ending::NotBegun],
+        };
+        was_completed = changes_cells;
+        points.push((at, endings));
     }
+    points
+}
+
+fn is_read(kind: EventKind) -> bool {
+    matches!(kind, EventKind::Read | EventKind::ReadOob | EventKind::NvRead)
 }
 
 /// The transactions of a run: inserts, updates and deletes of records of many sizes, growth beyond
@@ -417,35 +450,8 @@ fn difference(rows: &Rows, allowed: &[&Rows]) -> String {
     format!("rows of a state that was not: {}; allowed: {}", counts(rows), allowed.join("; or "))
 }
 
-/// Which sessions of a run are cut: at every operation, and those before them at none.
-#[derive(Clone, Copy, Debug)]
-enum Extent {
-    /// All of them.
-    Whole,
-    /// The one that makes the tables, and one of the others: another in each mode.
-    OneEach,
-}
-
-impl Extent {
-    /// Whether the run in the mode at `place` is cut in this session.
-    const fn takes(self, place: usize, session: usize) -> bool {
-        match self {
-            Self::Whole => true,
-            Self::OneEach => session == 0 || session == 1 + place % SESSIONS,
-        }
-    }
-
-    /// Cuts that a run comes to at least.
-    const fn cuts_min(self) -> u64 {
-        match self {
-            Self::Whole => 1_000,
-            Self::OneEach => 1_000 / SESSIONS as u64,
-        }
-    }
-}
-
-/// Cut the sessions of a run that are taken; tell how many cuts that were.
-fn cut_run(stack: Stack, seed: u64, mode: Mode, is_taken: impl Fn(usize) -> bool) -> u64 {
+/// Cut every session of a run; tell how many cuts that were.
+fn cut_run(stack: Stack, seed: u64, mode: Mode) -> u64 {
     let trial = Trial::new(stack, seed, mode);
     let formatted = trial.build.format_and_mount(stack).expect("nothing fails");
     let mut image = Image {
@@ -456,38 +462,29 @@ fn cut_run(stack: Stack, seed: u64, mode: Mode, is_taken: impl Fn(usize) -> bool
     for session in 0..trial.sessions.len() {
         let cuts = Cuts { stack, seed, mode, session, at: Vec::new() };
         let whole = trial.uncut(&image, &cuts);
-        if is_taken(session) {
-            count += trial.cut_everywhere(&image, &cuts, &whole.kinds);
-        }
-        image = whole.image;
+        count += trial.cut_everywhere(&image, &cuts, &whole);
+        image = whole.life.image;
     }
     count
 }
 
-/// `FLYSCH_SEEDS` tells how many whole runs of each mode are cut; if it is not set, one run is, to
-/// the `extent`.
-fn check(stack: Stack, modes: &[Mode], extent: Extent) {
-    let seeds = std::env::var("FLYSCH_SEEDS").ok().map(|text| text.parse().expect("a number"));
-    let extent = if seeds.is_some() { Extent::Whole } else { extent };
-    let seeds: u64 = seeds.unwrap_or(1);
-    let runs: Vec<_> =
-        (1..=seeds).flat_map(|seed| (0..).zip(modes).map(move |run| (seed, run))).collect();
-    let cut = |&(seed, (place, &mode)): &(u64, (usize, &Mode))| {
-        cut_run(stack, seed, mode, |session| extent.takes(place, session))
-    };
-    let count: u64 = runs.par_iter().map(cut).sum();
-    let least = extent.cuts_min() * runs.len() as u64;
-    assert!(count > least, "{count} cuts are too few to call them every");
+/// `FLYSCH_SEEDS` tells how many runs of each mode are cut; if it is not set, one is.
+fn check(stack: Stack, modes: &[Mode]) {
+    let seeds = std::env::var("FLYSCH_SEEDS").map_or(1, |text| text.parse().expect("a number"));
+    let runs: Vec<(u64, Mode)> =
+        (1..=seeds).flat_map(|seed| modes.iter().map(move |&mode| (seed, mode))).collect();
+    let count: u64 = runs.par_iter().map(|&(seed, mode)| cut_run(stack, seed, mode)).sum();
+    assert!(count > CUTS_MIN * runs.len() as u64, "{count} cuts are too few to call them every");
 }
 
 #[test]
 fn committed_rows_survive_every_cut_on_jffs2() {
-    check(Stack::JFFS2, &MODES, Extent::Whole);
+    check(Stack::JFFS2, &MODES);
 }
 
 #[test]
 fn committed_rows_survive_every_cut_on_yaffs2() {
-    check(Stack::YAFFS2, &[MODES.as_slice(), &[WAL]].concat(), Extent::Whole);
+    check(Stack::YAFFS2, &[MODES.as_slice(), &[WAL]].concat());
 }
 
 /// It found two cuts that UBIFS did not come back from. A start that had to write the size of a file
@@ -496,18 +493,18 @@ fn committed_rows_survive_every_cut_on_yaffs2() {
 /// look for what the next cut tore in the log.
 #[test]
 fn committed_rows_survive_every_cut_on_ubifs() {
-    check(Stack::UBIFS, &[MODES.as_slice(), &[WAL]].concat(), Extent::OneEach);
+    check(Stack::UBIFS, &[MODES.as_slice(), &[WAL]].concat());
 }
 
 #[test]
 fn committed_rows_survive_every_cut_on_a_translation_layer() {
-    check(Stack::FTL, &[MODES.as_slice(), &[WAL]].concat(), Extent::OneEach);
+    check(Stack::FTL, &[MODES.as_slice(), &[WAL]].concat());
 }
 
 /// Two devices on one supply.
 #[test]
 fn committed_rows_survive_every_cut_with_journals_on_pram() {
     for stack in [Stack::JFFS2, Stack::YAFFS2, Stack::UBIFS, Stack::FTL] {
-        check(stack.with(Journals::Pramfs), &MODES[1..], Extent::OneEach);
+        check(stack.with(Journals::Pramfs), &MODES[1..]);
     }
 }
