@@ -2,7 +2,8 @@
 
 mod validate;
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Subcommand;
@@ -36,15 +37,15 @@ enum Action {
     /// Fetch a kernel and tools with the system's package manager, and make a guest of them
     #[command(after_help = "Example:\n  flysch vm setup")]
     Setup(Setup),
-    /// Run `flysch bench` in a guest; what it prints comes back
+    /// Run `flysch bench` in a guest; what it prints and the files it writes come back
     #[command(
         after_help = "Example:\n  flysch vm bench --no-delays update --on kernel:ubifs --record-size 150,600"
     )]
     Bench(Inside),
-    /// Run `flysch repro` in a guest; what it prints comes back
+    /// Run `flysch repro` in a guest; what it prints and the files it writes come back
     #[command(after_help = "Example:\n  flysch vm repro --help")]
     Repro(Inside),
-    /// Run a command line in a guest, such as `flysch trace live`; what it prints comes back
+    /// Run a command line in a guest, such as `flysch trace live`; what it prints and writes comes back
     #[command(
         after_help = "Example:\n  flysch vm run flysch trace live -- flash_erase /dev/mtd0 0 8"
     )]
@@ -186,8 +187,22 @@ impl Inside {
         if is_bench && !says("--format") {
             words.extend(["--format", "json"].map(str::to_owned));
         }
-        let text = qemu::run(&self.guest.store(), &self.guest.guest()?, &words, &mut tell);
-        output::print(text.map_err(failure)?.as_bytes())
+        let force = self.arguments.iter().any(|word| word == "--force");
+        if !command.is_empty() && !force {
+            // What is here under such a name would have to give way to the guest's.
+            let here = self.arguments.iter().find(|word| Path::new(word).is_file());
+            here.map_or(Ok(()), |word| output::check_writable(Path::new(word), false))?;
+        }
+        let answer = qemu::run(&self.guest.store(), &self.guest.guest()?, &words, &mut tell);
+        let answer = answer.map_err(failure)?;
+        output::print(answer.text.as_bytes())?;
+        for (path, bytes) in &answer.files {
+            if let Some(folder) = path.parent() {
+                fs::create_dir_all(folder).map_err(|error| Failure::of_file(folder, error))?;
+            }
+            output::write_file(path, bytes, force)?;
+        }
+        Ok(())
     }
 }
 

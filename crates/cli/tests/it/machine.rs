@@ -46,6 +46,8 @@ fn a_guest_that_cannot_be_is_one_line() {
     check("vm validate --quick --store none --csv a.csv --page a.html", "`flysch vm setup`");
     check("vm validate --store none --csv a.csv --force", "`flysch vm setup`");
     check("vm shell --store none", "`flysch vm setup`");
+    fs::write(folder.path().join("mine.csv"), "mine").expect("a writable folder");
+    check("vm bench insert --latencies mine.csv", "mine.csv: exists; --force replaces it");
     check("vm bench --blocks 4000 insert", "the chip has 2048");
     check("vm bench --chip nandsin insert", "did you mean 'nandsim'?");
     check("vm bench --accelerator xen insert", "unknown accelerator 'xen'");

@@ -2,12 +2,13 @@
 //!
 //! [`store`] is what is kept between runs: `packages` fetches it with the system's package manager,
 //! `module` builds the one helper module, `unpack` takes the files out. [`guest`] is what a guest is
-//! made of, `image` its memory disk, [`qemu`] runs it and looks after it.
+//! made of, `image` its memory disk, [`qemu`] runs it and looks after it, [`answer`] is what it leaves.
 //!
 //! Invariants:
 //! 1. A guest leaves nothing: its disk is memory, its console and results are temporary files.
 //! 2. A guest ends: by itself, at its time limit, or with this program.
 
+pub mod answer;
 mod error;
 pub mod guest;
 mod image;

@@ -8,6 +8,7 @@ use rustix::thread::nanosleep;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use tempfile::TempDir;
 
+use super::answer::Answer;
 use super::error::VmError;
 use super::guest::{Accelerator, Guest, STARTED, quoted};
 use super::image;
@@ -31,8 +32,8 @@ struct Work {
     child: Option<Child>,
 }
 
-/// Run a command in a guest and give what it printed. `tell` gets each line that it says beside its
-/// output, as soon as it is there.
+/// Run a command in a folder of a guest and give what it printed and the files that it wrote there.
+/// `tell` gets each line that it says beside its output, as soon as it is there.
 ///
 /// # Errors
 /// The guest cannot be made, hangs, panics, is interrupted, or the command fails in it.
@@ -41,11 +42,13 @@ pub fn run(
     guest: &Guest,
     words: &[String],
     tell: &mut dyn FnMut(&str),
-) -> Result<String, VmError> {
+) -> Result<Answer, VmError> {
     let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
     let command = words.join(" ");
     let job = format!(
-        "{command} >/dev/ttyS1 2>/dev/console\nstatus=$?\nsync\necho '{TRAILER}'$status >/dev/ttyS1"
+        "mkdir out\ncd out\n{command} >/dev/ttyS1 2>/dev/console\nstatus=$?\n\
+         stty -F /dev/ttyS2 raw\nfind . | cpio -o -H newc >/dev/ttyS2 2>/dev/null\nsync\n\
+         echo '{TRAILER}'$status >/dev/ttyS1"
     );
     run_job(store, guest, &job, tell)
 }
@@ -93,11 +96,11 @@ fn run_job(
     guest: &Guest,
     job: &str,
     tell: &mut dyn FnMut(&str),
-) -> Result<String, VmError> {
+) -> Result<Answer, VmError> {
     let stop = Stop::on_signals().map_err(VmError::file("signals"))?;
     let mut work = Work::make(store, guest, job)?;
     let mut command = work.command(store, guest)?;
-    for name in ["console", "results"] {
+    for name in ["console", "results", "files"] {
         command.arg("-serial").arg(format!("file:{}", work.path(name)));
     }
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -169,14 +172,15 @@ impl Work {
         Ok(child.try_wait().map_err(VmError::file("qemu-system-x86_64"))?.is_some())
     }
 
-    /// What the job printed, or why it did not.
-    fn outcome(&mut self) -> Result<String, VmError> {
+    /// What the job left, or why it did not.
+    fn outcome(&mut self) -> Result<Answer, VmError> {
         let results = self.read("results");
         let Some((text, code)) = results.rsplit_once(TRAILER) else {
             return Err(self.silence());
         };
         if code.trim() == "0" {
-            return Ok(text.to_owned());
+            let archive = fs::read(self.path("files")).map_err(VmError::file("files"))?;
+            return Answer::new(text.to_owned(), &archive);
         }
         let console = self.read("console");
         let said = console.lines().rfind(|line| line.starts_with("flysch: "));
