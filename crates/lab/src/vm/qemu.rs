@@ -183,8 +183,11 @@ impl Work {
             return Answer::new(text.to_owned(), &archive);
         }
         let console = self.read("console");
-        let said = console.lines().rfind(|line| line.starts_with("flysch: "));
-        let said = said.map_or(console.lines().last(), |line| line.strip_prefix("flysch: "));
+        // What stands in brackets is the kernel's, and comes after the command's last words.
+        let mut lines = console.lines().filter(|line| !line.starts_with('[')).rev();
+        let last = lines.next();
+        let own = last.into_iter().chain(lines).find_map(|line| line.strip_prefix("flysch: "));
+        let said = own.or(last);
         Err(VmError::Guest(said.unwrap_or("it failed and said nothing").trim().to_owned()))
     }
 
