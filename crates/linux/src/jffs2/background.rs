@@ -105,7 +105,7 @@ impl Jffs2 {
             let _scope = self.recorder.scope("flush_timer");
             self.flush_wbuf_by_gc(cache, None)?;
         }
-        if self.background.collector_ns.is_some_and(|due| due <= now) && self.has_turn(now) {
+        if self.background.collector_ns.is_some_and(|due| due <= now) && self.takes_turn(now) {
             self.background.collector_ns = None;
             let is_erase = self.blocks.erasing_count > 0;
             self.run_collector(cache)?;
@@ -119,8 +119,9 @@ impl Jffs2 {
         self.background.lock_held_ns = since_ns..self.recorder.clock().now_ns();
     }
 
-    /// Whether the thread, which has something to do, has the CPU and the allocation lock.
-    fn has_turn(&mut self, now: u64) -> bool {
+    /// Let the thread, which has something to do, try for the CPU and the allocation lock; tell whether
+    /// it has both.
+    fn takes_turn(&mut self, now: u64) -> bool {
         let tasks = &mut self.background;
         if self.cpu.is_idle() {
             tasks.is_next = false;
