@@ -21,7 +21,7 @@ const JFFS2_LEVEL: u32 = 3;
 
 thread_local! {
     static KEPT: RefCell<CompressorOxide> = RefCell::default();
-    /// A port of zlib, which chooses the kind of each block as it does: miniz never has fixed codes.
+    /// zlib itself, as the kernel's is a copy of it: miniz never has fixed codes, ports differ by bytes.
     static ZLIB: RefCell<Compress> =
         RefCell::new(Compress::new(Compression::new(JFFS2_LEVEL), true));
 }
