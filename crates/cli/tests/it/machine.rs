@@ -48,6 +48,7 @@ fn a_guest_that_cannot_be_is_one_line() {
     check("vm shell --store none", "`flysch vm setup`");
     fs::write(folder.path().join("mine.csv"), "mine").expect("a writable folder");
     check("vm bench insert --latencies mine.csv", "mine.csv: exists; --force replaces it");
+    fs::remove_file(folder.path().join("mine.csv")).expect("it is there");
     check("vm bench --blocks 4000 insert", "the chip has 2048");
     check("vm bench --chip nandsin insert", "did you mean 'nandsim'?");
     check("vm bench --accelerator xen insert", "unknown accelerator 'xen'");
