@@ -6,6 +6,8 @@
 use std::cell::RefCell;
 
 use flate2::{Compress, Compression, FlushCompress, Status};
+// Asked for by name, so that it is linked in and not the system's.
+use libz_sys as _;
 use miniz_oxide::DataFormat;
 use miniz_oxide::deflate::core::{CompressorOxide, TDEFLFlush, TDEFLStatus, compress};
 use miniz_oxide::inflate::{decompress_to_vec_with_limit, decompress_to_vec_zlib_with_limit};
