@@ -1,6 +1,6 @@
 //! Every figure the documents quote, regenerated with the release binary.
 //!
-//! 1. A section is a title and a function that runs `flysch`, reads its JSON and writes Markdown.
+//! 1. A module runs `flysch`, reads its JSON and writes the Markdown of its sections.
 //! 2. `docs/results.md` holds nothing else, and of `docs/lab.md` what lies between two marks is
 //!    regenerated, so that the same binary gives the same bytes.
 
@@ -59,14 +59,19 @@ pub(crate) fn run(mode: Mode) -> Outcome {
     let lab = between_marks(&read(LAB)?, &papers.failures()?)?;
     settle(LAB, &lab, mode)?;
     let sections = [
-        ("Against the kernel: Linux 6.1 with nandsim", kernel::render(&flysch)?),
-        ("Journals elsewhere, against the same kernel", hybrid::render(&flysch)?),
-        ("What read-ahead reads: Linux 6.1 with nandsim", read_ahead::render(&flysch)?),
-        ("The papers' claims", papers.tally()),
-        ("The board of the ERTS 2014 study", papers.study()),
+        section("Against the kernel: Linux 6.1 with nandsim", &kernel::render(&flysch)?),
+        section("Journals elsewhere, against the same kernel", &hybrid::render(&flysch)?),
+        section("What read-ahead reads: Linux 6.1 with nandsim", &read_ahead::render(&flysch)?),
+        section("The papers' claims", &papers.tally()),
+        section("The board of the ERTS 2014 study", &papers.study()),
     ];
-    let bodies = sections.map(|(title, body)| format!("\n## {title}\n\n{}\n", body.trim_end()));
-    settle(RESULTS, &(OPENING.to_owned() + &bodies.concat()), mode)
+    settle(RESULTS, &(OPENING.to_owned() + &sections.concat()), mode)
+}
+
+/// A section, told of as soon as it is there: some take minutes.
+fn section(title: &str, body: &str) -> String {
+    println!("== {title}");
+    format!("\n## {title}\n\n{}\n", body.trim_end())
 }
 
 fn read(document: &str) -> Outcome<String> {
@@ -123,6 +128,7 @@ mod tests {
         let shown = first_difference("a\n", "a\nc\n").expect("they differ");
         assert_eq!(shown, "line 2\n  committed: (end of file)\n  now:       c");
     }
+
     #[test]
     fn what_stands_between_the_marks_is_replaced() {
         let document = "a\n<!-- from here: cargo xtask results -->\nold\n<!-- to here -->\nb\n";

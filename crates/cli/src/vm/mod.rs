@@ -187,23 +187,25 @@ impl Inside {
         if is_bench && !says("--format") {
             words.extend(["--format", "json"].map(str::to_owned));
         }
-        let force = self.arguments.iter().any(|word| word == "--force");
-        if !command.is_empty() && !force {
+        let force = says("--force");
+        if !command.is_empty() {
             // What is here under such a name would have to give way to the guest's.
-            let here = self.arguments.iter().find(|word| Path::new(word).is_file());
-            here.map_or(Ok(()), |word| output::check_writable(Path::new(word), false))?;
+            let mut here = self.arguments.iter().map(Path::new).filter(|path| path.is_file());
+            here.try_for_each(|path| output::check_writable(path, force))?;
         }
         let answer = qemu::run(&self.guest.store(), &self.guest.guest()?, &words, &mut tell);
         let answer = answer.map_err(failure)?;
         output::print(answer.text.as_bytes())?;
-        for (path, bytes) in &answer.files {
-            if let Some(folder) = path.parent() {
-                fs::create_dir_all(folder).map_err(|error| Failure::of_file(folder, error))?;
-            }
-            output::write_file(path, bytes, force)?;
-        }
-        Ok(())
+        answer.files.iter().try_for_each(|(path, bytes)| keep(path, bytes, force))
     }
+}
+
+/// Write a file that came back from a guest, with the folders on its path.
+fn keep(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(|error| Failure::of_file(folder, error))?;
+    }
+    output::write_file(path, bytes, force)
 }
 
 /// One line, the console of a guest that was ended before it.

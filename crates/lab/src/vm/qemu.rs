@@ -184,10 +184,9 @@ impl Work {
         }
         let console = self.read("console");
         // What stands in brackets is the kernel's, and comes after the command's last words.
-        let mut lines = console.lines().filter(|line| !line.starts_with('[')).rev();
-        let last = lines.next();
-        let own = last.into_iter().chain(lines).find_map(|line| line.strip_prefix("flysch: "));
-        let said = own.or(last);
+        let mut lines = console.lines().rev().filter(|line| !line.starts_with('['));
+        let own = lines.clone().find_map(|line| line.strip_prefix("flysch: "));
+        let said = own.or_else(|| lines.next());
         Err(VmError::Guest(said.unwrap_or("it failed and said nothing").trim().to_owned()))
     }
 
