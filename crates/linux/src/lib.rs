@@ -21,6 +21,7 @@ mod memo;
 pub mod mtd;
 pub mod plainfs;
 pub mod pramfs;
+mod timer;
 pub mod tmpfs;
 pub mod ubi;
 pub mod ubifs;

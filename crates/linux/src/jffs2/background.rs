@@ -20,6 +20,7 @@ use super::Jffs2;
 use super::blocks::{List, Share};
 use crate::cache::PageCache;
 use crate::filesystem::FsError;
+use crate::timer::{TICK_NS, writeback_ns};
 
 /// The thread sleeps this long before each pass unless it is signalled, nanoseconds.
 const COLLECTOR_SLEEP_NS: u64 = 50_000_000;
@@ -27,13 +28,6 @@ const COLLECTOR_SLEEP_NS: u64 = 50_000_000;
 const FOREGROUND_WEIGHT: u64 = 1024;
 const COLLECTOR_WEIGHT: u64 = 110;
 
-/// Time between two looks of the scheduler (`CONFIG_HZ=250`), nanoseconds.
-const TICK_NS: u64 = 4_000_000;
-/// From the first unflushed node to the flush (`dirty_writeback_interval`, 5 s), ticks.
-const FLUSH_DELAY_TICKS: u64 = 1250;
-/// Timers of 504 to 4031 ticks end at the next whole multiple of this (the timer wheel since 4.8), so
-/// that a busy file system flushes every 5.12 s.
-const FLUSH_GRAIN_TICKS: u64 = 64;
 /// The foreground's slice beside the thread: its share of the scheduler's latency of 6 ms
 /// (`sysctl_sched_latency` on one CPU), nanoseconds.
 const SLICE_NS: u64 = 6_000_000 * FOREGROUND_WEIGHT / (FOREGROUND_WEIGHT + COLLECTOR_WEIGHT);
@@ -65,9 +59,8 @@ impl Tasks {
 impl Jffs2 {
     /// Flush the write buffer before long, now that it holds what only it has.
     pub(super) fn arm_flush_timer(&mut self) {
-        let due = self.recorder.clock().now_ns() / TICK_NS + FLUSH_DELAY_TICKS;
-        let due = (due / FLUSH_GRAIN_TICKS + 1) * FLUSH_GRAIN_TICKS;
-        self.background.flush_ns.get_or_insert(due * TICK_NS);
+        let due_ns = writeback_ns(self.recorder.clock().now_ns());
+        self.background.flush_ns.get_or_insert(due_ns);
     }
 
     /// Flush no more for what was written so far: a sync of the whole file system does it now.
@@ -132,9 +125,9 @@ impl Jffs2 {
             return false;
         }
         if !tasks.is_next && tasks.lock_held_ns.contains(&tries_at) {
-            tasks.is_next = true;
             tasks.owed_until_ns = slice_end_ns(tries_at);
-            return tasks.owed_until_ns <= now;
+            tasks.is_next = tasks.owed_until_ns > now;
+            return !tasks.is_next;
         }
         tasks.is_next = false;
         true
