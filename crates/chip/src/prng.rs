@@ -12,6 +12,7 @@ impl Prng {
     }
 
     /// Draw 64 random bits.
+    #[inline]
     pub const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -24,6 +25,7 @@ impl Prng {
     ///
     /// # Panics
     /// Where `bound` is 0.
+    #[inline]
     pub const fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0, "no number is below zero");
         // The multiply-shift reduction; its bias of bound / 2^64 is far below what is measured.

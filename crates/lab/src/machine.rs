@@ -255,6 +255,7 @@ impl Build {
                 let options = ubifs::Options {
                     compressor: self.ubifs_compressor,
                     bulk_read: self.layers.ubifs_bulk_read,
+                    shares_dirty_limit: self.platform.shares_dirty_limit,
                     maker: self.layers.ubifs_maker,
                     wear_threshold: self.layers.ubi_wear_threshold,
                     ..ubifs::Options::default()

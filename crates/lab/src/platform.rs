@@ -53,6 +53,8 @@ pub struct Platform {
     pub jffs2_compressors: Vec<Compressor>,
     /// Whether JFFS2 ends each block with a summary.
     pub jffs2_summaries: bool,
+    /// Whether the kernel's flusher holds each device to its share of the limit of dirty memory.
+    pub shares_dirty_limit: bool,
     /// Which generation of YAFFS2.
     pub yaffs2_profile: Profile,
     /// UBIFS's compressor.
@@ -188,6 +190,8 @@ struct Yaffs2File {
 #[serde(deny_unknown_fields)]
 struct UbifsFile {
     compressor: String,
+    #[serde(default)]
+    shares_dirty_limit: bool,
 }
 
 #[derive(Deserialize)]
@@ -259,6 +263,7 @@ impl Platform {
             cpu: file.cpu,
             jffs2_ra_pages: file.jffs2.ra_pages,
             jffs2_summaries: file.jffs2.summaries,
+            shares_dirty_limit: file.ubifs.shares_dirty_limit,
             power: file.power,
             throughput: file.throughput,
         })

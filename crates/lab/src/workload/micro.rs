@@ -108,7 +108,7 @@ pub fn insert(table: &str, id: u32, strings: &mut RandomStrings) -> Vec<u8> {
 }
 
 /// Texts of statements, made before they are due: making them takes time on a real machine, which is
-/// neither the database's nor the flash's, and moves what hangs on the clock.
+/// neither the database's nor the flash's.
 struct Ahead<F> {
     numbers: RangeInclusive<u32>,
     make: F,
@@ -166,14 +166,17 @@ impl Run {
         1 + u32::try_from(picked).expect("records are counted so")
     }
 
+    /// Fill the tables, each in one transaction. Their texts are made on the way, as a program makes
+    /// them: how long that takes decides whether the flusher wakes before the transaction ends.
     fn fill(&mut self, session: &Session<'_>, database: &Database) -> Result<(), RunError> {
         let fill = session.scenario.fill;
         for table in 1..=self.kind.tables() {
             let name = format!("table{table}");
             let during = |id: u32| sqlite_error(format!("filling table {table}, record {id}"));
-            let texts = Ahead::new(1..=fill, |id| insert(&name, id, &mut self.strings));
             session.execute(database, "BEGIN;").map_err(during(0))?;
-            for (id, sql) in (1..).zip(texts) {
+            for id in 1..=fill {
+                let sql = insert(&name, id, &mut self.strings);
+                session.charge_text(session.scenario.record_size);
                 session.execute(database, sql).map_err(during(id))?;
             }
             session.execute(database, "COMMIT;").map_err(during(fill))?;

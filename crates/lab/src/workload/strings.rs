@@ -74,11 +74,12 @@ impl RandomStrings {
     /// # Panics
     /// Never: an alphabet has fewer than 256 characters.
     pub fn append(&mut self, text: &mut Vec<u8>) {
-        let count = self.characters.len() as u64;
-        for _ in 0..self.len {
-            let drawn = self.prng.below(count);
-            text.push(self.characters[usize::try_from(drawn).expect("below 256")]);
-        }
+        let Self { characters, len, prng } = self;
+        let count = characters.len() as u64;
+        // Drawn in one go, so that a text costs a real machine little beside the statement it is in.
+        text.extend(
+            (0..*len).map(|_| characters[usize::try_from(prng.below(count)).expect("below 256")]),
+        );
     }
 }
 

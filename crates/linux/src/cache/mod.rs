@@ -116,9 +116,9 @@ impl PageCache {
         self.dirty.contains(&(ino, index))
     }
 
-    /// The dirty pages of a file, in order.
-    pub fn dirty_pages(&self, ino: Ino) -> Vec<u32> {
-        self.dirty.range((ino, 0)..=(ino, u32::MAX)).map(|&(_, index)| index).collect()
+    /// The dirty pages of a file from `first` on, in order.
+    pub fn dirty_from(&self, ino: Ino, first: u32) -> impl Iterator<Item = u32> {
+        self.dirty.range((ino, first)..=(ino, u32::MAX)).map(|&(_, index)| index)
     }
 
     /// The files with dirty pages.
@@ -135,6 +135,12 @@ impl PageCache {
     /// (`dirty_ratio`).
     pub fn is_crowded(&self) -> bool {
         self.capacity.is_some_and(|capacity| self.dirty.len() * 5 > capacity)
+    }
+
+    /// Whether so much of the cache is dirty that it is written in the background: more than a
+    /// tenth (`dirty_background_ratio`).
+    pub fn is_filling(&self) -> bool {
+        self.capacity.is_some_and(|capacity| self.dirty.len() * 10 > capacity)
     }
 
     /// Drop the pages of a file from `first` on: it was truncated.

@@ -1,23 +1,16 @@
-//! Background tasks: the flusher, UBIFS's own thread, and UBI's.
+//! Background tasks: UBIFS's own thread, and UBI's; the flusher is in `flusher.rs`.
 
 use super::Ubifs;
 use super::fault::Fault;
-use super::inode::Dirt;
 use super::wbuf::Head;
 use crate::cache::PageCache;
 use crate::filesystem::FsError;
-
-/// The flusher looks for old dirty pages this often (`dirty_writeback_interval`), nanoseconds.
-const FLUSHER_PERIOD_NS: u64 = 5_000_000_000;
-/// Dirty pages older than this are written (`dirty_expire_interval`), nanoseconds.
-const EXPIRY_NS: u64 = 30_000_000_000;
 
 /// What the tasks wait for.
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
     /// The journal is nearly full.
     pub commit_wanted: bool,
-    flusher_ns: u64,
 }
 
 impl Ubifs {
@@ -26,13 +19,12 @@ impl Ubifs {
         if self.read_only {
             return None;
         }
-        if self.tasks.commit_wanted || self.ubi.has_work() {
+        let is_at_work = self.flusher.work.is_some();
+        if is_at_work || self.tasks.commit_wanted || self.ubi.has_work() {
             return Some(self.recorder.clock().now_ns());
         }
         let buffers = self.heads.iter().filter_map(|wbuf| wbuf.due_ns).min();
-        let oldest = self.inodes.values().filter_map(|inode| inode.dirty_since_ns).min();
-        let flusher = oldest.map(|since| (since + EXPIRY_NS).max(self.tasks.flusher_ns));
-        [buffers, flusher].into_iter().flatten().min()
+        [buffers, self.flusher.due_ns].into_iter().flatten().min()
     }
 
     /// Let the tasks that are due run.
@@ -68,29 +60,5 @@ impl Ubifs {
             }
         }
         if self.tasks.commit_wanted { self.commit() } else { Ok(()) }
-    }
-
-    fn run_flusher(&mut self, cache: &mut PageCache) -> Result<(), FsError> {
-        let now = self.recorder.clock().now_ns();
-        if now < self.tasks.flusher_ns {
-            return Ok(());
-        }
-        let is_old = |since: u64| since + EXPIRY_NS <= now;
-        let old = self.inodes.iter().filter(|(_, inode)| inode.dirty_since_ns.is_some_and(is_old));
-        let old: Vec<u32> = old.map(|(&ino, _)| ino).collect();
-        if old.is_empty() {
-            return Ok(());
-        }
-        self.tasks.flusher_ns = now + FLUSHER_PERIOD_NS;
-        let _task = self.recorder.task("flush-ubifs_0_0");
-        let _scope = self.recorder.scope("write_back");
-        for ino in old {
-            self.write_back_pages(cache, ino)?;
-            if self.inode(ino)?.dirt != Dirt::None {
-                self.write_back_inode(ino)?;
-            }
-            self.inode(ino)?.dirty_since_ns = None;
-        }
-        Ok(())
     }
 }

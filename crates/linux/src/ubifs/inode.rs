@@ -95,6 +95,7 @@ impl Ubifs {
             inode.dirt = inode.dirt.max(dirt);
         }
         inode.dirty_since_ns.get_or_insert(now);
+        self.arm_flusher();
         Ok(())
     }
 

@@ -21,6 +21,15 @@ struct Bundle {
     nodes: Vec<(u32, u32)>,
 }
 
+/// A block of a file as it will be stored.
+#[derive(Debug)]
+pub(super) struct Block {
+    key: Key,
+    size: u32,
+    compression: u16,
+    stored: Vec<u8>,
+}
+
 impl Bundle {
     fn push(&mut self, node: &[u8]) {
         self.bytes.resize(self.bytes.len().next_multiple_of(8), 0);
@@ -37,15 +46,25 @@ impl Bundle {
 impl Ubifs {
     /// Write one block of a file.
     pub(super) fn write_data(&mut self, ino: u32, block: u32, data: &[u8]) -> Result<(), Fault> {
+        let block = self.pack_block(ino, block, data)?;
+        self.append_block(ino, &block)
+    }
+
+    /// Pack one block of a file for the journal.
+    pub(super) fn pack_block(&mut self, ino: u32, block: u32, data: &[u8]) -> Result<Block, Fault> {
         let flags = self.inode(ino)?.node.flags;
         let compressor =
             if flags & FLAG_COMPRESS == 0 { Compressor::None } else { self.options.compressor };
         let (compressor, stored) = pack(compressor, data, &self.cpu);
-        let key = Key::data(ino, block);
         let size = u32::try_from(data.len()).expect("a block");
+        Ok(Block { key: Key::data(ino, block), size, compression: number(compressor), stored })
+    }
+
+    /// Write a packed block of a file.
+    pub(super) fn append_block(&mut self, ino: u32, block: &Block) -> Result<(), Fault> {
+        let &Block { key, size, compression, ref stored } = block;
         let sequence = self.next_sequence();
-        let node = DataNode { key, size, compression: number(compressor), stored: &stored };
-        let bytes = node.emit(sequence);
+        let bytes = DataNode { key, size, compression, stored }.emit(sequence);
         self.reserve(Head::Data, aligned(u32::try_from(bytes.len()).expect("a node")))?;
         let spot = self.append(Head::Data, &bytes, &[ino])?;
         self.insert(key, Self::place_at(spot, bytes.len()))

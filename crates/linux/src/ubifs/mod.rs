@@ -3,7 +3,8 @@
 //! ```text
 //! file.rs bulk_read.rs              files: blocks read and written
 //! directory.rs inode.rs             names and inodes
-//! write_back.rs background.rs       when dirty pages are written, and by whom
+//! write_back.rs writers.rs          how dirty pages are written
+//! flusher.rs background.rs          what is written unasked, and when
 //! journal.rs wbuf.rs reserve.rs log.rs    every change is written to the journal first
 //! tnc/                              the index in memory, a B+tree
 //! commit.rs collect.rs budget.rs    index and properties on flash; space won back; space promised
@@ -31,6 +32,7 @@ mod create;
 mod directory;
 mod fault;
 mod file;
+mod flusher;
 mod format;
 mod geometry;
 mod inode;
@@ -47,6 +49,7 @@ mod scan;
 mod tnc;
 mod wbuf;
 mod write_back;
+mod writers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -92,6 +95,7 @@ pub struct Ubifs {
     /// Inodes without a name that are in use.
     orphans: BTreeSet<u32>,
     tasks: background::Tasks,
+    flusher: flusher::Flusher,
     /// The index may know entries whose nodes are gone.
     is_replaying: bool,
     /// The medium failed under a change: nothing more is written.

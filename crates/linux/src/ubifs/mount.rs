@@ -105,6 +105,7 @@ impl Ubifs {
             inodes: BTreeMap::new(),
             orphans: BTreeSet::new(),
             tasks: super::background::Tasks::default(),
+            flusher: super::flusher::Flusher::default(),
             is_replaying: false,
             read_only: false,
         })

@@ -81,6 +81,8 @@ pub struct Options {
     pub compressor: Compressor,
     /// Whether files read in order are read in bulk (`bulk_read`).
     pub bulk_read: bool,
+    /// Whether the flusher holds each device to its share of the limit of dirty memory (since 3.1).
+    pub shares_dirty_limit: bool,
     /// Who makes it.
     pub maker: Maker,
     /// The UBI volume to mount.
@@ -94,6 +96,7 @@ impl Default for Options {
         Self {
             compressor: Compressor::Zstd,
             bulk_read: false,
+            shares_dirty_limit: true,
             maker: Maker::Mount,
             volume: 0,
             wear_threshold: crate::ubi::WEAR_THRESHOLD,

@@ -3,6 +3,8 @@
 use super::Ubifs;
 use super::fault::Fault;
 use super::inode::Dirt;
+use super::journal::Block;
+use super::writers::Writer;
 use crate::cache::PageCache;
 use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino};
 
@@ -17,7 +19,7 @@ impl Ubifs {
         data_only: bool,
     ) -> Result<(), FsError> {
         let least = if data_only { Dirt::Size } else { Dirt::Times };
-        self.write_back_pages(cache, ino)?;
+        self.write_back_for_fsync(cache, ino)?;
         if self.inode(ino)?.dirt >= least {
             self.write_inode(ino)?;
         }
@@ -31,13 +33,8 @@ impl Ubifs {
         cache: &mut PageCache,
         ino: u32,
     ) -> Result<(), FsError> {
-        for index in cache.dirty_pages(Ino(ino)) {
-            let offset = u64::from(index) * PAGE;
-            let page = *cache.get(Ino(ino), index).expect("a dirty page is here");
-            self.write_page(ino, index, &page).map_err(|fault| fault.in_file(ino, offset))?;
-            cache.set_clean(Ino(ino), index);
-            self.run_threads()?;
-        }
+        let mut writer = Writer::new(ino);
+        while self.write_next(cache, &mut writer)? {}
         if let Some(inode) = self.inodes.get_mut(&ino)
             && inode.dirt == Dirt::None
         {
@@ -46,18 +43,31 @@ impl Ubifs {
         Ok(())
     }
 
-    fn write_page(
+    /// Note that a page has been written; let the threads run that do not need the page cache.
+    pub(super) fn end_page(
+        &mut self,
+        cache: &mut PageCache,
+        ino: u32,
+        index: u32,
+    ) -> Result<(), Fault> {
+        cache.set_clean(Ino(ino), index);
+        self.count_written();
+        self.run_threads()
+    }
+
+    /// Pack a page for the journal; nothing if it lies behind the end of the file.
+    pub(super) fn pack_page(
         &mut self,
         ino: u32,
         index: u32,
         page: &[u8; CACHE_PAGE_SIZE],
-    ) -> Result<(), Fault> {
+    ) -> Result<Option<Block>, Fault> {
         let _scope = self.recorder.scope("ubifs_write_page");
         let inode = self.inode(ino)?;
         let (size, synced) = (inode.node.size, inode.synced_size);
         let offset = u64::from(index) * PAGE;
         if offset >= size {
-            return Ok(());
+            return Ok(None);
         }
         let len = usize::try_from((size - offset).min(PAGE)).expect("within a page");
         let is_partial = (len as u64) < PAGE;
@@ -65,7 +75,7 @@ impl Ubifs {
         if (is_partial && size > synced) || (!is_partial && offset / PAGE >= synced / PAGE) {
             self.write_dirty_inode(ino)?;
         }
-        self.write_data(ino, index, &page[..len])
+        self.pack_block(ino, index, &page[..len]).map(Some)
     }
 
     /// Write all dirty pages and inodes.

@@ -17,6 +17,7 @@ pub(super) struct Device {
     pub(super) chip: Shared<Tracer<FaultInjector>>,
     pub(super) recorder: Recorder,
     pub(super) options: Options,
+    cpu: Cpu,
 }
 
 impl Device {
@@ -28,14 +29,20 @@ impl Device {
         let recorder = Recorder::new(clock.clone(), "test");
         let injector = FaultInjector::new(Chip::new(Arc::new(part), clock, 1));
         let chip = Shared::new(Tracer::new(injector, recorder.clone()));
-        Self { chip, recorder, options }
+        let cpu = Cpu::new(recorder.clock().clone(), Speed::default());
+        Self { chip, recorder, options, cpu }
     }
 
     pub(super) fn partition(&self) -> Result<Partition, MountError> {
-        let cpu = Cpu::new(self.recorder.clock().clone(), Speed::default());
         let device = Box::new(self.chip.clone());
         let blocks = self.chip.borrow().device().chip().part().geometry.block_count;
-        let raw = RawNand::attach(device, self.recorder.clone(), cpu, EccMode::Hardware, (0, 0));
+        let raw = RawNand::attach(
+            device,
+            self.recorder.clone(),
+            self.cpu.clone(),
+            EccMode::Hardware,
+            (0, 0),
+        );
         let raw = raw.map_err(|_| MountError::PowerLost)?;
         Ok(Partition::new(Rc::new(RefCell::new(raw)), 0, blocks).unwrap())
     }
@@ -45,14 +52,13 @@ impl Device {
     }
 
     pub(super) fn mount_fs(&self) -> Result<Ubifs, MountError> {
-        let cpu = Cpu::new(self.recorder.clock().clone(), Speed::default());
-        Ubifs::mount(self.partition()?, self.options.clone(), cpu, self.recorder.clone())
+        let (options, cpu) = (self.options.clone(), self.cpu.clone());
+        Ubifs::mount(self.partition()?, options, cpu, self.recorder.clone())
     }
 
     pub(super) fn mount(&self) -> Result<Vfs, MountError> {
-        let cpu = Cpu::new(self.recorder.clock().clone(), Speed::default());
         let fs = Box::new(self.mount_fs()?);
-        Ok(Vfs::mount(fs, ReadAheadProfile::C, cpu, self.recorder.clone()))
+        Ok(Vfs::mount(fs, ReadAheadProfile::C, self.cpu.clone(), self.recorder.clone()))
     }
 
     /// Arrange faults, counting operations from now on.

@@ -1,0 +1,192 @@
+//! The flusher: the kernel's task that writes dirty pages unasked.
+//!
+//! It wakes some time after the first inode became dirty, and again while any is. It writes what is
+//! old; and, since 3.1, all that is dirty if that is more than the device's share of the limit of
+//! dirty memory. The share is what the device wrote lately of all that was written: a device that
+//! wrote nothing has none, so that its first pages are written as soon as the flusher wakes.
+
+use std::collections::VecDeque;
+
+use flysch_chip::{Scope, TaskScope};
+
+use super::Ubifs;
+use super::inode::Dirt;
+use super::writers::{Turns, Writer};
+use crate::cache::PageCache;
+use crate::filesystem::{FsError, Ino};
+use crate::timer::writeback_ns;
+
+/// Name of the task.
+const TASK: &str = "flush-ubifs_0_0";
+/// Dirty inodes older than this are written (`dirty_expire_interval`), nanoseconds.
+const EXPIRY_NS: u64 = 30_000_000_000;
+/// What was written counts half after this (`VM_COMPLETIONS_PERIOD_LEN`), nanoseconds.
+const HALF_LIFE_NS: u64 = 3_000_000_000;
+/// Fewer pages do not show in a share: a CPU gathers as many before it tells
+/// (`PROP_BATCH`, on one CPU).
+const SHOWN_MIN: u64 = 8;
+
+/// The flusher's state.
+#[derive(Debug, Default)]
+pub(super) struct Flusher {
+    /// When it wakes.
+    pub(super) due_ns: Option<u64>,
+    /// What it is at.
+    pub(super) work: Option<Work>,
+    written: Lately,
+}
+
+/// Files to write.
+#[derive(Debug)]
+pub(super) struct Work {
+    pub(super) writer: Writer,
+    rest: VecDeque<u32>,
+    began_ns: u64,
+    /// CPU time that it had, nanoseconds.
+    took_ns: u64,
+}
+
+/// A count that forgets.
+#[derive(Debug, Default)]
+struct Lately {
+    count: u64,
+    period: u64,
+}
+
+impl Lately {
+    fn count(&mut self, now_ns: u64) -> &mut u64 {
+        let period = now_ns / HALF_LIFE_NS;
+        let passed = u32::try_from(period - self.period).unwrap_or(u32::MAX);
+        self.count = self.count.checked_shr(passed).unwrap_or(0);
+        self.period = period;
+        &mut self.count
+    }
+}
+
+impl Ubifs {
+    pub(super) fn now_ns(&self) -> u64 {
+        self.recorder.clock().now_ns()
+    }
+
+    /// What happens from here on is the flusher's doing.
+    pub(super) fn enter_flusher(&self) -> (TaskScope, Scope) {
+        (self.recorder.task(TASK), self.recorder.scope("write_back"))
+    }
+
+    /// Note that an inode became dirty.
+    pub(super) fn arm_flusher(&mut self) {
+        let due_ns = writeback_ns(self.now_ns());
+        self.flusher.due_ns.get_or_insert(due_ns);
+    }
+
+    /// Note that a page was written.
+    pub(super) fn count_written(&mut self) {
+        let now_ns = self.now_ns();
+        *self.flusher.written.count(now_ns) += 1;
+    }
+
+    /// Let the flusher run if it is due, or has not had as much of the CPU as those it works beside.
+    pub(super) fn run_flusher(&mut self, cache: &mut PageCache) -> Result<(), FsError> {
+        if self.is_flusher_due() {
+            self.wake_flusher(cache);
+        }
+        let _task = self.enter_flusher();
+        while let Some(mut work) = self.flusher.work.take() {
+            let now_ns = self.now_ns();
+            if !self.cpu.is_idle() && now_ns - work.began_ns < 2 * work.took_ns {
+                self.flusher.work = Some(work);
+                break;
+            }
+            if !self.write_next(cache, &mut work.writer)? {
+                self.end_file(cache, work)?;
+                continue;
+            }
+            work.took_ns += self.now_ns() - now_ns;
+            self.flusher.work = Some(work);
+        }
+        Ok(())
+    }
+
+    /// Write the dirty pages of a file that is to be durable, beside the flusher if it is at work,
+    /// or once it is.
+    pub(super) fn write_back_for_fsync(
+        &mut self,
+        cache: &mut PageCache,
+        ino: u32,
+    ) -> Result<(), FsError> {
+        let mut fsync = Writer::new(ino);
+        let mut turns = Turns::new(self.now_ns());
+        loop {
+            if self.is_flusher_due() {
+                self.wake_flusher(cache);
+                turns.wake_other(self.now_ns());
+            }
+            if let Some(work) = self.flusher.work.take() {
+                return self.fsync_beside(cache, &mut fsync, work, turns);
+            }
+            if !self.write_next(cache, &mut fsync)? {
+                return Ok(());
+            }
+        }
+    }
+
+    fn fsync_beside(
+        &mut self,
+        cache: &mut PageCache,
+        fsync: &mut Writer,
+        mut work: Work,
+        turns: Turns,
+    ) -> Result<(), FsError> {
+        if self.write_beside(cache, fsync, &mut work.writer, turns)? {
+            // From here on the two share the CPU anew.
+            (work.began_ns, work.took_ns) = (self.now_ns(), 0);
+            self.flusher.work = Some(work);
+            return Ok(());
+        }
+        self.end_file(cache, work)
+    }
+
+    fn is_flusher_due(&self) -> bool {
+        self.flusher.due_ns.is_some_and(|due_ns| due_ns <= self.now_ns())
+    }
+
+    /// Find what is to be written, the inode first that became dirty first.
+    fn wake_flusher(&mut self, cache: &PageCache) {
+        let now_ns = self.now_ns();
+        let is_over = self.options.shares_dirty_limit
+            && cache.dirty_count() > 0
+            && (*self.flusher.written.count(now_ns) < SHOWN_MIN || cache.is_filling());
+        let is_due = |since_ns: u64| is_over || since_ns + EXPIRY_NS <= now_ns;
+        let dirty =
+            self.inodes.iter().filter_map(|(&ino, inode)| Some((inode.dirty_since_ns?, ino)));
+        let mut dirty: Vec<(u64, u32)> = dirty.collect();
+        dirty.sort_unstable();
+        self.flusher.due_ns = (!dirty.is_empty()).then(|| writeback_ns(now_ns));
+        let due = dirty.into_iter().filter(|&(since_ns, _)| is_due(since_ns));
+        let mut rest: VecDeque<u32> = due.map(|(_, ino)| ino).collect();
+        if self.flusher.work.is_none()
+            && let Some(ino) = rest.pop_front()
+        {
+            let writer = Writer::new(ino);
+            self.flusher.work = Some(Work { writer, rest, began_ns: now_ns, took_ns: 0 });
+        }
+    }
+
+    /// The pages of a file are written: write its inode, and begin with the next file.
+    fn end_file(&mut self, cache: &PageCache, mut work: Work) -> Result<(), FsError> {
+        let ino = work.writer.ino;
+        if self.inodes.get(&ino).is_some_and(|inode| inode.dirt != Dirt::None) {
+            self.write_back_inode(ino)?;
+        }
+        let is_dirty = cache.dirty_from(Ino(ino), 0).next().is_some();
+        let since_ns = is_dirty.then(|| self.now_ns());
+        if let Some(inode) = self.inodes.get_mut(&ino) {
+            inode.dirty_since_ns = since_ns;
+        }
+        if let Some(ino) = work.rest.pop_front() {
+            work.writer = Writer::new(ino);
+            self.flusher.work = Some(work);
+        }
+        Ok(())
+    }
+}
