@@ -1,14 +1,17 @@
 //! `flysch vm validate`: the simulator beside the kernel.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use flysch_lab::platform::Platform;
 use flysch_lab::scenario::Scenario;
 use flysch_lab::validate::cell::{Cell, Counts, Key, Overhead, means, of_json, of_run};
 use flysch_lab::validate::page;
-use flysch_lab::validate::plan::{FULL, PLATFORM, QUICK, read_arguments, read_scenarios};
-use flysch_lab::validate::verdict::{MICRO, beyond, beyond_read_ahead, spreads, worst};
+use flysch_lab::validate::plan::{
+    FULL, MicroPlan, PLATFORM, QUICK, read_arguments, read_scenarios,
+};
+use flysch_lab::validate::recorded;
+use flysch_lab::validate::verdict::{MICRO, Spreads, beyond, beyond_read_ahead, spreads, worst};
 use flysch_lab::vm::guest::Guest;
 use flysch_lab::vm::qemu;
 use flysch_lab::vm::store::Store;
@@ -36,8 +39,29 @@ const COLUMNS: [&str; 14] = [
     "kernel.block_erases",
     "flysch.block_erases",
 ];
+/// Columns of the summary.
+const SUMMARY: [&str; 8] = [
+    "cells",
+    "number",
+    "programs.median",
+    "programs.percentile_95",
+    "programs.max",
+    "reads.median",
+    "reads.percentile_95",
+    "reads.max",
+];
 /// How many of the worst cells are told.
 const WORST: usize = 5;
+
+/// What `flysch vm validate` prints.
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+enum Show {
+    /// Every cell
+    #[default]
+    Cells,
+    /// How errors are spread, by file system and workload
+    Summary,
+}
 
 /// Arguments of `flysch vm validate`.
 #[derive(Debug, clap::Args)]
@@ -45,6 +69,12 @@ pub(super) struct Validate {
     /// 12 cells instead of 160 and the read-ahead grid
     #[arg(long)]
     quick: bool,
+    /// Take the kernel's counts from the CSV of an earlier run instead of a guest
+    #[arg(long, value_name = "FILE")]
+    kernel_counts: Option<PathBuf>,
+    /// What to print
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    show: Show,
     /// File for every cell, as CSV
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
@@ -67,23 +97,14 @@ impl Validate {
         self.csv.iter().try_for_each(|path| output::check_writable(path, self.force))?;
         self.page.iter().try_for_each(|path| output::check_report(path, self.force))?;
         let platform = Platform::named(PLATFORM).map_err(|error| Failure::of(&error))?;
+        let Kernel { runs, reads, overhead } = match &self.kernel_counts {
+            Some(path) => Kernel::recorded(path)?,
+            None => self.in_guest()?,
+        };
         let platform = Arc::new(platform);
-        let (store, guest) = (self.guest.store(), self.guest.guest()?);
-        let plan = if self.quick { QUICK } else { FULL };
-        let mut kernel = in_guest(&store, &guest, plan.arguments())?;
-        let mut untraced = plan.untraced().arguments();
-        untraced.push("--untraced".to_owned());
-        let untraced = in_guest(&store, &guest, untraced)?;
-        let overhead = Overhead::of(&kernel, &untraced);
-        if let Some(arguments) = plan.repetition() {
-            kernel.extend(in_guest(&store, &guest, arguments)?);
-        }
-        let cells = beside(&kernel, &plan.scenarios(&platform))?;
-        let mut reads = Vec::new();
-        if !self.quick {
-            let kernel = in_guest(&store, &guest, read_arguments())?;
-            reads = beside(&kernel, &read_scenarios(&platform))?;
-        }
+        let cells = beside(runs, &self.plan().scenarios(&platform))?;
+        let reads =
+            if self.quick { Vec::new() } else { beside(reads, &read_scenarios(&platform))? };
         let mut broken = beyond(&cells, &MICRO);
         broken.extend(beyond_read_ahead(&reads));
         self.write(&cells, &reads, &broken)?;
@@ -91,6 +112,26 @@ impl Validate {
             tell(&line);
         }
         if broken.is_empty() { Ok(()) } else { Err(Failure::Beyond(broken.join("; "))) }
+    }
+
+    const fn plan(&self) -> MicroPlan {
+        if self.quick { QUICK } else { FULL }
+    }
+
+    /// Run the kernel's side.
+    fn in_guest(&self) -> Result<Kernel, Failure> {
+        let (store, guest, plan) = (self.guest.store(), self.guest.guest()?, self.plan());
+        let mut traced = in_guest(&store, &guest, plan.arguments())?;
+        let mut untraced = plan.untraced().arguments();
+        untraced.push("--untraced".to_owned());
+        let untraced = in_guest(&store, &guest, untraced)?;
+        let overhead = Overhead::of(&traced, &untraced);
+        if let Some(arguments) = plan.repetition() {
+            traced.extend(in_guest(&store, &guest, arguments)?);
+        }
+        let reads =
+            if self.quick { Vec::new() } else { in_guest(&store, &guest, read_arguments())? };
+        Ok(Kernel { runs: counts(&traced)?, reads: counts(&reads)?, overhead })
     }
 
     fn write(&self, cells: &[Cell], reads: &[Cell], broken: &[String]) -> Result<(), Failure> {
@@ -102,8 +143,33 @@ impl Validate {
             let subtitle = format!("{} cells, Linux 6.1 with nandsim in a VM", every.len());
             output::write_report(path, &page::html(cells, reads, broken, &subtitle), self.force)?;
         }
-        output::print(&output::rows(&COLUMNS, &every, self.format))
+        output::print(&match self.show {
+            Show::Cells => output::rows(&COLUMNS, &every, self.format),
+            Show::Summary => output::rows(&SUMMARY, &spreads(cells, reads), self.format),
+        })
     }
+}
+
+/// What the kernel counted.
+struct Kernel {
+    runs: Vec<(Key, Counts)>,
+    /// Of the read-ahead grid.
+    reads: Vec<(Key, Counts)>,
+    overhead: Option<Overhead>,
+}
+
+impl Kernel {
+    /// At an earlier time.
+    fn recorded(path: &Path) -> Result<Self, Failure> {
+        let all = recorded::read(path).map_err(|error| Failure::of_file(path, error))?;
+        let (reads, runs) = all.into_iter().partition(|(key, _)| key.workload == "read");
+        Ok(Self { runs, reads, overhead: None })
+    }
+}
+
+fn counts(runs: &[Value]) -> Result<Vec<(Key, Counts)>, Failure> {
+    let counts: Option<_> = runs.iter().map(of_json).collect();
+    counts.ok_or_else(|| Failure::Message("the guest's answer lacks a count".to_owned()))
 }
 
 /// The kernel's runs.
@@ -129,13 +195,15 @@ fn told(overhead: Overhead) -> String {
 
 /// The same cells on the simulator, beside the kernel's: the means of runs that differ in nothing
 /// but their seed.
-fn beside(kernel: &[Value], scenarios: &[Scenario]) -> Result<Vec<Cell>, Failure> {
-    let lacks = || Failure::Message("the guest's answer lacks a count".to_owned());
-    let runs: Option<Vec<(Key, Counts)>> = kernel.iter().map(of_json).collect();
-    let runs = runs.ok_or_else(lacks)?;
-    let mut left = means(runs.iter().cloned());
+fn beside(kernel: Vec<(Key, Counts)>, scenarios: &[Scenario]) -> Result<Vec<Cell>, Failure> {
+    let mut left = means(kernel.iter().cloned());
     let flysch = means(carry_out(scenarios)?.iter().map(of_run));
-    let cells = runs.into_iter().filter_map(|(key, _)| left.remove_entry(&key));
+    if let Some(key) = flysch.keys().find(|key| !left.contains_key(key)) {
+        let Key { fs, workload, record_size, requests, .. } = key;
+        let cell = format!("{fs} {workload} {record_size} B x {requests}");
+        return Err(Failure::Message(format!("the kernel's counts lack the cell {cell}")));
+    }
+    let cells = kernel.into_iter().filter_map(|(key, _)| left.remove_entry(&key));
     let cell = |(key, kernel)| {
         let absent = || Failure::Message(format!("no simulation answers to {key:?}"));
         let flysch = *flysch.get(&key).ok_or_else(absent)?;
@@ -152,7 +220,7 @@ fn verdict(cells: &[Cell], reads: &[Cell]) -> Vec<String> {
         if cells.is_empty() {
             continue;
         }
-        let (reads, programs) = spreads(cells);
+        let Spreads { reads, programs, .. } = Spreads::of(name, cells);
         for (what, spread) in [("page reads", reads), ("page programs", programs)] {
             let (median, high) = (percent(spread.median), percent(spread.percentile_95));
             let max = percent(spread.max);

@@ -1,7 +1,7 @@
 //! The page of a validation: the verdict, the spread of the errors, every cell.
 
 use super::cell::{Cell, FEW_PAGES};
-use super::verdict::{Spread, spreads, worst};
+use super::verdict::{Spread, Spreads, spreads, worst};
 use crate::report::page::{Section, page};
 use crate::report::table::Table;
 
@@ -29,7 +29,12 @@ pub fn html(cells: &[Cell], reads: &[Cell], beyond: &[String], subtitle: &str) -
     let micro: Vec<&Cell> = cells.iter().collect();
     let read_ahead: Vec<&Cell> = reads.iter().collect();
     let mut sections = vec![
-        Section { id: "verdict", title: "Verdict", lead: "", html: verdict + &spread(&every) },
+        Section {
+            id: "verdict",
+            title: "Verdict",
+            lead: "",
+            html: verdict + &spread(cells, reads),
+        },
         section("worst", "Worst cells", &worst(&every, WORST)),
         section("cells", "Micro-benchmark", &micro),
     ];
@@ -39,22 +44,29 @@ pub fn html(cells: &[Cell], reads: &[Cell], beyond: &[String], subtitle: &str) -
     page("The simulator beside the kernel", subtitle, &sections)
 }
 
-fn spread(cells: &[Cell]) -> String {
-    let (reads, programs) = spreads(cells);
-    let row = |name: &str, spread: Spread| {
-        let percent = |share: f64| format!("{:.2} %", share * 100.0);
-        vec![
-            name.to_owned(),
-            percent(spread.median),
-            percent(spread.percentile_95),
-            percent(spread.max),
-        ]
+fn spread(cells: &[Cell], reads: &[Cell]) -> String {
+    let percent = |Spread { median, percentile_95, max }: Spread| {
+        [median, percentile_95, max].map(|share| format!("{:.2} %", share * 100.0))
     };
+    let row = |Spreads { cells, number, programs, reads }: Spreads| {
+        let counts = percent(programs).into_iter().chain(percent(reads));
+        [cells, number.to_string()].into_iter().chain(counts).collect()
+    };
+    let head = [
+        "cells",
+        "number",
+        "programs: median",
+        "95th percentile",
+        "worst",
+        "reads: median",
+        "95th percentile",
+        "worst",
+    ];
     Table {
         caption: "Errors without sign".to_owned(),
-        head: ["count", "median", "95th percentile", "worst"].map(str::to_owned).to_vec(),
+        head: head.map(str::to_owned).to_vec(),
         names: 1,
-        rows: vec![row("page reads", reads), row("page programs", programs)],
+        rows: spreads(cells, reads).into_iter().map(row).collect(),
         is_sortable: false,
     }
     .html()

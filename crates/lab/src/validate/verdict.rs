@@ -44,16 +44,53 @@ impl Spread {
     }
 }
 
-/// Spread of reads and of programs.
-pub fn spreads(cells: &[Cell]) -> (Spread, Spread) {
-    let reads = Spread::of(cells.iter().map(|cell| cell.read_error));
-    let programs = Spread::of(cells.iter().map(|cell| cell.program_error));
-    (reads, programs)
+/// How the errors of some cells are spread.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Spreads {
+    /// Which cells.
+    pub cells: String,
+    /// How many.
+    pub number: usize,
+    /// Errors of page programs.
+    pub programs: Spread,
+    /// Errors of page reads.
+    pub reads: Spread,
+}
+
+impl Spreads {
+    /// Of these cells, called `name`.
+    pub fn of<'a>(name: &str, cells: impl IntoIterator<Item = &'a Cell>) -> Self {
+        let errors = cells.into_iter().map(|cell| (cell.program_error, cell.read_error));
+        let (programs, reads): (Vec<f64>, Vec<f64>) = errors.unzip();
+        Self {
+            cells: name.to_owned(),
+            number: programs.len(),
+            programs: Spread::of(programs),
+            reads: Spread::of(reads),
+        }
+    }
+}
+
+/// Spreads by file system and workload, then of all cells, then of the read-ahead grid if there is
+/// one.
+pub fn spreads(cells: &[Cell], reads: &[Cell]) -> Vec<Spreads> {
+    let name = |cell: &Cell| format!("{} {}", cell.key.fs, cell.key.workload);
+    let mut names: Vec<String> = cells.iter().map(name).collect();
+    names.sort_unstable();
+    names.dedup();
+    let of_name =
+        |wanted: &String| Spreads::of(wanted, cells.iter().filter(|cell| name(cell) == *wanted));
+    let mut all: Vec<Spreads> = names.iter().map(of_name).collect();
+    all.push(Spreads::of("micro-benchmark", cells));
+    if !reads.is_empty() {
+        all.push(Spreads::of("read-ahead grid", reads));
+    }
+    all
 }
 
 /// What is beyond the bands of the micro-benchmark; empty if nothing is.
 pub fn beyond(cells: &[Cell], bands: &Bands) -> Vec<String> {
-    let (reads, programs) = spreads(cells);
+    let Spreads { reads, programs, .. } = Spreads::of("micro-benchmark", cells);
     let checks = [
         ("median error of page programs", programs.median, bands.program_median),
         ("median error of page reads", reads.median, bands.read_median),
@@ -66,7 +103,7 @@ pub fn beyond(cells: &[Cell], bands: &Bands) -> Vec<String> {
 
 /// What is beyond the band of the read-ahead grid.
 pub fn beyond_read_ahead(cells: &[Cell]) -> Vec<String> {
-    let worst = spreads(cells).0.max;
+    let worst = Spreads::of("read-ahead grid", cells).reads.max;
     if worst > READ_AHEAD_MAX {
         return vec![told("worst error of the read-ahead grid", worst, READ_AHEAD_MAX)];
     }
@@ -101,6 +138,21 @@ mod tests {
         };
         let counts = |page_programs| Counts { page_programs, ..Counts::default() };
         Cell::new(key, counts(kernel), counts(flysch))
+    }
+
+    #[test]
+    fn spreads_are_told_by_workload_and_of_all() {
+        let other = |kernel, flysch| {
+            let mut other = cell(kernel, flysch);
+            other.key.workload = "update".to_owned();
+            other
+        };
+        let cells = [cell(100.0, 90.0), cell(100.0, 100.0), other(100.0, 102.0)];
+        let told = |it: Spreads| format!("{} {} {:.2}", it.cells, it.number, it.programs.max);
+        let found: Vec<String> = spreads(&cells, &[]).into_iter().map(told).collect();
+        let expected = ["jffs2 insert 2 0.10", "jffs2 update 1 0.02", "micro-benchmark 3 0.10"];
+        assert_eq!(found, expected);
+        assert_eq!(spreads(&cells, &cells[..1]).len(), 4);
     }
 
     #[test]
