@@ -87,6 +87,8 @@ pub struct Options {
     pub volume: u32,
     /// Spread of erase counts that UBI allows.
     pub wear_threshold: u64,
+    /// Whether UBI writes fastmaps.
+    pub fastmap: bool,
 }
 
 impl Default for Options {
@@ -97,6 +99,7 @@ impl Default for Options {
             maker: Maker::Mount,
             volume: 0,
             wear_threshold: crate::ubi::WEAR_THRESHOLD,
+            fastmap: false,
         }
     }
 }

@@ -106,7 +106,9 @@ impl Machine {
         match self.kind {
             Kind::Jffs2 => Jffs2::format(&self.partition().unwrap()).unwrap(),
             Kind::Yaffs2 => Yaffs2::format(&self.partition().unwrap()).unwrap(),
-            Kind::Ubifs(_) => Ubifs::format(&self.partition().unwrap(), recorder, &[]).unwrap(),
+            Kind::Ubifs(_) => {
+                Ubifs::format(&self.partition().unwrap(), recorder, &[], false).unwrap();
+            }
             Kind::Ftl(mapping) => {
                 Plainfs::format(self.disk(mapping).unwrap(), cpu, recorder).unwrap();
             }

@@ -41,7 +41,7 @@ impl Device {
     }
 
     pub(super) fn format(&self) -> Result<(), MountError> {
-        Ubifs::format(&self.partition()?, &self.recorder, &[])
+        Ubifs::format(&self.partition()?, &self.recorder, &[], self.options.fastmap)
     }
 
     pub(super) fn mount_fs(&self) -> Result<Ubifs, MountError> {

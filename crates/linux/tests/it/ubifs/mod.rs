@@ -4,5 +4,6 @@ mod bulk_read;
 mod content;
 mod cuts;
 mod device;
+mod fastmap;
 mod images;
 mod wear;
