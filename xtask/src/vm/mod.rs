@@ -34,7 +34,9 @@ pub(crate) fn run() -> Outcome {
         command.arg("vm").current_dir(&place.path);
         command
     };
-    if let Err(failure) = shell::run(flysch().args(["setup", "--store"]).arg(&store)) {
+    if let Err(failure) =
+        shell::run(flysch().args(["setup", "--with-fastmap", "--store"]).arg(&store))
+    {
         println!("skipped: {failure}");
         return Ok(());
     }
@@ -43,7 +45,7 @@ pub(crate) fn run() -> Outcome {
     let text =
         shell::output(trace.args(["run", "--store"]).arg(&store).args(["sh", "-c", &script]))?;
     check_tracer(&text)?;
-    images::run(flysch(), &store)?;
+    images::run(flysch, &store)?;
     shell::run(flysch().args(["validate", "--quick", "--store"]).arg(&store))
 }
 

@@ -13,13 +13,11 @@ impl Ubi {
         }
         while self.erase_one()? {}
         let anchor = self.fastmap.as_ref().and_then(|fastmap| fastmap.blocks.first().copied());
-        match anchor {
-            Some(anchor) => self.abandon_behind(anchor),
-            None => {
-                self.release();
-                Ok(())
-            }
+        if let Some(anchor) = anchor {
+            return self.abandon_behind(anchor);
         }
+        self.release();
+        Ok(())
     }
 
     /// Stop writing fastmaps: no attach believes `anchor`, which is the newest. It is the last to be

@@ -12,7 +12,6 @@
 //!
 //! It fills whole LEBs: what is behind the volumes is zeros. Its blocks are LEBs of two volumes of
 //! their own: the anchor, which begins with the superblock, and the data behind it.
-#![expect(clippy::big_endian_bytes, reason = "UBI's own byte order")]
 
 use super::super::format::{crc32, put_u32, u32_at};
 use super::pool::Pool;

@@ -11,6 +11,11 @@ use flysch_linux::mtd::{EccMode, Partition, RawNand};
 use flysch_linux::ubifs::{MountError, Options, Ubifs};
 use flysch_linux::vfs::Vfs;
 
+/// Bytes of a page of the chip.
+pub(super) const PAGE: usize = 2048;
+/// Bytes of a block.
+pub(super) const BLOCK: usize = 64 * PAGE;
+
 /// A chip with its fault injector, and how to mount what is on it.
 #[derive(Clone)]
 pub(super) struct Device {
@@ -58,6 +63,24 @@ impl Device {
     /// Arrange faults, counting operations from now on.
     pub(super) fn arm(&self, plan: FaultPlan) {
         self.chip.borrow_mut().device_mut().arm(plan);
+    }
+
+    /// Change the bytes of a block where they lie: erase it and program it anew.
+    pub(super) fn rewrite(&self, block: u32, change: impl FnOnce(&mut [u8])) {
+        let mut chip = self.chip.borrow_mut();
+        let mut content = vec![0; BLOCK];
+        for (page, bytes) in (block * 64..).zip(content.chunks_mut(PAGE)) {
+            let _raw = chip.read(PageAddr(page), 0, bytes);
+        }
+        change(&mut content);
+        chip.erase(BlockAddr(block)).unwrap();
+        for (page, bytes) in (block * 64..).zip(content.chunks(PAGE)) {
+            for (sector, part) in (0_u32..).zip(bytes.chunks(512)) {
+                if part.iter().any(|&byte| byte != 0xFF) {
+                    chip.program(PageAddr(page), sector * 512, part, &[]).unwrap();
+                }
+            }
+        }
     }
 
     pub(super) fn power_up(&self) {
