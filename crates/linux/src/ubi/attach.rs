@@ -29,6 +29,8 @@ pub(super) struct Scan {
     pub keep: Vec<u32>,
     pub scrub: Vec<u32>,
     pub counts: BTreeMap<u32, u64>,
+    /// Whether the VID header of some block is neither valid nor blank.
+    pub is_unclear: bool,
     /// Blocks of fastmaps.
     pub fastmaps: Vec<Claim>,
 }
@@ -140,6 +142,7 @@ impl Ubi {
         if let Found::Valid(ec) = ec {
             scan.counts.insert(peb, ec.erase_count);
         }
+        scan.is_unclear |= matches!(vid, Found::Corrupt);
         match (ec, vid) {
             (_, Found::Valid(vid)) if vid.is_fastmap() => {
                 self.sequence = self.sequence.max(vid.sequence);

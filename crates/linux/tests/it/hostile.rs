@@ -138,7 +138,8 @@ impl Machine {
             }
             Kind::Fastmap => {
                 let compressor = ubifs::Compressor::Lzo;
-                let options = ubifs::Options { compressor, fastmap: true, ..ubifs::Options::default() };
+                let options =
+                    ubifs::Options { compressor, fastmap: true, ..ubifs::Options::default() };
                 Box::new(Ubifs::mount(self.partition()?, options, cpu, recorder).ok()?)
             }
             Kind::Ftl(mapping) => {
@@ -361,16 +362,34 @@ impl Image {
 
 #[test]
 fn false_numbers_of_ubi_and_ubifs_are_survived() {
-    let kind = Kind::Ubifs(ubifs::Compressor::Lzo);
-    let images = [Image::grown(kind, 3, true), Image::grown(kind, 4, false)];
-    let signed = images.each_ref().map(Image::signed);
+    for kind in [Kind::Ubifs(ubifs::Compressor::Lzo), Kind::Fastmap] {
+        let images = [Image::grown(kind, 3, true), Image::grown(kind, 4, false)];
+        let signed = images.each_ref().map(Image::signed);
+        for seed in 0..400 * patience() {
+            let mut prng = Prng::new(seed);
+            let which = below(&mut prng, 2);
+            let mut image = images[which].clone();
+            for _ in 0..1 << prng.below(6) {
+                let one = signed[which][below(&mut prng, signed[which].len())];
+                image.falsify(one, &mut prng);
+            }
+            image.check_survived(&format!("{kind:?}, seed {seed}"));
+        }
+    }
+}
+
+/// A fastmap whose checksum is right may lie all the same.
+#[test]
+fn false_numbers_of_fastmaps_are_survived() {
+    let image = Image::grown(Kind::Fastmap, 3, true);
+    let fastmap = |signed: &Signed| matches!(signed, Signed::Fastmap(..));
+    let fastmaps: Vec<Signed> = image.signed().into_iter().filter(fastmap).collect();
+    assert!(!fastmaps.is_empty(), "one is written at the unmount");
     for seed in 0..400 * patience() {
         let mut prng = Prng::new(seed);
-        let which = below(&mut prng, 2);
-        let mut image = images[which].clone();
-        for _ in 0..1 << prng.below(6) {
-            let one = signed[which][below(&mut prng, signed[which].len())];
-            image.falsify(one, &mut prng);
+        let mut image = image.clone();
+        for _ in 0..=prng.below(3) {
+            fastmaps.iter().for_each(|&one| image.falsify(one, &mut prng));
         }
         image.check_survived(&format!("seed {seed}"));
     }

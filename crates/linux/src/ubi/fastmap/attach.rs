@@ -11,7 +11,8 @@ use crate::mtd::ReadQuality;
 
 impl Ubi {
     /// Attach by the newest fastmap whose anchor is in `head`, the scan of the first PEBs. `None` if
-    /// there is none or anything about it is wrong: then all PEBs are to be scanned.
+    /// there is none or anything about it is wrong: then all PEBs are to be scanned. So they are where
+    /// a header in `head` is damaged, for it may be a newer anchor's; Linux would believe the older.
     ///
     /// Costs the fastmap's pages and one or two page reads per PEB of the pools.
     ///
@@ -22,7 +23,8 @@ impl Ubi {
         head: &Scan,
     ) -> Result<Option<(Scan, Fastmap)>, AttachError> {
         let fastmap = Fastmap::new(self.mtd.block_count(), self.layout);
-        let (Some(mut fastmap), Some(anchor)) = (fastmap, head.newest_anchor()) else {
+        let anchor = head.newest_anchor().filter(|_| !head.is_unclear);
+        let (Some(mut fastmap), Some(anchor)) = (fastmap, anchor) else {
             return Ok(None);
         };
         let Some((superblock, snapshot)) = self.read_fastmap(anchor, fastmap.block_count)? else {

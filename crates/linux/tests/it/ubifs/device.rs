@@ -10,6 +10,7 @@ use flysch_linux::cpu::{Cpu, Speed};
 use flysch_linux::mtd::{EccMode, Partition, RawNand};
 use flysch_linux::ubifs::{MountError, Options, Ubifs};
 use flysch_linux::vfs::Vfs;
+use flysch_nand::{BlockAddr, Nand, PageAddr};
 
 /// Bytes of a page of the chip.
 pub(super) const PAGE: usize = 2048;
@@ -30,8 +31,19 @@ impl Device {
         let mut part = Part::named("nandsim").unwrap();
         part.geometry.block_count = blocks;
         let clock = Clock::new();
-        let recorder = Recorder::new(clock.clone(), "test");
-        let injector = FaultInjector::new(Chip::new(Arc::new(part), clock, 1));
+        Self::of(Chip::new(Arc::new(part), clock.clone(), 1), clock, options)
+    }
+
+    /// The same flash once more.
+    pub(super) fn fork(&self) -> Self {
+        let clock = Clock::new();
+        let chip = self.chip.borrow().device().chip().fork(clock.clone());
+        Self::of(chip, clock, self.options.clone())
+    }
+
+    fn of(chip: Chip, clock: Clock, options: Options) -> Self {
+        let recorder = Recorder::new(clock, "test");
+        let injector = FaultInjector::new(chip);
         let chip = Shared::new(Tracer::new(injector, recorder.clone()));
         Self { chip, recorder, options }
     }
