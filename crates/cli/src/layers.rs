@@ -35,7 +35,7 @@ pub(crate) struct LayerOptions {
     /// ubifs: erase counts that UBI lets differ, 2 to 65536 [default: 4096]
     #[arg(long, value_name = "N")]
     ubi_wear_threshold: Option<Numbers>,
-    /// ubifs: UBI writes fastmaps (its fm_autoconvert), on or off [default: off]
+    /// ubifs: UBI writes fastmaps, on or off [default: off]
     #[arg(long, value_name = "on|off", value_delimiter = ',', value_parser = on_or_off())]
     ubi_fastmap: Vec<bool>,
     /// ftl: page, page-cost-benefit, or log-block (a hybrid) [default: page]

@@ -127,7 +127,7 @@ pub(super) fn window(target: &Target, mtd: Option<&str>) -> Result<Window, Kerne
 /// set when the module is loaded: it is loaded anew, which works as long as nobody uses it. A kernel
 /// built without fastmaps writes none.
 fn set_fastmap(is_wanted: bool) -> Result<Option<bool>, KernelError> {
-    let is_set = || fs::read_to_string(FASTMAP).map_or(false, |text| text.trim() == "Y");
+    let is_set = || fs::read_to_string(FASTMAP).is_ok_and(|text| text.trim() == "Y");
     if is_set() == is_wanted {
         return Ok(None);
     }
