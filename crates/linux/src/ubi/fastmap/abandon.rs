@@ -26,7 +26,7 @@ impl Ubi {
         for peb in self.release().into_iter().filter(|&peb| peb != anchor) {
             self.schedule_erase(peb, true);
         }
-        self.schedule_erase(anchor, false);
+        self.schedule_erase(anchor, true);
         while self.erase_one()? {}
         Ok(())
     }
