@@ -7,6 +7,7 @@ use flysch_linux::vfs::Vfs;
 
 use super::content::read_all;
 use super::device::Device;
+use super::fastmap::counts;
 
 /// Rounds of the workload.
 const ROUNDS: u8 = 5;
@@ -74,6 +75,13 @@ fn nothing_durable_is_lost_at_any_cut() {
 
 #[test]
 fn nothing_durable_is_lost_at_any_cut_with_fastmaps() {
+    let device = device(true);
+    let geometry = device.chip.borrow().device().chip().part().geometry;
+    let mut vfs = device.mount().unwrap();
+    work(&mut vfs, &mut 0).unwrap();
+    vfs.unmount().unwrap();
+    let [_, programs] = counts(&device.recorder.take(geometry), "ubi_fastmap");
+    assert!(programs > 3 * 64, "fastmaps are written before, between and after: {programs}");
     cut_everywhere(true);
 }
 

@@ -16,7 +16,7 @@ fn device(blocks: u32, fastmap: bool) -> Device {
 }
 
 /// Page reads and programs of what a cause is part of.
-fn counts(trace: &Trace, cause: &str) -> [u64; 2] {
+pub(super) fn counts(trace: &Trace, cause: &str) -> [u64; 2] {
     [EventKind::Read, EventKind::Program].map(|kind| {
         let of_kind = trace.events.iter().filter(|event| event.kind == kind);
         let path = |event: &&Event| trace.causes.path(event.cause).contains(cause);
