@@ -6,8 +6,8 @@
 //! wear.rs       which physical block is next, and which are protected
 //! work.rs       the background thread: erases, moves for wear levelling and scrubbing
 //! attach.rs     which block holds which LEB, from the headers; format.rs the bytes
-//! make.rs       a new device
-//! fastmap/      the same, written down, so that attaching reads few headers
+//! make.rs       formatting
+//! fastmap/      what attaching finds out, written down, so that it reads few headers
 //! ```
 //!
 //! A physical eraseblock (PEB) holds an EC header, a VID header if it is mapped, then data. With

@@ -81,7 +81,7 @@ fn nothing_durable_is_lost_at_any_cut_with_fastmaps() {
     work(&mut vfs, &mut 0).unwrap();
     vfs.unmount().unwrap();
     let [_, programs] = counts(&device.recorder.take(geometry), "ubi_fastmap");
-    assert!(programs > 3 * 64, "fastmaps are written before, between and after: {programs}");
+    assert!(programs >= 3 * 64, "fastmaps are written before, between and after: {programs}");
     cut_everywhere(true);
 }
 
