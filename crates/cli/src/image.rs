@@ -9,6 +9,7 @@ use flysch_lab::machine::Build;
 use flysch_lab::stack::{Engine, Main, Stack};
 
 use crate::failure::Failure;
+use crate::layers::on_or_off;
 use crate::output;
 use crate::parameters::platform;
 use crate::progress::tell;
@@ -53,6 +54,9 @@ struct Make {
     /// Compressors in the order JFFS2 tries them, joined by + (lzo+zlib+rtime), zstd (UBIFS), or none
     #[arg(long, value_name = "LIST")]
     compression: Option<CompressionChoice>,
+    /// UBI writes fastmaps (UBIFS), on or off [default: off]
+    #[arg(long, value_name = "on|off", value_parser = on_or_off())]
+    ubi_fastmap: Option<bool>,
     /// Cut the power during this flash operation, counted from the first file, instead of unmounting
     #[arg(long, value_name = "N")]
     cut: Option<u64>,
@@ -107,6 +111,7 @@ impl Make {
     fn run(&self) -> Result<(), Failure> {
         let (main, mut build) = self.flash.stand()?;
         build.partition_blocks = self.partition_blocks.unwrap_or(build.partition_blocks);
+        build.layers.ubi_fastmap = self.ubi_fastmap.unwrap_or_default();
         if let Some(choice) = &self.compression {
             choice.apply(&mut build);
         }
@@ -124,7 +129,14 @@ impl Extract {
         let (main, build) = self.flash.stand()?;
         let done = extract(&build, main, (&self.image, &self.folder));
         let done = done.map_err(|error| Failure::of(&error))?;
-        output::print(format!("{} files\n", done.files).as_bytes())?;
+        let of_attach = match done.attach_reads {
+            0 => String::new(),
+            reads => format!(", {reads} of them to attach UBI"),
+        };
+        let (files, reads) = (done.files, done.mount_reads);
+        output::print(
+            format!("{files} files, {reads} pages read to mount{of_attach}\n").as_bytes(),
+        )?;
         for (path, why) in &done.lost {
             tell(&format!("{path}: {why}"));
         }

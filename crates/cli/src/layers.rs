@@ -35,6 +35,9 @@ pub(crate) struct LayerOptions {
     /// ubifs: erase counts that UBI lets differ, 2 to 65536 [default: 4096]
     #[arg(long, value_name = "N")]
     ubi_wear_threshold: Option<Numbers>,
+    /// ubifs: UBI writes fastmaps, on or off [default: off]
+    #[arg(long, value_name = "on|off", value_delimiter = ',', value_parser = on_or_off())]
+    ubi_fastmap: Vec<bool>,
     /// ftl: page, page-cost-benefit, or log-block (a hybrid) [default: page]
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     ftl: Vec<FtlKind>,
@@ -75,7 +78,7 @@ fn maker() -> impl TypedValueParser<Value = Maker> {
     })
 }
 
-fn on_or_off() -> impl TypedValueParser<Value = bool> {
+pub(crate) fn on_or_off() -> impl TypedValueParser<Value = bool> {
     PossibleValuesParser::new(["on", "off"]).map(|word| word == "on")
 }
 
@@ -89,6 +92,7 @@ impl LayerOptions {
             ubifs_makers: self.ubifs_maker.clone(),
             ubifs_bulk_reads: self.ubifs_bulk_read.clone(),
             ubi_wear_thresholds: thresholds.into_iter().map(u64::from).collect(),
+            ubi_fastmaps: self.ubi_fastmap.clone(),
             ftls: self.ftl.clone(),
             ftl_spares: within("ftl-spare", self.ftl_spare.as_ref(), FTL_SPARES)?,
             pram_sizes: within("pram-size", self.pram_size.as_ref(), PRAM_SIZES)?,

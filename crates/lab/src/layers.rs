@@ -43,6 +43,8 @@ pub struct Layers {
     pub ubifs_bulk_read: bool,
     /// UBI: erase counts that may lie between a free block and the coldest one in use.
     pub ubi_wear_threshold: u64,
+    /// And whether it writes fastmaps.
+    pub ubi_fastmap: bool,
     /// The translation layer: how it maps.
     pub ftl: FtlKind,
     /// And the percent of its blocks that it keeps back.
@@ -81,6 +83,7 @@ impl Layers {
             ubifs_maker: Maker::Mount,
             ubifs_bulk_read: false,
             ubi_wear_threshold: WEAR_THRESHOLD,
+            ubi_fastmap: false,
             ftl: FtlKind::Page,
             ftl_spare_percent: FTL_SPARE_PERCENT,
             pram_kib: PRAM_KIB,
@@ -111,9 +114,9 @@ impl Layers {
             }
             Main::Ubifs => {
                 all.insert("ubifs-maker", self.ubifs_maker.name().to_owned());
-                let bulk_read = if self.ubifs_bulk_read { "on" } else { "off" };
-                all.insert("ubifs-bulk-read", bulk_read.to_owned());
+                all.insert("ubifs-bulk-read", on_or_off(self.ubifs_bulk_read));
                 all.insert("ubi-wear-threshold", self.ubi_wear_threshold.to_string());
+                all.insert("ubi-fastmap", on_or_off(self.ubi_fastmap));
             }
             Main::Ftl => {
                 all.insert("ftl", self.ftl.name().to_owned());
@@ -139,6 +142,8 @@ pub struct LayerLists {
     pub ubifs_bulk_reads: Vec<bool>,
     /// UBI's thresholds.
     pub ubi_wear_thresholds: Vec<u64>,
+    /// Whether UBI writes fastmaps.
+    pub ubi_fastmaps: Vec<bool>,
     /// Translation layers.
     pub ftls: Vec<FtlKind>,
     /// Percents of spare blocks.
@@ -158,12 +163,17 @@ impl LayerLists {
         spread(&mut all, is(Main::Ubifs), &self.ubi_wear_thresholds, |it| {
             &mut it.ubi_wear_threshold
         });
+        spread(&mut all, is(Main::Ubifs), &self.ubi_fastmaps, |it| &mut it.ubi_fastmap);
         spread(&mut all, is(Main::Ftl), &self.ftls, |it| &mut it.ftl);
         spread(&mut all, is(Main::Ftl), &self.ftl_spares, |it| &mut it.ftl_spare_percent);
         let has_pram = stack.journals == Some(Journals::Pramfs);
         spread(&mut all, has_pram, &self.pram_sizes, |it| &mut it.pram_kib);
         all
     }
+}
+
+fn on_or_off(is_on: bool) -> String {
+    if is_on { "on" } else { "off" }.to_owned()
 }
 
 /// Each of `all` once for each value, where the option applies and has values.

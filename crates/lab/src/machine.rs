@@ -191,8 +191,11 @@ impl Build {
         match main {
             Main::Jffs2 => Jffs2::format(&partition()?).map_err(|e| StackError::of("jffs2", &e)),
             Main::Yaffs2 => Yaffs2::format(&partition()?).map_err(|e| StackError::of("yaffs2", &e)),
-            Main::Ubifs => Ubifs::format(&partition()?, recorder, &self.erase_counts())
-                .map_err(|e| StackError::of("ubifs", &e)),
+            Main::Ubifs => {
+                let (counts, fastmap) = (self.erase_counts(), self.layers.ubi_fastmap);
+                Ubifs::format(&partition()?, recorder, &counts, fastmap)
+                    .map_err(|e| StackError::of("ubifs", &e))
+            }
             Main::Ftl => beside::plainfs(self, device, cpu, recorder, Start::Format).map(|_| ()),
             Main::Tmpfs => Ok(()),
         }
@@ -258,6 +261,7 @@ impl Build {
                     shares_dirty_limit: self.platform.shares_dirty_limit,
                     maker: self.layers.ubifs_maker,
                     wear_threshold: self.layers.ubi_wear_threshold,
+                    fastmap: self.layers.ubi_fastmap,
                     ..ubifs::Options::default()
                 };
                 let fs = Ubifs::mount(partition()?, options, cpu.clone(), recorder.clone());

@@ -1,5 +1,6 @@
 //! Flash is exchanged with the real kernel: it mounts images of ours, clean and after a power cut,
 //! reads the same files, writes on, and is read by ours; what it made itself is read by ours, too.
+//! Where there are fastmaps, each attaches by those of the other.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +12,7 @@ const BLOCKS: &str = "48";
 /// What the guest does.
 const SCRIPT: &str = include_str!("images.sh");
 /// The cases: whose flash, file system, compression, and the flash operation during which the power
-/// is cut, or `clean`.
+/// is cut, or `clean`; behind these, whether UBI writes fastmaps.
 const CASES: [&str; 16] = [
     "ours:ubifs:none:clean",
     "ours:ubifs:none:170",
@@ -31,22 +32,38 @@ const CASES: [&str; 16] = [
     "theirs:jffs2:any:",
 ];
 
-/// Exchanges images with the guest that `vm` makes of `store`.
-pub(super) fn run(mut vm: Command, store: &Path) -> Outcome {
-    vm.args(["run", "--no-delays", "--blocks", BLOCKS, "--store"]).arg(store);
-    vm.args(["sh", "-c", SCRIPT, "images", BLOCKS]).args(CASES);
-    check(&shell::output(&mut vm)?)
+/// Those of fastmaps, which are for more than 64 blocks.
+const FASTMAP_CASES: [&str; 6] = [
+    "ours:ubifs:zstd:clean:fastmap",
+    "ours:ubifs:none:165:fastmap",
+    "ours:ubifs:zlib:60:fastmap",
+    "ours:ubifs:lzo:clean:fastmap",
+    "theirs:ubifs:zstd::fastmap",
+    "theirs:ubifs:zlib::fastmap",
+];
+const FASTMAP_BLOCKS: &str = "200";
+
+/// Exchanges images with the guests that `vm` makes of `store`, whose UBI may know fastmaps.
+pub(super) fn run(vm: impl Fn() -> Command, store: &Path, with_fastmap: bool) -> Outcome {
+    exchange(vm(), store, BLOCKS, &CASES)?;
+    if with_fastmap { exchange(vm(), store, FASTMAP_BLOCKS, &FASTMAP_CASES) } else { Ok(()) }
+}
+
+fn exchange(mut vm: Command, store: &Path, blocks: &str, cases: &[&str]) -> Outcome {
+    vm.args(["run", "--no-delays", "--blocks", blocks, "--store"]).arg(store);
+    vm.args(["sh", "-c", SCRIPT, "images", blocks]).args(cases);
+    check(cases, &shell::output(&mut vm)?)
 }
 
 /// Every case has its line, and all is well.
-fn check(text: &str) -> Outcome {
-    for case in CASES {
+fn check(cases: &[&str], text: &str) -> Outcome {
+    for &case in cases {
         if !text.lines().any(|line| line.strip_prefix("ok ").is_some_and(|it| it.starts_with(case)))
         {
             return Err(format!("{case}: the kernel and flysch disagree\n{text}").into());
         }
     }
-    println!("the kernel and flysch read each other's flash: {} cases", CASES.len());
+    println!("the kernel and flysch read each other's flash: {} cases", cases.len());
     Ok(())
 }
 
@@ -57,11 +74,11 @@ mod tests {
     #[test]
     fn a_case_that_is_not_well_fails() {
         let lines = CASES.map(|case| format!("ok {case}: 6 files, 90 flash operations\n"));
-        check(&lines.concat()).expect("all is well");
+        check(&CASES, &lines.concat()).expect("all is well");
         for at in 0..CASES.len() {
             let failed = format!("FAILED {}: mount\n", CASES[at]);
             let text = lines[..at].concat() + &failed + &lines[at + 1..].concat();
-            let failure = check(&text).expect_err("one failed").to_string();
+            let failure = check(&CASES, &text).expect_err("one failed").to_string();
             assert!(failure.starts_with(CASES[at]), "{failure}");
         }
     }

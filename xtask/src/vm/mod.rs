@@ -34,16 +34,22 @@ pub(crate) fn run() -> Outcome {
         command.arg("vm").current_dir(&place.path);
         command
     };
-    if let Err(failure) = shell::run(flysch().args(["setup", "--store"]).arg(&store)) {
-        println!("skipped: {failure}");
-        return Ok(());
+    let set_up =
+        |more: &[&str]| shell::run(flysch().arg("setup").args(more).arg("--store").arg(&store));
+    let with_fastmap = set_up(&["--with-fastmap"]);
+    if let Err(failure) = &with_fastmap {
+        println!("skipped: fastmaps: {failure}");
+        if let Err(failure) = set_up(&[]) {
+            println!("skipped: {failure}");
+            return Ok(());
+        }
     }
     let mut trace = flysch();
     let script = known_operations();
     let text =
         shell::output(trace.args(["run", "--store"]).arg(&store).args(["sh", "-c", &script]))?;
     check_tracer(&text)?;
-    images::run(flysch(), &store)?;
+    images::run(flysch, &store, with_fastmap.is_ok())?;
     shell::run(flysch().args(["validate", "--quick", "--store"]).arg(&store))
 }
 

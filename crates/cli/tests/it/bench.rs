@@ -142,6 +142,7 @@ fn lists_and_ranges_make_every_combination() {
             4,
         ),
         ("read --requests 8 --on file/ubifs --file-size 65536 --ubifs-bulk-read on,off", 2),
+        ("read --requests 8 --on file/ubifs,file/jffs2 --file-size 65536 --ubi-fastmap on,off", 3),
         ("insert --requests 10 --on sqlite/ftl --ftl page,page-cost-benefit,log-block", 3),
         ("insert --requests 10 --on sqlite/ftl,sqlite/jffs2 --ftl-spare 5,20", 3),
         ("insert --requests 10 --on sqlite/jffs2+pramfs --pram-size 512,1024", 2),

@@ -5,7 +5,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flysch_chip::{Chip, Clock, Part, Recorder};
+use flysch_chip::{Chip, Clock, EventKind, Part, Recorder, Trace};
 use flysch_linux::filesystem::{FileKind, FsError};
 use flysch_linux::vfs::Vfs;
 
@@ -24,6 +24,10 @@ const CLAIMED_MAX: u64 = 1024;
 pub struct Extracted {
     /// Files that are there in full.
     pub files: u32,
+    /// Pages that were read to mount the image.
+    pub mount_reads: u64,
+    /// Those of them that were read to attach UBI.
+    pub attach_reads: u64,
     /// Those that are not, and why.
     pub lost: Vec<(String, String)>,
 }
@@ -44,19 +48,29 @@ pub fn extract(
         part: Arc::new(part),
         ..build.clone()
     };
-    let clock = Clock::new();
+    let (clock, geometry) = (Clock::new(), build.part.geometry);
     let recorder = Recorder::new(clock.clone(), "flysch");
     let chip = Chip::load(Arc::clone(&build.part), clock, build.seed, image)?;
     let (device, pram) = build.devices(chip, &recorder);
     let machine = build.mount(Stack::file(main), device, pram, recorder)?;
+    let trace = machine.recorder.take(geometry);
     fs::create_dir(folder).map_err(TransferError::host(folder))?;
     let mut copy = Copy {
         linux: &mut machine.linux.borrow_mut(),
         room: image_bytes.saturating_mul(CLAIMED_MAX),
-        done: Extracted::default(),
+        done: Extracted {
+            mount_reads: trace.count(EventKind::Read),
+            attach_reads: attach_reads(&trace),
+            ..Extracted::default()
+        },
     };
     copy.folder("", folder)?;
     Ok(copy.done)
+}
+
+fn attach_reads(trace: &Trace) -> u64 {
+    let reads = trace.events.iter().filter(|event| event.kind == EventKind::Read);
+    reads.filter(|event| trace.causes.path(event.cause).contains("ubi_attach")).count() as u64
 }
 
 /// The part, cut to the blocks that the image has, and the image's size.

@@ -17,6 +17,8 @@ use crate::stack::Main;
 const VOLUME: &str = "flysch";
 /// `UBI_MAX_DEVICES` of the kernel.
 const UBI_DEVICES_MAX: u32 = 32;
+/// Parameter of UBI's module: whether it writes fastmaps.
+const FASTMAP: &str = "/sys/module/ubi/parameters/fm_autoconvert";
 /// Bytes of a page of the page cache, in KiB: read-ahead windows are counted in them.
 const CACHE_PAGE_KIB: u32 = 4;
 
@@ -34,6 +36,7 @@ struct Undo {
     read_ahead: Option<(PathBuf, String)>,
     mounted: Option<TempDir>,
     ubi: Option<u32>,
+    fastmap: Option<bool>,
 }
 
 impl Flash {
@@ -42,7 +45,10 @@ impl Flash {
         let mut undo = Undo::default();
         let device = format!("/dev/{}", mtd.name());
         let source = match main {
-            Main::Ubifs => make_ubi(&device, mtd.number, &mut undo)?,
+            Main::Ubifs => {
+                undo.fastmap = set_fastmap(scenario.build.layers.ubi_fastmap)?;
+                make_ubi(&device, mtd.number, &mut undo)?
+            }
             Main::Jffs2 => {
                 program("flash_erase", &["--quiet", "--jffs2", &device, "0", "0"])?;
                 mtd.name()
@@ -102,6 +108,9 @@ impl Drop for Undo {
         if let Some(number) = self.ubi {
             program("ubidetach", &["-d", &number.to_string()]).ok();
         }
+        if let Some(before) = self.fastmap {
+            set_fastmap(before).ok();
+        }
     }
 }
 
@@ -112,6 +121,29 @@ pub(super) fn window(target: &Target, mtd: Option<&str>) -> Result<Window, Kerne
         _ => None,
     };
     Ok(Window::of_machine(mtd.or(under_path.as_deref()))?)
+}
+
+/// Have UBI write fastmaps or not; what it did before, if that was something else. The parameter is
+/// set when the module is loaded: it is loaded anew, which works as long as nobody uses it. A kernel
+/// built without fastmaps writes none.
+fn set_fastmap(is_wanted: bool) -> Result<Option<bool>, KernelError> {
+    let is_set = || fs::read_to_string(FASTMAP).is_ok_and(|text| text.trim() == "Y");
+    if is_set() == is_wanted {
+        return Ok(None);
+    }
+    let parameter = if is_wanted { "fm_autoconvert=1" } else { "fm_autoconvert=0" };
+    let steps: [&[&str]; 4] = [&["-r", "ubifs"], &["-r", "ubi"], &["ubi", parameter], &["ubifs"]];
+    for arguments in steps {
+        // Whether the parameter is what it should be in the end tells it all.
+        program("modprobe", arguments).ok();
+    }
+    if is_set() == is_wanted {
+        return Ok(Some(!is_wanted));
+    }
+    let switch = if is_wanted { "on" } else { "off" };
+    Err(KernelError::Unfit(format!(
+        "--ubi-fastmap {switch}: UBI cannot be loaded with {parameter}: it is in use, or knows no fastmap"
+    )))
 }
 
 /// Put UBI on the MTD with one volume over all of it; the source of its mount.

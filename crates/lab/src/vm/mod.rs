@@ -17,6 +17,7 @@ mod packages;
 mod process;
 pub mod qemu;
 pub mod store;
+mod ubi;
 mod unpack;
 
 pub use error::VmError;

@@ -1,7 +1,7 @@
 //! The helper module: built from source against the fetched headers, as users' own modules are.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::error::VmError;
@@ -14,6 +14,33 @@ const MAKEFILE: &str = "obj-m := hwecc.o\n";
 
 /// Build `hwecc.ko` for the kernel of the store.
 pub(super) fn build(store: &Store, version: &str) -> Result<(), VmError> {
+    let folder = store.path("packages/hwecc");
+    fs::create_dir_all(&folder).map_err(VmError::file(&folder))?;
+    write(&folder.join("hwecc.c"), SOURCE)?;
+    write(&folder.join("Makefile"), MAKEFILE)?;
+    unpack_headers(store, version)?;
+    make(store, version, &folder, &[])?;
+    let built = folder.join("hwecc.ko");
+    fs::rename(&built, store.path("hwecc.ko")).map_err(VmError::file(built))
+}
+
+/// Build the modules in `folder` against the headers that are unpacked.
+pub(super) fn make(
+    store: &Store,
+    version: &str,
+    folder: &Path,
+    switches: &[&str],
+) -> Result<(), VmError> {
+    let mut make = Command::new("make");
+    make.arg("-C").arg(tree(store, version)).arg(format!("M={}", folder.display()));
+    output(make.args(["CC=gcc", "modules"]).args(switches)).map(drop)
+}
+
+fn tree(store: &Store, version: &str) -> PathBuf {
+    store.path("packages/headers").join(format!("usr/src/linux-headers-{version}-amd64"))
+}
+
+fn unpack_headers(store: &Store, version: &str) -> Result<(), VmError> {
     let packages = store.path("packages");
     let headers = packages.join("headers");
     let names = [
@@ -24,17 +51,7 @@ pub(super) fn build(store: &Store, version: &str) -> Result<(), VmError> {
     for name in names {
         output(Command::new("dpkg-deb").arg("-x").arg(package(&packages, &name)?).arg(&headers))?;
     }
-    let tree = headers.join(format!("usr/src/linux-headers-{version}-amd64"));
-    redirect(&tree.join("Makefile"), &headers)?;
-    let folder = packages.join("hwecc");
-    fs::create_dir_all(&folder).map_err(VmError::file(&folder))?;
-    write(&folder.join("hwecc.c"), SOURCE)?;
-    write(&folder.join("Makefile"), MAKEFILE)?;
-    let mut make = Command::new("make");
-    make.arg("-C").arg(&tree).arg(format!("M={}", folder.display())).args(["CC=gcc", "modules"]);
-    output(&mut make)?;
-    let built = folder.join("hwecc.ko");
-    fs::rename(&built, store.path("hwecc.ko")).map_err(VmError::file(built))
+    redirect(&tree(store, version).join("Makefile"), &headers)
 }
 
 /// The headers' makefile names the place they would be installed at.

@@ -59,10 +59,11 @@ fn number(version: &str) -> u32 {
     version.rsplit('-').next().and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }
 
-/// Fetch the packages into `folder`, and tell their size in bytes.
+/// Fetch the packages into `folder`, with those of `more`, and tell their size in bytes.
 pub(super) fn fetch(
     folder: &Path,
     version: &str,
+    more: &[&str],
     tell: &mut dyn FnMut(&str),
 ) -> Result<u64, VmError> {
     fs::create_dir_all(folder).map_err(VmError::file(folder))?;
@@ -72,12 +73,12 @@ pub(super) fn fetch(
         format!("linux-headers-{version}-common"),
         "linux-kbuild-6.1".to_owned(),
     ];
-    let tools = TOOLS.map(str::to_owned);
-    tell(&format!("fetching Linux {version}, its headers, {}", TOOLS.join(", ")));
+    let names = [&TOOLS[..], more].concat();
+    tell(&format!("fetching Linux {version}, its headers, {}", names.join(", ")));
     let mut command = Command::new("apt-get");
     // The folder may be closed to the user that apt drops its rights to.
     command.args(["-o", "APT::Sandbox::User=", "download"]);
-    output(command.args(of_kernel).args(tools).current_dir(folder))?;
+    output(command.args(of_kernel).args(names).current_dir(folder))?;
     let entries = fs::read_dir(folder).map_err(VmError::file(folder))?;
     let sizes = entries.filter_map(|entry| Some(entry.ok()?.metadata().ok()?.len()));
     Ok(sizes.sum())

@@ -3,6 +3,7 @@
 //! ```text
 //! packages/   as fetched      vmlinuz   the kernel
 //! root/       the guest's files: modules, busybox, mtd-utils, the libraries they need
+//!             and, where asked for, a UBI that knows fastmaps
 //! hwecc.ko    the helper module      version   of the kernel      accelerator   what works here
 //! ```
 
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::VmError;
 use super::guest::Accelerator;
-use super::{module, packages, process, qemu, unpack};
+use super::{module, packages, process, qemu, ubi, unpack};
 
 /// Room that fetching, unpacking and building take at most, bytes: 85 MB of packages, 85 MB of
 /// headers, 20 MB of what is kept.
@@ -53,19 +54,23 @@ impl Store {
         &self.folder
     }
 
-    /// Fetch and build everything, `tell`ing of each step. What is there already is made anew.
+    /// Fetch and build everything, `tell`ing of each step, and `with_fastmap` a UBI with fastmaps, too
+    /// (140 MB more to fetch). What is there already is made anew.
     ///
     /// # Errors
     /// A program or a package is absent, the disk is full, a step failed: nothing half-made is left.
     pub fn set_up(
         &self,
         kernel: Option<&str>,
+        with_fastmap: bool,
         mut tell: impl FnMut(&str),
     ) -> Result<SetUp, VmError> {
         check_architecture()?;
         packages::check_programs(&mut tell)?;
         fs::create_dir_all(&self.folder).map_err(VmError::file(&self.folder))?;
-        let outcome = self.check_room().and_then(|()| self.build(kernel, &mut tell));
+        let needed = NEEDED + if with_fastmap { ubi::NEEDED } else { 0 };
+        let build = |()| self.build(kernel, with_fastmap, &mut tell);
+        let outcome = self.check_room(needed).and_then(build);
         if outcome.is_err() {
             self.clear();
         }
@@ -84,13 +89,23 @@ impl Store {
         fs::remove_dir(&self.folder).ok();
     }
 
-    fn build(&self, kernel: Option<&str>, tell: &mut dyn FnMut(&str)) -> Result<SetUp, VmError> {
+    fn build(
+        &self,
+        kernel: Option<&str>,
+        with_fastmap: bool,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<SetUp, VmError> {
+        let more: &[&str] = if with_fastmap { &[ubi::SOURCE] } else { &[] };
         let version = packages::kernel_version(kernel)?;
-        let fetched = packages::fetch(&self.path("packages"), &version, tell)?;
+        let fetched = packages::fetch(&self.path("packages"), &version, more, tell)?;
         tell("unpacking");
         unpack::unpack(self, &version)?;
         tell("building the helper module");
         module::build(self, &version)?;
+        if with_fastmap {
+            tell("building UBI with fastmaps");
+            ubi::build(self, &version)?;
+        }
         fs::remove_dir_all(self.path("packages")).map_err(VmError::file(self.path("packages")))?;
         self.write("version", &version)?;
         let accelerator = qemu::probe(self, tell)?;
@@ -123,12 +138,12 @@ impl Store {
         fs::write(&path, text).map_err(VmError::file(path))
     }
 
-    fn check_room(&self) -> Result<(), VmError> {
+    fn check_room(&self, needed: u64) -> Result<(), VmError> {
         let room = rustix::fs::statvfs(&self.folder);
         let room = room.map_err(|error| VmError::file(&self.folder)(error.into()))?;
         let free = room.f_bavail * room.f_frsize;
-        if free < NEEDED {
-            return Err(VmError::Disk { folder: self.folder.clone(), needed: NEEDED, free });
+        if free < needed {
+            return Err(VmError::Disk { folder: self.folder.clone(), needed, free });
         }
         Ok(())
     }

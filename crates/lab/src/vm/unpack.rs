@@ -62,7 +62,7 @@ fn patterns(modules: &str) -> Vec<String> {
 }
 
 /// Unpack a package, all of it or what matches; what matches nothing is not missed.
-fn take_out(package: &Path, folder: &Path, patterns: &[String]) -> Result<(), VmError> {
+pub(super) fn take_out(package: &Path, folder: &Path, patterns: &[String]) -> Result<(), VmError> {
     fs::create_dir_all(folder).map_err(VmError::file(folder))?;
     let failed = |error: std::io::Error| VmError::file(package)(error);
     let mut archive = Command::new("dpkg-deb");

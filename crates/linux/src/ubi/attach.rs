@@ -1,99 +1,81 @@
-//! Attaching: the headers of all blocks say which block holds which LEB. Formatting, too.
+//! Attaching: the headers of all blocks say which block holds which LEB.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
 
 use flysch_chip::Recorder;
 
+use super::fastmap::ANCHORS_END;
 use super::format::{
-    EcHeader, Found, HEADER_SIZE, LAYOUT_VOLUME, RECORD_SIZE, VidHeader, VolumeRecord, crc32,
-    emit_table, parse_table, record_count,
+    EcHeader, FASTMAP_VOLUME, Found, HEADER_SIZE, LAYOUT_VOLUME, RECORD_SIZE, VidHeader, crc32,
+    parse_table, record_count,
 };
 use super::wear::{State, Wear};
-use super::{AttachError, Layout, OVERHEAD_PEBS, Ubi, reserve_for_bad};
+use super::{AttachError, AttachOptions, Layout, Ubi};
 use crate::mtd::{Partition, ReadQuality};
 
 /// A block in the scan.
-struct Claim {
-    peb: u32,
-    vid: VidHeader,
+pub(super) struct Claim {
+    pub peb: u32,
+    pub vid: VidHeader,
 }
 
 /// What the scan has found.
 #[derive(Default)]
-struct Scan {
-    claims: BTreeMap<(u32, u32), Claim>,
-    free: Vec<u32>,
-    erase: Vec<u32>,
-    keep: Vec<u32>,
-    counts: BTreeMap<u32, u64>,
+pub(super) struct Scan {
+    pub claims: BTreeMap<(u32, u32), Claim>,
+    pub free: Vec<u32>,
+    pub erase: Vec<u32>,
+    pub keep: Vec<u32>,
+    pub scrub: Vec<u32>,
+    pub counts: BTreeMap<u32, u64>,
+    /// Whether the VID header of some block is neither valid nor blank.
+    pub is_unclear: bool,
+    /// Blocks of fastmaps.
+    pub fastmaps: Vec<Claim>,
 }
 
-impl Ubi {
-    /// Erase the partition and make a device with one volume, named `name`, of all its space.
-    ///
-    /// # Errors
-    /// The partition is too small, or the device failed.
-    ///
-    /// # Panics
-    /// If the name is longer than 127 bytes.
-    pub fn format(
-        mtd: &Partition,
-        recorder: &Recorder,
-        name: &str,
-        erase_counts: &[u32],
-    ) -> Result<(), AttachError> {
-        let _scope = recorder.scope("ubi_format");
-        let mut ubi = Self::bare(mtd.clone(), recorder.clone(), super::WEAR_THRESHOLD);
-        for peb in (0..mtd.block_count()).filter(|&block| !mtd.is_bad(block)) {
-            ubi.wear.set_state(peb, State::Away);
-            let known = erase_counts.get(peb as usize);
-            ubi.wear.set_count(peb, known.map_or(0, |&count| count.into()));
-            match ubi.erase_and_count(peb, false) {
-                Ok(()) => ubi.wear.set_state(peb, State::Free),
-                Err(super::UbiError::PowerLost) => return Err(AttachError::PowerLost),
-                Err(super::UbiError::Io) => {
-                    ubi.wear.set_state(peb, State::Out);
-                    mtd.mark_bad(peb)?;
-                }
-            }
-        }
-        let good = u32::try_from(ubi.wear.free_count()).expect("below the block count");
-        let leb_count = good.checked_sub(OVERHEAD_PEBS + reserve_for_bad(mtd));
-        let leb_count = leb_count.filter(|&count| count > 0);
-        let leb_count = leb_count.ok_or(AttachError::TooSmall { blocks: good })?;
-        let volume = VolumeRecord { leb_count, name: name.as_bytes().to_vec() };
-        let table = emit_table(&[volume], ubi.leb_size());
-        for lnum in 0..2 {
-            ubi.change_in(LAYOUT_VOLUME, lnum, &table)?;
-        }
-        Ok(())
+impl Scan {
+    /// The anchor of the newest fastmap.
+    pub(super) fn newest_anchor(&self) -> Option<u32> {
+        let anchors = self.fastmaps.iter().filter(|claim| claim.vid.volume == FASTMAP_VOLUME);
+        anchors.max_by_key(|claim| claim.vid.sequence).map(|claim| claim.peb)
     }
+}
 
-    /// Attach a partition, to use its volume number `volume`.
+/// The headers of a block, and how the later of them was read.
+type Headers = (Found<EcHeader>, Found<VidHeader>, ReadQuality);
+
+impl Ubi {
+    /// Attach a partition. The headers of all PEBs are read, one or two pages of each; where there is
+    /// a fastmap, those of the first 64 and of its pools, and the fastmap.
     ///
     /// # Errors
     /// There is no such device, or it failed.
     pub fn attach(
         mtd: Partition,
         recorder: &Recorder,
-        volume: u32,
-        threshold: u64,
+        options: AttachOptions,
     ) -> Result<Self, AttachError> {
         let _scope = recorder.scope("ubi_attach");
-        let mut ubi = Self::bare(mtd, recorder.clone(), threshold);
+        let mut ubi = Self::bare(mtd, recorder.clone(), options.wear_threshold);
         let scan = ubi.scan()?;
         if scan.claims.is_empty() {
             return Err(AttachError::NotUbi);
         }
-        ubi.adopt(scan);
-        ubi.volume = volume;
-        ubi.leb_count = ubi.read_table(volume)?;
+        ubi.adopt(scan)?;
+        ubi.volume = options.volume;
+        ubi.leb_count = ubi.read_table(options.volume)?;
         ubi.forget_strangers();
+        if options.fastmap {
+            ubi.start_fastmap();
+        }
         ubi.ensure_levelling();
         Ok(ubi)
     }
 
-    fn bare(mtd: Partition, recorder: Recorder, threshold: u64) -> Self {
+    /// A device of which nothing is known.
+    pub(super) fn bare(mtd: Partition, recorder: Recorder, threshold: u64) -> Self {
         let (layout, wear) = (Layout::of(&mtd), Wear::new(mtd.block_count()));
         Self {
             mtd,
@@ -102,6 +84,10 @@ impl Ubi {
             volume: 0,
             leb_count: 0,
             map: BTreeMap::new(),
+            unchecked: BTreeSet::new(),
+            volumes: Vec::new(),
+            fastmap: None,
+            was_fastmap_found: false,
             sequence: 0,
             wear,
             jobs: VecDeque::new(),
@@ -109,17 +95,35 @@ impl Ubi {
         }
     }
 
+    /// Find out about all blocks: by a fastmap, if the first blocks hold a good one.
     fn scan(&mut self) -> Result<Scan, AttachError> {
         let mut scan = Scan::default();
-        for peb in 0..self.mtd.block_count() {
-            if !self.mtd.is_bad(peb) {
-                self.scan_block(peb, &mut scan)?;
-            }
+        let block_count = self.mtd.block_count();
+        let head_end = block_count.min(ANCHORS_END);
+        self.scan_blocks(0..head_end, &mut scan)?;
+        if scan.newest_anchor().is_none() || block_count <= ANCHORS_END {
+            self.scan_blocks(head_end..block_count, &mut scan)?;
+            return Ok(scan);
         }
+        if let Some((scan, fastmap)) = self.scan_fastmap(&scan)? {
+            self.fastmap = Some(fastmap);
+            self.was_fastmap_found = true;
+            return Ok(scan);
+        }
+        let mut scan = Scan::default();
+        self.scan_blocks(0..block_count, &mut scan)?;
         Ok(scan)
     }
 
-    fn scan_block(&mut self, peb: u32, scan: &mut Scan) -> Result<(), AttachError> {
+    fn scan_blocks(&mut self, blocks: Range<u32>, scan: &mut Scan) -> Result<(), AttachError> {
+        for peb in blocks.filter(|&block| !self.mtd.is_bad(block)).collect::<Vec<_>>() {
+            self.scan_block(peb, scan)?;
+        }
+        Ok(())
+    }
+
+    /// Read a block's headers; those of another layout are refused.
+    pub(super) fn read_headers(&self, peb: u32) -> Result<Headers, AttachError> {
         let mut bytes = [0; HEADER_SIZE];
         self.mtd.read(self.start(peb), &mut bytes)?;
         let ec = EcHeader::parse(&bytes);
@@ -128,10 +132,22 @@ impl Ubi {
             if (ec.vid_offset, ec.data_offset) != expected {
                 return Err(AttachError::Geometry { block: peb });
             }
-            scan.counts.insert(peb, ec.erase_count);
         }
         let quality = self.mtd.read(self.start(peb) + self.layout.vid_offset, &mut bytes)?;
-        match (ec, VidHeader::parse(&bytes)) {
+        Ok((ec, VidHeader::parse(&bytes), quality))
+    }
+
+    fn scan_block(&mut self, peb: u32, scan: &mut Scan) -> Result<(), AttachError> {
+        let (ec, vid, quality) = self.read_headers(peb)?;
+        if let Found::Valid(ec) = ec {
+            scan.counts.insert(peb, ec.erase_count);
+        }
+        scan.is_unclear |= matches!(vid, Found::Corrupt);
+        match (ec, vid) {
+            (_, Found::Valid(vid)) if vid.is_fastmap() => {
+                self.sequence = self.sequence.max(vid.sequence);
+                scan.fastmaps.push(Claim { peb, vid });
+            }
             (_, Found::Valid(vid)) => self.claim(scan, Claim { peb, vid })?,
             (Found::Valid(_), Found::Blank) if quality == ReadQuality::Clean => {
                 scan.free.push(peb);
@@ -154,7 +170,7 @@ impl Ubi {
     }
 
     /// A block says it holds a LEB: it does, unless another has better reason to say so.
-    fn claim(&mut self, scan: &mut Scan, new: Claim) -> Result<(), AttachError> {
+    pub(super) fn claim(&mut self, scan: &mut Scan, new: Claim) -> Result<(), AttachError> {
         let key = (new.vid.volume, new.vid.lnum);
         self.sequence = self.sequence.max(new.vid.sequence);
         let Some(old) = scan.claims.remove(&key) else {
@@ -182,26 +198,30 @@ impl Ubi {
     }
 
     /// Take over what the scan has found; blocks whose count is lost get the mean.
-    fn adopt(&mut self, scan: Scan) {
+    fn adopt(&mut self, scan: Scan) -> Result<(), AttachError> {
         let counted = u64::try_from(scan.counts.len().max(1)).expect("fits");
         let sum = scan.counts.values().fold(0_u64, |sum, &count| sum.saturating_add(count));
-        let known = |peb: u32| scan.counts.get(&peb).copied().unwrap_or(sum / counted);
+        for peb in 0..self.mtd.block_count() {
+            let count = scan.counts.get(&peb).copied().unwrap_or(sum / counted);
+            self.wear.set_count(peb, count);
+        }
         for (key, claim) in scan.claims {
-            self.wear.set_count(claim.peb, known(claim.peb));
             self.wear.set_state(claim.peb, State::Used);
             self.map.insert(key, claim.peb);
         }
-        for &peb in &scan.free {
-            self.wear.set_count(peb, known(peb));
+        for peb in scan.scrub {
+            if self.wear.state(peb) == State::Used {
+                self.wear.set_state(peb, State::Scrub);
+            }
+        }
+        for peb in scan.free {
             self.wear.set_state(peb, State::Free);
         }
-        for &peb in &scan.erase {
-            self.wear.set_count(peb, known(peb));
+        self.adopt_fastmaps(scan.fastmaps)?;
+        for peb in scan.erase {
             self.schedule_erase(peb, false);
         }
-        for &peb in &scan.keep {
-            self.wear.set_count(peb, known(peb));
-        }
+        Ok(())
     }
 
     /// Read the volume table; tell the size of `volume`. A damaged copy is written anew.
@@ -221,8 +241,10 @@ impl Ubi {
         if !is_same {
             self.change_in(LAYOUT_VOLUME, u32::from(other == 1), &bytes)?;
         }
-        let record = records.get(volume as usize).cloned().flatten();
-        record.map(|record| record.leb_count).ok_or(AttachError::NoVolume)
+        let volumes = (0..).zip(records).filter_map(|(id, record)| Some((id, record?)));
+        self.volumes = volumes.collect();
+        let record = self.volumes.iter().find(|(id, _)| *id == volume);
+        record.map(|(_, record)| record.leb_count).ok_or(AttachError::NoVolume)
     }
 
     /// Erase the blocks of LEBs that no volume has.

@@ -21,10 +21,17 @@ pub(super) const RECORD_SIZE: usize = 172;
 const VOLUMES_MAX: usize = 128;
 /// The volume that holds the volume table.
 pub(super) const LAYOUT_VOLUME: u32 = 0x7FFF_EFFF;
+/// The volume of a fastmap's anchor (`UBI_FM_SB_VOLUME_ID`).
+pub(super) const FASTMAP_VOLUME: u32 = LAYOUT_VOLUME + 1;
+/// The volume of a fastmap's other blocks (`UBI_FM_DATA_VOLUME_ID`).
+pub(super) const FASTMAP_DATA_VOLUME: u32 = LAYOUT_VOLUME + 2;
 /// Attaching software that does not know the layout volume must refuse the device.
 const COMPAT_REJECT: u8 = 5;
+/// Attaching software that knows no fastmap must erase its blocks.
+const COMPAT_DELETE: u8 = 1;
 const VERSION: u8 = 1;
 const DYNAMIC: u8 = 1;
+const STATIC: u8 = 2;
 const CHECKED: usize = HEADER_SIZE - 4;
 const NAME: usize = 16;
 
@@ -62,6 +69,10 @@ pub(super) struct VidHeader {
 pub(super) struct VolumeRecord {
     /// LEBs of the volume.
     pub leb_count: u32,
+    /// Bytes at the end of each LEB that are not used.
+    pub data_pad: u32,
+    /// Whether its content is fixed and has a checksum.
+    pub is_static: bool,
     /// Its name.
     pub name: Vec<u8>,
 }
@@ -109,6 +120,8 @@ impl VidHeader {
         bytes[5] = DYNAMIC;
         if self.volume == LAYOUT_VOLUME {
             bytes[7] = COMPAT_REJECT;
+        } else if self.is_fastmap() {
+            bytes[7] = COMPAT_DELETE;
         }
         put_u32(&mut bytes, 8, self.volume);
         put_u32(&mut bytes, 12, self.lnum);
@@ -120,6 +133,11 @@ impl VidHeader {
         put_u64(&mut bytes, 40, self.sequence);
         seal(&mut bytes);
         bytes
+    }
+
+    /// Whether the block is one of a fastmap.
+    pub(super) fn is_fastmap(&self) -> bool {
+        [FASTMAP_VOLUME, FASTMAP_DATA_VOLUME].contains(&self.volume)
     }
 
     /// Look at the place of a VID header.
@@ -171,7 +189,8 @@ pub(super) fn emit_table(volumes: &[VolumeRecord], leb_size: u32) -> Vec<u8> {
         if let Some(volume) = volumes.get(place) {
             put_u32(&mut bytes, 0, volume.leb_count);
             put_u32(&mut bytes, 4, 1);
-            bytes[12] = DYNAMIC;
+            put_u32(&mut bytes, 8, volume.data_pad);
+            bytes[12] = if volume.is_static { STATIC } else { DYNAMIC };
             let len = u16::try_from(volume.name.len()).expect("a name is at most 127 bytes");
             bytes[14..16].copy_from_slice(&len.to_be_bytes());
             bytes[NAME..NAME + volume.name.len()].copy_from_slice(&volume.name);
@@ -198,10 +217,11 @@ fn parse_record(bytes: &[u8]) -> Option<VolumeRecord> {
     let leb_count = u32_at(bytes, 0);
     let name_len = usize::from(u16::from_be_bytes([bytes[14], bytes[15]]));
     let name = bytes[NAME..144].get(..name_len)?.to_vec();
-    Some(VolumeRecord { leb_count, name })
+    let (data_pad, is_static) = (u32_at(bytes, 8), bytes[12] == STATIC);
+    Some(VolumeRecord { leb_count, data_pad, is_static, name })
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
@@ -209,7 +229,7 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from(u32_at(bytes, at)) << 32 | u64::from(u32_at(bytes, at + 4))
 }
 
-fn put_u32(bytes: &mut [u8], at: usize, value: u32) {
+pub(super) fn put_u32(bytes: &mut [u8], at: usize, value: u32) {
     bytes[at..at + 4].copy_from_slice(&value.to_be_bytes());
 }
 
@@ -229,7 +249,8 @@ mod tests {
         assert_eq!(VidHeader::parse(&vid.emit()), Found::Valid(vid));
         assert_eq!(VidHeader::parse(&[0xFF; 64]), Found::Blank);
         assert_eq!(VidHeader::parse(&ec.emit()), Found::Corrupt);
-        let volume = VolumeRecord { leb_count: 3, name: b"data".to_vec() };
+        let volume =
+            VolumeRecord { leb_count: 3, data_pad: 0, is_static: false, name: b"data".to_vec() };
         let mut table = emit_table(std::slice::from_ref(&volume), 129_024);
         let parsed = parse_table(&table).unwrap();
         assert_eq!((parsed.len(), &parsed[0], &parsed[1]), (128, &Some(volume), &None));

@@ -15,7 +15,8 @@ pub enum LebRead {
 }
 
 impl Ubi {
-    /// Whether a LEB is mapped.
+    /// Whether a LEB is mapped. After an attach by fastmap it may not be so any more where it was not
+    /// read yet, as in Linux.
     pub fn is_mapped(&self, lnum: u32) -> bool {
         self.map.contains_key(&(self.volume, lnum))
     }
@@ -29,6 +30,7 @@ impl Ubi {
     /// If that is beyond the LEB or the volume.
     pub fn read(&mut self, lnum: u32, offset: u32, bytes: &mut [u8]) -> Result<LebRead, UbiError> {
         assert!(offset as usize + bytes.len() <= self.leb_size() as usize, "within a LEB");
+        self.check_mapping((self.volume, lnum))?;
         let Some(&peb) = self.map.get(&(self.volume, lnum)) else {
             bytes.fill(0xFF);
             return Ok(LebRead::Good);
@@ -54,6 +56,7 @@ impl Ubi {
     pub fn write(&mut self, lnum: u32, offset: u32, bytes: &[u8]) -> Result<(), UbiError> {
         assert!(lnum < self.leb_count, "LEB {lnum} is beyond the volume");
         assert!(offset as usize + bytes.len() <= self.leb_size() as usize, "within a LEB");
+        self.check_mapping((self.volume, lnum))?;
         if !self.is_mapped(lnum) {
             self.map_to(self.volume, lnum, None, &[])?;
         }
@@ -76,6 +79,7 @@ impl Ubi {
     /// If that is beyond the LEB or the volume.
     pub fn map(&mut self, lnum: u32) -> Result<(), UbiError> {
         assert!(lnum < self.leb_count, "LEB {lnum} is beyond the volume");
+        self.check_mapping((self.volume, lnum))?;
         if self.is_mapped(lnum) { Ok(()) } else { self.map_to(self.volume, lnum, None, &[]) }
     }
 
@@ -83,6 +87,7 @@ impl Ubi {
     /// back until then.
     pub fn unmap(&mut self, lnum: u32) {
         if let Some(peb) = self.map.remove(&(self.volume, lnum)) {
+            self.unchecked.remove(&(self.volume, lnum));
             self.schedule_erase(peb, false);
         }
     }
@@ -131,7 +136,7 @@ impl Ubi {
                 .and_then(|()| self.mtd.write(self.start(peb) + self.layout.data_offset, data));
             match outcome {
                 Ok(()) => {
-                    self.map.insert((volume, lnum), peb);
+                    self.remap((volume, lnum), peb);
                     return Ok(());
                 }
                 Err(MtdError::PowerLost) => return Err(UbiError::PowerLost),
@@ -142,18 +147,31 @@ impl Ubi {
         }
     }
 
+    /// Note that a LEB is in this block from now on.
+    pub(super) fn remap(&mut self, key: (u32, u32), peb: u32) {
+        self.map.insert(key, peb);
+        self.unchecked.remove(&key);
+    }
+
     /// Take a free block; if there is none, erase one now. It is protected for a while.
     fn take_free(&mut self) -> Result<u32, UbiError> {
+        let peb = match self.take_pooled()? {
+            Some(peb) => peb,
+            None => self.choose_free()?,
+        };
+        self.wear.set_state(peb, State::Protected);
+        self.ensure_levelling();
+        Ok(peb)
+    }
+
+    fn choose_free(&mut self) -> Result<u32, UbiError> {
         while self.wear.free_count() == 0 {
             if !self.has_work() {
                 return Err(UbiError::Io);
             }
             self.work()?;
         }
-        let peb = self.wear.choose(self.threshold).expect("a block is free");
-        self.wear.set_state(peb, State::Protected);
-        self.ensure_levelling();
-        Ok(peb)
+        Ok(self.wear.choose(self.threshold).expect("a block is free"))
     }
 
     fn scrub(&mut self, peb: u32) {

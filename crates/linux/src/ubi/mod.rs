@@ -6,6 +6,8 @@
 //! wear.rs       which physical block is next, and which are protected
 //! work.rs       the background thread: erases, moves for wear levelling and scrubbing
 //! attach.rs     which block holds which LEB, from the headers; format.rs the bytes
+//! make.rs       formatting
+//! fastmap/      what attaching finds out, written down, so that it reads few headers
 //! ```
 //!
 //! A physical eraseblock (PEB) holds an EC header, a VID header if it is mapped, then data. With
@@ -18,13 +20,15 @@
 //! 3. The VID header is on flash before any data of the LEB is.
 
 mod attach;
+mod fastmap;
 mod format;
 mod leb;
+mod make;
 mod recover;
 mod wear;
 mod work;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
 use flysch_chip::Recorder;
@@ -33,6 +37,8 @@ use crate::mtd::{MtdError, Partition};
 
 pub use leb::LebRead;
 
+use fastmap::Fastmap;
+use format::VolumeRecord;
 use wear::Wear;
 use work::Job;
 
@@ -42,6 +48,18 @@ pub const WEAR_THRESHOLD: u64 = 4096;
 const RESERVED_PER_1024: u64 = 20;
 /// PEBs that no volume gets: one for wear levelling, one for atomic changes, two volume tables.
 const OVERHEAD_PEBS: u32 = 4;
+
+/// How a device is attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttachOptions {
+    /// Number of the volume to use.
+    pub volume: u32,
+    /// Spread of erase counts that is allowed.
+    pub wear_threshold: u64,
+    /// Whether fastmaps are written even where there is none yet (`fm_autoconvert`): whole LEBs are
+    /// programmed each time the pools are empty, and when the device is detached.
+    pub fastmap: bool,
+}
 
 /// Why a UBI request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,6 +165,13 @@ pub struct Ubi {
     leb_count: u32,
     /// Which PEB holds a LEB of any volume.
     map: BTreeMap<(u32, u32), u32>,
+    /// LEBs of which only a fastmap says where they are.
+    unchecked: BTreeSet<(u32, u32)>,
+    /// The volume table, each volume with its number.
+    volumes: Vec<(u32, VolumeRecord)>,
+    /// The fastmap, while one is kept.
+    fastmap: Option<Fastmap>,
+    was_fastmap_found: bool,
     sequence: u64,
     wear: Wear,
     jobs: VecDeque<Job>,
@@ -208,6 +233,11 @@ impl Ubi {
     /// Lowest and highest erase count of the good blocks.
     pub fn wear_spread(&self) -> (u64, u64) {
         self.wear.spread()
+    }
+
+    /// Whether the attach was by a fastmap rather than by the headers of all PEBs.
+    pub const fn is_attached_by_fastmap(&self) -> bool {
+        self.was_fastmap_found
     }
 
     fn start(&self, peb: u32) -> u32 {

@@ -12,7 +12,7 @@ pub(super) enum State {
     Used,
     Protected,
     Scrub,
-    /// Waiting to be erased, or being worked on.
+    /// Waiting to be erased, being worked on, or in the hands of the fastmap.
     Away,
     /// Bad, or kept as it is.
     Out,
@@ -86,6 +86,22 @@ impl Wear {
         self.free.len()
     }
 
+    /// The blocks in a state.
+    pub(super) fn pebs_in(&self, state: State) -> impl Iterator<Item = u32> {
+        let of_state = (0..).zip(&self.states).filter(move |&(_, &other)| other == state);
+        of_state.map(|(peb, _)| peb)
+    }
+
+    /// The free block with the least wear of those below `end`.
+    pub(super) fn free_below(&self, end: u32) -> Option<u32> {
+        self.free.iter().map(|&(_, peb)| peb).find(|&peb| peb < end)
+    }
+
+    /// The block in use with the least wear of those below `end`.
+    pub(super) fn used_below(&self, end: u32) -> Option<u32> {
+        self.used.iter().map(|&(_, peb)| peb).find(|&peb| peb < end)
+    }
+
     /// Choose a free block for new data: one of medium wear, or, where wear differs much, the
     /// most worn within twice the threshold of the least.
     pub(super) fn choose(&self, threshold: u64) -> Option<u32> {
@@ -106,12 +122,12 @@ impl Wear {
     }
 
     /// The block that needs scrubbing most, else the one in use with the least wear, if moving it
-    /// is worth while.
-    pub(super) fn movable(&self, threshold: u64) -> Option<u32> {
+    /// is worth while to move it to `worn`.
+    pub(super) fn movable(&self, worn: Option<u32>, threshold: u64) -> Option<u32> {
         if let Some(&(_, peb)) = self.scrub.first() {
             return Some(peb);
         }
-        let worn = self.choose_worn(threshold)?;
+        let worn = worn?;
         let &(count, peb) = self.used.first()?;
         (self.count(worn) >= count + threshold).then_some(peb)
     }

@@ -12,6 +12,8 @@ pub(super) enum Job {
     Erase { peb: u32, torture: bool },
     /// Move data off one block.
     Move,
+    /// Write a fastmap, as no block is left for moves.
+    Fastmap,
 }
 
 /// What a block that failed once must hold, read back, before it is trusted again.
@@ -34,6 +36,7 @@ impl Ubi {
                 let _scope = self.recorder.scope("ubi_wear_levelling");
                 self.move_job()
             }
+            Some(Job::Fastmap) => self.update_fastmap(),
             None => Ok(()),
         }
     }
@@ -43,10 +46,19 @@ impl Ubi {
         self.jobs.push_back(Job::Erase { peb, torture });
     }
 
+    /// Do the erase that has waited longest, before any other job; `false` if none waits.
+    pub(super) fn erase_one(&mut self) -> Result<bool, UbiError> {
+        let erase = self.jobs.iter().position(|job| matches!(job, Job::Erase { .. }));
+        let Some(Job::Erase { peb, torture }) = erase.and_then(|at| self.jobs.remove(at)) else {
+            return Ok(false);
+        };
+        self.erase_job(peb, torture).map(|()| true)
+    }
+
     /// Let the thread move data if some block's wear or bit errors ask for it.
     pub(super) fn ensure_levelling(&mut self) {
-        if !self.jobs.contains(&Job::Move) && self.wear.movable(self.threshold).is_some() {
-            self.jobs.push_back(Job::Move);
+        if let Some(job) = self.levelling_job().filter(|job| !self.jobs.contains(job)) {
+            self.jobs.push_back(job);
         }
     }
 
@@ -96,11 +108,15 @@ impl Ubi {
     }
 
     fn move_job(&mut self) -> Result<(), UbiError> {
-        let Some(from) = self.wear.movable(self.threshold) else { return Ok(()) };
-        let Some(to) = self.wear.choose_worn(self.threshold) else { return Ok(()) };
+        let Some(to) = self.move_target() else { return Ok(()) };
+        let Some(from) = self.move_source(Some(to)) else { return Ok(()) };
+        if !self.check_holder(from)? {
+            self.ensure_levelling();
+            return Ok(());
+        }
         let old_state = self.wear.state(from);
         self.wear.set_state(from, State::Away);
-        self.wear.set_state(to, State::Away);
+        self.take_target(to);
         match self.copy_peb(from, to) {
             Ok(Moved::Done) => {
                 self.wear.set_state(to, State::Used);
@@ -142,7 +158,7 @@ impl Ubi {
             .and_then(|()| self.mtd.write(self.start(to) + self.layout.data_offset, &data[..len]));
         match outcome {
             Ok(()) => {
-                self.map.insert((vid.volume, vid.lnum), to);
+                self.remap((vid.volume, vid.lnum), to);
                 Ok(Moved::Done)
             }
             Err(MtdError::PowerLost) => Err(UbiError::PowerLost),

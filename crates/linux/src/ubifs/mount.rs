@@ -20,13 +20,14 @@ use super::scan::Scan;
 use super::tnc::Tnc;
 use crate::cpu::Cpu;
 use crate::mtd::Partition;
-use crate::ubi::Ubi;
+use crate::ubi::{AttachOptions, Ubi};
 
 /// LEBs that a new file system has: superblock, masters, log, two main ones, LPT.
 const LEBS_MADE: usize = 40;
 
 impl Ubifs {
-    /// Make a partition ready for a first mount: UBI on all of it, with one volume.
+    /// Make a partition ready for a first mount: UBI on all of it, with one volume. `fastmap` is
+    /// whether UBI will write fastmaps, which take room.
     ///
     /// # Errors
     /// The partition is too small, or the device failed.
@@ -34,8 +35,9 @@ impl Ubifs {
         partition: &Partition,
         recorder: &Recorder,
         erase_counts: &[u32],
+        fastmap: bool,
     ) -> Result<(), MountError> {
-        Ok(Ubi::format(partition, recorder, "data", erase_counts)?)
+        Ok(Ubi::format(partition, recorder, "data", erase_counts, fastmap)?)
     }
 
     /// Mount what is on a partition; an empty volume gets a file system first.
@@ -49,7 +51,9 @@ impl Ubifs {
         recorder: Recorder,
     ) -> Result<Self, MountError> {
         let _scope = recorder.scope("ubifs_mount");
-        let mut ubi = Ubi::attach(partition, &recorder, options.volume, options.wear_threshold)?;
+        let (volume, wear_threshold) = (options.volume, options.wear_threshold);
+        let attach = AttachOptions { volume, wear_threshold, fastmap: options.fastmap };
+        let mut ubi = Ubi::attach(partition, &recorder, attach)?;
         if is_unmade(&mut ubi)? {
             (0..ubi.leb_count()).for_each(|lnum| ubi.unmap(lnum));
             create(&mut ubi, &options)?;
@@ -194,7 +198,7 @@ impl Ubifs {
         Ok(())
     }
 
-    /// Write back, commit, and say on flash that all is in order.
+    /// Write back, commit, say on flash that all is in order, and detach.
     pub(super) fn finish(&mut self) -> Result<(), Fault> {
         self.sync_heads()?;
         self.commit()?;
@@ -204,7 +208,8 @@ impl Ubifs {
         }
         self.sync_heads()?;
         self.commit()?;
-        self.write_master(self.log.tail, 0)
+        self.write_master(self.log.tail, 0)?;
+        Ok(self.ubi.detach()?)
     }
 }
 

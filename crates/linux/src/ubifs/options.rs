@@ -89,6 +89,8 @@ pub struct Options {
     pub volume: u32,
     /// Spread of erase counts that UBI allows.
     pub wear_threshold: u64,
+    /// Whether UBI writes fastmaps.
+    pub fastmap: bool,
 }
 
 impl Default for Options {
@@ -100,6 +102,7 @@ impl Default for Options {
             maker: Maker::Mount,
             volume: 0,
             wear_threshold: crate::ubi::WEAR_THRESHOLD,
+            fastmap: false,
         }
     }
 }

@@ -36,14 +36,17 @@ enum Kind {
     Jffs2,
     Yaffs2,
     Ubifs(ubifs::Compressor),
+    /// UBIFS, UBI writing fastmaps.
+    Fastmap,
     Ftl(Mapping),
 }
 
-const KINDS: [Kind; 7] = [
+const KINDS: [Kind; 8] = [
     Kind::Jffs2,
     Kind::Yaffs2,
     Kind::Ubifs(ubifs::Compressor::Lzo),
     Kind::Ubifs(ubifs::Compressor::Zstd),
+    Kind::Fastmap,
     Kind::Ftl(PAGE_MAP),
     Kind::Ftl(COST_BENEFIT),
     Kind::Ftl(LOG_BLOCK),
@@ -72,6 +75,7 @@ impl Kind {
         let part = Part::named("nandsim").unwrap();
         let (pages_per_block, block_count) = match self {
             Self::Ubifs(_) => (16, 64),
+            Self::Fastmap => (16, 80),
             _ => (8, 48),
         };
         let geometry = Geometry { pages_per_block, block_count, ..part.geometry };
@@ -106,7 +110,10 @@ impl Machine {
         match self.kind {
             Kind::Jffs2 => Jffs2::format(&self.partition().unwrap()).unwrap(),
             Kind::Yaffs2 => Yaffs2::format(&self.partition().unwrap()).unwrap(),
-            Kind::Ubifs(_) => Ubifs::format(&self.partition().unwrap(), recorder, &[]).unwrap(),
+            Kind::Ubifs(_) | Kind::Fastmap => {
+                let fastmap = matches!(self.kind, Kind::Fastmap);
+                Ubifs::format(&self.partition().unwrap(), recorder, &[], fastmap).unwrap();
+            }
             Kind::Ftl(mapping) => {
                 Plainfs::format(self.disk(mapping).unwrap(), cpu, recorder).unwrap();
             }
@@ -127,6 +134,12 @@ impl Machine {
             }
             Kind::Ubifs(compressor) => {
                 let options = ubifs::Options { compressor, ..ubifs::Options::default() };
+                Box::new(Ubifs::mount(self.partition()?, options, cpu, recorder).ok()?)
+            }
+            Kind::Fastmap => {
+                let compressor = ubifs::Compressor::Lzo;
+                let options =
+                    ubifs::Options { compressor, fastmap: true, ..ubifs::Options::default() };
                 Box::new(Ubifs::mount(self.partition()?, options, cpu, recorder).ok()?)
             }
             Kind::Ftl(mapping) => {
@@ -266,6 +279,8 @@ enum Signed {
     Header(usize),
     /// A node of UBIFS: CRC-32 of what follows it, little-endian.
     Node(usize, usize),
+    /// A fastmap of so many bytes: CRC-32 of all of them, as its third word.
+    Fastmap(usize, usize),
 }
 
 impl Image {
@@ -274,6 +289,9 @@ impl Image {
         let block = self.part.geometry.block_size() as usize;
         let find = |at: usize| match self.data.get(at..at + 24)? {
             [b'U', b'B', b'I', b'#' | b'!', ..] => Some(Signed::Header(at)),
+            [0x7B, 0x11, 0xD6, 0x9F, ..] => {
+                Some(Signed::Fastmap(at, at.next_multiple_of(block) - at))
+            }
             [0x31, 0x18, 0x10, 0x06, rest @ ..] => {
                 let len = u32::from_le_bytes(rest[12..16].try_into().unwrap()) as usize;
                 (len >= 24 && at % block + len <= block).then_some(Signed::Node(at, len))
@@ -316,6 +334,18 @@ impl Image {
                 let crc = !crc32fast::hash(&self.data[at..at + 60]);
                 self.data[at + 60..at + 64].copy_from_slice(&crc.to_be_bytes());
             }
+            Signed::Fastmap(at, len) => {
+                // Its numbers, and the first of its lists and tables.
+                let words = [3..6, 78..90, 610..800, 800..1200];
+                let words = words[below(prng, words.len())].clone();
+                let word = at + 4 * (words.start + below(prng, words.len()));
+                let old = u32::from_be_bytes(self.data[word..word + 4].try_into().unwrap());
+                let new = if chance == 0 { near(old, step) } else { edge };
+                self.data[word..word + 4].copy_from_slice(&new.to_be_bytes());
+                self.data[at + 8..at + 12].fill(0);
+                let crc = !crc32fast::hash(&self.data[at..at + len]);
+                self.data[at + 8..at + 12].copy_from_slice(&crc.to_be_bytes());
+            }
             Signed::Node(at, len) => {
                 // Numbers are near the start; payload, names and branches behind.
                 let reach = if prng.below(3) == 0 { len } else { len.min(96) };
@@ -332,16 +362,36 @@ impl Image {
 
 #[test]
 fn false_numbers_of_ubi_and_ubifs_are_survived() {
-    let kind = Kind::Ubifs(ubifs::Compressor::Lzo);
-    let images = [Image::grown(kind, 3, true), Image::grown(kind, 4, false)];
-    let signed = images.each_ref().map(Image::signed);
+    for kind in [Kind::Ubifs(ubifs::Compressor::Lzo), Kind::Fastmap] {
+        let images = [Image::grown(kind, 3, true), Image::grown(kind, 4, false)];
+        let signed = images.each_ref().map(Image::signed);
+        for seed in 0..400 * patience() {
+            let mut prng = Prng::new(seed);
+            let which = below(&mut prng, 2);
+            let mut image = images[which].clone();
+            for _ in 0..1 << prng.below(6) {
+                let one = signed[which][below(&mut prng, signed[which].len())];
+                image.falsify(one, &mut prng);
+            }
+            image.check_survived(&format!("{kind:?}, seed {seed}"));
+        }
+    }
+}
+
+/// A fastmap whose checksum is right may lie all the same.
+#[test]
+fn false_numbers_of_fastmaps_are_survived() {
+    let image = Image::grown(Kind::Fastmap, 3, true);
+    let fastmap = |signed: &Signed| matches!(signed, Signed::Fastmap(..));
+    let fastmaps: Vec<Signed> = image.signed().into_iter().filter(fastmap).collect();
+    assert!(!fastmaps.is_empty(), "one is written at the unmount");
     for seed in 0..400 * patience() {
         let mut prng = Prng::new(seed);
-        let which = below(&mut prng, 2);
-        let mut image = images[which].clone();
-        for _ in 0..1 << prng.below(6) {
-            let one = signed[which][below(&mut prng, signed[which].len())];
-            image.falsify(one, &mut prng);
+        let mut image = image.clone();
+        for _ in 0..=prng.below(3) {
+            for &one in &fastmaps {
+                image.falsify(one, &mut prng);
+            }
         }
         image.check_survived(&format!("seed {seed}"));
     }

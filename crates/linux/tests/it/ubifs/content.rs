@@ -110,8 +110,11 @@ impl Run {
 fn random_calls_agree_with_a_model() {
     let compressors =
         [Compressor::None, Compressor::Lzo, Compressor::Zlib, Compressor::Zstd, Compressor::Lzo];
-    for (seed, compressor) in (0..).zip(compressors) {
-        let device = Device::new(40, options(compressor));
+    let plain = compressors.map(|compressor| (40, options(compressor)));
+    let mapped = Options { fastmap: true, ..options(Compressor::Lzo) };
+    let mapped = [68, 90].map(|blocks| (blocks, mapped.clone()));
+    for (seed, (blocks, options)) in (0..).zip(plain.into_iter().chain(mapped)) {
+        let device = Device::new(blocks, options);
         device.format().unwrap();
         let mut vfs = device.mount().unwrap();
         vfs.mkdir("dir").unwrap();

@@ -7,6 +7,7 @@ use flysch_linux::vfs::Vfs;
 
 use super::content::read_all;
 use super::device::Device;
+use super::fastmap::counts;
 
 /// Rounds of the workload.
 const ROUNDS: u8 = 5;
@@ -50,45 +51,63 @@ fn check(vfs: &mut Vfs, done: u8, told: &str) {
     assert!(found == content(round), "{told}: content of round {round}");
 }
 
-fn device() -> Device {
-    let options = Options { compressor: Compressor::Lzo, ..Options::default() };
-    let device = Device::new(32, options);
+/// Fastmaps are for devices of more than 64 blocks.
+fn device(fastmap: bool) -> Device {
+    let options = Options { compressor: Compressor::Lzo, fastmap, ..Options::default() };
+    let device = Device::new(if fastmap { 68 } else { 32 }, options);
     device.format().unwrap();
     device
 }
 
-fn operations_of_work() -> u64 {
-    let device = device();
+fn operations_of_work(fastmap: bool) -> u64 {
+    let device = device(fastmap);
     device.arm(FaultPlan::default());
     let mut vfs = device.mount().unwrap();
     work(&mut vfs, &mut 0).unwrap();
+    vfs.unmount().unwrap();
     device.operations()
 }
 
 #[test]
 fn nothing_durable_is_lost_at_any_cut() {
-    let count = operations_of_work();
+    cut_everywhere(false);
+}
+
+#[test]
+fn nothing_durable_is_lost_at_any_cut_with_fastmaps() {
+    let device = device(true);
+    let geometry = device.chip.borrow().device().chip().part().geometry;
+    let mut vfs = device.mount().unwrap();
+    work(&mut vfs, &mut 0).unwrap();
+    vfs.unmount().unwrap();
+    let [_, programs] = counts(&device.recorder.take(geometry), "ubi_fastmap");
+    assert!(programs >= 3 * 64, "fastmaps are written before, between and after: {programs}");
+    cut_everywhere(true);
+}
+
+fn cut_everywhere(fastmap: bool) {
+    let count = operations_of_work(fastmap);
     for cut in 0..count {
         let ending = Ending::ALL[usize::try_from(cut % 4).unwrap()];
-        cut_once(cut, ending, None);
+        cut_once(fastmap, cut, ending, None);
     }
     for cut in (0..count).step_by(7) {
         for ending in Ending::ALL {
-            cut_once(cut, ending, Some(cut * 31 % 90));
+            cut_once(fastmap, cut, ending, Some(cut * 31 % 90));
         }
     }
 }
 
 /// Cut the power at operation `cut` of the work and, if asked, once more during the mount.
-fn cut_once(cut: u64, ending: Ending, again: Option<u64>) {
-    let told = format!("cut {cut} {ending:?} again {again:?}");
-    let device = device();
+fn cut_once(fastmap: bool, cut: u64, ending: Ending, again: Option<u64>) {
+    let told = format!("fastmap {fastmap}, cut {cut} {ending:?} again {again:?}");
+    let device = device(fastmap);
     let plan =
         |cut_at| FaultPlan { seed: cut, cut_at, ending: Some(ending), ..FaultPlan::default() };
     device.arm(plan(Some(cut)));
     let mut done = 0;
     if let Ok(mut vfs) = device.mount() {
-        let outcome = work(&mut vfs, &mut done);
+        let outcome = work(&mut vfs, &mut done).and_then(|()| vfs.unmount());
         assert!(outcome.is_err() || !device.is_on() || cut > 0, "{told}");
     }
     device.power_up();

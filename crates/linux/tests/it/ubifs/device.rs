@@ -10,6 +10,12 @@ use flysch_linux::cpu::{Cpu, Speed};
 use flysch_linux::mtd::{EccMode, Partition, RawNand};
 use flysch_linux::ubifs::{MountError, Options, Ubifs};
 use flysch_linux::vfs::Vfs;
+use flysch_nand::{BlockAddr, Nand, PageAddr};
+
+/// Bytes of a page of the chip.
+pub(super) const PAGE: usize = 2048;
+/// Bytes of a block.
+pub(super) const BLOCK: usize = 64 * PAGE;
 
 /// A chip with its fault injector, and how to mount what is on it.
 #[derive(Clone)]
@@ -26,8 +32,19 @@ impl Device {
         let mut part = Part::named("nandsim").unwrap();
         part.geometry.block_count = blocks;
         let clock = Clock::new();
-        let recorder = Recorder::new(clock.clone(), "test");
-        let injector = FaultInjector::new(Chip::new(Arc::new(part), clock, 1));
+        Self::of(Chip::new(Arc::new(part), clock.clone(), 1), clock, options)
+    }
+
+    /// The same flash once more.
+    pub(super) fn fork(&self) -> Self {
+        let clock = Clock::new();
+        let chip = self.chip.borrow().device().chip().fork(clock.clone());
+        Self::of(chip, clock, self.options.clone())
+    }
+
+    fn of(chip: Chip, clock: Clock, options: Options) -> Self {
+        let recorder = Recorder::new(clock, "test");
+        let injector = FaultInjector::new(chip);
         let chip = Shared::new(Tracer::new(injector, recorder.clone()));
         let cpu = Cpu::new(recorder.clock().clone(), Speed::default());
         Self { chip, recorder, options, cpu }
@@ -48,7 +65,7 @@ impl Device {
     }
 
     pub(super) fn format(&self) -> Result<(), MountError> {
-        Ubifs::format(&self.partition()?, &self.recorder, &[])
+        Ubifs::format(&self.partition()?, &self.recorder, &[], self.options.fastmap)
     }
 
     pub(super) fn mount_fs(&self) -> Result<Ubifs, MountError> {
@@ -64,6 +81,24 @@ impl Device {
     /// Arrange faults, counting operations from now on.
     pub(super) fn arm(&self, plan: FaultPlan) {
         self.chip.borrow_mut().device_mut().arm(plan);
+    }
+
+    /// Change the bytes of a block where they lie: erase it and program it anew.
+    pub(super) fn rewrite(&self, block: u32, change: impl FnOnce(&mut [u8])) {
+        let mut chip = self.chip.borrow_mut();
+        let mut content = vec![0; BLOCK];
+        for (page, bytes) in (block * 64..).zip(content.chunks_mut(PAGE)) {
+            let _raw = chip.read(PageAddr(page), 0, bytes);
+        }
+        change(&mut content);
+        chip.erase(BlockAddr(block)).unwrap();
+        for (page, bytes) in (block * 64..).zip(content.chunks(PAGE)) {
+            for (sector, part) in (0_u32..).zip(bytes.chunks(512)) {
+                if part.iter().any(|&byte| byte != 0xFF) {
+                    chip.program(PageAddr(page), sector * 512, part, &[]).unwrap();
+                }
+            }
+        }
     }
 
     pub(super) fn power_up(&self) {

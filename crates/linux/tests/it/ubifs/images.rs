@@ -6,13 +6,10 @@ use std::process::Command;
 
 use flysch_chip::{FaultPlan, Prng};
 use flysch_linux::ubifs::{Compressor, Options};
-use flysch_nand::{BlockAddr, Nand, PageAddr};
+use flysch_nand::{Nand, PageAddr};
 
 use super::content::read_all;
-use super::device::Device;
-
-const PAGE: usize = 2048;
-const BLOCK: usize = 64 * PAGE;
+use super::device::{BLOCK, Device, PAGE};
 
 fn files() -> Vec<(String, Vec<u8>)> {
     let mut prng = Prng::new(11);
@@ -141,25 +138,14 @@ fn any_image_is_survived() {
 /// Write some blocks anew with bytes changed.
 fn damage(device: &Device, seed: u64) {
     let mut prng = Prng::new(seed);
-    let mut chip = device.chip.borrow_mut();
     for _ in 0..=prng.below(4) {
         let block = u32::try_from(prng.below(24)).unwrap();
-        let mut content = vec![0; BLOCK];
-        for (page, bytes) in (block * 64..).zip(content.chunks_mut(PAGE)) {
-            let _raw = chip.read(PageAddr(page), 0, bytes);
-        }
-        for _ in 0..=prng.below(20) {
-            let end = content.iter().rposition(|&byte| byte != 0xFF).unwrap_or(0) as u64 + 1;
-            let at = usize::try_from(prng.below(end)).unwrap();
-            content[at] ^= u8::try_from(prng.below(255) + 1).unwrap();
-        }
-        chip.erase(BlockAddr(block)).unwrap();
-        for (page, bytes) in (block * 64..).zip(content.chunks(PAGE)) {
-            for (sector, part) in (0_u32..).zip(bytes.chunks(512)) {
-                if part.iter().any(|&byte| byte != 0xFF) {
-                    chip.program(PageAddr(page), sector * 512, part, &[]).unwrap();
-                }
+        device.rewrite(block, |content| {
+            for _ in 0..=prng.below(20) {
+                let end = content.iter().rposition(|&byte| byte != 0xFF).unwrap_or(0) as u64 + 1;
+                let at = usize::try_from(prng.below(end)).unwrap();
+                content[at] ^= u8::try_from(prng.below(255) + 1).unwrap();
             }
-        }
+        });
     }
 }

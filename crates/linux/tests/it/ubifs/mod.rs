@@ -4,6 +4,7 @@ mod bulk_read;
 mod content;
 mod cuts;
 mod device;
+mod fastmap;
 mod flusher;
 mod images;
 mod wear;

@@ -12,8 +12,14 @@ use super::device::Device;
 /// Free blocks may differ by twice the threshold, as in the kernel (`WL_FREE_MAX_DIFF`).
 #[test]
 fn cold_data_moves_so_that_wear_stays_level() {
+    levels(40, false);
+    levels(80, true);
+}
+
+fn levels(blocks: u32, fastmap: bool) {
     let threshold = 20;
-    let device = Device::new(40, Options { wear_threshold: threshold, ..Options::default() });
+    let options = Options { wear_threshold: threshold, fastmap, ..Options::default() };
+    let device = Device::new(blocks, options);
     device.format().unwrap();
     let mut fs = device.mount_fs().unwrap();
     let mut cache = PageCache::default();
@@ -67,8 +73,9 @@ fn corrected_errors_are_scrubbed_and_others_told() {
 
 #[test]
 fn failing_programs_and_erases_cost_blocks_and_no_data() {
-    for seed in 0..4 {
-        let device = Device::new(48, Options::default());
+    for (seed, fastmap) in [(0, false), (1, false), (2, false), (3, false), (4, true), (5, true)] {
+        let options = Options { fastmap, ..Options::default() };
+        let device = Device::new(if fastmap { 90 } else { 48 }, options);
         device.format().unwrap();
         let mut vfs = device.mount().unwrap();
         let plan = FaultPlan {

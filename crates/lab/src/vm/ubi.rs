@@ -1,0 +1,40 @@
+//! UBI with fastmaps: Debian builds its own without, so it is built from the kernel's source package.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use super::error::VmError;
+use super::module;
+use super::process::output;
+use super::store::Store;
+use super::unpack::{package, take_out};
+
+/// The package, by the series of the kernels (140 MB).
+pub(super) const SOURCE: &str = "linux-source-6.1";
+/// Room that it and what is taken out of it need, bytes.
+pub(super) const NEEDED: u64 = 300 << 20;
+/// What switches fastmaps on, for make and for the compiler: the headers' configuration does not.
+const SWITCHES: [&str; 2] = ["CONFIG_MTD_UBI_FASTMAP=y", "KCFLAGS=-DCONFIG_MTD_UBI_FASTMAP=1"];
+
+/// Build `ubi-fastmap.ko` for the kernel of the store, whose headers are unpacked, into its guests.
+pub(super) fn build(store: &Store, version: &str) -> Result<(), VmError> {
+    let packages = store.path("packages");
+    let folder = packages.join("source");
+    let archive = format!("*/{SOURCE}.tar.xz");
+    take_out(&package(&packages, SOURCE)?, &folder, &[archive])?;
+    let archive = folder.join(format!("usr/src/{SOURCE}.tar.xz"));
+    let inside = format!("{SOURCE}/drivers/mtd/ubi");
+    output(Command::new("tar").arg("-xf").arg(&archive).arg("-C").arg(&folder).arg(&inside))?;
+    module::make(store, version, &folder.join(&inside), &SWITCHES)?;
+    strip(&folder.join(&inside).join("ubi.ko"), &store.path("root/ubi-fastmap.ko"))
+}
+
+/// Without checksums of its symbols: they cover structures that differ from Debian's, though not in
+/// what UBIFS sees of them, and UBIFS stays Debian's.
+fn strip(built: &Path, module: &Path) -> Result<(), VmError> {
+    let mut objcopy = Command::new("objcopy");
+    objcopy.args(["--strip-debug", "--remove-section=__kcrctab_gpl"]);
+    output(objcopy.arg("--remove-section=.rela__kcrctab_gpl").arg(built).arg(module))?;
+    fs::remove_file(built).map_err(VmError::file(built))
+}

@@ -1,0 +1,151 @@
+//! Fastmaps: fewer pages are read at an attach, the same files come back.
+
+use flysch_chip::{Event, EventKind, Prng, Trace};
+use flysch_linux::ubifs::{Compressor, Options};
+use flysch_linux::vfs::Vfs;
+use flysch_nand::{Nand, PageAddr};
+
+use super::content::read_all;
+use super::device::Device;
+
+fn device(blocks: u32, fastmap: bool) -> Device {
+    let options = Options { compressor: Compressor::Lzo, fastmap, ..Options::default() };
+    let device = Device::new(blocks, options);
+    device.format().unwrap();
+    device
+}
+
+/// Page reads and programs of what a cause is part of.
+pub(super) fn counts(trace: &Trace, cause: &str) -> [u64; 2] {
+    [EventKind::Read, EventKind::Program].map(|kind| {
+        let of_kind = trace.events.iter().filter(|event| event.kind == kind);
+        let path = |event: &&Event| trace.causes.path(event.cause).contains(cause);
+        of_kind.filter(path).count() as u64
+    })
+}
+
+/// Scanning reads a page of each block, which holds both headers, and 22 of the volume table. By
+/// fastmap: of 64 blocks and those of the pools, 65 of the fastmap, the 22. Writing one programs a
+/// LEB and its header. Linux 6.1 counts the same.
+#[test]
+fn attaching_reads_a_fifth_of_the_pages() {
+    let cases = [
+        (400, false, [422, 0], [0, 0]),
+        (400, true, [181, 0], [0, 64]),
+        (1024, false, [1046, 0], [0, 0]),
+        (1024, true, [226, 0], [0, 64]),
+    ];
+    for (blocks, fastmap, attach, detach) in cases {
+        let device = device(blocks, fastmap);
+        let geometry = device.chip.borrow().device().chip().part().geometry;
+        let mut vfs = device.mount().unwrap();
+        let mut content = vec![0; 3_000_000];
+        Prng::new(1).fill(&mut content);
+        let fd = vfs.open("file", true).unwrap();
+        vfs.write(fd, 0, &content).unwrap();
+        vfs.unmount().unwrap();
+        drop(device.recorder.take(geometry));
+        let mut vfs = device.mount().unwrap();
+        let mounted = device.recorder.take(geometry);
+        vfs.unmount().unwrap();
+        let unmounted = device.recorder.take(geometry);
+        let told = format!("{blocks} blocks, fastmap {fastmap}");
+        println!("{told}: mount {:?}, unmount {:?}", counts(&mounted, ""), counts(&unmounted, ""));
+        assert_eq!(counts(&mounted, "ubi_attach"), attach, "{told}");
+        assert_eq!(counts(&unmounted, "ubi_fastmap"), detach, "{told}");
+        assert!(read_all(&mut device.mount().unwrap(), "file").unwrap() == content, "{told}");
+    }
+}
+
+/// Where the blocks of the fastmap are that counts: its anchor.
+fn anchor(device: &Device) -> u32 {
+    let mut chip = device.chip.borrow_mut();
+    let mut newest = None;
+    for block in 0..64 {
+        let mut header = [0; 64];
+        let _raw = chip.read(PageAddr(block * 64), 512, &mut header);
+        if header[..4] == *b"UBI!" && header[8..12] == [0x7F, 0xFF, 0xF0, 0] {
+            newest = newest.max(Some((header[40..48].to_vec(), block)));
+        }
+    }
+    newest.expect("a fastmap was written").1
+}
+
+fn files(vfs: &mut Vfs) -> Vec<Vec<u8>> {
+    (0..5).map(|number| read_all(vfs, &format!("file{number}")).unwrap()).collect()
+}
+
+/// Files of random bytes, each durable.
+fn fill(vfs: &mut Vfs, seed: u64) {
+    let mut prng = Prng::new(seed);
+    for number in 0..5 {
+        let mut content = vec![0; 20_000 * (number + 1)];
+        prng.fill(&mut content);
+        let fd = vfs.open(&format!("file{number}"), true).unwrap();
+        vfs.write(fd, 0, &content).unwrap();
+        vfs.fsync(fd).unwrap();
+        vfs.close(fd).unwrap();
+    }
+}
+
+/// One flipped bit anywhere in what is read of it, and all PEBs are scanned.
+#[test]
+fn a_damaged_fastmap_is_not_believed() {
+    let origin = device(80, true);
+    let mut vfs = origin.mount().unwrap();
+    fill(&mut vfs, 1);
+    let wanted = files(&mut vfs);
+    vfs.unmount().unwrap();
+    drop(vfs);
+    let anchor = anchor(&origin);
+    // Headers, then the fields, the pools, the lists and the tables of the fastmap, then zeros.
+    let headers = (512..532).chain(552..560);
+    let map = (0..20).chain([144, 312, 316, 331, 344, 349, 400, 1392, 1400]).chain(2440..2460);
+    let map = map.chain([3000, 3100, 3200, 3300, 3400, 4000, 100_000, 129_023]).map(|at| 2048 + at);
+    for at in headers.chain(map) {
+        let device = origin.fork();
+        device.rewrite(anchor, |content| content[at] ^= 1 << (at % 8));
+        let fs = device.mount_fs().unwrap();
+        assert!(!fs.ubi().is_attached_by_fastmap(), "byte {at}");
+        drop(fs);
+        assert!(files(&mut device.mount().unwrap()) == wanted, "byte {at}");
+    }
+    assert!(origin.mount_fs().unwrap().ubi().is_attached_by_fastmap());
+}
+
+/// What is written after the last fastmap is in PEBs of its pools, which are looked at.
+#[test]
+fn what_came_after_the_fastmap_is_found() {
+    let device = device(120, true);
+    let mut vfs = device.mount().unwrap();
+    fill(&mut vfs, 1);
+    vfs.unmount().unwrap();
+    for seed in 2..8 {
+        let mut vfs = device.mount().unwrap();
+        fill(&mut vfs, seed);
+        let wanted = files(&mut vfs);
+        drop(vfs);
+        let fs = device.mount_fs().unwrap();
+        assert!(fs.ubi().is_attached_by_fastmap(), "seed {seed}");
+        drop(fs);
+        assert!(files(&mut device.mount().unwrap()) == wanted, "seed {seed}");
+    }
+}
+
+/// A device that has a fastmap keeps it up, asked or not; one of 64 blocks or fewer never has one.
+#[test]
+fn a_fastmap_is_kept_up_where_there_is_one() {
+    for (blocks, makes, mounts, wanted) in
+        [(80, true, false, true), (80, false, false, false), (64, true, true, false)]
+    {
+        let mut device = device(blocks, makes);
+        for fastmap in [makes, mounts, mounts] {
+            device.options.fastmap = fastmap;
+            let mut vfs = device.mount().unwrap();
+            fill(&mut vfs, 1);
+            vfs.unmount().unwrap();
+        }
+        let found = device.mount_fs().unwrap().ubi().is_attached_by_fastmap();
+        assert_eq!(found, wanted, "{blocks} blocks, {makes}");
+    }
+}
