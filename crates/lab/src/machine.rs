@@ -258,7 +258,7 @@ impl Build {
                 let options = ubifs::Options {
                     compressor: self.ubifs_compressor,
                     bulk_read: self.layers.ubifs_bulk_read,
-                    shares_dirty_limit: self.platform.shares_dirty_limit,
+                    dirty_limit: self.platform.dirty_limit,
                     maker: self.layers.ubifs_maker,
                     wear_threshold: self.layers.ubi_wear_threshold,
                     fastmap: self.layers.ubi_fastmap,

@@ -9,7 +9,7 @@ use flysch_linux::card::Bus;
 use flysch_linux::cpu::Speed;
 use flysch_linux::jffs2::Compressor;
 use flysch_linux::mtd::EccMode;
-use flysch_linux::ubifs;
+use flysch_linux::ubifs::{self, DirtyLimit};
 use flysch_linux::yaffs2::Profile;
 use flysch_sqlite::{Era, JournalMode, Settings, Synchronous};
 use serde::Deserialize;
@@ -53,8 +53,8 @@ pub struct Platform {
     pub jffs2_compressors: Vec<Compressor>,
     /// Whether JFFS2 ends each block with a summary.
     pub jffs2_summaries: bool,
-    /// Whether the kernel's flusher holds each device to its share of the limit of dirty memory.
-    pub shares_dirty_limit: bool,
+    /// How much dirty memory the kernel's flusher leaves to UBIFS.
+    pub dirty_limit: DirtyLimit,
     /// Which generation of YAFFS2.
     pub yaffs2_profile: Profile,
     /// UBIFS's compressor.
@@ -263,7 +263,11 @@ impl Platform {
             cpu: file.cpu,
             jffs2_ra_pages: file.jffs2.ra_pages,
             jffs2_summaries: file.jffs2.summaries,
-            shares_dirty_limit: file.ubifs.shares_dirty_limit,
+            dirty_limit: if file.ubifs.shares_dirty_limit {
+                DirtyLimit::Shared
+            } else {
+                DirtyLimit::Whole
+            },
             power: file.power,
             throughput: file.throughput,
         })

@@ -11,6 +11,7 @@ use flysch_chip::{Scope, TaskScope};
 
 use super::Ubifs;
 use super::inode::Dirt;
+use super::options::DirtyLimit;
 use super::writers::{Turns, Writer};
 use crate::cache::PageCache;
 use crate::filesystem::{FsError, Ino};
@@ -153,7 +154,7 @@ impl Ubifs {
     /// Find what is to be written, the inode first that became dirty first.
     fn wake_flusher(&mut self, cache: &PageCache) {
         let now_ns = self.now_ns();
-        let is_over = self.options.shares_dirty_limit
+        let is_over = self.options.dirty_limit == DirtyLimit::Shared
             && cache.dirty_count() > 0
             && (*self.flusher.written.count(now_ns) < SHOWN_MIN || cache.is_filling());
         let is_due = |since_ns: u64| is_over || since_ns + EXPIRY_NS <= now_ns;

@@ -62,7 +62,7 @@ use crate::filesystem::{
 };
 use crate::ubi::Ubi;
 
-pub use options::{Compressor, Maker, MountError, Options, UnknownCompressor};
+pub use options::{Compressor, DirtyLimit, Maker, MountError, Options, UnknownCompressor};
 
 /// The root directory's inode number.
 const ROOT: u32 = 1;

@@ -52,6 +52,15 @@ impl Compressor {
     }
 }
 
+/// How much dirty memory the flusher leaves to a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DirtyLimit {
+    /// As much as there may be at all, until Linux 3.1.
+    Whole,
+    /// The device's share, which is none if it wrote nothing lately.
+    Shared,
+}
+
 /// Who makes the file system on an empty volume, which decides the journal's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Maker {
@@ -81,8 +90,8 @@ pub struct Options {
     pub compressor: Compressor,
     /// Whether files read in order are read in bulk (`bulk_read`).
     pub bulk_read: bool,
-    /// Whether the flusher holds each device to its share of the limit of dirty memory (since 3.1).
-    pub shares_dirty_limit: bool,
+    /// The limit of dirty memory that the flusher keeps.
+    pub dirty_limit: DirtyLimit,
     /// Who makes it.
     pub maker: Maker,
     /// The UBI volume to mount.
@@ -98,7 +107,7 @@ impl Default for Options {
         Self {
             compressor: Compressor::Zstd,
             bulk_read: false,
-            shares_dirty_limit: true,
+            dirty_limit: DirtyLimit::Shared,
             maker: Maker::Mount,
             volume: 0,
             wear_threshold: crate::ubi::WEAR_THRESHOLD,

@@ -3,7 +3,7 @@
 
 use flysch_chip::{EventKind, FaultPlan, Prng};
 use flysch_linux::filesystem::FsError;
-use flysch_linux::ubifs::{Compressor, Options};
+use flysch_linux::ubifs::{Compressor, DirtyLimit, Options};
 use flysch_linux::vfs::Vfs;
 
 use super::content::read_all;
@@ -12,9 +12,8 @@ use super::device::Device;
 const PAGE: usize = 4096;
 const PAGES: usize = 60;
 const SECOND_NS: u64 = 1_000_000_000;
-fn device(shares_dirty_limit: bool) -> Device {
-    let options =
-        Options { compressor: Compressor::None, shares_dirty_limit, ..Options::default() };
+fn device(dirty_limit: DirtyLimit) -> Device {
+    let options = Options { compressor: Compressor::None, dirty_limit, ..Options::default() };
     let device = Device::new(40, options);
     device.format().unwrap();
     device
@@ -45,7 +44,7 @@ fn counts(device: &Device) -> [usize; 2] {
 
 /// When the flusher writes what [`work`] made dirty, if no one else does before.
 fn wakes_ns() -> u64 {
-    let device = device(true);
+    let device = device(DirtyLimit::Shared);
     let mut vfs = device.mount().unwrap();
     let fd = vfs.open("file", true).unwrap();
     vfs.write(fd, 0, &content()).unwrap();
@@ -58,8 +57,10 @@ fn wakes_ns() -> u64 {
 /// there is no such share they are once they are 30 s old.
 #[test]
 fn dirty_pages_are_written_unasked() {
-    for (shares, first_ns) in [(true, 5 * SECOND_NS), (false, 30 * SECOND_NS)] {
-        let device = device(shares);
+    for (limit, first_ns) in
+        [(DirtyLimit::Shared, 5 * SECOND_NS), (DirtyLimit::Whole, 30 * SECOND_NS)]
+    {
+        let device = device(limit);
         let mut vfs = device.mount().unwrap();
         let fd = vfs.open("file", true).unwrap();
         vfs.sync().unwrap();
@@ -86,7 +87,7 @@ fn work(vfs: &mut Vfs, device: &Device, fsync_ns: u64) -> Result<(), FsError> {
 fn an_fsync_and_the_flusher_share_the_pages() {
     let (wakes_ns, mut both) = (wakes_ns(), 0);
     for before_ns in (0..16_000_000).step_by(1_000_000) {
-        let device = device(true);
+        let device = device(DirtyLimit::Shared);
         let mut vfs = device.mount().unwrap();
         counts(&device);
         work(&mut vfs, &device, wakes_ns - before_ns).unwrap();
@@ -102,13 +103,13 @@ fn an_fsync_and_the_flusher_share_the_pages() {
 #[test]
 fn cuts_while_both_write_lose_nothing_durable() {
     let fsync_ns = wakes_ns() - 1_000_000;
-    let whole = device(true);
+    let whole = device(DirtyLimit::Shared);
     let mut vfs = whole.mount().unwrap();
     whole.arm(FaultPlan::default());
     work(&mut vfs, &whole, fsync_ns).unwrap();
     let count = whole.operations();
     for cut in (0..count).step_by(3) {
-        let device = device(true);
+        let device = device(DirtyLimit::Shared);
         let mut vfs = device.mount().unwrap();
         let old = vfs.open("old", true).unwrap();
         vfs.write(old, 0, b"durable").unwrap();
