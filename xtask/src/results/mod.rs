@@ -9,6 +9,7 @@ mod hybrid;
 mod kernel;
 mod papers;
 mod read_ahead;
+mod validation;
 
 use crate::{Outcome, shell};
 use papers::Papers;
@@ -61,6 +62,7 @@ pub(crate) fn run(mode: Mode) -> Outcome {
     let sections = [
         section("Against the kernel: Linux 6.1 with nandsim", &kernel::render(&flysch)?),
         section("Journals elsewhere, against the same kernel", &hybrid::render(&flysch)?),
+        section("Every cell against the kernel beside", &validation::render(&flysch, mode)?),
         section("What read-ahead reads: Linux 6.1 with nandsim", &read_ahead::render(&flysch)?),
         section("The papers' claims", &papers.tally()),
         section("The board of the ERTS 2014 study", &papers.study()),
