@@ -6,7 +6,7 @@ use std::fs;
 
 use tempfile::TempDir;
 
-use crate::command::{complaint_of, output_of};
+use crate::command::{complaint_of, flysch, output_of};
 
 /// An MTD that no machine has.
 const ABSENT: &str = "mtd4095";
@@ -33,6 +33,28 @@ fn flash_that_is_not_there_is_one_line() {
     check("trace", &["not provided: <FILE>"]);
 }
 
+/// A file of another shape, of false counts, or of too few cells is refused before anything is told.
+#[test]
+fn recorded_counts_are_refused_in_one_line() {
+    let folder = TempDir::new().unwrap();
+    let head = "fs,workload,record_size,requests,pattern,read_ahead,kernel.page_reads,\
+                kernel.page_programs,kernel.block_erases\n";
+    let cases = [
+        ("a,b\n1,2\n".to_owned(), "missing field `fs`"),
+        (format!("{head}jffs2,insert,600,100,,32,many,0,0\n"), "invalid float literal"),
+        (format!("{head}jffs2,insert,600,100,,32,-1,0,0\n"), "-1 is no count"),
+        (format!("{head}jffs2,insert,600,100,,32,NaN,0,0\n"), "NaN is no count"),
+        (format!("{head}jffs2,insert,600,100,,32,1,0,0\n"), "the kernel's counts lack the cell"),
+    ];
+    for (text, wanted) in cases {
+        fs::write(folder.path().join("counts.csv"), &text).expect("a writable folder");
+        let finished = flysch(folder.path(), "vm validate --quick --kernel-counts counts.csv");
+        let last = finished.stderr.lines().last().unwrap_or_default();
+        assert_eq!((finished.code, finished.stdout.as_str()), (Some(2), ""), "{last}");
+        assert!(last.contains(wanted), "{wanted}: {last}");
+    }
+}
+
 #[test]
 fn a_guest_that_cannot_be_is_one_line() {
     let folder = TempDir::new().unwrap();
@@ -46,6 +68,7 @@ fn a_guest_that_cannot_be_is_one_line() {
     check("vm validate --quick --store none --csv a.csv --page a.html", "`flysch vm setup`");
     check("vm validate --store none --csv a.csv --force", "`flysch vm setup`");
     check("vm shell --store none", "`flysch vm setup`");
+    check("vm validate --kernel-counts none.csv", "none.csv: No such file");
     fs::write(folder.path().join("mine.csv"), "mine").expect("a writable folder");
     check("vm bench insert --latencies mine.csv", "mine.csv: exists; --force replaces it");
     fs::remove_file(folder.path().join("mine.csv")).expect("it is there");

@@ -65,7 +65,7 @@ impl Store {
         with_fastmap: bool,
         mut tell: impl FnMut(&str),
     ) -> Result<SetUp, VmError> {
-        check_architecture()?;
+        check_architecture(env::consts::ARCH)?;
         packages::check_programs(&mut tell)?;
         fs::create_dir_all(&self.folder).map_err(VmError::file(&self.folder))?;
         let needed = NEEDED + if with_fastmap { ubi::NEEDED } else { 0 };
@@ -149,8 +149,9 @@ impl Store {
     }
 }
 
-fn check_architecture() -> Result<(), VmError> {
-    match env::consts::ARCH {
+/// The guest has the processor of the machine: packages and this program are for it.
+fn check_architecture(name: &'static str) -> Result<(), VmError> {
+    match name {
         "x86_64" => Ok(()),
         other => Err(VmError::Architecture(other)),
     }
@@ -161,4 +162,16 @@ fn size_of(folder: &Path) -> u64 {
     let text = process::output(std::process::Command::new("du").arg("-sb").arg(folder));
     let text = text.unwrap_or_default();
     text.split_whitespace().next().and_then(|bytes| bytes.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_processor_is_refused_in_a_line() {
+        assert!(check_architecture("x86_64").is_ok());
+        let line = check_architecture("aarch64").expect_err("there is no such guest").to_string();
+        assert!(line.contains("aarch64") && !line.contains('\n'), "{line}");
+    }
 }
