@@ -1,14 +1,14 @@
 //! Fastmap: what attaching finds out by reading every PEB's headers, written down in a few PEBs.
 //!
 //! ```text
-//! format.rs   the bytes
-//! pool.rs     the PEBs that may change while a fastmap is in force
-//! write.rs    a new fastmap: when the pools are empty, and when the device is detached
-//! abandon.rs  none could be written: those on flash must not be believed
-//! attach.rs   attaching by a fastmap: it, and the headers of the pools' PEBs
-//! start.rs     what a device begins with
-//! levelling.rs what wear levelling moves where
-//! mapping.rs  a mapping of a fastmap may be of a LEB that was unmapped since
+//! format.rs     the bytes
+//! pool.rs       the PEBs that may change while a fastmap is in force
+//! write.rs      a new fastmap: when the pools are empty, and when the device is detached
+//! abandon.rs    none could be written: those on flash must not be believed
+//! attach.rs     attaching by a fastmap: it, and the headers of the pools' PEBs
+//! start.rs      what a device begins with
+//! levelling.rs  what wear levelling moves where
+//! mapping.rs    a mapping of a fastmap may be of a LEB that was unmapped since
 //! ```
 //!
 //! As in Linux (`fm_autoconvert`), a fastmap is written only where it was asked for or was found, and
@@ -34,7 +34,6 @@ mod write;
 pub(super) use format::ANCHORS_END;
 
 use format::block_count;
-
 use pool::Pool;
 
 use super::Layout;
