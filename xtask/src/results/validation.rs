@@ -8,6 +8,7 @@ use super::{Flysch, Mode, read, settle};
 use crate::Outcome;
 use crate::scratch::Scratch;
 use serde_json::Value;
+use std::fmt::Write;
 use std::fs;
 
 const RECORDED: &str = "docs/validation.csv";
@@ -41,7 +42,7 @@ fn line(row: &Value) -> Outcome<String> {
     for count in ["programs", "reads"] {
         for rank in ["median", "percentile_95", "max"] {
             let share = row[count][rank].as_f64().ok_or_else(lacks)?;
-            text += &format!(" {:.1} |", share * 100.0);
+            write!(text, " {:.1} |", share * 100.0)?;
         }
     }
     Ok(text + "\n")
