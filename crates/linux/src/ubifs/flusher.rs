@@ -88,9 +88,7 @@ impl Ubifs {
 
     /// Let the flusher run if it is due, or has not had as much of the CPU as those it works beside.
     pub(super) fn run_flusher(&mut self, cache: &mut PageCache) -> Result<(), FsError> {
-        if self.is_flusher_due() {
-            self.wake_flusher(cache);
-        }
+        self.wake_flusher_if_due(cache);
         let _task = self.enter_flusher();
         while let Some(mut work) = self.flusher.work.take() {
             let now_ns = self.now_ns();
@@ -118,8 +116,7 @@ impl Ubifs {
         let mut fsync = Writer::new(ino);
         let mut turns = Turns::new(self.now_ns());
         loop {
-            if self.is_flusher_due() {
-                self.wake_flusher(cache);
+            if self.wake_flusher_if_due(cache) {
                 turns.wake_other(self.now_ns());
             }
             if let Some(work) = self.flusher.work.take() {
@@ -147,13 +144,12 @@ impl Ubifs {
         self.end_file(cache, work)
     }
 
-    fn is_flusher_due(&self) -> bool {
-        self.flusher.due_ns.is_some_and(|due_ns| due_ns <= self.now_ns())
-    }
-
-    /// Find what is to be written, the inode first that became dirty first.
-    fn wake_flusher(&mut self, cache: &PageCache) {
+    /// Find what is to be written, the inode first that became dirty first; tell whether it is time.
+    fn wake_flusher_if_due(&mut self, cache: &PageCache) -> bool {
         let now_ns = self.now_ns();
+        if self.flusher.due_ns.is_none_or(|due_ns| due_ns > now_ns) {
+            return false;
+        }
         let is_over = self.options.dirty_limit == DirtyLimit::Shared
             && cache.dirty_count() > 0
             && (*self.flusher.written.count(now_ns) < SHOWN_MIN || cache.is_filling());
@@ -171,6 +167,7 @@ impl Ubifs {
             let writer = Writer::new(ino);
             self.flusher.work = Some(Work { writer, rest, began_ns: now_ns, took_ns: 0 });
         }
+        true
     }
 
     /// The pages of a file are written: write its inode, and begin with the next file.

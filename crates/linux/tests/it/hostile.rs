@@ -35,18 +35,22 @@ const OPERATIONS_MAX: u64 = 2_000_000;
 enum Kind {
     Jffs2,
     Yaffs2,
-    Ubifs(ubifs::Compressor),
-    /// UBIFS, UBI writing fastmaps.
-    Fastmap,
+    /// UBI writes fastmaps or not.
+    Ubifs {
+        compressor: ubifs::Compressor,
+        fastmap: bool,
+    },
     Ftl(Mapping),
 }
 
+const LZO: Kind = Kind::Ubifs { compressor: ubifs::Compressor::Lzo, fastmap: false };
+const FASTMAP: Kind = Kind::Ubifs { compressor: ubifs::Compressor::Lzo, fastmap: true };
 const KINDS: [Kind; 8] = [
     Kind::Jffs2,
     Kind::Yaffs2,
-    Kind::Ubifs(ubifs::Compressor::Lzo),
-    Kind::Ubifs(ubifs::Compressor::Zstd),
-    Kind::Fastmap,
+    LZO,
+    Kind::Ubifs { compressor: ubifs::Compressor::Zstd, fastmap: false },
+    FASTMAP,
     Kind::Ftl(PAGE_MAP),
     Kind::Ftl(COST_BENEFIT),
     Kind::Ftl(LOG_BLOCK),
@@ -74,8 +78,7 @@ impl Kind {
     fn part(self) -> Part {
         let part = Part::named("nandsim").unwrap();
         let (pages_per_block, block_count) = match self {
-            Self::Ubifs(_) => (16, 64),
-            Self::Fastmap => (16, 80),
+            Self::Ubifs { fastmap, .. } => (16, if fastmap { 80 } else { 64 }),
             _ => (8, 48),
         };
         let geometry = Geometry { pages_per_block, block_count, ..part.geometry };
@@ -110,8 +113,7 @@ impl Machine {
         match self.kind {
             Kind::Jffs2 => Jffs2::format(&self.partition().unwrap()).unwrap(),
             Kind::Yaffs2 => Yaffs2::format(&self.partition().unwrap()).unwrap(),
-            Kind::Ubifs(_) | Kind::Fastmap => {
-                let fastmap = matches!(self.kind, Kind::Fastmap);
+            Kind::Ubifs { fastmap, .. } => {
                 Ubifs::format(&self.partition().unwrap(), recorder, &[], fastmap).unwrap();
             }
             Kind::Ftl(mapping) => {
@@ -132,14 +134,8 @@ impl Machine {
                 let options = yaffs2::Options::default();
                 Box::new(Yaffs2::mount(self.partition()?, options, cpu, &recorder).ok()?)
             }
-            Kind::Ubifs(compressor) => {
-                let options = ubifs::Options { compressor, ..ubifs::Options::default() };
-                Box::new(Ubifs::mount(self.partition()?, options, cpu, recorder).ok()?)
-            }
-            Kind::Fastmap => {
-                let compressor = ubifs::Compressor::Lzo;
-                let options =
-                    ubifs::Options { compressor, fastmap: true, ..ubifs::Options::default() };
+            Kind::Ubifs { compressor, fastmap } => {
+                let options = ubifs::Options { compressor, fastmap, ..ubifs::Options::default() };
                 Box::new(Ubifs::mount(self.partition()?, options, cpu, recorder).ok()?)
             }
             Kind::Ftl(mapping) => {
@@ -362,7 +358,7 @@ impl Image {
 
 #[test]
 fn false_numbers_of_ubi_and_ubifs_are_survived() {
-    for kind in [Kind::Ubifs(ubifs::Compressor::Lzo), Kind::Fastmap] {
+    for kind in [LZO, FASTMAP] {
         let images = [Image::grown(kind, 3, true), Image::grown(kind, 4, false)];
         let signed = images.each_ref().map(Image::signed);
         for seed in 0..400 * patience() {
@@ -381,7 +377,7 @@ fn false_numbers_of_ubi_and_ubifs_are_survived() {
 /// A fastmap whose checksum is right may lie all the same.
 #[test]
 fn false_numbers_of_fastmaps_are_survived() {
-    let image = Image::grown(Kind::Fastmap, 3, true);
+    let image = Image::grown(FASTMAP, 3, true);
     let fastmap = |signed: &Signed| matches!(signed, Signed::Fastmap(..));
     let fastmaps: Vec<Signed> = image.signed().into_iter().filter(fastmap).collect();
     assert!(!fastmaps.is_empty(), "one is written at the unmount");

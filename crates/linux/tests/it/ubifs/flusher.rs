@@ -12,6 +12,7 @@ use super::device::Device;
 const PAGE: usize = 4096;
 const PAGES: usize = 60;
 const SECOND_NS: u64 = 1_000_000_000;
+
 fn device(dirty_limit: DirtyLimit) -> Device {
     let options = Options { compressor: Compressor::None, dirty_limit, ..Options::default() };
     let device = Device::new(40, options);
