@@ -1,0 +1,126 @@
+//! Logical addresses: which page of which space, whatever block holds it.
+
+use core::fmt;
+
+/// A sequence of logical blocks whose numbers ascend as they are taken, and wrap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Space {
+    /// New rows.
+    Hot,
+    /// Rows moved by compaction.
+    Cold,
+    /// Runs that will be merged soon.
+    Young,
+    /// Runs that stay.
+    Old,
+}
+
+impl Space {
+    /// Every space, in the order of its code on flash.
+    pub const ALL: [Self; 4] = [Self::Hot, Self::Cold, Self::Young, Self::Old];
+
+    /// The space of a code on flash.
+    pub(crate) const fn of_code(code: u8) -> Option<Self> {
+        match code {
+            0 => Some(Self::Hot),
+            1 => Some(Self::Cold),
+            2 => Some(Self::Young),
+            3 => Some(Self::Old),
+            _ => None,
+        }
+    }
+
+    /// Whether the space holds rows; the others hold runs.
+    pub const fn holds_rows(self) -> bool {
+        matches!(self, Self::Hot | Self::Cold)
+    }
+}
+
+/// A page of a space: block number times pages per block, plus the page within the block.
+///
+/// Numbers wrap at [`Numbers::page_count`]; which of two is older follows from the head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// The space.
+    pub space: Space,
+    /// The page's number within the space.
+    pub number: u32,
+}
+
+impl fmt::Display for Page {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "page {} of {:?}", self.number, self.space)
+    }
+}
+
+/// How block numbers wrap, and the arithmetic of pages in a space.
+///
+/// A space has at least twice as many block numbers as the chip has blocks, so that of two live
+/// pages the distance to the head tells the older one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Numbers {
+    /// Bits of a block number.
+    pub block_bits: u8,
+    /// Pages of a block.
+    pub pages_per_block: u32,
+}
+
+impl Numbers {
+    /// The numbers of a chip, or of a part of it, with `block_count` blocks.
+    pub const fn new(block_count: u32, pages_per_block: u32) -> Self {
+        let bits = (block_count * 2 - 1).ilog2() + 1;
+        Self { block_bits: bits as u8, pages_per_block }
+    }
+
+    /// Block numbers of a space.
+    pub const fn block_count(&self) -> u32 {
+        1 << self.block_bits
+    }
+
+    /// Page numbers of a space.
+    pub const fn page_count(&self) -> u32 {
+        self.pages_per_block << self.block_bits
+    }
+
+    /// The page `count` pages on.
+    pub const fn advance(&self, page: u32, count: u32) -> u32 {
+        (page + count) % self.page_count()
+    }
+
+    /// Pages from `from` up to `to`.
+    pub const fn distance(&self, from: u32, to: u32) -> u32 {
+        (to + self.page_count() - from) % self.page_count()
+    }
+
+    /// The block of a page.
+    pub const fn block_of(&self, page: u32) -> u32 {
+        page / self.pages_per_block
+    }
+
+    /// The place of a page in its block.
+    pub const fn page_in_block(&self, page: u32) -> u32 {
+        page % self.pages_per_block
+    }
+
+    /// The first page of the block behind that of `page`.
+    pub const fn next_block(&self, page: u32) -> u32 {
+        let next = (self.block_of(page) + 1) % self.block_count();
+        next * self.pages_per_block
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_wrap() {
+        let numbers = Numbers::new(24, 8);
+        assert_eq!((numbers.block_bits, numbers.page_count()), (6, 512));
+        assert_eq!(numbers.advance(510, 3), 1);
+        assert_eq!(numbers.distance(510, 1), 3);
+        assert_eq!(numbers.next_block(511), 0);
+        assert_eq!(Numbers::new(1024, 64).block_bits, 11);
+        assert_eq!(Numbers::new(8192, 64).block_bits, 14);
+    }
+}

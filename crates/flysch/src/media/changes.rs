@@ -1,0 +1,75 @@
+//! Changes of the block table since the log block began.
+//!
+//! Each record of a log block carries them all, so that a mount reads the checkpoint's table and
+//! one record.
+
+use super::table::{Table, Use};
+use crate::flash::array;
+
+/// Changes kept at a time, at most. A log block that has as many is followed by the next one.
+pub(super) const CHANGES_MAX: usize = 32;
+/// Bytes of a change in a record.
+pub(crate) const CHANGE_SIZE: usize = 4;
+
+/// The changes, in the order in which they were made.
+#[derive(Clone, Debug)]
+pub(crate) struct Changes {
+    changes: [(u16, u16); CHANGES_MAX],
+    len: u8,
+}
+
+impl Changes {
+    /// No change.
+    pub(crate) const fn new() -> Self {
+        Self { changes: [(0, 0); CHANGES_MAX], len: 0 }
+    }
+
+    /// Forget all changes: a checkpoint holds the table.
+    pub(crate) fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// Changes that can still be kept.
+    pub(crate) fn room(&self) -> usize {
+        CHANGES_MAX - usize::from(self.len)
+    }
+
+    /// Keep a change; the last one of a block counts.
+    pub(crate) fn add(&mut self, block: u32, used: Use) {
+        let change = (block as u16, used.code());
+        let len = usize::from(self.len);
+        if let Some(at) = self.changes[..len].iter().position(|(known, _)| *known == change.0) {
+            self.changes.copy_within(at + 1..len, at);
+            self.changes[len - 1] = change;
+            return;
+        }
+        assert!(len < CHANGES_MAX, "a log block is left before its changes overflow");
+        self.changes[len] = change;
+        self.len += 1;
+    }
+
+    /// The changes as a record carries them.
+    pub(crate) fn emit(&self) -> impl Iterator<Item = [u8; CHANGE_SIZE]> + '_ {
+        self.changes[..usize::from(self.len)].iter().map(|(block, code)| {
+            let [a, b] = block.to_le_bytes();
+            let [c, d] = code.to_le_bytes();
+            [a, b, c, d]
+        })
+    }
+
+    /// Take over a record's changes, and make them in the table. Changes that make no sense are
+    /// refused.
+    pub(crate) fn load(&mut self, bytes: &[u8], table: &mut Table<'_>) -> Result<(), ()> {
+        self.len = 0;
+        for change in bytes.chunks_exact(CHANGE_SIZE) {
+            let block = u32::from(u16::from_le_bytes(array(&change[..2])));
+            let used = Use::of_code(u16::from_le_bytes(array(&change[2..]))).ok_or(())?;
+            if block >= table.len() || self.room() == 0 {
+                return Err(());
+            }
+            self.add(block, used);
+            table.set(block, used);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! The page header: what a page holds, who it is, and when it was programmed.
+//!
+//! ```text
+//! 0      1       2        4         6        8                  14                 18
+//! | kind | owner | used 2 | block 2 | page 2 | write number 6   | commit number 4  | rows 2 |
+//! ```
+//!
+//! `block` is the entry of the block table: space and number. `owner` is the part of a record that
+//! takes several pages, or a mask of the tables whose rows begin here, folded to eight bits.
+
+use super::layout::HEADER_SIZE;
+use crate::flash::array;
+
+/// What a page holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A root's checkpoint.
+    Root,
+    /// The page that says a root's checkpoint is whole.
+    Confirm,
+    /// A list of log blocks.
+    Name,
+    /// A log record, or a part of one.
+    Record,
+    /// Rows.
+    Rows,
+    /// Units of a run.
+    Run,
+    /// The directory of a run's units.
+    Fence,
+}
+
+const KINDS: [Kind; 7] =
+    [Kind::Root, Kind::Confirm, Kind::Name, Kind::Record, Kind::Rows, Kind::Run, Kind::Fence];
+
+/// The version of the format, in the upper half of the kind byte.
+pub const VERSION: u8 = 1;
+
+/// A page's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// What the page holds.
+    pub kind: Kind,
+    /// Part of a record, or tables on the page.
+    pub owner: u8,
+    /// Bytes of payload that are used.
+    pub used: u16,
+    /// The block's entry in the block table.
+    pub block: u16,
+    /// The page within the block.
+    pub page: u16,
+    /// Programs of the device's life before this one.
+    pub write: u64,
+    /// The commit that was next when the page was programmed.
+    pub commit: u32,
+    /// Rows that begin on the page.
+    pub rows: u16,
+}
+
+/// Why a header is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeaderError {
+    /// A newer version of the format wrote the page.
+    Version(u8),
+    /// The kind is none of this version.
+    Kind(u8),
+}
+
+impl Header {
+    /// Read the header of a page whose first cell bears its seal.
+    pub fn parse(page: &[u8]) -> Result<Self, HeaderError> {
+        let version = page[0] >> 4;
+        if version != VERSION {
+            return Err(HeaderError::Version(version));
+        }
+        let kind = KINDS.get(usize::from(page[0] & 15)).ok_or(HeaderError::Kind(page[0]))?;
+        let mut write = [0; 8];
+        write[..6].copy_from_slice(&page[8..14]);
+        Ok(Self {
+            kind: *kind,
+            owner: page[1],
+            used: u16::from_le_bytes(array(&page[2..4])),
+            block: u16::from_le_bytes(array(&page[4..6])),
+            page: u16::from_le_bytes(array(&page[6..8])),
+            write: u64::from_le_bytes(write),
+            commit: u32::from_le_bytes(array(&page[14..18])),
+            rows: u16::from_le_bytes(array(&page[18..20])),
+        })
+    }
+
+    /// Write the header to the start of a page.
+    pub fn emit(&self, page: &mut [u8]) {
+        debug_assert!(self.write >> 48 == 0, "a write number has 48 bits");
+        page[0] = VERSION << 4 | self.kind as u8;
+        page[1] = self.owner;
+        page[2..4].copy_from_slice(&self.used.to_le_bytes());
+        page[4..6].copy_from_slice(&self.block.to_le_bytes());
+        page[6..8].copy_from_slice(&self.page.to_le_bytes());
+        page[8..14].copy_from_slice(&self.write.to_le_bytes()[..6]);
+        page[14..18].copy_from_slice(&self.commit.to_le_bytes());
+        page[18..HEADER_SIZE].copy_from_slice(&self.rows.to_le_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_comes_back_and_a_newer_version_is_refused_by_name() {
+        for kind in KINDS {
+            let header = Header {
+                kind,
+                owner: 3,
+                used: 1999,
+                block: 0x4123,
+                page: 63,
+                write: (1 << 48) - 2,
+                commit: 0xFEDC_BA98,
+                rows: 41,
+            };
+            let mut page = [0; HEADER_SIZE];
+            header.emit(&mut page);
+            assert_eq!(Header::parse(&page), Ok(header));
+            page[0] += 16;
+            assert_eq!(Header::parse(&page), Err(HeaderError::Version(2)));
+        }
+        assert_eq!(Header::parse(&[0x1F; 20]), Err(HeaderError::Kind(0x1F)));
+    }
+}

@@ -1,0 +1,200 @@
+//! Pages and cells: where payload lies, and how each cell proves what it is.
+//!
+//! ```text
+//! page   | cell | cell | …                             one cell is 512 bytes
+//! cell 0 | header 20 | payload 486 | first 2 | CRC-32 4 |
+//! cell n | payload 506             | first 2 | CRC-32 4 |
+//! ```
+//!
+//! 1. A cell can be read and verified alone. Its CRC-32 begins with a seed that names the device,
+//!    the block by its logical number, the page and the cell: a cell that is read at the wrong
+//!    place, or is left from an earlier life of its block, fails.
+//! 2. `first` is the offset in the cell of the first row that begins there; 0xFFFF where none does.
+//! 3. A page is programmed whole, once.
+
+use core::ops::Range;
+
+use crate::flash::{array, crc32};
+
+/// Bytes of a cell on flash.
+pub const CELL_SIZE: usize = 512;
+/// Bytes of a cell before its `first` field and its seal.
+pub const CELL_DATA: usize = 506;
+/// Bytes of the page header, in the first cell.
+pub const HEADER_SIZE: usize = 20;
+
+const FIRST: Range<usize> = CELL_DATA..CELL_DATA + 2;
+const SEAL_AT: usize = FIRST.end;
+/// The `first` field of a cell in which nothing begins.
+const NONE_BEGINS: u16 = 0xFFFF;
+
+/// The shape of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Cells of a page.
+    pub cells: u32,
+}
+
+impl Layout {
+    /// The layout of pages of `page_size` bytes.
+    pub const fn new(page_size: u32) -> Self {
+        Self { cells: page_size / CELL_SIZE as u32 }
+    }
+
+    /// Bytes of a page on flash.
+    pub const fn page_size(&self) -> usize {
+        self.cells as usize * CELL_SIZE
+    }
+
+    /// Bytes of payload on a page.
+    pub const fn payload_size(&self) -> usize {
+        self.cells as usize * CELL_DATA - HEADER_SIZE
+    }
+
+    /// The cell in which byte `at` of the payload lies, and its place in the cell.
+    pub const fn place(&self, at: usize) -> (usize, usize) {
+        let at = at + HEADER_SIZE;
+        (at / CELL_DATA, at % CELL_DATA)
+    }
+
+    /// The byte of the payload at which a cell's payload begins.
+    pub const fn cell_start(&self, cell: usize) -> usize {
+        (cell * CELL_DATA).saturating_sub(HEADER_SIZE)
+    }
+
+    /// The payload of one cell of a frame that holds a whole page.
+    pub fn cell<'f>(&self, frame: &'f [u8], cell: usize) -> &'f [u8] {
+        let from = if cell == 0 { HEADER_SIZE } else { 0 };
+        &frame[cell * CELL_SIZE + from..cell * CELL_SIZE + CELL_DATA]
+    }
+
+    /// The same, to be written.
+    pub fn cell_mut<'f>(&self, frame: &'f mut [u8], cell: usize) -> &'f mut [u8] {
+        let from = if cell == 0 { HEADER_SIZE } else { 0 };
+        &mut frame[cell * CELL_SIZE + from..cell * CELL_SIZE + CELL_DATA]
+    }
+
+    /// Copy `bytes` to byte `at` of the payload of a frame.
+    pub fn put(&self, frame: &mut [u8], at: usize, bytes: &[u8]) {
+        debug_assert!(at + bytes.len() <= self.payload_size(), "what is put fits the page");
+        let (mut at, mut bytes) = (at, bytes);
+        while !bytes.is_empty() {
+            let (cell, place) = self.place(at);
+            let len = bytes.len().min(CELL_DATA - place);
+            frame[cell * CELL_SIZE + place..][..len].copy_from_slice(&bytes[..len]);
+            at += len;
+            bytes = &bytes[len..];
+        }
+    }
+
+    /// Copy the payload from byte `at` on into `out`.
+    pub fn take(&self, frame: &[u8], at: usize, out: &mut [u8]) {
+        debug_assert!(at + out.len() <= self.payload_size(), "what is taken is on the page");
+        let (mut at, mut out) = (at, out);
+        while !out.is_empty() {
+            let (cell, place) = self.place(at);
+            let len = out.len().min(CELL_DATA - place);
+            out[..len].copy_from_slice(&frame[cell * CELL_SIZE + place..][..len]);
+            at += len;
+            out = &mut out[len..];
+        }
+    }
+}
+
+/// Where in the cell the first row begins; none where none does.
+pub(crate) fn first(cell: &[u8]) -> Option<usize> {
+    let place = u16::from_le_bytes(array(&cell[FIRST]));
+    (usize::from(place) < CELL_DATA).then_some(usize::from(place))
+}
+
+/// Note that a row begins at `place` of a cell, where none was noted before it.
+pub(crate) fn note_first(cell: &mut [u8], place: usize) {
+    debug_assert!(place < CELL_DATA, "a row begins among the data");
+    if first(cell).is_none() {
+        cell[FIRST].copy_from_slice(&(place as u16).to_le_bytes());
+    }
+}
+
+/// Make a frame ready: nothing begins in its cells, and its payload is zero.
+pub(crate) fn clear(frame: &mut [u8]) {
+    frame.fill(0);
+    for cell in frame.chunks_exact_mut(CELL_SIZE) {
+        cell[FIRST].copy_from_slice(&NONE_BEGINS.to_le_bytes());
+    }
+}
+
+/// What the seals of a page begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seed {
+    /// The device's salt, and the logical name of the block.
+    pub(crate) block: u32,
+    /// The page within the block.
+    pub(crate) page: u32,
+}
+
+impl Seed {
+    fn of_cell(self, cell: u32) -> u32 {
+        let name = (u64::from(self.block) << 32 | u64::from(self.page) << 8 | u64::from(cell))
+            .wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        (name ^ name >> 32) as u32
+    }
+}
+
+/// Seal each cell of a frame.
+pub(crate) fn seal(frame: &mut [u8], seed: Seed) {
+    for (number, cell) in (0..).zip(frame.chunks_exact_mut(CELL_SIZE)) {
+        let crc = crc32(seed.of_cell(number), &cell[..SEAL_AT]);
+        cell[SEAL_AT..].copy_from_slice(&crc.to_le_bytes());
+    }
+}
+
+/// Whether every cell of `frame`, of which `first_cell` is the first, bears its seal.
+pub(crate) fn is_sealed(frame: &[u8], seed: Seed, first_cell: u32) -> bool {
+    let mut cells = (first_cell..).zip(frame.chunks_exact(CELL_SIZE));
+    cells.all(|(number, cell)| {
+        let crc = crc32(seed.of_cell(number), &cell[..SEAL_AT]);
+        cell[SEAL_AT..] == crc.to_le_bytes()
+    })
+}
+
+/// Whether the bytes are those of erased cells.
+pub(crate) fn is_blank(bytes: &[u8]) -> bool {
+    bytes.iter().all(|&byte| byte == 0xFF)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payload_hops_over_the_seals() {
+        let layout = Layout::new(2048);
+        assert_eq!(layout.payload_size(), 2004);
+        let mut frame = [0; 2048];
+        clear(&mut frame);
+        let bytes: [u8; 2004] = core::array::from_fn(|n| n as u8);
+        layout.put(&mut frame, 0, &bytes);
+        let mut back = [0; 2004];
+        layout.take(&frame, 0, &mut back);
+        assert_eq!(bytes, back);
+        assert_eq!(layout.place(486), (1, 0));
+        assert_eq!(layout.cell_start(1), 486);
+        assert_eq!(layout.cell(&frame, 1)[0], bytes[486]);
+        assert!(frame.chunks(512).all(|cell| first(cell).is_none()));
+    }
+
+    #[test]
+    fn a_seal_names_its_place() {
+        let mut frame = [7; 1024];
+        let seed = Seed { block: 9, page: 3 };
+        seal(&mut frame, seed);
+        assert!(is_sealed(&frame, seed, 0));
+        assert!(is_sealed(&frame[512..], seed, 1));
+        assert!(!is_sealed(&frame[512..], seed, 0), "a cell at another cell's place");
+        assert!(!is_sealed(&frame, Seed { page: 4, ..seed }, 0), "a cell of another page");
+        assert!(!is_sealed(&frame, Seed { block: 8, ..seed }, 0), "a cell of another block");
+        frame[100] ^= 1;
+        assert!(!is_sealed(&frame, seed, 0), "a bit that changed");
+        assert!(is_blank(&[0xFF; 16]));
+    }
+}

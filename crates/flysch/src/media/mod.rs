@@ -1,0 +1,309 @@
+//! Flash: the one module that calls the chip. Pages of spaces, blocks taken in turn, void spans.
+//!
+//! 1. A page is programmed whole, once, at the head of its space; nothing lies in its OOB bytes.
+//! 2. A block is erased when it is taken, never when it is let go, and its mark is read before:
+//!    what an interrupted erase left behind is never trusted, and no bad block is ever erased.
+//! 3. Blocks are taken in turn, so that they wear evenly.
+//! 4. Frames for pages are lent by each call; this module keeps none.
+
+mod address;
+mod blocks;
+mod changes;
+mod error;
+mod header;
+mod layout;
+mod span;
+mod table;
+
+pub use address::{Numbers, Page, Space};
+pub(crate) use changes::Changes;
+pub use error::MediaError;
+pub use header::{Header, HeaderError, Kind, VERSION};
+pub(crate) use layout::is_blank;
+pub use layout::{CELL_DATA, CELL_SIZE, HEADER_SIZE, Layout};
+pub use span::{SPANS_MAX, Span, Spans};
+pub(crate) use table::Table;
+pub use table::{ENTRY_SIZE, Use};
+
+use flysch_nand::{BlockAddr, Ecc, Geometry, Nand, PageAddr, ReadError};
+
+use layout::Seed;
+
+/// The blocks of a chip that belong to the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Partition {
+    /// The first block.
+    pub first: u32,
+    /// How many.
+    pub count: u32,
+}
+
+/// What `program` is to put on a page, besides its payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Label {
+    /// What the page holds.
+    pub(crate) kind: Kind,
+    /// Part of a record, or tables on the page.
+    pub(crate) owner: u8,
+    /// Bytes of payload that are used.
+    pub(crate) used: u16,
+    /// The commit that is next.
+    pub(crate) commit: u32,
+    /// Rows that begin on the page.
+    pub(crate) rows: u16,
+}
+
+/// What a read of a whole page showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sight {
+    /// Erased cells, or none that can be told from them.
+    Blank,
+    /// Something that bears no seal of this place.
+    Unreadable,
+    /// A page that bears its seals.
+    Page(Header),
+}
+
+/// A chip, or a part of one, with its block table.
+#[derive(Debug)]
+pub struct Media<'ram, N> {
+    nand: N,
+    geometry: Geometry,
+    partition: Partition,
+    numbers: Numbers,
+    layout: Layout,
+    /// A number of the device's own, in every seal.
+    pub(crate) salt: u32,
+    pub(crate) table: Table<'ram>,
+    pub(crate) changes: Changes,
+    pub(crate) spans: Spans,
+    /// The next page of each space.
+    pub(crate) heads: [u32; Space::ALL.len()],
+    /// Programs of the device's life.
+    pub(crate) write: u64,
+    /// Erases of the device's life.
+    pub(crate) erases: u32,
+    /// Where the search for a free block goes on.
+    pub(crate) next: u32,
+    /// A block erased ahead of its use. It is free in the table.
+    ready: Option<u32>,
+    /// A block of which a read had many bits corrected.
+    worn: Option<u32>,
+}
+
+impl<'ram, N: Nand> Media<'ram, N> {
+    /// Take a chip whose blocks are all free. `ram` holds the block table.
+    pub(crate) fn new(nand: N, partition: Partition, ram: &'ram mut [u8]) -> Self {
+        let geometry = nand.geometry();
+        assert_eq!(ram.len(), partition.count as usize * ENTRY_SIZE, "the table has its bytes");
+        Self {
+            nand,
+            geometry,
+            partition,
+            numbers: Numbers::new(partition.count, geometry.pages_per_block),
+            layout: Layout::new(geometry.page_size),
+            salt: 0,
+            table: Table::new(ram),
+            changes: Changes::new(),
+            spans: Spans::new(),
+            heads: [0; 4],
+            write: 0,
+            erases: 0,
+            next: 0,
+            ready: None,
+            worn: None,
+        }
+    }
+
+    /// The chip's geometry.
+    pub const fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// The blocks in use.
+    pub const fn partition(&self) -> Partition {
+        self.partition
+    }
+
+    /// How block and page numbers wrap.
+    pub const fn numbers(&self) -> Numbers {
+        self.numbers
+    }
+
+    /// The shape of a page.
+    pub const fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// The chip, to look at it.
+    pub const fn nand(&self) -> &N {
+        &self.nand
+    }
+
+    /// The chip, to arrange its next fault.
+    pub const fn nand_mut(&mut self) -> &mut N {
+        &mut self.nand
+    }
+
+    /// Give the chip back.
+    pub fn into_nand(self) -> N {
+        self.nand
+    }
+
+    /// The page that the next program in `space` goes to, if none fails.
+    pub(crate) const fn head(&self, space: Space) -> u32 {
+        self.heads[space as usize]
+    }
+
+    /// Read cells `first_cell..` of a page into `frame`, which holds a whole number of them, and
+    /// check their seals. Cost: one array read.
+    pub(crate) fn read(
+        &mut self,
+        page: Page,
+        first_cell: usize,
+        frame: &mut [u8],
+    ) -> Result<(), MediaError> {
+        let block = self.numbers.block_of(page.number);
+        let at = self.numbers.page_in_block(page.number);
+        let physical = self.table.find(page.space, block).ok_or(MediaError::Missing(page))?;
+        let addr = self.page_addr(physical, at);
+        let ecc = self.nand.read(addr, (first_cell * CELL_SIZE) as u32, frame);
+        self.note_ecc(physical, ecc)?;
+        let seed = self.seed(Use::Data(page.space, block).code(), at);
+        if layout::is_sealed(frame, seed, first_cell as u32) {
+            Ok(())
+        } else {
+            Err(MediaError::Corrupt(addr))
+        }
+    }
+
+    /// Read a page of a block that has no logical name, and say what is seen. Cost: one read.
+    pub(crate) fn look(
+        &mut self,
+        block: u32,
+        page: u32,
+        code: u16,
+        frame: &mut [u8],
+    ) -> Result<Sight, MediaError> {
+        let addr = self.page_addr(block, page);
+        match self.nand.read(addr, 0, frame) {
+            Err(ReadError::PowerLost) => return Err(MediaError::PowerLost),
+            Err(ReadError::Uncorrectable(_)) | Ok(_) => {}
+        }
+        if is_blank(frame) {
+            return Ok(Sight::Blank);
+        }
+        if !layout::is_sealed(frame, self.seed(code, page), 0) {
+            return Ok(Sight::Unreadable);
+        }
+        match Header::parse(frame) {
+            Ok(header) if header.block == code && u32::from(header.page) == page => {
+                Ok(Sight::Page(header))
+            }
+            Err(HeaderError::Version(version)) => Err(MediaError::Version(version)),
+            Ok(_) | Err(HeaderError::Kind(_)) => Ok(Sight::Unreadable),
+        }
+    }
+
+    /// Look at a page of a space, of which it is not known whether it was ever programmed.
+    /// Cost: one read.
+    pub(crate) fn look_at(&mut self, page: Page, frame: &mut [u8]) -> Result<Sight, MediaError> {
+        let block = self.numbers.block_of(page.number);
+        let physical = self.table.find(page.space, block).ok_or(MediaError::Missing(page))?;
+        let at = self.numbers.page_in_block(page.number);
+        self.look(physical, at, Use::Data(page.space, block).code(), frame)
+    }
+
+    /// Seal a frame and program it at the head of `space`. Cost: one program, and one erase where
+    /// a block begins and none was erased ahead.
+    ///
+    /// # Errors
+    /// Where the program fails the block is marked and the head goes on to the next block: what is
+    /// to be programmed there may differ, so the call is made again by the caller.
+    pub(crate) fn append(
+        &mut self,
+        space: Space,
+        label: Label,
+        frame: &mut [u8],
+    ) -> Result<Page, MediaError> {
+        let number = self.heads[space as usize];
+        let block = self.numbers.block_of(number);
+        let physical = self.open(space, number)?;
+        let code = Use::Data(space, block).code();
+        let at = self.numbers.page_in_block(number);
+        match self.program(physical, at, code, label, frame) {
+            Ok(()) => {
+                self.heads[space as usize] = self.numbers.advance(number, 1);
+                Ok(Page { space, number })
+            }
+            Err(MediaError::ProgramFailed(addr)) => {
+                self.nand.mark_bad(self.block_addr(physical))?;
+                self.skip(space, number, 0, self.numbers.next_block(number))?;
+                Err(MediaError::ProgramFailed(addr))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Leave out the pages of `space` from the head up to `end`: nobody may believe them. Of the
+    /// first, the payload before `valid` is.
+    pub(crate) fn skip(
+        &mut self,
+        space: Space,
+        from: u32,
+        valid: u16,
+        end: u32,
+    ) -> Result<(), MediaError> {
+        debug_assert!(from != end, "a page is left out");
+        let span = Span { space, from, valid, end };
+        self.spans.add(span).map_err(|()| MediaError::Full)?;
+        self.heads[space as usize] = end;
+        Ok(())
+    }
+
+    /// Seal a frame and program it at a place of the chip. Cost: one program.
+    pub(crate) fn program(
+        &mut self,
+        block: u32,
+        page: u32,
+        code: u16,
+        label: Label,
+        frame: &mut [u8],
+    ) -> Result<(), MediaError> {
+        let Label { kind, owner, used, commit, rows } = label;
+        debug_assert_eq!(frame.len(), self.layout.page_size(), "a frame is a page");
+        debug_assert!(usize::from(used) <= self.layout.payload_size(), "what is used is there");
+        let write = self.write;
+        let header =
+            Header { kind, owner, used, block: code, page: page as u16, write, commit, rows };
+        header.emit(frame);
+        layout::seal(frame, self.seed(code, page));
+        self.write += 1;
+        let addr = self.page_addr(block, page);
+        Ok(self.nand.program(addr, 0, frame, &[])?)
+    }
+
+    const fn seed(&self, code: u16, page: u32) -> Seed {
+        Seed { block: self.salt ^ (code as u32) << 8, page }
+    }
+
+    const fn block_addr(&self, block: u32) -> BlockAddr {
+        BlockAddr(self.partition.first + block)
+    }
+
+    const fn page_addr(&self, block: u32, page: u32) -> PageAddr {
+        PageAddr((self.partition.first + block) * self.geometry.pages_per_block + page)
+    }
+
+    /// Remember a block that nears what ECC corrects. Where ECC gave up, the seals decide.
+    fn note_ecc(&mut self, block: u32, ecc: Result<Ecc, ReadError>) -> Result<(), MediaError> {
+        match ecc {
+            Ok(Ecc::Clean) => Ok(()),
+            Ok(Ecc::Corrected(_)) | Err(ReadError::Uncorrectable(_)) => {
+                self.worn = self.worn.or(Some(block));
+                Ok(())
+            }
+            Err(ReadError::PowerLost) => Err(MediaError::PowerLost),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Void spans: pages before a head that nobody may believe.
+//!
+//! ```text
+//! space u8 | zero u8 | first byte u16 | first page u32 | end page u32
+//! ```
+//!
+//! 1. A span ends where it was known that nothing lies behind it: it does not grow.
+//! 2. Of the first page, the payload before `first byte` is valid.
+//! 3. A span is kept until no live page lies behind it in its block: the header page of the next
+//!    block of its stream has taken it over, or its run is gone.
+
+use super::address::{Numbers, Page, Space};
+use crate::flash::array;
+
+/// Spans kept at a time, at most.
+pub const SPANS_MAX: usize = 20;
+/// Bytes of a span in a record.
+pub(crate) const SPAN_SIZE: usize = 12;
+
+/// Pages that were programmed and never committed, or may have been.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The space they lie in.
+    pub space: Space,
+    /// The first of them.
+    pub from: u32,
+    /// Bytes of payload of the first page that are valid all the same.
+    pub valid: u16,
+    /// The page behind the last of them.
+    pub end: u32,
+}
+
+impl Span {
+    /// Read a span of a record.
+    pub(crate) fn parse(bytes: &[u8; SPAN_SIZE], numbers: &Numbers) -> Option<Self> {
+        let space = Space::of_code(bytes[0])?;
+        let valid = u16::from_le_bytes(array(&bytes[2..4]));
+        let from = u32::from_le_bytes(array(&bytes[4..8]));
+        let end = u32::from_le_bytes(array(&bytes[8..12]));
+        let within = from < numbers.page_count() && end < numbers.page_count() && from != end;
+        within.then_some(Self { space, from, valid, end })
+    }
+
+    /// Write the span of a record.
+    pub(crate) fn emit(&self) -> [u8; SPAN_SIZE] {
+        let mut bytes = [0; SPAN_SIZE];
+        bytes[0] = self.space as u8;
+        bytes[2..4].copy_from_slice(&self.valid.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.from.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.end.to_le_bytes());
+        bytes
+    }
+
+    /// Whether a page lies in the span.
+    pub fn holds(&self, page: Page, numbers: &Numbers) -> bool {
+        page.space == self.space
+            && numbers.distance(self.from, page.number) < numbers.distance(self.from, self.end)
+    }
+}
+
+/// The spans of a device.
+#[derive(Clone, Debug)]
+pub struct Spans {
+    spans: [Span; SPANS_MAX],
+    len: u8,
+}
+
+impl Spans {
+    /// No span.
+    pub(crate) const fn new() -> Self {
+        let none = Span { space: Space::Hot, from: 0, valid: 0, end: 0 };
+        Self { spans: [none; SPANS_MAX], len: 0 }
+    }
+
+    /// The spans, in the order in which they came to be.
+    pub fn as_slice(&self) -> &[Span] {
+        &self.spans[..usize::from(self.len)]
+    }
+
+    /// Whether `count` more spans can be kept.
+    pub(crate) fn has_room(&self, count: usize) -> bool {
+        usize::from(self.len) + count <= SPANS_MAX
+    }
+
+    /// Keep a span, joined to the one before where they touch.
+    pub(crate) fn add(&mut self, span: Span) -> Result<(), ()> {
+        assert!(span.from != span.end, "a span holds a page");
+        let touches = |known: &&mut Span| known.space == span.space && known.end == span.from;
+        let known = self.spans[..usize::from(self.len)].iter_mut().find(touches);
+        if let Some(known) = known.filter(|_| span.valid == 0) {
+            known.end = span.end;
+            return Ok(());
+        }
+        if !self.has_room(1) {
+            return Err(());
+        }
+        self.spans[usize::from(self.len)] = span;
+        self.len += 1;
+        Ok(())
+    }
+
+    /// Forget the spans that `keep` refuses.
+    pub(crate) fn retain(&mut self, keep: impl Fn(&Span) -> bool) {
+        let mut kept = 0;
+        for at in 0..usize::from(self.len) {
+            if keep(&self.spans[at]) {
+                self.spans[kept] = self.spans[at];
+                kept += 1;
+            }
+        }
+        self.len = kept as u8;
+    }
+
+    /// The span that holds a page.
+    pub(crate) fn find(&self, page: Page, numbers: &Numbers) -> Option<&Span> {
+        self.as_slice().iter().find(|span| span.holds(page, numbers))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_join_wrap_and_come_back() {
+        let numbers = Numbers::new(24, 8);
+        let mut spans = Spans::new();
+        let first = Span { space: Space::Hot, from: 510, valid: 9, end: 0 };
+        spans.add(first).unwrap();
+        spans.add(Span { from: 0, valid: 0, end: 2, ..first }).unwrap();
+        assert_eq!(spans.as_slice(), [Span { end: 2, ..first }]);
+        let hot = |number| Page { space: Space::Hot, number };
+        let holds = |number| spans.find(hot(number), &numbers).is_some();
+        assert_eq!([509, 510, 511, 0, 1, 2].map(holds), [false, true, true, true, true, false]);
+        let bytes = spans.as_slice()[0].emit();
+        assert_eq!(Span::parse(&bytes, &numbers), Some(Span { end: 2, ..first }));
+        spans.retain(|span| span.valid != 9);
+        assert_eq!(spans.as_slice(), []);
+    }
+}

@@ -1,0 +1,184 @@
+//! The block table: for each block of the chip, which logical block it holds.
+//!
+//! An entry is 16 bits: the space in the upper two, the block's number below. The last sixteen
+//! numbers of the last space stand for blocks without a logical name.
+//!
+//! 1. No two entries have the same logical name.
+//! 2. The table is the only place that knows where a logical block lies.
+
+use super::address::Space;
+use crate::flash::array;
+
+/// Bytes of an entry, in RAM and on flash.
+pub const ENTRY_SIZE: usize = 2;
+
+/// What a block is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// Nothing: it may be taken.
+    Free,
+    /// Never again: the maker or a failure marked it.
+    Bad,
+    /// A root.
+    Root,
+    /// The log.
+    Log,
+    /// A logical block of a space.
+    Data(Space, u32),
+}
+
+const FREE: u16 = 0xFFFF;
+const BAD: u16 = 0xFFFE;
+const ROOT: u16 = 0xFFFD;
+const LOG: u16 = 0xFFFC;
+/// Numbers from here on are not given to blocks of the last space.
+const RESERVED: u16 = 0xFFF0;
+
+impl Use {
+    /// The entry on flash and in RAM.
+    pub(crate) const fn code(self) -> u16 {
+        match self {
+            Self::Free => FREE,
+            Self::Bad => BAD,
+            Self::Root => ROOT,
+            Self::Log => LOG,
+            Self::Data(space, number) => {
+                debug_assert!(number < 1 << 14, "a block number has 14 bits");
+                (space as u16) << 14 | number as u16
+            }
+        }
+    }
+
+    /// The meaning of an entry; none where it has none.
+    pub(crate) const fn of_code(code: u16) -> Option<Self> {
+        match code {
+            FREE => Some(Self::Free),
+            BAD => Some(Self::Bad),
+            ROOT => Some(Self::Root),
+            LOG => Some(Self::Log),
+            RESERVED.. => None,
+            _ => match Space::of_code((code >> 14) as u8) {
+                Some(space) => Some(Self::Data(space, (code & 0x3FFF) as u32)),
+                None => None,
+            },
+        }
+    }
+}
+
+/// Entries remembered from searches.
+const CACHE_LEN: usize = 8;
+
+/// The block table in RAM.
+#[derive(Debug)]
+pub(crate) struct Table<'ram> {
+    entries: &'ram mut [u8],
+    /// Code and block of logical blocks that were looked for lately.
+    cache: [(u16, u16); CACHE_LEN],
+    next: u8,
+}
+
+impl<'ram> Table<'ram> {
+    /// A table in which every block is free.
+    pub(crate) fn new(entries: &'ram mut [u8]) -> Self {
+        entries.fill(0xFF);
+        Self { entries, cache: [(FREE, 0); CACHE_LEN], next: 0 }
+    }
+
+    /// Blocks of the table.
+    pub(crate) fn len(&self) -> u32 {
+        (self.entries.len() / ENTRY_SIZE) as u32
+    }
+
+    /// The entries as they stand on flash.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.entries
+    }
+
+    /// Take entries from flash, from block `from` on. Entries without a meaning are refused.
+    pub(crate) fn load(&mut self, from: usize, bytes: &[u8]) -> Result<(), ()> {
+        self.cache = [(FREE, 0); CACHE_LEN];
+        let known = |code: &[u8]| Use::of_code(u16::from_le_bytes(array(code))).is_some();
+        if !bytes.chunks_exact(ENTRY_SIZE).all(known) {
+            return Err(());
+        }
+        self.entries[from * ENTRY_SIZE..][..bytes.len()].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    /// What a block is used for.
+    pub(crate) fn at(&self, block: u32) -> Use {
+        let used = Use::of_code(self.code(block));
+        debug_assert!(used.is_some(), "only entries with a meaning are stored");
+        used.unwrap_or(Use::Bad)
+    }
+
+    /// Change what a block is used for. A logical name leaves the block that had it.
+    pub(crate) fn set(&mut self, block: u32, used: Use) {
+        assert!(block < self.len(), "the block is in the table");
+        if let Use::Data(space, number) = used
+            && let Some(old) = self.find(space, number)
+        {
+            self.write(old, FREE);
+        }
+        self.write(block, used.code());
+    }
+
+    /// The block that holds a logical block.
+    pub(crate) fn find(&mut self, space: Space, number: u32) -> Option<u32> {
+        let code = Use::Data(space, number).code();
+        let known = self.cache.iter().find(|(known, _)| *known == code);
+        if let Some((_, block)) = known.filter(|(_, block)| self.code(u32::from(*block)) == code) {
+            return Some(u32::from(*block));
+        }
+        let block = (0..self.len()).find(|&block| self.code(block) == code)?;
+        self.cache[usize::from(self.next)] = (code, block as u16);
+        self.next = (self.next + 1) % CACHE_LEN as u8;
+        Some(block)
+    }
+
+    /// Blocks of which `matches` is true.
+    pub(crate) fn count(&self, matches: impl Fn(Use) -> bool) -> u32 {
+        (0..self.len()).filter(|&block| matches(self.at(block))).count() as u32
+    }
+
+    fn code(&self, block: u32) -> u16 {
+        u16::from_le_bytes(array(&self.entries[block as usize * ENTRY_SIZE..][..ENTRY_SIZE]))
+    }
+
+    fn write(&mut self, block: u32, code: u16) {
+        let at = block as usize * ENTRY_SIZE;
+        self.entries[at..at + ENTRY_SIZE].copy_from_slice(&code.to_le_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_logical_name_is_in_one_place() {
+        let mut memory = [0; 48];
+        let mut table = Table::new(&mut memory);
+        assert_eq!(table.count(|used| used == Use::Free), 24);
+        table.set(3, Use::Data(Space::Young, 77));
+        assert_eq!(table.find(Space::Young, 77), Some(3));
+        table.set(9, Use::Data(Space::Young, 77));
+        assert_eq!(table.find(Space::Young, 77), Some(9), "the cache does not keep what moved");
+        assert_eq!(table.at(3), Use::Free);
+        table.set(9, Use::Bad);
+        assert_eq!(table.find(Space::Young, 77), None);
+    }
+
+    #[test]
+    fn codes_come_back_and_those_without_meaning_are_refused() {
+        let uses = [Use::Free, Use::Bad, Use::Root, Use::Log, Use::Data(Space::Old, 16_367)];
+        for used in uses {
+            assert_eq!(Use::of_code(used.code()), Some(used));
+        }
+        let mut memory = [0; 4];
+        let mut table = Table::new(&mut memory);
+        assert_eq!(table.load(0, &0xFFF5_u16.to_le_bytes()), Err(()));
+        assert_eq!(table.load(1, &0xC123_u16.to_le_bytes()), Ok(()));
+        assert_eq!(table.at(1), Use::Data(Space::Old, 0x123));
+    }
+}
