@@ -3,7 +3,7 @@
 use flysch_nand::Nand;
 
 use super::error::is_erased;
-use super::{Media, MediaError, Space, Use};
+use super::{CHANGE_SIZE, Media, MediaError, Space, Use};
 
 impl<N: Nand> Media<'_, N> {
     /// The block of page `number` of `space`, taken where the page is its first.
@@ -31,6 +31,11 @@ impl<N: Nand> Media<'_, N> {
     pub(crate) fn assign(&mut self, block: u32, used: Use) {
         self.table.set(block, used);
         self.changes.add(block, used);
+    }
+
+    /// Take over a change of the block table from a record.
+    pub(crate) fn load_change(&mut self, bytes: [u8; CHANGE_SIZE]) -> Result<(), ()> {
+        self.changes.load(bytes, &mut self.table)
     }
 
     /// Erase a block ahead of its use. Cost: one read and one erase, more only where blocks are bad.
@@ -78,6 +83,20 @@ impl<N: Nand> Media<'_, N> {
     /// Mark a block of which a program failed.
     pub(crate) fn mark_bad(&mut self, block: u32) -> Result<(), MediaError> {
         Ok(self.nand.mark_bad(self.block_addr(block))?)
+    }
+
+    /// Let a log block go, unless it is bad.
+    pub(crate) fn release_log(&mut self, block: u32) {
+        if self.table.at(block) == Use::Log {
+            self.table.set(block, Use::Free);
+        }
+    }
+
+    /// Erase a root block; false where it failed. Its place in the table is kept.
+    pub(crate) fn erase_root(&mut self, block: u32) -> Result<bool, MediaError> {
+        let erased = self.erase(block)?;
+        self.table.set(block, Use::Root);
+        Ok(erased)
     }
 
     /// Let the logical blocks go that `is_live` refuses. What it says must be on flash.

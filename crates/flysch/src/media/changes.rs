@@ -48,28 +48,32 @@ impl Changes {
         self.len += 1;
     }
 
-    /// The changes as a record carries them.
-    pub(crate) fn emit(&self) -> impl Iterator<Item = [u8; CHANGE_SIZE]> + '_ {
-        self.changes[..usize::from(self.len)].iter().map(|(block, code)| {
-            let [a, b] = block.to_le_bytes();
-            let [c, d] = code.to_le_bytes();
-            [a, b, c, d]
-        })
+    /// Changes kept.
+    pub(crate) fn len(&self) -> usize {
+        usize::from(self.len)
     }
 
-    /// Take over a record's changes, and make them in the table. Changes that make no sense are
-    /// refused.
-    pub(crate) fn load(&mut self, bytes: &[u8], table: &mut Table<'_>) -> Result<(), ()> {
-        self.len = 0;
-        for change in bytes.chunks_exact(CHANGE_SIZE) {
-            let block = u32::from(u16::from_le_bytes(array(&change[..2])));
-            let used = Use::of_code(u16::from_le_bytes(array(&change[2..]))).ok_or(())?;
-            if block >= table.len() || self.room() == 0 {
-                return Err(());
-            }
-            self.add(block, used);
-            table.set(block, used);
+    /// The change of that place, as a record carries it.
+    pub(crate) fn emit(&self, at: usize) -> [u8; CHANGE_SIZE] {
+        let (block, code) = self.changes[..self.len()][at];
+        let [a, b] = block.to_le_bytes();
+        let [c, d] = code.to_le_bytes();
+        [a, b, c, d]
+    }
+
+    /// Take over a change of a record, and make it in the table. One that makes no sense is refused.
+    pub(crate) fn load(
+        &mut self,
+        bytes: [u8; CHANGE_SIZE],
+        table: &mut Table<'_>,
+    ) -> Result<(), ()> {
+        let block = u32::from(u16::from_le_bytes(array(&bytes[..2])));
+        let used = Use::of_code(u16::from_le_bytes(array(&bytes[2..]))).ok_or(())?;
+        if block >= table.len() || self.room() == 0 {
+            return Err(());
         }
+        self.add(block, used);
+        table.set(block, used);
         Ok(())
     }
 }

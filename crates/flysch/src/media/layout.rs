@@ -123,19 +123,25 @@ pub(crate) fn clear(frame: &mut [u8]) {
     }
 }
 
-/// What the seals of a page begin with.
+/// What the seals of a page begin with: everything that names the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seed {
-    /// The device's salt, and the logical name of the block.
-    pub(crate) block: u32,
+    /// The device's salt.
+    pub(crate) salt: u32,
+    /// The block's entry in the block table.
+    pub(crate) code: u16,
+    /// Which life of a block without a number this is.
+    pub(crate) life: u32,
     /// The page within the block.
-    pub(crate) page: u32,
+    pub(crate) page: u16,
 }
 
 impl Seed {
     fn of_cell(self, cell: u32) -> u32 {
-        let name = (u64::from(self.block) << 32 | u64::from(self.page) << 8 | u64::from(cell))
-            .wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let place = u64::from(self.salt) << 32 | u64::from(self.code) << 16 | u64::from(self.page);
+        let turn = u64::from(self.life) << 16 | u64::from(cell);
+        let name = place.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ place >> 29;
+        let name = (name ^ turn).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         (name ^ name >> 32) as u32
     }
 }
@@ -186,13 +192,15 @@ mod tests {
     #[test]
     fn a_seal_names_its_place() {
         let mut frame = [7; 1024];
-        let seed = Seed { block: 9, page: 3 };
+        let seed = Seed { salt: 9, code: 7, life: 0, page: 3 };
         seal(&mut frame, seed);
         assert!(is_sealed(&frame, seed, 0));
         assert!(is_sealed(&frame[512..], seed, 1));
         assert!(!is_sealed(&frame[512..], seed, 0), "a cell at another cell's place");
         assert!(!is_sealed(&frame, Seed { page: 4, ..seed }, 0), "a cell of another page");
-        assert!(!is_sealed(&frame, Seed { block: 8, ..seed }, 0), "a cell of another block");
+        assert!(!is_sealed(&frame, Seed { code: 8, ..seed }, 0), "a cell of another block");
+        assert!(!is_sealed(&frame, Seed { life: 1, ..seed }, 0), "a cell of another life");
+        assert!(!is_sealed(&frame, Seed { salt: 8, ..seed }, 0), "a cell of another device");
         frame[100] ^= 1;
         assert!(!is_sealed(&frame, seed, 0), "a bit that changed");
         assert!(is_blank(&[0xFF; 16]));

@@ -53,6 +53,21 @@ pub(crate) struct Label {
     pub(crate) rows: u16,
 }
 
+/// The name of a block, as the seals of its pages have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Name {
+    /// What the block is used for.
+    pub(crate) used: Use,
+    /// Which life of the block, where it has no number: the ordinal of a log block.
+    pub(crate) life: u32,
+}
+
+impl Name {
+    const fn of_data(space: Space, block: u32) -> Self {
+        Self { used: Use::Data(space, block), life: 0 }
+    }
+}
+
 /// What a read of a whole page showed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sight {
@@ -169,7 +184,7 @@ impl<'ram, N: Nand> Media<'ram, N> {
         let addr = self.page_addr(physical, at);
         let ecc = self.nand.read(addr, (first_cell * CELL_SIZE) as u32, frame);
         self.note_ecc(physical, ecc)?;
-        let seed = self.seed(Use::Data(page.space, block).code(), at);
+        let seed = self.seed(Name::of_data(page.space, block), at);
         if layout::is_sealed(frame, seed, first_cell as u32) {
             Ok(())
         } else {
@@ -177,14 +192,16 @@ impl<'ram, N: Nand> Media<'ram, N> {
         }
     }
 
-    /// Read a page of a block that has no logical name, and say what is seen. Cost: one read.
+    /// Read the first cells of a page, as many as `frame` holds, and say what is seen. Cost: one
+    /// read.
     pub(crate) fn look(
         &mut self,
         block: u32,
         page: u32,
-        code: u16,
+        name: Name,
         frame: &mut [u8],
     ) -> Result<Sight, MediaError> {
+        let code = name.used.code();
         let addr = self.page_addr(block, page);
         match self.nand.read(addr, 0, frame) {
             Err(ReadError::PowerLost) => return Err(MediaError::PowerLost),
@@ -193,7 +210,7 @@ impl<'ram, N: Nand> Media<'ram, N> {
         if is_blank(frame) {
             return Ok(Sight::Blank);
         }
-        if !layout::is_sealed(frame, self.seed(code, page), 0) {
+        if !layout::is_sealed(frame, self.seed(name, page), 0) {
             return Ok(Sight::Unreadable);
         }
         match Header::parse(frame) {
@@ -211,7 +228,7 @@ impl<'ram, N: Nand> Media<'ram, N> {
         let block = self.numbers.block_of(page.number);
         let physical = self.table.find(page.space, block).ok_or(MediaError::Missing(page))?;
         let at = self.numbers.page_in_block(page.number);
-        self.look(physical, at, Use::Data(page.space, block).code(), frame)
+        self.look(physical, at, Name::of_data(page.space, block), frame)
     }
 
     /// Seal a frame and program it at the head of `space`. Cost: one program, and one erase where
@@ -229,9 +246,8 @@ impl<'ram, N: Nand> Media<'ram, N> {
         let number = self.heads[space as usize];
         let block = self.numbers.block_of(number);
         let physical = self.open(space, number)?;
-        let code = Use::Data(space, block).code();
         let at = self.numbers.page_in_block(number);
-        match self.program(physical, at, code, label, frame) {
+        match self.program(physical, at, Name::of_data(space, block), label, frame) {
             Ok(()) => {
                 self.heads[space as usize] = self.numbers.advance(number, 1);
                 Ok(Page { space, number })
@@ -266,7 +282,7 @@ impl<'ram, N: Nand> Media<'ram, N> {
         &mut self,
         block: u32,
         page: u32,
-        code: u16,
+        name: Name,
         label: Label,
         frame: &mut [u8],
     ) -> Result<(), MediaError> {
@@ -274,17 +290,20 @@ impl<'ram, N: Nand> Media<'ram, N> {
         debug_assert_eq!(frame.len(), self.layout.page_size(), "a frame is a page");
         debug_assert!(usize::from(used) <= self.layout.payload_size(), "what is used is there");
         let write = self.write;
+        let code = name.used.code();
         let header =
             Header { kind, owner, used, block: code, page: page as u16, write, commit, rows };
         header.emit(frame);
-        layout::seal(frame, self.seed(code, page));
+        layout::seal(frame, self.seed(name, page));
         self.write += 1;
         let addr = self.page_addr(block, page);
         Ok(self.nand.program(addr, 0, frame, &[])?)
     }
 
-    const fn seed(&self, code: u16, page: u32) -> Seed {
-        Seed { block: self.salt ^ (code as u32) << 8, page }
+    /// Roots tell the salt, so their own seals go without it.
+    fn seed(&self, name: Name, page: u32) -> Seed {
+        let salt = if name.used == Use::Root { 0 } else { self.salt };
+        Seed { salt, code: name.used.code(), life: name.life, page: page as u16 }
     }
 
     const fn block_addr(&self, block: u32) -> BlockAddr {

@@ -1,0 +1,265 @@
+//! The body of a record: what a commit, a checkpoint and a root say.
+//!
+//! ```text
+//! flags 1 | commit 4 | time 8 | lead 2 | base 2 | length 2 | tail bytes
+//! write 6 | erases 4 | next block 2 | heads 4 x 4
+//! spans 1 + 12 each | changes 1 + 4 each | state 2 + bytes
+//! table 2 + bytes, in a checkpoint
+//! ```
+//!
+//! 1. The tail from byte `base` on is here: all of it where `base` is 0.
+//! 2. The state is whole in every record; only the tail and the block table may rest on others.
+
+use flysch_nand::Nand;
+
+use super::stream::{Reader, Sink, StreamError};
+use crate::media::{
+    CHANGE_SIZE, Changes, ENTRY_SIZE, Media, MediaError, SPAN_SIZE, SPANS_MAX, Span, Spans,
+};
+
+/// The record holds the block table.
+pub(crate) const CHECKPOINT: u8 = 1;
+/// The database was closed: this is the first stop page.
+pub(crate) const STOP: u8 = 2;
+/// The second stop page: nothing was under way when the power went.
+pub(crate) const STOPPED: u8 = 4;
+/// Commits that follow go to an NvRam.
+pub(crate) const NVRAM: u8 = 8;
+
+/// The tail: rows that are on no page yet.
+#[derive(Clone, Copy)]
+pub(crate) struct TailBytes<'a> {
+    /// The page they are to be on.
+    pub(crate) frame: &'a [u8],
+    /// Where in its payload they begin.
+    pub(crate) start: usize,
+    /// How many there are.
+    pub(crate) len: usize,
+    /// How many of them belong to a row that began on an earlier page.
+    pub(crate) lead: u16,
+}
+
+/// What a record says, besides what the flash layer knows itself.
+pub(crate) struct Body<'a> {
+    pub(crate) flags: u8,
+    pub(crate) commit: u32,
+    pub(crate) time: u64,
+    pub(crate) tail: TailBytes<'a>,
+    /// The first byte of the tail that no record before has.
+    pub(crate) base: usize,
+    /// The state of the layers above.
+    pub(crate) state: &'a [u8],
+}
+
+impl Body<'_> {
+    /// Bytes of the body.
+    pub(crate) fn size<N: Nand>(&self, media: &mut Media<'_, N>) -> usize {
+        let mut count = Sink::Count(0);
+        let counted = self.emit(&mut count, media);
+        debug_assert_eq!(counted, Ok(()), "counting touches no flash");
+        match count {
+            Sink::Count(count) => count,
+            Sink::Pages(_) => 0,
+        }
+    }
+
+    /// Write the body.
+    pub(crate) fn emit<N: Nand>(
+        &self,
+        sink: &mut Sink<'_>,
+        media: &mut Media<'_, N>,
+    ) -> Result<(), MediaError> {
+        assert!(self.base <= self.tail.len, "what is new lies within the tail");
+        sink.put(media, &[self.flags])?;
+        sink.put(media, &self.commit.to_le_bytes())?;
+        sink.put(media, &self.time.to_le_bytes())?;
+        sink.put(media, &self.tail.lead.to_le_bytes())?;
+        sink.put(media, &(self.base as u16).to_le_bytes())?;
+        sink.put(media, &((self.tail.len - self.base) as u16).to_le_bytes())?;
+        self.emit_tail(sink, media)?;
+        emit_flash(sink, media)?;
+        sink.put(media, &(self.state.len() as u16).to_le_bytes())?;
+        sink.put(media, self.state)?;
+        if self.flags & CHECKPOINT != 0 { emit_table(sink, media) } else { Ok(()) }
+    }
+
+    fn emit_tail<N: Nand>(
+        &self,
+        sink: &mut Sink<'_>,
+        media: &mut Media<'_, N>,
+    ) -> Result<(), MediaError> {
+        let mut bytes = [0; CHUNK];
+        for from in (self.base..self.tail.len).step_by(CHUNK) {
+            let len = (self.tail.len - from).min(CHUNK);
+            media.layout().take(self.tail.frame, self.tail.start + from, &mut bytes[..len]);
+            sink.put(media, &bytes[..len])?;
+        }
+        Ok(())
+    }
+}
+
+/// Bytes moved at a time.
+const CHUNK: usize = 64;
+
+fn emit_flash<N: Nand>(sink: &mut Sink<'_>, media: &mut Media<'_, N>) -> Result<(), MediaError> {
+    let write = media.write.to_le_bytes();
+    sink.put(media, &write[..6])?;
+    let (erases, next) = (media.erases.to_le_bytes(), (media.next as u16).to_le_bytes());
+    sink.put(media, &erases)?;
+    sink.put(media, &next)?;
+    for head in media.heads {
+        sink.put(media, &head.to_le_bytes())?;
+    }
+    sink.put(media, &[media.spans.as_slice().len() as u8])?;
+    for at in 0..media.spans.as_slice().len() {
+        let span = media.spans.as_slice()[at].emit();
+        sink.put(media, &span)?;
+    }
+    sink.put(media, &[media.changes.len() as u8])?;
+    for at in 0..media.changes.len() {
+        let change = media.changes.emit(at);
+        sink.put(media, &change)?;
+    }
+    Ok(())
+}
+
+fn emit_table<N: Nand>(sink: &mut Sink<'_>, media: &mut Media<'_, N>) -> Result<(), MediaError> {
+    let size = media.table.bytes().len();
+    sink.put(media, &((size / ENTRY_SIZE) as u16).to_le_bytes())?;
+    let mut bytes = [0; CHUNK];
+    for from in (0..size).step_by(CHUNK) {
+        let len = (size - from).min(CHUNK);
+        bytes[..len].copy_from_slice(&media.table.bytes()[from..from + len]);
+        sink.put(media, &bytes[..len])?;
+    }
+    Ok(())
+}
+
+/// What the beginning of a body says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Preface {
+    pub(crate) flags: u8,
+    pub(crate) commit: u32,
+    pub(crate) time: u64,
+    pub(crate) lead: u16,
+    pub(crate) base: usize,
+    /// Bytes of the tail that follow.
+    pub(crate) len: usize,
+}
+
+impl Preface {
+    /// Read the beginning of a body.
+    pub(crate) fn read<N: Nand>(
+        reader: &mut Reader<'_>,
+        media: &mut Media<'_, N>,
+    ) -> Result<Self, StreamError> {
+        let preface = Self {
+            flags: reader.number::<1, N>(media)? as u8,
+            commit: reader.number::<4, N>(media)? as u32,
+            time: reader.number::<8, N>(media)?,
+            lead: reader.number::<2, N>(media)? as u16,
+            base: reader.number::<2, N>(media)? as usize,
+            len: reader.number::<2, N>(media)? as usize,
+        };
+        let end = preface.base + preface.len;
+        let fits = end <= media.layout().payload_size() && usize::from(preface.lead) <= end;
+        if fits { Ok(preface) } else { Err(StreamError::Broken) }
+    }
+
+    /// Read the tail's bytes that the record has into the frame of the tail, whose payload begins
+    /// with them at `start`.
+    pub(crate) fn read_tail<N: Nand>(
+        &self,
+        reader: &mut Reader<'_>,
+        media: &mut Media<'_, N>,
+        tail: &mut [u8],
+        start: usize,
+    ) -> Result<(), StreamError> {
+        if start + self.base + self.len > media.layout().payload_size() {
+            return Err(StreamError::Broken);
+        }
+        let mut bytes = [0; CHUNK];
+        for from in (0..self.len).step_by(CHUNK) {
+            let len = (self.len - from).min(CHUNK);
+            reader.take(media, &mut bytes[..len])?;
+            media.layout().put(tail, start + self.base + from, &bytes[..len]);
+        }
+        Ok(())
+    }
+}
+
+/// Read what a body says of the flash, and make it so. The block table must be in force already:
+/// it is that of the checkpoint before. Gives the state's bytes in `state`.
+pub(crate) fn read_flash<'s, N: Nand>(
+    reader: &mut Reader<'_>,
+    media: &mut Media<'_, N>,
+    state: &'s mut [u8],
+) -> Result<&'s [u8], StreamError> {
+    let numbers = media.numbers();
+    media.write = reader.number::<6, N>(media)?;
+    media.erases = reader.number::<4, N>(media)? as u32;
+    media.next = reader.number::<2, N>(media)? as u32;
+    for at in 0..media.heads.len() {
+        let head = reader.number::<4, N>(media)? as u32;
+        if head >= numbers.page_count() {
+            return Err(StreamError::Broken);
+        }
+        media.heads[at] = head;
+    }
+    media.spans = Spans::new();
+    let spans = reader.number::<1, N>(media)? as usize;
+    if spans > SPANS_MAX {
+        return Err(StreamError::Broken);
+    }
+    for _ in 0..spans {
+        let mut bytes = [0; SPAN_SIZE];
+        reader.take(media, &mut bytes)?;
+        let span = Span::parse(&bytes, &numbers).ok_or(StreamError::Broken)?;
+        media.spans.add(span).map_err(|()| StreamError::Broken)?;
+    }
+    read_changes(reader, media)?;
+    let len = reader.number::<2, N>(media)? as usize;
+    let state = state.get_mut(..len).ok_or(StreamError::Broken)?;
+    reader.take(media, state)?;
+    Ok(state)
+}
+
+fn read_changes<N: Nand>(
+    reader: &mut Reader<'_>,
+    media: &mut Media<'_, N>,
+) -> Result<(), StreamError> {
+    media.changes = Changes::new();
+    for _ in 0..reader.number::<1, N>(media)? {
+        let mut bytes = [0; CHANGE_SIZE];
+        reader.take(media, &mut bytes)?;
+        media.load_change(bytes).map_err(|()| StreamError::Broken)?;
+    }
+    Ok(())
+}
+
+/// Go over what a body says of the flash, and take the block table behind it.
+pub(crate) fn read_table<N: Nand>(
+    reader: &mut Reader<'_>,
+    media: &mut Media<'_, N>,
+) -> Result<(), StreamError> {
+    reader.skip(media, 6 + 4 + 2 + 16)?;
+    let spans = reader.number::<1, N>(media)? as usize;
+    reader.skip(media, spans * SPAN_SIZE)?;
+    let changes = reader.number::<1, N>(media)? as usize;
+    reader.skip(media, changes * CHANGE_SIZE)?;
+    let state = reader.number::<2, N>(media)? as usize;
+    reader.skip(media, state)?;
+    let count = reader.number::<2, N>(media)? as u32;
+    if count != media.table.len() {
+        return Err(StreamError::Broken);
+    }
+    let size = count as usize * ENTRY_SIZE;
+    let mut bytes = [0; CHUNK];
+    for from in (0..size).step_by(CHUNK) {
+        let len = (size - from).min(CHUNK);
+        reader.take(media, &mut bytes[..len])?;
+        let loaded = media.table.load(from / ENTRY_SIZE, &bytes[..len]);
+        loaded.map_err(|()| StreamError::Broken)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,352 @@
+//! The log: roots, log blocks, and the records that are the commits.
+//!
+//! ```text
+//! root ─names▸ list of blocks: | checkpoint | record | record | … |  | checkpoint | record | …
+//! ```
+//!
+//! 1. A commit is done when the last page of its record is programmed.
+//! 2. A log block begins with a checkpoint, which is at the same time the commit that was due. Only
+//!    the first block behind the root of a mount begins with a record: that root holds the state.
+//! 3. A list is named by the root before its first block is used. The blocks of the list before
+//!    are let go when the new list has a checkpoint.
+//! 4. What has to be done before a block ends, is done one operation at a time at the commits
+//!    before: an erase, a name page, a new root.
+
+mod body;
+mod mount;
+mod root;
+mod stream;
+
+pub(crate) use body::{Body, CHECKPOINT, NVRAM, STOP, STOPPED, TailBytes};
+pub(crate) use mount::{Found, MountError, find, format};
+
+use flysch_nand::Nand;
+
+use self::root::{Cells, Front, LIST_MAX, List, Seen};
+use self::stream::{Place, Sink};
+use crate::media::{Kind, Media, MediaError, Name, Use};
+
+/// Records whose tails rest on one another, at most.
+pub(crate) const CHAIN_MAX: usize = 12;
+/// Pages that are left in a log block when the next one is made ready.
+const AHEAD: u32 = 10;
+/// Changes of the block table that must still fit a record when it is begun.
+const CHANGES_AHEAD: usize = 8;
+
+/// What the log knows of itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Log {
+    cells: Cells,
+    /// The root in force.
+    root: Seen,
+    /// The next page of the root for a name.
+    root_page: u32,
+    /// A root block being made the next root: it is erased, and written when it says pages.
+    root_next: Option<Seen>,
+    list: List,
+    /// The place in the list of the block in use.
+    at: u8,
+    /// The next page of that block.
+    page: u32,
+    /// The next record's number.
+    number: u32,
+    /// Records since the last one with the whole tail.
+    chain: u8,
+    /// Bytes of the tail that those records have.
+    logged: u16,
+    /// Whether the next record must have the whole tail.
+    is_fresh: bool,
+    /// The list that follows.
+    next: Option<List>,
+    /// Whether the next block is erased, and whether the root names its list.
+    is_erased: bool,
+    is_named: bool,
+    /// What the front of a root says besides.
+    salt: u32,
+    schema: u32,
+}
+
+/// The name of a log block.
+const fn name_of(ordinal: u32) -> Name {
+    Name { used: Use::Log, life: ordinal }
+}
+
+/// Log blocks of a list, by the size of the device: roots must not wear out before the rest.
+///
+/// A root block takes some 60 names; with `n` root blocks each is erased once in `60 n` lists, and
+/// the mean block once in `blocks` log blocks.
+pub(crate) fn list_len(blocks: u32) -> u8 {
+    (blocks / 128).clamp(1, LIST_MAX as u32) as u8
+}
+
+impl Log {
+    /// The number of the next record.
+    pub(crate) const fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// The part of the tail that a record needs not repeat: all up to here is in records before.
+    pub(crate) const fn logged(&self) -> usize {
+        if self.is_fresh { 0 } else { self.logged as usize }
+    }
+
+    /// The tail went to a page, or changed otherwise than by growing.
+    pub(crate) const fn forget_tail(&mut self) {
+        self.logged = 0;
+        self.is_fresh = true;
+    }
+
+    /// Write a record. It is on flash when this returns. Cost: one program as a rule, one for each
+    /// page of the checkpoint where a log block begins; an erase and a name page more where
+    /// [`Log::prepare`] was not called often enough.
+    pub(crate) fn commit<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        body: Body<'_>,
+        frame: &mut [u8],
+    ) -> Result<(), MediaError> {
+        let body = self.chosen(media, body);
+        let pages = body.size(media).div_ceil(media.layout().payload_size()) as u32;
+        let fits = self.page + pages <= media.geometry().pages_per_block;
+        let mut done = if fits && media.changes.room() >= CHANGES_AHEAD {
+            self.write(media, &body, frame)
+        } else {
+            self.checkpoint(media, &body, frame)
+        };
+        while let Err(MediaError::ProgramFailed(_)) = done {
+            let block = u32::from(self.list.blocks[usize::from(self.at)]);
+            media.mark_bad(block)?;
+            done = self.checkpoint(media, &body, frame);
+        }
+        done?;
+        self.number += 1;
+        self.logged = body.tail.len as u16;
+        Ok(())
+    }
+
+    /// Do one operation of what has to be done before the log block ends; say whether there was
+    /// any. Cost: at most one erase, or two programs.
+    pub(crate) fn prepare<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        frame: &mut [u8],
+    ) -> Result<bool, MediaError> {
+        let left = media.geometry().pages_per_block - self.page;
+        if left > AHEAD && media.changes.room() >= CHANGES_AHEAD * 2 || self.is_ready() {
+            return Ok(false);
+        }
+        self.step(media, frame)?;
+        Ok(true)
+    }
+
+    /// Use the whole tail where it fits the record's page or must be there.
+    fn chosen<'b, N: Nand>(&mut self, media: &mut Media<'_, N>, body: Body<'b>) -> Body<'b> {
+        let whole = Body { base: 0, ..body };
+        let delta = Body { base: self.logged().min(whole.tail.len), ..whole };
+        let fits = whole.size(media) <= media.layout().payload_size();
+        if fits || self.is_fresh || usize::from(self.chain) + 1 >= CHAIN_MAX {
+            self.chain = 0;
+            self.is_fresh = false;
+            whole
+        } else {
+            self.chain += 1;
+            delta
+        }
+    }
+
+    fn write<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        body: &Body<'_>,
+        frame: &mut [u8],
+    ) -> Result<(), MediaError> {
+        let place = Place {
+            block: u32::from(self.list.blocks[usize::from(self.at)]),
+            page: self.page,
+            name: name_of(self.list.ordinal + u32::from(self.at)),
+            kind: Kind::Record,
+            number: self.number,
+        };
+        let mut sink = Sink::to(place, frame);
+        body.emit(&mut sink, media)?;
+        self.page += sink.finish(media)?;
+        Ok(())
+    }
+
+    /// Go on in the next log block, with a checkpoint.
+    fn checkpoint<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        body: &Body<'_>,
+        frame: &mut [u8],
+    ) -> Result<(), MediaError> {
+        while !self.is_ready() {
+            self.step(media, frame)?;
+        }
+        let left = self.turn();
+        self.chain = 0;
+        // The checkpoint has the table: changes begin anew with it.
+        let changes = media.changes.clone();
+        media.changes.clear();
+        let whole = Body { base: 0, flags: body.flags | CHECKPOINT, ..*body };
+        let pages = whole.size(media).div_ceil(media.layout().payload_size()) as u32;
+        if pages + 1 > media.geometry().pages_per_block {
+            return Err(MediaError::Full);
+        }
+        let written = self.write(media, &whole, frame);
+        if written.is_err() {
+            media.changes = changes;
+        } else if let Some(left) = left {
+            for &block in left.as_slice() {
+                media.release_log(u32::from(block));
+            }
+        }
+        written
+    }
+
+    /// Turn to the next block; give the list that was left.
+    fn turn(&mut self) -> Option<List> {
+        assert!(self.is_ready(), "the next log block is erased and named");
+        (self.is_erased, self.page) = (false, 0);
+        match self.next.take() {
+            Some(next) => {
+                let left = core::mem::replace(&mut self.list, next);
+                (self.at, self.is_named) = (0, false);
+                Some(left)
+            }
+            None => {
+                self.at += 1;
+                None
+            }
+        }
+    }
+
+    const fn is_ready(&self) -> bool {
+        self.is_erased && (self.next.is_none() || self.is_named)
+    }
+
+    /// One operation towards the next log block.
+    fn step<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        frame: &mut [u8],
+    ) -> Result<(), MediaError> {
+        if !self.is_erased {
+            return self.erase_next(media);
+        }
+        if self.root_page < media.geometry().pages_per_block {
+            let next = self.next.unwrap_or(self.list);
+            let page = self.root_page;
+            self.root_page += 1;
+            return match root::name(media, &self.root, page, &next, frame) {
+                Ok(()) => {
+                    self.is_named = true;
+                    Ok(())
+                }
+                Err(MediaError::ProgramFailed(_)) => {
+                    self.root_page = media.geometry().pages_per_block;
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            };
+        }
+        self.renew_root(media, frame)
+    }
+
+    /// Erase the block that the log goes on in, chosen where the list has ended.
+    fn erase_next<N: Nand>(&mut self, media: &mut Media<'_, N>) -> Result<(), MediaError> {
+        let in_list = self.next.is_none() && self.at + 1 < self.list.len;
+        if in_list {
+            let block = u32::from(self.list.blocks[usize::from(self.at) + 1]);
+            if media.erase(block)? {
+                self.is_erased = true;
+            } else {
+                // The place is passed over: a block of the list that was never written.
+                self.at += 1;
+            }
+            return Ok(());
+        }
+        let ordinal = self.list.ordinal + u32::from(self.list.len);
+        let mut next = match self.next {
+            Some(next) => next,
+            None => choose_list(media, ordinal)?,
+        };
+        let block = u32::from(next.blocks[0]);
+        self.is_erased = media.erase(block)?;
+        if !self.is_erased {
+            next.blocks.copy_within(1.., 0);
+            next.len -= 1;
+        }
+        self.next = (next.len > 0).then_some(next);
+        Ok(())
+    }
+
+    /// One operation towards a new root: erase, or checkpoint and confirm.
+    fn renew_root<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        frame: &mut [u8],
+    ) -> Result<(), MediaError> {
+        let Some(erased) = self.root_next else {
+            let used = self.cells.as_slice().iter().position(|&b| u32::from(b) == self.root.block);
+            let count = usize::from(self.cells.len);
+            let first = used.map_or(0, |used| used + 1);
+            for turn in 0..count - 1 {
+                let block = u32::from(self.cells.blocks[(first + turn) % count]);
+                if media.erase_root(block)? {
+                    let epoch = self.root.epoch + 1;
+                    self.root_next = Some(Seen { block, epoch, pages: 0, is_confirmed: false });
+                    return Ok(());
+                }
+            }
+            return Err(MediaError::Full);
+        };
+        self.root_next = None;
+        let front = self.front(media, self.list, false);
+        let written = root::write(media, erased.block, erased.epoch, frame, |sink, media| {
+            sink.put(media, &front.emit())
+        });
+        let root = match written {
+            Ok(root) => root,
+            Err(MediaError::ProgramFailed(_)) => return media.mark_bad(erased.block),
+            Err(error) => return Err(error),
+        };
+        match root::confirm(media, &root, frame) {
+            Ok(()) => {
+                self.root = Seen { is_confirmed: true, ..root };
+                self.root_page = root.pages + 1;
+                Ok(())
+            }
+            Err(MediaError::ProgramFailed(_)) => media.mark_bad(erased.block),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn front<N: Nand>(&self, media: &Media<'_, N>, list: List, has_state: bool) -> Front {
+        let partition = media.partition();
+        Front {
+            salt: self.salt,
+            schema: self.schema,
+            first: partition.first,
+            count: partition.count,
+            cells: self.cells,
+            list,
+            has_state,
+        }
+    }
+}
+
+/// Choose the blocks of a list. None of them is erased.
+fn choose_list<N: Nand>(media: &mut Media<'_, N>, ordinal: u32) -> Result<List, MediaError> {
+    let wanted = list_len(media.partition().count);
+    let mut list = List { ordinal, ..List::NONE };
+    while list.len < wanted {
+        match media.choose(Use::Log) {
+            Ok(block) => list.blocks[usize::from(list.len)] = block as u16,
+            Err(MediaError::Full) if list.len > 0 => break,
+            Err(error) => return Err(error),
+        }
+        list.len += 1;
+    }
+    Ok(list)
+}

@@ -1,0 +1,277 @@
+//! Roots: a few fixed blocks from which everything is found.
+//!
+//! ```text
+//! root block   | checkpoint, 1 to n pages | confirm | name | name | …
+//! checkpoint   "flysch" 6 | salt 4 | schema 4 | first block 4 | blocks 4 | cells 1 + 2 each
+//!              ordinal 4 | list 1 + 2 each | has state 1 | body
+//! name         ordinal 4 | list 1 + 2 each
+//! ```
+//!
+//! 1. A root whose confirm page is visible has a whole checkpoint.
+//! 2. The newest visible root is believed; it never is erased while it is the newest confirmed one.
+//! 3. The number of a checkpoint's pages is the root's epoch: it ascends.
+
+use flysch_nand::Nand;
+
+use super::stream::{Place, Reader, Sink, StreamError, part_of};
+use crate::flash::array;
+use crate::media::{Kind, Label, Media, MediaError, Name, Sight, Use, clear};
+
+/// Root blocks, at most.
+pub(crate) const CELLS_MAX: usize = 8;
+/// Log blocks of a list, at most.
+pub(crate) const LIST_MAX: usize = 16;
+/// Blocks at the start of the partition among which the root blocks are chosen.
+pub(crate) const CANDIDATES: u32 = 16;
+
+const MAGIC: [u8; 6] = *b"flysch";
+const NAME: Name = Name { used: Use::Root, life: 0 };
+
+/// A list of log blocks: the block at place `n` is the log's block number `ordinal + n`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct List {
+    pub(crate) ordinal: u32,
+    pub(crate) blocks: [u16; LIST_MAX],
+    pub(crate) len: u8,
+}
+
+impl List {
+    pub(crate) const NONE: Self = Self { ordinal: 0, blocks: [0; LIST_MAX], len: 0 };
+    /// Bytes of a list in a root or a name page.
+    const SIZE: usize = 4 + 1 + 2 * LIST_MAX;
+
+    pub(crate) fn as_slice(&self) -> &[u16] {
+        &self.blocks[..usize::from(self.len)]
+    }
+
+    fn emit(&self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[..4].copy_from_slice(&self.ordinal.to_le_bytes());
+        bytes[4] = self.len;
+        for (to, block) in bytes[5..].chunks_exact_mut(2).zip(self.blocks) {
+            to.copy_from_slice(&block.to_le_bytes());
+        }
+        bytes
+    }
+
+    fn parse(bytes: &[u8; Self::SIZE], block_count: u32) -> Option<Self> {
+        let ordinal = u32::from_le_bytes(array(&bytes[..4]));
+        let mut list = Self { ordinal, len: bytes[4], ..Self::NONE };
+        for (block, from) in list.blocks.iter_mut().zip(bytes[5..].chunks_exact(2)) {
+            *block = u16::from_le_bytes(array(from));
+        }
+        let is_sane = (1..=LIST_MAX).contains(&usize::from(list.len))
+            && list.as_slice().iter().all(|&block| u32::from(block) < block_count);
+        is_sane.then_some(list)
+    }
+}
+
+/// The root blocks of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cells {
+    pub(crate) blocks: [u16; CELLS_MAX],
+    pub(crate) len: u8,
+}
+
+impl Cells {
+    pub(crate) fn as_slice(&self) -> &[u16] {
+        &self.blocks[..usize::from(self.len)]
+    }
+}
+
+/// What the front of a root's checkpoint says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Front {
+    pub(crate) salt: u32,
+    pub(crate) schema: u32,
+    pub(crate) first: u32,
+    pub(crate) count: u32,
+    pub(crate) cells: Cells,
+    pub(crate) list: List,
+    /// Whether the body follows.
+    pub(crate) has_state: bool,
+}
+
+const FRONT_SIZE: usize = 6 + 4 + 4 + 4 + 4 + 1 + 2 * CELLS_MAX + List::SIZE + 1;
+
+impl Front {
+    pub(crate) fn emit(&self) -> [u8; FRONT_SIZE] {
+        let mut bytes = [0; FRONT_SIZE];
+        bytes[..6].copy_from_slice(&MAGIC);
+        let words = [self.salt, self.schema, self.first, self.count];
+        for (to, word) in bytes[6..22].chunks_exact_mut(4).zip(words) {
+            to.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes[22] = self.cells.len;
+        for (to, block) in bytes[23..].chunks_exact_mut(2).zip(self.cells.blocks) {
+            to.copy_from_slice(&block.to_le_bytes());
+        }
+        let at = 23 + 2 * CELLS_MAX;
+        bytes[at..at + List::SIZE].copy_from_slice(&self.list.emit());
+        bytes[at + List::SIZE] = u8::from(self.has_state);
+        bytes
+    }
+
+    fn parse(bytes: &[u8; FRONT_SIZE], block_count: u32) -> Option<Self> {
+        let word = |at: usize| u32::from_le_bytes(array(&bytes[at..at + 4]));
+        let mut cells = Cells { blocks: [0; CELLS_MAX], len: bytes[22] };
+        for (block, from) in cells.blocks.iter_mut().zip(bytes[23..].chunks_exact(2)) {
+            *block = u16::from_le_bytes(array(from));
+        }
+        let at = 23 + 2 * CELLS_MAX;
+        let front = Self {
+            salt: word(6),
+            schema: word(10),
+            first: word(14),
+            count: word(18),
+            cells,
+            list: List::parse(&array(&bytes[at..at + List::SIZE]), block_count)?,
+            has_state: bytes[at + List::SIZE] == 1,
+        };
+        let is_sane = bytes[..6] == MAGIC
+            && (2..=CELLS_MAX).contains(&usize::from(cells.len))
+            && cells.as_slice().iter().all(|&block| u32::from(block) < block_count);
+        is_sane.then_some(front)
+    }
+
+    /// Read the front of a root's checkpoint, and stay behind it.
+    pub(crate) fn read<N: Nand>(
+        reader: &mut Reader<'_>,
+        media: &mut Media<'_, N>,
+    ) -> Result<Self, StreamError> {
+        let mut bytes = [0; FRONT_SIZE];
+        reader.take(media, &mut bytes)?;
+        Self::parse(&bytes, media.table.len()).ok_or(StreamError::Broken)
+    }
+}
+
+/// Where the checkpoint of a root lies.
+pub(crate) const fn place(block: u32, epoch: u32) -> Place {
+    Place { block, page: 0, name: NAME, kind: Kind::Root, number: epoch }
+}
+
+/// What was seen of a root block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) block: u32,
+    pub(crate) epoch: u32,
+    /// Pages of the checkpoint.
+    pub(crate) pages: u32,
+    pub(crate) is_confirmed: bool,
+}
+
+/// Look at a root block: none where no whole checkpoint is visible. Cost: one read, one for each
+/// further page of the checkpoint, and one of the confirm page.
+pub(crate) fn look<N: Nand>(
+    media: &mut Media<'_, N>,
+    block: u32,
+    frame: &mut [u8],
+) -> Result<Option<Seen>, MediaError> {
+    let Sight::Page(header) = media.look(block, 0, NAME, frame)? else { return Ok(None) };
+    if header.kind != Kind::Root || part_of(&header).1 != 0 {
+        return Ok(None);
+    }
+    let epoch = header.commit;
+    let opened = Reader::open(place(block, epoch), frame, media);
+    let pages = match opened.and_then(|reader| reader.finish(media)) {
+        Ok(pages) => pages,
+        Err(StreamError::Broken) => return Ok(None),
+        Err(StreamError::Media(error)) => return Err(error),
+    };
+    if pages >= media.geometry().pages_per_block {
+        return Ok(None);
+    }
+    let confirm = media.look(block, pages, NAME, frame)?;
+    let is_confirmed = matches!(confirm, Sight::Page(header)
+        if header.kind == Kind::Confirm && header.commit == epoch);
+    Ok(Some(Seen { block, epoch, pages, is_confirmed }))
+}
+
+/// Which root block a mount may write to: one on which nothing is visible, else the newest
+/// unconfirmed one, else the oldest; never the newest confirmed one.
+pub(crate) fn target(cells: &Cells, seen: &[Option<Seen>]) -> Option<usize> {
+    debug_assert_eq!(cells.as_slice().len(), seen.len(), "each root block was looked at");
+    if let Some(at) = seen.iter().position(Option::is_none) {
+        return Some(at);
+    }
+    let visible = || seen.iter().enumerate().filter_map(|(at, seen)| seen.map(|seen| (at, seen)));
+    let newest = |confirmed: bool| {
+        visible()
+            .filter(|(_, seen)| seen.is_confirmed == confirmed)
+            .max_by_key(|(_, seen)| seen.epoch)
+    };
+    let oldest = || visible().min_by_key(|(_, seen)| seen.epoch);
+    let kept = newest(true).or_else(oldest).map(|(at, _)| at);
+    let doubtful = newest(false).map(|(at, _)| at).filter(|at| Some(*at) != kept);
+    let others = || visible().filter(|(at, _)| Some(*at) != kept);
+    doubtful.or_else(|| others().min_by_key(|(_, seen)| seen.epoch).map(|(at, _)| at))
+}
+
+/// Program the confirm page of a root. Cost: one program.
+pub(crate) fn confirm<N: Nand>(
+    media: &mut Media<'_, N>,
+    root: &Seen,
+    frame: &mut [u8],
+) -> Result<(), MediaError> {
+    clear(frame);
+    let label = Label { kind: Kind::Confirm, owner: 0, used: 0, commit: root.epoch, rows: 0 };
+    media.program(root.block, root.pages, NAME, label, frame)
+}
+
+/// Program a name page. Cost: one program.
+pub(crate) fn name<N: Nand>(
+    media: &mut Media<'_, N>,
+    root: &Seen,
+    page: u32,
+    list: &List,
+    frame: &mut [u8],
+) -> Result<(), MediaError> {
+    clear(frame);
+    let bytes = list.emit();
+    media.layout().put(frame, 0, &bytes);
+    let used = List::SIZE as u16;
+    let label = Label { kind: Kind::Name, owner: 0, used, commit: root.epoch, rows: 0 };
+    media.program(root.block, page, NAME, label, frame)
+}
+
+/// The list on a name page of a root; none where there is none. Cost: one read.
+pub(crate) fn read_name<N: Nand>(
+    media: &mut Media<'_, N>,
+    root: &Seen,
+    page: u32,
+    frame: &mut [u8],
+) -> Result<Named, MediaError> {
+    match media.look(root.block, page, NAME, frame)? {
+        Sight::Blank => Ok(Named::Blank),
+        Sight::Page(header) if header.kind == Kind::Name && header.commit == root.epoch => {
+            let mut bytes = [0; List::SIZE];
+            media.layout().take(frame, 0, &mut bytes);
+            let list = List::parse(&bytes, media.table.len());
+            Ok(list.map_or(Named::Unreadable, Named::List))
+        }
+        Sight::Page(_) | Sight::Unreadable => Ok(Named::Unreadable),
+    }
+}
+
+/// What a name page shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    Blank,
+    Unreadable,
+    List(List),
+}
+
+/// Write a root's checkpoint: its front and, where there is one, its body. The block is erased.
+/// Cost: one program for each page.
+pub(crate) fn write<N: Nand>(
+    media: &mut Media<'_, N>,
+    block: u32,
+    epoch: u32,
+    frame: &mut [u8],
+    emit: impl FnOnce(&mut Sink<'_>, &mut Media<'_, N>) -> Result<(), MediaError>,
+) -> Result<Seen, MediaError> {
+    let mut sink = Sink::to(place(block, epoch), frame);
+    emit(&mut sink, media)?;
+    let pages = sink.finish(media)?;
+    Ok(Seen { block, epoch, pages, is_confirmed: false })
+}
