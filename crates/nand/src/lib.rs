@@ -38,6 +38,7 @@
 
 #![no_std]
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod address;
 mod error;
