@@ -36,7 +36,7 @@ pub enum Work {
 pub enum Codec {
     /// Deflate, as zlib does it.
     Zlib,
-    /// LZO1X-1, the compressor of UBIFS by default.
+    /// LZO1X-1, which JFFS2 and UBIFS can use.
     Lzo,
     /// Rtime, a simple compressor of JFFS2.
     Rtime,

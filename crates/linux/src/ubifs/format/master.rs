@@ -3,7 +3,8 @@
 //! ```text
 //!  24 highest inode u64 | 32 commit number u64 | 40 flags | 44 log LEB
 //!  48 root LEB, offset, length | 60 GC LEB | 64 index head LEB, offset
-//!  72 index size u64 | 80 free u64 | 88 dirty u64 | 96 used u64 | 104 dead u64 | 112 dark u64 | 120 LPT root LEB, offset | 128 LPT head LEB, offset
+//!  72 index size u64 | 80 free u64 | 88 dirty u64 | 96 used u64
+//! 104 dead u64 | 112 dark u64 | 120 LPT root LEB, offset | 128 LPT head LEB, offset
 //! 136 LPT table LEB, offset | 144 LPT save LEB, offset | 152 LPT scan LEB | 156 empty LEBs
 //! 160 index LEBs | 164 LEBs | 512 end
 //! ```
