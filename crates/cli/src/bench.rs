@@ -83,7 +83,7 @@ pub(crate) struct Args {
     figures: Figures,
 }
 
-/// Runs the workloads and prints their costs.
+/// Run the workloads and print their costs.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let workloads = args.options.apply(&args.workloads)?;
     let mut jobs = Vec::new();
@@ -157,7 +157,7 @@ impl Args {
         self.on.clone()
     }
 
-    /// Runs the simulations on all cores, then the kernel's runs one after the other.
+    /// Run the simulations on all cores, then the kernel's runs one after the other.
     fn carry_out(&self, jobs: &[(On, Vec<Scenario>)]) -> Result<Vec<Run>, Failure> {
         let is_simulated = |on: &On| matches!(on, On::Simulated(_));
         let simulated = jobs.iter().filter(|(on, _)| is_simulated(on));
@@ -176,7 +176,7 @@ fn engine(workloads: &[Workload]) -> Engine {
     workloads.first().map_or(Engine::Sqlite, |workload| workload.engine())
 }
 
-/// Prints the response time of every request as CSV. As in the paper's tables, BEGIN is request 0
+/// Render the response time of every request as CSV. As in the paper's tables, BEGIN is request 0
 /// and END is the last.
 fn latencies(runs: &[Run]) -> String {
     let mut text =

@@ -58,7 +58,7 @@ pub(crate) struct Args {
     force: bool,
 }
 
-/// Runs every combination, prints the table and writes the page.
+/// Run every combination, print the table and write the page.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let workloads = or_all(&args.workload, &Micro::ALL.map(Workload::from));
     let grid = args.parameters.grid(workloads, or_all(&args.on, &Stack::ALL), &REQUESTS)?;

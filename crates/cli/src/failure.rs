@@ -16,12 +16,12 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Turns any error into a message.
+    /// Turn any error into a message.
     pub(crate) fn of(error: &impl fmt::Display) -> Self {
         Self::Message(error.to_string())
     }
 
-    /// Turns an error about a file into a message that begins with the file's path.
+    /// Turn an error about a file into a message that begins with the file's path.
     pub(crate) fn of_file(path: &Path, error: impl fmt::Display) -> Self {
         Self::Message(format!("{}: {error}", path.display()))
     }

@@ -29,7 +29,7 @@ pub(crate) struct MachineOptions {
 }
 
 impl MachineOptions {
-    /// Runs the scenarios on `target`, one after the other.
+    /// Run the scenarios on `target`, one after the other.
     pub(crate) fn carry_out(
         &self,
         target: &Target,

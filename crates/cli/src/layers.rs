@@ -84,7 +84,7 @@ pub(crate) fn on_or_off() -> impl TypedValueParser<Value = bool> {
 }
 
 impl LayerOptions {
-    /// Checks the values and returns them as lists.
+    /// Check the values and return them as lists.
     pub(crate) fn lists(&self) -> Result<LayerLists, Failure> {
         let thresholds = self.ubi_wear_threshold.as_ref();
         let thresholds = within("ubi-wear-threshold", thresholds, UBI_WEAR_THRESHOLDS)?;
@@ -102,7 +102,7 @@ impl LayerOptions {
 }
 
 impl AgeOptions {
-    /// Checks the values and returns the lists of live data, dead data and erases.
+    /// Check the values and return the lists of live data, dead data and erases.
     pub(crate) fn lists(&self) -> Result<[Vec<u32>; 3], Failure> {
         Ok([
             within("aged-fill", self.fill.as_ref(), 0..=100)?,
@@ -112,7 +112,7 @@ impl AgeOptions {
     }
 }
 
-/// Returns the numbers if all are in `range`.
+/// Return the numbers if all are in `range`.
 fn within(
     name: &str,
     numbers: Option<&Numbers>,

@@ -95,7 +95,7 @@ fn run(command_line: CommandLine) -> Result<(), Failure> {
     }
 }
 
-/// Prints help and version, which are no errors. Shortens an error in the arguments to one line.
+/// Print help and version, which are no errors. Shorten an error in the arguments to one line.
 fn explain(error: &clap::Error) -> Result<(), Failure> {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         return Ok(error.print()?);

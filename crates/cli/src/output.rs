@@ -36,12 +36,12 @@ pub(crate) struct Destination {
 }
 
 impl Destination {
-    /// Checks that the document can be written. A command calls this before it starts long work.
+    /// Check that the document can be written. A command calls this before it starts long work.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         self.out.iter().try_for_each(|path| check_writable(path, self.force))
     }
 
-    /// Writes a document to the file or to stdout.
+    /// Write a document to the file or to stdout.
     pub(crate) fn deliver(&self, bytes: &[u8]) -> Result<(), Failure> {
         match &self.out {
             Some(path) => write_file(path, bytes, self.force),
@@ -68,13 +68,13 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// Checks that all files can be written. A command calls this before it starts long work.
+    /// Check that all files can be written. A command calls this before it starts long work.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         self.destination().check()?;
         self.report.iter().try_for_each(|path| check_report(path, self.force))
     }
 
-    /// Writes the page, if the user asked for one, and prints the figures.
+    /// Write the page, if the user asked for one, and print the figures.
     pub(crate) fn deliver<R: Serialize>(
         &self,
         columns: &[impl AsRef<str>],
@@ -92,14 +92,14 @@ impl Figures {
     }
 }
 
-/// Writes to stdout and flushes it, so that an error is noticed.
+/// Write to stdout and flush it, so that an error is noticed.
 pub(crate) fn print(bytes: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(bytes)?;
     Ok(stdout.flush()?)
 }
 
-/// Writes a file completely or not at all. A file that exists is replaced only with `force`.
+/// Write a file completely or not at all. A file that exists is replaced only with `force`.
 pub(crate) fn write_file(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
     write_atomic(path, bytes, force).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists if force => Failure::of_file(path, "is not a regular file"),
@@ -108,7 +108,7 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8], force: bool) -> Result<(), F
     })
 }
 
-/// Checks that a file can be written. A command calls this before it starts long work.
+/// Check that a file can be written. A command calls this before it starts long work.
 pub(crate) fn check_writable(path: &Path, force: bool) -> Result<(), Failure> {
     if path.exists() && !force {
         return Err(Failure::of_file(path, "exists; --force replaces it"));
@@ -122,17 +122,17 @@ pub(crate) fn check_writable(path: &Path, force: bool) -> Result<(), Failure> {
     })
 }
 
-/// Checks that a report can be written. A report of flysch itself is replaced without `force`.
+/// Check that a report can be written. A report of flysch itself is replaced without `force`.
 pub(crate) fn check_report(path: &Path, force: bool) -> Result<(), Failure> {
     check_writable(path, force || report::is_own(path))
 }
 
-/// Writes a report page. A report of flysch itself is replaced without `force`.
+/// Write a report page. A report of flysch itself is replaced without `force`.
 pub(crate) fn write_report(path: &Path, page: &str, force: bool) -> Result<(), Failure> {
     write_file(path, page.as_bytes(), force || report::is_own(path))
 }
 
-/// Prints rows in a format. A table and CSV show the `columns`, where `a.b` is the field `b` of the
+/// Render rows in a format. A table and CSV show the `columns`, where `a.b` is the field `b` of the
 /// field `a`. JSON shows all fields.
 pub(crate) fn rows<R: Serialize>(
     columns: &[impl AsRef<str>],
@@ -152,7 +152,7 @@ pub(crate) fn json<T: Serialize>(value: &T) -> Vec<u8> {
     bytes
 }
 
-/// Prints cells as a table. A column whose cells all begin with a digit is flush right, which
+/// Render cells as a table. A column whose cells all begin with a digit is flush right, which
 /// includes numbers with a percent sign behind.
 pub(crate) fn table(columns: &[impl AsRef<str>], rows: &[Vec<String>]) -> Vec<u8> {
     let mut table = Table::new();

@@ -117,8 +117,7 @@ pub(crate) fn ecc(text: &str) -> Result<EccMode, String> {
 }
 
 impl Parameters {
-    /// Returns the grid of all combinations. `requests` is used if the user gives no numbers of
-    /// requests.
+    /// The grid of all combinations. `requests` is used if the user gives no numbers of requests.
     pub(crate) fn grid(
         &self,
         workloads: Vec<Workload>,
@@ -167,7 +166,7 @@ pub(crate) fn optional(name: &str, numbers: Option<&Numbers>) -> Result<Vec<u32>
     numbers.map_or(Ok(Vec::new()), |numbers| counts(name, numbers))
 }
 
-/// Checks that numbers are counts: at least 1, and at most what 32 bits hold.
+/// Check that numbers are counts: at least 1, and at most what 32 bits hold.
 pub(crate) fn counts(name: &str, numbers: &Numbers) -> Result<Vec<u32>, Failure> {
     let count = |&value: &u64| match u32::try_from(value) {
         Ok(count @ 1..) => Ok(count),
@@ -176,17 +175,17 @@ pub(crate) fn counts(name: &str, numbers: &Numbers) -> Result<Vec<u32>, Failure>
     numbers.0.iter().map(count).collect()
 }
 
-/// Finds a part by its name, or reads it from a TOML file.
+/// Find a part by its name, or read it from a TOML file.
 pub(crate) fn part(name: &str) -> Result<Arc<Part>, Failure> {
     described(name, Part::parse, Part::named)
 }
 
-/// Finds a platform by its name, or reads it from a TOML file.
+/// Find a platform by its name, or read it from a TOML file.
 pub(crate) fn platform(name: &str) -> Result<Arc<Platform>, Failure> {
     described(name, Platform::parse, Platform::named)
 }
 
-/// Reads the TOML file `name`, or finds the built-in description with this name.
+/// Read the TOML file `name`, or find the built-in description with this name.
 fn described<T, E: Display, F: Display>(
     name: &str,
     parse: impl Fn(&str) -> Result<T, E>,
@@ -203,7 +202,7 @@ fn described<T, E: Display, F: Display>(
     found.map(Arc::new)
 }
 
-/// Refuses a run that makes no sense before the first run starts.
+/// Refuse a run that makes no sense before the first run starts.
 fn check(grid: &Grid) -> Result<(), Failure> {
     let runs = grid.run_count();
     if runs > RUNS_MAX {
@@ -259,7 +258,7 @@ fn check(grid: &Grid) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses a stack whose engine is not the one of the workload.
+/// Refuse a stack whose engine is not the one of the workload.
 fn check_stack(scenario: &Scenario) -> Result<(), Failure> {
     let (workload, stack) = (scenario.workload, scenario.stack);
     if stack.engine == workload.engine() {

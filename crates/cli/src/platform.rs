@@ -47,7 +47,7 @@ struct Calibrated {
     source_read_mb_s: Option<f64>,
 }
 
-/// Lists the platforms, or measures one.
+/// List the platforms, or measure one.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let text = match &args.name {
         None => list(args.format)?,

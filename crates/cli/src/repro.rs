@@ -54,7 +54,7 @@ struct Listed {
     title: &'static str,
 }
 
-/// Measures and judges the claims, writes the pages and prints the claims.
+/// Measure and judge the claims, write the pages and print the claims.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let Some(paper) = &args.paper else { return list(args.format) };
     let choices = choose(paper, &args.item).map_err(|error| Failure::of(&error))?;
@@ -90,7 +90,7 @@ fn list(format: Format) -> Result<(), Failure> {
     output::print(&output::rows(&["paper", "item", "title"], &listed, format))
 }
 
-/// Checks before long work that the folder can be written. A folder that exists must be one that
+/// Check before long work that the folder can be written. A folder that exists must be one that
 /// flysch wrote, unless `force` is set.
 fn check_folder(folder: &Path, force: bool) -> Result<(), Failure> {
     if folder.exists() && !folder.is_dir() {

@@ -64,7 +64,7 @@ impl TpccOptions {
         ]
     }
 
-    /// Returns the workload with every combination of the options' values.
+    /// The workload with every combination of the options' values.
     pub(crate) fn spread(&self, plain: Tpcc) -> Result<Vec<Tpcc>, Failure> {
         let list = |name: &str, given: &Option<Numbers>, most: u32| {
             let numbers = optional(name, given.as_ref())?;

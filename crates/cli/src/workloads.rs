@@ -46,7 +46,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Returns the workloads with every combination of the options' values.
+    /// The workloads with every combination of the options' values.
     pub(crate) fn apply(&self, workloads: &[Workload]) -> Result<Vec<Workload>, Failure> {
         self.check_use(workloads)?;
         let mut all = Vec::new();
@@ -70,7 +70,7 @@ impl Options {
         Ok(all)
     }
 
-    /// Refuses an option that none of the workloads has.
+    /// Refuse an option that none of the workloads has.
     fn check_use(&self, workloads: &[Workload]) -> Result<(), Failure> {
         let mut given: Vec<(&str, bool, &[&str])> = vec![
             ("pattern", !self.pattern.is_empty(), &["read", "contacts"]),
@@ -167,7 +167,7 @@ pub(crate) fn at_most(option: &str, given: u32, what: &str, most: u32) -> Result
     Err(Failure::Message(format!("--{option} {given}: more than {what} of {most}")))
 }
 
-/// Returns each item of `all` once for each value. If there are no values, returns `all` unchanged.
+/// Each item of `all` once for each value. If there are no values, returns `all` unchanged.
 pub(crate) fn spread<W: Copy, T>(all: Vec<W>, values: &[T], set: impl Fn(&mut W, &T)) -> Vec<W> {
     if values.is_empty() {
         return all;

@@ -30,7 +30,7 @@ impl Drop for Running {
     }
 }
 
-/// Fills `bytes` from the `Vfs` of the running call. Returns false when this thread runs no call of
+/// Fill `bytes` from the `Vfs` of the running call. Returns false when this thread runs no call of
 /// this crate.
 pub(crate) fn fill_random(bytes: &mut [u8]) -> bool {
     let vfs = RUNNING.with_borrow(|running| running.last().map(Rc::clone));

@@ -77,7 +77,7 @@ impl std::ops::AddAssign for Work {
 }
 
 impl Database {
-    /// Opens the database `name`, and creates it if it is missing.
+    /// Open the database `name`, and create it if it is missing.
     ///
     /// SQLite passes the name to `vfs` unchanged, and adds `-journal` and `-wal` for the names of
     /// the journal and the log. SQLite interprets some names itself: `:memory:` is a database in
@@ -94,7 +94,7 @@ impl Database {
         Ok(Self { connection, vfs: Some(vfs), name: name.to_owned() })
     }
 
-    /// Opens a database in a file of the operating system, through SQLite's own VFS.
+    /// Open a database in a file of the operating system, through SQLite's own VFS.
     ///
     /// # Errors
     /// The same errors as of [`open`](Self::open).
@@ -105,7 +105,7 @@ impl Database {
         Ok(Self { connection, vfs: None, name })
     }
 
-    /// Runs all statements of a text, as `sqlite3_exec` does, and counts the work. The rows are
+    /// Run all statements of a text, as `sqlite3_exec` does, and count the work. The rows are
     /// dropped.
     ///
     /// # Errors
@@ -115,7 +115,7 @@ impl Database {
         self.run(sql.as_ref(), |_| {})
     }
 
-    /// Runs all statements of a text and collects their rows.
+    /// Run all statements of a text and collect their rows.
     ///
     /// # Errors
     /// The same errors as of [`execute`](Self::execute).
@@ -125,7 +125,7 @@ impl Database {
         Ok(rows)
     }
 
-    /// Compiles a statement that is to run many times. Each run gives a value to every `?` in it.
+    /// Compile a statement that is to run many times. Each run gives a value to every `?` in it.
     ///
     /// # Errors
     /// The error of SQLite, or `SQLITE_MISUSE` for a text that is not exactly one statement.
@@ -139,7 +139,7 @@ impl Database {
         }
     }
 
-    /// Copies the file of one database of the connection. `schema` is `main`, or the name that
+    /// Copy the file of one database of the connection. `schema` is `main`, or the name that
     /// `ATTACH … AS` gave to another database. For a database in memory the copy is the file that
     /// it would have.
     ///
@@ -150,7 +150,7 @@ impl Database {
         self.connection.run(|connection| connection.image(&schema))
     }
 
-    /// Applies the settings that have a PRAGMA. `sector_size` and `powersafe_overwrite` have none:
+    /// Apply the settings that have a PRAGMA. `sector_size` and `powersafe_overwrite` have none:
     /// the [`Vfs`] answers them.
     ///
     /// # Errors
@@ -167,7 +167,7 @@ impl Database {
         self.change_journal_mode(settings.journal_mode)
     }
 
-    /// Closes the database, and reports whether SQLite could.
+    /// Close the database, and report whether SQLite could.
     ///
     /// # Errors
     /// The error of SQLite. A failure of the `Vfs` during closing is not reported, because the
@@ -227,7 +227,7 @@ fn finish(
     Ok(work)
 }
 
-/// Appends the NUL that ends a C string. SQLite reads up to the first NUL, so it would silently cut
+/// Append the NUL that ends a C string. SQLite reads up to the first NUL, so it would silently cut
 /// off a text with a NUL inside.
 fn terminated(text: &[u8]) -> Result<CString, Error> {
     CString::new(text).map_err(|_| Error::new(sqlite::SQLITE_MISUSE, "the text holds a NUL byte"))

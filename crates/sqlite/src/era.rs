@@ -14,7 +14,7 @@ pub enum Era {
 }
 
 impl Era {
-    /// Reads the settings of this era.
+    /// Read the settings of this era.
     ///
     /// # Panics
     /// If an embedded file is malformed. A test reads them all.

@@ -22,25 +22,24 @@ impl Error {
         Self { code, message: message.into(), cause: None }
     }
 
-    /// Returns the primary result code, for instance `SQLITE_IOERR` (10) for `SQLITE_IOERR_READ`
-    /// (266).
+    /// The primary result code, for instance `SQLITE_IOERR` (10) for `SQLITE_IOERR_READ` (266).
     pub fn primary_code(&self) -> i32 {
         self.code & 0xff
     }
 
-    /// Returns the symbolic name of the extended code if this crate knows it, else the name of the
-    /// primary code.
+    /// The symbolic name of the extended code if this crate knows it, else the name of the primary
+    /// code.
     pub fn name(&self) -> &'static str {
         let find = |code| NAMES.iter().find(|(known, _)| *known == code).map(|(_, name)| *name);
         find(self.code).or_else(|| find(self.primary_code())).unwrap_or("unknown SQLite code")
     }
 
-    /// Returns whether another connection holds a lock that is in the way.
+    /// Whether another connection holds a lock that is in the way.
     pub fn is_busy(&self) -> bool {
         self.primary_code() == sqlite::SQLITE_BUSY
     }
 
-    /// Returns whether the medium is full.
+    /// Whether the medium is full.
     pub fn is_full(&self) -> bool {
         self.primary_code() == sqlite::SQLITE_FULL
     }
@@ -59,7 +58,7 @@ impl std::error::Error for Error {
     }
 }
 
-/// Pairs each constant of SQLite with its own name.
+/// Pair each constant of SQLite with its own name.
 macro_rules! named {
     ($($name:ident)*) => { &[$((sqlite::$name, stringify!($name))),*] };
 }

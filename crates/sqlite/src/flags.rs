@@ -8,7 +8,7 @@ use libsqlite3_sys as sqlite;
 pub struct OpenFlags(pub(crate) i32);
 
 impl OpenFlags {
-    /// Returns what the file is for.
+    /// The role of the file.
     ///
     /// # Panics
     /// If the flags hold no kind. The flags that SQLite passes hold exactly one.
@@ -27,22 +27,22 @@ impl OpenFlags {
         found.expect("SQLite names the kind of every file it opens").1
     }
 
-    /// Returns whether SQLite wants a missing file to be created.
+    /// Whether SQLite wants a missing file to be created.
     pub fn may_create(self) -> bool {
         self.has(sqlite::SQLITE_OPEN_CREATE)
     }
 
-    /// Returns whether the open must fail if the file exists.
+    /// Whether the open must fail if the file exists.
     pub fn is_exclusive(self) -> bool {
         self.has(sqlite::SQLITE_OPEN_EXCLUSIVE)
     }
 
-    /// Returns whether the file is opened for reading only.
+    /// Whether the file is opened for reading only.
     pub fn is_read_only(self) -> bool {
         self.has(sqlite::SQLITE_OPEN_READONLY)
     }
 
-    /// Returns whether the file must be deleted when it is closed.
+    /// Whether the file must be deleted when it is closed.
     pub fn is_deleted_on_close(self) -> bool {
         self.has(sqlite::SQLITE_OPEN_DELETEONCLOSE)
     }
@@ -125,7 +125,7 @@ impl Characteristics {
     /// A power cut during a write damages no byte outside the range of the write.
     pub const POWERSAFE_OVERWRITE: Self = Self(sqlite::SQLITE_IOCAP_POWERSAFE_OVERWRITE);
 
-    /// Combines two sets of properties.
+    /// Combine two sets of properties.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)

@@ -35,7 +35,7 @@ pub(crate) struct LockTable {
 }
 
 impl LockTable {
-    /// Raises `holder`'s lock to `wanted`. Returns false when another holder is in the way.
+    /// Raise `holder`'s lock to `wanted`. Returns false when another holder is in the way.
     pub(crate) fn acquire(&mut self, name: &str, holder: u64, wanted: LockLevel) -> bool {
         let held = self.level(name, holder);
         if held >= wanted {
@@ -56,7 +56,7 @@ impl LockTable {
         granted
     }
 
-    /// Lowers `holder`'s lock to `level`.
+    /// Lower `holder`'s lock to `level`.
     pub(crate) fn release(&mut self, name: &str, holder: u64, level: LockLevel) {
         assert!(level <= LockLevel::Shared, "locks are only lowered to shared or none");
         if self.level(name, holder) > level {
@@ -64,7 +64,7 @@ impl LockTable {
         }
     }
 
-    /// Returns whether anyone holds a reserved lock or a stronger one.
+    /// Whether anyone holds a reserved lock or a stronger one.
     pub(crate) fn is_reserved(&self, name: &str) -> bool {
         self.files
             .get(name)

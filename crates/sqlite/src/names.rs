@@ -43,7 +43,7 @@ impl fmt::Display for UnknownName {
 
 impl std::error::Error for UnknownName {}
 
-/// Implements the traits that follow from an enum's table of names.
+/// Implement the traits that follow from an enum's table of names.
 macro_rules! spelled {
     ($($kind:ty),*) => { $(
         impl std::str::FromStr for $kind {

@@ -27,7 +27,7 @@ impl<'d> Prepared<'d> {
         Self { statement }
     }
 
-    /// Runs the statement to its end. `values` holds one value for each parameter, in order.
+    /// Run the statement to its end. `values` holds one value for each parameter, in order.
     ///
     /// # Errors
     /// The error of SQLite, or `SQLITE_RANGE` if the number of values is not the number of

@@ -31,14 +31,14 @@ impl Shared {
         }
     }
 
-    /// Returns a number that identifies an open file in the lock tables.
+    /// A number that identifies an open file in the lock tables.
     pub(crate) fn next_holder(&self) -> u64 {
         self.holders.set(self.holders.get() + 1);
         self.holders.get()
     }
 
-    /// Runs a callback of SQLite and turns its outcome into a result code. `io_code` is the code
-    /// for a failure of the medium.
+    /// Run a callback of SQLite and turn its outcome into a result code. `io_code` is the code for
+    /// a failure of the medium.
     pub(crate) fn answer(
         &self,
         io_code: c_int,

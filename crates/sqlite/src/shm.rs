@@ -48,7 +48,7 @@ pub(crate) enum SlotLock {
 }
 
 impl ShmTable {
-    /// Maps region `index` of `size` bytes for `user`. `None` if it does not exist and `extend` is
+    /// Map region `index` of `size` bytes for `user`. `None` if it does not exist and `extend` is
     /// not set.
     pub(crate) fn map(&mut self, name: &str, user: u64, at: RegionAt) -> Option<Region> {
         let node = self.nodes.entry(name.to_owned()).or_default();
@@ -60,8 +60,8 @@ impl ShmTable {
         node.regions.get(at.index).map(Rc::clone)
     }
 
-    /// Locks or releases `slots` for `user`. Either all of them change or, if another user is in
-    /// the way, none; the function then returns false.
+    /// Lock or release `slots` for `user`. Either all of them change or, if another user is in the
+    /// way, none; the function then returns false.
     pub(crate) fn lock(
         &mut self,
         name: &str,
@@ -80,7 +80,7 @@ impl ShmTable {
         granted
     }
 
-    /// Ends the mapping of `user` and releases its locks.
+    /// End the mapping of `user` and release its locks.
     pub(crate) fn unmap(&mut self, name: &str, user: u64) {
         let Some(node) = self.nodes.get_mut(name) else { return };
         node.users.remove(&user);

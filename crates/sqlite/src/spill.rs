@@ -20,13 +20,13 @@ enum Place {
 }
 
 impl SpillFile {
-    /// Creates an empty file in memory. `make` creates the real file once there are more than
+    /// Create an empty file in memory. `make` creates the real file once there are more than
     /// `limit` bytes.
     pub fn new(limit: u32, make: impl Fn() -> Result<Box<dyn File>, VfsError> + 'static) -> Self {
         Self { limit: limit.into(), make: Box::new(make), place: Place::Memory(Vec::new()) }
     }
 
-    /// Moves the bytes from memory to a real file.
+    /// Move the bytes from memory to a real file.
     fn spill(&mut self) -> Result<(), VfsError> {
         if let Place::Memory(bytes) = &self.place {
             let mut file = (self.make)()?;

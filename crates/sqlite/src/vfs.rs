@@ -9,83 +9,83 @@ use crate::flags::{Characteristics, Hint, OpenFlags, SyncFlags};
 
 /// A file system, a clock and a source of randomness. One thread uses it, so it need not be `Send`.
 pub trait Vfs {
-    /// Opens a file. `name` is `None` for a temporary file without a name, which disappears with
-    /// its last handle.
+    /// Open a file. `name` is `None` for a temporary file without a name, which disappears with its
+    /// last handle.
     ///
     /// # Errors
     /// `CannotOpen` when the file is missing and `flags` do not allow to create it. Any error of
     /// the medium.
     fn open(&self, name: Option<&str>, flags: OpenFlags) -> Result<Box<dyn File>, VfsError>;
 
-    /// Removes a file. With `sync_directory` the removal is durable when the call returns.
+    /// Remove a file. With `sync_directory` the removal is durable when the call returns.
     ///
     /// # Errors
     /// `NotFound` when there is no such file. Any error of the medium.
     fn delete(&self, name: &str, sync_directory: bool) -> Result<(), VfsError>;
 
-    /// Returns whether a file exists. For an empty file both answers are right: SQLite's own unix
-    /// VFS says no.
+    /// Whether a file exists. For an empty file both answers are right: SQLite's own unix VFS says
+    /// no.
     ///
     /// # Errors
     /// Any error of the medium.
     fn exists(&self, name: &str) -> Result<bool, VfsError>;
 
-    /// Fills `bytes` from a seeded generator. This is the only randomness that SQLite gets. The
+    /// Fill `bytes` from a seeded generator. This is the only randomness that SQLite gets. The
     /// caller holds a lock of the whole process, so the call must be quick and must not use SQLite.
     fn fill_random(&self, bytes: &mut [u8]);
 
-    /// Lets the virtual clock advance. SQLite calls this while it waits for a lock.
+    /// Let the virtual clock advance. SQLite calls this while it waits for a lock.
     fn sleep(&self, microseconds: u64);
 
-    /// Returns the virtual time in milliseconds since 1970.
+    /// The virtual time in milliseconds since 1970.
     fn now_ms(&self) -> i64;
 
-    /// Returns whether connections may share memory for the database `name`. If not, SQLite refuses
-    /// the write-ahead log, unless the locking mode is exclusive.
+    /// Whether connections may share memory for the database `name`. If not, SQLite refuses the
+    /// write-ahead log, unless the locking mode is exclusive.
     fn supports_shared_memory(&self, name: &str) -> bool;
 }
 
 /// An open file. Dropping it closes it.
 pub trait File {
-    /// Reads at `offset` and returns how many bytes were read. They are fewer than asked for only
-    /// at the end of the file.
+    /// Read at `offset` and return how many bytes were read. They are fewer than asked for only at
+    /// the end of the file.
     ///
     /// # Errors
     /// Any error of the medium.
     fn read(&mut self, offset: u64, bytes: &mut [u8]) -> Result<usize, VfsError>;
 
-    /// Writes all of `bytes` at `offset`. A gap between the end of the file and `offset` reads as
+    /// Write all of `bytes` at `offset`. A gap between the end of the file and `offset` reads as
     /// zeros.
     ///
     /// # Errors
     /// `NoSpace` when the medium is full. Any other error of the medium.
     fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), VfsError>;
 
-    /// Sets the length of the file to `size` bytes.
+    /// Set the length of the file to `size` bytes.
     ///
     /// # Errors
     /// Any error of the medium.
     fn truncate(&mut self, size: u64) -> Result<(), VfsError>;
 
-    /// Makes everything that was written so far durable.
+    /// Make everything that was written so far durable.
     ///
     /// # Errors
     /// Any error of the medium.
     fn sync(&mut self, flags: SyncFlags) -> Result<(), VfsError>;
 
-    /// Returns the length of the file in bytes.
+    /// The length of the file in bytes.
     ///
     /// # Errors
     /// Any error of the medium.
     fn size(&mut self) -> Result<u64, VfsError>;
 
-    /// Returns the number of bytes that an interrupted write may damage.
+    /// The number of bytes that an interrupted write may damage.
     fn sector_size(&self) -> u32;
 
-    /// Returns which properties the medium has.
+    /// The properties that the medium has.
     fn characteristics(&self) -> Characteristics;
 
-    /// Learns what SQLite is about to do. A measurement may use it; SQLite expects no answer.
+    /// Learn what SQLite is about to do. A measurement may use it; SQLite expects no answer.
     fn hint(&mut self, _hint: Hint) {}
 }
 

@@ -168,7 +168,7 @@ enum When {
     Synchronous,
 }
 
-/// Runs every combination and prints what it cost.
+/// Run every combination and print what it cost.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let benches = benches(args)?;
     args.figures.check()?;
@@ -176,8 +176,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.figures.deliver(&COLUMNS, &runs, report::indexes)
 }
 
-/// Returns every combination of the values asked for. Methods vary fastest, so that they stand side
-/// by side.
+/// Every combination of the values asked for. Methods vary fastest, so that they stand side by
+/// side.
 fn benches(args: &Args) -> Result<Vec<IndexBench>, Failure> {
     let (parts, active_mw) = parts(args)?;
     let sizes = key_sizes(args)?;
@@ -221,7 +221,7 @@ fn benches(args: &Args) -> Result<Vec<IndexBench>, Failure> {
     Ok(benches)
 }
 
-/// Refuses a run that makes no sense before the first run starts.
+/// Refuse a run that makes no sense before the first run starts.
 fn check(benches: &[IndexBench]) -> Result<(), Failure> {
     benches.iter().try_for_each(|bench| {
         bench.check().map_err(|error| Failure::Message(format!("{}: {error}", bench.title())))

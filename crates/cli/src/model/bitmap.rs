@@ -47,7 +47,7 @@ struct Row {
     bitmaps: Bitmaps,
 }
 
-/// Prints a row for each decomposition.
+/// Print a row for each decomposition.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let published = PUBLISHED.map(|(_, bases)| Bases(bases.to_vec()));
     let asked = if args.bases.is_empty() { &published[..] } else { &args.bases };

@@ -98,7 +98,7 @@ struct Row {
     value: Value,
 }
 
-/// Prints a row for each method and number of records.
+/// Print a row for each method and number of records.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let methods = if args.method.is_empty() { &Method::ALL[..] } else { &args.method };
     let mut columns = Vec::new();

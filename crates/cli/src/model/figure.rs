@@ -38,7 +38,7 @@ struct Row {
     datum: Datum,
 }
 
-/// Prints the numbers, and writes the page.
+/// Print the numbers, and write the page.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.report.iter().try_for_each(|path| output::check_report(path, args.force))?;
     if let Some(unknown) = args.letters.iter().find(|letter| chart(**letter).is_none()) {

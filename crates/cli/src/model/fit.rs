@@ -84,7 +84,7 @@ struct Listed<'a> {
     terms: &'static [&'static str],
 }
 
-/// Fits the models, saves them, and prints how large their errors are.
+/// Fit the models, save them, and print how large their errors are.
 pub(super) fn run_fit(args: &FitArgs) -> Result<(), Failure> {
     let text = fs::read(&args.file).map_err(|error| Failure::of_file(&args.file, error))?;
     let observations = read(&text).map_err(|error| Failure::of_file(&args.file, error))?;
@@ -96,7 +96,7 @@ pub(super) fn run_fit(args: &FitArgs) -> Result<(), Failure> {
     output::print(&output::rows(&COLUMNS, &listed, args.format))
 }
 
-/// Predicts each combination of requests and record size, and prints the predictions.
+/// Predict each combination of requests and record size, and print the predictions.
 pub(super) fn run_predict(args: &PredictArgs) -> Result<(), Failure> {
     let text = fs::read(&args.file).map_err(|error| Failure::of_file(&args.file, error))?;
     let models: Models = serde_json::from_slice(&text)

@@ -72,7 +72,7 @@ const COLUMNS: [&str; 11] = [
     "years",
 ];
 
-/// Prints every index that fits, the best first.
+/// Print every index that fits, the best first.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let demand = Demand {
         keys: args.n,

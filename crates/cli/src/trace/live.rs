@@ -44,7 +44,7 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// Records the operations, then writes them.
+    /// Record the operations, then write them.
     pub(super) fn run(&self) -> Result<(), Failure> {
         if let Some(path) = &self.destination.out {
             output::check_writable(path, self.destination.force)?;
@@ -105,7 +105,7 @@ impl Live {
     }
 }
 
-/// Kills the recorded command, because the recording ended before it.
+/// Kill the recorded command, because the recording ended before it.
 fn end(child: &mut Child) -> Result<ExitStatus, Failure> {
     // A command that has already ended, perhaps by the same Ctrl-C, cannot be killed.
     child.kill().ok();

@@ -28,7 +28,7 @@ const TALLY_COLUMNS: [&str; 13] = [
     "marks",
 ];
 
-/// Prints the summary of a trace.
+/// Render the summary of a trace.
 pub(super) fn summary(trace: &Trace, format: Format) -> Vec<u8> {
     let summary = trace::summary(trace);
     match format {
@@ -62,7 +62,7 @@ pub(super) fn blocks(blocks: &[Tally], format: Format) -> Vec<u8> {
     output::rows(&with_tally("block", &[""]), &trace::block_rows(blocks), format)
 }
 
-/// Prints the events. A long table repeats its header, which bounds the memory that it takes.
+/// Render the events. A long table repeats its header, which bounds the memory that it takes.
 pub(super) fn log(trace: &Trace, format: Format) -> Vec<u8> {
     let log = Log::new(trace);
     let rows: Vec<LogRow<'_>> = log.rows().collect();
@@ -76,7 +76,7 @@ pub(super) fn log(trace: &Trace, format: Format) -> Vec<u8> {
     }
 }
 
-/// Prints the operations that Flashmon would not have shown.
+/// Render the operations that Flashmon would not have shown.
 pub(super) fn missed(trace: &Trace, module: Module, format: Format) -> Vec<u8> {
     output::rows(&MISSED_COLUMNS, &trace::missed(trace, &module), format)
 }
@@ -92,7 +92,7 @@ pub(super) fn causes(trace: &Trace, format: Format) -> Vec<u8> {
     }
 }
 
-/// Prints the tree of causes, indented. A cause with its own operations and with causes below it
+/// Render the tree of causes, indented. A cause with its own operations and with causes below it
 /// gets an extra line for its own share. So the lines below a cause sum up to it.
 fn cause_tree(causes: &Causes) -> Vec<u8> {
     let mut rows = vec![cause_row("all", 0, &causes.all, &causes.all)];
@@ -135,7 +135,7 @@ fn cause_row(label: &str, depth: usize, tally: &Tally, all: &Tally) -> Vec<Strin
     [label].into_iter().chain(shares).collect()
 }
 
-/// Prints a count with its share of the whole, in percent with one decimal.
+/// Render a count with its share of the whole, in percent with one decimal.
 fn share(part: u64, whole: u64) -> String {
     if part == 0 {
         return "0".to_owned();
@@ -146,7 +146,7 @@ fn share(part: u64, whole: u64) -> String {
     format!("{part} {percent:>6}")
 }
 
-/// Returns the column `first`, followed by the columns of a tally with each prefix.
+/// The column `first`, followed by the columns of a tally with each prefix.
 fn with_tally(first: &'static str, prefixes: &[&str]) -> Vec<String> {
     let tallies = prefixes
         .iter()

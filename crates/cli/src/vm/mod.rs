@@ -206,7 +206,7 @@ impl Inside {
     }
 }
 
-/// Writes a file that came back from a guest, and creates the folders on its path.
+/// Write a file that came back from a guest, and create the folders on its path.
 fn keep(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|error| Failure::of_file(folder, error))?;
@@ -214,7 +214,7 @@ fn keep(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
     output::write_file(path, bytes, force)
 }
 
-/// Turns an error of a guest into one line. If the guest was ended by force, its console is printed
+/// Turn an error of a guest into one line. If the guest was ended by force, its console is printed
 /// before it.
 #[expect(clippy::needless_pass_by_value, reason = "maps an error")]
 fn failure(error: VmError) -> Failure {

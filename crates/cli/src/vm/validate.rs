@@ -92,7 +92,7 @@ pub(super) struct Validate {
 }
 
 impl Validate {
-    /// Runs both sides, and prints the cells and the verdict.
+    /// Run both sides, and print the cells and the verdict.
     pub(super) fn run(&self) -> Result<(), Failure> {
         self.csv.iter().try_for_each(|path| output::check_writable(path, self.force))?;
         self.page.iter().try_for_each(|path| output::check_report(path, self.force))?;
@@ -118,7 +118,7 @@ impl Validate {
         if self.quick { QUICK } else { FULL }
     }
 
-    /// Runs the cells on the kernel in a guest.
+    /// Run the cells on the kernel in a guest.
     fn in_guest(&self) -> Result<Kernel, Failure> {
         let (store, guest, plan) = (self.guest.store(), self.guest.guest()?, self.plan());
         let mut traced = in_guest(&store, &guest, plan.arguments())?;
@@ -159,7 +159,7 @@ struct Kernel {
 }
 
 impl Kernel {
-    /// Reads the counts from the CSV of an earlier run.
+    /// Read the counts from the CSV of an earlier run.
     fn recorded(path: &Path) -> Result<Self, Failure> {
         let all = recorded::read(path).map_err(|error| Failure::of_file(path, error))?;
         let (reads, runs) = all.into_iter().partition(|(key, _)| key.workload == "read");
@@ -172,7 +172,7 @@ fn counts(runs: &[Value]) -> Result<Vec<(Key, Counts)>, Failure> {
     counts.ok_or_else(|| Failure::Message("the guest's answer lacks a count".to_owned()))
 }
 
-/// Runs `flysch bench` in a guest and returns its runs.
+/// Run `flysch bench` in a guest and return its runs.
 fn in_guest(store: &Store, guest: &Guest, arguments: Vec<String>) -> Result<Vec<Value>, Failure> {
     let mut words = vec!["flysch".to_owned(), "bench".to_owned()];
     words.extend(arguments);
@@ -183,7 +183,7 @@ fn in_guest(store: &Store, guest: &Guest, arguments: Vec<String>) -> Result<Vec<
     })
 }
 
-/// Prints the overhead of the tracer as a line.
+/// The overhead of the tracer as a line of text.
 fn told(overhead: Overhead) -> String {
     let Overhead { share, event_ns, events } = overhead;
     format!(
@@ -193,7 +193,7 @@ fn told(overhead: Overhead) -> String {
     )
 }
 
-/// Runs the same cells on the simulator and puts the counts beside the kernel's. Both are means of
+/// Run the same cells on the simulator and put the counts beside the kernel's. Both are means of
 /// the runs that differ only in their seed.
 fn beside(kernel: Vec<(Key, Counts)>, scenarios: &[Scenario]) -> Result<Vec<Cell>, Failure> {
     let mut left = means(kernel.iter().cloned());
@@ -212,7 +212,7 @@ fn beside(kernel: Vec<(Key, Counts)>, scenarios: &[Scenario]) -> Result<Vec<Cell
     cells.map(cell).collect()
 }
 
-/// Prints how the errors are spread, and in which cells they are largest.
+/// Lines that say how the errors are spread, and in which cells they are largest.
 fn verdict(cells: &[Cell], reads: &[Cell]) -> Vec<String> {
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
     let mut lines = Vec::new();

@@ -11,7 +11,7 @@ pub(crate) struct Finished {
     pub(crate) stderr: String,
 }
 
-/// Runs `flysch` in `folder`. Blanks separate the arguments.
+/// Run `flysch` in `folder`. Blanks separate the arguments.
 pub(crate) fn flysch(folder: &Path, arguments: &str) -> Finished {
     let output = command(folder, arguments).output().expect("the command starts");
     let Output { status, stdout, stderr } = output;
@@ -19,7 +19,7 @@ pub(crate) fn flysch(folder: &Path, arguments: &str) -> Finished {
     Finished { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
 }
 
-/// Runs `flysch`, expects success and nothing on stderr, and returns its output.
+/// Run `flysch`, expect success and nothing on stderr, and return its output.
 pub(crate) fn output_of(folder: &Path, arguments: &str) -> String {
     let finished = flysch(folder, arguments);
     assert_eq!(finished.code, Some(0), "{arguments}: {}", finished.stderr);
@@ -27,8 +27,7 @@ pub(crate) fn output_of(folder: &Path, arguments: &str) -> String {
     finished.stdout
 }
 
-/// Runs `flysch`, expects exit code 2 with one line on stderr and nothing else, and returns the
-/// line.
+/// Run `flysch`, expect exit code 2 with one line on stderr and nothing else, and return the line.
 pub(crate) fn complaint_of(folder: &Path, arguments: &str) -> String {
     let finished = flysch(folder, arguments);
     assert_eq!(finished.code, Some(2), "{arguments}");
@@ -38,7 +37,7 @@ pub(crate) fn complaint_of(folder: &Path, arguments: &str) -> String {
     line.to_owned()
 }
 
-/// Runs `flysch` with a reader that closes the output at once. Returns the exit code and stderr.
+/// Run `flysch` with a reader that closes the output at once. Returns the exit code and stderr.
 pub(crate) fn abandoned(folder: &Path, arguments: &str) -> (Option<i32>, String) {
     let mut command = command(folder, arguments);
     let mut child =

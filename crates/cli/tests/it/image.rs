@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::command::{complaint_of, output_of};
 
-/// Creates a folder with files at `root`. Most of their content cannot be compressed.
+/// Create a folder with files at `root`. Most of their content cannot be compressed.
 fn plant(root: &Path) {
     let step = |state: &u32| Some(state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223));
     let noise = std::iter::successors(Some(1_u32), step).map(|state| state.to_le_bytes()[3]);
@@ -19,7 +19,7 @@ fn plant(root: &Path) {
     fs::write(root.join("folder/hole"), hole).unwrap();
 }
 
-/// Returns all names below a folder, with the content of the files.
+/// All names below a folder, with the content of the files.
 fn tree(root: &Path) -> BTreeMap<String, Option<Vec<u8>>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![root.to_path_buf()];

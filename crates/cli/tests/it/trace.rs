@@ -35,7 +35,7 @@ fn sample() -> Trace {
     Trace { geometry, causes, tasks: vec!["sqlite3".to_owned(), "gcd".to_owned()], events }
 }
 
-/// Creates a folder with the sample in every format that can be read.
+/// Create a folder with the sample in every format that can be read.
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     save(&sample(), &folder.path().join("run.trace"), false).expect("the sample is sound");

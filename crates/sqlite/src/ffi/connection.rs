@@ -23,7 +23,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Opens a database on a registered `Vfs`, or on the file systems of the operating system.
+    /// Open a database on a registered `Vfs`, or on the file systems of the operating system.
     pub(crate) fn open(registration: Option<Rc<Registration>>, name: &CStr) -> Result<Self, Error> {
         // SQLite's mutex for a connection is not needed, because only one thread uses it.
         let flags = sqlite::SQLITE_OPEN_READWRITE
@@ -47,8 +47,8 @@ impl Connection {
         connection.check(code).map(|()| connection)
     }
 
-    /// Runs `action` with this connection's `Vfs` as the source of randomness. If the `Vfs`
-    /// panicked during `action`, the panic continues here.
+    /// Run `action` with this connection's `Vfs` as the source of randomness. If the `Vfs` panicked
+    /// during `action`, the panic continues here.
     pub(crate) fn run<T>(&self, action: impl FnOnce(&Self) -> T) -> T {
         let running = begin(self.registration.as_deref());
         let result = action(self);
@@ -57,7 +57,7 @@ impl Connection {
         result
     }
 
-    /// Compiles the first statement of `sql`. Returns it with the text that follows it. There is no
+    /// Compile the first statement of `sql`. Returns it with the text that follows it. There is no
     /// statement in an empty text or in a comment.
     pub(crate) fn prepare<'c, 's>(
         &'c self,
@@ -77,7 +77,7 @@ impl Connection {
         self.check(code).map(|()| (statement, rest))
     }
 
-    /// Copies the pages of the database that is attached as `schema`.
+    /// Copy the pages of the database that is attached as `schema`.
     pub(crate) fn image(&self, schema: &CStr) -> Result<Vec<u8>, Error> {
         let mut size = 0_i64;
         // SAFETY: the connection is open, and `size` is a place for the length. The answer is NULL
@@ -94,7 +94,7 @@ impl Connection {
         }
     }
 
-    /// Closes the connection and returns whether SQLite could.
+    /// Close the connection and return whether SQLite could.
     pub(crate) fn close(mut self) -> Result<(), Error> {
         let code = self.release();
         panics::resume();

@@ -51,7 +51,7 @@ impl OpenFile {
         Ok(Box::new(Self { file, name, holder, may_share_memory, shared: Rc::clone(shared) }))
     }
 
-    /// Hands the file over to SQLite, which closes it later.
+    /// Hand the file over to SQLite, which closes it later.
     ///
     /// # Safety
     /// `out` has room for `SIZE` bytes.
@@ -84,7 +84,7 @@ impl Drop for OpenFile {
     }
 }
 
-/// Marks a file as not open, so that SQLite does not close it when `xOpen` fails.
+/// Mark a file as not open, so that SQLite does not close it when `xOpen` fails.
 ///
 /// # Safety
 /// `out` has room for `SIZE` bytes.
@@ -124,8 +124,8 @@ const fn methods(version: c_int) -> sqlite::sqlite3_io_methods {
     }
 }
 
-/// Runs `action` on an open file and returns the result code for SQLite. `io_code` is the code for
-/// a failure of the medium.
+/// Run `action` on an open file and return the result code for SQLite. `io_code` is the code for a
+/// failure of the medium.
 ///
 /// # Safety
 /// This module opened `file`, it is not closed, and nobody else uses it during the call.

@@ -42,7 +42,7 @@ thread_local! {
     static RESETTING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Configures SQLite, once per process.
+/// Configure SQLite, once per process.
 pub(crate) fn set_up() -> Result<(), Error> {
     static RESULT: OnceLock<c_int> = OnceLock::new();
     match *RESULT.get_or_init(configure) {

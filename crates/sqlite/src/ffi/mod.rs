@@ -11,12 +11,12 @@ use std::ffi::{CStr, c_int};
 
 use crate::vfs::VfsError;
 
-/// Converts a length or an index that SQLite passes.
+/// Convert a length or an index that SQLite passes.
 fn length(number: c_int) -> usize {
     usize::try_from(number).expect("SQLite passes no negative length")
 }
 
-/// Reads a file name as text. `Database::open` takes UTF-8, so only an `ATTACH` can bring another
+/// Read a file name as text. `Database::open` takes UTF-8, so only an `ATTACH` can bring another
 /// name.
 fn text(name: &CStr) -> Result<&str, VfsError> {
     name.to_str().map_err(|_| VfsError::CannotOpen)

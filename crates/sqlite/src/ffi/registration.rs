@@ -37,7 +37,7 @@ pub(crate) struct Registration {
 }
 
 impl Registration {
-    /// Registers `vfs`, or returns the registration that it already has.
+    /// Register `vfs`, or return the registration that it already has.
     pub(crate) fn obtain(vfs: Rc<dyn Vfs>) -> Result<Rc<Self>, Error> {
         library::set_up()?;
         REGISTERED.with_borrow_mut(|registered| {
@@ -115,7 +115,7 @@ fn description(name: &CStr, shared: &Rc<Shared>) -> sqlite::sqlite3_vfs {
     }
 }
 
-/// Returns the data that `description` stored in `pAppData`.
+/// The data that `description` stored in `pAppData`.
 ///
 /// # Safety
 /// `vfs` is a registered description of this module.

@@ -82,11 +82,11 @@ pub(super) unsafe extern "C" fn shm_lock(
     }
 }
 
-/// Does nothing: all users of a region are on one thread, which sees its own writes in order.
+/// Do nothing: all users of a region are on one thread, which sees its own writes in order.
 pub(super) unsafe extern "C" fn shm_barrier(_file: *mut sqlite::sqlite3_file) {}
 
-/// Ends the mapping of one file. `delete` is ignored: the memory is freed with its last user
-/// anyway, because no file keeps it.
+/// End the mapping of one file. `delete` is ignored: the memory is freed with its last user anyway,
+/// because no file keeps it.
 pub(super) unsafe extern "C" fn shm_unmap(
     file: *mut sqlite::sqlite3_file,
     _delete: c_int,

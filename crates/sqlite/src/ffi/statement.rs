@@ -19,7 +19,7 @@ pub(crate) struct Statement<'c> {
 }
 
 impl<'c> Statement<'c> {
-    /// Takes over a statement that `connection` compiled. Nobody else may finalise it.
+    /// Take over a statement that `connection` compiled. Nobody else may finalise it.
     pub(super) fn own(raw: NonNull<sqlite::sqlite3_stmt>, connection: &'c Connection) -> Self {
         Self { raw, connection }
     }
@@ -28,13 +28,13 @@ impl<'c> Statement<'c> {
         self.connection
     }
 
-    /// Returns how many parameters the text has.
+    /// The number of parameters in the text.
     pub(crate) fn parameter_count(&self) -> usize {
         // SAFETY: the statement is not finalised.
         length(unsafe { sqlite::sqlite3_bind_parameter_count(self.raw.as_ptr()) })
     }
 
-    /// Gives the parameter `number` a value. The first parameter has the number 1.
+    /// Give the parameter `number` a value. The first parameter has the number 1.
     pub(crate) fn bind(&mut self, number: c_int, value: &Value) -> Result<(), Error> {
         let statement = self.raw.as_ptr();
         let transient = sqlite::SQLITE_TRANSIENT();
@@ -57,7 +57,7 @@ impl<'c> Statement<'c> {
         self.connection.check(code)
     }
 
-    /// Makes the statement ready to run again and releases its locks. Its parameters keep their
+    /// Make the statement ready to run again and release its locks. Its parameters keep their
     /// values.
     pub(crate) fn reset(&mut self) {
         // SAFETY: the statement is not finalised. The code repeats the failure that `step` has
@@ -65,15 +65,15 @@ impl<'c> Statement<'c> {
         unsafe { sqlite::sqlite3_reset(self.raw.as_ptr()) };
     }
 
-    /// Runs to the next row. Returns false after the last one.
+    /// Run to the next row. Returns false after the last one.
     pub(crate) fn step(&mut self) -> Result<bool, Error> {
         // SAFETY: the statement is not finalised.
         let code = unsafe { sqlite::sqlite3_step(self.raw.as_ptr()) };
         self.connection.check(code).map(|()| code == sqlite::SQLITE_ROW)
     }
 
-    /// Returns how many instructions SQLite's virtual machine executed since the last call of this
-    /// function.
+    /// The number of instructions that SQLite's virtual machine executed since the last call of
+    /// this function.
     pub(crate) fn take_vm_steps(&self) -> u64 {
         // SAFETY: the statement is not finalised.
         let steps = unsafe {
@@ -83,7 +83,7 @@ impl<'c> Statement<'c> {
         steps.cast_unsigned().into()
     }
 
-    /// Copies the values of the row that `step` has reached.
+    /// Copy the values of the row that `step` has reached.
     pub(crate) fn row(&self) -> Vec<Value> {
         // SAFETY: the statement is not finalised.
         let column_count = unsafe { sqlite::sqlite3_column_count(self.raw.as_ptr()) };

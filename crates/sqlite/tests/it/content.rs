@@ -25,7 +25,7 @@ impl Change {
         }
     }
 
-    /// Returns what a power cut leaves of the change: all, nothing, or the beginning of a write.
+    /// What a power cut leaves of the change: all, nothing, or the beginning of a write.
     pub(crate) fn survivor(&self, random: &mut u64) -> Option<Self> {
         match (next(random) % 3, self) {
             (0, _) => None,

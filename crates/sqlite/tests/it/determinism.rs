@@ -16,7 +16,7 @@ struct Run {
     work: Work,
 }
 
-/// Runs statements that make SQLite draw random numbers: nonces, salts, row ids and SQL functions.
+/// Run statements that make SQLite draw random numbers: nonces, salts, row ids and SQL functions.
 fn run(journal_mode: JournalMode, seed: u64) -> Run {
     let settings = Settings { journal_mode, cache_size: 10, ..Era::Today.settings() };
     let medium = Rc::new(Medium::new(settings, seed));

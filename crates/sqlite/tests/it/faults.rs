@@ -57,7 +57,7 @@ fn prepare(medium: &Rc<Medium>) -> Result<Database, Error> {
     Ok(database)
 }
 
-/// Runs the transactions and returns the numbers of the committed ones.
+/// Run the transactions and return the numbers of the committed ones.
 fn run(database: &Database) -> Vec<u8> {
     let mut committed = Vec::new();
     for number in 1..=TRANSACTION_COUNT {
@@ -87,7 +87,7 @@ fn check(medium: &Rc<Medium>, committed: &[u8], what: &str) {
     }
 }
 
-/// Runs with a fault at call `offset` after the preparation. The flag in the result is true when
+/// Run with a fault at call `offset` after the preparation. The flag in the result is true when
 /// there were fewer calls, so that no fault happened.
 fn run_with_fault(
     case: &Case,

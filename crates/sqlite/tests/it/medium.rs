@@ -69,7 +69,7 @@ impl Medium {
         state.names.get(name).map(|id| state.files[*id].bytes.clone())
     }
 
-    /// Opens a file that exists.
+    /// Open a file that exists.
     pub(crate) fn handle(&self, name: &str) -> Box<dyn File> {
         let id = self.state.borrow().names[name];
         let (state, settings) = (Rc::clone(&self.state), self.settings);
@@ -81,7 +81,7 @@ impl Medium {
         state.files[state.names[name]].bytes.resize(size, 0);
     }
 
-    /// Returns the medium as it is when the power is back.
+    /// The medium as it is when the power is back.
     pub(crate) fn after_power_cut(&self, seed: u64) -> Rc<Self> {
         let random = &mut (seed | 1);
         let old = self.state.borrow();
