@@ -25,7 +25,7 @@ const NEVER: u64 = u64::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Power {
     On,
-    /// It is on when the operation begins, and off before it ends.
+    /// The power is on when the operation begins, and off before it ends.
     Failing,
     Off,
 }

@@ -37,16 +37,17 @@ pub struct FaultPlan {
 /// How an operation ends during which power is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It did not begin: no cell has changed and no time has passed.
+    /// The operation did not begin: no cell has changed and no time has passed.
     NotBegun,
-    /// It is half done. After a program the bytes up to some place have changed, and the sectors
-    /// touched may have bit errors. After an erase some pages are blank and the others keep their
-    /// data; some of either have bit errors.
+    /// The operation is half done. After a program the bytes up to some place have changed, and the
+    /// sectors touched may have bit errors. After an erase some pages are blank and the others keep
+    /// their data; some pages of both kinds have bit errors.
     Torn,
-    /// It is complete, although it returned an error.
+    /// The operation is complete, although it returned an error.
     Complete,
-    /// All cells look as if it were complete, but some are between two states. After a program its
-    /// sectors have more bit errors than ECC corrects. After an erase some of the blank pages have.
+    /// All cells look as if the operation were complete, but some are between two states. After a
+    /// program its sectors have more bit errors than ECC corrects. After an erase some of the blank
+    /// pages have such errors.
     Marginal,
 }
 

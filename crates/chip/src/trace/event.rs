@@ -99,7 +99,7 @@ pub struct TaskId(pub u8);
 pub struct Event {
     /// Virtual time at which the operation began, nanoseconds.
     pub time_ns: u64,
-    /// Duration, nanoseconds.
+    /// Time that the operation took, nanoseconds.
     pub duration_ns: u32,
     /// Number of the page, block or byte, as [`EventKind::place`] says.
     pub addr: u32,

@@ -20,14 +20,14 @@ use crate::block_device::BlockError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Bad,
-    /// It has no live page, whatever its cells hold.
+    /// The block has no live page, whatever its cells hold.
     Free,
-    /// It is being programmed.
+    /// The block is being programmed.
     Open,
     Used,
-    /// A program in it failed. It is marked bad once its live pages are moved.
+    /// A program in the block failed. The block is marked bad once its live pages are moved.
     Failing,
-    /// It has no live page, but must not be erased before a merge ends.
+    /// The block has no live page, but it must not be erased before a merge ends.
     Held,
 }
 

@@ -39,36 +39,36 @@ const SHARES: usize = 5;
 /// The list of the kernel that a block is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum List {
-    /// Full of valid nodes.
+    /// The block is full of valid nodes.
     Clean,
-    /// Part of it is dead.
+    /// A part of the block is dead.
     Dirty,
-    /// At least half of it is dead.
+    /// At least half of the block is dead.
     VeryDirty,
-    /// All of it is dead, but it is not to be erased yet.
+    /// All of the block is dead, but it is not to be erased yet.
     Erasable,
-    /// All of it is dead, but nodes that supersede its own are still in the write buffer.
+    /// All of the block is dead, but nodes that supersede its own are still in the write buffer.
     ErasablePendingWbuf,
-    /// It waits to be erased.
+    /// The block waits to be erased.
     ErasePending,
-    /// It is erased and carries its cleanmarker.
+    /// The block is erased and carries its cleanmarker.
     Free,
-    /// A program failed in it: its nodes must be moved, and then it is marked bad.
+    /// A program failed in the block: its nodes must be moved, and then it is marked bad.
     BadUsed,
-    /// It is marked bad and used for nothing.
+    /// The block is marked bad and used for nothing.
     Bad,
-    /// It is being filled or collected, and on no list.
+    /// The block is being filled or collected, and is on no list.
     Detached,
 }
 
 const LISTS: usize = 10;
 
-/// One erase block.
+/// The use and the nodes of one erase block.
 #[derive(Clone, Debug)]
 pub(super) struct Eraseblock {
     shares: [u32; SHARES],
     pub list: List,
-    /// Its nodes, in order of offset.
+    /// The nodes in the block, in order of their offsets.
     pub nodes: Vec<NodeId>,
     /// The first node that the collector has not dealt with, as an index into `nodes`.
     pub gc_cursor: usize,
@@ -83,7 +83,7 @@ pub(super) struct Eraseblock {
     reason = "the blocks themselves, among what is summed of them"
 )]
 pub(super) struct Blocks {
-    /// Bytes per block.
+    /// Bytes of each erase block.
     pub block_size: u32,
     blocks: Vec<Eraseblock>,
     lists: [VecDeque<u32>; LISTS],

@@ -12,17 +12,18 @@ pub(super) const MODE_REGULAR: u32 = 0o100_644;
 /// File mode of a directory (`S_IFDIR | 0755`).
 pub(super) const MODE_DIRECTORY: u32 = 0o40_755;
 
-/// What is known of an inode at all times. It is small, because there is one for every file.
+/// What is known of an inode at all times. The struct is small, because there is one for every
+/// file.
 #[derive(Debug, Default)]
 pub(super) struct InodeCache {
     /// Number of names. A directory that exists has one.
     pub links: u32,
-    /// Its nodes in the order in which they were written or found, obsolete ones included.
+    /// The inode's nodes in the order in which they were written or found, obsolete ones included.
     pub nodes: Vec<NodeId>,
-    /// Highest version ever seen among its nodes, even if the node was obsolete or invalid. New
-    /// nodes get higher versions, so that no old node can win over them.
+    /// The highest version ever seen among the inode's nodes, even if the node was obsolete or
+    /// invalid. New nodes get higher versions, so that no old node can win over them.
     pub version_seen: u32,
-    /// Whether the data checksums of its nodes have been verified since the mount.
+    /// Whether the data checksums of all nodes have been verified since the mount.
     pub checked: bool,
     /// The inode in memory, if it is in use.
     pub loaded: Option<Box<Inode>>,

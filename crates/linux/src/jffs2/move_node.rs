@@ -15,7 +15,8 @@ impl Jffs2 {
     pub(super) fn move_node(&mut self, cache: &mut PageCache, id: NodeId) -> Result<(), FsError> {
         let node = *self.nodes.node(id);
         let Some(ino) = node.ino else {
-            // This is a summary. The block that the nodes move to gets its own.
+            // A node without an inode is a summary. The block to which nodes are moved gets a
+            // summary of its own.
             self.mark_obsolete(id);
             return Ok(());
         };

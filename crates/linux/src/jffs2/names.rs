@@ -30,8 +30,9 @@ impl ScannedNames {
         let key = (dirent.parent, dirent.name);
         match self.newest.get(&key).map(|known| known.version) {
             Some(version) if version > name.version => Some(name.node),
-            // One is a copy of the other that the collector made. The summary of a half-erased
-            // block still lists what the block had, so only reading them tells which is there.
+            // One dirent is a copy of the other that the collector made. The summary of a
+            // half-erased block still lists its old nodes, so only a read tells which of the two is
+            // there.
             Some(version) if version == name.version => None,
             _ => self.newest.insert(key, name).map(|older| older.node),
         }

@@ -36,14 +36,14 @@ const BIG_ENDIAN_MAGIC: [u8; 2] = [0x19, 0x85];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Content {
-    /// Nothing, and the block is marked as erased.
+    /// The block holds nothing and is marked as erased.
     Empty,
-    /// Nothing that is valid: the block must be erased.
+    /// The block holds nothing that is valid, so it must be erased.
     Nothing {
-        /// Whether it carries a cleanmarker, so that it once belonged to a JFFS2.
+        /// Whether the block carries a cleanmarker, so that it once belonged to a JFFS2.
         marked: bool,
     },
-    /// Valid nodes.
+    /// The block holds valid nodes.
     Nodes {
         /// Whether the rest of the block has certainly never been programmed.
         may_grow: bool,

@@ -173,8 +173,8 @@ fn journal_of_mount(page_size: u32, leb_size: u32, leb_count: u32) -> (u64, u32,
     (u64::from(buds) * u64::from(leb_size), log_lebs, 2)
 }
 
-/// The same three sizes for `mkfs.ubifs`, as version 2.1.5 was seen to choose them: an eighth of
-/// the volume is journal, at most 8 MiB.
+/// The same three sizes as `mkfs.ubifs` chooses them (observed with version 2.1.5). An eighth of
+/// the volume is journal, but at most 8 MiB.
 fn journal_of_mkfs(page_size: u32, leb_size: u32, leb_count: u32) -> (u64, u32, u32) {
     let buds = (leb_count / 8).saturating_sub(1).max(BUD_LEBS_MIN);
     let bytes = (u64::from(buds) * u64::from(leb_size)).min(MKFS_JOURNAL_SIZE_MAX);

@@ -17,13 +17,13 @@ pub(super) const FLAG_COMPRESS: u32 = 1;
 /// (`s_time_gran`). Within the same second an inode does not become dirty by its time again.
 const TIME_STEP_NS: u64 = 1_000_000_000;
 
-/// What of an inode is not on flash.
+/// The part of an inode that is not on flash yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Dirt {
     None,
-    /// Only its times, which `fdatasync` need not write.
+    /// Only the times, which `fdatasync` need not write.
     Times,
-    /// Its size, and perhaps its times.
+    /// The size, and perhaps the times.
     Size,
 }
 

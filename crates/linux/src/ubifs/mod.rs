@@ -67,7 +67,7 @@ pub use options::{Compressor, DirtyLimit, Maker, MountError, Options, UnknownCom
 
 const ROOT: u32 = 1;
 
-/// A mounted UBIFS.
+/// A mounted UBIFS with the UBI device below it.
 pub struct Ubifs {
     ubi: Ubi,
     options: Options,

@@ -53,9 +53,10 @@ impl Compressor {
 /// How many pages of a device may be dirty before the flusher writes all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DirtyLimit {
-    /// As many as of all devices together, as in kernels before 3.1.
+    /// One device may have as many dirty pages as all devices together, as in kernels before 3.1.
     Whole,
-    /// The device's share of them. It has no share if it has written nothing lately.
+    /// One device may have its share of the dirty pages of all devices. A device that has written
+    /// nothing lately has no share.
     Shared,
 }
 

@@ -11,17 +11,17 @@
 /// The state of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BlockState {
-    /// Erased, and not used since.
+    /// The block is erased and was not used since.
     Empty,
-    /// New chunks are being written to it.
+    /// New chunks are being written to the block.
     Allocating,
-    /// All of it was written, or it was given up after a failure.
+    /// All of the block was written, or it was given up after a failure.
     Full,
-    /// The collector is copying its chunks to another block.
+    /// The collector is copying the block's chunks to another block.
     Collecting,
-    /// It holds a part of the checkpoint.
+    /// The block holds a part of the checkpoint.
     Checkpoint,
-    /// It is bad and used for nothing.
+    /// The block is bad and used for nothing.
     Dead,
 }
 

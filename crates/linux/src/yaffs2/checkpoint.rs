@@ -51,8 +51,8 @@ impl Yaffs2 {
         let _scope = self.recorder.scope("yaffs_checkpoint");
         self.checkpoint.is_valid = false;
         for block in std::mem::take(&mut self.checkpoint.blocks) {
-            // Its first program is verified again, as in the kernel: the counts of kernel runs show
-            // it.
+            // The first program of the block is verified again. The kernel does the same, as the
+            // counts of its runs show.
             let was_known_blank = self.blocks.block(block).is_known_blank;
             self.clean_block(block)?;
             self.blocks.block_mut(block).is_known_blank = was_known_blank;

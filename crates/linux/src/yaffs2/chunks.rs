@@ -17,9 +17,10 @@ const TRIES: u32 = 20;
 /// Whether the blocks in reserve may be used for a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reserve {
-    /// They may not: it is a write of new data.
+    /// The reserve must be kept: the chunk is new data.
     Keep,
-    /// They may: the collector copies, or another chunk becomes obsolete.
+    /// The reserve may be used: the collector copies a chunk, or the write makes another one
+    /// obsolete.
     Use,
 }
 

@@ -24,7 +24,7 @@ pub(super) const MODE_DIRECTORY: u32 = 0o040_755;
 pub(super) struct Object {
     pub kind: Kind,
     pub parent: u32,
-    /// Its name. Empty until the header is read.
+    /// The object's name. It is empty until the header is read.
     pub name: Vec<u8>,
     pub header: Option<u32>,
     /// Whether name, mode and time are known.

@@ -20,9 +20,10 @@ pub(super) struct Rebuild<'a> {
 /// What the scan has found out about an object, besides its fields.
 #[derive(Clone, Copy, Debug)]
 struct Clue {
-    /// Whether its newest header has been visited.
+    /// Whether the scan has visited the newest header of the object.
     has_header: bool,
-    /// Chunks that begin at this byte or behind it are obsolete if they are visited from here on.
+    /// The chunks at this byte and behind it are obsolete, except the ones that the scan has
+    /// already visited.
     shrunk_to: u64,
 }
 

@@ -28,7 +28,7 @@ pub use profile::{ReadAheadProfile, UnknownProfile};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fetch {
     pub start: u32,
-    /// Number of pages.
+    /// Number of pages from `start` on.
     pub len: u32,
     /// The page to mark once it is fetched.
     pub mark: Option<u32>,

@@ -54,7 +54,7 @@ pub(super) type Counted = (u32, u32);
 /// The superblock: which PEBs the fastmap takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Superblock {
-    /// Its PEBs, the anchor first.
+    /// The PEBs that the fastmap is written to, the anchor first.
     pub blocks: Vec<Counted>,
 }
 

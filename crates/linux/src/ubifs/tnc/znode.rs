@@ -18,9 +18,9 @@ pub(in super::super) struct ZnodeId(usize);
 #[derive(Clone, Debug)]
 pub(super) struct Branch {
     pub key: Key,
-    /// Where its node is on flash. `None` for a dirty znode.
+    /// Where the node of the branch is on flash. `None` if it leads to a dirty znode.
     pub place: Option<Place>,
-    /// The znode it leads to, if that is in memory.
+    /// The znode that the branch leads to, if it is in memory.
     pub child: Option<ZnodeId>,
     /// The leaf, if it is in memory. Directory entries stay, because their names are compared
     /// often.
