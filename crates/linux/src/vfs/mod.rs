@@ -11,8 +11,8 @@
 //! 3. A read is short only at the end of the file. (If a later page of the same read fails, a
 //!    kernel returns the bytes before it; here the whole read returns the error.)
 //!
-//! What goes wrong in the world is an `FsError`. To use a closed [`Fd`] is a bug of the caller and
-//! panics.
+//! A failure of the device or of a path is an `FsError`. To use a closed [`Fd`] is a bug of the
+//! caller and panics.
 
 use flysch_chip::{Recorder, Scope};
 
