@@ -1,4 +1,4 @@
-//! How many operations the simulator does in a second of real time, through the whole device.
+//! How many operations of the whole device the simulator does in a second of real time.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use flysch_chip::{Chip, Clock, FaultInjector, Part, Recorder, Tracer};
 use flysch_nand::{BlockAddr, Nand, PageAddr};
 
-/// Blocks that are written and read: 128 MiB, more than a processor's caches.
+/// Number of blocks that are written and read. They hold 128 MiB, more than a processor's caches.
 const BLOCKS: u32 = 1024;
 const OOB: [u8; 16] = [0xFF; 16];
 
@@ -19,7 +19,7 @@ fn device() -> (Recorder, Tracer<FaultInjector>) {
     (recorder.clone(), Tracer::new(chip, recorder))
 }
 
-/// Erase a block, program its 64 pages, read each.
+/// Erase a block, then program and read each of its 64 pages.
 fn rewrite(device: &mut Tracer<FaultInjector>, recorder: &Recorder, block: BlockAddr) {
     let data = [0x5A; 2048];
     let mut bytes = [0; 2048];

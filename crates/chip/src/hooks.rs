@@ -1,34 +1,32 @@
-//! A device of which someone watches, or bends, every operation.
+//! A device whose operations can be watched or changed.
 
 use flysch_nand::{
     BlockAddr, Ecc, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError,
 };
 
-/// What happens beside the operations of a device. Each does nothing unless it is told to.
+/// Functions that are called at the operations of a device. By default each does nothing.
 pub trait Hooks {
-    /// A read is over, and `bytes` are what it is about to give.
+    /// Called after a read. `bytes` are what the read will return, and may be changed.
     fn after_read(&mut self, page: PageAddr, bytes: &mut [u8]) {
         let _ = (page, bytes);
     }
 
-    /// A program is about to begin. Whether it does: one that does not is reported as done.
+    /// Called before a program. If it returns false, nothing is programmed but the program returns
+    /// `Ok`.
     fn before_program(&mut self, page: PageAddr, data: &[u8], oob: &[u8]) -> bool {
         let _ = (page, data, oob);
         true
     }
 
-    /// An erase is about to begin.
+    /// Called before an erase.
     fn before_erase(&mut self, block: BlockAddr) {
         let _ = block;
     }
 }
 
-/// A device with hooks.
 #[derive(Debug)]
 pub struct Hooked<N, H> {
-    /// The device.
     pub device: N,
-    /// What happens beside its operations.
     pub hooks: H,
 }
 

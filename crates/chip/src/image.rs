@@ -1,11 +1,13 @@
-//! Images: the content of a chip as a file, page after page.
+//! Images: the content of a chip in a file, page after page.
 //!
-//! With OOB the layout is that of `nanddump --oob`: each page's data followed by its OOB bytes. An
-//! image does not hold erase counts, how often a page was programmed, bit errors, nor that a sector
-//! was programmed with nothing but `0xFF`: a chip loaded from one has erase counts of 0, and each
-//! page that is not blank counts as programmed once.
+//! With OOB the layout is that of `nanddump --oob`: the data of each page, followed by its OOB
+//! bytes. An image does not hold erase counts, how often a page was programmed, bit errors, or that
+//! a sector was programmed with nothing but `0xFF`. A chip loaded from an image therefore has erase
+//! counts of 0, and each page that is not blank counts as programmed once.
 //!
-//! An image may lie: a storage stack that believes its marks programs what is programmed. On a page
+//! An image may be wrong about itself. A storage stack that relies on its marks may then program a
+//! page that is programmed already. On a page from an image this does not panic: the bits of both
+//! are combined, and ECC fails.
 //! that came from an image this is no panic: the bits of both become one, and ECC fails there.
 
 use std::fmt;
@@ -21,28 +23,26 @@ use tempfile::NamedTempFile;
 use crate::array::{Block, ERASED, is_erased};
 use crate::{Chip, Clock, Part};
 
-/// Why an image was not written or read.
 #[derive(Debug)]
 pub enum ImageError {
-    /// The file exists, and overwriting was not asked for.
+    /// The file exists, and the caller did not ask to overwrite it.
     Exists(PathBuf),
-    /// The image is not of this part.
+    /// The image has another size than those of this part.
     Size {
-        /// Bytes of the image.
+        /// Size of the image, bytes.
         image: u64,
-        /// Name of the part.
+        /// Name of the part that was asked for.
         part: String,
-        /// Bytes of an image of the part.
+        /// Size of an image of the part, bytes.
         expected: u64,
     },
-    /// The blocks asked for are not on the chip.
+    /// The chip does not have all the blocks asked for.
     Range {
-        /// Blocks asked for.
+        /// The blocks that were asked for.
         blocks: Range<u32>,
-        /// Blocks on the chip.
+        /// Number of blocks on the chip.
         block_count: u32,
     },
-    /// Reading or writing the file failed.
     Io(PathBuf, io::Error),
 }
 
@@ -73,12 +73,12 @@ impl std::error::Error for ImageError {
 }
 
 impl Chip {
-    /// Write the whole chip with OOB to `path`: the complete file appears at once, or none.
+    /// Write the whole chip with OOB to `path`. The complete file appears there, or none.
     pub fn save(&self, path: &Path, overwrite: bool) -> Result<(), ImageError> {
         self.save_blocks(path, 0..self.geometry().block_count, overwrite)
     }
 
-    /// Write `blocks` with OOB to `path`, as `nanddump --oob` does of a partition.
+    /// Write `blocks` with OOB to `path`, as `nanddump --oob` does for a partition.
     pub fn save_blocks(
         &self,
         path: &Path,
@@ -88,7 +88,7 @@ impl Chip {
         self.save_pages(path, blocks, overwrite, page_bytes(&self.geometry()))
     }
 
-    /// Write the data of `blocks` without OOB to `path`, as tools for file-system images expect.
+    /// Write the data of `blocks` without OOB to `path`, as tools for file-system images need it.
     pub fn save_data_only(
         &self,
         path: &Path,
@@ -113,7 +113,7 @@ impl Chip {
         write_atomically(path, overwrite, |file| self.write(file, blocks, len))
     }
 
-    /// Read a chip of `part` from an image with OOB. A block is bad where the first OOB byte of its
+    /// Load a chip of `part` from an image with OOB. A block is bad if the first OOB byte of its
     /// first page is not `0xFF`.
     pub fn load(part: Arc<Part>, clock: Clock, seed: u64, path: &Path) -> Result<Self, ImageError> {
         let failed = |error| ImageError::Io(path.to_owned(), error);
@@ -153,7 +153,7 @@ fn read_block(geometry: &Geometry, file: &mut impl Read) -> io::Result<Block> {
     Ok(if blank { Block::blank(geometry, 0) } else { Block::of_cells(geometry, cells) })
 }
 
-/// Let `write` fill a temporary file beside `path`, then give it that name.
+/// Let `write` fill a temporary file in the folder of `path`, and then rename it to `path`.
 fn write_atomically(
     path: &Path,
     overwrite: bool,
@@ -181,7 +181,7 @@ fn write_atomically(
 fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let mut builder = tempfile::Builder::new();
-    // A temporary file is its owner's alone; an image is an ordinary file.
+    // Temporary files can be read by their owner alone, but an image is an ordinary file.
     #[cfg(unix)]
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
     #[cfg(unix)]

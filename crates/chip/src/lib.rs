@@ -1,17 +1,17 @@
-//! The simulated device: what stands below a storage stack when no board is at hand.
+//! The simulated device: it takes the place of a chip on a board below a storage stack.
 //!
-//! Bottom-up: [`Clock`] is the only time there is; [`Part`] a data sheet as data; [`Chip`] the
-//! array of cells with NAND's rules, timing and wear; [`FaultInjector`] what the world does to it;
-//! [`Tracer`] records every operation with its cause. The last three are each a
-//! [`Nand`](flysch_nand::Nand), stacked in this order: `Tracer<FaultInjector>`.
+//! From the bottom up: [`Clock`] is the only time there is. [`Part`] is a data sheet in the form of
+//! data. [`Chip`] is the array of cells with the rules, timing and wear of NAND. [`FaultInjector`]
+//! adds faults. [`Tracer`] records every operation with its cause. The last three each implement
+//! [`Nand`](flysch_nand::Nand) and are stacked in this order: `Tracer<FaultInjector>`.
 //!
 //! Invariants:
-//! 1. A breach of the contract by the caller panics here: it is a bug of the code under test. Pages
-//!    that came from an image are excepted: see [`Chip::load`].
-//! 2. What the world does is a `Result`.
-//! 3. Same part, same seed, same calls: same bytes, same events, same times.
+//! 1. A breach of the contract by the caller panics here, because it is a bug of the code under
+//!    test. Pages that came from an image are an exception: see [`Chip::load`].
+//! 2. A fault of the chip is returned as an error.
+//! 3. The same part, seed and calls give the same bytes, events and times.
 //!
-//! A chip on which the power fails during the second operation:
+//! An example: a chip whose power fails during the second operation:
 //!
 //! ```
 //! use std::sync::Arc;

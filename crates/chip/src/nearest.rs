@@ -1,8 +1,9 @@
-//! Did you mean: the known name nearest to one that is not known.
+//! Suggestions for a name that is not known.
 
-/// Find the name nearest to `name`, unless every one differs in more than a third of its letters.
+/// Find the name nearest to `name`. `None` if it would take more edits than a third of the letters
+/// of `name`.
 ///
-/// The first of several equally near ones is chosen.
+/// If several names are equally near, the first is chosen.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = name.chars().count().max(3) / 3;
     let distances = known.into_iter().map(|candidate| (distance(name, candidate), candidate));
@@ -11,7 +12,7 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     Some(candidate)
 }
 
-/// Count the letters to insert, delete or change to make `to` of `from` (Levenshtein).
+/// Number of letters to insert, delete or change to turn `from` into `to` (Levenshtein).
 fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();

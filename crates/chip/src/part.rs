@@ -1,4 +1,4 @@
-//! A part: the data sheet of a chip, as data.
+//! A part: the data sheet of a chip in the form of data.
 
 use std::fmt;
 
@@ -7,31 +7,31 @@ use serde::Deserialize;
 
 use crate::nearest::nearest;
 
-/// Durations of the chip's operations; each part's file names the source of each.
+/// Times of the chip's operations. The file of each part names the source of each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Timing {
-    /// Command and address cycles of every operation, nanoseconds.
+    /// Time of the command and address cycles of each operation, nanoseconds.
     pub command_ns: u64,
-    /// Sensing a page into the chip's register (tR), nanoseconds.
+    /// Time to sense a page into the chip's register (tR), nanoseconds.
     pub sense_ns: u64,
-    /// Moving one byte over the bus, picoseconds.
+    /// Time to move one byte over the bus, picoseconds.
     pub transfer_ps_per_byte: u64,
-    /// The same on its way to be programmed, where that differs.
+    /// Time to move one byte to the chip for a program, if that differs, picoseconds.
     pub program_transfer_ps_per_byte: Option<u64>,
-    /// Programming a page from the register (tPROG), nanoseconds.
+    /// Time to program a page from the register (tPROG), nanoseconds.
     pub program_ns: u64,
-    /// Erasing a block (tBERS), nanoseconds.
+    /// Time to erase a block (tBERS), nanoseconds.
     pub erase_ns: u64,
 }
 
 impl Timing {
-    /// Time of a read that moves `bytes` bytes.
+    /// Time of a read that moves `bytes` bytes, nanoseconds.
     pub const fn read_ns(&self, bytes: u64) -> u64 {
         self.command_ns + self.sense_ns + bytes * self.transfer_ps_per_byte / 1000
     }
 
-    /// Time of a program that moves `bytes` bytes.
+    /// Time of a program that moves `bytes` bytes, nanoseconds.
     pub const fn program_ns(&self, bytes: u64) -> u64 {
         let transfer_ps = match self.program_transfer_ps_per_byte {
             Some(own) => own,
@@ -40,44 +40,37 @@ impl Timing {
         self.command_ns + bytes * transfer_ps / 1000 + self.program_ns
     }
 
-    /// Time of an erase.
     pub const fn erase_ns(&self) -> u64 {
         self.command_ns + self.erase_ns
     }
 }
 
-/// What the part's ECC corrects: `bits` bit errors in every `step_size` data bytes.
+/// The strength of a part's ECC: it corrects `bits` bit errors in every `step_size` data bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EccStrength {
-    /// Correctable bit errors per step.
     pub bits: u16,
-    /// Data bytes per step.
     pub step_size: u32,
 }
 
-/// A chip model.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// Name, as given on the command line.
+    /// Name by which the command line knows the part.
     pub name: String,
-    /// One line: what it is.
+    /// Description in one line.
     pub description: String,
-    /// Where the figures come from.
+    /// The source of the figures.
     pub source: String,
-    /// Shape and programming rules.
     #[serde(with = "GeometryFields")]
     pub geometry: Geometry,
-    /// Durations.
     pub timing: Timing,
-    /// Error correction.
     pub ecc: EccStrength,
-    /// Program/erase cycles a block is rated for.
+    /// Number of program and erase cycles that a block is rated for.
     pub endurance: u32,
 }
 
-/// The fields of [`Geometry`], which knows nothing of serde, under the same names.
+/// The fields of [`Geometry`] under the same names, because that type does not use serde.
 #[derive(Deserialize)]
 #[serde(remote = "Geometry", deny_unknown_fields)]
 struct GeometryFields {
@@ -90,7 +83,8 @@ struct GeometryFields {
     in_order: bool,
 }
 
-/// The parts that come with the program: name and text of each, in the order they are listed.
+/// The name and the text of each part that comes with the program, in the order in which they are
+/// listed.
 const BUILTIN: [(&str, &str); 7] = [
     ("mt29f2g08", include_str!("../../../parts/mt29f2g08.toml")),
     ("omap3evm", include_str!("../../../parts/omap3evm.toml")),
@@ -102,7 +96,7 @@ const BUILTIN: [(&str, &str); 7] = [
 ];
 
 impl Part {
-    /// Parse the text of a part file and check that its figures make a chip.
+    /// Parse the text of a part file, and check that a chip can have its figures.
     pub fn parse(text: &str) -> Result<Self, PartError> {
         let part: Self = toml::from_str(text).map_err(PartError::Syntax)?;
         part.check()?;
@@ -112,13 +106,13 @@ impl Part {
     /// Find a part that comes with the program.
     ///
     /// # Panics
-    /// Never: a test parses each of them.
+    /// Never, because a test parses each of these parts.
     pub fn builtin(name: &str) -> Option<Self> {
         let (_, text) = BUILTIN.iter().find(|(known, _)| *known == name)?;
         Some(Self::parse(text).expect("each part that comes with the program parses"))
     }
 
-    /// Fetch a part that comes with the program; where there is none, the error offers one.
+    /// Find a part that comes with the program. If there is none, the error suggests a name.
     pub fn named(name: &str) -> Result<Self, PartError> {
         Self::builtin(name).ok_or_else(|| PartError::Unknown {
             name: name.to_owned(),
@@ -126,12 +120,12 @@ impl Part {
         })
     }
 
-    /// The names of the parts that come with the program.
     pub fn names() -> impl Iterator<Item = &'static str> {
         BUILTIN.iter().map(|(name, _)| *name)
     }
 
-    /// Bit errors that ECC corrects in a sector: the strength summed over its steps.
+    /// Number of bit errors that ECC corrects in a sector. It is the strength of the sector's steps
+    /// together.
     pub(crate) fn sector_strength(&self) -> u16 {
         let steps = self.geometry.sector_size().div_ceil(self.ecc.step_size);
         u16::try_from(steps * u32::from(self.ecc.bits)).unwrap_or(u16::MAX)
@@ -157,24 +151,21 @@ impl Part {
     }
 }
 
-/// The simulated page keeps a bit for each sector and counts its programs in a byte.
+/// The simulated page keeps a bit for each of its sectors, and counts its programs in a byte.
 const SECTORS_MAX: u32 = 32;
 const PROGRAMS_MAX: u32 = 255;
 
-/// Why there is no such part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartError {
-    /// The text is not a part file.
     Syntax(toml::de::Error),
-    /// The geometry is impossible.
     Geometry(GeometryError),
-    /// Another figure is impossible.
+    /// Another figure is impossible. The text says which.
     Impossible(&'static str),
-    /// No part of this name comes with the program.
+    /// No part that comes with the program has this name.
     Unknown {
-        /// The name asked for.
+        /// The name that was asked for.
         name: String,
-        /// The known name nearest to it.
+        /// The known name nearest to it, if one is near.
         nearest: Option<&'static str>,
     },
 }

@@ -1,17 +1,15 @@
-//! The project's own pseudo-random numbers, so that no result changes with a dependency.
+//! Pseudo-random numbers of the project's own, so that no result changes when a dependency does.
 
 /// The splitmix64 generator (Steele, Lea, Flood: Fast splittable pseudorandom number generators,
-/// OOPSLA 2014): one multiply-shift chain per number, any seed is good.
+/// OOPSLA 2014). A number takes one chain of multiplications and shifts, and any seed can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prng(u64);
 
 impl Prng {
-    /// Start from `seed`.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Draw 64 random bits.
     #[inline]
     pub const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -24,15 +22,14 @@ impl Prng {
     /// Draw a number below `bound`.
     ///
     /// # Panics
-    /// Where `bound` is 0.
+    /// If `bound` is 0.
     #[inline]
     pub const fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0, "no number is below zero");
-        // The multiply-shift reduction; its bias of bound / 2^64 is far below what is measured.
+        // Multiply-shift reduction. Its bias of bound / 2^64 is far below what can be measured.
         ((self.next() as u128 * bound as u128) >> 64) as u64
     }
 
-    /// Fill `bytes` with random ones.
     pub fn fill(&mut self, bytes: &mut [u8]) {
         for chunk in bytes.chunks_mut(8) {
             let drawn = self.next().to_le_bytes();

@@ -1,4 +1,4 @@
-//! One device, several holders: the stack drives it while the laboratory looks on.
+//! A device with several owners: the stack uses it, and the laboratory can look at it meanwhile.
 
 use std::cell::{Ref, RefCell, RefMut};
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use flysch_nand::{
     ProgramError, ReadError, WriteRule,
 };
 
-/// A clonable handle on a device; each clone is the same device.
+/// A handle on a device. Clones share the same device.
 #[derive(Debug, Default)]
 pub struct Shared<N>(Rc<RefCell<N>>);
 
@@ -19,17 +19,16 @@ impl<N> Clone for Shared<N> {
 }
 
 impl<N> Shared<N> {
-    /// Share `device`.
     pub fn new(device: N) -> Self {
         Self(Rc::new(RefCell::new(device)))
     }
 
-    /// Look at the device between two operations.
+    /// The device, to be looked at between two operations.
     pub fn borrow(&self) -> Ref<'_, N> {
         self.0.borrow()
     }
 
-    /// Change the device between two operations.
+    /// The device, to be changed between two operations.
     pub fn borrow_mut(&self) -> RefMut<'_, N> {
         self.0.borrow_mut()
     }

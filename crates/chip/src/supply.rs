@@ -1,12 +1,12 @@
-//! The supply: what fails when the power is cut. Devices on one supply fail together.
+//! The power supply. If it is cut, all devices on it fail together.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// A handle on a power supply; clones share it.
+/// A handle on a power supply. Clones share the same supply.
 ///
-/// It numbers the operations of all devices on it from zero and fails during the one it is armed
-/// to fail in. Until it is switched on again every later operation finds it off.
+/// The supply numbers the operations of all its devices from zero. It fails during the operation
+/// for which it is armed, and later operations find it off until it is switched on again.
 #[derive(Clone, Debug)]
 pub struct Supply(Rc<State>);
 
@@ -14,18 +14,18 @@ pub struct Supply(Rc<State>);
 struct State {
     is_on: Cell<bool>,
     operations: Cell<u64>,
-    /// The operation to fail in; [`NEVER`] while not armed.
+    /// Number of the operation during which it fails, or [`NEVER`].
     cut_at: Cell<u64>,
 }
 
-/// No operation reaches this number.
+/// A number that no operation reaches.
 const NEVER: u64 = u64::MAX;
 
-/// What an operation finds.
+/// The state of the supply during an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Power {
     On,
-    /// On when the operation begins, off before it ends.
+    /// The power is on when the operation begins, and off before it ends.
     Failing,
     Off,
 }
@@ -39,38 +39,36 @@ impl Default for Supply {
 }
 
 impl Supply {
-    /// Make a supply that is on and does not fail.
+    /// A supply that is on and is not armed to fail.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Count operations from zero again and fail in number `cut_at`; never where it is `None`.
+    /// Count operations from zero, and fail during number `cut_at`. With `None` it does not fail.
     pub fn arm(&self, cut_at: Option<u64>) {
         self.0.operations.set(0);
         self.0.cut_at.set(cut_at.unwrap_or(NEVER));
     }
 
-    /// Operations begun since the supply was armed, those that found it off not included.
+    /// Number of operations since the supply was armed. Operations that found it off do not count.
     pub fn operations(&self) -> u64 {
         self.0.operations.get()
     }
 
-    /// Whether the power is on.
     pub fn is_on(&self) -> bool {
         self.0.is_on.get()
     }
 
-    /// Switch off between two operations.
+    /// Switch power off between two operations.
     pub fn power_off(&self) {
         self.0.is_on.set(false);
     }
 
-    /// Switch on again.
     pub fn power_up(&self) {
         self.0.is_on.set(true);
     }
 
-    /// Begin an operation.
+    /// Begin an operation, and return the state of the supply during it.
     pub(crate) fn draw(&self) -> Power {
         if !self.is_on() {
             return Power::Off;

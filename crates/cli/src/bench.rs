@@ -1,4 +1,4 @@
-//! `flysch bench`: workloads on stacks, every parameter exposed.
+//! `flysch bench`: runs workloads on stacks, with an option for every parameter.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::parameters::Parameters;
 use crate::progress::carry_out;
 use crate::workloads::Options;
 
-/// Columns of the table and of CSV; JSON has all fields.
+/// The columns of the table and of CSV. JSON has all fields.
 const COLUMNS: [&str; 20] = [
     "workload",
     "on",
@@ -63,8 +63,8 @@ pub(crate) struct Args {
     /// Workloads: insert, select, join, update, commit, read, contacts, postmark, tpcc, overwrite
     #[arg(value_name = "WORKLOAD", value_delimiter = ',', required = true)]
     workloads: Vec<Workload>,
-    /// Stacks, from the engine down: sqlite/jffs2, file/yaffs2 [default: the workload's engine on JFFS2];
-    /// or this machine's own: kernel:jffs2, kernel:ubifs, kernel:PATH
+    /// Stacks, from the engine down: sqlite/jffs2, file/yaffs2 [default: the workload's engine on
+    /// JFFS2]; or this machine's own: kernel:jffs2, kernel:ubifs, kernel:PATH
     #[arg(long, value_name = "STACK", value_delimiter = ',')]
     on: Vec<On>,
     #[command(flatten)]
@@ -83,7 +83,7 @@ pub(crate) struct Args {
     figures: Figures,
 }
 
-/// Run the workloads and print what they cost.
+/// Run the workloads and print their costs.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let workloads = args.options.apply(&args.workloads)?;
     let mut jobs = Vec::new();
@@ -112,10 +112,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.figures.deliver(&COLUMNS, &runs, page)
 }
 
-/// What runs are carried out on.
+/// What a workload runs on.
 #[derive(Clone, Debug)]
 enum On {
-    /// A simulated stack.
+    /// A stack of the simulator.
     Simulated(Stack),
     /// The machine that this program runs on.
     Kernel(Target),
@@ -133,7 +133,8 @@ impl FromStr for On {
 }
 
 impl On {
-    /// The stack that stands for it among a scenario's parameters.
+    /// The stack that a scenario names in its parameters. For the kernel it is the simulated stack
+    /// that models the same file system, or tmpfs if none does.
     fn stack(&self, workloads: &[Workload]) -> Stack {
         match self {
             Self::Simulated(stack) => *stack,
@@ -146,8 +147,8 @@ impl On {
 }
 
 impl Args {
-    /// What was asked for: JFFS2 under the engine of the first workload where nothing was. One of
-    /// another engine is told by the check of the grid.
+    /// The stacks that the user asked for. If there are none, it is JFFS2 under the engine of the
+    /// first workload. The check of the grid complains about workloads with another engine.
     fn asked_for(&self, workloads: &[Workload]) -> Vec<On> {
         if self.on.is_empty() {
             let stack = Stack { engine: engine(workloads), main: Main::Jffs2, journals: None };
@@ -156,7 +157,7 @@ impl Args {
         self.on.clone()
     }
 
-    /// Simulations on all cores, then the runs of this machine one by one.
+    /// Run the simulations on all cores, then the kernel's runs one after the other.
     fn carry_out(&self, jobs: &[(On, Vec<Scenario>)]) -> Result<Vec<Run>, Failure> {
         let is_simulated = |on: &On| matches!(on, On::Simulated(_));
         let simulated = jobs.iter().filter(|(on, _)| is_simulated(on));
@@ -175,7 +176,8 @@ fn engine(workloads: &[Workload]) -> Engine {
     workloads.first().map_or(Engine::Sqlite, |workload| workload.engine())
 }
 
-/// A row per request, BEGIN (request 0) and END (the last) included, as the paper's tables have it.
+/// Render the response time of every request as CSV. As in the paper's tables, BEGIN is request 0
+/// and END is the last.
 fn latencies(runs: &[Run]) -> String {
     let mut text =
         "workload,on,platform,record_size,requests,seed,request,response_ns\n".to_owned();

@@ -1,4 +1,5 @@
-//! `flysch compare`: one set of workloads on every stack, as a table and as a page.
+//! `flysch compare`: runs one set of workloads on every stack, and shows the costs as a table and
+//! as a page.
 
 use std::path::PathBuf;
 
@@ -12,7 +13,7 @@ use crate::output::{self, Format};
 use crate::parameters::Parameters;
 use crate::progress::carry_out;
 
-/// Columns of the table and of CSV; JSON has all fields.
+/// The columns of the table and of CSV. JSON has all fields.
 const COLUMNS: [&str; 11] = [
     "workload",
     "on",
@@ -27,7 +28,7 @@ const COLUMNS: [&str; 11] = [
     "wear.max_erase_count",
 ];
 
-/// Numbers of requests where none are asked for: enough to draw lines through.
+/// The numbers of requests if the user gives none. Four points are enough to draw lines.
 const REQUESTS: [u32; 4] = [100, 500, 1000, 2000];
 
 /// Arguments of `flysch compare`.
@@ -38,7 +39,7 @@ Examples:
   flysch compare --aged-fill 70 --aged-invalid 15 --aged-erases 1000
   flysch compare --platform apf27-2.6.29 --record-size 150,600 --report apf27.html")]
 pub(crate) struct Args {
-    /// Workloads [default: all]
+    /// Workloads [default: all micro-benchmarks]
     #[arg(long, value_name = "WORKLOAD", value_delimiter = ',')]
     workload: Vec<Workload>,
     /// Stacks, from the engine down [default: all]
@@ -57,7 +58,7 @@ pub(crate) struct Args {
     force: bool,
 }
 
-/// Run everything, print the table, write the page.
+/// Run every combination, print the table and write the page.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let workloads = or_all(&args.workload, &Micro::ALL.map(Workload::from));
     let grid = args.parameters.grid(workloads, or_all(&args.on, &Stack::ALL), &REQUESTS)?;
@@ -84,7 +85,7 @@ fn subtitle(runs: &[Run]) -> String {
     format!("{} runs on {}", runs.len(), platforms.join(", "))
 }
 
-/// The runs with the most requests: what a terminal has room for.
+/// The runs with the most requests. A terminal has no room for the others.
 fn largest(runs: &[Run]) -> Vec<&Run> {
     let most = runs.iter().map(|run| run.requests).max();
     runs.iter().filter(|run| Some(run.requests) == most).collect()

@@ -1,27 +1,27 @@
-//! Why a command ended early.
+//! The reasons for which a command ends early.
 
 use std::fmt;
 use std::io;
 use std::path::Path;
 
-/// Why a command ended early.
+/// The reason for which a command ended early.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Whoever read the output has seen enough: no failure at all.
+    /// The reader of the output has closed it, as `head` does. This is not a failure.
     ReaderGone,
-    /// What to tell the user, in one line.
+    /// An error message of one line.
     Message(String),
-    /// What was measured is beyond its bands: how far.
+    /// The measured costs are outside their bands. The text names them and by how much.
     Beyond(String),
 }
 
 impl Failure {
-    /// Say what is wrong.
+    /// Turn any error into a message.
     pub(crate) fn of(error: &impl fmt::Display) -> Self {
         Self::Message(error.to_string())
     }
 
-    /// Say what is wrong with a file.
+    /// Turn an error about a file into a message that begins with the file's path.
     pub(crate) fn of_file(path: &Path, error: impl fmt::Display) -> Self {
         Self::Message(format!("{}: {error}", path.display()))
     }
@@ -37,7 +37,7 @@ impl fmt::Display for Failure {
 }
 
 impl From<io::Error> for Failure {
-    /// For what is printed; errors of files are told by [`Failure::of_file`].
+    /// For errors of printing. [`Failure::of_file`] is for errors of files.
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::ReaderGone,

@@ -1,4 +1,4 @@
-//! `flysch image`: images of flash are made of folders, and folders of images.
+//! `flysch image`: makes an image of flash from a folder, and a folder from an image.
 
 use std::path::PathBuf;
 
@@ -14,8 +14,8 @@ use crate::output;
 use crate::parameters::platform;
 use crate::progress::tell;
 
-/// Arguments of `flysch image`. An image is what `nanddump --oob` makes of a partition: each page's
-/// data, then its OOB bytes.
+/// Arguments of `flysch image`. An image has the format of `nanddump --oob`: each page's data,
+/// followed by its OOB bytes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -44,20 +44,22 @@ enum Action {
 struct Make {
     /// Folder whose files are written
     folder: PathBuf,
-    /// Image to write
+    /// Image file to write
     image: PathBuf,
     #[command(flatten)]
     flash: Flash,
     /// Blocks of the partition, instead of the platform's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     partition_blocks: Option<u32>,
-    /// Compressors in the order JFFS2 tries them, joined by + (lzo+zlib+rtime), zstd (UBIFS), or none
+    /// Compressors in the order JFFS2 tries them, joined by + (lzo+zlib+rtime), zstd (UBIFS), or
+    /// none
     #[arg(long, value_name = "LIST")]
     compression: Option<CompressionChoice>,
     /// UBI writes fastmaps (UBIFS), on or off [default: off]
     #[arg(long, value_name = "on|off", value_parser = on_or_off())]
     ubi_fastmap: Option<bool>,
-    /// Cut the power during this flash operation, counted from the first file, instead of unmounting
+    /// Cut the power during this flash operation instead of unmounting; operations count from the
+    /// first file
     #[arg(long, value_name = "N")]
     cut: Option<u64>,
     /// Replace an image that exists
@@ -69,13 +71,13 @@ struct Make {
 struct Extract {
     /// Image to mount; it is not changed
     image: PathBuf,
-    /// Folder to make
+    /// Folder to create for the files
     folder: PathBuf,
     #[command(flatten)]
     flash: Flash,
 }
 
-/// What the flash is.
+/// The flash that an image is of.
 #[derive(Debug, clap::Args)]
 struct Flash {
     /// Stack: file/jffs2, file/yaffs2, file/ubifs or file/ftl
@@ -86,7 +88,6 @@ struct Flash {
     platform: String,
 }
 
-/// Run `flysch image`.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     match &args.action {
         Action::Make(make) => make.run(),

@@ -1,4 +1,4 @@
-//! Runs on this machine: what they need to know of it, and their progress.
+//! Runs on the kernel of this machine: their options and their progress.
 
 use flysch_lab::kernel::Target;
 use flysch_lab::kernel::bench::{Conditions, run};
@@ -10,7 +10,7 @@ use flysch_lab::scenario::Scenario;
 use crate::failure::Failure;
 use crate::progress::{tell, title};
 
-/// What runs on this machine need to know of it.
+/// The options of runs on the kernel of this machine.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Options of kernel: targets")]
 pub(crate) struct MachineOptions {
@@ -29,7 +29,7 @@ pub(crate) struct MachineOptions {
 }
 
 impl MachineOptions {
-    /// Carry scenarios out on `target`, one after the other.
+    /// Run the scenarios on `target`, one after the other.
     pub(crate) fn carry_out(
         &self,
         target: &Target,
@@ -41,7 +41,8 @@ impl MachineOptions {
             buffer_kib: self.buffer,
             is_untraced: self.untraced,
         };
-        // A signal ends the command after the run under way: what that put into the kernel goes first.
+        // After a signal the command waits for the current run, which then removes what it put into
+        // the kernel.
         let stop = Stop::on_signals().map_err(|error| Failure::of(&error))?;
         let one = |(number, scenario): (usize, &Scenario)| {
             if stop.is_wanted() {

@@ -1,4 +1,5 @@
-//! Options of the layers of a stack, and the age of its device: each accepts a list.
+//! The options for the layers of a stack, and for the age of its device. Each option accepts a
+//! list.
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -8,18 +9,18 @@ use flysch_lab::{Maker, Profile};
 use crate::failure::Failure;
 use crate::parameters::Numbers;
 
-/// Spreads of erase counts that UBI can be built for (`CONFIG_MTD_UBI_WL_THRESHOLD`).
+/// The differences of erase counts that UBI can be built for (`CONFIG_MTD_UBI_WL_THRESHOLD`).
 const UBI_WEAR_THRESHOLDS: std::ops::RangeInclusive<u32> = 2..=65_536;
-/// Percents that leave a translation layer something to offer.
+/// Percentages of spare blocks that leave a translation layer room for data.
 const FTL_SPARES: std::ops::RangeInclusive<u32> = 1..=50;
-/// Sizes of the PRAM, KiB: room for its tables, and what 32 bits count in bytes.
+/// Sizes of the PRAM, KiB. It must hold its tables, and its bytes must fit in 32 bits.
 const PRAM_SIZES: std::ops::RangeInclusive<u32> = 64..=1 << 20;
 
-/// More than any part lasts.
+/// An erase count that no part reaches.
 const AGED_ERASES_MAX: u32 = 10_000_000;
 
-/// What may be set about the layers of some stacks. Every option takes a list; every combination is
-/// run on the stacks that it means something to.
+/// The settings of the layers of some stacks. Every option takes a list. Each stack runs with every
+/// combination of the options that apply to it.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of some stacks")]
 pub(crate) struct LayerOptions {
@@ -83,7 +84,7 @@ pub(crate) fn on_or_off() -> impl TypedValueParser<Value = bool> {
 }
 
 impl LayerOptions {
-    /// The values, checked.
+    /// Check the values and return them as lists.
     pub(crate) fn lists(&self) -> Result<LayerLists, Failure> {
         let thresholds = self.ubi_wear_threshold.as_ref();
         let thresholds = within("ubi-wear-threshold", thresholds, UBI_WEAR_THRESHOLDS)?;
@@ -101,7 +102,7 @@ impl LayerOptions {
 }
 
 impl AgeOptions {
-    /// The values, checked: of live data, of dead data, of erases.
+    /// Check the values and return the lists of live data, dead data and erases.
     pub(crate) fn lists(&self) -> Result<[Vec<u32>; 3], Failure> {
         Ok([
             within("aged-fill", self.fill.as_ref(), 0..=100)?,
@@ -111,7 +112,7 @@ impl AgeOptions {
     }
 }
 
-/// Numbers in a range.
+/// Return the numbers if all are in `range`.
 fn within(
     name: &str,
     numbers: Option<&Numbers>,

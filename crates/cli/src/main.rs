@@ -1,7 +1,7 @@
-//! The `flysch` command: arguments in, tables and files out.
+//! The `flysch` command: it reads arguments, and writes tables and files.
 //!
-//! Results go to stdout or, whole or not at all, to a file. Whatever goes wrong is one line on
-//! stderr, `flysch: ...`, and exit code 2.
+//! Results go to stdout or to a file. A file is written completely or not at all. An error is one
+//! line on stderr, `flysch: ...`, with exit code 2.
 
 #![forbid(unsafe_code)]
 
@@ -57,11 +57,11 @@ enum Command {
     Index(index::Args),
     /// List the platforms, or measure the throughput that one is calibrated by.
     Platform(platform::Args),
-    /// What an index costs before it is built, in closed form.
+    /// Compute what an index costs before it is built, and predict the costs of runs.
     Model(model::Args),
     /// Summarise, filter, convert and draw a trace of flash operations.
     Trace(trace::Args),
-    /// Run the real kernel in a virtual machine, and hold the simulator against it.
+    /// Run the real kernel in a virtual machine, and compare the simulator with it.
     Vm(vm::Args),
 }
 
@@ -74,7 +74,7 @@ fn main() -> ExitCode {
         Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
         Err(failure) => {
             let line = failure.to_string().replace(char::is_control, " ");
-            // Where stderr is gone too, the exit code is all that is left to say it.
+            // If stderr is closed too, only the exit code reports the failure.
             writeln!(io::stderr(), "flysch: {line}").ok();
             ExitCode::from(if matches!(failure, Failure::Beyond(_)) { 1 } else { 2 })
         }
@@ -95,7 +95,7 @@ fn run(command_line: CommandLine) -> Result<(), Failure> {
     }
 }
 
-/// Print help and version, which were asked for; tell what is wrong with arguments in one line.
+/// Print help and version, which are no errors. Shorten an error in the arguments to one line.
 fn explain(error: &clap::Error) -> Result<(), Failure> {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         return Ok(error.print()?);

@@ -1,4 +1,4 @@
-//! Output that all commands share: tables, CSV and JSON of the same rows, and files.
+//! The output of all commands: the same rows as a table, CSV or JSON, and files.
 
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -15,16 +15,16 @@ use crate::failure::Failure;
 /// How rows are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people.
+    /// A table for people.
     #[default]
     Table,
-    /// For spreadsheets; the columns of the table.
+    /// For spreadsheets; the same columns as the table.
     Csv,
-    /// For programs; a list of objects.
+    /// For programs; a list of objects with all fields.
     Json,
 }
 
-/// Where a document goes.
+/// Where a document is written.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Destination {
     /// File to write; stdout if not given
@@ -36,12 +36,12 @@ pub(crate) struct Destination {
 }
 
 impl Destination {
-    /// Check before work that the document may go there.
+    /// Check that the document can be written. A command calls this before it starts long work.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         self.out.iter().try_for_each(|path| check_writable(path, self.force))
     }
 
-    /// Write a document where it is to go.
+    /// Write a document to the file or to stdout.
     pub(crate) fn deliver(&self, bytes: &[u8]) -> Result<(), Failure> {
         match &self.out {
             Some(path) => write_file(path, bytes, self.force),
@@ -50,7 +50,7 @@ impl Destination {
     }
 }
 
-/// How figures are printed, where they go, and the page that is made of them.
+/// How figures are printed, where they are written, and the page that shows them.
 #[derive(Debug, Args)]
 pub(crate) struct Figures {
     /// How to print the figures
@@ -68,13 +68,13 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// Check before work that everything may go where it is to go.
+    /// Check that all files can be written. A command calls this before it starts long work.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         self.destination().check()?;
         self.report.iter().try_for_each(|path| check_report(path, self.force))
     }
 
-    /// Write the page, if there is to be one, and print the figures.
+    /// Write the page, if the user asked for one, and print the figures.
     pub(crate) fn deliver<R: Serialize>(
         &self,
         columns: &[impl AsRef<str>],
@@ -92,14 +92,14 @@ impl Figures {
     }
 }
 
-/// Write to stdout.
+/// Write to stdout and flush it, so that an error is noticed.
 pub(crate) fn print(bytes: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(bytes)?;
     Ok(stdout.flush()?)
 }
 
-/// Write a file whole or not at all; one that exists is replaced only on `force`.
+/// Write a file completely or not at all. A file that exists is replaced only with `force`.
 pub(crate) fn write_file(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
     write_atomic(path, bytes, force).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists if force => Failure::of_file(path, "is not a regular file"),
@@ -108,7 +108,7 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8], force: bool) -> Result<(), F
     })
 }
 
-/// Check before long work that a file may be written after it.
+/// Check that a file can be written. A command calls this before it starts long work.
 pub(crate) fn check_writable(path: &Path, force: bool) -> Result<(), Failure> {
     if path.exists() && !force {
         return Err(Failure::of_file(path, "exists; --force replaces it"));
@@ -122,18 +122,18 @@ pub(crate) fn check_writable(path: &Path, force: bool) -> Result<(), Failure> {
     })
 }
 
-/// Check before long work that a report may be written: what flysch wrote itself it replaces.
+/// Check that a report can be written. A report of flysch itself is replaced without `force`.
 pub(crate) fn check_report(path: &Path, force: bool) -> Result<(), Failure> {
     check_writable(path, force || report::is_own(path))
 }
 
-/// Write a report page.
+/// Write a report page. A report of flysch itself is replaced without `force`.
 pub(crate) fn write_report(path: &Path, page: &str, force: bool) -> Result<(), Failure> {
     write_file(path, page.as_bytes(), force || report::is_own(path))
 }
 
-/// Render rows. A table and CSV show the `columns`, where `a.b` is the field `b` of the field `a`;
-/// JSON shows all there is.
+/// Render rows in a format. A table and CSV show the `columns`, where `a.b` is the field `b` of the
+/// field `a`. JSON shows all fields.
 pub(crate) fn rows<R: Serialize>(
     columns: &[impl AsRef<str>],
     rows: &[R],
@@ -146,14 +146,14 @@ pub(crate) fn rows<R: Serialize>(
     }
 }
 
-/// Render a value as JSON.
 pub(crate) fn json<T: Serialize>(value: &T) -> Vec<u8> {
     let mut bytes = serde_json::to_vec_pretty(value).expect("what is printed has JSON values");
     bytes.push(b'\n');
     bytes
 }
 
-/// Render cells as a table. A column of numbers, with or without a sign behind, is flush right.
+/// Render cells as a table. A column whose cells all begin with a digit is flush right, which
+/// includes numbers with a percent sign behind.
 pub(crate) fn table(columns: &[impl AsRef<str>], rows: &[Vec<String>]) -> Vec<u8> {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN).set_header(names(columns));
@@ -196,7 +196,7 @@ fn cells<R: Serialize>(
     rows.iter().map(row).collect()
 }
 
-/// A cell for people: three decimals are enough, and what is unknown is left blank.
+/// A cell for people: a number has three decimals, and an unknown value is blank.
 fn short_cell(row: &Value, pointer: &str) -> String {
     match row.pointer(pointer) {
         Some(Value::Number(number)) if number.is_f64() => {

@@ -1,4 +1,4 @@
-//! The parameters of a run, as `bench` and `compare` take them: each accepts a list.
+//! The parameters of a run, for `bench` and `compare`. Each option accepts a list.
 
 use std::fmt::Display;
 use std::fs;
@@ -21,12 +21,12 @@ use flysch_lab::{EccMode, JournalMode, Synchronous};
 use crate::failure::Failure;
 use crate::layers::{AgeOptions, LayerOptions};
 
-/// Most runs of one command: what it keeps of them is to fit in memory.
+/// The largest number of runs of one command. Their results must fit in memory.
 const RUNS_MAX: u64 = 20_000;
-/// Most requests of a run.
+/// The largest number of requests of a run.
 const REQUESTS_MAX: u32 = 10_000_000;
 
-/// Numbers, from a text such as `150,300` or `100..5000:100`.
+/// A list of numbers, parsed from a text such as `150,300` or `100..5000:100`.
 #[derive(Clone, Debug)]
 pub(crate) struct Numbers(pub(crate) Vec<u64>);
 
@@ -38,8 +38,8 @@ impl FromStr for Numbers {
     }
 }
 
-/// What may be set about a run. Every option takes a list (a,b,c), numbers also ranges
-/// (FROM..TO:STEP); every combination is run.
+/// The settings of a run. Every option takes a list (a,b,c), and an option for numbers also takes
+/// ranges (FROM..TO:STEP). Every combination is run.
 #[derive(Debug, Args)]
 pub(crate) struct Parameters {
     /// Platforms, board and kernel: names, or TOML files
@@ -57,7 +57,7 @@ pub(crate) struct Parameters {
     /// Requests between BEGIN and END [default: 1000; compare: 100,500,1000,2000]
     #[arg(long, value_name = "N", visible_alias = "transactions")]
     requests: Option<Numbers>,
-    /// Seeds of everything random
+    /// Seeds of all random numbers
     #[arg(long, value_name = "N", default_value = "1")]
     seed: Numbers,
     /// What the random strings are made of: bytes, base64, digits, constant
@@ -82,14 +82,15 @@ pub(crate) struct Parameters {
     /// window in 4 KiB pages
     #[arg(long, value_name = "on|off|fadvise|PAGES", value_delimiter = ',', value_parser = read_ahead)]
     read_ahead: Vec<ReadAheadChoice>,
-    /// Compressors in the order JFFS2 tries them, joined by + (lzo+zlib+rtime), zstd (UBIFS), or none
+    /// Compressors in the order JFFS2 tries them, joined by + (lzo+zlib+rtime), zstd (UBIFS), or
+    /// none
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     compression: Vec<CompressionChoice>,
     /// Where errors are corrected: hardware, or soft (sub-page reads)
     #[arg(long, value_name = "WHERE", value_delimiter = ',', value_parser = ecc)]
     ecc: Vec<EccMode>,
-    /// Files on PRAM or RAM beside (stacks such as sqlite/yaffs2+pramfs), joined by +: journal,
-    /// super-journal, statement-journal, temporary, or all [default: journal]
+    /// Kinds of files on the PRAM or RAM of stacks such as sqlite/yaffs2+pramfs, joined by +:
+    /// journal, super-journal, statement-journal, temporary, or all [default: journal]
     #[arg(long, value_name = "FILES", value_delimiter = ',')]
     beside: Vec<Route>,
     #[command(flatten)]
@@ -116,7 +117,7 @@ pub(crate) fn ecc(text: &str) -> Result<EccMode, String> {
 }
 
 impl Parameters {
-    /// The grid of all combinations; `requests` where the command line says nothing of them.
+    /// The grid of all combinations. `requests` is used if the user gives no numbers of requests.
     pub(crate) fn grid(
         &self,
         workloads: Vec<Workload>,
@@ -160,12 +161,12 @@ impl Parameters {
     }
 }
 
-/// Counts of an option that may be left out: none where it was.
+/// The counts of an option, or none if the user does not give the option.
 pub(crate) fn optional(name: &str, numbers: Option<&Numbers>) -> Result<Vec<u32>, Failure> {
     numbers.map_or(Ok(Vec::new()), |numbers| counts(name, numbers))
 }
 
-/// Numbers that count something: at least 1, at most what 32 bits hold.
+/// Check that numbers are counts: at least 1, and at most what 32 bits hold.
 pub(crate) fn counts(name: &str, numbers: &Numbers) -> Result<Vec<u32>, Failure> {
     let count = |&value: &u64| match u32::try_from(value) {
         Ok(count @ 1..) => Ok(count),
@@ -174,17 +175,17 @@ pub(crate) fn counts(name: &str, numbers: &Numbers) -> Result<Vec<u32>, Failure>
     numbers.0.iter().map(count).collect()
 }
 
-/// A part by name, or from a TOML file.
+/// Find a part by its name, or read it from a TOML file.
 pub(crate) fn part(name: &str) -> Result<Arc<Part>, Failure> {
     described(name, Part::parse, Part::named)
 }
 
-/// A platform likewise.
+/// Find a platform by its name, or read it from a TOML file.
 pub(crate) fn platform(name: &str) -> Result<Arc<Platform>, Failure> {
     described(name, Platform::parse, Platform::named)
 }
 
-/// What a TOML file of this name says, or what is built in under it.
+/// Read the TOML file `name`, or find the built-in description with this name.
 fn described<T, E: Display, F: Display>(
     name: &str,
     parse: impl Fn(&str) -> Result<T, E>,
@@ -201,7 +202,7 @@ fn described<T, E: Display, F: Display>(
     found.map(Arc::new)
 }
 
-/// What no run could make sense of is told before the first.
+/// Refuse a run that makes no sense before the first run starts.
 fn check(grid: &Grid) -> Result<(), Failure> {
     let runs = grid.run_count();
     if runs > RUNS_MAX {
@@ -257,7 +258,7 @@ fn check(grid: &Grid) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Each workload has its engine.
+/// Refuse a stack whose engine is not the one of the workload.
 fn check_stack(scenario: &Scenario) -> Result<(), Failure> {
     let (workload, stack) = (scenario.workload, scenario.stack);
     if stack.engine == workload.engine() {

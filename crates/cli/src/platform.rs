@@ -1,4 +1,5 @@
-//! `flysch platform`: the boards and kernels that are built in, and how they are calibrated.
+//! `flysch platform`: lists the built-in boards and kernels, and shows how well they are
+//! calibrated.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ Examples:
 pub(crate) struct Args {
     /// Platform to calibrate; all are listed if not given
     name: Option<String>,
-    /// How to print
+    /// How to print the rows
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -35,7 +36,8 @@ struct Listed {
     fitted: String,
 }
 
-/// A level's throughput as measured on the simulated stack, beside what the source measured.
+/// The throughput of one level on the simulated stack, beside the throughput that the source
+/// measured.
 #[derive(Serialize)]
 struct Calibrated {
     level: &'static str,

@@ -1,4 +1,4 @@
-//! Progress of many runs: a bar where stderr is a terminal, silence elsewhere.
+//! Progress of many runs: a bar if stderr is a terminal, else nothing.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -12,10 +12,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::failure::Failure;
 
-/// The bar of many runs.
+/// The template of the bar for runs.
 const RUNS: &str = "{bar:40} {pos}/{len} runs, {eta} left";
 
-/// Carry all scenarios out. If any has no result, the first of those says why.
+/// Run all scenarios. If some fail, the first failure is returned.
 pub(crate) fn carry_out(scenarios: &[Scenario]) -> Result<Vec<Run>, Failure> {
     let bar = bar(scenarios.len() as u64, RUNS);
     let outcomes = run_all(scenarios, || bar.inc(1));
@@ -24,7 +24,7 @@ pub(crate) fn carry_out(scenarios: &[Scenario]) -> Result<Vec<Run>, Failure> {
     all_or_first_failure(outcomes, titles)
 }
 
-/// Carry all runs of index methods out. If any has no result, the first of those says why.
+/// Run all benchmarks of index methods. If some fail, the first failure is returned.
 pub(crate) fn carry_out_indexes(benches: &[IndexBench]) -> Result<Vec<IndexRun>, Failure> {
     let bar = bar(benches.len() as u64, RUNS);
     let outcomes = bench::run_all(benches, || bar.inc(1));
@@ -42,13 +42,13 @@ fn all_or_first_failure<T, E: Display>(
     runs.collect()
 }
 
-/// A bar of so many steps, drawn after this template.
+/// A bar of `steps` steps, drawn after `template`.
 pub(crate) fn bar(steps: u64, template: &str) -> ProgressBar {
     let style = ProgressStyle::with_template(template).expect("the template is valid");
     ProgressBar::new(steps).with_style(style)
 }
 
-/// A run in a few words.
+/// Describe a run in a few words.
 pub(crate) fn title(scenario: &Scenario, on: &str) -> String {
     format!(
         "{} on {} ({} requests of {} bytes, partition of {} blocks)",
@@ -60,8 +60,8 @@ pub(crate) fn title(scenario: &Scenario, on: &str) -> String {
     )
 }
 
-/// Say something beside the output, to whoever watches.
+/// Write a line to stderr, for the user who watches.
 pub(crate) fn tell(text: &str) {
-    // Where stderr is gone, nobody watches.
+    // If stderr is closed, nobody watches, so an error does not matter.
     writeln!(io::stderr(), "flysch: {text}").ok();
 }

@@ -1,4 +1,4 @@
-//! `flysch repro`: the papers' experiments, done again, and what became of each claim.
+//! `flysch repro`: repeats the experiments of the papers, and judges each of their claims.
 
 use std::fmt::Write;
 use std::fs;
@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::progress;
 
-/// Columns of the table; CSV and JSON have the note as well.
+/// The columns of the table. CSV and JSON have the note as well.
 const SHOWN: [&str; 6] = ["paper", "item", "claim", "paper_value", "measured", "verdict"];
 
 /// Arguments of `flysch repro`.
@@ -35,10 +35,10 @@ pub(crate) struct Args {
     /// Folder for pages, series and summary
     #[arg(long, value_name = "DIR", default_value = "repro")]
     out: PathBuf,
-    /// Fewer points between: every claim is judged still
+    /// Measure fewer points; every claim is still judged
     #[arg(long)]
     quick: bool,
-    /// Write into the folder even if it is another's
+    /// Write into the folder even if flysch did not make it
     #[arg(long)]
     force: bool,
     /// How to print the claims
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// A line of the list of papers.
+/// A row of the list of papers.
 #[derive(Serialize)]
 struct Listed {
     paper: &'static str,
@@ -54,7 +54,7 @@ struct Listed {
     title: &'static str,
 }
 
-/// Measure, judge, write the pages, print the claims.
+/// Measure and judge the claims, write the pages and print the claims.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let Some(paper) = &args.paper else { return list(args.format) };
     let choices = choose(paper, &args.item).map_err(|error| Failure::of(&error))?;
@@ -90,7 +90,8 @@ fn list(format: Format) -> Result<(), Failure> {
     output::print(&output::rows(&["paper", "item", "title"], &listed, format))
 }
 
-/// Check before long work that the folder may be written; one that exists only if it is ours.
+/// Check before long work that the folder can be written. A folder that exists must be one that
+/// flysch wrote, unless `force` is set.
 fn check_folder(folder: &Path, force: bool) -> Result<(), Failure> {
     if folder.exists() && !folder.is_dir() {
         return Err(Failure::of_file(folder, "is not a folder"));
@@ -119,7 +120,7 @@ fn measure(choices: &[Choice], effort: Effort) -> Result<Vec<Findings>, Failure>
     findings
 }
 
-/// What it comes to, and where to look.
+/// The summary below the table: the number of reproduced claims, and where the report is.
 fn closing(all: &[Findings], folder: &Path) -> String {
     let mut text = "\n".to_owned();
     for findings in all {

@@ -1,4 +1,4 @@
-//! The parameters of the workload tpcc.
+//! The options of the workload tpcc.
 
 use clap::{Args, value_parser};
 use flysch_lab::choice::UnknownChoice;
@@ -9,10 +9,10 @@ use crate::failure::Failure;
 use crate::parameters::{Numbers, optional};
 use crate::workloads::{at_most, spread};
 
-/// Most terminals: ten for each of the most warehouses.
+/// The largest number of terminals: ten for each warehouse.
 const TERMINALS_MAX: u32 = 10 * Scale::WAREHOUSES_MAX;
 
-/// What may be set about TPC-C.
+/// The settings of TPC-C.
 #[derive(Debug, Args)]
 pub(crate) struct TpccOptions {
     /// tpcc: warehouses [default: 1]
@@ -52,7 +52,7 @@ fn files(text: &str) -> Result<Files, String> {
 }
 
 impl TpccOptions {
-    /// Names of the options, and whether they are given.
+    /// The names of the options, and whether the user gave them.
     pub(crate) fn given(&self) -> [(&'static str, bool); 6] {
         [
             ("warehouses", self.warehouses.is_some()),
@@ -64,7 +64,7 @@ impl TpccOptions {
         ]
     }
 
-    /// The workload with every combination of what is set about it.
+    /// The workload with every combination of the options' values.
     pub(crate) fn spread(&self, plain: Tpcc) -> Result<Vec<Tpcc>, Failure> {
         let list = |name: &str, given: &Option<Numbers>, most: u32| {
             let numbers = optional(name, given.as_ref())?;

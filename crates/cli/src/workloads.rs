@@ -1,4 +1,4 @@
-//! The parameters that are a workload's own: each accepts a list.
+//! The options of single workloads. Each option accepts a list.
 
 use clap::Args;
 use flysch_lab::workload::{Contacts, Pattern, Postmark, Read, Workload};
@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::parameters::{Numbers, optional};
 use crate::tpcc::TpccOptions;
 
-/// What may be set about some workloads. Every option takes a list; every combination is run.
+/// The settings of some workloads. Every option takes a list; every combination is run.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of some workloads")]
 pub(crate) struct Options {
@@ -29,10 +29,10 @@ pub(crate) struct Options {
     /// contacts: records in the table [default: 1000]
     #[arg(long, value_name = "N")]
     records: Option<Numbers>,
-    /// postmark: per cent of a file that a read reads [default: 100]
+    /// postmark: per cent of a file that each read covers [default: 100]
     #[arg(long, value_name = "N")]
     percent: Option<Numbers>,
-    /// postmark: files made at first [default: 500]
+    /// postmark: number of files created at the start [default: 500]
     #[arg(long, value_name = "N")]
     files: Option<Numbers>,
     /// postmark: bytes of the smallest file [default: 500]
@@ -46,7 +46,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// The workloads with every combination of what is set about them.
+    /// The workloads with every combination of the options' values.
     pub(crate) fn apply(&self, workloads: &[Workload]) -> Result<Vec<Workload>, Failure> {
         self.check_use(workloads)?;
         let mut all = Vec::new();
@@ -70,7 +70,7 @@ impl Options {
         Ok(all)
     }
 
-    /// An option that says nothing to any of the workloads is a mistake.
+    /// Refuse an option that none of the workloads has.
     fn check_use(&self, workloads: &[Workload]) -> Result<(), Failure> {
         let mut given: Vec<(&str, bool, &[&str])> = vec![
             ("pattern", !self.pattern.is_empty(), &["read", "contacts"]),
@@ -111,7 +111,7 @@ impl Options {
         Ok(all)
     }
 
-    /// Times may be zero; up to an hour.
+    /// The times between requests, which may be zero. The limit is an hour.
     fn inter_arrivals(&self) -> Result<Vec<u32>, Failure> {
         const MOST: u64 = 3_600_000_000;
         let given = self.inter_arrival.iter().flat_map(|numbers| &numbers.0);
@@ -155,9 +155,9 @@ impl Options {
     }
 }
 
-/// Largest text of a contact, bytes: SQL texts are far from SQLite's limit then.
+/// The largest text of a contact, bytes. It keeps SQL texts far below SQLite's limit.
 const TEXT_SIZE_MAX: u32 = 1 << 16;
-/// Largest call on a file, bytes.
+/// The largest call on a file, bytes.
 const REQUEST_SIZE_MAX: u32 = 64 << 20;
 
 pub(crate) fn at_most(option: &str, given: u32, what: &str, most: u32) -> Result<(), Failure> {
@@ -167,7 +167,7 @@ pub(crate) fn at_most(option: &str, given: u32, what: &str, most: u32) -> Result
     Err(Failure::Message(format!("--{option} {given}: more than {what} of {most}")))
 }
 
-/// Each once for each value; as it is where there are no values.
+/// Each item of `all` once for each value. If there are no values, returns `all` unchanged.
 pub(crate) fn spread<W: Copy, T>(all: Vec<W>, values: &[T], set: impl Fn(&mut W, &T)) -> Vec<W> {
     if values.is_empty() {
         return all;

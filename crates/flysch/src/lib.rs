@@ -11,7 +11,8 @@
     clippy::alloc_instead_of_core,
     clippy::float_arithmetic,
     clippy::large_stack_frames,
-    clippy::std_instead_of_core
+    clippy::std_instead_of_core,
+    missing_docs
 )]
 #![expect(
     clippy::cast_possible_truncation,

@@ -1,18 +1,16 @@
-//! Block devices: numbered sectors that may be read and written in any order.
+//! Block devices: numbered sectors that can be read and overwritten in any order.
 
 use std::fmt;
 
 /// Why a request to a block device failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockError {
-    /// The content of this sector is lost.
+    /// The content of this sector is lost: ECC could not correct it.
     Damaged {
-        /// Where.
         sector: u32,
     },
-    /// So many blocks went bad that the device takes no more writes.
+    /// Too many blocks went bad: the device takes no writes any more.
     WornOut,
-    /// The supply failed.
     PowerLost,
 }
 
@@ -28,20 +26,21 @@ impl fmt::Display for BlockError {
 
 impl std::error::Error for BlockError {}
 
-/// A block device. Requests are whole sectors within the device: anything else is a bug.
+/// A block device. A request covers whole sectors within the device; any other is a bug of the
+/// caller.
 pub trait BlockDevice {
     /// Bytes per sector: 512 or 4096.
     fn sector_size(&self) -> u32;
 
-    /// Sectors of the device.
     fn sector_count(&self) -> u32;
 
-    /// Read from sector `first` on. A sector never written reads as zeros.
+    /// Read from sector `first` on. A sector that was never written reads as zeros.
     fn read(&mut self, first: u32, bytes: &mut [u8]) -> Result<(), BlockError>;
 
-    /// Write from sector `first` on. A power cut may leave any of the sectors old and any new.
+    /// Write from sector `first` on. If power is cut, each sector has either its old or its new
+    /// content.
     fn write(&mut self, first: u32, bytes: &[u8]) -> Result<(), BlockError>;
 
-    /// Make every write that returned durable.
+    /// Make all writes that have returned durable.
     fn flush(&mut self) -> Result<(), BlockError>;
 }

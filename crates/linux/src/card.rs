@@ -1,20 +1,20 @@
-//! The bus to a block device in a package of its own, an SD card or an eMMC: what a request costs
-//! the host beyond what the flash inside takes.
+//! The bus to a block device in a package of its own, an SD card or an eMMC. A request costs the
+//! host time on the bus, beyond the time of the flash inside.
 //!
-//! A request is a command, its response and the command that stops it, then the bytes; the host
-//! sleeps meanwhile, so that this is time but no CPU time. What the card's firmware computes is
-//! unknown and not charged: response times are a lower bound.
+//! A request consists of a command, its response, the bytes, and the command that stops the
+//! transfer. The host sleeps meanwhile, so the clock advances but no CPU time is charged. The time
+//! that the card's firmware computes is unknown and not charged: response times are a lower bound.
 
 use flysch_chip::Clock;
 
 use crate::block_device::{BlockDevice, BlockError};
 
-/// What requests over a bus cost.
+/// The time that a request spends on the bus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bus {
-    /// Commands and responses of a request, nanoseconds.
+    /// Time of the commands and responses of one request, nanoseconds.
     pub command_ns: u64,
-    /// Each byte of it, picoseconds.
+    /// Time to transfer one byte, picoseconds.
     pub transfer_ps_per_byte: u64,
 }
 
@@ -26,7 +26,6 @@ pub struct Card {
 }
 
 impl Card {
-    /// Put `device` behind `bus`.
     pub fn new(device: Box<dyn BlockDevice>, bus: Bus, clock: Clock) -> Self {
         Self { device, bus, clock }
     }

@@ -1,23 +1,23 @@
-//! CPU time of the stack, charged to the virtual clock from counted work.
+//! CPU time of the stack, which advances the virtual clock.
 //!
-//! Work is counted in units that the stack can count exactly (bytes, calls), weighted by
-//! instructions; a platform's speed turns these into time.
+//! The stack counts its work in units that it can count exactly: bytes and calls. Each unit stands
+//! for a number of instructions, and the speed of the platform turns instructions into time.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
 use flysch_chip::Clock;
 
-/// Something that the kernel does, to be charged.
+/// A piece of kernel work that takes CPU time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// One system call: entry, exit, argument checks, file look-up.
+    /// One system call: entry, exit, argument checks and the lookup of the descriptor.
     Syscall,
     /// One page-cache page looked up, locked and marked.
     PageLookup,
     /// One request handed to the MTD layer.
     MtdRequest,
-    /// One request handed to the block layer and an MMC host, and its interrupt.
+    /// One request handed to the block layer and to the host of an MMC card, with its interrupt.
     BlockRequest,
     /// Bytes copied between user, cache and buffers.
     Copy(usize),
@@ -27,39 +27,40 @@ pub enum Work {
     Compress(Codec, usize),
     /// Bytes given back by a decompressor.
     Decompress(Codec, usize),
-    /// One on-flash node or tag parsed, linked or walked.
+    /// One on-flash node or tag that is parsed, linked or walked past.
     Node,
 }
 
-/// A compressor, by what it costs.
+/// A compressor. Each has a cost of its own per byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
-    /// Deflate.
+    /// Deflate, as zlib does it.
     Zlib,
-    /// LZO1X-1.
+    /// LZO1X-1, which JFFS2 and UBIFS can use.
     Lzo,
-    /// JFFS2's rtime.
+    /// Rtime, a simple compressor of JFFS2.
     Rtime,
-    /// Zstandard, level 3.
+    /// Zstandard at level 3.
     Zstd,
 }
 
-/// What a platform's CPU takes. The default takes no time at all.
+/// The speed of a platform's CPU. With the default all work takes no time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Speed {
-    /// Time of an instruction of the kernel, picoseconds.
+    /// Time per kernel instruction, picoseconds.
     pub ps_per_instruction: u64,
-    /// Time of copying a byte, picoseconds: memory decides it more than instructions do.
+    /// Time to copy a byte, picoseconds. Memory decides it more than instructions do.
     pub copy_ps_per_byte: u64,
 }
 
 impl Work {
-    /// Instructions. They fix the ratios between kinds of work on every platform; the platform's
-    /// speed fixes their scale. Orders of magnitude of the kernel's loops: the checksum is the
-    /// table-driven CRC-32 at a byte a step; deflate is what the VM of the reference needs to try
-    /// and fail on 4 KiB of random data (21 ms at 31 million instructions a second), LZO what it
-    /// needs where it gains. A block request is what Caulfield et al. (Moneta, MICRO 2010) count for
-    /// issuing and completing 4 KiB through Linux's block layer; from memory.
+    /// Number of instructions. These numbers fix the ratios between kinds of work on every
+    /// platform, and the platform's speed fixes their scale. They are orders of magnitude of the
+    /// kernel's loops. The checksum is the table-driven CRC-32, one byte a step. Deflate is fitted
+    /// to the VM of the reference: it takes 21 ms, at 31 million instructions a second, to try and
+    /// fail on 4 KiB of random data. LZO is what it needs where the data shrinks. A block request
+    /// is what Caulfield et al. (Moneta, MICRO 2010) count for issuing and completing 4 KiB through
+    /// Linux's block layer, quoted from memory.
     const fn instructions(self) -> u64 {
         match self {
             Self::Syscall => 800,
@@ -87,7 +88,7 @@ impl Work {
     }
 }
 
-/// A handle on the CPU of one simulation; clones share it.
+/// A handle on the CPU of one simulation. Clones share the same CPU.
 #[derive(Clone, Debug)]
 pub struct Cpu {
     clock: Clock,
@@ -98,56 +99,55 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// Make a CPU of this speed.
     pub fn new(clock: Clock, speed: Speed) -> Self {
         Self { clock, speed, busy_ps: Rc::default(), idle: Rc::default(), free: Rc::default() }
     }
 
-    /// Charge one piece of work.
     pub fn charge(&self, work: Work) {
         let instructions = work.instructions() * self.speed.ps_per_instruction;
         self.charge_ps(instructions + work.copied() * self.speed.copy_ps_per_byte);
     }
 
-    /// Charge time worked out elsewhere, such as the database engine's.
+    /// Charge time that another layer worked out, such as the time of the database engine.
     pub fn charge_ps(&self, ps: u64) {
         if self.free.get() {
             return;
         }
-        // Picoseconds are carried over, so that small pieces of work are not rounded away.
+        // Fractions of a nanosecond are carried over, so that small pieces of work are not rounded
+        // away.
         let before = self.busy_ps.get();
         let after = before + ps;
         self.busy_ps.set(after);
         self.clock.advance(after / 1000 - before / 1000);
     }
 
-    /// Let the nanosecond that was begun go by, so that what is measured next begins with a whole
-    /// one, whatever was before it.
+    /// Round the CPU time up to a whole nanosecond. A measurement that follows then begins without
+    /// a fraction, and its result does not depend on what ran before.
     pub fn end_nanosecond(&self) {
         self.charge_ps(self.busy_ps.get().next_multiple_of(1000) - self.busy_ps.get());
     }
 
-    /// CPU time charged so far, nanoseconds.
+    /// CPU time charged up to this moment, nanoseconds.
     pub fn busy_ns(&self) -> u64 {
         self.busy_ps.get() / 1000
     }
 
-    /// Say whether work costs no time: while a run makes what it then measures.
+    /// Switch charging off or on. A run switches it off while it prepares what it measures
+    /// afterwards.
     pub fn set_free(&self, free: bool) {
         self.free.set(free);
     }
 
-    /// Say whether the foreground sleeps, so that background tasks have the CPU to themselves.
+    /// Say whether the foreground sleeps. Background tasks then have the CPU to themselves.
     pub fn set_idle(&self, idle: bool) {
         self.idle.set(idle);
     }
 
-    /// Whether the foreground sleeps.
     pub fn is_idle(&self) -> bool {
         self.idle.get()
     }
 
-    /// The clock that work advances.
+    /// The clock that charged work advances.
     pub const fn clock(&self) -> &Clock {
         &self.clock
     }

@@ -1,12 +1,12 @@
-//! Deflate and inflate by libraries, each page of a kind once.
+//! Deflate and inflate, done by libraries. The result for each page is remembered in a memo.
 //!
-//! Compressors are kept: a new one for each page of a few kilobytes would take longer to allocate
-//! than the page to compress. The bytes are those of a new one.
+//! A compressor is kept and reset, because to allocate a new one takes longer than to compress a
+//! page of a few kilobytes. The output is the same as that of a new compressor.
 
 use std::cell::RefCell;
 
 use flate2::{Compress, Compression, FlushCompress, Status};
-// Asked for by name, so that it is linked in and not the system's.
+// Named so that its own zlib is linked in rather than the system's.
 use libz_sys as _;
 use miniz_oxide::DataFormat;
 use miniz_oxide::deflate::core::{CompressorOxide, TDEFLFlush, TDEFLStatus, compress};
@@ -18,24 +18,26 @@ static DEFLATED: Memo = Memo::new();
 static PREFIXES: Memo = Memo::new();
 static INFLATED: Memo = Memo::new();
 
-/// Level of the kernel's JFFS2.
+/// Compression level that the kernel's JFFS2 asks for.
 const JFFS2_LEVEL: u32 = 3;
 
 thread_local! {
     static KEPT: RefCell<CompressorOxide> = RefCell::default();
-    /// zlib itself, as the kernel's is a copy of it: miniz never has fixed codes, ports differ by bytes.
+    /// The kernel's deflate is a copy of zlib. Only zlib itself gives the same bytes: miniz never
+    /// uses fixed codes, and ports of zlib differ by some bytes.
     static ZLIB: RefCell<Compress> =
         RefCell::new(Compress::new(Compression::new(JFFS2_LEVEL), true));
 }
 
-/// Compress `data` at the level that file systems ask for, as zlib or raw deflate.
+/// Compress `data` in zlib's format or as raw deflate, at the level that the file system asks for.
 pub(crate) fn deflate(data: &[u8], format: DataFormat, level: u8) -> Vec<u8> {
     let parameter = u64::from(level) << 1 | u64::from(format == DataFormat::Raw);
     let packed = DEFLATED.recall(parameter, data, || Some(compressed(data, format, level)));
     packed.expect("any data can be compressed")
 }
 
-/// Unpack zlib or raw deflate of at most `limit` bytes; `None` where that is not what is stored.
+/// Decompress zlib or raw deflate. `None` if the data is malformed or gives more than `limit`
+/// bytes.
 pub(crate) fn inflate(stored: &[u8], format: DataFormat, limit: usize) -> Option<Vec<u8>> {
     let is_raw = format == DataFormat::Raw;
     let unpack =
@@ -56,14 +58,15 @@ fn compressed(data: &[u8], format: DataFormat, level: u8) -> Vec<u8> {
     })
 }
 
-/// Room that JFFS2 keeps for the end of a stream (`STREAM_END_SPACE`), bytes.
+/// Room that JFFS2 leaves for the end of a stream (`STREAM_END_SPACE`), bytes.
 const END_LEN: usize = 12;
 
-/// Compress a prefix of `data` into at most `room` bytes of zlib's format, as the kernel's JFFS2 does:
-/// it hands zlib no more bytes at once than there is room for, has them flushed, and goes on while
-/// there is room. Gives the stream and how much of `data` it holds; `None` if it gains nothing.
+/// Compress a prefix of `data` into at most `room` bytes of zlib's format, in the way of the
+/// kernel's JFFS2. JFFS2 hands zlib no more bytes at a time than there is room for, flushes them,
+/// and goes on while room is left. Returns the stream and how much of `data` it holds; `None` if
+/// the stream is no shorter than the data.
 pub(crate) fn deflate_prefix(data: &[u8], room: usize) -> Option<(Vec<u8>, usize)> {
-    // A memo keeps bytes: how much the stream holds goes behind it.
+    // A memo holds bytes alone, so the length of the prefix is stored behind the stream.
     let mut kept = PREFIXES.recall(room as u64, data, || {
         let (mut stored, taken) = compressed_prefix(data, room)?;
         stored.extend_from_slice(&taken.to_le_bytes());
@@ -95,8 +98,9 @@ fn written(zlib: &Compress) -> usize {
     usize::try_from(zlib.total_out()).expect("no more than the room there was")
 }
 
-/// Bytes that suffice for any input: stored blocks hold 65,535 bytes and cost 5, the format's head
-/// and tail 6; the compressor's own blocks may cost some more before it falls back to stored ones.
+/// Buffer size that suffices for any input of `len` bytes. A stored block holds 65,535 bytes and
+/// costs 5; head and tail of the format cost 6. The compressor's own blocks may cost some more
+/// before it falls back to stored ones.
 const fn bound(len: usize) -> usize {
     len + len / 8 + 128
 }

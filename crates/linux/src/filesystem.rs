@@ -1,4 +1,4 @@
-//! What the VFS asks of a file system, and what a file system may ask of the page cache.
+//! The interface between the VFS and a file system, and the error that both use.
 
 use std::fmt;
 
@@ -7,43 +7,36 @@ use crate::mtd::MtdError;
 
 /// Bytes per page of the page cache (`PAGE_SIZE` of the kernels modelled).
 pub const CACHE_PAGE_SIZE: usize = PAGE_SIZE as usize;
-/// The same, where it takes part in sums of 32 bits.
+/// [`CACHE_PAGE_SIZE`] as a `u32`, for arithmetic on 32 bits.
 pub(crate) const PAGE_SIZE: u32 = 4096;
 
-/// An inode number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ino(pub u32);
 
-/// What a directory entry names.
+/// The kind of file that a directory entry names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// A regular file.
     Regular,
-    /// A directory.
     Directory,
-    /// Anything else an image may hold (links, devices): listed, not followed.
+    /// Links, devices and anything else that an image may hold. They are listed but not followed.
     Special,
 }
 
-/// An entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirEntry {
-    /// Name, as stored.
     pub name: Vec<u8>,
-    /// What it names.
     pub ino: Ino,
-    /// Its kind.
     pub kind: FileKind,
 }
 
-/// Whether reads and writes go through the page cache, and how it reads ahead.
+/// Whether reads and writes go through the page cache, and how far a read may fetch ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CachePolicy {
-    /// No page cache: data moves between the caller and the file system.
+    /// There is no page cache: data moves straight between the caller and the file system.
     Direct,
-    /// Through the page cache, reading ahead at most this many pages (`ra_pages`; 0 = never).
+    /// Data goes through the page cache.
     Cached {
-        /// Largest read-ahead window, cache pages.
+        /// Largest read-ahead window, pages (`ra_pages`). 0 switches read-ahead off.
         ra_pages: u32,
     },
 }
@@ -51,7 +44,7 @@ pub enum CachePolicy {
 /// Why a file-system call failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FsError {
-    /// No such name (`ENOENT`).
+    /// No file has this name (`ENOENT`).
     NotFound,
     /// The name is taken (`EEXIST`).
     Exists,
@@ -63,20 +56,17 @@ pub enum FsError {
     NotEmpty,
     /// No space left (`ENOSPC`).
     NoSpace,
-    /// Data lost to the medium: the inode, and the file offset where it is known (`EIO`).
+    /// The medium lost data of this file (`EIO`).
     Damaged {
-        /// The file.
         ino: Ino,
-        /// Where in it.
+        /// Offset in the file, bytes; 0 where it is not known.
         offset: u64,
     },
     /// The device failed and no retry helped (`EIO`).
     Io,
-    /// The supply failed.
     PowerLost,
 }
 
-/// Refuse a name longer than a format has room for.
 pub(crate) const fn check_name(name: &[u8], size_max: usize) -> Result<(), FsError> {
     if name.len() > size_max { Err(FsError::TooLong) } else { Ok(()) }
 }
@@ -101,7 +91,7 @@ impl fmt::Display for FsError {
 
 impl std::error::Error for FsError {}
 
-/// What is left of an error of MTD where no retry helps.
+/// The error of a file system that cannot help itself by a retry.
 impl From<MtdError> for FsError {
     fn from(error: MtdError) -> Self {
         match error {
@@ -111,45 +101,42 @@ impl From<MtdError> for FsError {
     }
 }
 
-/// A mounted file system, below the VFS and above its device.
+/// A mounted file system. It stands below the VFS and above its device.
 ///
 /// The VFS owns the page cache and lends it to calls that may fill, change or read it.
 pub trait FileSystem {
-    /// Name of the type, as in `/proc/mounts`.
+    /// Name of the file-system type, as in `/proc/mounts`.
     fn name(&self) -> &'static str;
 
-    /// How the VFS must read and write.
     fn cache_policy(&self) -> CachePolicy;
 
-    /// Whether files can be mapped shared and writable: write-ahead logs of databases need it.
+    /// Whether a file can be mapped shared and writable. A database's write-ahead log needs that.
     fn maps_shared(&self) -> bool;
 
-    /// The root directory.
     fn root(&self) -> Ino;
 
-    /// Find `name` in `parent`.
     fn lookup(&mut self, parent: Ino, name: &[u8]) -> Result<Option<DirEntry>, FsError>;
 
-    /// List a directory.
     fn entries(&mut self, dir: Ino) -> Result<Vec<DirEntry>, FsError>;
 
-    /// Make a file or directory.
     fn create(&mut self, parent: Ino, name: &[u8], kind: FileKind) -> Result<Ino, FsError>;
 
-    /// Remove a name. The file lives on until [`FileSystem::evict`] if its last name went.
+    /// Remove a name. If it was the file's last name, the content lives until
+    /// [`FileSystem::evict`].
     fn unlink(&mut self, parent: Ino, name: &[u8]) -> Result<(), FsError>;
 
-    /// Give the entry `name` of `from` the name `new_name` in `to`, replacing what was there.
+    /// Rename the entry `name` of directory `from` to `new_name` in directory `to`, and replace
+    /// what had that name.
     fn rename(&mut self, from: Ino, name: &[u8], to: Ino, new_name: &[u8]) -> Result<(), FsError>;
 
-    /// Bring an inode into memory if it is not (`iget`); tell the file's size.
+    /// Bring an inode into memory if it is not there (`iget`). Returns the file's size.
     fn load(&mut self, ino: Ino) -> Result<u64, FsError>;
 
-    /// Let an inode leave memory: its last user closed it, or caches are dropped. A file without
-    /// a name ends here.
+    /// Let an inode leave memory, because its last user closed it or the caches are dropped. The
+    /// content of a file without a name is freed here.
     fn evict(&mut self, ino: Ino) -> Result<(), FsError>;
 
-    /// Fill one page of the cache from the medium; bytes past the end of the file are zero.
+    /// Read one page of a file from the medium. Bytes past the end of the file must be zero.
     fn read_page(
         &mut self,
         ino: Ino,
@@ -157,13 +144,14 @@ pub trait FileSystem {
         page: &mut [u8; CACHE_PAGE_SIZE],
     ) -> Result<(), FsError>;
 
-    /// Put a missing page into the cache with others behind it, where one read brings them all;
-    /// tell whether that was done. Where not, the page is read alone.
+    /// Put a missing page into the cache together with pages behind it, if one flash read brings
+    /// them all (bulk-read of UBIFS). Returns whether it did so; if not, the VFS reads the page
+    /// alone.
     fn read_run(&mut self, _: &mut PageCache, _: Ino, _index: u32) -> Result<bool, FsError> {
         Ok(false)
     }
 
-    /// Read without a page cache ([`CachePolicy::Direct`]): tell how many bytes there were.
+    /// Read without a page cache ([`CachePolicy::Direct`]). Returns how many bytes there were.
     fn read_direct(&mut self, ino: Ino, offset: u64, bytes: &mut [u8]) -> Result<usize, FsError>;
 
     /// Write `bytes` at `offset`, extending the file where needed.
@@ -175,34 +163,33 @@ pub trait FileSystem {
         bytes: &[u8],
     ) -> Result<(), FsError>;
 
-    /// Set the file's size.
     fn truncate(&mut self, cache: &mut PageCache, ino: Ino, size: u64) -> Result<(), FsError>;
 
-    /// Write down who owns a file (`setattr`): what that costs, whoever it is.
+    /// Write the owner of a file to its inode (`setattr`). The model has no owners, only the cost.
     fn set_owner(&mut self, _cache: &mut PageCache, _ino: Ino) -> Result<(), FsError> {
         Ok(())
     }
 
-    /// Make a file (or directory) durable; `data_only` is `fdatasync`.
+    /// Make a file or directory durable. `data_only` stands for `fdatasync`.
     fn fsync(&mut self, cache: &mut PageCache, ino: Ino, data_only: bool) -> Result<(), FsError>;
 
-    /// Note that a descriptor of a file was closed (`flush`).
+    /// Note that a descriptor of the file was closed (`flush`).
     fn close(&mut self, _ino: Ino) -> Result<(), FsError> {
         Ok(())
     }
 
-    /// Make everything durable.
     fn sync(&mut self, cache: &mut PageCache) -> Result<(), FsError>;
 
-    /// Drop what is in memory and can be read again (the slab caches of `drop_caches`).
+    /// Drop what is in memory and can be read again, such as the slab caches that `drop_caches`
+    /// empties.
     fn shrink(&mut self) {}
 
-    /// When the next background task is due, nanoseconds on the virtual clock.
+    /// When the next background task is due, on the virtual clock, nanoseconds.
     fn next_wakeup_ns(&self) -> Option<u64>;
 
-    /// Let the background tasks that are due run, each once.
+    /// Let each background task that is due run once.
     fn run_background(&mut self, cache: &mut PageCache) -> Result<(), FsError>;
 
-    /// Make everything durable and end.
+    /// Make everything durable and unmount. No call may follow.
     fn unmount(&mut self, cache: &mut PageCache) -> Result<(), FsError>;
 }

@@ -1,10 +1,18 @@
 //! The Linux flash storage stack, one folder or file per layer, bottom-up.
 //!
-//! [`mtd`] (partitions, the one-page buffer, ECC in hardware or software), the flash translation
-//! layers ([`ftl`]) that make a [`block_device`] of a chip, the bus to one in a [`card`], the file systems ([`jffs2`], [`pramfs`],
-//! [`plainfs`], [`tmpfs`], [`ubifs`] on [`ubi`], [`yaffs2`]), the page [`cache`] with its read-ahead, and the [`vfs`] on top.
-//! A layer knows the layers below it and nothing of SQL; CPU time is charged through [`cpu`],
-//! causes through the scopes of `flysch_chip::Recorder`.
+//! From the chip upwards the layers are:
+//!
+//! * [`mtd`]: partitions of the raw NAND, the one-page buffer, ECC in hardware or in software;
+//! * [`ftl`]: flash translation layers, which turn a chip into a [`block_device`]; [`card`] adds
+//!   the bus of an SD card or eMMC;
+//! * the file systems: [`jffs2`], [`yaffs2`] and [`ubifs`] (on [`ubi`]) for raw NAND, [`plainfs`]
+//!   for block devices, [`pramfs`] for byte-addressed memory, [`tmpfs`] for RAM;
+//! * [`cache`]: the page cache, with its read-ahead;
+//! * [`vfs`]: the system calls that a program makes.
+//!
+//! A layer knows the layers below it and nothing of SQL. Each layer charges its CPU time through
+//! [`cpu`], and opens scopes of `flysch_chip::Recorder` so that every flash operation in a trace
+//! has a cause.
 
 #![forbid(unsafe_code)]
 

@@ -1,20 +1,21 @@
-//! Memos: what a function of bytes gave, kept for the next time it is asked for the same.
+//! Memos: they keep the output of a function of bytes, for the next call with the same input.
 //!
-//! Simulations are run by the dozen on the same data: fills of one table, windows read again. What a
-//! compressor makes of a page is then known already. A memo changes how long a simulation takes on
-//! the host, never what it gives: its key is the whole input.
+//! Many simulations compress the same data: the rows that fill a table, or a page that is read
+//! again. A memo saves that work. It changes how long a simulation takes on the host, never its
+//! result, since the whole input is compared.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Bytes that a memo holds at most, inputs and outputs; then it forgets all and begins anew.
+/// Bytes of inputs and outputs that a memo holds at most. A memo that would grow beyond forgets
+/// everything.
 const LIMIT: usize = 128 << 20;
 
-/// Outputs of one function, by input. Shared by all threads.
+/// Outputs of one function by input, shared by all threads.
 pub(crate) struct Memo(Mutex<Kept>);
 
-/// Entries by length and checksum of the input and the function's parameter: of inputs that agree in
-/// all of these the last is kept.
+/// Entries by checksum and length of the input and by the function's parameter. If two inputs agree
+/// in all three, the one computed last is kept.
 struct Kept {
     entries: BTreeMap<(u32, usize, u64), Entry>,
     bytes: usize,
@@ -26,13 +27,12 @@ struct Entry {
 }
 
 impl Memo {
-    /// Nothing known.
     pub(crate) const fn new() -> Self {
         Self(Mutex::new(Kept { entries: BTreeMap::new(), bytes: 0 }))
     }
 
-    /// What `compute` gives for this parameter and input, and nothing else: from memory if it is
-    /// there. A refusal is not kept.
+    /// The output of `compute`, taken from the memo if it holds this parameter and input. `compute`
+    /// must depend on nothing else. A result of `None` is not kept.
     pub(crate) fn recall(
         &self,
         parameter: u64,
@@ -49,7 +49,7 @@ impl Memo {
     }
 
     fn kept<T>(&self, with: impl FnOnce(&mut Kept) -> T) -> T {
-        // A thread that panicked elsewhere has left whole entries.
+        // A thread that panicked while it held the lock has left whole entries.
         with(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn inputs_of_one_checksum_are_told_apart() {
-        // CRC-32 is linear: four bytes after any others make any checksum.
+        // CRC-32 is linear: any checksum can be reached by choosing the last four bytes.
         let (one, other) = ([0_u8; 8], {
             let mut bytes = [0_u8; 8];
             bytes[..5].copy_from_slice(&0x1_DB71_0641_u64.to_le_bytes()[..5]);

@@ -2,11 +2,11 @@
 
 use core::fmt;
 
-/// A page, numbered through from the start of the chip.
+/// The number of a page, counted from the start of the chip and not of the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PageAddr(pub u32);
 
-/// A block, numbered from the start of the chip.
+/// The number of a block, counted from the start of the chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlockAddr(pub u32);
 

@@ -1,37 +1,37 @@
-//! What the world does to an operation: small values that carry where.
+//! The errors of an operation: small values that say where it failed.
 
 use core::fmt;
 
 use crate::{BlockAddr, PageAddr};
 
-/// The supply failed; no call will succeed until the device is powered up again.
+/// Power was lost. No call succeeds until the device has power again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PowerLost;
 
-/// Why a read gave no trustworthy bytes.
+/// Why the bytes of a read cannot be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadError {
-    /// More bit errors than ECC corrects; the buffer holds the raw bytes.
+    /// There are more bit errors than ECC corrects. The buffer holds the raw bytes.
     Uncorrectable(PageAddr),
-    /// The supply failed.
+    /// Power was lost before or during the read.
     PowerLost,
 }
 
-/// Why a program did not happen.
+/// Why a program failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramError {
-    /// The chip reports a failed program; the page's content is undefined.
+    /// The chip reports that the program failed. The content of the page is undefined.
     Failed(PageAddr),
-    /// The supply failed; the page may be torn.
+    /// Power was lost. The page may be torn.
     PowerLost,
 }
 
-/// Why an erase did not happen.
+/// Why an erase failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EraseError {
-    /// The chip reports a failed erase; the block's content is undefined.
+    /// The chip reports that the erase failed. The content of the block is undefined.
     Failed(BlockAddr),
-    /// The supply failed; the block may be half erased.
+    /// Power was lost. The block may be half erased.
     PowerLost,
 }
 

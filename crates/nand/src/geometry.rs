@@ -1,23 +1,25 @@
-//! The shape of a chip, and the arithmetic between its units.
+//! The geometry of a chip, and arithmetic with pages, blocks and sectors.
 
 use core::fmt;
 
 use crate::{BlockAddr, PageAddr};
 
-/// The shape and the programming rules of a chip. A run-time value: one binary, many chips.
+/// The sizes and the programming rules of a chip. They are a value at run time, so that one binary
+/// can drive different chips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    /// Data bytes per page.
+    /// Number of data bytes in a page.
     pub page_size: u32,
-    /// Out-of-band bytes per page.
+    /// Number of out-of-band bytes in a page.
     pub oob_size: u32,
-    /// Parts of a page that can be programmed alone; 1 where only whole pages can.
+    /// Number of equal parts of a page that can be programmed alone. 1 if only whole pages can.
     pub sectors_per_page: u32,
-    /// Programs allowed per page between erases (NOP in data sheets), OOB-only ones included.
+    /// Number of programs that a page allows between two erases (NOP in data sheets). Programs of
+    /// OOB bytes alone count, too.
     pub partial_programs: u32,
-    /// Pages per block.
+    /// Number of pages in a block.
     pub pages_per_block: u32,
-    /// Blocks on the chip, bad ones included.
+    /// Number of blocks on the chip, bad ones included.
     pub block_count: u32,
     /// Whether the pages of a block must be programmed in ascending order.
     pub in_order: bool,
@@ -26,18 +28,18 @@ pub struct Geometry {
 /// Why a geometry is impossible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GeometryError {
-    /// This field is zero.
+    /// The field of this name is zero.
     Zero(&'static str),
-    /// The page size is not a whole number of sectors.
+    /// A page cannot be divided into this many equal sectors.
     Sectors {
-        /// Bytes per page.
+        /// Number of data bytes in a page.
         page_size: u32,
-        /// Sectors asked for.
+        /// Number of sectors that was asked for.
         sectors_per_page: u32,
     },
-    /// The page size is not a power of two.
+    /// The page size, given here, is not a power of two.
     PageSize(u32),
-    /// The chip has more pages than a 32-bit address counts, or more than 64 GiB.
+    /// The chip has more pages than a 32-bit address can count, or more than 64 GiB.
     TooLarge,
 }
 
@@ -60,10 +62,10 @@ impl fmt::Display for GeometryError {
 impl core::error::Error for GeometryError {}
 
 impl Geometry {
-    /// Check that the numbers make a chip.
+    /// Check that a chip can have this geometry.
     ///
     /// # Errors
-    /// The first number that does not.
+    /// The first thing found to be impossible.
     pub fn check(&self) -> Result<(), GeometryError> {
         let fields = [
             (self.page_size, "page_size"),
@@ -91,17 +93,17 @@ impl Geometry {
         }
     }
 
-    /// Data bytes per sector.
+    /// Number of data bytes in a sector.
     pub const fn sector_size(&self) -> u32 {
         self.page_size / self.sectors_per_page
     }
 
-    /// Data bytes per block.
+    /// Number of data bytes in a block.
     pub const fn block_size(&self) -> u32 {
         self.page_size * self.pages_per_block
     }
 
-    /// Pages on the chip.
+    /// Number of pages on the chip.
     pub const fn page_count(&self) -> u32 {
         self.pages_per_block * self.block_count
     }
@@ -111,7 +113,7 @@ impl Geometry {
         BlockAddr(page.0 / self.pages_per_block)
     }
 
-    /// The place of `page` within its block.
+    /// The number of `page` within its block, counted from 0.
     pub const fn page_in_block(&self, page: PageAddr) -> u32 {
         page.0 % self.pages_per_block
     }

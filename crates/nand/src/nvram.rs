@@ -1,22 +1,22 @@
-//! The second contract: byte-addressable memory that keeps its content (PRAM, FRAM, MRAM, NOR).
+//! A second contract, for byte-addressable memory that keeps its content (PRAM, FRAM, MRAM, NOR).
 
 use core::fmt;
 
 use crate::PowerLost;
 
-/// How a write may change bytes.
+/// Which changes of bytes a write can make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteRule {
-    /// Any byte may be overwritten with any other (PRAM, FRAM, MRAM).
+    /// A write can change any byte to any other (PRAM, FRAM, MRAM).
     Overwrite,
-    /// A write clears bits and never sets one; [`NvRam::erase`] sets a sector back to `0xFF` (NOR).
+    /// A write clears bits and never sets one. [`NvRam::erase`] sets a sector to `0xFF` (NOR).
     ClearBits,
 }
 
 /// Why an access to byte-addressable memory failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NvRamError {
-    /// The supply failed; a write under way may have changed any prefix of its bytes.
+    /// Power was lost. A write under way may have changed any number of its first bytes.
     PowerLost,
     /// The cell at this address is worn out.
     WornOut(u32),
@@ -35,17 +35,17 @@ impl core::error::Error for NvRamError {}
 
 /// Byte-addressable non-volatile memory.
 ///
-/// The caller keeps addresses within [`NvRam::size`] and, under [`WriteRule::ClearBits`], never
-/// asks a write to set a bit. A write that returned `Ok` survives a power cut; one under way is
-/// applied byte by byte in ascending order, so that a cut leaves a prefix.
+/// The caller keeps addresses within [`NvRam::size`]. Under [`WriteRule::ClearBits`] it never asks
+/// a write to set a bit. A write that returned `Ok` survives a power cut. A write under way changes
+/// its bytes in ascending order, so that a power cut leaves a prefix of it.
 pub trait NvRam {
-    /// Tell the size in bytes.
+    /// Size of the memory, bytes.
     fn size(&self) -> u32;
 
-    /// Tell how writes may change bytes.
+    /// Which changes of bytes a write can make.
     fn write_rule(&self) -> WriteRule;
 
-    /// Tell the bytes per erase sector; 0 where nothing needs erasing.
+    /// Number of bytes in an erase sector, or 0 if nothing needs to be erased.
     fn erase_size(&self) -> u32;
 
     /// Read `bytes.len()` bytes from `addr` on.
@@ -54,6 +54,6 @@ pub trait NvRam {
     /// Write `bytes` from `addr` on.
     fn write(&mut self, addr: u32, bytes: &[u8]) -> Result<(), NvRamError>;
 
-    /// Set the erase sector that begins at `addr` back to `0xFF`.
+    /// Set the erase sector that begins at `addr` to `0xFF`.
     fn erase(&mut self, addr: u32) -> Result<(), NvRamError>;
 }

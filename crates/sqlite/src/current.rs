@@ -1,7 +1,7 @@
-//! Whose turn it is on this thread: the `Vfs` of the database call that is running.
+//! The [`Vfs`] of the database call that is running on this thread.
 //!
-//! SQLite's pseudo-random generator asks the process's default VFS, which knows no connection; it finds the right
-//! source here.
+//! SQLite's random generator asks the process's default VFS for its seed. The default VFS knows no
+//! connection, so it looks up here which `Vfs` to ask.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -9,11 +9,11 @@ use std::rc::Rc;
 use crate::vfs::Vfs;
 
 thread_local! {
-    /// A stack, since a `Vfs` may keep its own data in another database.
+    /// A stack, because a `Vfs` may keep its own data in another database and call it.
     static RUNNING: RefCell<Vec<Rc<dyn Vfs>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Marks a database call; dropping it ends the call.
+/// Marks that a database call is running. Dropping it ends the call.
 pub(crate) struct Running(());
 
 impl Running {
@@ -30,7 +30,8 @@ impl Drop for Running {
     }
 }
 
-/// Fill `bytes` from the running call's `Vfs`; false when no call of this crate is running.
+/// Fill `bytes` from the `Vfs` of the running call. Returns false when this thread runs no call of
+/// this crate.
 pub(crate) fn fill_random(bytes: &mut [u8]) -> bool {
     let vfs = RUNNING.with_borrow(|running| running.last().map(Rc::clone));
     vfs.is_some_and(|vfs| {

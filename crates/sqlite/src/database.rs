@@ -1,4 +1,4 @@
-//! A database: statements in, work counted, rows out.
+//! A database: it runs SQL statements, returns their rows and counts the work they took.
 
 use std::ffi::CString;
 use std::path::Path;
@@ -15,41 +15,43 @@ use crate::prepared::Prepared;
 use crate::settings::{JournalMode, Settings};
 use crate::vfs::Vfs;
 
-/// A connection to a database over a [`Vfs`]. Neither `Send` nor `Sync`; dropping it closes it.
+/// A connection to a database over a [`Vfs`]. It is neither `Send` nor `Sync`. Dropping it closes
+/// it.
 ///
-/// Databases opened over the same `Rc` lock each other as processes on one file system do.
+/// Databases opened over the same `Rc` lock each other out, as processes on one file system do.
 pub struct Database {
     connection: Connection,
-    /// None on the file systems of the system.
+    /// `None` for a database in a file of the operating system.
     vfs: Option<Rc<dyn Vfs>>,
     name: String,
 }
 
-/// A value of a row. Text need not be UTF-8.
+/// A value in a row. Text need not be UTF-8.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// NULL.
+    /// The SQL value NULL.
     Null,
-    /// An integer.
+    /// A signed integer of 64 bits.
     Integer(i64),
-    /// A floating-point number.
+    /// A floating-point number of 64 bits.
     Real(f64),
-    /// Text, as its bytes.
+    /// A text, as its bytes.
     Text(Vec<u8>),
-    /// A blob.
+    /// A blob: bytes without an encoding.
     Blob(Vec<u8>),
 }
 
-/// What it took to run statements, counted. A fixed price for each gives a reproducible CPU time.
+/// The work that statements took, in counts. A fixed price for each count gives a CPU time that is
+/// the same on every machine.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Work {
-    /// Statements compiled and run.
+    /// Statements that were compiled and run.
     pub statements: u64,
-    /// Bytes of SQL text.
+    /// Bytes of SQL text that were compiled.
     pub sql_bytes: u64,
-    /// Instructions of SQLite's virtual machine.
+    /// Instructions that SQLite's virtual machine executed.
     pub vm_steps: u64,
-    /// Rows returned.
+    /// Rows that the statements returned.
     pub rows: u64,
 }
 
@@ -75,25 +77,27 @@ impl std::ops::AddAssign for Work {
 }
 
 impl Database {
-    /// Open the database `name`, creating it when it is missing.
+    /// Open the database `name`, and create it if it is missing.
     ///
-    /// The name reaches `vfs` as it is, and so do those of its journal (`-journal`) and log (`-wal`). SQLite itself
-    /// takes the names `:memory:` and the empty one for databases in memory and in a temporary file, and splits
-    /// those that begin with `file:` as URIs.
+    /// SQLite passes the name to `vfs` unchanged, and adds `-journal` and `-wal` for the names of
+    /// the journal and the log. SQLite interprets some names itself: `:memory:` is a database in
+    /// memory, an empty name is a database in a temporary file, and a name that begins with `file:`
+    /// is parsed as a URI.
     ///
     /// # Errors
-    /// SQLite's, for instance `SQLITE_CANTOPEN`; `SQLITE_MISUSE` for a name with a NUL, or when other code of the
-    /// process used SQLite before this crate could configure it. A damaged file is noticed by the first statement.
+    /// The error of SQLite, for instance `SQLITE_CANTOPEN`. `SQLITE_MISUSE` for a name with a NUL
+    /// byte, or when other code of the process used SQLite before this crate could configure it.
+    /// Opening does not notice that a file is damaged: the first statement does.
     pub fn open(vfs: Rc<dyn Vfs>, name: &str) -> Result<Self, Error> {
         let registration = Registration::obtain(Rc::clone(&vfs))?;
         let connection = Connection::open(Some(registration), &terminated(name.as_bytes())?)?;
         Ok(Self { connection, vfs: Some(vfs), name: name.to_owned() })
     }
 
-    /// Open a database in a file of the system that this program runs on, through SQLite's own VFS.
+    /// Open a database in a file of the operating system, through SQLite's own VFS.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// The same errors as of [`open`](Self::open).
     pub fn open_file(path: &Path) -> Result<Self, Error> {
         library::set_up()?;
         let name = path.to_string_lossy().into_owned();
@@ -101,29 +105,30 @@ impl Database {
         Ok(Self { connection, vfs: None, name })
     }
 
-    /// Run the statements of a text as `sqlite3_exec` does, and count the work. Rows are not kept.
+    /// Run all statements of a text, as `sqlite3_exec` does, and count the work. The rows are
+    /// dropped.
     ///
     /// # Errors
-    /// That of the first statement that fails: those before it have taken effect, those after it were not run.
-    /// `SQLITE_MISUSE` for a text with a NUL.
+    /// The error of the first statement that fails. The statements before it have taken effect, the
+    /// ones after it did not run. `SQLITE_MISUSE` for a text with a NUL byte.
     pub fn execute(&self, sql: impl AsRef<[u8]>) -> Result<Work, Error> {
         self.run(sql.as_ref(), |_| {})
     }
 
-    /// Run the statements of a text and collect their rows.
+    /// Run all statements of a text and collect their rows.
     ///
     /// # Errors
-    /// As [`execute`](Self::execute).
+    /// The same errors as of [`execute`](Self::execute).
     pub fn query(&self, sql: impl AsRef<[u8]>) -> Result<Vec<Vec<Value>>, Error> {
         let mut rows = Vec::new();
         self.run(sql.as_ref(), |statement| rows.push(statement.row()))?;
         Ok(rows)
     }
 
-    /// Compile a statement to be run many times, with a value for each `?` of it.
+    /// Compile a statement that is to run many times. Each run gives a value to every `?` in it.
     ///
     /// # Errors
-    /// SQLite's; `SQLITE_MISUSE` for a text that is not exactly one statement.
+    /// The error of SQLite, or `SQLITE_MISUSE` for a text that is not exactly one statement.
     pub fn prepare(&self, sql: &str) -> Result<Prepared<'_>, Error> {
         let text = terminated(sql.as_bytes())?;
         let connection = &self.connection;
@@ -134,23 +139,27 @@ impl Database {
         }
     }
 
-    /// Copy the file of an attached database: `main`, or what `ATTACH … AS` named it. Of a database
-    /// in memory these are the bytes that a file of it would have.
+    /// Copy the file of one database of the connection. `schema` is `main`, or the name that
+    /// `ATTACH … AS` gave to another database. For a database in memory the copy is the file that
+    /// it would have.
     ///
     /// # Errors
-    /// `SQLITE_ERROR` where nothing of this name is attached.
+    /// `SQLITE_ERROR` if no database is attached under this name.
     pub fn image(&self, schema: &str) -> Result<Vec<u8>, Error> {
         let schema = terminated(schema.as_bytes())?;
         self.connection.run(|connection| connection.image(&schema))
     }
 
-    /// Set what PRAGMAs can set. `sector_size` and `powersafe_overwrite` are the [`Vfs`]'s to answer.
+    /// Apply the settings that have a PRAGMA. `sector_size` and `powersafe_overwrite` have none:
+    /// the [`Vfs`] answers them.
     ///
     /// # Errors
-    /// SQLite's, and `SQLITE_ERROR` when it keeps another journal mode, with the reason.
+    /// The error of SQLite. `SQLITE_ERROR` with the reason when SQLite stays in another journal
+    /// mode.
     pub fn configure(&self, settings: &Settings) -> Result<(), Error> {
         let Settings { page_size, cache_size, locking_mode, synchronous, .. } = settings;
-        // The page size is fixed by the first write, and the write-ahead log may need the exclusive lock.
+        // The order matters. The first write to the database fixes the page size, and a write-ahead
+        // log may need the exclusive lock.
         self.execute(format!(
             "PRAGMA page_size = {page_size}; PRAGMA cache_size = {cache_size};
              PRAGMA locking_mode = {locking_mode}; PRAGMA synchronous = {synchronous}"
@@ -158,10 +167,11 @@ impl Database {
         self.change_journal_mode(settings.journal_mode)
     }
 
-    /// Close the database.
+    /// Close the database, and report whether SQLite could.
     ///
     /// # Errors
-    /// SQLite's. What the `Vfs` fails at while closing is not among them: a database closes regardless.
+    /// The error of SQLite. A failure of the `Vfs` during closing is not reported, because the
+    /// database is closed all the same.
     pub fn close(self) -> Result<(), Error> {
         self.connection.close()
     }
@@ -217,7 +227,8 @@ fn finish(
     Ok(work)
 }
 
-/// SQLite reads up to a NUL, so a text with one inside would be cut short silently.
+/// Append the NUL that ends a C string. SQLite reads up to the first NUL, so it would silently cut
+/// off a text with a NUL inside.
 fn terminated(text: &[u8]) -> Result<CString, Error> {
     CString::new(text).map_err(|_| Error::new(sqlite::SQLITE_MISUSE, "the text holds a NUL byte"))
 }

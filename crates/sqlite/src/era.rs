@@ -1,9 +1,10 @@
-//! The defaults of SQLite in the papers' time and today, as data with their sources in `eras/`.
+//! SQLite's default settings at the time of the papers and in the release that is compiled in. They
+//! are data files in `eras/`, which name their sources.
 
 use crate::names::{Named, spelled};
 use crate::settings::Settings;
 
-/// A time in the history of SQLite, of which the default settings are known.
+/// A period in the history of SQLite whose default settings are known.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Era {
     /// The releases 3.7.0 to 3.7.9, named `3.7`.
@@ -13,10 +14,10 @@ pub enum Era {
 }
 
 impl Era {
-    /// Read the settings of the era.
+    /// Read the settings of this era.
     ///
     /// # Panics
-    /// Never: the embedded files are read by a test.
+    /// If an embedded file is malformed. A test reads them all.
     pub fn settings(self) -> Settings {
         let text = match self {
             Self::V3_7 => include_str!("../eras/3.7.toml"),

@@ -1,4 +1,4 @@
-//! The error of a database, with SQLite's symbolic name for it.
+//! The error of a database, with SQLite's symbolic name for its code.
 
 use std::fmt;
 
@@ -6,14 +6,14 @@ use libsqlite3_sys as sqlite;
 
 use crate::vfs::VfsError;
 
-/// A failure SQLite reported.
+/// A failure that SQLite reported.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Error {
     /// SQLite's extended result code.
     pub code: i32,
-    /// SQLite's message.
+    /// SQLite's message in English.
     pub message: String,
-    /// The last failure of the `Vfs` since the call began, which need not be the reason.
+    /// The last failure of the `Vfs` since the call began. It is often the reason, but need not be.
     pub cause: Option<VfsError>,
 }
 
@@ -22,23 +22,24 @@ impl Error {
         Self { code, message: message.into(), cause: None }
     }
 
-    /// Tell the primary result code, for instance `SQLITE_IOERR` (10) for `SQLITE_IOERR_READ` (266).
+    /// The primary result code, for instance `SQLITE_IOERR` (10) for `SQLITE_IOERR_READ` (266).
     pub fn primary_code(&self) -> i32 {
         self.code & 0xff
     }
 
-    /// Tell the symbolic name of the code: the extended one where this crate knows it, else the primary one.
+    /// The symbolic name of the extended code if this crate knows it, else the name of the primary
+    /// code.
     pub fn name(&self) -> &'static str {
         let find = |code| NAMES.iter().find(|(known, _)| *known == code).map(|(_, name)| *name);
         find(self.code).or_else(|| find(self.primary_code())).unwrap_or("unknown SQLite code")
     }
 
-    /// Tell whether another connection holds a lock in the way.
+    /// Whether another connection holds a lock that is in the way.
     pub fn is_busy(&self) -> bool {
         self.primary_code() == sqlite::SQLITE_BUSY
     }
 
-    /// Tell whether the medium is full.
+    /// Whether the medium is full.
     pub fn is_full(&self) -> bool {
         self.primary_code() == sqlite::SQLITE_FULL
     }
@@ -57,7 +58,7 @@ impl std::error::Error for Error {
     }
 }
 
-/// Pair each constant with its own name.
+/// Pair each constant of SQLite with its own name.
 macro_rules! named {
     ($($name:ident)*) => { &[$((sqlite::$name, stringify!($name))),*] };
 }

@@ -1,4 +1,5 @@
-//! What SQLite says beside the bytes: how to open, how to sync, what it is about to do; and what a file promises.
+//! The flags and hints that SQLite passes with its calls, and the properties that a file claims to
+//! have.
 
 use libsqlite3_sys as sqlite;
 
@@ -7,10 +8,10 @@ use libsqlite3_sys as sqlite;
 pub struct OpenFlags(pub(crate) i32);
 
 impl OpenFlags {
-    /// Tell what the file is for.
+    /// The role of the file.
     ///
     /// # Panics
-    /// Never for the flags that SQLite passes: they hold exactly one kind.
+    /// If the flags hold no kind. The flags that SQLite passes hold exactly one.
     pub fn kind(self) -> FileKind {
         let kinds = [
             (sqlite::SQLITE_OPEN_MAIN_DB, FileKind::Database),
@@ -26,22 +27,22 @@ impl OpenFlags {
         found.expect("SQLite names the kind of every file it opens").1
     }
 
-    /// Tell whether a missing file is to be created.
+    /// Whether SQLite wants a missing file to be created.
     pub fn may_create(self) -> bool {
         self.has(sqlite::SQLITE_OPEN_CREATE)
     }
 
-    /// Tell whether the file must not exist yet.
+    /// Whether the open must fail if the file exists.
     pub fn is_exclusive(self) -> bool {
         self.has(sqlite::SQLITE_OPEN_EXCLUSIVE)
     }
 
-    /// Tell whether the file is only read.
+    /// Whether the file is opened for reading only.
     pub fn is_read_only(self) -> bool {
         self.has(sqlite::SQLITE_OPEN_READONLY)
     }
 
-    /// Tell whether the file is to be removed when it is closed.
+    /// Whether the file must be deleted when it is closed.
     pub fn is_deleted_on_close(self) -> bool {
         self.has(sqlite::SQLITE_OPEN_DELETEONCLOSE)
     }
@@ -51,63 +52,65 @@ impl OpenFlags {
     }
 }
 
-/// What a file is for.
+/// The role of a file.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum FileKind {
-    /// The database itself.
+    /// The main database file.
     Database,
-    /// Its rollback journal.
+    /// The rollback journal of the database.
     Journal,
-    /// Its write-ahead log.
+    /// The write-ahead log of the database.
     Wal,
     /// The database of `TEMP` tables.
     TemporaryDatabase,
-    /// A sorter or an automatic index.
+    /// The file of a sorter or of an automatic index.
     TransientDatabase,
     /// The rollback journal of a temporary database.
     TemporaryJournal,
-    /// The journal of a statement within a transaction.
+    /// The journal of one statement, which undoes the statement without the rest of its
+    /// transaction.
     StatementJournal,
     /// The journal that ties together a transaction over several databases.
     SuperJournal,
 }
 
-/// How to sync.
+/// The kind of sync that SQLite asks for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct SyncFlags {
-    /// Whether `PRAGMA fullfsync` asks for a barrier stronger than fsync.
+    /// Whether `PRAGMA fullfsync` asks for a barrier that is stronger than fsync.
     pub full: bool,
-    /// Whether the length of the file need not become durable (fdatasync).
+    /// Whether only the data must become durable, not the length of the file (fdatasync).
     pub data_only: bool,
 }
 
-/// What SQLite is about to do to a database file, told through `xFileControl`.
+/// What SQLite is about to do with a database file. SQLite announces it through `xFileControl`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Hint {
     /// The file will grow to this many bytes.
     Size(u64),
     /// The file should grow in chunks of this many bytes.
     ChunkSize(u32),
-    /// The whole file will be overwritten (`VACUUM`).
+    /// All of the file will be overwritten (`VACUUM`).
     Overwrite,
     /// A sync follows, or would follow if `synchronous` were not off.
     Sync,
-    /// The transaction is committed but for releasing the locks.
+    /// The transaction is committed. Only the locks are still held.
     CommitPhaseTwo,
-    /// The write-ahead log is about to be copied into the database.
+    /// SQLite is about to copy the write-ahead log into the database.
     CheckpointStart,
-    /// The write-ahead log was copied.
+    /// SQLite has copied the write-ahead log into the database.
     CheckpointDone,
 }
 
-/// What a file promises: SQLite's `SQLITE_IOCAP_*` bits. Batch-atomic writes are not offered.
+/// The properties that a file claims to have: SQLite's `SQLITE_IOCAP_*` bits. Batch-atomic writes
+/// are not supported.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Characteristics(pub(crate) i32);
 
 impl Characteristics {
-    /// No promise.
+    /// The file claims none of these properties.
     pub const NONE: Self = Self(0);
-    /// Any write is atomic.
+    /// A write of any size is atomic.
     pub const ATOMIC: Self = Self(sqlite::SQLITE_IOCAP_ATOMIC);
     /// Aligned writes of 512 bytes are atomic.
     pub const ATOMIC_512: Self = Self(sqlite::SQLITE_IOCAP_ATOMIC512);
@@ -115,14 +118,14 @@ impl Characteristics {
     pub const ATOMIC_4K: Self = Self(sqlite::SQLITE_IOCAP_ATOMIC4K);
     /// A file grows only after the data that extends it was written.
     pub const SAFE_APPEND: Self = Self(sqlite::SQLITE_IOCAP_SAFE_APPEND);
-    /// Writes become durable in the order they were made.
+    /// Writes become durable in the order in which they were made.
     pub const SEQUENTIAL: Self = Self(sqlite::SQLITE_IOCAP_SEQUENTIAL);
     /// An open file cannot be deleted.
     pub const UNDELETABLE_WHEN_OPEN: Self = Self(sqlite::SQLITE_IOCAP_UNDELETABLE_WHEN_OPEN);
-    /// A power cut during a write damages no byte outside its range.
+    /// A power cut during a write damages no byte outside the range of the write.
     pub const POWERSAFE_OVERWRITE: Self = Self(sqlite::SQLITE_IOCAP_POWERSAFE_OVERWRITE);
 
-    /// Join two sets of promises.
+    /// Combine two sets of properties.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)

@@ -1,20 +1,23 @@
-//! The real SQLite over a safe file-system trait. SQLite never knows what lies below.
+//! The real SQLite over a safe file-system trait. SQLite does not know what lies below the trait.
 //!
 //! ```text
-//! database   Database: execute, query, prepare, configure, close   prepared: Prepared: run, many times
-//! settings   what to set; era: per release of SQLite
-//! ffi        connection (sqlite3), statement (sqlite3_stmt), registration (sqlite3_vfs), file (sqlite3_file),
-//!            library (process-wide set-up)
-//! locks shm  file locks and WAL shared memory between connections, so that no `Vfs` has to bring its own
+//! database   Database: execute, query, prepare, configure, close
+//! prepared   Prepared: a statement that runs many times
+//! settings   what can be set; era: the defaults of a SQLite release
+//! ffi        connection (sqlite3), statement (sqlite3_stmt), registration (sqlite3_vfs),
+//!            file (sqlite3_file), library (the configuration of the process)
+//! locks shm  file locks and the WAL's shared memory between connections, so that no `Vfs`
+//!            has to implement them
 //! vfs        the traits that an implementer writes: Vfs, File
 //! ```
 //!
 //! Invariants:
 //! 1. Only `ffi` contains `unsafe`.
-//! 2. Nothing reaches SQLite but through the [`Vfs`]: bytes, time and randomness. The same calls over a `Vfs` that
-//!    answers the same give the same bytes, whatever other threads do (`ffi::library` tells how).
-//! 3. An error of a `Vfs` becomes an [`Error`]. A panic unwinds out of the [`Database`] call that met it, unless the
-//!    profile makes panics abort.
+//! 2. SQLite gets its bytes, its time and its randomness through the [`Vfs`] alone. If the `Vfs`
+//!    answers the same calls in the same way, the bytes are the same, whatever other threads do
+//!    (`ffi::library` describes how).
+//! 3. An error of a `Vfs` becomes an [`Error`]. A panic of a `Vfs` unwinds out of the [`Database`]
+//!    call that met it, unless the build profile makes panics abort.
 
 mod current;
 mod database;

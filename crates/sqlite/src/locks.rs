@@ -1,13 +1,15 @@
-//! SQLite's file locks between the connections of one `Vfs`: who holds what on which file.
+//! SQLite's file locks between the connections of one `Vfs`. A holder is an open file of a
+//! connection.
 //!
 //! Invariants:
-//! 1. While one holder is reserved, pending or exclusive, no other is.
+//! 1. While one holder is reserved, pending or exclusive, no other holder is.
 //! 2. While one holder is exclusive, no other holds anything.
-//! 3. A pending holder keeps new readers out, so that it becomes exclusive once the present ones have left.
+//! 3. A pending holder keeps new readers out. It becomes exclusive once the present readers have
+//!    left.
 
 use std::collections::BTreeMap;
 
-/// How strongly a file is locked; the order is SQLite's.
+/// How strongly a file is locked, in SQLite's order.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum LockLevel {
     None,
@@ -26,14 +28,14 @@ pub(crate) const LEVELS: [LockLevel; 5] = [
     LockLevel::Exclusive,
 ];
 
-/// The locks on all files, by name and holder.
+/// The locks on all files, by the file's name and the holder.
 #[derive(Default)]
 pub(crate) struct LockTable {
     files: BTreeMap<String, BTreeMap<u64, LockLevel>>,
 }
 
 impl LockTable {
-    /// Raise `holder`'s lock to `wanted`; false when another holder is in the way.
+    /// Raise `holder`'s lock to `wanted`. Returns false when another holder is in the way.
     pub(crate) fn acquire(&mut self, name: &str, holder: u64, wanted: LockLevel) -> bool {
         let held = self.level(name, holder);
         if held >= wanted {
@@ -62,7 +64,7 @@ impl LockTable {
         }
     }
 
-    /// Tell whether anyone holds a reserved lock or a stronger one.
+    /// Whether anyone holds a reserved lock or a stronger one.
     pub(crate) fn is_reserved(&self, name: &str) -> bool {
         self.files
             .get(name)

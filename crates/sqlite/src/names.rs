@@ -1,10 +1,10 @@
-//! Enums that are spelled: one table of names per enum serves parsing, printing and serde.
+//! Enums whose values have names. One table of names per enum serves parsing, printing and serde.
 
 use std::fmt;
 
 /// An enum whose values have names.
 pub(crate) trait Named: Copy + PartialEq + Sized + 'static {
-    /// What the enum is, for messages.
+    /// The word for the enum in error messages, for instance "journal mode".
     const WHAT: &'static str;
     /// Every value with its name.
     const NAMES: &'static [(Self, &'static str)];
@@ -24,14 +24,14 @@ pub(crate) trait Named: Copy + PartialEq + Sized + 'static {
     }
 }
 
-/// A name that no value of an enum has. Its message lists the valid ones.
+/// The error for a name that no value of an enum has. Its message lists the valid names.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct UnknownName {
-    /// What was to be named.
+    /// The word for the enum, for instance "journal mode".
     pub what: &'static str,
-    /// The name that was given.
+    /// The unknown name, as it was given.
     pub given: String,
-    /// The names that exist.
+    /// The names that the enum knows.
     pub valid: Vec<&'static str>,
 }
 
@@ -43,7 +43,7 @@ impl fmt::Display for UnknownName {
 
 impl std::error::Error for UnknownName {}
 
-/// Give a named enum the traits that follow from its table.
+/// Implement the traits that follow from an enum's table of names.
 macro_rules! spelled {
     ($($kind:ty),*) => { $(
         impl std::str::FromStr for $kind {

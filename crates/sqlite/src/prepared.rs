@@ -1,4 +1,4 @@
-//! Statements compiled once and run many times.
+//! Statements that are compiled once and run many times.
 
 use std::ffi::c_int;
 
@@ -13,12 +13,12 @@ pub struct Prepared<'d> {
     statement: Statement<'d>,
 }
 
-/// What one run of a prepared statement gave.
+/// The result of one run of a prepared statement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
-    /// The rows.
+    /// The rows in the order in which SQLite returned them.
     pub rows: Vec<Vec<Value>>,
-    /// The work; no text was compiled, so it has no `sql_bytes`.
+    /// The work of the run. No text was compiled, so its `sql_bytes` is 0.
     pub work: Work,
 }
 
@@ -27,10 +27,11 @@ impl<'d> Prepared<'d> {
         Self { statement }
     }
 
-    /// Run the statement to its end with a value for each parameter, in order.
+    /// Run the statement to its end. `values` holds one value for each parameter, in order.
     ///
     /// # Errors
-    /// SQLite's; `SQLITE_RANGE` where there are more or fewer values than parameters.
+    /// The error of SQLite, or `SQLITE_RANGE` if the number of values is not the number of
+    /// parameters.
     pub fn run(&mut self, values: &[Value]) -> Result<Answer, Error> {
         let wanted = self.statement.parameter_count();
         if values.len() != wanted {

@@ -1,48 +1,51 @@
-//! What may be set on a database, and how it is spelled.
+//! The settings of a database, and the names of their values.
 
 use serde::{Deserialize, Serialize};
 
 use crate::names::{Named, spelled};
 
-/// The settings of a database and of the medium SQLite believes to be on.
+/// The settings of a database, and what SQLite is told about the medium.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Bytes per database page; of no effect once the database exists.
+    /// Bytes per database page. It has no effect once the database exists.
     pub page_size: u32,
     /// Size of the page cache: pages when positive, KiB when negative.
     pub cache_size: i32,
-    /// How a transaction is made atomic.
+    /// How SQLite makes a transaction atomic.
     pub journal_mode: JournalMode,
-    /// When SQLite syncs.
+    /// When SQLite syncs its files.
     pub synchronous: Synchronous,
     /// Whether locks are kept between transactions.
     pub locking_mode: LockingMode,
-    /// What [`File::sector_size`](crate::File::sector_size) should answer. Up to the `Vfs`: no PRAGMA sets it.
+    /// The sector size in bytes that [`File::sector_size`](crate::File::sector_size) should return.
+    /// No PRAGMA sets it: the `Vfs` must obey it.
     pub sector_size: u32,
-    /// Whether [`File::characteristics`](crate::File::characteristics) should hold
-    /// [`POWERSAFE_OVERWRITE`](crate::Characteristics::POWERSAFE_OVERWRITE). Up to the `Vfs` too.
+    /// Whether [`File::characteristics`](crate::File::characteristics) should include
+    /// [`POWERSAFE_OVERWRITE`](crate::Characteristics::POWERSAFE_OVERWRITE). No PRAGMA sets it: the
+    /// `Vfs` must obey it.
     pub powersafe_overwrite: bool,
-    /// Bytes that a statement journal, or that of a temporary database, may have before it is a file; 0: it
-    /// always is. Up to the `Vfs`: [`SpillFile`](crate::SpillFile).
+    /// The number of bytes up to which a statement journal, or the journal of a temporary database,
+    /// stays in memory. Beyond it the journal becomes a file; 0 makes it a file from the start. The
+    /// `Vfs` must obey it, with a [`SpillFile`](crate::SpillFile).
     pub statement_spill: u32,
 }
 
-/// `PRAGMA journal_mode`.
+/// How a transaction is made atomic (`PRAGMA journal_mode`).
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum JournalMode {
-    /// The rollback journal is deleted at commit.
+    /// SQLite deletes the rollback journal at commit.
     Delete,
-    /// The rollback journal is truncated at commit.
+    /// SQLite truncates the rollback journal at commit.
     Truncate,
-    /// The header of the rollback journal is zeroed at commit.
+    /// SQLite overwrites the header of the rollback journal with zeros at commit.
     Persist,
-    /// A write-ahead log.
+    /// New versions of pages go to a write-ahead log.
     Wal,
-    /// The rollback journal is in memory: a power cut may damage the database.
+    /// The rollback journal is in memory, so a power cut may damage the database.
     Memory,
-    /// No journal: no rollback either.
+    /// There is no journal, so a transaction cannot be rolled back.
     Off,
 }
 
@@ -58,17 +61,17 @@ impl Named for JournalMode {
     ];
 }
 
-/// `PRAGMA synchronous`.
+/// When SQLite syncs its files (`PRAGMA synchronous`).
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Synchronous {
-    /// Never.
+    /// SQLite never syncs, so a power cut may damage the database.
     Off,
-    /// At the critical moments only.
+    /// SQLite syncs only at the most critical moments.
     Normal,
-    /// Before every change of the database.
+    /// SQLite also syncs before every change of the database file.
     Full,
-    /// As `Full`, and the directory after a journal was deleted.
+    /// Like `Full`. SQLite also syncs the directory after it deleted a journal.
     Extra,
 }
 
@@ -82,13 +85,13 @@ impl Named for Synchronous {
     ];
 }
 
-/// `PRAGMA locking_mode`.
+/// How long a connection keeps its locks (`PRAGMA locking_mode`).
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum LockingMode {
     /// Locks are released at the end of every transaction.
     Normal,
-    /// Locks are kept. Allows a write-ahead log without shared memory.
+    /// Locks are kept. A write-ahead log then needs no shared memory.
     Exclusive,
 }
 

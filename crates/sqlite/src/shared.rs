@@ -1,4 +1,4 @@
-//! What all files and connections of one registered `Vfs` share.
+//! The state that all files and connections of one registered `Vfs` share.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
@@ -15,7 +15,7 @@ pub(crate) struct Shared {
     pub(crate) vfs: Rc<dyn Vfs>,
     pub(crate) locks: RefCell<LockTable>,
     pub(crate) shm: RefCell<ShmTable>,
-    /// The last failure of the `Vfs`, to tell beside SQLite's own message.
+    /// The last failure of the `Vfs`. It is reported beside SQLite's own message.
     pub(crate) failure: Cell<Option<VfsError>>,
     holders: Cell<u64>,
 }
@@ -31,13 +31,14 @@ impl Shared {
         }
     }
 
-    /// Give an open file its identity towards the lock tables.
+    /// A number that identifies an open file in the lock tables.
     pub(crate) fn next_holder(&self) -> u64 {
         self.holders.set(self.holders.get() + 1);
         self.holders.get()
     }
 
-    /// Run a callback of SQLite and turn its outcome into a result code, `io_code` for a failure of the medium.
+    /// Run a callback of SQLite and turn its outcome into a result code. `io_code` is the code for
+    /// a failure of the medium.
     pub(crate) fn answer(
         &self,
         io_code: c_int,

@@ -1,9 +1,11 @@
-//! The shared memory of the write-ahead log: heap regions and eight lock slots per database.
+//! The shared memory of the write-ahead log: regions on the heap and eight lock slots per database.
 //!
 //! Invariants:
-//! 1. A region never moves while anyone maps the database: SQLite keeps its address.
-//! 2. A slot has one exclusive holder and no shared one, or any number of shared ones.
-//! 3. With its last user a database's memory goes; the next one rebuilds it from the log.
+//! 1. A region never moves while anyone maps the database, because SQLite keeps its address.
+//! 2. A slot has either any number of shared holders, or one exclusive holder and no other user
+//!    with a shared lock.
+//! 3. A database's memory is freed with its last user. The next user rebuilds the content from the
+//!    log.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,10 +16,11 @@ use libsqlite3_sys::SQLITE_SHM_NLOCK;
 
 const SLOT_COUNT: usize = SQLITE_SHM_NLOCK.cast_unsigned() as usize;
 
-/// Words, since SQLite reads 8 bytes at a time; cells, since C writes behind a shared reference.
+/// Words of 8 bytes, because SQLite reads 8 bytes at a time. Cells, because C code writes to them
+/// behind a shared reference.
 type Region = Rc<[Cell<u64>]>;
 
-/// The shared memory of all databases, by name.
+/// The shared memory of all databases, by the database's name.
 #[derive(Default)]
 pub(crate) struct ShmTable {
     nodes: BTreeMap<String, Node>,
@@ -36,7 +39,7 @@ struct Slot {
     writer: Option<u64>,
 }
 
-/// How to lock the slots of a database.
+/// What to do with lock slots of a database.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum SlotLock {
     Shared,
@@ -45,7 +48,8 @@ pub(crate) enum SlotLock {
 }
 
 impl ShmTable {
-    /// Map region `index` of `size` bytes for `user`; `None` when it does not exist and `extend` is not set.
+    /// Map region `index` of `size` bytes for `user`. `None` if it does not exist and `extend` is
+    /// not set.
     pub(crate) fn map(&mut self, name: &str, user: u64, at: RegionAt) -> Option<Region> {
         let node = self.nodes.entry(name.to_owned()).or_default();
         node.users.insert(user);
@@ -56,7 +60,8 @@ impl ShmTable {
         node.regions.get(at.index).map(Rc::clone)
     }
 
-    /// Lock or release `slots` for `user`, all or none; false when another user is in the way.
+    /// Lock or release `slots` for `user`. Either all of them change or, if another user is in the
+    /// way, none; the function then returns false.
     pub(crate) fn lock(
         &mut self,
         name: &str,
@@ -75,7 +80,7 @@ impl ShmTable {
         granted
     }
 
-    /// End `user`'s mapping and locks.
+    /// End the mapping of `user` and release its locks.
     pub(crate) fn unmap(&mut self, name: &str, user: u64) {
         let Some(node) = self.nodes.get_mut(name) else { return };
         node.users.remove(&user);
@@ -88,7 +93,7 @@ impl ShmTable {
     }
 }
 
-/// Which region of a database's shared memory.
+/// A region of a database's shared memory.
 #[derive(Clone, Copy)]
 pub(crate) struct RegionAt {
     pub(crate) index: usize,

@@ -1,12 +1,13 @@
-//! Files that are in memory while they are small: what later releases do with statement journals.
+//! Files that stay in memory while they are small, as statement journals do in SQLite since release
+//! 3.12.0.
 //!
-//! The release that is compiled in makes a file of every statement journal at once, as releases
-//! before 3.12.0 did (`ffi::library`); a `Vfs` of a later era opens this instead.
+//! This crate configures SQLite to make every statement journal a file at once, as releases before
+//! 3.12.0 did (`ffi::library`). A `Vfs` that models a later release opens a [`SpillFile`] for it.
 
 use crate::flags::{Characteristics, SyncFlags};
 use crate::vfs::{File, VfsError};
 
-/// A nameless file that is made when it grows beyond a limit.
+/// A nameless file that lives in memory and is created only when it grows beyond a limit.
 pub struct SpillFile {
     limit: u64,
     make: Box<dyn Fn() -> Result<Box<dyn File>, VfsError>>,
@@ -19,12 +20,13 @@ enum Place {
 }
 
 impl SpillFile {
-    /// An empty file in memory; `make` gives it a place once it is larger than `limit` bytes.
+    /// Create an empty file in memory. `make` creates the real file once there are more than
+    /// `limit` bytes.
     pub fn new(limit: u32, make: impl Fn() -> Result<Box<dyn File>, VfsError> + 'static) -> Self {
         Self { limit: limit.into(), make: Box::new(make), place: Place::Memory(Vec::new()) }
     }
 
-    /// Write what is in memory to the file, which takes its place.
+    /// Move the bytes from memory to a real file.
     fn spill(&mut self) -> Result<(), VfsError> {
         if let Place::Memory(bytes) = &self.place {
             let mut file = (self.make)()?;

@@ -1,104 +1,110 @@
-//! The file system as SQLite sees it: the two traits an implementer writes, and how they may fail.
+//! The file system as SQLite sees it: the two traits that an implementer writes, and their errors.
 //!
-//! Locks between connections and the shared memory of the write-ahead log are not here: this crate brings them.
+//! The traits have no locks between connections and no shared memory for the write-ahead log: this
+//! crate implements both.
 
 use std::fmt;
 
 use crate::flags::{Characteristics, Hint, OpenFlags, SyncFlags};
 
-/// A file system, a clock and a source of randomness. Used by one thread; need not be `Send`.
+/// A file system, a clock and a source of randomness. One thread uses it, so it need not be `Send`.
 pub trait Vfs {
-    /// Open a file. `name` is `None` for a nameless temporary file, which ends with its last handle.
+    /// Open a file. `name` is `None` for a temporary file without a name, which disappears with its
+    /// last handle.
     ///
     /// # Errors
-    /// `CannotOpen` when the file is missing and `flags` do not allow to create it, and whatever the medium does.
+    /// `CannotOpen` when the file is missing and `flags` do not allow to create it. Any error of
+    /// the medium.
     fn open(&self, name: Option<&str>, flags: OpenFlags) -> Result<Box<dyn File>, VfsError>;
 
-    /// Remove a file; with `sync_directory` the removal is durable on return.
+    /// Remove a file. With `sync_directory` the removal is durable when the call returns.
     ///
     /// # Errors
-    /// `NotFound` when there is no such file, and whatever the medium does.
+    /// `NotFound` when there is no such file. Any error of the medium.
     fn delete(&self, name: &str, sync_directory: bool) -> Result<(), VfsError>;
 
-    /// Tell whether a file exists. SQLite's own unix VFS says no for an empty file; both answers are right.
+    /// Whether a file exists. For an empty file both answers are right: SQLite's own unix VFS says
+    /// no.
     ///
     /// # Errors
-    /// Whatever the medium does.
+    /// Any error of the medium.
     fn exists(&self, name: &str) -> Result<bool, VfsError>;
 
-    /// Fill `bytes` from a seeded generator. The only randomness SQLite gets. Called with a lock of the whole process
-    /// held, so it must be quick and must not call SQLite.
+    /// Fill `bytes` from a seeded generator. This is the only randomness that SQLite gets. The
+    /// caller holds a lock of the whole process, so the call must be quick and must not use SQLite.
     fn fill_random(&self, bytes: &mut [u8]);
 
-    /// Let the virtual clock advance. SQLite calls it while it waits for a lock.
+    /// Let the virtual clock advance. SQLite calls this while it waits for a lock.
     fn sleep(&self, microseconds: u64);
 
-    /// Tell the virtual time, in milliseconds since 1970.
+    /// The virtual time in milliseconds since 1970.
     fn now_ms(&self) -> i64;
 
-    /// Tell whether the database `name` may be mapped as shared memory. Without it SQLite refuses the write-ahead
-    /// log, unless the locking mode is exclusive.
+    /// Whether connections may share memory for the database `name`. If not, SQLite refuses the
+    /// write-ahead log, unless the locking mode is exclusive.
     fn supports_shared_memory(&self, name: &str) -> bool;
 }
 
 /// An open file. Dropping it closes it.
 pub trait File {
-    /// Read at `offset` and tell how many bytes there were; fewer than asked for only at the end of the file.
+    /// Read at `offset` and return how many bytes were read. They are fewer than asked for only at
+    /// the end of the file.
     ///
     /// # Errors
-    /// Whatever the medium does.
+    /// Any error of the medium.
     fn read(&mut self, offset: u64, bytes: &mut [u8]) -> Result<usize, VfsError>;
 
-    /// Write all of `bytes` at `offset`, extending the file with zeros where needed.
+    /// Write all of `bytes` at `offset`. A gap between the end of the file and `offset` reads as
+    /// zeros.
     ///
     /// # Errors
-    /// `NoSpace` when the medium is full, and whatever else it does.
+    /// `NoSpace` when the medium is full. Any other error of the medium.
     fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), VfsError>;
 
-    /// Set the length of the file.
+    /// Set the length of the file to `size` bytes.
     ///
     /// # Errors
-    /// Whatever the medium does.
+    /// Any error of the medium.
     fn truncate(&mut self, size: u64) -> Result<(), VfsError>;
 
-    /// Make everything written so far durable.
+    /// Make everything that was written so far durable.
     ///
     /// # Errors
-    /// Whatever the medium does.
+    /// Any error of the medium.
     fn sync(&mut self, flags: SyncFlags) -> Result<(), VfsError>;
 
-    /// Tell the length of the file.
+    /// The length of the file in bytes.
     ///
     /// # Errors
-    /// Whatever the medium does.
+    /// Any error of the medium.
     fn size(&mut self) -> Result<u64, VfsError>;
 
-    /// Tell how many bytes an interrupted write may damage.
+    /// The number of bytes that an interrupted write may damage.
     fn sector_size(&self) -> u32;
 
-    /// Tell what the medium promises.
+    /// The properties that the medium has.
     fn characteristics(&self) -> Characteristics;
 
-    /// Learn what SQLite is about to do. Only for attribution: no answer is expected.
+    /// Learn what SQLite is about to do. A measurement may use it; SQLite expects no answer.
     fn hint(&mut self, _hint: Hint) {}
 }
 
-/// How a [`Vfs`] or a [`File`] fails.
+/// The ways in which a [`Vfs`] or a [`File`] can fail.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum VfsError {
-    /// The medium failed.
+    /// The medium failed to read or write.
     Io,
-    /// The medium is full.
+    /// The medium has no space left.
     NoSpace,
     /// There is no such file.
     NotFound,
     /// The file cannot be opened.
     CannotOpen,
-    /// The medium may not be written.
+    /// The medium cannot be written.
     ReadOnly,
     /// The file system is damaged.
     Corrupt,
-    /// The power is gone; every further call fails alike.
+    /// The power is off. Every further call fails with the same error.
     PowerLost,
 }
 

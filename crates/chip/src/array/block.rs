@@ -1,4 +1,4 @@
-//! One block of cells, and the rules by which they change.
+//! One block of cells, and the rules by which the cells change.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -7,21 +7,22 @@ use flysch_nand::Geometry;
 
 use crate::Prng;
 
-/// The byte of an erased cell.
+/// Value of a byte whose cells are erased.
 pub(crate) const ERASED: u8 = 0xFF;
 
-/// The cells of a block with what the rules need to know of them.
+/// The cells of a block, and what must be known of them to check the rules.
 ///
-/// Invariant: the cells of a page that is not `written` are erased, whatever `cells` holds there.
-/// So an erase touches no cell, and a block keeps its memory.
+/// Invariant: the cells of a page that is not `written` are erased, whatever `cells` holds for it.
+/// An erase therefore changes no cell, and a block keeps its memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
-    /// Pages one after another, each data then OOB; empty until the first program.
+    /// The pages one after the other, each with its data and then its OOB bytes. Empty until the
+    /// first program.
     cells: Vec<u8>,
     pages: Vec<PageState>,
-    /// Bit errors that stay, by page and sector.
+    /// Number of bit errors by page and sector. They stay until the page is erased.
     flaws: BTreeMap<(u32, u32), u16>,
-    /// One past the last page programmed since the erase.
+    /// Number of the page behind the last one programmed since the erase.
     frontier: u32,
     erase_count: u32,
     bad: bool,
@@ -29,17 +30,17 @@ pub(crate) struct Block {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct PageState {
-    /// A bit for each sector programmed since the erase.
+    /// A bit for each sector that was programmed since the erase.
     sectors: u32,
     programs: u8,
-    /// Whether a cell of the page may differ from an erased one.
+    /// Whether some cell of the page may not be erased.
     written: bool,
-    /// Whether the page came from an image as it is: a program that breaks a rule on it is the
-    /// image's fault, since a storage stack may have believed what the image says of itself.
+    /// Whether the page was loaded from an image. A program that breaks a rule on such a page is no
+    /// bug of the storage stack, which may have relied on what the image says of itself.
     found: bool,
 }
 
-/// Bytes for a page: data at a column, and what goes to the start of its OOB area.
+/// The bytes of a program: data from a column on, and the first bytes of the OOB area.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes<'a> {
     pub(crate) page: u32,
@@ -55,8 +56,8 @@ impl Block {
         Self { cells: Vec::new(), pages, flaws, frontier: 0, erase_count, bad: false }
     }
 
-    /// Take cells as they were found. A page's programs and a sector's state follow from what is
-    /// not erased: a page that differs counts as programmed once.
+    /// A block whose cells come from an image. A page that is not blank counts as programmed once,
+    /// and a sector that is not blank as programmed.
     pub(crate) fn of_cells(geometry: &Geometry, cells: Vec<u8>) -> Self {
         let mut block = Self::blank(geometry, 0);
         block.cells = cells;
@@ -88,13 +89,12 @@ impl Block {
         self.bad
     }
 
-    /// The cells of a page, data then OOB; none while all are erased.
+    /// The cells of a page, data and then OOB. `None` while all of them are erased.
     pub(crate) fn page(&self, geometry: &Geometry, page: u32) -> Option<&[u8]> {
         let state = self.pages[page as usize];
         state.written.then(|| &self.cells[page_range(geometry, page)])
     }
 
-    /// Copy cells out.
     pub(crate) fn read(&self, geometry: &Geometry, page: u32, column: usize, out: &mut [u8]) {
         match self.page(geometry, page) {
             Some(cells) => out.copy_from_slice(&cells[column..column + out.len()]),
@@ -102,14 +102,15 @@ impl Block {
         }
     }
 
-    /// The sectors of `page` with bit errors, and how many.
+    /// The sectors of `page` that have bit errors, each with their number.
     pub(crate) fn flaws(&self, page: u32) -> impl Iterator<Item = (u32, u16)> {
         let range = (page, 0)..(page + 1, 0);
         let found = (!self.flaws.is_empty()).then(|| self.flaws.range(range));
         found.into_iter().flatten().map(|((_, sector), errors)| (*sector, *errors))
     }
 
-    /// Give a sector bit errors until it is erased; those it has do not become fewer.
+    /// Give a sector this many bit errors until it is erased. If it has more already, it keeps
+    /// them.
     pub(crate) fn flaw(&mut self, page: u32, sector: u32, errors: u16) {
         if errors > 0 {
             let flaw = self.flaws.entry((page, sector)).or_default();
@@ -117,7 +118,7 @@ impl Block {
         }
     }
 
-    /// Panic if a program of `bytes` breaks a rule.
+    /// Check that a program of `bytes` breaks no rule. Panics if it does.
     pub(crate) fn check_program(&self, geometry: &Geometry, bytes: Bytes<'_>) {
         let Bytes { page, column, data, oob } = bytes;
         assert!(!self.bad, "program of page {page} of a bad block");
@@ -143,7 +144,8 @@ impl Block {
         );
     }
 
-    /// The sectors that a program of `bytes` spoils, a bit for each: those an image left programmed.
+    /// The sectors that a program of `bytes` spoils, as a bit mask. They were left programmed by an
+    /// image.
     pub(crate) fn spoiled_sectors(&self, geometry: &Geometry, bytes: Bytes<'_>) -> u32 {
         let state = self.pages[bytes.page as usize];
         let sectors = sector_mask(geometry, bytes.column, bytes.data.len());
@@ -158,15 +160,15 @@ impl Block {
         self.pages[page as usize].found
     }
 
-    /// Program `bytes`, which were checked.
+    /// Program `bytes`, which have been checked.
     pub(crate) fn program(&mut self, geometry: &Geometry, bytes: Bytes<'_>) {
         let sectors = sector_mask(geometry, bytes.column, bytes.data.len());
         self.lay(geometry, bytes);
         self.count_program(bytes.page, sectors);
     }
 
-    /// Program the first `len` of `bytes`, which were checked: data come before OOB. Give the
-    /// sectors that have changed: they alone count as programmed.
+    /// Program the first `len` of `bytes`, which have been checked. Data comes before OOB. Returns
+    /// the sectors that have changed, as a bit mask; only these count as programmed.
     pub(crate) fn program_prefix(
         &mut self,
         geometry: &Geometry,
@@ -190,7 +192,7 @@ impl Block {
         self.erase_count += 1;
     }
 
-    /// Erase the pages that `is_reached` tells; the others keep their cells.
+    /// Erase the pages for which `is_reached` returns true. The others keep their cells.
     pub(crate) fn erase_pages(&mut self, mut is_reached: impl FnMut(u32) -> bool) {
         self.frontier = 0;
         self.erase_count += 1;
@@ -204,14 +206,15 @@ impl Block {
         }
     }
 
-    /// The mark is a cleared first OOB byte in the block's first page, as makers set it.
+    /// Clear the first OOB byte of the block's first page, which is where makers put the bad-block
+    /// mark.
     pub(crate) fn mark_bad(&mut self, geometry: &Geometry) {
         let column = geometry.page_size as usize;
         self.lay(geometry, Bytes { page: 0, column, data: &[], oob: &[0] });
         self.bad = true;
     }
 
-    /// The sectors of `page` programmed since the erase, a bit for each.
+    /// The sectors of `page` that were programmed since the erase, as a bit mask.
     pub(crate) fn programmed_sectors(&self, page: u32) -> u32 {
         self.pages[page as usize].sectors
     }
@@ -223,7 +226,7 @@ impl Block {
         self.frontier = self.frontier.max(page + 1);
     }
 
-    /// Clear the bits of a page that are clear in `bytes`.
+    /// Clear the bits of a page that are 0 in `bytes`.
     fn lay(&mut self, geometry: &Geometry, bytes: Bytes<'_>) {
         let Bytes { page, column, data, oob } = bytes;
         if self.cells.is_empty() {
@@ -249,7 +252,7 @@ fn clear_bits(cells: &mut [u8], bytes: &[u8]) {
     }
 }
 
-/// Set all `cells`: `bytes` at `column`, the rest erased.
+/// Set `cells` to `bytes` at `column`, and to erased elsewhere.
 fn lay_on_erased(cells: &mut [u8], column: usize, bytes: &[u8]) {
     let end = column + bytes.len();
     cells[..column].fill(ERASED);
@@ -257,7 +260,7 @@ fn lay_on_erased(cells: &mut [u8], column: usize, bytes: &[u8]) {
     cells[end..].fill(ERASED);
 }
 
-/// The place of the bad-block mark in a page.
+/// Column of the bad-block mark in a page.
 const fn mark_column(geometry: &Geometry) -> usize {
     geometry.page_size as usize
 }
@@ -272,7 +275,7 @@ pub(crate) fn is_erased(cells: &[u8]) -> bool {
     cells.iter().all(|&cell| cell == ERASED)
 }
 
-/// The sectors that `len` bytes at `column` cover, which they do from edge to edge.
+/// The sectors that `len` bytes at `column` cover, as a bit mask. They must cover whole sectors.
 fn sector_mask(geometry: &Geometry, column: usize, len: usize) -> u32 {
     if len == 0 {
         return 0;
@@ -287,17 +290,17 @@ fn sector_mask(geometry: &Geometry, column: usize, len: usize) -> u32 {
     mask << (column / size)
 }
 
-/// The sectors in which `data` at `column`, a sector's edge, clears a bit.
+/// The sectors in which `data` clears a bit, as a bit mask. `column` must be the start of a sector.
 fn sectors_changed(geometry: &Geometry, column: usize, data: &[u8]) -> u32 {
     let size = geometry.sector_size() as usize;
     let changed = data.chunks(size).map(|sector| u32::from(!is_erased(sector)));
     let mask = changed.zip(0..).fold(0, |mask, (bit, place)| mask | (bit << place));
-    // Without data the column need not be a sector's: a shift by it could be too far.
+    // Without data, `column` may lie within a sector or beyond the last one.
     if mask == 0 { 0 } else { mask << (column / size) }
 }
 
-/// Flip those of a sector's bad bits that lie in `bytes`, which begin at `start` of the sector's
-/// bytes. The same seed flips the same bits, however the sector is read.
+/// Flip the bad bits of a sector, as far as they lie in `bytes`. `start` is the offset of `bytes`
+/// in the sector. The same seed flips the same bits, whichever part of the sector is read.
 pub(crate) fn flip_bits(seed: u64, count: u16, sector_size: u32, start: i64, bytes: &mut [u8]) {
     let mut prng = Prng::new(seed);
     for _ in 0..count {

@@ -1,4 +1,5 @@
-//! The steps of programs and erases, whole or interrupted: what the fault injector composes.
+//! The steps of programs and erases, complete or interrupted. The fault injector is built from
+//! them.
 
 use std::sync::Arc;
 
@@ -8,32 +9,32 @@ use super::{Block, Bytes, Chip};
 use crate::{Clock, Part, Prng};
 
 impl Chip {
-    /// Make a chip of blocks as they were found.
+    /// Make a chip of blocks that come from an image.
     pub(crate) fn of_blocks(part: Arc<Part>, clock: Clock, seed: u64, blocks: Vec<Block>) -> Self {
         assert_eq!(blocks.len(), part.geometry.block_count as usize, "blocks of another part");
         let blocks = blocks.into_iter().map(Arc::new).collect();
         Self { part, clock, blocks, prng: Prng::new(seed) }
     }
 
-    /// Mark a block bad; no time passes.
+    /// Mark a block bad, which takes no time.
     pub(crate) fn set_bad(&mut self, block: BlockAddr) {
         let geometry = self.part.geometry;
         self.block_mut(block).mark_bad(&geometry);
     }
 
-    /// Panic if this program breaks a rule.
+    /// Check that a program breaks no rule. Panics if it does.
     pub(crate) fn check_program(&self, page: PageAddr, column: u32, data: &[u8], oob: &[u8]) {
         let (block, page) = self.locate(page);
         let bytes = Bytes { page, column: column as usize, data, oob };
         self.block(block).check_program(&self.part.geometry, bytes);
     }
 
-    /// Panic if an erase of `block` breaks a rule.
+    /// Check that an erase of `block` breaks no rule. Panics if it does.
     pub(crate) fn check_erase(&self, block: BlockAddr) {
         assert!(!self.block(block).is_bad(), "erase of bad {block}");
     }
 
-    /// Program, the rules checked.
+    /// Program a page. The rules have been checked.
     pub(crate) fn complete(&mut self, page: PageAddr, column: u32, data: &[u8], oob: &[u8]) {
         let (block, page) = self.locate(page);
         let geometry = self.part.geometry;
@@ -43,7 +44,8 @@ impl Chip {
         self.block_mut(block).program(&geometry, bytes);
     }
 
-    /// Put the sectors that a program spoils beyond ECC: the bits of both become one.
+    /// Give the sectors that a program spoils more bit errors than ECC corrects. Their cells hold
+    /// the old and the new bits combined.
     fn spoil(&mut self, block: BlockAddr, bytes: Bytes<'_>) {
         let spoiled = self.block(block).spoiled_sectors(&self.part.geometry, bytes);
         let errors = self.part.sector_strength().saturating_add(1);
@@ -52,8 +54,8 @@ impl Chip {
         }
     }
 
-    /// Program a random prefix, the rules checked. Half of the sectors it changed have bit errors,
-    /// up to twice what ECC corrects.
+    /// Program only the first bytes, of a random number. The rules have been checked. Half of the
+    /// changed sectors get bit errors, at most about twice as many as ECC corrects.
     pub(crate) fn tear(
         &mut self,
         page: PageAddr,
@@ -77,8 +79,8 @@ impl Chip {
         }
     }
 
-    /// Fail to program, the rules checked: a random prefix arrives, and what the page held before
-    /// may be lost with it.
+    /// Fail to program. The rules have been checked. The first bytes, of a random number, are
+    /// programmed, and what the page held before may be lost.
     pub(crate) fn fail_program(
         &mut self,
         page: PageAddr,
@@ -96,7 +98,7 @@ impl Chip {
         }
     }
 
-    /// Put the sectors of `len` data bytes at `column` beyond ECC.
+    /// Give the sectors of `len` data bytes at `column` more bit errors than ECC corrects.
     pub(crate) fn weaken(&mut self, page: PageAddr, column: u32, len: usize, prng: &mut Prng) {
         let (block, page) = self.locate(page);
         let size = self.part.geometry.sector_size();
@@ -106,19 +108,20 @@ impl Chip {
         }
     }
 
-    /// Erase, the rules checked.
+    /// Erase a block. The rules have been checked.
     pub(crate) fn blank(&mut self, block: BlockAddr) {
         self.clock.advance(self.part.timing.erase_ns());
         let shared = &mut self.blocks[block.0 as usize];
         if let Some(block) = Arc::get_mut(shared) {
             block.erase();
         } else {
-            // The cells are not worth copying.
+            // The block is shared with a fork. Its cells need not be copied to be erased.
             *shared = Arc::new(Block::blank(&self.part.geometry, shared.erase_count() + 1));
         }
     }
 
-    /// Erase, the rules checked, but leave a quarter of the pages beyond ECC.
+    /// Erase a block, but give a quarter of its pages more bit errors than ECC corrects. The rules
+    /// have been checked.
     pub(crate) fn blank_weakly(&mut self, block: BlockAddr, prng: &mut Prng) {
         self.blank(block);
         for page in 0..self.part.geometry.pages_per_block {
@@ -130,8 +133,8 @@ impl Chip {
         }
     }
 
-    /// Erase a random share of the pages, the rules checked; a quarter of all pages, erased or
-    /// not, get bit errors, up to twice what ECC corrects.
+    /// Erase a random part of a block's pages. The rules have been checked. A quarter of all pages,
+    /// erased or not, get bit errors, at most about twice as many as ECC corrects.
     pub(crate) fn half_erase(&mut self, block: BlockAddr, prng: &mut Prng) {
         self.clock.advance(self.part.timing.erase_ns());
         let reach = prng.below(9);
@@ -158,7 +161,7 @@ impl Chip {
     }
 }
 
-/// The places of the bits set in `mask`.
+/// The numbers of the sectors whose bits are set in `mask`.
 fn sectors_of(mask: u32) -> impl Iterator<Item = u32> {
     (0..u32::BITS).filter(move |sector| mask & (1 << sector) != 0)
 }

@@ -1,11 +1,13 @@
-//! The simulated chip: an array of blocks under NAND's rules, with timing, wear and bit errors.
+//! The simulated chip: an array of blocks that follows the rules of NAND, with timing, wear and bit
+//! errors.
 //!
 //! Invariants:
 //! 1. Only an erase sets bits; every other operation clears them.
-//! 2. Each operation advances the clock by the part's figures before it answers.
-//! 3. A fork shares its blocks until one side changes them.
-//! 4. Bit errors belong to a sector and stay until it is erased. ECC mends a sector's errors up to
-//!    the strength of its steps; beyond that the raw bytes show them, the same at every read.
+//! 2. Each operation advances the clock by the times of the part before it returns.
+//! 3. A fork shares its blocks with the original until one of the two changes them.
+//! 4. Bit errors belong to a sector and stay until it is erased. ECC corrects as many errors in a
+//!    sector as its steps can together. If there are more, a read returns the raw bytes, the same
+//!    at every read.
 
 mod block;
 mod faults;
@@ -24,8 +26,8 @@ pub use wear::Wear;
 
 /// A simulated NAND chip.
 ///
-/// Breaches of the contract panic. Worn-out blocks fail to erase; everything else that the world
-/// does to a chip is the business of the [`FaultInjector`](crate::FaultInjector) around it.
+/// A breach of the contract panics. A worn-out block fails to erase. All other faults come from a
+/// [`FaultInjector`](crate::FaultInjector) around the chip.
 #[derive(Clone, Debug)]
 pub struct Chip {
     part: Arc<Part>,
@@ -35,10 +37,11 @@ pub struct Chip {
 }
 
 impl Chip {
-    /// Make a factory-new chip without bad blocks. `seed` decides its random behaviour.
+    /// Make a chip without bad blocks, as new from the factory. `seed` decides its random
+    /// behaviour.
     ///
     /// # Panics
-    /// Where the part's geometry is impossible; no parsed part's is.
+    /// If the part's geometry is impossible, which no parsed part's is.
     pub fn new(part: Arc<Part>, clock: Clock, seed: u64) -> Self {
         part.geometry.check().expect("a part's geometry is checked when it is parsed");
         let blank = Arc::new(Block::blank(&part.geometry, 0));
@@ -46,25 +49,25 @@ impl Chip {
         Self { part, clock, blocks, prng: Prng::new(seed) }
     }
 
-    /// Fork the chip onto another clock: both share their blocks until one changes them.
+    /// Fork the chip, with another clock. Both chips share their blocks until one of them changes
+    /// them.
     #[must_use]
     pub fn fork(&self, clock: Clock) -> Self {
         Self { clock, ..self.clone() }
     }
 
-    /// The chip's data sheet.
     pub fn part(&self) -> &Part {
         &self.part
     }
 
-    /// Take the blocks as erased so often before, the first of the chip first.
+    /// Set how often each block was erased before, beginning with the first block of the chip.
     pub fn wear_in(&mut self, erase_counts: &[u32]) {
         for (block, &erase_count) in self.blocks.iter_mut().zip(erase_counts) {
             Arc::make_mut(block).wear_in(erase_count);
         }
     }
 
-    /// How often each block was erased.
+    /// Number of erases of each block.
     pub fn erase_counts(&self) -> Vec<u32> {
         self.blocks.iter().map(|block| block.erase_count()).collect()
     }
@@ -80,7 +83,7 @@ impl Chip {
         Arc::make_mut(&mut self.blocks[block.0 as usize])
     }
 
-    /// Read as [`Nand::read`] does, with `errors` bit errors more in the first sector touched.
+    /// Read as [`Nand::read`] does, with `errors` more bit errors in the first sector that is read.
     pub(crate) fn read_with_errors(
         &mut self,
         page: PageAddr,
@@ -111,7 +114,7 @@ impl Chip {
         }
     }
 
-    /// Judge a read of `data` at `column` by ECC, sector by sector, given the page's bit errors.
+    /// Apply ECC to `data`, which was read from `column` on, given the bit errors of the page.
     fn correct(
         &self,
         page: PageAddr,
@@ -144,9 +147,9 @@ impl Chip {
         (geometry.block_of(page), geometry.page_in_block(page))
     }
 
-    /// Whether a block past its rated cycles fails now. Beyond the endurance each erase fails
-    /// with probability (cycles - endurance) / endurance: certain at twice the rating. The slope
-    /// is a choice of this simulator; data sheets state the rating alone.
+    /// Whether an erase fails because of wear. Beyond the rated endurance it fails with probability
+    /// (cycles - endurance) / endurance, which is certain at twice the rating. This slope is a
+    /// choice of the simulator, since data sheets only give the rating.
     fn wears_out(&mut self, erase_count: u32) -> bool {
         let rated = u64::from(self.part.endurance);
         let cycles = u64::from(erase_count);

@@ -1,22 +1,22 @@
-//! Wear: how evenly a chip's blocks were erased.
+//! Wear: how evenly the blocks of a chip have been erased.
 
 use super::Chip;
 
-/// Erase counts over the good blocks of a chip, and how many are bad.
+/// The erase counts of a chip's good blocks, summed up, and the number of bad blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Wear {
-    /// Erases of the least erased block.
+    /// Erases of the least erased good block.
     pub erase_count_min: u32,
-    /// Erases per block.
+    /// Mean number of erases of the good blocks.
     pub erase_count_mean: f64,
-    /// Erases of the most erased block.
+    /// Erases of the most erased good block.
     pub erase_count_max: u32,
-    /// Blocks marked bad.
+    /// Number of blocks that are marked bad.
     pub bad_block_count: u32,
 }
 
 impl Chip {
-    /// Sum the wear up. Without a good block all erase counts are 0.
+    /// The wear of the chip. If there is no good block, all erase counts are 0.
     pub fn wear(&self) -> Wear {
         let mut wear = Wear { erase_count_min: u32::MAX, ..Wear::default() };
         let mut good_count = 0_u32;

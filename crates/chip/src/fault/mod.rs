@@ -1,11 +1,11 @@
-//! What the world does to a chip: power cuts, failing programs and erases, bit errors, bad blocks.
+//! Faults of a chip: power cuts, failing programs and erases, bit errors, bad blocks.
 //!
 //! Invariants:
 //! 1. Without a plan the injector changes nothing.
-//! 2. What returned `Ok` before a cut is untouched by it; the one operation under way may end in
-//!    any [`Ending`].
-//! 3. While the power is off no cell changes and no time passes.
-//! 4. The caller's breaches panic whether or not the operation is to fail.
+//! 2. A power cut changes nothing that returned `Ok` before. The operation under way may end in any
+//!    [`Ending`].
+//! 3. While power is off no cell changes and no time passes.
+//! 4. A breach of the contract panics, whether the operation is going to fail or not.
 
 mod plan;
 
@@ -17,18 +17,18 @@ use crate::supply::{Power, Supply};
 use crate::{Chip, Prng};
 pub use plan::{Ending, FaultPlan};
 
-/// One part in this many is the unit of the plan's rates.
+/// Rates of the plan are parts of this number.
 const MILLION: u64 = 1_000_000;
 
-/// A chip to which the faults of a [`FaultPlan`] happen.
+/// A chip with the faults of a [`FaultPlan`].
 #[derive(Debug)]
 pub struct FaultInjector {
     chip: Chip,
     supply: Supply,
-    /// Nothing but a cut is planned where it is `None`.
+    /// The faults of the plan. `None` if the plan has no fault but a power cut.
     faults: Option<Box<Faults>>,
     ending: Option<Ending>,
-    /// Decides how the operation at the cut ends.
+    /// Decides how the operation at a power cut ends.
     prng: Prng,
 }
 
@@ -39,17 +39,17 @@ struct Faults {
 }
 
 impl FaultInjector {
-    /// Take `chip` under a supply of its own, without a plan.
+    /// Put `chip` on a supply of its own. There is no plan yet.
     pub fn new(chip: Chip) -> Self {
         Self::on_supply(chip, Supply::new())
     }
 
-    /// Take `chip` under a supply that other devices share, without a plan.
+    /// Put `chip` on a supply that other devices share. There is no plan yet.
     pub fn on_supply(chip: Chip, supply: Supply) -> Self {
         Self { chip, supply, faults: None, ending: None, prng: Prng::new(0) }
     }
 
-    /// Take `chip` with these blocks marked bad by its maker.
+    /// Put `chip` on a supply, with these blocks marked bad by its maker.
     pub fn with_factory_bad_blocks(
         mut chip: Chip,
         blocks: impl IntoIterator<Item = BlockAddr>,
@@ -60,8 +60,8 @@ impl FaultInjector {
         Self::new(chip)
     }
 
-    /// Take `chip` with a random `rate_ppm` of its blocks marked bad by its maker. The first block
-    /// is good, as data sheets promise.
+    /// Put `chip` on a supply, with random blocks marked bad by its maker at a rate of `rate_ppm`
+    /// parts per million. The first block is good, as data sheets guarantee.
     pub fn with_factory_bad_rate(chip: Chip, rate_ppm: u32, seed: u64) -> Self {
         let mut prng = Prng::new(seed);
         let blocks = 1..chip.geometry().block_count;
@@ -70,27 +70,25 @@ impl FaultInjector {
         Self::with_factory_bad_blocks(chip, bad)
     }
 
-    /// The chip inside.
     pub const fn chip(&self) -> &Chip {
         &self.chip
     }
 
-    /// The chip inside, to change it behind the back of the code under test.
+    /// The chip inside, for a test that changes it without the code under test.
     pub const fn chip_mut(&mut self) -> &mut Chip {
         &mut self.chip
     }
 
-    /// Give the chip back.
     pub fn into_chip(self) -> Chip {
         self.chip
     }
 
-    /// The supply, for other devices to share.
+    /// The supply, to be shared with other devices.
     pub fn supply(&self) -> Supply {
         self.supply.clone()
     }
 
-    /// Replace the plan and count operations from zero again, on the whole supply.
+    /// Replace the plan, and count the operations of the whole supply from zero.
     pub fn arm(&mut self, plan: FaultPlan) {
         self.supply.arm(plan.cut_at);
         self.ending = plan.ending;
@@ -105,17 +103,16 @@ impl FaultInjector {
         self.faults = (plan != cut_alone).then(|| Box::new(Faults { plan, prng }));
     }
 
-    /// Operations begun since the plan was armed: a test loops its power cut over all of them.
+    /// Number of operations since the plan was armed. A test cuts power at each of them in turn.
     pub fn operations(&self) -> u64 {
         self.supply.operations()
     }
 
-    /// Whether the power is on.
     pub fn is_on(&self) -> bool {
         self.supply.is_on()
     }
 
-    /// Switch the power on again after a cut. The plan's other faults go on.
+    /// Switch power on again after a cut. The other faults of the plan stay.
     pub fn power_up(&mut self) {
         self.supply.power_up();
     }
@@ -164,7 +161,7 @@ impl FaultInjector {
         })
     }
 
-    /// Bit errors that the plan adds to a read of `page`.
+    /// Number of bit errors that the plan adds to a read of `page`.
     fn read_errors(&mut self, page: PageAddr) -> u16 {
         let Some(Faults { plan, prng }) = self.faults.as_deref_mut() else { return 0 };
         let flaw = plan.flawed_pages.get(&page).copied().unwrap_or(0);

@@ -1,54 +1,56 @@
-//! What shall happen to a chip: a plan, as data.
+//! The plan of the faults that will happen to a chip.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use flysch_nand::{BlockAddr, PageAddr};
 
-/// Faults to inject. The default plan injects none; the same plan injects the same faults.
+/// Faults to inject. The default plan has none. The same plan always gives the same faults.
 ///
-/// Operations are numbered from zero when the plan is armed: reads, programs and erases, those of
-/// the OOB area alone, and looking at or setting a bad-block mark count one each. Rates are in
-/// parts per million of the operations they concern.
+/// Operations are numbered from zero when the plan is armed. Each read, program and erase counts as
+/// one, also those of the OOB area alone and those of a bad-block mark. Rates are in parts per
+/// million of the operations they concern.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultPlan {
-    /// Seed of everything the plan leaves to chance.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// The power is cut during this operation.
+    /// Number of the operation during which power is cut.
     pub cut_at: Option<u64>,
-    /// How the operation under way at the cut ends; the seed decides where it is `None`.
+    /// How the operation at the power cut ends. If it is `None`, the seed decides.
     pub ending: Option<Ending>,
-    /// Rate of programs that fail.
+    /// Rate of programs that fail, parts per million.
     pub program_failures_ppm: u32,
-    /// Pages whose programs fail.
     pub failing_pages: BTreeSet<PageAddr>,
-    /// Rate of erases that fail.
+    /// Rate of erases that fail, parts per million.
     pub erase_failures_ppm: u32,
-    /// Blocks that go bad: from this operation on their programs and erases fail.
+    /// Blocks that go bad, each with the number of the operation from which on its programs and
+    /// erases fail.
     pub grown_bad_blocks: BTreeMap<BlockAddr, u64>,
-    /// Rate of reads of data that meet bit errors, which are gone at the next read.
+    /// Rate of reads of data with bit errors that do not occur at the next read, parts per million.
     pub read_errors_ppm: u32,
-    /// Bit errors of such a read: one up to this many, in one sector.
+    /// Largest number of bit errors in such a read. All of them are in one sector.
     pub read_error_bits_max: u16,
-    /// Pages of which each read of data meets so many bit errors, in the first sector it touches.
+    /// Pages with a number of bit errors that every read of data meets, in the first sector it
+    /// reads.
     pub flawed_pages: BTreeMap<PageAddr, u16>,
 }
 
-/// How an operation ends that was under way when the power was cut.
+/// How an operation ends during which power is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It had not begun: no cell has changed and no time has passed.
+    /// The operation did not begin: no cell has changed and no time has passed.
     NotBegun,
-    /// Program: the bytes up to some place have changed, and the sectors touched may have bit
-    /// errors. Erase: some pages are blank, others keep their data, some of either have bit errors.
+    /// The operation is half done. After a program the bytes up to some place have changed, and the
+    /// sectors touched may have bit errors. After an erase some pages are blank and the others keep
+    /// their data; some pages of both kinds have bit errors.
     Torn,
-    /// It is complete, though nobody was told.
+    /// The operation is complete, although it returned an error.
     Complete,
-    /// All cells look as if complete, but some lie between two states: program: the sectors have
-    /// more bit errors than ECC corrects. Erase: some of the blank pages have.
+    /// All cells look as if the operation were complete, but some are between two states. After a
+    /// program its sectors have more bit errors than ECC corrects. After an erase some of the blank
+    /// pages have such errors.
     Marginal,
 }
 
 impl Ending {
-    /// Every ending.
     pub const ALL: [Self; 4] = [Self::NotBegun, Self::Torn, Self::Complete, Self::Marginal];
 }

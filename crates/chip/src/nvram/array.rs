@@ -1,4 +1,4 @@
-//! The words that both kinds of memory have: bounds, timing, and what a power cut leaves.
+//! What PRAM and NOR have in common: an array of words with bounds, timing and power cuts.
 
 use std::sync::Arc;
 
@@ -7,28 +7,27 @@ use flysch_nand::NvRamError;
 use crate::supply::{Power, Supply};
 use crate::{Clock, Prng};
 
-/// What moved through the bus of a memory, as it counts for itself.
+/// The accesses of a memory, which counts them itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Reads.
+    /// Number of reads.
     pub reads: u64,
-    /// Bytes they gave.
+    /// Number of bytes that were read.
     pub read_bytes: u64,
-    /// Writes, those that a power cut ended included.
+    /// Number of writes, those that a power cut ended included.
     pub writes: u64,
-    /// Bytes they changed.
+    /// Number of bytes that were written.
     pub written_bytes: u64,
 }
 
-/// Words on a bus, with a clock and a supply.
+/// An array of words with a clock and a supply.
 #[derive(Clone, Debug)]
 pub(crate) struct WordArray {
     pub(crate) bytes: Arc<Vec<u8>>,
     pub(crate) clock: Clock,
     pub(crate) supply: Supply,
-    /// Bytes per word.
     pub(crate) word_size: u32,
-    /// Decides how far the write at a cut came.
+    /// Decides how far a write comes that a power cut ends.
     pub(crate) prng: Prng,
     pub(crate) traffic: Traffic,
 }
@@ -37,7 +36,7 @@ pub(crate) struct WordArray {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reach {
     pub(crate) len: usize,
-    /// Whether the power was cut at its end.
+    /// Whether power was cut after these bytes.
     pub(crate) is_cut: bool,
 }
 
@@ -75,7 +74,7 @@ impl WordArray {
         Ok(())
     }
 
-    /// Begin to change `len` bytes: how far will it come?
+    /// Begin to change `len` bytes. Returns how far that will come.
     pub(crate) fn begin(&mut self, len: usize) -> Result<Reach, NvRamError> {
         match self.supply.draw() {
             Power::On => Ok(Reach { len, is_cut: false }),
@@ -87,7 +86,7 @@ impl WordArray {
         }
     }
 
-    /// Let the time pass that the words of `len` bytes at `addr` take.
+    /// Advance the clock by the time for the words of `len` bytes at `addr`.
     pub(crate) fn charge(&self, addr: u32, len: usize, word_ns: u64) {
         let word = u64::from(self.word_size);
         let (first, end) = (u64::from(addr) / word, (u64::from(addr) + len as u64).div_ceil(word));
@@ -95,7 +94,7 @@ impl WordArray {
         self.clock.advance(words * word_ns);
     }
 
-    /// Change the bytes at `addr`, and let the time pass that it takes.
+    /// Change the bytes at `addr`, and advance the clock by the time that takes.
     pub(crate) fn store(&mut self, addr: u32, bytes: &[u8], word_ns: u64) {
         self.charge(addr, bytes.len(), word_ns);
         self.traffic.writes += 1;

@@ -1,9 +1,10 @@
 //! Byte-addressable non-volatile memory: PRAM, which overwrites, and NOR, which clears bits.
 //!
 //! Invariants:
-//! 1. A write changes bytes in ascending order; a power cut leaves a prefix.
-//! 2. Each operation advances the clock by the words it touched, before it answers.
-//! 3. While the power is off no byte changes and no time passes.
+//! 1. A write changes bytes in ascending order. If power is cut, the first bytes have changed and
+//!    the rest have not.
+//! 2. Each operation advances the clock by the time for the words it touches before it returns.
+//! 3. While power is off no byte changes and no time passes.
 
 mod array;
 mod nor;

@@ -1,4 +1,4 @@
-//! NOR flash: a write clears bits, a sector's erase sets them.
+//! NOR flash: a write clears bits, and an erase of a sector sets them.
 
 use std::sync::Arc;
 
@@ -7,33 +7,31 @@ use flysch_nand::{NvRam, NvRamError, WriteRule};
 use super::array::{Traffic, WordArray};
 use crate::{Clock, Prng, Supply};
 
-/// The byte of an erased cell.
+/// Value of a byte whose cells are erased.
 const ERASED: u8 = 0xFF;
 
-/// What a NOR chip is like.
+/// The figures of a NOR chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NorFigures {
-    /// Bytes.
+    /// Size of the chip, bytes.
     pub size: u32,
-    /// Bytes per erase sector.
     pub erase_size: u32,
-    /// Bytes per word.
     pub word_size: u32,
-    /// Reading a word, nanoseconds.
+    /// Time to read a word, nanoseconds.
     pub read_ns: u64,
-    /// Programming a word, nanoseconds.
+    /// Time to program a word, nanoseconds.
     pub write_ns: u64,
-    /// Erasing a sector, nanoseconds.
+    /// Time to erase a sector, nanoseconds.
     pub erase_ns: u64,
-    /// Erases a sector is rated for.
+    /// Number of erases that a sector is rated for.
     pub endurance: u32,
 }
 
 impl NorFigures {
-    /// A stand-in for the 1 MB of NOR within the `PBFilter` paper's secure token, of which the paper
-    /// gives no times: AMD `Am29LV008B`, 1 MB in bytes, 70 ns access, 1,000,000 cycles per sector
-    /// (data sheet); 9 us a byte and 0.7 s a sector, typical (from memory of the same data sheet).
-    /// Its sectors of the boot block are taken as 64 KiB like the others.
+    /// AMD `Am29LV008B`. It stands for the 1 MB of NOR in the secure token of the `PBFilter` paper,
+    /// which gives no times. The chip has 1 MB in bytes, 70 ns access and 1,000,000 cycles per
+    /// sector (data sheet); 9 us a byte and 0.7 s a sector are typical (from memory of the same
+    /// data sheet). The smaller sectors of its boot block are taken as 64 KiB like the others.
     pub const AM29LV008B: Self = Self {
         size: 1 << 20,
         erase_size: 64 << 10,
@@ -45,7 +43,7 @@ impl NorFigures {
     };
 }
 
-/// Simulated NOR flash, erased at first.
+/// Simulated NOR flash. All of it is erased at first.
 #[derive(Debug)]
 pub struct Nor {
     figures: NorFigures,
@@ -54,16 +52,17 @@ pub struct Nor {
 }
 
 impl Nor {
-    /// Make a new chip under a supply of its own. `seed` decides how far an operation comes at a
-    /// cut.
+    /// Make a new chip on a supply of its own. `seed` decides how far an operation comes that a
+    /// power cut ends.
     pub fn new(figures: NorFigures, clock: Clock, seed: u64) -> Self {
         Self::on_supply(figures, clock, seed, Supply::new())
     }
 
-    /// Make a new chip under a supply that other devices share.
+    /// Make a new chip on a supply that other devices share.
     ///
     /// # Panics
-    /// Where the figures make no chip: no bytes in a word, or sectors that do not fill it.
+    /// If the figures are impossible: a word without bytes, or a size that is no whole number of
+    /// sectors.
     pub fn on_supply(figures: NorFigures, clock: Clock, seed: u64, supply: Supply) -> Self {
         let NorFigures { size, erase_size, word_size, .. } = figures;
         assert!(word_size > 0, "a word has bytes");
@@ -75,29 +74,27 @@ impl Nor {
         Self { figures, words, erase_counts: vec![0; (size / erase_size) as usize] }
     }
 
-    /// Fork the chip onto another clock and a supply of its own.
     #[must_use]
     pub fn fork(&self, clock: Clock) -> Self {
         let erase_counts = self.erase_counts.clone();
         Self { figures: self.figures, words: self.words.fork(clock), erase_counts }
     }
 
-    /// What the chip is like.
     pub const fn figures(&self) -> &NorFigures {
         &self.figures
     }
 
-    /// The supply, to cut it and switch it on again.
+    /// The supply, to cut it and to switch it on again.
     pub fn supply(&self) -> Supply {
         self.words.supply.clone()
     }
 
-    /// What moved through its bus, erases not counted.
+    /// The reads and writes of the chip. Erases are not counted.
     pub const fn traffic(&self) -> Traffic {
         self.words.traffic
     }
 
-    /// How often each sector was erased.
+    /// Number of erases of each sector.
     pub fn erase_counts(&self) -> &[u32] {
         &self.erase_counts
     }

@@ -1,4 +1,4 @@
-//! Phase-change RAM: any byte may be overwritten, words wear out.
+//! Phase-change RAM: any byte can be overwritten, and cells wear out.
 
 use std::sync::Arc;
 
@@ -7,52 +7,52 @@ use flysch_nand::{NvRam, NvRamError, WriteRule};
 use super::array::{Traffic, WordArray};
 use crate::{Clock, Prng, Supply};
 
-/// Bytes that share a wear counter. Counting words would cost more memory than it is worth; a line
-/// counts every write that touches it, so that small writes side by side wear it sooner than they
-/// would wear their cells.
+/// Number of bytes that share a wear counter. A counter for each word would take too much memory. A
+/// line counts every write that touches it, so that small writes next to each other wear the line
+/// more than they would wear its cells.
 const LINE_SIZE: u32 = 64;
 
-/// What a PRAM chip is like.
+/// The figures of a PRAM chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PramFigures {
-    /// Bytes.
+    /// Size of the chip, bytes.
     pub size: u32,
-    /// Bytes per word.
     pub word_size: u32,
-    /// Reading a word, nanoseconds.
+    /// Time to read a word, nanoseconds.
     pub read_ns: u64,
-    /// Writing a word, nanoseconds.
+    /// Time to write a word, nanoseconds.
     pub write_ns: u64,
-    /// Writes a line is rated for.
+    /// Number of writes that a line is rated for.
     pub endurance: u32,
 }
 
 impl PramFigures {
     /// Table 1 of the paper on a hybrid PRAM and NAND store for `SQLite`: 512 Mbit, 80 ns and 1 us
-    /// per word, 1M write cycles. It does not state the word: 16 bits, as the buses of that time.
+    /// per word, 1M write cycles. The paper does not give the size of a word; 16 bits is that of
+    /// the buses of its time.
     pub const HYBRID_SQLITE: Self =
         Self { size: 64 << 20, word_size: 2, read_ns: 80, write_ns: 1_000, endurance: 1_000_000 };
 }
 
-/// Simulated PRAM. All bytes are 0 at first.
 #[derive(Debug)]
 pub struct Pram {
     figures: PramFigures,
     words: WordArray,
-    /// Writes of each line.
+    /// Number of writes of each line.
     wear: Arc<Vec<u32>>,
 }
 
 impl Pram {
-    /// Make a new chip under a supply of its own. `seed` decides how far a write comes at a cut.
+    /// Make a new chip on a supply of its own. `seed` decides how far a write comes that a power
+    /// cut ends.
     pub fn new(figures: PramFigures, clock: Clock, seed: u64) -> Self {
         Self::on_supply(figures, clock, seed, Supply::new())
     }
 
-    /// Make a new chip under a supply that other devices share.
+    /// Make a new chip on a supply that other devices share.
     ///
     /// # Panics
-    /// Where a word has no bytes.
+    /// If a word has no bytes.
     pub fn on_supply(figures: PramFigures, clock: Clock, seed: u64, supply: Supply) -> Self {
         assert!(figures.word_size > 0, "a word has bytes");
         let bytes = Arc::new(vec![0; figures.size as usize]);
@@ -63,33 +63,31 @@ impl Pram {
         Self { figures, words, wear }
     }
 
-    /// Fork the chip onto another clock and a supply of its own.
     #[must_use]
     pub fn fork(&self, clock: Clock) -> Self {
         Self { figures: self.figures, words: self.words.fork(clock), wear: Arc::clone(&self.wear) }
     }
 
-    /// What the chip is like.
     pub const fn figures(&self) -> &PramFigures {
         &self.figures
     }
 
-    /// The supply, to cut it and switch it on again.
+    /// The supply, to cut it and to switch it on again.
     pub fn supply(&self) -> Supply {
         self.words.supply.clone()
     }
 
-    /// What moved through its bus.
+    /// The reads and writes of the chip.
     pub const fn traffic(&self) -> Traffic {
         self.words.traffic
     }
 
-    /// Writes of the most written line of 64 bytes.
+    /// Number of writes of the line of 64 bytes that was written most.
     pub fn write_count_max(&self) -> u32 {
         self.wear.iter().copied().max().unwrap_or(0)
     }
 
-    /// The bytes before the first worn-out line, and where that is.
+    /// The number of bytes before the first worn-out line, and the address at which that begins.
     fn worn_at(&self, addr: u32, len: usize) -> Option<(usize, u32)> {
         let lines = lines_of(addr, len);
         let first = lines.start;
@@ -107,7 +105,7 @@ impl Pram {
     }
 }
 
-/// The lines that `len` bytes at `addr` touch.
+/// The indices of the lines that `len` bytes at `addr` touch.
 fn lines_of(addr: u32, len: usize) -> std::ops::Range<usize> {
     let line = LINE_SIZE as usize;
     let start = addr as usize / line;

@@ -1,15 +1,16 @@
-//! Causes: the tree of scopes that were open when events happened.
+//! Causes: the scopes that were open when events happened, as a tree.
 
-/// A node of a [`CauseTree`]. [`CauseId::ROOT`] means that no scope was open.
+/// The number of a node in a [`CauseTree`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CauseId(pub u32);
 
 impl CauseId {
-    /// No scope open.
+    /// The root, which stands for events without an open scope.
     pub const ROOT: Self = Self(0);
 }
 
-/// The scopes seen so far, as a tree. Invariant: a node's parent has a lower number than it.
+/// All scopes seen so far, as a tree. Invariant: the parent of a node has a lower number than the
+/// node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CauseTree {
     nodes: Vec<Node>,
@@ -30,10 +31,10 @@ impl Default for CauseTree {
 }
 
 impl CauseTree {
-    /// Find or make the child `label` of `parent`.
+    /// Find the child of `parent` with this label. If there is none, add it.
     ///
     /// # Panics
-    /// At 2^32 causes.
+    /// If there are 2^32 causes.
     pub fn child(&mut self, parent: CauseId, label: &str) -> CauseId {
         let known = self.node(parent).children.iter().copied();
         if let Some(child) = known.into_iter().find(|&id| self.node(id).label == label) {
@@ -45,7 +46,7 @@ impl CauseTree {
         id
     }
 
-    /// Number of nodes, the root included.
+    /// Number of nodes, with the root.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -55,17 +56,17 @@ impl CauseTree {
         self.nodes.len() == 1
     }
 
-    /// The label of a node. The root's is "other": an event there is a bug of the stack.
+    /// The label of a node. That of the root is "other"; an event there is a bug of the stack.
     pub fn label(&self, id: CauseId) -> &str {
         &self.node(id).label
     }
 
-    /// The node that `id` hangs on; the root hangs on itself.
+    /// The parent of a node. The root is its own parent.
     pub fn parent(&self, id: CauseId) -> CauseId {
         self.node(id).parent
     }
 
-    /// The outermost scope that `id` lies in; the root where none was open.
+    /// The outermost scope that `id` lies in, or the root if no scope was open.
     pub fn outermost(&self, id: CauseId) -> CauseId {
         let mut at = id;
         while self.parent(at) != CauseId::ROOT {
@@ -74,12 +75,13 @@ impl CauseTree {
         at
     }
 
-    /// The children of a node, in order of their first appearance.
+    /// The children of a node, in the order in which they first appeared.
     pub fn children(&self, id: CauseId) -> &[CauseId] {
         &self.node(id).children
     }
 
-    /// The labels from the outermost scope down to `id`, joined by " > "; "other" for the root.
+    /// The labels from the outermost scope down to `id`, joined by " > ". For the root it is
+    /// "other".
     pub fn path(&self, id: CauseId) -> String {
         if id == CauseId::ROOT {
             return self.label(id).to_owned();

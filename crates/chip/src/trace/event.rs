@@ -1,37 +1,37 @@
-//! What is recorded of an operation, and a finished recording.
+//! Events, which record operations, and the trace that holds them.
 
 use flysch_nand::Geometry;
 
 use super::cause::{CauseId, CauseTree};
 
-/// What happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum EventKind {
-    /// An array read that gave data bytes. Address: page.
+    /// An array read of data bytes, with or without OOB. Address: page.
     Read = 0,
     /// An array read of OOB bytes alone. Address: page.
     ReadOob = 1,
-    /// A program of data (with or without OOB). Address: page.
+    /// A program of data, with or without OOB. Address: page.
     Program = 2,
     /// A program of OOB bytes alone. Address: page.
     ProgramOob = 3,
-    /// A block erase. Address: block.
+    /// An erase of a block. Address: block.
     Erase = 4,
-    /// A read served by the MTD layer's one-page buffer: no array operation. Address: page.
+    /// A read from the one-page buffer of the MTD layer, without an array operation. Address: page.
     BufferHit = 5,
-    /// A mark in the log, put by the experiment. Address: any number, such as the request's.
+    /// A mark that the experiment sets. Address: any number, such as that of a request.
     Mark = 6,
-    /// A read of byte-addressable memory beside the NAND. Address: byte.
+    /// A read of byte-addressable memory. Address: byte.
     NvRead = 7,
     /// A write to byte-addressable memory. Address: byte.
     NvWrite = 8,
-    /// An erase of a sector of byte-addressable memory that needs it. Address: byte.
+    /// An erase of a sector of byte-addressable memory, such as NOR. Address: byte.
     NvErase = 9,
 }
 
 impl EventKind {
-    /// Every kind, in the order of its number.
+    /// All kinds, in the order of their numbers.
     pub const ALL: [Self; 10] = [
         Self::Read,
         Self::ReadOob,
@@ -61,7 +61,7 @@ impl EventKind {
         }
     }
 
-    /// What the address counts.
+    /// What the address of such an event counts.
     pub const fn place(self) -> EventPlace {
         match self {
             Self::Read | Self::ReadOob | Self::Program | Self::ProgramOob | Self::BufferHit => {
@@ -73,63 +73,58 @@ impl EventKind {
         }
     }
 
-    /// Whether a device worked: the array of the NAND, or byte-addressable memory.
+    /// Whether the event is an operation of a device: of the NAND array, or of byte-addressable
+    /// memory.
     pub const fn is_operation(self) -> bool {
         !matches!(self, Self::BufferHit | Self::Mark)
     }
 }
 
-/// What the address of an event counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventPlace {
-    /// Pages of the NAND.
     Page,
-    /// Blocks of the NAND.
     Block,
-    /// Bytes of the memory beside it.
+    /// Bytes of byte-addressable memory.
     Byte,
     /// Nothing on a device.
     Nowhere,
 }
 
-/// The task that ran when an event happened: a place in [`Trace::tasks`].
+/// The number of the task that ran during an event. It is an index into [`Trace::tasks`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TaskId(pub u8);
 
-/// One operation of the device.
+/// One operation of a device, or a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Virtual time at which it began, nanoseconds.
+    /// Virtual time at which the operation began, nanoseconds.
     pub time_ns: u64,
-    /// How long it took, nanoseconds.
+    /// Time that the operation took, nanoseconds.
     pub duration_ns: u32,
-    /// Page, block or byte, by [`EventKind::place`].
+    /// Number of the page, block or byte, as [`EventKind::place`] says.
     pub addr: u32,
-    /// Bytes moved over the bus, OOB included.
+    /// Number of bytes moved over the bus, OOB bytes included.
     pub bytes: u32,
-    /// The innermost scope open at the time.
+    /// The innermost scope that was open.
     pub cause: CauseId,
-    /// What happened.
     pub kind: EventKind,
-    /// The task that ran.
+    /// The task that was running.
     pub task: TaskId,
 }
 
-/// A finished recording: events in order of time, and the names they refer to.
+/// A complete recording: the events in order of time, and the names that they refer to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// Shape of the device the events happened on.
+    /// Geometry of the device on which the events happened.
     pub geometry: Geometry,
-    /// The tree of causes.
+    /// The scopes that the events refer to.
     pub causes: CauseTree,
-    /// Names of the tasks, by [`TaskId`].
+    /// Names of the tasks. A [`TaskId`] is an index into them.
     pub tasks: Vec<String>,
-    /// The events.
     pub events: Vec<Event>,
 }
 
 impl Trace {
-    /// Count the events of one kind.
     pub fn count(&self, kind: EventKind) -> u64 {
         self.events.iter().filter(|event| event.kind == kind).count() as u64
     }

@@ -1,8 +1,9 @@
-//! Tracing: every operation of the device as an event with time, address, bytes, task and cause.
+//! Tracing: every operation of a device becomes an event with time, address, bytes, task and cause.
 //!
-//! The [`Recorder`] is a handle that the whole simulation shares. Layers open a [`Scope`] around
-//! what they do; the [`Tracer`] around the device turns each operation into an [`Event`] that
-//! carries the scopes then open: its cause. Statistics come from the events alone.
+//! The [`Recorder`] is a handle that the whole simulation shares. Each layer opens a [`Scope`]
+//! around what it does. The [`Tracer`] around the device makes an [`Event`] of each operation. Its
+//! cause is the scope that is then innermost, with all that enclose it. All statistics are computed
+//! from the events.
 
 mod cause;
 mod event;

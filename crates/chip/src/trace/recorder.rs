@@ -1,4 +1,4 @@
-//! The recorder: where scopes are opened and events are kept.
+//! The recorder: it keeps the open scopes and the events.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use super::cause::{CauseId, CauseTree};
 use super::event::{Event, EventKind, TaskId, Trace};
 use crate::Clock;
 
-/// A handle on the recording of one simulation; clones share it.
+/// A handle on the recording of one simulation. Clones share the same recording.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     clock: Clock,
@@ -25,7 +25,7 @@ struct Tape {
     events: Vec<Event>,
 }
 
-/// An open scope; it closes when dropped.
+/// An open scope. It is closed when this value is dropped.
 #[derive(Debug)]
 #[must_use = "a scope closes when dropped"]
 pub struct Scope {
@@ -33,7 +33,7 @@ pub struct Scope {
     outer: CauseId,
 }
 
-/// A task that runs until this is dropped.
+/// A running task. It ends when this value is dropped.
 #[derive(Debug)]
 #[must_use = "a task ends when dropped"]
 pub struct TaskScope {
@@ -43,7 +43,7 @@ pub struct TaskScope {
 }
 
 impl Recorder {
-    /// Begin a recording on `clock`, in a task named `task`.
+    /// Begin a recording with the times of `clock`. Events belong to the task `task` at first.
     pub fn new(clock: Clock, task: &str) -> Self {
         let tape = Tape {
             cause: CauseId::ROOT,
@@ -55,12 +55,12 @@ impl Recorder {
         Self { clock, tape: Rc::new(RefCell::new(tape)) }
     }
 
-    /// The clock that events are dated by.
+    /// The clock that gives events their times.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// Open a scope below the one now open.
+    /// Open a scope within the one that is innermost.
     pub fn scope(&self, label: &'static str) -> Scope {
         let mut tape = self.tape.borrow_mut();
         let outer = tape.cause;
@@ -68,7 +68,8 @@ impl Recorder {
         Scope { tape: Rc::clone(&self.tape), outer }
     }
 
-    /// Let another task run: its scopes begin afresh, below none of the interrupted task's.
+    /// Let another task run. Its scopes begin at the root, not within those of the interrupted
+    /// task.
     pub fn task(&self, name: &str) -> TaskScope {
         let mut tape = self.tape.borrow_mut();
         let outer = tape.task;
@@ -77,10 +78,10 @@ impl Recorder {
         TaskScope { tape: Rc::clone(&self.tape), outer, outer_cause }
     }
 
-    /// Record an operation that began at `began_ns` and ends now.
+    /// Record an operation that began at `began_ns` and ends at this moment.
     ///
     /// # Panics
-    /// Where it took more than 4 s, which no operation does.
+    /// If it took more than 4 s, which no operation does.
     pub fn record(&self, kind: EventKind, addr: u32, bytes: u32, began_ns: u64) {
         let duration = self.clock.now_ns() - began_ns;
         let mut tape = self.tape.borrow_mut();
@@ -96,22 +97,22 @@ impl Recorder {
         tape.events.push(event);
     }
 
-    /// Put a mark into the log.
+    /// Record a mark with this number.
     pub fn mark(&self, number: u32) {
         self.record(EventKind::Mark, number, 0, self.clock.now_ns());
     }
 
-    /// Forget the events so far. Causes keep their numbers.
+    /// Forget all events. Causes keep their numbers.
     pub fn reset(&self) {
         self.tape.borrow_mut().events.clear();
     }
 
-    /// Count what was recorded since the last reset, without ending the recording.
+    /// Number of events of a kind since the last reset. The recording goes on.
     pub fn count(&self, kind: EventKind) -> u64 {
         self.tape.borrow().events.iter().filter(|event| event.kind == kind).count() as u64
     }
 
-    /// Take the events recorded since the last reset, with the names they refer to.
+    /// Take the events since the last reset, with the names that they refer to.
     pub fn take(&self, geometry: Geometry) -> Trace {
         let mut tape = self.tape.borrow_mut();
         let events = std::mem::take(&mut tape.events);

@@ -1,4 +1,4 @@
-//! The tracer: a device around a device that records what passes through.
+//! The tracer: a device that passes each operation to another device and records it.
 
 use flysch_nand::{
     BlockAddr, Ecc, EraseError, Geometry, Nand, NvRam, NvRamError, PageAddr, PowerLost,
@@ -8,8 +8,8 @@ use flysch_nand::{
 use super::event::EventKind;
 use super::recorder::Recorder;
 
-/// Records every operation of the device inside, NAND or byte-addressable memory, failed ones
-/// included: the device was busy.
+/// A device that records every operation of the device inside, which is NAND or byte-addressable
+/// memory. Failed operations are recorded, too, since the device was busy.
 #[derive(Debug)]
 pub struct Tracer<N> {
     device: N,
@@ -17,27 +17,24 @@ pub struct Tracer<N> {
 }
 
 impl<N> Tracer<N> {
-    /// Trace `device` on `recorder`.
     pub const fn new(device: N, recorder: Recorder) -> Self {
         Self { device, recorder }
     }
 
-    /// The device inside.
     pub const fn device(&self) -> &N {
         &self.device
     }
 
-    /// The device inside, to arrange its next fault.
+    /// The device inside, to arrange for its next fault.
     pub const fn device_mut(&mut self) -> &mut N {
         &mut self.device
     }
 
-    /// Give the device back.
     pub fn into_device(self) -> N {
         self.device
     }
 
-    /// Run one operation; record it unless the power was gone before it began.
+    /// Run one operation and record it, unless power was off before it began.
     fn traced<T>(
         &mut self,
         kind: EventKind,
@@ -47,7 +44,7 @@ impl<N> Tracer<N> {
     ) -> T {
         let began_ns = self.recorder.clock().now_ns();
         let outcome = operate(&mut self.device);
-        // Each operation takes time on the chip: none passes exactly when nothing was started.
+        // Each operation takes time, so no time passes only if nothing was begun.
         if self.recorder.clock().now_ns() > began_ns {
             let bytes = u32::try_from(bytes).expect("a request is below 4 GiB");
             self.recorder.record(kind, addr, bytes, began_ns);

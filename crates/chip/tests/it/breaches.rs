@@ -1,4 +1,4 @@
-//! Every breach of the contract panics, and says what was wrong.
+//! Every breach of the contract panics, and the panic says what was wrong.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ fn program(device: &mut FaultInjector, page: u32, column: usize, data: &[u8], oo
     device.program(PageAddr(page), column, data, oob).unwrap();
 }
 
-/// A name, what the panic says, and the breach.
+/// A name, a part of the panic's text, and the breach.
 type Breach = (&'static str, &'static str, fn(&mut FaultInjector));
 
 const BREACHES: [Breach; 16] = [

@@ -1,4 +1,4 @@
-//! Power cuts: each operation may end in each way, and no ending breaks the chip's rules.
+//! Power cuts: each operation may end in each way, and no ending breaks the rules of the chip.
 
 use flysch_chip::{Ending, FaultInjector, FaultPlan};
 use flysch_nand::{BlockAddr, Ecc, EraseError, Nand, PageAddr, PowerLost, ProgramError, ReadError};
@@ -14,7 +14,8 @@ fn sector(number: usize) -> u32 {
     u32::try_from(number * SECTOR_SIZE).unwrap()
 }
 
-/// A chip on which the first sector of [`PAGE`] is programmed and the next program is cut.
+/// A chip whose page [`PAGE`] has its first sector programmed, and the rest cut while it was
+/// programmed.
 fn cut_program(seed: u64, ending: Option<Ending>, data: &[u8]) -> FaultInjector {
     let mut device = small_injector();
     device.program(PAGE, 0, &data[..SECTOR_SIZE], &[]).unwrap();
@@ -59,7 +60,7 @@ fn a_cut_program_only_clears_bits_it_was_to_clear() {
     }
 }
 
-/// What a cut program left: sectors 1 to 3 and the OOB area.
+/// The state that a cut program left in sectors 1 to 3 and the OOB area.
 fn outcome_of(seed: u64, ending: Option<Ending>) -> &'static str {
     let data = pattern(PAGE, PAGE_SIZE);
     let mut device = cut_program(seed, ending, &data);
@@ -87,7 +88,7 @@ fn each_ending_of_a_program_comes_about() {
     }
 }
 
-/// Sectors lost to a torn page are lost one by one: a read of the others succeeds.
+/// Sectors of a torn page are lost one by one: the others can be read.
 #[test]
 fn a_torn_page_may_be_read_in_part() {
     let data = pattern(PAGE, PAGE_SIZE);
@@ -140,7 +141,7 @@ fn a_half_erased_block_can_be_erased_again() {
     assert!(kinds.iter().all(|&count| count > 500), "{kinds:?}");
 }
 
-/// Bit errors go with the erase of their page, and not before.
+/// Bit errors stay until their page is erased.
 #[test]
 fn a_half_erased_page_is_lost_or_blank() {
     let data = pattern(PAGE, PAGE_SIZE);
@@ -176,7 +177,7 @@ fn while_the_power_is_off_nothing_happens() {
     assert_eq!(device.is_bad(BLOCK), Ok(false));
 }
 
-/// One of each operation.
+/// Do one operation of each kind.
 fn run(device: &mut FaultInjector) -> Result<(), PowerLost> {
     let lost = |_| PowerLost;
     device.is_bad(BLOCK)?;

@@ -82,7 +82,7 @@ fn factory_bad_blocks_are_marked_and_take_no_time() {
 
 #[test]
 fn bit_errors_are_corrected_up_to_the_strength() {
-    // The part corrects 1 bit in 256 bytes: 2 in a sector.
+    // The part corrects 1 bit in 256 bytes, which is 2 in a sector.
     for (errors, wanted) in [
         (0, Ok(Ecc::Clean)),
         (1, Ok(Ecc::Corrected(1))),

@@ -1,4 +1,4 @@
-//! Images: what is saved comes back, and nothing else is taken for it.
+//! Images: a saved chip is the same when loaded, and a file that is no image is refused.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,8 @@ fn a_loaded_page_goes_on_where_it_stopped() {
     loaded.program(page, 1024, &pattern(page, 2 * SECTOR_SIZE), &[]).unwrap();
 }
 
-/// An image may say of a block that it is erased, and a storage stack believe it, as Linux does.
+/// An image may say that a block is erased although it is not, and a storage stack may rely on it,
+/// as Linux does.
 #[test]
 fn a_program_over_an_image_is_the_images_fault_until_the_block_is_erased() {
     let (_folder, path) = folder();

@@ -1,4 +1,4 @@
-//! Random legal operations against a mirror of plain bytes.
+//! Random allowed operations on a chip and on a mirror, which is an array of plain bytes.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// What the chip should hold, and what may be done to it.
+/// What the chip should hold, and what is needed to know which operations are allowed.
 struct Mirror {
     in_order: bool,
     cells: Vec<[u8; PAGE_SIZE + OOB_SIZE]>,
@@ -120,7 +120,7 @@ fn apply(device: &mut Tracer<FaultInjector>, mirror: &mut Mirror, operation: Ope
     }
 }
 
-/// Go on with a fork while the other side is wiped.
+/// Replace the chip by a fork, and erase the original.
 fn fork(device: &mut Tracer<FaultInjector>) {
     let chip = device.device_mut().chip_mut();
     let mut fork = chip.fork(Clock::new());

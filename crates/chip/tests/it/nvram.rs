@@ -1,4 +1,4 @@
-//! Byte-addressable memory: rules, times, wear, and the prefix a power cut leaves.
+//! Byte-addressable memory: rules, times, wear, and what a power cut leaves of a write.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -83,7 +83,7 @@ fn every_breach_panics() {
     }
 }
 
-/// Write three times, the second time at a cut; tell how far that write came.
+/// Write three times, with a power cut during the second write. Returns how far that write came.
 fn prefix(memory: &mut impl NvRam, supply: &flysch_chip::Supply) -> usize {
     memory.write(0, &[0x77; 100]).unwrap();
     supply.arm(Some(1));

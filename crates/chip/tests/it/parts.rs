@@ -1,4 +1,4 @@
-//! The parts that come with the program, and what is refused as a part.
+//! The parts that come with the program, and part files that are refused.
 
 use flysch_chip::{Chip, Clock, Part};
 use flysch_nand::{BlockAddr, Ecc, Nand, PageAddr};
@@ -34,7 +34,7 @@ fn every_figure_of_a_time_has_a_comment() {
     }
 }
 
-/// `125` of 125 000 ns, `23.5` of 23 500.
+/// A time in microseconds: `125` for 125 000 ns, `23.5` for 23 500 ns.
 fn us(ns: u64) -> String {
     let thousandths = format!("{}.{:03}", ns / 1000, ns % 1000);
     thousandths.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -102,7 +102,7 @@ fn an_unknown_part_is_answered_with_the_nearest() {
     }
 }
 
-/// How long an operation takes, and the operation.
+/// The time of an operation, and the operation.
 type Timed<'a> = (u64, &'a mut dyn FnMut(&mut Chip));
 
 #[test]
@@ -115,7 +115,7 @@ fn operations_take_the_times_of_the_part() {
         operate(&mut chip);
         clock.now_ns() - began
     };
-    // nandsim: sensing 25 us, 150 ns a byte, programming 300 us, erasing 1 ms.
+    // nandsim: 25 us to sense, 150 ns a byte, 300 us to program, 1 ms to erase.
     let page = PageAddr(9);
     let block = BlockAddr(1);
     let cases: [Timed<'_>; 7] = [
@@ -138,9 +138,9 @@ fn operations_take_the_times_of_the_part() {
 #[test]
 fn the_times_of_the_papers_come_out() {
     let timing = |name: &str| Part::named(name).unwrap().timing;
-    // 130 us for 2,048 bytes, sensing and transfer.
+    // 130 us for 2,048 bytes, sensing and transfer together.
     assert_eq!(timing("omap3evm").read_ns(2048), 130_000);
-    // Table 7, VFL: R 109/367 us, W 276/447 us for a sector and a page.
+    // Table 7, VFL: for a sector and a page, R 109/367 us, W 276/447 us.
     let vfl = timing("gemalto-vfl");
     assert_eq!((vfl.read_ns(512) + 500) / 1000, 109);
     assert_eq!((vfl.read_ns(2048) + 500) / 1000, 367);

@@ -1,4 +1,4 @@
-//! Traces: one event for each operation, with its cause and its task, and none without power.
+//! Traces: one event for each operation, with its cause and its task, and no event without power.
 
 use flysch_chip::{
     CauseId, Clock, Ending, EventKind, FaultInjector, FaultPlan, Nor, NorFigures, Pram,
@@ -121,7 +121,7 @@ fn memory_beside_the_nand_is_traced_too() {
         .iter()
         .map(|event| (event.kind, event.addr, event.bytes, event.duration_ns))
         .collect();
-    // Words of 2 bytes: bytes 3 to 5 are in two of them.
+    // Words have 2 bytes, so that bytes 3 to 5 are in two of them.
     let wanted = [
         (EventKind::NvWrite, 3, 3, 2_000),
         (EventKind::NvRead, 0, 8, 4 * 80),

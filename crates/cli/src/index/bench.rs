@@ -1,4 +1,5 @@
-//! `flysch index bench`: methods by sizes by distributions, every combination a run.
+//! `flysch index bench`: runs every combination of index methods, numbers of keys and key
+//! distributions.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::output::Figures;
 use crate::parameters::{Numbers, counts, optional, part};
 use crate::progress::carry_out_indexes;
 
-/// Columns of the table and of CSV; JSON has all fields.
+/// The columns of the table and of CSV. JSON has all fields.
 const COLUMNS: [&str; 20] = [
     "method",
     "n",
@@ -41,14 +42,15 @@ const COLUMNS: [&str; 20] = [
     "updates",
 ];
 
-/// Longest key: beyond it no method of nodes or entries has room on any part.
+/// The longest key, bytes. With longer keys no method has room for a node or an entry, on any part.
 const KEY_SIZE_MAX: u32 = 4096;
-/// Most runs of one command.
+/// The largest number of runs of one command.
 const RUNS_MAX: usize = 10_000;
 
-/// The chip where none is asked for: that of the `PBFilter` paper.
+/// The chip if the user names none: the one of the `PBFilter` paper.
 const PART: &str = "gemalto-vfl";
-/// Power of a chip without a platform: 20 mA at 3.3 V, as usual of SLC data sheets; an assumption.
+/// The power of a chip without a platform, mW. 20 mA at 3.3 V are common in SLC data sheets; it is
+/// an assumption.
 const ACTIVE_MW: u32 = 66;
 
 /// Arguments of `flysch index bench`. Numbers are lists (a,b,c) or ranges (FROM..TO:STEP).
@@ -63,10 +65,10 @@ pub(crate) struct Args {
     /// Methods: pbfilter, pbfilter2, runs, runs+filter, btree, bftl1, bftl2, skimpystash
     #[arg(value_name = "METHOD", value_delimiter = ',', required = true)]
     methods: Vec<MethodName>,
-    /// Keys to load
+    /// Number of keys to load
     #[arg(long, value_name = "N", default_value = "100000")]
     n: Numbers,
-    /// Bytes of a key
+    /// Bytes of each key
     #[arg(long, value_name = "BYTES", default_value = "12")]
     key_size: Numbers,
     /// How the keys are spread: random, ordinal, normal, bursty
@@ -130,11 +132,11 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Kind {
-    /// Keys that are there
+    /// Keys that were inserted
     Present,
-    /// Keys that are not
+    /// Keys that were not inserted
     Absent,
-    /// The key inserted half-way
+    /// The one key inserted half-way
     Middle,
 }
 
@@ -159,10 +161,10 @@ enum Unit {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum When {
-    /// A bounded piece at each insert
+    /// A bounded part of the merge at each insert
     #[default]
     Spread,
-    /// At once
+    /// The whole merge at the insert that causes it
     Synchronous,
 }
 
@@ -174,7 +176,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.figures.deliver(&COLUMNS, &runs, report::indexes)
 }
 
-/// Every combination of the values asked for, methods innermost so that they stand side by side.
+/// Every combination of the values asked for. Methods vary fastest, so that they stand side by
+/// side.
 fn benches(args: &Args) -> Result<Vec<IndexBench>, Failure> {
     let (parts, active_mw) = parts(args)?;
     let sizes = key_sizes(args)?;
@@ -218,7 +221,7 @@ fn benches(args: &Args) -> Result<Vec<IndexBench>, Failure> {
     Ok(benches)
 }
 
-/// What no run could make sense of is told before the first.
+/// Refuse a run that makes no sense before the first run starts.
 fn check(benches: &[IndexBench]) -> Result<(), Failure> {
     benches.iter().try_for_each(|bench| {
         bench.check().map_err(|error| Failure::Message(format!("{}: {error}", bench.title())))
@@ -275,7 +278,7 @@ fn key_sizes(args: &Args) -> Result<Vec<u32>, Failure> {
     }
 }
 
-/// Per cent of updates: none, or up to as many as keep their number in 32 bits.
+/// The percentages of updates. 1000 is the limit, so that the number of updates fits in 32 bits.
 fn updates(args: &Args) -> Result<Vec<u32>, Failure> {
     let percent = |&value: &u64| {
         u32::try_from(value).ok().filter(|&percent| percent <= 1000).ok_or_else(|| {

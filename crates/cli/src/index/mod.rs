@@ -1,4 +1,4 @@
-//! `flysch index`: index structures side by side on the bare chip.
+//! `flysch index`: compares index structures on the bare chip.
 
 mod bench;
 
@@ -20,11 +20,10 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum IndexCommand {
-    /// Load keys into index structures, look some up, and tell what it cost.
+    /// Load keys into index structures, look some up, and print what it cost.
     Bench(bench::Args),
 }
 
-/// Do what was asked.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     match &args.command {
         IndexCommand::Bench(args) => bench::run(args),

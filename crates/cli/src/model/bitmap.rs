@@ -1,4 +1,5 @@
-//! `flysch model bitmap`: bitmap indexes of one attribute, by decomposition of its values.
+//! `flysch model bitmap`: the costs of bitmap indexes of one attribute. A decomposition of the
+//! values into components decides how many bitmaps there are.
 
 use flysch_lab::model::bitmap::{Bitmaps, PUBLISHED, bitmaps};
 use serde::Serialize;
@@ -16,14 +17,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 1 << 20,
           value_parser = clap::value_parser!(u32).range(1..))]
     tuples: u32,
-    /// Bytes of a page
+    /// Bytes of each page
     #[arg(long, value_name = "BYTES", default_value_t = 2048,
           value_parser = clap::value_parser!(u32).range(1..))]
     page_size: u32,
     /// Bases of the components, the lowest first, joined by x; the paper's three if not given
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = bases)]
     bases: Vec<Bases>,
-    /// How to print
+    /// How to print the rows
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }

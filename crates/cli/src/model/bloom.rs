@@ -1,4 +1,4 @@
-//! `flysch model bloom`: false positives of a Bloom filter.
+//! `flysch model bloom`: the rate of false positives of a Bloom filter.
 
 use flysch_lab::model::bloom::false_positive_rate;
 use serde::Serialize;
@@ -14,10 +14,10 @@ pub(crate) struct Args {
     /// Bits of the filter for each key: d, or m/n
     #[arg(long, value_name = "LIST", default_value = "8,12,16")]
     bits_per_key: Numbers,
-    /// Hash functions: k
+    /// Number of hash functions: k
     #[arg(long, value_name = "LIST", default_value = "3..8")]
     hash_count: Numbers,
-    /// How to print
+    /// How to print the rates
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -29,7 +29,6 @@ struct Row {
     false_positives: f64,
 }
 
-/// Print the rates.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let hash_counts = counts("hash-count", &args.hash_count)?;
     let mut rows = Vec::new();

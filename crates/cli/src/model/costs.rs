@@ -1,4 +1,4 @@
-//! `flysch model costs`: Tables 4 and 5 for any parameters.
+//! `flysch model costs`: Tables 4 and 5 of the `PBFilter` paper for any parameters.
 
 use clap::ValueEnum;
 use flysch_lab::model::method::{Column, Method, Parameters};
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::parameters::{Numbers, counts};
 
-/// Arguments of `flysch model costs`: Tables 2 and 3.
+/// Arguments of `flysch model costs`: the variables of Tables 2 and 3.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -23,7 +23,7 @@ pub(crate) struct Args {
     /// Methods: btree, bftl1, bftl2, skimpystash, pbfilter, pbfilter2; all if not given
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     method: Vec<Method>,
-    /// N: records inserted
+    /// N: number of records inserted
     #[arg(long, value_name = "LIST", default_value = "1000000")]
     n: Numbers,
     /// Sk: bytes of a key
@@ -62,7 +62,7 @@ pub(crate) struct Args {
     /// Print the variables of Table 4 instead
     #[arg(long)]
     variables: bool,
-    /// How to print
+    /// How to print the rows
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -76,7 +76,7 @@ enum ReadingName {
     Consistent,
 }
 
-/// Columns of Table 5.
+/// The columns of Table 5.
 const COLUMNS: [&str; 10] = [
     "method",
     "n",

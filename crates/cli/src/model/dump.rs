@@ -1,4 +1,4 @@
-//! `flysch model dump`: every value by its label.
+//! `flysch model dump`: every value of the model with its label.
 
 use flysch_lab::model::dump::values;
 
@@ -9,14 +9,13 @@ use crate::output::{self, Destination, Format};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  flysch model dump --format json --out values.json")]
 pub(crate) struct Args {
-    /// How to print
+    /// How to print the values
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     #[command(flatten)]
     destination: Destination,
 }
 
-/// Print all values.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.destination.check()?;
     args.destination.deliver(&output::rows(&["label", "value", "note"], &values(), args.format))

@@ -1,4 +1,4 @@
-//! `flysch model figure`: the charts of Fig. 12, as numbers or as a page.
+//! `flysch model figure`: the charts of Fig. 12 of the `PBFilter` paper, as numbers or as a page.
 
 use std::path::PathBuf;
 
@@ -20,13 +20,13 @@ pub(crate) struct Args {
     /// Letters of the charts; all if not given
     #[arg(value_name = "LETTER", value_delimiter = ',')]
     letters: Vec<char>,
-    /// How to print
+    /// How to print the numbers
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     /// Write the charts as a page as well
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Replace the page even if it is another's
+    /// Replace the page even if flysch did not write it
     #[arg(long)]
     force: bool,
 }

@@ -1,4 +1,5 @@
-//! `flysch model fit` and `flysch model predict`: cost models from measured runs.
+//! `flysch model fit` and `flysch model predict`: fit cost models to measured runs, and predict
+//! other runs.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,10 +12,10 @@ use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::parameters::{Numbers, counts};
 
-/// Columns of the table and of CSV; JSON has all fields.
+/// The columns of the table and of CSV. JSON has all fields.
 const COLUMNS: [&str; 8] =
     ["workload", "on", "platform", "cost", "runs", "form", "error_percent", "median_error_percent"];
-/// Columns of a prediction.
+/// The columns of a prediction.
 const PREDICTED: [&str; 10] = [
     "workload",
     "on",
@@ -44,7 +45,7 @@ pub(crate) struct FitArgs {
     /// Replace the file if it exists
     #[arg(long)]
     force: bool,
-    /// How to print what the models are worth
+    /// How to print the errors of the models
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -58,7 +59,7 @@ Examples:
 pub(crate) struct PredictArgs {
     /// Models, as flysch model fit writes them
     file: PathBuf,
-    /// Workload
+    /// Workload of the predicted runs
     #[arg(long, value_name = "WORKLOAD")]
     workload: String,
     /// Stack, from the engine down
@@ -70,12 +71,12 @@ pub(crate) struct PredictArgs {
     /// Bytes of the random string in each record
     #[arg(long, value_name = "BYTES")]
     record_size: Numbers,
-    /// How to print
+    /// How to print the predictions
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
-/// A model as it is listed.
+/// A model with the names of its terms, as it is printed.
 #[derive(Serialize)]
 struct Listed<'a> {
     #[serde(flatten)]
@@ -83,7 +84,7 @@ struct Listed<'a> {
     terms: &'static [&'static str],
 }
 
-/// Fit, save, and print what the models are worth.
+/// Fit the models, save them, and print how large their errors are.
 pub(super) fn run_fit(args: &FitArgs) -> Result<(), Failure> {
     let text = fs::read(&args.file).map_err(|error| Failure::of_file(&args.file, error))?;
     let observations = read(&text).map_err(|error| Failure::of_file(&args.file, error))?;
@@ -95,7 +96,7 @@ pub(super) fn run_fit(args: &FitArgs) -> Result<(), Failure> {
     output::print(&output::rows(&COLUMNS, &listed, args.format))
 }
 
-/// Predict and print.
+/// Predict each combination of requests and record size, and print the predictions.
 pub(super) fn run_predict(args: &PredictArgs) -> Result<(), Failure> {
     let text = fs::read(&args.file).map_err(|error| Failure::of_file(&args.file, error))?;
     let models: Models = serde_json::from_slice(&text)

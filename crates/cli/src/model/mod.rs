@@ -1,5 +1,5 @@
-//! `flysch model`: what an index costs before it is built, in closed form, and what runs cost that
-//! were not made, by models fitted to those that were.
+//! `flysch model`: the costs of an index before it is built, in closed form, and the costs of runs
+//! that were not made. The second kind comes from models that are fitted to other runs.
 
 mod bitmap;
 mod bloom;
@@ -46,7 +46,6 @@ enum Action {
     Predict(fit::PredictArgs),
 }
 
-/// Compute and print.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     match &args.action {
         Action::Costs(args) => costs::run(args),

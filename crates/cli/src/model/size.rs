@@ -1,4 +1,4 @@
-//! `flysch model size`: which index, at what cost, and how long the flash lasts.
+//! `flysch model size`: which index fits, what it costs, and how long the flash lasts.
 
 use flysch_lab::model::size::{Demand, choose};
 
@@ -13,10 +13,10 @@ Examples:
   flysch model size --n 1000000 --key-size 12 --part gemalto-vfl --ram 14336
   flysch model size --n 100000 --part w25n01gv --ram 4096 --inserts-per-day 1000000 --absent-share 0.9")]
 pub(crate) struct Args {
-    /// Keys in the end
+    /// Number of keys that the index will hold
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1 << 30))]
     n: u32,
-    /// Bytes of a key
+    /// Bytes of each key
     #[arg(long, value_name = "BYTES", default_value_t = 12,
           value_parser = clap::value_parser!(u32).range(1..))]
     key_size: u32,
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     /// Share of lookups whose key is not there
     #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = share)]
     absent_share: f64,
-    /// How to print
+    /// How to print the indexes
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -57,7 +57,7 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Columns of the table and of CSV.
+/// The columns of the table and of CSV.
 const COLUMNS: [&str; 11] = [
     "method",
     "parameters",

@@ -1,4 +1,5 @@
-//! `flysch trace live`: the flash operations of this machine, until Ctrl-C or for the life of a command.
+//! `flysch trace live`: records the flash operations of this machine, until Ctrl-C or until a
+//! command ends.
 
 use std::process::{Child, Command, ExitStatus};
 
@@ -13,7 +14,8 @@ use crate::failure::Failure;
 use crate::output::{self, Destination, Format};
 use crate::progress;
 
-/// How long to sleep where nothing happens, milliseconds: how soon a signal or the command's end is seen.
+/// The longest sleep while nothing happens, milliseconds. It bounds the time until a signal or the
+/// end of the command is noticed.
 const PATIENCE_MS: u32 = 100;
 
 /// Arguments of `flysch trace live`.
@@ -25,10 +27,10 @@ pub(super) struct Live {
     /// Where to hook: chip, spi-nand, mtd, nandsim; by default the nearest to the array
     #[arg(long, value_name = "LEVEL")]
     hook: Option<Level>,
-    /// Buffer of each processor, KiB: what is not read in time is lost, and told
+    /// Buffer of each processor, KiB. Events that are not read in time are lost and counted
     #[arg(long, value_name = "KIB", default_value_t = 16384, value_parser = clap::value_parser!(u32).range(64..))]
     buffer: u32,
-    /// Write the recording in this format, not its summary
+    /// Write the recording in this format instead of its summary
     #[arg(long, value_enum)]
     to: Option<ExportFormat>,
     /// How to print the summary
@@ -36,13 +38,13 @@ pub(super) struct Live {
     format: Format,
     #[command(flatten)]
     destination: Destination,
-    /// Command to record for as long as it lives
+    /// Command to record until it ends
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
 
 impl Live {
-    /// Record, then write what was recorded.
+    /// Record the operations, then write them.
     pub(super) fn run(&self) -> Result<(), Failure> {
         if let Some(path) = &self.destination.out {
             output::check_writable(path, self.destination.force)?;
@@ -53,7 +55,7 @@ impl Live {
         let mut tracer = LiveTracer::start(window, choice).map_err(|e| Failure::of(&e))?;
         let ended = self.record(&mut tracer, &stop)?;
         let (level, lost, trace) = (tracer.level(), tracer.lost(), tracer.take());
-        // Probes go before anything that may fail, or wait for a reader.
+        // The probes are removed before anything that may fail or may wait for a reader.
         drop(tracer);
         progress::tell(&format!(
             "{} events at level {}, {lost} lost",
@@ -103,9 +105,9 @@ impl Live {
     }
 }
 
-/// End the command that was recorded: its time was cut short.
+/// Kill the recorded command, because the recording ended before it.
 fn end(child: &mut Child) -> Result<ExitStatus, Failure> {
-    // One that has ended by itself, by the same Ctrl-C perhaps, cannot be killed.
+    // A command that has already ended, perhaps by the same Ctrl-C, cannot be killed.
     child.kill().ok();
     child.wait().map_err(|error| Failure::of(&error))
 }

@@ -1,4 +1,4 @@
-//! `flysch trace`: a trace summarised, filtered, converted, drawn.
+//! `flysch trace`: summarises, filters, converts and draws a trace.
 
 mod live;
 mod select;
@@ -39,19 +39,19 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// A few numbers on the whole: by kind and by task; the default
+    /// A few numbers on the whole trace, by kind and by task; the default
     #[command(after_help = "Example:\n  flysch trace run.trace summary --format json")]
     Summary(Print),
     /// Operations by block, of the blocks touched
     #[command(after_help = "Example:\n  flysch trace run.trace blocks --format csv")]
     Blocks(Print),
-    /// The events, one a line
+    /// The events, one per line
     #[command(after_help = "Example:\n  flysch trace run.trace log --from 10ms --until 12ms")]
     Log(Print),
     /// Operations by cause, as a tree with shares of the whole
     #[command(after_help = "Example:\n  flysch trace run.trace causes --task sqlite3")]
     Causes(Print),
-    /// What Flashmon v2.1 would not have shown
+    /// The operations that Flashmon v2.1 would not have shown
     #[command(after_help = "Example:\n  flysch trace run.trace missed --subpage-reads")]
     Missed(Missed),
     /// Convert to another format
@@ -62,14 +62,14 @@ enum Action {
         after_help = "Examples:\n  flysch trace live -- sqlite3 /mnt/test.db 'VACUUM;'\n  flysch trace live --device mtd0 --to binary --out boot.trace"
     )]
     Live(live::Live),
-    /// Draw as SVG
+    /// Draw the operations as SVG
     #[command(after_help = "Example:\n  flysch trace run.trace plot --kind blocks --out heat.svg")]
     Plot(Plot),
 }
 
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 struct Print {
-    /// How to print; CSV of a summary has its kinds
+    /// How to print the figures; CSV of a summary shows its kinds only
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -78,7 +78,7 @@ struct Print {
 struct Missed {
     #[command(flatten)]
     print: Print,
-    /// Entries of the module's log
+    /// Number of entries of the module's log
     #[arg(long, value_name = "N", default_value_t = Module::default().log_entries)]
     log_entries: usize,
     /// The driver reads parts of pages, as with ECC in software
@@ -88,7 +88,7 @@ struct Missed {
 
 #[derive(Debug, clap::Args)]
 struct Export {
-    /// Format to write
+    /// Format of the output
     #[arg(long, value_enum)]
     to: ExportFormat,
     #[command(flatten)]
@@ -97,21 +97,21 @@ struct Export {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ExportFormat {
-    /// The project's own
+    /// The binary format of flysch
     Binary,
-    /// One event a line
+    /// One event per line
     Csv,
-    /// Geometry and events
+    /// The geometry and the events
     Json,
-    /// Counters by block, as `/proc/flashmon`
+    /// Counters by block, in the format of `/proc/flashmon`
     Flashmon,
-    /// Events, as `/proc/flashmon_log`
+    /// The events, in the format of `/proc/flashmon_log`
     FlashmonLog,
 }
 
 #[derive(Debug, clap::Args)]
 struct Plot {
-    /// What to draw
+    /// Kind of chart to draw
     #[arg(long, value_enum)]
     kind: PlotKind,
     #[command(flatten)]
@@ -120,13 +120,12 @@ struct Plot {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum PlotKind {
-    /// Time against page
+    /// The page of each operation over time
     Scatter,
     /// Reads, programs and erases of each block
     Blocks,
 }
 
-/// Run `flysch trace`.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let path = match (&args.action, &args.file) {
         (Some(Action::Live(live)), None) => return live.run(),
@@ -178,7 +177,7 @@ fn run_on_trace(action: &Action, trace: &Trace, path: &Path) -> Result<(), Failu
     output::print(&text)
 }
 
-/// Counters by block suffice for few of the actions.
+/// Counters by block are enough only for a few of the actions.
 fn run_on_counters(action: &Action, blocks: &[Tally], path: &Path) -> Result<(), Failure> {
     match action {
         Action::Blocks(print) => output::print(&tables::blocks(blocks, print.format)),
@@ -193,7 +192,6 @@ fn run_on_counters(action: &Action, blocks: &[Tally], path: &Path) -> Result<(),
 }
 
 impl ExportFormat {
-    /// Write a trace in this format.
     fn write(self, trace: &Trace, destination: &Destination) -> Result<(), Failure> {
         let bytes = match self {
             Self::Binary if destination.out.is_none() => {

@@ -1,4 +1,4 @@
-//! Which part of a trace a command is about.
+//! The options that select the events of a trace.
 
 use std::ops::RangeInclusive;
 
@@ -6,11 +6,11 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use flysch_chip::EventKind;
 use flysch_lab::trace::{Filter, Geometry, parse_shape};
 
-/// Options of every action.
+/// Options that every action has.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Which events")]
 pub(super) struct Selection {
-    /// Geometry of the chip, for inputs that do not tell it
+    /// Geometry of the chip, for inputs that do not contain it
     #[arg(long, global = true, value_name = "PAGE+OOBxPAGESxBLOCKS", value_parser = parse_shape)]
     pub(super) geometry: Option<Geometry>,
     /// From this time on: nanoseconds, or with a unit ns, us, ms, s
@@ -28,16 +28,15 @@ pub(super) struct Selection {
     /// Only causes whose path contains this
     #[arg(long, global = true, value_name = "TEXT")]
     cause: Option<String>,
-    /// Only these blocks, such as 7 or 0-63; marks stay
+    /// Only these blocks, such as 7 or 0-63; marks are kept
     #[arg(long, global = true, value_name = "RANGE", value_parser = parse_blocks)]
     blocks: Option<RangeInclusive<u32>>,
-    /// At most so many events, the first ones
+    /// Only the first N events
     #[arg(long, global = true, value_name = "N")]
     limit: Option<usize>,
 }
 
 impl Selection {
-    /// The filter that the options ask for.
     pub(super) fn filter(&self) -> Filter {
         Filter {
             from_ns: self.from,

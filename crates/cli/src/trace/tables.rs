@@ -9,9 +9,9 @@ const KIND_COLUMNS: [&str; 7] =
     ["kind", "events", "bytes", "time_ns", "min_ns", "max_ns", "blocks"];
 const LOG_COLUMNS: [&str; 7] = ["time_ns", "duration_ns", "kind", "addr", "bytes", "task", "cause"];
 const MISSED_COLUMNS: [&str; 4] = ["why", "kind", "cause", "events"];
-/// Rows of a table of events below one header.
+/// The largest number of rows of an event table below one header.
 const TABLE_ROW_COUNT_MAX: usize = 1_000;
-/// Fields of a tally.
+/// The fields of a [`Tally`], which are columns of several tables.
 const TALLY_COLUMNS: [&str; 13] = [
     "page_reads",
     "page_programs",
@@ -28,7 +28,7 @@ const TALLY_COLUMNS: [&str; 13] = [
     "marks",
 ];
 
-/// The trace in a few numbers.
+/// Render the summary of a trace.
 pub(super) fn summary(trace: &Trace, format: Format) -> Vec<u8> {
     let summary = trace::summary(trace);
     match format {
@@ -58,12 +58,11 @@ fn summary_tables(summary: &Summary) -> Vec<u8> {
     tables.join(&b'\n')
 }
 
-/// Operations by block.
 pub(super) fn blocks(blocks: &[Tally], format: Format) -> Vec<u8> {
     output::rows(&with_tally("block", &[""]), &trace::block_rows(blocks), format)
 }
 
-/// The events. A long table has its header again and again, which bounds the memory it takes.
+/// Render the events. A long table repeats its header, which bounds the memory that it takes.
 pub(super) fn log(trace: &Trace, format: Format) -> Vec<u8> {
     let log = Log::new(trace);
     let rows: Vec<LogRow<'_>> = log.rows().collect();
@@ -77,12 +76,11 @@ pub(super) fn log(trace: &Trace, format: Format) -> Vec<u8> {
     }
 }
 
-/// What Flashmon would not have shown.
+/// Render the operations that Flashmon would not have shown.
 pub(super) fn missed(trace: &Trace, module: Module, format: Format) -> Vec<u8> {
     output::rows(&MISSED_COLUMNS, &trace::missed(trace, &module), format)
 }
 
-/// Operations by cause.
 pub(super) fn causes(trace: &Trace, format: Format) -> Vec<u8> {
     let causes = trace::causes(trace);
     match format {
@@ -94,8 +92,8 @@ pub(super) fn causes(trace: &Trace, format: Format) -> Vec<u8> {
     }
 }
 
-/// The tree, indented. A cause that did something itself and has others below it is followed by
-/// a line for its own share, so that the lines below a cause sum up to it.
+/// Render the tree of causes, indented. A cause with its own operations and with causes below it
+/// gets an extra line for its own share. So the lines below a cause sum up to it.
 fn cause_tree(causes: &Causes) -> Vec<u8> {
     let mut rows = vec![cause_row("all", 0, &causes.all, &causes.all)];
     for (place, node) in causes.nodes.iter().enumerate() {
@@ -137,7 +135,7 @@ fn cause_row(label: &str, depth: usize, tally: &Tally, all: &Tally) -> Vec<Strin
     [label].into_iter().chain(shares).collect()
 }
 
-/// A count with its share of the whole in tenths of a percent, rounded.
+/// Render a count with its share of the whole, in percent with one decimal.
 fn share(part: u64, whole: u64) -> String {
     if part == 0 {
         return "0".to_owned();
@@ -148,7 +146,7 @@ fn share(part: u64, whole: u64) -> String {
     format!("{part} {percent:>6}")
 }
 
-/// The column `first`, then those of a tally under each of the prefixes.
+/// The column `first`, followed by the columns of a tally with each prefix.
 fn with_tally(first: &'static str, prefixes: &[&str]) -> Vec<String> {
     let tallies = prefixes
         .iter()

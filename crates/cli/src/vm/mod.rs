@@ -1,4 +1,4 @@
-//! `flysch vm`: the real kernel in a virtual machine.
+//! `flysch vm`: runs the real kernel in a virtual machine.
 
 mod validate;
 
@@ -17,7 +17,6 @@ use crate::output;
 use crate::parameters::{ecc, part};
 use crate::progress::tell;
 
-/// Bytes of a MiB.
 const MIB: u64 = 1 << 20;
 
 /// Arguments of `flysch vm`.
@@ -34,7 +33,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Fetch a kernel and tools with the system's package manager, and make a guest of them
+    /// Fetch a kernel and tools with the system's package manager, and build a guest from them
     #[command(after_help = "Example:\n  flysch vm setup")]
     Setup(Setup),
     /// Run `flysch bench` in a guest; what it prints and the files it writes come back
@@ -45,12 +44,13 @@ enum Action {
     /// Run `flysch repro` in a guest; what it prints and the files it writes come back
     #[command(after_help = "Example:\n  flysch vm repro --help")]
     Repro(Inside),
-    /// Run a command line in a guest, such as `flysch trace live`; what it prints and writes comes back
+    /// Run a command line in a guest, such as `flysch trace live`; what it prints and writes comes
+    /// back
     #[command(
         after_help = "Example:\n  flysch vm run flysch trace live -- flash_erase /dev/mtd0 0 8"
     )]
     Run(Inside),
-    /// A shell in a guest; `poweroff -f` ends it
+    /// Start a shell in a guest; `poweroff -f` ends it
     #[command(after_help = "Example:\n  flysch vm shell --ecc soft")]
     Shell(GuestOptions),
     /// Compare the simulator's counts with the kernel's, cell by cell; exit code 1 beyond the bands
@@ -65,7 +65,8 @@ struct Setup {
     /// Version of the kernel, such as 6.1.0-56, instead of the newest of the series
     #[arg(long, value_name = "VERSION")]
     kernel: Option<String>,
-    /// Build a UBI with fastmaps, too, from the kernel's source: Debian's has none (140 MB more)
+    /// Also build a UBI with fastmaps from the kernel's source, because Debian's has none (140 MB
+    /// more)
     #[arg(long)]
     with_fastmap: bool,
     #[command(flatten)]
@@ -74,23 +75,23 @@ struct Setup {
 
 #[derive(Debug, clap::Args)]
 struct Place {
-    /// Folder of what guests are made of, instead of the user's cache
+    /// Folder for the files that guests are made of, instead of the user's cache
     #[arg(long, value_name = "FOLDER")]
     store: Option<PathBuf>,
 }
 
-/// What a guest is.
+/// The options of a guest.
 #[derive(Debug, clap::Args)]
 struct GuestOptions {
     #[command(flatten)]
     place: Place,
-    /// Chip that nandsim is to be: a part's name, or a TOML file
+    /// Chip that nandsim simulates: a part's name, or a TOML file
     #[arg(long, value_name = "NAME|FILE", default_value = "nandsim")]
     chip: String,
     /// Blocks of the test partition mtd0
     #[arg(long, value_name = "N", default_value_t = 400, value_parser = clap::value_parser!(u32).range(1..))]
     blocks: u32,
-    /// Let operations of the chip take no time
+    /// Run the chip without delays: its operations take no time
     #[arg(long)]
     no_delays: bool,
     /// Where errors are corrected: hardware, or soft (sub-page reads)
@@ -102,10 +103,11 @@ struct GuestOptions {
     /// YAFFS2's module, built for the guest's kernel
     #[arg(long, value_name = "FILE")]
     module: Option<PathBuf>,
-    /// What executes the guest: kvm, or tcg (an instruction every 32 ns) [default: what setup found to work]
+    /// What executes the guest: kvm, or tcg (an instruction every 32 ns) [default: the one that
+    /// setup found to work]
     #[arg(long, value_name = "NAME")]
     accelerator: Option<Accelerator>,
-    /// Longest life of the guest, seconds
+    /// Longest time that the guest may run, seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
 }
@@ -124,7 +126,6 @@ struct Inside {
     arguments: Vec<String>,
 }
 
-/// Run `flysch vm`.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     match &args.action {
         Action::Setup(setup) => setup.run(),
@@ -183,7 +184,7 @@ impl Inside {
         let mut words: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
         words.extend(self.arguments.iter().cloned());
         let says = |name: &str| self.arguments.iter().any(|word| word.starts_with(name));
-        // The guest's flash is there to be erased.
+        // The guest's flash holds nothing of the user, so it may be erased.
         let is_bench = command.last() == Some(&"bench");
         if is_bench && !says("--mtd") {
             words.extend(["--mtd", "mtd0"].map(str::to_owned));
@@ -193,7 +194,8 @@ impl Inside {
         }
         let force = says("--force");
         if !command.is_empty() {
-            // What is here under such a name would have to give way to the guest's.
+            // A file that comes back from the guest may have the name of a file here, which it
+            // would replace.
             let mut here = self.arguments.iter().map(Path::new).filter(|path| path.is_file());
             here.try_for_each(|path| output::check_writable(path, force))?;
         }
@@ -204,7 +206,7 @@ impl Inside {
     }
 }
 
-/// Write a file that came back from a guest, with the folders on its path.
+/// Write a file that came back from a guest, and create the folders on its path.
 fn keep(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|error| Failure::of_file(folder, error))?;
@@ -212,7 +214,8 @@ fn keep(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
     output::write_file(path, bytes, force)
 }
 
-/// One line, the console of a guest that was ended before it.
+/// Turn an error of a guest into one line. If the guest was ended by force, its console is printed
+/// before it.
 #[expect(clippy::needless_pass_by_value, reason = "maps an error")]
 fn failure(error: VmError) -> Failure {
     if let Some(console) = error.console() {

@@ -1,4 +1,4 @@
-//! `flysch vm validate`: the simulator beside the kernel.
+//! `flysch vm validate`: compares the simulator with the kernel.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::progress::{carry_out, tell};
 
-/// Columns of the table and of CSV.
+/// The columns of the table and of CSV.
 const COLUMNS: [&str; 14] = [
     "fs",
     "workload",
@@ -39,7 +39,7 @@ const COLUMNS: [&str; 14] = [
     "kernel.block_erases",
     "flysch.block_erases",
 ];
-/// Columns of the summary.
+/// The columns of the summary.
 const SUMMARY: [&str; 8] = [
     "cells",
     "number",
@@ -50,35 +50,35 @@ const SUMMARY: [&str; 8] = [
     "reads.percentile_95",
     "reads.max",
 ];
-/// How many of the worst cells are told.
+/// How many of the worst cells are printed.
 const WORST: usize = 5;
 
 /// What `flysch vm validate` prints.
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
 enum Show {
-    /// Every cell
+    /// Every cell with its counts
     #[default]
     Cells,
-    /// How errors are spread, by file system and workload
+    /// The spread of the errors, by file system and workload
     Summary,
 }
 
 /// Arguments of `flysch vm validate`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Validate {
-    /// 12 cells instead of 160 and the read-ahead grid
+    /// Run 12 cells instead of 160 and the read-ahead grid
     #[arg(long)]
     quick: bool,
     /// Take the kernel's counts from the CSV of an earlier run instead of a guest
     #[arg(long, value_name = "FILE")]
     kernel_counts: Option<PathBuf>,
-    /// What to print
+    /// What to print of the cells
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     show: Show,
     /// File for every cell, as CSV
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// File for the page
+    /// File for the page with the charts
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
     /// Replace files that exist
@@ -92,7 +92,7 @@ pub(super) struct Validate {
 }
 
 impl Validate {
-    /// Run both sides, print the cells and the verdict.
+    /// Run both sides, and print the cells and the verdict.
     pub(super) fn run(&self) -> Result<(), Failure> {
         self.csv.iter().try_for_each(|path| output::check_writable(path, self.force))?;
         self.page.iter().try_for_each(|path| output::check_report(path, self.force))?;
@@ -118,7 +118,7 @@ impl Validate {
         if self.quick { QUICK } else { FULL }
     }
 
-    /// Run the kernel's side.
+    /// Run the cells on the kernel in a guest.
     fn in_guest(&self) -> Result<Kernel, Failure> {
         let (store, guest, plan) = (self.guest.store(), self.guest.guest()?, self.plan());
         let mut traced = in_guest(&store, &guest, plan.arguments())?;
@@ -150,16 +150,16 @@ impl Validate {
     }
 }
 
-/// What the kernel counted.
+/// The counts of the kernel.
 struct Kernel {
     runs: Vec<(Key, Counts)>,
-    /// Of the read-ahead grid.
+    /// The runs of the read-ahead grid.
     reads: Vec<(Key, Counts)>,
     overhead: Option<Overhead>,
 }
 
 impl Kernel {
-    /// At an earlier time.
+    /// Read the counts from the CSV of an earlier run.
     fn recorded(path: &Path) -> Result<Self, Failure> {
         let all = recorded::read(path).map_err(|error| Failure::of_file(path, error))?;
         let (reads, runs) = all.into_iter().partition(|(key, _)| key.workload == "read");
@@ -172,7 +172,7 @@ fn counts(runs: &[Value]) -> Result<Vec<(Key, Counts)>, Failure> {
     counts.ok_or_else(|| Failure::Message("the guest's answer lacks a count".to_owned()))
 }
 
-/// The kernel's runs.
+/// Run `flysch bench` in a guest and return its runs.
 fn in_guest(store: &Store, guest: &Guest, arguments: Vec<String>) -> Result<Vec<Value>, Failure> {
     let mut words = vec!["flysch".to_owned(), "bench".to_owned()];
     words.extend(arguments);
@@ -183,7 +183,7 @@ fn in_guest(store: &Store, guest: &Guest, arguments: Vec<String>) -> Result<Vec<
     })
 }
 
-/// What the tracer took, as a line.
+/// The overhead of the tracer as a line of text.
 fn told(overhead: Overhead) -> String {
     let Overhead { share, event_ns, events } = overhead;
     format!(
@@ -193,8 +193,8 @@ fn told(overhead: Overhead) -> String {
     )
 }
 
-/// The same cells on the simulator, beside the kernel's: the means of runs that differ in nothing
-/// but their seed.
+/// Run the same cells on the simulator and put the counts beside the kernel's. Both are means of
+/// the runs that differ only in their seed.
 fn beside(kernel: Vec<(Key, Counts)>, scenarios: &[Scenario]) -> Result<Vec<Cell>, Failure> {
     let mut left = means(kernel.iter().cloned());
     let flysch = means(carry_out(scenarios)?.iter().map(of_run));
@@ -212,7 +212,7 @@ fn beside(kernel: Vec<(Key, Counts)>, scenarios: &[Scenario]) -> Result<Vec<Cell
     cells.map(cell).collect()
 }
 
-/// How the errors are spread, and where they are largest.
+/// Lines that say how the errors are spread, and in which cells they are largest.
 fn verdict(cells: &[Cell], reads: &[Cell]) -> Vec<String> {
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
     let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! `flysch bench` as a user gives it.
+//! `flysch bench` with the arguments of a user.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::command::{complaint_of, output_of};
 
-/// Fields of a run in JSON, as the design promises them.
+/// The fields of a run in JSON, as the design promises them.
 const FIELDS: [&str; 19] = [
     "workload",
     "on",
@@ -32,7 +32,7 @@ const FIELDS: [&str; 19] = [
     "wear",
 ];
 
-/// A sound part of which one line is changed.
+/// A valid part. The tests change one line of it.
 const PART: &str = r#"
 name = "own"
 description = "4 MiB SLC"

@@ -1,9 +1,9 @@
-//! Run the command and look at what it says.
+//! Runs the command and checks its output.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// A finished run.
+/// The exit code and the output of a run that has ended.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) code: Option<i32>,
@@ -11,7 +11,7 @@ pub(crate) struct Finished {
     pub(crate) stderr: String,
 }
 
-/// Run `flysch` in `folder` with arguments that are told apart by blanks.
+/// Run `flysch` in `folder`. Blanks separate the arguments.
 pub(crate) fn flysch(folder: &Path, arguments: &str) -> Finished {
     let output = command(folder, arguments).output().expect("the command starts");
     let Output { status, stdout, stderr } = output;
@@ -19,7 +19,7 @@ pub(crate) fn flysch(folder: &Path, arguments: &str) -> Finished {
     Finished { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
 }
 
-/// Run `flysch` and expect success without a word on stderr; give its output.
+/// Run `flysch`, expect success and nothing on stderr, and return its output.
 pub(crate) fn output_of(folder: &Path, arguments: &str) -> String {
     let finished = flysch(folder, arguments);
     assert_eq!(finished.code, Some(0), "{arguments}: {}", finished.stderr);
@@ -27,7 +27,7 @@ pub(crate) fn output_of(folder: &Path, arguments: &str) -> String {
     finished.stdout
 }
 
-/// Run `flysch` and expect exit code 2 with one line on stderr and nothing else; give the line.
+/// Run `flysch`, expect exit code 2 with one line on stderr and nothing else, and return the line.
 pub(crate) fn complaint_of(folder: &Path, arguments: &str) -> String {
     let finished = flysch(folder, arguments);
     assert_eq!(finished.code, Some(2), "{arguments}");
@@ -37,7 +37,7 @@ pub(crate) fn complaint_of(folder: &Path, arguments: &str) -> String {
     line.to_owned()
 }
 
-/// Run `flysch` with a reader that leaves at once; give the exit code and stderr.
+/// Run `flysch` with a reader that closes the output at once. Returns the exit code and stderr.
 pub(crate) fn abandoned(folder: &Path, arguments: &str) -> (Option<i32>, String) {
     let mut command = command(folder, arguments);
     let mut child =

@@ -1,4 +1,4 @@
-//! `flysch compare` as a newcomer gives it.
+//! `flysch compare` with the arguments of a new user.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::command::{complaint_of, output_of};
 
-/// A small comparison: two workloads, two sizes, every stack.
+/// A small comparison: two workloads and two numbers of requests on every stack.
 const SMALL: &str = "compare --workload insert,select --requests 20,40 --fill 50";
 
 #[test]

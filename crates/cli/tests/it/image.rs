@@ -1,4 +1,4 @@
-//! `flysch image` as a user gives it: what is made of a folder comes out of it.
+//! `flysch image` with the arguments of a user: the files of a folder come back from its image.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::command::{complaint_of, output_of};
 
-/// A folder of this content at `root`; little of it shrinks.
+/// Create a folder with files at `root`. Most of their content cannot be compressed.
 fn plant(root: &Path) {
     let step = |state: &u32| Some(state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223));
     let noise = std::iter::successors(Some(1_u32), step).map(|state| state.to_le_bytes()[3]);
@@ -19,7 +19,7 @@ fn plant(root: &Path) {
     fs::write(root.join("folder/hole"), hole).unwrap();
 }
 
-/// Names below a folder, with the content of files.
+/// All names below a folder, with the content of the files.
 fn tree(root: &Path) -> BTreeMap<String, Option<Vec<u8>>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![root.to_path_buf()];
@@ -61,7 +61,7 @@ fn a_folder_comes_back_from_its_image() {
     }
 }
 
-/// A fastmap saves most of the attach: fewer pages are read for it than there are blocks.
+/// A fastmap replaces most of the reads of an attach: there are fewer of them than blocks.
 #[test]
 fn an_image_with_a_fastmap_is_mounted_with_fewer_reads() {
     let place = tempfile::tempdir().unwrap();

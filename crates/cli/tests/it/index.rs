@@ -1,4 +1,4 @@
-//! `flysch index` as a user gives it.
+//! `flysch index` with the arguments of a user.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::command::{complaint_of, output_of};
 
-/// Fields of a run in JSON that others rely on.
+/// The fields of a run in JSON that other programs rely on.
 const FIELDS: [&str; 15] = [
     "method",
     "n",

@@ -1,6 +1,7 @@
-//! What needs a real machine, as far as it can be tried on any: each refusal is one line.
+//! Commands that need a real machine. These tests run on any machine, so each command is refused in
+//! one line.
 //!
-//! Runs in a guest are tried by `cargo xtask vm-test`.
+//! `cargo xtask vm-test` tests the runs in a guest.
 
 use std::fs;
 
@@ -8,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::command::{complaint_of, flysch, output_of};
 
-/// An MTD that no machine has.
+/// The name of an MTD that no machine has.
 const ABSENT: &str = "mtd4095";
 
 #[test]
@@ -33,7 +34,8 @@ fn flash_that_is_not_there_is_one_line() {
     check("trace", &["not provided: <FILE>"]);
 }
 
-/// A file of another shape, of false counts, or of too few cells is refused before anything is told.
+/// A file with other columns, with impossible counts, or with too few cells is refused before
+/// anything is printed.
 #[test]
 fn recorded_counts_are_refused_in_one_line() {
     let folder = TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! The command at its boundaries: arguments in, output, files and exit codes out.
+//! Tests of the whole command: arguments go in, and output, files and exit codes come out.
 
 mod bench;
 mod command;

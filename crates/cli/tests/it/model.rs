@@ -1,4 +1,4 @@
-//! `flysch model` as a user gives it.
+//! `flysch model` with the arguments of a user.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::command::{complaint_of, output_of};
 
-/// Values of the model, computed independently of this project's code.
+/// Values of the model that were computed without this project's code.
 const REFERENCE: &str = include_str!("../../../../docs/reference/pbfilter-model.json");
 
 fn by_label(json: &str) -> BTreeMap<String, Value> {
@@ -56,7 +56,7 @@ fn costs_follow_the_parameters() {
     let large = "--method pbfilter --n 5000000 --bits-per-key 24 --hash-count 4";
     check(large, "pbfilter", &[("r_pages", 9.0)]);
     check(&format!("{large} --reading consistent"), "pbfilter", &[("r_pages", 17.5)]);
-    // Beyond the paper: a quarter of the page, half of the entry.
+    // Beyond the paper: a page of a quarter of the size, and entries of half the size.
     let small = "--page-size 512 --key-size 4 --pointer-size 4 --buffers 8 --sectors 4 \
                  --partitions 4 --n 10000";
     check(small, "pbfilter", &[("ram_kb", 4.0), ("ir_pages", 48.0)]);
@@ -97,7 +97,7 @@ fn charts_are_numbers_and_a_page() {
     let folder = TempDir::new().unwrap();
     let csv = output_of(folder.path(), "model figure a,n --format csv --report charts.html");
     assert!(csv.contains("figure-12a,") && csv.contains(",pbfilter,10.0\n"), "{csv}");
-    // k = 6 and 7 are the best of 16 bits per key.
+    // With 16 bits per key, 6 and 7 hash functions are the best.
     assert!(csv.contains(",R,6.0,10.0\n") && csv.contains(",R,5.0,11.0\n"), "{csv}");
     let page = std::fs::read_to_string(folder.path().join("charts.html")).unwrap();
     assert!(page.contains("<svg") && !page.contains("http://localhost"));
@@ -118,13 +118,12 @@ fn an_index_is_chosen_or_what_would_do_is_told() {
     let large = first("--n 1000000 --key-size 12 --part gemalto-vfl --ram 14336 --absent-share 0");
     assert_eq!(large["method"], "runs");
     assert!(large["ram_bytes"].as_u64().unwrap() <= 14_336);
-    // Lookups of absent keys only: the existence filter pays.
-    // An absent key costs less than one that is there: no record is read.
+    // A lookup of an absent key costs less than one of a present key, because it reads no record.
     let cost = |row: &Value| row["mean_ms"].as_f64().unwrap();
     let absent = first("--n 1000000 --absent-share 1 --lookups-per-insert 100");
     let present = first("--n 1000000 --absent-share 0 --lookups-per-insert 100");
     assert!(cost(&absent) < cost(&present), "{absent} {present}");
-    // Twice the inserts, half the life; longer records, a shorter one.
+    // Twice the inserts halve the life of the flash. Longer records shorten it.
     let years = |arguments: &str| first(arguments)["years"].as_f64().unwrap();
     let once = years("--n 100000 --inserts-per-day 1000");
     assert!((once / years("--n 100000 --inserts-per-day 2000") - 2.0).abs() < 1e-9);

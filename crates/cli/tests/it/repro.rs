@@ -1,4 +1,4 @@
-//! `flysch repro` and the folder it writes.
+//! `flysch repro` and the folder that it writes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -30,8 +30,8 @@ fn a_folder_has_pages_series_and_a_summary() {
     assert!(page.contains("Fitted constants"), "{page}");
 }
 
-/// What Figure 16 shows of `PBFilter`: four times faster than scanning the summary, a hundred times
-/// faster than scanning the keys, and hardly slower at ten times the tuples.
+/// What Figure 16 shows of `PBFilter`: it is four times faster than scanning the summary and a
+/// hundred times faster than scanning the keys. With ten times the tuples it is hardly slower.
 #[test]
 fn pbfilter_is_faster_than_scans() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -1,4 +1,5 @@
-//! `flysch bench tpcc` as a user gives it. Databases are a hundredth of the specification's size.
+//! `flysch bench tpcc` with the arguments of a user. The databases have a hundredth of the
+//! specification's size.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -59,7 +60,8 @@ fn json_has_times_and_operations_of_each_transaction() {
     assert!((per_minute * minutes - 20.0).abs() < 1e-6, "{per_minute}");
 }
 
-/// Ten terminals wait for each other; with the specification's times they hardly meet.
+/// Ten terminals without think times wait for each other. With the specification's times they
+/// seldom meet.
 #[test]
 fn terminals_wait_for_each_other_unless_they_think() {
     let runs = runs(&format!(

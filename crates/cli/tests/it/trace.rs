@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::command::{abandoned, complaint_of, flysch, output_of};
 
-/// A small trace: an insert that writes and commits, in two tasks.
+/// A small trace of two tasks: an insert that writes, and a garbage collection.
 fn sample() -> Trace {
     let mut causes = CauseTree::default();
     let insert = causes.child(CauseId::ROOT, "insert");
@@ -35,7 +35,7 @@ fn sample() -> Trace {
     Trace { geometry, causes, tasks: vec!["sqlite3".to_owned(), "gcd".to_owned()], events }
 }
 
-/// A folder with the sample in every format that can be read.
+/// Create a folder with the sample in every format that can be read.
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     save(&sample(), &folder.path().join("run.trace"), false).expect("the sample is sound");

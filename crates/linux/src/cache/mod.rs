@@ -1,13 +1,14 @@
 //! The page cache: file pages in RAM, shared by the VFS and the file systems.
 //!
-//! A page is dirty from the moment a file system that writes back says so until it has written it;
-//! pages of those that write through are always clean. A page may carry the mark of
-//! [`read_ahead`]: whoever reads it first sets off the next window.
+//! A file system that writes back marks a page dirty when it changes, and clean once the page is on
+//! the medium. Pages of a file system that writes through are always clean. A page may carry the
+//! mark of [`read_ahead`]: the first read of a marked page fetches the next window.
 //!
 //! Invariants:
-//! 1. A page is here whole and as the file has it: bytes past the end of the file are zero.
-//! 2. With a limit, the page used longest ago leaves first, and never one of the last
-//!    [`CAPACITY_MIN`] used, nor a dirty one.
+//! 1. The cache holds whole pages with the content of the file. Bytes past the end of the file are
+//!    zero.
+//! 2. Where a limit is set, the page that was used longest ago leaves first. Dirty pages and the
+//!    [`CAPACITY_MIN`] pages used last never leave.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +18,7 @@ pub mod read_ahead;
 
 pub use read_ahead::{Fetch, ReadAhead, ReadAheadProfile};
 
-/// Smallest limit that may be set, pages: a file system may rely on the pages it has just
+/// Smallest limit that may be set, pages. A file system may rely on the pages that it has just
 /// inserted while it works on them.
 pub const CAPACITY_MIN: usize = 64;
 
@@ -51,18 +52,17 @@ impl PageCache {
         self.shrink();
     }
 
-    /// Look at a page.
     pub fn get(&self, ino: Ino, index: u32) -> Option<&[u8; CACHE_PAGE_SIZE]> {
         self.pages.get(&(ino, index)).map(|page| &*page.bytes)
     }
 
-    /// Change a page.
+    /// A page to change; this counts as a use.
     pub fn get_mut(&mut self, ino: Ino, index: u32) -> Option<&mut [u8; CACHE_PAGE_SIZE]> {
         self.touch(ino, index);
         self.pages.get_mut(&(ino, index)).map(|page| &mut *page.bytes)
     }
 
-    /// Put a page in, unmarked, over the one that was there.
+    /// Put a page in, without a mark, in place of the page that was there.
     pub fn insert(&mut self, ino: Ino, index: u32, bytes: Box<[u8; CACHE_PAGE_SIZE]>) {
         self.remove(ino, index);
         let used_at = self.next_use(ino, index);
@@ -71,12 +71,11 @@ impl PageCache {
         debug_assert!(self.contains(ino, index), "the newest page stays");
     }
 
-    /// Whether a page is here.
     pub fn contains(&self, ino: Ino, index: u32) -> bool {
         self.pages.contains_key(&(ino, index))
     }
 
-    /// Note that a page was used.
+    /// Note that a page was used, so that it leaves the cache later.
     pub fn touch(&mut self, ino: Ino, index: u32) {
         if !self.contains(ino, index) {
             return;
@@ -88,7 +87,6 @@ impl PageCache {
         }
     }
 
-    /// Drop a page, if it is here.
     pub fn remove(&mut self, ino: Ino, index: u32) {
         if let Some(page) = self.pages.remove(&(ino, index)) {
             self.ages.remove(&page.used_at);
@@ -96,7 +94,7 @@ impl PageCache {
         }
     }
 
-    /// Say that a page here has what the medium has not.
+    /// Mark a page dirty: the medium does not hold its content yet.
     ///
     /// # Panics
     ///
@@ -106,12 +104,11 @@ impl PageCache {
         self.dirty.insert((ino, index));
     }
 
-    /// Say that the medium has what the page has; tell whether that is new.
+    /// Mark a page clean: the medium holds its content. Returns whether it was dirty before.
     pub fn set_clean(&mut self, ino: Ino, index: u32) -> bool {
         self.dirty.remove(&(ino, index))
     }
 
-    /// Whether a page is dirty.
     pub fn is_dirty(&self, ino: Ino, index: u32) -> bool {
         self.dirty.contains(&(ino, index))
     }
@@ -121,12 +118,10 @@ impl PageCache {
         self.dirty.range((ino, first)..=(ino, u32::MAX)).map(|&(_, index)| index)
     }
 
-    /// The files with dirty pages.
     pub fn dirty_inodes(&self) -> BTreeSet<Ino> {
         self.dirty.iter().map(|&(ino, _)| ino).collect()
     }
 
-    /// Number of dirty pages.
     pub fn dirty_count(&self) -> usize {
         self.dirty.len()
     }
@@ -143,7 +138,7 @@ impl PageCache {
         self.capacity.is_some_and(|capacity| self.dirty.len() * 10 > capacity)
     }
 
-    /// Drop the pages of a file from `first` on: it was truncated.
+    /// Drop the pages of a file from `first` on, because the file was truncated.
     pub fn remove_from(&mut self, ino: Ino, first: u32) {
         self.remove_range(ino, first, u32::MAX);
     }
@@ -160,47 +155,44 @@ impl PageCache {
         }
     }
 
-    /// Drop every page of a file.
     pub fn remove_inode(&mut self, ino: Ino) {
         self.remove_from(ino, 0);
     }
 
-    /// Drop all clean pages.
+    /// Drop all clean pages, as writing to `/proc/sys/vm/drop_caches` does.
     pub fn drop_clean(&mut self) {
         let dirty = &self.dirty;
         self.pages.retain(|key, _| dirty.contains(key));
         self.ages.retain(|_, key| dirty.contains(key));
     }
 
-    /// Number of pages here.
     pub fn len(&self) -> usize {
         self.pages.len()
     }
 
-    /// Whether no page is here.
     pub fn is_empty(&self) -> bool {
         self.pages.is_empty()
     }
 
-    /// Mark a page that is here, for read-ahead.
+    /// Mark a page for read-ahead. Nothing happens if the page is not in the cache.
     pub fn set_mark(&mut self, ino: Ino, index: u32) {
         if let Some(page) = self.pages.get_mut(&(ino, index)) {
             page.is_marked = true;
         }
     }
 
-    /// Take the mark off a page; tell whether there was one.
+    /// Take the mark off a page. Returns whether the page had one.
     pub fn take_mark(&mut self, ino: Ino, index: u32) -> bool {
         let page = self.pages.get_mut(&(ino, index));
         page.is_some_and(|page| std::mem::take(&mut page.is_marked))
     }
 
-    /// Find the first of the `max` pages from `index` on that is not here.
+    /// Find the first page that is not in the cache, among the `max` pages from `index` on.
     pub fn next_hole(&self, ino: Ino, index: u32, max: u32) -> Option<u32> {
         (index..index.saturating_add(max)).find(|&at| !self.contains(ino, at))
     }
 
-    /// Count the pages here that end right before `index`, without a hole, up to `max`.
+    /// Count the cached pages that end right before `index` without a hole, up to `max`.
     pub fn cached_run_before(&self, ino: Ino, index: u32, max: u32) -> u32 {
         let first = index.saturating_sub(max);
         let hole = (first..index).rev().find(|&at| !self.contains(ino, at));

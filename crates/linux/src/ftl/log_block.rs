@@ -1,9 +1,10 @@
-//! The log-block layer (block-associative sector translation, BAST): a logical block lies in one
-//! block, each page in its place, but for the pages written since, which lie in its log block.
+//! The log-block layer (block-associative sector translation, BAST). Each page of a logical block
+//! has a fixed place in one block, the data block. Pages written since then are in another block,
+//! the log block of this logical block.
 //!
-//! A log that is full, or that must make way for another block's, is merged: if it holds the whole
-//! block in order it takes the data block's place (switch merge), otherwise the newest pages of
-//! both are copied to a free block (full merge).
+//! A log that is full must be merged, and so must the oldest log when another logical block needs
+//! one. If the log holds the whole logical block in order, it takes the place of the data block
+//! (switch merge). Otherwise the newest pages of both are copied to a free block (full merge).
 
 use std::collections::VecDeque;
 
@@ -14,21 +15,21 @@ use super::pool::{Pool, State, Wear};
 use super::tag::Tag;
 use crate::block_device::BlockError;
 
-/// Free blocks beside the logs: one to merge into, one for when that fails.
+/// Free blocks that are needed besides the logs: one to merge into, and one in case that fails.
 pub(super) const FREE_MIN: u32 = 2;
 
-/// A log-block flash translation layer.
 pub(super) struct LogBlockFtl {
     pub(super) pool: Pool,
     recorder: Recorder,
     log_count_max: usize,
-    /// Logical blocks with a log, and the log; the oldest first.
+    /// Each logical block that has a log, with the log. The oldest log comes first.
     logs: VecDeque<(u32, u32)>,
 }
 
 impl LogBlockFtl {
-    /// Go on with the blocks that were open as logs. (More than one log of a logical block is
-    /// what repairs leave: all but the last are merged with their data block in time.)
+    /// Go on with the blocks that were open before the mount, as logs. A repair may leave more than
+    /// one open block of the same logical block; only the first becomes its log, and the others are
+    /// merged later.
     pub(super) fn new(pool: Pool, log_count_max: u32, recorder: Recorder, open: &[u32]) -> Self {
         let log_count_max = log_count_max as usize;
         let mut ftl = Self { pool, recorder, log_count_max, logs: VecDeque::new() };
@@ -44,7 +45,8 @@ impl LogBlockFtl {
         ftl
     }
 
-    /// Merge what takes more than a data block and a log, and what logs are too many.
+    /// Merge logs as long as there are too many, and logical blocks that take more than a data
+    /// block and a log.
     pub(super) fn tidy_up(&mut self) -> Result<(), BlockError> {
         while self.logs.len() > self.log_count_max {
             let (oldest, _) = self.logs[0];
@@ -56,7 +58,8 @@ impl LogBlockFtl {
         Ok(())
     }
 
-    /// Logical blocks whose pages out of their places, or third blocks, are nobody's log.
+    /// Logical blocks that take too many blocks: one besides the logs has pages out of their
+    /// places, or there are several.
     fn scattered(&self) -> Vec<u32> {
         let pages = self.pool.media.pages_per_block();
         let mut homes = vec![0; self.pool.places.len().div_ceil(pages as usize)];
@@ -77,7 +80,6 @@ impl LogBlockFtl {
         found
     }
 
-    /// Write a logical page.
     pub(super) fn write(&mut self, logical: u32, data: &[u8]) -> Result<(), BlockError> {
         let logical_block = logical / self.pool.media.pages_per_block();
         if !self.has_room(logical_block) {
@@ -94,7 +96,7 @@ impl LogBlockFtl {
         self.write_at_once(Tag::of(logical), data)
     }
 
-    /// Write a logical page without a merge before it.
+    /// Write a logical page without making room by a merge first.
     pub(super) fn write_at_once(&mut self, tag: Tag, data: &[u8]) -> Result<(), BlockError> {
         let logical_block = tag.logical / self.pool.media.pages_per_block();
         if !self.has_room(logical_block) {
@@ -127,7 +129,7 @@ impl LogBlockFtl {
         }
     }
 
-    /// Bring a logical block into one block.
+    /// Merge a logical block, so that all its pages are in one block.
     fn merge(&mut self, logical_block: u32, wear: Wear) -> Result<(), BlockError> {
         let _scope = self.recorder.scope("ftl_merge");
         let log = self.log_of(logical_block);
@@ -135,7 +137,8 @@ impl LogBlockFtl {
         if log.is_some_and(|log| self.can_switch(log)) {
             return self.pool.retire();
         }
-        // Until the copy is complete a mount goes back to what it was made from.
+        // If power is cut before the copy is complete, a mount goes back to the blocks it was made
+        // from.
         self.pool.is_holding = true;
         let outcome = self.copy_block(logical_block, wear);
         if outcome.is_ok() {
@@ -145,7 +148,7 @@ impl LogBlockFtl {
         self.pool.retire()
     }
 
-    /// Whether a closed log holds a whole logical block in order.
+    /// Whether a closed log holds all pages of a logical block, each in its place.
     fn can_switch(&self, log: u32) -> bool {
         let log = self.pool.block(log);
         let pages = self.pool.media.pages_per_block();
@@ -173,7 +176,7 @@ impl LogBlockFtl {
         }
     }
 
-    /// Static wear levelling: let a block that never changes move to a worn one.
+    /// Static wear levelling: move a block whose data does not change to a worn block.
     fn level_wear(&mut self) -> Result<(), BlockError> {
         let _scope = self.recorder.scope("ftl_level_wear");
         let Some(coldest) = self.pool.coldest() else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! The chip as the translation layers use it: whole pages with tags, blocks of one range.
+//! The chip as the translation layers use it: whole pages with tags, in one range of blocks.
 
 use flysch_nand::{
     BlockAddr, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError,
@@ -7,14 +7,14 @@ use flysch_nand::{
 use super::options::{FtlError, FtlOptions};
 use super::tag::{self, Tag};
 
-/// Where a page is: block of the range, page of the block.
+/// The place of a page: the number of its block in the range, and its number in the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     pub(super) block: u32,
     pub(super) page: u32,
 }
 
-/// How a program or an erase ended that the power did not end.
+/// Whether a program or an erase succeeded, if power was not lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) enum Outcome {
@@ -22,7 +22,6 @@ pub(super) enum Outcome {
     Failed,
 }
 
-/// A range of a chip's blocks.
 pub(super) struct Media {
     nand: Box<dyn Nand>,
     geometry: Geometry,
@@ -31,7 +30,7 @@ pub(super) struct Media {
 }
 
 impl Media {
-    /// Take the blocks of `options` out of the chip.
+    /// Use the blocks that `options` names of the chip.
     pub(super) fn new(nand: Box<dyn Nand>, options: &FtlOptions) -> Result<Self, FtlError> {
         let geometry = nand.geometry();
         let end = options.first_block.checked_add(options.block_count);
@@ -63,7 +62,8 @@ impl Media {
         self.nand.mark_bad(self.block_addr(block))
     }
 
-    /// Read the tag of a page: one OOB read. OOB has no ECC; the tag's checksum stands in.
+    /// Read the tag of a page, which costs one OOB read. OOB bytes have no ECC here; the checksum
+    /// of the tag detects errors.
     pub(super) fn read_tag(&mut self, place: Place) -> Result<Option<Tag>, PowerLost> {
         let mut bytes = [0; tag::SIZE];
         let column = self.geometry.page_size + u32::try_from(tag::START).expect("a small number");
@@ -73,7 +73,7 @@ impl Media {
         }
     }
 
-    /// Read a page whole; tell whether its data are what its tag says.
+    /// Read a whole page with its tag. Returns whether the data is what the tag says.
     pub(super) fn read(&mut self, place: Place, data: &mut [u8]) -> Result<bool, PowerLost> {
         let mut bytes = vec![0; self.page_size() + tag::START + tag::SIZE];
         let outcome = self.nand.read(self.page_addr(place), 0, &mut bytes);
@@ -88,7 +88,7 @@ impl Media {
         Ok(outcome.is_ok() && is_sound)
     }
 
-    /// Tell whether no cell of a page was programmed since its erase: one read.
+    /// Whether no cell of a page was programmed since its erase. This costs one read.
     pub(super) fn is_blank(&mut self, place: Place) -> Result<bool, PowerLost> {
         let mut bytes = vec![0; self.page_size() + self.geometry.oob_size as usize];
         match self.nand.read(self.page_addr(place), 0, &mut bytes) {
@@ -98,7 +98,7 @@ impl Media {
         }
     }
 
-    /// Program a page with its tag: one program.
+    /// Program a page with its tag, which costs one program.
     pub(super) fn program(
         &mut self,
         place: Place,

@@ -1,17 +1,18 @@
-//! Merges that a power cut interrupted: at mount their copies are set aside.
+//! Merges that a power cut interrupted. A mount does not use the copies that they made.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::scan::{Found, Scan};
 
-/// Drop the copies in blocks to which a merge did not come to an end. What they were copied from
-/// is still there: it is not erased before a merge is complete.
+/// Drop the copies of merges that were not completed. The pages they were copied from are still
+/// there, because they are not erased before a merge is complete.
 pub(super) fn drop_incomplete(scan: &mut Scan, pages_per_block: u32) {
     let incomplete = incomplete(&scan.pages, pages_per_block);
     scan.pages.retain(|found| !incomplete.contains(&found.place.block));
 }
 
-/// The blocks of merges that lack a page which the logical block had when they began.
+/// The blocks of interrupted merges. Such a block lacks a page that its logical block had when the
+/// merge began.
 fn incomplete(pages: &[Found], pages_per_block: u32) -> BTreeSet<u32> {
     let mut blocks: BTreeMap<u32, Vec<&Found>> = BTreeMap::new();
     let mut logical_blocks: BTreeMap<u32, Vec<&Found>> = BTreeMap::new();

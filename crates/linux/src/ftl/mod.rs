@@ -1,27 +1,29 @@
 //! Flash translation layers: block devices on raw NAND, as in SD cards and eMMC.
 //!
 //! ```text
-//! sectors.rs               requests in sectors become pages
-//! page_map.rs victim.rs    any page anywhere: out-of-place writes, garbage collection
-//! log_block.rs             a block per block, and a few log blocks that are merged (BAST)
-//! scan.rs merges.rs        mount: which page is the newest
-//! pool.rs                  blocks, free and used, their wear, and where each page is
+//! sectors.rs               requests in sectors become requests for pages
+//! page_map.rs victim.rs    page mapping: out-of-place writes and garbage collection
+//! log_block.rs             block mapping with a few log blocks that are merged (BAST)
+//! scan.rs merges.rs        mount: which version of each page is the newest
+//! pool.rs                  free and used blocks, their wear, and where each page is
 //! media.rs tag.rs          pages with tags in OOB
 //! ```
 //!
-//! Both write through: a write that returned is on flash, and a flush finds nothing to do. A page
-//! carries its logical number and a sequence number, so that a mount needs nothing but a scan; no
-//! checkpoint is kept, and no discard is offered. The controller's own time is not modelled, and
-//! nothing is charged to the host here: what a request costs it stands in [`crate::card`].
+//! Both mappings write through: a write that has returned is on flash, and a flush has nothing to
+//! do. A page carries its logical number and a sequence number, so that a mount only needs to scan
+//! the pages. There is no checkpoint and no discard. The computing time of the controller is not
+//! modelled, and the host is not charged here: [`crate::card`] charges what a request costs the
+//! host.
 //!
 //! Invariants:
-//! 1. Of the pages with one logical number the one with the highest sequence number counts.
-//! 2. A block is erased right before it is opened, never when it comes free: so whatever a cut
-//!    leaves of an erase lies in a block without a live page, and is erased again.
-//! 3. A page that a power cut made unreadable is the last one programmed. The mount drops it, and
-//!    the first program afterwards takes its place; until then the previous version is not erased.
-//! 4. A page below the last one that is unreadable is lost, and says so: an older version is
-//!    never given in its place.
+//! 1. Of the pages with the same logical number, the one with the highest sequence number is valid.
+//! 2. A block is erased right before it is opened, not when it becomes free. A block whose erase
+//!    was cut therefore holds no valid page, and is erased again.
+//! 3. A page that a power cut made unreadable is the one programmed last. The mount drops it, and
+//!    the first program after the mount writes its previous version again. Until then the previous
+//!    version is not erased.
+//! 4. If any other page is unreadable, reading it gives an error. An older version never takes its
+//!    place.
 
 mod log_block;
 mod media;

@@ -1,4 +1,4 @@
-//! Mount: scan, rebuild the map, repair what the last power cut spoiled, go on.
+//! Mounting: the pages are scanned, the map is rebuilt, and what a power cut spoiled is repaired.
 
 use flysch_chip::Recorder;
 use flysch_nand::{Nand, PowerLost};
@@ -29,11 +29,11 @@ impl From<BlockError> for FtlError {
     }
 }
 
-/// Mount what is on the blocks of `options`; a new chip is an empty device. Of blocks without a tag
-/// `erase_counts` tells how often they were erased; none are said of a new chip.
+/// Mount the device on the blocks that `options` names. A new chip is an empty device.
+/// `erase_counts` has the erases of blocks without a tag; it may be empty for a new chip.
 ///
 /// # Errors
-/// The chip has too few good blocks, or the supply failed.
+/// The chip has too few good blocks, they are worn out, or power was lost.
 pub fn mount(
     nand: Box<dyn Nand>,
     recorder: Recorder,
@@ -52,7 +52,7 @@ pub fn mount(
     Ok(Box::new(Sectors { store, recorder, sector_size, sector_count, page_size }))
 }
 
-/// Bring the store of logical pages back.
+/// Rebuild the store of logical pages.
 fn load(
     mut media: Media,
     recorder: &Recorder,
@@ -93,7 +93,7 @@ fn load(
     }
 }
 
-/// The pool as the tags tell it.
+/// The pool that follows from the tags.
 fn rebuild(media: Media, scan: &Scan, page_count: usize, wear_gap: u32) -> Pool {
     let pages_per_block = media.pages_per_block() as usize;
     let block = |end: &Option<u32>| Block {
@@ -135,8 +135,8 @@ fn check_spare(pool: &Pool, options: &FtlOptions) -> Result<(), FtlError> {
     Ok(())
 }
 
-/// Open the used blocks again that end in blank pages; those with most room first. They were
-/// erased in full, or they would hold no live page.
+/// Open those used blocks again that end in blank pages, the ones with most room first. Their last
+/// erase was complete, since they hold a valid page.
 fn resume(pool: &mut Pool) -> Result<Vec<u32>, FtlError> {
     let mut open = Vec::new();
     for block in 0..pool.media.block_count {
@@ -162,22 +162,23 @@ fn has_blank_end(pool: &mut Pool, block: u32) -> Result<bool, PowerLost> {
     Ok(true)
 }
 
-/// Tags for writing the spoiled pages again.
+/// The tags with which the spoiled pages are written again.
 fn repairs(spoiled: &[Found]) -> Vec<Tag> {
     let mut logical: Vec<u32> = spoiled.iter().map(|found| found.tag.logical).collect();
     logical.dedup();
     logical.into_iter().map(Tag::of).collect()
 }
 
-/// What a logical page held before it was spoiled; what was lost then stays lost.
+/// The content of a logical page before it was spoiled, with its tag. If the content was lost
+/// already, the tag says so.
 fn current(pool: &mut Pool, tag: Tag) -> Result<(Tag, Vec<u8>), BlockError> {
     let mut data = vec![0; pool.media.page_size()];
     let is_damaged = !pool.read(tag.logical, &mut data)?;
     Ok((Tag { is_damaged, ..tag }, data))
 }
 
-/// Erase the blocks of interrupted merges that hold a spoiled copy, before anything is programmed:
-/// otherwise the copy would be believed at the next mount.
+/// Erase the blocks of interrupted merges that hold a spoiled copy. This comes before any program:
+/// otherwise the next mount would take the copy for valid.
 fn erase_spoiled_merges(pool: &mut Pool, scan: &mut Scan) -> Result<(), BlockError> {
     let merged = scan.spoiled.iter().filter(|found| found.tag.is_merged);
     let blocks: Vec<u32> = merged.map(|found| found.place.block).collect();

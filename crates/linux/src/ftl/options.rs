@@ -1,65 +1,65 @@
-//! What a flash translation layer is like, and why one may not mount.
+//! The options of a flash translation layer, and the reasons why one fails to mount.
 
 use std::fmt;
 
-/// The shape and policies of a flash translation layer. The same device must always be mounted
-/// with the same blocks, spare blocks and mapping.
+/// The shape and policies of a flash translation layer. A device must always be mounted with the
+/// same blocks, spare blocks and mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FtlOptions {
-    /// First block of the chip it has.
+    /// Number, on the chip, of its first block.
     pub first_block: u32,
-    /// Blocks it has, bad ones included.
+    /// Number of its blocks, bad ones included.
     pub block_count: u32,
-    /// Blocks of them that it does not offer: room for bad blocks, logs and garbage collection.
+    /// Number of these blocks that it does not offer to the host. They replace bad blocks and serve
+    /// as logs and for garbage collection.
     pub spare_blocks: u32,
-    /// Bytes per sector: 512 or 4096.
     pub sector_size: u32,
-    /// Static wear levelling: the erase counts of the most and the least worn block may differ by
-    /// this much before the content of the latter is moved.
+    /// Static wear levelling: if the erase counts of the most and the least worn block differ by
+    /// more than this, the content of the least worn is moved.
     pub wear_gap: u32,
-    /// How logical pages find their place.
     pub mapping: Mapping,
 }
 
-/// How logical pages find their place.
+/// How the place of a logical page is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mapping {
-    /// Any page anywhere.
+    /// Page mapping: any page may be at any place.
     Page {
-        /// Which block garbage collection takes.
+        /// How garbage collection chooses a block.
         victim: Victim,
     },
-    /// A block stays a block; its new pages go to a log block of its own (BAST).
+    /// Block mapping: a logical block takes one block, and new pages go to a log block of its own
+    /// (BAST).
     LogBlock {
-        /// Log blocks at a time.
+        /// Number of log blocks at a time.
         logs: u32,
     },
 }
 
-/// Which block garbage collection takes.
+/// How garbage collection chooses a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Victim {
-    /// The one with the fewest live pages.
+    /// The block with the fewest valid pages.
     Greedy,
-    /// The one with the best (1 - u) age / 2u, where u is its share of live pages.
+    /// The block with the highest (1 - u) age / 2u, where u is the share of its pages that are
+    /// valid.
     CostBenefit,
 }
 
-/// Why a flash translation layer does not mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FtlError {
-    /// The chip has no such blocks, no room for a tag in OOB, or pages the sectors do not fit.
+    /// The chip does not have these blocks, has too few OOB bytes for a tag, or has pages that do
+    /// not fit the sectors.
     Shape,
-    /// Too few spare blocks are good.
+    /// Too few blocks are good.
     TooFewSpare {
-        /// Good blocks.
+        /// Number of good blocks.
         good: u32,
-        /// Blocks needed.
+        /// Number of blocks that are needed.
         needed: u32,
     },
-    /// Program and erase fail everywhere.
+    /// Programs or erases fail in all blocks.
     WornOut,
-    /// The supply failed.
     PowerLost,
 }
 
@@ -79,7 +79,7 @@ impl fmt::Display for FtlError {
 impl std::error::Error for FtlError {}
 
 impl FtlOptions {
-    /// Spare blocks that the mapping cannot do without.
+    /// Fewest spare blocks with which the mapping works.
     pub(super) const fn spare_min(&self) -> u32 {
         match self.mapping {
             Mapping::Page { .. } => super::page_map::FREE_MIN + 2,
@@ -87,7 +87,7 @@ impl FtlOptions {
         }
     }
 
-    /// Blocks' worth of pages that are offered.
+    /// Number of blocks whose pages are offered to the host.
     pub(super) const fn logical_blocks(&self) -> u32 {
         self.block_count.saturating_sub(self.spare_blocks)
     }

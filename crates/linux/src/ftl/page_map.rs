@@ -1,7 +1,8 @@
-//! The page-mapping layer: a new version of a page goes to the next page of the open block.
+//! The page-mapping layer: a new version of a page goes to the next page of an open block.
 //!
-//! Two blocks are open: one takes what the host writes, one what is moved. Both are the least worn
-//! of the free ones, but for what is moved for the sake of wear, which goes to the most worn.
+//! Two blocks are open. One takes the pages that the host writes, the other takes pages that are
+//! moved. A block that is opened is the least worn of the free ones; only for a move that levels
+//! wear it is the most worn.
 
 use flysch_chip::Recorder;
 
@@ -11,23 +12,21 @@ use super::pool::{Pool, State, Wear};
 use super::tag::Tag;
 use crate::block_device::BlockError;
 
-/// Free blocks below which garbage collection runs: one for what it moves, one for a failing
-/// block's content, one for the repair of a page that a power cut tore.
+/// Garbage is collected if no more than this many blocks are free: one for the pages it moves, one
+/// for the content of a block that fails, and one for the repair of a page that a power cut tore.
 pub(super) const FREE_MIN: u32 = 3;
 
-/// A page-mapping flash translation layer.
 pub(super) struct PageFtl {
     pub(super) pool: Pool,
     victim: Victim,
     recorder: Recorder,
-    /// The block for the host's pages.
+    /// The block for pages that the host writes.
     host: Option<u32>,
-    /// The block for pages that are moved.
     moved: Option<u32>,
 }
 
 impl PageFtl {
-    /// Go on with two of the blocks that were open.
+    /// Go on with two of the blocks that were open before the mount.
     pub(super) fn new(mut pool: Pool, victim: Victim, recorder: Recorder, open: &[u32]) -> Self {
         let mut resumed = open.iter().copied();
         let (host, moved) = (resumed.next(), resumed.next());
@@ -35,7 +34,6 @@ impl PageFtl {
         Self { pool, victim, recorder, host, moved }
     }
 
-    /// Write a logical page.
     pub(super) fn write(&mut self, logical: u32, data: &[u8]) -> Result<(), BlockError> {
         while !self.has_room(self.host) {
             self.close_host();
@@ -49,7 +47,7 @@ impl PageFtl {
         self.evacuate()
     }
 
-    /// Write a logical page without garbage collection before it.
+    /// Write a logical page without collecting garbage first.
     pub(super) fn write_at_once(&mut self, tag: Tag, data: &[u8]) -> Result<(), BlockError> {
         loop {
             if !self.has_room(self.host) {
@@ -64,7 +62,7 @@ impl PageFtl {
         }
     }
 
-    /// Move what failing blocks hold, and mark them bad.
+    /// Move the pages out of blocks in which a program failed, and mark these blocks bad.
     pub(super) fn evacuate(&mut self) -> Result<(), BlockError> {
         let is_failing = |pool: &Pool, block| pool.block(block).state == State::Failing;
         for block in 0..self.pool.media.block_count {
@@ -95,13 +93,13 @@ impl PageFtl {
         Ok(())
     }
 
-    /// Static wear levelling: let what never changes move to a worn block.
+    /// Static wear levelling: move data that does not change to a worn block.
     fn level_wear(&mut self) -> Result<(), BlockError> {
         let _scope = self.recorder.scope("ftl_level_wear");
         self.pool.coldest().map_or(Ok(()), |block| self.empty(block, Wear::Most))
     }
 
-    /// Move all live pages of `block`.
+    /// Move all valid pages out of `block`.
     fn empty(&mut self, block: u32, wear: Wear) -> Result<(), BlockError> {
         for page in 0..self.pool.media.pages_per_block() {
             let Some(logical) = self.pool.block(block).owners[page as usize] else { continue };

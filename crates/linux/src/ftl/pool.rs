@@ -1,9 +1,14 @@
-//! The blocks of a translation layer: which are free, how worn, and where each logical page is.
+//! The blocks of a translation layer: which are free, how worn they are, and where each logical
+//! page is.
+//!
+//! A page is live if it holds the newest version of its logical page.
 //!
 //! Invariants:
-//! 1. `places` and `owners` are each other's inverse; a block's `live_count` counts its owners.
+//! 1. `places` and `owners` are inverse to each other. `live_count` of a block is the number of its
+//!    pages with an owner.
 //! 2. Only an open block is programmed, and only from `next_page` on.
-//! 3. A used block that loses its last live page comes free, or is held if a merge is under way.
+//! 3. A used block that loses its last live page becomes free. While a merge is under way it is
+//!    held instead.
 
 use flysch_nand::PowerLost;
 
@@ -11,50 +16,48 @@ use super::media::{Media, Outcome, Place};
 use super::tag::Tag;
 use crate::block_device::BlockError;
 
-/// What a block is.
+/// The state of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Bad,
-    /// Without a live page, whatever its cells hold.
+    /// The block has no live page, whatever its cells hold.
     Free,
-    /// Being programmed.
+    /// The block is being programmed.
     Open,
     Used,
-    /// A program of it failed: to be marked bad once its pages are moved.
+    /// A program in the block failed. The block is marked bad once its live pages are moved.
     Failing,
-    /// Without a live page, but not to be erased before a merge ends.
+    /// The block has no live page, but it must not be erased before a merge ends.
     Held,
 }
 
-/// A block of the range.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     pub(super) state: State,
     pub(super) erase_count: u32,
     pub(super) live_count: u32,
     pub(super) next_page: u32,
-    /// Sequence number of its last program.
+    /// Sequence number of the last program in it.
     pub(super) sequence: u64,
-    /// Logical page of each of its pages.
+    /// The logical page of each of its live pages.
     pub(super) owners: Vec<Option<u32>>,
 }
 
-/// Which of the free blocks is opened.
+/// Which free block is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wear {
-    /// For data that will soon be old.
+    /// The least worn, for data that will soon be overwritten.
     Least,
-    /// For data that stay.
+    /// The most worn, for data that does not change.
     Most,
 }
 
-/// The blocks, and where each logical page is.
 pub(super) struct Pool {
     pub(super) media: Media,
     pub(super) blocks: Vec<Block>,
     pub(super) places: Vec<Option<Place>>,
     pub(super) next_sequence: u64,
-    /// Whether blocks that come free are held.
+    /// Whether blocks that lose their last live page are held.
     pub(super) is_holding: bool,
     pub(super) wear_gap: u32,
 }
@@ -78,12 +81,12 @@ impl Pool {
         &mut self.blocks[block as usize]
     }
 
-    /// Pages of `block` that can still be programmed.
     pub(super) fn room(&self, block: u32) -> u32 {
         self.media.pages_per_block() - self.block(block).next_page
     }
 
-    /// Erase a free block and open it. Blocks whose erase fails are marked bad.
+    /// Erase a free block and open it. If an erase fails, the block is marked bad and another is
+    /// tried.
     pub(super) fn open(&mut self, wear: Wear) -> Result<u32, BlockError> {
         while let Some(block) = self.choose_free(wear) {
             if self.renew(block)? {
@@ -94,7 +97,7 @@ impl Pool {
         Err(BlockError::WornOut)
     }
 
-    /// Erase a block without a live page; tell whether it can be used.
+    /// Erase a block without live pages. Returns whether it can be used.
     pub(super) fn renew(&mut self, block: u32) -> Result<bool, BlockError> {
         assert_eq!(self.block(block).live_count, 0, "block {block} holds live pages");
         if self.media.erase(block)? == Outcome::Failed {
@@ -117,7 +120,8 @@ impl Pool {
         found.map(|(block, _)| block)
     }
 
-    /// Program `data` as the newest version of `tag.logical` at `place`, in an open block.
+    /// Program `data` as the newest version of page `tag.logical` at `place`, which is in an open
+    /// block.
     pub(super) fn append(
         &mut self,
         place: Place,
@@ -153,7 +157,7 @@ impl Pool {
         block.live_count += 1;
     }
 
-    /// Let a used block without live pages come free.
+    /// Free a used block if it has no live page.
     fn settle(&mut self, block: u32) {
         let next = if self.is_holding { State::Held } else { State::Free };
         let block = self.block_mut(block);
@@ -162,7 +166,7 @@ impl Pool {
         }
     }
 
-    /// Let what was held come free.
+    /// Free the blocks that were held.
     pub(super) fn release(&mut self) {
         self.is_holding = false;
         for block in &mut self.blocks {
@@ -172,7 +176,7 @@ impl Pool {
         }
     }
 
-    /// Program an open block no more.
+    /// Close an open block: it is not programmed any more.
     pub(super) fn close(&mut self, block: u32) {
         if self.block(block).state == State::Open {
             self.block_mut(block).state = State::Used;
@@ -180,7 +184,7 @@ impl Pool {
         }
     }
 
-    /// Mark the failing blocks bad that have no live page left.
+    /// Mark failing blocks bad that have no live page left.
     pub(super) fn retire(&mut self) -> Result<(), BlockError> {
         for block in 0..self.media.block_count {
             let Block { state, live_count, .. } = *self.block(block);
@@ -192,7 +196,8 @@ impl Pool {
         Ok(())
     }
 
-    /// Read a logical page; tell whether it is sound. A page never written is all zeros.
+    /// Read a logical page. Returns whether its content is intact. A page that was never written
+    /// reads as zeros.
     pub(super) fn read(&mut self, logical: u32, data: &mut [u8]) -> Result<bool, BlockError> {
         let Some(place) = self.places[logical as usize] else {
             data.fill(0);
@@ -201,7 +206,7 @@ impl Pool {
         Ok(self.media.read(place, data)?)
     }
 
-    /// Copy a logical page to `place`; what is lost stays lost.
+    /// Copy a logical page to `place`. If its content is lost, the copy's tag says so.
     pub(super) fn copy(
         &mut self,
         logical: u32,
@@ -214,14 +219,14 @@ impl Pool {
         self.append(place, &data, tag)
     }
 
-    /// Take blocks as erased at least so often before.
+    /// Note how often blocks were erased before, where that is more than their tags say.
     pub(super) fn wear_in(&mut self, erase_counts: &[u32]) {
         for (block, &erase_count) in self.blocks.iter_mut().zip(erase_counts) {
             block.erase_count = block.erase_count.max(erase_count);
         }
     }
 
-    /// The used block whose content should move for the sake of wear, if any.
+    /// The used block whose content should move to level wear, if there is one.
     pub(super) fn coldest(&self) -> Option<u32> {
         let good = self.blocks.iter().filter(|block| block.state != State::Bad);
         let most = good.map(|block| block.erase_count).max()?;
@@ -232,7 +237,7 @@ impl Pool {
 }
 
 impl Tag {
-    /// A tag for new data; the pool fills in the rest.
+    /// A tag for new data. The pool fills in the remaining fields.
     pub(super) const fn of(logical: u32) -> Self {
         Self {
             is_damaged: false,

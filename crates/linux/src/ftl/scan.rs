@@ -1,32 +1,31 @@
-//! The scan at mount: which pages there are, and which of them a power cut spoiled.
+//! The scan at a mount: which pages have a tag, and which of them a power cut spoiled.
 
 use flysch_nand::PowerLost;
 
 use super::media::{Media, Place};
 use super::tag::Tag;
 
-/// A page with a tag.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     pub(super) place: Place,
     pub(super) tag: Tag,
 }
 
-/// What the scan found.
 pub(super) struct Scan {
-    /// Pages with tags in ascending order of their sequence numbers.
+    /// Pages with a tag, in ascending order of their sequence numbers.
     pub(super) pages: Vec<Found>,
-    /// For each block the page behind its last programmed one; `None` if it is bad.
+    /// For each block, the number of the page behind its last programmed one. `None` if the block
+    /// is bad.
     pub(super) ends: Vec<Option<u32>>,
-    /// Pages that the last power cut spoiled.
     pub(super) spoiled: Vec<Found>,
-    /// The highest sequence number plus one.
+    /// The highest sequence number found, plus one.
     pub(super) next_sequence: u64,
 }
 
 impl Scan {
-    /// Read the tags of all pages of all good blocks: an OOB read each. Blocks that are `dense`
-    /// have no blank page below a programmed one, and are read as far as the first.
+    /// Read the tags of all pages of all good blocks, which costs one OOB read each. With `dense`,
+    /// a block has no blank page before a programmed one, and is read only up to its first blank
+    /// page.
     pub(super) fn of(media: &mut Media, dense: bool) -> Result<Self, PowerLost> {
         let mut pages = Vec::new();
         let mut ends = Vec::new();
@@ -44,8 +43,8 @@ impl Scan {
         Ok(scan)
     }
 
-    /// Take off the end what cannot be read: a cut spoils the last page programmed, and the
-    /// repair that follows may have been cut too.
+    /// Take the last pages off the list as long as they cannot be read. A power cut spoils the last
+    /// page that was programmed, and the repair of that page may have been cut, too.
     fn drop_spoiled(&mut self, media: &mut Media) -> Result<(), PowerLost> {
         let mut data = vec![0; media.page_size()];
         while let Some(last) = self.pages.last().copied() {
@@ -59,7 +58,7 @@ impl Scan {
     }
 }
 
-/// Add the tagged pages of a block to `pages`; tell where its programmed pages end.
+/// Add the pages of a block that have a tag to `pages`. Returns where the programmed pages end.
 fn scan_block(
     media: &mut Media,
     block: u32,

@@ -1,4 +1,4 @@
-//! Sectors on pages: requests are cut into pages, and parts of a page are read before written.
+//! Sectors on pages: requests are cut into pages. A page that is written in part is read first.
 
 use flysch_chip::Recorder;
 
@@ -6,7 +6,7 @@ use super::log_block::LogBlockFtl;
 use super::page_map::PageFtl;
 use crate::block_device::{BlockDevice, BlockError};
 
-/// Either mapping, as a store of logical pages.
+/// A store of logical pages, with one of the two mappings.
 pub(super) enum Store {
     Page(PageFtl),
     LogBlock(LogBlockFtl),
@@ -28,7 +28,7 @@ impl Store {
     }
 }
 
-/// A block device on a store of pages.
+/// A block device that stores its sectors in logical pages.
 pub(super) struct Sectors {
     pub(super) store: Store,
     pub(super) recorder: Recorder,
@@ -37,11 +37,11 @@ pub(super) struct Sectors {
     pub(super) page_size: usize,
 }
 
-/// The part of one page that a request concerns.
+/// The part of a request that lies in one page.
 struct Piece {
     logical: u32,
     column: usize,
-    /// Where in the request's bytes.
+    /// Where the part begins in the bytes of the request.
     at: usize,
     len: usize,
 }
@@ -65,7 +65,7 @@ impl Sectors {
         pieces
     }
 
-    /// The sector that a piece begins in.
+    /// The sector in which a piece begins.
     fn sector_of(&self, piece: &Piece) -> u32 {
         let byte = piece.logical as usize * self.page_size + piece.column;
         u32::try_from(byte / self.sector_size as usize).expect("a sector number")

@@ -1,4 +1,4 @@
-//! The tag of a page, in its OOB area behind the bad-block mark.
+//! The tag of a page. It stands in the OOB area behind the bad-block mark.
 //!
 //! ```text
 //! 0 magic  1 flags  2..4 zero  4..8 erase count  8..12 logical page  12..20 sequence number
@@ -7,9 +7,8 @@
 
 use std::ops::Range;
 
-/// OOB bytes before the tag: the bad-block mark.
+/// OOB bytes before the tag, which hold the bad-block mark.
 pub(super) const START: usize = 2;
-/// Bytes of a tag.
 pub(super) const SIZE: usize = 28;
 
 const MAGIC: u8 = 0xF7;
@@ -26,25 +25,22 @@ mod field {
     pub(super) const CRC: Range<usize> = 24..28;
 }
 
-/// What a page says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tag {
-    /// The content was lost before it was copied here.
+    /// Whether the content was lost before it was copied here.
     pub(super) is_damaged: bool,
-    /// The page was copied in a merge.
+    /// Whether the page was copied by a merge.
     pub(super) is_merged: bool,
-    /// How often the block had been erased.
+    /// Number of erases of the block when the page was programmed.
     pub(super) erase_count: u32,
-    /// The logical page.
     pub(super) logical: u32,
-    /// Programs of the device before this one.
+    /// Number of programs of the device before this one.
     pub(super) sequence: u64,
-    /// CRC of the data.
     pub(super) data_crc: u32,
 }
 
 impl Tag {
-    /// Read a tag; `None` if its checksum does not hold.
+    /// Parse a tag. `None` if its checksum is wrong.
     pub(super) fn parse(bytes: &[u8; SIZE]) -> Option<Self> {
         let crc = crc32fast::hash(&bytes[..field::CRC.start]);
         if bytes[0] != MAGIC || crc != u32_at(bytes, field::CRC) {
@@ -61,7 +57,6 @@ impl Tag {
         })
     }
 
-    /// Write the tag.
     pub(super) fn emit(&self) -> [u8; SIZE] {
         let mut bytes = [0; SIZE];
         bytes[0] = MAGIC;

@@ -4,7 +4,7 @@ use super::options::Victim;
 use super::pool::{Block, Pool, State};
 
 impl Victim {
-    /// The block to empty: used, and with a page that is not live.
+    /// The block to empty. It must be used and have a page that is not live.
     pub(super) fn choose(self, pool: &Pool) -> Option<u32> {
         let pages = pool.media.pages_per_block();
         let is_worth = |block: &Block| block.state == State::Used && block.live_count < pages;
@@ -19,7 +19,7 @@ impl Victim {
     }
 }
 
-/// (1 - u) age / 2u in fixed point, age counted in programs of the device.
+/// (1 - u) age / 2u in fixed point. The age is counted in programs of the device.
 fn benefit(block: &Block, pages: u32, now: u64) -> u128 {
     let age = u128::from(now.saturating_sub(block.sequence));
     let gained = u128::from(pages - block.live_count);

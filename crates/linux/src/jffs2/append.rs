@@ -1,4 +1,4 @@
-//! Appending: a finished node's bytes go to the place reserved for it.
+//! Appending nodes: a finished node is written at the place that was reserved for it.
 
 use super::Jffs2;
 use super::blocks::{List, Share};
@@ -8,20 +8,21 @@ use super::reserve::Need;
 use crate::cpu::Work;
 use crate::filesystem::FsError;
 
-/// Tries at writing a node, each in another block, before the device is given up.
+/// How often a node is written, each time in another block, before the call fails.
 pub(super) const TRIES: u32 = 4;
 
-/// Who writes a node, which decides whether the write buffer matters to an fsync.
+/// Who writes a node. It decides whether an fsync of the inode must flush the write buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Writer {
-    /// A user of the file system.
+    /// A program that uses the file system.
     User,
-    /// The collector: the old copy is still on flash.
+    /// The collector, which moves a node. The old copy is still on flash, so no fsync waits for the
+    /// new one.
     Collector,
 }
 
 impl Jffs2 {
-    /// Write a node at the reserved place and book it to inode `ino`, if it belongs to one.
+    /// Write a node at the reserved place and list it under inode `ino`, if it belongs to one.
     pub(super) fn append(
         &mut self,
         bytes: &[u8],
@@ -48,7 +49,7 @@ impl Jffs2 {
         Err(FsError::Io)
     }
 
-    /// Book a node that is written.
+    /// Account for a node that has been written.
     fn link(&mut self, node: NodeRef) -> NodeId {
         let block = self.blocks.of(node.offset);
         let id = self.nodes.insert(node);
@@ -64,7 +65,7 @@ impl Jffs2 {
         id
     }
 
-    /// After a failed program: begin another block with room for `len` bytes.
+    /// Begin another block with room for `len` bytes after a failed program.
     fn give_up_block(&mut self, offset: u32, len: u32) -> Result<(), FsError> {
         let block = self.blocks.of(offset);
         if self.blocks.next_block == Some(block) {
@@ -73,7 +74,8 @@ impl Jffs2 {
         self.reserve_for_gc(Need { len, entry: 0 }).map(|_| ())
     }
 
-    /// The block being filled failed a program: it is emptied before all others, then marked bad.
+    /// Stop filling the block in which a program failed. The collector moves its nodes before those
+    /// of any other block, and then it is marked bad.
     fn retire_next_block(&mut self, block: u32) {
         self.blocks.next_block = None;
         self.summary.begin(false);
@@ -83,9 +85,9 @@ impl Jffs2 {
         self.blocks.file(block, List::BadUsed);
     }
 
-    /// A page of finished nodes could not be programmed: write those nodes elsewhere.
+    /// Write the finished nodes of a page that could not be programmed to another block.
     ///
-    /// A node that began on earlier pages is read back from them.
+    /// A node may have begun on earlier pages, which were programmed; that part is read back.
     pub(super) fn rescue_page(&mut self, offset: u32, page: &[u8]) -> Result<(), FsError> {
         let block = self.blocks.of(offset);
         if self.blocks.next_block == Some(block) {
@@ -116,7 +118,8 @@ impl Jffs2 {
             let to = self.blocks.write_offset().expect("space was reserved");
             match self.write_flash(to, &bytes, node.ino) {
                 Ok(()) => {
-                    // A node that began before its block's summary was collected cannot be listed.
+                    // A node that began before its block's summary was started cannot be listed in
+                    // it.
                     self.summary.begin(false);
                     self.relocate(id, to);
                     return Ok(());
@@ -128,7 +131,7 @@ impl Jffs2 {
         Err(FsError::Io)
     }
 
-    /// Book a node to another place, under the same identity.
+    /// Note that a node has moved. It keeps its identity.
     fn relocate(&mut self, id: NodeId, to: u32) {
         let node = *self.nodes.node(id);
         let old = self.blocks.of(node.offset);

@@ -1,18 +1,21 @@
-//! Background tasks: the garbage collector's thread, and the timer that flushes the write buffer.
+//! Background tasks: the thread of the garbage collector, and the timer that flushes the write
+//! buffer.
 //!
 //! The thread sleeps between its passes, but every write signals it, and a signal ends the sleep.
-//! While the foreground works the thread therefore runs as often as the fair scheduler lets it, which
-//! is decided at the ticks. Three things follow from its code, and were seen in traces of 6.1:
+//! While the foreground works, the thread therefore runs as often as the fair scheduler lets it,
+//! and the scheduler decides that at its ticks. Three rules follow from the kernel's code, and
+//! traces of Linux 6.1 show them:
 //!
-//! 1. A pass that moves a node holds the allocation lock. The foreground soon wants it and sleeps,
-//!    so that the pass runs on at whatever nice; and a sleeper is given back at most half the
-//!    scheduler's latency, so that the next pass is due after one slice of the foreground.
-//! 2. The pass needs that lock too. Where a writer holds it when the thread has the CPU, the thread
-//!    sleeps, and after another slice the lock is handed over.
-//! 3. An erase, and the reading of the block after it, hold no lock: the thread has a tick, then the
-//!    foreground what a tick of nice 10 weighs.
+//! 1. A pass that moves a node holds the allocation lock. The foreground soon needs this lock and
+//!    sleeps on it, so the pass runs to its end despite its low priority. When the foreground
+//!    wakes, the scheduler makes up for at most half its latency; the next pass is therefore due
+//!    after one slice of the foreground.
+//! 2. The pass needs the allocation lock, too. If a writer holds it when the thread gets the CPU,
+//!    the thread sleeps. It gets the lock after another slice of the foreground.
+//! 3. An erase, and the read of the block after it, hold no lock. The thread runs for a tick. Then
+//!    the foreground runs for longer, by the ratio of the weights of nice 0 and nice 10.
 //!
-//! No number here is fitted: the weights, the latency and the tick are the scheduler's own.
+//! No number here is fitted: the weights, the latency and the tick are those of the scheduler.
 
 use std::ops::Range;
 
@@ -22,30 +25,31 @@ use crate::cache::PageCache;
 use crate::filesystem::FsError;
 use crate::timer::{TICK_NS, writeback_ns};
 
-/// The thread sleeps this long before each pass unless it is signalled, nanoseconds.
+/// How long the thread sleeps before each pass if nothing signals it, nanoseconds.
 const COLLECTOR_SLEEP_NS: u64 = 50_000_000;
 /// Weights of the scheduler for nice 0 and for nice 10 (`sched_prio_to_weight`, since 2.6.23).
 const FOREGROUND_WEIGHT: u64 = 1024;
 const COLLECTOR_WEIGHT: u64 = 110;
 
-/// The foreground's slice beside the thread: its share of the scheduler's latency of 6 ms
-/// (`sysctl_sched_latency` on one CPU), nanoseconds.
+/// How long the foreground runs at a stretch while the thread wants to run, nanoseconds. It is the
+/// foreground's share of the scheduler's latency of 6 ms (`sysctl_sched_latency` on one CPU).
 const SLICE_NS: u64 = 6_000_000 * FOREGROUND_WEIGHT / (FOREGROUND_WEIGHT + COLLECTOR_WEIGHT);
 
-/// The tick at which a slice of the foreground's that begins at `now_ns` ends.
+/// The tick that ends a slice of the foreground which begins at `now_ns`.
 const fn slice_end_ns(now_ns: u64) -> u64 {
     (now_ns + SLICE_NS).next_multiple_of(TICK_NS)
 }
 
-/// When each task is due; `None` while it sleeps until woken.
+/// When each task is due. `None` means that it sleeps until something wakes it.
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
     collector_ns: Option<u64>,
-    /// Until when the foreground, if it works, has the CPU to itself: the thread had its share.
+    /// Until when the foreground has the CPU to itself if it works, because the thread has had its
+    /// share.
     owed_until_ns: u64,
-    /// Whether the thread waits for the allocation lock, and will have it next.
+    /// Whether the thread waits for the allocation lock and gets it at the next hand-over.
     is_next: bool,
-    /// When a writer held the allocation lock last.
+    /// The time in which a writer held the allocation lock last.
     lock_held_ns: Range<u64>,
     flush_ns: Option<u64>,
 }
@@ -57,13 +61,13 @@ impl Tasks {
 }
 
 impl Jffs2 {
-    /// Flush the write buffer before long, now that it holds what only it has.
+    /// Start the timer that flushes the write buffer, which holds data that is not on flash.
     pub(super) fn arm_flush_timer(&mut self) {
         let due_ns = writeback_ns(self.recorder.clock().now_ns());
         self.background.flush_ns.get_or_insert(due_ns);
     }
 
-    /// Flush no more for what was written so far: a sync of the whole file system does it now.
+    /// Stop the timer, because a sync of the whole file system flushes the buffer.
     pub(super) fn disarm_flush_timer(&mut self) {
         self.background.flush_ns = None;
     }
@@ -71,7 +75,8 @@ impl Jffs2 {
     /// Signal the collector's thread if there is work for it.
     pub(super) fn wake_collector(&mut self) {
         if self.collector_has_work() {
-            // Waking does not preempt a writer of higher priority: its slice ends first.
+            // A woken thread does not preempt a writer of higher priority: the writer's slice ends
+            // first.
             let due = slice_end_ns(self.recorder.clock().now_ns());
             let due = self.background.collector_ns.map_or(due, |earlier| earlier.min(due));
             self.background.collector_ns = Some(due);
@@ -89,7 +94,7 @@ impl Jffs2 {
             || very_dirty >= self.limits.very_dirty_trigger as usize
     }
 
-    /// Let the tasks that are due run, each once.
+    /// Run each task that is due once.
     pub(super) fn run_tasks(&mut self, cache: &mut PageCache) -> Result<(), FsError> {
         let now = self.recorder.clock().now_ns();
         if self.background.flush_ns.is_some_and(|due| due <= now) {
@@ -107,13 +112,13 @@ impl Jffs2 {
         Ok(())
     }
 
-    /// Note that the foreground has held the allocation lock since `since_ns`.
+    /// Note that the foreground has held the allocation lock from `since_ns` until this moment.
     pub(super) fn note_lock_held(&mut self, since_ns: u64) {
         self.background.lock_held_ns = since_ns..self.recorder.clock().now_ns();
     }
 
-    /// Let the thread, which has something to do, try for the CPU and the allocation lock; tell whether
-    /// it has both.
+    /// Let the thread, which has work to do, try for the CPU and the allocation lock. Returns
+    /// whether it gets both.
     fn takes_turn(&mut self, now: u64) -> bool {
         let tasks = &mut self.background;
         if self.cpu.is_idle() {
@@ -133,7 +138,8 @@ impl Jffs2 {
         true
     }
 
-    /// After a pass that began at `began_ns`: sleep, and leave the foreground its share.
+    /// Put the thread to sleep after a pass that began at `began_ns`, and give the foreground its
+    /// share of the CPU.
     fn rest_collector(&mut self, began_ns: u64, is_erase: bool) {
         let now = self.recorder.clock().now_ns();
         let fair_ns = (now - began_ns) * FOREGROUND_WEIGHT / COLLECTOR_WEIGHT;
@@ -151,7 +157,8 @@ impl Jffs2 {
         let _scope = self.recorder.scope("background_gc");
         match self.collect(cache) {
             Err(FsError::PowerLost) => Err(FsError::PowerLost),
-            // The thread has no one to tell; the next writer meets the same and says so.
+            // The thread has no caller to report to. The next writer meets the same error and
+            // reports it.
             Ok(()) | Err(_) => Ok(()),
         }
     }

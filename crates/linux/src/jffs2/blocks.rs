@@ -1,9 +1,9 @@
-//! Erase blocks: what each block's bytes are, and the list it waits on.
+//! Erase blocks: how the bytes of each are used, and the list each block is on.
 //!
 //! Every byte of a block is exactly one of used, unchecked, dirty, wasted or free:
 //!
 //! ```text
-//! free ──write──▸ used ──obsolete──▸ dirty, or wasted where it is too little to collect for
+//! free ──write──▸ used ──obsolete──▸ dirty, or wasted where there is too little to be collected
 //!   └──skip────▸ wasted            (wasted becomes dirty once the block is worth collecting)
 //! ```
 //!
@@ -16,15 +16,15 @@ use std::collections::VecDeque;
 
 use super::nodes::NodeId;
 
-/// Most data of the file that one node may carry, holes excepted. Kernels write a page (4096); pages
-/// of 64 KiB exist.
+/// Largest number of file bytes in one data node, holes excepted. Linux writes at most a page into
+/// a node (4096), but images from systems with pages of 64 KiB exist.
 pub(super) const NODE_DATA_MAX: u32 = 65_536;
 
-/// Bytes of dead space from which on a block is worth collecting: an inode node and the least
-/// data that goes with it.
+/// A block is worth collecting if more bytes than this are dead: an inode node, with the least data
+/// that a node is begun for.
 const DIRTY_THRESHOLD: u32 = 68 + 128;
 
-/// What a byte of a block is.
+/// What a byte of a block is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Share {
     Used,
@@ -36,66 +36,61 @@ pub(super) enum Share {
 
 const SHARES: usize = 5;
 
-/// Where a block waits.
+/// The list of the kernel that a block is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum List {
-    /// Full of valid nodes.
+    /// The block is full of valid nodes.
     Clean,
-    /// Some dead space.
+    /// A part of the block is dead.
     Dirty,
-    /// At least half dead.
+    /// At least half of the block is dead.
     VeryDirty,
-    /// All dead, spared erasing for the moment.
+    /// All of the block is dead, but it is not to be erased yet.
     Erasable,
-    /// All dead, but nodes that supersede its own are still in the write buffer.
+    /// All of the block is dead, but nodes that supersede its own are still in the write buffer.
     ErasablePendingWbuf,
-    /// To be erased.
+    /// The block waits to be erased.
     ErasePending,
-    /// Erased and marked.
+    /// The block is erased and carries its cleanmarker.
     Free,
-    /// Failed a program: to be emptied and retired.
+    /// A program failed in the block: its nodes must be moved, and then it is marked bad.
     BadUsed,
-    /// Retired.
+    /// The block is marked bad and used for nothing.
     Bad,
-    /// Being filled, or being collected.
+    /// The block is being filled or collected, and is on no list.
     Detached,
 }
 
 const LISTS: usize = 10;
 
-/// One erase block.
+/// The use and the nodes of one erase block.
 #[derive(Clone, Debug)]
 pub(super) struct Eraseblock {
     shares: [u32; SHARES],
-    /// Where it waits.
     pub list: List,
-    /// Its nodes in order of offset.
+    /// The nodes in the block, in order of their offsets.
     pub nodes: Vec<NodeId>,
-    /// First node that the collector has not dealt with, as a place in `nodes`.
+    /// The first node that the collector has not dealt with, as an index into `nodes`.
     pub gc_cursor: usize,
-    /// Whether a program failed in it: once empty it is marked bad.
+    /// Whether a program failed in this block. Once it is empty it is marked bad.
     pub failed: bool,
 }
 
-/// All erase blocks with their lists and sums.
+/// All erase blocks, with the lists they are on and the sums of their shares.
 #[derive(Debug)]
 #[expect(
     clippy::struct_field_names,
     reason = "the blocks themselves, among what is summed of them"
 )]
 pub(super) struct Blocks {
-    /// Bytes per block.
+    /// Bytes of each erase block.
     pub block_size: u32,
     blocks: Vec<Eraseblock>,
     lists: [VecDeque<u32>; LISTS],
     sums: [u64; SHARES],
-    /// Blocks on the free list.
     pub free_count: u32,
-    /// Blocks waiting to be erased.
     pub erasing_count: u32,
-    /// The block being filled.
     pub next_block: Option<u32>,
-    /// The block being collected.
     pub gc_block: Option<u32>,
 }
 
@@ -104,24 +99,21 @@ impl Eraseblock {
         self.shares[share as usize]
     }
 
-    /// Whether no valid node is left.
     pub(super) const fn is_dead(&self) -> bool {
         self.share(Share::Used) == 0 && self.share(Share::Unchecked) == 0
     }
 
-    /// Dead space, collectable or not.
     pub(super) const fn dead(&self) -> u32 {
         self.share(Share::Dirty) + self.share(Share::Wasted)
     }
 }
 
-/// Whether this much dead space is worth collecting.
 pub(super) const fn is_dirty(bytes: u32) -> bool {
     bytes > DIRTY_THRESHOLD
 }
 
 impl Blocks {
-    /// All blocks detached and free of content, as far as their shares say.
+    /// Blocks that are all free and on no list.
     pub(super) fn new(block_count: u32, block_size: u32) -> Self {
         let mut shares = [0; SHARES];
         shares[Share::Free as usize] = block_size;
@@ -158,28 +150,27 @@ impl Blocks {
         u32::try_from(self.blocks.len()).expect("made from a u32")
     }
 
-    /// The block that a byte of the partition is in.
+    /// The block that holds byte `offset` of the partition.
     pub(super) const fn of(&self, offset: u32) -> u32 {
         offset / self.block_size
     }
 
-    /// First byte of a block.
     pub(super) const fn start(&self, block: u32) -> u32 {
         block * self.block_size
     }
 
-    /// Sum of a share over all blocks that are not bad.
+    /// Sum of a share over all blocks that are not bad, bytes.
     pub(super) const fn sum(&self, share: Share) -> u64 {
         self.sums[share as usize]
     }
 
-    /// Dead bytes that the collector can win: those of blocks waiting to be erased are won.
+    /// Dead bytes that the collector could free. Blocks that wait to be erased do not count, as
+    /// they need no collection.
     pub(super) fn collectable(&self) -> u64 {
         let waiting = u64::from(self.erasing_count) * u64::from(self.block_size);
         self.sum(Share::Dirty).saturating_sub(waiting)
     }
 
-    /// Turn `len` bytes of a block from one share into another.
     pub(super) fn shift(&mut self, block: u32, from: Share, to: Share, len: u32) {
         let shares = &mut self.blocks[block as usize].shares;
         assert!(shares[from as usize] >= len, "block {block} has no {len} bytes {from:?}");
@@ -189,7 +180,7 @@ impl Blocks {
         self.sums[to as usize] += u64::from(len);
     }
 
-    /// Turn all of one share of a block into another; tell how many bytes that was.
+    /// Turn all of one share of a block into another. Returns the number of bytes.
     pub(super) fn shift_all(&mut self, block: u32, from: Share, to: Share) -> u32 {
         let len = self.block(block).share(from);
         self.shift(block, from, to, len);
@@ -204,7 +195,7 @@ impl Blocks {
         self.list(list).is_empty()
     }
 
-    /// Move a block to the end of a list, wherever it was.
+    /// Move a block from the list it is on to the end of `list`.
     pub(super) fn file(&mut self, block: u32, list: List) {
         let old = self.block(block).list;
         self.leave(block, old);
@@ -227,7 +218,7 @@ impl Blocks {
         self.lists[list as usize].push_back(block);
     }
 
-    /// File a block that is no longer being filled or collected by its dead space.
+    /// Put a block that is full onto the list that fits its dead space.
     pub(super) fn file_by_dirt(&mut self, block: u32) {
         if is_dirty(self.block(block).dead()) {
             self.shift_all(block, Share::Wasted, Share::Dirty);
@@ -238,19 +229,17 @@ impl Blocks {
         }
     }
 
-    /// Whether at least half of a block is collectable.
     pub(super) fn is_very_dirty(&self, block: u32) -> bool {
         self.block(block).share(Share::Dirty) >= self.block_size / 2
     }
 
-    /// Take the first block of a list, detached.
+    /// Take the first block off a list.
     pub(super) fn take_first(&mut self, list: List) -> Option<u32> {
         let block = *self.list(list).front()?;
         self.file(block, List::Detached);
         Some(block)
     }
 
-    /// Set a block's shares to all free.
     pub(super) fn clear(&mut self, block: u32) {
         for share in [Share::Used, Share::Unchecked, Share::Dirty, Share::Wasted] {
             self.shift_all(block, share, Share::Free);
@@ -277,7 +266,7 @@ impl Blocks {
         }
     }
 
-    /// Take a block out of the sums: its bytes are no one's any more.
+    /// Take a bad block out of the sums: none of its bytes can be used.
     fn retire(&mut self, block: u32) {
         let shares = std::mem::take(&mut self.blocks[block as usize].shares);
         for (sum, share) in self.sums.iter_mut().zip(shares) {

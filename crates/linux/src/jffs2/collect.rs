@@ -1,7 +1,8 @@
-//! Garbage collection, one node per pass: choose a block, move or drop its next node.
+//! Garbage collection: each pass chooses a block if it has none, and moves or drops one node of it.
 //!
-//! The kernel draws on its jiffies to choose among the lists: mostly very dirty blocks, sometimes
-//! dirty ones, and in 2 of 128 passes a clean one, which is all the wear levelling JFFS2 has.
+//! Which list the block comes from is drawn at random; the kernel draws from its jiffies. Most
+//! often it is a very dirty block, sometimes a dirty one, and in 2 of 128 draws a clean one. This
+//! last draw is the only wear levelling that JFFS2 has.
 
 use super::Jffs2;
 use super::blocks::{List, Share};
@@ -10,10 +11,10 @@ use crate::cache::PageCache;
 use crate::filesystem::FsError;
 
 impl Jffs2 {
-    /// Make one pass: erase a waiting block, check an inode, or deal with one node.
+    /// Make one pass: check one inode, or erase one waiting block, or deal with one node.
     ///
     /// # Errors
-    /// [`FsError::NoSpace`] when there is nothing to collect.
+    /// [`FsError::NoSpace`] if there is nothing to collect.
     pub(super) fn collect(&mut self, cache: &mut PageCache) -> Result<(), FsError> {
         let _scope = self.recorder.scope("collect");
         if self.blocks.sum(Share::Unchecked) > 0 {
@@ -34,7 +35,8 @@ impl Jffs2 {
         Ok(())
     }
 
-    /// A block whose last node just went leaves by the same door as any other dead block.
+    /// Take a block out of collection once its last node is gone, and treat it as any other dead
+    /// block.
     fn finish_if_dead(&mut self, block: u32) {
         if self.blocks.gc_block == Some(block) && self.blocks.block(block).is_dead() {
             self.blocks.gc_block = None;
@@ -42,7 +44,7 @@ impl Jffs2 {
         }
     }
 
-    /// The next node of the block that still counts.
+    /// The next node of the block that is not obsolete.
     fn next_living(&mut self, block: u32) -> Option<NodeId> {
         let nodes = &self.nodes;
         let state = self.blocks.block_mut(block);
@@ -55,7 +57,8 @@ impl Jffs2 {
         None
     }
 
-    /// The next block to collect; `None` if making blocks ready to be erased was this pass's work.
+    /// Choose the next block to collect. `None` if this pass flushed the write buffer instead, so
+    /// that dead blocks can be erased.
     fn choose_victim(&mut self) -> Result<Option<u32>, FsError> {
         let drawn = self.prng.below(128);
         if let Some(list) = self.victim_list(drawn) {
@@ -86,7 +89,7 @@ impl Jffs2 {
         choices.into_iter().find(|&(list, chosen)| chosen && has(list)).map(|(list, _)| list)
     }
 
-    /// Verify the data of one more inode that the mount scan found.
+    /// Check the data of one inode that the mount scan found.
     fn check_next_inode(&mut self) -> Result<(), FsError> {
         let _scope = self.recorder.scope("check_inode");
         let unchecked = |ino: &u32| {
@@ -99,7 +102,7 @@ impl Jffs2 {
         self.unchecked_from = ino;
         let outcome = self.load_inode(ino).and_then(|()| self.restore_holes(ino));
         if self.inodes[&ino].links > 0 && outcome.is_ok() {
-            // Loaded for the check alone; whoever needs the inode loads it again.
+            // It was loaded for the check alone. A later user of the inode loads it again.
             self.cache_of(ino).unload();
         }
         match outcome {

@@ -1,8 +1,10 @@
 //! Compression of node data: each compressor is tried in the platform's order.
 //!
-//! As in the kernel's priority mode the first that gains is taken, and data that none shrinks is
-//! stored as it is. Where a page does not fit, at the end of a block, zlib takes as much of it as does,
-//! and the others none. CPU is charged for every attempt: random data costs the time and saves nothing.
+//! Compressors are tried in the order of the options. As in the kernel's priority mode, the first
+//! whose output is shorter is used; data that none of them shrinks is stored as it is. At the end
+//! of a block a page may not fit. Zlib then takes as much of the page as fits, and the other
+//! compressors take nothing. Every attempt costs CPU time: with random data the time is spent and
+//! nothing is saved.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,15 +18,15 @@ use miniz_oxide::DataFormat;
 /// A compressor that JFFS2 may try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compressor {
-    /// LZO1X-1; first by priority where the kernel is built with it.
+    /// LZO1X-1. It has the highest priority in kernels that are built with it.
     Lzo,
-    /// Deflate.
+    /// Deflate in zlib's format.
     Zlib,
-    /// JFFS2's own run-length coder.
+    /// Rtime, the run-length coder of JFFS2 itself.
     Rtime,
 }
 
-/// A name that is no compressor's.
+/// The name is not that of a compressor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownCompressor(String);
 
@@ -75,7 +77,8 @@ impl Compressor {
         }
     }
 
-    /// A prefix of `data` in at most `room` bytes, and how long it is; `None` if nothing is gained.
+    /// Compress a prefix of `data` into at most `room` bytes. Returns the output and the length of
+    /// the prefix, or `None` if the output is not shorter.
     fn run(self, data: &[u8], room: usize) -> Option<(Vec<u8>, usize)> {
         let stored = match self {
             Self::Lzo => lzo::compress(data),
@@ -87,18 +90,17 @@ impl Compressor {
     }
 }
 
-/// Data as it goes into a node.
+/// Data in the form in which a node stores it.
 #[derive(Debug)]
 pub(super) struct Packed {
-    /// How it is stored.
     pub compression: Compression,
-    /// What is stored.
+    /// The bytes in the node.
     pub stored: Vec<u8>,
-    /// How many bytes of the file that is.
+    /// How many bytes of the file they stand for.
     pub data_len: usize,
 }
 
-/// Pack a prefix of `data` into at most `room` bytes: all of it if it fits in any form.
+/// Compress a prefix of `data` into at most `room` bytes: all of `data`, if it fits in any form.
 pub(super) fn pack(order: &[Compressor], data: &[u8], room: usize, cpu: &Cpu) -> Packed {
     let limit = room.min(data.len());
     for compressor in order {
@@ -111,7 +113,7 @@ pub(super) fn pack(order: &[Compressor], data: &[u8], room: usize, cpu: &Cpu) ->
     Packed { compression: Compression::None, stored, data_len: limit }
 }
 
-/// Unpack stored bytes into `data_len` of the file's; `None` if they are no such thing.
+/// Decompress stored bytes into `data_len` bytes of the file. `None` if they are malformed.
 pub(super) fn unpack(
     compression: Compression,
     stored: &[u8],
@@ -136,8 +138,8 @@ pub(super) fn unpack(
     (data.len() == data_len).then_some(data)
 }
 
-/// Rtime: each byte is followed by the number of bytes after it that repeat what stood after the
-/// last byte of the same value.
+/// Rtime: each byte is followed by the length of a run. The run repeats the bytes that followed the
+/// last occurrence of the same byte.
 fn rtime_compress(data: &[u8]) -> Vec<u8> {
     let mut last_after = [0_usize; 256];
     let mut coded = Vec::with_capacity(data.len());
@@ -147,7 +149,8 @@ fn rtime_compress(data: &[u8]) -> Vec<u8> {
         let from = std::mem::replace(&mut last_after[usize::from(value)], at);
         let repeats = data[from..].iter().zip(&data[at..]);
         let run = repeats.take(255).take_while(|(old, new)| old == new).count();
-        // Position 0 also means "not seen yet"; a run from there is valid for the decoder too.
+        // Position 0 also stands for a byte not seen yet. A run from there is valid for the
+        // decoder, too.
         let run = if from < at { run } else { 0 };
         coded.extend([value, u8::try_from(run).expect("taken from 255 at most")]);
         at += run;

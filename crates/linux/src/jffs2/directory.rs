@@ -1,4 +1,4 @@
-//! Directories: names come and go as dirents; a deleted name leaves a deletion dirent.
+//! Directories: a dirent gives a file a name, and a deletion dirent takes the name away.
 
 use super::Jffs2;
 use super::append::Writer;
@@ -9,7 +9,6 @@ use super::reserve::{Need, Purpose};
 use crate::cache::PageCache;
 use crate::filesystem::{DirEntry, FileKind, FsError, Ino, check_name};
 
-/// Longest name, bytes.
 const NAME_LEN_MAX: usize = 254;
 
 const fn kind_of(kind: DirentType) -> FileKind {
@@ -21,7 +20,6 @@ const fn kind_of(kind: DirentType) -> FileKind {
 }
 
 impl Jffs2 {
-    /// Find a name in a directory.
     pub(super) fn find_entry(
         &mut self,
         parent: u32,
@@ -37,7 +35,7 @@ impl Jffs2 {
         }))
     }
 
-    /// List a directory's living names.
+    /// List the names in a directory, without the deleted ones.
     pub(super) fn list_entries(&mut self, dir: u32) -> Result<Vec<DirEntry>, FsError> {
         self.load_inode(dir)?;
         let living = self.inode(dir).entries.iter().filter_map(|(name, entry)| {
@@ -47,7 +45,7 @@ impl Jffs2 {
         Ok(living.collect())
     }
 
-    /// Make a file or directory: an inode node and a dirent.
+    /// Create a file or directory. This writes an inode node and a dirent.
     pub(super) fn create_entry(
         &mut self,
         parent: u32,
@@ -84,13 +82,13 @@ impl Jffs2 {
         ino: u32,
         kind: DirentType,
     ) -> Result<(), FsError> {
-        // No page is cached of a file that is just made, so the collector finds nothing of it.
+        // The collector may need cached pages of the file, but a new file has none.
         let cache = &mut PageCache::default();
         self.write_metadata(cache, ino, 0, Purpose::Write)?;
         self.write_dirent(cache, parent, name, Some(ino), kind)
     }
 
-    /// Remove a name.
+    /// Remove a name. This writes a deletion dirent.
     pub(super) fn remove_entry(&mut self, parent: u32, name: &[u8]) -> Result<(), FsError> {
         let entry = self.find_entry(parent, name)?.ok_or(FsError::NotFound)?;
         if entry.kind == FileKind::Directory && !self.list_entries(entry.ino.0)?.is_empty() {
@@ -102,7 +100,7 @@ impl Jffs2 {
         Ok(())
     }
 
-    /// Rename: the new name's dirent, then the old name's deletion dirent.
+    /// Rename. This writes a dirent of the new name, then a deletion dirent of the old one.
     pub(super) fn move_entry(
         &mut self,
         from: u32,
@@ -142,7 +140,7 @@ impl Jffs2 {
         cache.links = cache.links.saturating_sub(1);
     }
 
-    /// Write a dirent and let it stand for its name; the one it supersedes dies.
+    /// Write a dirent. The dirent that it supersedes becomes obsolete.
     fn write_dirent(
         &mut self,
         cache: &mut PageCache,
@@ -155,12 +153,13 @@ impl Jffs2 {
         let mut dirent = Dirent { parent, version: 0, ino: ino.unwrap_or(0), mctime, kind, name };
         let purpose = if ino.is_some() { Purpose::Write } else { Purpose::Deletion };
         self.reserve(cache, Need::dirent(&dirent), purpose)?;
-        // Not before: to make room the collector may have moved the older dirent of this name.
+        // The version is taken last, because the collector may have moved the name's older dirent
+        // to make room.
         dirent.version = self.inode_mut(parent).next_version();
         self.append_dirent(dirent, Writer::User)
     }
 
-    /// Append a dirent at the reserved place.
+    /// Append a dirent at the reserved place and make the one that it supersedes obsolete.
     pub(super) fn append_dirent(&mut self, dirent: Dirent, writer: Writer) -> Result<(), FsError> {
         let node = self.append(&dirent.emit(), Some(dirent.parent), NodeState::Pristine, writer)?;
         let ino = (dirent.ino != 0).then_some(dirent.ino);

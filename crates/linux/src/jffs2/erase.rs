@@ -1,4 +1,4 @@
-//! Erasing dead blocks: erase, read back to verify, write the cleanmarker.
+//! Erasing dead blocks: the block is erased, read back to verify it, and marked as erased.
 
 use std::collections::BTreeSet;
 
@@ -8,15 +8,16 @@ use super::nodes::{NodeId, NodeState};
 use crate::filesystem::FsError;
 use crate::mtd::{MtdError, ReadQuality};
 
-/// Bytes read at a time when an erased block is verified (`PAGE_SIZE`).
+/// Bytes read in one request while an erased block is verified (`PAGE_SIZE`).
 const VERIFY_SIZE: u32 = 4096;
 
-/// The mark of a completely erased block: a header of that type and length, in the OOB area of the
-/// block's first page.
+/// The cleanmarker, which says that a block's erase was completed. It is a node header of that type
+/// and length, and stands in the OOB area of the block's first page.
 pub(super) const CLEANMARKER: [u8; 8] = [0x85, 0x19, 0x03, 0x20, 8, 0, 0, 0];
 
 impl Jffs2 {
-    /// Erase one block that waits for it: 1 erase, a block of page reads, 1 OOB program.
+    /// Erase one block that waits for it. This costs one erase, a read of each page of the block,
+    /// and one OOB program.
     pub(super) fn erase_one(&mut self) -> Result<(), FsError> {
         let Some(block) = self.blocks.take_first(List::ErasePending) else { return Ok(()) };
         let _scope = self.recorder.scope("erase_block");
@@ -35,7 +36,7 @@ impl Jffs2 {
         }
     }
 
-    /// Whether the block is erased, verified and marked; otherwise it is no longer fit for use.
+    /// Erase a block, verify and mark it. Returns false if the block cannot be used any more.
     fn erase_and_mark(&self, block: u32) -> Result<bool, FsError> {
         match self.mtd.erase(block) {
             Ok(()) => {}
@@ -67,7 +68,7 @@ impl Jffs2 {
         Ok(true)
     }
 
-    /// Mark a block bad and use it no more.
+    /// Mark a block bad, so that it is never used again.
     pub(super) fn retire(&mut self, block: u32) -> Result<(), FsError> {
         self.forget_nodes(block);
         self.mtd.mark_bad(block).map_err(FsError::from)?;
@@ -75,7 +76,7 @@ impl Jffs2 {
         Ok(())
     }
 
-    /// Drop the references to the dead nodes of a block that is about to go.
+    /// Drop the references to the nodes of a block before it is erased. All of them are obsolete.
     fn forget_nodes(&mut self, block: u32) {
         let ids = std::mem::take(&mut self.blocks.block_mut(block).nodes);
         let mut owners = BTreeSet::new();

@@ -1,8 +1,8 @@
-//! Regular files: pages read from nodes, writes turned into nodes, sizes changed.
+//! Regular files: pages are read from nodes, writes become nodes, sizes change.
 //!
-//! JFFS2 is write-through: each call becomes nodes at once, one for each page touched; the page
-//! cache serves reads alone. A write that ends on a page's edge writes the whole page, so that
-//! many short writes leave one node per page.
+//! JFFS2 is write-through: each write call becomes nodes at once, one for each page it touches, and
+//! the page cache serves reads alone. A write that reaches the end of a page writes the whole page.
+//! A page that is filled by many short writes thus ends as a single node.
 
 use super::append::Writer;
 use super::compress::{pack, unpack};
@@ -16,11 +16,11 @@ use crate::cache::PageCache;
 use crate::cpu::Work;
 use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino, PAGE_SIZE};
 
-/// Least data that a node is begun for, bytes.
+/// A node is begun only where at least this many bytes of data fit into the block, bytes.
 pub(super) const DATA_LEN_MIN: u32 = 128;
 
 impl Jffs2 {
-    /// Fill a page of the cache: two requests to MTD for each fragment in it.
+    /// Read a page of a file. Each fragment in the page costs two requests to MTD.
     pub(super) fn read_file_page(
         &mut self,
         ino: u32,
@@ -43,7 +43,7 @@ impl Jffs2 {
         Ok(())
     }
 
-    /// Read the file's bytes from `from` on out of one node; tell whether the node is good.
+    /// Read bytes of the file from `from` on out of one node. Returns whether the node is good.
     fn read_node_data(
         &mut self,
         ino: u32,
@@ -77,13 +77,13 @@ impl Jffs2 {
         let skip = from.wrapping_sub(node.offset) as usize;
         let part = data.as_ref().and_then(|data| data.get(skip..)?.get(..target.len()));
         if node.compression != Compression::None {
-            // Raw data goes straight into the page.
+            // Data that is stored as it is goes straight into the page.
             self.cpu.charge(Work::Copy(target.len()));
         }
         part.map(|part| target.copy_from_slice(part)).map_or(Ok(false), |()| Ok(true))
     }
 
-    /// Write to a file, page by page.
+    /// Write to a file, one page after the other.
     pub(super) fn write_file(
         &mut self,
         cache: &mut PageCache,
@@ -110,8 +110,8 @@ impl Jffs2 {
         Ok(())
     }
 
-    /// Write within one page: the page is brought up to date, changed, and its changed part (or
-    /// all of it, if the write reaches its end) becomes nodes.
+    /// Write within one page. The page is brought into the cache and changed. Then its changed part
+    /// becomes nodes, or all of it if the write reaches its end.
     fn write_in_page(
         &mut self,
         cache: &mut PageCache,
@@ -132,13 +132,13 @@ impl Jffs2 {
         let written = self.write_data(cache, ino, first, &data);
         self.note_lock_held(since_ns);
         if written.is_err() {
-            // The page has what the file has not.
+            // The cached page holds bytes that the file does not.
             cache.remove(Ino(ino), index);
         }
         written
     }
 
-    /// The page of the cache, read from flash if it is not there.
+    /// A page of the cache, which is read from flash if it is missing.
     pub(super) fn cached_page<'a>(
         &mut self,
         cache: &'a mut PageCache,
@@ -153,7 +153,6 @@ impl Jffs2 {
         Ok(cache.get_mut(Ino(ino), index).expect("it is there now"))
     }
 
-    /// Turn a run of bytes of a file into nodes.
     fn write_data(
         &mut self,
         cache: &mut PageCache,
@@ -172,7 +171,8 @@ impl Jffs2 {
         Ok(())
     }
 
-    /// Write one node with as much of `data` as fits in `room` bytes; tell how much that was.
+    /// Write one node with as much of `data` as fits in `room` bytes. Returns how many bytes that
+    /// is.
     pub(super) fn write_node(
         &mut self,
         ino: u32,
@@ -181,7 +181,7 @@ impl Jffs2 {
         room: u32,
         writer: Writer,
     ) -> Result<usize, FsError> {
-        // A node ends where the block does, on a multiple of 4 like the room.
+        // The room ends at the end of the block, a multiple of 4 as the length of a node must be.
         let room = (room - INODE_SIZE) as usize;
         let packed = pack(&self.options.compressors, data, room, &self.cpu);
         let dsize = u32::try_from(packed.data_len).expect("within a page");
@@ -198,7 +198,7 @@ impl Jffs2 {
         Ok(packed.data_len)
     }
 
-    /// A node for an inode's next version, without data.
+    /// A node without data that holds the next version of an inode.
     pub(super) fn new_node(&mut self, ino: u32, size: u32) -> InodeNode {
         let mtime = self.now_s();
         let inode = self.inode_mut(ino);
@@ -216,7 +216,7 @@ impl Jffs2 {
         }
     }
 
-    /// Append a data node and lay it over the file.
+    /// Append a data node. It covers the older nodes of the same bytes.
     fn append_data(
         &mut self,
         node: InodeNode,
@@ -236,20 +236,19 @@ impl Jffs2 {
         Ok(())
     }
 
-    /// Do something that needs an inode and the rest of the file system at once.
+    /// Call `act`, which needs an inode and the rest of the file system at the same time.
     fn with_inode(&mut self, ino: u32, act: impl FnOnce(&mut Self, &Inode)) {
         let inode = self.cache_of(ino).loaded.take().expect("the inode is in memory");
         act(self, &inode);
         self.cache_of(ino).loaded = Some(inode);
     }
 
-    /// Extend a file to `size` by a hole.
+    /// Extend a file to `size` by writing a hole.
     fn write_hole(&mut self, cache: &mut PageCache, ino: u32, size: u32) -> Result<(), FsError> {
         self.reserve(cache, Need::METADATA, Purpose::Write)?;
         self.append_hole(ino, (self.inode(ino).size, size), Writer::User)
     }
 
-    /// Append a hole from `start` to `end` at the reserved place.
     fn append_hole(
         &mut self,
         ino: u32,
@@ -266,8 +265,8 @@ impl Jffs2 {
         self.append_data(node, &[], writer)
     }
 
-    /// Write the holes that a torn page lost. Without them data that had been cut off would come
-    /// back as soon as the nodes that tell of the cut are superseded.
+    /// Write the holes again that were lost with a torn page. Without them, data that a truncation
+    /// had cut off would return as soon as the nodes that record the truncation are superseded.
     pub(super) fn restore_holes(&mut self, ino: u32) -> Result<(), FsError> {
         if !self.inode(ino).lost_holes {
             return Ok(());
@@ -281,7 +280,6 @@ impl Jffs2 {
         Ok(())
     }
 
-    /// Set a file's size.
     pub(super) fn truncate_file(
         &mut self,
         cache: &mut PageCache,
@@ -302,13 +300,13 @@ impl Jffs2 {
         Ok(())
     }
 
-    /// Write a file's owner: a node without data.
+    /// Write the owner of a file, as a node without data.
     pub(super) fn write_owner(&mut self, cache: &mut PageCache, ino: u32) -> Result<(), FsError> {
         let size = self.inode(ino).size;
         self.write_metadata(cache, ino, size, Purpose::Write)
     }
 
-    /// Write a node that carries metadata alone.
+    /// Write a node without data, which carries the inode's metadata.
     pub(super) fn write_metadata(
         &mut self,
         cache: &mut PageCache,

@@ -1,9 +1,9 @@
-//! The fragments of a file: which node holds which bytes.
+//! The fragments of a file: which node holds which of its bytes.
 //!
 //! Invariants:
-//! 1. Fragments do not overlap and leave no gap below the highest end.
-//! 2. No fragment crosses a page of the page cache, except holes.
-//! 3. A data node's count is the number of its fragments; at zero the node is dead.
+//! 1. Fragments do not overlap, and there is no gap before the end of the last one.
+//! 2. No fragment crosses the boundary of a page of the page cache, except holes.
+//! 3. A data node counts its fragments. When it has none left, the node is dead.
 
 use std::collections::BTreeMap;
 
@@ -13,24 +13,24 @@ use crate::filesystem::PAGE_SIZE;
 /// A run of bytes of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fragment {
-    /// Bytes.
+    /// Length of the run, bytes.
     pub len: u32,
-    /// The node that holds them; `None` for a gap that no node describes.
+    /// The node that holds the bytes. `None` for a gap that no node describes.
     pub node: Option<NodeId>,
 }
 
-/// A data node that holds fragments of the file.
+/// A data node that holds at least one fragment of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DataNode {
-    /// First byte of the file that the node has.
+    /// Where in the file the node's data begins, bytes.
     pub offset: u32,
-    /// How many bytes of the file it has.
+    /// Length of the node's data in the file, bytes.
     pub len: u32,
-    /// How many fragments it still holds.
+    /// Number of fragments that the node holds.
     pub fragments: u32,
 }
 
-/// The fragments of one file, by offset, and the nodes that hold them.
+/// The fragments of one file by offset, and the nodes that hold them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fragments {
     by_offset: BTreeMap<u32, Fragment>,
@@ -38,7 +38,8 @@ pub(super) struct Fragments {
 }
 
 impl Fragments {
-    /// Lay a node over the file; tell which nodes died of it.
+    /// Put a node's data over the older data of the file. Returns the nodes that no longer hold a
+    /// fragment.
     pub(super) fn insert(&mut self, id: NodeId, offset: u32, len: u32) -> Vec<NodeId> {
         if len == 0 {
             return vec![id];
@@ -53,23 +54,22 @@ impl Fragments {
         dead
     }
 
-    /// Cut the file at `size`; tell which nodes died of it.
+    /// Cut the file off at `size`. Returns the nodes that no longer hold a fragment.
     pub(super) fn truncate(&mut self, size: u32) -> Vec<NodeId> {
         self.cut(size, u32::MAX)
     }
 
-    /// End of the last fragment.
     pub(super) fn end(&self) -> u32 {
         self.by_offset.last_key_value().map_or(0, |(offset, fragment)| offset + fragment.len)
     }
 
-    /// The gaps that no node describes, from first to behind the last byte of each.
+    /// The gaps that no node describes: the first byte of each, and the byte behind its last.
     pub(super) fn gaps(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let gaps = self.by_offset.iter().filter(|(_, fragment)| fragment.node.is_none());
         gaps.map(|(&offset, fragment)| (offset, offset + fragment.len))
     }
 
-    /// The fragments that overlap `start..end`, with their offsets.
+    /// The fragments that overlap `start..end`, each with its offset.
     pub(super) fn overlapping(
         &self,
         start: u32,
@@ -80,22 +80,20 @@ impl Fragments {
         found.filter(move |(offset, fragment)| offset + fragment.len > start)
     }
 
-    /// The fragment before the one at `offset`.
     pub(super) fn before(&self, offset: u32) -> Option<(u32, Fragment)> {
         self.by_offset.range(..offset).next_back().map(|(&at, &fragment)| (at, fragment))
     }
 
-    /// The fragment that begins at `offset`.
     pub(super) fn starting_at(&self, offset: u32) -> Option<Fragment> {
         self.by_offset.get(&offset).copied()
     }
 
-    /// What is known of a node that holds fragments.
+    /// The data node with this number, if it holds fragments.
     pub(super) fn node(&self, id: NodeId) -> Option<DataNode> {
         self.nodes.get(&id).copied()
     }
 
-    /// From the first to behind the last byte that a node still holds.
+    /// The first byte that a node still holds, and the byte behind the last one.
     pub(super) fn extent(&self, id: NodeId) -> Option<(u32, u32)> {
         let node = self.node(id)?;
         let own = |(_, fragment): &(u32, Fragment)| fragment.node == Some(id);
@@ -105,7 +103,7 @@ impl Fragments {
         Some((start, last + fragment.len))
     }
 
-    /// Let `new` stand for `old`, which it is a copy of.
+    /// Let `new` hold the fragments of `old`, of which it is a copy.
     pub(super) fn replace(&mut self, old: NodeId, new: NodeId) {
         let Some(node) = self.nodes.remove(&old) else { return };
         self.nodes.insert(new, node);
@@ -116,8 +114,8 @@ impl Fragments {
         }
     }
 
-    /// The nodes on either side of `start..end` that share its first or last page: from now on all
-    /// of these are worth merging. `None` where the range ends on a page's edge.
+    /// The fragments before and behind `start..end` that share its first or its last page. When the
+    /// collector moves them, it should merge them. `None` where the range ends at a page boundary.
     pub(super) fn page_mates(&self, start: u32, end: u32) -> (Option<Fragment>, Option<Fragment>) {
         let before = (!start.is_multiple_of(PAGE_SIZE)).then(|| self.before(start)).flatten();
         let after = (!end.is_multiple_of(PAGE_SIZE)).then(|| self.starting_at(end)).flatten();
@@ -128,7 +126,7 @@ impl Fragments {
         self.by_offset.range(..=offset).next_back().map(|(&at, &fragment)| (at, fragment))
     }
 
-    /// Remove what `start..end` covers; tell which nodes died of it.
+    /// Remove the fragments in `start..end`. Returns the nodes that no longer hold one.
     fn cut(&mut self, start: u32, end: u32) -> Vec<NodeId> {
         self.split(start);
         self.split(end);
@@ -145,7 +143,7 @@ impl Fragments {
         dead
     }
 
-    /// Make `at` a boundary between fragments.
+    /// Split the fragment that crosses `at`, if there is one.
     fn split(&mut self, at: u32) {
         let Some((offset, fragment)) = self.at_or_before(at) else { return };
         if offset == at || offset + fragment.len <= at {
@@ -160,7 +158,7 @@ impl Fragments {
         }
     }
 
-    /// Take one fragment from a node; tell whether that was its last.
+    /// Take one fragment from a node. Returns whether it was the node's last.
     fn release(&mut self, id: NodeId) -> bool {
         let node = self.nodes.get_mut(&id).expect("a fragment's node is known");
         node.fragments -= 1;

@@ -1,4 +1,4 @@
-//! Inodes: what is known of each at all times, and what is in memory while one is in use.
+//! Inodes: what is known of every inode at all times, and what is in memory of those in use.
 
 use std::collections::BTreeMap;
 
@@ -12,72 +12,65 @@ pub(super) const MODE_REGULAR: u32 = 0o100_644;
 /// File mode of a directory (`S_IFDIR | 0755`).
 pub(super) const MODE_DIRECTORY: u32 = 0o40_755;
 
-/// What is always known of an inode: small, for it stays for all files.
+/// What is known of an inode at all times. The struct is small, because there is one for every
+/// file.
 #[derive(Debug, Default)]
 pub(super) struct InodeCache {
-    /// Names it has; directories: one if it exists.
+    /// Number of names. A directory that exists has one.
     pub links: u32,
-    /// Its nodes in the order in which they were written or found, dead ones included.
+    /// The inode's nodes in the order in which they were written or found, obsolete ones included.
     pub nodes: Vec<NodeId>,
-    /// Highest version ever seen among its nodes, those included that are dead or not believed: an
-    /// old node must not win over a new one.
+    /// The highest version ever seen among the inode's nodes, even if the node was obsolete or
+    /// invalid. New nodes get higher versions, so that no old node can win over them.
     pub version_seen: u32,
-    /// Whether the checksums of its nodes' data were verified since the mount.
+    /// Whether the data checksums of all nodes have been verified since the mount.
     pub checked: bool,
-    /// The inode in memory.
+    /// The inode in memory, if it is in use.
     pub loaded: Option<Box<Inode>>,
 }
 
-/// An inode in memory.
 #[derive(Debug)]
 pub(super) struct Inode {
-    /// Highest version among its nodes.
     pub version: u32,
-    /// File mode and type.
     pub mode: u32,
-    /// File size.
+    /// Size of the file, bytes.
     pub size: u32,
-    /// The node that only carries metadata, if one does.
+    /// The latest node without data, if it is the one that holds the inode's metadata.
     pub metadata: Option<NodeId>,
-    /// A regular file's data.
+    /// The data of a regular file.
     pub fragments: Fragments,
-    /// Whether a torn page lost holes over what had been cut off before: they are written again
-    /// before anything else of the file.
+    /// Whether holes were lost with a torn page. The holes covered data that a truncation had cut
+    /// off, so they are written again before anything else of the file.
     pub lost_holes: bool,
-    /// A directory's entries, deleted ones too, by name.
+    /// The entries of a directory by name, deleted ones included.
     pub entries: BTreeMap<Vec<u8>, Entry>,
 }
 
-/// A directory entry in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// Its node.
     pub node: NodeId,
-    /// Version of the node.
     pub version: u32,
-    /// What the name stands for; `None` says that the name is deleted, which older nodes on flash
-    /// must not contradict.
+    /// The inode that has the name. `None` says that the name is deleted; the entry is kept because
+    /// older dirents of the name may still be on flash.
     pub ino: Option<u32>,
-    /// What the name names.
     pub kind: DirentType,
 }
 
 impl InodeCache {
-    /// Take the inode out of memory.
+    /// Take the inode out of memory, and keep its version.
     pub(super) fn unload(&mut self) -> Option<Box<Inode>> {
         let inode = self.loaded.take()?;
         self.version_seen = self.version_seen.max(inode.version);
         Some(inode)
     }
 
-    /// Whether nothing is left of it.
+    /// Whether nothing is left of the inode, on flash or in memory.
     pub(super) fn is_gone(&self) -> bool {
         self.nodes.is_empty() && self.links == 0 && self.loaded.is_none()
     }
 }
 
 impl Inode {
-    /// An inode without nodes.
     pub(super) fn empty(mode: u32) -> Self {
         Self {
             version: 0,
@@ -90,7 +83,7 @@ impl Inode {
         }
     }
 
-    /// The version for a node about to be written.
+    /// The version of a node that is about to be written.
     pub(super) const fn next_version(&mut self) -> u32 {
         self.version += 1;
         self.version
@@ -98,22 +91,22 @@ impl Inode {
 }
 
 impl Jffs2 {
-    /// What is known of an inode that exists.
+    /// What is known of an inode. The inode must exist.
     pub(super) fn cache_of(&mut self, ino: u32) -> &mut InodeCache {
         self.inodes.get_mut(&ino).expect("the inode is known")
     }
 
-    /// An inode in memory.
+    /// An inode that must be in memory.
     pub(super) fn inode(&self, ino: u32) -> &Inode {
         self.inodes[&ino].loaded.as_deref().expect("the inode is in memory")
     }
 
-    /// An inode in memory, to be changed.
+    /// An inode that must be in memory, to be changed.
     pub(super) fn inode_mut(&mut self, ino: u32) -> &mut Inode {
         self.cache_of(ino).loaded.as_deref_mut().expect("the inode is in memory")
     }
 
-    /// Let an inode leave memory. Without a name its nodes die with it.
+    /// Let an inode leave memory. If it has no name left, all its nodes become obsolete.
     pub(super) fn evict_inode(&mut self, ino: u32) {
         let Some(cache) = self.inodes.get_mut(&ino) else { return };
         let links = cache.links;
@@ -128,7 +121,6 @@ impl Jffs2 {
         self.wake_collector();
     }
 
-    /// Book nodes as dead.
     pub(super) fn mark_all_obsolete(&mut self, ids: impl IntoIterator<Item = NodeId>) {
         for id in ids {
             self.mark_obsolete(id);

@@ -1,8 +1,9 @@
-//! Bringing an inode into memory: its nodes are read, checked and laid over one another.
+//! Bringing an inode into memory: its nodes are read, checked, and put over one another by version.
 //!
-//! Cost: one page read per node, two where its fixed part crosses a page; after a mount also the
-//! data of each node, whose checksum nobody has verified yet. The kernel puts that off for nodes
-//! that nothing overlaps; here it is done at once, so that no bad node is ever believed.
+//! Each node costs one page read, or two if its fixed part crosses a page boundary. After a mount
+//! the data of each node is read, too, because its checksum has not been verified yet. For nodes
+//! that no other node overlaps the kernel does this later; here it is done at once, so that a bad
+//! node is never used.
 
 use std::collections::BTreeSet;
 
@@ -15,10 +16,10 @@ use crate::cpu::Work;
 use crate::filesystem::{FsError, Ino};
 use crate::mtd::ReadQuality;
 
-/// Longest fixed part of a node with the longest name: what one node's metadata takes.
+/// Longest metadata of any node, bytes: the fixed part of a dirent and the longest name.
 const METADATA_SIZE_MAX: u32 = DIRENT_SIZE + 255;
 
-/// What an inode is made of, as found on flash.
+/// The valid nodes of an inode on flash.
 #[derive(Default)]
 struct Found {
     inodes: Vec<(InodeNode, NodeId)>,
@@ -26,7 +27,6 @@ struct Found {
 }
 
 impl Jffs2 {
-    /// Bring an inode into memory if it is not there.
     pub(super) fn load_inode(&mut self, ino: u32) -> Result<(), FsError> {
         let cache = self.inodes.get(&ino).ok_or(FsError::NotFound)?;
         if cache.loaded.is_some() {
@@ -41,7 +41,7 @@ impl Jffs2 {
         Ok(())
     }
 
-    /// Read and check the metadata of all nodes of an inode, newest first as the kernel keeps them.
+    /// Read and check the metadata of all nodes of an inode, newest first as the kernel lists them.
     fn read_nodes(&mut self, ino: u32) -> Result<Found, FsError> {
         let mut found = Found::default();
         let ids = self.inodes[&ino].nodes.clone();
@@ -56,8 +56,8 @@ impl Jffs2 {
                 continue;
             }
             if node.state != NodeState::Unchecked && self.inodes[&ino].checked {
-                // It was good before: what is lost is not something that was never written, nor
-                // what only the summary of a half-erased block still lists.
+                // The node was good before, so this is data loss. It is neither a node that was
+                // never completed, nor one that the summary of a half-erased block still lists.
                 return Err(FsError::Damaged { ino: Ino(ino), offset: 0 });
             }
             self.mark_obsolete(id);
@@ -65,7 +65,7 @@ impl Jffs2 {
         Ok(found)
     }
 
-    /// Read a node's metadata: up to the end of its page first, more only where that is too short.
+    /// Read a node's metadata: up to the end of its first page, and more only if that is too short.
     fn read_metadata(&self, offset: u32, len: u32) -> Result<Vec<u8>, FsError> {
         let wanted = len.min(METADATA_SIZE_MAX);
         let page_size = self.mtd.geometry().page_size;
@@ -83,7 +83,7 @@ impl Jffs2 {
         Ok(bytes)
     }
 
-    /// Parse a node of inode `ino` into its pile; tell whether it is valid.
+    /// Parse a node of inode `ino` and add it to `found`. Returns whether it is valid.
     fn sort_in(
         &mut self,
         ino: u32,
@@ -118,7 +118,7 @@ impl Jffs2 {
         }
     }
 
-    /// Verify the data of a node that the mount scan found; tell whether it is valid.
+    /// Verify the data of a node that the mount scan found. Returns whether it is valid.
     fn verify_data(&mut self, id: NodeId, inode: &InodeNode) -> Result<bool, FsError> {
         let node = *self.nodes.node(id);
         if node.state != NodeState::Unchecked {
@@ -141,12 +141,12 @@ impl Jffs2 {
         let version = self.inodes[&ino].version_seen;
         let mut inode = Inode { version, ..Inode::empty(MODE_DIRECTORY) };
         self.lay_entries(&mut inode, found.dirents);
-        // A copy that the collector made has its original's version; the newer node comes first
-        // in the list, and a stable sort keeps it behind, so that it wins.
+        // A copy that the collector made has the version of its original. The newer of the two
+        // stands behind the older in the list, a stable sort keeps it there, and so it wins.
         found.inodes.reverse();
         found.inodes.sort_by_key(|(node, _)| node.version);
         let Some(&(latest, latest_id)) = found.inodes.last() else {
-            // The root may live without a node of its own.
+            // The root directory may have no node of its own.
             let known = ino == ROOT || !inode.entries.is_empty();
             return if known {
                 Ok(inode)
@@ -162,11 +162,11 @@ impl Jffs2 {
         Ok(inode)
     }
 
-    /// Lay the nodes of a file over one another, oldest first.
+    /// Put the nodes of a file over one another, oldest first.
     ///
-    /// What was cut off before a node stays off, even if the hole that grew the file again was lost
-    /// in a torn page. Until that hole is written again the nodes that tell of the cut must outlive
-    /// what supersedes them: they are kept, though they may hold nothing.
+    /// A node cuts the file off at its size. Data that was cut off must not return, even if the
+    /// hole that extended the file again was lost with a torn page. Until that hole is written
+    /// again, the nodes that record the truncation are kept, although they may hold no data.
     fn lay_data(&mut self, inode: &mut Inode, nodes: &[(InodeNode, NodeId)]) {
         let mut dead = BTreeSet::new();
         for &(node, id) in nodes {
@@ -188,9 +188,11 @@ impl Jffs2 {
         self.mark_all_obsolete(dead);
     }
 
-    /// The kernel lays the end of a file first, and a hole before it; whatever it lays into that hole
-    /// begins behind the hole's begin, and so counts as worth merging: all data but the last and the
-    /// first (`jffs2_build_inode_fragtree`, since 2.6.22).
+    /// Mark the nodes that the kernel regards as worth merging after it has loaded a file: all data
+    /// nodes but the first and the last of the file. The kernel puts in the end of the file first,
+    /// with a hole before it. Each further node is put into that hole, does not begin where the
+    /// hole begins, and therefore counts as worth merging (`jffs2_build_inode_fragtree`, since
+    /// 2.6.22).
     fn mark_as_laid_backwards(&mut self, nodes: &[(InodeNode, NodeId)], dead: &BTreeSet<NodeId>) {
         let living = nodes.iter().filter(|(node, id)| node.dsize > 0 && !dead.contains(id));
         let last = living.clone().max_by_key(|(node, _)| node.offset).map(|(_, id)| *id);
@@ -206,8 +208,8 @@ impl Jffs2 {
         dirents.sort_by_key(|(dirent, _)| dirent.version);
         for (dirent, node) in dirents {
             inode.version = inode.version.max(dirent.version);
-            // A name of an inode that was lost, or never written, is one that stands for nothing: it
-            // is kept, as older ones must not come back.
+            // The inode of this name may have been lost, or never written. The name then stands for
+            // nothing, but it is kept so that older dirents of the name do not return.
             let ino = Some(dirent.ino).filter(|ino| self.inodes.contains_key(ino));
             let entry = Entry { node, version: dirent.version, ino, kind: dirent.kind };
             if let Some(older) = inode.entries.insert(dirent.name, entry) {
@@ -216,7 +218,7 @@ impl Jffs2 {
         }
     }
 
-    /// Nodes that share a page are worth merging when they are moved.
+    /// Mark nodes that share a page: they are worth merging when they are moved.
     pub(super) fn mark_page_mates(&mut self, inode: &Inode, id: NodeId, start: u32, end: u32) {
         let (before, after) = inode.fragments.page_mates(start, end);
         if !start.is_multiple_of(4096) || after.is_some() {
@@ -228,8 +230,9 @@ impl Jffs2 {
         }
     }
 
-    /// Read what is on flash, with the write buffer laid over it. Bytes uncorrectable at a second
-    /// look too come as they are: the nodes' own checksums tell which are good.
+    /// Read flash and put the content of the write buffer over it. Pages that ECC cannot correct
+    /// are read once more; if that fails, too, the bytes are returned as they are, since the
+    /// checksums of the nodes tell which are good.
     pub(super) fn read_flash(&self, offset: u32, bytes: &mut [u8]) -> Result<(), FsError> {
         if let ReadQuality::Damaged(_) = self.mtd.read(offset, bytes).map_err(FsError::from)? {
             self.mtd.read(offset, bytes).map_err(FsError::from)?;
@@ -239,8 +242,8 @@ impl Jffs2 {
     }
 }
 
-/// Whether a node of `total_len` bytes is the one of which `len` bytes were booked: a summary, or
-/// the flash meanwhile, may say otherwise.
+/// Whether a node of `total_len` bytes takes the `len` bytes that were counted for it. If not, a
+/// summary was wrong, or the flash has changed meanwhile.
 pub(super) const fn is_length(total_len: u32, len: u32) -> bool {
     match total_len.checked_next_multiple_of(4) {
         Some(padded) => padded == len,
@@ -249,8 +252,8 @@ pub(super) const fn is_length(total_len: u32, len: u32) -> bool {
 }
 
 impl InodeNode {
-    /// Whether the node is a whole page, all of a page that the file's end is in, or a hole: there
-    /// is nothing to gain by merging it.
+    /// Whether nothing can be merged with the node: it is a whole page, a hole, or all that the
+    /// file has of its last page.
     pub(super) const fn is_best_moved_whole(&self) -> bool {
         self.dsize >= 4096
             || (self.offset.is_multiple_of(4096) && self.offset + self.dsize == self.size)

@@ -4,21 +4,22 @@
 //! file.rs directory.rs     what the VFS asks for
 //! load.rs inode.rs fragments.rs    an inode in memory, rebuilt from its nodes
 //! collect.rs move_node.rs background.rs    garbage collection and who calls it
-//! reserve.rs append.rs summary.rs wbuf.rs obsolete.rs erase.rs    where nodes go, and where they end
-//! blocks.rs nodes.rs       what every byte of the partition is
+//! reserve.rs append.rs summary.rs wbuf.rs    where nodes go
+//! obsolete.rs erase.rs     how nodes and blocks end
+//! blocks.rs nodes.rs       what every byte of the partition is used for
 //! prepare.rs scan.rs names.rs    format and mount
 //! format/ compress.rs      bytes
 //! ```
 //!
-//! Behaviour follows kernels 2.6.29 to 6.1 (where they differ: 6.1), as described in the project's
-//! notes on the Linux stack; the jiffies that the kernel draws on to pick a victim are a seeded
-//! generator here.
+//! The model follows kernels 2.6.29 to 6.1, and 6.1 where they differ. It is written from the
+//! project's notes on the Linux stack. The kernel uses its jiffies to choose which block to
+//! collect; the model uses a seeded generator.
 //!
 //! Invariants:
-//! 1. A node is believed only if its checksums hold; among nodes that cover a byte of a file the
-//!    highest version wins.
-//! 2. A node is obsoleted only after the one that supersedes it is written (to flash or buffer),
-//!    and its block erased only after that one is on flash.
+//! 1. A node is used only if its checksums hold. Among nodes that cover the same byte of a file,
+//!    the one with the highest version wins.
+//! 2. A node becomes obsolete only after the node that supersedes it is written, to flash or to the
+//!    write buffer. Its block is erased only after that node is on flash.
 
 mod append;
 mod background;
@@ -62,10 +63,8 @@ use wbuf::WriteBuffer;
 pub use compress::{Compressor, UnknownCompressor};
 pub use options::{MountError, Options};
 
-/// The root directory's inode number.
 const ROOT: u32 = 1;
 
-/// A mounted JFFS2.
 pub struct Jffs2 {
     mtd: Partition,
     options: Options,
@@ -80,12 +79,12 @@ pub struct Jffs2 {
     inodes: BTreeMap<u32, InodeCache>,
     ino_max: u32,
     background: background::Tasks,
-    /// Inodes whose nodes the collector still has to check after a mount, lowest first.
+    /// All inodes with lower numbers were checked by the collector after the mount.
     unchecked_from: u32,
 }
 
 impl Jffs2 {
-    /// The partition below, for those who mount it again.
+    /// The partition below, for a caller that mounts it again.
     pub const fn partition(&self) -> &Partition {
         &self.mtd
     }
@@ -105,7 +104,8 @@ impl FileSystem for Jffs2 {
     }
 
     fn maps_shared(&self) -> bool {
-        // Its address-space operations have no writepage: only private mappings.
+        // JFFS2's address-space operations have no writepage, so files can only be mapped
+        // privately.
         false
     }
 

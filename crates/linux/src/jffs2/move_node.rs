@@ -1,4 +1,4 @@
-//! Moving one living node out of a block: as it is, merged with its page, or not at all.
+//! Moving one valid node out of a block: it is copied, merged with its page, or dropped.
 
 use super::Jffs2;
 use super::append::Writer;
@@ -11,11 +11,12 @@ use crate::cache::PageCache;
 use crate::filesystem::{FsError, Ino, PAGE_SIZE};
 
 impl Jffs2 {
-    /// Move a node to where it is safe, so that its block comes nearer to being dead.
+    /// Move a node to another block, so that its own block can become dead.
     pub(super) fn move_node(&mut self, cache: &mut PageCache, id: NodeId) -> Result<(), FsError> {
         let node = *self.nodes.node(id);
         let Some(ino) = node.ino else {
-            // A summary: the next block has its own.
+            // A node without an inode is a summary. The block to which nodes are moved gets a
+            // summary of its own.
             self.mark_obsolete(id);
             return Ok(());
         };
@@ -47,8 +48,8 @@ impl Jffs2 {
         self.move_dirent(ino, id)
     }
 
-    /// Move a node whose inode or data cannot be read: as it is, so that its block can be erased
-    /// and whoever reads the file still learns of the damage.
+    /// Copy a node although its inode or its data cannot be read. Its block can then be erased, and
+    /// a reader of the file still gets the error.
     fn move_damaged(&mut self, ino: u32, id: NodeId, error: FsError) -> Result<(), FsError> {
         let FsError::Damaged { .. } = error else { return Err(error) };
         let node = *self.nodes.node(id);
@@ -62,11 +63,13 @@ impl Jffs2 {
         self.append_copy(ino, id, &bytes).map(|_| ())
     }
 
-    /// Copy a node verbatim; `None` if it does not fit in the block being filled, or is damaged.
+    /// Copy a node byte by byte. `None` if it does not fit in the block being filled, or is
+    /// damaged.
     fn copy_whole(&mut self, ino: u32, id: NodeId) -> Result<Option<NodeId>, FsError> {
         let _scope = self.recorder.scope("copy_node");
         let node = *self.nodes.node(id);
-        // Ask for little, so as not to give up the end of a block that half a node would fit in.
+        // Ask for little room. Asking for more could give up the end of a block in which part of a
+        // node would fit.
         let least = Need { len: node.len.min(Need::DATA.len), ..Need::DATA };
         let room = self.reserve_for_gc(least)?;
         if room < node.len {
@@ -81,7 +84,7 @@ impl Jffs2 {
         self.append_copy(ino, id, &bytes).map(Some)
     }
 
-    /// Write the bytes of a node anew and let the copy stand for it.
+    /// Write the bytes of a node again, and let the copy replace it.
     fn append_copy(&mut self, ino: u32, id: NodeId, bytes: &[u8]) -> Result<NodeId, FsError> {
         let state = self.nodes.node(id).state;
         let copy = self.append(bytes, Some(ino), state, Writer::Collector)?;
@@ -107,7 +110,7 @@ impl Jffs2 {
         Ok(())
     }
 
-    /// Move the bytes of a file that a node still holds.
+    /// Move those bytes of a node that the file still uses.
     fn move_data(
         &mut self,
         cache: &mut PageCache,
@@ -115,8 +118,8 @@ impl Jffs2 {
         id: NodeId,
         (start, end): (u32, u32),
     ) -> Result<(), FsError> {
-        // What spans pages is a hole, or comes from a system of larger pages: taken apart it would
-        // only grow.
+        // Data that spans pages is a hole, or comes from a system with larger pages. It would only
+        // grow if it were split.
         let spans_pages = start / PAGE_SIZE != (end - 1) / PAGE_SIZE;
         let pristine = self.nodes.node(id).state == NodeState::Pristine;
         if (pristine || spans_pages) && self.copy_whole(ino, id)?.is_some() {
@@ -130,7 +133,7 @@ impl Jffs2 {
         Ok(())
     }
 
-    /// Write bytes of one page anew, as far as one node reaches; tell how far that was.
+    /// Write bytes of one page again, as many as fit in one node. Returns where the node ends.
     fn rewrite_in_page(
         &mut self,
         cache: &mut PageCache,
@@ -148,8 +151,8 @@ impl Jffs2 {
         Ok(at + u32::try_from(written).expect("within a page"))
     }
 
-    /// Grow a range within its page over neighbours that are worth merging: parts of the page that
-    /// do not reach its edge always, those that do only if their block is dirty anyway.
+    /// Extend a range within its page over neighbours that are worth merging. Fragments inside the
+    /// page are always merged; one at the page's edge only if its block is dirty anyway.
     fn grown(&self, ino: u32, start: u32, end: u32) -> (u32, u32) {
         if self.blocks.free_count + self.blocks.erasing_count <= self.limits.gc_merge {
             return (start, end);
@@ -174,14 +177,16 @@ impl Jffs2 {
         (from, to)
     }
 
-    /// Whether a fragment at the edge of a page is in a block that loses nothing by it.
+    /// Whether the block of a fragment is being collected, or is dirty, so that it loses nothing by
+    /// the merge.
     fn may_merge(&self, fragment: Fragment) -> bool {
         let Some(id) = fragment.node else { return false };
         let block = self.blocks.of(self.nodes.node(id).offset);
         self.blocks.gc_block == Some(block) || is_dirty(self.blocks.block(block).dead())
     }
 
-    /// Move a dirent, or drop a deletion dirent that nothing on flash needs any more.
+    /// Move a dirent. A deletion dirent is dropped instead if no older dirent of its name is on
+    /// flash.
     fn move_dirent(&mut self, dir: u32, id: NodeId) -> Result<(), FsError> {
         let entries = &self.inode(dir).entries;
         let found = entries.iter().find(|(_, entry)| entry.node == id);
@@ -201,9 +206,10 @@ impl Jffs2 {
         self.append_dirent(dirent, Writer::Collector)
     }
 
-    /// Whether an older dirent of the name is still on flash: without the deletion dirent the next
-    /// mount would believe it. (The kernel leaves out the deletion's own block, as that goes next;
-    /// but an interrupted erase of it may spare the older dirent alone.)
+    /// Whether an older dirent of the name is still on flash. Without the deletion dirent the next
+    /// mount would take it for valid. (The kernel does not look into the block that holds the
+    /// deletion dirent, as that block is erased next. The model does: an interrupted erase may
+    /// leave the older dirent alone.)
     fn is_deletion_needed(&self, dir: u32, id: NodeId, name: &[u8]) -> Result<bool, FsError> {
         let _scope = self.recorder.scope("search_older_dirent");
         let own_len = self.nodes.node(id).len;
@@ -224,7 +230,7 @@ impl Jffs2 {
     }
 }
 
-/// How long the node is that `bytes` begins with, if all its checksums hold.
+/// Length of the node that `bytes` begins with. `None` if one of its checksums is wrong.
 pub(super) fn sound_len(bytes: &[u8]) -> Option<usize> {
     let header = parse_header(bytes)?;
     let node = bytes.get(..header.total_len as usize)?;

@@ -1,4 +1,4 @@
-//! The names that a mount scan finds: of each the newest dirent.
+//! The names that a mount scan finds, each with its newest dirent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,12 +6,11 @@ use super::format::{Dirent, DirentType};
 use super::nodes::{NodeId, NodeState};
 use super::{Jffs2, ROOT};
 
-/// Names found on flash.
 #[derive(Default)]
 pub(super) struct ScannedNames {
-    /// The newest dirent of each, by directory and name.
+    /// The newest dirent of each name, by directory and name.
     newest: BTreeMap<(u32, Vec<u8>), Name>,
-    /// Dirents on damaged pages: believed if what they name turns up.
+    /// Dirents on damaged pages. They are accepted if the inodes that they name turn up.
     doubtful: Vec<(NodeId, Dirent)>,
 }
 
@@ -23,21 +22,23 @@ struct Name {
 }
 
 impl ScannedNames {
-    /// Enter a dirent; tell which of its name it makes dead.
+    /// Enter a dirent. Returns the dirent of the same name that becomes obsolete by it, which may
+    /// be the new one.
     fn enter(&mut self, node: NodeId, dirent: Dirent) -> Option<NodeId> {
         let ino = (dirent.ino != 0).then_some(dirent.ino);
         let name = Name { version: dirent.version, ino, kind: dirent.kind, node };
         let key = (dirent.parent, dirent.name);
         match self.newest.get(&key).map(|known| known.version) {
             Some(version) if version > name.version => Some(name.node),
-            // A copy that the collector made. Which of the two is really there only a read tells: a
-            // half-erased block's summary still lists what it had.
+            // One dirent is a copy of the other that the collector made. The summary of a
+            // half-erased block still lists its old nodes, so only a read tells which of the two is
+            // there.
             Some(version) if version == name.version => None,
             _ => self.newest.insert(key, name).map(|older| older.node),
         }
     }
 
-    /// Count the names of each inode that can be reached from the root.
+    /// Count the names of each inode that the root directory leads to.
     pub(super) fn links(&self) -> BTreeMap<u32, u32> {
         let mut links = BTreeMap::from([(ROOT, 1)]);
         let mut seen = BTreeSet::from([ROOT]);
@@ -60,7 +61,7 @@ impl ScannedNames {
 }
 
 impl Jffs2 {
-    /// Keep the newest dirent of each name.
+    /// Enter a dirent that the scan found, and keep the newest dirent of each name.
     pub(super) fn adopt_dirent(
         &mut self,
         offset: u32,
@@ -78,8 +79,8 @@ impl Jffs2 {
         }
     }
 
-    /// Believe the dirents on damaged pages whose inodes are known. The others are what is left of
-    /// files whose first node was lost with the page: they must not hide older ones.
+    /// Accept the dirents on damaged pages whose inodes have nodes. The inodes of the others lost
+    /// their first node with the page; such dirents must not hide older ones.
     pub(super) fn decide_doubtful(&mut self, names: &mut ScannedNames) {
         for (node, dirent) in std::mem::take(&mut names.doubtful) {
             let exists = self.inodes.get(&dirent.ino).is_some_and(|it| !it.nodes.is_empty());

@@ -1,36 +1,33 @@
-//! References to nodes on flash: where each is, how long, and whether it still counts.
+//! References to nodes on flash: where each node is, its length, and whether it is obsolete.
 
-/// A node reference, by its place in the [`NodeTable`].
+/// The number of a node, which is its index in the [`NodeTable`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct NodeId(u32);
 
-/// Whether a node counts, and how the collector may move it.
+/// Whether a node is valid, and how the collector may move it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NodeState {
-    /// Found by the mount scan, data checksum not yet verified.
+    /// Found by the mount scan. Its data checksum is not verified yet.
     Unchecked,
-    /// Superseded. Known in memory alone: NAND cannot mark it.
+    /// Superseded. Only memory knows it, because NAND flash cannot be marked.
     Obsolete,
-    /// Valid, and best moved as it is.
+    /// Valid, and to be copied as it is when moved.
     Pristine,
     /// Valid, and worth merging with its neighbours when moved.
     Normal,
 }
 
-/// A node on flash.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NodeRef {
-    /// Byte offset in the partition.
     pub offset: u32,
-    /// Bytes, alignment included.
+    /// Length with padding, bytes.
     pub len: u32,
-    /// Whether it counts.
     pub state: NodeState,
-    /// The inode it belongs to; `None` for padding and foreign nodes.
+    /// The inode it belongs to. `None` for padding and summaries.
     pub ino: Option<u32>,
 }
 
-/// All node references, in slots that are used again.
+/// All node references. The slot of a removed node is used again.
 #[derive(Debug, Default)]
 pub(super) struct NodeTable {
     slots: Vec<NodeRef>,

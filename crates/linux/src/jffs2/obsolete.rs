@@ -1,11 +1,11 @@
-//! The end of a node: it no longer counts, and its block may become worth collecting.
+//! The end of a node: it becomes obsolete, and its block may become worth collecting.
 
 use super::Jffs2;
 use super::blocks::{List, Share, is_dirty};
 use super::nodes::{NodeId, NodeState};
 
 impl Jffs2 {
-    /// Book a node as dead. On NAND this is known in memory alone.
+    /// Make a node obsolete. On NAND only memory knows it.
     pub(super) fn mark_obsolete(&mut self, id: NodeId) {
         let node = self.nodes.node_mut(id);
         let (offset, len) = (node.offset, node.len);
@@ -20,7 +20,7 @@ impl Jffs2 {
         self.refile(block, before);
     }
 
-    /// Dead space is dirty once it is worth collecting, and wasted as long as it is not.
+    /// Count dead space as dirty once its block is worth collecting, and as wasted before.
     fn book_dead(&mut self, block: u32, share: Share, len: u32) {
         let state = self.blocks.block(block);
         let counts = state.share(Share::Dirty) > 0 || is_dirty(state.share(Share::Wasted) + len);
@@ -32,7 +32,7 @@ impl Jffs2 {
         }
     }
 
-    /// Move a block between the lists of full blocks as its dead space grows.
+    /// Move a block to another list of full blocks if its dead space has grown enough.
     fn refile(&mut self, block: u32, dirty_before: u32) {
         if self.blocks.next_block == Some(block) {
             return;
@@ -57,8 +57,9 @@ impl Jffs2 {
         }
     }
 
-    /// File a block without valid nodes for erasing; one in 128 is spared for the time being, and
-    /// none is erased before what supersedes its nodes is on flash.
+    /// Put a block without valid nodes onto a list to be erased. One block in 128 is left for
+    /// later. A block is not erased as long as nodes that supersede its own are in the write
+    /// buffer.
     pub(super) fn file_dead(&mut self, block: u32) {
         let list = if self.wbuf.holds_nodes() {
             List::ErasablePendingWbuf

@@ -1,51 +1,52 @@
-//! Mount options, and why a mount may fail.
+//! Mount options, and the reasons why a mount fails.
 
 use std::fmt;
 
 use super::compress::Compressor;
 
-/// How a JFFS2 is mounted and behaves.
+/// The options of a JFFS2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Compressors in the order in which they are tried; none stores everything raw.
+    /// Compressors in the order in which they are tried. If there are none, all data is stored as
+    /// it is.
     pub compressors: Vec<Compressor>,
-    /// Largest read-ahead window, cache pages: 32 up to kernel 3.x, 0 from 4.0 on.
+    /// Largest read-ahead window, cache pages. Kernels up to 3.x have 32, those from 4.0 on have 0.
     pub ra_pages: u32,
-    /// Whether each full block ends with a summary of its nodes (`CONFIG_JFFS2_SUMMARY`): mounts
-    /// read less, writes take a page or so more per block.
+    /// Whether each full block ends with a summary of its nodes (`CONFIG_JFFS2_SUMMARY`). With
+    /// summaries a mount reads less, and each block takes about one page more to write.
     pub summaries: bool,
-    /// Seed of what the kernel draws from its jiffies: the choice of victims.
+    /// Seed of the random choices, for which the kernel uses its jiffies: which block to collect.
     pub seed: u64,
 }
 
-/// Why a partition cannot be mounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MountError {
-    /// Fewer good blocks than JFFS2 needs to write at all (the kernel asks for 5).
+    /// The partition has fewer good blocks than JFFS2 needs to write at all (the kernel asks for
+    /// 5).
     TooSmall {
-        /// Good blocks of the partition.
+        /// Number of good blocks of the partition.
         blocks: u32,
     },
-    /// More bytes than JFFS2's 32-bit offsets reach.
+    /// The partition is larger than JFFS2's 32-bit offsets reach.
     TooLarge {
-        /// Bytes of the partition.
+        /// Size of the partition, bytes.
         bytes: u64,
     },
-    /// JFFS2 marks an erased block in the OOB area of its first page and programs that page's data
-    /// later: this chip's pages are programmed but once, or have too little OOB.
+    /// The chip has no place for cleanmarkers. JFFS2 marks an erased block in the OOB area of its
+    /// first page and programs the page's data later. This chip allows only one program of a page,
+    /// or has too few OOB bytes.
     NoCleanmarker,
-    /// Nothing on it looks like JFFS2, and it is not erased either.
+    /// Nothing on the partition looks like JFFS2, and it is not erased either.
     NoFileSystem,
-    /// A JFFS2 of the other byte order.
+    /// The partition holds a JFFS2 of the other byte order.
     BigEndian,
-    /// A node of an unknown kind that must not be ignored, at this byte of the partition.
+    /// The partition holds a node of an unknown kind that must not be ignored.
     Incompatible {
-        /// Where.
+        /// Where the node is in the partition, bytes.
         offset: u32,
     },
-    /// The device failed, and not by losing power.
+    /// The device failed otherwise than by losing power.
     Io,
-    /// The supply failed.
     PowerLost,
 }
 

@@ -1,18 +1,16 @@
-//! Before a mount: whether JFFS2 can live on a partition, and formatting one.
+//! Before a mount: whether a chip suits JFFS2, and formatting a partition.
 
 use super::erase::CLEANMARKER;
 use super::{Jffs2, MountError};
 use crate::mtd::Partition;
 
-/// Programs of a block's first page: the cleanmarker when it is erased, data when it is filled.
+/// How often a block's first page is programmed: with the cleanmarker when the block is erased, and
+/// with data when it is filled.
 const PROGRAMS_MIN: u32 = 2;
 
 impl Jffs2 {
-    /// Erase the partition and mark its blocks, as `flash_erase -j` does: one erase and one OOB
-    /// program per good block.
-    ///
-    /// # Errors
-    /// A chip that JFFS2 cannot live on, or power loss. Blocks that fail are marked bad.
+    /// Erase the partition and mark its blocks, as `flash_erase -j` does. Each good block costs one
+    /// erase and one OOB program. A block in which either fails is marked bad.
     pub fn format(mtd: &Partition) -> Result<(), MountError> {
         check_suitable(mtd)?;
         let block_size = mtd.geometry().block_size();
@@ -20,7 +18,7 @@ impl Jffs2 {
     }
 }
 
-/// Check that the chip takes cleanmarkers and that 32-bit offsets reach its end.
+/// Check that the chip has room for cleanmarkers and that 32-bit offsets reach the partition's end.
 pub(super) fn check_suitable(mtd: &Partition) -> Result<(), MountError> {
     let geometry = mtd.geometry();
     let marker_size = CLEANMARKER.len();

@@ -1,7 +1,8 @@
-//! Reservation: where the next node goes, and what must happen before it may.
+//! Reservation: where the next node goes, and what must happen before it can be written.
 //!
-//! Writers leave a reserve of free blocks to the collector and collect garbage themselves while it
-//! is touched; deletions may dig deeper, as they free space in the end.
+//! Writers leave some free blocks to the collector. If there are fewer, they collect garbage
+//! themselves before they write. Deletions may use more of this reserve, because they free space in
+//! the end.
 
 use super::Jffs2;
 use super::blocks::{Blocks, List, Share};
@@ -10,31 +11,33 @@ use super::format::{Dirent, INODE_SIZE, SUMMARY_INODE_SIZE, padded, summary_dire
 use crate::cache::PageCache;
 use crate::filesystem::FsError;
 
-/// Limits that trigger collection, from the partition's size (`jffs2_calc_trigger_levels`).
+/// Limits that trigger collection. They follow from the partition's size
+/// (`jffs2_calc_trigger_levels`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limits {
-    /// Free blocks that a deletion must leave.
+    /// Free blocks that must be left for a deletion to be written.
     pub deletion: u32,
-    /// Free blocks that a write must leave.
+    /// Free blocks that must be left for data to be written.
     pub write: u32,
-    /// Free blocks below which the background task collects.
+    /// If fewer blocks than this are free, the background task collects.
     pub gc_trigger: u32,
-    /// Free blocks from which on the collector merges fragments.
+    /// If more blocks than this are free, the collector merges fragments.
     pub gc_merge: u32,
-    /// Free blocks that must be there before blocks that failed a program are emptied.
+    /// If more blocks than this are free, blocks that failed a program are emptied first.
     pub gc_bad: u32,
-    /// Collectable bytes below which a writer is out of space instead of collecting.
+    /// If fewer bytes than this can be collected, a writer reports that there is no space instead
+    /// of collecting.
     pub no_space_dirty: u64,
-    /// Very dirty blocks at which the background task collects.
+    /// If there are at least so many very dirty blocks, the background task collects.
     pub very_dirty_trigger: u32,
 }
 
 impl Limits {
-    /// Work the limits out for `block_count` blocks of `block_size` bytes.
+    /// The limits for `block_count` blocks of `block_size` bytes.
     pub(super) fn of(block_count: u32, block_size: u32) -> Self {
         let flash_size = u64::from(block_count) * u64::from(block_size);
         let deletion = 2;
-        // Two per cent of the flash, and a hundred bytes per block for node overheads.
+        // Reserve two per cent of the flash, and 100 bytes per block for the overhead of nodes.
         let extra = flash_size / 50 + u64::from(block_count) * 100 + u64::from(block_size) - 1;
         let write = deletion + u32::try_from(extra / u64::from(block_size)).expect("few blocks");
         Self {
@@ -49,43 +52,37 @@ impl Limits {
     }
 }
 
-/// How much space a node needs: in itself, and for its entry in the block's summary.
+/// The space that a node needs: for itself, and for its entry in the block's summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Need {
-    /// Bytes of the node, at the least.
+    /// Least length of the node, bytes.
     pub len: u32,
-    /// Bytes of its entry.
+    /// Length of its summary entry, bytes.
     pub entry: u32,
 }
 
 impl Need {
-    /// An inode node without data.
     pub(super) const METADATA: Self = Self { len: INODE_SIZE, entry: SUMMARY_INODE_SIZE };
-    /// An inode node with the least data that one is begun for.
+    /// An inode node with the least data for which one is begun.
     pub(super) const DATA: Self =
         Self { len: INODE_SIZE + DATA_LEN_MIN, entry: SUMMARY_INODE_SIZE };
 
-    /// A dirent.
     pub(super) fn dirent(dirent: &Dirent) -> Self {
         let name_len = u32::try_from(dirent.name.len()).expect("a name is at most 254 bytes");
         Self { len: dirent.total_len(), entry: summary_dirent_size(name_len) }
     }
 }
 
-/// Who asks for space.
+/// What the space is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// New data.
     Write,
-    /// Deleting or truncating: may use more of the reserve.
+    /// A deletion or truncation, which may use more of the reserve.
     Deletion,
 }
 
 impl Jffs2 {
-    /// Make room for a node; tell how long it may be.
-    ///
-    /// # Errors
-    /// No space, or the device's.
+    /// Make room for a node. Returns how long the node may be, bytes.
     pub(super) fn reserve(
         &mut self,
         cache: &mut PageCache,
@@ -113,7 +110,7 @@ impl Jffs2 {
         }
     }
 
-    /// Whether collecting would not bring enough.
+    /// Whether collecting all garbage would not free enough blocks.
     fn is_full(&self, needed: u32) -> bool {
         let unchecked = self.blocks.sum(Share::Unchecked);
         let dirty = self.blocks.collectable() + unchecked;
@@ -124,7 +121,7 @@ impl Jffs2 {
             || available / u64::from(self.blocks.block_size) <= u64::from(needed)
     }
 
-    /// Make room for a node of the collector's own.
+    /// Make room for a node of the collector, which may use all free blocks.
     pub(super) fn reserve_for_gc(&mut self, need: Need) -> Result<u32, FsError> {
         loop {
             if let Some(room) = self.allocate(need)? {
@@ -133,7 +130,8 @@ impl Jffs2 {
         }
     }
 
-    /// Find room in the block being filled, or begin another; `None`: try again.
+    /// Find room in the block being filled, or begin another block. `None` asks the caller to try
+    /// again.
     fn allocate(&mut self, need: Need) -> Result<Option<u32>, FsError> {
         if let Some(block) = self.blocks.next_block {
             let free = self.blocks.block(block).share(Share::Free);
@@ -146,7 +144,7 @@ impl Jffs2 {
                 return Ok(None);
             }
             if self.wbuf.is_dirty() {
-                // The padding may use up what is left, or the block may be given up meanwhile.
+                // The padding may use up the rest of the block, or the flush may give the block up.
                 self.flush_wbuf()?;
                 return Ok(None);
             }
@@ -156,7 +154,7 @@ impl Jffs2 {
         self.begin_next_block(need)
     }
 
-    /// File the block being filled: it is full, or given up.
+    /// Put the block being filled onto a list, because it is full or given up.
     pub(super) fn close_next_block(&mut self) {
         if let Some(block) = self.blocks.next_block.take() {
             if self.blocks.block(block).is_dead() {
@@ -196,7 +194,7 @@ impl Jffs2 {
 }
 
 impl Blocks {
-    /// Where the next node goes in the block being filled.
+    /// Where in the partition the next node goes, if a block is being filled.
     pub(super) fn write_offset(&self) -> Option<u32> {
         let block = self.next_block?;
         let used = self.block_size - self.block(block).share(Share::Free);
@@ -210,7 +208,7 @@ mod tests {
 
     #[test]
     fn limits_of_a_50_mib_partition() {
-        // Figures of the kernel for 400 blocks of 128 KiB.
+        // The kernel's figures for 400 blocks of 128 KiB.
         let limits = Limits::of(400, 131_072);
         assert_eq!((limits.write, limits.gc_trigger, limits.gc_merge), (11, 12, 3));
         assert_eq!(limits.no_space_dirty, 655_360);

@@ -1,7 +1,8 @@
-//! Mount: what every block holds is found out by reading it.
+//! Mounting: the blocks are read to find out what they hold.
 //!
-//! Cost of a mount: one OOB read and one page read per empty block, all pages of every other block;
-//! with a summary only the pages it stands on. Then the data checksums, put off to the collector.
+//! A mount costs one OOB read and one page read for each empty block, and a read of all pages of
+//! each other block. Of a block with a summary, only the pages that hold the summary are read. The
+//! collector verifies the data checksums later.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,26 +27,25 @@ use crate::cpu::{Cpu, Work};
 use crate::filesystem::FsError;
 use crate::mtd::{MtdError, Partition, ReadQuality};
 
-/// Good blocks that JFFS2 needs at the least.
+/// Fewest good blocks that JFFS2 needs (the kernel asks for 5).
 const BLOCKS_MIN: u32 = 5;
-/// Bytes read first of each block, to see whether it is empty.
+/// Bytes of each block that are read first, to see whether it is empty.
 const EMPTY_SCAN_SIZE: u32 = 256;
-/// How a node of the other byte order begins.
+/// First two bytes of a node in the other byte order.
 const BIG_ENDIAN_MAGIC: [u8; 2] = [0x19, 0x85];
 
-/// What a block turned out to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Content {
-    /// Erased, and marked so.
+    /// The block holds nothing and is marked as erased.
     Empty,
-    /// Nothing that counts; to be erased.
+    /// The block holds nothing that is valid, so it must be erased.
     Nothing {
-        /// Whether it carries the mark of a block that was erased for JFFS2.
+        /// Whether the block carries a cleanmarker, so that it once belonged to a JFFS2.
         marked: bool,
     },
-    /// Nodes.
+    /// The block holds valid nodes.
     Nodes {
-        /// Whether all that is behind them was never programmed, beyond doubt.
+        /// Whether the rest of the block has certainly never been programmed.
         may_grow: bool,
     },
 }
@@ -66,13 +66,11 @@ impl From<MtdError> for MountError {
 }
 
 impl Jffs2 {
-    /// Mount what is on the partition. Never formats: an erased partition is an empty file system.
-    ///
-    /// # Errors
-    /// Too few good blocks, content that is not JFFS2, or the device's failures.
+    /// Mount the file system on the partition. An erased partition is an empty file system; any
+    /// other partition without JFFS2 is refused, as a mount never formats.
     ///
     /// # Panics
-    /// Never: blocks are counted in 32 bits.
+    /// Never, because blocks are counted in 32 bits.
     pub fn mount(
         mtd: Partition,
         options: Options,
@@ -112,7 +110,7 @@ impl Jffs2 {
 
     fn scan(&mut self) -> Result<ScannedNames, MountError> {
         let mut names = ScannedNames::default();
-        // Evidence that this is JFFS2, and blocks that may be something else.
+        // Whether a node was found, and the blocks that may belong to something else than JFFS2.
         let (mut ours, mut doubtful) = (false, Vec::new());
         for block in 0..self.blocks.count() {
             if self.mtd.is_bad(block) {
@@ -135,8 +133,8 @@ impl Jffs2 {
         Ok(names)
     }
 
-    /// Refuse a partition without a node where these blocks are not erased: what is on them is not
-    /// ours to erase.
+    /// Refuse a partition without a node if one of these blocks is not erased. Its content belongs
+    /// to something else and must not be erased.
     fn refuse_foreign(&self, blocks: &[u32]) -> Result<(), MountError> {
         for &block in blocks {
             let (bytes, _) = self.read_block(block)?;
@@ -170,7 +168,6 @@ impl Jffs2 {
         Ok(if dead { Content::Nothing { marked } } else { Content::Nodes { may_grow } })
     }
 
-    /// The block's summary, if it ends in a valid one.
     fn read_summary(&self, block: u32) -> Result<Option<Vec<SummaryEntry>>, MountError> {
         let size = self.blocks.block_size;
         let start = self.blocks.start(block);
@@ -184,7 +181,7 @@ impl Jffs2 {
         Ok(parse_summary(&bytes))
     }
 
-    /// Take a block's nodes from its summary; what it does not list is dead.
+    /// Take a block's nodes from its summary. Bytes that it does not list are dead.
     fn adopt_summary(&mut self, block: u32, entries: Vec<SummaryEntry>, names: &mut ScannedNames) {
         let start = self.blocks.start(block);
         let mut at = 0;
@@ -210,7 +207,7 @@ impl Jffs2 {
         self.book_gap(start + at, size - at);
     }
 
-    /// All bytes of a block, and the pages of it that ECC cannot correct, at a second look either.
+    /// All bytes of a block, and its pages that ECC cannot correct even when they are read again.
     fn read_block(&self, block: u32) -> Result<(Vec<u8>, BTreeSet<u32>), MountError> {
         let start = self.blocks.start(block);
         let mut bytes = vec![0; self.blocks.block_size as usize];
@@ -227,12 +224,17 @@ impl Jffs2 {
     }
 
     /// Read all of a block and take its nodes; tell whether the block may be filled further.
+    /// Read all of a block and take its nodes. Returns whether the block may be filled further.
     ///
-    /// It may not where ECC failed, where a page was skipped, or where garbage reaches over a page:
-    /// an erase was interrupted, or what reads as erased behind is not. Nor is a deletion believed
-    /// that stands on a damaged page: of a rename whose page was torn it would be the half that
-    /// loses the file. Data that lies on one is checked at once: an inode none of whose nodes is good
-    /// is none, or its name could be neither opened nor removed.
+    /// It may not if a page could not be corrected, if a page between nodes is erased, or if
+    /// garbage reaches into a further page. In all these cases an erase was interrupted, or the
+    /// rest reads as erased but is not.
+    ///
+    /// Nodes on a damaged page are accepted with care:
+    /// * A deletion dirent is not accepted. It may be the second half of a rename whose first half
+    ///   was torn; to accept it would lose the file.
+    /// * Data is checked at once. An inode without a good node must not exist, since its name could
+    ///   be neither opened nor removed.
     fn scan_nodes(&mut self, block: u32, names: &mut ScannedNames) -> Result<bool, MountError> {
         let start = self.blocks.start(block);
         let page_size = self.mtd.geometry().page_size;
@@ -259,7 +261,7 @@ impl Jffs2 {
             }
             valid_to = at + len;
             if doubtful || matches!(adopted, Adopted::Nothing) {
-                // Nothing to keep: cleanmarkers, padding, summaries.
+                // Cleanmarkers, padding and summaries hold nothing to keep.
                 at += len;
                 continue;
             }
@@ -280,7 +282,8 @@ impl Jffs2 {
         Ok(may_grow && end <= (valid_to / page_size + 1) * page_size)
     }
 
-    /// What the node at `offset` is, if `bytes` begins with one, and its length.
+    /// The node that `bytes` begins with, if there is one, and its length with padding. `offset` is
+    /// its place in the partition.
     fn adopt(&self, offset: u32, bytes: &[u8]) -> Result<Option<(Adopted, u32)>, MountError> {
         let header = parse_header(bytes);
         let Some(header) = header.filter(|it| padded_fits(it.total_len, bytes.len())) else {
@@ -303,7 +306,7 @@ impl Jffs2 {
         Ok(adopted.map(|adopted| (adopted, padded(len))))
     }
 
-    /// Note a version that was given, whether or not its node is believed.
+    /// Note the version of a node, whether or not the node is accepted.
     pub(super) fn note_version(&mut self, ino: u32, version: u32) {
         let cache = self.inodes.entry(ino).or_default();
         cache.version_seen = cache.version_seen.max(version);
@@ -332,14 +335,14 @@ impl Jffs2 {
         id
     }
 
-    /// Book bytes between nodes as dead.
+    /// Count bytes between nodes as dead.
     fn book_gap(&mut self, offset: u32, len: u32) {
         if len > 0 {
             self.blocks.shift(self.blocks.of(offset), Share::Free, Share::Dirty, len);
         }
     }
 
-    /// Book a node as dead before the blocks are filed: shares alone change.
+    /// Make a node obsolete before the blocks are put onto lists: only the shares change.
     pub(super) fn book_scanned_dead(&mut self, id: NodeId) {
         let node = self.nodes.node_mut(id);
         let state = std::mem::replace(&mut node.state, NodeState::Obsolete);
@@ -352,7 +355,8 @@ impl Jffs2 {
         self.blocks.shift(block, share, Share::Dirty, len);
     }
 
-    /// File a block by its content; the one with most free space behind nodes is filled further.
+    /// Put a block onto the list that fits its content. The one with the most free space behind its
+    /// nodes is filled further.
     fn file_scanned(&mut self, block: u32, content: Content) {
         match content {
             Content::Empty => self.blocks.file(block, List::Free),
@@ -378,25 +382,25 @@ impl Jffs2 {
         }
     }
 
-    /// File a block that is written no further.
+    /// Put a block that is not filled further onto a list.
     fn file_full(&mut self, block: u32) {
         self.blocks.shift_all(block, Share::Free, Share::Wasted);
         self.blocks.file_by_dirt(block);
     }
 
-    /// Writing goes on at a page that was never programmed.
+    /// Move the end of the block being filled to a page that has never been programmed.
     fn align_next_block(&mut self) {
         let Some(block) = self.blocks.next_block else { return };
         let free = self.blocks.block(block).share(Share::Free);
         let skip = free % self.mtd.geometry().page_size;
         self.blocks.shift(block, Share::Free, Share::Wasted, skip);
-        // Dead space of the block being filled cannot be collected now.
+        // Dead space in the block being filled cannot be collected.
         self.blocks.shift_all(block, Share::Dirty, Share::Wasted);
     }
 
-    /// Count links; what no directory names is dead.
+    /// Count the names of each inode. The nodes of inodes that no directory names become obsolete.
     fn build(&mut self, names: &ScannedNames) {
-        // Some are known from deletions alone that were not believed.
+        // Some inodes are known only from deletion dirents that were not accepted.
         self.inodes.retain(|&ino, cache| ino == ROOT || !cache.nodes.is_empty());
         let links = names.links();
         let inos: Vec<u32> = self.inodes.keys().copied().collect();
@@ -416,13 +420,13 @@ impl Jffs2 {
     }
 }
 
-/// Where the written part of a block ends: behind its last byte that is not erased.
+/// Where the written part of a block ends: behind its last byte that is not 0xFF.
 fn written_end(bytes: &[u8]) -> u32 {
     let written = bytes.iter().rposition(|&byte| byte != 0xFF).map_or(0, |at| at + 1);
     padded(u32::try_from(written).expect("a block is far below 4 GiB"))
 }
 
-/// Whether a page that lies wholly in `from..to` reads erased.
+/// Whether a page that lies wholly within `from..to` is erased.
 fn has_blank_page(bytes: &[u8], from: u32, to: u32, page_size: u32) -> bool {
     let first = from.next_multiple_of(page_size).min(to);
     let mut pages = bytes[first as usize..to as usize].chunks_exact(page_size as usize);
@@ -433,7 +437,7 @@ fn padded_fits(len: u32, available: usize) -> bool {
     len.checked_next_multiple_of(4).is_some_and(|len| len as usize <= available)
 }
 
-/// A node that the scan recognised.
+/// A node that the scan has recognised.
 enum Adopted {
     Inode { ino: u32, version: u32 },
     Dirent(Dirent),
@@ -441,7 +445,7 @@ enum Adopted {
 }
 
 impl Adopted {
-    /// Whether it says that a name is deleted.
+    /// Whether the node deletes a name.
     const fn is_deletion(&self) -> bool {
         matches!(self, Self::Dirent(Dirent { ino: 0, .. }))
     }
@@ -456,7 +460,7 @@ impl SummaryEntry {
         }
     }
 
-    /// Whether the length and the numbers are ones that such a node may have.
+    /// Whether a node of this kind can have such a length and such numbers.
     fn is_sane(&self) -> bool {
         match self {
             Self::Inode { ino, version, total_len, .. } => {

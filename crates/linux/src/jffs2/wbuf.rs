@@ -1,13 +1,14 @@
-//! The write buffer: NAND is programmed by whole pages, nodes are of any length.
+//! The write buffer. It is needed because NAND is programmed in whole pages, and nodes have any
+//! length.
 //!
-//! One page of RAM for the whole file system. A program happens exactly when the written bytes
-//! cross a page boundary, or when the buffer is flushed with padding. Reads lay its content over
-//! what flash gives.
+//! The buffer is one page of RAM for the whole file system. A page is programmed when the written
+//! bytes reach its end, or when the buffer is flushed with padding. A read puts the content of the
+//! buffer over the bytes that it gets from flash.
 //!
 //! Invariants:
-//! 1. Nodes are written contiguously within a block; the buffer holds the last, incomplete page.
-//! 2. The buffer remembers whose nodes it holds, so that an fsync knows whether it concerns it;
-//!    the collector's own writes do not count, as their old copies are still on flash.
+//! 1. Nodes are written contiguously within a block. The buffer holds the last, incomplete page.
+//! 2. The buffer remembers which inodes have nodes in it, so that an fsync knows whether to flush.
+//!    Nodes that the collector wrote do not count, because their old copies are still on flash.
 
 use std::collections::BTreeSet;
 
@@ -19,26 +20,26 @@ use super::nodes::{NodeRef, NodeState};
 use crate::filesystem::FsError;
 use crate::mtd::MtdError;
 
-/// The page being filled.
 #[derive(Debug)]
 pub(super) struct WriteBuffer {
-    /// Where the page begins; meaningless while the buffer is empty.
+    /// Where in the partition the page begins, bytes. Meaningless while the buffer is empty.
     offset: u32,
     bytes: Vec<u8>,
     page_size: usize,
-    /// Inodes with nodes in the buffer that only it holds.
+    /// Inodes that have nodes in the buffer which are not on flash.
     inodes: BTreeSet<u32>,
-    /// Pages that failed and whose nodes are being written elsewhere: so far they are in RAM alone.
+    /// Pages that could not be programmed and whose nodes are being written elsewhere. Until then
+    /// these nodes are in RAM alone.
     pub pages_in_limbo: u32,
-    /// Whether the power went during a program: what is here fits the flash no more.
+    /// Whether power was lost during a program: the content of the buffer is then unknown to the
+    /// flash.
     is_void: bool,
 }
 
-/// Where a buffered page ended up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Programmed {
     InPlace,
-    /// The program failed; the finished nodes in the page now stand in another block.
+    /// The program failed. The finished nodes of the page are in another block.
     Elsewhere,
 }
 
@@ -59,17 +60,18 @@ impl WriteBuffer {
         !self.bytes.is_empty()
     }
 
-    /// Whether finished nodes are in RAM alone, so that nothing they supersede may be erased.
+    /// Whether nodes are in RAM alone. As long as they are, nothing that they supersede may be
+    /// erased.
     pub(super) fn holds_nodes(&self) -> bool {
         self.is_dirty() || self.pages_in_limbo > 0
     }
 
-    /// Whether flushing the buffer matters to `ino`; to anyone, if that is `None`.
+    /// Whether the buffer holds nodes of `ino`, or of any inode if that is `None`.
     pub(super) fn concerns(&self, ino: Option<u32>) -> bool {
         ino.map_or(!self.inodes.is_empty(), |ino| self.inodes.contains(&ino))
     }
 
-    /// Lay the buffered bytes over `bytes`, which were read from `offset`.
+    /// Put the buffered bytes over `bytes`, which were read from `offset`.
     pub(super) fn overlay(&self, offset: u32, bytes: &mut [u8]) {
         let (start, end) = (offset as usize, offset as usize + bytes.len());
         let held = self.offset as usize..self.offset as usize + self.bytes.len();
@@ -82,10 +84,10 @@ impl WriteBuffer {
 }
 
 impl Jffs2 {
-    /// Write a node's bytes at `offset`, right behind what was written last in its block.
+    /// Write a node's bytes at `offset`, which is right behind the last node of the block.
     ///
-    /// [`FsError::Io`] says that a program failed: the block is given up, finished nodes are safe,
-    /// and this node is to be written again elsewhere.
+    /// [`FsError::Io`] means that a program failed. The block is given up and its finished nodes
+    /// are safe, but this node must be written again in another block.
     pub(super) fn write_flash(
         &mut self,
         offset: u32,
@@ -143,7 +145,7 @@ impl Jffs2 {
         }
     }
 
-    /// Bring what is buffered to flash; what only waited for it may be erased then.
+    /// Bring the buffered nodes to flash. Blocks that waited for it may then be erased.
     pub(super) fn flush_wbuf(&mut self) -> Result<(), FsError> {
         for _ in 0..TRIES {
             if self.program_padded()? == Programmed::InPlace {
@@ -153,7 +155,7 @@ impl Jffs2 {
         Err(FsError::Io)
     }
 
-    /// Fill the buffered page up with padding, which the block pays for, and program it.
+    /// Fill the buffered page up with padding and program it. The padding is wasted space.
     fn program_padded(&mut self) -> Result<Programmed, FsError> {
         if self.wbuf.is_void {
             return Err(FsError::PowerLost);
@@ -181,7 +183,7 @@ impl Jffs2 {
         self.blocks.shift(block, Share::Free, Share::Wasted, len);
     }
 
-    /// Program the full buffer; what only waited for it may be erased now.
+    /// Program the full buffer. Blocks that waited for it may then be erased.
     fn program_wbuf(&mut self) -> Result<Programmed, FsError> {
         assert_eq!(self.wbuf.bytes.len(), self.wbuf.page_size, "only whole pages are programmed");
         let offset = self.wbuf.offset;
@@ -209,7 +211,7 @@ impl Jffs2 {
         outcome.map_err(FsError::from)
     }
 
-    /// Blocks whose erasing waited for the buffer need not wait any longer.
+    /// Move the blocks whose erasing waited for the buffer to the lists of blocks to be erased.
     fn refile_pending(&mut self) {
         if self.wbuf.holds_nodes() {
             return;
@@ -220,8 +222,9 @@ impl Jffs2 {
         self.wake_collector();
     }
 
-    /// Flush the buffer for `ino` (or for anyone) by collecting garbage into it, as the kernel's
-    /// fsync does: the page is filled with useful bytes instead of padding.
+    /// Flush the buffer for `ino`, or for any inode, by collecting garbage into it, as fsync does
+    /// in the kernel. The page is filled with nodes that had to be moved anyway, instead of
+    /// padding.
     pub(super) fn flush_wbuf_by_gc(
         &mut self,
         cache: &mut crate::cache::PageCache,
@@ -238,7 +241,7 @@ impl Jffs2 {
             match self.collect(cache) {
                 Ok(()) => {}
                 Err(FsError::PowerLost) => return Err(FsError::PowerLost),
-                // Nothing to collect, or no room for it: padding does it.
+                // There is nothing to collect, or no room for it: padding fills the page.
                 Err(_) => return self.flush_wbuf(),
             }
         }

@@ -1,7 +1,8 @@
-//! The compressor: greedy, with the last position of each hash of four bytes.
+//! The compressor. It is greedy and remembers the last position of each hash of four bytes.
 //!
-//! Sizes decide when a file system programs a page, so they are those of the kernel's LZO1X-1 to the
-//! byte: the same positions are tried, the same of them collide, each choice of code is its.
+//! A file system programs a page when compressed data fills it. Compressed sizes must therefore be
+//! those of the kernel's LZO1X-1 to the byte: the same positions are tried, the same hashes
+//! collide, and the same codes are chosen.
 
 #![expect(clippy::cast_possible_truncation, reason = "each operand is matched to its bits first")]
 
@@ -9,27 +10,27 @@ use super::{
     END, FAR_DISTANCE_MAX, FIRST_LITERALS, MIDDLE_DISTANCE_MAX, NEAR_DISTANCE_MAX, NEAR_LEN_MAX,
 };
 
-/// Log2 of the positions remembered.
+/// Log2 of the number of positions that are remembered.
 const TABLE_BITS: u32 = 13;
 
-/// How many bytes at the end no match begins in, and how many at the start.
+/// No match begins in this many bytes at the end, or in so many at the start.
 const TAIL_LEN: usize = 20;
 const HEAD_LEN: usize = 5;
 
-/// Most bytes that, where nothing matches at all, are told by a code of their own.
+/// Largest number of literals of a stream without any match that have a code of their own.
 const FIRST_LITERALS_MAX: usize = 238;
 
-/// Bytes without a match after which the stride starts over.
+/// After this many bytes without a match the stride begins at one again.
 const STRIDE_PERIOD: usize = 1 << 15;
 
 /// Low 16 bits of the last position of each hash.
 ///
-/// They give the distance to that position modulo 64 Ki. If it is farther off than that, or the
-/// slot was never written, the distance leads to some other earlier byte, which the comparison of
-/// the bytes tells; so inputs of any length share one small table.
+/// They give the distance to that position modulo 64 Ki. If the position is farther away, or the
+/// slot was never written, the distance leads to some other earlier byte. Comparing the bytes
+/// reveals that, so inputs of any length can use the same small table.
 type Table = [u16; 1 << TABLE_BITS];
 
-/// Compress `data`. The result is at most 1/16 and 67 bytes longer.
+/// Compress `data`. The result is at most one sixteenth and 67 bytes longer than the data.
 pub fn compress(data: &[u8]) -> Vec<u8> {
     let mut coded = Vec::with_capacity(data.len() + data.len() / 16 + 67);
     let mut table = [0; 1 << TABLE_BITS];
@@ -52,10 +53,11 @@ pub fn compress(data: &[u8]) -> Vec<u8> {
     coded
 }
 
-/// The next position from `done` to `end` whose four bytes stood before, and how far before.
+/// Find the next position from `done` to `end` whose four bytes stood somewhere before. Returns the
+/// position and the distance.
 ///
 /// As in Snappy, the stride grows by one every 32 bytes without a match, so that incompressible
-/// data costs little; it starts over now and then to notice what follows such data.
+/// data costs little time. Now and then it begins at one again, to notice compressible data behind.
 fn find_match(data: &[u8], done: usize, end: usize, table: &mut Table) -> Option<(usize, usize)> {
     let mut at = done.max(HEAD_LEN);
     while at < end {
@@ -72,13 +74,14 @@ fn find_match(data: &[u8], done: usize, end: usize, table: &mut Table) -> Option
     None
 }
 
-/// Multiplicative hashing (Knuth, The Art of Computer Programming 3, 6.4) by the number that LZO
-/// uses.
+/// Multiplicative hashing (Knuth, The Art of Computer Programming 3, 6.4) with the multiplier of
+/// LZO.
 fn hash(bytes: [u8; 4]) -> usize {
     (u32::from_le_bytes(bytes).wrapping_mul(0x1824_429D) >> (u32::BITS - TABLE_BITS)) as usize
 }
 
-/// How long a match is, of which four bytes are known: compared by eight, until `end` is passed.
+/// Length of a match whose first four bytes are known to agree. Eight bytes are compared at a time,
+/// until `end` is passed.
 fn match_len(data: &[u8], at: usize, distance: usize, end: usize) -> usize {
     let mut len = 4;
     loop {
@@ -95,7 +98,7 @@ fn push_literals(coded: &mut Vec<u8>, literals: &[u8]) {
     match literals.len() {
         0 => return,
         len @ 1..=3 => {
-            // Every match has the count of these in the last byte but one.
+            // Each match has room for this count in its last byte but one.
             let count_at = coded.len() - 2;
             coded[count_at] |= len as u8;
         }
@@ -121,7 +124,8 @@ fn push_match(coded: &mut Vec<u8>, len: usize, distance: usize) {
     }
 }
 
-/// Push `opcode` with `len` in its low bits, which hold `len_max` at most: more goes behind it.
+/// Push `opcode` with `len` in its low bits. If `len` is more than `len_max`, it follows in further
+/// bytes.
 fn push_instruction(coded: &mut Vec<u8>, opcode: u8, len: usize, len_max: usize) {
     if len <= len_max {
         coded.push(opcode | len as u8);

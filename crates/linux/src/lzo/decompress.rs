@@ -1,11 +1,11 @@
-//! The decompressor: it accepts nothing but a whole stream of the length told, and never panics.
+//! The decompressor. It accepts only a whole stream of the expected length, and never panics.
 
 use super::{FIRST_LITERALS, MIDDLE_DISTANCE_MAX, NEAR_DISTANCE_MAX};
 
-/// Decompress a stream of `expected_len` bytes.
+/// Decompress a stream into `expected_len` bytes.
 ///
-/// `None` if `data` is anything but one such stream, complete and with nothing behind it.
-/// Allocates `expected_len` bytes, whatever the stream says.
+/// `None` unless `data` is one complete stream of this length with nothing behind it. Memory for
+/// `expected_len` bytes is allocated, whatever the stream says.
 pub fn decompress(data: &[u8], expected_len: usize) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     out.try_reserve_exact(expected_len).ok()?;
@@ -32,11 +32,11 @@ enum Instruction {
 }
 
 struct Decoder<'a> {
-    /// The stream that is left.
+    /// The rest of the stream.
     coded: &'a [u8],
     out: Vec<u8>,
     expected_len: usize,
-    /// How many literals were copied last: instructions below 16 depend on it.
+    /// Number of literals copied last. The meaning of instructions below 16 depends on it.
     literal_count: usize,
 }
 
@@ -96,7 +96,7 @@ impl Decoder<'_> {
         Some(byte)
     }
 
-    /// The distance operand of two bytes, and the count of literals in its low bits.
+    /// The distance in two bytes, and the number of literals in their low bits.
     fn offset(&mut self) -> Option<(usize, usize)> {
         let (&bytes, rest) = self.coded.split_first_chunk()?;
         self.coded = rest;
@@ -104,13 +104,13 @@ impl Decoder<'_> {
         Some((word >> 2, word & 3))
     }
 
-    /// The length operand `short`, or the one that follows if that is 0.
+    /// The length `short`, or the length in the following bytes if `short` is 0.
     fn length(&mut self, short: usize, short_max: usize) -> Option<usize> {
         if short > 0 {
             return Some(short);
         }
         let zero_count = self.coded.iter().take_while(|byte| **byte == 0).count();
-        // Lengths beyond the whole output end here, so that no sum overflows.
+        // A length beyond the whole output is refused here, so that no sum overflows.
         if zero_count > self.expected_len / 255 {
             return None;
         }
@@ -135,7 +135,8 @@ impl Decoder<'_> {
             return None;
         }
         let end = self.out.len() + len;
-        // Each turn copies all from `start` on, whole periods of the match, and so doubles them.
+        // Each turn copies all bytes from `start` on, which are whole periods of the match, and
+        // doubles them.
         while self.out.len() < end {
             let run_end = self.out.len().min(start + end - self.out.len());
             self.out.extend_from_within(start..run_end);

@@ -1,13 +1,13 @@
 //! LZO1X: the compression of the kernel's JFFS2 and UBIFS, written from the stream format.
 //!
-//! [`compress`] writes what LZO1X-1 (greedy, one hash table) does; [`decompress`] reads whatever any
-//! LZO1X compressor writes.
+//! [`compress`] gives the output of LZO1X-1 (greedy, one hash table). [`decompress`] reads the
+//! output of any LZO1X compressor.
 //!
-//! A stream is a series of instructions. Each one either copies literals, which follow it in the
-//! stream, or a match: `len` bytes that begin `distance` bytes before the end of the output, where
-//! `distance < len` repeats the copied bytes themselves. The first byte `c` tells which, with
-//! operands in its low bits and, for most, in one or two bytes more (`h`, or `w` = little-endian
-//! 16 bits):
+//! A stream is a series of instructions. An instruction copies literals, which follow it in the
+//! stream, or a match: `len` bytes that begin `distance` bytes before the end of the output. Where
+//! `distance < len`, a match repeats the bytes that it has copied itself. The first byte `c` of an
+//! instruction says which kind it is. Its low bits hold operands; most kinds have one or two bytes
+//! more (`h`, or `w` = little-endian 16 bits):
 //!
 //! ```text
 //! c            meaning    operands                                   operand bytes
@@ -19,15 +19,17 @@
 //! LLLDDDSS     match      len = 1 + L, distance = 1 + D + 8h         h            (L of 2 or more)
 //! ```
 //!
-//! 1. `S`, in every match, counts the literals (0 to 3) that follow it without an instruction of
-//!    their own; a run of literals therefore has at least 4.
-//! 2. Instructions below 16 depend on the literals right before them: after none, a run of
-//!    literals; after the 1 to 3 of a match, a match of 2 bytes; after more, a match of 3 bytes.
-//! 3. `L` of 0 announces an extra length: bytes of 0, each worth 255, and a last one that is not 0.
-//!    They are added to the greatest value that the bits of `L` can hold.
-//! 4. A stream may begin with a byte from 18 on: that many literals less 17 follow.
-//! 5. A stream ends with `11 00 00`: a match of 3 bytes at distance 16384 in the fourth form, whose
-//!    real distances begin at 16385.
+//! 1. `S` is in every match. It is the number of literals (0 to 3) that follow the match without an
+//!    instruction of their own. A run of literals therefore has at least 4.
+//! 2. The meaning of instructions below 16 depends on the literals right before them. After none,
+//!    it is a run of literals. After the 1 to 3 of a match, it is a match of 2 bytes. After more,
+//!    it is a match of 3 bytes.
+//! 3. If `L` is 0, an extra length follows: bytes of 0, each worth 255, and a last byte that is not
+//!    0. They are added to the largest value that the bits of `L` can hold.
+//! 4. A stream may begin with a byte of 18 or more. This byte minus 17 is the number of literals
+//!    that follow.
+//! 5. A stream ends with `11 00 00`. That is a match of 3 bytes at distance 16384 in the fourth
+//!    form, where real matches have distances from 16385 on.
 
 mod compress;
 mod decompress;
@@ -35,18 +37,19 @@ mod decompress;
 pub use compress::compress;
 pub use decompress::decompress;
 
-/// Greatest distance that the form with one distance byte reaches.
+/// Largest distance of the form with one distance byte.
 const NEAR_DISTANCE_MAX: usize = 1 << 11;
-/// Greatest length in that form.
+/// Largest length of the form with one distance byte.
 const NEAR_LEN_MAX: usize = 8;
-/// Greatest distance of the form with 14 bits for it, and offset of the distances beyond.
+/// Largest distance of the form with 14 distance bits. Larger distances are counted from it.
 const MIDDLE_DISTANCE_MAX: usize = 1 << 14;
-/// Greatest distance of all.
+/// Largest distance of any match.
 const FAR_DISTANCE_MAX: usize = 3 * MIDDLE_DISTANCE_MAX - 1;
 
-/// First byte of a stream that begins with no literals; one with `n` of them begins with `n` more.
+/// If a stream begins with `n` literals and no match follows, its first byte is this number plus
+/// `n`.
 const FIRST_LITERALS: u8 = 17;
-/// What every stream ends with.
+/// The bytes that end every stream.
 const END: [u8; 3] = [0x11, 0, 0];
 
 #[cfg(test)]
@@ -58,13 +61,15 @@ mod tests {
     const LAYERS: &[u8] = b"flysch flysch flysch, and sandstone and shale";
     const STONES: &[u8] = b"flint, flit, flat, fat, at, a flat flint at a flat";
 
-    /// What `lzo1x_1_compress` of liblzo2 2.10 makes: bytes in hexadecimal with `*` how many times.
+    /// Output of `lzo1x_1_compress` of liblzo2 2.10: bytes in hexadecimal, and behind `*` how often
+    /// they are repeated.
     const REFERENCE_FAST: [&str; 3] = [
         "02 00*5 20 00*15 da 10 00 0c 00*15 11 00 00",
         "04 666c7973636820 2b1800 00 07 2c20616e642073616e6473746f6e6520616e64207368616c65 110000",
         "07 747572626964697465 00 20 00*156 ba 0000 18 03 2471 0e 00*17 110000",
     ];
-    /// What its `lzo1x_999_compress` makes, with matches of 2 and 3 bytes below instruction 16.
+    /// Output of its `lzo1x_999_compress`, which has matches of 2 and 3 bytes with instructions
+    /// below 16.
     const REFERENCE_BEST: [&str; 3] = [
         "18 666c7973636820 2b1800 04 2c20616e642073 5000 02 73746f6e65 b401 01 68616c65 110000",
         "18 666c696e742c20 5800 9500 61 7400 7000 8c00 8102 20 8804 4002 dc01 110000",
@@ -86,7 +91,7 @@ mod tests {
         [start, &vec![0; zero_count], end].concat()
     }
 
-    /// The reference streams with their data, the fast ones first.
+    /// The reference streams with their data, those of the fast compressor first.
     fn references() -> Vec<(Vec<u8>, Vec<u8>)> {
         let data = [
             vec![0; 4096],
@@ -99,7 +104,7 @@ mod tests {
         REFERENCE_FAST.iter().chain(&REFERENCE_BEST).map(|text| bytes_of(text)).zip(data).collect()
     }
 
-    /// A page of four records: a header of zeros, then random bytes of 254 values.
+    /// A page of four records, each a header of zeros and then random bytes with 254 values.
     fn record_page() -> Vec<u8> {
         let mut prng = Prng::new(1);
         let mut page = vec![0; 4096];
@@ -142,9 +147,9 @@ mod tests {
     fn what_is_compressed_comes_back() {
         let mut cases = vec![record_page(), vec![0; 200_000]];
         cases.extend((0..64).chain([237, 238, 239, 4096, 70_000]).map(random));
-        // Periods, for matches that overlap themselves.
+        // Repeated data makes matches that overlap themselves.
         cases.extend((1..40).map(|period| random(period).repeat(12)));
-        // Distances at the borders of the forms, with lengths at theirs.
+        // Distances at the limits of each form, with lengths at the limits of each form.
         for distance in [2048, 2049, 16_384, 16_385, 32_767, 32_768, 49_151, 49_152, 65_536] {
             for len in [4, 8, 9, 10, 33, 34, 300] {
                 let repeated = random(len);

@@ -1,12 +1,13 @@
-//! MTD: the raw NAND layer of Linux with its one-page buffer, and partitions of it.
+//! MTD: the raw NAND layer of Linux with its one-page buffer, and partitions of the chip.
 //!
-//! A [`Partition`] is what a file system is mounted on: byte offsets from its own start, whole
-//! pages written, whole blocks erased. Below it one raw NAND layer serves all partitions of a chip.
+//! A file system is mounted on a [`Partition`]. It addresses the partition in bytes from its start,
+//! writes whole pages and erases whole blocks. All partitions of a chip share one raw NAND layer.
 //!
 //! Invariants:
-//! 1. The page buffer holds the content of at most one page, and never a stale one: a program of
-//!    that page or an erase of its block empties it, and so does each program of part of a page.
-//! 2. A read within one page costs at most one array read; none when the buffer holds the page.
+//! 1. The page buffer holds the content of at most one page, and that content is never stale. A
+//!    program of the buffered page empties the buffer, as do an erase of its block and every
+//!    program of part of a page.
+//! 2. A read within one page costs at most one array read, and none if the buffer holds the page.
 
 mod partition;
 mod raw;
@@ -18,19 +19,20 @@ use flysch_nand::{BlockAddr, PageAddr};
 pub use partition::Partition;
 pub use raw::{EccMode, RawNand};
 
-/// How a read that reached the device went.
+/// What ECC found in a read that reached the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadQuality {
-    /// No bit error.
+    /// No bit was wrong.
     Clean,
-    /// Bit errors, all corrected (`-EUCLEAN` beyond the threshold).
+    /// Some bits were wrong and ECC corrected all of them. The kernel answers `-EUCLEAN` if they
+    /// are more than its threshold.
     Corrected,
-    /// Uncorrectable bit errors in this page (`-EBADMSG`); the bytes are as the cells gave them.
+    /// ECC could not correct this page (`-EBADMSG`). The caller gets the bytes as the cells gave
+    /// them.
     Damaged(PageAddr),
 }
 
 impl ReadQuality {
-    /// The worse of two.
     #[must_use]
     pub fn worst(self, other: Self) -> Self {
         match (self, other) {
@@ -47,7 +49,6 @@ pub enum MtdError {
     ProgramFailed(BlockAddr),
     /// The chip reports a failed erase of this block.
     EraseFailed(BlockAddr),
-    /// The supply failed.
     PowerLost,
 }
 

@@ -8,8 +8,9 @@ use flysch_nand::{BlockAddr, Geometry, PageAddr};
 use super::{MtdError, RawNand, ReadQuality};
 use crate::cpu::Cpu;
 
-/// First OOB byte free for file systems, as in the kernel's large-page layout: two bytes are the
-/// bad-block mark, the ECC codes stand at the end (`nand_ooblayout_lp`).
+/// First OOB byte that file systems may use. In the kernel's large-page layout
+/// (`nand_ooblayout_lp`) two bytes before it hold the bad-block mark, and the ECC codes stand at
+/// the end.
 const OOB_FREE_START: u32 = 2;
 
 /// A partition of a raw NAND chip.
@@ -22,7 +23,8 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// Cut `block_count` blocks from `first_block` on out of the chip; `None` if it has fewer.
+    /// Make a partition of `block_count` blocks from `first_block` on. `None` if the chip has
+    /// fewer.
     pub fn new(raw: Rc<RefCell<RawNand>>, first_block: u32, block_count: u32) -> Option<Self> {
         let geometry = raw.borrow().geometry();
         let end = first_block.checked_add(block_count)?;
@@ -30,12 +32,10 @@ impl Partition {
         fits.then_some(Self { raw, geometry, first_block, block_count })
     }
 
-    /// The chip's geometry.
     pub const fn geometry(&self) -> Geometry {
         self.geometry
     }
 
-    /// Blocks of the partition.
     pub const fn block_count(&self) -> u32 {
         self.block_count
     }
@@ -45,23 +45,23 @@ impl Partition {
         self.geometry.oob_size.saturating_sub(OOB_FREE_START)
     }
 
-    /// First block of the partition on the chip.
+    /// Number, on the chip, of the partition's first block.
     pub const fn first_block(&self) -> u32 {
         self.first_block
     }
 
-    /// The CPU that requests are charged to.
+    /// The CPU that pays for requests.
     pub fn cpu(&self) -> Ref<'_, Cpu> {
         Ref::map(self.raw.borrow(), RawNand::cpu)
     }
 
-    /// Read `bytes` from `offset` on: one array read per page touched that is not buffered.
+    /// Read `bytes` from `offset` on. This costs one array read for each page touched, except the
+    /// page in the buffer.
     ///
-    /// # Errors
-    /// Power loss. Damaged pages are an `Ok`: see [`ReadQuality::Damaged`].
+    /// A page that ECC cannot correct is no error: see [`ReadQuality::Damaged`].
     ///
     /// # Panics
-    /// Where the bytes are not within the partition.
+    /// If the bytes are not within the partition.
     pub fn read(&self, offset: u32, bytes: &mut [u8]) -> Result<ReadQuality, MtdError> {
         let mut raw = self.raw.borrow_mut();
         raw.charge_request();
@@ -79,13 +79,11 @@ impl Partition {
         Ok(quality)
     }
 
-    /// Program whole pages at `offset`, which begins one: one program per page.
-    ///
-    /// # Errors
-    /// Power loss, or the first page that failed.
+    /// Program whole pages from `offset` on, which must be the start of a page. Each page costs one
+    /// program. The first page that fails ends the call.
     ///
     /// # Panics
-    /// Where the bytes are not whole pages within the partition.
+    /// If the bytes are not whole pages within the partition.
     pub fn write(&self, offset: u32, data: &[u8]) -> Result<(), MtdError> {
         let page_size = self.geometry.page_size as usize;
         assert!((offset as usize).is_multiple_of(page_size), "write at a page boundary");
@@ -99,10 +97,8 @@ impl Partition {
         Ok(())
     }
 
-    /// Program whole sectors of one page: one program (`NAND_NO_SUBPAGE_WRITE` not set).
-    ///
-    /// # Errors
-    /// Power loss, or a failed program.
+    /// Program whole sectors of one page. This costs one program. Linux allows it on chips without
+    /// the flag `NAND_NO_SUBPAGE_WRITE`.
     pub fn write_sectors(&self, offset: u32, data: &[u8]) -> Result<(), MtdError> {
         let column = offset % self.geometry.page_size;
         let mut raw = self.raw.borrow_mut();
@@ -110,28 +106,22 @@ impl Partition {
         raw.program(self.page_at(offset), column, data, &[])
     }
 
-    /// Read the free OOB bytes of the page at `offset`: one OOB read.
-    ///
-    /// # Errors
-    /// Power loss.
+    /// Read the OOB bytes of the page at `offset` that file systems may use. This costs one OOB
+    /// read.
     pub fn read_oob(&self, offset: u32, bytes: &mut [u8]) -> Result<ReadQuality, MtdError> {
         self.raw.borrow_mut().read_oob(self.page_at(offset), OOB_FREE_START, bytes)
     }
 
-    /// Program the free OOB bytes of the page at `offset`: one OOB program.
-    ///
-    /// # Errors
-    /// Power loss, or a failed program.
+    /// Program the OOB bytes of the page at `offset` that file systems may use. This costs one OOB
+    /// program.
     pub fn write_oob(&self, offset: u32, bytes: &[u8]) -> Result<(), MtdError> {
         let mut oob = vec![0xFF; OOB_FREE_START as usize];
         oob.extend_from_slice(bytes);
         self.raw.borrow_mut().program(self.page_at(offset), 0, &[], &oob)
     }
 
-    /// Read the page at `offset` with its free OOB bytes: one array read, whatever is buffered.
-    ///
-    /// # Errors
-    /// Power loss.
+    /// Read the page at `offset` together with its free OOB bytes. This costs one array read even
+    /// if the page is in the buffer.
     pub fn read_with_oob(
         &self,
         offset: u32,
@@ -143,10 +133,7 @@ impl Partition {
         raw.read_whole(self.page_at(offset), data, OOB_FREE_START, oob)
     }
 
-    /// Program the page at `offset` with its free OOB bytes: one program.
-    ///
-    /// # Errors
-    /// Power loss, or a failed program.
+    /// Program the page at `offset` together with its free OOB bytes. This costs one program.
     pub fn write_with_oob(&self, offset: u32, data: &[u8], oob: &[u8]) -> Result<(), MtdError> {
         let mut whole_oob = vec![0xFF; OOB_FREE_START as usize];
         whole_oob.extend_from_slice(oob);
@@ -155,19 +142,12 @@ impl Partition {
         raw.program(self.page_at(offset), 0, data, &whole_oob)
     }
 
-    /// Erase a block of the partition.
-    ///
-    /// # Errors
-    /// Power loss, or a failed erase.
     pub fn erase(&self, block: u32) -> Result<(), MtdError> {
         self.raw.borrow_mut().erase(self.block_at(block))
     }
 
-    /// Erase every good block and do `prepare` with it, given its number. Blocks on which either
-    /// fails are marked bad.
-    ///
-    /// # Errors
-    /// Power loss.
+    /// Erase every good block and call `prepare` with its number. A block is marked bad if either
+    /// fails.
     pub(crate) fn erase_all(
         &self,
         prepare: impl Fn(u32) -> Result<(), MtdError>,
@@ -182,15 +162,13 @@ impl Partition {
         Ok(())
     }
 
-    /// Whether a block of the partition is bad, by the table in memory: costs nothing.
+    /// Whether a block of the partition is bad. The table of bad blocks is in memory, so that
+    /// asking costs nothing.
     pub fn is_bad(&self, block: u32) -> bool {
         self.raw.borrow().is_bad(self.block_at(block))
     }
 
-    /// Mark a block of the partition bad: one OOB program.
-    ///
-    /// # Errors
-    /// Power loss.
+    /// Mark a block of the partition bad. This costs one OOB program.
     pub fn mark_bad(&self, block: u32) -> Result<(), MtdError> {
         self.raw.borrow_mut().mark_bad(self.block_at(block))
     }

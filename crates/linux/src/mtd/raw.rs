@@ -1,4 +1,4 @@
-//! The raw NAND layer: requests in bytes become array operations in pages.
+//! The raw NAND layer: it turns requests in bytes into array operations on pages.
 
 use flysch_chip::{EventKind, Recorder};
 use flysch_nand::{
@@ -11,10 +11,10 @@ use crate::cpu::{Cpu, Work};
 /// Where error correction is computed, which decides how part of a page is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EccMode {
-    /// In the controller: a partial read fetches the whole page into the page buffer.
+    /// In the controller. A read of part of a page fetches the whole page into the page buffer.
     Hardware,
-    /// In software, large pages (`NAND_SUBPAGE_READ`): a partial read fetches the ECC steps it
-    /// needs and empties the page buffer.
+    /// In software, on chips with large pages (`NAND_SUBPAGE_READ`). A read of part of a page
+    /// fetches only the ECC steps it needs, and empties the page buffer.
     Software {
         /// Data bytes per ECC step (256 for the kernel's Hamming code).
         step_size: u32,
@@ -28,23 +28,22 @@ pub struct RawNand {
     recorder: Recorder,
     cpu: Cpu,
     ecc: EccMode,
-    /// Time that the CPU spends on the controller for each page read or programmed, nanoseconds.
+    /// CPU time that the driver spends on the controller for each page read and for each page
+    /// programmed, nanoseconds.
     overhead_ns: (u64, u64),
     bad_blocks: Vec<bool>,
     buffered: Option<PageAddr>,
-    /// Data and OOB of the page that `buffered` speaks of.
+    /// Data and OOB bytes of the page named by `buffered`.
     page: Vec<u8>,
-    /// Data and OOB of a page on its way to a caller who wants it whole.
+    /// Data and OOB bytes of a page that is read as a whole and does not go into the page buffer.
     whole: Vec<u8>,
 }
 
 impl RawNand {
-    /// Take over `device`: scan it for bad blocks, one OOB read per block.
+    /// Take over `device` and look for its bad blocks, with one OOB read per block.
     ///
-    /// `overhead_ns` is what controller and driver add to each page read and page program.
-    ///
-    /// # Errors
-    /// The supply failed during the scan.
+    /// `overhead_ns` is the time that controller and driver add to each page read and to each page
+    /// program, nanoseconds.
     pub fn attach(
         mut device: Box<dyn Nand>,
         recorder: Recorder,
@@ -74,7 +73,6 @@ impl RawNand {
         })
     }
 
-    /// The chip's geometry.
     pub const fn geometry(&self) -> Geometry {
         self.geometry
     }
@@ -84,7 +82,7 @@ impl RawNand {
         self.bad_blocks[block.0 as usize]
     }
 
-    /// Read `bytes` of `page` from `column` on, within the page's data.
+    /// Read `bytes` of `page` from column `column` on. They lie within the page's data.
     pub(super) fn read(
         &mut self,
         page: PageAddr,
@@ -123,7 +121,7 @@ impl RawNand {
         quality(outcome)
     }
 
-    /// Read a whole page's data and OOB bytes from `at` on, straight into the caller's buffers.
+    /// Read the data of a page, and its OOB bytes from `at` on, straight into the caller's buffers.
     pub(super) fn read_whole(
         &mut self,
         page: PageAddr,
@@ -140,7 +138,7 @@ impl RawNand {
         quality(outcome)
     }
 
-    /// Read OOB bytes of `page` alone.
+    /// Read OOB bytes of `page` from `at` on, without its data.
     pub(super) fn read_oob(
         &mut self,
         page: PageAddr,
@@ -150,7 +148,7 @@ impl RawNand {
         quality(self.device.read(page, self.geometry.page_size + at, bytes))
     }
 
-    /// Program a page's data from `column` on and, if any, the OOB bytes that go with it.
+    /// Program data of a page from column `column` on, and the OOB bytes `oob` if there are any.
     pub(super) fn program(
         &mut self,
         page: PageAddr,
@@ -158,7 +156,7 @@ impl RawNand {
         data: &[u8],
         oob: &[u8],
     ) -> Result<(), MtdError> {
-        // Part of a page goes through the page buffer, too, filled up with ones.
+        // The kernel uses the page buffer to fill up part of a page with ones.
         let is_part = !data.is_empty() && data.len() < self.geometry.page_size as usize;
         if self.buffered == Some(page) || is_part {
             self.buffered = None;
@@ -191,8 +189,9 @@ impl RawNand {
         &self.cpu
     }
 
-    /// Charge the CPU's part of one request. Moving whole pages between chip and caller is part of
-    /// the controller's overhead; what goes by the page buffer is copied once more.
+    /// Charge the CPU time of one request. The time to move whole pages between chip and caller is
+    /// part of the controller's overhead. Bytes that go through the page buffer are copied once
+    /// more, and that is charged where it happens.
     pub(super) fn charge_request(&self) {
         self.cpu.charge(Work::MtdRequest);
     }

@@ -1,4 +1,4 @@
-//! Metadata blocks in memory, over the device.
+//! Metadata blocks in memory, and the requests to the device below.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,14 +7,14 @@ use crate::block_device::{BlockDevice, BlockError};
 use crate::cpu::{Cpu, Work};
 use crate::filesystem::CACHE_PAGE_SIZE;
 
-/// The buffers, and the only way to the device.
+/// The metadata blocks in memory. All requests to the device go through here.
 pub(super) struct Buffers {
     device: Box<dyn BlockDevice>,
     cpu: Cpu,
     pages: BTreeMap<u32, Box<Page>>,
-    /// Blocks changed in the running transaction.
+    /// Blocks changed by the running transaction.
     pub(super) dirty: BTreeSet<u32>,
-    /// Blocks whose last commit is in the journal alone.
+    /// Blocks whose last committed content is only in the journal.
     pub(super) logged: BTreeSet<u32>,
 }
 
@@ -24,12 +24,12 @@ impl Buffers {
         Self { device, cpu, pages, dirty, logged }
     }
 
-    /// Blocks of the device.
+    /// Number of blocks of the device.
     pub(super) fn device_blocks(&self) -> u32 {
         self.device.sector_count() / self.sectors()
     }
 
-    /// Look at a metadata block.
+    /// A metadata block, which is read if it is not in memory.
     pub(super) fn page(&mut self, block: u32) -> Result<&Page, BlockError> {
         if !self.pages.contains_key(&block) {
             let mut page = Box::new([0; CACHE_PAGE_SIZE]);
@@ -39,39 +39,39 @@ impl Buffers {
         Ok(&self.pages[&block])
     }
 
-    /// Change a metadata block, in the running transaction.
+    /// A metadata block that the running transaction changes.
     pub(super) fn page_mut(&mut self, block: u32) -> Result<&mut Page, BlockError> {
         self.page(block)?;
         self.dirty.insert(block);
         Ok(self.pages.get_mut(&block).expect("just read"))
     }
 
-    /// Make a block a metadata block of zeros, in the running transaction.
+    /// Make a block a metadata block of zeros, as part of the running transaction.
     pub(super) fn blank(&mut self, block: u32) {
         self.pages.insert(block, Box::new([0; CACHE_PAGE_SIZE]));
         self.dirty.insert(block);
     }
 
-    /// A metadata block is one no more.
+    /// Forget a block, because it does not hold metadata any more.
     pub(super) fn forget(&mut self, block: u32) {
         self.pages.remove(&block);
         self.dirty.remove(&block);
         self.logged.remove(&block);
     }
 
-    /// Let the blocks go that can be read again.
+    /// Drop the blocks that can be read again from their places.
     pub(super) fn drop_clean(&mut self) {
         let Self { pages, dirty, logged, .. } = self;
         pages.retain(|block, _| dirty.contains(block) || logged.contains(block));
     }
 
-    /// Read a block past the buffers.
+    /// Read a block straight from the device.
     pub(super) fn read(&mut self, block: u32, page: &mut Page) -> Result<(), BlockError> {
         self.cpu.charge(Work::BlockRequest);
         self.device.read(block * self.sectors(), page)
     }
 
-    /// Write a block past the buffers.
+    /// Write a block straight to the device.
     pub(super) fn write(&mut self, block: u32, page: &Page) -> Result<(), BlockError> {
         self.cpu.charge(Work::BlockRequest);
         self.device.write(block * self.sectors(), page)

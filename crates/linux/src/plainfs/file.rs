@@ -1,4 +1,4 @@
-//! The content of files: changed in memory, written back before the commit that needs it.
+//! The content of files. It is changed in memory, and written before the commit that refers to it.
 
 use super::inode::{Inode, Kind};
 use super::pointers::BLOCKS_MAX;
@@ -8,13 +8,12 @@ use crate::cache::PageCache;
 use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino};
 
 const PAGE_SIZE: u64 = CACHE_PAGE_SIZE as u64;
-/// Largest file, bytes.
 const SIZE_MAX: u64 = BLOCKS_MAX as u64 * PAGE_SIZE;
-/// Blocks that a page may take: itself, and two of pointers.
+/// Number of blocks that a new page of a file may take: one for itself, and two of pointers.
 const BLOCKS_PER_PAGE: u32 = 3;
 
 impl Plainfs {
-    /// Read an inode that is not free.
+    /// Read an inode. A free one is not found.
     pub(super) fn inode(&mut self, ino: u32) -> Result<Inode, FsError> {
         if ino == 0 || ino > self.layout.inode_count {
             return Err(FsError::NotFound);
@@ -78,7 +77,7 @@ impl Plainfs {
         Ok(())
     }
 
-    /// Write what lies in one page.
+    /// Write the bytes of a request that lie in one page.
     fn write_piece(
         &mut self,
         cache: &mut PageCache,
@@ -114,7 +113,8 @@ impl Plainfs {
         Ok(())
     }
 
-    /// A page as it is now; if all of it will change, any.
+    /// The present content of a page. If all of it will be overwritten, the content does not matter
+    /// and is not read.
     fn page_to_change(
         &mut self,
         cache: &PageCache,
@@ -148,7 +148,7 @@ impl Plainfs {
         self.store_inode(ino, &inode)
     }
 
-    /// Free what lies beyond `size`, and zero the rest of the last page.
+    /// Free the blocks behind `size`, and zero the rest of the last page.
     fn cut_file(&mut self, ino: u32, inode: &mut Inode, size: u64) -> Result<(), FsError> {
         let first = u32::try_from(size.div_ceil(PAGE_SIZE)).expect("below the largest file");
         let kept = usize::try_from(size % PAGE_SIZE).expect("below the page size");
@@ -165,7 +165,7 @@ impl Plainfs {
         self.cut_blocks(ino, inode, first)
     }
 
-    /// Free a file without a name.
+    /// Free an inode that has no name, with its blocks.
     pub(super) fn free_inode(&mut self, ino: u32) -> Result<(), FsError> {
         self.begin(0)?;
         let mut inode = self.inode(ino)?;
@@ -178,7 +178,7 @@ impl Plainfs {
         self.store_inode(ino, &Inode::FREE)
     }
 
-    /// Write the dirty pages of one file, or of all.
+    /// Write the dirty pages of one file, or those of all files.
     pub(super) fn write_back(&mut self, only: Option<u32>) -> Result<(), FsError> {
         let _scope = self.recorder.clone().scope("plainfs_write_back");
         let range = only.map_or((0, 0)..=(u32::MAX, u32::MAX), |ino| (ino, 0)..=(ino, u32::MAX));

@@ -1,22 +1,21 @@
-//! An inode on the device.
+//! The inode of a file or directory, as it is stored.
 //!
 //! ```text
 //! 0 kind  1 named  8..16 size  16..20 mtime  20..80 pointers: 12 direct, indirect, double
 //! ```
 
-/// Bytes of an inode.
 pub(super) const INODE_SIZE: u32 = 128;
-/// Direct pointers.
+/// Number of direct pointers.
 pub(super) const DIRECT: u32 = 12;
-/// The place of the pointer to a block of pointers.
+/// Index of the pointer to a block of pointers.
 pub(super) const INDIRECT: usize = DIRECT as usize;
-/// The place of the pointer to a block of pointers to blocks of pointers.
+/// Index of the pointer to a block whose pointers lead to blocks of pointers.
 pub(super) const DOUBLE: usize = INDIRECT + 1;
-/// Pointers of an inode.
+/// Number of pointers in an inode.
 const COUNT: usize = 15;
 const POINTERS: usize = 20;
 
-/// What an inode is.
+/// The kinds of inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Free,
@@ -24,23 +23,21 @@ pub(super) enum Kind {
     Directory,
 }
 
-/// An inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Inode {
     pub(super) kind: Kind,
     pub(super) is_named: bool,
     pub(super) size: u64,
     pub(super) mtime_s: u32,
-    /// 0 is a hole.
+    /// Block numbers; 0 stands for a hole.
     pub(super) pointers: [u32; COUNT],
 }
 
 impl Inode {
-    /// An inode that is nothing.
     pub(super) const FREE: Self =
         Self { kind: Kind::Free, is_named: false, size: 0, mtime_s: 0, pointers: [0; COUNT] };
 
-    /// Read an inode; `None` for a kind that is none.
+    /// Parse an inode. `None` if its kind is unknown.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("a word"));
         let kind = match bytes[0] {

@@ -1,13 +1,13 @@
-//! The journal: transactions one after the other, each a descriptor, images of metadata blocks and
-//! a commit block with a checksum of it all.
+//! The journal. Each transaction in it has a descriptor, the images of the changed metadata blocks,
+//! and a commit block with a checksum over all of these.
 //!
 //! ```text
 //! header, descriptor, commit: 0..4 magic  4..8 sequence number  8..12 count or CRC
 //! descriptor: 12.. numbers of the blocks imaged
 //! ```
 //!
-//! The header names the first transaction, which lies at the start of the journal. When the
-//! journal is half full all images go to their places and it begins anew.
+//! The header names the first transaction, which is at the start of the journal. When more than
+//! half of the journal is used, all images are written to their places and the journal begins anew.
 
 use super::layout::{HEADER, JOURNAL, Layout};
 use super::{Page, Plainfs};
@@ -21,25 +21,26 @@ const DESCRIPTOR_MAGIC: u32 = 0x4A44_5343;
 const COMMIT_MAGIC: u32 = 0x4A43_4F4D;
 const NUMBERS: usize = 12;
 
-/// Where the journal goes on.
+/// The state of the journal.
 #[derive(Debug)]
 pub(super) struct Journal {
-    /// Blocks of the journal.
+    /// Number of blocks of the journal.
     pub(super) count: u32,
-    /// Blocks in use.
+    /// Number of blocks in use.
     pub(super) used: u32,
-    /// Number of the next transaction.
+    /// Sequence number of the next transaction.
     pub(super) sequence: u32,
 }
 
 impl Journal {
-    /// Metadata blocks at which a transaction is committed before it grows further.
+    /// Number of metadata blocks at which a transaction is committed, so that it does not outgrow
+    /// the journal.
     pub(super) const fn transaction_max(&self) -> usize {
         self.count as usize / 4
     }
 }
 
-/// A block of the journal that begins with three words.
+/// A block of the journal. The three words stand at its start.
 fn record(words: [u32; 3]) -> Box<Page> {
     let mut page = Box::new([0; CACHE_PAGE_SIZE]);
     for (place, word) in page.chunks_mut(4).zip(words) {
@@ -52,7 +53,7 @@ fn word(page: &Page, at: usize) -> u32 {
     u32::from_le_bytes(page[at..at + 4].try_into().expect("four bytes"))
 }
 
-/// The header that makes transaction `sequence` the first.
+/// The header that makes transaction `sequence` the first of the journal.
 pub(super) fn header(sequence: u32) -> Box<Page> {
     let crc = crc32fast::hash(&sequence.to_le_bytes());
     record([HEADER_MAGIC, sequence, crc])
@@ -103,8 +104,8 @@ impl Plainfs {
         Ok(())
     }
 
-    /// Write all committed metadata to their places and begin the journal anew. Nothing is
-    /// changed but not committed.
+    /// Write all committed metadata blocks to their places, and begin the journal anew. The running
+    /// transaction must be empty.
     pub(super) fn checkpoint(&mut self) -> Result<(), FsError> {
         let _scope = self.recorder.clone().scope("plainfs_checkpoint");
         debug_assert!(self.buffers.dirty.is_empty(), "a commit came before");
@@ -122,7 +123,7 @@ impl Plainfs {
     }
 }
 
-/// Redo the committed transactions and begin the journal anew. `None`: the header is damaged.
+/// Apply the committed transactions, and begin the journal anew. `None` if its header is damaged.
 pub(super) fn replay(
     buffers: &mut Buffers,
     layout: &Layout,
@@ -151,7 +152,8 @@ pub(super) fn replay(
     Ok(Some(Journal { count: layout.journal_count, used: 0, sequence }))
 }
 
-/// The blocks imaged by transaction `sequence`, if it lies complete behind `used` blocks.
+/// The blocks in transaction `sequence`, if it is complete and begins behind `used` blocks of the
+/// journal.
 fn committed(
     buffers: &mut Buffers,
     layout: &Layout,
@@ -187,7 +189,7 @@ fn committed(
     Ok(is_complete.then_some(blocks))
 }
 
-/// Read a block of the journal; tell whether it could be read.
+/// Read a block of the journal. Returns false if its content is lost.
 fn read_record(buffers: &mut Buffers, block: u32, page: &mut Page) -> Result<bool, BlockError> {
     match buffers.read(block, page) {
         Ok(()) => Ok(true),

@@ -1,4 +1,4 @@
-//! Where things lie: the super block, and the arithmetic of it.
+//! The layout of the device: the super block, and where the other parts begin.
 //!
 //! ```text
 //! 0 super  1 journal header  journal  bitmap  inode table  data
@@ -11,22 +11,21 @@ use super::inode::INODE_SIZE;
 use super::{PAGE_SIZE, Page};
 
 const MAGIC: u32 = 0x4C50_5346;
-/// Bytes of the super block that mean something: less than any sector.
+/// Bytes of the super block that are used. They fit in one sector of any size.
 const USED: usize = 20;
 
-/// Where the journal's header lies.
+/// Block of the journal's header.
 pub(super) const HEADER: u32 = 1;
-/// Where the journal begins.
+/// First block of the journal itself.
 pub(super) const JOURNAL: u32 = 2;
-/// Fewest blocks of a journal: half of it takes the longest transaction.
+/// Fewest blocks of a journal, so that the largest transaction fits in half of it.
 const JOURNAL_MIN: u32 = 64;
 const JOURNAL_MAX: u32 = 1024;
-/// Blocks per bitmap block.
+/// Number of blocks that one block of the bitmap covers.
 pub(super) const BITS: u32 = 8 * PAGE_SIZE;
-/// Inodes per block.
 const INODES: u32 = PAGE_SIZE / INODE_SIZE;
 
-/// The shape of a file system.
+/// The sizes from which the layout follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_field_names, reason = "three numbers of things")]
 pub(super) struct Layout {
@@ -36,7 +35,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Lay out a device of `block_count` blocks; `None` if it is too small.
+    /// The layout of a device of `block_count` blocks. `None` if the device is too small.
     pub(super) fn of(block_count: u32) -> Option<Self> {
         let journal_count = (block_count / 32).clamp(JOURNAL_MIN, JOURNAL_MAX);
         let inode_count = (block_count / 16).next_multiple_of(INODES).max(INODES);
@@ -57,7 +56,7 @@ impl Layout {
         has_journal && self.inode_count > 0 && needed <= u64::from(self.block_count)
     }
 
-    /// Read a super block of a device of `block_count` blocks.
+    /// Parse the super block of a device of `block_count` blocks. `None` if it is not one.
     pub(super) fn parse(page: &Page, block_count: u32) -> Option<Self> {
         let word = |at: usize| u32::from_le_bytes(page[at..at + 4].try_into().expect("a word"));
         let is_ours = word(0) == crc32fast::hash(&page[4..USED]) && word(4) == MAGIC;
@@ -81,17 +80,15 @@ impl Layout {
         JOURNAL + self.journal_count
     }
 
-    /// The first block of the inode table.
     pub(super) const fn table(&self) -> u32 {
         self.bitmap() + self.block_count.div_ceil(BITS)
     }
 
-    /// The first block of data.
     pub(super) const fn data(&self) -> u32 {
         self.table() + self.inode_count.div_ceil(INODES)
     }
 
-    /// Where an inode lies: block and byte.
+    /// Where an inode is: its block, and the offset in the block.
     pub(super) const fn inode(&self, ino: u32) -> (u32, usize) {
         let at = ino - 1;
         (self.table() + at / INODES, ((at % INODES) * INODE_SIZE) as usize)

@@ -1,25 +1,28 @@
-//! A plain file system on a block device, for what Linux would run on an SD card.
+//! A plain file system on a block device. It stands for what Linux would use on an SD card.
 //!
 //! ```text
 //! mod.rs                  what the VFS asks for
-//! names.rs file.rs        directories; content and write-back
-//! pointers.rs space.rs    which block holds which part of a file; which are free
+//! names.rs file.rs        directories; the content of files and how it is written
+//! pointers.rs space.rs    which block holds which page of a file; which blocks are free
 //! journal.rs buffers.rs   metadata blocks in memory, and how they reach the device
-//! mount.rs layout.rs inode.rs    format and mount; bytes
+//! mount.rs                format and mount
+//! layout.rs inode.rs      the bytes on the device
 //! ```
 //!
-//! It resembles ext3 in its default mode, data=ordered, and is none: 4 KiB blocks, ext2's twelve
-//! direct, one indirect and one double-indirect pointer, a block bitmap, whole metadata blocks
-//! redone from a journal, a commit every five seconds that writes the data of files first, an
-//! fsync that commits. Not modelled: block groups, delayed allocation, access times, a lazy
-//! checkpoint by age (it comes when the journal is half full), the elevator.
+//! It resembles ext3 in its default mode, data=ordered, but it is not ext3. Like ext3 it has blocks
+//! of 4 KiB, ext2's twelve direct, one indirect and one double-indirect pointer, and a block
+//! bitmap. Whole metadata blocks are written to a journal. A commit comes every five seconds and
+//! with each fsync, and writes the data of files first.
+//!
+//! Not modelled are block groups, delayed allocation, access times, and the I/O scheduler. A
+//! checkpoint comes when the journal is half full, and not when metadata has become old.
 //!
 //! Invariants:
-//! 1. Metadata are written to their place only after the transaction that holds them is in the
-//!    journal, and all at once in the eyes of a mount.
-//! 2. Data are on the device before the transaction that first points to them.
-//! 3. A block that is freed is not used again before the transaction that frees it is committed;
-//!    one that held metadata, not before the journal no longer holds an image of it.
+//! 1. Metadata is written to its place only after its transaction is in the journal. For a mount,
+//!    all changes of a transaction happen at once.
+//! 2. Data is on the device before the transaction that first points to it.
+//! 3. A freed block is not used again before the transaction that frees it is committed. If it held
+//!    metadata, it is not used again as long as the journal holds an image of it.
 
 mod buffers;
 mod file;
@@ -47,38 +50,34 @@ use journal::Journal;
 use layout::Layout;
 pub use mount::PlainfsError;
 
-/// The root directory's inode.
 const ROOT: u32 = 1;
 /// Largest read-ahead window of a block device, cache pages (128 KiB).
 const RA_PAGES: u32 = 32;
-/// Time from the first change to its commit, nanoseconds (jbd's commit interval).
+/// Time from the first change until it is committed, nanoseconds (jbd's commit interval).
 const COMMIT_INTERVAL_NS: u64 = 5_000_000_000;
-/// Dirty data pages at which everything is written (4 MiB, standing for the dirty ratio).
+/// Number of dirty data pages at which everything is written (4 MiB; it stands for the dirty
+/// ratio).
 const DIRTY_PAGES_MAX: usize = 1024;
 
-/// Bytes of a block.
 const PAGE_SIZE: u32 = 4096;
 const _: () = assert!(PAGE_SIZE as usize == CACHE_PAGE_SIZE);
 
-/// A block, which is also a page of the cache.
 type Page = [u8; CACHE_PAGE_SIZE];
 
-/// A mounted plain file system.
 pub struct Plainfs {
     layout: Layout,
     buffers: Buffers,
     journal: Journal,
-    /// Free blocks that may be used now.
+    /// Number of free blocks that may be used at once.
     free_count: u32,
-    /// Where the search for a free block goes on.
+    /// Block at which the search for a free block begins.
     hint: u32,
-    /// Blocks freed in the running transaction.
+    /// Blocks freed by the running transaction.
     freed: BTreeSet<u32>,
-    /// Blocks that held metadata, freed since the journal was emptied.
+    /// Blocks that held metadata and were freed since the journal was last emptied.
     revoked: BTreeSet<u32>,
-    /// Pages of files not written yet.
+    /// Pages of files that are not on the device yet.
     dirty: BTreeMap<(u32, u32), Box<Page>>,
-    /// Inodes whose size or blocks changed since the last commit.
     resized: BTreeSet<u32>,
     commit_due_ns: Option<u64>,
     cpu: Cpu,
@@ -99,7 +98,8 @@ impl Plainfs {
         u32::try_from(self.cpu.clock().now_ns() / 1_000_000_000).unwrap_or(u32::MAX)
     }
 
-    /// Begin a change that takes at most `blocks` blocks.
+    /// Begin a change that takes at most `blocks` new blocks. If there are too few, a commit frees
+    /// those that may be freed.
     fn begin(&mut self, blocks: u32) -> Result<(), FsError> {
         let is_long = self.buffers.dirty.len() >= self.journal.transaction_max();
         if is_long || self.dirty.len() >= DIRTY_PAGES_MAX {

@@ -1,4 +1,4 @@
-//! Format and mount.
+//! Formatting and mounting a plain file system.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,18 +14,15 @@ use crate::block_device::{BlockDevice, BlockError};
 use crate::cpu::Cpu;
 use crate::filesystem::{CACHE_PAGE_SIZE, FsError};
 
-/// Why a block device cannot be formatted or mounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlainfsError {
-    /// The device has fewer blocks than the tables and the journal take.
+    /// The device has fewer blocks than the journal and the tables take.
     TooSmall,
-    /// There is no super block.
+    /// The device has no valid super block.
     NoFileSystem,
-    /// The journal's header is damaged.
     BadJournal,
-    /// The root directory is none.
+    /// The root directory is missing or damaged.
     NoRoot,
-    /// The device failed.
     Device(BlockError),
 }
 
@@ -50,7 +47,6 @@ impl From<BlockError> for PlainfsError {
 }
 
 impl Plainfs {
-    /// Make an empty file system and mount it.
     ///
     /// # Errors
     /// The device is too small, or it failed.
@@ -79,10 +75,12 @@ impl Plainfs {
         Self::attach(buffers, cpu, recorder)
     }
 
-    /// Mount what is on the device: redo the journal, free the files without names.
+    /// Mount the file system on the device. The journal is applied, and files without a name are
+    /// freed.
     ///
     /// # Errors
-    /// There is no file system, it is damaged where a mount needs it, or the device failed.
+    /// The device holds no file system, the file system is damaged in a part that a mount needs, or
+    /// the device failed.
     pub fn mount(
         device: Box<dyn BlockDevice>,
         cpu: Cpu,
@@ -125,7 +123,7 @@ impl Plainfs {
         Ok(fs)
     }
 
-    /// Free the files that a power cut left without a name. One that is damaged is left alone: its
+    /// Free the files that a power cut left without a name. A damaged file is left alone, and its
     /// blocks stay in use.
     fn drop_nameless(&mut self) -> Result<(), PlainfsError> {
         for ino in 1..=self.layout.inode_count {

@@ -1,4 +1,4 @@
-//! Directories: files of slots, which are metadata.
+//! Directories: files that consist of slots for names. They are metadata.
 //!
 //! ```text
 //! slot: 0..4 inode, or 0  4 kind  5 length of the name  8.. name
@@ -16,10 +16,9 @@ const SLOT_SIZE: usize = NAME + NAME_SIZE_MAX + 1;
 const SLOTS: usize = CACHE_PAGE_SIZE / SLOT_SIZE;
 const FILE: u8 = 1;
 const DIRECTORY: u8 = 2;
-/// Blocks that a new name may take: a page of slots, and two of pointers.
+/// Number of blocks that a new name may take: one of slots, and two of pointers.
 const BLOCKS_PER_NAME: u32 = 3;
 
-/// Where a slot is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
     block: u32,
@@ -130,12 +129,12 @@ impl Plainfs {
         self.add_name(to.0, &DirEntry { name: to.1.to_vec(), ..entry })
     }
 
-    /// Free the blocks of a directory without a name.
+    /// Free the blocks of a directory that has no name.
     pub(super) fn free_directory(&mut self, ino: u32, inode: &Inode) -> Result<(), FsError> {
         for block in self.directory_blocks(ino)? {
             self.free_metadata(block)?;
         }
-        // What is left of it are blocks of pointers.
+        // Only blocks of pointers are left.
         self.cut_blocks(ino, &mut inode.clone(), 0)
     }
 

@@ -1,15 +1,15 @@
-//! From a part of a file to its block: direct, indirect and double-indirect pointers.
+//! Finding the block of a page of a file, by direct, indirect and double-indirect pointers.
 
 use super::inode::{DIRECT, DOUBLE, INDIRECT, Inode};
 use super::{PAGE_SIZE, Plainfs};
 use crate::filesystem::{FsError, Ino};
 
-/// Pointers in a block of them.
+/// Number of pointers in a block of pointers.
 const FANOUT: u32 = PAGE_SIZE / 4;
-/// Largest file, blocks.
+/// Size of the largest file, blocks.
 pub(super) const BLOCKS_MAX: u32 = DIRECT + FANOUT + FANOUT * FANOUT;
 
-/// The way to a part: a pointer of the inode, then pointers in blocks of pointers.
+/// The way to a page: a pointer of the inode, then one pointer in each block of pointers.
 struct Way {
     root: usize,
     steps: Vec<u32>,
@@ -28,7 +28,7 @@ fn way(index: u32) -> Way {
 }
 
 impl Plainfs {
-    /// The block that holds part `index` of a file; `None` for a hole.
+    /// The block that holds page `index` of a file. `None` for a hole.
     pub(super) fn find_block(
         &mut self,
         ino: u32,
@@ -45,7 +45,7 @@ impl Plainfs {
         Ok(block)
     }
 
-    /// Give part `index` of a file, a hole so far, a block. The inode is changed in memory only.
+    /// Give page `index` of a file, which is a hole, a block. The inode is changed in memory only.
     pub(super) fn add_block(
         &mut self,
         ino: u32,
@@ -79,7 +79,7 @@ impl Plainfs {
         Ok(at)
     }
 
-    /// Free the blocks of a file from part `first` on.
+    /// Free the blocks of a file from page `first` on.
     pub(super) fn cut_blocks(
         &mut self,
         ino: u32,
@@ -96,8 +96,8 @@ impl Plainfs {
         Ok(())
     }
 
-    /// Free the parts from `first` on below `block`, which is `depth` levels above data; tell
-    /// whether nothing is left of it.
+    /// Free the pages from `first` on below `block`, which is `depth` levels above the data.
+    /// Returns whether `block` itself is free, too.
     fn cut_tree(&mut self, ino: u32, block: u32, depth: u32, first: u32) -> Result<bool, FsError> {
         if depth == 0 {
             if first == 0 {
@@ -133,7 +133,7 @@ impl Plainfs {
         Ok(())
     }
 
-    /// A pointer that leads to data; 0 is a hole.
+    /// Check a pointer. 0 stands for a hole; a block outside the data area is damage.
     fn checked(&self, ino: u32, pointer: u32) -> Result<Option<u32>, FsError> {
         match pointer {
             0 => Ok(None),

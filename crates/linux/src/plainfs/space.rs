@@ -1,4 +1,4 @@
-//! Free space: the block bitmap.
+//! The block bitmap, which says which blocks are free.
 
 use super::Plainfs;
 use super::layout::BITS;
@@ -6,7 +6,8 @@ use crate::block_device::BlockError;
 use crate::filesystem::FsError;
 
 impl Plainfs {
-    /// Take a free block, near the one taken last. [`Plainfs::begin`] has seen that there is one.
+    /// Take a free block near the one taken last. [`Plainfs::begin`] has made sure that there is
+    /// one.
     pub(super) fn take_block(&mut self) -> Result<u32, FsError> {
         let (first, end) = (self.layout.data(), self.layout.block_count);
         let start = self.hint.clamp(first, end);
@@ -23,7 +24,7 @@ impl Plainfs {
         Err(FsError::NoSpace)
     }
 
-    /// Free a block of data.
+    /// Free a block that held data.
     pub(super) fn free_block(&mut self, block: u32) -> Result<(), FsError> {
         if self.is_used(block)? {
             self.flip(block)?;
@@ -32,7 +33,7 @@ impl Plainfs {
         Ok(())
     }
 
-    /// Free a block of metadata.
+    /// Free a block that held metadata.
     pub(super) fn free_metadata(&mut self, block: u32) -> Result<(), FsError> {
         if self.is_used(block)? {
             self.flip(block)?;
@@ -42,7 +43,6 @@ impl Plainfs {
         Ok(())
     }
 
-    /// Count the free blocks of data.
     pub(super) fn count_free(&mut self) -> Result<u32, BlockError> {
         let mut count = 0;
         for block in self.layout.data()..self.layout.block_count {

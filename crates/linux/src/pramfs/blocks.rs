@@ -1,15 +1,14 @@
-//! Which blocks are in use: a bitmap in the memory, with a copy in RAM to search.
+//! Which blocks are in use. The bitmap in the memory has a copy in RAM, which is searched.
 
 use super::Pramfs;
 use crate::filesystem::FsError;
 
-/// The bitmap in RAM.
 #[derive(Debug, Default)]
 pub(super) struct Bitmap {
-    /// A bit for each block, the lowest first.
+    /// One bit for each block, the lowest block first.
     pub(super) bytes: Vec<u8>,
     pub(super) free_count: u32,
-    /// Where the search for a free block goes on.
+    /// Block at which the search for a free block begins.
     pub(super) hint: u32,
 }
 
@@ -24,7 +23,7 @@ pub(super) const fn bit(block: u32) -> u8 {
 }
 
 impl Pramfs {
-    /// Take a free block: one byte of the bitmap is written.
+    /// Take a free block, which writes one byte of the bitmap.
     pub(super) fn take_block(&mut self) -> Result<u32, FsError> {
         let count = self.shape.block_count();
         let start = self.bitmap.hint;
@@ -37,7 +36,7 @@ impl Pramfs {
         Ok(block)
     }
 
-    /// Give blocks back: runs of the bitmap's bytes are written.
+    /// Free blocks. Neighbouring bytes of the bitmap are written together.
     pub(super) fn free_blocks(&mut self, mut blocks: Vec<u32>) -> Result<(), FsError> {
         blocks.sort_unstable();
         for &block in &blocks {

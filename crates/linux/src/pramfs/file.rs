@@ -1,10 +1,10 @@
-//! The content of files: bytes move between the caller and the memory, block by block.
+//! The content of files: bytes move straight between the caller and the memory, one block after the
+//! other.
 
 use super::Pramfs;
 use super::format::inode::{Kind, State};
 use crate::filesystem::FsError;
 
-/// The part of a request that lies in one block.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     index: u32,
@@ -77,14 +77,14 @@ impl Pramfs {
         self.free_blocks(gone)
     }
 
-    /// Free the blocks of a file that no inode leads to.
+    /// Free all blocks below `root`. No inode may lead to them.
     pub(super) fn free_root(&mut self, root: Option<u32>) -> Result<(), FsError> {
         let Some(root) = root else { return Ok(()) };
         let blocks = self.list_blocks(root)?;
         self.free_blocks(blocks)
     }
 
-    /// Blocks that `size` bytes take.
+    /// Number of blocks that `size` bytes take.
     pub(super) fn blocks_below(&self, size: u64) -> u32 {
         let blocks = size.div_ceil(u64::from(self.shape.block_size));
         u32::try_from(blocks).expect("sizes are checked at the door")
@@ -95,7 +95,7 @@ impl Pramfs {
         if state.kind == Kind::File { Ok(state) } else { Err(FsError::WrongKind) }
     }
 
-    /// Cut `len` bytes at `offset` into blocks.
+    /// Cut `len` bytes at `offset` at the boundaries of blocks.
     fn pieces(&self, offset: u64, len: usize) -> Vec<Piece> {
         let block_size = u64::from(self.shape.block_size);
         let mut pieces = Vec::new();
@@ -112,7 +112,7 @@ impl Pramfs {
         pieces
     }
 
-    /// Refuse a write that would find the memory full on its way.
+    /// Refuse a write for which there are not enough free blocks, before any of it is made.
     fn check_room(&mut self, state: &State, pieces: &[Piece]) -> Result<(), FsError> {
         let mut needed = 0;
         let mut column = None;
@@ -131,8 +131,8 @@ impl Pramfs {
         if needed > self.bitmap.free_count { Err(FsError::NoSpace) } else { Ok(()) }
     }
 
-    /// Zero what the last block holds beyond the end of the file, as far as `end`: it becomes part
-    /// of the file.
+    /// Zero the bytes of the last block from the end of the file up to `end`, because they become
+    /// part of the file.
     fn blank_gap(&mut self, state: &State, end: u64) -> Result<(), FsError> {
         let block_size = u64::from(self.shape.block_size);
         let gap_end = end.min(state.size.next_multiple_of(block_size));

@@ -1,15 +1,15 @@
-//! The memory below: every byte that moves is an access of the device, counted and timed there.
+//! The memory below. Each byte that moves is an access of the device, which counts it and takes
+//! time for it.
 
 use flysch_nand::{NvRam, NvRamError};
 
 use super::format::{RECORD_SIZE, TABLE_ADDR};
 
-/// Byte-addressable memory.
 pub(super) struct Memory {
     device: Box<dyn NvRam>,
 }
 
-/// Where an inode lies.
+/// Address of an inode.
 pub(super) const fn inode_addr(ino: u32) -> u32 {
     TABLE_ADDR + (ino - 1) * RECORD_SIZE
 }

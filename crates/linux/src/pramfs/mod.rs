@@ -1,25 +1,29 @@
-//! PRAMFS: a file system in byte-addressable non-volatile memory, beside the page cache.
+//! PRAMFS: a file system in byte-addressable non-volatile memory, without the page cache.
 //!
 //! ```text
 //! mod.rs                what the VFS asks for
-//! names.rs file.rs      directories; content
-//! pointers.rs blocks.rs which block holds which part of a file; which are free
+//! names.rs file.rs      directories; the content of files
+//! pointers.rs blocks.rs which block holds which part of a file; which blocks are free
 //! mount.rs              format, mount and the repair of what a power cut left
 //! memory.rs             the device
 //! format/               bytes
 //! ```
 //!
-//! As the kernel's: super block with a copy, 128-byte inodes with CRC-16, dentries within inodes,
-//! two levels of 8-byte pointers, no page cache, no read-ahead, an fsync without work, private
-//! mappings only. Unlike the kernel's, which loses a file whose inode a power cut tears: an inode
-//! holds two states, of which a write changes one (128 bytes are written all the same), and a
-//! rename goes through a record. Directories are lists in RAM, as the kernel's dentry cache is.
+//! Like the kernel's PRAMFS it has a super block with a copy, inodes of 128 bytes with CRC-16,
+//! dentries in the inodes, and two levels of 8-byte pointers. There is no page cache and no
+//! read-ahead, an fsync does nothing, and mappings are private only. Directories are lists in RAM,
+//! as in the kernel's dentry cache.
+//!
+//! The kernel's PRAMFS loses a file if a power cut tears its inode. This model does not: an inode
+//! holds two states, and a write changes only one of them (128 bytes are written all the same). A
+//! rename uses a record.
 //!
 //! Invariants:
-//! 1. Writes become durable in the order they are made: a block is marked used, filled, pointed
-//!    to, and within the size of its file in this order, and leaves in the opposite order.
-//! 2. So an inode is always sound, and what lies beyond its size or in no file is free: the mount
-//!    clears the pointers and corrects the bitmap.
+//! 1. Writes become durable in the order in which they are made. A block is marked as used, then
+//!    filled, then pointed to, and then included in the size of its file; it is freed in the
+//!    opposite order.
+//! 2. After a power cut, therefore, every inode is valid. What lies behind its size, or belongs to
+//!    no file, is free; the mount clears the pointers and corrects the bitmap.
 
 mod blocks;
 mod file;
@@ -45,16 +49,13 @@ use format::super_block::SuperBlock;
 use memory::Memory;
 pub use mount::{PramfsError, PramfsOptions};
 
-/// The root directory's inode.
 const ROOT: u32 = 1;
 
-/// A mounted PRAMFS.
 pub struct Pramfs {
     memory: Memory,
     shape: SuperBlock,
-    /// Inodes that are not free.
     inodes: BTreeMap<u32, Inode>,
-    /// The entries of each directory.
+    /// Inode numbers by directory and name.
     names: BTreeMap<(u32, Vec<u8>), u32>,
     bitmap: blocks::Bitmap,
     cpu: Cpu,
@@ -75,7 +76,6 @@ impl Pramfs {
         self.inodes.get(&ino).map(|inode| inode.state).ok_or(FsError::NotFound)
     }
 
-    /// Write an inode with a new state.
     fn store_state(&mut self, ino: u32, state: State) -> Result<(), FsError> {
         self.cpu.charge(Work::Node);
         let inode = self.inodes.get_mut(&ino).ok_or(FsError::NotFound)?;
@@ -99,7 +99,8 @@ impl FileSystem for Pramfs {
     }
 
     fn maps_shared(&self) -> bool {
-        // Only private mappings: stores would go around the write protection.
+        // Mappings are private only, because stores to a shared one would bypass the write
+        // protection.
         false
     }
 

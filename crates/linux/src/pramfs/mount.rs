@@ -1,5 +1,5 @@
-//! Format and mount. A mount reads all inodes, finishes what a power cut interrupted and corrects
-//! the bitmap; it fails only on what no power cut leaves.
+//! Formatting and mounting. A mount reads all inodes, completes what a power cut interrupted, and
+//! corrects the bitmap. It fails only on damage that no power cut can cause.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,12 +18,12 @@ use super::{Pramfs, ROOT};
 use crate::cpu::Cpu;
 use crate::filesystem::FsError;
 
-/// How memory is formatted.
+/// The options for formatting memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PramfsOptions {
     /// Bytes per block: 512, 1024, 2048 or 4096.
     pub block_size: u32,
-    /// Inodes; by default they take a twentieth of the memory.
+    /// Number of inodes. By default they take one twentieth of the memory.
     pub inode_count: Option<u32>,
 }
 
@@ -33,25 +33,24 @@ impl Default for PramfsOptions {
     }
 }
 
-/// Why memory cannot be formatted or mounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PramfsError {
-    /// No such block size, or no room for the tables and a few blocks.
+    /// The block size is none of those allowed, or there is no room for the tables and a few
+    /// blocks.
     Shape,
-    /// Bits of this memory cannot be set by a write.
+    /// Bits of this memory cannot be set by a write, as those of NOR flash.
     NotOverwritable,
-    /// Neither super block is one.
+    /// Neither the super block nor its copy is valid.
     NoFileSystem,
-    /// The root directory is none.
+    /// The root directory is missing or damaged.
     NoRoot,
-    /// This inode leads to a block that another file has, or that there is not.
+    /// An inode leads to a block that belongs to another file, or that does not exist.
     BadPointer {
-        /// The inode.
+        /// Number of the inode.
         ino: u32,
     },
-    /// The memory failed at this byte.
+    /// The memory failed at this address.
     WornOut(u32),
-    /// The supply failed.
     PowerLost,
 }
 
@@ -80,7 +79,7 @@ impl From<NvRamError> for PramfsError {
     }
 }
 
-/// An error of the repair at mount, of inode `ino`.
+/// The error of a mount whose repair failed at inode `ino`.
 fn repair_error(ino: u32) -> impl Fn(FsError) -> PramfsError {
     move |error| match error {
         FsError::PowerLost => PramfsError::PowerLost,
@@ -96,7 +95,7 @@ fn repair_error(ino: u32) -> impl Fn(FsError) -> PramfsError {
 }
 
 impl Pramfs {
-    /// Make an empty file system in all of `device`.
+    /// Make an empty file system that takes all of `device`.
     ///
     /// # Errors
     /// The memory is too small or cannot be overwritten.
@@ -121,10 +120,10 @@ impl Pramfs {
         Ok(device.write(0, &shape.emit())?)
     }
 
-    /// Mount what is in `device`.
+    /// Mount the file system in `device`.
     ///
     /// # Errors
-    /// It holds no PRAMFS, or one that no power cut leaves.
+    /// There is no file system, or it has damage that no power cut can cause.
     pub fn mount(
         device: Box<dyn NvRam>,
         cpu: Cpu,
@@ -165,7 +164,7 @@ impl Pramfs {
         self.mark_blocks()
     }
 
-    /// Let the files end that a power cut left without a name, and list the others.
+    /// Free the files that a power cut left without a name, and list the names of the others.
     fn drop_nameless(&mut self) -> Result<(), PramfsError> {
         for ino in self.inodes.keys().copied().collect::<Vec<_>>() {
             let inode = &self.inodes[&ino];
@@ -183,7 +182,7 @@ impl Pramfs {
         Ok(())
     }
 
-    /// Find the blocks in use, cut off what lies beyond the ends of files, correct the bitmap.
+    /// Find the blocks in use, free those behind the ends of files, and correct the bitmap.
     fn mark_blocks(&mut self) -> Result<(), PramfsError> {
         let count = self.shape.block_count();
         self.bitmap.bytes = vec![0; self.shape.bitmap_size() as usize];
@@ -222,7 +221,7 @@ impl Pramfs {
     }
 }
 
-/// Read the super block, or its copy; mend the one that is not sound.
+/// Read the super block or its copy, and repair the one that is invalid.
 fn read_super(memory: &mut Memory) -> Result<SuperBlock, PramfsError> {
     if memory.size() < 2 * RECORD_SIZE {
         return Err(PramfsError::NoFileSystem);

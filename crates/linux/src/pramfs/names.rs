@@ -1,4 +1,5 @@
-//! Names: each lies in its inode; a directory is the inodes that name it as their parent.
+//! Names. Each name is in its inode. A directory consists of the inodes that name it as their
+//! parent.
 
 use super::format::dentry::{Dentry, NAME_SIZE_MAX};
 use super::format::inode::{Inode, Kind, State};
@@ -7,7 +8,7 @@ use super::format::{RECORD_SIZE, RENAME_ADDR};
 use super::{Pramfs, memory};
 use crate::filesystem::{DirEntry, FileKind, FsError, Ino, check_name};
 
-/// Where the rename record says that it is in use.
+/// Address of the byte that says whether the rename record is in use.
 const RENAME_IN_USE: u32 = RENAME_ADDR + 2;
 
 impl Pramfs {
@@ -83,7 +84,7 @@ impl Pramfs {
         Ok(())
     }
 
-    /// Carry out what the rename record says; doing so twice does no harm.
+    /// Do what the rename record says. To do it twice does no harm.
     pub(super) fn finish_rename(&mut self, rename: &Rename) -> Result<(), FsError> {
         if let Some(replaced) = rename.replaced
             && self.inodes.contains_key(&replaced)
@@ -98,7 +99,7 @@ impl Pramfs {
         Ok(self.memory.write(RENAME_IN_USE, &[0])?)
     }
 
-    /// Free an inode and what it holds.
+    /// Free an inode and its blocks.
     pub(super) fn free_inode(&mut self, ino: u32) -> Result<(), FsError> {
         let root = self.state(ino)?.root;
         self.store_state(ino, State::FREE)?;

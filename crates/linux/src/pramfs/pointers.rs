@@ -1,4 +1,4 @@
-//! From a part of a file to its block: a root block of pointers to blocks of pointers.
+//! Finding the block of a part of a file: a root block of pointers leads to blocks of pointers.
 
 use super::Pramfs;
 use super::format::inode::State;
@@ -6,7 +6,7 @@ use super::format::{POINTER_SIZE, emit_pointer, parse_pointer};
 use crate::filesystem::FsError;
 
 impl Pramfs {
-    /// The block that holds part `index` of a file; `None` for a hole.
+    /// The block that holds part `index` of a file. `None` for a hole.
     pub(super) fn find_block(&mut self, state: &State, index: u32) -> Result<Option<u32>, FsError> {
         let fanout = self.shape.fanout();
         let Some(root) = state.root else { return Ok(None) };
@@ -14,14 +14,14 @@ impl Pramfs {
         self.read_pointer(column, index % fanout)
     }
 
-    /// Blocks of pointers that part `index` of a file still lacks.
+    /// Number of blocks of pointers that a file needs before part `index` can have a block.
     pub(super) fn lacking_pointers(&mut self, state: &State, index: u32) -> Result<u32, FsError> {
         let Some(root) = state.root else { return Ok(2) };
         let column = self.read_pointer(root, index / self.shape.fanout())?;
         Ok(u32::from(column.is_none()))
     }
 
-    /// Point to `block` from part `index` of a file, with blocks of pointers where they lack.
+    /// Let part `index` of a file point to `block`. Missing blocks of pointers are added.
     pub(super) fn set_block(
         &mut self,
         state: &mut State,
@@ -43,7 +43,7 @@ impl Pramfs {
         self.write_pointer(column, index % fanout, Some(block))
     }
 
-    /// Clear the pointers to parts from `first` on; list the blocks that they led to.
+    /// Clear the pointers to the parts from `first` on, and list the blocks that are free by that.
     pub(super) fn cut_blocks(&mut self, root: u32, first: u32) -> Result<Vec<u32>, FsError> {
         let fanout = self.shape.fanout();
         let mut gone = Vec::new();
@@ -65,7 +65,7 @@ impl Pramfs {
         Ok(gone)
     }
 
-    /// List all blocks of a file.
+    /// All blocks of a file, blocks of pointers included.
     pub(super) fn list_blocks(&mut self, root: u32) -> Result<Vec<u32>, FsError> {
         let mut blocks = vec![root];
         for column in self.read_pointers(root)?.into_iter().flatten() {
@@ -75,7 +75,6 @@ impl Pramfs {
         Ok(blocks)
     }
 
-    /// Read a whole block of pointers.
     pub(super) fn read_pointers(&mut self, block: u32) -> Result<Vec<Option<u32>>, FsError> {
         let mut bytes = vec![0; self.shape.block_size as usize];
         self.memory.read_into(self.shape.block_addr(block), &mut bytes)?;
@@ -89,7 +88,7 @@ impl Pramfs {
         Ok(self.checked(&bytes))
     }
 
-    /// A pointer that leads somewhere.
+    /// A pointer, unless it is empty or leads outside the data area.
     fn checked(&self, bytes: &[u8]) -> Option<u32> {
         parse_pointer(bytes).filter(|&block| block < self.shape.block_count())
     }
@@ -104,7 +103,7 @@ impl Pramfs {
         Ok(self.memory.write(addr, &emit_pointer(target))?)
     }
 
-    /// Take a block and fill it with no pointers.
+    /// Take a block and clear all pointers in it.
     fn take_pointers(&mut self) -> Result<u32, FsError> {
         let block = self.take_block()?;
         let zeros = vec![0; self.shape.block_size as usize];

@@ -1,8 +1,8 @@
-//! A file system in RAM: no device, no page cache, nothing survives.
+//! A file system in RAM. It has no device and no page cache, and nothing in it survives.
 //!
-//! It is the floor of every comparison (what a database costs with no flash below it) and the
-//! reference that the tests hold other file systems against. Space is counted in whole pages;
-//! a hole takes as much as data.
+//! It is the lower bound of every comparison: what a database costs without any flash below it. The
+//! tests also compare other file systems with it. Space is counted in whole pages, and a hole takes
+//! as much as data.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,10 @@ use crate::filesystem::{
     CACHE_PAGE_SIZE, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino, check_name,
 };
 
-/// Longest name, bytes.
 const NAME_SIZE_MAX: usize = 255;
 
 const ROOT: Ino = Ino(1);
 
-/// A file system in RAM.
 #[derive(Debug)]
 pub struct Tmpfs {
     nodes: BTreeMap<Ino, Node>,
@@ -38,7 +36,7 @@ enum Content {
 }
 
 impl Tmpfs {
-    /// Make an empty file system for `size_max` bytes of file content.
+    /// Make an empty file system with room for `size_max` bytes of file content.
     pub fn new(size_max: u64) -> Self {
         let root = Node { has_name: true, content: Content::Directory(BTreeMap::new()) };
         Self {

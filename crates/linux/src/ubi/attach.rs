@@ -1,4 +1,4 @@
-//! Attaching: the headers of all blocks say which block holds which LEB.
+//! Attaching: the headers of the PEBs are read to find out which PEB holds which LEB.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
@@ -14,13 +14,13 @@ use super::wear::{State, Wear};
 use super::{AttachError, AttachOptions, Layout, Ubi};
 use crate::mtd::{Partition, ReadQuality};
 
-/// A block in the scan.
+/// A PEB whose VID header says that it holds a LEB.
 pub(super) struct Claim {
     pub peb: u32,
     pub vid: VidHeader,
 }
 
-/// What the scan has found.
+/// What the scan of the headers has found.
 #[derive(Default)]
 pub(super) struct Scan {
     pub claims: BTreeMap<(u32, u32), Claim>,
@@ -29,29 +29,26 @@ pub(super) struct Scan {
     pub keep: Vec<u32>,
     pub scrub: Vec<u32>,
     pub counts: BTreeMap<u32, u64>,
-    /// Whether the VID header of some block is neither valid nor blank.
+    /// Whether some VID header is neither valid nor blank.
     pub is_unclear: bool,
-    /// Blocks of fastmaps.
+    /// PEBs that belong to fastmaps, whether valid or not.
     pub fastmaps: Vec<Claim>,
 }
 
 impl Scan {
-    /// The anchor of the newest fastmap.
     pub(super) fn newest_anchor(&self) -> Option<u32> {
         let anchors = self.fastmaps.iter().filter(|claim| claim.vid.volume == FASTMAP_VOLUME);
         anchors.max_by_key(|claim| claim.vid.sequence).map(|claim| claim.peb)
     }
 }
 
-/// The headers of a block, and how the later of them was read.
+/// The two headers of a PEB, and how well the VID header could be read.
 type Headers = (Found<EcHeader>, Found<VidHeader>, ReadQuality);
 
 impl Ubi {
-    /// Attach a partition. The headers of all PEBs are read, one or two pages of each; where there is
-    /// a fastmap, those of the first 64 and of its pools, and the fastmap.
-    ///
-    /// # Errors
-    /// There is no such device, or it failed.
+    /// Attach a partition. The headers of all PEBs are read, which costs one or two page reads for
+    /// each. If there is a fastmap, only the first 64 PEBs, the fastmap itself and the PEBs of its
+    /// pools are read.
     pub fn attach(
         mtd: Partition,
         recorder: &Recorder,
@@ -74,7 +71,7 @@ impl Ubi {
         Ok(ubi)
     }
 
-    /// A device of which nothing is known.
+    /// A device whose PEBs have not been looked at.
     pub(super) fn bare(mtd: Partition, recorder: Recorder, threshold: u64) -> Self {
         let (layout, wear) = (Layout::of(&mtd), Wear::new(mtd.block_count()));
         Self {
@@ -95,7 +92,8 @@ impl Ubi {
         }
     }
 
-    /// Find out about all blocks: by a fastmap, if the first blocks hold a good one.
+    /// Find out about all PEBs: from a fastmap if the first PEBs hold a valid one, else from all
+    /// headers.
     fn scan(&mut self) -> Result<Scan, AttachError> {
         let mut scan = Scan::default();
         let block_count = self.mtd.block_count();
@@ -122,7 +120,7 @@ impl Ubi {
         Ok(())
     }
 
-    /// Read a block's headers; those of another layout are refused.
+    /// Read the headers of a PEB. Headers that are laid out for another page size are an error.
     pub(super) fn read_headers(&self, peb: u32) -> Result<Headers, AttachError> {
         let mut bytes = [0; HEADER_SIZE];
         self.mtd.read(self.start(peb), &mut bytes)?;
@@ -169,7 +167,8 @@ impl Ubi {
         Ok(damaged || data.iter().all(|&byte| byte == 0xFF))
     }
 
-    /// A block says it holds a LEB: it does, unless another has better reason to say so.
+    /// Enter a PEB that claims to hold a LEB. If another PEB claims the same LEB, the newer one
+    /// wins, unless it is an unfinished copy.
     pub(super) fn claim(&mut self, scan: &mut Scan, new: Claim) -> Result<(), AttachError> {
         let key = (new.vid.volume, new.vid.lnum);
         self.sequence = self.sequence.max(new.vid.sequence);
@@ -185,7 +184,7 @@ impl Ubi {
         Ok(())
     }
 
-    /// Whether a copy was finished; what is no copy counts as whole.
+    /// Whether a PEB is no copy, or a copy that was finished.
     fn is_whole(&self, claim: &Claim) -> Result<bool, AttachError> {
         let Some((size, crc)) = claim.vid.copied else { return Ok(true) };
         if size > self.leb_size() {
@@ -197,7 +196,8 @@ impl Ubi {
         Ok(!matches!(quality, ReadQuality::Damaged(_)) && crc32(&data) == crc)
     }
 
-    /// Take over what the scan has found; blocks whose count is lost get the mean.
+    /// Take over what the scan has found. A PEB whose erase counter is lost gets the mean of the
+    /// others.
     fn adopt(&mut self, scan: Scan) -> Result<(), AttachError> {
         let counted = u64::try_from(scan.counts.len().max(1)).expect("fits");
         let sum = scan.counts.values().fold(0_u64, |sum, &count| sum.saturating_add(count));
@@ -224,7 +224,8 @@ impl Ubi {
         Ok(())
     }
 
-    /// Read the volume table; tell the size of `volume`. A damaged copy is written anew.
+    /// Read the volume table and return the number of LEBs of `volume`. A damaged copy is written
+    /// again.
     fn read_table(&mut self, volume: u32) -> Result<u32, AttachError> {
         let size = record_count(self.leb_size()) * RECORD_SIZE;
         let mut tables = [const { None }; 2];
@@ -247,7 +248,7 @@ impl Ubi {
         record.map(|(_, record)| record.leb_count).ok_or(AttachError::NoVolume)
     }
 
-    /// Erase the blocks of LEBs that no volume has.
+    /// Erase the PEBs of LEBs that lie beyond the end of the volume.
     fn forget_strangers(&mut self) {
         let (volume, count) = (self.volume, self.leb_count);
         let stray: Vec<_> =

@@ -1,33 +1,31 @@
 //! The on-flash format of UBI: two headers in each physical eraseblock, and the volume table.
 //!
 //! ```text
-//! EC header    0 "UBI#" | 4 version u8 | 8 erase counter u64 | 16 VID header offset | 20 data offset
-//!              24 image sequence | 60 CRC (of bytes 0..60)
-//! VID header   0 "UBI!" | 4 version u8 | 5 type u8 | 6 copy flag u8 | 7 compatibility u8 | 8 volume
-//!              12 LEB | 20 data size | 24 used LEBs | 28 data pad | 32 data CRC | 40 sequence u64 | 60 CRC
+//! EC header    0 "UBI#" | 4 version u8 | 8 erase counter u64 | 16 VID header offset
+//!              20 data offset | 24 image sequence | 60 CRC (of bytes 0..60)
+//! VID header   0 "UBI!" | 4 version u8 | 5 type u8 | 6 copy flag u8 | 7 compatibility u8
+//!              8 volume | 12 LEB | 20 data size | 24 used LEBs | 28 data pad | 32 data CRC
+//!              40 sequence u64 | 60 CRC
 //! table record 0 reserved PEBs | 4 alignment | 8 data pad | 12 type u8 | 13 update mark u8
 //!              14 name length u16 | 16 name | 144 flags u8 | 168 CRC (of bytes 0..168)
 //! ```
 //!
-//! Numbers are big-endian and of 32 bits where nothing else is said. The CRC is CRC-32 without the
-//! final inversion.
+//! Numbers are big-endian, and have 32 bits where nothing else is said. The CRC is CRC-32 without
+//! the final inversion.
 #![expect(clippy::big_endian_bytes, reason = "UBI's own byte order")]
 
-/// Bytes of either header.
 pub(super) const HEADER_SIZE: usize = 64;
-/// Bytes of a record of the volume table.
 pub(super) const RECORD_SIZE: usize = 172;
-/// Most volumes of a device.
 const VOLUMES_MAX: usize = 128;
 /// The volume that holds the volume table.
 pub(super) const LAYOUT_VOLUME: u32 = 0x7FFF_EFFF;
-/// The volume of a fastmap's anchor (`UBI_FM_SB_VOLUME_ID`).
+/// Volume of a fastmap's anchor (`UBI_FM_SB_VOLUME_ID`).
 pub(super) const FASTMAP_VOLUME: u32 = LAYOUT_VOLUME + 1;
-/// The volume of a fastmap's other blocks (`UBI_FM_DATA_VOLUME_ID`).
+/// Volume of a fastmap's other blocks (`UBI_FM_DATA_VOLUME_ID`).
 pub(super) const FASTMAP_DATA_VOLUME: u32 = LAYOUT_VOLUME + 2;
-/// Attaching software that does not know the layout volume must refuse the device.
+/// Software that does not know the layout volume must refuse to attach the device.
 const COMPAT_REJECT: u8 = 5;
-/// Attaching software that knows no fastmap must erase its blocks.
+/// Software that does not know fastmaps must erase their blocks.
 const COMPAT_DELETE: u8 = 1;
 const VERSION: u8 = 1;
 const DYNAMIC: u8 = 1;
@@ -35,61 +33,55 @@ const STATIC: u8 = 2;
 const CHECKED: usize = HEADER_SIZE - 4;
 const NAME: usize = 16;
 
-/// UBI's checksum of `bytes`.
 pub(super) fn crc32(bytes: &[u8]) -> u32 {
     !crc32fast::hash(bytes)
 }
 
-/// The header that counts erases.
+/// The EC header, which counts the erases of a PEB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EcHeader {
-    /// Erases of the block so far.
     pub erase_count: u64,
-    /// Where the VID header is.
+    /// Where in the PEB the VID header is, bytes.
     pub vid_offset: u32,
-    /// Where data begins.
+    /// Where in the PEB the data begins, bytes.
     pub data_offset: u32,
 }
 
-/// The header that says which logical eraseblock a physical one holds.
+/// The VID header, which says which LEB a PEB holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct VidHeader {
-    /// The volume.
     pub volume: u32,
-    /// The logical eraseblock.
+    /// Number of the LEB within its volume.
     pub lnum: u32,
-    /// Global sequence number: of two claims to a LEB the higher wins.
+    /// Sequence number of the device. If two PEBs claim a LEB, the higher one wins.
     pub sequence: u64,
-    /// For copies: how many bytes were copied and their CRC, so that torn copies are known.
+    /// For a copy, the number of bytes copied and their CRC. They show whether the copy was
+    /// finished.
     pub copied: Option<(u32, u32)>,
 }
 
-/// A record of the volume table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct VolumeRecord {
-    /// LEBs of the volume.
+    /// Number of LEBs in the volume.
     pub leb_count: u32,
-    /// Bytes at the end of each LEB that are not used.
     pub data_pad: u32,
-    /// Whether its content is fixed and has a checksum.
+    /// Whether the volume is static: its content is fixed and has a checksum.
     pub is_static: bool,
-    /// Its name.
     pub name: Vec<u8>,
 }
 
-/// What a header's place holds.
+/// What was found in the place of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found<T> {
-    /// A valid header.
     Valid(T),
-    /// Only ones.
+    /// All bytes are 0xFF, as after an erase.
     Blank,
-    /// Neither.
+    /// Neither a valid header nor an erased place.
     Corrupt,
 }
 
 impl EcHeader {
-    /// The header's bytes.
+    /// The bytes of the header with its checksum.
     pub(super) fn emit(self) -> [u8; HEADER_SIZE] {
         let mut bytes = [0; HEADER_SIZE];
         bytes[..4].copy_from_slice(b"UBI#");
@@ -101,7 +93,7 @@ impl EcHeader {
         bytes
     }
 
-    /// Look at the place of an EC header.
+    /// Parse the bytes in the place of an EC header.
     pub(super) fn parse(bytes: &[u8; HEADER_SIZE]) -> Found<Self> {
         check(bytes, *b"UBI#").map(|bytes| Self {
             erase_count: u64_at(bytes, 8),
@@ -112,7 +104,7 @@ impl EcHeader {
 }
 
 impl VidHeader {
-    /// The header's bytes.
+    /// The bytes of the header with its checksum.
     pub(super) fn emit(self) -> [u8; HEADER_SIZE] {
         let mut bytes = [0; HEADER_SIZE];
         bytes[..4].copy_from_slice(b"UBI!");
@@ -135,12 +127,12 @@ impl VidHeader {
         bytes
     }
 
-    /// Whether the block is one of a fastmap.
+    /// Whether the PEB belongs to a fastmap.
     pub(super) fn is_fastmap(&self) -> bool {
         [FASTMAP_VOLUME, FASTMAP_DATA_VOLUME].contains(&self.volume)
     }
 
-    /// Look at the place of a VID header.
+    /// Parse the bytes in the place of a VID header.
     pub(super) fn parse(bytes: &[u8; HEADER_SIZE]) -> Found<Self> {
         check(bytes, *b"UBI!").map(|bytes| Self {
             volume: u32_at(bytes, 8),
@@ -176,12 +168,12 @@ fn seal(bytes: &mut [u8; HEADER_SIZE]) {
     put_u32(bytes, CHECKED, crc);
 }
 
-/// Records in the volume table of a device with LEBs of `leb_size` bytes.
+/// Number of records in the volume table of a device with LEBs of `leb_size` bytes.
 pub(super) fn record_count(leb_size: u32) -> usize {
     (leb_size as usize / RECORD_SIZE).min(VOLUMES_MAX)
 }
 
-/// The volume table: volume `i` is at place `i`.
+/// The bytes of a volume table. Record `i` describes volume `i`.
 pub(super) fn emit_table(volumes: &[VolumeRecord], leb_size: u32) -> Vec<u8> {
     let mut table = Vec::new();
     for place in 0..record_count(leb_size) {
@@ -202,14 +194,15 @@ pub(super) fn emit_table(volumes: &[VolumeRecord], leb_size: u32) -> Vec<u8> {
     table
 }
 
-/// Parse a volume table; `None` if a record is damaged. Unused places are `None` inside.
+/// Parse a volume table. `None` if a record is damaged; records that are not in use are `None`
+/// inside.
 pub(super) fn parse_table(bytes: &[u8]) -> Option<Vec<Option<VolumeRecord>>> {
     let records = bytes.chunks_exact(RECORD_SIZE).map(parse_record);
     let none = |record: VolumeRecord| (record.leb_count > 0).then_some(record);
     records.map(|record| record.map(none)).collect()
 }
 
-/// A record; one of no LEBs is an unused place.
+/// Parse one record. A record without LEBs is not in use.
 fn parse_record(bytes: &[u8]) -> Option<VolumeRecord> {
     if u32_at(bytes, RECORD_SIZE - 4) != crc32(&bytes[..RECORD_SIZE - 4]) {
         return None;

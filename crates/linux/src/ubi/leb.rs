@@ -1,33 +1,31 @@
-//! Logical eraseblocks: read, write, map, unmap, change atomically.
+//! Logical eraseblocks (LEBs): read, write, map, unmap, and change their content atomically.
 
 use super::format::{VidHeader, crc32};
 use super::wear::State;
 use super::{Ubi, UbiError};
 use crate::mtd::{MtdError, ReadQuality};
 
-/// How a read of a LEB went.
+/// How well a LEB could be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LebRead {
-    /// The bytes are what was written; all ones where nothing was, or if the LEB is not mapped.
+    /// The bytes are those that were written. They are 0xFF where nothing was written, or if the
+    /// LEB is not mapped.
     Good,
-    /// Uncorrectable bit errors: the bytes are as the cells gave them.
+    /// ECC could not correct all bytes. They are as the cells gave them.
     Damaged,
 }
 
 impl Ubi {
-    /// Whether a LEB is mapped. After an attach by fastmap it may not be so any more where it was not
-    /// read yet, as in Linux.
+    /// Whether a LEB is mapped. After an attach by fastmap the answer may be wrong for a LEB that
+    /// has not been read yet, as in Linux.
     pub fn is_mapped(&self, lnum: u32) -> bool {
         self.map.contains_key(&(self.volume, lnum))
     }
 
-    /// Read from a LEB. A LEB with corrected bit errors is scrubbed in the background.
-    ///
-    /// # Errors
-    /// Power loss.
+    /// Read from a LEB. If ECC corrected bits, the LEB is scrubbed in the background.
     ///
     /// # Panics
-    /// If that is beyond the LEB or the volume.
+    /// If the bytes are not within the LEB.
     pub fn read(&mut self, lnum: u32, offset: u32, bytes: &mut [u8]) -> Result<LebRead, UbiError> {
         assert!(offset as usize + bytes.len() <= self.leb_size() as usize, "within a LEB");
         self.check_mapping((self.volume, lnum))?;
@@ -46,13 +44,13 @@ impl Ubi {
         }
     }
 
-    /// Write whole pages of a LEB, which is mapped first if it is not.
+    /// Write whole pages of a LEB. If the LEB is not mapped, it is mapped first.
     ///
     /// # Errors
-    /// Power loss, or that no block took the data.
+    /// Power loss, or no PEB can take the data.
     ///
     /// # Panics
-    /// If that is beyond the LEB or the volume.
+    /// If the bytes are not within the LEB, or the LEB is not within the volume.
     pub fn write(&mut self, lnum: u32, offset: u32, bytes: &[u8]) -> Result<(), UbiError> {
         assert!(lnum < self.leb_count, "LEB {lnum} is beyond the volume");
         assert!(offset as usize + bytes.len() <= self.leb_size() as usize, "within a LEB");
@@ -70,21 +68,21 @@ impl Ubi {
         }
     }
 
-    /// Map a LEB to a block, so that what was in it before cannot come back.
+    /// Map a LEB to a PEB, so that its old content cannot return after a power cut.
     ///
     /// # Errors
-    /// Power loss, or that no block is left.
+    /// Power loss, or no PEB is left.
     ///
     /// # Panics
-    /// If that is beyond the LEB or the volume.
+    /// If the LEB is not within the volume.
     pub fn map(&mut self, lnum: u32) -> Result<(), UbiError> {
         assert!(lnum < self.leb_count, "LEB {lnum} is beyond the volume");
         self.check_mapping((self.volume, lnum))?;
         if self.is_mapped(lnum) { Ok(()) } else { self.map_to(self.volume, lnum, None, &[]) }
     }
 
-    /// Forget what a LEB holds; its block is erased in the background. A power cut may bring it
-    /// back until then.
+    /// Drop the content of a LEB. Its PEB is erased in the background; until then a power cut may
+    /// bring the content back.
     pub fn unmap(&mut self, lnum: u32) {
         if let Some(peb) = self.map.remove(&(self.volume, lnum)) {
             self.unchecked.remove(&(self.volume, lnum));
@@ -92,10 +90,10 @@ impl Ubi {
         }
     }
 
-    /// Replace all that a LEB holds by `bytes`, at once.
+    /// Replace the whole content of a LEB by `bytes` atomically.
     ///
     /// # Errors
-    /// Power loss: the LEB then has the old or the new content.
+    /// Power loss, after which the LEB has either its old or its new content.
     pub fn change(&mut self, lnum: u32, bytes: &[u8]) -> Result<(), UbiError> {
         self.change_in(self.volume, lnum, bytes)
     }
@@ -118,7 +116,7 @@ impl Ubi {
         Ok(())
     }
 
-    /// Map a LEB to a new block and write `data` to its start; blocks that fail are left behind.
+    /// Map a LEB to a new PEB and write `data` to its start. If that fails, other PEBs are tried.
     pub(super) fn map_to(
         &mut self,
         volume: u32,
@@ -147,13 +145,14 @@ impl Ubi {
         }
     }
 
-    /// Note that a LEB is in this block from now on.
+    /// Note that a LEB is in PEB `peb` from here on.
     pub(super) fn remap(&mut self, key: (u32, u32), peb: u32) {
         self.map.insert(key, peb);
         self.unchecked.remove(&key);
     }
 
-    /// Take a free block; if there is none, erase one now. It is protected for a while.
+    /// Take a free PEB, or erase one if there is none. It is protected from wear levelling for a
+    /// while.
     fn take_free(&mut self) -> Result<u32, UbiError> {
         let peb = match self.take_pooled()? {
             Some(peb) => peb,

@@ -1,4 +1,4 @@
-//! Formatting: erased blocks and a volume table.
+//! Formatting: all blocks are erased, and a volume table is written.
 
 use flysch_chip::Recorder;
 
@@ -8,8 +8,9 @@ use super::{AttachError, OVERHEAD_PEBS, Ubi, reserve_for_bad};
 use crate::mtd::Partition;
 
 impl Ubi {
-    /// Erase the partition and make a device with one volume, named `name`, of all its space.
-    /// Where `fastmap` says that fastmaps will be written, room for two is kept.
+    /// Erase the partition and make a device with one volume, named `name`, that takes all its
+    /// space. `erase_counts` has the erases of each block before. `fastmap` says that fastmaps will
+    /// be written, so that room for two is kept.
     ///
     /// # Errors
     /// The partition is too small, or the device failed.

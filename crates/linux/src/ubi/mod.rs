@@ -1,23 +1,26 @@
-//! UBI: logical eraseblocks on raw NAND, with wear levelling and bad-block handling.
+//! UBI: logical eraseblocks on raw NAND. It levels wear and replaces bad blocks.
 //!
 //! ```text
-//! leb.rs        what a file system asks for: read, write, map, unmap, change a LEB atomically
-//! recover.rs    a program failed: the LEB moves to another block
-//! wear.rs       which physical block is next, and which are protected
+//! leb.rs        the interface to file systems: read, write, map, unmap, change a LEB atomically
+//! recover.rs    after a failed program the LEB moves to another PEB
+//! wear.rs       erase counters, and which PEB is used next
 //! work.rs       the background thread: erases, moves for wear levelling and scrubbing
-//! attach.rs     which block holds which LEB, from the headers; format.rs the bytes
+//! attach.rs     finding which PEB holds which LEB, by the headers
+//! format.rs     the bytes on flash
 //! make.rs       formatting
-//! fastmap/      what attaching finds out, written down, so that it reads few headers
+//! fastmap/      the result of a scan kept on flash, so that the next attach reads few headers
 //! ```
 //!
-//! A physical eraseblock (PEB) holds an EC header, a VID header if it is mapped, then data. With
-//! 512-byte sub-pages both headers are in page 0; without, the VID header has page 1.
+//! A physical eraseblock (PEB) holds an EC header, a VID header if a logical eraseblock (LEB) is
+//! mapped to it, and then data. With 512-byte sub-pages both headers are in page 0. Without
+//! sub-pages the VID header is in page 1.
 //!
 //! Invariants:
 //! 1. Each good PEB is in one of these states: free, in use (protected or not), to be scrubbed,
 //!    waiting to be erased, or kept out of use.
-//! 2. A LEB is mapped to at most one PEB; of two on flash the higher sequence number wins.
-//! 3. The VID header is on flash before any data of the LEB is.
+//! 2. A LEB is mapped to at most one PEB. If two PEBs on flash claim it, the one with the higher
+//!    sequence number wins.
+//! 3. The VID header of a LEB is on flash before any of its data.
 
 mod attach;
 mod fastmap;
@@ -42,21 +45,24 @@ use format::VolumeRecord;
 use wear::Wear;
 use work::Job;
 
-/// Spread of erase counts from which on the coldest data move (`CONFIG_MTD_UBI_WL_THRESHOLD`).
+/// Difference of erase counts from which on the data that changes least is moved
+/// (`CONFIG_MTD_UBI_WL_THRESHOLD`).
 pub const WEAR_THRESHOLD: u64 = 4096;
-/// Blocks kept for later bad ones, of 1024 of the whole chip (`CONFIG_MTD_UBI_BEB_LIMIT`).
+/// PEBs kept to replace bad ones, for every 1024 blocks of the whole chip
+/// (`CONFIG_MTD_UBI_BEB_LIMIT`).
 const RESERVED_PER_1024: u64 = 20;
-/// PEBs that no volume gets: one for wear levelling, one for atomic changes, two volume tables.
+/// PEBs that no volume gets: one for wear levelling, one for atomic changes, and two for the volume
+/// table.
 const OVERHEAD_PEBS: u32 = 4;
 
-/// How a device is attached.
+/// Options of an attach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttachOptions {
     /// Number of the volume to use.
     pub volume: u32,
-    /// Spread of erase counts that is allowed.
+    /// Difference of erase counts from which on data is moved.
     pub wear_threshold: u64,
-    /// Whether fastmaps are written even where there is none yet (`fm_autoconvert`): whole LEBs are
+    /// Whether fastmaps are written even if none was found (`fm_autoconvert`). Whole LEBs are
     /// programmed each time the pools are empty, and when the device is detached.
     pub fastmap: bool,
 }
@@ -64,32 +70,31 @@ pub struct AttachOptions {
 /// Why a UBI request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UbiError {
-    /// No PEB is left, or the device failed and no retry helped: it is read-only from here on.
+    /// No PEB is left, or the device failed and a retry did not help. From here on the device is
+    /// read-only.
     Io,
-    /// The supply failed.
     PowerLost,
 }
 
 /// Why a partition cannot be attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttachError {
-    /// Fewer good blocks than UBI needs.
+    /// The partition has fewer good blocks than UBI needs.
     TooSmall {
-        /// Good blocks.
+        /// Number of good blocks of the partition.
         blocks: u32,
     },
-    /// No block has an EC header, or there is no volume table.
+    /// No PEB has an EC header, or there is no volume table.
     NotUbi,
-    /// This block's headers are laid out for a chip with other pages.
+    /// The headers are laid out for a chip with another page size.
     Geometry {
-        /// Block of the partition.
+        /// Block of the partition whose headers show it.
         block: u32,
     },
     /// The volume asked for does not exist.
     NoVolume,
-    /// The device failed, and not by losing power.
+    /// The device failed otherwise than by losing power.
     Io,
-    /// The supply failed.
     PowerLost,
 }
 
@@ -145,12 +150,12 @@ impl From<MtdError> for AttachError {
     }
 }
 
-/// Where things are in a PEB.
+/// Where the headers and the data are in a PEB, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Layout {
     peb_size: u32,
     page_size: u32,
-    /// Smallest program, which headers are padded to.
+    /// Size of the smallest program, to which headers are padded.
     header_unit: u32,
     vid_offset: u32,
     data_offset: u32,
@@ -163,13 +168,13 @@ pub struct Ubi {
     layout: Layout,
     volume: u32,
     leb_count: u32,
-    /// Which PEB holds a LEB of any volume.
+    /// The PEB of each mapped LEB of all volumes.
     map: BTreeMap<(u32, u32), u32>,
-    /// LEBs of which only a fastmap says where they are.
+    /// LEBs whose PEB only a fastmap names. It is checked before its first use.
     unchecked: BTreeSet<(u32, u32)>,
-    /// The volume table, each volume with its number.
+    /// The volume table: each volume with its number.
     volumes: Vec<(u32, VolumeRecord)>,
-    /// The fastmap, while one is kept.
+    /// The fastmaps, if they are written.
     fastmap: Option<Fastmap>,
     was_fastmap_found: bool,
     sequence: u64,
@@ -201,7 +206,7 @@ impl Layout {
     }
 }
 
-/// Blocks of the partition that UBI keeps for blocks that will go bad.
+/// Number of PEBs of the partition that are kept to replace blocks that will go bad.
 fn reserve_for_bad(mtd: &Partition) -> u32 {
     let on_chip = u64::from(mtd.geometry().block_count);
     let limit = u32::try_from((on_chip * RESERVED_PER_1024).div_ceil(1024)).expect("below a chip");
@@ -210,32 +215,29 @@ fn reserve_for_bad(mtd: &Partition) -> u32 {
 }
 
 impl Ubi {
-    /// Bytes of a LEB.
     pub const fn leb_size(&self) -> u32 {
         self.layout.leb_size()
     }
 
-    /// LEBs of the volume.
     pub const fn leb_count(&self) -> u32 {
         self.leb_count
     }
 
-    /// Smallest write: a page.
+    /// Bytes of the smallest write, which is a page.
     pub const fn min_io_size(&self) -> u32 {
         self.layout.page_size
     }
 
-    /// The partition below.
     pub const fn partition(&self) -> &Partition {
         &self.mtd
     }
 
-    /// Lowest and highest erase count of the good blocks.
+    /// Lowest and highest erase count of the PEBs that are in use or free.
     pub fn wear_spread(&self) -> (u64, u64) {
         self.wear.spread()
     }
 
-    /// Whether the attach was by a fastmap rather than by the headers of all PEBs.
+    /// Whether the device was attached by a fastmap rather than by a scan of all PEBs.
     pub const fn is_attached_by_fastmap(&self) -> bool {
         self.was_fastmap_found
     }
@@ -244,7 +246,7 @@ impl Ubi {
         peb * self.layout.peb_size
     }
 
-    /// A header padded to what can be programmed.
+    /// Write a header, padded to the smallest program.
     fn write_header(&self, peb: u32, at: u32, header: &[u8]) -> Result<(), MtdError> {
         let mut bytes = header.to_vec();
         bytes.resize(self.layout.header_unit as usize, 0);

@@ -1,11 +1,12 @@
-//! A program failed: what the LEB held moves to another block with what was to be written.
+//! After a failed program: the LEB moves to another PEB, together with the data that was to be
+//! written.
 
 use super::work::written_len;
 use super::{Ubi, UbiError};
 use crate::mtd::ReadQuality;
 
 impl Ubi {
-    /// Move LEB `lnum` off `peb`, where writing `bytes` at `offset` has failed.
+    /// Move LEB `lnum` away from `peb`, on which writing `bytes` at `offset` failed.
     pub(super) fn recover(
         &mut self,
         lnum: u32,

@@ -1,24 +1,24 @@
-//! Wear: the erase counters, and which blocks are free, in use, protected or to be scrubbed.
+//! Wear: the erase counters, and which PEBs are free, in use, protected or to be scrubbed.
 
 use std::collections::{BTreeSet, VecDeque};
 
-/// Erases for which a block just taken is not moved: its data may be short-lived.
+/// A PEB just taken is not moved for this many erases, because its data may be short-lived.
 const PROTECTION_LEN: usize = 10;
 
-/// Where a block is.
+/// What a PEB is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Free,
     Used,
     Protected,
     Scrub,
-    /// Waiting to be erased, being worked on, or in the hands of the fastmap.
+    /// Waiting to be erased, being copied, or in a pool or the fastmap.
     Away,
-    /// Bad, or kept as it is.
+    /// Bad, or kept because its data is damaged.
     Out,
 }
 
-/// The blocks by state, those that wait ordered by erase count.
+/// All PEBs by state. Free ones and those in use are ordered by erase count.
 #[derive(Debug)]
 pub(super) struct Wear {
     counts: Vec<u64>,
@@ -30,7 +30,6 @@ pub(super) struct Wear {
 }
 
 impl Wear {
-    /// All blocks out of use.
     pub(super) fn new(block_count: u32) -> Self {
         Self {
             counts: vec![0; block_count as usize],
@@ -58,7 +57,6 @@ impl Wear {
         self.states[peb as usize]
     }
 
-    /// Move a block to another state.
     pub(super) fn set_state(&mut self, peb: u32, state: State) {
         let key = (self.count(peb), peb);
         match self.state(peb) {
@@ -86,24 +84,23 @@ impl Wear {
         self.free.len()
     }
 
-    /// The blocks in a state.
     pub(super) fn pebs_in(&self, state: State) -> impl Iterator<Item = u32> {
         let of_state = (0..).zip(&self.states).filter(move |&(_, &other)| other == state);
         of_state.map(|(peb, _)| peb)
     }
 
-    /// The free block with the least wear of those below `end`.
+    /// The least worn of the free PEBs below `end`.
     pub(super) fn free_below(&self, end: u32) -> Option<u32> {
         self.free.iter().map(|&(_, peb)| peb).find(|&peb| peb < end)
     }
 
-    /// The block in use with the least wear of those below `end`.
+    /// The least worn of the PEBs below `end` that are in use.
     pub(super) fn used_below(&self, end: u32) -> Option<u32> {
         self.used.iter().map(|&(_, peb)| peb).find(|&peb| peb < end)
     }
 
-    /// Choose a free block for new data: one of medium wear, or, where wear differs much, the
-    /// most worn within twice the threshold of the least.
+    /// Choose a free PEB for new data: one of medium wear. If the wear of the free PEBs differs by
+    /// twice the threshold or more, it is the most worn one within the threshold of the least worn.
     pub(super) fn choose(&self, threshold: u64) -> Option<u32> {
         let (first, _) = self.free.first()?;
         let (last, _) = self.free.last()?;
@@ -114,15 +111,16 @@ impl Wear {
         self.free.range(..limit).next_back().map(|&(_, peb)| peb)
     }
 
-    /// Choose a free block for data that is to stay: the most worn within twice the threshold.
+    /// Choose a free PEB for data that rarely changes: the most worn one within twice the threshold
+    /// of the least worn.
     pub(super) fn choose_worn(&self, threshold: u64) -> Option<u32> {
         let (first, _) = self.free.first()?;
         let limit = (first + 2 * threshold, 0);
         self.free.range(..limit).next_back().map(|&(_, peb)| peb)
     }
 
-    /// The block that needs scrubbing most, else the one in use with the least wear, if moving it
-    /// is worth while to move it to `worn`.
+    /// The PEB whose data should be moved: the least worn one to be scrubbed, or else the least
+    /// worn one in use if `worn` has at least `threshold` more erases.
     pub(super) fn movable(&self, worn: Option<u32>, threshold: u64) -> Option<u32> {
         if let Some(&(_, peb)) = self.scrub.first() {
             return Some(peb);
@@ -132,7 +130,7 @@ impl Wear {
         (self.count(worn) >= count + threshold).then_some(peb)
     }
 
-    /// One erase has happened: the blocks protected longest are ordinary ones from now on.
+    /// Count one erase. The PEBs that have been protected longest become ordinary ones.
     pub(super) fn age(&mut self) {
         let released = self.protected.pop_front().expect("the queue has a length");
         self.protected.push_back(Vec::new());
@@ -142,7 +140,7 @@ impl Wear {
         }
     }
 
-    /// Lowest and highest erase count of the blocks that take part.
+    /// Lowest and highest erase count of the PEBs that are not out of use.
     pub(super) fn spread(&self) -> (u64, u64) {
         let counts = self.counts.iter().zip(&self.states);
         let counts = counts.filter(|(_, state)| **state != State::Out).map(|(count, _)| *count);

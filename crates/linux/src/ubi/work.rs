@@ -1,34 +1,35 @@
-//! The background thread `ubi_bgt0d`: erases blocks, and moves data for wear and for scrubbing.
+//! The background thread `ubi_bgt0d`: it erases PEBs, and moves data for wear levelling and
+//! scrubbing.
 
 use super::format::{EcHeader, Found, HEADER_SIZE, VidHeader, crc32};
 use super::wear::State;
 use super::{Ubi, UbiError};
 use crate::mtd::{MtdError, ReadQuality};
 
-/// Something for the thread to do.
+/// A job for the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Job {
-    /// Erase a block and write its EC header. A block that failed is tortured first.
+    /// Erase a PEB and write its EC header. With `torture`, because an operation on it failed, test
+    /// it first.
     Erase { peb: u32, torture: bool },
-    /// Move data off one block.
+    /// Move the data of one PEB to another.
     Move,
-    /// Write a fastmap, as no block is left for moves.
+    /// Write a fastmap, because its pool has no PEB left for moves.
     Fastmap,
 }
 
-/// What a block that failed once must hold, read back, before it is trusted again.
+/// Bytes that a tortured PEB must hold and give back before it is trusted again.
 const PATTERNS: [u8; 3] = [0xA5, 0x5A, 0x00];
 
 impl Ubi {
-    /// Whether the thread has something to do.
     pub fn has_work(&self) -> bool {
         !self.jobs.is_empty()
     }
 
-    /// Do one job of the thread's.
+    /// Do the next job of the thread, if there is one.
     ///
     /// # Errors
-    /// Power loss, or that no block is left.
+    /// Power loss, or no PEB is left.
     pub fn work(&mut self) -> Result<(), UbiError> {
         match self.jobs.pop_front() {
             Some(Job::Erase { peb, torture }) => self.erase_job(peb, torture),
@@ -46,7 +47,7 @@ impl Ubi {
         self.jobs.push_back(Job::Erase { peb, torture });
     }
 
-    /// Do the erase that has waited longest, before any other job; `false` if none waits.
+    /// Do the erase that has waited longest, before any other job. Returns false if none waits.
     pub(super) fn erase_one(&mut self) -> Result<bool, UbiError> {
         let erase = self.jobs.iter().position(|job| matches!(job, Job::Erase { .. }));
         let Some(Job::Erase { peb, torture }) = erase.and_then(|at| self.jobs.remove(at)) else {
@@ -55,7 +56,7 @@ impl Ubi {
         self.erase_job(peb, torture).map(|()| true)
     }
 
-    /// Let the thread move data if some block's wear or bit errors ask for it.
+    /// Schedule a move or a fastmap, if wear or bit errors of some PEB ask for it.
     pub(super) fn ensure_levelling(&mut self) {
         if let Some(job) = self.levelling_job().filter(|job| !self.jobs.contains(job)) {
             self.jobs.push_back(job);
@@ -79,7 +80,6 @@ impl Ubi {
         }
     }
 
-    /// Erase a block and write its new EC header.
     pub(super) fn erase_and_count(&mut self, peb: u32, torture: bool) -> Result<(), UbiError> {
         if torture {
             self.torture(peb)?;
@@ -167,16 +167,16 @@ impl Ubi {
     }
 }
 
-/// How a move went.
+/// The outcome of moving a PEB's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Moved {
     Done,
-    /// The data cannot be read whole: the block stays as it is, for whoever reads it.
+    /// Not all of the data can be read. The PEB stays as it is, for whoever reads it.
     SourceBad,
     TargetBad,
 }
 
-/// Bytes up to the last page that is not all ones.
+/// Bytes up to the end of the last page that is not all 0xFF.
 pub(super) fn written_len(data: &[u8], page_size: usize) -> usize {
     let last = data.iter().rposition(|&byte| byte != 0xFF);
     last.map_or(0, |last| (last + 1).next_multiple_of(page_size))

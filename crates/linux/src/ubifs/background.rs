@@ -1,4 +1,4 @@
-//! Background tasks: UBIFS's own thread, and UBI's; the flusher is in `flusher.rs`.
+//! Background tasks: the threads of UBIFS and of UBI. The kernel's flusher is in `flusher.rs`.
 
 use super::Ubifs;
 use super::fault::Fault;
@@ -6,15 +6,15 @@ use super::wbuf::Head;
 use crate::cache::PageCache;
 use crate::filesystem::FsError;
 
-/// What the tasks wait for.
+/// Work that waits for UBIFS's thread.
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
-    /// The journal is nearly full.
+    /// Whether the journal is so full that the thread must commit.
     pub commit_wanted: bool,
 }
 
 impl Ubifs {
-    /// When the next task is due.
+    /// When the next task is due, nanoseconds; at once if there is work.
     pub(super) fn next_task_ns(&self) -> Option<u64> {
         if self.read_only {
             return None;
@@ -27,13 +27,13 @@ impl Ubifs {
         [buffers, self.flusher.due_ns].into_iter().flatten().min()
     }
 
-    /// Let the tasks that are due run.
+    /// Run all tasks that are due.
     pub(super) fn run_tasks(&mut self, cache: &mut PageCache) -> Result<(), FsError> {
         self.run_flusher(cache)?;
         Ok(self.run_threads()?)
     }
 
-    /// Let the two threads run that do not need the page cache.
+    /// Run the two threads that do not need the page cache.
     pub(super) fn run_threads(&mut self) -> Result<(), Fault> {
         self.run_ubifs_thread()?;
         if self.ubi.has_work() {

@@ -1,4 +1,4 @@
-//! Budgeting: whether what is dirty in memory will find space on flash.
+//! Budgeting: before a page may become dirty, it must be certain that flash has space for it.
 
 use super::Ubifs;
 use super::fault::Fault;
@@ -6,18 +6,20 @@ use super::format::{DATA_NODE_SIZE_MAX, aligned, index_size};
 use crate::cache::PageCache;
 use crate::filesystem::{FsError, Ino};
 
-/// Index nodes live in this many times the space they need.
+/// Index nodes get this many times the space that they need, since old and new ones are on flash at
+/// once.
 const INDEX_SHARE: u64 = 3;
 const INDEX_LEBS_MIN: u32 = 2;
-/// LEBs kept beside those of the index: the collector's, one for deletions, the journal heads'.
+/// LEBs kept apart from those of the index: one for the collector, one for deletions, and two for
+/// journal heads.
 const KEPT_LEBS: u32 = 4;
-/// Tries at making space.
+/// How often space is sought before a call fails.
 const TRIES: u32 = 3;
-/// Space for an operation on names: entries, inodes and index nodes.
+/// Space for an operation on names, bytes: entries, inodes and index nodes.
 const METADATA_SIZE: u64 = 2048;
 
 impl Ubifs {
-    /// LEBs that the index may come to need.
+    /// Number of LEBs that the index may come to need.
     pub(super) fn index_lebs_needed(&self) -> u32 {
         let node = u64::from(aligned(index_size(self.geometry.fanout)));
         let size = self.tnc.size_committed + self.tnc.dirty_count * node;
@@ -25,7 +27,6 @@ impl Ubifs {
         u32::try_from(lebs).unwrap_or(u32::MAX).max(INDEX_LEBS_MIN)
     }
 
-    /// Bytes that new data may take.
     fn available(&self) -> u64 {
         let leb_size = u64::from(self.geometry.leb_size);
         let index = self.index_lebs_needed();
@@ -41,8 +42,8 @@ impl Ubifs {
         cache.dirty_count() as u64 * page + more <= self.available()
     }
 
-    /// Make sure that one more page may become dirty: where space is short, write back, collect
-    /// and commit first.
+    /// Make sure that one more page may become dirty. If space is short, dirty pages are written,
+    /// garbage is collected, and the index is committed first.
     pub(super) fn afford_page(
         &mut self,
         cache: &mut PageCache,
@@ -68,7 +69,7 @@ impl Ubifs {
         if self.fits(cache, page) { Ok(()) } else { Err(FsError::NoSpace) }
     }
 
-    /// Make sure that an operation on names finds space. Removing names needs no leave.
+    /// Make sure that an operation on names finds space. Removing a name needs no such check.
     pub(super) fn afford_metadata(&mut self) -> Result<(), Fault> {
         if METADATA_SIZE <= self.available() {
             return Ok(());

@@ -1,7 +1,8 @@
-//! Bulk-read: data nodes that lie one behind the other in a LEB are read in one go (mount option
-//! `bulk_read`; `Documentation/filesystems/ubifs.rst` of the kernel, behaviour of 6.1).
+//! Bulk-read: one read fetches data nodes that lie one behind the other in a LEB. It is a mount
+//! option, `bulk_read` (`Documentation/filesystems/ubifs.rst` of the kernel; behaviour of 6.1).
 //!
-//! It begins with the third page in a row that is missing, and ends with the first that does not
+//! Bulk-read begins with the third missing page in a row. It ends with a missing page that does not
+//! follow the one before, or at the end of the file.
 //! follow, or at the end of the file.
 
 use super::Ubifs;
@@ -12,12 +13,12 @@ use super::tnc::Place;
 use crate::cache::PageCache;
 use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino};
 
-/// Most blocks of one bulk-read (`UBIFS_MAX_BULK_READ`).
+/// Largest number of blocks in one bulk-read (`UBIFS_MAX_BULK_READ`).
 const BLOCKS_MAX: u32 = 32;
-/// Missing pages in a row from which on it is done.
+/// Number of missing pages in a row that begins bulk-read.
 const ROW: u32 = 3;
 
-/// How far a file has been read, page by page.
+/// Which page of a file was missing last, and how many were missing in a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Progress {
     last: u32,
@@ -25,7 +26,8 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Note that a page is read from flash; tell whether those behind it should come along.
+    /// Note that a page is read from flash. Returns whether the pages behind it should be read
+    /// along.
     fn note(&mut self, index: u32) -> bool {
         let follows = self.last.checked_add(1) == Some(index);
         self.last = index;
@@ -34,17 +36,17 @@ impl Progress {
     }
 }
 
-/// Blocks of a file whose nodes lie one behind the other; holes between them count.
+/// Blocks of a file whose nodes lie one behind the other. Holes may be between them.
 #[derive(Debug, Default)]
 struct Run {
-    /// Number of each block that is no hole, and its node.
+    /// The nodes, each with the number of its block.
     nodes: Vec<(u32, Place)>,
-    /// No block of the file follows.
+    /// Whether the file has no block behind these.
     is_last: bool,
 }
 
 impl Run {
-    /// Bytes from the first node to the end of one at `place`.
+    /// Bytes from the start of the first node to the end of the node at `place`.
     fn span_to(&self, place: Place) -> u32 {
         let first = self.nodes.first().map_or(place, |&(_, first)| first);
         place.offset + place.len - first.offset
@@ -58,8 +60,8 @@ impl Run {
 }
 
 impl Ubifs {
-    /// Put a missing page into the cache, and pages behind it that one read brings along. Tell
-    /// whether that was done: where it was not, the page is to be read alone.
+    /// Put a missing page into the cache together with pages behind it that the same read fetches.
+    /// Returns whether it did so; if not, the page must be read alone.
     pub(super) fn read_in_bulk(
         &mut self,
         cache: &mut PageCache,
@@ -80,14 +82,14 @@ impl Ubifs {
         }
         match self.fill_run(cache, ino, index, &run) {
             Ok(()) => self.inode(ino)?.progress.last = last,
-            // Each page is read alone then, and tells of its own damage.
+            // Each page is then read alone, and the damaged one gives its own error.
             Err(Fault::Damaged { .. } | Fault::Io) => return Ok(false),
             Err(fault) => return Err(fault.into()),
         }
         Ok(true)
     }
 
-    /// Find the blocks from `index` on that one read may bring.
+    /// Find the blocks from `index` on that one read can fetch.
     fn run_of_blocks(&mut self, ino: u32, index: u32) -> Result<Run, Fault> {
         let span_max = self.geometry.leb_size.min(BLOCKS_MAX * DATA_NODE_SIZE_MAX);
         let mut run = Run::default();
@@ -118,8 +120,8 @@ impl Ubifs {
         Ok(run)
     }
 
-    /// Read the nodes of `run` and put the pages from `index` to the last of them into the cache,
-    /// but for those that are there.
+    /// Read the nodes of `run`, and put the pages from `index` to the last of them into the cache.
+    /// Pages in the cache are kept, except `index` itself.
     fn fill_run(
         &mut self,
         cache: &mut PageCache,

@@ -1,4 +1,4 @@
-//! Garbage collection: the living nodes of a LEB move, and the LEB is free.
+//! Garbage collection: the valid nodes of a LEB are moved, so that the LEB becomes free.
 
 use super::Ubifs;
 use super::fault::Fault;
@@ -9,13 +9,13 @@ use super::scan::Scan;
 use super::tnc::Place;
 use super::wbuf::Head;
 
-/// What stands for no LEB.
+/// Number that stands for no LEB.
 pub(super) const NO_LEB: u32 = u32::MAX;
-/// LEBs emptied in one go before giving up.
+/// Number of LEBs whose nodes one collection moves at most.
 const LEBS_MAX: u32 = 32;
 
 impl Ubifs {
-    /// Win at least one LEB, by moving nodes or, for index nodes, by a commit.
+    /// Free at least one LEB. Data nodes are moved; index nodes are moved by a commit.
     pub(super) fn collect(&mut self) -> Result<(), Fault> {
         let _scope = self.recorder.scope("ubifs_gc");
         self.know_all()?;
@@ -36,7 +36,7 @@ impl Ubifs {
         Err(Fault::NoSpace)
     }
 
-    /// The LEB with the most to win.
+    /// The LEB that gains the most space by collection, if any gains enough.
     fn victim(&self) -> Option<(u32, Lprops)> {
         let leb_size = self.geometry.leb_size;
         let is_worth = |lnum: u32, lprops: &Lprops| match self.category(lprops) {
@@ -53,7 +53,7 @@ impl Ubifs {
         best.filter(|(_, lprops)| lprops.free + lprops.dirty > self.geometry.dark)
     }
 
-    /// Read the properties of all LEBs.
+    /// Read the properties of all LEBs, to be able to compare them.
     fn know_all(&mut self) -> Result<(), Fault> {
         while let Some(lnum) = self.lpt.first_unknown(self.geometry.main_first) {
             self.lprops(lnum)?;
@@ -61,7 +61,7 @@ impl Ubifs {
         Ok(())
     }
 
-    /// Move a LEB's living nodes; tell whether a LEB was won.
+    /// Move the valid nodes of a LEB. Returns whether a LEB became free for use.
     fn collect_leb(&mut self, lnum: u32, lprops: Lprops) -> Result<bool, Fault> {
         let scan = Scan::read(&mut self.ubi, lnum, 0)?;
         self.set_lprops(lnum, Lprops { taken: true, ..lprops })?;
@@ -94,7 +94,8 @@ impl Ubifs {
         Ok(())
     }
 
-    /// Have room at the collector's head, in the LEB kept for it if need be.
+    /// Make room for `len` bytes at the collector's head, if need be in the LEB that is kept for
+    /// it.
     fn reserve_for_gc(&mut self, len: u32) -> Result<(), Fault> {
         for _ in 0..2 {
             let wbuf = self.head(Head::Gc);
@@ -116,7 +117,8 @@ impl Ubifs {
         Err(Fault::NoSpace)
     }
 
-    /// Unmap a LEB of dead nodes: keep it for the collector if it has none; tell whether it is won.
+    /// Unmap a LEB that holds no valid nodes. If the collector has no LEB in reserve, it keeps this
+    /// one. Returns whether the LEB is free for use.
     fn free_leb(&mut self, lnum: u32) -> Result<bool, Fault> {
         self.ubi.unmap(lnum);
         let keep = self.gc_lnum == NO_LEB;
@@ -128,7 +130,8 @@ impl Ubifs {
         Ok(!keep)
     }
 
-    /// Have the living index nodes of a LEB written elsewhere by the next commit.
+    /// Make the valid index nodes of a LEB dirty, so that the next commit writes them to another
+    /// LEB.
     fn collect_index(&mut self, lnum: u32) -> Result<(), Fault> {
         let scan = Scan::read(&mut self.ubi, lnum, 0)?;
         for &node in &scan.nodes {
@@ -140,7 +143,7 @@ impl Ubifs {
                 self.dirty_index_node((first, level), place)?;
             }
         }
-        // Space behind the nodes is lost with them.
+        // The space behind the last node is lost until the LEB is empty.
         let lprops = self.lprops(lnum)?;
         let dirty = lprops.dirty;
         self.set_lprops(lnum, Lprops { dirty, ..lprops })

@@ -1,4 +1,5 @@
-//! The commit: the index and the LEB properties on flash catch up with the journal.
+//! The commit: it brings the index and the LEB properties on flash up to date, so that the journal
+//! can begin anew.
 
 use super::Ubifs;
 use super::fault::Fault;
@@ -9,12 +10,11 @@ use super::lpt::Lprops;
 use super::wbuf::Head;
 
 impl Ubifs {
-    /// Whether there is anything to commit.
     pub(super) fn has_uncommitted(&self) -> bool {
         self.tnc.is_dirty() || self.bud_bytes > self.head_bytes()
     }
 
-    /// Bytes of the journal that only its heads hold ready.
+    /// Bytes of the journal that its heads have reserved but not written to since the last commit.
     fn head_bytes(&self) -> u64 {
         let ready = self.heads.iter().filter(|wbuf| {
             wbuf.lnum
@@ -23,13 +23,13 @@ impl Ubifs {
         ready.map(|wbuf| u64::from(self.geometry.leb_size - wbuf.end())).sum()
     }
 
-    /// Commit, if there is anything to.
+    /// Commit, unless nothing has changed since the last commit.
     pub(super) fn commit(&mut self) -> Result<(), Fault> {
         self.tasks.commit_wanted = false;
         if self.has_uncommitted() { self.commit_now() } else { Ok(()) }
     }
 
-    /// Commit. The log begins anew.
+    /// Commit in any case, after which the log begins anew.
     pub(super) fn commit_now(&mut self) -> Result<(), Fault> {
         let _scope = self.recorder.scope("ubifs_commit");
         self.sync_heads()?;
@@ -57,7 +57,7 @@ impl Ubifs {
         self.lpt.commit(self.geometry.page_size, &mut self.ubi)
     }
 
-    /// Unmap the LEBs that hold dead nodes alone.
+    /// Unmap the LEBs that hold only obsolete nodes.
     fn free_dead_lebs(&mut self) -> Result<(), Fault> {
         let leb_size = self.geometry.leb_size;
         for lnum in self.list(Category::Freeable) {
@@ -70,7 +70,8 @@ impl Ubifs {
         Ok(())
     }
 
-    /// List the LEBs of dead index nodes: they are free once this commit is on flash.
+    /// List the LEBs that hold only obsolete index nodes. They become free when this commit is on
+    /// flash.
     fn retire_index_lebs(&mut self) -> Result<Vec<u32>, Fault> {
         let head = self.index_head.0;
         let lebs: Vec<u32> = self.list(Category::FreeableIndex);
@@ -87,7 +88,8 @@ impl Ubifs {
         all.map(|(lnum, _)| lnum).collect()
     }
 
-    /// The journal's LEBs are ordinary ones from now on; only the heads go on in theirs.
+    /// Take the LEBs out of the journal that are full. Those that a head still writes to stay in
+    /// it.
     fn release_buds(&mut self) -> Result<(), Fault> {
         let leb_size = self.geometry.leb_size;
         let buds = std::mem::take(&mut self.buds);
@@ -116,7 +118,7 @@ impl Ubifs {
         self.set_lprops(lnum, Lprops { taken: false, ..lprops })
     }
 
-    /// Write down the inodes without a name that are open.
+    /// Write the list of inodes without a name that are still open.
     fn commit_orphans(&mut self) -> Result<(), Fault> {
         if self.orphans.is_empty() {
             return Ok(());
@@ -129,7 +131,6 @@ impl Ubifs {
         Ok(self.ubi.change(self.geometry.orphan_first, &node.emit(sequence))?)
     }
 
-    /// Write the master node to both its LEBs.
     pub(super) fn write_master(&mut self, log_lnum: u32, flags: u32) -> Result<(), Fault> {
         let _scope = self.recorder.scope("ubifs_write_master");
         self.describe(log_lnum, flags);
@@ -152,7 +153,6 @@ impl Ubifs {
         Ok(())
     }
 
-    /// Bring the master node up to date.
     pub(super) fn describe(&mut self, log_lnum: u32, flags: u32) {
         let no_orphans = if self.orphans.is_empty() { FLAG_NO_ORPHANS } else { 0 };
         let master = &mut self.master;

@@ -1,6 +1,5 @@
-//! Compression of file blocks.
-//!
-//! As in the kernel, short data and data that gain little are stored as they are.
+//! Compression of file blocks. As in the kernel, blocks that are short or hardly shrink are stored
+//! as they are.
 
 use super::options::Compressor;
 use crate::cpu::{Codec, Cpu, Work};
@@ -8,14 +7,14 @@ use crate::deflate::{deflate, inflate};
 use crate::lzo;
 use miniz_oxide::DataFormat;
 
-/// Shorter data is not compressed.
+/// Blocks shorter than this are not compressed, bytes.
 const SIZE_MIN: usize = 128;
-/// Compression must win this much.
+/// A block is stored compressed only if that saves at least this many bytes.
 const GAIN_MIN: usize = 64;
-/// The kernel's deflate level.
+/// Compression level of the kernel's deflate.
 const ZLIB_LEVEL: u8 = 6;
 
-/// A compressor's number in nodes.
+/// The number of a compressor in nodes.
 pub(super) const fn number(compressor: Compressor) -> u16 {
     match compressor {
         Compressor::None => 0,
@@ -25,7 +24,6 @@ pub(super) const fn number(compressor: Compressor) -> u16 {
     }
 }
 
-/// The compressor of this number.
 pub(super) const fn of_number(number: u16) -> Option<Compressor> {
     match number {
         0 => Some(Compressor::None),
@@ -45,7 +43,7 @@ const fn codec(compressor: Compressor) -> Option<Codec> {
     }
 }
 
-/// Pack a block: what is stored, and how.
+/// Compress a block. Returns the bytes to store and the compressor that made them.
 pub(super) fn pack(compressor: Compressor, data: &[u8], cpu: &Cpu) -> (Compressor, Vec<u8>) {
     let Some(codec) = codec(compressor).filter(|_| data.len() >= SIZE_MIN) else {
         return (Compressor::None, data.to_vec());
@@ -62,7 +60,7 @@ pub(super) fn pack(compressor: Compressor, data: &[u8], cpu: &Cpu) -> (Compresso
     (compressor, stored)
 }
 
-/// Unpack `size` bytes; `None` if the stored bytes are no such thing.
+/// Decompress stored bytes into `size` bytes. `None` if they are malformed.
 pub(super) fn unpack(
     compressor: Compressor,
     stored: &[u8],

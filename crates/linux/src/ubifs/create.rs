@@ -1,4 +1,5 @@
-//! Making a file system on an empty volume: a root directory and an index that knows only it.
+//! Making a file system on an empty volume: it has a root directory, and an index that knows only
+//! this.
 
 use super::ROOT;
 use super::compress::number;
@@ -16,17 +17,16 @@ use super::options::{MountError, Options};
 use super::tnc::Place;
 use crate::ubi::Ubi;
 
-/// Inode numbers below are the kernel's.
+/// Inode numbers below this one are reserved by the kernel.
 const INO_FIRST: u64 = 64;
 
-/// The parts of a new file system, numbered as they are written.
+/// Writes the parts of a new file system and numbers them in this order.
 struct Maker<'a> {
     ubi: &'a mut Ubi,
     geometry: Geometry,
     sequence: u64,
 }
 
-/// Make a file system.
 pub(super) fn create(ubi: &mut Ubi, options: &Options) -> Result<(), MountError> {
     let shape = (ubi.min_io_size(), ubi.leb_size(), ubi.leb_count());
     let too_small = MountError::TooSmall { lebs: ubi.leb_count() };
@@ -58,7 +58,7 @@ impl Maker<'_> {
         self.write(LOG_LNUM, &CsNode { commit: 0 }.emit(sequence))?;
         let sequence = self.next();
         self.write(0, &superblock.emit(sequence))?;
-        // The master nodes come last: without them the file system counts as not made.
+        // The master nodes come last. A volume without them counts as empty.
         for lnum in [MASTER_LNUM, MASTER_LNUM + 1] {
             let sequence = self.next();
             let mut node = master.emit(sequence);
@@ -89,7 +89,8 @@ impl Maker<'_> {
         node.emit(sequence, Group::Alone)
     }
 
-    /// The first main LEB holds the index, the second the root inode.
+    /// Properties of all main LEBs: the first holds the index, the second the root inode, the
+    /// others nothing.
     fn lprops(&self, root_len: u32) -> Vec<Lprops> {
         let leb_size = self.geometry.leb_size;
         let empty = Lprops { free: leb_size, ..Lprops::default() };

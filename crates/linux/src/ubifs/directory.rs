@@ -1,4 +1,4 @@
-//! Directories: names found, made, moved and removed.
+//! Directories: their names are looked up, listed, added, removed and moved.
 
 use super::Ubifs;
 use super::fault::Fault;
@@ -7,10 +7,9 @@ use super::inode::Dirt;
 use super::key::{Key, KeyType};
 use crate::filesystem::{DirEntry, FileKind, FsError, Ino, check_name};
 
-/// Longest name, bytes.
 const NAME_SIZE_MAX: usize = 255;
 
-/// What a name adds to the size of its directory.
+/// Bytes that a name adds to the size of its directory.
 fn dent_share(name: &[u8]) -> u64 {
     u64::from(aligned(DENT_SIZE + u32::try_from(name.len()).expect("a name is short") + 1))
 }
@@ -86,7 +85,7 @@ impl Ubifs {
         Ok(ino)
     }
 
-    /// A name came to a directory, or left it.
+    /// Change the size of a directory, which gets a name or loses one.
     fn grow_directory(&mut self, dir: u32, name: &[u8], grows: bool) -> Result<(), Fault> {
         let time = self.file_time_ns();
         let node = &mut self.inode(dir)?.node;
@@ -116,7 +115,7 @@ impl Ubifs {
         Ok(())
     }
 
-    /// An inode loses a name; a directory has but one.
+    /// Take a name from an inode. A directory has only one.
     fn drop_link(&mut self, ino: u32) -> Result<(), Fault> {
         let inode = self.inode(ino)?;
         let links = inode.node.links.saturating_sub(1);
@@ -124,7 +123,7 @@ impl Ubifs {
         Ok(())
     }
 
-    /// An inode without a name is an orphan until it is evicted.
+    /// Note an inode that lost its last name. It is an orphan until it is evicted.
     fn note_deletion(&mut self, ino: u32) -> Result<(), Fault> {
         let commit = self.commit_number;
         let inode = self.inode(ino)?;
@@ -174,7 +173,7 @@ impl Ubifs {
         Ok(())
     }
 
-    /// The links of the two directories when a directory moves between them.
+    /// Change the link counts of two directories when a directory moves from one to the other.
     fn move_links(
         &mut self,
         moved: &DirEntry,
@@ -192,7 +191,7 @@ impl Ubifs {
         Ok(())
     }
 
-    /// Let an inode leave memory. One without a name ends here.
+    /// Let an inode leave memory. The content of a file without a name is freed here.
     pub(super) fn evict_inode(&mut self, ino: u32) -> Result<(), Fault> {
         let Some(inode) = self.inodes.get(&ino) else { return Ok(()) };
         let (links, deleted_at, dirt) = (inode.node.links, inode.deleted_at, inode.dirt);

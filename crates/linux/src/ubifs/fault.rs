@@ -1,14 +1,13 @@
-//! What may go wrong inside, with the place; told to callers as `FsError` or `MountError`.
+//! The errors inside UBIFS, with the place on flash. Callers get them as `FsError` or `MountError`.
 
 use super::options::MountError;
 use crate::filesystem::{FsError, Ino};
 use crate::ubi::UbiError;
 
-/// Why something inside failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     NoSpace,
-    /// What must be at this place is not.
+    /// The node or header that should be at this place is missing or damaged.
     Damaged {
         lnum: u32,
         offset: u32,
@@ -48,7 +47,7 @@ impl From<Fault> for MountError {
 }
 
 impl Fault {
-    /// The error of a call on `ino` at `offset` of the file.
+    /// The error for a call that touched byte `offset` of file `ino`.
     pub(super) fn in_file(self, ino: u32, offset: u64) -> FsError {
         match self {
             Self::Damaged { .. } => FsError::Damaged { ino: Ino(ino), offset },

@@ -1,4 +1,4 @@
-//! Files: blocks read, bytes written to the page cache, sizes set.
+//! Files: blocks are read from flash, bytes are written to the page cache, sizes change.
 
 use super::Ubifs;
 use super::compress::{of_number, unpack};
@@ -13,7 +13,7 @@ use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino};
 const PAGE: u64 = CACHE_PAGE_SIZE as u64;
 
 impl Ubifs {
-    /// Fill `page` with a block of a file; a hole reads as zeros.
+    /// Read a block of a file into `page`. A hole reads as zeros.
     pub(super) fn read_block(
         &mut self,
         ino: u32,
@@ -27,7 +27,7 @@ impl Ubifs {
         self.unpack_block(place, &bytes, page)
     }
 
-    /// Fill the front of `page` with what the data node read from `place` holds.
+    /// Decompress the data node that was read from `place` into the front of `page`.
     pub(super) fn unpack_block(
         &self,
         place: Place,
@@ -84,13 +84,13 @@ impl Ubifs {
         Ok(())
     }
 
-    /// Before each write the kernel asks for the file's capability attribute, which a write would
-    /// take away. No file here has one, but the search reads the index up to the file's last key.
+    /// Search the index for the file's capability attribute, as the kernel does before each write
+    /// in order to remove it. No file in the model has one, but the search reads the index up to
+    /// the file's last key.
     fn look_for_capability(&mut self, ino: u32) -> Result<(), Fault> {
         self.find(Key::attribute(ino, b"security.capability")).map(drop)
     }
 
-    /// Write bytes that lie in one page.
     fn write_page_part(
         &mut self,
         cache: &mut PageCache,
@@ -142,7 +142,7 @@ impl Ubifs {
     }
 }
 
-/// Clear what of the page at `index` lies behind the end of a file of `size` bytes.
+/// Clear the part of page `index` that lies behind the end of a file of `size` bytes.
 pub(super) fn clip(page: &mut [u8; CACHE_PAGE_SIZE], index: u32, size: u64) {
     let kept = size.saturating_sub(u64::from(index) * PAGE).min(PAGE);
     page[usize::try_from(kept).expect("within a page")..].fill(0);

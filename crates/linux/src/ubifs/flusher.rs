@@ -1,8 +1,10 @@
-//! The flusher: the kernel's task that writes dirty pages unasked.
+//! The flusher: the kernel's task that writes dirty pages without being asked.
 //!
-//! It wakes some time after the first inode became dirty, and again while any is. It writes what is
-//! old; and, since 3.1, all that is dirty if that is more than the device's share of the limit of
-//! dirty memory. The share is what the device wrote lately of all that was written: a device that
+//! It wakes some time after the first inode became dirty, and again as long as any inode is dirty.
+//! It writes inodes that have been dirty for long. Since 3.1 it also writes all dirty pages if they
+//! are more than the device's share of the limit on dirty memory. This share is the device's part
+//! of all that was written lately. A device that has written nothing has no share, so its first
+//! pages are written as soon as the flusher wakes.
 //! wrote nothing has none, so that its first pages are written as soon as the flusher wakes.
 
 use std::collections::VecDeque;
@@ -17,37 +19,37 @@ use crate::cache::PageCache;
 use crate::filesystem::{FsError, Ino};
 use crate::timer::writeback_ns;
 
-/// Name of the task.
+/// Name of the task in traces.
 const TASK: &str = "flush-ubifs_0_0";
-/// Dirty inodes older than this are written (`dirty_expire_interval`), nanoseconds.
+/// Inodes that have been dirty for longer than this are written (`dirty_expire_interval`),
+/// nanoseconds.
 const EXPIRY_NS: u64 = 30_000_000_000;
-/// What was written counts half after this (`VM_COMPLETIONS_PERIOD_LEN`), nanoseconds.
+/// Pages written lately count half after this time (`VM_COMPLETIONS_PERIOD_LEN`), nanoseconds.
 const HALF_LIFE_NS: u64 = 3_000_000_000;
-/// Fewer pages do not show in a share: a CPU gathers as many before it tells
-/// (`PROP_BATCH`, on one CPU).
+/// If fewer pages than this were written lately, the device has no share: a CPU counts this many by
+/// itself before it adds them to the common count (`PROP_BATCH`, on one CPU).
 const SHOWN_MIN: u64 = 8;
 
-/// The flusher's state.
 #[derive(Debug, Default)]
 pub(super) struct Flusher {
-    /// When it wakes.
+    /// When it wakes next, nanoseconds; `None` if no inode is dirty.
     pub(super) due_ns: Option<u64>,
-    /// What it is at.
+    /// The files that it is writing, if any.
     pub(super) work: Option<Work>,
     written: Lately,
 }
 
-/// Files to write.
+/// The files that the flusher writes after it woke.
 #[derive(Debug)]
 pub(super) struct Work {
     pub(super) writer: Writer,
     rest: VecDeque<u32>,
     began_ns: u64,
-    /// CPU time that it had, nanoseconds.
+    /// CPU time that it has had since `began_ns`, nanoseconds.
     took_ns: u64,
 }
 
-/// A count that forgets.
+/// A count of the pages written lately. Every [`HALF_LIFE_NS`] it is halved.
 #[derive(Debug, Default)]
 struct Lately {
     count: u64,
@@ -69,24 +71,24 @@ impl Ubifs {
         self.recorder.clock().now_ns()
     }
 
-    /// What happens from here on is the flusher's doing.
+    /// Mark in the trace that the flusher causes what follows, while the returned scopes live.
     pub(super) fn enter_flusher(&self) -> (TaskScope, Scope) {
         (self.recorder.task(TASK), self.recorder.scope("write_back"))
     }
 
-    /// Note that an inode became dirty.
+    /// Note that an inode became dirty, so that the flusher wakes.
     pub(super) fn arm_flusher(&mut self) {
         let due_ns = writeback_ns(self.now_ns());
         self.flusher.due_ns.get_or_insert(due_ns);
     }
 
-    /// Note that a page was written.
     pub(super) fn count_written(&mut self) {
         let now_ns = self.now_ns();
         *self.flusher.written.count(now_ns) += 1;
     }
 
-    /// Let the flusher run if it is due, or has not had as much of the CPU as those it works beside.
+    /// Let the flusher run if it is due and has not had its share of the CPU. While programs run it
+    /// gets half of the CPU.
     pub(super) fn run_flusher(&mut self, cache: &mut PageCache) -> Result<(), FsError> {
         self.wake_flusher_if_due(cache);
         let _task = self.enter_flusher();
@@ -106,8 +108,8 @@ impl Ubifs {
         Ok(())
     }
 
-    /// Write the dirty pages of a file that is to be durable, beside the flusher if it is at work,
-    /// or once it is.
+    /// Write the dirty pages of a file for an fsync. If the flusher is at work, or begins to be,
+    /// both write in turns.
     pub(super) fn write_back_for_fsync(
         &mut self,
         cache: &mut PageCache,
@@ -136,7 +138,8 @@ impl Ubifs {
         turns: Turns,
     ) -> Result<(), FsError> {
         if self.write_beside(cache, fsync, &mut work.writer, turns)? {
-            // From here on the two share the CPU anew.
+            // From here on the flusher shares the CPU with the foreground, and its time is counted
+            // from zero.
             (work.began_ns, work.took_ns) = (self.now_ns(), 0);
             self.flusher.work = Some(work);
             return Ok(());
@@ -144,7 +147,8 @@ impl Ubifs {
         self.end_file(cache, work)
     }
 
-    /// Find what is to be written, the inode first that became dirty first; tell whether it is time.
+    /// Wake the flusher if it is time, and list the files it must write: those that became dirty
+    /// first come first. Returns whether it woke.
     fn wake_flusher_if_due(&mut self, cache: &PageCache) -> bool {
         let now_ns = self.now_ns();
         if self.flusher.due_ns.is_none_or(|due_ns| due_ns > now_ns) {
@@ -170,7 +174,7 @@ impl Ubifs {
         true
     }
 
-    /// The pages of a file are written: write its inode, and begin with the next file.
+    /// Write the inode of a file whose pages are all written, and begin with the next file.
     fn end_file(&mut self, cache: &PageCache, mut work: Work) -> Result<(), FsError> {
         let ino = work.writer.ino;
         if self.inodes.get(&ino).is_some_and(|inode| inode.dirt != Dirt::None) {

@@ -1,4 +1,4 @@
-//! Where the areas of a volume are, and how large; how an empty volume is laid out.
+//! The areas of a volume and their sizes, and how the sizes are chosen for an empty volume.
 //!
 //! ```text
 //! LEB 0 superblock | 1, 2 master | 3… log | LPT | orphans | main area to the end
@@ -10,26 +10,25 @@ use super::options::{Compressor, Maker};
 
 pub(super) const MASTER_LNUM: u32 = 1;
 pub(super) const LOG_LNUM: u32 = 3;
-/// Fewest LEBs that a file system can have, and with how many one is made.
+/// Fewest LEBs of a file system that can be mounted, and of one that is made.
 const LEBS_MIN: u32 = 12;
 const LEBS_MADE_MIN: u32 = 17;
 const JOURNAL_LEBS_MIN: u32 = 8;
 const JOURNAL_SIZE_MAX: u64 = 32 << 20;
-/// Most journal that `mkfs.ubifs` makes unless told otherwise.
+/// Largest journal that `mkfs.ubifs` makes by default, bytes.
 const MKFS_JOURNAL_SIZE_MAX: u64 = 8 << 20;
 const BUD_LEBS_MIN: u32 = 3;
 const LPT_LEBS_MIN: u32 = 2;
-/// LEB numbers saved in the large model of the LPT.
+/// Number of LEBs in `lsave`, in the large form of the LPT.
 const SAVE_COUNT: u32 = 256;
-/// Children of an index node.
+/// Largest number of children of an index node.
 const FANOUT: u32 = 8;
-/// On-flash format version.
+/// Version of the on-flash format.
 const VERSION: u32 = 4;
-/// Smallest space worth writing to, and longest node of the journal.
+/// Least space worth writing to, and length of the longest node in the journal, bytes.
 const WRITE_MIN: u32 = 56;
 const NODE_SIZE_MAX: u32 = 160 + 4096;
 
-/// The areas and sizes of a mounted volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Geometry {
     pub page_size: u32,
@@ -43,15 +42,15 @@ pub(super) struct Geometry {
     pub main_first: u32,
     pub main_lebs: u32,
     pub fanout: usize,
-    /// Most bytes that the journal's LEBs may hold.
+    /// Largest number of bytes in the LEBs of the journal.
     pub bud_bytes_max: u64,
-    /// Space below this is of no use; below that it is of doubtful use.
+    /// A LEB with less free and dirty space than `dead` cannot be used; below `dark`, perhaps not.
     pub dead: u32,
     pub dark: u32,
 }
 
 impl Geometry {
-    /// The areas that a superblock describes, if they make sense on this volume.
+    /// The areas that a superblock describes. `None` if they make no sense on this volume.
     pub(super) fn of(sb: &Superblock, page_size: u32, leb_size: u32, lebs: u32) -> Option<Self> {
         let known = sb.hash == 0
             && sb.key_format == 0
@@ -99,12 +98,12 @@ impl Geometry {
         )
     }
 
-    /// Round up to whole pages.
+    /// Round a length up to whole pages.
     pub(super) const fn pages(&self, len: u32) -> u32 {
         len.next_multiple_of(self.page_size)
     }
 
-    /// Of `space` bytes in a LEB, those of doubtful use.
+    /// How many of `space` bytes in a LEB may turn out to be unusable.
     pub(super) const fn dark_part(&self, space: u32) -> u32 {
         if space < self.dark {
             space
@@ -115,13 +114,13 @@ impl Geometry {
         }
     }
 
-    /// Whether a LEB number is of the main area.
+    /// Whether a LEB belongs to the main area, which holds data and index.
     pub(super) const fn is_main(&self, lnum: u32) -> bool {
         lnum >= self.main_first && lnum < self.leb_count
     }
 }
 
-/// What the LPT's shape depends on.
+/// The sizes that the LPT's shape depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LptAreas {
     pub main_lebs: u32,
@@ -129,7 +128,7 @@ pub(super) struct LptAreas {
     pub leb_size: u32,
 }
 
-/// The superblock of a new file system; `None` if the volume is too small.
+/// The superblock of a new file system. `None` if the volume is too small.
 pub(super) fn new_superblock(
     (page_size, leb_size, leb_count): (u32, u32, u32),
     maker: Maker,
@@ -164,7 +163,8 @@ pub(super) fn new_superblock(
     })
 }
 
-/// Most bud bytes, LEBs of the log and of orphans, as the kernel chooses: 5 % is journal.
+/// The size of the journal in bytes, then the LEBs of the log and of the orphan area. The kernel
+/// makes 5 % of the volume the journal.
 fn journal_of_mount(page_size: u32, leb_size: u32, leb_count: u32) -> (u64, u32, u32) {
     let most = u32::try_from(JOURNAL_SIZE_MAX / u64::from(leb_size)).expect("below 32 MiB");
     let journal = (leb_count * 5 / 100).max(JOURNAL_LEBS_MIN).min(most.max(JOURNAL_LEBS_MIN));
@@ -173,7 +173,8 @@ fn journal_of_mount(page_size: u32, leb_size: u32, leb_count: u32) -> (u64, u32,
     (u64::from(buds) * u64::from(leb_size), log_lebs, 2)
 }
 
-/// The same as mkfs.ubifs 2.1.5 was seen to choose: an eighth is journal, at most 8 MiB.
+/// The same three sizes as `mkfs.ubifs` chooses them (observed with version 2.1.5). An eighth of
+/// the volume is journal, but at most 8 MiB.
 fn journal_of_mkfs(page_size: u32, leb_size: u32, leb_count: u32) -> (u64, u32, u32) {
     let buds = (leb_count / 8).saturating_sub(1).max(BUD_LEBS_MIN);
     let bytes = (u64::from(buds) * u64::from(leb_size)).min(MKFS_JOURNAL_SIZE_MAX);
@@ -181,7 +182,8 @@ fn journal_of_mkfs(page_size: u32, leb_size: u32, leb_count: u32) -> (u64, u32, 
     (bytes, (buds * page_size).div_ceil(leb_size) + 3, 1)
 }
 
-/// LEBs of the LPT when `rest` LEBs are left for it and the main area; with its flags.
+/// The number of LEBs of the LPT, if `rest` LEBs are left for it and the main area, and the flags
+/// of its form.
 fn lpt_lebs(rest: u32, leb_size: u32, leb_count: u32) -> Option<(u32, u32)> {
     let mut lebs = LPT_LEBS_MIN;
     let mut flags = 0;

@@ -1,4 +1,4 @@
-//! Inodes in memory.
+//! Inodes in memory: how they are read, made and marked dirty.
 
 use super::Ubifs;
 use super::bulk_read::Progress;
@@ -11,34 +11,33 @@ use crate::filesystem::FileKind;
 pub(super) const MODE_REGULAR: u32 = 0o100_644;
 pub(super) const MODE_DIRECTORY: u32 = 0o40_755;
 const MODE_TYPE: u32 = 0o170_000;
-/// Compress the file's data (`UBIFS_COMPR_FL`).
+/// Flag: the file's data is compressed (`UBIFS_COMPR_FL`).
 pub(super) const FLAG_COMPRESS: u32 = 1;
-/// File times are whole seconds: UBIFS leaves the VFS's default granularity (`s_time_gran`),
-/// nanoseconds. So an inode is not dirty again before the second changes.
+/// File times are whole seconds, nanoseconds: UBIFS does not change the VFS's default granularity
+/// (`s_time_gran`). Within the same second an inode does not become dirty by its time again.
 const TIME_STEP_NS: u64 = 1_000_000_000;
 
-/// What of an inode flash does not have.
+/// The part of an inode that is not on flash yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Dirt {
     None,
-    /// Times alone: `fdatasync` passes over it.
+    /// Only the times, which `fdatasync` need not write.
     Times,
-    /// Its size, too.
+    /// The size, and perhaps the times.
     Size,
 }
 
-/// An inode in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Inode {
     pub node: InodeNode,
-    /// The size in the inode node written last.
+    /// File size in the inode node that was written last, bytes.
     pub synced_size: u64,
     pub dirt: Dirt,
-    /// When it became dirty, or its pages did.
+    /// When the inode or its pages became dirty, nanoseconds.
     pub dirty_since_ns: Option<u64>,
-    /// How it has been read, for bulk-read.
+    /// Which pages were read in a row, for bulk-read.
     pub progress: Progress,
-    /// The commit before which its deletion was written down.
+    /// Number of the last commit before it lost its last name.
     pub deleted_at: Option<u64>,
 }
 
@@ -65,7 +64,7 @@ impl Inode {
 }
 
 impl Ubifs {
-    /// An inode, brought into memory if it is not.
+    /// An inode, which is read into memory if it is not there.
     pub(super) fn inode(&mut self, ino: u32) -> Result<&mut Inode, Fault> {
         if !self.inodes.contains_key(&ino) {
             let _scope = self.recorder.scope("ubifs_read_inode");
@@ -80,13 +79,13 @@ impl Ubifs {
         Ok(self.inodes.get_mut(&ino).expect("just read"))
     }
 
-    /// The time that files get, nanoseconds.
+    /// The time that a file changed now gets, nanoseconds.
     pub(super) fn file_time_ns(&self) -> u64 {
         let now = self.recorder.clock().now_ns();
         now - now % TIME_STEP_NS
     }
 
-    /// Note a change of an inode.
+    /// Note a change of an inode, so that the flusher writes it.
     pub(super) fn touch(&mut self, ino: u32, dirt: Dirt) -> Result<(), Fault> {
         let (now, time) = (self.recorder.clock().now_ns(), self.file_time_ns());
         let inode = self.inode(ino)?;
@@ -99,7 +98,7 @@ impl Ubifs {
         Ok(())
     }
 
-    /// Note that an inode was given its owner: it is dirty, whatever the time.
+    /// Note that an inode got an owner. That makes it dirty even within the same second.
     pub(super) fn touch_owner(&mut self, ino: u32) -> Result<(), Fault> {
         self.touch(ino, Dirt::Times)?;
         let inode = self.inode(ino)?;
@@ -107,7 +106,7 @@ impl Ubifs {
         Ok(())
     }
 
-    /// A new inode, not yet on flash, unless all numbers are taken.
+    /// A new inode that is not on flash yet. Fails if all numbers are taken.
     pub(super) fn new_inode(&mut self, kind: FileKind) -> Result<Inode, Fault> {
         self.ino_max = self.ino_max.checked_add(1).ok_or(Fault::NoSpace)?;
         let (mode, links, size) = match kind {

@@ -1,4 +1,4 @@
-//! The journal: every change is nodes at its heads, then in the index in memory.
+//! The journal: every change is written to it as nodes, and then entered into the index in memory.
 
 use super::Ubifs;
 use super::compress::{number, pack};
@@ -13,15 +13,15 @@ use super::options::Compressor;
 use super::wbuf::Head;
 use crate::filesystem::CACHE_PAGE_SIZE;
 
-/// Nodes to be written together, each at a multiple of 8.
+/// Nodes that are written together. Each begins at a multiple of 8.
 #[derive(Debug, Default)]
 struct Bundle {
     bytes: Vec<u8>,
-    /// Place in `bytes` and length of each node.
+    /// Offset in `bytes` and length of each node.
     nodes: Vec<(u32, u32)>,
 }
 
-/// A block of a file as it will be stored.
+/// A block of a file in the form in which it is stored.
 #[derive(Debug)]
 pub(super) struct Block {
     key: Key,
@@ -44,13 +44,13 @@ impl Bundle {
 }
 
 impl Ubifs {
-    /// Write one block of a file.
+    /// Compress one block of a file and write it.
     pub(super) fn write_data(&mut self, ino: u32, block: u32, data: &[u8]) -> Result<(), Fault> {
         let block = self.pack_block(ino, block, data)?;
         self.append_block(ino, &block)
     }
 
-    /// Pack one block of a file for the journal.
+    /// Compress one block of a file, ready to be written.
     pub(super) fn pack_block(&mut self, ino: u32, block: u32, data: &[u8]) -> Result<Block, Fault> {
         let flags = self.inode(ino)?.node.flags;
         let compressor =
@@ -60,7 +60,7 @@ impl Ubifs {
         Ok(Block { key: Key::data(ino, block), size, compression: number(compressor), stored })
     }
 
-    /// Write a packed block of a file.
+    /// Write a block that is ready, and enter it into the index.
     pub(super) fn append_block(&mut self, ino: u32, block: &Block) -> Result<(), Fault> {
         let &Block { key, size, compression, ref stored } = block;
         let sequence = self.next_sequence();
@@ -70,7 +70,7 @@ impl Ubifs {
         self.insert(key, Self::place_at(spot, bytes.len()))
     }
 
-    /// Write an inode. One without a name ends here.
+    /// Write an inode. If it has no name, it and its data are removed from the index.
     pub(super) fn write_inode(&mut self, ino: u32) -> Result<(), Fault> {
         let sequence = self.next_sequence();
         let inode = self.inode(ino)?;
@@ -90,13 +90,12 @@ impl Ubifs {
         Ok(())
     }
 
-    /// Write an inode if it is dirty.
     pub(super) fn write_dirty_inode(&mut self, ino: u32) -> Result<(), Fault> {
         if self.inode(ino)?.dirt == Dirt::None { Ok(()) } else { self.write_inode(ino) }
     }
 
-    /// Write directory entries with the inodes they concern, as one group. An entry whose inode is
-    /// 0 says that its name is deleted.
+    /// Write directory entries and the inodes that they concern as one group. An entry with inode 0
+    /// says that its name is deleted.
     pub(super) fn write_entries(&mut self, dents: &[DentNode], inos: &[u32]) -> Result<(), Fault> {
         let len: usize = dents.iter().map(|dent| aligned_len(DENT_SIZE, dent.name.len() + 1)).sum();
         let nodes = inos.iter().map(|&ino| {
@@ -129,7 +128,7 @@ impl Ubifs {
         Ok(())
     }
 
-    /// Put a directory entry into the index, or take it out.
+    /// Enter a directory entry into the index, or take its name out if the entry deletes it.
     pub(super) fn book_dent(
         &mut self,
         dent: &DentNode,
@@ -142,7 +141,7 @@ impl Ubifs {
         self.add_dirt(place.lnum, aligned(place.len))
     }
 
-    /// Write down that a file is shorter now. The block that its new end is in is written anew.
+    /// Write that a file became shorter. The block that its new end lies in is written again.
     pub(super) fn write_truncation(&mut self, ino: u32, old_size: u64) -> Result<(), Fault> {
         let node: InodeNode = self.inode(ino)?.node.clone();
         let new_size = node.size;
@@ -175,13 +174,13 @@ impl Ubifs {
         self.remove_blocks(ino, new_size)
     }
 
-    /// Take the blocks of a file from byte `size` on out of the index.
+    /// Take the blocks of a file behind byte `size` out of the index.
     pub(super) fn remove_blocks(&mut self, ino: u32, size: u64) -> Result<(), Fault> {
         let first = u32::try_from(size.div_ceil(CACHE_PAGE_SIZE as u64)).unwrap_or(u32::MAX);
         self.remove_range(Key::data(ino, first), Key::data(ino, u32::MAX))
     }
 
-    /// The part of the block at a file's end that stays, if flash has the block.
+    /// The part of a file's last block that stays. `None` if the block is not on flash.
     fn last_block(&mut self, ino: u32, size: u64) -> Result<Option<(Key, Vec<u8>)>, Fault> {
         let kept = usize::try_from(size % CACHE_PAGE_SIZE as u64).expect("within a block");
         let block = u32::try_from(size / CACHE_PAGE_SIZE as u64).expect("files are limited");

@@ -1,17 +1,18 @@
-//! Keys of the index: an inode number, then a type with a block number or a name's hash.
+//! Keys of the index: an inode number, then a type, then a block number or the hash of a name.
 //!
 //! ```text
-//! 63..32 inode | 31..29 type (0 inode, 1 data, 2 directory entry, 3 extended attribute) | 28..0 rest
+//! bits 63..32 inode | 31..29 type | 28..0 block number or hash
+//! type 0 inode, 1 data, 2 directory entry, 3 extended attribute
 //! ```
 
 const TYPE_SHIFT: u32 = 29;
 const REST_MASK: u64 = (1 << TYPE_SHIFT) - 1;
 
-/// A key; their order is the order of the index.
+/// A key. Keys are ordered as in the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key(u64);
 
-/// What a key stands for.
+/// The kind of node that a key leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyType {
     Inode,
@@ -33,22 +34,23 @@ impl Key {
         Self::new(ino, 1, block)
     }
 
-    /// The key of an entry by its name's hash. Different names may share one.
+    /// The key of a directory entry, by the hash of its name. Different names may have the same
+    /// key.
     pub(super) fn dent(dir: u32, name: &[u8]) -> Self {
         Self::new(dir, 2, r5(name))
     }
 
-    /// The first key that a directory entry may have.
+    /// The lowest key that an entry of this directory can have.
     pub(super) fn first_dent(dir: u32) -> Self {
         Self::new(dir, 2, 0)
     }
 
-    /// The key of an extended attribute by its name's hash.
+    /// The key of an extended attribute, by the hash of its name.
     pub(super) fn attribute(ino: u32, name: &[u8]) -> Self {
         Self::new(ino, 3, r5(name))
     }
 
-    /// The last key of an inode.
+    /// The highest key that belongs to an inode.
     pub(super) fn last(ino: u32) -> Self {
         Self(u64::from(ino) << 32 | 0xFFFF_FFFF)
     }
@@ -66,30 +68,28 @@ impl Key {
         }
     }
 
-    /// Block number or hash.
+    /// The block number, or the hash of the name.
     pub(super) fn rest(self) -> u32 {
         u32::try_from(self.0 & REST_MASK).expect("29 bits")
     }
 
-    /// Write the key's 8 bytes.
     pub(super) fn emit(self, bytes: &mut [u8]) {
         bytes[..4].copy_from_slice(&self.ino().to_le_bytes());
         let low = u32::try_from(self.0 & 0xFFFF_FFFF).expect("32 bits");
         bytes[4..8].copy_from_slice(&low.to_le_bytes());
     }
 
-    /// Read the key's 8 bytes.
     pub(super) fn parse(bytes: &[u8]) -> Self {
         let (ino, low) = (super::format::u32_at(bytes, 0), super::format::u32_at(bytes, 4));
         Self(u64::from(ino) << 32 | u64::from(low))
     }
 }
 
-/// The R5 hash of a name (after `ReiserFS`'s), limited to 29 bits. Values 0 to 2 belong to `.`, `..`
+/// The R5 hash of a name (from `ReiserFS`), limited to 29 bits. Values 0 to 2 stand for `.`, `..`
 /// and the end of a directory.
 fn r5(name: &[u8]) -> u32 {
     let add = |hash: u32, &byte: &u8| {
-        // The kernel's characters are signed here.
+        // Characters are signed in the kernel's code.
         let value = i32::from(byte.cast_signed());
         let spread = value.wrapping_shl(4).wrapping_add(value >> 4);
         hash.wrapping_add(spread.cast_unsigned()).wrapping_mul(11)

@@ -1,4 +1,4 @@
-//! The log: which LEBs are the journal's. A LEB of it takes a reference per page.
+//! The log: it lists the LEBs of the journal. Each reference takes a page.
 
 use super::Ubifs;
 use super::fault::Fault;
@@ -6,22 +6,22 @@ use super::format::{CsNode, REF_NODE_SIZE, RefNode};
 use super::geometry::LOG_LNUM;
 use super::wbuf::Head;
 
-/// Where the log is.
+/// Which LEBs the log takes.
 #[derive(Debug, Default)]
 pub(super) struct Log {
-    /// The LEB that the last commit began in.
+    /// The LEB in which the last commit began.
     pub tail: u32,
     pub head: u32,
     pub offset: u32,
 }
 
 impl Ubifs {
-    /// The LEB of the log behind another.
+    /// The LEB of the log that follows another. After the last one comes the first.
     pub(super) const fn next_log(&self, lnum: u32) -> u32 {
         if lnum + 1 < LOG_LNUM + self.geometry.log_lebs { lnum + 1 } else { LOG_LNUM }
     }
 
-    /// Bytes of the log free for references, a LEB kept for the next commit aside.
+    /// Bytes of the log that are free for references, without the LEB that the next commit needs.
     fn log_room(&self) -> u32 {
         let leb_size = self.geometry.leb_size;
         let used_lebs =
@@ -30,14 +30,14 @@ impl Ubifs {
         (free_lebs * leb_size + leb_size - self.log.offset).saturating_sub(leb_size)
     }
 
-    /// Whether the journal can take another bud that holds `bytes`.
+    /// Whether the journal can take another LEB in which `bytes` are free.
     pub(super) fn fits_journal(&self, bytes: u32) -> bool {
         self.log_room() > self.geometry.pages(REF_NODE_SIZE)
             && self.bud_bytes + u64::from(bytes) <= self.geometry.bud_bytes_max
     }
 
-    /// Write down that `lnum` from `offset` on belongs to the journal: 1 program, and 1 to map a
-    /// LEB that is empty.
+    /// Write that LEB `lnum` belongs to the journal from `offset` on. This costs one program, and
+    /// one more to map the LEB if it is empty.
     pub(super) fn add_reference(
         &mut self,
         head: Head,
@@ -64,7 +64,8 @@ impl Ubifs {
         Ok(())
     }
 
-    /// Begin a commit in the next LEB of the log: what is before it will be in the index.
+    /// Begin a commit in the next LEB of the log, and return that LEB. The commit brings into the
+    /// index what the log refers to before.
     pub(super) fn start_log(&mut self) -> Result<u32, Fault> {
         let _scope = self.recorder.scope("ubifs_log");
         let sequence = self.next_sequence();
@@ -89,7 +90,7 @@ impl Ubifs {
         Ok(self.log.head)
     }
 
-    /// A commit is done: the log begins at `tail`.
+    /// Drop the log before `tail`, because its commit is complete.
     pub(super) fn end_log(&mut self, tail: u32) {
         let mut lnum = self.log.tail;
         while lnum != tail {
@@ -99,7 +100,7 @@ impl Ubifs {
         self.log.tail = tail;
     }
 
-    /// Fill a page from `used` on with padding.
+    /// Fill a page with padding from byte `used` on.
     pub(super) fn pad(&mut self, page: &mut [u8], used: u32) {
         let gap = u32::try_from(page.len()).expect("a page") - used;
         let sequence = self.next_sequence();

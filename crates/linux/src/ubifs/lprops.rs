@@ -1,4 +1,4 @@
-//! Space in the main area: sums over all LEBs, and the choice of a LEB to write to.
+//! Space in the main area: its sums over all LEBs, and the choice of a LEB to write to.
 
 use super::Ubifs;
 use super::fault::Fault;
@@ -6,12 +6,12 @@ use super::format::MasterNode;
 use super::geometry::Geometry;
 use super::lpt::Lprops;
 
-/// Sums over the main area.
+/// Sums over the main area, bytes or LEBs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sums {
     pub free: u64,
     pub dirty: u64,
-    /// Used in LEBs that hold no index nodes; dead and dark space is of such LEBs, too.
+    /// Bytes used in LEBs that hold no index nodes. `dead` and `dark` are also of such LEBs.
     pub used: u64,
     pub dead: u64,
     pub dark: u64,
@@ -32,7 +32,7 @@ impl Sums {
         }
     }
 
-    /// The sums once a file system of `leb_count` LEBs has grown to the size of its volume.
+    /// The sums after a file system of `leb_count` LEBs has grown to the size of its volume.
     pub(super) const fn grown(self, geometry: &Geometry, leb_count: u32) -> Self {
         let more = geometry.leb_count.saturating_sub(leb_count);
         Self {
@@ -54,7 +54,7 @@ impl Sums {
     }
 }
 
-/// What a LEB is worth to whoever looks for space.
+/// What a LEB can be used for when space is sought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Category {
     Empty,
@@ -71,7 +71,7 @@ impl Ubifs {
         self.lpt.lprops(lnum, &mut self.ubi)
     }
 
-    /// Change a LEB's properties, and the sums with them.
+    /// Change the properties of a LEB, and the sums accordingly.
     pub(super) fn set_lprops(&mut self, lnum: u32, new: Lprops) -> Result<(), Fault> {
         let old = self.lprops(lnum)?;
         if u64::from(new.free) + u64::from(new.dirty) > u64::from(self.geometry.leb_size) {
@@ -82,10 +82,11 @@ impl Ubifs {
         self.lpt.set_lprops(lnum, new, &mut self.ubi)
     }
 
-    /// Note that `bytes` more of a LEB are dead.
+    /// Note that `bytes` more of a LEB are obsolete.
     pub(super) fn add_dirt(&mut self, lnum: u32, bytes: u32) -> Result<(), Fault> {
         let lprops = self.lprops(lnum)?;
-        // What an image says may not add up: a LEB has no more dirt than is not free.
+        // The numbers of a damaged image may not add up: at most all bytes that are not free are
+        // dirty.
         let dirty = lprops.dirty.saturating_add(bytes).min(self.geometry.leb_size - lprops.free);
         self.set_lprops(lnum, Lprops { dirty, ..lprops })
     }
@@ -96,7 +97,7 @@ impl Ubifs {
         let sums = &mut self.sums;
         let book = |sum: &mut u64, amount: u32| {
             let amount = u64::from(amount);
-            // The sums come from flash: a wrong one must not stop the machine.
+            // The sums come from flash, and wrong ones must not overflow.
             *sum = if add { sum.saturating_add(amount) } else { sum.saturating_sub(amount) };
         };
         let count = |sum: &mut u32| {
@@ -137,8 +138,8 @@ impl Ubifs {
         }
     }
 
-    /// Find a LEB with `len` bytes free, for the journal; tell it and where its free space begins.
-    /// `squeeze` prefers one that is partly filled.
+    /// Find a LEB with `len` free bytes for the journal. Returns the LEB and where its free space
+    /// begins. With `squeeze`, a LEB that is partly filled is preferred.
     pub(super) fn find_free_space(&mut self, len: u32, squeeze: bool) -> Result<(u32, u32), Fault> {
         let _scope = self.recorder.scope("ubifs_find_space");
         let pick_empty = self.may_take_empty();
@@ -166,7 +167,7 @@ impl Ubifs {
         Ok((lnum, offset))
     }
 
-    /// Find an empty LEB for index nodes.
+    /// Find an empty LEB for index nodes, and unmap it.
     pub(super) fn find_index_leb(&mut self) -> Result<u32, Fault> {
         let leb_size = self.geometry.leb_size;
         let lnum = loop {
@@ -182,7 +183,7 @@ impl Ubifs {
         Ok(lnum)
     }
 
-    /// Whether the journal may have an empty LEB: enough must stay for the index.
+    /// Whether the journal may take an empty LEB: enough of them must be left for the index.
     fn may_take_empty(&self) -> bool {
         let reserved = self.index_lebs_needed().saturating_sub(self.sums.index_lebs);
         let freeable = self.count(Category::Freeable) + self.count(Category::FreeableIndex);
@@ -195,13 +196,14 @@ impl Ubifs {
             && self.sums.empty_lebs > taken
     }
 
-    /// Of the LEBs known, those of a category.
+    /// Number of LEBs of a category, among those whose properties are in memory.
     pub(super) fn count(&self, wanted: Category) -> u32 {
         let all = self.lpt.known().filter(|(_, lprops)| self.category(lprops) == wanted);
         u32::try_from(all.count()).expect("below the LEB count")
     }
 
-    /// Of the LEBs known of a category, the one with the most free space, if that is enough.
+    /// The LEB of a category with the most free space, if that is at least `len` bytes. Only LEBs
+    /// whose properties are in memory are compared.
     fn most_free(&self, wanted: Category, len: u32) -> Option<u32> {
         let all = self
             .lpt
@@ -210,7 +212,7 @@ impl Ubifs {
         all.max_by_key(|&(lnum, lprops)| (lprops.free, u32::MAX - lnum)).map(|(lnum, _)| lnum)
     }
 
-    /// Read the properties of 4 more LEBs.
+    /// Read the properties of 4 more LEBs, which one node of the LPT holds.
     fn look_at_more(&mut self) -> Result<(), Fault> {
         let next = self.lpt.first_unknown(self.scan_lnum).ok_or(Fault::NoSpace)?;
         self.scan_lnum = next;

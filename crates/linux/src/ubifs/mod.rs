@@ -1,26 +1,27 @@
 //! UBIFS: the file system on UBI volumes, with its real on-flash format.
 //!
 //! ```text
-//! file.rs bulk_read.rs              files: blocks read and written
-//! directory.rs inode.rs             names and inodes
-//! write_back.rs writers.rs          how dirty pages are written
-//! flusher.rs background.rs          what is written unasked, and when
+//! file.rs bulk_read.rs                    files: blocks read and written
+//! directory.rs inode.rs                   names and inodes
+//! write_back.rs writers.rs                how dirty pages are written
+//! flusher.rs background.rs                what is written without being asked, and when
 //! journal.rs wbuf.rs reserve.rs log.rs    every change is written to the journal first
-//! tnc/                              the index in memory, a B+tree
-//! commit.rs collect.rs budget.rs    index and properties on flash; space won back; space promised
-//! lprops.rs lpt/                    free and dirty space of each LEB
+//! tnc/                                    the index in memory, a B+tree
+//! commit.rs                               the index and the LEB properties on flash
+//! collect.rs budget.rs                    space won back; space promised to dirty pages
+//! lprops.rs lpt/                          free and dirty space of each LEB
 //! mount.rs scan.rs replay.rs create.rs    mount
 //! format/ key.rs geometry.rs compress.rs  bytes
 //! ```
 //!
-//! Behaviour follows kernel 6.1, as described in the project's notes on the Linux stack. A commit
-//! runs to its end before anything else does.
+//! The model follows kernel 6.1 and is written from the project's notes on the Linux stack. A
+//! commit runs to its end before anything else does.
 //!
 //! Invariants:
-//! 1. A node is on flash or in a head's buffer before the index knows it.
-//! 2. What the index on flash refers to is not erased before the next commit is on flash, unless
-//!    the journal has its successor.
-//! 3. After a power cut nothing is programmed behind what was written last.
+//! 1. A node is on flash or in a head's write buffer before the index refers to it.
+//! 2. A node that the index on flash refers to is not erased before the next commit is on flash,
+//!    unless the journal holds a newer version of it.
+//! 3. After a power cut nothing is programmed behind the bytes that were written last.
 
 mod background;
 mod budget;
@@ -64,10 +65,9 @@ use crate::ubi::Ubi;
 
 pub use options::{Compressor, DirtyLimit, Maker, MountError, Options, UnknownCompressor};
 
-/// The root directory's inode number.
 const ROOT: u32 = 1;
 
-/// A mounted UBIFS.
+/// A mounted UBIFS with the UBI device below it.
 pub struct Ubifs {
     ubi: Ubi,
     options: Options,
@@ -78,9 +78,9 @@ pub struct Ubifs {
     lpt: lpt::Lpt,
     tnc: tnc::Tnc,
     index_head: (u32, u32),
-    /// Where to look for properties that are not in memory.
+    /// The LEB from which unknown properties are looked up next.
     scan_lnum: u32,
-    /// The empty LEB kept for the collector.
+    /// The empty LEB kept for the collector, or `NO_LEB`.
     gc_lnum: u32,
     heads: [wbuf::WriteBuffer; 3],
     buds: BTreeMap<u32, reserve::Bud>,
@@ -92,18 +92,17 @@ pub struct Ubifs {
     sequence: u64,
     ino_max: u32,
     inodes: BTreeMap<u32, inode::Inode>,
-    /// Inodes without a name that are in use.
+    /// Inodes without a name that are still in use.
     orphans: BTreeSet<u32>,
     tasks: background::Tasks,
     flusher: flusher::Flusher,
-    /// The index may know entries whose nodes are gone.
+    /// Whether the journal is being replayed. The index may then refer to nodes that are gone.
     is_replaying: bool,
-    /// The medium failed under a change: nothing more is written.
+    /// Whether the medium failed during a change. Nothing is written any more.
     read_only: bool,
 }
 
 impl Ubifs {
-    /// The UBI device below.
     pub const fn ubi(&self) -> &Ubi {
         &self.ubi
     }
@@ -113,8 +112,8 @@ impl Ubifs {
         self.sequence
     }
 
-    /// A change that the medium stops half-way leaves memory and flash apart: from then on the
-    /// file system is read-only.
+    /// Make a change. If the medium fails half-way, memory and flash differ, and the file system
+    /// becomes read-only.
     fn change<T>(
         &mut self,
         change: impl FnOnce(&mut Self) -> Result<T, FsError>,

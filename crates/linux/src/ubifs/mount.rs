@@ -1,4 +1,4 @@
-//! Mounting: superblock, master node, journal; and making whole what a power cut left.
+//! Mounting: superblock, master node and journal are read, and what a power cut left is repaired.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,12 +22,14 @@ use crate::cpu::Cpu;
 use crate::mtd::Partition;
 use crate::ubi::{AttachOptions, Ubi};
 
-/// LEBs that a new file system has: superblock, masters, log, two main ones, LPT.
+/// A volume with at most this many mapped LEBs may hold a file system whose making was cut off. A
+/// new one has its superblock, masters, log, two main LEBs and the LPT.
 const LEBS_MADE: usize = 40;
 
 impl Ubifs {
-    /// Make a partition ready for a first mount: UBI on all of it, with one volume. `fastmap` is
-    /// whether UBI will write fastmaps, which take room.
+    /// Make a partition ready for a first mount: it gets UBI with one volume. `erase_counts` has
+    /// the erases of each block before. `fastmap` says that UBI will write fastmaps, which need
+    /// room.
     ///
     /// # Errors
     /// The partition is too small, or the device failed.
@@ -40,10 +42,10 @@ impl Ubifs {
         Ok(Ubi::format(partition, recorder, "data", erase_counts, fastmap)?)
     }
 
-    /// Mount what is on a partition; an empty volume gets a file system first.
+    /// Mount the file system on a partition. If the volume is empty, a file system is made first.
     ///
     /// # Errors
-    /// There is none, it is damaged, or the device failed.
+    /// The volume holds something else, the file system is damaged, or the device failed.
     pub fn mount(
         partition: Partition,
         options: Options,
@@ -115,7 +117,8 @@ impl Ubifs {
         })
     }
 
-    /// Replay the journal, repair what a power cut left, and say on flash that we are mounted.
+    /// Replay the journal, repair what a power cut left, and write on flash that the file system is
+    /// mounted.
     fn start(&mut self, masters_are_equal: bool) -> Result<(), MountError> {
         let was_mounted = self.master.flags & FLAG_DIRTY != 0 || !masters_are_equal;
         if was_mounted {
@@ -136,8 +139,8 @@ impl Ubifs {
         Ok(())
     }
 
-    /// Write down that the file system has grown to the size of its volume. The master node knows
-    /// already.
+    /// Write to the superblock that the file system has grown to the size of its volume. The master
+    /// node has the new size already.
     fn resize_superblock(&mut self) -> Result<(), Fault> {
         let mut bytes = vec![0; SUPERBLOCK_SIZE as usize];
         self.ubi.read(0, 0, &mut bytes)?;
@@ -150,8 +153,9 @@ impl Ubifs {
         Ok(self.ubi.change(0, &new)?)
     }
 
-    /// Write both master nodes anew, each at once. They say that we are mounted: the log is about to
-    /// change, and were this cut off too, the next mount would not look for what is torn.
+    /// Replace each master node atomically and set the flag of a mounted file system. The recovery
+    /// is about to change the log; if power is cut again, the next mount must look for torn pages,
+    /// too.
     fn recover_masters(&mut self) -> Result<(), Fault> {
         self.master.flags |= FLAG_DIRTY;
         let sequence = self.next_sequence();
@@ -165,7 +169,8 @@ impl Ubifs {
         Ok(())
     }
 
-    /// Behind a head of the commit or the log may be what a cut left of a write.
+    /// Remove what a power cut may have left behind the place where the commit or the log writes
+    /// next.
     pub(super) fn recover_head(&mut self, (lnum, offset): (u32, u32)) -> Result<(), Fault> {
         if offset == 0 || !self.ubi.is_mapped(lnum) {
             self.ubi.unmap(lnum);
@@ -176,7 +181,7 @@ impl Ubifs {
         Ok(self.ubi.change(lnum, &bytes)?)
     }
 
-    /// Keep an empty LEB for the collector: the one the master node names, or another.
+    /// Keep an empty LEB for the collector: the one that the master node names, or another.
     fn keep_gc_leb(&mut self) -> Result<(), Fault> {
         let leb_size = self.geometry.leb_size;
         if self.gc_lnum != NO_LEB {
@@ -198,7 +203,7 @@ impl Ubifs {
         Ok(())
     }
 
-    /// Write back, commit, say on flash that all is in order, and detach.
+    /// Commit, write on flash that the file system is in order, and detach UBI.
     pub(super) fn finish(&mut self) -> Result<(), Fault> {
         self.sync_heads()?;
         self.commit()?;
@@ -213,8 +218,8 @@ impl Ubifs {
     }
 }
 
-/// Whether a volume is empty, or the making of its file system was cut off: there is no master node,
-/// which is written last, and no commit was ever made.
+/// Whether a volume is empty, or power was cut while its file system was made. In both cases there
+/// is no master node, which is written last, and no commit but the first.
 fn is_unmade(ubi: &mut Ubi) -> Result<bool, MountError> {
     let page_size = ubi.min_io_size();
     for lnum in [MASTER_LNUM, MASTER_LNUM + 1] {
@@ -237,12 +242,12 @@ fn read_superblock(ubi: &mut Ubi) -> Result<Geometry, MountError> {
     geometry.ok_or(MountError::Superblock)
 }
 
-/// The master node in force.
+/// A master node with its place.
 struct Found {
     node: MasterNode,
     sequence: u64,
     offset: u32,
-    /// Both LEBs hold the same, at the same place.
+    /// Whether both LEBs hold the same node at the same place, and nothing behind it.
     is_equal: bool,
 }
 
@@ -256,7 +261,7 @@ fn read_masters(ubi: &mut Ubi, page_size: u32) -> Result<Found, MountError> {
     Ok(Found { is_equal, ..newest })
 }
 
-/// The last valid master node of a LEB; `is_equal` tells whether only free space is behind it.
+/// The last valid master node of a LEB. Its `is_equal` says whether only free space is behind it.
 fn last_master(ubi: &mut Ubi, lnum: u32, page_size: u32) -> Result<Option<Found>, MountError> {
     let mut bytes = vec![0; ubi.leb_size() as usize];
     ubi.read(lnum, 0, &mut bytes).map_err(Fault::from)?;

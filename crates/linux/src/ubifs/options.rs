@@ -1,24 +1,23 @@
-//! Mount options, and why a mount may fail.
+//! Mount options, and the reasons why a mount fails.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::ubi::AttachError;
 
-/// A compressor that UBIFS may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compressor {
-    /// Store as it is.
+    /// Blocks are stored as they are.
     None,
-    /// LZO1X-1.
+    /// LZO1X-1, which Linux uses by default if it is built without Zstandard.
     Lzo,
-    /// Deflate.
+    /// Deflate, without zlib's header and checksum.
     Zlib,
-    /// Zstandard: the kernel's first choice where it is built in.
+    /// Zstandard, which Linux uses by default if it is built with it.
     Zstd,
 }
 
-/// A name that is no compressor's.
+/// The name is not that of a compressor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownCompressor(String);
 
@@ -41,7 +40,6 @@ impl FromStr for Compressor {
 }
 
 impl Compressor {
-    /// Name in mount options and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -52,29 +50,28 @@ impl Compressor {
     }
 }
 
-/// How much dirty memory the flusher leaves to a device.
+/// How many pages of a device may be dirty before the flusher writes all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DirtyLimit {
-    /// As much as there may be at all, until Linux 3.1.
+    /// One device may have as many dirty pages as all devices together, as in kernels before 3.1.
     Whole,
-    /// The device's share, which is none if it wrote nothing lately.
+    /// One device may have its share of the dirty pages of all devices. A device that has written
+    /// nothing lately has no share.
     Shared,
 }
 
-/// Who makes the file system on an empty volume, which decides the journal's size.
+/// Which program makes the file system on an empty volume. It decides the size of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Maker {
-    /// The kernel, at the first mount: 5 % of the volume.
+    /// The kernel, at the first mount: 5 % of the volume are journal.
     Mount,
-    /// `mkfs.ubifs`: 12.5 %.
+    /// `mkfs.ubifs`: 12.5 % of the volume are journal, at most 8 MiB.
     Mkfs,
 }
 
 impl Maker {
-    /// Every maker.
     pub const ALL: [Self; 2] = [Self::Mount, Self::Mkfs];
 
-    /// Name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Mount => "mount",
@@ -83,22 +80,22 @@ impl Maker {
     }
 }
 
-/// How a UBIFS is made, mounted and behaves.
+/// Options by which a UBIFS is made and mounted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Compressor of new data.
+    /// The compressor of new data.
     pub compressor: Compressor,
-    /// Whether files read in order are read in bulk (`bulk_read`).
+    /// Whether files that are read in order are read in bulk (`bulk_read`).
     pub bulk_read: bool,
-    /// The limit of dirty memory that the flusher keeps.
+    /// How many pages may be dirty before the flusher writes all of them.
     pub dirty_limit: DirtyLimit,
-    /// Who makes it.
+    /// Which program makes the file system, if the volume is empty.
     pub maker: Maker,
-    /// The UBI volume to mount.
+    /// Number of the UBI volume to mount.
     pub volume: u32,
-    /// Spread of erase counts that UBI allows.
+    /// Difference of erase counts from which on UBI moves data.
     pub wear_threshold: u64,
-    /// Whether UBI writes fastmaps.
+    /// Whether UBI writes fastmaps, even if it found none.
     pub fastmap: bool,
 }
 
@@ -116,32 +113,30 @@ impl Default for Options {
     }
 }
 
-/// Why a partition cannot be mounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MountError {
-    /// UBI cannot be attached.
+    /// UBI cannot be attached to the partition.
     Ubi(AttachError),
     /// The volume has too few LEBs for UBIFS.
     TooSmall {
-        /// LEBs of the volume.
+        /// Number of LEBs of the volume.
         lebs: u32,
     },
-    /// The superblock is none, or asks for what is not known.
+    /// The superblock is damaged, or has features that the model does not know.
     Superblock,
-    /// No valid master node.
+    /// Neither of the two LEBs holds a valid master node.
     Master,
-    /// What this LEB must hold is damaged.
+    /// The node that must be at this place is missing or damaged.
     Damaged {
-        /// The LEB.
+        /// The LEB that holds the place.
         lnum: u32,
-        /// Where in it.
+        /// Offset in the LEB, bytes.
         offset: u32,
     },
-    /// No space left to recover into.
+    /// Recovery needs to write, but there is no space left.
     NoSpace,
-    /// The device failed, and not by losing power.
+    /// The device failed otherwise than by losing power.
     Io,
-    /// The supply failed.
     PowerLost,
 }
 

@@ -1,4 +1,5 @@
-//! Replay: what the journal says goes into the index in memory, in the order it was written.
+//! Replay: the nodes of the journal are entered into the index in memory, in the order in which
+//! they were written.
 
 use std::collections::BTreeMap;
 
@@ -16,21 +17,20 @@ use super::tnc::Place;
 use super::wbuf::Head;
 use crate::filesystem::CACHE_PAGE_SIZE;
 
-/// A node of the journal.
 struct Entry {
     sequence: u64,
     place: Place,
     bytes: Vec<u8>,
 }
 
-/// A bud whose LEB had a life before it, in the same journal.
+/// A LEB of the journal that held other nodes before, since the same commit.
 struct Reused {
     lnum: u32,
     end: u32,
 }
 
 impl Ubifs {
-    /// Replay the journal that the log names.
+    /// Replay the journal that the log refers to.
     pub(super) fn replay(&mut self, was_mounted: bool) -> Result<(), Fault> {
         let _scope = self.recorder.scope("ubifs_replay");
         let references = self.read_log(was_mounted)?;
@@ -48,7 +48,7 @@ impl Ubifs {
         self.fix_sizes(&entries)
     }
 
-    /// The LEBs of the journal.
+    /// Read the log: the references to the LEBs of the journal.
     fn read_log(&mut self, was_mounted: bool) -> Result<Vec<RefNode>, Fault> {
         let mut references: Vec<RefNode> = Vec::new();
         let mut lnum = self.log.tail;
@@ -80,7 +80,8 @@ impl Ubifs {
         Ok(references)
     }
 
-    /// The log's first LEB begins with the start of the last commit.
+    /// The sequence number of the node that starts the last commit. The log's first LEB begins with
+    /// it.
     fn commit_start(&self, scan: &Scan) -> Result<u64, Fault> {
         let node = scan.nodes.first().copied();
         let start = node.and_then(|node| CsNode::parse(scan.node(node)));
@@ -110,15 +111,15 @@ impl Ubifs {
         if !sane {
             return Err(damaged);
         }
-        // A commit under way names the heads' LEBs once more.
+        // A commit under way refers to the LEBs of the journal heads again.
         if references.iter().all(|known| known.lnum != reference.lnum) {
             references.push(reference);
         }
         Ok(())
     }
 
-    /// Read a bud; its LEB has no free space any more, so that nothing is written behind what a
-    /// power cut has torn.
+    /// Read the nodes of a LEB of the journal. From here on the LEB has no free space, so that
+    /// nothing is written behind what a power cut has torn.
     fn read_bud(
         &mut self,
         reference: RefNode,
@@ -156,7 +157,7 @@ impl Ubifs {
         Ok(is_reused.then_some(Reused { lnum, end: used }))
     }
 
-    /// Write a LEB with weak pages anew, up to what is good in it.
+    /// Write the valid part of a LEB again, because ECC could not correct all of its pages.
     fn refresh(&mut self, lnum: u32, offset: u32, scan: &Scan) -> Result<(), Fault> {
         let mut bytes = vec![0; offset as usize];
         if offset > 0 {
@@ -185,8 +186,8 @@ impl Ubifs {
         self.add_dirt(place.lnum, aligned(place.len))
     }
 
-    /// LEBs that were emptied and used again in the same journal: what was dead in their first
-    /// life does not count.
+    /// Correct the dirty space of LEBs that were emptied and used again since the last commit.
+    /// Nodes from before they were emptied do not count.
     fn settle_reused(&mut self, reused: &[Reused], entries: &[Entry]) -> Result<(), Fault> {
         for bud in reused {
             let mut alive = 0;
@@ -204,8 +205,8 @@ impl Ubifs {
         Ok(())
     }
 
-    /// Data whose inode was still in a buffer: the file is as long as its data, and without an
-    /// inode it never was.
+    /// Correct files whose data was written but whose inode was still in a write buffer. Such a
+    /// file is as long as its data reaches. If it has no inode at all, its data is removed.
     fn fix_sizes(&mut self, entries: &[Entry]) -> Result<(), Fault> {
         let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
         for node in entries.iter().filter_map(|entry| DataNode::parse(&entry.bytes)) {
@@ -228,13 +229,15 @@ impl Ubifs {
         Ok(())
     }
 
-    /// Delete the inodes that had no name when the power went; write the sizes that were wrong.
+    /// Delete the inodes that had no name when power was cut, and write the sizes that were
+    /// corrected.
     pub(super) fn delete_orphans(&mut self) -> Result<(), Fault> {
         let _scope = self.recorder.scope("ubifs_delete_orphans");
         let dirty = self.inodes.iter().filter(|(_, inode)| inode.dirt != Dirt::None);
         let dirty: Vec<u32> = dirty.map(|(&ino, _)| ino).collect();
         if !dirty.is_empty() {
-            // They take a reference in the log, where a cut may have torn the next page.
+            // These inodes need a reference in the log, but the power cut may have torn the log's
+            // next page.
             self.recover_head((self.log.head, self.log.offset))?;
         }
         for ino in dirty {

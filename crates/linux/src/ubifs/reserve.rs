@@ -1,22 +1,23 @@
-//! Reserving space at a journal head: in its LEB, or in another that becomes part of the journal.
+//! Reserving space at a journal head: in its LEB, or in another LEB that becomes part of the
+//! journal.
 
 use super::Ubifs;
 use super::fault::Fault;
 use super::lpt::Lprops;
 use super::wbuf::Head;
 
-/// Tries at finding space; between them the collector works or a commit is made.
+/// How often space is sought. Between two tries garbage is collected or the index is committed.
 const TRIES: u32 = 8;
 
-/// A LEB of the journal.
+/// A bud: a LEB that belongs to the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bud {
-    /// Where the journal's part of it begins.
+    /// Where in the LEB the journal begins, bytes.
     pub start: u32,
 }
 
 impl Ubifs {
-    /// Have room for `len` bytes at a head.
+    /// Make room for `len` bytes at a head.
     pub(super) fn reserve(&mut self, head: Head, len: u32) -> Result<(), Fault> {
         for _ in 0..TRIES {
             let wbuf = self.head(head);
@@ -37,7 +38,7 @@ impl Ubifs {
         Err(Fault::NoSpace)
     }
 
-    /// Collect a LEB; where that wins none, a commit may.
+    /// Collect garbage. If that frees no LEB, commit, which may free some.
     fn make_space(&mut self) -> Result<(), Fault> {
         match self.collect() {
             Ok(()) => Ok(()),
@@ -46,7 +47,7 @@ impl Ubifs {
         }
     }
 
-    /// Let a head go on in another LEB; tell whether the journal could take it.
+    /// Let a head go on in another LEB. Returns false if the journal has no room for that LEB.
     pub(super) fn move_head(&mut self, head: Head, lnum: u32, offset: u32) -> Result<bool, Fault> {
         let bytes = self.geometry.leb_size - offset;
         if !self.fits_journal(bytes) {

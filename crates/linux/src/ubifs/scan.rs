@@ -1,4 +1,5 @@
-//! Scanning a LEB: its nodes one after the other, up to the free space or to what a power cut left.
+//! Scanning a LEB: its nodes are parsed one after the other, up to its free space or to what a
+//! power cut left.
 
 use super::fault::Fault;
 use super::format::{
@@ -8,24 +9,23 @@ use super::key::Key;
 use super::tnc::Place;
 use crate::ubi::{LebRead, Ubi};
 
-/// The nodes of a LEB.
 #[derive(Debug)]
 pub(super) struct Scan {
     pub lnum: u32,
-    /// Where the scan began; offsets are of the LEB.
+    /// Where in the LEB the scan began. Offsets are counted from the start of the LEB.
     pub start: u32,
     bytes: Vec<u8>,
     pub nodes: Vec<(u32, Header)>,
-    /// Behind the last node or padding.
+    /// Where the last node or padding ends.
     pub end: u32,
-    /// Behind `end` there are only ones.
+    /// Whether all bytes behind `end` are 0xFF.
     pub is_clean: bool,
-    /// Some page had more bit errors than could be corrected.
+    /// Whether ECC could not correct some page.
     pub is_weak: bool,
 }
 
 impl Scan {
-    /// Read a LEB from `start` to its end.
+    /// Read and parse a LEB from `start` to its end.
     pub(super) fn read(ubi: &mut Ubi, lnum: u32, start: u32) -> Result<Self, Fault> {
         let mut bytes = vec![0xFF; ubi.leb_size().saturating_sub(start) as usize];
         let quality =
@@ -62,7 +62,6 @@ impl Scan {
         self.end = self.start + at;
     }
 
-    /// A node's bytes.
     pub(super) fn node(&self, (offset, header): (u32, Header)) -> &[u8] {
         &self.bytes[(offset - self.start) as usize..][..header.len as usize]
     }
@@ -71,17 +70,17 @@ impl Scan {
         Place { lnum: self.lnum, offset, len: header.len }
     }
 
-    /// The key of a node of a kind that has one, unless it is too short for it.
+    /// The key of a node. `None` if the node is too short to have one.
     pub(super) fn key(&self, node: (u32, Header)) -> Option<Key> {
         self.node(node).get(24..32).map(Key::parse)
     }
 
-    /// Whether what is not clean at the end may be a write that a power cut has torn: nothing is
-    /// behind the page it ends in.
+    /// Whether the bytes behind the last node may be a write that a power cut has torn. They may if
+    /// nothing stands behind the page in which that write would end.
     pub(super) fn is_torn_end(&self, page_size: u32) -> bool {
         let at = (self.end - self.start) as usize;
         let rest = &self.bytes[at..];
-        // A node whose start is whole says how far the write went.
+        // If the start of the torn node is intact, its header tells how far the write went.
         let known = rest.len() >= 24 && u32_at(rest, 0) == 0x0610_1831;
         let len = if known { u32_at(rest, 16).min(8192) } else { 1 };
         let end = (self.end + len.max(1)).next_multiple_of(page_size) - self.start;
@@ -89,7 +88,7 @@ impl Scan {
         self.is_weak || behind.iter().all(|&byte| byte == 0xFF)
     }
 
-    /// The bytes up to `end`, of a scan that began at 0.
+    /// The bytes up to `end`, which a scan from `start` has found valid.
     pub(super) fn good_bytes(&self) -> &[u8] {
         &self.bytes[..(self.end - self.start) as usize]
     }

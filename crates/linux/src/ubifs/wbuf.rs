@@ -1,4 +1,4 @@
-//! Write buffers: each journal head gathers nodes up to a page.
+//! Write buffers: each journal head gathers nodes until they fill a page.
 
 use std::collections::BTreeSet;
 
@@ -10,17 +10,16 @@ use super::tnc::Place;
 use crate::cpu::Work;
 use crate::ubi::LebRead;
 
-/// From the last write to the flush (`dirty_writeback_interval`), nanoseconds.
+/// Time from the last write to a buffer until it is flushed (`dirty_writeback_interval`),
+/// nanoseconds.
 const FLUSH_DELAY_NS: u64 = 5_000_000_000;
 
-/// Who writes to the journal.
+/// A journal head. The kinds of nodes are kept in different LEBs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Head {
-    /// The collector.
+    /// Nodes that the collector moves.
     Gc = 0,
-    /// Inodes and directory entries.
     Base = 1,
-    /// File data.
     Data = 2,
 }
 
@@ -36,20 +35,20 @@ impl Head {
     }
 }
 
-/// A head's place and what is not on flash of it.
+/// Where a head writes, and the nodes that are not on flash yet.
 #[derive(Debug, Default)]
 pub(super) struct WriteBuffer {
     pub lnum: Option<u32>,
-    /// Where in the LEB the buffer begins.
+    /// Where in the LEB the buffer begins, bytes.
     pub offset: u32,
     pub buffer: Vec<u8>,
-    /// Whose nodes the buffer holds.
+    /// Inodes that have nodes in the buffer.
     pub inodes: BTreeSet<u32>,
     pub due_ns: Option<u64>,
 }
 
 impl WriteBuffer {
-    /// Where in the LEB the next node goes.
+    /// Where in the LEB the next node goes, bytes.
     pub(super) fn end(&self) -> u32 {
         self.offset + u32::try_from(self.buffer.len()).expect("within a page")
     }
@@ -64,8 +63,8 @@ impl Ubifs {
         &mut self.heads[head as usize]
     }
 
-    /// Append nodes, for which space was reserved; tell where the first is. `inos` are those whose
-    /// fsync must wait for the buffer.
+    /// Append nodes, for which space must be reserved. Returns where the first one is. An fsync of
+    /// one of `inos` must flush the buffer.
     pub(super) fn append(
         &mut self,
         head: Head,
@@ -94,7 +93,8 @@ impl Ubifs {
         if !wbuf.buffer.is_empty() {
             wbuf.inodes.extend(inos);
         }
-        // The part that fills the buffer and whole pages behind it are two requests.
+        // The kernel makes two requests: one for the page that is full, one for the whole pages
+        // behind it.
         let (filled, whole) = bytes.split_at(bytes.len().min(page_size));
         self.write_pages(lnum, offset, filled)?;
         self.write_pages(lnum, offset + self.geometry.page_size, whole)?;
@@ -107,7 +107,7 @@ impl Ubifs {
         if bytes.is_empty() { Ok(()) } else { Ok(self.ubi.write(lnum, offset, bytes)?) }
     }
 
-    /// Bring a head's buffer to flash, padded to a page.
+    /// Flush a head's buffer, padded to a page.
     pub(super) fn sync_head(&mut self, head: Head) -> Result<(), Fault> {
         let page_size = self.geometry.page_size;
         let wbuf = self.head_mut(head);
@@ -125,7 +125,7 @@ impl Ubifs {
         self.book_head(head, gap)
     }
 
-    /// Bring to flash what the buffers hold of an inode.
+    /// Flush the buffers that hold nodes of an inode.
     pub(super) fn sync_heads_of(&mut self, ino: u32) -> Result<(), Fault> {
         for head in [Head::Base, Head::Data] {
             if self.head(head).inodes.contains(&ino) {
@@ -139,7 +139,7 @@ impl Ubifs {
         Head::ALL.into_iter().try_for_each(|head| self.sync_head(head))
     }
 
-    /// Tell the LEB's properties how far a head has come.
+    /// Update the properties of a head's LEB.
     fn book_head(&mut self, head: Head, padding: u32) -> Result<(), Fault> {
         let wbuf = self.head(head);
         let (lnum, end) = (wbuf.lnum.expect("a head in use"), wbuf.end());
@@ -154,7 +154,7 @@ impl Ubifs {
         wbuf.due_ns = (head != Head::Gc && !wbuf.buffer.is_empty()).then_some(due);
     }
 
-    /// Whether an index entry may be believed to name a node.
+    /// Whether an index entry can refer to a node at this place.
     pub(super) const fn is_sane(&self, place: Place) -> bool {
         self.geometry.is_main(place.lnum)
             && place.offset.is_multiple_of(8)
@@ -163,7 +163,7 @@ impl Ubifs {
             && place.offset <= self.geometry.leb_size - place.len
     }
 
-    /// Read a node, from flash and from the buffers; its checksum decides whether it is whole.
+    /// Read a node from flash and the write buffers, and check it.
     pub(super) fn read_node(&mut self, place: Place) -> Result<Vec<u8>, Fault> {
         if !self.is_sane(place) {
             return Err(Fault::Damaged { lnum: place.lnum, offset: place.offset });
@@ -173,7 +173,7 @@ impl Ubifs {
         Ok(bytes)
     }
 
-    /// Check that `bytes`, read from `place`, are one whole node.
+    /// Check that `bytes`, which were read from `place`, are one whole node with a right checksum.
     pub(super) fn check_node(&self, place: Place, bytes: &[u8]) -> Result<(), Fault> {
         self.cpu.charge(Work::Node);
         self.cpu.charge(Work::Checksum(bytes.len()));
@@ -182,7 +182,7 @@ impl Ubifs {
         header.map(drop).ok_or(damaged)
     }
 
-    /// Read the bytes at `place`, from flash and from the buffers.
+    /// Read the bytes at `place` from flash and the write buffers.
     pub(super) fn read_bytes(&mut self, place: Place) -> Result<Vec<u8>, Fault> {
         let damaged = Fault::Damaged { lnum: place.lnum, offset: place.offset };
         let mut bytes = vec![0; place.len as usize];
@@ -202,7 +202,6 @@ impl Ubifs {
         Ok(bytes)
     }
 
-    /// Place of a node of `len` bytes.
     pub(super) fn place_at((lnum, offset): (u32, u32), len: usize) -> Place {
         let len = u32::try_from(len).expect("within a LEB");
         debug_assert_eq!(offset, aligned(offset));

@@ -1,4 +1,4 @@
-//! Write-back: dirty pages become data nodes, dirty inodes inode nodes.
+//! Write-back: dirty pages are written as data nodes, and dirty inodes as inode nodes.
 
 use super::Ubifs;
 use super::fault::Fault;
@@ -11,7 +11,8 @@ use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino};
 const PAGE: u64 = CACHE_PAGE_SIZE as u64;
 
 impl Ubifs {
-    /// Write the dirty pages of a file, then the inode unless only its times matter not.
+    /// Make a file durable: write its dirty pages, then its inode. With `data_only`, an inode of
+    /// which only the times changed is not written.
     pub(super) fn fsync_file(
         &mut self,
         cache: &mut PageCache,
@@ -27,7 +28,6 @@ impl Ubifs {
         Ok(())
     }
 
-    /// Write the dirty pages of a file.
     pub(super) fn write_back_pages(
         &mut self,
         cache: &mut PageCache,
@@ -43,7 +43,8 @@ impl Ubifs {
         Ok(())
     }
 
-    /// Note that a page has been written; let the threads run that do not need the page cache.
+    /// Mark a page that has been written clean, and run the threads that do not need the page
+    /// cache.
     pub(super) fn end_page(
         &mut self,
         cache: &mut PageCache,
@@ -55,7 +56,7 @@ impl Ubifs {
         self.run_threads()
     }
 
-    /// Pack a page for the journal; nothing if it lies behind the end of the file.
+    /// Compress a page, ready to be written. `None` if it lies behind the end of the file.
     pub(super) fn pack_page(
         &mut self,
         ino: u32,
@@ -71,14 +72,13 @@ impl Ubifs {
         }
         let len = usize::try_from((size - offset).min(PAGE)).expect("within a page");
         let is_partial = (len as u64) < PAGE;
-        // The inode comes first, so that after a power cut no data is beyond its end.
+        // The inode is written first, so that after a power cut no data lies behind the file's end.
         if (is_partial && size > synced) || (!is_partial && offset / PAGE >= synced / PAGE) {
             self.write_dirty_inode(ino)?;
         }
         self.pack_block(ino, index, &page[..len]).map(Some)
     }
 
-    /// Write all dirty pages and inodes.
     pub(super) fn write_back_all(&mut self, cache: &mut PageCache) -> Result<(), FsError> {
         for ino in cache.dirty_inodes() {
             self.write_back_pages(cache, ino.0)?;
@@ -98,7 +98,7 @@ impl Ubifs {
         Ok(())
     }
 
-    /// Make everything durable: write back, flush the buffers, commit.
+    /// Make everything durable: write all dirty pages and inodes, flush the buffers, and commit.
     pub(super) fn sync_all(&mut self, cache: &mut PageCache) -> Result<(), FsError> {
         self.write_back_all(cache)?;
         self.sync_heads()?;

@@ -1,12 +1,14 @@
-//! Two tasks that write pages of files on one CPU: an fsync, and the flusher beside it.
+//! Two tasks that write pages of files on one CPU: an fsync, and the flusher at the same time.
 //!
-//! Each looks dirty pages up by the batch, locks one, packs it, and appends it to the journal. A
-//! page that the other has in hand is waited for if it stands in the batch; a batch looked up
-//! meanwhile leaves it out, for it is not dirty any more. So the two change places where a batch
-//! ends, and there alone: the page looked up then may be appended before the one in hand.
+//! Each task looks up a batch of dirty pages. Then it locks one page after the other, compresses
+//! it, and appends it to the journal. If the next page of its batch is locked by the other task, it
+//! waits. If it looks up a batch while the other task has a page locked, that page is left out of
+//! the batch, because it is not dirty any more. Pages can therefore change their order only where a
+//! batch ends: a page of the new batch may be appended before the one that is locked.
 //!
-//! Which of the two runs, the fair scheduler decides, with the constants of 6.1 on one CPU: a task
-//! gives way where it might sleep, which is after packing a page and after letting one go.
+//! The fair scheduler decides which of the two runs, with the constants of 6.1 on one CPU. A task
+//! can lose the CPU where it might sleep: after it has compressed a page, and after it has unlocked
+//! one.
 
 use std::collections::VecDeque;
 
@@ -16,36 +18,37 @@ use crate::cache::PageCache;
 use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino};
 use crate::timer::TICK_NS;
 
-/// Pages looked up at a time (`PAGEVEC_SIZE`; 14 before 4.16).
+/// Number of pages looked up at a time (`PAGEVEC_SIZE`; 14 before 4.16).
 const BATCH: usize = 15;
-/// What each of two tasks may run at a stretch: half of `sysctl_sched_latency`, nanoseconds. A task
-/// that wakes is credited as much at most.
+/// How long one of two tasks may run at a stretch: half of `sysctl_sched_latency`, nanoseconds. A
+/// task that wakes gets at most this much credit.
 const SLICE_NS: u64 = 3_000_000;
-/// A task that wakes takes the CPU if it had less of it by more than this
+/// A task that wakes takes the CPU at once if it has had less CPU time by more than this
 /// (`sysctl_sched_wakeup_granularity`), nanoseconds.
 const WAKE_GAIN_NS: u64 = 1_000_000;
 
-/// A task that writes the dirty pages of a file, first to last.
+/// A task that writes the dirty pages of a file, from the first to the last.
 #[derive(Debug)]
 pub(super) struct Writer {
     pub(super) ino: u32,
-    /// Where the next batch is looked for.
+    /// The page from which on the next batch is looked up.
     from: u32,
     batch: VecDeque<u32>,
-    /// The page that is locked, packed for the journal; none if it lies behind the file's end.
+    /// The page that is locked, with its compressed block. There is no block if the page lies
+    /// behind the end of the file.
     in_hand: Option<(u32, Option<Block>)>,
 }
 
-/// What a step of a writer came to.
+/// The outcome of one step of a writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// A page is packed.
+    /// A page was locked and compressed.
     Packed,
-    /// It is written.
+    /// The locked page was written.
     Written,
-    /// The other writer has the next page.
+    /// The next page is locked by the other writer.
     Blocked,
-    /// No page is left.
+    /// The file has no dirty page left.
     Ended,
 }
 
@@ -58,7 +61,7 @@ impl Writer {
         self.ino == ino && self.in_hand.as_ref().is_some_and(|&(held, _)| held == index)
     }
 
-    /// The next page of the batch that is dirty; a new batch leaves out what `other` has in hand.
+    /// The next dirty page of the batch. A new batch leaves out the page that `other` has locked.
     fn next(&mut self, cache: &PageCache, other: Option<&Self>) -> Option<u32> {
         let is_held = |index| other.is_some_and(|other| other.has(self.ino, index));
         if self.batch.is_empty() {
@@ -79,7 +82,7 @@ impl Writer {
     }
 }
 
-/// The CPU time of two tasks, and which of them runs.
+/// The CPU time of two tasks, and which of them is running.
 #[derive(Debug)]
 pub(super) struct Turns {
     running: usize,
@@ -95,7 +98,8 @@ impl Turns {
         Self { running: 0, since_ns: now_ns, counted_ns, virtual_ns: [0; 2], is_over: false }
     }
 
-    /// Count the time up to now; a tick since the turn began may have ended it.
+    /// Add the time that has passed to the running task. Its turn is over if a clock tick came
+    /// after its slice.
     fn count(&mut self, now_ns: u64) {
         self.virtual_ns[self.running] += now_ns - self.counted_ns;
         self.counted_ns = now_ns;
@@ -103,7 +107,7 @@ impl Turns {
         self.is_over |= tick_ns > self.since_ns + SLICE_NS;
     }
 
-    /// The other task wakes.
+    /// Wake the task that is not running. It may take the CPU.
     pub(super) fn wake_other(&mut self, now_ns: u64) {
         self.count(now_ns);
         let own = self.virtual_ns[self.running];
@@ -121,7 +125,7 @@ impl Turns {
 }
 
 impl Ubifs {
-    /// Write the next page of a writer that is alone; tell whether there was one.
+    /// Write the next page of a file while no other task writes. Returns whether there was one.
     pub(super) fn write_next(
         &mut self,
         cache: &mut PageCache,
@@ -134,8 +138,9 @@ impl Ubifs {
         Ok(began != Step::Ended)
     }
 
-    /// Write the dirty pages of the file that `fsync` writes, while `flusher` goes on with its own;
-    /// tell whether it has some left. What it has in hand then is waited for.
+    /// Write the dirty pages of the file of `fsync`, while `flusher` writes its own. If the fsync
+    /// ends first, it waits until the flusher has written the page that it has locked. Returns
+    /// whether the flusher has pages left.
     pub(super) fn write_beside(
         &mut self,
         cache: &mut PageCache,
@@ -168,7 +173,8 @@ impl Ubifs {
             }
         }
         let ended = turns.running;
-        // The other goes on alone: to its page's end if that was the fsync, else to the last page.
+        // The other task goes on alone: the flusher to the end of its page, an fsync to its last
+        // page.
         let goes_on = |writer: &Writer| ended == 1 || writer.in_hand.is_some();
         let other = &mut *writers[1 - ended];
         while goes_on(other) && self.take_step(cache, other, None)? != Step::Ended {}

@@ -1,10 +1,9 @@
-//! The inode cache: which files are in memory, and who uses them.
+//! The inode cache: which regular files are in memory, and how many descriptors each has open.
 
 use std::collections::BTreeMap;
 
 use crate::filesystem::Ino;
 
-/// The inodes of regular files in memory.
 #[derive(Debug, Default)]
 pub(super) struct Inodes(BTreeMap<Ino, Life>);
 
@@ -15,17 +14,16 @@ struct Life {
 }
 
 impl Inodes {
-    /// Keep an inode in memory until caches are dropped.
+    /// Keep an inode in memory until the caches are dropped.
     pub(super) fn keep(&mut self, ino: Ino) {
         self.0.entry(ino).or_default();
     }
 
-    /// Count one more user.
     pub(super) fn open(&mut self, ino: Ino) {
         self.0.entry(ino).or_default().user_count += 1;
     }
 
-    /// Count one user less; tell whether the inode must be evicted.
+    /// Count one user less. Returns whether the inode must be evicted.
     pub(super) fn close(&mut self, ino: Ino) -> bool {
         let life = self.0.get_mut(&ino).expect("the inode has a user");
         life.user_count -= 1;
@@ -36,7 +34,7 @@ impl Inodes {
         ends
     }
 
-    /// Note that a name of the inode is gone; tell whether the inode must be evicted.
+    /// Note that a name of the inode is gone. Returns whether the inode must be evicted.
     pub(super) fn lose_name(&mut self, ino: Ino) -> bool {
         match self.0.get_mut(&ino) {
             Some(life) if life.user_count > 0 => {
@@ -50,7 +48,7 @@ impl Inodes {
         }
     }
 
-    /// Forget the inodes without users; list them.
+    /// Forget the inodes without users, and list them.
     pub(super) fn forget_idle(&mut self) -> Vec<Ino> {
         let idle = self.0.iter().filter(|(_, life)| life.user_count == 0).map(|(&ino, _)| ino);
         let idle: Vec<Ino> = idle.collect();

@@ -1,17 +1,18 @@
-//! The VFS: system calls on one mounted file system, with the page cache between.
+//! The VFS: the system calls on one mounted file system, with the page cache in between.
 //!
-//! Each call lets the background tasks that are due run, opens a scope named after itself and
-//! charges its CPU work: the call, the pages looked up, the bytes copied to or from the caller.
-//! What the file system does inside, it charges itself.
+//! Each call first lets the background tasks run that are due. It then opens a scope of its own
+//! name and charges its CPU work: the call itself, the pages looked up, the bytes copied to or from
+//! the caller. The file system charges its own work.
 //!
 //! Invariants:
-//! 1. The size of a file is known to the file system alone.
-//! 2. An inode is in memory from its first lookup until caches are dropped, or until it has
-//!    neither name nor user: then it is evicted, and its pages go with it.
-//! 3. A read is short only at the end of the file. (A kernel would also give what it read before
-//!    an error; here the error is told.)
+//! 1. Only the file system knows the size of a file.
+//! 2. An inode is in memory from its first lookup until the caches are dropped, or until it has
+//!    neither a name nor a user. Then it is evicted together with its pages.
+//! 3. A read is short only at the end of the file. (If a later page of the same read fails, a
+//!    kernel returns the bytes before it; here the whole read returns the error.)
 //!
-//! What the world does is an `FsError`; using a closed [`Fd`] is a bug of the caller and panics.
+//! A failure of the device or of a path is an `FsError`. To use a closed [`Fd`] is a bug of the
+//! caller and panics.
 
 use flysch_chip::{Recorder, Scope};
 
@@ -29,10 +30,10 @@ mod tasks;
 use inodes::Inodes;
 pub use read::Advice;
 
-/// Largest file, bytes: cache pages are counted in 32 bits.
+/// Size of the largest file, bytes. It follows from page numbers of 32 bits.
 pub const FILE_SIZE_MAX: u64 = u32::MAX as u64 * CACHE_PAGE_SIZE as u64;
 
-/// An open file, as the caller knows it.
+/// A descriptor: the caller's handle of an open file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fd(pub usize);
 
@@ -43,9 +44,9 @@ pub struct Vfs {
     cpu: Cpu,
     recorder: Recorder,
     profile: ReadAheadProfile,
-    /// Read-ahead of the device, for files opened from now on.
+    /// Largest read-ahead window of the files opened from here on, cache pages.
     ra_pages: u32,
-    /// Whether programs advise random reads on every file that they open.
+    /// Whether programs ask for random reads (`POSIX_FADV_RANDOM`) on every file they open.
     advises_random: bool,
     files: Vec<Option<OpenFile>>,
     inodes: Inodes,
@@ -57,7 +58,7 @@ struct OpenFile {
 }
 
 impl Vfs {
-    /// Mount `fs`. The clocks of `cpu` and `recorder` are the same.
+    /// Mount `fs`. `cpu` and `recorder` must have the same clock.
     pub fn mount(
         fs: Box<dyn FileSystem>,
         profile: ReadAheadProfile,
@@ -81,31 +82,29 @@ impl Vfs {
         }
     }
 
-    /// The file system mounted.
     pub fn filesystem(&self) -> &dyn FileSystem {
         &*self.fs
     }
 
-    /// The file system mounted, to arrange its next fault.
+    /// The file system, to arrange for its next operation to fail in a test.
     pub fn filesystem_mut(&mut self) -> &mut dyn FileSystem {
         &mut *self.fs
     }
 
-    /// The page cache.
     pub const fn cache(&self) -> &PageCache {
         &self.cache
     }
 
-    /// Keep at most `pages` pages in the cache.
     pub fn limit_cache(&mut self, pages: usize) {
         self.cache.limit(pages);
     }
 
-    /// Set the read-ahead of files opened from now on, pages (`read_ahead_kb` of the device).
+    /// Set the largest read-ahead window of the files opened from here on, pages. On Linux this is
+    /// `read_ahead_kb` of the device.
     ///
     /// # Panics
     ///
-    /// If that is more than 4 GiB.
+    /// If the window is larger than 4 GiB.
     pub const fn set_read_ahead(&mut self, pages: u32) {
         assert!(pages <= 1 << 20, "a window is far smaller than a file");
         self.ra_pages = pages;
@@ -117,7 +116,7 @@ impl Vfs {
         self.advises_random = advises;
     }
 
-    /// Open a file, made first if it is missing and `create`.
+    /// Open a file. If it does not exist, it is created where `create` is set.
     pub fn open(&mut self, path: &str, create: bool) -> Result<Fd, FsError> {
         let fd = self.open_plain(path, create)?;
         if self.advises_random {
@@ -150,11 +149,11 @@ impl Vfs {
         Ok(Fd(fd))
     }
 
-    /// Close a file. If it has no name left, it ends here.
+    /// Close a file. If the file has no name left, its content is freed here.
     ///
     /// # Panics
     ///
-    /// If the file was closed before, as every call on an [`Fd`] does.
+    /// If the descriptor is closed already. Every call with an [`Fd`] panics in that case.
     pub fn close(&mut self, fd: Fd) -> Result<(), FsError> {
         let _scope = self.enter("close");
         let file = self.files[fd.0].take().expect("the file is open");
@@ -163,7 +162,6 @@ impl Vfs {
         flushed.and(ended)
     }
 
-    /// Write all of `bytes` at `offset`.
     pub fn write(&mut self, fd: Fd, offset: u64, bytes: &[u8]) -> Result<(), FsError> {
         let _scope = self.enter("write");
         let ino = self.file(fd).ino;
@@ -182,7 +180,6 @@ impl Vfs {
         self.fs.write(&mut self.cache, ino, offset, bytes)
     }
 
-    /// Set the size of a file.
     pub fn truncate(&mut self, fd: Fd, size: u64) -> Result<(), FsError> {
         let _scope = self.enter("truncate");
         let ino = self.file(fd).ino;
@@ -200,41 +197,39 @@ impl Vfs {
         Ok(())
     }
 
-    /// Give a file its owner anew (`fchown`).
+    /// Set the owner of a file, as `fchown` does. SQLite does so where it runs as root.
     pub fn set_owner(&mut self, fd: Fd) -> Result<(), FsError> {
         let _scope = self.enter("fchown");
         let ino = self.file(fd).ino;
         self.fs.set_owner(&mut self.cache, ino)
     }
 
-    /// Tell the size of a file.
     pub fn size(&mut self, fd: Fd) -> Result<u64, FsError> {
         let _scope = self.enter("stat");
         let ino = self.file(fd).ino;
         self.fs.load(ino)
     }
 
-    /// Make a file durable.
     pub fn fsync(&mut self, fd: Fd) -> Result<(), FsError> {
         let _scope = self.enter("fsync");
         let ino = self.file(fd).ino;
         self.fs.fsync(&mut self.cache, ino, false)
     }
 
-    /// Make the data of a file durable, and of its metadata what is needed to read it.
+    /// Make a file's data durable, and so much of its metadata as reading the data needs.
     pub fn fdatasync(&mut self, fd: Fd) -> Result<(), FsError> {
         let _scope = self.enter("fdatasync");
         let ino = self.file(fd).ino;
         self.fs.fsync(&mut self.cache, ino, true)
     }
 
-    /// Make everything durable.
+    /// Make all changes of all files durable.
     pub fn sync(&mut self) -> Result<(), FsError> {
         let _scope = self.enter("sync");
         self.fs.sync(&mut self.cache)
     }
 
-    /// Drop the clean pages, and the inodes of the files that nobody has open.
+    /// Drop the clean pages, and the inodes of files that nobody has open.
     pub fn drop_caches(&mut self) -> Result<(), FsError> {
         let _scope = self.enter("drop_caches");
         self.cache.drop_clean();
@@ -245,7 +240,7 @@ impl Vfs {
         Ok(())
     }
 
-    /// Close what is open, make everything durable and end. No call may follow.
+    /// Close all open files, make everything durable and unmount. No call may follow.
     pub fn unmount(&mut self) -> Result<(), FsError> {
         for place in 0..self.files.len() {
             if self.files[place].is_some() {
@@ -256,7 +251,7 @@ impl Vfs {
         self.fs.unmount(&mut self.cache)
     }
 
-    /// Begin a system call.
+    /// Do what every system call does first.
     fn enter(&mut self, label: &'static str) -> Scope {
         self.run_due_tasks();
         let scope = self.recorder.scope(label);
@@ -272,26 +267,24 @@ impl Vfs {
         self.fs.cache_policy() != CachePolicy::Direct
     }
 
-    /// Bring a regular file's inode into memory; tell its size.
+    /// Bring a regular file's inode into memory. Returns the file's size.
     fn load(&mut self, ino: Ino) -> Result<u64, FsError> {
         let size = self.fs.load(ino)?;
         self.inodes.keep(ino);
         if size > FILE_SIZE_MAX { Err(FsError::TooLong) } else { Ok(size) }
     }
 
-    /// Let an inode and its pages go.
     fn evict(&mut self, ino: Ino) -> Result<(), FsError> {
         self.cache.remove_inode(ino);
         self.fs.evict(ino)
     }
 }
 
-/// The page that holds byte `offset`, which is at most [`FILE_SIZE_MAX`].
+/// The page that holds byte `offset`. The offset is at most [`FILE_SIZE_MAX`].
 fn page_index(offset: u64) -> u32 {
     u32::try_from(offset / CACHE_PAGE_SIZE as u64).expect("offsets are checked at the door")
 }
 
-/// The place of byte `offset` in its page.
 fn byte_in_page(offset: u64) -> usize {
     usize::try_from(offset % CACHE_PAGE_SIZE as u64).expect("below the page size")
 }

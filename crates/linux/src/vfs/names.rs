@@ -1,10 +1,10 @@
-//! Calls on names: paths are resolved one directory after the other, from the root.
+//! System calls on names. A path is resolved from the root, one directory after the other.
 
 use super::Vfs;
 use crate::cpu::Work;
 use crate::filesystem::{DirEntry, FileKind, FsError, Ino};
 
-/// A name in a directory, taken or not.
+/// A name in a directory, whether or not a file has it.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) dir: Ino,
@@ -12,7 +12,7 @@ pub(super) struct Place<'a> {
 }
 
 impl Vfs {
-    /// Whether something has this name.
+    /// Whether a file or directory has this name (`access`).
     pub fn exists(&mut self, path: &str) -> Result<bool, FsError> {
         let _scope = self.enter("access");
         let found = self.place(path).and_then(|place| self.find(place));
@@ -23,7 +23,6 @@ impl Vfs {
         }
     }
 
-    /// Make a directory.
     pub fn mkdir(&mut self, path: &str) -> Result<(), FsError> {
         let _scope = self.enter("mkdir");
         let place = self.place(path)?;
@@ -33,14 +32,14 @@ impl Vfs {
         self.fs.create(place.dir, place.name, FileKind::Directory).map(drop)
     }
 
-    /// List a directory.
     pub fn list(&mut self, path: &str) -> Result<Vec<DirEntry>, FsError> {
         let _scope = self.enter("list");
         let dir = self.directory(path)?;
         self.fs.entries(dir)
     }
 
-    /// Remove a file's name, or an empty directory. A file still open lives until its last close.
+    /// Remove a file's name, or an empty directory. The content of a file that is still open lives
+    /// until its last close.
     pub fn unlink(&mut self, path: &str) -> Result<(), FsError> {
         let _scope = self.enter("unlink");
         let place = self.place(path)?;
@@ -49,7 +48,7 @@ impl Vfs {
         self.lose_name(entry.ino)
     }
 
-    /// Give what is named `from` the name `to`, in place of a file or empty directory there.
+    /// Rename `from` to `to`. A file or an empty directory that has the name `to` is replaced.
     pub fn rename(&mut self, from: &str, to: &str) -> Result<(), FsError> {
         let _scope = self.enter("rename");
         let (old, new) = (self.place(from)?, self.place(to)?);
@@ -69,7 +68,7 @@ impl Vfs {
         replaced.map_or(Ok(()), |entry| self.lose_name(entry.ino))
     }
 
-    /// Make the names in a directory durable: open it, sync it, close it.
+    /// Make the names in a directory durable, with the three calls that open, sync and close it.
     pub fn sync_directory(&mut self, path: &str) -> Result<(), FsError> {
         let _scope = self.enter("sync_directory");
         self.cpu.charge(Work::Syscall);
@@ -78,7 +77,7 @@ impl Vfs {
         self.fs.fsync(&mut self.cache, dir, false)
     }
 
-    /// Find the directory that a path's last name is in.
+    /// Find the directory that holds the last name of a path.
     pub(super) fn place<'a>(&mut self, path: &'a str) -> Result<Place<'a>, FsError> {
         let path = path.trim_end_matches('/');
         let (parents, name) = path.rsplit_once('/').unwrap_or(("", path));
@@ -88,7 +87,8 @@ impl Vfs {
         Ok(Place { dir: self.directory(parents)?, name: name.as_bytes() })
     }
 
-    /// Look a name up. A regular file comes into memory, as every lookup of a kernel does.
+    /// Look a name up. The inode of a regular file comes into memory, as with every lookup in a
+    /// kernel.
     pub(super) fn find(&mut self, place: Place<'_>) -> Result<Option<DirEntry>, FsError> {
         let entry = self.fs.lookup(place.dir, place.name)?;
         if let Some(DirEntry { kind: FileKind::Regular, ino, .. }) = entry {
@@ -109,7 +109,7 @@ impl Vfs {
         Ok(dir)
     }
 
-    /// Whether the directory `through` is on the way to `path`.
+    /// Whether the path `to` leads through the directory `through`.
     fn leads_through(&mut self, path: &str, through: Ino) -> Result<bool, FsError> {
         let mut dir = self.fs.root();
         for name in names(path) {

@@ -1,4 +1,4 @@
-//! Reads: page by page through the cache, with read-ahead paid by the caller.
+//! Reads: page by page through the cache. The caller waits for read-ahead, too.
 
 use super::{FILE_SIZE_MAX, Fd, Vfs, byte_in_page, page_index};
 use crate::cache::read_ahead::Demand;
@@ -6,33 +6,34 @@ use crate::cache::{Fetch, ReadAheadProfile};
 use crate::cpu::Work;
 use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino};
 
-/// What a caller says about its reads to come (`posix_fadvise`). A `len` of 0 reaches to the end
-/// of the file.
+/// What a program says about the reads it will make (`posix_fadvise`). A `len` of 0 reaches to the
+/// end of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// Nothing: the device's read-ahead applies.
+    /// No advice: the device's read-ahead applies.
     Normal,
-    /// One scan: windows of twice the device's.
+    /// The file will be scanned: windows may be twice as large as the device's.
     Sequential,
-    /// No order: no read-ahead.
+    /// The reads have no order: read-ahead is off.
     Random,
-    /// These bytes will be needed: they are read now.
+    /// These bytes will be needed: they are read at once.
     WillNeed {
-        /// First byte.
+        /// First byte of the range.
         offset: u64,
-        /// How many.
+        /// Bytes in the range.
         len: u64,
     },
-    /// These bytes will not be needed: whole pages of them leave the cache.
+    /// These bytes will not be needed: the whole pages among them leave the cache.
     DontNeed {
-        /// First byte.
+        /// First byte of the range.
         offset: u64,
-        /// How many.
+        /// Bytes in the range.
         len: u64,
     },
 }
 
-/// The pages of one read call: what is missing below `end` is demanded, the rest read ahead.
+/// The pages of one read call. Missing pages below `end` were asked for; a page behind them is read
+/// ahead.
 #[derive(Clone, Copy)]
 struct Request {
     ino: Ino,
@@ -41,7 +42,7 @@ struct Request {
 }
 
 impl Vfs {
-    /// Read at `offset`; tell how many bytes there were before the end of the file.
+    /// Read at `offset`. Returns how many bytes there were before the end of the file.
     pub fn read(&mut self, fd: Fd, offset: u64, bytes: &mut [u8]) -> Result<usize, FsError> {
         let _scope = self.enter("read");
         let ino = self.file(fd).ino;
@@ -70,7 +71,7 @@ impl Vfs {
         Ok(done)
     }
 
-    /// Say something about the reads to come.
+    /// Take a program's advice about the reads it will make.
     pub fn advise(&mut self, fd: Fd, advice: Advice) -> Result<(), FsError> {
         let _scope = self.enter("fadvise");
         if !self.is_cached() {
@@ -88,7 +89,8 @@ impl Vfs {
                 file.read_ahead.ra_pages = ra_pages.saturating_mul(2);
                 file.read_ahead.is_random = false;
             }
-            // Until 2.6.33 the window was set to zero; since then a flag of the file is.
+            // Until 2.6.33 the advice sets the window to zero; later kernels set a flag of the open
+            // file.
             Advice::Random if profile == ReadAheadProfile::A => file.read_ahead.ra_pages = 0,
             Advice::Random => file.read_ahead.is_random = true,
             Advice::WillNeed { offset, len } => return self.read_before_need(ino, offset, len),
@@ -97,7 +99,7 @@ impl Vfs {
         Ok(())
     }
 
-    /// Copy to `bytes` what the file has at `at`, all of it in one page.
+    /// Copy the bytes at `at` to `bytes`. All of them lie in one page.
     fn read_piece(
         &mut self,
         fd: Fd,
@@ -114,7 +116,8 @@ impl Vfs {
             let fetch = file.read_ahead.on_miss(demand);
             self.fetch(request, fetch);
         }
-        // Read-ahead drops errors, as the kernels do: the page is tried once more, alone.
+        // Errors of read-ahead are dropped, as in the kernels: the page itself is read once more,
+        // alone.
         if !self.cache.contains(ino, index) {
             self.page_in(ino, index, "page_in")?;
         }
@@ -133,7 +136,7 @@ impl Vfs {
         Ok(())
     }
 
-    /// Read the pages of `fetch` that are not cached, one by one; leave out those that fail.
+    /// Read the pages of `fetch` that are not cached, one by one. Pages that fail are left out.
     fn fetch(&mut self, request: Request, fetch: Fetch) {
         for index in fetch.pages(request.file_pages) {
             if self.cache.contains(request.ino, index) {
@@ -147,7 +150,8 @@ impl Vfs {
         }
     }
 
-    /// Read a page into the cache, and those that come along with it.
+    /// Read a page into the cache, together with the pages that the file system reads along with
+    /// it.
     fn page_in(&mut self, ino: Ino, index: u32, label: &'static str) -> Result<(), FsError> {
         let _scope = self.recorder.scope(label);
         if self.fs.read_run(&mut self.cache, ino, index)? {
@@ -185,7 +189,7 @@ fn end_of(offset: u64, len: u64) -> u64 {
     if len == 0 { FILE_SIZE_MAX } else { offset.saturating_add(len).min(FILE_SIZE_MAX) }
 }
 
-/// Pages that begin below byte `end`, which is at most [`FILE_SIZE_MAX`].
+/// Number of pages that begin below byte `end`. The offset is at most [`FILE_SIZE_MAX`].
 fn pages_below(end: u64) -> u32 {
     page_index(end.next_multiple_of(CACHE_PAGE_SIZE as u64))
 }

@@ -1,9 +1,10 @@
-//! Time passing: background tasks of the file system run when a call or a sleep lets them.
+//! The background tasks of the file system: they run when a call enters the VFS or a program
+//! sleeps.
 
 use super::Vfs;
 
 impl Vfs {
-    /// Let `ns` nanoseconds pass, with the background tasks that fall due meanwhile.
+    /// Let `ns` nanoseconds pass. Background tasks that fall due in this time run.
     pub fn sleep(&mut self, ns: u64) {
         let until_ns = self.cpu.clock().now_ns() + ns;
         self.cpu.set_idle(true);
@@ -17,15 +18,15 @@ impl Vfs {
         self.cpu.set_idle(false);
     }
 
-    /// Let the tasks that are due run, each once; tell whether there were any, and time or their
-    /// next wake-up moved on.
+    /// Let each due task run once. Returns whether one ran and changed something: the time, or when
+    /// the next task is due.
     pub(super) fn run_due_tasks(&mut self) -> bool {
         let now_ns = self.cpu.clock().now_ns();
         let wakeup_ns = self.fs.next_wakeup_ns();
         if wakeup_ns.is_none_or(|at_ns| at_ns > now_ns) {
             return false;
         }
-        // No caller waits for a task's result: a failure shows in the next call that meets it.
+        // No caller waits for a task's result. A failure shows in the next call that meets it.
         let _unseen = self.fs.run_background(&mut self.cache);
         self.fs.next_wakeup_ns() != wakeup_ns || self.cpu.clock().now_ns() > now_ns
     }

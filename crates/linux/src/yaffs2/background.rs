@@ -1,4 +1,4 @@
-//! The background thread: it collects garbage more often the more of it there is.
+//! The background thread: it collects garbage, and the more often, the more garbage there is.
 
 use super::Yaffs2;
 use crate::filesystem::FsError;
@@ -6,7 +6,7 @@ use crate::filesystem::FsError;
 const SECOND_NS: u64 = 1_000_000_000;
 
 impl Yaffs2 {
-    /// How badly garbage wants collecting: 0, 1 or 2.
+    /// How urgent it is to collect garbage: 0, 1 or 2.
     pub(super) fn urgency(&self) -> u32 {
         let erased = self.blocks.erased_count * self.blocks.chunks_per_block;
         let free = self.blocks.free_chunks;
@@ -20,14 +20,14 @@ impl Yaffs2 {
         }
     }
 
-    /// Run the thread once, if it is due.
     pub(super) fn run_thread(&mut self) -> Result<(), FsError> {
         let now = self.recorder.clock().now_ns();
         if now < self.thread_due_ns {
             return Ok(());
         }
         let pause = match self.urgency() {
-            // While there is a checkpoint, the thread looks each second whether it still stands.
+            // While there is a checkpoint, the thread looks once a second whether it is still
+            // valid.
             _ if self.checkpoint.is_valid => SECOND_NS,
             0 => 2 * SECOND_NS,
             1 => SECOND_NS / 10,

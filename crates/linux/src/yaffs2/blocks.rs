@@ -1,57 +1,60 @@
-//! The table of blocks: their states, and who owns each chunk.
+//! The table of blocks: the state of each block, and the owner of each chunk.
+//!
+//! A chunk is a page with its tags. The object that uses it owns it; an obsolete chunk has no
+//! owner.
 //!
 //! Invariants:
-//! 1. `in_use` of a block is the number of its chunks with an owner.
-//! 2. `erased_count` counts the empty blocks; `free_chunks` the chunks without owner in blocks that
-//!    are empty, being filled, or full.
+//! 1. `in_use` of a block is the number of its chunks that have an owner.
+//! 2. `erased_count` is the number of empty blocks. `free_chunks` is the number of chunks without
+//!    an owner in blocks that are empty, being filled, or full.
 
-/// What a block is.
+/// The state of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BlockState {
-    /// Erased.
+    /// The block is erased and was not used since.
     Empty,
-    /// Being filled.
+    /// New chunks are being written to the block.
     Allocating,
-    /// Filled, or given up while it was.
+    /// All of the block was written, or it was given up after a failure.
     Full,
-    /// Its live chunks are being copied.
+    /// The collector is copying the block's chunks to another block.
     Collecting,
-    /// It holds part of the checkpoint.
+    /// The block holds a part of the checkpoint.
     Checkpoint,
-    /// Bad.
+    /// The block is bad and used for nothing.
     Dead,
 }
 
 /// Who owns a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// Nobody: it is erased or obsolete.
+    /// Nobody: the chunk is erased or obsolete.
     None,
-    /// The chunk of an object: 0 is its header.
+    /// An object, as its chunk of this number. Number 0 is the header.
     Object { object: u32, chunk: u32 },
-    /// The block's summary.
+    /// The summary of the block.
     Summary,
 }
 
-/// A block.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts of a block, as in the format")]
 pub(super) struct Block {
     pub state: BlockState,
     pub sequence: u32,
     pub in_use: u32,
-    /// It holds a header that makes older chunks obsolete: they must go first.
+    /// Whether it holds a header that makes older chunks obsolete. It must not be erased before
+    /// them.
     pub has_shrink_header: bool,
-    /// It was erased since the mount, or its first program was verified.
+    /// Whether it was certainly blank before it was filled: it was erased since the mount, or its
+    /// first chunk was verified after its program.
     pub is_known_blank: bool,
-    /// It was blank at a mount after a cut, which an interrupted erase may have left so.
+    /// Whether it looked blank at the mount, although an interrupted erase may have left it so.
     pub is_suspect: bool,
-    /// A program in it failed.
+    /// Whether a program in it failed.
     pub needs_retiring: bool,
     pub has_summary: bool,
 }
 
-/// The blocks of the partition.
 #[derive(Debug)]
 pub(super) struct Blocks {
     pub list: Vec<Block>,
@@ -59,18 +62,18 @@ pub(super) struct Blocks {
     pub chunks_per_block: u32,
     pub erased_count: u32,
     pub free_chunks: u32,
-    /// The block being filled, and the next of its chunks.
+    /// The block being filled, and the next page to write in it.
     pub filling: Option<(u32, u32)>,
-    /// The block that was last taken.
+    /// The block that was begun last, behind which the next empty one is looked for.
     pub finder: u32,
     pub sequence: u32,
 }
 
-/// Sequence number before the first block's.
+/// Sequence number before that of the first block.
 pub(super) const SEQUENCE_FIRST: u32 = 0x1000;
 
 impl Blocks {
-    /// All blocks bad, until they are told to be otherwise.
+    /// A table in which all blocks are bad until their state is set.
     pub(super) fn new(count: u32, chunks_per_block: u32) -> Self {
         let block = Block {
             state: BlockState::Dead,
@@ -114,7 +117,7 @@ impl Blocks {
         self.owners[chunk as usize]
     }
 
-    /// Give a chunk without owner to someone.
+    /// Give a chunk an owner. It must not have one.
     pub(super) fn give(&mut self, chunk: u32, owner: Owner) {
         debug_assert_eq!(self.owner(chunk), Owner::None, "chunk {chunk} has an owner");
         self.owners[chunk as usize] = owner;
@@ -123,7 +126,7 @@ impl Blocks {
         self.free_chunks -= 1;
     }
 
-    /// Take a chunk from its owner.
+    /// Take a chunk from its owner. It becomes obsolete.
     pub(super) fn take(&mut self, chunk: u32) {
         debug_assert_ne!(self.owner(chunk), Owner::None, "chunk {chunk} has no owner");
         self.owners[chunk as usize] = Owner::None;
@@ -132,7 +135,7 @@ impl Blocks {
         self.free_chunks += 1;
     }
 
-    /// Book a block that holds nothing of the table yet.
+    /// Set the state of a block, and update the counts of free chunks and empty blocks.
     pub(super) fn book(&mut self, block: u32, state: BlockState, sequence: u32) {
         let counts = |state| !matches!(state, BlockState::Dead | BlockState::Checkpoint);
         let old = self.block(block).state;
@@ -149,7 +152,7 @@ impl Blocks {
         entry.sequence = sequence;
     }
 
-    /// Take the next empty block in turn.
+    /// Take the next empty block after the one begun last.
     pub(super) fn take_empty(&mut self) -> Option<u32> {
         let count = self.count();
         let turn = (1..=count).map(|step| (self.finder + step) % count);
@@ -160,7 +163,7 @@ impl Blocks {
         Some(block)
     }
 
-    /// Stop filling the block.
+    /// Stop filling the current block, whatever is left of it.
     pub(super) fn skip_rest(&mut self) {
         if let Some((block, _)) = self.filling.take() {
             let sequence = self.block(block).sequence;
@@ -168,7 +171,7 @@ impl Blocks {
         }
     }
 
-    /// The full block with obsolete chunks that was begun first.
+    /// The full block with obsolete chunks that was begun before all others.
     pub(super) fn oldest_dirty(&self) -> Option<u32> {
         let dirty = (0..self.count()).filter(|&block| {
             let block = self.block(block);
@@ -177,8 +180,8 @@ impl Blocks {
         dirty.min_by_key(|&block| self.block(block).sequence)
     }
 
-    /// Whether a block may be erased before all older ones: not if it holds the record of what
-    /// became obsolete in them.
+    /// Whether a block may be collected. A block with a header that makes older chunks obsolete may
+    /// not, as long as an older block has obsolete chunks.
     pub(super) fn is_collectable(&self, block: u32) -> bool {
         let block = self.block(block);
         !block.has_shrink_header

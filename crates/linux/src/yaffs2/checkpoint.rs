@@ -1,5 +1,5 @@
-//! The checkpoint: all that a mount would scan for, in blocks of its own. The first write after it
-//! erases them.
+//! The checkpoint: all that a mount would have to scan for, in blocks of its own. The first write
+//! after it was made erases it.
 //!
 //! ```text
 //! head     magic | version | blocks | chunks per block | sequence | finder | filling + 1, page
@@ -18,22 +18,21 @@ use super::scan::{fresh_blocks, is_checkpoint};
 use super::snapshot;
 use crate::filesystem::FsError;
 
-/// The sequence number of chunks of a checkpoint.
 pub(super) const CHECKPOINT_SEQUENCE: u32 = 0x21;
-/// Blocks kept beyond what a checkpoint needs, in case some are bad.
+/// Blocks kept in addition to those that a checkpoint needs, in case some are bad.
 const SPARE_BLOCKS: u32 = 3;
 
-/// The checkpoint on flash, or the lack of one.
+/// The checkpoint on flash, if there is one.
 #[derive(Debug, Default)]
 pub(super) struct Checkpoint {
-    /// Whether it is complete, and nothing was written since.
+    /// Whether it is complete and nothing has been written since.
     pub is_valid: bool,
-    /// Its blocks.
+    /// The blocks that it takes.
     pub blocks: Vec<u32>,
 }
 
 impl Yaffs2 {
-    /// Blocks that a checkpoint would take beyond those it has.
+    /// How many more blocks a checkpoint would take than the one on flash does.
     pub(super) fn checkpoint_blocks_missing(&self) -> u32 {
         let groups = self.objects.all.values().map(|object| object.chunks.len() / 16 + 1).sum();
         let size = snapshot::size(&self.blocks, self.objects.all.len(), groups);
@@ -43,7 +42,7 @@ impl Yaffs2 {
         (needed + SPARE_BLOCKS).saturating_sub(has)
     }
 
-    /// Erase the checkpoint: something is about to be written.
+    /// Erase the checkpoint, because something is about to be written.
     pub(super) fn invalidate_checkpoint(&mut self) -> Result<(), FsError> {
         if self.checkpoint.blocks.is_empty() {
             self.checkpoint.is_valid = false;
@@ -52,7 +51,8 @@ impl Yaffs2 {
         let _scope = self.recorder.scope("yaffs_checkpoint");
         self.checkpoint.is_valid = false;
         for block in std::mem::take(&mut self.checkpoint.blocks) {
-            // It is checked again before use, as the kernel does: the counts of its runs show it.
+            // The first program of the block is verified again. The kernel does the same, as the
+            // counts of its runs show.
             let was_known_blank = self.blocks.block(block).is_known_blank;
             self.clean_block(block)?;
             self.blocks.block_mut(block).is_known_blank = was_known_blank;
@@ -60,7 +60,7 @@ impl Yaffs2 {
         Ok(())
     }
 
-    /// Write a checkpoint unless there is one. Where there is no room for it, there is none.
+    /// Write a checkpoint, unless there is a valid one. If there is no room for it, none is left.
     pub(super) fn write_checkpoint(&mut self) -> Result<(), FsError> {
         if self.checkpoint.is_valid {
             return Ok(());
@@ -88,7 +88,7 @@ impl Yaffs2 {
         Ok(())
     }
 
-    /// Find the first empty block that is not reserved.
+    /// Find an empty block for the checkpoint. The blocks in reserve are left alone.
     fn checkpoint_block(&mut self) -> Result<Option<u32>, FsError> {
         while self.blocks.erased_count > RESERVED_BLOCKS {
             let mut all = 0..self.blocks.count();
@@ -101,7 +101,7 @@ impl Yaffs2 {
         Ok(None)
     }
 
-    /// Fill a block; tell whether all went well.
+    /// Write a part of the checkpoint to a block. Returns whether all programs succeeded.
     fn fill_checkpoint_block(
         &mut self,
         block: u32,
@@ -112,7 +112,7 @@ impl Yaffs2 {
         let size = self.chunk_size();
         for (chunk, data) in (first..).zip(part.chunks(size)) {
             let bytes = u32::try_from(size).expect("a chunk");
-            // The object number tells where to look for the next block.
+            // The object number tells the kernel where to look for the next block.
             let object = block + 1;
             let tags =
                 Tags { sequence: CHECKPOINT_SEQUENCE, object, chunk: *page, bytes, extra: None };
@@ -128,7 +128,7 @@ impl Yaffs2 {
         Ok(true)
     }
 
-    /// Read the checkpoint; tell whether it is whole.
+    /// Read the checkpoint and take it over. Returns whether it was there and complete.
     pub(super) fn load_checkpoint(&mut self) -> Result<bool, FsError> {
         let _scope = self.recorder.scope("yaffs_checkpoint");
         let mut found = Vec::new();

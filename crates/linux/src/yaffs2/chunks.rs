@@ -1,5 +1,6 @@
-//! Chunks: allocated one after another, programmed with their tags, verified where a block is new
-//! to this mount, and given back; a block without live chunks is erased at once.
+//! Chunks: they are allocated one after the other and programmed together with their tags. The
+//! first program in a block that this mount did not erase is verified. A block that loses its last
+//! owned chunk is erased at once.
 
 use super::Yaffs2;
 use super::blocks::{BlockState, Owner};
@@ -8,17 +9,18 @@ use crate::cpu::Work;
 use crate::filesystem::FsError;
 use crate::mtd::{MtdError, ReadQuality};
 
-/// Blocks that only the collector and what frees space may fill.
+/// Empty blocks that only the collector may fill, and writes that make another chunk obsolete.
 pub(super) const RESERVED_BLOCKS: u32 = 5;
-/// Tries at writing a chunk, each in another block, before the device is given up.
+/// How often a chunk is written, each time to another place, before the call fails.
 const TRIES: u32 = 20;
 
-/// Who asks for a chunk.
+/// Whether the blocks in reserve may be used for a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reserve {
-    /// A user: what is reserved stays so.
+    /// The reserve must be kept: the chunk is new data.
     Keep,
-    /// The collector, or a write that makes a chunk obsolete.
+    /// The reserve may be used: the collector copies a chunk, or the write makes another one
+    /// obsolete.
     Use,
 }
 
@@ -27,7 +29,7 @@ impl Yaffs2 {
         self.mtd.geometry().page_size as usize
     }
 
-    /// Chunks at the end of each block that hold its summary.
+    /// Number of chunks at the end of each block that hold its summary.
     pub(super) fn summary_chunks(&self) -> u32 {
         if !self.options.profile.has_summaries() {
             return 0;
@@ -40,13 +42,14 @@ impl Yaffs2 {
         chunk * self.mtd.geometry().page_size
     }
 
-    /// Read a chunk's data: one array read.
+    /// Read a chunk's data, which costs one array read. Returns whether ECC could correct it.
     pub(super) fn read_chunk(&mut self, chunk: u32, data: &mut [u8]) -> Result<bool, FsError> {
         let quality = self.mtd.read(self.offset_of(chunk), data).map_err(FsError::from)?;
         Ok(!matches!(quality, ReadQuality::Damaged(_)))
     }
 
-    /// Read a chunk's data and tags: one array read; tell whether the data are good.
+    /// Read a chunk's data and tags, which costs one array read. Returns whether ECC could correct
+    /// the data, and the tags.
     pub(super) fn read_chunk_and_tags(
         &mut self,
         chunk: u32,
@@ -59,7 +62,7 @@ impl Yaffs2 {
         Ok((!matches!(quality, ReadQuality::Damaged(_)), Tags::parse(&oob)))
     }
 
-    /// Read a chunk's tags alone: one OOB read.
+    /// Read a chunk's tags alone, which costs one OOB read.
     pub(super) fn read_tags(&mut self, chunk: u32) -> Result<Found, FsError> {
         let mut oob = [0; TAGS_SIZE];
         self.mtd.read_oob(self.offset_of(chunk), &mut oob).map_err(FsError::from)?;
@@ -67,19 +70,19 @@ impl Yaffs2 {
         Ok(Tags::parse(&oob))
     }
 
-    /// Program a chunk with its tags.
+    /// Program a chunk with its tags, which costs one program.
     pub(super) fn program(&mut self, chunk: u32, data: &[u8], tags: &Tags) -> Result<(), MtdError> {
         self.cpu.charge(Work::Node);
         self.mtd.write_with_oob(self.offset_of(chunk), data, &tags.emit())
     }
 
-    /// Whether `count` chunks more may be filled without touching what is reserved.
+    /// Whether `count` more chunks can be filled without the blocks in reserve.
     pub(super) fn has_room(&self, count: u32) -> bool {
         let blocks = RESERVED_BLOCKS + self.checkpoint_blocks_missing();
         self.blocks.free_chunks > blocks * self.blocks.chunks_per_block + count
     }
 
-    /// Write a chunk somewhere; tell where.
+    /// Write a chunk to the next free place. Returns this place.
     pub(super) fn write_new_chunk(
         &mut self,
         data: &[u8],
@@ -116,7 +119,6 @@ impl Yaffs2 {
         Err(FsError::Io)
     }
 
-    /// Find the chunk to program next.
     fn allocate(&mut self, reserve: Reserve) -> Result<u32, FsError> {
         if reserve == Reserve::Keep && !self.has_room(1) {
             return Err(FsError::NoSpace);
@@ -134,7 +136,7 @@ impl Yaffs2 {
         Ok(block * self.blocks.chunks_per_block + page)
     }
 
-    /// Erase a block that looks blank and may not be; tell whether it is usable.
+    /// Erase a block that looks blank but may not be. Returns whether it can be used.
     pub(super) fn erase_again(&mut self, block: u32) -> Result<bool, FsError> {
         match self.mtd.erase(block) {
             Ok(()) => {
@@ -151,7 +153,7 @@ impl Yaffs2 {
         }
     }
 
-    /// Go on to the next chunk; end the block with its summary where that is due.
+    /// Move on to the next chunk. At its end a block gets its summary.
     fn advance(&mut self, tags: Tags) -> Result<(), FsError> {
         let Some((block, page)) = self.blocks.filling else { return Ok(()) };
         self.blocks.filling = Some((block, page + 1));
@@ -183,7 +185,7 @@ impl Yaffs2 {
             match self.program(chunk, data, &tags) {
                 Ok(()) => self.blocks.give(chunk, Owner::Summary),
                 Err(MtdError::PowerLost) => return Err(FsError::PowerLost),
-                // The block is as good without a summary.
+                // A block without a summary is good as well: a mount reads its tags.
                 Err(MtdError::ProgramFailed(_) | MtdError::EraseFailed(_)) => {
                     self.blocks.block_mut(block).needs_retiring = true;
                     return Ok(());
@@ -194,7 +196,8 @@ impl Yaffs2 {
         Ok(())
     }
 
-    /// Whether a chunk is blank, and, unless that was seen at the mount, so are the tags behind it.
+    /// Whether a chunk is blank. Unless the mount found all chunks blank, the tags of the chunks
+    /// behind it must be blank, too.
     fn is_rest_blank(&mut self, chunk: u32) -> Result<bool, FsError> {
         let end = (self.blocks.of(chunk) + 1) * self.blocks.chunks_per_block;
         let rest = if self.was_all_blank { end..end } else { chunk + 1..end };
@@ -218,7 +221,7 @@ impl Yaffs2 {
         Ok(is_good && found == Found::Tags(*tags) && read == data)
     }
 
-    /// Give a chunk back. The last live one of a full block takes the block with it.
+    /// Make a chunk obsolete. If a full block has no owned chunk left, it is erased.
     pub(super) fn delete_chunk(&mut self, chunk: u32) -> Result<(), FsError> {
         self.blocks.take(chunk);
         let number = self.blocks.of(chunk);
@@ -235,7 +238,7 @@ impl Yaffs2 {
         if entry.in_use == 0 && !entry.has_shrink_header { self.clean_block(block) } else { Ok(()) }
     }
 
-    /// Erase a block without live chunks, or mark it bad.
+    /// Erase a block without owned chunks, or mark it bad if a program in it failed.
     pub(super) fn clean_block(&mut self, block: u32) -> Result<(), FsError> {
         debug_assert_eq!(self.blocks.block(block).in_use, 0, "block {block} has live chunks");
         self.collector.forget(block);
@@ -254,7 +257,7 @@ impl Yaffs2 {
         Ok(())
     }
 
-    /// Erase; tell whether it succeeded.
+    /// Erase a block. Returns whether that succeeded.
     pub(super) fn erase(&mut self, block: u32) -> Result<bool, FsError> {
         match self.mtd.erase(block) {
             Ok(()) => Ok(true),
@@ -264,5 +267,5 @@ impl Yaffs2 {
     }
 }
 
-/// The object that summaries are tagged as.
+/// Object number in the tags of summaries.
 pub(super) const SUMMARY_OBJECT: u32 = 0x10;

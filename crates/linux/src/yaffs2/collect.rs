@@ -1,5 +1,5 @@
-//! Garbage collection: a few chunks with each write while space is plenty, whole blocks when it
-//! is not.
+//! Garbage collection. While there is enough space, a few chunks are copied with each write;
+//! otherwise whole blocks are.
 
 use super::Yaffs2;
 use super::blocks::{BlockState, Owner};
@@ -9,22 +9,22 @@ use super::headers::Change;
 use super::options::Profile;
 use crate::filesystem::FsError;
 
-/// Collections between two refreshes of the oldest block (`refresh_period`).
+/// Number of collections between two refreshes of the oldest block (`refresh_period`).
 const REFRESH_PERIOD: u32 = 500;
-/// Chunks in use that do not keep a block from passive collection.
+/// A block with at most this many owned chunks is worth a passive collection.
 const PASSIVE_THRESHOLD: u32 = 4;
-/// Chunks in use of a block than which no better is looked for.
+/// Once a block with at most this many owned chunks is found, no better one is looked for.
 const GOOD_ENOUGH: u32 = 2;
 
-/// What the collector is about.
+/// The state of the collector.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
-    /// The block being collected, and the next of its chunks to look at.
+    /// The block being collected, and the next page to look at in it.
     block: Option<(u32, u32)>,
     finder: u32,
-    /// The best block found so far, and its chunks in use.
+    /// The block with the fewest owned chunks found up to here, and their number.
     dirtiest: Option<(u32, u32)>,
-    /// Searches without a result since the last that had one.
+    /// Number of searches without a result since the last one that had a result.
     fruitless: u32,
     skip: u32,
     refresh_skip: u32,
@@ -39,7 +39,7 @@ enum Effort {
 }
 
 impl Collector {
-    /// Forget a block that was erased.
+    /// Forget a block, because it was erased.
     pub(super) fn forget(&mut self, block: u32) {
         if self.block.is_some_and(|(own, _)| own == block) {
             self.block = None;
@@ -51,12 +51,13 @@ impl Collector {
 }
 
 impl Yaffs2 {
-    /// Collect before a write, if there is need.
+    /// Collect garbage before a write, if there is need.
     pub(super) fn collect_in_foreground(&mut self) -> Result<(), FsError> {
         self.collect(false)
     }
 
-    /// Collect. What fails shows in the next write that finds no room.
+    /// Collect garbage. Errors other than power loss are dropped; they show in the next write that
+    /// finds no room.
     pub(super) fn collect(&mut self, in_background: bool) -> Result<(), FsError> {
         if self.collector.is_running {
             return Ok(());
@@ -89,7 +90,7 @@ impl Yaffs2 {
         Ok(())
     }
 
-    /// Whether to collect now, and how hard.
+    /// Whether garbage must be collected at this moment, and with how much effort.
     fn effort(&mut self, in_background: bool) -> Option<Effort> {
         let is_old = self.options.profile == Profile::Y2009;
         let margin = if is_old { 2 } else { 1 };
@@ -116,7 +117,8 @@ impl Yaffs2 {
         Some(Effort::Passive)
     }
 
-    /// The block begun first, once in many collections: its charges are renewed.
+    /// The oldest block, once in many collections. Copying its chunks renews the charge in their
+    /// cells.
     fn block_to_refresh(&mut self) -> Option<u32> {
         if self.options.profile == Profile::Y2009 || self.collector.refresh_skip > 0 {
             return None;
@@ -127,8 +129,9 @@ impl Yaffs2 {
         full.min_by_key(|&block| self.blocks.block(block).sequence)
     }
 
-    /// Choose a block: failing ones first, then the dirtiest of some. The code of 2009 remembers
-    /// nothing of searches that found no block, and never takes one for its age.
+    /// Choose a block to collect: one in which a program failed, or else the one with the fewest
+    /// owned chunks among those searched. The code of 2009 keeps nothing of a search that found no
+    /// block, and never chooses a block for its age.
     fn choose(&mut self, effort: Effort) -> Option<u32> {
         let is_old = self.options.profile == Profile::Y2009;
         if is_old {
@@ -193,7 +196,7 @@ impl Yaffs2 {
         found.map(|(block, _)| block)
     }
 
-    /// Copy live chunks out of a block, all or some; erase it when none is left.
+    /// Copy chunks out of a block, all or some of them. If none is left, the block is erased.
     fn collect_block(&mut self, number: u32, effort: Effort) -> Result<(), FsError> {
         let sequence = self.blocks.block(number).sequence;
         self.blocks.book(number, BlockState::Collecting, sequence);
@@ -224,7 +227,7 @@ impl Yaffs2 {
             let Some((block, page)) = self.collector.block else { break };
             debug_assert_eq!(block, number, "one block is collected at a time");
             if page >= chunks {
-                // Chunks came back to life behind the finger only if copies failed.
+                // The end is reached with chunks left only if copies failed.
                 self.collector.block = None;
                 break;
             }
@@ -240,7 +243,7 @@ impl Yaffs2 {
         Ok(())
     }
 
-    /// Copy a live chunk to where chunks are being written: one read and one program.
+    /// Copy an owned chunk to the block being filled, which costs one read and one program.
     fn copy_chunk(&mut self, chunk: u32, object: u32, part: u32) -> Result<(), FsError> {
         let mut data = vec![0; self.chunk_size()];
         let (_, found) = self.read_chunk_and_tags(chunk, &mut data)?;
@@ -260,7 +263,8 @@ impl Yaffs2 {
         self.delete_chunk(chunk)
     }
 
-    /// A header on the move: it says the size of now, and no longer what older headers are for.
+    /// Prepare an object's header for its copy. It gets the object's present size, and does not
+    /// carry over that it made older chunks obsolete.
     fn renew_header(&mut self, id: u32, data: &mut [u8]) -> Tags {
         let header = Header::parse(data);
         let shadows = header.as_ref().map_or(0, |header| header.shadows);

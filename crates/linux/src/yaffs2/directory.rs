@@ -1,5 +1,6 @@
-//! Names: each is in its object's header alone; a file without one waits in the directory of the
-//! unlinked for its last user, and ends in that of the deleted.
+//! Names. The name of an object is only in its own header. A file that loses its name is moved to
+//! the directory of unlinked objects until its last user closes it, and then to that of deleted
+//! objects.
 
 use super::Yaffs2;
 use super::format::Kind;
@@ -8,7 +9,6 @@ use super::objects::{DELETED, LOST_AND_FOUND, Object, UNLINKED};
 use super::options::Profile;
 use crate::filesystem::{DirEntry, FileKind, FsError, Ino, check_name};
 
-/// Longest name, bytes.
 const NAME_LEN_MAX: usize = 255;
 
 const fn kind_of(kind: Kind) -> FileKind {
@@ -35,7 +35,6 @@ impl Yaffs2 {
         DirEntry { name: object.name.clone(), ino: Ino(id), kind: kind_of(object.kind) }
     }
 
-    /// Find a name in a directory.
     pub(super) fn find_entry(
         &mut self,
         parent: u32,
@@ -44,7 +43,7 @@ impl Yaffs2 {
         Ok(self.find_child(parent, name)?.map(|id| self.entry_of(id)))
     }
 
-    /// List a directory; the place for lost objects shows only where there are any.
+    /// List a directory. The directory `lost+found` is listed only if it holds something.
     pub(super) fn list_entries(&mut self, dir: u32) -> Result<Vec<DirEntry>, FsError> {
         let mut entries = Vec::new();
         for id in self.objects.children(dir) {
@@ -56,7 +55,7 @@ impl Yaffs2 {
         Ok(entries)
     }
 
-    /// Make a file or directory: one header.
+    /// Create a file or directory, which writes one header.
     pub(super) fn create_entry(
         &mut self,
         parent: u32,
@@ -83,9 +82,10 @@ impl Yaffs2 {
         Ok(id)
     }
 
-    /// A directory's time changed: today's code writes its header at once. (It can leave that to the
-    /// thread, and the kernel of the reference runs does not: their counts have one read and one
-    /// program more for each name that comes or goes, however short the run.)
+    /// Note that a directory has changed. Today's code writes its header with the new time at once.
+    /// (An option leaves this to the background thread. The kernel runs of the reference do not use
+    /// it: their counts have one read and one program more for each name that comes or goes, even
+    /// in short runs.)
     fn note_changed(&mut self, dir: u32) -> Result<(), FsError> {
         if self.options.profile == Profile::Y2009 || !self.objects.object(dir).is_named() {
             return Ok(());
@@ -94,13 +94,13 @@ impl Yaffs2 {
         let object = self.objects.object_mut(dir);
         (object.is_dirty, object.mtime) = (true, now);
         match self.write_header(dir, Change::default()) {
-            // The name is what matters; the time waits for the next sync.
+            // The name has changed already. The time waits for the next sync.
             Err(FsError::NoSpace) => Ok(()),
             other => other,
         }
     }
 
-    /// Remove a name: the object moves to the directory of the unlinked.
+    /// Remove a name. Its object moves to the directory of unlinked objects.
     pub(super) fn remove_entry(&mut self, parent: u32, name: &[u8]) -> Result<(), FsError> {
         let id = self.find_child(parent, name)?.ok_or(FsError::NotFound)?;
         if id == LOST_AND_FOUND || !self.objects.children(id).is_empty() {
@@ -114,7 +114,7 @@ impl Yaffs2 {
         self.rename_object(id, UNLINKED, b"unlinked", Change::default())
     }
 
-    /// Move an object; on failure it stays.
+    /// Move an object. If its header cannot be written, it stays where it was.
     fn rename_object(
         &mut self,
         id: u32,
@@ -134,7 +134,7 @@ impl Yaffs2 {
         written
     }
 
-    /// End an object whose name is gone.
+    /// Free an object that has no name left, with its chunks.
     pub(super) fn end_object(&mut self, id: u32) -> Result<(), FsError> {
         let Some(object) = self.objects.get(id).filter(|object| !object.is_named()) else {
             return Ok(());
@@ -150,8 +150,8 @@ impl Yaffs2 {
         object.header.map_or(Ok(()), |header| self.delete_chunk(header))
     }
 
-    /// Rename. What had the new name is shadowed by the first header, then unlinked; a second
-    /// header no longer shadows it.
+    /// Rename. If the new name is taken, the first header says that it shadows the object with that
+    /// name, which is then unlinked. A second header does not shadow it.
     pub(super) fn move_entry(
         &mut self,
         from: u32,

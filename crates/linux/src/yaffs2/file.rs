@@ -1,4 +1,4 @@
-//! Regular files: reads of whole chunks, writes through the cache for short operations.
+//! Regular files: whole chunks are read, and writes go through the cache for short operations.
 
 use super::Yaffs2;
 use super::blocks::Owner;
@@ -9,11 +9,11 @@ use crate::cache::PageCache;
 use crate::cpu::Work;
 use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino, PAGE_SIZE};
 
-/// Largest number of a chunk in a file.
+/// Highest number of a chunk in a file.
 pub(super) const CHUNK_MAX: u32 = 0x000F_FFFF;
 
 impl Yaffs2 {
-    /// The number of the chunk that holds byte `offset`, and the place in it.
+    /// The number of the chunk that holds byte `offset`, and the offset in this chunk.
     pub(super) fn place_of(&self, offset: u64) -> Result<(u32, usize), FsError> {
         let size = self.chunk_size() as u64;
         let number = u32::try_from(offset / size + 1).map_err(|_| FsError::TooLong)?;
@@ -21,14 +21,15 @@ impl Yaffs2 {
         if number > CHUNK_MAX { Err(FsError::TooLong) } else { Ok((number, place)) }
     }
 
-    /// Bytes of a file that lie in a chunk of it.
+    /// How many bytes of a file of `size` bytes lie in chunk `number`.
     fn len_in_chunk(&self, size: u64, number: u32) -> usize {
         let start = u64::from(number - 1) * self.chunk_size() as u64;
         let len = size.saturating_sub(start).min(self.chunk_size() as u64);
         usize::try_from(len).expect("a chunk at most")
     }
 
-    /// Fill a page of the cache: a read for each chunk of it that is on flash alone.
+    /// Read a page of a file. Each chunk of it that is not in the cache for short operations costs
+    /// one read.
     pub(super) fn read_file_page(
         &mut self,
         id: u32,
@@ -77,7 +78,8 @@ impl Yaffs2 {
         Ok(true)
     }
 
-    /// Read a chunk of a file as it is on flash; zeros where there is none.
+    /// Read a chunk of a file from flash. A chunk that does not exist reads as zeros. Returns
+    /// whether ECC could correct it.
     pub(super) fn read_file_chunk(
         &mut self,
         id: u32,
@@ -91,7 +93,7 @@ impl Yaffs2 {
         Ok(true)
     }
 
-    /// Bring a chunk into the cache for short operations; tell whether it could be read.
+    /// Bring a chunk into the cache for short operations. Returns whether it could be read.
     fn bring_in(&mut self, id: u32, number: u32) -> Result<bool, FsError> {
         if let Some((object, chunk)) = self.short_ops.must_leave() {
             if self.options.profile.bypasses_cache() {
@@ -111,7 +113,7 @@ impl Yaffs2 {
         Ok(is_good)
     }
 
-    /// Write the dirty chunks of an object, or of all.
+    /// Write the dirty chunks of an object, or those of all objects.
     pub(super) fn flush_cached(&mut self, id: Option<u32>) -> Result<(), FsError> {
         let dirty = self.short_ops.dirty(id);
         dirty.into_iter().try_for_each(|(object, chunk)| self.flush_chunk(object, chunk))
@@ -129,7 +131,7 @@ impl Yaffs2 {
         Ok(())
     }
 
-    /// Program a chunk of a file.
+    /// Program a chunk of a file, and make its older version obsolete.
     pub(super) fn write_file_chunk(
         &mut self,
         id: u32,
@@ -149,7 +151,7 @@ impl Yaffs2 {
         old.map_or(Ok(()), |old| self.delete_chunk(old))
     }
 
-    /// Write to a file, page by page of the cache.
+    /// Write to a file, one page of the cache after the other.
     pub(super) fn write_file(
         &mut self,
         cache: &mut PageCache,
@@ -182,7 +184,7 @@ impl Yaffs2 {
         Ok(())
     }
 
-    /// Write bytes of a file, chunk by chunk.
+    /// Write bytes of a file, one chunk after the other.
     fn write_bytes(&mut self, id: u32, offset: u64, bytes: &[u8]) -> Result<(), FsError> {
         if offset > self.objects.object(id).size {
             self.make_hole(id, offset)?;
@@ -253,7 +255,7 @@ impl Yaffs2 {
         Ok(())
     }
 
-    /// Make an object durable: its dirty chunks, and unless `data_only` its header.
+    /// Make an object durable: its dirty chunks, and its header unless `data_only`.
     pub(super) fn flush_object(&mut self, id: u32, data_only: bool) -> Result<(), FsError> {
         let Some(object) = self.objects.get(id) else { return Ok(()) };
         if !object.is_dirty {

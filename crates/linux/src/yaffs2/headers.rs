@@ -1,4 +1,5 @@
-//! Object headers: read to learn a name, rewritten whenever something about an object changes.
+//! Object headers: one is read to learn an object's name, and written whenever something about the
+//! object changes.
 
 use super::Yaffs2;
 use super::chunks::Reserve;
@@ -6,17 +7,18 @@ use super::format::{Extra, Header, Kind, Tags};
 use super::objects::{LOST_AND_FOUND, ROOT};
 use crate::filesystem::FsError;
 
-/// What a header written anew shall say beyond what its object does.
+/// What a new header says besides the fields of its object.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Change {
-    /// It makes older chunks beyond the size obsolete.
+    /// Whether it makes older chunks behind the file's end obsolete.
     pub is_shrink: bool,
-    /// It takes the name of this object (0 for none).
+    /// The object whose name it takes over, or 0.
     pub shadows: u32,
 }
 
 impl Yaffs2 {
-    /// Write an object's header: one read of the old one, if any, and one program.
+    /// Write an object's header. This costs one program, and one read of the old header if there is
+    /// one.
     pub(super) fn write_header(&mut self, id: u32, change: Change) -> Result<(), FsError> {
         let is_written = id == ROOT || id > LOST_AND_FOUND;
         if !is_written {
@@ -46,13 +48,13 @@ impl Yaffs2 {
         Ok(())
     }
 
-    /// Let an object's header be at `chunk` from now on.
+    /// Note that an object's header is at `chunk` from here on.
     pub(super) fn move_header(&mut self, id: u32, chunk: u32) -> Result<(), FsError> {
         let old = self.objects.object_mut(id).header.replace(chunk);
         old.map_or(Ok(()), |old| self.delete_chunk(old))
     }
 
-    /// Write the header of an object as it is into a chunk, and tell the tags.
+    /// Write an object's header into the bytes of a chunk. Returns the tags that go with it.
     pub(super) fn fill_header(&self, id: u32, change: Change, data: &mut [u8]) -> Tags {
         let object = self.objects.object(id);
         let is_sized = object.kind == Kind::File && object.is_named();
@@ -79,7 +81,7 @@ impl Yaffs2 {
         Tags { sequence: 0, object: id, chunk: 0, bytes: size, extra: Some(extra) }
     }
 
-    /// Learn an object's name, if it is not known: one read.
+    /// Read an object's name from its header, unless it is known. This costs one read.
     pub(super) fn load_details(&mut self, id: u32) -> Result<(), FsError> {
         let object = self.objects.object(id);
         let Some(chunk) = object.header.filter(|_| !object.is_loaded) else { return Ok(()) };

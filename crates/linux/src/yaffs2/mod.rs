@@ -1,4 +1,4 @@
-//! YAFFS2: a log of chunks, one to a page, each with tags in its OOB area.
+//! YAFFS2: the file system is a log of chunks. A chunk takes one page and has tags in the OOB area.
 //!
 //! ```text
 //! file.rs truncate.rs directory.rs headers.rs   what the VFS asks for
@@ -6,23 +6,25 @@
 //! collect.rs background.rs          garbage collection and who calls it
 //! chunks.rs blocks.rs objects.rs    where chunks go, what every block and object is
 //! prepare.rs                        format
-//! checkpoint.rs snapshot.rs         one way to mount
-//! scan.rs rebuild.rs                the other
-//! format/                           bytes
+//! checkpoint.rs snapshot.rs         mounting by a checkpoint
+//! scan.rs rebuild.rs                mounting by a scan of all tags
+//! format/                           the bytes on flash
 //! ```
 //!
-//! Behaviour follows the code of 2009 or of today ([`Profile`]), as described in the project's notes
-//! on the Linux stack. It is safer than they are in three places, none of which a run without a power
-//! cut meets: a scan reads the last chunk of each block that did not end with a summary and does
-//! not believe its tags if the data are damaged; a block with blank chunks below used ones is
-//! taken as half erased; and a block that a scan finds blank is erased again before use, unless
-//! all blocks are.
+//! The model follows the code of 2009 or of today ([`Profile`]) and is written from the project's
+//! notes on the Linux stack. It is safer than that code in three places. None of them matters in a
+//! run without a power cut:
+//!
+//! * A scan reads the last chunk of each block that does not end with a summary. If its data is
+//!   damaged, its tags are not used.
+//! * A block with a blank chunk before a used one is taken as half erased.
+//! * A block that a scan finds blank is erased again before use, unless all blocks are blank.
 //!
 //! Invariants:
-//! 1. Of the chunks that claim the same place the newest is right: by its block's sequence number,
-//!    then by its page.
+//! 1. If several chunks claim the same place in an object, the newest is valid: the one in the
+//!    block with the highest sequence number, then the one with the highest page.
 //! 2. A chunk becomes obsolete only after the one that supersedes it is on flash.
-//! 3. A block with a header that made older chunks obsolete is erased only after all of them.
+//! 3. A block with a header that made older chunks obsolete is erased only after all of these.
 //! 4. While a checkpoint is on flash, nothing else is programmed or erased.
 
 mod background;
@@ -70,16 +72,16 @@ pub struct Yaffs2 {
     short_ops: ShortOps,
     collector: collect::Collector,
     checkpoint: checkpoint::Checkpoint,
-    /// The tags of the chunks of the block being filled.
+    /// The tags of the chunks in the block being filled, for its summary.
     summary: Vec<Tags>,
-    /// Whether the mount found every chunk blank.
+    /// Whether the mount found all chunks blank.
     was_all_blank: bool,
-    /// When the thread wakes, nanoseconds.
+    /// When the background thread runs next, nanoseconds.
     thread_due_ns: u64,
 }
 
 impl Yaffs2 {
-    /// The partition below, for those who mount it again.
+    /// The partition below, for a caller that mounts it again.
     pub const fn partition(&self) -> &Partition {
         &self.mtd
     }
@@ -88,7 +90,7 @@ impl Yaffs2 {
         u32::try_from(self.recorder.clock().now_ns() / 1_000_000_000).unwrap_or(u32::MAX)
     }
 
-    /// Write everything, then a checkpoint if `may_checkpoint`.
+    /// Write everything that is dirty, and then a checkpoint if `may_checkpoint`.
     fn flush_all(&mut self, may_checkpoint: bool) -> Result<(), FsError> {
         let dirty = self.objects.all.iter().filter(|(_, object)| object.is_dirty);
         let dirty: Vec<u32> = dirty.map(|(&id, _)| id).collect();
@@ -182,8 +184,8 @@ impl FileSystem for Yaffs2 {
 
     fn set_owner(&mut self, _: &mut PageCache, ino: Ino) -> Result<(), FsError> {
         let _scope = self.recorder.scope("yaffs_setattr");
-        // A file made and given its owner costs two headers in the reference. Which two it does not
-        // tell; here they are its own and its directory's, written as it was made.
+        // In the reference, creating a file and setting its owner writes two headers. It does not
+        // show which two. The model writes the file's own and its directory's, both at creation.
         if self.objects.object(ino.0).stored_size == 0 {
             return Ok(());
         }
@@ -192,7 +194,7 @@ impl FileSystem for Yaffs2 {
 
     fn fsync(&mut self, _: &mut PageCache, ino: Ino, data_only: bool) -> Result<(), FsError> {
         let _scope = self.recorder.scope("yaffs_flush");
-        // The code of 2009 knows no cheaper fdatasync.
+        // The code of 2009 has no cheaper fdatasync.
         self.flush_object(ino.0, data_only && self.options.profile == Profile::Today)
     }
 

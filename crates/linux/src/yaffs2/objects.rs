@@ -1,4 +1,4 @@
-//! Objects: files, directories and the rest, all of them in memory from the mount on.
+//! Objects: files, directories and others. All of them are in memory from the mount on.
 
 use std::collections::BTreeMap;
 
@@ -6,40 +6,40 @@ use super::format::Kind;
 
 pub(super) const ROOT: u32 = 1;
 pub(super) const LOST_AND_FOUND: u32 = 2;
-/// The directory of what has lost its name and may be in use.
+/// The directory of objects that have lost their name but may be in use.
 pub(super) const UNLINKED: u32 = 3;
-/// The directory of what has ended.
+/// The directory of objects that have been deleted.
 pub(super) const DELETED: u32 = 4;
-/// First number of an object that was made by a user.
+/// Number of the first object that a user creates.
 const OBJECT_FIRST: u32 = 257;
-/// Largest number that fits the tags of a header.
+/// Highest object number that fits in the tags of a header.
 pub(super) const OBJECT_MAX: u32 = 0x0FFF_FFFF;
 
-/// Permissions and types, as `stat` tells them.
+/// File modes, as `stat` returns them.
 pub(super) const MODE_FILE: u32 = 0o100_644;
 pub(super) const MODE_DIRECTORY: u32 = 0o040_755;
 
-/// An object.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts of an object")]
 pub(super) struct Object {
     pub kind: Kind,
     pub parent: u32,
-    /// Known once the header was read.
+    /// The object's name. It is empty until the header is read.
     pub name: Vec<u8>,
     pub header: Option<u32>,
-    /// Whether name and mode are known.
+    /// Whether name, mode and time are known.
     pub is_loaded: bool,
-    /// Whether the header on flash is behind.
+    /// Whether the header on flash is out of date.
     pub is_dirty: bool,
-    /// Whether a renamed object has taken its name, and that is on flash.
+    /// Whether another object has taken its name by a rename, and the header that says so is on
+    /// flash.
     pub is_shadowed: bool,
     pub mode: u32,
     pub mtime: u32,
     pub size: u64,
-    /// Size without what only the cache holds.
+    /// Size without the bytes that are only in the cache for short operations.
     pub stored_size: u64,
-    /// Where each chunk of a file is.
+    /// The place on flash of each chunk of a file.
     pub chunks: BTreeMap<u32, u32>,
 }
 
@@ -61,13 +61,12 @@ impl Object {
         }
     }
 
-    /// Whether it has a name that a user may know.
+    /// Whether it has a name that a user can see.
     pub(super) const fn is_named(&self) -> bool {
         !matches!(self.parent, UNLINKED | DELETED)
     }
 }
 
-/// All objects.
 #[derive(Debug)]
 pub(super) struct Objects {
     pub all: BTreeMap<u32, Object>,
@@ -75,7 +74,7 @@ pub(super) struct Objects {
 }
 
 impl Objects {
-    /// The directories that are there without a header.
+    /// The four directories that exist without a header.
     pub(super) fn new() -> Self {
         let directory = |parent, name: &[u8]| Object::new(Kind::Directory, parent, name);
         let all = BTreeMap::from([
@@ -91,7 +90,7 @@ impl Objects {
         self.all.get(&id)
     }
 
-    /// An object that is known to be there.
+    /// An object that must exist.
     pub(super) fn object(&self, id: u32) -> &Object {
         &self.all[&id]
     }
@@ -100,7 +99,7 @@ impl Objects {
         self.all.get_mut(&id).expect("the object is there")
     }
 
-    /// What is in a directory.
+    /// The numbers of the objects in a directory.
     pub(super) fn children(&self, dir: u32) -> Vec<u32> {
         let children = self.all.iter().filter(|(_, object)| object.parent == dir);
         children.map(|(&id, _)| id).collect()
@@ -116,7 +115,7 @@ impl Objects {
         }
     }
 
-    /// Number new objects from here on.
+    /// Number new objects after the highest number in use.
     pub(super) fn number_from_last(&mut self) {
         let last = self.all.keys().next_back().copied().unwrap_or(0);
         self.last = last.max(OBJECT_FIRST - 1);

@@ -1,25 +1,25 @@
-//! Mount options, the behaviour of two generations, and why a mount may fail.
+//! Mount options, the two generations of code, and the reasons why a mount fails.
 
 use std::fmt;
 
-/// Which code is modelled.
+/// The generation of YAFFS2 code that is modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// The code of 2009 to 2011, as on the papers' boards: no thread, no block summaries; a write of
-    /// a whole chunk passes the cache by, and a full cache flushes all of a file.
+    /// The code of 2009 to 2011, as on the boards of the papers. It has no thread and no block
+    /// summaries. A write of a whole chunk goes past the cache, and a full cache writes all dirty
+    /// chunks of a file.
     Y2009,
-    /// The code of today.
+    /// The code of 2026.
     Today,
 }
 
-/// How a YAFFS2 is mounted and behaves.
+/// The options of a YAFFS2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Which code is modelled.
     pub profile: Profile,
-    /// Chunks of the cache for short operations (10; 0 with `no-cache`).
+    /// Number of chunks in the cache for short operations (10; 0 with `no-cache`).
     pub caches: u32,
-    /// Largest read-ahead window, cache pages (mtdblock's: 32).
+    /// Largest read-ahead window, cache pages. It is that of mtdblock, which has 32.
     pub ra_pages: u32,
 }
 
@@ -30,10 +30,8 @@ impl Default for Options {
 }
 
 impl Profile {
-    /// Every generation.
     pub const ALL: [Self; 2] = [Self::Y2009, Self::Today];
 
-    /// Name in platforms and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Y2009 => "2009",
@@ -41,41 +39,37 @@ impl Profile {
         }
     }
 
-    /// Whether each full block ends with the tags of its chunks.
+    /// Whether each full block ends with a summary of its chunks' tags.
     pub(super) fn has_summaries(self) -> bool {
         self == Self::Today
     }
 
-    /// Whether a thread collects garbage and writes directories' times.
     pub(super) fn has_thread(self) -> bool {
         self == Self::Today
     }
 
-    /// Whether writes of whole chunks pass the cache by.
+    /// Whether writes of whole chunks go past the cache.
     pub(super) fn bypasses_cache(self) -> bool {
         self == Self::Y2009
     }
 }
 
-/// Why a partition cannot be mounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MountError {
-    /// Fewer good blocks than YAFFS2 needs to write at all.
+    /// The partition has fewer good blocks than YAFFS2 needs to write at all.
     TooSmall {
-        /// Good blocks of the partition.
+        /// Number of good blocks of the partition.
         blocks: u32,
     },
-    /// More bytes than 32-bit offsets reach.
+    /// The partition is larger than 32-bit offsets reach.
     TooLarge {
-        /// Bytes of the partition.
+        /// Size of the partition, bytes.
         bytes: u64,
     },
-    /// Pages smaller than 1 KiB or with fewer free OOB bytes than the tags take: YAFFS2 needs
-    /// large pages.
+    /// The chip has pages smaller than 1 KiB, or fewer free OOB bytes than the tags take.
     NoTags,
-    /// The device failed, and not by losing power.
+    /// The device failed otherwise than by losing power.
     Io,
-    /// The supply failed.
     PowerLost,
 }
 

@@ -1,26 +1,25 @@
-//! Before a mount: whether YAFFS2 can live on a partition, and formatting one.
+//! Before a mount: whether a chip suits YAFFS2, and formatting a partition.
 
 use super::chunks::RESERVED_BLOCKS;
 use super::format::TAGS_SIZE;
 use super::{MountError, Yaffs2};
 use crate::mtd::Partition;
 
-/// Good blocks without which nothing can be written: the reserve, the checkpoint's, and two.
+/// Fewest good blocks with which anything can be written: those in reserve, those of a checkpoint,
+/// and two more.
 const BLOCKS_MIN: u32 = RESERVED_BLOCKS + 6;
 const CHUNK_SIZE_MIN: u32 = 1024;
 
 impl Yaffs2 {
-    /// Erase the partition: one erase per good block.
-    ///
-    /// # Errors
-    /// A chip that YAFFS2 cannot live on, or power loss. Blocks that fail are marked bad.
+    /// Erase the partition, which costs one erase for each good block. A block whose erase fails is
+    /// marked bad.
     pub fn format(mtd: &Partition) -> Result<(), MountError> {
         check_suitable(mtd)?;
         Ok(mtd.erase_all(|_| Ok(()))?)
     }
 }
 
-/// Check that the chip takes tags and that there is room to work.
+/// Check that the chip has room for tags and that the partition has enough blocks.
 pub(super) fn check_suitable(mtd: &Partition) -> Result<(), MountError> {
     let geometry = mtd.geometry();
     if geometry.page_size < CHUNK_SIZE_MIN || (mtd.oob_free() as usize) < TAGS_SIZE {

@@ -1,5 +1,5 @@
-//! From tags to objects: chunks are looked at newest first, so that the first to claim a place is
-//! right, and what a header makes obsolete is still to come.
+//! Rebuilding the objects from tags. Chunks are visited from the newest to the oldest: the first
+//! that claims a place is valid, and what a header makes obsolete comes after it.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,19 @@ use super::objects::{DELETED, LOST_AND_FOUND, OBJECT_MAX, Object, ROOT, UNLINKED
 use super::scan::ScannedBlock;
 use crate::filesystem::FsError;
 
-/// Objects under construction.
+/// The objects while they are being rebuilt.
 pub(super) struct Rebuild<'a> {
     fs: &'a mut Yaffs2,
     clues: BTreeMap<u32, Clue>,
 }
 
-/// What is known of an object besides itself.
+/// What the scan has found out about an object, besides its fields.
 #[derive(Clone, Copy, Debug)]
 struct Clue {
-    /// Whether its newest header was met.
+    /// Whether the scan has visited the newest header of the object.
     has_header: bool,
-    /// Older chunks from here on are obsolete.
+    /// The chunks at this byte and behind it are obsolete, except the ones that the scan has
+    /// already visited.
     shrunk_to: u64,
 }
 
@@ -34,7 +35,7 @@ impl<'a> Rebuild<'a> {
         Self { fs, clues }
     }
 
-    /// Take in the chunks of all blocks, newest first.
+    /// Visit the chunks of all blocks, the newest first.
     pub(super) fn chunks(mut self, scanned: &[ScannedBlock]) -> Result<Self, FsError> {
         for block in scanned {
             let first = block.number * self.fs.blocks.chunks_per_block;
@@ -110,7 +111,7 @@ impl<'a> Rebuild<'a> {
         if extra.shadows { self.shadow(id, chunk) } else { Ok(()) }
     }
 
-    /// Let what a header shadows be without a name, whatever older headers say.
+    /// Unlink the object that a header shadows. Older headers cannot give it a name again.
     fn shadow(&mut self, id: u32, chunk: u32) -> Result<(), FsError> {
         let mut data = vec![0; self.fs.chunk_size()];
         let is_good = self.fs.read_chunk(chunk, &mut data)?;
@@ -125,7 +126,8 @@ impl<'a> Rebuild<'a> {
         Ok(())
     }
 
-    /// Give back what turned out obsolete, and place what has no directory.
+    /// Free the chunks that turned out to be obsolete, and move objects without a directory to
+    /// `lost+found`.
     pub(super) fn finish(mut self) {
         let ids: Vec<u32> = self.clues.keys().copied().collect();
         for id in ids {
@@ -143,8 +145,8 @@ impl<'a> Rebuild<'a> {
         }
     }
 
-    /// Give back the chunks beyond a file's end, which truncation left on flash, and those of what
-    /// is no file.
+    /// Free the chunks behind a file's end, which a truncation left on flash, and all chunks of
+    /// objects that are no files.
     fn drop_beyond_end(&mut self, id: u32) {
         let chunk_size = self.fs.chunk_size() as u64;
         let object = self.fs.objects.object_mut(id);

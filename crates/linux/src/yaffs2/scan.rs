@@ -1,4 +1,4 @@
-//! Mount: by the checkpoint if it is whole, else by the tags of all chunks, newest first.
+//! Mounting: by the checkpoint if it is complete, or else by reading the tags of all chunks.
 
 use super::blocks::{BlockState, Blocks, Owner, SEQUENCE_FIRST};
 use super::checkpoint::{CHECKPOINT_SEQUENCE, Checkpoint};
@@ -14,18 +14,17 @@ use crate::filesystem::FsError;
 use crate::mtd::{MtdError, Partition};
 use flysch_chip::Recorder;
 
-/// Sequence numbers beyond this are no block's.
+/// Highest sequence number that a block can have.
 const SEQUENCE_MAX: u32 = 0xEFFF_FF00;
 
-/// What a scan found in a block.
 #[derive(Debug)]
 pub(super) struct ScannedBlock {
     pub number: u32,
     pub sequence: u32,
-    /// The tags of its chunks; `None` for one that cannot be used.
+    /// The tags of its chunks. `None` for a chunk that cannot be used.
     pub tags: Vec<Option<Tags>>,
     pub has_summary: bool,
-    /// Whether more may be programmed behind the last.
+    /// Whether further chunks may be programmed behind the last.
     pub is_open: bool,
 }
 
@@ -45,11 +44,8 @@ impl From<FsError> for MountError {
 }
 
 impl Yaffs2 {
-    /// Mount what is on the partition.
-    ///
-    /// # Errors
-    /// A chip that YAFFS2 cannot live on, a failing device, power loss. Whatever the chunks hold is
-    /// no error: what makes no sense is left out.
+    /// Mount the file system on the partition. What the chunks hold is never an error: chunks that
+    /// make no sense are left out.
     pub fn mount(
         mtd: Partition,
         options: Options,
@@ -82,7 +78,7 @@ impl Yaffs2 {
         Ok(fs)
     }
 
-    /// Read the tags of all chunks and build everything up from them.
+    /// Read the tags of all chunks, and rebuild everything from them.
     fn scan(&mut self) -> Result<(), FsError> {
         let mut scanned = Vec::new();
         let mut blank = Vec::new();
@@ -130,7 +126,6 @@ impl Yaffs2 {
         Ok(())
     }
 
-    /// Whether all chunks of these blocks have blank tags.
     fn are_blank(&mut self, blocks: &[u32]) -> Result<bool, FsError> {
         let chunks = self.blocks.chunks_per_block;
         for chunk in blocks.iter().flat_map(|block| block * chunks..(block + 1) * chunks) {
@@ -141,7 +136,7 @@ impl Yaffs2 {
         Ok(true)
     }
 
-    /// Go on in the newest block, if it has blank chunks left.
+    /// Go on filling the newest block, if it has blank chunks left.
     fn open_newest(&mut self, newest: Option<&ScannedBlock>) {
         let Some(newest) = newest.filter(|newest| newest.is_open) else { return };
         let page = u32::try_from(newest.tags.len()).expect("chunks of a block");
@@ -156,7 +151,7 @@ impl Yaffs2 {
         }
     }
 
-    /// Read the tags of a block; `None` if it holds nothing of worth.
+    /// Read the tags of a block. `None` if it holds nothing that is valid.
     fn scan_block(&mut self, number: u32) -> Result<Option<ScannedBlock>, FsError> {
         let chunks = self.blocks.chunks_per_block;
         let first = number * chunks;
@@ -183,7 +178,7 @@ impl Yaffs2 {
         self.judge(number, all)
     }
 
-    /// Make sense of the tags of a block without summary.
+    /// Interpret the tags of a block that has no summary.
     fn judge(&mut self, number: u32, mut all: Vec<Found>) -> Result<Option<ScannedBlock>, FsError> {
         let is_full_len = all.len();
         let used = all.iter().rposition(|found| *found != Found::Blank).map_or(0, |last| last + 1);
@@ -213,7 +208,7 @@ impl Yaffs2 {
             tags[last as usize] = None;
         }
         let is_open = is_good && tags[last as usize].is_some() && used < is_full_len;
-        // A summary that does not hold is no chunk of any object.
+        // A chunk of an invalid summary belongs to no object.
         let tags = tags.into_iter().map(|tags| tags.filter(|tags| tags.object != SUMMARY_OBJECT));
         let tags = tags.collect();
         Ok(Some(ScannedBlock { number, sequence, tags, has_summary: false, is_open }))
@@ -241,12 +236,12 @@ impl Yaffs2 {
         Ok(if count == 0 { None } else { parse_summary(&bytes, number, sequence, covered) })
     }
 
-    /// End what has no name any more, now that nobody uses it.
+    /// Delete the objects that have no name. No user can have them open after a mount.
     fn end_nameless(&mut self) -> Result<(), FsError> {
         let mut nameless = self.objects.children(UNLINKED);
         nameless.extend(self.objects.children(DELETED));
         for id in nameless {
-            // Where there is no room for the record of its end, it stays until there is.
+            // If there is no room to record the deletion, the object stays until there is.
             if self.end_object(id) == Err(FsError::PowerLost) {
                 return Err(FsError::PowerLost);
             }
@@ -263,7 +258,7 @@ pub(super) fn is_checkpoint(found: Found) -> bool {
     matches!(found, Found::Tags(tags) if tags.sequence == CHECKPOINT_SEQUENCE)
 }
 
-/// The table of blocks before anything is known but which are bad.
+/// The table of blocks before the scan, when only the bad ones are known.
 pub(super) fn fresh_blocks(mtd: &Partition) -> Blocks {
     let mut blocks = Blocks::new(mtd.block_count(), mtd.geometry().pages_per_block);
     for block in (0..mtd.block_count()).filter(|&block| !mtd.is_bad(block)) {

@@ -1,18 +1,17 @@
-//! The cache for short operations: a few chunks of any files, written when they must leave.
+//! The cache for short operations: it holds a few chunks of any files, and writes a dirty one when
+//! it must leave.
 
-/// A chunk in the cache.
 #[derive(Debug)]
 pub(super) struct CachedChunk {
     pub object: u32,
     pub chunk: u32,
     pub data: Vec<u8>,
-    /// Bytes of it that are the file's.
+    /// Number of its bytes that belong to the file.
     pub len: u32,
     pub is_dirty: bool,
     used_at: u64,
 }
 
-/// The cache.
 #[derive(Debug)]
 pub(super) struct ShortOps {
     entries: Vec<CachedChunk>,
@@ -29,12 +28,11 @@ impl ShortOps {
         self.capacity > 0
     }
 
-    /// Look at a chunk.
     pub(super) fn find(&self, object: u32, chunk: u32) -> Option<&CachedChunk> {
         self.entries.iter().find(|entry| entry.object == object && entry.chunk == chunk)
     }
 
-    /// Use a chunk.
+    /// A chunk to change; this counts as a use.
     pub(super) fn touch(&mut self, object: u32, chunk: u32) -> Option<&mut CachedChunk> {
         self.uses += 1;
         let uses = self.uses;
@@ -44,7 +42,8 @@ impl ShortOps {
         Some(found)
     }
 
-    /// The chunk that must leave before another comes, if any: that used longest ago.
+    /// The chunk that must leave before another can come in: the one used longest ago. `None` if
+    /// there is room.
     pub(super) fn must_leave(&self) -> Option<(u32, u32)> {
         if self.entries.len() < self.capacity {
             return None;
@@ -53,7 +52,7 @@ impl ShortOps {
         oldest.map(|entry| (entry.object, entry.chunk))
     }
 
-    /// Put a clean chunk in, where there is room.
+    /// Put a clean chunk in. There must be room for it.
     pub(super) fn insert(&mut self, object: u32, chunk: u32, data: Vec<u8>) {
         assert!(self.entries.len() < self.capacity, "one has left");
         self.uses += 1;
@@ -65,12 +64,11 @@ impl ShortOps {
         self.entries.retain(|entry| entry.object != object || entry.chunk != chunk);
     }
 
-    /// Forget all of an object.
     pub(super) fn remove_object(&mut self, object: u32) {
         self.entries.retain(|entry| entry.object != object);
     }
 
-    /// The dirty chunks of an object, or of all, in order.
+    /// The dirty chunks of an object, or of all objects, in order.
     pub(super) fn dirty(&self, object: Option<u32>) -> Vec<(u32, u32)> {
         let dirty = self.entries.iter().filter(|entry| entry.is_dirty);
         let of = dirty.filter(|entry| object.is_none_or(|object| entry.object == object));

@@ -1,5 +1,5 @@
-//! The bytes of a checkpoint: blocks and objects, and a sum over all of it. See `checkpoint.rs` for
-//! the layout.
+//! The bytes of a checkpoint: blocks and objects, and a checksum over them. The layout is in
+//! `checkpoint.rs`.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +16,12 @@ const OBJECT_SIZE: usize = 40;
 const GROUP_SIZE: usize = 68;
 const GROUP: u32 = 16;
 
-/// Bytes of a checkpoint, about.
+/// Length of a checkpoint, bytes; an estimate that is a little too high.
 pub(super) fn size(blocks: &Blocks, objects: usize, groups: usize) -> usize {
     let per_block = BLOCK_SIZE + BITS_SIZE;
     HEAD_SIZE + blocks.list.len() * per_block + objects * OBJECT_SIZE + groups * GROUP_SIZE
 }
 
-/// Write blocks and objects down.
 pub(super) fn emit(blocks: &Blocks, objects: &Objects) -> Vec<u8> {
     let mut words = Words::default();
     let (filling, page) = blocks.filling.map_or((0, 0), |(block, page)| (block + 1, page));
@@ -46,7 +45,7 @@ pub(super) fn emit(blocks: &Blocks, objects: &Objects) -> Vec<u8> {
     words.0
 }
 
-/// Objects 2 to 4 are always the same.
+/// The directories 2 to 4 are always the same and are not written.
 const fn is_kept(id: u32) -> bool {
     id == ROOT || id > LOST_AND_FOUND + 2
 }
@@ -85,13 +84,13 @@ const fn state_of(number: u32) -> Option<BlockState> {
         1 => Some(BlockState::Empty),
         2 => Some(BlockState::Allocating),
         3 => Some(BlockState::Full),
-        // Blocks of the checkpoint are booked by those who read it.
+        // The blocks of the checkpoint itself are entered by its reader.
         4 => Some(BlockState::Checkpoint),
         _ => None,
     }
 }
 
-/// Which of the first 64 chunks of a block are in use, and whether its last chunks are a summary.
+/// Which of the first 64 chunks of a block have an owner, one bit for each.
 fn used_bits(blocks: &Blocks, block: u32) -> [u32; 2] {
     let first = block * blocks.chunks_per_block;
     let mut bits = [0; 2];
@@ -102,7 +101,8 @@ fn used_bits(blocks: &Blocks, block: u32) -> [u32; 2] {
     bits
 }
 
-/// Read what [`emit`] wrote, for blocks that are fresh; `None` if anything in it is not right.
+/// Restore what [`emit`] wrote. `blocks` must be the table before a scan. `None` if anything is
+/// inconsistent.
 pub(super) fn restore(
     bytes: &[u8],
     mut blocks: Blocks,
@@ -167,7 +167,7 @@ fn give_summaries(blocks: &mut Blocks, summary_chunks: u32) -> Option<()> {
     Some(())
 }
 
-/// Give a chunk to its owner, if that may be.
+/// Give a chunk an owner. `None` if it cannot have one.
 fn give(blocks: &mut Blocks, chunk: u32, owner: Owner) -> Option<()> {
     let number = blocks.of(chunk);
     let state = blocks.list.get(number as usize)?.state;
@@ -232,7 +232,6 @@ fn restore_group(
     Some(())
 }
 
-/// Little-endian words, one after another.
 #[derive(Default)]
 struct Words(Vec<u8>);
 
@@ -269,7 +268,7 @@ impl Reader<'_> {
     }
 }
 
-/// CRC-32, which neither a lost nor a doubled chunk passes.
+/// CRC-32, which also detects a chunk that is missing or there twice.
 fn sum(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes)
 }

@@ -1,16 +1,16 @@
-//! Sizes of files: holes, and cuts.
+//! Changing the size of a file: holes and truncation.
 
 use super::Yaffs2;
 use super::chunks::Reserve;
 use super::headers::Change;
 use crate::filesystem::{FsError, Ino};
 
-/// Holes of fewer chunks are written as zeros.
+/// A hole of fewer chunks than this is written as zeros.
 const SMALL_HOLE_CHUNKS: u64 = 4;
 
 impl Yaffs2 {
-    /// Extend a file by a hole: zeros if it is small, else a header that says where it begins, so
-    /// that no obsolete chunk comes to light in it.
+    /// Extend a file by a hole. A small hole is written as zeros. For a larger one a header records
+    /// where it begins, so that a mount does not take obsolete chunks for its content.
     pub(super) fn make_hole(&mut self, id: u32, to: u64) -> Result<(), FsError> {
         let from = self.objects.object(id).size;
         let is_small = to - from < SMALL_HOLE_CHUNKS * self.chunk_size() as u64
@@ -25,7 +25,6 @@ impl Yaffs2 {
         }
     }
 
-    /// Set a file's size.
     pub(super) fn truncate_file(&mut self, id: u32, size: u64) -> Result<(), FsError> {
         self.place_of(size)?;
         self.flush_cached(Some(id))?;
@@ -47,7 +46,8 @@ impl Yaffs2 {
         self.cut_chunk(id, size)?;
         let object = self.objects.object_mut(id);
         (object.size, object.stored_size) = (size, size);
-        // The header goes first: a collection for it must not take what the old one still names.
+        // The header is written first. A collection that makes room for it must not take chunks
+        // that the old header still needs.
         let written = self.write_size(id);
         written.and(self.drop_chunks(id, size))
     }
@@ -60,7 +60,7 @@ impl Yaffs2 {
         }
     }
 
-    /// Give back the chunks of a file behind its end.
+    /// Free the chunks of a file that lie behind its end.
     pub(super) fn drop_chunks(&mut self, id: u32, size: u64) -> Result<(), FsError> {
         let (last, kept) = self.place_of(size)?;
         let first_gone = if kept == 0 { last } else { last + 1 };
@@ -73,7 +73,7 @@ impl Yaffs2 {
         Ok(())
     }
 
-    /// Write the chunk anew in which a file is cut.
+    /// Write the chunk again in which the new end of a file lies.
     fn cut_chunk(&mut self, id: u32, size: u64) -> Result<(), FsError> {
         let (last, kept) = self.place_of(size)?;
         if kept == 0 || !self.objects.object(id).chunks.contains_key(&last) {

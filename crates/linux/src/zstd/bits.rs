@@ -1,6 +1,6 @@
-//! Bit streams: written least significant bit first; most are read backwards from a closing one.
+//! Bit streams. They are written with the least significant bit first, and most are read backwards
+//! from a final bit of one.
 
-/// Writes bits.
 #[derive(Debug, Default)]
 pub(super) struct BitWriter {
     bytes: Vec<u8>,
@@ -9,7 +9,7 @@ pub(super) struct BitWriter {
 }
 
 impl BitWriter {
-    /// Write the low `width` bits of `value`, at most 32.
+    /// Write the low `width` bits of `value`. The width is at most 32.
     pub(super) fn put(&mut self, value: u32, width: u32) {
         let value = u64::from(value) & ((1 << width) - 1);
         self.pending |= value << self.count;
@@ -33,14 +33,13 @@ impl BitWriter {
         self.bytes
     }
 
-    /// End a stream that is read backwards.
+    /// End a stream that is read backwards, with a bit of one that marks its end.
     pub(super) fn close(mut self) -> Vec<u8> {
         self.put(1, 1);
         self.finish()
     }
 }
 
-/// Position of the highest bit of a number that is not 0.
 pub(super) const fn high_bit(value: u32) -> u32 {
     value.ilog2()
 }

@@ -1,30 +1,31 @@
-//! Finite state entropy: the table-driven arithmetic coder of sequences and of Huffman weights.
+//! Finite state entropy (FSE): the table-driven entropy coder for sequences and Huffman weights.
 
 use super::bits::{BitWriter, high_bit};
 
-/// A coding table: how each state goes on for each symbol.
+/// A coding table. For each state and symbol it gives the next state and the bits to write.
 #[derive(Debug)]
 pub(super) struct Table {
     log: u32,
-    /// Successor states, those of each symbol together.
+    /// The next states, grouped by symbol.
     next: Vec<u32>,
     symbols: Vec<Transform>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Transform {
-    /// Bits to write, in the high half, as the state decides them.
+    /// Number of bits to write, in the high half. The state is added to it to decide between two
+    /// numbers.
     bits: i64,
-    /// From the shifted state to the place of its successor.
+    /// Added to the shifted state, it gives the index of the next state.
     find: i64,
 }
 
-/// A coder's state.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct State(i64);
 
 impl Table {
-    /// The table of a distribution whose counts sum to `1 << log`; -1 stands for less than one.
+    /// The table of a distribution. The counts add up to `1 << log`; -1 stands for a count below
+    /// one.
     pub(super) fn new(counts: &[i32], log: u32) -> Self {
         let size = 1_usize << log;
         let spread = spread(counts, size);
@@ -44,7 +45,7 @@ impl Table {
         Self { log, next, symbols: counts.iter().zip(&starts).map(transform).collect() }
     }
 
-    /// The state that the last symbol leaves behind, at no cost.
+    /// The state to begin with for the last symbol, which then costs no bits.
     pub(super) fn begin(&self, symbol: usize) -> State {
         let Transform { bits, find } = self.symbols[symbol];
         let count = (bits + (1 << 15)) >> 16;
@@ -52,7 +53,7 @@ impl Table {
         self.at((value >> count) + find)
     }
 
-    /// Write a symbol, in reverse order.
+    /// Write a symbol. Symbols are written in reverse order.
     pub(super) fn encode(&self, state: &mut State, symbol: usize, out: &mut BitWriter) {
         let Transform { bits, find } = self.symbols[symbol];
         let count = (state.0 + bits) >> 16;
@@ -61,7 +62,7 @@ impl Table {
         *state = self.at((state.0 >> count) + find);
     }
 
-    /// Write the state itself, for the decoder to begin with.
+    /// Write the final state, with which the decoder begins.
     pub(super) fn end(&self, state: State, out: &mut BitWriter) {
         let low = state.0 & ((1 << self.log) - 1);
         out.put(u32::try_from(low).expect("a small table"), self.log);
@@ -85,7 +86,7 @@ fn transform(count: i32, start: usize, log: u32) -> Transform {
     }
 }
 
-/// Which symbol each state decodes to.
+/// The symbol that each state decodes to.
 fn spread(counts: &[i32], size: usize) -> Vec<usize> {
     let mut states = vec![usize::MAX; size];
     let mut high = size;
@@ -107,7 +108,8 @@ fn spread(counts: &[i32], size: usize) -> Vec<usize> {
     states
 }
 
-/// Scale counts to a sum of `1 << log`, none that occurs below 1.
+/// Scale counts so that they add up to `1 << log`. A symbol that occurs keeps a count of at least
+/// 1.
 pub(super) fn normalize(counts: &[u32], log: u32) -> Vec<i32> {
     let total: u32 = counts.iter().sum();
     let size = 1_u32 << log;
@@ -128,7 +130,7 @@ pub(super) fn normalize(counts: &[u32], log: u32) -> Vec<i32> {
     shares.into_iter().map(u32::cast_signed).collect()
 }
 
-/// Describe a distribution.
+/// The bytes that describe a distribution to the decoder.
 pub(super) fn describe(counts: &[i32], log: u32) -> Vec<u8> {
     let mut out = BitWriter::default();
     out.put(log - 5, 4);
@@ -160,7 +162,7 @@ pub(super) fn describe(counts: &[i32], log: u32) -> Vec<u8> {
     out.finish()
 }
 
-/// Say how many more symbols do not occur.
+/// Write how many further symbols do not occur.
 fn skip(mut zeros: usize, out: &mut BitWriter) {
     while zeros >= 3 {
         out.put(3, 2);

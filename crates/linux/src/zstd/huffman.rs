@@ -1,18 +1,18 @@
-//! Literals: raw, of one value, or Huffman-coded.
+//! The literals section of a block: literals are stored as they are, as one repeated byte, or
+//! Huffman-coded.
 
 use super::bits::{BitWriter, high_bit};
 use super::fse::{Table, describe, normalize};
 
-/// Longest code that the format allows.
+/// Length of the longest code that the format allows, bits.
 const CODE_LEN_MAX: u32 = 11;
-/// Fewer literals are not worth a code table.
+/// With fewer literals a code table is not worth its size.
 const CODED_MIN: usize = 64;
-/// Coding must win this much, as the reference encoder demands.
+/// Coding must save more than this many bytes, as the reference encoder demands.
 const GAIN_MIN: usize = 2;
-/// Accuracy of the table that codes the weights.
+/// Log2 of the size of the table that codes the weights.
 const WEIGHTS_LOG: u32 = 6;
 
-/// The literals section of a block.
 pub(super) fn literals_section(literals: &[u8]) -> Vec<u8> {
     if literals.len() > 3 && literals.iter().all(|byte| *byte == literals[0]) {
         let mut section = plain_header(1, literals.len());
@@ -76,7 +76,7 @@ fn coded_section(literals: &[u8]) -> Option<Vec<u8>> {
     Some(section)
 }
 
-/// Lengths of an optimal code, cut to the longest allowed.
+/// Lengths of an optimal code whose longest codes are not too long for the format.
 fn code_lens(counts: &[u32; 256]) -> [u32; 256] {
     let mut scaled = *counts;
     loop {
@@ -84,7 +84,7 @@ fn code_lens(counts: &[u32; 256]) -> [u32; 256] {
         if lens.iter().all(|&len| len <= CODE_LEN_MAX) {
             return lens;
         }
-        // Rare symbols become more frequent until the tree is flat enough.
+        // Rare symbols are counted more often, until the tree is flat enough.
         for count in scaled.iter_mut().filter(|count| **count > 0) {
             *count = count.div_ceil(2);
         }
@@ -109,7 +109,7 @@ fn tree_lens(counts: &[u32; 256]) -> [u32; 256] {
     lens
 }
 
-/// Code and length of each symbol: the longest codes are the smallest.
+/// The code and the length of each symbol. The longest codes have the lowest values.
 fn codes(lens: &[u32; 256]) -> [(u32, u32); 256] {
     let longest = lens.iter().copied().max().expect("256 symbols");
     let mut codes = [(0, 0); 256];
@@ -124,7 +124,7 @@ fn codes(lens: &[u32; 256]) -> [(u32, u32); 256] {
     codes
 }
 
-/// The weights of all symbols but the last, which the decoder works out.
+/// The weights of all symbols but the last, which the decoder can compute.
 fn describe_tree(lens: &[u32; 256]) -> Option<Vec<u8>> {
     let longest = lens.iter().copied().max().expect("256 symbols");
     let last = lens.iter().rposition(|&len| len > 0)?;
@@ -149,7 +149,7 @@ fn describe_tree(lens: &[u32; 256]) -> Option<Vec<u8>> {
     Some(description)
 }
 
-/// Code the weights, two states taking turns.
+/// Code the weights with two states in turns. `None` if FSE cannot code them.
 fn pack_weights(weights: &[u32]) -> Option<Vec<u8>> {
     let most = usize::try_from(*weights.iter().max()?).expect("small");
     let mut counts = vec![0; most + 1];
@@ -168,7 +168,7 @@ fn pack_weights(weights: &[u32]) -> Option<Vec<u8>> {
     let mut rest: Vec<usize> = weights.iter().map(|&weight| weight as usize).collect();
     let mut take = || rest.pop();
     let (last, before) = (take()?, take()?);
-    // The state that decodes the first weight is the first to be read.
+    // The state that decodes the first weight is read first.
     let mut states = [table.begin(last), table.begin(before)];
     let mut turn = 0;
     while let Some(weight) = take() {

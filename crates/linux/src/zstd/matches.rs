@@ -1,32 +1,32 @@
-//! Finding matches: a table of 8-byte strings and one of 5-byte strings, and the last offset.
+//! Finding matches: by a table of 8-byte strings, by one of 5-byte strings, and at the last offset.
 
-/// Bits of a hash.
+/// Number of bits of a hash.
 const HASH_LOG: u32 = 13;
 const SHORT_LEN: usize = 5;
 const LONG_LEN: usize = 8;
-/// A match at the last offset is worth taking from this length on.
+/// A match at the last offset is used if it has at least this length.
 const REPEAT_LEN_MIN: usize = 4;
 
-/// Literals, then a match.
+/// Some literals and the match behind them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sequence {
     pub literals: u32,
     pub len: u32,
-    /// 1 to 3: one of the last offsets; else the offset and 3.
+    /// 1 to 3 for one of the last offsets; otherwise the offset plus 3.
     pub offset_value: u32,
 }
 
-/// The offsets used last.
 struct Repeats([usize; 3]);
 
 impl Repeats {
-    /// How an offset is written, after `literals` literals; it is the last one from then on.
+    /// The value for an offset that follows `literals` literals. The offset becomes the last one.
     fn value(&mut self, offset: usize, literals: usize) -> usize {
         let [first, second, third] = self.0;
         let known = if literals > 0 {
             [first, second, third]
         } else {
-            // Without literals the last offset cannot come again: the others move up.
+            // Without literals the last offset would only extend the last match, so the values mean
+            // other offsets.
             [second, third, first - 1]
         };
         let place = known.iter().position(|&other| other == offset && other > 0);
@@ -41,7 +41,8 @@ impl Repeats {
     }
 }
 
-/// Cut `data` into sequences and literals; literals behind the last match come last.
+/// Cut `data` into sequences. The literals of all sequences come in order, then those behind the
+/// last match.
 pub(super) fn find(data: &[u8]) -> (Vec<Sequence>, Vec<u8>) {
     let mut sequences = Vec::new();
     let mut literals = Vec::new();
@@ -78,7 +79,7 @@ fn small(value: usize) -> u32 {
     u32::try_from(value).expect("one block")
 }
 
-/// Where a match begins, near `at`, and where its copy is.
+/// Where a match near `at` begins, and where its bytes stood before.
 fn candidate(
     data: &[u8],
     at: usize,
@@ -98,7 +99,7 @@ fn candidate(
     short.filter(|&from| is_match(from, SHORT_LEN)).map(|from| (at, from))
 }
 
-/// Enter the strings at `place` into the tables; tell what was there before.
+/// Enter the strings at `place` into both tables. Returns the places that were there before.
 fn note(data: &[u8], place: usize, tables: &mut [Vec<usize>; 2]) -> Option<[Option<usize>; 2]> {
     let bytes = data.get(place..place + LONG_LEN)?;
     let value = u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
@@ -106,7 +107,7 @@ fn note(data: &[u8], place: usize, tables: &mut [Vec<usize>; 2]) -> Option<[Opti
     for (which, value) in [value, value << 24].into_iter().enumerate() {
         let hash = value.wrapping_mul(0x9E37_79B1_85EB_CA87) >> (64 - HASH_LOG);
         let slot = &mut tables[which][usize::try_from(hash).expect("13 bits")];
-        // Places are kept from 1 on: 0 is an empty slot.
+        // Places are stored plus one: 0 is an empty slot.
         found[which] = slot.checked_sub(1);
         *slot = place + 1;
     }

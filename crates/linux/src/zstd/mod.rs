@@ -1,8 +1,9 @@
-//! Zstandard (RFC 8878): what the kernel's UBIFS compresses with where it is built in.
+//! Zstandard (RFC 8878), which UBIFS uses by default in kernels that are built with it.
 //!
-//! [`compress`] makes one frame of one block, in the manner of the reference encoder's level 3: two
-//! hash tables find matches, literals are Huffman-coded where that gains, sequences are coded with
-//! the format's predefined tables. Decompression is left to a library, which reads all frames.
+//! [`compress`] makes a frame of one block, in the manner of level 3 of the reference encoder. Two
+//! hash tables find matches, literals are Huffman-coded where that saves bytes, and sequences are
+//! coded with the predefined tables of the format. [`decompress`] uses a library, which reads all
+//! frames.
 
 mod bits;
 mod fse;
@@ -15,16 +16,16 @@ use std::io::Read;
 use matches::Sequence;
 
 const MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
-/// The window is the content; its size follows in one or two bytes.
+/// Flag: the window is the whole content, whose size follows in one or two bytes.
 const SINGLE_SEGMENT: u8 = 0x20;
 const SIZE_OF_TWO_BYTES: u8 = 0x40;
-/// Most that one block holds.
+/// Bytes that one block may hold.
 const BLOCK_SIZE_MAX: usize = 1 << 16;
 
 /// Compress `data` into one frame.
 ///
 /// # Panics
-/// If it is more than 64 KiB.
+/// If the data is longer than 64 KiB.
 pub fn compress(data: &[u8]) -> Vec<u8> {
     assert!(data.len() <= BLOCK_SIZE_MAX, "one block");
     let mut frame = MAGIC.to_vec();
@@ -50,7 +51,7 @@ fn compress_block(data: &[u8]) -> Vec<u8> {
     block
 }
 
-/// Decompress a frame that holds at most `size_max` bytes; `None` if it is damaged or holds more.
+/// Decompress a frame. `None` if it is damaged, or holds more than `size_max` bytes.
 pub fn decompress(frame: &[u8], size_max: usize) -> Option<Vec<u8>> {
     let mut decoder = ruzstd::decoding::StreamingDecoder::new(frame).ok()?;
     let mut data = Vec::with_capacity(size_max);

@@ -1,4 +1,5 @@
-//! Sequences: for each match the literals before it, its length and its offset.
+//! The sequences section of a block: for each match the number of literals before it, its length
+//! and its offset.
 
 use super::Sequence;
 use super::bits::{BitWriter, high_bit};
@@ -17,7 +18,7 @@ const MATCH_COUNTS: [i32; 53] = [
 const OFFSET_LOG: u32 = 5;
 const OFFSET_COUNTS: [i32; 29] =
     [1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1];
-/// First length and number of extra bits of the literal codes from 16 on.
+/// First value and number of extra bits of each literal length code, from code 16 on.
 const LITERAL_CODES: [(u32, u32); 19] = [
     (16, 1),
     (18, 1),
@@ -39,7 +40,7 @@ const LITERAL_CODES: [(u32, u32); 19] = [
     (16_384, 14),
     (32_768, 15),
 ];
-/// The same of the match codes from 32 on.
+/// First value and number of extra bits of each match length code, from code 32 on.
 const MATCH_CODES: [(u32, u32); 20] = [
     (35, 1),
     (37, 1),
@@ -63,7 +64,6 @@ const MATCH_CODES: [(u32, u32); 20] = [
     (32_771, 15),
 ];
 
-/// A code with its extra bits.
 #[derive(Clone, Copy)]
 struct Code {
     symbol: usize,
@@ -86,7 +86,6 @@ fn offset_code(value: u32) -> Code {
     Code { symbol: width as usize, extra: value - (1 << width), width }
 }
 
-/// The sequences section of a block.
 pub(super) fn section(sequences: &[Sequence]) -> Vec<u8> {
     let count = u16::try_from(sequences.len()).expect("one block");
     let mut section = match count {
@@ -97,7 +96,7 @@ pub(super) fn section(sequences: &[Sequence]) -> Vec<u8> {
             vec![high + 128, low]
         }
     };
-    // All three tables are the predefined ones.
+    // All three kinds of code use the predefined tables.
     section.push(0);
     section.extend(stream(sequences));
     section

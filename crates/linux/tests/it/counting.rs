@@ -1,4 +1,4 @@
-//! A file system of one file that costs nothing and tells which pages were read.
+//! A file system with one file. It costs no time and logs which pages are read.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use flysch_nand::Geometry;
 const ROOT: Ino = Ino(1);
 const FILE: Ino = Ino(2);
 
-/// No chip is there; a trace wants one.
+/// The recorder needs a geometry, although there is no chip.
 const GEOMETRY: Geometry = Geometry {
     page_size: 2048,
     oob_size: 64,
@@ -27,20 +27,18 @@ const GEOMETRY: Geometry = Geometry {
     in_order: false,
 };
 
-/// What happened to the file system, and what shall happen.
+/// What happened to the file system, and what will happen to it.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
-    /// Pages read, each with the cause it was read for.
+    /// Pages read, each with the cause of the read.
     pub(crate) page_reads: Vec<(u32, String)>,
-    /// Pages that cannot be read.
     pub(crate) damaged: BTreeSet<u32>,
-    /// Inodes evicted.
     pub(crate) evicted: Vec<Ino>,
-    /// When the background task runs next.
+    /// When the background task runs next, nanoseconds.
     pub(crate) wakeup_ns: Option<u64>,
-    /// Whether it finds the power gone, and stays due.
+    /// Whether the task reports a power loss and stays due.
     pub(crate) is_powerless: bool,
-    /// When it ran.
+    /// When the task ran, nanoseconds.
     pub(crate) runs_ns: Vec<u64>,
 }
 
@@ -50,10 +48,10 @@ pub(crate) struct Counting {
     log: Rc<RefCell<Log>>,
 }
 
-/// How often the background task runs, once it was started.
+/// Time from one run of the background task to the next, nanoseconds.
 pub(crate) const TICK_NS: u64 = 5_000_000_000;
 
-/// Mount a file system with the file "file" of `size` bytes.
+/// Mount the file system. Its file is named "file" and has `size` bytes.
 pub(crate) fn mount(size: u64, profile: ReadAheadProfile) -> (Vfs, Rc<RefCell<Log>>) {
     let clock = Clock::new();
     let recorder = Recorder::new(clock.clone(), "test");
@@ -68,7 +66,7 @@ pub(crate) fn mount(size: u64, profile: ReadAheadProfile) -> (Vfs, Rc<RefCell<Lo
     (vfs, log)
 }
 
-/// The byte of every page `index`.
+/// The value of all bytes in page `index`.
 pub(crate) fn content(index: u32) -> u8 {
     u8::try_from(index % 251).unwrap()
 }
@@ -127,7 +125,7 @@ impl FileSystem for Counting {
         index: u32,
         page: &mut [u8; CACHE_PAGE_SIZE],
     ) -> Result<(), FsError> {
-        // The causes are told by an event of the recorder, as an operation of a chip would.
+        // An event in the recorder gets the present cause, as an operation of a chip would.
         self.recorder.reset();
         self.recorder.mark(index);
         let trace = self.recorder.take(GEOMETRY);

@@ -1,5 +1,6 @@
-//! File systems under power cuts: random calls, a cut at every operation of the device, nested;
-//! what is found must be one of the states since the last sync, and its bytes of that time.
+//! File systems under power cuts. Random calls are made, and power is cut at every operation of the
+//! device, and again during recovery. Afterwards the names and sizes must be those of one state
+//! since the last sync, and each byte must be one that its file had since then.
 
 use std::collections::BTreeMap;
 
@@ -7,36 +8,37 @@ use flysch_chip::Prng;
 use flysch_linux::filesystem::FsError;
 use flysch_linux::vfs::Vfs;
 
-/// Bytes of the largest file of a run.
+/// Size of the largest file in a run, bytes.
 const SIZE_MAX: u64 = 30_000;
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
-/// A device with its power, and the file system on it.
+/// A device whose power can be cut, and the file system on it.
 pub(crate) struct Rig {
-    /// Mount; `None` if the power failed meanwhile.
+    /// Mount the file system. `None` if power was lost during the mount.
     pub(crate) mount: Box<dyn Fn() -> Option<Vfs>>,
-    /// Switch on, and fail in this operation.
+    /// Switch power on, and cut it at this operation of the device, if any.
     pub(crate) arm: Box<dyn Fn(Option<u64>)>,
 }
 
-/// How a run goes.
+/// The parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     /// Whether every call is durable when it returns.
     pub(crate) is_direct: bool,
-    /// Calls between two mounts.
+    /// Number of calls between two mounts.
     pub(crate) calls: u32,
     pub(crate) seed: u64,
 }
 
-/// Files by name: number of the file and content.
+/// Files by name, each with the number of the file and its content.
 type Files = BTreeMap<String, (u32, Vec<u8>)>;
 
-/// What should be there.
+/// The states in which the file system may be found.
 struct Model {
     /// The states since the last sync, the newest last.
     states: Vec<Files>,
-    /// Older ones, whose names are durable but not the bytes of all files.
+    /// Older states. Their names are settled, but files that were not synced may still have their
+    /// bytes.
     older: Vec<Files>,
     next_file: u32,
 }
@@ -53,7 +55,7 @@ impl Model {
         self.older.clear();
     }
 
-    /// Take note that a file is durable, and that all names and sizes are.
+    /// Note that a file is durable, and with it all names and sizes.
     fn settle_file(&mut self, name: &str) {
         let file = self.states.last().unwrap()[name].0;
         self.older.extend(self.states.drain(..self.states.len() - 1));
@@ -62,7 +64,7 @@ impl Model {
         }
     }
 
-    /// Take what is found for what is there, after checking that it may be.
+    /// Check that the files found are possible, and go on from them.
     fn compare(&mut self, found: &BTreeMap<String, Vec<u8>>) {
         let fits = |state: &&Files| {
             let sizes = state.iter().map(|(name, (_, bytes))| (name, bytes.len()));
@@ -82,8 +84,8 @@ impl Model {
         self.older.clear();
     }
 
-    /// Whether each byte is one that the file had since the last sync. Where it was cut, the rest
-    /// of the page may be zeros before the file is shorter.
+    /// Whether each byte is one that the file had since the last sync. After a truncation, the rest
+    /// of the page may be zeros before the file itself is shorter.
     fn has_bytes(&self, file: u32, bytes: &[u8]) -> bool {
         let versions = self.states.iter().chain(&self.older).flat_map(BTreeMap::values);
         let versions: Vec<&Vec<u8>> =
@@ -115,7 +117,7 @@ fn content(vfs: &mut Vfs) -> Result<BTreeMap<String, Vec<u8>>, FsError> {
     Ok(found)
 }
 
-/// One call on the file system and on the model; the model changes first.
+/// Make one random call on the model, then on the file system.
 fn step(vfs: &mut Vfs, model: &mut Model, prng: &mut Prng) -> Result<(), FsError> {
     let name = NAMES[usize::try_from(prng.below(4)).unwrap()];
     let known = model.states.last().unwrap().contains_key(name);
@@ -183,7 +185,7 @@ fn write(vfs: &mut Vfs, model: &mut Model, prng: &mut Prng, name: &str) -> Resul
     vfs.close(fd)
 }
 
-/// Mount, compare, make calls; tell whether the power failed.
+/// Mount, compare, and make random calls. Returns whether power was lost.
 fn session(rig: &Rig, plan: Plan, model: &mut Model, prng: &mut Prng) -> bool {
     let Some(mut vfs) = (rig.mount)() else { return true };
     let outcome = content(&mut vfs).and_then(|found| {
@@ -203,7 +205,8 @@ fn session(rig: &Rig, plan: Plan, model: &mut Model, prng: &mut Prng) -> bool {
     }
 }
 
-/// Run with a cut in operation `cut_at` and some more at random; tell whether it came so far.
+/// Run with a cut at operation `cut_at`, and then with further cuts at random. Returns whether the
+/// run came as far as the first cut.
 pub(crate) fn check_cut(rig: &Rig, plan: Plan, cut_at: u64) -> bool {
     let mut model = Model { states: vec![Files::new()], older: Vec::new(), next_file: 0 };
     let mut prng = Prng::new(plan.seed);
@@ -220,7 +223,7 @@ pub(crate) fn check_cut(rig: &Rig, plan: Plan, cut_at: u64) -> bool {
     is_cut
 }
 
-/// Cut at every operation; tell how many there were.
+/// Run once for each operation, with a cut at it. Returns the number of operations.
 pub(crate) fn check(make: impl Fn() -> Rig, plan: Plan) -> u64 {
     let mut cut_at = 0;
     while check_cut(&make(), plan, cut_at) {

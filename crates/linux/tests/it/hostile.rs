@@ -1,5 +1,5 @@
-//! Images that no stack wrote, of every stack: whatever is on the flash, a mount and all calls are an
-//! error or an answer, and soon.
+//! Images that no file system wrote. Whatever is on the flash, a mount and all calls must return a
+//! result or an error, and soon.
 #![expect(clippy::big_endian_bytes, reason = "UBI's own byte order")]
 
 use std::cell::RefCell;
@@ -27,15 +27,15 @@ use crate::jffs2::operation::{Mix, User, below};
 use crate::jffs2::patience;
 use crate::jffs2::state::State;
 
-/// Far more operations than any of these runs needs: an endless loop ends here.
+/// Far more operations than any of these runs needs. An endless loop ends here.
 const OPERATIONS_MAX: u64 = 2_000_000;
 
-/// What may be on the flash.
+/// The file system or translation layer on the flash.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Jffs2,
     Yaffs2,
-    /// UBI writes fastmaps or not.
+    /// UBIFS with this compressor. UBI writes fastmaps, or it does not.
     Ubifs {
         compressor: ubifs::Compressor,
         fastmap: bool,
@@ -56,7 +56,7 @@ const KINDS: [Kind; 8] = [
     Kind::Ftl(LOG_BLOCK),
 ];
 
-/// A chip under power, and a file system on it.
+/// A chip with power, and the file system on it.
 struct Machine {
     kind: Kind,
     device: Shared<FaultInjector>,
@@ -64,7 +64,7 @@ struct Machine {
     cpu: Cpu,
 }
 
-/// The pages of a chip, each data and OOB.
+/// The data and the OOB bytes of all pages of a chip.
 #[derive(Clone)]
 struct Image {
     kind: Kind,
@@ -74,7 +74,7 @@ struct Image {
 }
 
 impl Kind {
-    /// Blocks large enough for the file system and small enough to be quick.
+    /// A chip that is large enough for the file system and small enough for a quick test.
     fn part(self) -> Part {
         let part = Part::named("nandsim").unwrap();
         let (pages_per_block, block_count) = match self {
@@ -147,7 +147,7 @@ impl Machine {
 }
 
 impl Image {
-    /// The flash after some use; mounted still, or not.
+    /// The flash after some use. It was unmounted if `is_clean`.
     fn grown(kind: Kind, seed: u64, is_clean: bool) -> Self {
         let part = Arc::new(kind.part());
         let machine = Machine::new(kind, &Chip::new(Arc::clone(&part), Clock::new(), seed));
@@ -183,7 +183,7 @@ impl Image {
         chip_of(&self.part, pages.map(|(data, oob)| [data, oob]))
     }
 
-    /// Mount whatever this is and use all of it, twice.
+    /// Mount the image, whatever it is, and use all of it, twice.
     fn check_survived(&self, what: &str) {
         let machine = Machine::new(self.kind, &self.chip());
         let plan = FaultPlan { cut_at: Some(OPERATIONS_MAX), ..FaultPlan::default() };
@@ -197,7 +197,7 @@ impl Image {
         assert!(machine.device.borrow().is_on(), "{what}: more than {OPERATIONS_MAX} operations");
     }
 
-    /// Bytes of the data, and of the OOB, of so many pages from `page` on.
+    /// The data and the OOB bytes of `count` pages from `page` on.
     fn pages(&mut self, page: usize, count: usize) -> (&mut [u8], &mut [u8]) {
         let geometry = self.part.geometry;
         let (page_size, oob_size) = (geometry.page_size as usize, geometry.oob_size as usize);
@@ -230,7 +230,7 @@ impl Image {
         (first..count).chain(0..first).find(is_used).unwrap_or(first)
     }
 
-    /// One thing that happens to flash, or that someone does to it.
+    /// Damage the image in one way that happens to flash, or that someone could do to it.
     fn damage(&mut self, prng: &mut Prng) {
         let geometry = self.part.geometry;
         let per_block = geometry.pages_per_block as usize;
@@ -268,19 +268,19 @@ fn damaged_images_are_survived() {
     }
 }
 
-/// Structures of UBI and UBIFS: where they are, how long, and where their checksum is.
+/// Structures of UBI and UBIFS with a checksum: where each begins, and its length if that varies.
 #[derive(Clone, Copy, Debug)]
 enum Signed {
-    /// A header of UBI, CRC-32 of its first 60 bytes behind these, big-endian.
+    /// A header of UBI. The CRC-32 of its first 60 bytes follows them, big-endian.
     Header(usize),
-    /// A node of UBIFS: CRC-32 of what follows it, little-endian.
+    /// A node of UBIFS. Its second word is the CRC-32 of all that follows it, little-endian.
     Node(usize, usize),
-    /// A fastmap of so many bytes: CRC-32 of all of them, as its third word.
+    /// A fastmap. Its third word is the CRC-32 of all of it, big-endian.
     Fastmap(usize, usize),
 }
 
 impl Image {
-    /// Everything that has a checksum; a node that ends with its block or before.
+    /// All structures with a checksum. Nodes must end within their block.
     fn signed(&self) -> Vec<Signed> {
         let block = self.part.geometry.block_size() as usize;
         let find = |at: usize| match self.data.get(at..at + 24)? {
@@ -297,7 +297,7 @@ impl Image {
         (0..self.data.len()).step_by(8).filter_map(find).collect()
     }
 
-    /// Set a number in a structure and make its checksum right again.
+    /// Change a number in a structure, and correct its checksum.
     fn falsify(&mut self, signed: Signed, prng: &mut Prng) {
         let edges = [
             0,
@@ -331,7 +331,7 @@ impl Image {
                 self.data[at + 60..at + 64].copy_from_slice(&crc.to_be_bytes());
             }
             Signed::Fastmap(at, len) => {
-                // Its numbers, and the first of its lists and tables.
+                // The ranges hold its numbers, and the first of its lists and tables.
                 let words = [3..6, 78..90, 610..800, 800..1200];
                 let words = words[below(prng, words.len())].clone();
                 let word = at + 4 * (words.start + below(prng, words.len()));
@@ -343,7 +343,7 @@ impl Image {
                 self.data[at + 8..at + 12].copy_from_slice(&crc.to_be_bytes());
             }
             Signed::Node(at, len) => {
-                // Numbers are near the start; payload, names and branches behind.
+                // Numbers are near the start of a node. Payload, names and branches follow.
                 let reach = if prng.below(3) == 0 { len } else { len.min(96) };
                 let word = at + 4 * (2 + below(prng, reach / 4 - 2));
                 let old = u32::from_le_bytes(self.data[word..word + 4].try_into().unwrap());
@@ -374,7 +374,7 @@ fn false_numbers_of_ubi_and_ubifs_are_survived() {
     }
 }
 
-/// A fastmap whose checksum is right may lie all the same.
+/// A fastmap with a right checksum may still hold wrong numbers.
 #[test]
 fn false_numbers_of_fastmaps_are_survived() {
     let image = Image::grown(FASTMAP, 3, true);

@@ -1,11 +1,12 @@
-//! Chips that came as images.
+//! Chips whose content comes from an image.
 
 use std::io::Write;
 use std::sync::Arc;
 
 use flysch_chip::{Chip, Clock, Part};
 
-/// A chip whose pages hold these bytes, data and OOB: taken as an image, it may lie.
+/// A chip whose pages hold these bytes, data and OOB. Unlike a programmed chip it may hold any
+/// bytes.
 pub(crate) fn chip_of<'a>(part: &Arc<Part>, pages: impl Iterator<Item = [&'a [u8]; 2]>) -> Chip {
     let bytes: Vec<u8> = pages.flat_map(|page| page.concat()).collect();
     let mut file = tempfile::NamedTempFile::new().unwrap();

@@ -1,4 +1,4 @@
-//! Behaviour of the storage stack, layer by layer.
+//! Behaviour of the storage stack, one layer after the other.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod counting;

@@ -1,4 +1,4 @@
-//! Read-ahead against the published numbers: page reads with and without it.
+//! Read-ahead compared with published numbers: page reads with and without it.
 
 use flysch_chip::Prng;
 use flysch_linux::cache::ReadAheadProfile::{self, A, B, C};
@@ -8,7 +8,7 @@ use crate::counting;
 
 const PAGE: u64 = 4096;
 
-/// The 5 MiB file of the read-ahead studies.
+/// Size of the file in the read-ahead studies, 5 MiB.
 const FILE_PAGES: u64 = 1280;
 
 fn open(profile: ReadAheadProfile, ra_pages: u32) -> (Vfs, Fd, impl Fn() -> usize) {
@@ -18,7 +18,7 @@ fn open(profile: ReadAheadProfile, ra_pages: u32) -> (Vfs, Fd, impl Fn() -> usiz
     (vfs, fd, move || log.borrow().page_reads.len())
 }
 
-/// Count the cache pages that `requests` reads of `size` bytes fetch in sequence.
+/// Number of cache pages that `requests` sequential reads of `size` bytes fetch.
 fn sequential(profile: ReadAheadProfile, ra_pages: u32, requests: u64, size: u64) -> usize {
     let (mut vfs, fd, page_reads) = open(profile, ra_pages);
     let mut bytes = vec![0; usize::try_from(size).unwrap()];
@@ -28,7 +28,7 @@ fn sequential(profile: ReadAheadProfile, ra_pages: u32, requests: u64, size: u64
     page_reads()
 }
 
-/// Count the cache pages that `requests` reads of 4 KiB at random pages fetch, mean over seeds.
+/// Number of cache pages that `requests` random reads of 4 KiB fetch, as a mean over seeds.
 fn random(profile: ReadAheadProfile, ra_pages: u32, requests: u64) -> f64 {
     let seeds = 40;
     let mut total = 0;
@@ -44,7 +44,7 @@ fn random(profile: ReadAheadProfile, ra_pages: u32, requests: u64) -> f64 {
     f64::from(u32::try_from(total).unwrap()) / f64::from(u32::try_from(seeds).unwrap())
 }
 
-/// Percent of the page reads that switching read-ahead off saves.
+/// How many percent of the page reads are saved by switching read-ahead off.
 fn saved_percent(on: f64, off: f64) -> f64 {
     100.0 * (on - off) / on
 }
@@ -65,8 +65,8 @@ fn sequential_savings_are_those_of_the_papers() {
     }
 }
 
-/// YAFFS2 on Linux 6.1 reads exactly two flash pages per cache page: its counts, halved
-/// (`docs/reference/kernel-6.1-readahead.csv`).
+/// YAFFS2 on Linux 6.1 reads exactly two flash pages for each cache page. The counts are half of
+/// those measured (`docs/reference/kernel-6.1-readahead.csv`).
 #[test]
 fn sequential_counts_are_those_of_a_real_kernel() {
     for (requests, on, off) in [(8, 28, 8), (64, 124, 64), (512, 572, 512)] {
@@ -75,8 +75,8 @@ fn sequential_counts_are_those_of_a_real_kernel() {
     }
 }
 
-/// JFFS2 on Linux 6.1, by size of request: all its counts are 2.047 flash pages per cache page
-/// and 3 more, which is its layout's doing. Same file of numbers.
+/// JFFS2 on Linux 6.1, with requests of several sizes. Because of its layout, it reads 2.047 flash
+/// pages for each cache page, and 3 more in all. The counts are from the same file as above.
 #[test]
 fn request_sizes_move_the_counts_as_on_a_real_kernel() {
     for (size, requests, flash_on, flash_off) in [

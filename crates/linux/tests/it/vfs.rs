@@ -1,4 +1,5 @@
-//! System calls: against a model on the RAM file system, and page by page on a counting one.
+//! System calls: compared with a model on the file system in RAM, and page by page on one that
+//! counts.
 
 use std::collections::BTreeMap;
 
@@ -32,14 +33,14 @@ fn read_all(vfs: &mut Vfs, fd: Fd) -> Vec<u8> {
     bytes
 }
 
-/// What the files should be, unlinked open ones included.
+/// What the files should hold, with those that are open but have no name.
 #[derive(Default)]
 struct Model {
     names: BTreeMap<String, usize>,
     files: Vec<Vec<u8>>,
 }
 
-/// One random run of calls on `vfs` and on the model.
+/// One run of random calls, made both on `vfs` and on the model.
 struct Run {
     vfs: Vfs,
     model: Model,

@@ -1,4 +1,4 @@
-//! A connection, `sqlite3`, closed by its owner.
+//! A connection to a database (`sqlite3`), which its owner closes.
 #![expect(unsafe_code, reason = "calls SQLite with raw pointers")]
 
 use std::ffi::{CStr, c_int};
@@ -16,16 +16,16 @@ use crate::error::Error;
 use crate::panics;
 
 pub(crate) struct Connection {
-    /// NULL once closed.
+    /// NULL once the connection is closed.
     raw: *mut sqlite::sqlite3,
-    /// None on the ordinary VFS of the system.
+    /// `None` on the VFS of the operating system.
     registration: Option<Rc<Registration>>,
 }
 
 impl Connection {
-    /// Open on a registered `Vfs`, or on the system's own file systems.
+    /// Open a database on a registered `Vfs`, or on the file systems of the operating system.
     pub(crate) fn open(registration: Option<Rc<Registration>>, name: &CStr) -> Result<Self, Error> {
-        // One thread uses a connection, so it needs no mutex.
+        // SQLite's mutex for a connection is not needed, because only one thread uses it.
         let flags = sqlite::SQLITE_OPEN_READWRITE
             | sqlite::SQLITE_OPEN_CREATE
             | sqlite::SQLITE_OPEN_NOMUTEX
@@ -33,19 +33,22 @@ impl Connection {
         let mut raw = null_mut();
         let vfs = registration.as_ref().map_or(null(), |registration| registration.name().as_ptr());
         let running = begin(registration.as_deref());
-        // SAFETY: each name ends with NUL or, for the default VFS, is NULL, and `raw` is a place for the connection.
+        // SAFETY: each name ends with NUL or, for the default VFS, is NULL, and `raw` is a place
+        // for the connection.
         let code = unsafe { sqlite::sqlite3_open_v2(name.as_ptr(), &raw mut raw, flags, vfs) };
         drop(running);
         if raw.is_null() {
             return Err(Error::new(code, "out of memory"));
         }
-        // SQLite leaves a connection to close even when it could not open the database.
+        // SQLite returns a connection, which must be closed, even when it could not open the
+        // database.
         let connection = Self { raw, registration };
         panics::resume();
         connection.check(code).map(|()| connection)
     }
 
-    /// Run `action` with this connection's `Vfs` as the source of randomness, and go on with a panic it met.
+    /// Run `action` with this connection's `Vfs` as the source of randomness. If the `Vfs` panicked
+    /// during `action`, the panic continues here.
     pub(crate) fn run<T>(&self, action: impl FnOnce(&Self) -> T) -> T {
         let running = begin(self.registration.as_deref());
         let result = action(self);
@@ -54,7 +57,8 @@ impl Connection {
         result
     }
 
-    /// Compile the first statement of `sql` and tell what follows it. There is none in an empty text or a comment.
+    /// Compile the first statement of `sql`. Returns it with the text that follows it. There is no
+    /// statement in an empty text or in a comment.
     pub(crate) fn prepare<'c, 's>(
         &'c self,
         sql: &'s CStr,
@@ -73,11 +77,11 @@ impl Connection {
         self.check(code).map(|()| (statement, rest))
     }
 
-    /// Copy the pages of the database that `schema` names.
+    /// Copy the pages of the database that is attached as `schema`.
     pub(crate) fn image(&self, schema: &CStr) -> Result<Vec<u8>, Error> {
         let mut size = 0_i64;
-        // SAFETY: the connection is open, and `size` is a place for the length. The answer is NULL or
-        // `size` bytes of SQLite's allocator, which are copied and given back.
+        // SAFETY: the connection is open, and `size` is a place for the length. The answer is NULL
+        // or `size` bytes of SQLite's allocator, which are copied and given back.
         unsafe {
             let data = sqlite::sqlite3_serialize(self.raw, schema.as_ptr(), &raw mut size, 0);
             let len = usize::try_from(size).unwrap_or(0);
@@ -90,7 +94,7 @@ impl Connection {
         }
     }
 
-    /// Close the connection and tell whether SQLite could.
+    /// Close the connection and return whether SQLite could.
     pub(crate) fn close(mut self) -> Result<(), Error> {
         let code = self.release();
         panics::resume();
@@ -111,7 +115,8 @@ impl Connection {
     fn release(&mut self) -> c_int {
         let _running = begin(self.registration.as_deref());
         let raw = replace(&mut self.raw, null_mut());
-        // SAFETY: open or, the second time, NULL, which is allowed. No statement is left: each borrows the connection.
+        // SAFETY: `raw` is open or, the second time, NULL, which is allowed. No statement is left,
+        // because each borrows the connection.
         unsafe { sqlite::sqlite3_close(raw) }
     }
 }

@@ -1,4 +1,4 @@
-//! A `File` as SQLite's `sqlite3_file`, whose bytes the implementer keeps.
+//! A [`File`] as SQLite's `sqlite3_file`.
 #![expect(unsafe_code, reason = "called by SQLite with raw pointers")]
 
 use std::ffi::{c_int, c_void};
@@ -15,21 +15,22 @@ use crate::panics;
 use crate::shared::Shared;
 use crate::vfs::{File, VfsError};
 
-/// What SQLite allocates for a file.
+/// The memory that SQLite allocates for a file. The methods come first, as SQLite demands, and a
+/// pointer to our own data follows.
 #[repr(C)]
 struct Slot {
     base: sqlite::sqlite3_file,
     open: *mut OpenFile,
 }
 
-/// The size of a file in SQLite's memory.
+/// The number of bytes that SQLite must allocate for a file.
 #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "two pointers")]
 pub(super) const SIZE: c_int = size_of::<Slot>() as c_int;
 
 /// A file that SQLite has open.
 pub(super) struct OpenFile {
     file: Box<dyn File>,
-    /// Empty for a nameless file, which nobody else can lock.
+    /// Empty for a nameless file, which no other connection can lock.
     pub(super) name: String,
     pub(super) holder: u64,
     may_share_memory: bool,
@@ -50,7 +51,7 @@ impl OpenFile {
         Ok(Box::new(Self { file, name, holder, may_share_memory, shared: Rc::clone(shared) }))
     }
 
-    /// Hand the file to SQLite, which closes it.
+    /// Hand the file over to SQLite, which closes it later.
     ///
     /// # Safety
     /// `out` has room for `SIZE` bytes.
@@ -83,7 +84,7 @@ impl Drop for OpenFile {
     }
 }
 
-/// Tell SQLite that there is nothing to close yet.
+/// Mark a file as not open, so that SQLite does not close it when `xOpen` fails.
 ///
 /// # Safety
 /// `out` has room for `SIZE` bytes.
@@ -94,7 +95,8 @@ pub(super) unsafe fn mark_closed(out: *mut sqlite::sqlite3_file) {
 }
 
 static SHARING: sqlite::sqlite3_io_methods = methods(2);
-/// Version 1 has no shared memory: SQLite then refuses the write-ahead log and keeps the journal mode.
+/// Methods of version 1 have no shared memory. SQLite then refuses the write-ahead log and keeps
+/// the journal mode.
 static PLAIN: sqlite::sqlite3_io_methods = methods(1);
 
 const fn methods(version: c_int) -> sqlite::sqlite3_io_methods {
@@ -112,7 +114,7 @@ const fn methods(version: c_int) -> sqlite::sqlite3_io_methods {
         xFileControl: Some(file_control),
         xSectorSize: Some(sector_size),
         xDeviceCharacteristics: Some(device_characteristics),
-        // The pager asks for the presence of xShmMap before the version.
+        // SQLite's pager checks whether xShmMap is there before it looks at the version.
         xShmMap: if version >= 2 { Some(sharing::shm_map) } else { None },
         xShmLock: if version >= 2 { Some(sharing::shm_lock) } else { None },
         xShmBarrier: if version >= 2 { Some(sharing::shm_barrier) } else { None },
@@ -122,10 +124,11 @@ const fn methods(version: c_int) -> sqlite::sqlite3_io_methods {
     }
 }
 
-/// Run `action` on an open file and answer SQLite, with `io_code` for a failure of the medium.
+/// Run `action` on an open file and return the result code for SQLite. `io_code` is the code for a
+/// failure of the medium.
 ///
 /// # Safety
-/// `file` was opened by this module, is not closed, and is used by nobody else during the call.
+/// This module opened `file`, it is not closed, and nobody else uses it during the call.
 pub(super) unsafe fn answer(
     file: *mut sqlite::sqlite3_file,
     io_code: c_int,
@@ -150,7 +153,8 @@ unsafe extern "C" fn read(
     size: c_int,
     offset: sqlite::sqlite3_int64,
 ) -> c_int {
-    // SAFETY: SQLite passes a buffer of `size` bytes. It is initialised here, which also gives a short read its zeros.
+    // SAFETY: SQLite passes a buffer of `size` bytes. It is initialised here, which also gives a
+    // short read its zeros.
     let bytes = unsafe {
         out.cast::<u8>().write_bytes(0, length(size));
         slice::from_raw_parts_mut(out.cast::<u8>(), length(size))

@@ -1,16 +1,21 @@
-//! The set-up of SQLite that is common to the process, and where its randomness comes from.
+//! The configuration of SQLite that the whole process shares, and the source of SQLite's
+//! randomness.
 //!
-//! SQLite has one pseudo-random generator per process, seeded once from the default VFS. Journal nonces, WAL salts,
-//! random row ids and `random()` are drawn from it, so what one thread draws would depend on what the others drew.
-//! Here every draw has its own seed, taken from the `Vfs` of the thread that draws:
+//! SQLite has one pseudo-random generator per process, which takes one seed from the default VFS.
+//! Journal nonces, WAL salts, random row ids and `random()` all draw from it. So the numbers of one
+//! thread would depend on how many numbers the other threads drew. Here every draw has its own
+//! seed, which comes from the `Vfs` of the drawing thread:
 //!
-//! 1. `sqlite3_randomness` locks the generator's static mutex. The mutex methods are SQLite's own, except that
-//!    locking that one mutex also resets the generator (`sqlite3_randomness(0, NULL)`, within the lock).
-//! 2. A reset generator asks the default VFS for a seed. The default VFS is a copy of the system's, except that its
-//!    `xRandomness` asks the `Vfs` of the database call that runs on this thread.
+//! 1. `sqlite3_randomness` locks the static mutex of the generator. The mutex methods are SQLite's
+//!    own, with one addition: locking this mutex also resets the generator, with
+//!    `sqlite3_randomness(0, NULL)` inside the lock.
+//! 2. A generator that was reset asks the default VFS for a seed. The default VFS is a copy of the
+//!    system's, with one exception: its `xRandomness` asks the `Vfs` of the database call that runs
+//!    on this thread.
 //!
-//! So the bytes drawn depend on `Vfs::fill_random` alone, and threads wait for each other only during a draw. Threads
-//! that use SQLite without this crate are served by the system's randomness, as before.
+//! So the bytes drawn depend on `Vfs::fill_random` alone, and threads wait for each other only
+//! during a draw. A thread that uses SQLite without this crate gets its seed from the operating
+//! system, as without this configuration.
 #![expect(unsafe_code, reason = "configures the C library and is called by it")]
 
 use std::cell::Cell;
@@ -27,17 +32,17 @@ use crate::{current, panics};
 
 type Randomness = unsafe extern "C" fn(*mut sqlite::sqlite3_vfs, c_int, *mut c_char) -> c_int;
 
-/// SQLite's own functions, to which the replaced ones pass on.
+/// SQLite's own mutex methods, which the replaced ones call.
 static MUTEX_METHODS: OnceLock<sqlite::sqlite3_mutex_methods> = OnceLock::new();
 static RANDOMNESS: OnceLock<Randomness> = OnceLock::new();
 static GENERATOR_MUTEX: AtomicPtr<sqlite::sqlite3_mutex> = AtomicPtr::new(null_mut());
 
 thread_local! {
-    /// Set while this thread, which holds the generator's mutex, resets the generator.
+    /// True while this thread resets the generator. It holds the mutex of the generator meanwhile.
     static RESETTING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Set SQLite up, once per process.
+/// Configure SQLite, once per process.
 pub(crate) fn set_up() -> Result<(), Error> {
     static RESULT: OnceLock<c_int> = OnceLock::new();
     match *RESULT.get_or_init(configure) {
@@ -56,14 +61,16 @@ fn check(code: c_int) -> Result<(), c_int> {
 }
 
 fn replace_mutex_methods() -> Result<(), c_int> {
-    // SAFETY: the options get the argument types that SQLite documents for them. SQLite is shut down only if this
-    // function was the first to use it: otherwise the first call is refused.
+    // SAFETY: the options get the argument types that SQLite documents for them. SQLite is shut
+    // down only if this function was the first to use it: otherwise the first call is refused.
     unsafe {
-        // Memory statistics would take a global mutex at every allocation.
+        // Memory statistics would take a mutex of the whole process at every allocation.
         check(sqlite::sqlite3_config(sqlite::SQLITE_CONFIG_MEMSTATUS, 0))?;
-        // Each statement journal is a file, so that its `Vfs` decides what it is; see `spill`.
+        // SQLite then opens a file for each statement journal, so the `Vfs` decides where it lives
+        // (see `spill`).
         check(sqlite::sqlite3_config(sqlite::SQLITE_CONFIG_STMTJRNL_SPILL, 0))?;
-        // SQLite chooses its mutex methods when it is initialised and tells them only when it is not.
+        // SQLite chooses its mutex methods when it is initialised, but returns them only while it
+        // is not.
         check(sqlite::sqlite3_initialize())?;
         check(sqlite::sqlite3_shutdown())?;
         let mut mutex = std::mem::zeroed::<sqlite::sqlite3_mutex_methods>();
@@ -80,8 +87,9 @@ fn replace_mutex_methods() -> Result<(), c_int> {
 }
 
 fn replace_default_vfs() -> Result<(), c_int> {
-    // SAFETY: the default VFS is plain data in static memory. Its copy is never freed, as SQLite requires of a
-    // registered VFS, and its functions find their data through the copied `pAppData`.
+    // SAFETY: the default VFS is plain data in static memory. Its copy is never freed, as SQLite
+    // requires of a registered VFS, and its functions find their data through the copied
+    // `pAppData`.
     unsafe {
         let generator_mutex = sqlite::sqlite3_mutex_alloc(sqlite::SQLITE_MUTEX_STATIC_PRNG);
         GENERATOR_MUTEX.store(generator_mutex, Ordering::Release);
@@ -117,8 +125,8 @@ unsafe extern "C" fn enter(mutex: *mut sqlite::sqlite3_mutex) {
     unsafe { original(mutex) };
     if is_generator {
         RESETTING.set(true);
-        // SAFETY: without a buffer this marks the generator as unseeded and returns. Its lock is held already, and
-        // `RESETTING` keeps it from being taken or released again.
+        // SAFETY: without a buffer this marks the generator as unseeded and returns. Its lock is
+        // held already, and `RESETTING` keeps it from being taken or released again.
         unsafe { sqlite::sqlite3_randomness(0, null_mut()) };
         RESETTING.set(false);
     }
@@ -134,7 +142,8 @@ unsafe extern "C" fn leave(mutex: *mut sqlite::sqlite3_mutex) {
 }
 
 unsafe extern "C" fn seed(vfs: *mut sqlite::sqlite3_vfs, size: c_int, out: *mut c_char) -> c_int {
-    // SAFETY: SQLite passes a buffer of `size` bytes; zeroed first, so that all of it is initialised.
+    // SAFETY: SQLite passes a buffer of `size` bytes; zeroed first, so that all of it is
+    // initialised.
     let bytes = unsafe {
         out.write_bytes(0, super::length(size));
         slice::from_raw_parts_mut(out.cast::<u8>(), super::length(size))
@@ -142,6 +151,7 @@ unsafe extern "C" fn seed(vfs: *mut sqlite::sqlite3_vfs, size: c_int, out: *mut 
     if panics::catch(true, || current::fill_random(bytes)) {
         return size;
     }
-    // SAFETY: the system's function gets the arguments that SQLite made for it; it does not look at `vfs`.
+    // SAFETY: the system's function gets the arguments that SQLite made for it; it does not look at
+    // `vfs`.
     RANDOMNESS.get().map_or(0, |original| unsafe { original(vfs, size, out) })
 }

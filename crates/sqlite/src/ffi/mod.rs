@@ -1,4 +1,4 @@
-//! The border with C: the only place of the workspace with `unsafe`.
+//! The boundary with the C library: the only code of the workspace with `unsafe`.
 
 pub(crate) mod connection;
 mod file;
@@ -11,12 +11,13 @@ use std::ffi::{CStr, c_int};
 
 use crate::vfs::VfsError;
 
-/// A length or an index that SQLite passes.
+/// Convert a length or an index that SQLite passes.
 fn length(number: c_int) -> usize {
     usize::try_from(number).expect("SQLite passes no negative length")
 }
 
-/// The text of a file name. Names come from `Database::open`, so they are UTF-8 unless a statement attached another.
+/// Read a file name as text. `Database::open` takes UTF-8, so only an `ATTACH` can bring another
+/// name.
 fn text(name: &CStr) -> Result<&str, VfsError> {
     name.to_str().map_err(|_| VfsError::CannotOpen)
 }

@@ -1,4 +1,5 @@
-//! A `Vfs` as SQLite's `sqlite3_vfs`: registered under a name of its own while a database uses it.
+//! A [`Vfs`] as SQLite's `sqlite3_vfs`. It is registered under a unique name while a database uses
+//! it.
 #![expect(unsafe_code, reason = "called by SQLite with raw pointers")]
 
 use std::cell::RefCell;
@@ -17,24 +18,26 @@ use crate::panics;
 use crate::shared::Shared;
 use crate::vfs::Vfs;
 
-/// Milliseconds from the Julian epoch, which SQLite counts from, to 1970: `unixEpoch` in `os_unix.c`.
+/// Milliseconds from the Julian epoch, where SQLite's clock starts, to 1970 (`unixEpoch` in
+/// `os_unix.c`).
 const UNIX_EPOCH_MS: i64 = 24_405_875 * 8_640_000;
 
 thread_local! {
-    /// The registrations of this thread's `Vfs`s, so that two databases over one `Vfs` share their locks.
+    /// The registrations made on this thread. Two databases over one `Vfs` use the same one, so
+    /// they share their locks.
     static REGISTERED: RefCell<Vec<Weak<Registration>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A registered `Vfs`; dropping it takes it out of SQLite's list.
+/// A registered `Vfs`. Dropping it removes it from SQLite's list.
 pub(crate) struct Registration {
     raw: *mut sqlite::sqlite3_vfs,
-    /// What `pAppData` points to.
+    /// The data that `pAppData` points to.
     shared: Rc<Shared>,
     name: CString,
 }
 
 impl Registration {
-    /// Register `vfs`, or find the registration it has already.
+    /// Register `vfs`, or return the registration that it already has.
     pub(crate) fn obtain(vfs: Rc<dyn Vfs>) -> Result<Rc<Self>, Error> {
         library::set_up()?;
         REGISTERED.with_borrow_mut(|registered| {
@@ -75,7 +78,8 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // SAFETY: `raw` came from a box and is freed once; no connection uses it, as each keeps its registration.
+        // SAFETY: `raw` came from a box and is freed once. No connection uses it, as each keeps its
+        // registration.
         unsafe {
             sqlite::sqlite3_vfs_unregister(self.raw);
             drop(Box::from_raw(self.raw));
@@ -95,7 +99,7 @@ fn description(name: &CStr, shared: &Rc<Shared>) -> sqlite::sqlite3_vfs {
         xDelete: Some(delete),
         xAccess: Some(access),
         xFullPathname: Some(full_pathname),
-        // Loadable extensions are never enabled, so SQLite calls none of these four.
+        // SQLite calls these four only for loadable extensions, which are never enabled.
         xDlOpen: None,
         xDlError: None,
         xDlSym: None,
@@ -111,12 +115,13 @@ fn description(name: &CStr, shared: &Rc<Shared>) -> sqlite::sqlite3_vfs {
     }
 }
 
-/// Reach what `description` left in `pAppData`.
+/// The data that `description` stored in `pAppData`.
 ///
 /// # Safety
 /// `vfs` is a registered description of this module.
 unsafe fn shared(vfs: *mut sqlite::sqlite3_vfs) -> Rc<Shared> {
-    // SAFETY: the pointer came from the `Rc` of a registration, which outlives every call of SQLite on it.
+    // SAFETY: the pointer came from the `Rc` of a registration, which outlives every call of SQLite
+    // on it.
     unsafe {
         let shared = (*vfs).pAppData.cast::<Shared>();
         Rc::increment_strong_count(shared);
@@ -131,7 +136,8 @@ unsafe extern "C" fn open(
     flags: c_int,
     flags_out: *mut c_int,
 ) -> c_int {
-    // SAFETY: SQLite passes its own description, a name that is NULL or ends with NUL, and room for a file.
+    // SAFETY: SQLite passes its own description, a name that is NULL or ends with NUL, and room for
+    // a file.
     let (shared, name) = unsafe {
         file::mark_closed(out);
         (shared(vfs), (!name.is_null()).then(|| CStr::from_ptr(name)))
@@ -183,7 +189,8 @@ unsafe extern "C" fn full_pathname(
     size: c_int,
     out: *mut c_char,
 ) -> c_int {
-    // SAFETY: SQLite passes a name that ends with NUL and a buffer of `size` bytes, which do not overlap.
+    // SAFETY: SQLite passes a name that ends with NUL and a buffer of `size` bytes, which do not
+    // overlap.
     unsafe {
         let name = CStr::from_ptr(name).to_bytes_with_nul();
         if name.len() > length(size) {
@@ -199,7 +206,8 @@ unsafe extern "C" fn randomness(
     size: c_int,
     out: *mut c_char,
 ) -> c_int {
-    // SAFETY: SQLite passes its own description and a buffer of `size` bytes, which is initialised here.
+    // SAFETY: SQLite passes its own description and a buffer of `size` bytes, which is initialised
+    // here.
     let (shared, bytes) = unsafe {
         out.write_bytes(0, length(size));
         (shared(vfs), slice::from_raw_parts_mut(out.cast::<u8>(), length(size)))

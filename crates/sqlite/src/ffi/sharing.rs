@@ -1,4 +1,5 @@
-//! The methods of a `sqlite3_file` by which connections get along: file locks and WAL shared memory.
+//! The methods of a `sqlite3_file` that several connections need: file locks, and the shared memory
+//! of the write-ahead log.
 #![expect(unsafe_code, reason = "called by SQLite with raw pointers")]
 
 use std::ffi::{c_int, c_void};
@@ -47,8 +48,8 @@ pub(super) unsafe extern "C" fn shm_map(
     out: *mut *mut c_void,
 ) -> c_int {
     let at = RegionAt { index: length(index), size: length(size), extend: extend != 0 };
-    // SAFETY: SQLite passes an open file and a place for the address. The region stays until the file is unmapped,
-    // and its cells allow to be written through a shared reference.
+    // SAFETY: SQLite passes an open file and a place for the address. The region stays until the
+    // file is unmapped, and its cells allow to be written through a shared reference.
     unsafe {
         answer(file, sqlite::SQLITE_IOERR_SHMMAP, |open| {
             let region = open.shared.shm.borrow_mut().map(&open.name, open.holder, at);
@@ -81,10 +82,11 @@ pub(super) unsafe extern "C" fn shm_lock(
     }
 }
 
-/// All users of a region are on one thread, so memory is in order already.
+/// Do nothing: all users of a region are on one thread, which sees its own writes in order.
 pub(super) unsafe extern "C" fn shm_barrier(_file: *mut sqlite::sqlite3_file) {}
 
-/// The memory goes with its last user whether or not SQLite asks for it: there is no file to keep.
+/// End the mapping of one file. `delete` is ignored: the memory is freed with its last user anyway,
+/// because no file keeps it.
 pub(super) unsafe extern "C" fn shm_unmap(
     file: *mut sqlite::sqlite3_file,
     _delete: c_int,

@@ -1,4 +1,4 @@
-//! A compiled statement, `sqlite3_stmt`, finalised by its owner.
+//! A compiled statement (`sqlite3_stmt`), which its owner finalises.
 #![expect(unsafe_code, reason = "calls SQLite with raw pointers")]
 
 use std::ffi::c_int;
@@ -12,30 +12,29 @@ use super::length;
 use crate::database::Value;
 use crate::error::Error;
 
-/// A compiled statement; dropping it finalises it.
+/// A compiled statement. Dropping it finalises it.
 pub(crate) struct Statement<'c> {
     raw: NonNull<sqlite::sqlite3_stmt>,
     connection: &'c Connection,
 }
 
 impl<'c> Statement<'c> {
-    /// Own a statement that `connection` compiled, and that nobody else finalises.
+    /// Take over a statement that `connection` compiled. Nobody else may finalise it.
     pub(super) fn own(raw: NonNull<sqlite::sqlite3_stmt>, connection: &'c Connection) -> Self {
         Self { raw, connection }
     }
 
-    /// The connection that compiled it.
     pub(crate) fn connection(&self) -> &'c Connection {
         self.connection
     }
 
-    /// Tell how many parameters the text has.
+    /// The number of parameters in the text.
     pub(crate) fn parameter_count(&self) -> usize {
         // SAFETY: the statement is not finalised.
         length(unsafe { sqlite::sqlite3_bind_parameter_count(self.raw.as_ptr()) })
     }
 
-    /// Give the parameter `number`, counted from 1, a value.
+    /// Give the parameter `number` a value. The first parameter has the number 1.
     pub(crate) fn bind(&mut self, number: c_int, value: &Value) -> Result<(), Error> {
         let statement = self.raw.as_ptr();
         let transient = sqlite::SQLITE_TRANSIENT();
@@ -58,20 +57,23 @@ impl<'c> Statement<'c> {
         self.connection.check(code)
     }
 
-    /// Make the statement ready to run again; locks it held are released. Its values stay bound.
+    /// Make the statement ready to run again and release its locks. Its parameters keep their
+    /// values.
     pub(crate) fn reset(&mut self) {
-        // SAFETY: the statement is not finalised. The code repeats the failure that `step` has reported.
+        // SAFETY: the statement is not finalised. The code repeats the failure that `step` has
+        // reported.
         unsafe { sqlite::sqlite3_reset(self.raw.as_ptr()) };
     }
 
-    /// Run to the next row; false at the end.
+    /// Run to the next row. Returns false after the last one.
     pub(crate) fn step(&mut self) -> Result<bool, Error> {
         // SAFETY: the statement is not finalised.
         let code = unsafe { sqlite::sqlite3_step(self.raw.as_ptr()) };
         self.connection.check(code).map(|()| code == sqlite::SQLITE_ROW)
     }
 
-    /// Tell how many instructions of SQLite's virtual machine were run since this was last asked.
+    /// The number of instructions that SQLite's virtual machine executed since the last call of
+    /// this function.
     pub(crate) fn take_vm_steps(&self) -> u64 {
         // SAFETY: the statement is not finalised.
         let steps = unsafe {
@@ -108,7 +110,8 @@ impl<'c> Statement<'c> {
 
     fn bytes(&self, column: c_int) -> Vec<u8> {
         let statement = self.raw.as_ptr();
-        // SAFETY: for a text or a blob SQLite keeps `size` bytes at `data` until the next call; NULL when empty.
+        // SAFETY: for a text or a blob SQLite keeps `size` bytes at `data` until the next call. It
+        // is NULL when empty.
         unsafe {
             let data = sqlite::sqlite3_column_blob(statement, column).cast::<u8>();
             let size = length(sqlite::sqlite3_column_bytes(statement, column));

@@ -1,4 +1,4 @@
-//! The bytes of a file: as they are, as they were synced, and the changes between.
+//! The bytes of a test file: as they are, as they were last synced, and the changes in between.
 
 #[derive(Clone, Default)]
 pub(crate) struct Content {
@@ -25,7 +25,7 @@ impl Change {
         }
     }
 
-    /// What a power cut leaves of it: all, nothing, or the beginning of a write.
+    /// What a power cut leaves of the change: all, nothing, or the beginning of a write.
     pub(crate) fn survivor(&self, random: &mut u64) -> Option<Self> {
         match (next(random) % 3, self) {
             (0, _) => None,
@@ -38,7 +38,7 @@ impl Change {
     }
 }
 
-/// Vigna's xorshift64*.
+/// Vigna's random number generator xorshift64*.
 pub(crate) fn next(random: &mut u64) -> u64 {
     *random ^= *random >> 12;
     *random ^= *random << 25;

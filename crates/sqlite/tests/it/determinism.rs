@@ -1,4 +1,4 @@
-//! The same seed gives the same bytes and the same calls, also while other threads use SQLite.
+//! The same seed gives the same bytes and the same calls, even while other threads use SQLite.
 
 use std::rc::Rc;
 use std::thread;
@@ -7,7 +7,7 @@ use flysch_sqlite::{Era, JournalMode, Settings, Value, Work};
 
 use crate::medium::Medium;
 
-/// What a run leaves.
+/// Everything that a run produces and that must repeat.
 #[derive(PartialEq)]
 struct Run {
     calls: Vec<String>,
@@ -16,7 +16,7 @@ struct Run {
     work: Work,
 }
 
-/// A run uses what SQLite draws random numbers for: nonces, salts, row ids and the SQL functions.
+/// Run statements that make SQLite draw random numbers: nonces, salts, row ids and SQL functions.
 fn run(journal_mode: JournalMode, seed: u64) -> Run {
     let settings = Settings { journal_mode, cache_size: 10, ..Era::Today.settings() };
     let medium = Rc::new(Medium::new(settings, seed));

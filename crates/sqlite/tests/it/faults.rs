@@ -1,8 +1,9 @@
-//! Every call of the file system fails in turn, once or for good. What was committed is there afterwards.
+//! Each call to the file system fails in turn, once or from then on. Afterwards every committed
+//! transaction must be there.
 //!
-//! The fault model: a power cut makes every later call fail; what was not synced survives in any part, writes also
-//! in any length; a new name is durable with the first sync of its file, a deletion at once or, where stated, only
-//! with a sync of the directory.
+//! The fault model of a power cut: every later call fails. Of what was not synced any part
+//! survives, and any length of a write. A new name becomes durable with the first sync of its file.
+//! A deletion is durable at once or, in the cases that say so, only after a sync of the directory.
 
 use std::rc::Rc;
 
@@ -36,7 +37,8 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// Each transaction adds rows of its own number and counts itself; more than the page cache holds.
+/// Each transaction inserts rows with its own number and adds one to the total. It writes more than
+/// the page cache holds.
 fn transaction(number: u8) -> Vec<u8> {
     let mut sql = b"BEGIN; UPDATE total SET n = n + 1;".to_vec();
     for _ in 0..12 {
@@ -55,14 +57,15 @@ fn prepare(medium: &Rc<Medium>) -> Result<Database, Error> {
     Ok(database)
 }
 
-/// Run the transactions and tell which were committed.
+/// Run the transactions and return the numbers of the committed ones.
 fn run(database: &Database) -> Vec<u8> {
     let mut committed = Vec::new();
     for number in 1..=TRANSACTION_COUNT {
         if database.execute(transaction(number)).is_ok() {
             committed.push(number);
         } else {
-            // SQLite may have rolled back by itself, and cannot without power.
+            // SQLite may have rolled back by itself, and without power it cannot roll back: both
+            // fail here.
             _ = database.execute("ROLLBACK");
         }
     }
@@ -84,7 +87,8 @@ fn check(medium: &Rc<Medium>, committed: &[u8], what: &str) {
     }
 }
 
-/// Run with a fault at call `offset` after the preparation; none once `offset` is beyond the last call.
+/// Run with a fault at call `offset` after the preparation. The flag in the result is true when
+/// there were fewer calls, so that no fault happened.
 fn run_with_fault(
     case: &Case,
     offset: u64,

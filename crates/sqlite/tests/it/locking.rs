@@ -1,4 +1,4 @@
-//! Two connections over one `Vfs`: who waits for whom.
+//! Two connections over one `Vfs`: which statements have to wait for the other connection.
 
 use std::rc::Rc;
 

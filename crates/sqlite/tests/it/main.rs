@@ -1,4 +1,4 @@
-//! The behaviour of SQLite over a `Vfs` in memory that fails, loses power and forgets what was not synced.
+//! Tests of SQLite over a `Vfs` in memory, which fails, loses power and loses what was not synced.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod content;

@@ -1,5 +1,5 @@
-//! A file system in memory: it logs its calls, fails on demand, and after a power cut keeps what was synced and an
-//! arbitrary part of the rest.
+//! A file system in memory. It logs its calls and fails on demand. After a power cut it keeps what
+//! was synced and an arbitrary part of the rest.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use flysch_sqlite::{
 
 use crate::content::{Change, Content, next};
 
-/// What happens at one call, counted from 1, or from it on.
+/// A fault at one call, or from one call on. Calls are counted from 1.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fault {
     Once(u64, VfsError),
@@ -35,7 +35,7 @@ pub(crate) struct State {
     files: Vec<Content>,
     pub(crate) calls: Vec<String>,
     pub(crate) fault: Option<Fault>,
-    /// Whether a deletion may be undone by a power cut unless the directory was synced.
+    /// Whether a power cut may undo a deletion, unless the directory was synced.
     pub(crate) forgets_deletions: bool,
 }
 
@@ -69,7 +69,7 @@ impl Medium {
         state.names.get(name).map(|id| state.files[*id].bytes.clone())
     }
 
-    /// A handle on a file that is there.
+    /// Open a file that exists.
     pub(crate) fn handle(&self, name: &str) -> Box<dyn File> {
         let id = self.state.borrow().names[name];
         let (state, settings) = (Rc::clone(&self.state), self.settings);
@@ -81,7 +81,7 @@ impl Medium {
         state.files[state.names[name]].bytes.resize(size, 0);
     }
 
-    /// The medium as it is found when the power returns.
+    /// The medium as it is when the power is back.
     pub(crate) fn after_power_cut(&self, seed: u64) -> Rc<Self> {
         let random = &mut (seed | 1);
         let old = self.state.borrow();
@@ -218,7 +218,7 @@ impl File for Handle {
         Ok(size)
     }
 
-    /// A write that fails may have begun.
+    /// A write that fails may have changed some bytes, so a power cut may leave a part of it.
     fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), VfsError> {
         let change = Change::Write(usize::try_from(offset).unwrap(), bytes.to_vec());
         let outcome = self.call(&format!("write {offset} {bytes:?}"));

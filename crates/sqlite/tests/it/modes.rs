@@ -1,4 +1,5 @@
-//! Journal modes: each commits and rolls back; the write-ahead log needs shared memory or an exclusive lock.
+//! Every journal mode commits and rolls back. The write-ahead log needs shared memory or an
+//! exclusive lock.
 
 use std::rc::Rc;
 

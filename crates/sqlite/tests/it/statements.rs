@@ -1,4 +1,4 @@
-//! Statement text, values and counted work.
+//! Statement text, values, and the work that is counted.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -74,7 +74,8 @@ fn errors_tell_the_statement_and_the_cause() {
     }
 }
 
-/// The last page of the table ends with a blob: what is cut off it reads as zeros, which no check can notice.
+/// The last page of the table ends with a blob. The bytes that are cut off it read as zeros, which
+/// no check can notice.
 #[test]
 fn a_short_read_is_zeros_and_a_missing_page_an_error() {
     let (medium, database) = database();
@@ -90,7 +91,7 @@ fn a_short_read_is_zeros_and_a_missing_page_an_error() {
     }
 }
 
-/// The page cache holds 2 MiB, so the table does not fit.
+/// The page cache holds 2 MiB, so the table does not fit into it.
 #[test]
 fn a_temporary_table_spills_into_a_nameless_file() {
     let (medium, database) = database();
@@ -118,7 +119,7 @@ fn a_panic_of_the_vfs_unwinds_out_of_the_call() {
     assert_eq!(database.query("SELECT x FROM t").unwrap(), [[Value::Integer(2)]]);
 }
 
-/// A failed run leaves the statement ready, with no lock held.
+/// A failed run leaves the statement ready to run again, and without a lock.
 #[test]
 fn a_prepared_statement_runs_again_with_other_values() {
     let (_, database) = database();
@@ -171,7 +172,8 @@ fn a_text_to_prepare_is_one_statement() {
     assert_eq!(database.prepare("SELECT 1;").unwrap().run(&[]).unwrap().rows, [[Value::from(1)]]);
 }
 
-/// Each update of the second statement may fail half-way, and its pages are in the journal already.
+/// The second statement may fail half-way, when the journal of the transaction already holds the
+/// pages. So it needs a journal of its own.
 #[test]
 fn a_statement_journal_is_a_file_of_the_vfs_from_its_first_byte() {
     let (medium, database) = database();

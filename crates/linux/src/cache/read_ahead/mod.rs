@@ -8,9 +8,10 @@
 //!   start                    mark                start + size: where a scan misses next
 //! ```
 //!
-//! A miss fetches at once ([`ReadAhead::on_miss`]). A read of the marked page fetches the next
-//! window before it is missed ([`ReadAhead::on_mark`]): on flash file systems that is no more
-//! asynchronous than the first kind. Both only decide; the VFS reads the pages.
+//! A read that misses the cache fetches at once ([`ReadAhead::on_miss`]). A read of the marked page
+//! fetches the next window before a read misses it ([`ReadAhead::on_mark`]). The kernel calls the
+//! second kind asynchronous, but on flash file systems the caller waits for both. This module only
+//! decides which pages to fetch; the VFS reads them.
 
 use std::ops::Range;
 
@@ -23,19 +24,18 @@ mod tests;
 
 pub use profile::{ReadAheadProfile, UnknownProfile};
 
-/// Pages to fetch, those in the cache excepted, up to the end of the file.
+/// Pages to fetch. Pages that are cached already and pages past the end of the file are skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fetch {
-    /// The first page.
     pub start: u32,
-    /// How many.
+    /// Number of pages from `start` on.
     pub len: u32,
-    /// The page to mark, if it is fetched.
+    /// The page to mark once it is fetched.
     pub mark: Option<u32>,
 }
 
 impl Fetch {
-    /// The pages of the fetch that a file of `file_pages` pages has.
+    /// The part of this window that lies within a file of `file_pages` pages.
     pub fn pages(&self, file_pages: u32) -> Range<u32> {
         self.start..self.start.saturating_add(self.len).min(file_pages)
     }
@@ -45,20 +45,18 @@ impl Fetch {
     }
 }
 
-/// What a read wants when it asks for read-ahead.
+/// The circumstances of a read that may need read-ahead.
 #[derive(Clone, Copy, Debug)]
 pub struct Demand<'a> {
-    /// The cache.
     pub cache: &'a PageCache,
-    /// The file.
     pub ino: Ino,
-    /// The page missed or found marked.
+    /// The page that was missed or found marked.
     pub index: u32,
     /// Pages from `index` to the end of the read, at least 1.
     pub requested: u32,
 }
 
-/// The state of one open file.
+/// The read-ahead state of one open file.
 #[derive(Clone, Debug)]
 pub struct ReadAhead {
     profile: ReadAheadProfile,
@@ -67,15 +65,15 @@ pub struct ReadAhead {
     async_size: u32,
     /// Largest window, pages; 0 switches read-ahead off.
     pub ra_pages: u32,
-    /// Whether the file is read at random by its user's own word.
+    /// Whether the program asked for `POSIX_FADV_RANDOM`.
     pub is_random: bool,
-    /// Page of the last read's end. Before the first read it is minus one, as in the kernels:
-    /// comparisons with it wrap.
+    /// The page where the last read ended. Before the first read it is minus one, as in the
+    /// kernels, and comparisons with it wrap around.
     prev_page: u32,
 }
 
 impl ReadAhead {
-    /// Begin for a file just opened, with windows of up to `ra_pages`.
+    /// State of a file just opened, whose windows have at most `ra_pages` pages.
     pub const fn new(profile: ReadAheadProfile, ra_pages: u32) -> Self {
         Self {
             profile,
@@ -88,11 +86,11 @@ impl ReadAhead {
         }
     }
 
-    /// Note that a read call ended at byte `end`, having read something.
+    /// Note that a read call which read something ended at byte `end`.
     ///
     /// # Panics
     ///
-    /// If nothing can end there: at 0, or beyond 2^32 pages.
+    /// If `end` is 0 or lies beyond 2^32 pages.
     pub fn note_read(&mut self, end: u64) {
         assert!(end > 0, "a read of nothing ends nowhere");
         let page_size = CACHE_PAGE_SIZE as u64;
@@ -120,7 +118,7 @@ impl ReadAhead {
         fetch.unwrap_or(Fetch::unmarked(demand.index, demand.requested))
     }
 
-    /// Whether reads of this file take marks and act on them.
+    /// Whether reads of this file look for marks and act on them.
     pub const fn heeds_marks(&self) -> bool {
         self.ra_pages > 0 && !self.is_random
     }
@@ -180,7 +178,7 @@ impl ReadAhead {
         Some(self.submit(index, Window { start: end, size, async_size: size }))
     }
 
-    /// Open a window after a mark left by someone else's: several scans share the file.
+    /// Open a window behind a mark that another scan of the same file has set.
     fn resume(&mut self, demand: Demand<'_>) -> Option<Fetch> {
         let from = demand.index.saturating_add(1);
         let start = demand.cache.next_hole(demand.ino, from, self.ra_pages)?;
@@ -192,7 +190,7 @@ impl ReadAhead {
         Some(self.submit(demand.index, Window { start, size, async_size: size }))
     }
 
-    /// Open a window if the pages cached before the miss look like the trace of a scan.
+    /// Open a window if the pages cached before the missed one look like the trail of a scan.
     fn continue_context(&mut self, demand: Demand<'_>) -> Option<Fetch> {
         let Demand { cache, ino, index, requested } = demand;
         let run = cache.cached_run_before(ino, index, self.ra_pages);
@@ -212,9 +210,9 @@ impl ReadAhead {
         Some(self.submit(index, window))
     }
 
-    /// Make `window` the current one, and the fetch of a read at `index`.
+    /// Make `window` the current one. Returns what a read at `index` fetches for it.
     fn submit(&mut self, index: u32, mut window: Window) -> Fetch {
-        // This read would hit the mark that it sets: the next window is merged into this one.
+        // This read would hit the mark that it sets, so the next window is merged into this one.
         if index == window.start && window.size == window.async_size {
             window = self.merge_next(window);
         }
@@ -251,7 +249,7 @@ struct Window {
     async_size: u32,
 }
 
-/// Size of the first window of a scan that asks for `requested` pages.
+/// Size of the first window of a scan, pages, if the first read wants `requested` pages.
 const fn initial_size(requested: u32, max: u32) -> u32 {
     if requested > max {
         return max;
@@ -266,7 +264,7 @@ const fn initial_size(requested: u32, max: u32) -> u32 {
     }
 }
 
-/// Size of the window after one of `size` pages.
+/// Size of the window that follows one of `size` pages.
 fn next_size(size: u32, max: u32) -> u32 {
     let factor = if size < max / 16 { 4 } else { 2 };
     size.saturating_mul(factor).min(max)

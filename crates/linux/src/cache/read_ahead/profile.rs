@@ -3,18 +3,19 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The rules of an era of kernels.
+/// The read-ahead rules of a range of kernel versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ReadAheadProfile {
-    /// 2.6.23 to 2.6.30: a read that does not continue the last one fetches what it asks for.
+    /// 2.6.23 to 2.6.30: a read that does not continue the last one fetches only what it asks for.
     A,
-    /// 2.6.31 to 3.11: one cached neighbour before a miss is taken for a sequential scan.
+    /// 2.6.31 to 3.11: one cached page right before the missed one is enough to assume a scan.
     B,
-    /// 3.12 to today: the neighbours must outnumber the pages asked for.
+    /// 3.12 to today: a scan is assumed if more pages are cached right before the missed one than
+    /// the read asks for.
     C,
 }
 
-/// The text names no kernel version and no profile.
+/// The text is neither a profile's letter nor a kernel version that has a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownProfile;
 

@@ -1,10 +1,10 @@
-//! The state machine alone: which windows it opens over which cache.
+//! The read-ahead state machine alone: which windows it opens, given what is cached.
 
 use super::*;
 
 const INO: Ino = Ino(1);
 
-/// A file under one reader, with the cache that its fetches fill.
+/// One reader of a file, with the cache that its fetches fill.
 struct Scan {
     cache: PageCache,
     read_ahead: ReadAhead,
@@ -22,14 +22,13 @@ impl Scan {
         }
     }
 
-    /// Cache some pages, as another reader would.
+    /// Put pages into the cache, as another reader would have done.
     fn hold(&mut self, pages: impl IntoIterator<Item = u32>) {
         for index in pages {
             self.cache.insert(INO, index, Box::new([0; CACHE_PAGE_SIZE]));
         }
     }
 
-    /// Read `size` bytes at `offset`, in one call.
     fn read(&mut self, offset: u64, size: u64) {
         let page = |at: u64| u32::try_from(at / CACHE_PAGE_SIZE as u64).unwrap();
         let end = page(offset + size - 1) + 1;
@@ -84,7 +83,7 @@ fn a_scan_ramps_up_to_the_largest_window() {
         }
         let windows = [(0, 4), (4, 8), (12, 16), (28, 32), (60, 32), (92, 32), (124, 32)];
         assert_eq!(scan.fetches, windows, "{profile:?}");
-        // Pages 1, 4, 12, 28, 60, 92 of the cache hold these pages of 1 KiB.
+        // These requests of 1 KiB fall on pages 1, 4, 12, 28, 60 and 92 of the cache.
         assert_eq!(triggers, [0, 4, 16, 48, 112, 240, 368], "{profile:?}");
     }
 }

@@ -1,8 +1,9 @@
-//! JFFS2's checksum: the polynomial of CRC-32, begun at zero and not inverted at the end.
+//! JFFS2's checksum: the polynomial of CRC-32 with an initial value of zero and no inversion at the
+//! end.
 
-/// The checksum of `bytes`.
 pub(in super::super) fn crc32(bytes: &[u8]) -> u32 {
-    // The library inverts before and after; inverting its start and its result undoes both.
+    // The library inverts the initial value and the result. Both are inverted here once more to
+    // undo that.
     let mut hasher = crc32fast::Hasher::new_with_initial(!0);
     hasher.update(bytes);
     !hasher.finalize()

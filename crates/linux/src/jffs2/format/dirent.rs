@@ -1,47 +1,42 @@
-//! Directory entries: a name, the inode it stands for, and the directory it is in.
+//! Dirents, the directory entries: a name, the inode it names, and the directory it is in.
 
 use super::{Header, NodeType, crc32, is_believed, put_u32, u32_at};
 
 /// Bytes of a dirent before its name.
 pub(in super::super) const DIRENT_SIZE: u32 = 40;
-/// Bytes that the node's own checksum covers.
+/// Bytes that the node's own checksum covers. The name has a checksum of its own.
 const CHECKED: usize = 32;
 
-/// What an entry names: `d_type` of readdir.
+/// The kind of file that an entry names, as `d_type` of readdir.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct DirentType(pub u8);
 
 impl DirentType {
-    /// A directory (`DT_DIR`).
     pub(in super::super) const DIRECTORY: Self = Self(4);
-    /// A regular file (`DT_REG`).
     pub(in super::super) const REGULAR: Self = Self(8);
 }
 
-/// A directory entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct Dirent {
-    /// The directory.
+    /// The inode number of the directory.
     pub parent: u32,
     /// Version among the directory's nodes.
     pub version: u32,
-    /// What the name stands for; 0 says that the name is deleted.
+    /// The inode that has the name. 0 says that the name is deleted.
     pub ino: u32,
-    /// Seconds since 1970.
     pub mctime: u32,
-    /// What the name names.
     pub kind: DirentType,
     /// The name, at most 254 bytes.
     pub name: Vec<u8>,
 }
 
 impl Dirent {
-    /// Bytes of the node, before padding.
+    /// Length of the node before padding, bytes.
     pub(in super::super) fn total_len(&self) -> u32 {
         DIRENT_SIZE + u32::try_from(self.name.len()).expect("a name is at most 254 bytes")
     }
 
-    /// The node, ready to be written.
+    /// The bytes of the node, with its checksums.
     pub(in super::super) fn emit(&self) -> Vec<u8> {
         let total_len = self.total_len();
         let mut node = vec![0; total_len as usize];
@@ -59,7 +54,8 @@ impl Dirent {
         node
     }
 
-    /// Parse a node of `total_len` bytes, which `bytes` holds; `None` if a checksum is wrong.
+    /// Parse a node of `total_len` bytes. `None` if `bytes` does not hold all of it or a checksum
+    /// is wrong.
     pub(in super::super) fn parse(bytes: &[u8], total_len: u32) -> Option<Self> {
         let whole = bytes.len() >= total_len as usize && total_len > DIRENT_SIZE;
         if !whole || u32_at(bytes, 32) != crc32(&bytes[..CHECKED]) {

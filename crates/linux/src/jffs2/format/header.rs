@@ -4,25 +4,23 @@ use super::{crc32, put_u16, put_u32, u16_at, u32_at};
 
 /// First two bytes of every node.
 const MAGIC: u16 = 0x1985;
-/// Bytes of a header.
 pub(in super::super) const HEADER_SIZE: u32 = 12;
 
-/// What a node is.
+/// The kinds of node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum NodeType {
-    /// A directory entry.
     Dirent,
-    /// Inode metadata with up to a page of file data.
+    /// Metadata of an inode, with up to a page of file data.
     Inode,
-    /// The mark of a completely erased block, where it stands in the data area.
+    /// The cleanmarker of an erased block, where it stands in the data area.
     Cleanmarker,
     /// Filler up to a page boundary.
     Padding,
-    /// The list of a block's nodes.
+    /// The summary, which lists a block's nodes.
     Summary,
-    /// Extended attributes: kept out of the model, passed over.
+    /// Any other kind, such as extended attributes. The model does not know them and skips them.
     Other {
-        /// Whether a file system that does not know it may copy and delete it.
+        /// Whether a file system that does not know the kind may mount the image and drop the node.
         compatible: bool,
     },
 }
@@ -47,8 +45,8 @@ impl NodeType {
             0x2003 => Self::Cleanmarker,
             0x2004 => Self::Padding,
             0x2006 => Self::Summary,
-            // The two high bits tell what to do with a kind one does not know: 00 drop it, 01 copy
-            // it, 10 mount for reading alone, 11 refuse. Attributes (xattr, xref) are dropped.
+            // The two high bits say what to do with an unknown kind: 00 drop it, 01 copy it, 10
+            // mount read-only, 11 refuse to mount. Extended attributes (xattr, xref) are dropped.
             other => {
                 let compatible = other >> 15 == 0 || matches!(other, 0xE008 | 0xE009);
                 Self::Other { compatible }
@@ -57,12 +55,11 @@ impl NodeType {
     }
 }
 
-/// A header that passed its check.
+/// A header whose checksum is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Header {
-    /// What the node is.
     pub node_type: NodeType,
-    /// Bytes of the whole node, before padding.
+    /// Length of the whole node before padding, bytes.
     pub total_len: u32,
 }
 
@@ -77,7 +74,7 @@ impl Header {
     }
 }
 
-/// Parse a header; `None` if `bytes` does not begin with a valid one.
+/// Parse a header. `None` if `bytes` does not begin with a valid one.
 pub(in super::super) fn parse_header(bytes: &[u8]) -> Option<Header> {
     let valid = bytes.len() >= HEADER_SIZE as usize
         && u16_at(bytes, 0) == MAGIC
@@ -90,7 +87,7 @@ pub(in super::super) fn parse_header(bytes: &[u8]) -> Option<Header> {
         .then(|| Header { node_type: NodeType::of(u16_at(bytes, 2)), total_len })
 }
 
-/// Make the filler of `len` bytes that pads a page: a node where a header fits, else zeros.
+/// The `len` bytes that fill up a page: a padding node, or zeros where its header does not fit.
 pub(in super::super) fn padding_node(len: u32) -> Vec<u8> {
     let mut node = vec![0; len as usize];
     if len > HEADER_SIZE {

@@ -1,26 +1,26 @@
-//! Inode nodes: a file's metadata, each with up to a page of its data.
+//! Inode nodes: each holds a file's metadata and up to a page of its data.
 
 use super::{Header, NodeType, crc32, is_believed, put_u16, put_u32, u16_at, u32_at};
 
 /// Bytes of an inode node before its data.
 pub(in super::super) const INODE_SIZE: u32 = 68;
-/// Bytes that the node's own checksum covers.
+/// Bytes that the node's own checksum covers. The data has a checksum of its own.
 const CHECKED: usize = 60;
 
 /// How the data of a node is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Compression {
-    /// As it is.
+    /// Stored as it is.
     None,
-    /// Zeros, not stored: a hole.
+    /// All zeros, of which nothing is stored: a hole.
     Zero,
-    /// JFFS2's own run-length coder.
+    /// Rtime, the run-length coder of JFFS2 itself.
     Rtime,
     /// Deflate with a zlib header.
     Zlib,
-    /// LZO1X.
+    /// LZO1X, as kernels with `CONFIG_JFFS2_LZO` write it.
     Lzo,
-    /// One this model does not decode (rubin), by its number.
+    /// A compressor that this model does not decode, such as rubin, by its number.
     Unknown(u8),
 }
 
@@ -51,30 +51,26 @@ impl Compression {
 /// An inode node, without its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct InodeNode {
-    /// The inode.
     pub ino: u32,
-    /// Version among the inode's nodes.
+    /// Version among the inode's nodes. The highest one holds the latest data.
     pub version: u32,
-    /// File mode and type.
     pub mode: u32,
-    /// File size as of this node.
+    /// Size of the file when the node was written.
     pub size: u32,
-    /// Seconds since 1970.
     pub mtime: u32,
-    /// Where the data belongs in the file.
+    /// Where in the file the data begins, bytes.
     pub offset: u32,
-    /// Bytes of data in the node.
+    /// Length of the data as stored in the node, bytes.
     pub csize: u32,
-    /// Bytes of data in the file.
+    /// Length of the data in the file, bytes.
     pub dsize: u32,
-    /// How the data is stored.
     pub compression: Compression,
-    /// Checksum of the stored data.
+    /// Checksum of the data as stored.
     pub data_crc: u32,
 }
 
 impl InodeNode {
-    /// The node with its data, ready to be written.
+    /// The bytes of the node with its data and checksums.
     pub(in super::super) fn emit(&self, data: &[u8]) -> Vec<u8> {
         let total_len = INODE_SIZE + self.csize;
         let mut node = vec![0; total_len as usize];
@@ -102,7 +98,8 @@ impl InodeNode {
         node
     }
 
-    /// Parse a node of `total_len` bytes; `None` if its checksum or its lengths are wrong.
+    /// Parse a node of `total_len` bytes. `None` if its checksum is wrong or its lengths make no
+    /// sense.
     pub(in super::super) fn parse(bytes: &[u8], total_len: u32) -> Option<Self> {
         let whole = bytes.len() >= INODE_SIZE as usize && total_len >= INODE_SIZE;
         if !whole || u32_at(bytes, 64) != crc32(&bytes[..CHECKED]) {
@@ -122,7 +119,7 @@ impl InodeNode {
         };
         let lengths_agree = INODE_SIZE.checked_add(node.csize) == Some(total_len);
         let end_is_sane = node.offset.checked_add(node.dsize).is_some();
-        // The node's checksum does not cover this one.
+        // The node's checksum does not cover the data's checksum.
         let no_data_is_sound = node.csize > 0 || node.data_crc == 0;
         let numbered = node.ino > 0 && [node.ino, node.version].into_iter().all(is_believed);
         (lengths_agree && end_is_sane && numbered && no_data_is_sound).then_some(node)

@@ -3,8 +3,8 @@
 //! ```text
 //! header   0 magic 0x1985 u16 | 2 type u16 | 4 total length u32 | 8 header CRC u32
 //! inode   12 ino | 16 version | 20 mode | 24 uid u16 | 26 gid u16 | 28 size | 32 atime | 36 mtime
-//!         40 ctime | 44 offset | 48 csize | 52 dsize | 56 compr u8 | 57 usercompr u8 | 58 flags u16
-//!         60 data CRC | 64 node CRC (of bytes 0..60) | 68 data
+//!         40 ctime | 44 offset | 48 csize | 52 dsize | 56 compr u8 | 57 usercompr u8
+//!         58 flags u16 | 60 data CRC | 64 node CRC (of bytes 0..60) | 68 data
 //! dirent  12 parent ino | 16 version | 20 ino (0 = deletion) | 24 mctime | 28 name length u8
 //!         29 type u8 | 32 node CRC (of bytes 0..32) | 36 name CRC | 40 name
 //! ```
@@ -26,11 +26,11 @@ pub(super) use summary::{
     summary_dirent_size, summary_marker, summary_node,
 };
 
-/// Highest inode number and version that is believed: more than any file system gets to by itself,
-/// and low enough to count on from.
+/// Highest inode number and version that is accepted. No file system reaches it by use, and enough
+/// numbers are left above it to count on.
 const NUMBER_MAX: u32 = u32::MAX - (1 << 24);
 
-/// Whether an inode number or version is one that a file system gets to.
+/// Whether a file system can reach this inode number or version by use.
 pub(super) const fn is_believed(number: u32) -> bool {
     number <= NUMBER_MAX
 }

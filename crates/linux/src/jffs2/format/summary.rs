@@ -1,4 +1,5 @@
-//! Erase-block summaries: the last node of a block lists the others, so that a mount reads one.
+//! Erase-block summaries: the last node of a block lists the others, so that a mount need not read
+//! them.
 //!
 //! ```text
 //! node    12 entries u32 | 16 cleanmarker size u32 | 20 padding u32 | 24 entries CRC | 28 node CRC
@@ -12,16 +13,15 @@ use super::{
     Dirent, DirentType, Header, InodeNode, NodeType, crc32, parse_header, put_u32, u16_at, u32_at,
 };
 
-/// Last word of a block that has a summary.
+/// Magic number in the last word of a block that has a summary.
 const MARKER_MAGIC: u32 = 0x0285_1885;
-/// Bytes of the marker.
 pub(in super::super) const SUMMARY_MARKER_SIZE: u32 = 8;
 const INODE_TYPE: u16 = 0xE002;
 const DIRENT_TYPE: u16 = 0xE001;
 const FIXED_SIZE: usize = SUMMARY_FIXED_SIZE as usize;
 const INODE_ENTRY_SIZE: usize = SUMMARY_INODE_SIZE as usize;
 const DIRENT_ENTRY_SIZE: usize = SUMMARY_DIRENT_SIZE as usize;
-/// Bytes that the node's own checksum covers.
+/// Bytes that the node's own checksum covers. The entries have a checksum of their own.
 const CHECKED: usize = 24;
 
 /// Bytes of the node before its entries.
@@ -29,23 +29,22 @@ const SUMMARY_FIXED_SIZE: u32 = 32;
 /// Bytes of the entry of a dirent before its name.
 const SUMMARY_DIRENT_SIZE: u32 = 24;
 
-/// Bytes of a summary besides its entries: the node's fixed part and the marker.
+/// Bytes of a summary apart from its entries: the node's fixed part and the marker.
 pub(in super::super) const SUMMARY_FRAME_SIZE: u32 = SUMMARY_FIXED_SIZE + SUMMARY_MARKER_SIZE;
 
-/// Bytes of the entry of an inode node.
 pub(in super::super) const SUMMARY_INODE_SIZE: u32 = 18;
 
-/// Bytes of the entry of a dirent with a name of `name_len` bytes.
+/// Bytes of the entry of a dirent whose name has `name_len` bytes.
 pub(in super::super) const fn summary_dirent_size(name_len: u32) -> u32 {
     SUMMARY_DIRENT_SIZE + name_len
 }
 
-/// What a summary says of one node.
+/// The entry of a summary for one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) enum SummaryEntry {
-    /// An inode node.
+    /// An inode node, at byte `offset` of the block and `total_len` bytes long before padding.
     Inode { ino: u32, version: u32, offset: u32, total_len: u32 },
-    /// A directory entry.
+    /// A dirent, with all that a mount scan needs to know of it.
     Dirent {
         parent: u32,
         version: u32,
@@ -58,8 +57,7 @@ pub(in super::super) enum SummaryEntry {
 }
 
 impl SummaryEntry {
-    /// The entry for a node of `total_len` bytes at `offset` in its block; `None` for nodes that
-    /// summaries do not list.
+    /// The entry for a node at `offset` in its block. `None` for nodes that summaries do not list.
     pub(in super::super) fn of(node: &[u8], offset: u32) -> Option<Self> {
         let total_len = parse_header(node)?.total_len;
         match u16_at(node, 2) {
@@ -76,7 +74,6 @@ impl SummaryEntry {
         }
     }
 
-    /// Write the entry to the end of `bytes`.
     pub(in super::super) fn emit(&self, bytes: &mut Vec<u8>) {
         match self {
             Self::Inode { ino, version, offset, total_len } => {
@@ -97,8 +94,8 @@ impl SummaryEntry {
     }
 }
 
-/// The summary node with `count` entries that fills the last `len` bytes of a block, from byte
-/// `offset` of the block on.
+/// A summary node with `count` entries. It begins at byte `offset` of its block and fills the last
+/// `len` bytes.
 pub(in super::super) fn summary_node(entries: &[u8], count: u32, len: u32, offset: u32) -> Vec<u8> {
     let mut node = vec![0xFF; len as usize];
     node[..FIXED_SIZE].fill(0);
@@ -115,13 +112,13 @@ pub(in super::super) fn summary_node(entries: &[u8], count: u32, len: u32, offse
     node
 }
 
-/// Where the summary of a block begins, if its last bytes are a marker.
+/// Where in the block its summary begins. `None` if the block does not end in a summary's marker.
 pub(in super::super) fn summary_marker(tail: &[u8]) -> Option<u32> {
     let at = tail.len().checked_sub(SUMMARY_MARKER_SIZE as usize)?;
     (u32_at(tail, at + 4) == MARKER_MAGIC).then(|| u32_at(tail, at))
 }
 
-/// Parse the summary node that `bytes` begins with; `None` if any part of it is invalid.
+/// Parse the summary node at the start of `bytes`. `None` if any part of it is invalid.
 pub(in super::super) fn parse_summary(bytes: &[u8]) -> Option<Vec<SummaryEntry>> {
     let header = parse_header(bytes)?;
     let node = bytes.get(..header.total_len as usize)?;

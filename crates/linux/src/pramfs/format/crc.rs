@@ -1,6 +1,6 @@
 //! CRC-16 (polynomial 0x8005, reflected), as the kernel's `crc16`.
 
-/// Go on from `crc` with `bytes`.
+/// The checksum of `bytes`, continued from `crc`.
 pub(crate) fn crc16(crc: u16, bytes: &[u8]) -> u16 {
     bytes.iter().fold(crc, |crc, &byte| {
         (0..8).fold(

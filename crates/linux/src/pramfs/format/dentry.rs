@@ -1,4 +1,4 @@
-//! The directory entry within an inode: its parent and its name. An inode has one name.
+//! The directory entry (dentry) in an inode: its parent and its name. An inode has only one name.
 //!
 //! ```text
 //! 0..2 CRC  2 length of the name  4..8 parent  8..64 name
@@ -6,22 +6,18 @@
 
 use super::crc::crc16;
 
-/// Bytes of an entry.
 pub(crate) const SIZE: usize = 64;
-/// Bytes of the longest name.
 pub(crate) const NAME_SIZE_MAX: usize = SIZE - 8;
 
-/// A directory entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Dentry {
-    /// The directory's inode.
+    /// Number of the directory's inode.
     pub(crate) parent: u32,
-    /// The name.
     pub(crate) name: Vec<u8>,
 }
 
 impl Dentry {
-    /// Read an entry; `None` if its checksum does not hold.
+    /// Parse an entry. `None` if its checksum is wrong.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let crc = u16::from_le_bytes([bytes[0], bytes[1]]);
         let len = usize::from(bytes[2]);
@@ -32,7 +28,6 @@ impl Dentry {
         Some(Self { parent, name: bytes[8..8 + len].to_vec() })
     }
 
-    /// Write the entry, whose name is short enough.
     pub(crate) fn emit(&self) -> [u8; SIZE] {
         let mut bytes = [0; SIZE];
         bytes[2] = u8::try_from(self.name.len()).expect("names are checked at the door");

@@ -1,12 +1,12 @@
-//! An inode: 128 bytes, its name and two states of it, of which the newer counts.
+//! An inode: 128 bytes with its name and two states, of which the newer is valid.
 //!
 //! ```text
 //! 0..64 dentry  64..96 a state  96..128 the other
 //! state: 0..2 CRC  2..4 version  4 kind  5 names  8..16 size  16..20 mtime  20..24 root + 1
 //! ```
 //!
-//! A change writes all 128 bytes, and changes bytes of the older state alone: a power cut spoils
-//! that one at most, and the change has not happened.
+//! A change writes all 128 bytes, but alters only bytes of the older state. A power cut therefore
+//! damages at most that state, and then the change has not happened.
 
 use super::RECORD_SIZE;
 use super::crc::crc16;
@@ -14,7 +14,7 @@ use super::dentry::{self, Dentry};
 
 const STATE_SIZE: usize = 32;
 
-/// What an inode is.
+/// The kinds of inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Free,
@@ -22,34 +22,28 @@ pub(crate) enum Kind {
     Directory,
 }
 
-/// The part of an inode that changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct State {
-    /// What it is.
     pub(crate) kind: Kind,
-    /// Whether it still has its name.
     pub(crate) is_named: bool,
-    /// Bytes of the file.
+    /// Size of the file, bytes.
     pub(crate) size: u64,
-    /// Seconds of the virtual clock at the last change.
+    /// Time of the last change, seconds of the virtual clock.
     pub(crate) mtime_s: u32,
-    /// The block of pointers to blocks of pointers.
+    /// The block of pointers that lead to blocks of pointers.
     pub(crate) root: Option<u32>,
 }
 
-/// An inode with both its states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Inode {
     bytes: [u8; RECORD_SIZE as usize],
     version: u16,
-    /// Whether the newer state is the second.
+    /// Whether the second state is the newer.
     is_second: bool,
-    /// The newer state.
     pub(crate) state: State,
 }
 
 impl State {
-    /// An inode that is nothing.
     pub(crate) const FREE: Self =
         Self { kind: Kind::Free, is_named: false, size: 0, mtime_s: 0, root: None };
 
@@ -87,13 +81,14 @@ impl State {
     }
 }
 
-/// The checksum of a state, which holds for one inode only.
+/// The checksum of a state. It includes the inode number, so that a state is valid for one inode
+/// only.
 fn checksum(ino: u32, bytes: &[u8]) -> u16 {
     crc16(crc16(!0, &ino.to_le_bytes()), &bytes[2..STATE_SIZE])
 }
 
 impl Inode {
-    /// Read inode `ino`; one without a sound state is free.
+    /// Parse inode `ino`. If neither state is valid, the inode is free.
     pub(crate) fn parse(ino: u32, bytes: &[u8; RECORD_SIZE as usize]) -> Self {
         let (first, second) = bytes[dentry::SIZE..].split_at(STATE_SIZE);
         let (first, second) = (State::parse(ino, first), State::parse(ino, second));
@@ -106,17 +101,16 @@ impl Inode {
         Self { bytes: *bytes, version, is_second, state }
     }
 
-    /// Its name, if that is sound.
+    /// The name, if its checksum is right.
     pub(crate) fn dentry(&self) -> Option<Dentry> {
         Dentry::parse(&self.bytes[..dentry::SIZE])
     }
 
-    /// Give it a name.
     pub(crate) fn set_dentry(&mut self, dentry: &Dentry) {
         self.bytes[..dentry::SIZE].copy_from_slice(&dentry.emit());
     }
 
-    /// Give it a new state.
+    /// Overwrite the older state, which then is the newer one.
     pub(crate) fn set_state(&mut self, ino: u32, state: State) {
         self.is_second = !self.is_second;
         self.version = self.version.wrapping_add(1);
@@ -125,7 +119,6 @@ impl Inode {
         self.bytes[at..at + STATE_SIZE].copy_from_slice(&state.emit(ino, self.version));
     }
 
-    /// All its bytes.
     pub(crate) const fn bytes(&self) -> &[u8; RECORD_SIZE as usize] {
         &self.bytes
     }

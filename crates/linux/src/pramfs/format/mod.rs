@@ -1,4 +1,4 @@
-//! The bytes of PRAMFS: where they lie, and the door to each record.
+//! The bytes of PRAMFS: where the parts are in the memory, and how each record is read and written.
 //!
 //! ```text
 //! 0 super  128 its copy  256 rename record  512 inode table  bitmap  (to a block's edge) blocks
@@ -12,18 +12,18 @@ pub(super) mod inode;
 pub(super) mod rename;
 pub(super) mod super_block;
 
-/// Bytes of the super block, of its copy, of the rename record and of an inode.
+/// Length of the super block, of its copy, of the rename record and of an inode, bytes.
 pub(super) const RECORD_SIZE: u32 = 128;
-/// Where the copy of the super block lies.
+/// Address of the copy of the super block.
 pub(super) const COPY_ADDR: u32 = RECORD_SIZE;
-/// Where the rename record lies.
+/// Address of the rename record.
 pub(super) const RENAME_ADDR: u32 = 2 * RECORD_SIZE;
-/// Where the inode table begins.
+/// Address of the inode table.
 pub(super) const TABLE_ADDR: u32 = 4 * RECORD_SIZE;
-/// Bytes of a pointer to a block.
 pub(super) const POINTER_SIZE: u32 = 8;
 
-/// The bytes of a pointer: the block's number and its complement, so that a torn one shows.
+/// The bytes of a pointer: the number of the block and its complement, so that a torn write is
+/// detected.
 pub(super) fn emit_pointer(block: Option<u32>) -> [u8; POINTER_SIZE as usize] {
     let mut bytes = [0; POINTER_SIZE as usize];
     if let Some(block) = block {
@@ -33,7 +33,7 @@ pub(super) fn emit_pointer(block: Option<u32>) -> [u8; POINTER_SIZE as usize] {
     bytes
 }
 
-/// Read a pointer: a torn one is none.
+/// Parse a pointer. `None` if it is empty or torn.
 pub(super) fn parse_pointer(bytes: &[u8]) -> Option<u32> {
     let half = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
     (half(0) == !half(4)).then(|| half(0))

@@ -1,4 +1,4 @@
-//! The rename record: what a rename is about to do, so that a mount can finish it.
+//! The rename record. It is written before a rename, so that a mount can complete the rename.
 //!
 //! ```text
 //! 0..2 CRC  2 in use  4..8 inode  8..12 inode it replaces, or 0  16..80 its new dentry
@@ -11,19 +11,17 @@ use super::dentry::{self, Dentry};
 const DENTRY: usize = 16;
 const END: usize = DENTRY + dentry::SIZE;
 
-/// A rename under way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rename {
-    /// The inode renamed.
+    /// The inode that gets a new name.
     pub(crate) ino: u32,
-    /// The inode that had the new name.
+    /// The inode that had this name before.
     pub(crate) replaced: Option<u32>,
-    /// The new name.
     pub(crate) dentry: Dentry,
 }
 
 impl Rename {
-    /// Read the record; `None` if none is in use or it was not written to its end.
+    /// Parse the record. `None` if it is not in use, or was not written completely.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("a word"));
         let crc = u16::from_le_bytes([bytes[0], bytes[1]]);
@@ -35,7 +33,6 @@ impl Rename {
         Some(Self { ino: word(4), replaced, dentry })
     }
 
-    /// Write the record.
     pub(crate) fn emit(&self) -> [u8; RECORD_SIZE as usize] {
         let mut bytes = [0; RECORD_SIZE as usize];
         bytes[2] = 1;

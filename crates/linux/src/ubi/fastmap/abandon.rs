@@ -1,12 +1,14 @@
-//! No fastmap can be written: whatever cut follows, none of those on flash may be believed.
+//! What happens when no fastmap can be written: none of those on flash may be used any more,
+//! whenever power is cut.
 
 use super::super::{Ubi, UbiError};
 use super::format::ANCHORS_END;
 use crate::mtd::MtdError;
 
 impl Ubi {
-    /// Stop writing fastmaps. An anchor with nothing behind it takes the place of the one in force,
-    /// so that attaching scans; where no PEB is free for it, the one in force is erased at once.
+    /// Stop writing fastmaps. A new anchor without a fastmap behind it takes the place of the
+    /// current one, so that the next attach scans all PEBs. If no free PEB can take it, the current
+    /// anchor is erased at once.
     pub(in crate::ubi) fn abandon_fastmap(&mut self) -> Result<(), UbiError> {
         if let Some(fake) = self.write_fake_anchor()? {
             return self.abandon_behind(fake);
@@ -20,8 +22,8 @@ impl Ubi {
         Ok(())
     }
 
-    /// Stop writing fastmaps: no attach believes `anchor`, which is the newest. It is the last to be
-    /// erased.
+    /// Stop writing fastmaps, given that `anchor` is the newest and that no attach accepts it. The
+    /// older ones are erased first, so that none of them is ever the newest.
     pub(super) fn abandon_behind(&mut self, anchor: u32) -> Result<(), UbiError> {
         for peb in self.release().into_iter().filter(|&peb| peb != anchor) {
             self.schedule_erase(peb, true);
@@ -31,7 +33,7 @@ impl Ubi {
         Ok(())
     }
 
-    /// Write the header of an anchor to a free PEB; `None` if there is none that takes it.
+    /// Write the header of an anchor to a free PEB. `None` if none of them can take it.
     fn write_fake_anchor(&mut self) -> Result<Option<u32>, UbiError> {
         if let Some(mut fastmap) = self.fastmap.take() {
             self.empty_pools(&mut fastmap);
@@ -49,7 +51,7 @@ impl Ubi {
         Ok(None)
     }
 
-    /// No fastmap any more: the blocks of the last one, with the pools free for anyone.
+    /// Give up the current fastmap. Its PEBs are returned, and those of its pools become free.
     fn release(&mut self) -> Vec<u32> {
         let Some(mut fastmap) = self.fastmap.take() else { return Vec::new() };
         self.empty_pools(&mut fastmap);

@@ -1,4 +1,4 @@
-//! Attaching by a fastmap: it is read, checked and believed, and its pools' PEBs are scanned.
+//! Attaching by a fastmap: the fastmap is read and checked, and the PEBs of its pools are scanned.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,14 +10,13 @@ use super::format::{Counted, SUPERBLOCK_SIZE, Snapshot, Superblock, VolumeMap};
 use crate::mtd::ReadQuality;
 
 impl Ubi {
-    /// Attach by the newest fastmap whose anchor is in `head`, the scan of the first PEBs. `None` if
-    /// there is none or anything about it is wrong: then all PEBs are to be scanned. So they are where
-    /// a header in `head` is damaged, for it may be a newer anchor's; Linux would believe the older.
+    /// Attach by the newest fastmap whose anchor is in `head`, the scan of the first PEBs. `None`
+    /// if there is no fastmap or if it is damaged in any way; all PEBs must be scanned then.
     ///
-    /// Costs the fastmap's pages and one or two page reads per PEB of the pools.
+    /// All PEBs are also scanned if a header in `head` is damaged, since it may belong to a newer
+    /// anchor. Linux would use the older fastmap.
     ///
-    /// # Errors
-    /// Power loss.
+    /// This costs the pages of the fastmap and one or two page reads for each PEB of the pools.
     pub(in crate::ubi) fn scan_fastmap(
         &mut self,
         head: &Scan,
@@ -32,7 +31,7 @@ impl Ubi {
         };
         let good = (0..self.mtd.block_count()).filter(|&peb| !self.mtd.is_bad(peb)).collect();
         let Some(mut scan) = believe(good, &superblock, &snapshot) else { return Ok(None) };
-        // A cut may have left a header in a PEB that was free when this fastmap was written.
+        // A power cut may have left a header in a PEB that was free when this fastmap was written.
         let is_free = |&peb: &u32| peb >= super::ANCHORS_END || head.free.contains(&peb);
         let (free, erase): (Vec<u32>, Vec<u32>) = scan.free.into_iter().partition(is_free);
         scan.free = free;
@@ -52,7 +51,7 @@ impl Ubi {
         Ok(Some((scan, fastmap)))
     }
 
-    /// Read a fastmap of `block_count` blocks.
+    /// Read the fastmap of `block_count` PEBs that `anchor` begins.
     fn read_fastmap(
         &mut self,
         anchor: u32,
@@ -90,7 +89,8 @@ impl Ubi {
         Ok(vid.volume == volume)
     }
 
-    /// Look at a PEB of a pool; `false` if it is damaged, of which only a scan makes the best.
+    /// Look at a PEB of a pool. Returns false if it is damaged: a scan of all PEBs must then
+    /// decide.
     fn scan_pooled(
         &mut self,
         peb: u32,
@@ -118,8 +118,8 @@ impl Ubi {
     }
 }
 
-/// Take a fastmap's word: each of the `good` PEBs must be in it exactly once, and each PEB that a LEB
-/// is mapped to must be in use for that alone. `None` otherwise.
+/// Check what a fastmap says of the PEBs. Each of the `good` PEBs must be listed exactly once, and
+/// each PEB with a LEB must be in use for that LEB alone. `None` otherwise.
 fn believe(good: BTreeSet<u32>, superblock: &Superblock, snapshot: &Snapshot) -> Option<Scan> {
     let mut scan = Scan::default();
     let mut left = good;
@@ -145,7 +145,7 @@ fn believe(good: BTreeSet<u32>, superblock: &Superblock, snapshot: &Snapshot) ->
         let claims = claims(volume, &mut unmapped)?;
         let count = claims.len();
         scan.claims.extend(claims);
-        // Two volumes of one number are none.
+        // Two volumes of the same number make the fastmap invalid.
         (scan.claims.len() == before + count).then_some(())?;
     }
     (scan.free, scan.erase, scan.scrub) = (free, erase, scrub);
@@ -153,11 +153,11 @@ fn believe(good: BTreeSet<u32>, superblock: &Superblock, snapshot: &Snapshot) ->
     Some(scan)
 }
 
-/// The PEBs of a volume's LEBs; each must be in `unmapped` and is taken out of it.
+/// The PEBs that hold a volume's LEBs. Each must be in `unmapped`, and is taken out of it.
 fn claims(volume: &VolumeMap, unmapped: &mut BTreeSet<u32>) -> Option<BTreeMap<(u32, u32), Claim>> {
     let mapped = (0..).zip(&volume.pebs).filter_map(|(lnum, peb)| Some((lnum, (*peb)?)));
     let claim = |(lnum, peb)| {
-        // Older than whatever a pool's PEB says of the LEB.
+        // The sequence number is lower than any, so that the header of a pool's PEB wins.
         let vid = VidHeader { volume: volume.id, lnum, sequence: 0, copied: None };
         unmapped.remove(&peb).then_some(((volume.id, lnum), Claim { peb, vid }))
     };

@@ -6,24 +6,24 @@
 //! header      312 magic | 316 free | 320 used | 324 scrub | 328 bad | 332 erase | 336 volumes
 //! pools       344 two of: 0 magic | 4 size u16 | 6 most u16 | 8 PEBs, 256 | 1032 padding
 //! lists      2440 PEB and erase count of each: free, used, to be scrubbed, to be erased
-//! volumes         each: 0 magic | 4 volume | 8 type u8 | 12 data pad | 16 used LEBs | 20 bytes of last
+//! volumes         each: 0 magic | 4 volume | 8 type u8 | 12 data pad | 16 used LEBs
+//!                       20 bytes of the last LEB
 //!                 then  0 magic | 4 LEBs | 8 PEB of each LEB, all ones where it is not mapped
 //! ```
 //!
-//! It fills whole LEBs: what is behind the volumes is zeros. Its blocks are LEBs of two volumes of
+//! A fastmap fills whole LEBs, with zeros behind the volumes. Its blocks are LEBs of two volumes of
 //! their own: the anchor, which begins with the superblock, and the data behind it.
 
 use super::super::format::{crc32, put_u32, u32_at};
 use super::pool::Pool;
 
-/// Blocks at the start of a device, one of which is the anchor (`UBI_FM_MAX_START`). A device must
-/// have more than these.
+/// The anchor is one of this many PEBs at the start of a device (`UBI_FM_MAX_START`). The device
+/// must have more PEBs than these.
 pub(in crate::ubi) const ANCHORS_END: u32 = 64;
-/// Most blocks of a fastmap (`UBI_FM_MAX_BLOCKS`).
+/// Largest number of PEBs that a fastmap takes (`UBI_FM_MAX_BLOCKS`).
 pub(super) const BLOCKS_MAX: usize = 32;
-/// Most PEBs of a pool (`UBI_FM_MAX_POOL_SIZE`).
+/// Largest number of PEBs in a pool (`UBI_FM_MAX_POOL_SIZE`).
 pub(super) const POOL_MAX: usize = 256;
-/// Bytes of the superblock.
 pub(super) const SUPERBLOCK_SIZE: usize = 312;
 const HEADER_SIZE: usize = 32;
 const POOL_SIZE: usize = 8 + 4 * POOL_MAX + 16;
@@ -31,7 +31,7 @@ const POOL_PADDING: usize = 16;
 const ENTRY_SIZE: usize = 8;
 const VOLUME_SIZE: usize = 32;
 const TABLE_SIZE: usize = 8;
-/// Volumes that are allowed for (`UBI_MAX_VOLUMES`).
+/// Number of volumes for which a fastmap has room (`UBI_MAX_VOLUMES`).
 const VOLUMES_MAX: usize = 128;
 
 const SUPERBLOCK_MAGIC: u32 = 0x7B11_D69F;
@@ -40,40 +40,40 @@ const VOLUME_MAGIC: u32 = 0xFA37_0ED1;
 const POOL_MAGIC: u32 = 0x67AF_4D08;
 const TABLE_MAGIC: u32 = 0xF0C0_40A8;
 const VERSION: u8 = 1;
-/// `UBI_DYNAMIC_VOLUME`, which is not the number that volume tables and VID headers have for it.
+/// `UBI_DYNAMIC_VOLUME`. Volume tables and VID headers use another number for it.
 const DYNAMIC: u8 = 3;
 const CRC_AT: usize = 8;
 const BLOCKS_AT: usize = 16;
 const COUNTS_AT: usize = BLOCKS_AT + 4 * BLOCKS_MAX;
-/// The PEB of a LEB that is not mapped.
+/// Stands in place of a PEB for a LEB that is not mapped.
 const UNMAPPED: u32 = u32::MAX;
 
-/// A PEB and how often it was erased.
+/// A PEB, and the number of its erases.
 pub(super) type Counted = (u32, u32);
 
-/// Where a fastmap is.
+/// The superblock: which PEBs the fastmap takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Superblock {
-    /// Its blocks, the anchor first.
+    /// The PEBs that the fastmap is written to, the anchor first.
     pub blocks: Vec<Counted>,
 }
 
-/// Which PEB holds which LEB of a dynamic volume.
+/// The PEBs that hold the LEBs of a dynamic volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct VolumeMap {
     pub id: u32,
-    /// Bytes at the end of each LEB that are not used.
     pub data_pad: u32,
-    /// Bytes of the last LEB.
+    /// Bytes of the last LEB that are used.
     pub last_size: u32,
-    /// The PEB of each LEB.
+    /// The PEB of each LEB. `None` if the LEB is not mapped.
     pub pebs: Vec<Option<u32>>,
 }
 
-/// Everything that a fastmap says.
+/// All that a fastmap says of a device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Snapshot {
-    /// PEBs for data, then for wear levelling: what they hold is not known.
+    /// The PEBs for new data, then those for wear levelling. Any of them may have been written
+    /// since the fastmap was.
     pub pools: [Pool; 2],
     pub free: Vec<Counted>,
     pub used: Vec<Counted>,
@@ -83,7 +83,7 @@ pub(super) struct Snapshot {
     pub volumes: Vec<VolumeMap>,
 }
 
-/// LEBs that the fastmap of a device takes (`ubi_calc_fm_size`).
+/// Number of LEBs that the fastmap of a device takes (`ubi_calc_fm_size`).
 pub(super) fn block_count(peb_count: u32, leb_size: u32) -> u32 {
     let fixed =
         SUPERBLOCK_SIZE + HEADER_SIZE + 2 * POOL_SIZE + TABLE_SIZE + VOLUMES_MAX * VOLUME_SIZE;
@@ -93,7 +93,7 @@ pub(super) fn block_count(peb_count: u32, leb_size: u32) -> u32 {
 }
 
 impl Superblock {
-    /// Look at the start of an anchor's data.
+    /// Parse the superblock at the start of an anchor's data.
     pub(super) fn parse(bytes: &[u8; SUPERBLOCK_SIZE]) -> Option<Self> {
         let used = usize::try_from(u32_at(bytes, 12)).ok()?;
         let is_valid = u32_at(bytes, 0) == SUPERBLOCK_MAGIC && bytes[4] == VERSION;
@@ -117,8 +117,8 @@ impl Superblock {
 }
 
 impl Snapshot {
-    /// The bytes of a fastmap in these blocks, each of which takes `leb_size` of them; none if there
-    /// are too few blocks.
+    /// The bytes of a fastmap on the PEBs of `superblock`, with `leb_size` bytes in each. `None` if
+    /// it does not fit.
     pub(super) fn emit(&self, superblock: &Superblock, leb_size: usize) -> Option<Vec<u8>> {
         let size = superblock.blocks.len() * leb_size;
         let mut bytes = superblock.emit();
@@ -140,7 +140,7 @@ impl Snapshot {
         Some(bytes)
     }
 
-    /// Parse a fastmap of whole LEBs; `None` if anything in it is damaged.
+    /// Parse a fastmap, given all its LEBs. `None` if anything in it is damaged.
     pub(super) fn parse(mut bytes: Vec<u8>) -> Option<Self> {
         let crc = u32_at(&bytes, CRC_AT);
         put_u32(&mut bytes, CRC_AT, 0);
@@ -218,7 +218,7 @@ fn take_volume(rest: &mut &[u8]) -> Option<VolumeMap> {
         id: u32_at(head, 4),
         data_pad: u32_at(head, 12),
         last_size: u32_at(head, 20),
-        // The kernel takes all negative numbers for it.
+        // The kernel reads any negative number as unmapped.
         pebs: pebs.map(|peb| (peb >> 31 == 0).then_some(peb)).collect(),
     })
 }
@@ -241,7 +241,7 @@ mod tests {
         }
     }
 
-    /// Offsets of the kernel's structures; each a place of the layout above.
+    /// The offsets are those of the kernel's structures, and each is a place in the layout above.
     #[test]
     fn the_layout_is_the_kernels() {
         let superblock = Superblock { blocks: vec![(2, 17)] };
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(snapshot().emit(&superblock, 2048), None);
     }
 
-    /// Whatever the counts claim, nothing is read beyond the bytes.
+    /// A parser must not read beyond the bytes, whatever the counts claim.
     #[test]
     fn counts_beyond_the_bytes_are_refused() {
         let superblock = Superblock { blocks: vec![(2, 17)] };

@@ -1,4 +1,5 @@
-//! What wear levelling moves where: with fastmaps, to PEBs of their pool alone.
+//! Which data wear levelling moves, and where to. With a fastmap, data may only move to PEBs of its
+//! pool.
 
 use super::super::Ubi;
 use super::super::wear::State;
@@ -6,7 +7,7 @@ use super::super::work::Job;
 use super::format::ANCHORS_END;
 
 impl Ubi {
-    /// What the thread has to do so that wear stays level.
+    /// The job that keeps wear level, if there is one to do.
     pub(in crate::ubi) fn levelling_job(&self) -> Option<Job> {
         let target = self.move_target();
         let is_pool_used_up =
@@ -18,7 +19,7 @@ impl Ubi {
         self.move_source(target).map(|_| Job::Move)
     }
 
-    /// Where data would be moved.
+    /// The PEB to which data would be moved.
     pub(in crate::ubi) fn move_target(&self) -> Option<u32> {
         match &self.fastmap {
             Some(fastmap) => fastmap.pools[1].pebs.front().copied(),
@@ -26,14 +27,14 @@ impl Ubi {
         }
     }
 
-    /// What is to be moved to `target`, if anything is.
+    /// The PEB whose data should move to `target`, if there is one.
     pub(in crate::ubi) fn move_source(&self, target: Option<u32>) -> Option<u32> {
         let is_in_the_way = self.fastmap.as_ref().is_some_and(|fastmap| fastmap.wants_anchor);
         let in_the_way = is_in_the_way.then(|| self.wear.used_below(ANCHORS_END)).flatten();
         in_the_way.or_else(|| self.wear.movable(target, self.threshold))
     }
 
-    /// Take the target of a move, `peb`.
+    /// Use PEB `peb` as the target of a move.
     pub(in crate::ubi) fn take_target(&mut self, peb: u32) {
         match &mut self.fastmap {
             Some(fastmap) => {

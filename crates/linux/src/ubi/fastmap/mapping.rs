@@ -1,15 +1,15 @@
-//! Mappings of a fastmap are looked at before use: it is not told when a LEB is unmapped, so that the
-//! PEB it names may have been erased since.
+//! Checking the mappings of a fastmap before they are used. Unmapping a LEB does not change the
+//! fastmap on flash, so the PEB that it names may have been erased since.
 
 use super::super::format::{Found, HEADER_SIZE, VidHeader};
 use super::super::{Ubi, UbiError};
 
 impl Ubi {
-    /// Look at the VID header of the PEB that a fastmap names for a LEB, once: one page read. A LEB
-    /// whose PEB has none is not mapped.
+    /// Check once that the PEB which a fastmap names for a LEB holds it, by its VID header. This
+    /// costs one page read. If the PEB has no VID header, the LEB is not mapped.
     ///
     /// # Errors
-    /// Power loss, or the PEB holds another LEB: the fastmap lies.
+    /// Power loss, or the PEB holds another LEB, so that the fastmap is wrong.
     pub(in crate::ubi) fn check_mapping(&mut self, key: (u32, u32)) -> Result<(), UbiError> {
         if !self.unchecked.remove(&key) {
             return Ok(());
@@ -28,7 +28,8 @@ impl Ubi {
         }
     }
 
-    /// Look at the mapping to `peb`, if it was not looked at yet; `false` if there was none.
+    /// Check the mapping of the LEB in `peb`, if that has not been done. Returns false if the LEB
+    /// turns out not to be mapped.
     pub(in crate::ubi) fn check_holder(&mut self, peb: u32) -> Result<bool, UbiError> {
         let holder = self.unchecked.iter().copied().find(|key| self.map.get(key) == Some(&peb));
         let Some(key) = holder else { return Ok(true) };

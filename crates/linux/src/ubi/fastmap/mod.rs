@@ -1,26 +1,26 @@
-//! Fastmap: what attaching finds out by reading every PEB's headers, written down in a few PEBs.
+//! Fastmap: the result of a scan of all PEBs, kept in a few PEBs so that the next attach is quick.
 //!
 //! ```text
-//! format.rs     the bytes
-//! pool.rs       the PEBs that may change while a fastmap is in force
+//! format.rs     the bytes on flash
+//! pool.rs       the PEBs that may change while a fastmap is current
 //! write.rs      a new fastmap: when the pools are empty, and when the device is detached
-//! abandon.rs    none could be written: those on flash must not be believed
-//! attach.rs     attaching by a fastmap: it, and the headers of the pools' PEBs
-//! start.rs      what a device begins with
-//! levelling.rs  what wear levelling moves where
-//! mapping.rs    a mapping of a fastmap may be of a LEB that was unmapped since
+//! abandon.rs    no fastmap can be written: those on flash must not be used
+//! attach.rs     attaching by a fastmap and the headers of the pools' PEBs
+//! start.rs      whether fastmaps are written after an attach
+//! levelling.rs  which data wear levelling moves, and where to
+//! mapping.rs    checking a fastmap's mapping before its first use
 //! ```
 //!
-//! As in Linux (`fm_autoconvert`), a fastmap is written only where it was asked for or was found, and
-//! on devices of more than 64 PEBs.
+//! As in Linux (`fm_autoconvert`), a fastmap is written only if the options ask for it or if one
+//! was found. The device must have more than 64 PEBs.
 //!
 //! Invariants:
-//! 1. Of the anchors on flash only that of the highest sequence number counts. Older ones are erased
-//!    first, so that none comes back when it goes.
-//! 2. The anchor's VID header is the first thing written of a fastmap: from then on no older one is
-//!    believed, and until it is complete all PEBs are scanned.
-//! 3. While a fastmap is in force, only PEBs of its pools get new data, and no PEB that was erased
-//!    does before it is in a pool of a later one.
+//! 1. Of the anchors on flash only the one with the highest sequence number counts. Older ones are
+//!    erased first, so that none of them becomes the newest.
+//! 2. The anchor's VID header is the first part of a fastmap to be written. From then on no older
+//!    fastmap is used, and until the new one is complete an attach scans all PEBs.
+//! 3. While a fastmap is current, only PEBs of its pools get new data. A PEB that is erased
+//!    meanwhile gets none before it is in a pool of a later fastmap.
 
 mod abandon;
 mod attach;
@@ -38,25 +38,26 @@ use pool::Pool;
 
 use super::Layout;
 
-/// Fastmaps of a device that writes them.
+/// The fastmaps of a device that writes them.
 #[derive(Debug)]
 pub(super) struct Fastmap {
-    /// PEBs of the one in force, the anchor first; none if there is none yet.
+    /// PEBs of the current fastmap, the anchor first. Empty if there is none.
     blocks: Vec<u32>,
-    /// A free PEB for the next anchor.
+    /// A free PEB that is kept for the next anchor.
     next_anchor: Option<u32>,
-    /// No PEB was free where an anchor must be: data are to move away from there.
+    /// Whether no PEB was free where an anchor must be. Wear levelling then moves data away from
+    /// there.
     wants_anchor: bool,
-    /// For data, and for wear levelling.
+    /// The PEBs for new data, and those for wear levelling.
     pools: [Pool; 2],
-    /// Whether there was any PEB for wear levelling.
+    /// Whether the last fastmap had at least one PEB for wear levelling.
     was_levelling_filled: bool,
-    /// LEBs that a fastmap takes.
     block_count: usize,
 }
 
 impl Fastmap {
-    /// None on flash yet. `None` where fastmaps are not for devices of that many PEBs.
+    /// State of a device without a fastmap on flash. `None` if the device has too few PEBs for
+    /// fastmaps, or too many.
     fn new(peb_count: u32, layout: Layout) -> Option<Self> {
         let block_count = block_count(peb_count, layout.leb_size()) as usize;
         let fits = peb_count > ANCHORS_END && block_count <= format::BLOCKS_MAX;

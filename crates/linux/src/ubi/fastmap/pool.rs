@@ -1,4 +1,4 @@
-//! Pools: the PEBs that may change while a fastmap is in force, as attaching looks at these alone.
+//! Pools: the PEBs that may change while a fastmap is current. An attach scans only these.
 
 use std::collections::VecDeque;
 
@@ -7,26 +7,26 @@ use super::super::{Ubi, UbiError};
 use super::Fastmap;
 use super::format::POOL_MAX;
 
-/// Fewest PEBs that a pool is for (`UBI_FM_MIN_POOL_SIZE`).
+/// Smallest size of a pool, PEBs (`UBI_FM_MIN_POOL_SIZE`).
 const POOL_MIN: usize = 8;
-/// A pool is for this percent of all PEBs.
+/// Size of a pool, in percent of all PEBs.
 const POOL_PERCENT: usize = 5;
-/// Fewest free PEBs of which wear levelling gets some (`ubi_refill_pools`).
+/// Wear levelling gets no PEBs if fewer than this many are free (`ubi_refill_pools`).
 const FREE_MIN: usize = 5;
-/// Fastmaps written in search of a free PEB before giving up on fastmaps.
+/// How often a fastmap is written to get a free PEB, before fastmaps are given up.
 const ATTEMPTS_MAX: usize = 3;
 
-/// PEBs that are free, though a fastmap does not say so.
+/// A pool: PEBs that were free when the fastmap was written, and may have been used since.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Pool {
-    /// Most PEBs.
+    /// Largest number of PEBs.
     pub size_max: usize,
-    /// The PEBs, the next to be taken first.
     pub pebs: VecDeque<u32>,
 }
 
 impl Pool {
-    /// Empty ones for a device of so many PEBs: for data, and for wear levelling.
+    /// Two empty pools for a device of `peb_count` PEBs: one for new data and one for wear
+    /// levelling.
     pub(super) fn pair(peb_count: u32) -> [Self; 2] {
         let size = peb_count as usize / 100 * POOL_PERCENT;
         let size_max = size.clamp(POOL_MIN, POOL_MAX);
@@ -39,7 +39,7 @@ impl Pool {
 }
 
 impl Ubi {
-    /// Take a free PEB for data while fastmaps are written; `None` once they are not.
+    /// Take a free PEB for data from the pool. `None` if fastmaps are not written.
     pub(in crate::ubi) fn take_pooled(&mut self) -> Result<Option<u32>, UbiError> {
         for _ in 0..ATTEMPTS_MAX {
             let Some(fastmap) = &mut self.fastmap else { return Ok(None) };
@@ -53,7 +53,7 @@ impl Ubi {
         Ok(None)
     }
 
-    /// Unused PEBs of the pools, and the anchor kept for the next fastmap, are as free as others.
+    /// Make the unused PEBs of the pools free, and also the one kept for the next anchor.
     pub(super) fn empty_pools(&mut self, fastmap: &mut Fastmap) {
         let pools = fastmap.pools.iter_mut().flat_map(|pool| pool.pebs.drain(..));
         for peb in pools.chain(fastmap.next_anchor.take()) {
@@ -61,7 +61,7 @@ impl Ubi {
         }
     }
 
-    /// Fill both pools, in turns, as far as there are free PEBs.
+    /// Fill both pools in turns, as long as there are free PEBs.
     pub(super) fn fill_pools(&mut self, fastmap: &mut Fastmap) {
         let [data, levelling] = &mut fastmap.pools;
         loop {
@@ -79,7 +79,7 @@ impl Ubi {
         fastmap.was_levelling_filled = !levelling.pebs.is_empty();
     }
 
-    /// A free PEB that is free no more.
+    /// Take a PEB out of the free ones. Returns the same PEB.
     pub(super) fn withdraw(&mut self, peb: Option<u32>) -> Option<u32> {
         peb.inspect(|&peb| self.wear.set_state(peb, State::Away))
     }

@@ -1,4 +1,4 @@
-//! Writing a fastmap: new pools, new blocks, and everything that is known of the PEBs.
+//! Writing a fastmap: new PEBs for it, new pools, and all that is known of the other PEBs.
 
 use super::super::format::{
     FASTMAP_DATA_VOLUME, FASTMAP_VOLUME, LAYOUT_VOLUME, VidHeader, VolumeRecord,
@@ -10,30 +10,27 @@ use super::Fastmap;
 use super::format::{ANCHORS_END, Counted, Snapshot, Superblock, VolumeMap};
 use crate::mtd::MtdError;
 
-/// LEBs of the volume of the volume table (`UBI_LAYOUT_VOLUME_EBS`).
+/// LEBs of the layout volume, which holds the volume table (`UBI_LAYOUT_VOLUME_EBS`).
 const LAYOUT_LEBS: u32 = 2;
 
-/// How far a fastmap came.
+/// How much of a fastmap was written.
 enum Written {
     Whole,
-    /// A program failed behind the anchor's header.
+    /// A program failed after the anchor's header was written.
     Begun,
     /// Not even the anchor's header was written.
     Not,
 }
 
 impl Ubi {
-    /// Detach: write a last fastmap, where fastmaps are written. Whole LEBs are programmed; work
-    /// that is left to do is in it, and the device is as before.
-    ///
-    /// # Errors
-    /// Power loss.
+    /// Detach the device. If fastmaps are written, a last one is written, as whole LEBs. Jobs that
+    /// are left to do are recorded in it.
     pub fn detach(&mut self) -> Result<(), UbiError> {
         self.update_fastmap()
     }
 
-    /// Write a new fastmap with full pools in place of the one in force, if fastmaps are written.
-    /// Where that fails, none is in force any more, and none is written until the next attach.
+    /// Write a new fastmap with full pools in place of the current one, if fastmaps are written. If
+    /// that fails, there is no fastmap until the next attach.
     pub(in crate::ubi) fn update_fastmap(&mut self) -> Result<(), UbiError> {
         let Some(mut fastmap) = self.fastmap.take() else { return Ok(()) };
         let _scope = self.recorder.scope("ubi_fastmap");
@@ -63,8 +60,9 @@ impl Ubi {
         }
     }
 
-    /// Choose free PEBs for a fastmap, the anchor first; what waits to be erased is, until there are
-    /// enough. Where no anchor is left, the one in force is erased and written anew.
+    /// Choose free PEBs for a fastmap, the anchor first. PEBs that wait to be erased are erased
+    /// until enough are free. If no PEB for an anchor is left, the current anchor is erased and
+    /// used again.
     fn choose_blocks(&mut self, fastmap: &mut Fastmap) -> Result<Option<Vec<u32>>, UbiError> {
         let has_anchor = |ubi: &Self| ubi.wear.free_below(ANCHORS_END).is_some();
         while !(has_anchor(self) && self.wear.free_count() >= fastmap.block_count) {
@@ -92,8 +90,8 @@ impl Ubi {
         Ok(Some(blocks))
     }
 
-    /// Erase the anchor in force at once; `false` if that failed. No older one is left: all that
-    /// waited to be erased was.
+    /// Erase the current anchor at once. Returns false if that failed. Older anchors are gone
+    /// already, since all PEBs that waited have been erased.
     fn erase_anchor(&mut self, peb: u32) -> Result<bool, UbiError> {
         match self.erase_and_count(peb, false) {
             Ok(()) => Ok(true),
@@ -126,7 +124,7 @@ impl Ubi {
         Ok(Written::Whole)
     }
 
-    /// Write the VID header of block `lnum` of a fastmap, the anchor's being 0.
+    /// Write the VID header of block `lnum` of a fastmap. The anchor is block 0.
     pub(super) fn write_fastmap_header(&mut self, peb: u32, lnum: u32) -> Result<(), MtdError> {
         self.sequence += 1;
         let volume = if lnum == 0 { FASTMAP_VOLUME } else { FASTMAP_DATA_VOLUME };
@@ -134,8 +132,9 @@ impl Ubi {
         self.write_header(peb, self.layout.vid_offset, &vid.emit())
     }
 
-    /// What a fastmap is to say; `None` if it cannot say it all: it has no list for a PEB that is
-    /// kept for what is damaged in it, and of static volumes more would have to be known.
+    /// What the fastmap must say. `None` if it cannot say everything: it has no list for a PEB that
+    /// is kept because its data is damaged, and a static volume needs more fields than the model
+    /// knows.
     fn snapshot(&self, fastmap: &Fastmap) -> Option<Snapshot> {
         let listed = |state| self.wear.pebs_in(state).map(|peb| self.counted(peb));
         let is_static = self.volumes.iter().any(|(_, volume)| volume.is_static);
@@ -164,7 +163,7 @@ impl Ubi {
         })
     }
 
-    /// The mapping of every volume; `None` if they claim more LEBs than there are PEBs.
+    /// The mapping of every volume. `None` if the volumes claim more LEBs than there are PEBs.
     fn volume_maps(&self) -> Option<Vec<VolumeMap>> {
         let lebs: u64 = self.volumes.iter().map(|(_, volume)| u64::from(volume.leb_count)).sum();
         if lebs > self.mtd.block_count().into() {
@@ -180,7 +179,7 @@ impl Ubi {
             let last_size = self.leb_size().saturating_sub(volume.data_pad);
             map(*id, volume.leb_count, volume.data_pad, last_size)
         };
-        // The kernel puts the number of LEBs where the last one's size should be.
+        // The kernel writes the number of LEBs where the size of the last LEB should be.
         let layout = map(LAYOUT_VOLUME, LAYOUT_LEBS, 0, LAYOUT_LEBS);
         Some(self.volumes.iter().map(user).chain([layout]).collect())
     }

@@ -1,21 +1,20 @@
-//! Directory entries.
+//! Directory entries (dents): the node that gives an inode a name.
 //!
 //! ```text
-//! 24 key[16] | 40 inode u64 (0 = deletion) | 49 type u8 | 50 name length u16 | 52 cookie | 56 name, 0
+//! 24 key[16] | 40 inode u64 (0 = deletion) | 49 type u8 | 50 name length u16 | 52 cookie
+//! 56 name, 0
 //! ```
 
 use super::{Group, KEY_AT, NodeType, check_node, put_u16, put_u64, seal, u16_at, u64_at};
 use crate::filesystem::FileKind;
 use crate::ubifs::key::Key;
 
-/// Bytes of an entry before its name.
 pub(in super::super) const DENT_SIZE: u32 = 56;
 
-/// A directory entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct DentNode {
     pub key: Key,
-    /// What the name stands for; 0 says that it is deleted.
+    /// The inode that has the name. 0 says that the name is deleted.
     pub ino: u32,
     pub kind: FileKind,
     pub name: Vec<u8>,

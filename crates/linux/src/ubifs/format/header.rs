@@ -1,16 +1,14 @@
-//! The header that every node begins with, and padding.
+//! The header that every node begins with, and the padding between nodes.
 
 use super::{aligned, put_u32, put_u64, u32_at, u64_at};
 
 const MAGIC: u32 = 0x0610_1831;
-/// Bytes of a header.
 pub(in super::super) const HEADER_SIZE: u32 = 24;
-/// Bytes of a padding node, before what it pads.
+/// Length of a padding node itself, bytes. The bytes that it skips follow.
 pub(in super::super) const PAD_NODE_SIZE: u32 = 28;
-/// What fills a gap too small for a padding node.
+/// Byte that fills a gap too small for a padding node.
 const PAD_BYTE: u8 = 0xCE;
 
-/// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum NodeType {
     Inode,
@@ -24,11 +22,12 @@ pub(in super::super) enum NodeType {
     Index,
     CommitStart,
     Orphan,
-    /// Extended attributes and authentication: kept out of the model, passed over.
+    /// Extended attributes and authentication. The model does not know them and skips them.
     Other(u8),
 }
 
-/// Nodes that count only together.
+/// Whether a node stands alone or belongs to a group, whose nodes are valid only if all of them are
+/// there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Group {
     Alone,
@@ -36,7 +35,7 @@ pub(in super::super) enum Group {
     Last,
 }
 
-/// A header that has passed its check.
+/// A header whose checksum is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Header {
     pub sequence: u64,
@@ -81,7 +80,7 @@ impl NodeType {
     }
 }
 
-/// Give a node its header and checksum.
+/// Write a node's header, with the checksum of the whole node.
 pub(in super::super) fn seal(node: &mut [u8], node_type: NodeType, sequence: u64, group: Group) {
     put_u32(node, 0, MAGIC);
     put_u64(node, 8, sequence);
@@ -96,7 +95,8 @@ pub(in super::super) fn seal(node: &mut [u8], node_type: NodeType, sequence: u64
     put_u32(node, 4, crc);
 }
 
-/// Parse the header at the start of `bytes`, which hold the whole node; check its checksum.
+/// Parse the header at the start of `bytes` and check the node's checksum. `bytes` must hold the
+/// whole node.
 pub(in super::super) fn parse_header(bytes: &[u8]) -> Option<Header> {
     if bytes.len() < HEADER_SIZE as usize || u32_at(bytes, 0) != MAGIC {
         return None;
@@ -114,13 +114,13 @@ pub(in super::super) fn parse_header(bytes: &[u8]) -> Option<Header> {
     Some(Header { sequence: u64_at(bytes, 8), len, node_type: NodeType::of(bytes[20]), group })
 }
 
-/// Whether `bytes` are a whole node of this type.
+/// The node at the start of `bytes`, if it is whole and of this type.
 pub(in super::super) fn check_node(bytes: &[u8], node_type: NodeType) -> Option<&[u8]> {
     let header = parse_header(bytes)?;
     (header.node_type == node_type).then(|| &bytes[..header.len as usize])
 }
 
-/// Fill a gap of `len` bytes: with a padding node where one fits.
+/// The `len` bytes that fill a gap: a padding node where one fits, or else bytes of 0xCE.
 pub(in super::super) fn pad_bytes(len: u32, sequence: u64) -> Vec<u8> {
     if len < PAD_NODE_SIZE {
         return vec![PAD_BYTE; len as usize];
@@ -132,14 +132,14 @@ pub(in super::super) fn pad_bytes(len: u32, sequence: u64) -> Vec<u8> {
     node
 }
 
-/// How far a scan must go to pass the padding at the start of `bytes`.
+/// Bytes of padding at the start of `bytes` that a scan may skip in one go.
 pub(in super::super) fn padding_len(bytes: &[u8]) -> Option<u32> {
     let run = bytes.iter().take_while(|&&byte| byte == PAD_BYTE).count();
     let run = u32::try_from(run).ok()?;
     (run > 0).then(|| run.min(PAD_NODE_SIZE))
 }
 
-/// Bytes that a padding node takes with what it pads.
+/// Length of a padding node together with the bytes that it skips.
 pub(in super::super) fn padded_len(node: &[u8]) -> Option<u32> {
     aligned(PAD_NODE_SIZE).checked_add(u32_at(node, 24)).map(|len| len - 4)
 }

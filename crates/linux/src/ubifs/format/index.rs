@@ -1,4 +1,4 @@
-//! Index nodes: the nodes of the B+tree, each with the places of its children.
+//! Index nodes: the nodes of the B+tree, with the places of their children.
 //!
 //! ```text
 //! 24 children u16 | 26 level u16 | 28 branches: LEB | offset | length | key[8]
@@ -11,15 +11,14 @@ use crate::ubifs::tnc::Place;
 const BRANCHES_AT: usize = 28;
 const BRANCH_SIZE: usize = 20;
 
-/// Bytes of an index node with so many children.
+/// Length of an index node with this many children, bytes.
 pub(in super::super) fn index_size(children: usize) -> u32 {
     u32::try_from(BRANCHES_AT + children * BRANCH_SIZE).expect("few children")
 }
 
-/// An index node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct IndexNode {
-    /// 0 for those whose children are leaves.
+    /// Distance from the leaves. The children of a node of level 0 are leaves.
     pub level: u16,
     pub branches: Vec<(Key, Place)>,
 }

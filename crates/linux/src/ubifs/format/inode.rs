@@ -1,4 +1,4 @@
-//! Inodes, file data and truncations.
+//! Inode nodes, data nodes and truncation nodes.
 //!
 //! ```text
 //! inode       24 key[16] | 40 creation sequence u64 | 48 size u64 | 56 atime u64 | 64 ctime u64
@@ -14,16 +14,15 @@ use super::{
 };
 use crate::ubifs::key::Key;
 
-/// Bytes of an inode without inline data.
+/// Length of an inode node without inline data, bytes.
 pub(in super::super) const INODE_SIZE: u32 = 160;
-/// Bytes of a data node before its data.
+/// Length of a data node without its data, bytes.
 pub(in super::super) const DATA_NODE_SIZE: u32 = 48;
-/// Longest data node: a whole block, not compressed.
+/// Length of the longest data node, bytes: one block that is not compressed.
 pub(in super::super) const DATA_NODE_SIZE_MAX: u32 = DATA_NODE_SIZE + 4096;
-/// Bytes of a truncation.
+/// Length of a truncation node, bytes.
 pub(in super::super) const TRUN_NODE_SIZE: u32 = 56;
 
-/// An inode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct InodeNode {
     pub key: Key,
@@ -34,21 +33,21 @@ pub(in super::super) struct InodeNode {
     pub mode: u32,
     pub flags: u32,
     pub compression: u16,
-    /// What a link points to, or a device's number.
+    /// The target of a symbolic link, or the number of a device.
     pub inline: Vec<u8>,
 }
 
-/// Data of one block of a file.
+/// A data node: one block of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct DataNode<'a> {
     pub key: Key,
-    /// Bytes of the block, unpacked.
+    /// Length of the block's data before compression, bytes.
     pub size: u32,
     pub compression: u16,
     pub stored: &'a [u8],
 }
 
-/// A file's size was reduced.
+/// A truncation node: a file's size was reduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct TrunNode {
     pub ino: u32,

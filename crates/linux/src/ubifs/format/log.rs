@@ -8,19 +8,19 @@
 
 use super::{Group, NodeType, check_node, put_u32, put_u64, seal, u32_at, u64_at};
 
-/// Bytes of a commit start.
+/// Length of a commit start node, bytes.
 pub(in super::super) const CS_NODE_SIZE: u32 = 32;
-/// Bytes of a reference.
+/// Length of a reference node, bytes.
 pub(in super::super) const REF_NODE_SIZE: u32 = 64;
 const LAST_ORPHANS: u64 = 1 << 63;
 
-/// A commit has started: what the log says before is in the index.
+/// A commit start node: all that the log refers to before it is in the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct CsNode {
     pub commit: u64,
 }
 
-/// From `offset` on LEB `lnum` belongs to the journal.
+/// A reference node: LEB `lnum` belongs to the journal from `offset` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct RefNode {
     pub lnum: u32,
@@ -28,7 +28,7 @@ pub(in super::super) struct RefNode {
     pub head: u32,
 }
 
-/// Inodes without a name that are still open.
+/// An orphan node: it lists inodes that have no name but are still open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct OrphanNode {
     pub commit: u64,

@@ -1,8 +1,9 @@
-//! The master node: where everything is. It is written to two LEBs at each commit.
+//! The master node, which says where everything else is. Each commit writes it to two LEBs.
 //!
 //! ```text
-//!  24 highest inode u64 | 32 commit number u64 | 40 flags | 44 log LEB | 48 root LEB, offset, length
-//!  60 GC LEB | 64 index head LEB, offset | 72 index size u64 | 80 free u64 | 88 dirty u64 | 96 used u64
+//!  24 highest inode u64 | 32 commit number u64 | 40 flags | 44 log LEB
+//!  48 root LEB, offset, length | 60 GC LEB | 64 index head LEB, offset
+//!  72 index size u64 | 80 free u64 | 88 dirty u64 | 96 used u64
 //! 104 dead u64 | 112 dark u64 | 120 LPT root LEB, offset | 128 LPT head LEB, offset
 //! 136 LPT table LEB, offset | 144 LPT save LEB, offset | 152 LPT scan LEB | 156 empty LEBs
 //! 160 index LEBs | 164 LEBs | 512 end
@@ -11,17 +12,15 @@
 use super::{Group, NodeType, check_node, put_u32, put_u64, seal, u32_at, u64_at};
 use crate::ubifs::tnc::Place;
 
-/// Bytes of a master node.
 pub(in super::super) const MASTER_SIZE: u32 = 512;
-/// The file system was not unmounted.
+/// Flag: the file system is mounted, or was not unmounted properly.
 pub(in super::super) const FLAG_DIRTY: u32 = 1;
-/// There are no orphans at this commit.
+/// Flag: no inode was an orphan at the last commit.
 pub(in super::super) const FLAG_NO_ORPHANS: u32 = 2;
 
-/// A LEB and an offset in it.
+/// A LEB, and an offset in it in bytes.
 pub(in super::super) type Spot = (u32, u32);
 
-/// A master node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct MasterNode {
     pub ino_max: u64,

@@ -5,7 +5,7 @@
 //!         20 type u8 | 21 group u8
 //! ```
 //!
-//! Numbers are of 32 bits where nothing else is said. Nodes start at multiples of 8. The CRC is
+//! Numbers have 32 bits where nothing else is said. Nodes start at multiples of 8. The CRC is
 //! CRC-32 without the final inversion.
 
 mod dent;
@@ -29,10 +29,9 @@ pub(super) use log::{CsNode, OrphanNode, REF_NODE_SIZE, RefNode};
 pub(super) use master::{FLAG_DIRTY, FLAG_NO_ORPHANS, MASTER_SIZE, MasterNode};
 pub(super) use superblock::{FLAG_BIG_LPT, FLAGS_KNOWN, SUPERBLOCK_SIZE, Superblock};
 
-/// Place of the key in the nodes of the index.
+/// Offset of the key in the nodes that have one, bytes.
 const KEY_AT: usize = 24;
 
-/// Round a length up to the alignment of nodes.
 pub(super) const fn aligned(len: u32) -> u32 {
     len.next_multiple_of(8)
 }

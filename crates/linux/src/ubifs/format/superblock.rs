@@ -1,4 +1,4 @@
-//! The superblock: sizes that never change.
+//! The superblock: the sizes that a file system is made with.
 //!
 //! ```text
 //! 26 hash u8 | 27 key format u8 | 28 flags | 32 page size | 36 LEB size | 40 LEBs | 44 most LEBs
@@ -8,22 +8,22 @@
 
 use super::{Group, NodeType, check_node, put_u16, put_u32, put_u64, seal, u16_at, u32_at, u64_at};
 
-/// Bytes of a superblock.
 pub(in super::super) const SUPERBLOCK_SIZE: u32 = 4096;
-/// The large model of the LPT.
+/// Flag: the LPT has the form for large volumes (the kernel's big model).
 pub(in super::super) const FLAG_BIG_LPT: u32 = 2;
-/// Pages behind the last node of a LEB may be programmed with ones (`UBIFS_FLG_SPACE_FIXUP`).
+/// Flag: pages behind the last node of a LEB may have been programmed with ones
+/// (`UBIFS_FLG_SPACE_FIXUP`).
 const FLAG_SPACE_FIXUP: u32 = 4;
-/// Entries of directories carry a number that tells long names apart, beside their hash
-/// (`UBIFS_FLG_DOUBLE_HASH`): what the kernel makes has it; to find a name takes the hash alone.
+/// Flag: a directory entry has a number besides its hash, which distinguishes names with the same
+/// hash (`UBIFS_FLG_DOUBLE_HASH`). Linux sets it. Finding a name needs the hash alone.
 const FLAG_DOUBLE_HASH: u32 = 8;
-/// Those that change nothing here, or that are modelled; not so encryption and authentication.
+/// The flags that the model can mount: they are modelled, or make no difference. Encryption and
+/// authentication are not among them.
 pub(in super::super) const FLAGS_KNOWN: u32 = FLAG_BIG_LPT | FLAG_SPACE_FIXUP | FLAG_DOUBLE_HASH;
 
-/// A superblock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct Superblock {
-    /// Hash of names: 0 is R5.
+    /// The hash function of names; 0 stands for R5.
     pub hash: u8,
     pub key_format: u8,
     pub flags: u32,
@@ -71,7 +71,8 @@ impl Superblock {
         node
     }
 
-    /// The superblock in `bytes`, with all that is not modelled, for a file system of another size.
+    /// The superblock in `bytes` with another number of LEBs. Fields that are not modelled are
+    /// kept.
     pub(in super::super) fn resized(bytes: &[u8], leb_count: u32, sequence: u64) -> Vec<u8> {
         let mut node = bytes[..SUPERBLOCK_SIZE as usize].to_vec();
         put_u32(&mut node, 40, leb_count);

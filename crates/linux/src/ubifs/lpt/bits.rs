@@ -1,6 +1,5 @@
-//! Bit packing: fields of any width, least significant bit first.
+//! Bit packing: fields have any width, and the least significant bit comes first.
 
-/// Writes fields one after the other.
 #[derive(Debug, Default)]
 pub(super) struct BitWriter {
     bytes: Vec<u8>,
@@ -26,7 +25,7 @@ impl BitWriter {
     }
 }
 
-/// Reads fields one after the other; zeros behind the end.
+/// Reads fields one after the other. Bits behind the end read as zeros.
 #[derive(Debug)]
 pub(super) struct BitReader<'a> {
     bytes: &'a [u8],
@@ -49,7 +48,8 @@ impl<'a> BitReader<'a> {
     }
 }
 
-/// The CRC of the tree's nodes: CRC-16 (polynomial 8005 hex, reflected), begun at all ones.
+/// The checksum of the LPT's nodes: CRC-16 (polynomial 8005 hex, reflected) with all ones as its
+/// initial value.
 pub(super) fn crc16(bytes: &[u8]) -> u16 {
     let mut crc = 0xFFFF_u16;
     for &byte in bytes {

@@ -1,4 +1,4 @@
-//! Writing the tree's dirty nodes, packed, behind what was written before.
+//! Writing the LPT: the dirty nodes are packed and appended behind those written before.
 
 use super::shape::FANOUT;
 use super::tree::Lpt;
@@ -6,7 +6,7 @@ use crate::ubi::Ubi;
 use crate::ubifs::fault::Fault;
 use crate::ubifs::format::MasterNode;
 
-/// A run of bytes for one LEB.
+/// Bytes that are written to one LEB in one go.
 struct Run {
     lnum: u32,
     from: u32,
@@ -14,7 +14,7 @@ struct Run {
 }
 
 impl Lpt {
-    /// Write all dirty nodes and the table. The LEBs that hold nothing else may be unmapped once
+    /// Write all dirty nodes and the table. LEBs that hold only older nodes may be unmapped once
     /// the master node is written: see [`Lpt::finish_commit`].
     pub(in super::super) fn commit(&mut self, page_size: u32, ubi: &mut Ubi) -> Result<(), Fault> {
         if self.is_clean() {
@@ -53,14 +53,14 @@ impl Lpt {
         Ok(())
     }
 
-    /// Unmap the LEBs that the last commit has emptied.
+    /// Unmap the LEBs in which the last commit left no valid node.
     pub(in super::super) fn finish_commit(&mut self, ubi: &mut Ubi) {
         for lnum in std::mem::take(&mut self.done_with) {
             ubi.unmap(lnum);
         }
     }
 
-    /// Tell a master node where the tree is.
+    /// Enter into the master node where the LPT is.
     pub(in super::super) fn describe(&self, master: &mut MasterNode) {
         master.lpt_root = self.root.expect("written at each commit");
         master.lpt_head = self.head;
@@ -73,7 +73,7 @@ impl Lpt {
         root.is_none_or(|root| !root.dirty)
     }
 
-    /// Free bytes behind the head and in empty LEBs.
+    /// Free bytes behind the head and in empty LEBs, without a page for padding.
     fn room(&self, page_size: u32) -> u32 {
         let behind = self.shape.leb_size - self.head.1;
         let empty = self
@@ -85,7 +85,7 @@ impl Lpt {
         (behind + whole).saturating_sub(page_size)
     }
 
-    /// Have the whole tree written, so that all older LEBs fall empty.
+    /// Make the whole tree dirty, so that writing it empties all older LEBs.
     fn dirty_all(&mut self, ubi: &mut Ubi) -> Result<(), Fault> {
         for place in 0..self.shape.main_lebs {
             self.lprops(self.main_first + place, ubi)?;
@@ -95,7 +95,8 @@ impl Lpt {
         Ok(())
     }
 
-    /// List the dirty nodes, pnodes first, as (level, place); where they were is dirty from now on.
+    /// List the dirty nodes as (level, place), pnodes first, and mark them clean. Their old places
+    /// become dirty space.
     fn take_dirty(&mut self) -> Vec<(usize, u32)> {
         let mut dirty = Vec::new();
         for (place, pnode) in (0..).zip(&mut self.pnodes) {
@@ -120,7 +121,7 @@ impl Lpt {
     }
 
     fn bury_table(&mut self) {
-        // A new tree has no table on flash yet.
+        // A new tree has no table on flash.
         if self.table_at != (self.first, 0) || self.head != (self.first, 0) {
             self.add_dirt(self.table_at.0, self.shape.table_size);
             if self.shape.big && self.save_at.0 != 0 {
@@ -129,7 +130,7 @@ impl Lpt {
         }
     }
 
-    /// LEBs without a living node are free after this commit, and not before.
+    /// List the LEBs without a valid node. They are free after this commit, but not before.
     fn list_dead(&mut self) {
         for (entry, lnum) in self.table.iter_mut().zip(self.first..) {
             let (free, dirty) = *entry;
@@ -140,7 +141,8 @@ impl Lpt {
         }
     }
 
-    /// Where the parent (for the root: the tree) keeps a node's place.
+    /// The field of the parent that holds a node's place. The place of the root is a field of the
+    /// tree.
     fn spot(&mut self, level: usize, place: u32) -> &mut Option<(u32, u32)> {
         if level == self.nnodes.len() {
             return &mut self.root;
@@ -181,7 +183,7 @@ impl Lpt {
         self.shape.emit_nnode(&nnode.expect("dirty, hence in memory").node, self.first, number)
     }
 
-    /// Make room for `size` bytes in the first run: in another LEB if this one is full.
+    /// Make room for `size` bytes, in another LEB if this one is full.
     fn reserve(
         &mut self,
         size: u32,
@@ -201,7 +203,7 @@ impl Lpt {
         Ok((run.lnum, run.from + Self::len(run)))
     }
 
-    /// A run ends: book its LEB.
+    /// Update the table with the free and dirty space of a LEB whose run is complete.
     fn close(&mut self, run: &Run, page_size: u32) {
         let end = run.from + Self::end_of(run, page_size);
         let pad = Self::end_of(run, page_size) - Self::len(run);
@@ -210,7 +212,7 @@ impl Lpt {
         entry.1 += pad;
     }
 
-    /// An empty LEB to go on in.
+    /// Find an empty LEB and go on writing there.
     fn next_leb(&mut self) -> Result<u32, Fault> {
         let size = self.shape.leb_size;
         let head = self.head.0;

@@ -1,4 +1,4 @@
-//! The tree's nodes, bit by bit.
+//! The bits of the tree's nodes.
 //!
 //! ```text
 //! all     CRC 16 bits (of the bytes behind it) | type 4 bits | in the large model, for pnodes and
@@ -19,22 +19,21 @@ const LSAVE: u32 = 3;
 const CRC_BITS: u32 = 16;
 const TYPE_BITS: u32 = 4;
 
-/// Properties of a LEB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Lprops {
     pub free: u32,
     pub dirty: u32,
-    /// It holds index nodes.
+    /// Whether it holds index nodes.
     pub index: bool,
-    /// It is in use by the journal, the commit or the collector: not on flash.
+    /// Whether the journal, the commit or the collector uses it. This is not stored on flash.
     pub taken: bool,
 }
 
-/// The place of a child: LEB and offset.
+/// The LEB and the offset of a child, if it was ever written.
 pub(super) type Spot = Option<(u32, u32)>;
-/// The places of the children.
+/// An inner node: the places of its children.
 pub(super) type Nnode = [Spot; FANOUT as usize];
-/// The properties of 4 LEBs.
+/// A leaf: the properties of 4 LEBs.
 pub(super) type Pnode = [Lprops; FANOUT as usize];
 
 impl LptShape {
@@ -133,7 +132,7 @@ impl LptShape {
     }
 }
 
-/// Put the checksum in front.
+/// Put the checksum into the first two bytes.
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     let crc = crc16(&bytes[2..]);
     bytes[..2].copy_from_slice(&crc.to_le_bytes());

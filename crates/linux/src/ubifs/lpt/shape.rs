@@ -1,14 +1,12 @@
-//! The shape of the tree: how many nodes, and how many bits each field has.
+//! The shape of the tree: how many nodes it has, and how many bits each field takes.
 
 use crate::ubifs::format::FLAG_BIG_LPT;
 use crate::ubifs::geometry::LptAreas;
 
-/// Children of a node.
 pub(in super::super) const FANOUT: u32 = 4;
 const CRC_BITS: u32 = 16;
 const TYPE_BITS: u32 = 4;
 
-/// Counts and field widths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct LptShape {
     pub big: bool,
@@ -16,7 +14,7 @@ pub(in super::super) struct LptShape {
     pub leb_size: u32,
     pub main_lebs: u32,
     pub save_count: u32,
-    /// Nodes of each level from the pnodes up to the root.
+    /// Number of nodes on each level, from the pnodes up to the root.
     pub counts: Vec<u32>,
     pub number_bits: u32,
     pub space_bits: u32,
@@ -30,7 +28,7 @@ pub(in super::super) struct LptShape {
     pub save_size: u32,
 }
 
-/// Bits that hold the number.
+/// Number of bits that the number takes.
 const fn width(number: u32) -> u32 {
     32 - number.leading_zeros()
 }
@@ -75,25 +73,27 @@ impl LptShape {
         }
     }
 
-    /// Bytes of the whole tree.
+    /// Bytes of the whole tree on flash, with its tables.
     pub(in super::super) fn size(&self) -> u32 {
         let nnodes: u32 = self.counts[1..].iter().sum();
         let leaves = self.counts[0] * self.pnode_size;
         leaves + nnodes * self.nnode_size + self.table_size + self.save_size
     }
 
-    /// The number that a node carries in the large model.
+    /// The number that a node carries in the large form of the tree.
     pub(super) fn number(&self, level: usize, place: u32) -> u32 {
         if level == 0 {
             return place;
         }
         let depth = u32::try_from(self.counts.len() - 1 - level).expect("few levels");
-        // The two bits of each step down, those nearest the leaves on top, below a leading one.
+        // A leading one, then two bits for each step down from the root, the steps near the leaves
+        // on top.
         (0..depth).fold(1, |number, step| number << 2 | (place >> (2 * step) & 3))
     }
 }
 
-/// Nodes per level for `main_lebs`; the height is that for `main_lebs_max`.
+/// Number of nodes on each level for `main_lebs` LEBs. The tree is as high as `main_lebs_max` LEBs
+/// need.
 fn level_counts(main_lebs: u32, main_lebs_max: u32) -> Vec<u32> {
     let mut height = 1;
     let mut reach = FANOUT;

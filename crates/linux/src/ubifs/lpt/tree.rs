@@ -1,4 +1,4 @@
-//! The tree in memory: nodes are read when first needed.
+//! The tree in memory: a node is read when it is first needed.
 
 use super::node::{Lprops, Nnode, Pnode, Spot};
 use super::shape::{FANOUT, LptShape};
@@ -6,21 +6,19 @@ use crate::ubi::Ubi;
 use crate::ubifs::fault::Fault;
 use crate::ubifs::format::MasterNode;
 
-/// A node in memory.
 #[derive(Clone, Debug)]
 pub(super) struct Cached<N> {
     pub node: N,
     pub dirty: bool,
 }
 
-/// The LEB properties tree.
 #[derive(Debug)]
 pub(in super::super) struct Lpt {
     pub(super) shape: LptShape,
     pub(super) first: u32,
     pub(super) main_first: u32,
     pub(super) pnodes: Vec<Option<Cached<Pnode>>>,
-    /// Levels from the pnodes' parents up.
+    /// The levels above the pnodes, the lowest first.
     pub(super) nnodes: Vec<Vec<Option<Cached<Nnode>>>>,
     pub(super) root: Option<(u32, u32)>,
     pub(super) head: (u32, u32),
@@ -32,7 +30,8 @@ pub(in super::super) struct Lpt {
 }
 
 impl Lpt {
-    /// The tree of a new file system, all of it in memory: every main LEB as `lprops` says.
+    /// The tree of a new file system, all of it in memory. `lprops` are the properties of its main
+    /// LEBs.
     pub(in super::super) fn new(
         shape: LptShape,
         (first, main_first): (u32, u32),
@@ -52,7 +51,7 @@ impl Lpt {
         lpt
     }
 
-    /// The tree that a master node speaks of: only its table is read.
+    /// The tree that a master node refers to. Only its table is read.
     pub(in super::super) fn open(
         shape: LptShape,
         (first, main_first): (u32, u32),
@@ -92,18 +91,18 @@ impl Lpt {
         }
     }
 
-    /// Whether a LEB is of the tree's area.
+    /// Whether a LEB belongs to the area of the tree.
     pub(super) const fn contains(&self, lnum: u32) -> bool {
         lnum >= self.first && lnum < self.first + self.shape.lebs
     }
 
-    /// The properties of a LEB.
+    /// The properties of a main LEB, which are read if need be.
     pub(in super::super) fn lprops(&mut self, lnum: u32, ubi: &mut Ubi) -> Result<Lprops, Fault> {
         let (place, part) = self.place_of(lnum);
         Ok(self.pnode(place, ubi)?.node[part])
     }
 
-    /// Change the properties of a LEB.
+    /// Change the properties of a main LEB, and make its nodes dirty.
     pub(in super::super) fn set_lprops(
         &mut self,
         lnum: u32,
@@ -125,7 +124,7 @@ impl Lpt {
         Ok(())
     }
 
-    /// The LEBs whose properties are in memory.
+    /// The main LEBs whose properties are in memory.
     pub(in super::super) fn known(&self) -> impl Iterator<Item = (u32, Lprops)> + '_ {
         let loaded = self.pnodes.iter().zip(0_u32..);
         let loaded = loaded.filter_map(|(pnode, place)| Some((pnode.as_ref()?, place)));
@@ -135,7 +134,8 @@ impl Lpt {
         all.filter(move |&(_, index)| index < count).map(move |(l, index)| (first + index, *l))
     }
 
-    /// The first LEB from `from` on, around the area, whose properties are not in memory.
+    /// The first main LEB whose properties are not in memory. The search begins at `from` and wraps
+    /// around.
     pub(in super::super) fn first_unknown(&self, from: u32) -> Option<u32> {
         let count = self.shape.counts[0];
         let start = from.saturating_sub(self.main_first) / FANOUT % count;
@@ -158,7 +158,7 @@ impl Lpt {
                     let node = self.shape.parse_pnode(&bytes, place);
                     node.ok_or(Fault::Damaged { lnum: at.0, offset: at.1 })?
                 }
-                // A node that was never written: its LEBs are empty.
+                // A node that was never written: all its LEBs are empty.
                 None => [Lprops { free: self.shape.leb_size, ..Lprops::default() }; 4],
             };
             self.pnodes[place as usize] = Some(Cached { node, dirty: false });
@@ -166,7 +166,7 @@ impl Lpt {
         Ok(self.pnodes[place as usize].as_mut().expect("just read"))
     }
 
-    /// Where the node at `place` of a level is: its parent says, which is read first.
+    /// Where on flash a node is. Its parent holds the answer, and is read first if need be.
     fn child_spot(&mut self, level: usize, place: u32, ubi: &mut Ubi) -> Result<Spot, Fault> {
         if level == self.nnodes.len() {
             return Ok(self.root);

@@ -1,4 +1,4 @@
-//! Changing the tree: leaves put in; znodes made dirty and split.
+//! Changing the tree: leaves are put in, and znodes become dirty and split.
 
 use super::cursor::Position;
 use super::znode::{Branch, Place, Znode, ZnodeId};
@@ -8,7 +8,8 @@ use crate::ubifs::format::{aligned, index_size};
 use crate::ubifs::key::{Key, KeyType};
 
 impl Ubifs {
-    /// Put in the node of a key that only one node has; the one before it is dead.
+    /// Put in the node of a key that only one node can have. The node it had before becomes
+    /// obsolete.
     pub(in super::super) fn insert(&mut self, key: Key, place: Place) -> Result<(), Fault> {
         let at = self.seek(key)?;
         match self.leaf(at) {
@@ -17,8 +18,8 @@ impl Ubifs {
         }
     }
 
-    /// Put in the directory entry of a name; the one before it is dead. The entry is not kept in
-    /// memory: whoever compares the name next reads it.
+    /// Put in the directory entry of a name. The entry it had before becomes obsolete. The new one
+    /// is not kept in memory: it is read when a name is next compared with it.
     pub(in super::super) fn insert_name(
         &mut self,
         key: Key,
@@ -33,7 +34,8 @@ impl Ubifs {
         self.insert_after(at, key, place)
     }
 
-    /// Let the leaf of `key` that is at `old`, if there is one, be at `new` from now on.
+    /// Note that the leaf of `key` at `old` has moved to `new`. Returns whether there was one at
+    /// `old`.
     pub(in super::super) fn move_leaf(
         &mut self,
         key: Key,
@@ -47,7 +49,7 @@ impl Ubifs {
         Ok(true)
     }
 
-    /// Find the leaf of `key` that is at `place`.
+    /// Find the leaf of `key` whose node is at `place`.
     pub(in super::super) fn find_place(
         &mut self,
         key: Key,
@@ -84,7 +86,7 @@ impl Ubifs {
         Ok(())
     }
 
-    /// Make a znode and all above it dirty: what flash has of them is dead.
+    /// Make a znode and all above it dirty. Their nodes on flash become obsolete.
     pub(super) fn make_dirty(&mut self, id: ZnodeId) -> Result<(), Fault> {
         let mut at = Some(id);
         while let Some(id) = at {
@@ -105,7 +107,7 @@ impl Ubifs {
         Ok(())
     }
 
-    /// Put a branch into a dirty znode, which splits if it is full.
+    /// Put a branch into a dirty znode. If the znode is full, it splits.
     fn put_branch(&mut self, id: ZnodeId, slot: usize, branch: Branch, appends: bool) {
         let znode = self.tnc.znode(id);
         if znode.branches.len() < self.tnc.fanout {
@@ -122,7 +124,7 @@ impl Ubifs {
         if split.goes_left {
             self.place_branch(id, slot, branch);
         } else {
-            // The new znode is not in its parent yet: no key above it has to follow.
+            // The new znode has no parent yet, so no key above it need change.
             if let Some(child) = branch.child {
                 self.tnc.znode_mut(child).parent = Some(new);
             }
@@ -131,7 +133,8 @@ impl Ubifs {
         self.hang_beside(id, new, split.appends);
     }
 
-    /// Put `new` into the tree to the right of `id`; a root that splits gets one above it.
+    /// Put `new` into the tree to the right of `id`. If `id` is the root, a new root is put above
+    /// both.
     fn hang_beside(&mut self, id: ZnodeId, new: ZnodeId, appends: bool) {
         let first_key = |fs: &Self, id| fs.tnc.znode(id).branches[0].key;
         let branch_of = |key, id| Branch { key, place: None, child: Some(id), leaf: None };
@@ -159,7 +162,7 @@ impl Ubifs {
         }
     }
 
-    /// A smaller key came first: the branches above must not promise a larger one.
+    /// Lower the keys above a znode that got a smaller first key.
     fn lower_keys(&mut self, id: ZnodeId, key: Key) {
         let mut at = id;
         while let Some((parent, slot)) = self.tnc.slot_of(at) {
@@ -176,19 +179,18 @@ impl Ubifs {
         self.tnc.znode(id).branches.iter().filter_map(|branch| branch.child).collect()
     }
 
-    /// Bytes that a znode will take on flash.
     pub(super) fn znode_size(&self, id: ZnodeId) -> u32 {
         index_size(self.tnc.znode(id).branches.len())
     }
 }
 
-/// How a full znode splits.
+/// How a full znode is divided in two.
 struct Split {
-    /// Branches that stay.
+    /// Number of branches that stay in it.
     keep: usize,
-    /// Whether the new branch goes to those.
+    /// Whether the new branch goes to the branches that stay.
     goes_left: bool,
-    /// Whether a file is being appended to: znodes then stay full.
+    /// Whether a file is being appended to. The old znode then stays full.
     appends: bool,
 }
 
@@ -202,7 +204,7 @@ impl Split {
             of_data && other.key.ino() == new.key.ino()
         };
         let is_leaf = znode.level == 0;
-        // The end of one file in the midst of the tree: what follows it moves.
+        // A file in the middle of the tree is appended to: the branches of what follows it move.
         if (is_leaf || appends)
             && (half..full).contains(&slot)
             && of_same_file(&znode.branches[0])

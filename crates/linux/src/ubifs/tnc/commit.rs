@@ -1,4 +1,4 @@
-//! Writing the dirty znodes, packed, at the index head.
+//! Writing the index: the dirty znodes are packed and written at the index head.
 
 use super::znode::{Place, ZnodeId};
 use crate::ubifs::Ubifs;
@@ -7,7 +7,6 @@ use crate::ubifs::format::{IndexNode, aligned, index_size};
 use crate::ubifs::key::Key;
 use crate::ubifs::lpt::Lprops;
 
-/// Index nodes packed for one LEB.
 struct Run {
     lnum: u32,
     from: u32,
@@ -15,7 +14,6 @@ struct Run {
 }
 
 impl Ubifs {
-    /// Write all dirty znodes, children before their parents.
     pub(in super::super) fn commit_index(&mut self) -> Result<(), Fault> {
         let _scope = self.recorder.scope("ubifs_commit_index");
         let Some(root) = self.tnc.root.filter(|_| self.tnc.is_dirty()) else { return Ok(()) };
@@ -65,7 +63,7 @@ impl Ubifs {
         Ok(())
     }
 
-    /// A dirty znode has its place on flash.
+    /// Note where a dirty znode was written. It is clean then.
     fn settle_znode(&mut self, id: ZnodeId, place: Place) {
         match self.tnc.slot_of(id) {
             Some((parent, slot)) => {
@@ -78,7 +76,7 @@ impl Ubifs {
         self.tnc.size += u64::from(aligned(place.len));
     }
 
-    /// Write what is packed; the index head is behind it.
+    /// Write the packed nodes. The index head moves behind them.
     fn flush_index(&mut self, run: &Run) -> Result<(), Fault> {
         let used = u32::try_from(run.bytes.len()).expect("within a LEB");
         let written = self.geometry.pages(used);
@@ -91,7 +89,7 @@ impl Ubifs {
         let lprops = self.lprops(run.lnum)?;
         let free = self.geometry.leb_size - run.from - written;
         let dirty = lprops.dirty + written - used;
-        // The LEB that the head leaves may be collected.
+        // The LEB that the head has left may be collected.
         self.set_lprops(run.lnum, Lprops { free, dirty, index: true, taken: false })?;
         self.index_head = (run.lnum, run.from + written);
         Ok(())
@@ -103,7 +101,7 @@ impl Ubifs {
         gap.copy_from_slice(&crate::ubifs::format::pad_bytes(len, sequence));
     }
 
-    /// Make the index node that is at `place` dirty, if the tree has it there.
+    /// Make the index node at `place` dirty, if the tree has that node there.
     pub(in super::super) fn dirty_index_node(
         &mut self,
         (first, level): (Key, u16),

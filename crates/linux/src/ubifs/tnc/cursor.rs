@@ -1,4 +1,4 @@
-//! Finding and walking: positions of leaves in the tree.
+//! Finding leaves of the tree, and walking from one to the next.
 
 use super::znode::{Branch, Place, Znode, ZnodeId};
 use crate::ubifs::Ubifs;
@@ -6,7 +6,7 @@ use crate::ubifs::fault::Fault;
 use crate::ubifs::format::IndexNode;
 use crate::ubifs::key::Key;
 
-/// A leaf's place in the tree. It holds until the tree changes.
+/// The place of a leaf in the tree. It is valid until the tree changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Position {
     pub(super) znode: ZnodeId,
@@ -14,7 +14,7 @@ pub(in super::super) struct Position {
 }
 
 impl Ubifs {
-    /// Find the last leaf whose key is at most `key`, or the first of all.
+    /// Find the last leaf whose key is at most `key`. If there is none, find the first leaf.
     pub(in super::super) fn seek(&mut self, key: Key) -> Result<Position, Fault> {
         let mut id = self.root_znode()?;
         loop {
@@ -27,13 +27,12 @@ impl Ubifs {
         }
     }
 
-    /// The leaf's key and place; `None` in an empty tree.
+    /// The key of a leaf, and where its node is. `None` if the tree is empty.
     pub(in super::super) fn leaf(&self, at: Position) -> Option<(Key, Place)> {
         let branch = self.tnc.znode(at.znode).branches.get(at.slot)?;
         Some((branch.key, branch.place.expect("a leaf is on flash")))
     }
 
-    /// The position behind `at`.
     pub(in super::super) fn after(&mut self, at: Position) -> Result<Option<Position>, Fault> {
         if at.slot + 1 < self.tnc.znode(at.znode).branches.len() {
             return Ok(Some(Position { slot: at.slot + 1, ..at }));
@@ -48,7 +47,6 @@ impl Ubifs {
         Ok(None)
     }
 
-    /// The position before `at`.
     pub(in super::super) fn before(&mut self, at: Position) -> Result<Option<Position>, Fault> {
         if at.slot > 0 {
             return Ok(Some(Position { slot: at.slot - 1, ..at }));
@@ -63,13 +61,12 @@ impl Ubifs {
         Ok(None)
     }
 
-    /// Find the first leaf from `key` on.
     pub(in super::super) fn seek_from(
         &mut self,
         key: Key,
     ) -> Result<Option<(Position, Key, Place)>, Fault> {
         let mut at = self.seek(key)?;
-        // Equal keys may begin further to the left.
+        // Leaves with the same key may begin further to the left.
         while self.leaf(at).is_some_and(|(found, _)| found == key) {
             match self.before(at)? {
                 Some(before) => at = before,
@@ -110,7 +107,7 @@ impl Ubifs {
         Ok(id)
     }
 
-    /// The child at `slot`, read if it is not in memory.
+    /// The child of a znode at `slot`, which is read if it is not in memory.
     pub(super) fn child(&mut self, id: ZnodeId, slot: usize) -> Result<ZnodeId, Fault> {
         let znode = self.tnc.znode(id);
         let branch = &znode.branches[slot];

@@ -1,4 +1,4 @@
-//! Looking up: a key's node, or a name's directory entry.
+//! Looking up the node of a key, or the directory entry of a name.
 
 use super::cursor::Position;
 use super::znode::Place;
@@ -8,13 +8,13 @@ use crate::ubifs::format::DentNode;
 use crate::ubifs::key::Key;
 
 impl Ubifs {
-    /// Where the node of a key is that only one node has.
+    /// Where the node of a key is. The key must be one that only one node can have.
     pub(in super::super) fn find(&mut self, key: Key) -> Result<Option<Place>, Fault> {
         let at = self.seek(key)?;
         Ok(self.leaf(at).filter(|(found, _)| *found == key).map(|(_, place)| place))
     }
 
-    /// Find the entry of a name, among those whose names have the same hash.
+    /// Find the entry of a name. It is among the entries whose names have the same hash.
     pub(in super::super) fn find_name(
         &mut self,
         key: Key,
@@ -28,7 +28,8 @@ impl Ubifs {
             }
             match self.read_dent(position) {
                 Ok(dent) if dent.name == name => return Ok(Some(position)),
-                // The journal replaces an entry whose LEB was used again meanwhile.
+                // The LEB of this entry has been used again meanwhile. The journal replaces the
+                // entry.
                 Err(Fault::Damaged { .. }) if self.is_replaying => return Ok(Some(position)),
                 Err(fault) => return Err(fault),
                 Ok(_) => {}
@@ -38,7 +39,7 @@ impl Ubifs {
         Ok(None)
     }
 
-    /// Read a directory entry; it stays in memory with its branch.
+    /// Read a directory entry. It stays in memory with its branch.
     pub(in super::super) fn read_dent(&mut self, at: Position) -> Result<DentNode, Fault> {
         let (key, place) = self.leaf(at).expect("a position found");
         let damaged = Fault::Damaged { lnum: place.lnum, offset: place.offset };

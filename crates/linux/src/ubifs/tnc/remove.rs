@@ -1,4 +1,4 @@
-//! Removing leaves; znodes that fall empty go with them.
+//! Removing leaves. A znode that loses its last branch is removed, too.
 
 use super::cursor::Position;
 use super::znode::ZnodeId;
@@ -8,7 +8,6 @@ use crate::ubifs::format::aligned;
 use crate::ubifs::key::Key;
 
 impl Ubifs {
-    /// Remove the entry of a name, if there is one.
     pub(in super::super) fn remove_name(&mut self, key: Key, name: &[u8]) -> Result<(), Fault> {
         match self.find_name(key, name)? {
             Some(at) => self.remove_at(at),
@@ -16,7 +15,6 @@ impl Ubifs {
         }
     }
 
-    /// Remove all leaves whose keys are from `first` to `last`.
     pub(in super::super) fn remove_range(&mut self, first: Key, last: Key) -> Result<(), Fault> {
         while let Some((at, key, _)) = self.seek_from(first)? {
             if key > last {
@@ -27,7 +25,7 @@ impl Ubifs {
         Ok(())
     }
 
-    /// Remove an inode with all that belongs to it.
+    /// Remove an inode, its data and its entries.
     pub(in super::super) fn remove_inode(&mut self, ino: u32) -> Result<(), Fault> {
         self.remove_range(Key::inode(ino), Key::last(ino))
     }
@@ -47,7 +45,7 @@ impl Ubifs {
         self.lower_root()
     }
 
-    /// A root with one child gives way to it.
+    /// Replace a root that has only one child by this child.
     fn lower_root(&mut self) -> Result<(), Fault> {
         let mut root: ZnodeId = self.root_znode()?;
         while self.tnc.znode(root).level > 0 && self.tnc.znode(root).branches.len() == 1 {

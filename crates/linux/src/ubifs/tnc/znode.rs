@@ -2,7 +2,7 @@
 
 use crate::ubifs::key::Key;
 
-/// A node on flash.
+/// Where a node is on flash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(in super::super) struct Place {
     pub lnum: u32,
@@ -10,49 +10,48 @@ pub(in super::super) struct Place {
     pub len: u32,
 }
 
-/// A znode's place in the table.
+/// The number of a znode, which is its index in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in super::super) struct ZnodeId(usize);
 
-/// A child of a znode: another one, or a leaf.
+/// A branch of a znode, which leads to another znode or to a leaf.
 #[derive(Clone, Debug)]
 pub(super) struct Branch {
     pub key: Key,
-    /// Where it is on flash; `None` for a dirty znode.
+    /// Where the node of the branch is on flash. `None` if it leads to a dirty znode.
     pub place: Option<Place>,
-    /// The child in memory.
+    /// The znode that the branch leads to, if it is in memory.
     pub child: Option<ZnodeId>,
-    /// The leaf in memory: directory entries stay, for names are compared often.
+    /// The leaf, if it is in memory. Directory entries stay, because their names are compared
+    /// often.
     pub leaf: Option<Box<[u8]>>,
 }
 
-/// A node of the tree in memory.
 #[derive(Clone, Debug)]
 pub(super) struct Znode {
-    /// 0 above the leaves.
+    /// Distance from the leaves. The branches of a znode of level 0 lead to leaves.
     pub level: u16,
     pub parent: Option<ZnodeId>,
     pub branches: Vec<Branch>,
     pub dirty: bool,
 }
 
-/// The tree.
 #[derive(Debug)]
 pub(in super::super) struct Tnc {
     znodes: Vec<Option<Znode>>,
     vacant: Vec<usize>,
     pub(super) root: Option<ZnodeId>,
-    /// Where the root is on flash, unless it is dirty.
+    /// Where the root is on flash. `None` if the root is dirty.
     pub(super) root_place: Option<Place>,
     pub(super) fanout: usize,
-    /// Bytes of the index on flash as the last commit left it, and as the next would.
+    /// Bytes of the index: as the last commit left it, and without the znodes that are dirty.
     pub(in super::super) size_committed: u64,
     pub(in super::super) size: u64,
     pub(in super::super) dirty_count: u64,
 }
 
 impl Tnc {
-    /// The tree whose root is at `root`.
+    /// A tree of which nothing is in memory yet. Its root is at `root`.
     pub(in super::super) const fn new(root: Place, fanout: usize, size: u64) -> Self {
         Self {
             znodes: Vec::new(),
@@ -91,24 +90,22 @@ impl Tnc {
         znode
     }
 
-    /// Which branch of its parent a znode is.
+    /// The parent of a znode, and which of its branches leads to the znode.
     pub(super) fn slot_of(&self, id: ZnodeId) -> Option<(ZnodeId, usize)> {
         let parent = self.znode(id).parent?;
         let slot = self.znode(parent).branches.iter().position(|branch| branch.child == Some(id));
         Some((parent, slot.expect("a parent knows its child")))
     }
 
-    /// Where the root is on flash, if it is clean.
     pub(in super::super) const fn root_place(&self) -> Option<Place> {
         self.root_place
     }
 
-    /// Whether anything is to be committed.
     pub(in super::super) const fn is_dirty(&self) -> bool {
         self.dirty_count > 0
     }
 
-    /// Drop the clean znodes: they can be read again.
+    /// Drop the clean znodes, which can be read again.
     pub(in super::super) fn drop_clean(&mut self) {
         let Some(root) = self.root else { return };
         if self.znode(root).dirty {

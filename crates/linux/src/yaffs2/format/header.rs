@@ -1,15 +1,13 @@
-//! An object header: 512 bytes at the start of a chunk.
+//! Object headers: 512 bytes at the start of a chunk.
 
 use super::{Kind, put_u32, u32_at};
 
-/// Bytes of a header.
 const HEADER_SIZE: usize = 512;
-/// Longest name, bytes.
 const NAME_LEN_MAX: usize = 255;
 const NAME: usize = 10;
 const NAME_END: usize = 266;
 
-/// What this model reads and changes of a header; other fields stay as they are.
+/// The fields of a header that the model reads and changes. The others keep their bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct Header {
     pub kind: Kind,
@@ -23,7 +21,7 @@ pub(in super::super) struct Header {
 }
 
 impl Header {
-    /// Write the header over the one in `chunk`, or over an empty chunk.
+    /// Write the header into `chunk`. Fields that are not modelled keep the bytes that `chunk` has.
     pub(in super::super) fn emit(&self, chunk: &mut [u8]) {
         put_u32(chunk, 0, self.kind.number());
         put_u32(chunk, 4, self.parent);
@@ -41,13 +39,13 @@ impl Header {
         put_u32(chunk, 508, u32::from(self.is_shrink));
     }
 
-    /// Read a header; `None` if the chunk holds none.
+    /// Parse a header. `None` if the chunk does not hold one.
     pub(in super::super) fn parse(chunk: &[u8]) -> Option<Self> {
         let bytes = chunk.get(..HEADER_SIZE)?;
         let name = &bytes[NAME..NAME_END];
         let len = name.iter().position(|&byte| byte == 0).unwrap_or(NAME_LEN_MAX);
         let high = match u32_at(bytes, 496) {
-            // Headers from before large files have an empty field.
+            // Headers written before large files existed have this field empty.
             u32::MAX => 0,
             high => high,
         };

@@ -18,14 +18,12 @@ pub(super) use header::Header;
 pub(super) use summary::{emit_summary, parse_summary, summary_size};
 pub(super) use tags::{Extra, Found, TAGS_SIZE, Tags};
 
-/// What an object is.
+/// The kinds of object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A regular file.
     File,
-    /// A directory.
     Directory,
-    /// A symbolic link, hard link or device: kept, not followed.
+    /// A symbolic link, hard link or device. It is kept but not followed.
     Other(u32),
 }
 

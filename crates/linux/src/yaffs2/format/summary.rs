@@ -1,4 +1,4 @@
-//! A block's summary: the tags of its chunks, in its last chunks.
+//! The summary of a block: the tags of all its chunks, stored in its last chunks.
 
 use super::{Tags, put_u32, u32_at};
 
@@ -6,12 +6,12 @@ const VERSION: u32 = 1;
 const HEAD_SIZE: usize = 16;
 const RECORD_SIZE: usize = 12;
 
-/// Bytes of the summary of `chunks` chunks.
+/// Length of the summary of `chunks` chunks, bytes.
 pub(in super::super) const fn summary_size(chunks: usize) -> usize {
     HEAD_SIZE + RECORD_SIZE * chunks
 }
 
-/// Write the summary of a block.
+/// The bytes of a block's summary.
 pub(in super::super) fn emit_summary(block: u32, sequence: u32, all: &[Tags]) -> Vec<u8> {
     let mut bytes = vec![0; summary_size(all.len())];
     for (place, tags) in all.iter().enumerate() {
@@ -27,8 +27,8 @@ pub(in super::super) fn emit_summary(block: u32, sequence: u32, all: &[Tags]) ->
     bytes
 }
 
-/// Read the summary of `chunks` chunks of a block: `None` if it is not one, and for each record
-/// `None` if it makes no sense.
+/// Parse the summary of a block with `chunks` chunks. `None` if it is not that block's summary. A
+/// record that makes no sense is `None` inside.
 pub(in super::super) fn parse_summary(
     bytes: &[u8],
     block: u32,

@@ -1,13 +1,15 @@
-//! Tags: what a chunk is, in the OOB area of its page, with an error-correcting code of their own.
+//! Tags: they say what a chunk holds. They stand in the OOB area of its page and have an
+//! error-correcting code of their own.
 //!
-//! In the tags of a header the chunk number's top bits are flags, the rest of it the parent; the
-//! object's top four bits tell its type, and the byte count is the file's size.
+//! The tags of a header hold more. The top bits of the chunk number are flags, and the rest of it
+//! is the parent's number. The top four bits of the object number are its kind, and the byte count
+//! is the file's size.
 
 use super::{Kind, put_u32, u32_at};
 
-/// Bytes of the tags with their code.
+/// Length of the tags with their code, bytes.
 pub(in super::super) const TAGS_SIZE: usize = 28;
-/// Bytes of the tags alone.
+/// Length of the tags without their code, bytes.
 const PLAIN_SIZE: usize = 16;
 
 const HEADER_FLAG: u32 = 0x8000_0000;
@@ -17,7 +19,7 @@ const FLAGS: u32 = 0xF000_0000;
 const KIND_SHIFT: u32 = 28;
 const OBJECT_MASK: u32 = 0x0FFF_FFFF;
 
-/// What a header's tags tell of it.
+/// The fields of a header that its tags repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Extra {
     pub parent: u32,
@@ -27,30 +29,29 @@ pub(in super::super) struct Extra {
     pub shadows: bool,
 }
 
-/// A chunk's tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Tags {
     pub sequence: u32,
     pub object: u32,
-    /// 0 for a header, else the chunk's number in its file, from 1.
+    /// 0 for a header; otherwise the number of the chunk in its file, counted from 1.
     pub chunk: u32,
     pub bytes: u32,
     pub extra: Option<Extra>,
 }
 
-/// What stands where tags may be.
+/// What was found in the place of tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Found {
-    /// Nothing: erased.
+    /// All bytes are 0xFF, as after an erase.
     Blank,
-    /// Something that the code does not mend, or that no tags are.
+    /// Tags that the code cannot correct, or numbers that no tags have.
     Damaged,
-    /// Tags.
+    /// Valid tags, perhaps corrected.
     Tags(Tags),
 }
 
 impl Tags {
-    /// The three words after the sequence number, as a block's summary has them too.
+    /// The three words behind the sequence number. A block's summary has the same words.
     pub(in super::super) fn words(&self) -> [u32; 3] {
         let Some(extra) = self.extra else { return [self.object, self.chunk, self.bytes] };
         let shrink = if extra.is_shrink { SHRINK_FLAG } else { 0 };
@@ -59,7 +60,7 @@ impl Tags {
         [object, HEADER_FLAG | shrink | shadows | extra.parent, extra.size]
     }
 
-    /// Make sense of a sequence number and three words.
+    /// The tags with this sequence number and these three words. `None` if no tags can have them.
     pub(in super::super) fn of_words(sequence: u32, words: [u32; 3]) -> Option<Self> {
         let [object, chunk, bytes] = words;
         if chunk & HEADER_FLAG == 0 {
@@ -78,7 +79,7 @@ impl Tags {
         (object != 0).then_some(Self { sequence, object, chunk: 0, bytes, extra: Some(extra) })
     }
 
-    /// Write the tags and their code.
+    /// The bytes of the tags with their code.
     pub(in super::super) fn emit(&self) -> [u8; TAGS_SIZE] {
         let mut bytes = [0; TAGS_SIZE];
         put_u32(&mut bytes, 0, self.sequence);
@@ -92,7 +93,7 @@ impl Tags {
         bytes
     }
 
-    /// Read tags, mending one bit.
+    /// Parse tags, and correct one flipped bit.
     pub(in super::super) fn parse(bytes: &[u8; TAGS_SIZE]) -> Found {
         if bytes.iter().all(|&byte| byte == 0xFF) {
             return Found::Blank;
@@ -109,7 +110,8 @@ impl Tags {
     }
 }
 
-/// A Hamming code: the parities of the columns of bits, and of the places of odd bytes.
+/// A Hamming code. `columns` is the parity of the bits at the same place in all bytes; the others
+/// combine the places of bytes with odd parity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Code {
     columns: u8,
@@ -117,7 +119,7 @@ struct Code {
     inverse_lines: u32,
 }
 
-/// Masks of the bits that each column parity covers, in pairs of opposites.
+/// The bits of a byte that each column parity covers. Two neighbours cover opposite bits.
 const COLUMN_MASKS: [u8; 6] = [0x55, 0xAA, 0x33, 0xCC, 0x0F, 0xF0];
 
 impl Code {
@@ -135,7 +137,8 @@ impl Code {
         code
     }
 
-    /// Mend one flipped bit of `bytes`, or of the code itself; tell whether all is well then.
+    /// Correct one flipped bit of `bytes`, or of the code itself. Returns whether the bytes are
+    /// right then.
     fn mend(self, bytes: &mut [u8]) -> bool {
         let found = Self::of(bytes);
         let columns = self.columns ^ found.columns;

@@ -1,4 +1,5 @@
-//! Power cuts at every operation, nested: what was written stays, what was under way is old or new.
+//! Power cuts at every operation, and again during recovery. Completed writes must stay, and the
+//! write under way must be old or new.
 
 use flysch_chip::{Chip, Clock, Ending, FaultInjector, FaultPlan, Prng, Shared};
 use flysch_linux::block_device::BlockError;
@@ -6,10 +7,10 @@ use flysch_linux::ftl::{FtlError, FtlOptions};
 
 use super::{Device, LOG_BLOCK, MAPPINGS, Model, PAGE_MAP, attach, chip, shape};
 
-/// Writes of a run.
+/// Number of writes in a run.
 const WRITES: u32 = 12;
 
-/// Run until the power fails or the writes are done; tell whether it failed.
+/// Run until the writes are done or power is lost. Returns whether it was lost.
 fn run(device: &Device, shape: FtlOptions, model: &mut Model, prng: &mut Prng) -> bool {
     let outcome = attach(device, shape).map_err(|error| match error {
         FtlError::PowerLost => BlockError::PowerLost,
@@ -26,7 +27,7 @@ fn run(device: &Device, shape: FtlOptions, model: &mut Model, prng: &mut Prng) -
     }
 }
 
-/// A chip after many writes, and what it holds.
+/// A chip after many writes, and the model of what it holds.
 fn aged(shape: FtlOptions, writes: u32) -> (Chip, Model) {
     let device = Shared::new(FaultInjector::new(chip(shape.block_count, 4)));
     let mut ftl = attach(&device, shape).unwrap();
@@ -39,7 +40,7 @@ fn aged(shape: FtlOptions, writes: u32) -> (Chip, Model) {
     (chip, model)
 }
 
-/// Cut the power in operation `cut_at`, then at random twice more, then never.
+/// Cut power at operation `cut_at`, then some more times at random, and then not again.
 fn check(start: &(Chip, Model), shape: FtlOptions, cut_at: u64, ending: Ending) -> bool {
     let device = Shared::new(FaultInjector::new(start.0.fork(Clock::new())));
     let mut model = start.1.clone();
@@ -74,7 +75,7 @@ fn no_cut_loses_what_was_written() {
     }
 }
 
-/// However often the mount itself is cut, the spare blocks do not run out.
+/// Even if many mounts are cut, the spare blocks do not run out.
 #[test]
 fn cuts_soon_after_each_other_use_nothing_up() {
     for mapping in [PAGE_MAP, LOG_BLOCK] {

@@ -1,4 +1,4 @@
-//! Bad blocks, failing operations, bit errors and images of noise.
+//! Bad blocks, failing operations, bit errors, and chips full of random bytes.
 
 use flysch_chip::{FaultInjector, FaultPlan, Prng, Shared};
 use flysch_linux::block_device::BlockError;
@@ -51,7 +51,8 @@ fn a_device_without_good_blocks_left_says_so() {
     }
 }
 
-/// A page beyond ECC is told with its sector; moving it does not make it look sound.
+/// A page that ECC cannot correct is reported with its sector. Moving the page must not make it
+/// look valid.
 #[test]
 fn lost_pages_stay_lost() {
     for mapping in MAPPINGS {

@@ -1,4 +1,5 @@
-//! Flash translation layers: as block devices against a model, under power cuts, faults and wear.
+//! Flash translation layers: compared with a model, under power cuts and faults, and how they wear
+//! a chip.
 
 mod cuts;
 mod faults;
@@ -18,7 +19,7 @@ const MAPPINGS: [Mapping; 3] = [PAGE_MAP, COST_BENEFIT, LOG_BLOCK];
 
 pub(crate) type Device = Shared<FaultInjector>;
 
-/// A chip of `blocks` blocks of `pages` pages, else like nandsim's.
+/// A chip of `blocks` blocks with `pages` pages each. In other respects it is like that of nandsim.
 pub(crate) fn chip(blocks: u32, pages: u32) -> Chip {
     let part = Part::builtin("nandsim").unwrap();
     let geometry = Geometry {
@@ -35,13 +36,12 @@ pub(crate) fn shape(block_count: u32, sector_size: u32, mapping: Mapping) -> Ftl
     FtlOptions { first_block: 0, block_count, spare_blocks: 7, sector_size, wear_gap: 4, mapping }
 }
 
-/// Mount what is on `device`.
 pub(crate) fn attach(device: &Device, shape: FtlOptions) -> Result<Box<dyn BlockDevice>, FtlError> {
     let recorder = Recorder::new(Clock::new(), "test");
     mount(Box::new(device.clone()), recorder, shape, &[])
 }
 
-/// What sectors should hold; of a sector whose write a power cut met, either version.
+/// What the sectors should hold. A sector whose write was cut may hold either version.
 #[derive(Clone)]
 struct Model {
     sectors: Vec<Vec<u8>>,
@@ -53,7 +53,7 @@ impl Model {
         Self { sectors: (0..ftl.sector_count()).map(fill).collect() }
     }
 
-    /// Write some sectors, more often near the start of the device; tell which if that failed.
+    /// Write some sectors with one value, more often near the start of the device.
     fn write(&mut self, ftl: &mut dyn BlockDevice, prng: &mut Prng) -> Result<(), BlockError> {
         let count = ftl.sector_count();
         let bound = if prng.below(3) == 0 { count } else { count / 4 };
@@ -71,7 +71,8 @@ impl Model {
         outcome
     }
 
-    /// Compare all sectors; what a cut left open is settled by what is there.
+    /// Compare all sectors. Where a cut left two versions possible, the one found is expected from
+    /// here on.
     fn check(&mut self, ftl: &mut dyn BlockDevice) -> Result<(), BlockError> {
         let size = ftl.sector_size() as usize;
         let mut bytes = vec![0; self.sectors.len() * size];

@@ -1,22 +1,22 @@
-//! Wear: erase counts stay close together, whatever part of the device is written.
+//! Wear: erase counts stay close together, whichever part of the device is written.
 
 use flysch_chip::{FaultInjector, Prng, Shared};
 use flysch_linux::block_device::BlockDevice;
 
 use super::{MAPPINGS, attach, chip, shape};
 
-/// What is written again and again.
+/// Which part of the device is overwritten.
 #[derive(Clone, Copy, Debug)]
 enum Load {
-    /// The device from start to end.
+    /// All of it, from start to end.
     Sequential,
-    /// Sectors anywhere.
+    /// Sectors at random places.
     Random,
-    /// The first tenth, on a full device.
+    /// The first tenth of it, while the rest holds data.
     Hot,
 }
 
-/// Write the device's size 100 times over.
+/// Write 100 times as many sectors as the device has.
 fn overwrite(ftl: &mut dyn BlockDevice, load: Load) {
     let count = ftl.sector_count();
     let mut prng = Prng::new(1);

@@ -1,12 +1,12 @@
 //! Which states a file system may be found in after a power cut.
 //!
 //! Each call becomes nodes in order, and pages reach the flash in order. The cut therefore leaves
-//! the state after some prefix of the nodes, at least those of the last fsync that concerns them.
-//! One write is several nodes: of it any byte may be old or new.
+//! the state after the first so many nodes. At least the nodes of the last fsync that concerns them
+//! must be there. One write becomes several nodes, so any byte of it may be old or new.
 //!
-//! Where the page under way was torn or left between two states, it may have lost some of its
-//! nodes and kept later ones. Then the rule holds for each file and name by itself: a byte is one
-//! that it was, or would have become, since the last fsync.
+//! If the page under way was torn or left between two states, it may have lost some nodes and kept
+//! later ones. Then the rule holds for each file and name separately: a byte must be one that the
+//! file had, or was about to get, since the last fsync.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,14 +16,14 @@ use flysch_chip::Prng;
 use super::operation::{Mix, Operation, Touched, User};
 use super::state::{Content, Names, State, difference};
 
-/// The states that a run went through, and from which on they may be lost.
+/// The states that a run went through, and which of them a cut may lead back to.
 pub(crate) struct History {
-    /// The state before each operation, and after the last.
+    /// The state before each operation, and the state after the last.
     pub(crate) states: Vec<State>,
-    /// The files held open at each state.
+    /// The files held open in each state.
     held: Vec<Vec<u32>>,
     pub(crate) operations: Vec<Operation>,
-    /// For each state: the number of the oldest that a cut may lead back to.
+    /// For each state, the index of the oldest state that a cut may lead back to.
     durable: Vec<usize>,
 }
 
@@ -41,7 +41,7 @@ impl History {
         self.states.last().unwrap()
     }
 
-    /// Note an operation that is to be done next.
+    /// Add an operation that will be done next.
     pub(crate) fn push(&mut self, operation: Operation) {
         let (mut state, mut held) = (self.last().clone(), self.held.last().unwrap().clone());
         operation.change(&mut state, &mut held);
@@ -58,7 +58,8 @@ impl History {
         }
     }
 
-    /// Draw an operation and perform it, which must work; then begin anew at the state after it.
+    /// Draw an operation and perform it, which must succeed. The history then begins at the state
+    /// after it.
     pub(crate) fn step(
         mut self,
         user: &mut User,
@@ -72,14 +73,14 @@ impl History {
         self.into_last()
     }
 
-    /// Begin anew at the last state.
+    /// Begin a new history at the last state.
     pub(crate) fn into_last(mut self) -> Self {
         let held = self.held.split_off(self.held.len() - 1);
         let states = self.states.split_off(self.states.len() - 1);
         Self { states, held, operations: Vec::new(), durable: vec![0] }
     }
 
-    /// The state that is safe once `operation`, the next, is done.
+    /// The oldest state that a cut may lead back to, once `operation` is done.
     fn durable_after(&self, operation: &Operation) -> usize {
         let synced = match operation {
             Operation::Sync => return self.operations.len(),
@@ -93,7 +94,7 @@ impl History {
         touching.map_or(0, |(place, _)| place + 1)
     }
 
-    /// Tell why `found` cannot be after a cut during operation `under_way`.
+    /// The reason why `found` is impossible after a cut during operation `under_way`, if it is.
     pub(crate) fn refuse(&self, found: &Names, under_way: usize, is_clean: bool) -> Option<String> {
         let durable = self.durable[under_way];
         let end = (under_way + 1).min(self.operations.len());
@@ -108,7 +109,7 @@ impl History {
         refuse_loosely(found, &self.states[durable..=end])
     }
 
-    /// Whether `found` is the state before or after operation `place`, or one on the way.
+    /// Whether `found` is the state before or after operation `place`, or one between.
     fn is_between(&self, found: &Names, place: usize) -> bool {
         let (before, after) = (&self.states[place], &self.states[place + 1]);
         if difference(found, &before.visible()).is_none()
@@ -144,7 +145,7 @@ impl History {
     }
 }
 
-/// The rule for files and names by themselves.
+/// Apply the rule for each file and name separately.
 pub(crate) fn refuse_loosely(found: &Names, window: &[State]) -> Option<String> {
     for (name, content) in found {
         let admitted = match content {
@@ -174,8 +175,8 @@ fn name_of(file: u32, state: &State) -> Option<&String> {
     state.names.iter().find(|(_, named)| **named == file).map(|(name, _)| name)
 }
 
-/// Whether a file that kept a name throughout has none. A name given to another file meanwhile may
-/// be the only trace of that: then nothing is known.
+/// Whether a file is missing that had a name in all states. If one of its names was given to
+/// another file meanwhile, this may be the only trace of the change, and nothing can be said.
 fn is_lost(file: u32, found: &Names, window: &[State]) -> bool {
     let mut names = BTreeSet::new();
     for state in window {
@@ -194,7 +195,7 @@ fn is_lost(file: u32, found: &Names, window: &[State]) -> bool {
     !names.iter().any(could_be_it)
 }
 
-/// Whether each byte is one that the file had in one of the states, or a hole.
+/// Whether each byte is one that the file had in some state, or a hole.
 fn could_be(content: &Content, file: u32, window: &[State]) -> bool {
     let contents: Vec<&Content> =
         window.iter().filter_map(|state| state.files.get(&file)).collect();
@@ -210,7 +211,7 @@ fn could_be(content: &Content, file: u32, window: &[State]) -> bool {
     })
 }
 
-/// Whether `found` is a file on the way from one content to the other by a write at `at`.
+/// Whether `found` can arise while a write at `at` turns one content into the other.
 fn is_mixed(found: &Content, [before, after]: [&Content; 2], at: usize) -> bool {
     let grown = found.len() >= before.len() && found.len() <= after.len();
     grown

@@ -1,33 +1,32 @@
-//! What `jffs2dump` says of an image, and files read back with `jffs2reader` by its help.
+//! Parsing the output of `jffs2dump`, which helps to read files back with `jffs2reader`.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// Where a node's header tells its inode.
+/// Offset of the inode number in a node.
 const INO_AT: u64 = 12;
-/// An inode that no name leads to.
+/// An inode number that no name leads to.
 const HIDDEN: u64 = 0xFFFF_FFF0;
 
-/// Names and nodes of an image.
+/// The names and nodes in an image.
 #[derive(Default)]
 pub(crate) struct Dump {
-    /// By directory and name: version and inode.
+    /// Version and inode, by directory and name.
     names: BTreeMap<(u64, String), (u64, u64)>,
-    /// By inode and version.
     nodes: BTreeMap<(u64, u64), Node>,
 }
 
-/// A node of a file's content.
+/// A node with content of a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node {
-    /// Where it is in the image.
+    /// Offset of the node in the image, bytes.
     at: u64,
-    /// Bytes of the file once it was written.
+    /// Size of the file when the node was written, bytes.
     file_len: usize,
-    /// Where its data are in the file.
+    /// Offset of the node's data in the file, bytes.
     offset: usize,
-    /// Bytes of its data.
+    /// Length of the node's data, bytes.
     len: usize,
 }
 
@@ -54,7 +53,6 @@ impl Dump {
         dump
     }
 
-    /// The inode of each path.
     pub(crate) fn inodes(&self) -> BTreeMap<String, u64> {
         let mut found = BTreeMap::new();
         let mut waiting = vec![(1, String::new())];
@@ -68,7 +66,6 @@ impl Dump {
         found
     }
 
-    /// The nodes of an inode, oldest first.
     pub(crate) fn nodes_of(&self, ino: u64) -> Vec<Node> {
         self.nodes.range((ino, 0)..=(ino, u64::MAX)).map(|(_, node)| *node).collect()
     }
@@ -76,10 +73,10 @@ impl Dump {
 
 /// Read a file back with a reader that knows only its first node.
 ///
-/// `jffs2reader` 2.1.5 gives a file in its whole length, but only the data of one node: the rest are
-/// zeros, of images of `mkfs.jffs2` too. So it is asked once for each node, with the file's other
-/// nodes given to an inode that no name leads to, and what it gives is put together as the format
-/// says, oldest first.
+/// `jffs2reader` 2.1.5 returns a file in its full length, but only with the data of one node; the
+/// rest is zeros, even in images of `mkfs.jffs2`. It is therefore called once for each node. Each
+/// time the other nodes of the file are given to an inode that no name leads to. The parts are then
+/// put together, oldest first, as the format says.
 pub(crate) fn read_node_by_node(
     image: &File,
     (ino, nodes): (u64, &[Node]),

@@ -1,4 +1,4 @@
-//! The format on flash and what its operations cost, as exact counts of operations at the chip.
+//! The format on flash, and the exact number of chip operations that each call costs.
 
 use std::sync::Arc;
 
@@ -11,11 +11,10 @@ use flysch_nand::{Geometry, Nand, PageAddr};
 use super::images::Image;
 use super::{Bench, small_part};
 
-/// Operations at the chip: reads, programs, OOB programs, erases.
+/// Numbers of operations at the chip: reads, programs, OOB programs, erases.
 type Counts = [u64; 4];
 
 const PAGE: u64 = 2048;
-/// Bytes of an inode node before its data.
 const HEAD: u64 = 68;
 
 fn nandsim(compressors: Vec<Compressor>) -> Bench {
@@ -36,8 +35,8 @@ fn random(len: usize) -> Vec<u8> {
     bytes
 }
 
-/// Check that doing `act` for the numbers below `times` writes `bytes` of nodes each time, whole
-/// pages of them at once and the rest at the next flush.
+/// Check that `act`, called with each number below `times`, writes `bytes` bytes of nodes each
+/// time. Whole pages of them are programmed at once, and the rest at the next flush.
 fn check_written(times: u64, bytes: u64, mut act: impl FnMut(&mut Vfs, u64)) {
     let bench = nandsim(Vec::new());
     let mut vfs = bench.mount().unwrap();

@@ -1,5 +1,5 @@
-//! Images that no JFFS2 wrote: garbage, bit flips, and nodes whose checksums are right and whose
-//! numbers are not.
+//! Images that no JFFS2 wrote: random bytes, flipped bits, and nodes with right checksums but wrong
+//! numbers.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use super::state::State;
 use super::{Bench, patience, small_part};
 use crate::image::chip_of;
 
-/// Far more operations than any of these runs needs: an endless loop ends here.
+/// Far more operations than any of these runs needs. An endless loop ends here.
 const OPERATIONS_MAX: u64 = 1_000_000;
 
-/// The bytes of a chip.
+/// The data and OOB bytes of a chip.
 #[derive(Clone)]
 pub(crate) struct Image {
     pub(crate) part: Arc<Part>,
@@ -27,7 +27,6 @@ pub(crate) struct Image {
     oob: Vec<Vec<u8>>,
 }
 
-/// A node in an image.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node {
     pub(crate) kind: u16,
@@ -50,7 +49,7 @@ impl Image {
         image
     }
 
-    /// An image of data alone, as made by tools, on an erased chip.
+    /// An image of data alone, as tools make it, on an erased chip.
     pub(crate) fn of_data(part: Arc<Part>, mut data: Vec<u8>) -> Self {
         let geometry = part.geometry;
         let pages = geometry.page_count() as usize;
@@ -58,14 +57,14 @@ impl Image {
         Self { part, data, oob: vec![vec![0xFF; geometry.oob_size as usize]; pages] }
     }
 
-    /// A chip of these bytes, taken as an image.
+    /// A chip that holds the bytes of the image.
     pub(crate) fn bench(&self) -> Bench {
         let pages = self.data.chunks(self.part.geometry.page_size as usize).zip(&self.oob);
         let pages = pages.map(|(data, oob)| [data, oob]);
         Bench::of_chip(&chip_of(&self.part, pages))
     }
 
-    /// The nodes, found by walking over them from their headers on.
+    /// The nodes of the image, found by walking from header to header.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = Node> {
         let mut at = 0;
         std::iter::from_fn(move || {
@@ -86,13 +85,13 @@ impl Image {
         self.data[at..at + 4].copy_from_slice(&value.to_le_bytes());
     }
 
-    /// Set the checksum at `at` to that of `bytes`.
+    /// Set the checksum at `at` to that of the range `bytes`.
     fn sign(&mut self, at: usize, bytes: Range<usize>) {
         let crc = crc32(&self.data[bytes]);
         self.put(at, crc);
     }
 
-    /// Make the checksums of a node right again.
+    /// Correct the checksums of a node.
     fn sign_node(&mut self, node: Node) {
         let Node { kind, at, len } = node;
         self.sign(at + 8, at..at + 8);
@@ -125,7 +124,7 @@ fn crc32(bytes: &[u8]) -> u32 {
     !hasher.finalize()
 }
 
-/// Files, directories, names that went, holes, and garbage.
+/// An image with files, directories, deleted names, holes and obsolete nodes.
 fn grown_image(summaries: bool, seed: u64) -> Image {
     let mut bench = Bench::new(small_part(8, 24));
     bench.options = Options { summaries, seed, ..bench.options };
@@ -141,7 +140,7 @@ fn grown_image(summaries: bool, seed: u64) -> Image {
     Image::of(&bench)
 }
 
-/// Mount whatever this is and use all of it: what comes are results, and soon.
+/// Mount the image, whatever it is, and use all of it. Every call must return, and soon.
 fn check_survives(image: &Image, what: &str) {
     let bench = image.bench();
     bench.arm(FaultPlan { cut_at: Some(OPERATIONS_MAX), ..FaultPlan::default() });
@@ -159,7 +158,7 @@ fn check_survives(image: &Image, what: &str) {
     assert!(bench.device.borrow().is_on(), "{what}: more than {OPERATIONS_MAX} operations");
 }
 
-/// Call everything; any result will do.
+/// Make every kind of call. Any result is allowed.
 pub(crate) fn use_all(vfs: &mut Vfs) {
     let mut waiting = vec![(String::new(), 0)];
     while let Some((dir, depth)) = waiting.pop() {
@@ -261,8 +260,9 @@ fn blocks_out_of_place_are_survived() {
     }
 }
 
-/// The mark of an erased block, a blank first page, and data behind: a mount believes it, as the
-/// kernel's does. What is written there is told to be damaged when it is read, and the rest stays.
+/// A block has a cleanmarker and a blank first page, but data behind. A mount takes it for erased,
+/// as the kernel's does. Files written on it must be reported as damaged when they are read, and
+/// all others must be intact.
 #[test]
 fn a_block_marked_erased_that_is_not_costs_only_what_is_written_on_it() {
     let mut bench = Bench::new(small_part(8, 24));

@@ -1,4 +1,4 @@
-//! JFFS2: costs, agreement with a model, power cuts, faults, hostile images, third-party tools.
+//! JFFS2: costs, comparison with a model, power cuts, faults, hostile images, third-party tools.
 
 pub(crate) mod admit;
 mod dump;
@@ -23,20 +23,20 @@ use flysch_linux::mtd::{EccMode, MtdError, Partition, RawNand};
 use flysch_linux::vfs::Vfs;
 use flysch_nand::Geometry;
 
-/// A part of 2 KiB pages with few and small blocks, so that the collector is always at work.
+/// A part with pages of 2 KiB and few, small blocks, so that the collector is always at work.
 pub(crate) fn small_part(pages_per_block: u32, block_count: u32) -> Arc<Part> {
     let nandsim = Part::builtin("nandsim").unwrap();
     let geometry = Geometry { pages_per_block, block_count, ..nandsim.geometry };
     Arc::new(Part { geometry, ..nandsim })
 }
 
-/// How much more than usual to try: `FLYSCH_SEEDS`, 1 if it is not set.
+/// By how much to multiply the number of seeds tried: `FLYSCH_SEEDS`, or 1 if it is not set.
 pub(crate) fn patience() -> u64 {
     std::env::var("FLYSCH_SEEDS")
         .map_or(1, |times| times.parse().expect("FLYSCH_SEEDS is a number"))
 }
 
-/// A chip on its bench: what survives the mounts.
+/// A chip with its recorder and options. It survives the mounts.
 #[derive(Clone)]
 pub(crate) struct Bench {
     pub(crate) device: Shared<FaultInjector>,
@@ -67,7 +67,7 @@ impl Bench {
         }
     }
 
-    /// A bench of its own with a fork of the chip as it is now.
+    /// A copy with a fork of the chip in its present state.
     pub(crate) fn fork(&self) -> Self {
         let fork = Self::of_chip(self.device.borrow().chip());
         Self { ecc: self.ecc, options: self.options.clone(), ..fork }

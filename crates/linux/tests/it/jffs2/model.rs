@@ -1,5 +1,5 @@
-//! Random operations against a model in memory, on chips small enough that garbage is collected
-//! all the time.
+//! Random operations compared with a model in memory. The chips are so small that garbage is
+//! collected all the time.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::operation::{Mix, Operation, User};
 use super::state::{State, difference, read_all, read_named};
 use super::{Bench, patience, small_part};
 
-/// A run of random operations with a comparison every so often and a few remounts.
+/// A run of random operations. From time to time it is compared with the model and remounted.
 struct Run {
     part: Arc<Part>,
     operations: u32,
@@ -101,7 +101,7 @@ fn a_large_chip_agrees_with_the_model() {
     check(&run, 7);
 }
 
-/// Fill a device over and over, and free some of it whenever it is full.
+/// Fill a device again and again, and delete some files whenever it is full.
 fn check_full(seed: u64) {
     let compressors = if seed.is_multiple_of(3) { vec![Compressor::Zlib] } else { Vec::new() };
     let mut bench = Bench::new(small_part(8, 32));
@@ -112,7 +112,7 @@ fn check_full(seed: u64) {
     let mut history = History::new(State::default());
     let mut refusals = 0;
     for place in 0..600_u32 {
-        // Written in whole, a file is either as before or as it should be.
+        // Each file is written as a whole, so that it is either as before or as it should be.
         let name = format!("file{}", prng.below(24));
         let mut bytes = vec![1; usize::try_from(prng.below(40_000)).unwrap()];
         prng.fill(&mut bytes);
@@ -127,7 +127,8 @@ fn check_full(seed: u64) {
                 let unlinked = user.vfs.unlink("new");
                 assert!(matches!(unlinked, Ok(()) | Err(FsError::NotFound)), "{unlinked:?}");
                 if reads_as(&mut user, &name, &write) {
-                    // The new name was written, and the device full before the old one went.
+                    // The dirent of the new name was written, and then there was no space to delete
+                    // the old one.
                     history.extend([create, write, rename]);
                 }
                 if history.last().names.contains_key(&name) {
@@ -162,9 +163,9 @@ fn a_full_device_says_so_and_stays_readable() {
     (0..3 * patience()).for_each(check_full);
 }
 
-/// A rename drew the version of its new dirent and then made room for it. The collector, at work for
-/// that room, moved the older dirent of the same name and gave it a higher version: after the next
-/// mount the name stood for the old file again.
+/// A regression. A rename took the version of its new dirent before it made room for it. To make
+/// room, the collector moved the older dirent of the same name and gave it a higher version. After
+/// the next mount the name stood for the old file again.
 #[test]
 fn a_rename_is_newer_than_what_was_collected_for_it() {
     check_full(10);

@@ -1,6 +1,7 @@
-//! Third-party tools agree: `mkfs.jffs2`, `sumtool`, `jffs2dump` and `jffs2reader` of mtd-utils.
+//! Comparison with third-party tools: `mkfs.jffs2`, `sumtool`, `jffs2dump` and `jffs2reader` of
+//! mtd-utils.
 //!
-//! Where the tools are not installed each test says that it was skipped.
+//! If the tools are not installed, each test says that it was skipped.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +20,7 @@ use super::operation::{Mix, Operation, User};
 use super::state::{Names, State, difference, read_all};
 use super::{Bench, small_part};
 
-/// Run a tool; `None`, and a word about it, if it is not installed.
+/// Run a tool. If it is not installed, say so and return `None`.
 #[expect(clippy::print_stderr, reason = "a test that was skipped says so")]
 fn run(tool: &str, arguments: &[&str]) -> Option<Vec<u8>> {
     let places = ["", "/usr/sbin/"].map(|place| format!("{place}{tool}"));
@@ -33,7 +34,6 @@ fn run(tool: &str, arguments: &[&str]) -> Option<Vec<u8>> {
     Some(output.stdout)
 }
 
-/// An empty folder for the files of one test.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("jffs2").join(name);
     if folder.exists() {
@@ -47,7 +47,8 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("temporary paths are text")
 }
 
-/// Files of every kind: empty, short, compressible and not, with a hole, above 1 MiB; directories.
+/// Directories, and files of every kind: empty, short, compressible or not, with a hole, above 1
+/// MiB.
 fn tree() -> Names {
     let mut prng = Prng::new(1);
     let mut random = |len: usize| {
@@ -84,7 +85,7 @@ fn put_into(folder: &Path, tree: &Names) {
     }
 }
 
-/// Check that the tools find no fault with what is on the chip and read the same files from it.
+/// Check that the tools find no fault with the chip's content and read the same files from it.
 fn check_readable(test: &str, bench: &Bench, wanted: &Names) {
     let path = folder(test).join("image");
     fs::write(&path, Image::of(bench).data).unwrap();
@@ -110,8 +111,9 @@ fn check_readable(test: &str, bench: &Bench, wanted: &Names) {
     }
 }
 
-/// A page's last 12 bytes or fewer are too few for a padding node and are filled with zeros, as the
-/// kernel does: the tool remarks on that and goes on.
+/// Whether a line of output reports a fault. If 12 bytes or fewer are left in a page, a padding
+/// node does not fit and they are filled with zeros, as in the kernel. The tool mentions that and
+/// goes on; it is no fault.
 fn is_fault(line: &str) -> bool {
     let is_padding = line.starts_with("Wrong bitmask") && line.trim_end().ends_with("0x0000");
     line.to_lowercase().contains("wrong") && !is_padding
@@ -126,7 +128,7 @@ fn write_tree(bench: &Bench, tree: &Names) {
     {
         let name = name.clone();
         user.perform(&Operation::Create { name: name.clone() }).unwrap();
-        // A hole is left out, and becomes a hole node.
+        // The zeros are not written, so that they become a hole node.
         let hole = if name.ends_with("hole") { 5000..55_000 } else { 0..0 };
         for part in [0..hole.start, hole.end..usize::MAX] {
             let part = part.start.min(content.len())..part.end.min(content.len());
@@ -161,7 +163,8 @@ fn the_tools_read_what_we_write() {
     }
 }
 
-/// Files rewritten, renamed, truncated and collected: nothing that is dead comes back to the tools.
+/// Files are rewritten, renamed, truncated and collected. No obsolete node may become visible to
+/// the tools.
 #[test]
 fn the_tools_read_what_was_collected() {
     for seed in 0..4 {
@@ -183,7 +186,7 @@ fn the_tools_read_what_was_collected() {
     }
 }
 
-/// Make an image of the tree with these arguments, and a summarised one of it if `sumtool`.
+/// Make an image of the tree with these arguments. With `sumtool`, add summaries to it.
 fn make_image(test: &str, arguments: &[&str], sumtool: bool) -> Option<Vec<u8>> {
     let folder = folder(test);
     let (root, image) = (folder.join("root"), folder.join("image"));
@@ -217,7 +220,7 @@ fn we_read_what_the_tools_make() {
             let mut vfs = bench.mount().unwrap();
             let found = read_all(&mut vfs).unwrap();
             assert_eq!(difference(&found, &tree()), None, "{what}");
-            // It can be written too, and collected.
+            // The image can also be written to and collected.
             let fd = vfs.open("d/e/new", true).unwrap();
             for at in 0..400 {
                 vfs.write(fd, at % 7 * 4096, &[7; 4000]).unwrap();

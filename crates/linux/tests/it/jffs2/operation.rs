@@ -1,4 +1,5 @@
-//! Operations on a file system, drawn at random, done to a model and to the real thing.
+//! Operations on a file system. They are drawn at random and done both to a model and to the file
+//! system.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +12,7 @@ use super::state::State;
 const FILES: [&str; 6] = ["a", "b", "c", "d/a", "d/b", "d/e/a"];
 const DIRS: [&str; 3] = ["d", "d/e", "f"];
 
-/// An operation. Files are opened for it and closed afterwards, but for those held.
+/// An operation. Files are opened for it and closed afterwards, except those that are held.
 #[derive(Clone, Debug)]
 pub(crate) enum Operation {
     Create {
@@ -47,7 +48,7 @@ pub(crate) enum Operation {
     Sleep {
         ms: u64,
     },
-    /// Keep a file open until all are let go.
+    /// Keep a file open until `LetGo` closes all that are held.
     Hold {
         name: String,
     },
@@ -58,16 +59,17 @@ pub(crate) enum Operation {
     LetGo,
 }
 
-/// How often each kind of operation is drawn, and how long writes and files are.
+/// How long writes and files are, and whether there are sleeps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mix {
     pub(crate) write_len_max: usize,
     pub(crate) file_len_max: usize,
-    /// Whether sleeps are drawn, long enough for the flush timer.
+    /// Whether sleeps are drawn that are long enough for the flush timer.
     pub(crate) sleeps: bool,
 }
 
-/// A write's bytes: never zero, so that a hole differs; random, or compressible.
+/// The bytes of a write. None is zero, so that a hole can be distinguished; they are random or
+/// compressible.
 fn bytes(prng: &mut Prng, len: usize) -> Vec<u8> {
     let mut bytes = vec![u8::try_from(prng.below(255) + 1).unwrap(); len];
     if prng.below(3) > 0 {
@@ -79,7 +81,7 @@ fn bytes(prng: &mut Prng, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// A number below `bound`.
+/// A random number below `bound`.
 pub(crate) fn below(prng: &mut Prng, bound: usize) -> usize {
     usize::try_from(prng.below(bound as u64)).unwrap()
 }
@@ -88,7 +90,7 @@ fn pick<'a>(prng: &mut Prng, names: &[&'a str]) -> &'a str {
     names[below(prng, names.len())]
 }
 
-/// Places that matter: page ends above all.
+/// A random offset. Ends of pages are more frequent, because they matter most.
 fn offset(prng: &mut Prng, bound: usize) -> usize {
     let at = below(prng, bound);
     match prng.below(4) {
@@ -109,7 +111,6 @@ fn is_empty_dir(state: &State, name: &str) -> bool {
 }
 
 impl Operation {
-    /// Draw an operation that should succeed.
     pub(crate) fn draw(prng: &mut Prng, state: &State, mix: Mix) -> Self {
         loop {
             let drawn = match prng.below(24) {
@@ -175,7 +176,7 @@ impl Operation {
         }
     }
 
-    /// Do it to the model. `held` are the files kept open, as they are after the operation before.
+    /// Do the operation to the model. `held` are the files that are kept open.
     pub(crate) fn change(&self, state: &mut State, held: &mut Vec<u32>) {
         match self {
             Self::Create { name } => {
@@ -220,7 +221,7 @@ impl Operation {
         files.retain(|file, _| held.contains(file) || names.values().any(|named| named == file));
     }
 
-    /// The files and directories whose nodes the operation writes.
+    /// The files and directories for which the operation writes nodes.
     pub(crate) fn touches(&self, state: &State, held: &[u32]) -> BTreeSet<Touched> {
         let dir = |name: &str| {
             Touched::Dir(name.rsplit_once('/').map_or("", |(parent, _)| parent).to_owned())
@@ -246,7 +247,7 @@ impl Operation {
     }
 }
 
-/// What an operation writes nodes of.
+/// A file or directory for which an operation writes nodes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Touched {
     File(u32),
@@ -258,7 +259,7 @@ fn lay(content: &mut Vec<u8>, at: usize, bytes: &[u8]) {
     content[at..at + bytes.len()].copy_from_slice(bytes);
 }
 
-/// A mounted file system with the files its user keeps open.
+/// A mounted file system, with the files that are kept open.
 pub(crate) struct User {
     pub(crate) vfs: Vfs,
     held: Vec<Fd>,

@@ -1,13 +1,14 @@
-//! Power cuts at every operation of the chip, and again while what the first left is recovered.
+//! Power cuts at every operation of the chip, and again while the file system recovers from the
+//! first.
 //!
-//! A run is cut into sessions. A session begins at a mount of a forked chip, so that each cut
-//! replays one session and not the whole run. After a cut the file system must mount, hold a state
-//! that [`History`] admits, hold the same state after further cuts during mounting, checking,
-//! collecting and erasing, and then go on to be used.
+//! A run is divided into sessions. A session begins at a mount of a forked chip, so that each cut
+//! replays one session and not the whole run. After a cut the file system must mount and hold a
+//! state that [`History`] admits. It must hold the same state after further cuts during mounting,
+//! checking, collecting and erasing. Then it must be usable.
 //!
-//! One thing is let pass: of a file made just before the cut the torn page may have kept the name
-//! and lost the inode. The name then leads to an error, as in the kernel; such a file counts as
-//! missing, which is wrong for any file that was synced.
+//! One exception is allowed. Of a file made just before the cut, the torn page may have kept the
+//! name and lost the inode. The name then leads to an error, as in the kernel. Such a file counts
+//! as missing, which is a failure for any file that was synced.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,44 +25,44 @@ use super::{Bench, patience, small_part};
 
 const MIX: Mix = Mix { write_len_max: 5000, file_len_max: 12_000, sleeps: true };
 
-/// What to cut.
+/// The parameters of a run that is cut.
 #[derive(Clone, Copy)]
 struct Workload {
     pages_per_block: u32,
     block_count: u32,
-    /// Bytes of a file that is never touched and only moved by the collector.
+    /// Size of a file that is never changed, so that only the collector moves it, bytes.
     cold_len: usize,
     summaries: bool,
     compressed: bool,
-    /// Rate of programs and erases that fail, besides the cuts.
+    /// Rate of programs and erases that fail in addition to the cuts, parts per million.
     failures_ppm: u32,
     sessions: u64,
     operations_per_session: u32,
     seed: u64,
 }
 
-/// How a session was cut; printed when the test fails, it replays the failure.
+/// How a session is cut. It is printed when the test fails, and replays the failure.
 #[derive(Clone, Copy)]
 struct Cut {
     seed: u64,
     session: u64,
     at: u64,
     ending: Ending,
-    /// Cuts while recovering, at these operations after the mount began.
+    /// Cuts during recovery, at these operations after the mount began.
     again: [Option<u64>; 2],
 }
 
-/// A session before it is cut: where it begins, what it does.
+/// A session before it is cut: the chip it begins with, and its operations.
 struct Session<'a> {
     workload: &'a Workload,
     number: u64,
     bench: &'a Bench,
     history: &'a History,
-    /// The kind of each operation at the chip.
+    /// The kinds of the chip operations that the session makes.
     kinds: Vec<EventKind>,
 }
 
-/// Why a test fails, with the cut.
+/// The reason why a test fails, with the cut.
 struct Failure {
     cut: Cut,
     why: String,
@@ -75,7 +76,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// How often what was done.
+/// How many cuts were made, and how many of them during recovery.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     cuts: u64,
@@ -103,7 +104,8 @@ impl Workload {
         }
     }
 
-    /// An aged file system: the cold file, then enough writes that every block was erased.
+    /// An aged file system: the file that never changes, and enough writes that every block was
+    /// erased.
     fn prepare(&self) -> (Bench, State) {
         let bench = self.bench();
         bench.format().unwrap();
@@ -169,7 +171,7 @@ fn kinds(bench: &Bench) -> Vec<EventKind> {
 }
 
 impl Session<'_> {
-    /// Cut at every operation, in every way that makes a difference there.
+    /// Cut at every operation, in every way that makes a difference at this operation.
     fn check(&self, mut tally: Tally) -> Result<Tally, Failure> {
         for (at, kind) in (0..).zip(&self.kinds) {
             let changes = !matches!(kind, EventKind::Read | EventKind::ReadOob);
@@ -184,7 +186,7 @@ impl Session<'_> {
         Ok(tally)
     }
 
-    /// Cut, recover with two more cuts on the way, compare, go on.
+    /// Cut, recover with two more cuts, compare with the history, and go on.
     fn check_cut(&self, cut: Cut, tally: &mut Tally) -> Result<(), String> {
         let bench = self.bench.fork();
         let plan = self.workload.plan(Some(cut.at), cut.ending, cut.at);
@@ -199,7 +201,7 @@ impl Session<'_> {
         go_on(&bench, cut, &found)
     }
 
-    /// Run until the power goes; tell which operation was under way.
+    /// Run until power is lost. Returns the index of the operation under way.
     fn run(&self, bench: &Bench) -> Result<usize, String> {
         let mut user = match bench.mount() {
             Err(MountError::PowerLost) => return Ok(0),
@@ -215,8 +217,8 @@ impl Session<'_> {
         Err("the power never went".to_owned())
     }
 
-    /// Mount and let the background tasks run, cut again on the way, until nothing happens any
-    /// more; tell what there is then.
+    /// Mount and let the background tasks run until nothing is left to do. Power is cut again on
+    /// the way. Returns the names and contents at the end.
     fn recover(&self, bench: &Bench, cut: Cut, tally: &mut Tally) -> Result<Names, String> {
         let mut seen: Option<Names> = None;
         for (depth, again) in cut.again.into_iter().enumerate() {
@@ -246,7 +248,7 @@ impl Session<'_> {
     }
 }
 
-/// Use what was recovered, and find it again after a mount.
+/// Use the recovered file system, and find all changes again after a mount.
 fn go_on(bench: &Bench, cut: Cut, found: &Names) -> Result<(), String> {
     let mut user = User::new(bench.mount().map_err(|error| error.to_string())?);
     if read_all(&mut user.vfs).is_err() {
@@ -268,14 +270,15 @@ fn go_on(bench: &Bench, cut: Cut, found: &Names) -> Result<(), String> {
     changed(&after, &history.last().visible()).map_err(|why| format!("after going on: {why}"))
 }
 
-/// What is on the chip, looked at without changing it.
+/// The names and contents on the chip, read without changing it.
 fn read_mounted(bench: &Bench) -> Result<Names, String> {
     let fork = bench.fork();
     let mut vfs = fork.mount().map_err(|error| error.to_string())?;
     Ok(read_undamaged(&mut vfs).map_err(|error| error.to_string())?.0)
 }
 
-/// Mount, check everything, collect what the thread would, and flush; `None` if the power went.
+/// Mount, check all inodes, collect what the thread would collect, and flush. `None` if power was
+/// lost.
 fn settle(bench: &Bench) -> Result<Option<Vfs>, String> {
     let mut vfs = match bench.mount() {
         Err(MountError::PowerLost) => return Ok(None),
@@ -293,7 +296,8 @@ fn changed(found: &Names, wanted: &Names) -> Result<(), String> {
     difference(found, wanted).map_or(Ok(()), |why| Err(format!("changed by itself: {why}")))
 }
 
-/// The model of what was found: an interrupted rename may have left a file two names.
+/// The model of the recovered file system. An interrupted rename may have left a file with two
+/// names.
 fn adopt(found: &Names, inodes: &BTreeMap<String, Ino>) -> State {
     let mut state = State::default();
     for (name, content) in found {
@@ -342,32 +346,32 @@ fn every_operation_is_cut_and_what_was_synced_is_there() {
     }
 }
 
-/// A page that was cut off lost a deletion, which is not believed on a damaged page. A name made
-/// later was given the deletion's version anew and lost to other remains of that page.
+/// A regression. A deletion dirent was lost with a damaged page, where deletions are not accepted.
+/// Its version was given again to a name made later, which then lost to other remains of that page.
 #[test]
 fn a_version_that_was_given_is_not_given_again() {
     Workload { seed: 11, ..PLAIN }.check();
 }
 
-/// A file was cut short and grown again by a hole; the hole was lost in a torn page, and the data
-/// that had been cut off came back: at once, or when the node that told of the cut was collected,
-/// or superseded.
+/// A regression. A file was truncated and then extended by a hole, and the hole was lost with a
+/// torn page. The data that had been cut off returned: at once, or when the node that recorded the
+/// truncation was collected or superseded.
 #[test]
 fn data_that_was_cut_off_does_not_come_back() {
     Workload { seed: 121, sessions: 2, ..PLAIN }.check();
     Workload { seed: 641, sessions: 3, ..PLAIN }.check();
 }
 
-/// The collector copied a dirent, and the erase of the old block was interrupted: the dirent was
-/// gone, but the summary at the block's end still listed it. Of two dirents of one version the
-/// mount kept the one that was not there.
+/// A regression. The collector had copied a dirent, and the erase of the old block was interrupted.
+/// The old dirent was gone, but the summary at the block's end still listed it. Of two dirents with
+/// the same version the mount kept the one that was not there.
 #[test]
 fn a_summary_does_not_outlive_what_it_lists() {
     Workload { seed: 163, summaries: true, sessions: 1, ..PLAIN }.check();
 }
 
-/// A file was made and renamed over one that was synced. The torn page lost the new file's inode and
-/// kept its new name, which then hid the old file.
+/// A regression. A file was made and renamed over one that was synced. The torn page lost the new
+/// file's inode and kept its new name, which then hid the old file.
 #[test]
 fn a_name_whose_file_was_lost_does_not_hide_the_older_one() {
     Workload { seed: 434, block_count: 48, failures_ppm: 20_000, sessions: 2, ..PLAIN }.check();

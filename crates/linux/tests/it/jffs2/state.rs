@@ -1,4 +1,4 @@
-//! What a file system should hold, and what one does hold.
+//! The state of a file system: what it should hold, and what it does hold.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -6,18 +6,17 @@ use std::rc::Rc;
 use flysch_linux::filesystem::{DirEntry, FileKind, FsError, Ino};
 use flysch_linux::vfs::{Fd, Vfs};
 
-/// The content of a file.
 pub(crate) type Content = Rc<Vec<u8>>;
 
-/// The names of a file system with what they name: directories hold nothing.
+/// All names of a file system with the contents of files. Directories have no content.
 pub(crate) type Names = BTreeMap<String, Option<Content>>;
 
-/// What a file system should hold. A file is known by a number of its own, whatever its name.
+/// What a file system should hold. Each file has a number of its own, whatever its name is.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct State {
     pub(crate) dirs: BTreeSet<String>,
     pub(crate) names: BTreeMap<String, u32>,
-    /// Files with a name or a user.
+    /// Files that have a name or are held open.
     pub(crate) files: BTreeMap<u32, Content>,
     pub(crate) next_file: u32,
 }
@@ -38,7 +37,6 @@ impl State {
         self.dirs.contains(name) || self.names.contains_key(name)
     }
 
-    /// Change a file's content.
     pub(crate) fn change(&mut self, file: u32, change: impl FnOnce(&mut Vec<u8>)) {
         let content = self.files.get_mut(&file).unwrap();
         change(Rc::make_mut(content));
@@ -59,7 +57,7 @@ pub(crate) fn read_named(vfs: &mut Vfs, name: &str) -> Result<Vec<u8>, FsError> 
     bytes
 }
 
-/// Every name of a file system, with what it names.
+/// All entries of a file system, by path.
 fn entries(vfs: &mut Vfs) -> Result<BTreeMap<String, DirEntry>, FsError> {
     let mut found = BTreeMap::new();
     let mut waiting = vec![String::new()];
@@ -76,7 +74,7 @@ fn entries(vfs: &mut Vfs) -> Result<BTreeMap<String, DirEntry>, FsError> {
     Ok(found)
 }
 
-/// Read all that is in a file system.
+/// Read all files of a file system.
 pub(crate) fn read_all(vfs: &mut Vfs) -> Result<Names, FsError> {
     match read_undamaged(vfs)? {
         (found, None) => Ok(found),
@@ -84,7 +82,7 @@ pub(crate) fn read_all(vfs: &mut Vfs) -> Result<Names, FsError> {
     }
 }
 
-/// Read what can be read of a file system; tell of the last damage.
+/// Read all files that can be read, and return the last damage that was met.
 pub(crate) fn read_undamaged(vfs: &mut Vfs) -> Result<(Names, Option<FsError>), FsError> {
     let (mut found, mut damage) = (Names::new(), None);
     for (path, entry) in entries(vfs)? {
@@ -103,12 +101,12 @@ pub(crate) fn read_undamaged(vfs: &mut Vfs) -> Result<(Names, Option<FsError>), 
     Ok((found, damage))
 }
 
-/// The inode behind each name.
+/// The inode number behind each name.
 pub(crate) fn inodes(vfs: &mut Vfs) -> Result<BTreeMap<String, Ino>, FsError> {
     Ok(entries(vfs)?.into_iter().map(|(path, entry)| (path, entry.ino)).collect())
 }
 
-/// Tell in a few words how two trees differ.
+/// A short description of the first difference between two trees, if there is one.
 pub(crate) fn difference(found: &Names, wanted: &Names) -> Option<String> {
     for (name, content) in wanted {
         match (found.get(name), content) {

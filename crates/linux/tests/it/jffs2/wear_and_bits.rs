@@ -1,4 +1,4 @@
-//! What the chip does besides losing power: bad blocks, failing programs and erases, bit errors.
+//! Faults of the chip other than power cuts: bad blocks, failing programs and erases, bit errors.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use super::{Bench, patience, small_part};
 
 const MIX: Mix = Mix { write_len_max: 5000, file_len_max: 12_000, sleeps: true };
 
-/// Run random operations under a plan: nothing of its faults may be seen, then or after a mount.
+/// Run random operations with faults. No fault may be visible, during the run or after a mount.
 fn check_unseen(what: &str, chip: &Chip, plan: &FaultPlan) {
     let bench = Bench::of_chip(chip);
     bench.format().unwrap();
@@ -33,7 +33,7 @@ fn check_unseen(what: &str, chip: &Chip, plan: &FaultPlan) {
     }
     user.perform(&Operation::LetGo).unwrap();
     history.push(Operation::LetGo);
-    // What was synced is on flash, whatever failed on the way: the power goes without warning.
+    // What was synced is on flash, whatever failed meanwhile. Power is cut without a warning.
     user.vfs.sync().unwrap();
     let found = read_all(&mut bench.fork().mount().unwrap()).unwrap();
     assert_eq!(difference(&found, &history.last().visible()), None, "{what}, seed {}", plan.seed);
@@ -58,7 +58,7 @@ fn bad_blocks_failures_and_correctable_bits_are_not_seen() {
     }
 }
 
-/// Files, each alone on its pages, with the pages of each.
+/// Make files that share no page, and return the pages of each.
 fn files_apart(bench: &Bench) -> (User, BTreeMap<String, BTreeSet<PageAddr>>) {
     let mut user = User::new(bench.mount().unwrap());
     let mut pages = BTreeMap::new();
@@ -118,7 +118,8 @@ fn damage_is_told_with_its_place_and_hurts_one_file() {
     }
 }
 
-/// Go through all blocks with other files: the collector must get the damaged node out of the way.
+/// Write other files until all blocks have been used. The collector must move the damaged node
+/// away.
 fn check_usable_beside_damage(user: &mut User, victim: &str, page: PageAddr) {
     let name = "other".to_owned();
     user.perform(&Operation::Create { name: name.clone() }).unwrap();
@@ -134,7 +135,7 @@ fn check_usable_beside_damage(user: &mut User, victim: &str, page: PageAddr) {
     user.perform(&Operation::Unlink { name }).unwrap();
 }
 
-/// Errors that are gone at the next read: a second look finds the data.
+/// Bit errors that do not occur at the next read: the second read returns the data.
 #[test]
 fn uncorrectable_reads_that_do_not_last_lose_nothing() {
     for seed in 0..5 * patience() {

@@ -1,4 +1,4 @@
-//! A disk whose cache a power cut loses, each sector of it or not.
+//! A disk with a volatile cache. A power cut loses each sector in it, or writes it, at random.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use flysch_linux::block_device::{BlockDevice, BlockError};
 
 const SECTOR: usize = 512;
 
-/// A handle on a disk; clones share it.
+/// A handle on a disk. Clones share the same disk.
 #[derive(Clone)]
 pub(crate) struct Disk(Rc<RefCell<State>>);
 
@@ -17,7 +17,7 @@ struct State {
     sectors: Vec<Vec<u8>>,
     cache: BTreeMap<usize, Vec<u8>>,
     prng: Prng,
-    /// Writes and flushes until the power fails.
+    /// Number of writes and flushes until power is cut, if it will be.
     left: Option<u64>,
     is_on: bool,
 }
@@ -44,7 +44,7 @@ impl Disk {
 }
 
 impl State {
-    /// Begin an operation; the power may fail first.
+    /// Begin an operation. Power may be cut before it.
     fn draw(&mut self) -> Result<(), BlockError> {
         if let Some(left) = &mut self.left {
             if *left == 0 {
@@ -90,7 +90,7 @@ impl BlockDevice for Disk {
     fn write(&mut self, first: u32, bytes: &[u8]) -> Result<(), BlockError> {
         let mut state = self.0.borrow_mut();
         let sectors = (first as usize..).zip(bytes.chunks(SECTOR));
-        // What is under way when the power fails is in the cache already.
+        // The write under way when power is cut is in the cache already.
         state.cache.extend(sectors.map(|(sector, part)| (sector, part.to_vec())));
         state.draw()
     }

@@ -1,4 +1,5 @@
-//! The plain file system: on a disk with a volatile cache, under power cuts, when full, on noise.
+//! The plain file system: on a disk with a volatile cache, under power cuts, when full, on damaged
+//! images.
 
 mod disk;
 
@@ -17,7 +18,7 @@ use crate::crash::{self, Plan, Rig};
 use crate::ftl::{LOG_BLOCK, PAGE_MAP, attach, chip, shape};
 use disk::Disk;
 
-/// Blocks of 4 KiB of the disk.
+/// Size of the disk, blocks of 4 KiB.
 const BLOCKS: u32 = 128;
 
 fn on(device: Box<dyn BlockDevice>, clock: &Clock, is_new: bool) -> Result<Vfs, PlainfsError> {
@@ -65,7 +66,7 @@ fn a_long_run_agrees_with_the_model() {
     );
 }
 
-/// The whole of it: calls, journal, translation layer, chip.
+/// All layers together: calls, journal, translation layer and chip.
 #[test]
 fn on_a_translation_layer_too_no_cut_leaves_a_state_that_never_was() {
     for mapping in [PAGE_MAP, LOG_BLOCK] {
@@ -165,7 +166,7 @@ fn devices_without_a_file_system_are_refused() {
     assert_eq!(blank.err(), Some(PlainfsError::NoFileSystem));
 }
 
-/// A request behind a bus takes its command and its bytes longer, and is the same otherwise.
+/// A request over a bus takes longer by its command and its bytes, and has the same result.
 #[test]
 fn a_card_costs_its_bus() {
     let clock = Clock::new();

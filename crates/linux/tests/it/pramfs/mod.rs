@@ -1,4 +1,4 @@
-//! PRAMFS: against a model, under power cuts, when full, on noise; and what it costs.
+//! PRAMFS: compared with a model, under power cuts, when full, on damaged images, and its costs.
 
 use flysch_chip::{Clock, Nor, NorFigures, Pram, PramFigures, Prng, Recorder, Shared};
 use flysch_linux::cache::ReadAheadProfile;
@@ -13,7 +13,7 @@ use crate::crash::{self, Plan, Rig};
 const SIZE: u32 = 1 << 18;
 const OPTIONS: PramfsOptions = PramfsOptions { block_size: 2048, inode_count: Some(16) };
 
-/// A memory that outlives the file system on it.
+/// A memory that outlives the mounts.
 type Held = Shared<Pram>;
 
 fn memory(size: u32, clock: &Clock) -> Held {
@@ -96,7 +96,8 @@ fn a_full_memory_says_so_and_keeps_what_it_has() {
     assert_eq!(vfs.open(&"n".repeat(57), true), Err(FsError::TooLong));
 }
 
-/// 600 bytes in the middle of a block: pointers read, bytes written, an inode of 128 bytes.
+/// A write of 600 bytes in the middle of a block reads pointers, writes the bytes, and writes an
+/// inode of 128 bytes.
 #[test]
 fn a_write_costs_its_words_and_an_inode() {
     let (memory, clock) = formatted(OPTIONS);

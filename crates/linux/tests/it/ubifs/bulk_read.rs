@@ -1,4 +1,4 @@
-//! Bulk-read brings the same bytes with fewer reads of the chip, and only where reads are in order.
+//! Bulk-read returns the same bytes with fewer reads of the chip, but only for reads in order.
 
 use flysch_chip::{EventKind, FaultPlan, Prng};
 use flysch_linux::filesystem::FsError;
@@ -9,13 +9,13 @@ use flysch_nand::PageAddr;
 use super::device::Device;
 
 const PAGE: u64 = 4096;
-/// Pages of the file, the last of them short.
+/// Number of pages in the file. The last one is short.
 const PAGES: u64 = 100;
 const SIZE: usize = 100 * 4096 - 1000;
-/// Blocks of the chip.
+/// Number of blocks of the chip.
 const BLOCKS: u32 = 60;
 
-/// A file with its device and what it holds.
+/// A file on a device, and its expected content.
 struct File {
     device: Device,
     vfs: Vfs,
@@ -24,7 +24,7 @@ struct File {
 }
 
 impl File {
-    /// Write pages of random bytes; those of a group are made durable together.
+    /// Make a file of random bytes. The pages of each group are written and then synced together.
     fn new(bulk_read: bool, groups: &[&[u64]]) -> Self {
         let options = Options { compressor: Compressor::Lzo, bulk_read, ..Options::default() };
         let device = Device::new(BLOCKS, options);
@@ -45,8 +45,8 @@ impl File {
         file
     }
 
-    /// Read these pages from flash, check them, and count the reads of the chip after the first
-    /// page's, with which the index comes.
+    /// Read these pages from flash and check them. Returns the number of chip reads after the first
+    /// page, with which the index is read.
     fn read(&mut self, pages: &[u64]) -> u64 {
         self.vfs.drop_caches().unwrap();
         let mut page = [0; 4096];
@@ -68,8 +68,8 @@ fn place(page: u64) -> (usize, usize) {
     (at, SIZE.min(at + 4096))
 }
 
-/// The nodes of 4144 bytes fill 203 flash pages. A page that two nodes share is read twice where
-/// a node of the index was read between, and took the one-page buffer of MTD.
+/// The nodes of 4144 bytes fill 203 flash pages. A page shared by two nodes is read twice if a node
+/// of the index was read in between, because that one then is in MTD's one-page buffer.
 #[test]
 fn a_file_read_in_order_takes_fewer_reads() {
     let all: Vec<u64> = (0..PAGES).collect();
@@ -77,7 +77,7 @@ fn a_file_read_in_order_takes_fewer_reads() {
     assert_eq!((plain, bulk), (225, 207));
 }
 
-/// Blocks that lie elsewhere, and reads out of order, come one by one.
+/// Blocks that are scattered, or read out of order, are read one by one.
 #[test]
 fn what_is_scattered_or_read_at_random_is_read_as_without() {
     let forwards: Vec<u64> = (0..PAGES).collect();
@@ -92,7 +92,7 @@ fn what_is_scattered_or_read_at_random_is_read_as_without() {
     }
 }
 
-/// A hole within a run is a page of zeros; a page in the cache that is newer than flash stays.
+/// A hole within a run reads as zeros. A page in the cache that is newer than flash is kept.
 #[test]
 fn holes_and_newer_pages_stay_what_they_are() {
     let written: Vec<u64> = (0..PAGES).filter(|page| page % 5 != 3).collect();
@@ -104,7 +104,8 @@ fn holes_and_newer_pages_stay_what_they_are() {
     assert!(reads > 0, "they come from flash");
 }
 
-/// A run with a damaged node in it gives the pages before it and tells which is damaged.
+/// If a node in a run is damaged, the pages before it are read, and the error names the damaged
+/// one.
 #[test]
 fn damage_within_a_run_is_told_by_its_own_page() {
     let all: Vec<u64> = (0..PAGES).collect();

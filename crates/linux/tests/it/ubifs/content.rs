@@ -1,4 +1,4 @@
-//! What was written is read, whatever happens in between.
+//! The content of files, compared with a model through remounts, syncs and dropped caches.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub(super) fn read_all(vfs: &mut Vfs, path: &str) -> Result<Vec<u8>, FsError> {
     Ok(bytes)
 }
 
-/// One random run of calls on files, and what they should hold.
+/// One run of random calls on files, and what the files should hold.
 struct Run {
     device: Device,
     vfs: Vfs,
@@ -131,7 +131,7 @@ fn random_calls_agree_with_a_model() {
         let other = trace.events.iter().filter(|event| {
             event.kind != EventKind::Mark && trace.causes.path(event.cause) == "other"
         });
-        // Looking for bad blocks comes before any file system.
+        // The scan for bad blocks comes before any file system, and has no other cause.
         assert_eq!(other.count(), 0, "each operation has a cause");
     }
 }

@@ -9,7 +9,7 @@ use super::content::read_all;
 use super::device::Device;
 use super::fastmap::counts;
 
-/// Rounds of the workload.
+/// Number of rounds of the workload.
 const ROUNDS: u8 = 5;
 
 fn content(round: u8) -> Vec<u8> {
@@ -18,7 +18,8 @@ fn content(round: u8) -> Vec<u8> {
     bytes
 }
 
-/// Write files, each made durable before the next; tell through `done` how many were.
+/// Write files and make each durable before the next. `done` is the number of rounds that are
+/// complete.
 fn work(vfs: &mut Vfs, done: &mut u8) -> Result<(), FsError> {
     for round in 0..ROUNDS {
         let temporary = vfs.open("temporary", true)?;
@@ -40,7 +41,8 @@ fn work(vfs: &mut Vfs, done: &mut u8) -> Result<(), FsError> {
     Ok(())
 }
 
-/// What was durable is there: the round that was done last, or the one under way.
+/// Check that what was durable is there: the file of the last complete round, or of the one under
+/// way.
 fn check(vfs: &mut Vfs, done: u8, told: &str) {
     if done == 0 && vfs.exists("file") == Ok(false) {
         return;
@@ -51,7 +53,7 @@ fn check(vfs: &mut Vfs, done: u8, told: &str) {
     assert!(found == content(round), "{told}: content of round {round}");
 }
 
-/// Fastmaps are for devices of more than 64 blocks.
+/// A device. With fastmaps it has more than 64 blocks, which fastmaps need.
 fn device(fastmap: bool) -> Device {
     let options = Options { compressor: Compressor::Lzo, fastmap, ..Options::default() };
     let device = Device::new(if fastmap { 68 } else { 32 }, options);
@@ -98,7 +100,8 @@ fn cut_everywhere(fastmap: bool) {
     }
 }
 
-/// Cut the power at operation `cut` of the work and, if asked, once more during the mount.
+/// Cut power at operation `cut` of the work, and once more during the next mount if `again` says
+/// so.
 fn cut_once(fastmap: bool, cut: u64, ending: Ending, again: Option<u64>) {
     let told = format!("fastmap {fastmap}, cut {cut} {ending:?} again {again:?}");
     let device = device(fastmap);

@@ -1,4 +1,4 @@
-//! A small chip with UBIFS on it.
+//! A small chip with UBIFS on it, for the tests of UBIFS.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,12 +12,12 @@ use flysch_linux::ubifs::{MountError, Options, Ubifs};
 use flysch_linux::vfs::Vfs;
 use flysch_nand::{BlockAddr, Nand, PageAddr};
 
-/// Bytes of a page of the chip.
+/// Bytes of data in a page of the chip.
 pub(super) const PAGE: usize = 2048;
-/// Bytes of a block.
+/// Bytes of data in a block of the chip.
 pub(super) const BLOCK: usize = 64 * PAGE;
 
-/// A chip with its fault injector, and how to mount what is on it.
+/// A chip with its fault injector, and the options to mount it with.
 #[derive(Clone)]
 pub(super) struct Device {
     pub(super) chip: Shared<Tracer<FaultInjector>>,
@@ -27,7 +27,6 @@ pub(super) struct Device {
 }
 
 impl Device {
-    /// A new chip of `blocks` blocks.
     pub(super) fn new(blocks: u32, options: Options) -> Self {
         let mut part = Part::named("nandsim").unwrap();
         part.geometry.block_count = blocks;
@@ -35,7 +34,7 @@ impl Device {
         Self::of(Chip::new(Arc::new(part), clock.clone(), 1), clock, options)
     }
 
-    /// The same flash once more.
+    /// A copy of the device with the same content.
     pub(super) fn fork(&self) -> Self {
         let clock = Clock::new();
         let chip = self.chip.borrow().device().chip().fork(clock.clone());
@@ -78,12 +77,12 @@ impl Device {
         Ok(Vfs::mount(fs, ReadAheadProfile::C, self.cpu.clone(), self.recorder.clone()))
     }
 
-    /// Arrange faults, counting operations from now on.
+    /// Arrange for faults. Operations are counted from here on.
     pub(super) fn arm(&self, plan: FaultPlan) {
         self.chip.borrow_mut().device_mut().arm(plan);
     }
 
-    /// Change the bytes of a block where they lie: erase it and program it anew.
+    /// Change the bytes of a block in place: erase it and program it again.
     pub(super) fn rewrite(&self, block: u32, change: impl FnOnce(&mut [u8])) {
         let mut chip = self.chip.borrow_mut();
         let mut content = vec![0; BLOCK];

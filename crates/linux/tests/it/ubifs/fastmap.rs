@@ -1,4 +1,4 @@
-//! Fastmaps: fewer pages are read at an attach, the same files come back.
+//! Fastmaps: an attach reads fewer pages, and the files are the same.
 
 use flysch_chip::{Event, EventKind, Prng, Trace};
 use flysch_linux::ubifs::{Compressor, Options};
@@ -15,7 +15,7 @@ fn device(blocks: u32, fastmap: bool) -> Device {
     device
 }
 
-/// Page reads and programs of what a cause is part of.
+/// Number of page reads and of page programs that have `cause` among their causes.
 pub(super) fn counts(trace: &Trace, cause: &str) -> [u64; 2] {
     [EventKind::Read, EventKind::Program].map(|kind| {
         let of_kind = trace.events.iter().filter(|event| event.kind == kind);
@@ -24,9 +24,10 @@ pub(super) fn counts(trace: &Trace, cause: &str) -> [u64; 2] {
     })
 }
 
-/// Scanning reads a page of each block, which holds both headers, and 22 of the volume table. By
-/// fastmap: of 64 blocks and those of the pools, 65 of the fastmap, the 22. Writing one programs a
-/// LEB and its header. Linux 6.1 counts the same.
+/// A scan reads one page of each block, which holds both headers, and 22 pages of the volume table.
+/// An attach by fastmap reads a page of 64 blocks and of those in the pools, 65 pages of the
+/// fastmap, and the 22 pages. Writing a fastmap programs a LEB and its header. Linux 6.1 has the
+/// same counts.
 #[test]
 fn attaching_reads_a_fifth_of_the_pages() {
     let cases = [
@@ -57,7 +58,7 @@ fn attaching_reads_a_fifth_of_the_pages() {
     }
 }
 
-/// Where the blocks of the fastmap are that counts: its anchor.
+/// The block with the newest anchor.
 fn anchor(device: &Device) -> u32 {
     let mut chip = device.chip.borrow_mut();
     let mut newest = None;
@@ -75,7 +76,7 @@ fn files(vfs: &mut Vfs) -> Vec<Vec<u8>> {
     (0..5).map(|number| read_all(vfs, &format!("file{number}")).unwrap()).collect()
 }
 
-/// Files of random bytes, each durable.
+/// Write files of random bytes, and make each durable.
 fn fill(vfs: &mut Vfs, seed: u64) {
     let mut prng = Prng::new(seed);
     for number in 0..5 {
@@ -88,7 +89,8 @@ fn fill(vfs: &mut Vfs, seed: u64) {
     }
 }
 
-/// One flipped bit anywhere in what is read of it, and all PEBs are scanned.
+/// One flipped bit anywhere in the parts that are read makes the fastmap invalid, and all PEBs are
+/// scanned.
 #[test]
 fn a_damaged_fastmap_is_not_believed() {
     let origin = device(80, true);
@@ -98,7 +100,7 @@ fn a_damaged_fastmap_is_not_believed() {
     vfs.unmount().unwrap();
     drop(vfs);
     let anchor = anchor(&origin);
-    // Headers, then the fields, the pools, the lists and the tables of the fastmap, then zeros.
+    // Headers, then the fields, pools, lists and tables of the fastmap, then the zeros behind.
     let headers = (512..532).chain(552..560);
     let map = (0..20).chain([144, 312, 316, 331, 344, 349, 400, 1392, 1400]).chain(2440..2460);
     let map = map.chain([3000, 3100, 3200, 3300, 3400, 4000, 100_000, 129_023]).map(|at| 2048 + at);
@@ -113,7 +115,7 @@ fn a_damaged_fastmap_is_not_believed() {
     assert!(origin.mount_fs().unwrap().ubi().is_attached_by_fastmap());
 }
 
-/// What is written after the last fastmap is in PEBs of its pools, which are looked at.
+/// Data written after the last fastmap is in PEBs of its pools, which are scanned.
 #[test]
 fn what_came_after_the_fastmap_is_found() {
     let device = device(120, true);
@@ -132,7 +134,8 @@ fn what_came_after_the_fastmap_is_found() {
     }
 }
 
-/// A device that has a fastmap keeps it up, asked or not; one of 64 blocks or fewer never has one.
+/// A device that has a fastmap goes on writing them, with or without the option. A device of 64
+/// blocks or fewer never has one.
 #[test]
 fn a_fastmap_is_kept_up_where_there_is_one() {
     for (blocks, makes, mounts, wanted) in

@@ -1,5 +1,5 @@
-//! The flusher writes what no one asked to be written, alone or beside an fsync; power cuts meanwhile
-//! lose nothing that was durable.
+//! The flusher writes dirty pages without being asked, alone or at the same time as an fsync. Power
+//! cuts meanwhile lose nothing that was durable.
 
 use flysch_chip::{EventKind, FaultPlan, Prng};
 use flysch_linux::filesystem::FsError;
@@ -26,7 +26,7 @@ fn content() -> Vec<u8> {
     bytes
 }
 
-/// Programs since this was asked last: of each, whether it was the flusher's, and when it began.
+/// The programs since the last call: for each, whether the flusher made it, and when it began.
 fn programs(device: &Device) -> Vec<(bool, u64)> {
     let geometry = device.chip.borrow().device().chip().part().geometry;
     let trace = device.recorder.take(geometry);
@@ -36,14 +36,14 @@ fn programs(device: &Device) -> Vec<(bool, u64)> {
     programs.map(|event| (is_flusher[usize::from(event.task.0)], event.time_ns)).collect()
 }
 
-/// How many were the flusher's, and how many were not.
+/// The number of programs that the flusher made, and the number of others.
 fn counts(device: &Device) -> [usize; 2] {
     let programs = programs(device);
     let flusher = programs.iter().filter(|&&(is_flusher, _)| is_flusher).count();
     [flusher, programs.len() - flusher]
 }
 
-/// When the flusher writes what [`work`] made dirty, if no one else does before.
+/// When the flusher writes the pages of [`work`] if nothing else does so before, nanoseconds.
 fn wakes_ns() -> u64 {
     let device = device(DirtyLimit::Shared);
     let mut vfs = device.mount().unwrap();
@@ -54,8 +54,9 @@ fn wakes_ns() -> u64 {
     first.expect("it wakes").1
 }
 
-/// A device that wrote nothing lately has no share of the limit, so its pages are written at once; where
-/// there is no such share they are once they are 30 s old.
+/// A device that has written nothing lately has no share of the limit, so that its pages are
+/// written as soon as the flusher wakes. If there are no shares, pages are written when they are 30
+/// s old.
 #[test]
 fn dirty_pages_are_written_unasked() {
     for (limit, first_ns) in
@@ -75,7 +76,7 @@ fn dirty_pages_are_written_unasked() {
     }
 }
 
-/// Write a file, and make it durable from `fsync_ns` on.
+/// Write a file, and begin an fsync at `fsync_ns`.
 fn work(vfs: &mut Vfs, device: &Device, fsync_ns: u64) -> Result<(), FsError> {
     let fd = vfs.open("file", true)?;
     vfs.write(fd, 0, &content())?;
@@ -83,7 +84,7 @@ fn work(vfs: &mut Vfs, device: &Device, fsync_ns: u64) -> Result<(), FsError> {
     vfs.fsync(fd)
 }
 
-/// Both write, and every page once.
+/// Both tasks write pages, and each page is written once.
 #[test]
 fn an_fsync_and_the_flusher_share_the_pages() {
     let (wakes_ns, mut both) = (wakes_ns(), 0);

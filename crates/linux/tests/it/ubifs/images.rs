@@ -1,4 +1,4 @@
-//! Images: those of mkfs.ubifs and ubinize are mounted, and any bytes at all are survived.
+//! Images: those of mkfs.ubifs and ubinize are mounted, and damaged ones never cause a panic.
 
 use std::fs;
 use std::path::Path;
@@ -22,14 +22,14 @@ fn files() -> Vec<(String, Vec<u8>)> {
     [0, 1, 100, 4096, 5000, 70_000, 300_000].into_iter().enumerate().map(file).collect()
 }
 
-/// Run a tool of mtd-utils; `false` if it is not installed.
+/// Run a tool of mtd-utils. Returns false if it is not installed.
 fn run(tool: &str, arguments: &[&str]) -> bool {
     let Ok(output) = Command::new(tool).args(arguments).output() else { return false };
     assert!(output.status.success(), "{tool}: {}", String::from_utf8_lossy(&output.stderr));
     true
 }
 
-/// Make an image of `files` with the tools, for a volume of `lebs` LEBs.
+/// Make an image of `files` with the tools, for a volume of at most `lebs` LEBs.
 fn make_image(root: &Path, compressor: &str, lebs: u32) -> Option<Vec<u8>> {
     let (tree, volume) = (root.join("tree"), root.join("volume"));
     fs::create_dir_all(tree.join("dir")).unwrap();
@@ -56,7 +56,7 @@ fn make_image(root: &Path, compressor: &str, lebs: u32) -> Option<Vec<u8>> {
     run("ubinize", &sizes).then(|| fs::read(&image).unwrap())
 }
 
-/// Program an image into a chip, as ubiformat does: no page of ones.
+/// Program an image into a chip, as ubiformat does: pages of 0xFF are left out.
 fn flash(device: &Device, image: &[u8]) {
     let mut chip = device.chip.borrow_mut();
     for (page, bytes) in (0..).zip(image.chunks(PAGE)) {
@@ -105,7 +105,8 @@ fn mount_and_check(image: &[u8], told: &str) {
     assert_eq!(vfs.list("/").unwrap().len(), files().len() + 2, "{told}");
 }
 
-/// Damage pages of a good image at random: mounting and reading answer or tell an error.
+/// Pages of a valid image are damaged at random. Mounting and reading must return a result or an
+/// error.
 #[test]
 fn any_image_is_survived() {
     let options = Options { compressor: Compressor::Lzo, ..Options::default() };
@@ -135,7 +136,7 @@ fn any_image_is_survived() {
     }
 }
 
-/// Write some blocks anew with bytes changed.
+/// Write some blocks again with some of their bytes changed.
 fn damage(device: &Device, seed: u64) {
     let mut prng = Prng::new(seed);
     for _ in 0..=prng.below(4) {

@@ -1,4 +1,5 @@
-//! UBIFS on UBI on a simulated chip: files come back, through remounts, power cuts, full devices.
+//! UBIFS on UBI on a simulated chip: files are intact after remounts, power cuts, and on full
+//! devices.
 
 mod bulk_read;
 mod content;

@@ -1,4 +1,4 @@
-//! Wear stays level, weak pages are moved, failing blocks are left behind.
+//! Wear stays level, data with corrected bit errors is moved, and failing blocks are replaced.
 
 use flysch_chip::{FaultPlan, Prng};
 use flysch_linux::cache::PageCache;
@@ -9,7 +9,8 @@ use flysch_nand::PageAddr;
 use super::content::read_all;
 use super::device::Device;
 
-/// Free blocks may differ by twice the threshold, as in the kernel (`WL_FREE_MAX_DIFF`).
+/// The wear of free blocks may differ by twice the threshold, as in the kernel
+/// (`WL_FREE_MAX_DIFF`).
 #[test]
 fn cold_data_moves_so_that_wear_stays_level() {
     levels(40, false);

@@ -1,4 +1,4 @@
-//! What calls cost, in operations of the chip.
+//! How many operations of the chip each call costs.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ fn bench(options: Options) -> Bench {
     bench
 }
 
-/// Page reads, page programs, block erases, OOB reads since the last reset.
+/// Page reads, page programs, block erases and OOB reads since the last reset.
 fn costs(bench: &Bench) -> [u64; 4] {
     let kinds = [EventKind::Read, EventKind::Program, EventKind::Erase, EventKind::ReadOob];
     kinds.map(|kind| bench.recorder.count(kind))
 }
 
-/// Do something, and tell what it cost.
+/// Call `act`, and return what it cost.
 fn cost(
     bench: &Bench,
     vfs: &mut Vfs,

@@ -1,4 +1,5 @@
-//! Blocks that fail, from the factory on or later: nothing is lost, and none is used again.
+//! Blocks that are bad from the factory or fail later: no data is lost, and none of them is used
+//! again.
 
 use flysch_chip::{Chip, Clock, FaultInjector, FaultPlan, Prng, Shared};
 use flysch_nand::BlockAddr;

@@ -1,5 +1,5 @@
-//! Images that no YAFFS2 wrote: garbage, bit flips, tags and headers whose codes are right and
-//! whose numbers are not.
+//! Images that no YAFFS2 wrote: random bytes, flipped bits, and tags and headers with right codes
+//! but wrong numbers.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use crate::jffs2::operation::{Mix, User, below};
 use crate::jffs2::state::State;
 use crate::jffs2::{patience, small_part};
 
-/// Far more operations than any of these runs needs: an endless loop ends here.
+/// Far more operations than any of these runs needs. An endless loop ends here.
 const OPERATIONS_MAX: u64 = 1_000_000;
-/// Where the tags are in a page's OOB.
+/// The OOB bytes of a page that hold its tags.
 const TAGS: std::ops::Range<usize> = 2..30;
 
-/// The pages of a chip, each data and OOB.
+/// The data and OOB bytes of all pages of a chip.
 #[derive(Clone)]
 struct Image {
     part: Arc<Part>,
@@ -53,7 +53,7 @@ impl Image {
         pages.filter(|(_, (_, oob))| oob[TAGS][..4] != [0xFF; 4]).map(|(page, _)| page).collect()
     }
 
-    /// Replace a word of a page's tags, with the code that belongs to them.
+    /// Replace a word in the tags of a page, and correct their code.
     fn set_tag(&mut self, page: usize, word: usize, value: u32) {
         let tags = &mut self.pages[page].1[TAGS];
         tags[4 * word..4 * word + 4].copy_from_slice(&value.to_le_bytes());
@@ -94,7 +94,7 @@ fn images() -> Vec<Image> {
     vec![grown_image(today, 1, false), grown_image(today, 2, true), grown_image(old, 3, false)]
 }
 
-/// Mount whatever this is and use all of it: what comes are results, and soon.
+/// Mount the image, whatever it is, and use all of it. Every call must return, and soon.
 fn check_survives(image: &Image, what: &str) {
     let bench = image.bench();
     bench.arm(FaultPlan { cut_at: Some(OPERATIONS_MAX), ..FaultPlan::default() });

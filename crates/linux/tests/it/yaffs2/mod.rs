@@ -1,4 +1,4 @@
-//! YAFFS2: costs, agreement with a model, power cuts, faults, hostile images.
+//! YAFFS2: costs, comparison with a model, power cuts, faults, hostile images.
 
 mod costs;
 mod faults;
@@ -19,14 +19,14 @@ use flysch_linux::yaffs2::{MountError, Options, Profile, Yaffs2};
 
 use crate::jffs2::state::{Names, read_all};
 
-/// The two generations, and one without the cache.
+/// The two generations of code, and the newer one without a cache.
 const ALL_OPTIONS: [Options; 3] = [
     Options { profile: Profile::Today, caches: 10, ra_pages: 32 },
     Options { profile: Profile::Y2009, caches: 10, ra_pages: 32 },
     Options { profile: Profile::Today, caches: 0, ra_pages: 0 },
 ];
 
-/// A chip on its bench: what survives the mounts.
+/// A chip with its recorder and options. It survives the mounts.
 #[derive(Clone)]
 struct Bench {
     device: Shared<FaultInjector>,
@@ -45,7 +45,7 @@ impl Bench {
         Self { device: Shared::new(injector), recorder: Recorder::new(clock, "test"), options }
     }
 
-    /// A bench of its own with a fork of the chip as it is now.
+    /// A copy with a fork of the chip in its present state.
     fn fork(&self) -> Self {
         Self::of_chip(self.device.borrow().chip(), self.options)
     }
@@ -79,7 +79,7 @@ impl Bench {
     }
 }
 
-/// All that users put there.
+/// All names and contents that the users wrote.
 fn read_users(vfs: &mut Vfs) -> Result<Names, String> {
     let mut found = read_all(vfs).map_err(|error| error.to_string())?;
     found.retain(|name, _| !name.starts_with("lost+found"));

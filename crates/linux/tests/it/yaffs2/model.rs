@@ -1,5 +1,5 @@
-//! Random operations against a model in memory, on chips small enough that garbage is collected
-//! all the time; full devices.
+//! Random operations compared with a model in memory, on chips so small that garbage is collected
+//! all the time; and full devices.
 
 use std::sync::Arc;
 

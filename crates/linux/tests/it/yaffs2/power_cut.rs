@@ -1,8 +1,9 @@
-//! Power cuts at every operation of the chip, and again while what the first left is mounted.
+//! Power cuts at every operation of the chip, and again while the file system is mounted
+//! afterwards.
 //!
-//! A file is durable when it is closed or synced, a name when the call returns. What is found must
-//! therefore be the state before or after the call under way, byte by byte and name by name; of a
-//! file held open with unsynced writes, any state since the first of them.
+//! A file is durable when it is closed or synced, a name when the call returns. After a cut, each
+//! byte and each name must therefore be as before or after the call under way. Only a file held
+//! open with unsynced writes may be in any state since the first of them.
 
 use flysch_chip::{Ending, EventKind, FaultPlan, Prng};
 use flysch_linux::filesystem::FsError;
@@ -16,7 +17,7 @@ use crate::jffs2::{patience, small_part};
 
 const MIX: Mix = Mix { write_len_max: 5000, file_len_max: 12_000, sleeps: true };
 
-/// A run of which each operation is cut.
+/// The parameters of a run in which each operation is cut.
 #[derive(Clone, Copy, Debug)]
 struct Workload {
     options: Options,
@@ -38,7 +39,7 @@ impl Workload {
         }
     }
 
-    /// A file system with some history, a third of it live.
+    /// A file system with some history, of which about a third is one file that never changes.
     fn prepare(&self) -> (Bench, State) {
         let bench = Bench::new(small_part(self.pages_per_block, self.block_count), self.options);
         bench.format().unwrap();
@@ -133,7 +134,7 @@ impl Workload {
     }
 }
 
-/// Run until the power goes; tell which operation was under way.
+/// Run until power is lost. Returns the index of the operation under way.
 fn run(bench: &Bench, history: &History) -> Result<usize, String> {
     let mut user = match bench.mount() {
         Err(MountError::PowerLost) => return Ok(0),
@@ -149,8 +150,8 @@ fn run(bench: &Bench, history: &History) -> Result<usize, String> {
     Err("the power never went".to_owned())
 }
 
-/// A cut at a read leaves what the operation before it left: one in eight is tried, unless
-/// `FLYSCH_SEEDS` asks for more than usual.
+/// Which reads are cut. A cut at a read leaves what the operation before it left, so that one in
+/// eight is enough, unless `FLYSCH_SEEDS` asks for more.
 fn read_stride() -> u64 {
     if patience() > 1 { 1 } else { 8 }
 }
@@ -168,7 +169,7 @@ fn first_unsynced(history: &History, under_way: usize) -> usize {
     first.unwrap_or(under_way)
 }
 
-/// Use what was found, and find it again.
+/// Use the file system that was found, and find it unchanged after a mount.
 fn go_on(bench: &Bench, mut user: User, found: &Names) -> Result<(), String> {
     let failed = |error: FsError| format!("then {error}");
     let fd = user.vfs.open("later", true).map_err(failed)?;
