@@ -22,4 +22,5 @@
 pub mod area;
 pub mod flash;
 pub mod index;
+mod log;
 pub mod media;

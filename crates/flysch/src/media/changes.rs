@@ -55,7 +55,7 @@ impl Changes {
 
     /// The change of that place, as a record carries it.
     pub(crate) fn emit(&self, at: usize) -> [u8; CHANGE_SIZE] {
-        let (block, code) = self.changes[..self.len()][at];
+        let (block, code) = self.changes[..usize::from(self.len)][at];
         let [a, b] = block.to_le_bytes();
         let [c, d] = code.to_le_bytes();
         [a, b, c, d]

@@ -16,11 +16,12 @@ mod span;
 mod table;
 
 pub use address::{Numbers, Page, Space};
-pub(crate) use changes::Changes;
+pub(crate) use changes::{CHANGE_SIZE, Changes};
 pub use error::MediaError;
 pub use header::{Header, HeaderError, Kind, VERSION};
-pub(crate) use layout::is_blank;
 pub use layout::{CELL_DATA, CELL_SIZE, HEADER_SIZE, Layout};
+pub(crate) use layout::{clear, first, note_first};
+pub(crate) use span::SPAN_SIZE;
 pub use span::{SPANS_MAX, Span, Spans};
 pub(crate) use table::Table;
 pub use table::{ENTRY_SIZE, Use};
@@ -207,7 +208,7 @@ impl<'ram, N: Nand> Media<'ram, N> {
             Err(ReadError::PowerLost) => return Err(MediaError::PowerLost),
             Err(ReadError::Uncorrectable(_)) | Ok(_) => {}
         }
-        if is_blank(frame) {
+        if layout::is_blank(frame) {
             return Ok(Sight::Blank);
         }
         if !layout::is_sealed(frame, self.seed(name, page), 0) {

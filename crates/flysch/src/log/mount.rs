@@ -1,0 +1,534 @@
+//! Finding everything again: the newest root, its last list, the last record.
+//!
+//! 1. Finding programs and erases nothing. What it finds may rest on pages that were under way when
+//!    the power went, and read differently the next time.
+//! 2. [`Log::settle`] makes it certain: it touches root blocks alone until a new root is confirmed
+//!    and no root block is left that may hold an attempt.
+
+use core::fmt;
+
+use flysch_nand::Nand;
+
+use super::body::{self, Preface};
+use super::root::{self, CANDIDATES, CELLS_MAX, Cells, Front, List, Named, Seen, target};
+use super::stream::{Place, Reader, StreamError, part_of};
+use super::{Body, CHAIN_MAX, CHECKPOINT, Log, STOPPED, choose_list, name_of};
+use crate::media::{Kind, Media, MediaError, Sight, Use};
+
+/// Why a database cannot be found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MountError {
+    /// The flash says no.
+    Media(MediaError),
+    /// No root is visible: nothing was ever formatted here.
+    Missing,
+    /// A root is there, and what it leads to is not whole.
+    Broken,
+    /// The database was made for other blocks of the chip.
+    Partition,
+    /// The database was made with another schema; this is its fingerprint.
+    Schema(u32),
+}
+
+impl fmt::Display for MountError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Media(error) => error.fmt(f),
+            Self::Missing => f.write_str("no database is here"),
+            Self::Broken => f.write_str("the log of the database is not whole"),
+            Self::Partition => f.write_str("the database was made for other blocks of the chip"),
+            Self::Schema(other) => write!(f, "the database has another schema ({other:08x})"),
+        }
+    }
+}
+
+impl core::error::Error for MountError {}
+
+impl From<MediaError> for MountError {
+    fn from(error: MediaError) -> Self {
+        Self::Media(error)
+    }
+}
+
+impl From<StreamError> for MountError {
+    fn from(error: StreamError) -> Self {
+        match error {
+            StreamError::Media(error) => Self::Media(error),
+            StreamError::Broken => Self::Broken,
+        }
+    }
+}
+
+/// What was found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) log: Log,
+    pub(crate) preface: Preface,
+    /// Bytes of the state of the layers above.
+    pub(crate) state_len: usize,
+    /// Whether the database was closed: nothing was under way.
+    pub(crate) is_clean: bool,
+    seen: [Option<Seen>; CELLS_MAX],
+}
+
+/// Buffers that finding fills.
+pub(crate) struct Buffers<'a> {
+    /// The tail's bytes, from the first byte of the payload on.
+    pub(crate) tail: &'a mut [u8],
+    pub(crate) frame: &'a mut [u8],
+    pub(crate) state: &'a mut [u8],
+}
+
+/// Find the database. Programs and erases nothing. Cost: see `docs/design.md`, some 40 reads.
+pub(crate) fn find<N: Nand>(
+    media: &mut Media<'_, N>,
+    schema: u32,
+    buffers: Buffers<'_>,
+) -> Result<Found, MountError> {
+    let Buffers { tail, frame, state } = buffers;
+    let first = find_front(media, frame)?;
+    let mut seen = [None; CELLS_MAX];
+    for (seen, &block) in seen.iter_mut().zip(first.cells.as_slice()) {
+        *seen = root::look(media, u32::from(block), frame)?;
+    }
+    let newest = seen.iter().flatten().max_by_key(|seen| seen.epoch).copied();
+    let newest = newest.ok_or(MountError::Missing)?;
+    let mut reader = Reader::open(root::place(newest.block, newest.epoch), frame, media)?;
+    let front = Front::read(&mut reader, media)?;
+    check(media, &front, schema)?;
+    media.salt = front.salt;
+    let (lists, root_page) = find_lists(media, &newest, &front, frame)?;
+    let log = Log {
+        cells: front.cells,
+        root: newest,
+        root_page,
+        root_next: None,
+        list: front.list,
+        at: 0,
+        page: 0,
+        number: newest.epoch,
+        chain: 0,
+        logged: 0,
+        is_fresh: true,
+        next: None,
+        is_erased: false,
+        is_named: false,
+        salt: front.salt,
+        schema: front.schema,
+    };
+    let mut found = Finding { log, front, media, frame, tail };
+    for list in lists.into_iter().flatten() {
+        if let Some(at) = found.last_block(&list)? {
+            (found.log.list, found.log.at) = (list, at);
+            let (preface, state_len) = found.read_block(state)?;
+            return Ok(found.done(preface, state_len, seen));
+        }
+    }
+    let (preface, state_len) = found.read_root(state)?;
+    Ok(found.done(preface, state_len, seen))
+}
+
+fn check<N: Nand>(media: &Media<'_, N>, front: &Front, schema: u32) -> Result<(), MountError> {
+    let partition = media.partition();
+    if (front.first, front.count) != (partition.first, partition.count) {
+        return Err(MountError::Partition);
+    }
+    if front.schema == schema { Ok(()) } else { Err(MountError::Schema(front.schema)) }
+}
+
+/// The front of any root that is visible.
+fn find_front<N: Nand>(media: &mut Media<'_, N>, frame: &mut [u8]) -> Result<Front, MountError> {
+    let mut newer = None;
+    for block in 0..CANDIDATES.min(media.table.len()) {
+        let seen = match root::look(media, block, frame) {
+            Err(MediaError::Version(version)) => {
+                newer = Some(MediaError::Version(version));
+                continue;
+            }
+            seen => seen?,
+        };
+        let Some(seen) = seen else { continue };
+        let mut reader = Reader::open(root::place(seen.block, seen.epoch), frame, media)?;
+        match Front::read(&mut reader, media) {
+            Ok(front) => return Ok(front),
+            Err(StreamError::Broken) => {}
+            Err(StreamError::Media(error)) => return Err(error.into()),
+        }
+    }
+    Err(newer.map_or(MountError::Missing, MountError::Media))
+}
+
+/// The lists that may be in use, the newest first, and the next page for a name.
+fn find_lists<N: Nand>(
+    media: &mut Media<'_, N>,
+    root: &Seen,
+    front: &Front,
+    frame: &mut [u8],
+) -> Result<([Option<List>; 2], u32), MountError> {
+    let first = root.pages + 1;
+    let (mut low, mut high) = (first, media.geometry().pages_per_block);
+    while low < high {
+        let middle = low.midpoint(high);
+        if root::read_name(media, root, middle, frame)? == Named::Blank {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    let mut lists = [None; 2];
+    let (mut page, mut count) = (low, 0);
+    while page > first && count < 2 {
+        page -= 1;
+        if let Named::List(list) = root::read_name(media, root, page, frame)? {
+            lists[count] = Some(list);
+            count += 1;
+        }
+    }
+    if count < 2 {
+        lists[count] = Some(front.list);
+    }
+    Ok((lists, low))
+}
+
+/// A search under way.
+struct Finding<'a, 'ram, N> {
+    log: Log,
+    front: Front,
+    media: &'a mut Media<'ram, N>,
+    frame: &'a mut [u8],
+    tail: &'a mut [u8],
+}
+
+impl<N: Nand> Finding<'_, '_, N> {
+    fn done(
+        self,
+        preface: Preface,
+        state_len: usize,
+        seen: [Option<Seen>; CELLS_MAX],
+    ) -> Found {
+        let is_clean = preface.flags & STOPPED != 0;
+        Found { log: self.log, preface, state_len, is_clean, seen }
+    }
+
+    /// The place in a list of the last block that begins with a record of its own life.
+    fn last_block(&mut self, list: &List) -> Result<Option<u8>, MountError> {
+        let mut last = None;
+        for at in 0..list.len {
+            let block = u32::from(list.blocks[usize::from(at)]);
+            let name = name_of(list.ordinal + u32::from(at));
+            let sight = self.media.look(block, 0, name, self.frame)?;
+            if let Sight::Page(header) = sight
+                && header.kind == Kind::Record
+                && self.is_whole(block, 0, name.life, header.commit)?
+            {
+                last = Some(at);
+            }
+        }
+        Ok(last)
+    }
+
+    fn is_whole(
+        &mut self,
+        block: u32,
+        page: u32,
+        life: u32,
+        number: u32,
+    ) -> Result<bool, MountError> {
+        let place = Place { block, page, name: name_of(life), kind: Kind::Record, number };
+        let opened = Reader::open(place, self.frame, self.media);
+        match opened.and_then(|reader| reader.finish(self.media)) {
+            Ok(_) => Ok(true),
+            Err(StreamError::Broken) => Ok(false),
+            Err(StreamError::Media(error)) => Err(error.into()),
+        }
+    }
+
+    fn place(&self, page: u32, number: u32) -> Place {
+        let Log { list, at, .. } = self.log;
+        let block = u32::from(list.blocks[usize::from(at)]);
+        let name = name_of(list.ordinal + u32::from(at));
+        Place { block, page, name, kind: Kind::Record, number }
+    }
+
+    /// The page behind the last one of the block that is not blank. One blank page may lie between
+    /// others: the second stop page of a close that was cut, and seen once.
+    fn end(&mut self) -> Result<u32, MountError> {
+        let (mut low, mut high) = (1, self.media.geometry().pages_per_block);
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.is_blank(middle)? && self.is_blank(middle + 1)? {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        Ok(low)
+    }
+
+    fn is_blank(&mut self, page: u32) -> Result<bool, MountError> {
+        if page >= self.media.geometry().pages_per_block {
+            return Ok(true);
+        }
+        let Place { block, name, .. } = self.place(page, 0);
+        Ok(self.media.look(block, page, name, self.frame)? == Sight::Blank)
+    }
+
+    /// The last whole record that ends before page `end`: its first page and its number.
+    fn record_before(&mut self, end: u32) -> Result<Option<(u32, u32)>, MountError> {
+        let mut page = end;
+        while page > 0 {
+            page -= 1;
+            let Place { block, name, .. } = self.place(page, 0);
+            let Sight::Page(header) = self.media.look(block, page, name, self.frame)? else {
+                continue;
+            };
+            let (is_last, part) = part_of(&header);
+            if header.kind != Kind::Record || !is_last || part > page {
+                continue;
+            }
+            if part == 0 || self.is_whole(block, page - part, name.life, header.commit)? {
+                return Ok(Some((page - part, header.commit)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Read the block's last record, and those that its tail rests on.
+    fn read_block(&mut self, state: &mut [u8]) -> Result<(Preface, usize), MountError> {
+        let end = self.end()?;
+        let last = self.record_before(end)?.ok_or(MountError::Broken)?;
+        let mut chain = [last; CHAIN_MAX];
+        let mut len = 1;
+        loop {
+            let (page, number) = chain[len - 1];
+            let mut reader = Reader::open(self.place(page, number), self.frame, self.media)?;
+            if Preface::read(&mut reader, self.media)?.base == 0 {
+                break;
+            }
+            if len == CHAIN_MAX {
+                return Err(MountError::Broken);
+            }
+            let before = self.record_before(page)?;
+            let is_next = |before: &(u32, u32)| before.1 + 1 == number;
+            chain[len] = before.filter(is_next).ok_or(MountError::Broken)?;
+            len += 1;
+        }
+        self.read_table()?;
+        let mut reached = 0;
+        for &(page, number) in chain[1..len].iter().rev() {
+            let mut reader = Reader::open(self.place(page, number), self.frame, self.media)?;
+            let preface = Preface::read(&mut reader, self.media)?;
+            reached = read_tail(&preface, &mut reader, self.media, self.tail, reached)?;
+        }
+        let mut reader = Reader::open(self.place(last.0, last.1), self.frame, self.media)?;
+        let preface = Preface::read(&mut reader, self.media)?;
+        read_tail(&preface, &mut reader, self.media, self.tail, reached)?;
+        let state_len = body::read_flash(&mut reader, self.media, state)?.len();
+        self.log.page = end;
+        self.log.number = last.1 + 1;
+        Ok((preface, state_len))
+    }
+
+    /// Take the block table of the checkpoint that the block begins with, or of the root.
+    fn read_table(&mut self) -> Result<(), MountError> {
+        let Place { block, name, .. } = self.place(0, 0);
+        let Sight::Page(header) = self.media.look(block, 0, name, self.frame)? else {
+            return Err(MountError::Broken);
+        };
+        let place = self.place(0, header.commit);
+        let mut reader = Reader::open(place, self.frame, self.media)?;
+        let preface = Preface::read(&mut reader, self.media)?;
+        if preface.flags & CHECKPOINT == 0 {
+            return self.read_root_table();
+        }
+        reader.skip(self.media, preface.len)?;
+        Ok(body::read_table(&mut reader, self.media)?)
+    }
+
+    fn read_root_table(&mut self) -> Result<(), MountError> {
+        if !self.front.has_state {
+            return Err(MountError::Broken);
+        }
+        let place = root::place(self.log.root.block, self.log.root.epoch);
+        let mut reader = Reader::open(place, self.frame, self.media)?;
+        Front::read(&mut reader, self.media)?;
+        let preface = Preface::read(&mut reader, self.media)?;
+        reader.skip(self.media, preface.len)?;
+        Ok(body::read_table(&mut reader, self.media)?)
+    }
+
+    /// Take everything from the root: nothing was logged since the mount that wrote it.
+    fn read_root(&mut self, state: &mut [u8]) -> Result<(Preface, usize), MountError> {
+        self.read_root_table()?;
+        let place = root::place(self.log.root.block, self.log.root.epoch);
+        let mut reader = Reader::open(place, self.frame, self.media)?;
+        Front::read(&mut reader, self.media)?;
+        let preface = Preface::read(&mut reader, self.media)?;
+        read_tail(&preface, &mut reader, self.media, self.tail, 0)?;
+        let state_len = body::read_flash(&mut reader, self.media, state)?.len();
+        Ok((preface, state_len))
+    }
+}
+
+/// Take the tail's bytes of a record that follows one whose tail ended at `reached`.
+fn read_tail<N: Nand>(
+    preface: &Preface,
+    reader: &mut Reader<'_>,
+    media: &mut Media<'_, N>,
+    tail: &mut [u8],
+    reached: usize,
+) -> Result<usize, MountError> {
+    if preface.base != 0 && preface.base != reached {
+        return Err(MountError::Broken);
+    }
+    preface.read_tail(reader, media, tail, 0)?;
+    Ok(preface.base + preface.len)
+}
+
+impl Found {
+    /// Whether the log can go on where it is.
+    pub(crate) fn resume<N: Nand>(&mut self, media: &Media<'_, N>) -> bool {
+        self.is_clean && self.log.page <= media.geometry().pages_per_block
+    }
+
+    /// Make certain what was found: write a root with the state as `body` has it. Cost: an erase and
+    /// the checkpoint's pages and a confirm page, an erase for each root block on which nothing was
+    /// seen, and one for the first log block.
+    pub(crate) fn settle<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        body: &Body<'_>,
+        frame: &mut [u8],
+    ) -> Result<(), MediaError> {
+        let Self { log, seen, .. } = self;
+        // No attempt of this or an earlier mount has used a number from here on.
+        let ordinal = log.list.ordinal + 2 * root::LIST_MAX as u32;
+        let list = choose_list(media, ordinal)?;
+        for block in 0..media.table.len() {
+            if !list.as_slice().contains(&(block as u16)) {
+                media.release_log(block);
+            }
+        }
+        media.changes.clear();
+        (log.list, log.at, log.page, log.next) = (list, 0, 0, None);
+        (log.is_fresh, log.is_erased, log.is_named, log.root_next) = (true, false, false, None);
+        log.number += 1;
+        let cells = log.cells;
+        let count = usize::from(cells.len);
+        let mut seen: [Option<Seen>; CELLS_MAX] = *seen;
+        let epoch = seen.iter().flatten().map(|seen| seen.epoch).max().unwrap_or(0) + 1;
+        let mut is_used = [false; CELLS_MAX];
+        for _ in 0..count {
+            let at = target(&cells, &seen[..count]).ok_or(MediaError::Full)?;
+            let block = u32::from(cells.blocks[at]);
+            is_used[at] = true;
+            if write_root(log, media, body, (block, epoch), frame)? {
+                for other in (0..count).filter(|&other| other != at && seen[other].is_none()) {
+                    media.erase_root(u32::from(cells.blocks[other]))?;
+                }
+                return log.begin_block(media);
+            }
+            // The block is bad: what was seen there is kept from being chosen again.
+            seen[at] = Some(Seen { block, epoch: 0, pages: 0, is_confirmed: true });
+            if is_used[..count].iter().all(|&used| used) {
+                break;
+            }
+        }
+        Err(MediaError::Full)
+    }
+}
+
+/// Write and confirm a root; false where its block failed.
+fn write_root<N: Nand>(
+    log: &mut Log,
+    media: &mut Media<'_, N>,
+    body: &Body<'_>,
+    (block, epoch): (u32, u32),
+    frame: &mut [u8],
+) -> Result<bool, MediaError> {
+    if !media.erase_root(block)? {
+        return Ok(false);
+    }
+    let front = log.front(media, log.list, true);
+    let whole = Body { flags: body.flags | CHECKPOINT, base: 0, ..*body };
+    let written = root::write(media, block, epoch, frame, |sink, media| {
+        sink.put(media, &front.emit())?;
+        whole.emit(sink, media)
+    });
+    let confirmed = written.and_then(|root| {
+        root::confirm(media, &root, frame)?;
+        Ok(root)
+    });
+    match confirmed {
+        Ok(root) => {
+            log.root = Seen { is_confirmed: true, ..root };
+            log.root_page = root.pages + 1;
+            Ok(true)
+        }
+        Err(MediaError::ProgramFailed(_)) => {
+            media.mark_bad(block)?;
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+impl Log {
+    /// Erase the first block of a list whose root holds the state.
+    fn begin_block<N: Nand>(&mut self, media: &mut Media<'_, N>) -> Result<(), MediaError> {
+        let block = u32::from(self.list.blocks[0]);
+        if !media.erase(block)? {
+            // The next record is a checkpoint in the block behind it.
+            self.page = media.geometry().pages_per_block;
+        }
+        Ok(())
+    }
+}
+
+/// Choose root blocks, and write the first root. Cost: for each root block an erase, a checkpoint's
+/// pages and a confirm page.
+pub(crate) fn format<N: Nand>(
+    media: &mut Media<'_, N>,
+    (salt, schema): (u32, u32),
+    body: &Body<'_>,
+    frame: &mut [u8],
+) -> Result<Log, MediaError> {
+    let wanted = if media.table.len() >= 512 { CELLS_MAX } else { 4 };
+    let mut cells = Cells { blocks: [0; CELLS_MAX], len: 0 };
+    for block in 0..CANDIDATES.min(media.table.len()) {
+        // Every candidate is erased: no root of an earlier database may be found there.
+        if media.erase(block)? && usize::from(cells.len) < wanted {
+            cells.blocks[usize::from(cells.len)] = block as u16;
+            cells.len += 1;
+            media.table.set(block, Use::Root);
+        }
+    }
+    if cells.len < 4 {
+        return Err(MediaError::Full);
+    }
+    media.salt = salt;
+    let root = Seen { block: u32::from(cells.blocks[0]), epoch: 0, pages: 0, is_confirmed: false };
+    let log = Log {
+        cells,
+        root,
+        root_page: 0,
+        root_next: None,
+        list: List::NONE,
+        at: 0,
+        page: 0,
+        number: 0,
+        chain: 0,
+        logged: 0,
+        is_fresh: true,
+        next: None,
+        is_erased: false,
+        is_named: false,
+        salt,
+        schema,
+    };
+    let preface = Preface { flags: 0, commit: 0, time: 0, lead: 0, base: 0, len: 0 };
+    let seen = [None; CELLS_MAX];
+    let mut found = Found { log, preface, state_len: 0, is_clean: false, seen };
+    found.settle(media, body, frame)?;
+    Ok(found.log)
+}
