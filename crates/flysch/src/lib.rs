@@ -21,3 +21,4 @@
 pub mod area;
 pub mod flash;
 pub mod index;
+pub mod row;
