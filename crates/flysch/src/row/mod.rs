@@ -2,7 +2,8 @@
 //! reads or programs.
 //!
 //! [`Schema`] says which tables there are. [`Encoder`] turns values into a row's bytes, [`RowView`]
-//! finds them there again, and [`key`] makes the codes under which indexes keep a row.
+//! finds them there again, [`key`] makes the codes under which indexes keep a row, and [`Summary`]
+//! says of a page what a scan must know.
 //!
 //! ```text
 //! row        | body length | head | commit delta | null bits | column | column | …
@@ -24,6 +25,7 @@ mod tests;
 mod value;
 pub(crate) mod varint;
 mod view;
+mod zone;
 
 pub use encoder::Encoder;
 pub use error::{RowError, SchemaError, ValueError};
@@ -33,3 +35,4 @@ pub use schema::{COLUMNS_MAX, Column, INDEXES_MAX, Index, IndexKind, Schema, TAB
 pub use siphash::HashKey;
 pub use value::{ColumnType, Real, Value};
 pub use view::RowView;
+pub use zone::{SUMMARY_SIZE, Summary};
