@@ -11,7 +11,7 @@ const NULL_SIZE_MAX: usize = COLUMNS_MAX.div_ceil(8);
 /// Bytes that are made before they are copied: the head with the null bits, or a number.
 const PENDING_MAX: usize = HEAD_SIZE_MAX + NULL_SIZE_MAX;
 
-/// A row on its way to flash. RAM: 56 bytes on a machine of 32 bits, and the values lent.
+/// A row on its way to flash. RAM: at most 64 bytes, and the values lent.
 #[derive(Clone, Debug)]
 pub struct Encoder<'v> {
     pending: [u8; PENDING_MAX],
@@ -23,6 +23,9 @@ pub struct Encoder<'v> {
     values: &'v [Value<'v>],
     left: usize,
 }
+
+const _: () = assert!(size_of::<Encoder<'_>>() <= 64, "as documented");
+const _: () = assert!(COLUMNS_MAX <= u32::BITS as usize, "a word has a bit for each column");
 
 impl<'v> Encoder<'v> {
     /// Begin to write a row: the values of all columns; for a tombstone those of the primary key,
@@ -57,6 +60,8 @@ impl<'v> Encoder<'v> {
         let content_len = null_size as u64 + values_len;
         let mut encoder = Self::with_prefix(Prefix { head, commit_delta }, content_len)?;
         let end = usize::from(encoder.pending_end);
+        debug_assert!(null_size <= NULL_SIZE_MAX, "the schema was checked");
+        debug_assert!(u64::from(nulls) >> (8 * null_size) == 0, "no bit is left behind");
         encoder.pending[end..end + null_size].copy_from_slice(&nulls.to_le_bytes()[..null_size]);
         encoder.pending_end += null_size as u8;
         encoder.values = values;
@@ -94,6 +99,7 @@ impl<'v> Encoder<'v> {
     /// Never: what is measured is what is written.
     pub fn fill(&mut self, out: &mut [u8]) -> usize {
         let goal = self.left.min(out.len());
+        debug_assert!(self.pending_at <= self.pending_end, "no more was written than was ready");
         let mut written = 0;
         while written < goal {
             let ready = self.ready();
@@ -129,7 +135,6 @@ impl<'v> Encoder<'v> {
     fn pass(&mut self, count: usize) {
         if self.pending_at < self.pending_end {
             self.pending_at += count as u8;
-            debug_assert!(self.pending_at <= self.pending_end, "no more than was ready");
         } else {
             self.lent = &self.lent[count..];
         }

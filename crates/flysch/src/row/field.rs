@@ -49,6 +49,7 @@ pub(super) fn emit<'v>(value: &Value<'v>, into: &mut [u8]) -> (usize, &'v [u8]) 
         Value::Blob(blob) => (varint::emit(blob.len() as u64, into), blob),
     };
     debug_assert!((written + rest.len()) as u64 == len(value), "the value has its measured size");
+    debug_assert!(written <= VARINT_MAX, "no more than there is room for");
     (written, rest)
 }
 
@@ -64,6 +65,7 @@ pub(super) fn size(column_type: ColumnType, column: u8, bytes: &[u8]) -> Result<
             len.and_then(|len| len.checked_add(size)).ok_or(RowError::Overrun(column))?
         }
     };
+    debug_assert!(size > 0, "only null takes no byte");
     if size > bytes.len() { Err(RowError::Overrun(column)) } else { Ok(size) }
 }
 

@@ -12,14 +12,16 @@
 //! 2. The commit delta is the row's commit less that of the page in which the row begins.
 //! 3. What is reserved is refused by name: a newer version wrote it.
 
-use super::RowError;
 use super::varint::{self, Varint, unzigzag, zigzag};
+use super::{RowError, TABLES_MAX};
 
 /// Bytes of the longest body: its length takes four bytes.
 pub const BODY_LEN_MAX: u32 = (1 << 28) - 1;
 
 /// Bytes of the longest length.
 pub const LEN_SIZE_MAX: usize = 4;
+
+const _: () = assert!(BODY_LEN_MAX >> (7 * LEN_SIZE_MAX) == 0, "the longest length fits");
 
 /// Bytes of the longest head: length, head and commit delta.
 pub(super) const HEAD_SIZE_MAX: usize = LEN_SIZE_MAX + 1 + varint::VARINT_MAX;
@@ -31,6 +33,8 @@ mod bits {
     pub(super) const SHARED: u8 = 1 << 6;
     pub(super) const RESERVED: u8 = 1 << 7;
 }
+
+const _: () = assert!(TABLES_MAX == bits::TABLE as usize + 1, "the head names every table");
 
 /// What a row is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +123,7 @@ impl Prefix {
             Varint::Cut | Varint::Invalid => return Err(RowError::Number),
         };
         let end = at + 1 + size;
+        debug_assert!(end <= HEAD_SIZE_MAX, "the head has its greatest size");
         debug_assert!(end <= row_len, "the prefix ends within the row");
         Ok((Self { head, commit_delta: unzigzag(delta) }, end, row_len))
     }
@@ -132,6 +137,7 @@ impl Prefix {
             return None;
         }
         let at = varint::emit(body_len, into);
+        debug_assert!(at <= LEN_SIZE_MAX, "a length within the limit is that short");
         into[at] = self.head.emit();
         let end = at + 1 + varint::emit(delta, &mut into[at + 1..]);
         debug_assert!(end <= HEAD_SIZE_MAX, "the head has its greatest size");

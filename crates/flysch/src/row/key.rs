@@ -69,6 +69,7 @@ impl KeyCode {
 /// # Panics
 /// Where the index has another number of columns.
 pub fn code(index: &Index<'_>, key: &HashKey, values: &[Value<'_>]) -> u64 {
+    debug_assert!(!values.is_empty(), "a key has a column");
     assert!(values.len() == index.columns.len(), "a key has a value for each of its columns");
     let mut code = KeyCode::start(index.kind, key);
     for value in values {

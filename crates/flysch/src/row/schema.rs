@@ -174,7 +174,13 @@ impl<'s> Table<'s> {
     /// The primary key: the first index, if it is unique. A table without one takes neither
     /// updates nor deletes.
     pub fn primary_key(&self) -> Option<&'s Index<'s>> {
-        self.indexes.first().filter(|index| index.is_unique)
+        let key = self.indexes.first().filter(|index| index.is_unique);
+        let takes_null = |column: &u8| self.columns[usize::from(*column)].is_nullable;
+        debug_assert!(
+            key.is_none_or(|key| !key.columns.iter().any(takes_null)),
+            "the schema was checked"
+        );
+        key
     }
 
     /// Bytes of the null bits of a row: one bit for each nullable column, none for the others.

@@ -50,6 +50,7 @@ pub struct SipHash {
 
 /// Bytes that go into the state at once.
 const WORD: usize = 8;
+const _: () = assert!(size_of::<SipHash>() == 48, "as documented");
 
 impl SipHash {
     /// The constants are "somepseudorandomlygeneratedbytes", as published.
@@ -81,6 +82,7 @@ impl SipHash {
 
     /// The hash of the bytes added. Cost: four rounds.
     pub fn finish(mut self) -> u64 {
+        debug_assert!(self.tail >> (8 * (self.len % WORD)) == 0, "the tail has what is left over");
         self.absorb((self.len as u64) << 56 | self.tail);
         self.state[2] ^= 0xFF;
         (0..3).for_each(|_| self.round());

@@ -72,12 +72,13 @@ impl Real {
     pub const fn order(self) -> u64 {
         let magnitude = self.bits & !SIGN;
         if magnitude > INFINITY {
-            u64::MAX
-        } else if self.bits & SIGN == 0 {
-            SIGN + magnitude
-        } else {
-            SIGN - magnitude
+            return u64::MAX;
         }
+        let is_negative = self.bits & SIGN != 0;
+        let order = if is_negative { SIGN - magnitude } else { SIGN + magnitude };
+        debug_assert!(order > 0, "the least is left to null");
+        debug_assert!(order < u64::MAX, "the greatest is left to what is no number");
+        order
     }
 
     /// The float.

@@ -9,7 +9,10 @@ pub(crate) const VARINT_MAX: usize = 10;
 /// Bytes that `value` takes: 1 below 128, 2 below 16,384, 10 at most.
 pub(crate) const fn len(value: u64) -> usize {
     let bits = u64::BITS - (value | 1).leading_zeros();
-    bits.div_ceil(7) as usize
+    let len = bits.div_ceil(7) as usize;
+    debug_assert!(1 <= len, "zero takes a byte");
+    debug_assert!(len <= VARINT_MAX, "64 bits take no more");
+    len
 }
 
 /// Write `value` at the start of `bytes`. Give the number of bytes written.
@@ -57,7 +60,10 @@ pub(crate) fn parse(bytes: &[u8]) -> Varint {
 
 /// The number that stands for a signed one.
 pub(crate) const fn zigzag(value: i64) -> u64 {
-    ((value << 1) ^ (value >> 63)).cast_unsigned()
+    let sign = value >> 63;
+    let number = ((value << 1) ^ sign).cast_unsigned();
+    debug_assert!(unzigzag(number) == value, "the number stands for the value");
+    number
 }
 
 /// The signed number that `value` stands for.

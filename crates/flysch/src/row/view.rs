@@ -6,7 +6,8 @@
 use super::encoder::Encoder;
 use super::head::Prefix;
 use super::{
-    HashKey, Index, KeyCode, RowError, RowHead, RowKind, Schema, Table, Value, ValueError, field,
+    COLUMNS_MAX, HashKey, Index, KeyCode, RowError, RowHead, RowKind, Schema, Table, Value,
+    ValueError, field,
 };
 
 /// A row in borrowed bytes. Nothing of a column is decoded before it is asked for.
@@ -41,6 +42,7 @@ impl<'a, 's> RowView<'a, 's> {
         let content = &bytes[start..row_len];
         let view = Self { table, head, commit, row_len, content };
         view.check_nulls()?;
+        debug_assert!(view.null_size() <= content.len(), "the null bits are there");
         Ok(view)
     }
 
@@ -139,6 +141,7 @@ impl<'a, 's> RowView<'a, 's> {
             RowKind::Tombstone => self.table.primary_key().map(|key| key.columns),
         };
         let count = key.map_or(self.table.columns.len(), <[u8]>::len);
+        debug_assert!(count <= COLUMNS_MAX, "the schema was checked");
         Spans { table: self.table, key, nulls, rest, count, place: 0, nullable: 0 }
     }
 }
@@ -185,6 +188,7 @@ impl<'a> Spans<'a, '_> {
             return Ok(Some(Span { column, bytes: None }));
         }
         let size = field::size(declared.kind, column, self.rest)?;
+        debug_assert!(size <= self.rest.len(), "what was measured is there");
         let (bytes, rest) = self.rest.split_at(size);
         self.rest = rest;
         Ok(Some(Span { column, bytes: Some(bytes) }))

@@ -41,6 +41,9 @@ mod field {
     pub(super) const GREATEST: Range<usize> = 12..20;
 }
 
+const _: () = assert!(field::GREATEST.end == SUMMARY_SIZE, "the fields fill the bytes");
+const _: () = assert!(TABLES_MAX == u16::BITS as usize, "there is a bit for each table");
+
 impl Summary {
     /// The summary of a page in which no row begins.
     pub const EMPTY: Self = Self { tables: 0, row_count: 0, least: i64::MAX, greatest: i64::MIN };
@@ -67,6 +70,7 @@ impl Summary {
         bytes[field::ROW_COUNT].copy_from_slice(&self.row_count.to_le_bytes());
         bytes[field::LEAST].copy_from_slice(&self.least.to_le_bytes());
         bytes[field::GREATEST].copy_from_slice(&self.greatest.to_le_bytes());
+        debug_assert!(Self::parse(&bytes) == Some(*self), "what was written is what is read");
         bytes
     }
 
