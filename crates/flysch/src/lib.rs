@@ -24,3 +24,4 @@ pub mod flash;
 pub mod index;
 mod log;
 pub mod media;
+pub mod row;

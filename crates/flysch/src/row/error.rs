@@ -1,0 +1,215 @@
+//! What goes wrong with schemas, with values given to a table, and with rows read from flash.
+
+use core::fmt;
+
+use super::schema::{COLUMNS_MAX, INDEXES_MAX, TABLES_MAX};
+
+/// Why a schema cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchemaError {
+    /// The schema has no table.
+    NoTable,
+    /// There are more tables than [`TABLES_MAX`].
+    TooManyTables {
+        /// Tables declared.
+        given: usize,
+    },
+    /// A table's name is empty, or that of a table before.
+    TableName {
+        /// The table.
+        table: u8,
+    },
+    /// A table has no column.
+    NoColumn {
+        /// The table.
+        table: u8,
+    },
+    /// A table has more columns than [`COLUMNS_MAX`].
+    TooManyColumns {
+        /// The table.
+        table: u8,
+        /// Columns declared.
+        given: usize,
+    },
+    /// A column's name is empty, or that of a column before.
+    ColumnName {
+        /// The table.
+        table: u8,
+        /// The column.
+        column: u8,
+    },
+    /// The zone column is not there, or holds neither integers nor times.
+    Zone {
+        /// The table.
+        table: u8,
+        /// The column.
+        column: u8,
+    },
+    /// There are more indexes than [`INDEXES_MAX`], those of all tables together.
+    TooManyIndexes {
+        /// Indexes declared.
+        given: usize,
+    },
+    /// An index has no column.
+    EmptyIndex {
+        /// The table.
+        table: u8,
+        /// The index of the table.
+        index: u8,
+    },
+    /// A column of an index is not there, or is named twice.
+    IndexColumn {
+        /// The table.
+        table: u8,
+        /// The index of the table.
+        index: u8,
+        /// The column.
+        column: u8,
+    },
+    /// A column of the primary key takes null.
+    NullableKey {
+        /// The table.
+        table: u8,
+        /// The column.
+        column: u8,
+    },
+    /// An ordered index has more than one column.
+    OrderOverSeveral {
+        /// The table.
+        table: u8,
+        /// The index of the table.
+        index: u8,
+    },
+}
+
+/// Why values are no row of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueError {
+    /// The table has another number of columns, or its key for a tombstone.
+    Count {
+        /// Values needed.
+        needed: usize,
+        /// Values given.
+        given: usize,
+    },
+    /// The value is of another type than the column.
+    Type {
+        /// The column.
+        column: u8,
+    },
+    /// The column takes no null.
+    Null {
+        /// The column.
+        column: u8,
+    },
+    /// The row has more bytes than [`BODY_LEN_MAX`](super::BODY_LEN_MAX).
+    TooLong,
+}
+
+/// Why bytes are not a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowError {
+    /// A length of zero: no row begins here.
+    Empty,
+    /// The row goes on behind the bytes given.
+    Incomplete,
+    /// A number is in no valid form.
+    Number,
+    /// The length is beyond [`BODY_LEN_MAX`](super::BODY_LEN_MAX).
+    TooLong,
+    /// A bit of the head is set that has no meaning yet: a newer version wrote it.
+    ReservedBit,
+    /// The kind of row has no meaning yet: a newer version wrote it.
+    ReservedKind,
+    /// The schema has no table of this number.
+    UnknownTable(u8),
+    /// A tombstone in a table without a primary key.
+    Keyless(u8),
+    /// A null bit is set that belongs to no column.
+    NullBits,
+    /// A column does not end within the row.
+    Overrun(u8),
+    /// A column's bytes are no value of its type.
+    Invalid(u8),
+    /// The row has this column not: a tombstone has those of its key only.
+    Absent(u8),
+    /// Bytes are left behind the last column.
+    Trailing,
+}
+
+impl fmt::Display for SchemaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::NoTable => f.write_str("the schema has no table"),
+            Self::TooManyTables { given } => {
+                write!(f, "{given} tables: there can be {TABLES_MAX}")
+            }
+            Self::TableName { table } => {
+                write!(f, "the name of table {table} is empty or taken")
+            }
+            Self::NoColumn { table } => write!(f, "table {table} has no column"),
+            Self::TooManyColumns { table, given } => {
+                write!(f, "table {table} has {given} columns: there can be {COLUMNS_MAX}")
+            }
+            Self::ColumnName { table, column } => {
+                write!(f, "the name of column {column} of table {table} is empty or taken")
+            }
+            Self::Zone { table, column } => write!(
+                f,
+                "column {column} of table {table} cannot be its zone: \
+                 it must be there and hold integers or times"
+            ),
+            Self::TooManyIndexes { given } => {
+                write!(f, "{given} indexes: there can be {INDEXES_MAX}")
+            }
+            Self::EmptyIndex { table, index } => {
+                write!(f, "index {index} of table {table} has no column")
+            }
+            Self::IndexColumn { table, index, column } => write!(
+                f,
+                "column {column} in index {index} of table {table} is not there, or twice"
+            ),
+            Self::NullableKey { table, column } => {
+                write!(f, "column {column} of table {table} is of the primary key: no null")
+            }
+            Self::OrderOverSeveral { table, index } => {
+                write!(f, "index {index} of table {table} is ordered: over one column only")
+            }
+        }
+    }
+}
+
+impl fmt::Display for ValueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Count { needed, given } => write!(f, "{given} values for {needed} columns"),
+            Self::Type { column } => write!(f, "column {column} is of another type"),
+            Self::Null { column } => write!(f, "column {column} takes no null"),
+            Self::TooLong => f.write_str("the row is too long"),
+        }
+    }
+}
+
+impl fmt::Display for RowError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Empty => f.write_str("no row begins here"),
+            Self::Incomplete => f.write_str("the row goes on behind the bytes given"),
+            Self::Number => f.write_str("a number of the row is in no valid form"),
+            Self::TooLong => f.write_str("the row is longer than any row"),
+            Self::ReservedBit => f.write_str("the row's head has a bit of a newer version"),
+            Self::ReservedKind => f.write_str("the row is of a kind of a newer version"),
+            Self::UnknownTable(table) => write!(f, "there is no table {table}"),
+            Self::Keyless(table) => write!(f, "a tombstone in table {table}, which has no key"),
+            Self::NullBits => f.write_str("a null bit of the row belongs to no column"),
+            Self::Overrun(column) => write!(f, "column {column} does not end within the row"),
+            Self::Invalid(column) => write!(f, "column {column} has bytes of no value"),
+            Self::Absent(column) => write!(f, "the row has no column {column}"),
+            Self::Trailing => f.write_str("the row has bytes behind its last column"),
+        }
+    }
+}
+
+impl core::error::Error for SchemaError {}
+impl core::error::Error for ValueError {}
+impl core::error::Error for RowError {}

@@ -1,0 +1,322 @@
+//! What the program declares: tables, their columns and indexes. Const data, borrowed for the life
+//! of the database, and checked at compile time:
+//!
+//! ```
+//! use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table};
+//!
+//! const SCHEMA: Schema<'static> = Schema {
+//!     tables: &[Table {
+//!         name: "reading",
+//!         columns: &[
+//!             Column::required("at", ColumnType::Time),
+//!             Column::required("sensor", ColumnType::Integer),
+//!             Column::nullable("value", ColumnType::Real),
+//!         ],
+//!         indexes: &[
+//!             Index { columns: &[0], kind: IndexKind::Ordered, is_unique: true },
+//!             Index { columns: &[1], kind: IndexKind::Hash, is_unique: false },
+//!         ],
+//!         zone: Some(0),
+//!     }],
+//! };
+//! const _: () = assert!(SCHEMA.check().is_ok());
+//!
+//! assert_eq!(SCHEMA.tables[0].primary_key(), Some(&SCHEMA.tables[0].indexes[0]));
+//! ```
+//!
+//! 1. A table's number is its place in the schema, a column's its place in the table.
+//! 2. Index 0 of a table is the primary key if it is unique. Its columns take no null.
+//! 3. Every index has one number in the database: the indexes of the tables before come first.
+
+use super::siphash::HashKey;
+use super::{ColumnType, SchemaError};
+
+/// Tables of a database: a row's head has four bits for its table.
+pub const TABLES_MAX: usize = 16;
+/// Columns of a table.
+pub const COLUMNS_MAX: usize = 32;
+/// Indexes of all tables together.
+pub const INDEXES_MAX: usize = 32;
+
+/// The tables of a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schema<'s> {
+    /// The tables: at least one, at most [`TABLES_MAX`].
+    pub tables: &'s [Table<'s>],
+}
+
+/// A table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Table<'s> {
+    /// The table's name, which no other table has.
+    pub name: &'s str,
+    /// The columns: at least one, at most [`COLUMNS_MAX`].
+    pub columns: &'s [Column<'s>],
+    /// The indexes; the first is the primary key if it is unique.
+    pub indexes: &'s [Index<'s>],
+    /// The integer or time column whose least and greatest value is kept for each page.
+    pub zone: Option<u8>,
+}
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column<'s> {
+    /// The column's name, which no other column of the table has.
+    pub name: &'s str,
+    /// The type of its values.
+    pub kind: ColumnType,
+    /// Whether null is a value of it. Costs one bit a row.
+    pub is_nullable: bool,
+}
+
+/// How an index arranges its keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexKind {
+    /// By 32 bits of a keyed hash: finds equal keys, over any columns.
+    Hash,
+    /// By the value: finds equal keys and ranges, over one column. Text and blobs go by their
+    /// first 8 bytes.
+    Ordered,
+}
+
+/// An index of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Index<'s> {
+    /// The numbers of the columns that make the key, in the key's order.
+    pub columns: &'s [u8],
+    /// How the keys are arranged.
+    pub kind: IndexKind,
+    /// Whether a key names at most one row.
+    pub is_unique: bool,
+}
+
+impl Schema<'_> {
+    /// Refuse a schema that breaks a limit or names what is not there. Cost: none on flash; at
+    /// compile time where it is asserted in a constant.
+    pub const fn check(&self) -> Result<(), SchemaError> {
+        if self.tables.is_empty() {
+            return Err(SchemaError::NoTable);
+        }
+        if self.tables.len() > TABLES_MAX {
+            return Err(SchemaError::TooManyTables { given: self.tables.len() });
+        }
+        let (mut number, mut index_count) = (0, 0);
+        while number < self.tables.len() {
+            let table = number as u8;
+            if let Err(error) = self.tables[number].check(table) {
+                return Err(error);
+            }
+            if self.is_name_taken(number) {
+                return Err(SchemaError::TableName { table });
+            }
+            index_count += self.tables[number].indexes.len();
+            number += 1;
+        }
+        if index_count > INDEXES_MAX {
+            return Err(SchemaError::TooManyIndexes { given: index_count });
+        }
+        Ok(())
+    }
+
+    /// A digest of what decides the meaning of rows and index entries: names, types, nullable or
+    /// not, indexes, zones, and the order of all. It is the lower half of a SipHash-1-3 of them
+    /// under the key of seed 0. A database whose digest differs is of another schema; one schema in
+    /// 4 billion is taken for another.
+    pub fn fingerprint(&self) -> u32 {
+        let mut hash = HashKey::from_seed(0).start();
+        let mut write = |bytes: &[u8]| {
+            hash.write(&(bytes.len() as u32).to_le_bytes());
+            hash.write(bytes);
+        };
+        write(&[self.tables.len() as u8]);
+        for table in self.tables {
+            write(table.name.as_bytes());
+            let zone = table.zone.map_or([0, 0], |column| [1, column]);
+            write(&[table.columns.len() as u8, table.indexes.len() as u8, zone[0], zone[1]]);
+            for column in table.columns {
+                write(column.name.as_bytes());
+                write(&[column.kind.code(), u8::from(column.is_nullable)]);
+            }
+            for index in table.indexes {
+                write(index.columns);
+                write(&[index.kind.code(), u8::from(index.is_unique)]);
+            }
+        }
+        hash.finish() as u32
+    }
+
+    /// The number that an index of a table has in the database.
+    ///
+    /// # Panics
+    /// Where the table has no such index.
+    pub fn index_number(&self, table: u8, index: u8) -> u8 {
+        let (before, rest) = self.tables.split_at(usize::from(table));
+        assert!(usize::from(index) < rest[0].indexes.len(), "the table has the index");
+        let number = before.iter().map(|table| table.indexes.len()).sum::<usize>();
+        let number = number + usize::from(index);
+        assert!(number < INDEXES_MAX, "the schema was checked");
+        number as u8
+    }
+
+    const fn is_name_taken(&self, number: usize) -> bool {
+        let mut other = 0;
+        while other < number {
+            if is_same(self.tables[other].name, self.tables[number].name) {
+                return true;
+            }
+            other += 1;
+        }
+        self.tables[number].name.is_empty()
+    }
+}
+
+impl<'s> Table<'s> {
+    /// The primary key: the first index, if it is unique. A table without one takes neither
+    /// updates nor deletes.
+    pub fn primary_key(&self) -> Option<&'s Index<'s>> {
+        let key = self.indexes.first().filter(|index| index.is_unique);
+        let takes_null = |column: &u8| self.columns[usize::from(*column)].is_nullable;
+        debug_assert!(
+            key.is_none_or(|key| !key.columns.iter().any(takes_null)),
+            "the schema was checked"
+        );
+        key
+    }
+
+    /// Bytes of the null bits of a row: one bit for each nullable column, none for the others.
+    pub fn null_size(&self) -> usize {
+        self.columns.iter().filter(|column| column.is_nullable).count().div_ceil(8)
+    }
+
+    const fn check(&self, table: u8) -> Result<(), SchemaError> {
+        if self.columns.is_empty() {
+            return Err(SchemaError::NoColumn { table });
+        }
+        if self.columns.len() > COLUMNS_MAX {
+            return Err(SchemaError::TooManyColumns { table, given: self.columns.len() });
+        }
+        let mut number = 0;
+        while number < self.columns.len() {
+            if self.is_name_taken(number) {
+                return Err(SchemaError::ColumnName { table, column: number as u8 });
+            }
+            number += 1;
+        }
+        if let Some(column) = self.zone
+            && !self.may_be_zone(column)
+        {
+            return Err(SchemaError::Zone { table, column });
+        }
+        self.check_indexes(table)
+    }
+
+    const fn check_indexes(&self, table: u8) -> Result<(), SchemaError> {
+        if self.indexes.len() > INDEXES_MAX {
+            return Err(SchemaError::TooManyIndexes { given: self.indexes.len() });
+        }
+        let mut number = 0;
+        while number < self.indexes.len() {
+            let index = number as u8;
+            if let Err(error) = self.indexes[number].check(table, index, self.columns) {
+                return Err(error);
+            }
+            number += 1;
+        }
+        Ok(())
+    }
+
+    const fn may_be_zone(&self, column: u8) -> bool {
+        let number = column as usize;
+        number < self.columns.len()
+            && matches!(self.columns[number].kind, ColumnType::Integer | ColumnType::Time)
+    }
+
+    const fn is_name_taken(&self, number: usize) -> bool {
+        let mut other = 0;
+        while other < number {
+            if is_same(self.columns[other].name, self.columns[number].name) {
+                return true;
+            }
+            other += 1;
+        }
+        self.columns[number].name.is_empty()
+    }
+}
+
+impl<'s> Column<'s> {
+    /// A column that takes no null.
+    pub const fn required(name: &'s str, kind: ColumnType) -> Self {
+        Self { name, kind, is_nullable: false }
+    }
+
+    /// A column that takes null.
+    pub const fn nullable(name: &'s str, kind: ColumnType) -> Self {
+        Self { name, kind, is_nullable: true }
+    }
+}
+
+impl Index<'_> {
+    const fn check(&self, table: u8, index: u8, columns: &[Column<'_>]) -> Result<(), SchemaError> {
+        if self.columns.is_empty() {
+            return Err(SchemaError::EmptyIndex { table, index });
+        }
+        let mut place = 0;
+        while place < self.columns.len() {
+            let column = self.columns[place];
+            if column as usize >= columns.len() || self.has_before(place) {
+                return Err(SchemaError::IndexColumn { table, index, column });
+            }
+            if index == 0 && self.is_unique && columns[column as usize].is_nullable {
+                return Err(SchemaError::NullableKey { table, column });
+            }
+            place += 1;
+        }
+        if matches!(self.kind, IndexKind::Ordered) && self.columns.len() > 1 {
+            return Err(SchemaError::OrderOverSeveral { table, index });
+        }
+        Ok(())
+    }
+
+    const fn has_before(&self, place: usize) -> bool {
+        let mut other = 0;
+        while other < place {
+            if self.columns[other] == self.columns[place] {
+                return true;
+            }
+            other += 1;
+        }
+        false
+    }
+}
+
+impl ColumnType {
+    /// The type's number in fingerprints and hashed keys. It never changes; 0 is null's.
+    pub(super) const fn code(self) -> u8 {
+        match self {
+            Self::Bool => 1,
+            Self::Integer => 2,
+            Self::Real => 3,
+            Self::Text => 4,
+            Self::Blob => 5,
+            Self::Time => 6,
+        }
+    }
+}
+
+impl IndexKind {
+    const fn code(self) -> u8 {
+        match self {
+            Self::Hash => 1,
+            Self::Ordered => 2,
+        }
+    }
+}
+
+const fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut place = 0;
+    while place < one.len() && place < other.len() && one[place] == other[place] {
+        place += 1;
+    }
+    one.len() == other.len() && place == one.len()
+}
