@@ -24,4 +24,5 @@ pub mod flash;
 pub mod index;
 mod log;
 pub mod media;
+mod record;
 pub mod row;

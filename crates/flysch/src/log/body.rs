@@ -1,7 +1,7 @@
 //! The body of a record: what a commit, a checkpoint and a root say.
 //!
 //! ```text
-//! flags 1 | commit 4 | time 8 | lead 2 | base 2 | length 2 | tail bytes
+//! flags 1 | commit 4 | time 8 | tail's commit 4 | base 2 | length 2 | tail bytes
 //! write 6 | erases 4 | next block 2 | heads 4 x 4
 //! spans 1 + 12 each | changes 1 + 4 each | state 2 + bytes
 //! table 2 + bytes, in a checkpoint
@@ -19,32 +19,20 @@ use crate::media::{
 
 /// The record holds the block table.
 pub(crate) const CHECKPOINT: u8 = 1;
-/// The database was closed: this is the first stop page.
-pub(crate) const STOP: u8 = 2;
-/// The second stop page: nothing was under way when the power went.
-pub(crate) const STOPPED: u8 = 4;
+/// The database was closed: nothing but this record was under way when the power went.
+pub(crate) const STOPPED: u8 = 2;
 /// Commits that follow go to an NvRam.
-pub(crate) const NVRAM: u8 = 8;
-
-/// The tail: rows that are on no page yet.
-#[derive(Clone, Copy)]
-pub(crate) struct TailBytes<'a> {
-    /// The page they are to be on.
-    pub(crate) frame: &'a [u8],
-    /// Where in its payload they begin.
-    pub(crate) start: usize,
-    /// How many there are.
-    pub(crate) len: usize,
-    /// How many of them belong to a row that began on an earlier page.
-    pub(crate) lead: u16,
-}
+pub(crate) const NVRAM: u8 = 4;
 
 /// What a record says, besides what the flash layer knows itself.
 pub(crate) struct Body<'a> {
     pub(crate) flags: u8,
     pub(crate) commit: u32,
     pub(crate) time: u64,
-    pub(crate) tail: TailBytes<'a>,
+    /// Rows that are on no page yet.
+    pub(crate) tail: &'a [u8],
+    /// The commit against which they tell theirs.
+    pub(crate) tail_base: u32,
     /// The first byte of the tail that no record before has.
     pub(crate) base: usize,
     /// The state of the layers above.
@@ -69,32 +57,18 @@ impl Body<'_> {
         sink: &mut Sink<'_>,
         media: &mut Media<'_, N>,
     ) -> Result<(), MediaError> {
-        assert!(self.base <= self.tail.len, "what is new lies within the tail");
+        assert!(self.base <= self.tail.len(), "what is new lies within the tail");
         sink.put(media, &[self.flags])?;
         sink.put(media, &self.commit.to_le_bytes())?;
         sink.put(media, &self.time.to_le_bytes())?;
-        sink.put(media, &self.tail.lead.to_le_bytes())?;
+        sink.put(media, &self.tail_base.to_le_bytes())?;
         sink.put(media, &(self.base as u16).to_le_bytes())?;
-        sink.put(media, &((self.tail.len - self.base) as u16).to_le_bytes())?;
-        self.emit_tail(sink, media)?;
+        sink.put(media, &((self.tail.len() - self.base) as u16).to_le_bytes())?;
+        sink.put(media, &self.tail[self.base..])?;
         emit_flash(sink, media)?;
         sink.put(media, &(self.state.len() as u16).to_le_bytes())?;
         sink.put(media, self.state)?;
         if self.flags & CHECKPOINT != 0 { emit_table(sink, media) } else { Ok(()) }
-    }
-
-    fn emit_tail<N: Nand>(
-        &self,
-        sink: &mut Sink<'_>,
-        media: &mut Media<'_, N>,
-    ) -> Result<(), MediaError> {
-        let mut bytes = [0; CHUNK];
-        for from in (self.base..self.tail.len).step_by(CHUNK) {
-            let len = (self.tail.len - from).min(CHUNK);
-            media.layout().take(self.tail.frame, self.tail.start + from, &mut bytes[..len]);
-            sink.put(media, &bytes[..len])?;
-        }
-        Ok(())
     }
 }
 
@@ -141,7 +115,7 @@ pub(crate) struct Preface {
     pub(crate) flags: u8,
     pub(crate) commit: u32,
     pub(crate) time: u64,
-    pub(crate) lead: u16,
+    pub(crate) tail_base: u32,
     pub(crate) base: usize,
     /// Bytes of the tail that follow.
     pub(crate) len: usize,
@@ -157,34 +131,23 @@ impl Preface {
             flags: reader.number::<1, N>(media)? as u8,
             commit: reader.number::<4, N>(media)? as u32,
             time: reader.number::<8, N>(media)?,
-            lead: reader.number::<2, N>(media)? as u16,
+            tail_base: reader.number::<4, N>(media)? as u32,
             base: reader.number::<2, N>(media)? as usize,
             len: reader.number::<2, N>(media)? as usize,
         };
         let end = preface.base + preface.len;
-        let fits = end <= media.layout().payload_size() && usize::from(preface.lead) <= end;
-        if fits { Ok(preface) } else { Err(StreamError::Broken) }
+        if end <= media.layout().payload_size() { Ok(preface) } else { Err(StreamError::Broken) }
     }
 
-    /// Read the tail's bytes that the record has into the frame of the tail, whose payload begins
-    /// with them at `start`.
+    /// Read the tail's bytes that the record has into the memory of the tail.
     pub(crate) fn read_tail<N: Nand>(
         &self,
         reader: &mut Reader<'_>,
         media: &mut Media<'_, N>,
         tail: &mut [u8],
-        start: usize,
     ) -> Result<(), StreamError> {
-        if start + self.base + self.len > media.layout().payload_size() {
-            return Err(StreamError::Broken);
-        }
-        let mut bytes = [0; CHUNK];
-        for from in (0..self.len).step_by(CHUNK) {
-            let len = (self.len - from).min(CHUNK);
-            reader.take(media, &mut bytes[..len])?;
-            media.layout().put(tail, start + self.base + from, &bytes[..len]);
-        }
-        Ok(())
+        let bytes = tail.get_mut(self.base..self.base + self.len).ok_or(StreamError::Broken)?;
+        reader.take(media, bytes)
     }
 }
 

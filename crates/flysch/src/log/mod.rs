@@ -17,7 +17,7 @@ mod mount;
 mod root;
 mod stream;
 
-pub(crate) use body::{Body, CHECKPOINT, NVRAM, STOP, STOPPED, TailBytes};
+pub(crate) use body::{Body, CHECKPOINT, NVRAM, STOPPED};
 pub(crate) use mount::{Found, MountError, find, format};
 
 use flysch_nand::Nand;
@@ -120,7 +120,31 @@ impl Log {
         }
         done?;
         self.number += 1;
-        self.logged = body.tail.len as u16;
+        self.logged = body.tail.len() as u16;
+        Ok(())
+    }
+
+    /// Write the record of a close. The list goes on behind it, so that the first program after the
+    /// next mount needs no name page. Cost: as a commit, and an erase and a name page where the
+    /// list ends.
+    pub(crate) fn close<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        body: Body<'_>,
+        frame: &mut [u8],
+    ) -> Result<(), MediaError> {
+        let body = Body { flags: body.flags | STOPPED, ..body };
+        // A record that begins a log block may end its list: it is followed by another.
+        for _ in 0..2 {
+            while self.at + 1 >= self.list.len && !self.is_ready() {
+                self.step(media, frame)?;
+            }
+            let ordinal = self.list.ordinal;
+            self.commit(media, Body { ..body }, frame)?;
+            if ordinal == self.list.ordinal || self.at + 1 < self.list.len {
+                break;
+            }
+        }
         Ok(())
     }
 
@@ -142,7 +166,7 @@ impl Log {
     /// Use the whole tail where it fits the record's page or must be there.
     fn chosen<'b, N: Nand>(&mut self, media: &mut Media<'_, N>, body: Body<'b>) -> Body<'b> {
         let whole = Body { base: 0, ..body };
-        let delta = Body { base: self.logged().min(whole.tail.len), ..whole };
+        let delta = Body { base: self.logged().min(whole.tail.len()), ..whole };
         let fits = whole.size(media) <= media.layout().payload_size();
         if fits || self.is_fresh || usize::from(self.chain) + 1 >= CHAIN_MAX {
             self.chain = 0;

@@ -73,7 +73,7 @@ pub(crate) struct Found {
 
 /// Buffers that finding fills.
 pub(crate) struct Buffers<'a> {
-    /// The tail's bytes, from the first byte of the payload on.
+    /// The memory of the tail.
     pub(crate) tail: &'a mut [u8],
     pub(crate) frame: &'a mut [u8],
     pub(crate) state: &'a mut [u8],
@@ -123,7 +123,12 @@ pub(crate) fn find<N: Nand>(
             let (preface, state_len) = found.read_block(state)?;
             return Ok(found.done(preface, state_len, seen));
         }
+        // A list that was named, and not begun.
+        if list.ordinal != found.log.list.ordinal {
+            (found.log.next, found.log.is_named) = (Some(list), true);
+        }
     }
+    (found.log.list, found.log.next) = (front.list, None);
     let (preface, state_len) = found.read_root(state)?;
     Ok(found.done(preface, state_len, seen))
 }
@@ -200,13 +205,9 @@ struct Finding<'a, 'ram, N> {
 }
 
 impl<N: Nand> Finding<'_, '_, N> {
-    fn done(
-        self,
-        preface: Preface,
-        state_len: usize,
-        seen: [Option<Seen>; CELLS_MAX],
-    ) -> Found {
+    fn done(self, preface: Preface, state_len: usize, seen: [Option<Seen>; CELLS_MAX]) -> Found {
         let is_clean = preface.flags & STOPPED != 0;
+        self.log.claim_blocks(self.media);
         Found { log: self.log, preface, state_len, is_clean, seen }
     }
 
@@ -381,20 +382,33 @@ fn read_tail<N: Nand>(
     if preface.base != 0 && preface.base != reached {
         return Err(MountError::Broken);
     }
-    preface.read_tail(reader, media, tail, 0)?;
+    preface.read_tail(reader, media, tail)?;
     Ok(preface.base + preface.len)
 }
 
 impl Found {
-    /// Whether the log can go on where it is.
-    pub(crate) fn resume<N: Nand>(&mut self, media: &Media<'_, N>) -> bool {
-        self.is_clean && self.log.page <= media.geometry().pages_per_block
+    /// Make certain what was found, before anything else is programmed.
+    ///
+    /// After a close the log goes on with a checkpoint in its next block, which is erased for it:
+    /// where the power is cut on the way, the next mount does the same again. Cost: an erase and
+    /// the checkpoint's pages. Otherwise as [`Found::renew`].
+    pub(crate) fn settle<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        body: Body<'_>,
+        frame: &mut [u8],
+    ) -> Result<(), MediaError> {
+        if self.is_clean {
+            self.log.page = media.geometry().pages_per_block;
+            return self.log.commit(media, body, frame);
+        }
+        self.renew(media, &body, frame)
     }
 
-    /// Make certain what was found: write a root with the state as `body` has it. Cost: an erase and
-    /// the checkpoint's pages and a confirm page, an erase for each root block on which nothing was
-    /// seen, and one for the first log block.
-    pub(crate) fn settle<N: Nand>(
+    /// Write a root with the state as `body` has it. Cost: an erase and the checkpoint's pages and a
+    /// confirm page, an erase for each root block on which nothing was seen, and one for the first
+    /// log block.
+    fn renew<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
         body: &Body<'_>,
@@ -474,6 +488,22 @@ fn write_root<N: Nand>(
 }
 
 impl Log {
+    /// Say in the table which blocks the log and the roots have, and that others have let go.
+    fn claim_blocks<N: Nand>(&self, media: &mut Media<'_, N>) {
+        for block in 0..media.table.len() {
+            media.release_log(block);
+        }
+        let next = self.next.unwrap_or(List::NONE);
+        for &block in self.list.as_slice().iter().chain(next.as_slice()) {
+            if media.table.at(u32::from(block)) != Use::Bad {
+                media.table.set(u32::from(block), Use::Log);
+            }
+        }
+        for &block in self.cells.as_slice() {
+            media.table.set(u32::from(block), Use::Root);
+        }
+    }
+
     /// Erase the first block of a list whose root holds the state.
     fn begin_block<N: Nand>(&mut self, media: &mut Media<'_, N>) -> Result<(), MediaError> {
         let block = u32::from(self.list.blocks[0]);
@@ -526,9 +556,9 @@ pub(crate) fn format<N: Nand>(
         salt,
         schema,
     };
-    let preface = Preface { flags: 0, commit: 0, time: 0, lead: 0, base: 0, len: 0 };
+    let preface = Preface { flags: 0, commit: 0, time: 0, tail_base: 0, base: 0, len: 0 };
     let seen = [None; CELLS_MAX];
     let mut found = Found { log, preface, state_len: 0, is_clean: false, seen };
-    found.settle(media, body, frame)?;
+    found.renew(media, body, frame)?;
     Ok(found.log)
 }

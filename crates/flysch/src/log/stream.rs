@@ -148,8 +148,7 @@ impl<'a> Reader<'a> {
         frame: &'a mut [u8],
         media: &mut Media<'_, N>,
     ) -> Result<Self, StreamError> {
-        let mut reader =
-            Self { place, frame, at: 0, used: 0, part: 0, is_last: false, reads: 0 };
+        let mut reader = Self { place, frame, at: 0, used: 0, part: 0, is_last: false, reads: 0 };
         reader.load(media)?;
         Ok(reader)
     }
@@ -202,10 +201,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Read on to the last part, so that the record is known to be whole; tell its pages.
-    pub(crate) fn finish<N: Nand>(
-        mut self,
-        media: &mut Media<'_, N>,
-    ) -> Result<u32, StreamError> {
+    pub(crate) fn finish<N: Nand>(mut self, media: &mut Media<'_, N>) -> Result<u32, StreamError> {
         while !self.is_last {
             self.part += 1;
             self.load(media)?;

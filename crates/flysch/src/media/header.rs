@@ -22,16 +22,29 @@ pub enum Kind {
     Name,
     /// A log record, or a part of one.
     Record,
-    /// Rows.
+    /// Rows that begin here.
     Rows,
+    /// More of a row that is longer than a page.
+    More,
+    /// What a scan must know of a block of rows.
+    Summary,
     /// Units of a run.
     Run,
     /// The directory of a run's units.
     Fence,
 }
 
-const KINDS: [Kind; 7] =
-    [Kind::Root, Kind::Confirm, Kind::Name, Kind::Record, Kind::Rows, Kind::Run, Kind::Fence];
+const KINDS: [Kind; 9] = [
+    Kind::Root,
+    Kind::Confirm,
+    Kind::Name,
+    Kind::Record,
+    Kind::Rows,
+    Kind::More,
+    Kind::Summary,
+    Kind::Run,
+    Kind::Fence,
+];
 
 /// The version of the format, in the upper half of the kind byte.
 pub const VERSION: u8 = 1;

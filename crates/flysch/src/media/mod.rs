@@ -255,25 +255,20 @@ impl<'ram, N: Nand> Media<'ram, N> {
             }
             Err(MediaError::ProgramFailed(addr)) => {
                 self.nand.mark_bad(self.block_addr(physical))?;
-                self.skip(space, number, 0, self.numbers.next_block(number))?;
+                self.skip(space, number, self.numbers.next_block(number))?;
                 Err(MediaError::ProgramFailed(addr))
             }
             Err(error) => Err(error),
         }
     }
 
-    /// Leave out the pages of `space` from the head up to `end`: nobody may believe them. Of the
-    /// first, the payload before `valid` is.
-    pub(crate) fn skip(
-        &mut self,
-        space: Space,
-        from: u32,
-        valid: u16,
-        end: u32,
-    ) -> Result<(), MediaError> {
+    /// Leave out the pages of `space` from `from` up to `end`, where the head goes: nobody may
+    /// believe them. Runs name their pages, so that no span is needed for theirs.
+    pub(crate) fn skip(&mut self, space: Space, from: u32, end: u32) -> Result<(), MediaError> {
         debug_assert!(from != end, "a page is left out");
-        let span = Span { space, from, valid, end };
-        self.spans.add(span).map_err(|()| MediaError::Full)?;
+        if space.holds_rows() {
+            self.spans.add(Span { space, from, end }).map_err(|()| MediaError::Full)?;
+        }
         self.heads[space as usize] = end;
         Ok(())
     }

@@ -1,13 +1,11 @@
 //! Void spans: pages before a head that nobody may believe.
 //!
 //! ```text
-//! space u8 | zero u8 | first byte u16 | first page u32 | end page u32
+//! space u8 | first page u32 | end page u32
 //! ```
 //!
-//! 1. A span ends where it was known that nothing lies behind it: it does not grow.
-//! 2. Of the first page, the payload before `first byte` is valid.
-//! 3. A span is kept until no live page lies behind it in its block: the header page of the next
-//!    block of its stream has taken it over, or its run is gone.
+//! 1. Only spaces of rows have spans: a run names its pages one by one.
+//! 2. A span is kept until the summary page of its block, which lies behind it, has taken it over.
 
 use super::address::{Numbers, Page, Space};
 use crate::flash::array;
@@ -15,7 +13,7 @@ use crate::flash::array;
 /// Spans kept at a time, at most.
 pub const SPANS_MAX: usize = 20;
 /// Bytes of a span in a record.
-pub(crate) const SPAN_SIZE: usize = 12;
+pub(crate) const SPAN_SIZE: usize = 9;
 
 /// Pages that were programmed and never committed, or may have been.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +22,6 @@ pub struct Span {
     pub space: Space,
     /// The first of them.
     pub from: u32,
-    /// Bytes of payload of the first page that are valid all the same.
-    pub valid: u16,
     /// The page behind the last of them.
     pub end: u32,
 }
@@ -34,20 +30,18 @@ impl Span {
     /// Read a span of a record.
     pub(crate) fn parse(bytes: &[u8; SPAN_SIZE], numbers: &Numbers) -> Option<Self> {
         let space = Space::of_code(bytes[0])?;
-        let valid = u16::from_le_bytes(array(&bytes[2..4]));
-        let from = u32::from_le_bytes(array(&bytes[4..8]));
-        let end = u32::from_le_bytes(array(&bytes[8..12]));
+        let from = u32::from_le_bytes(array(&bytes[1..5]));
+        let end = u32::from_le_bytes(array(&bytes[5..9]));
         let within = from < numbers.page_count() && end < numbers.page_count() && from != end;
-        within.then_some(Self { space, from, valid, end })
+        within.then_some(Self { space, from, end })
     }
 
     /// Write the span of a record.
     pub(crate) fn emit(&self) -> [u8; SPAN_SIZE] {
         let mut bytes = [0; SPAN_SIZE];
         bytes[0] = self.space as u8;
-        bytes[2..4].copy_from_slice(&self.valid.to_le_bytes());
-        bytes[4..8].copy_from_slice(&self.from.to_le_bytes());
-        bytes[8..12].copy_from_slice(&self.end.to_le_bytes());
+        bytes[1..5].copy_from_slice(&self.from.to_le_bytes());
+        bytes[5..9].copy_from_slice(&self.end.to_le_bytes());
         bytes
     }
 
@@ -68,7 +62,7 @@ pub struct Spans {
 impl Spans {
     /// No span.
     pub(crate) const fn new() -> Self {
-        let none = Span { space: Space::Hot, from: 0, valid: 0, end: 0 };
+        let none = Span { space: Space::Hot, from: 0, end: 0 };
         Self { spans: [none; SPANS_MAX], len: 0 }
     }
 
@@ -87,7 +81,7 @@ impl Spans {
         assert!(span.from != span.end, "a span holds a page");
         let touches = |known: &&mut Span| known.space == span.space && known.end == span.from;
         let known = self.spans[..usize::from(self.len)].iter_mut().find(touches);
-        if let Some(known) = known.filter(|_| span.valid == 0) {
+        if let Some(known) = known {
             known.end = span.end;
             return Ok(());
         }
@@ -125,16 +119,16 @@ mod tests {
     fn spans_join_wrap_and_come_back() {
         let numbers = Numbers::new(24, 8);
         let mut spans = Spans::new();
-        let first = Span { space: Space::Hot, from: 510, valid: 9, end: 0 };
+        let first = Span { space: Space::Hot, from: 510, end: 0 };
         spans.add(first).unwrap();
-        spans.add(Span { from: 0, valid: 0, end: 2, ..first }).unwrap();
+        spans.add(Span { from: 0, end: 2, ..first }).unwrap();
         assert_eq!(spans.as_slice(), [Span { end: 2, ..first }]);
         let hot = |number| Page { space: Space::Hot, number };
         let holds = |number| spans.find(hot(number), &numbers).is_some();
         assert_eq!([509, 510, 511, 0, 1, 2].map(holds), [false, true, true, true, true, false]);
         let bytes = spans.as_slice()[0].emit();
         assert_eq!(Span::parse(&bytes, &numbers), Some(Span { end: 2, ..first }));
-        spans.retain(|span| span.valid != 9);
+        spans.retain(|span| span.from != 510);
         assert_eq!(spans.as_slice(), []);
     }
 }

@@ -116,6 +116,13 @@ impl Prefix {
     pub(super) fn parse(bytes: &[u8]) -> Result<(Self, usize, usize), RowError> {
         let row_len = row_len(bytes)?;
         let row = bytes.get(..row_len).ok_or(RowError::Incomplete)?;
+        Self::parse_front(row)
+    }
+
+    /// The same of a row whose end is elsewhere.
+    pub(super) fn parse_front(bytes: &[u8]) -> Result<(Self, usize, usize), RowError> {
+        let row_len = row_len(bytes)?;
+        let row = &bytes[..row_len.min(bytes.len())];
         let (_, at) = parse_number(row)?;
         let head = RowHead::parse(*row.get(at).ok_or(RowError::Number)?)?;
         let (delta, size) = match varint::parse(&row[at + 1..]) {

@@ -32,14 +32,34 @@ impl<'a, 's> RowView<'a, 's> {
     /// Errors: [`RowError::Incomplete`] where the row goes on behind the bytes
     /// ([`row_len`](super::row_len) tells how far), others where they are no row of this schema.
     pub fn parse(schema: &Schema<'s>, bytes: &'a [u8], page_commit: u64) -> Result<Self, RowError> {
-        let (Prefix { head, commit_delta }, start, row_len) = Prefix::parse(bytes)?;
+        let (prefix, start, row_len) = Prefix::parse(bytes)?;
+        Self::new(schema, prefix, &bytes[start..row_len], row_len, page_commit)
+    }
+
+    /// The same of a row that is longer than `bytes`: columns that lie behind them are answered
+    /// with [`RowError::Overrun`].
+    pub fn parse_front(
+        schema: &Schema<'s>,
+        bytes: &'a [u8],
+        page_commit: u64,
+    ) -> Result<Self, RowError> {
+        let (prefix, start, row_len) = Prefix::parse_front(bytes)?;
+        Self::new(schema, prefix, &bytes[start..row_len.min(bytes.len())], row_len, page_commit)
+    }
+
+    fn new(
+        schema: &Schema<'s>,
+        Prefix { head, commit_delta }: Prefix,
+        content: &'a [u8],
+        row_len: usize,
+        page_commit: u64,
+    ) -> Result<Self, RowError> {
         let table = schema.tables.get(usize::from(head.table));
         let table = table.ok_or(RowError::UnknownTable(head.table))?;
         if head.kind == RowKind::Tombstone && table.primary_key().is_none() {
             return Err(RowError::Keyless(head.table));
         }
         let commit = page_commit.wrapping_add_signed(commit_delta);
-        let content = &bytes[start..row_len];
         let view = Self { table, head, commit, row_len, content };
         view.check_nulls()?;
         debug_assert!(view.null_size() <= content.len(), "the null bits are there");

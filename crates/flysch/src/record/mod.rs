@@ -1,0 +1,13 @@
+//! Rows on flash: the tail, the pages that it becomes, and how they are read again.
+
+mod page;
+mod position;
+mod records;
+mod tail;
+
+pub(crate) use page::{Stretch, read_cell, read_page};
+pub use position::Position;
+pub(crate) use position::pointers_of;
+pub use records::AppendError;
+pub(crate) use records::{BlockSummary, Move, NewRow, Records, STATE_SIZE};
+pub(crate) use tail::{Rows, Tail};

@@ -1,0 +1,410 @@
+//! Appending rows: the tail, the pages that it becomes, and what a rollback leaves.
+//!
+//! 1. A row lies on one page, or begins one and goes on over the pages behind it, in one block.
+//! 2. The last page of a block is its summary: what a scan must know, and the void spans.
+//! 3. What a transaction spilled and took back lies in a void span, from the first page on that
+//!    held a row of it. The committed rows of that page are in the tail again.
+
+use flysch_nand::Nand;
+
+use super::position::Position;
+use super::tail::Tail;
+use crate::flash::array;
+use crate::media::{
+    Header, Kind, Label, Media, MediaError, Page, SPAN_SIZE, SPANS_MAX, Space, Span, clear,
+    note_first,
+};
+use crate::row::{Encoder, RowHead, SUMMARY_SIZE, Schema, Summary, Value, ValueError};
+
+/// Bytes of the state of rows in a record.
+pub(crate) const STATE_SIZE: usize = 4 + 4 + SUMMARY_SIZE;
+
+/// Why a row was not appended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AppendError {
+    /// The flash says no.
+    Media(MediaError),
+    /// The values do not make a row of the table.
+    Value(ValueError),
+}
+
+impl From<MediaError> for AppendError {
+    fn from(error: MediaError) -> Self {
+        Self::Media(error)
+    }
+}
+
+impl From<ValueError> for AppendError {
+    fn from(error: ValueError) -> Self {
+        Self::Value(error)
+    }
+}
+
+/// A page that the tail was to become, and the one that it became.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Move {
+    pub(crate) from: Page,
+    pub(crate) to: Page,
+}
+
+/// A row to be appended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewRow<'v> {
+    pub(crate) head: RowHead,
+    pub(crate) values: &'v [Value<'v>],
+    pub(crate) commit: u32,
+}
+
+/// The rows of the database.
+#[derive(Debug)]
+pub(crate) struct Records<'ram> {
+    pub(crate) tail: Tail<'ram>,
+    /// What a scan must know of the pages of the head's block.
+    block: Summary,
+    /// The first page whose rows are in no run of the state.
+    pub(crate) mark: u32,
+    /// The first page that was ever programmed and is still there.
+    pub(crate) first: u32,
+    /// The first page that holds a row of the transaction under way, and its committed bytes.
+    spilled: Option<(u32, usize)>,
+}
+
+impl<'ram> Records<'ram> {
+    /// No rows. `memory` holds the payload of a page.
+    pub(crate) const fn new(memory: &'ram mut [u8]) -> Self {
+        Self { tail: Tail::new(memory), block: Summary::EMPTY, mark: 0, first: 0, spilled: None }
+    }
+
+    /// The state in a record.
+    pub(crate) fn emit(&self) -> [u8; STATE_SIZE] {
+        let mut bytes = [0; STATE_SIZE];
+        bytes[..4].copy_from_slice(&self.mark.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.first.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.block.emit());
+        bytes
+    }
+
+    /// Take over the state of a record. False where it makes no sense.
+    pub(crate) fn load<N: Nand>(&mut self, bytes: &[u8; STATE_SIZE], media: &Media<'_, N>) -> bool {
+        let Some(block) = Summary::parse(&array(&bytes[8..])) else { return false };
+        self.mark = u32::from_le_bytes(array(&bytes[..4]));
+        self.first = u32::from_le_bytes(array(&bytes[4..8]));
+        self.block = block;
+        let numbers = media.numbers();
+        let head = media.head(Space::Hot);
+        self.mark < numbers.page_count()
+            && self.first < numbers.page_count()
+            && numbers.distance(self.first, self.mark) <= numbers.distance(self.first, head)
+    }
+
+    /// The page that the tail will become, if no program fails.
+    pub(crate) fn tail_page<N: Nand>(&self, media: &Media<'_, N>) -> Page {
+        let head = media.head(Space::Hot);
+        let number = if is_last(media, head) { media.numbers().next_block(head) } else { head };
+        Page { space: Space::Hot, number }
+    }
+
+    /// Append a row; give its position, and what became of the tail where a page was programmed.
+    /// Cost: nothing while the row fits the tail, else one program, and one more where a block
+    /// ends. A row that is longer than a page takes its pages at once.
+    pub(crate) fn append<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        row: NewRow<'_>,
+        schema: &Schema<'_>,
+        frame: &mut [u8],
+    ) -> Result<(Position, Option<Move>), AppendError> {
+        let payload = media.layout().payload_size();
+        let mut moved = None;
+        loop {
+            let delta = i64::from(row.commit) - i64::from(self.tail.base_for(row.commit));
+            let mut encoder = Encoder::new(schema, row.head, delta, row.values)?;
+            if encoder.remaining() > payload {
+                if !self.tail.rows().is_empty() {
+                    moved = Some(self.spill(media, schema, frame)?);
+                }
+                let page = self.append_long(media, row, schema, frame)?;
+                return Ok((Position { page, cell: 0 }, moved));
+            }
+            if encoder.remaining() <= self.tail.room() {
+                let at = self.tail.push(&mut encoder, row.commit);
+                let cell = media.layout().place(at).0 as u32;
+                return Ok((Position { page: self.tail_page(media), cell }, moved));
+            }
+            moved = Some(self.spill(media, schema, frame)?);
+        }
+    }
+
+    /// Program the tail as a page. Cost: one program, one more where a block ends, and for each
+    /// program that fails one more.
+    pub(crate) fn spill<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        schema: &Schema<'_>,
+        frame: &mut [u8],
+    ) -> Result<Move, MediaError> {
+        assert!(!self.tail.rows().is_empty(), "there are rows to be programmed");
+        let from = self.tail_page(media);
+        let to = loop {
+            self.end_block(media, frame)?;
+            let summary = self.tail.compose(frame, media.layout(), schema);
+            let label = Label {
+                kind: Kind::Rows,
+                owner: (summary.tables | summary.tables >> 8) as u8,
+                used: self.tail.rows().len() as u16,
+                commit: self.tail.base(),
+                rows: summary.row_count,
+            };
+            match media.append(Space::Hot, label, frame) {
+                Ok(page) => {
+                    self.block = self.block.merge(&summary);
+                    break page;
+                }
+                Err(MediaError::ProgramFailed(_)) => self.block = Summary::EMPTY,
+                Err(error) => return Err(error),
+            }
+        };
+        if self.tail.committed().len() < self.tail.rows().len() && self.spilled.is_none() {
+            self.spilled = Some((to.number, self.tail.committed().len()));
+        }
+        self.tail.empty();
+        Ok(Move { from, to })
+    }
+
+    /// The first page of the transaction under way; its committed rows count as the tail's.
+    pub(crate) fn open_page(&self) -> Option<u32> {
+        self.spilled.map(|(page, _)| page)
+    }
+
+    /// Everything is committed.
+    pub(crate) const fn commit(&mut self) {
+        self.tail.commit();
+        self.spilled = None;
+    }
+
+    /// Take back the transaction under way. Gives the move of the committed rows of the tail where
+    /// pages had been programmed. Cost: nothing, or one read.
+    pub(crate) fn roll_back<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        frame: &mut [u8],
+    ) -> Result<Option<Move>, MediaError> {
+        let Some((first, committed)) = self.spilled.take() else {
+            self.tail.roll_back();
+            return Ok(None);
+        };
+        let from = Page { space: Space::Hot, number: first };
+        self.tail.empty();
+        if committed > 0 {
+            let (stretch, header) = super::page::read_page(media, from, frame)?;
+            let bytes = stretch.bytes().get(..committed).ok_or(MediaError::Missing(from))?;
+            self.tail.memory()[..committed].copy_from_slice(bytes);
+            if !self.tail.restore(committed, header.commit) {
+                return Err(MediaError::Missing(from));
+            }
+        }
+        let head = media.head(Space::Hot);
+        media.skip(Space::Hot, first, head)?;
+        Ok(Some(Move { from, to: self.tail_page(media) }))
+    }
+
+    /// After a mount: nothing from the head up to `end` is believed.
+    pub(crate) fn skip<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        end: u32,
+    ) -> Result<(), MediaError> {
+        let head = media.head(Space::Hot);
+        if media.numbers().page_in_block(end) == 0 {
+            self.block = Summary::EMPTY;
+        }
+        media.skip(Space::Hot, head, end)
+    }
+
+    /// Program the summary where only its page is left of the block. Cost: nothing, or one program.
+    fn end_block<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        frame: &mut [u8],
+    ) -> Result<(), MediaError> {
+        while is_last(media, media.head(Space::Hot)) {
+            let block = media.numbers().block_of(media.head(Space::Hot));
+            let numbers = media.numbers();
+            let len = emit_summary(&self.block, media, block, frame);
+            let label = Label { kind: Kind::Summary, owner: 0, used: len, commit: 0, rows: 0 };
+            match media.append(Space::Hot, label, frame) {
+                Ok(_) => {
+                    let is_of = |span: &Span| {
+                        span.space == Space::Hot && numbers.block_of(span.from) == block
+                    };
+                    media.spans.retain(|span| !is_of(span));
+                    self.block = Summary::EMPTY;
+                }
+                Err(MediaError::ProgramFailed(_)) => self.block = Summary::EMPTY,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Program a row that is longer than a page, on pages of its own in one block.
+    fn append_long<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        row: NewRow<'_>,
+        schema: &Schema<'_>,
+        frame: &mut [u8],
+    ) -> Result<Page, AppendError> {
+        let payload = media.layout().payload_size();
+        loop {
+            let mut encoder = Encoder::new(schema, row.head, 0, row.values)?;
+            let pages = encoder.remaining().div_ceil(payload) as u32;
+            if pages >= media.geometry().pages_per_block {
+                return Err(ValueError::TooLong.into());
+            }
+            self.make_room(media, pages, frame)?;
+            let first = media.head(Space::Hot);
+            match self.program_long(media, &mut encoder, row, frame) {
+                Ok(()) => {
+                    if self.spilled.is_none() {
+                        self.spilled = Some((first, 0));
+                    }
+                    return Ok(Page { space: Space::Hot, number: first });
+                }
+                Err(MediaError::ProgramFailed(_)) => {
+                    self.block = Summary::EMPTY;
+                    let end = media.head(Space::Hot);
+                    let block = media.numbers().block_of(first) * media.numbers().pages_per_block;
+                    debug_assert!(end != block, "a failure goes on in another block");
+                    if first != media.spans.as_slice().last().map_or(end, |span| span.from) {
+                        media.skip(Space::Hot, first, end)?;
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// See that the block has room for so many pages, its summary apart.
+    fn make_room<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        pages: u32,
+        frame: &mut [u8],
+    ) -> Result<(), MediaError> {
+        let head = media.head(Space::Hot);
+        let last = media.geometry().pages_per_block - 1;
+        let at = media.numbers().page_in_block(head);
+        if at + pages > last && at < last {
+            media.skip(Space::Hot, head, media.numbers().advance(head, last - at))?;
+        }
+        self.end_block(media, frame)
+    }
+
+    fn program_long<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        encoder: &mut Encoder<'_>,
+        row: NewRow<'_>,
+        frame: &mut [u8],
+    ) -> Result<(), MediaError> {
+        let layout = media.layout();
+        let mut kind = Kind::Rows;
+        while encoder.remaining() > 0 {
+            clear(frame);
+            let mut used = 0;
+            while used < layout.payload_size() && encoder.remaining() > 0 {
+                let mut bytes = [0; 64];
+                let room = (layout.payload_size() - used).min(bytes.len());
+                let count = encoder.fill(&mut bytes[..room]);
+                layout.put(frame, used, &bytes[..count]);
+                used += count;
+            }
+            let is_first = kind == Kind::Rows;
+            if is_first {
+                note_first(&mut frame[..crate::media::CELL_SIZE], layout.place(0).1);
+            }
+            let owner = 1 << (row.head.table % 8);
+            let rows = u16::from(is_first);
+            let label = Label { kind, owner, used: used as u16, commit: row.commit, rows };
+            media.append(Space::Hot, label, frame)?;
+            kind = Kind::More;
+        }
+        // The zone is not looked for in long rows: too much is said rather than too little.
+        self.block.add(row.head.table, Some(i64::MIN));
+        self.block.add(row.head.table, Some(i64::MAX));
+        Ok(())
+    }
+}
+
+/// Whether a page of rows is the last of its block, which is for the summary.
+fn is_last<N: Nand>(media: &Media<'_, N>, page: u32) -> bool {
+    media.numbers().page_in_block(page) + 1 == media.geometry().pages_per_block
+}
+
+/// ```text
+/// summary 20 | spans 1 | span 9 each
+/// ```
+fn emit_summary<N: Nand>(
+    summary: &Summary,
+    media: &Media<'_, N>,
+    block: u32,
+    frame: &mut [u8],
+) -> u16 {
+    clear(frame);
+    let layout = media.layout();
+    layout.put(frame, 0, &summary.emit());
+    let mut at = SUMMARY_SIZE + 1;
+    let numbers = media.numbers();
+    let mut count = 0;
+    for span in media.spans.as_slice() {
+        if span.space == Space::Hot && numbers.block_of(span.from) == block {
+            layout.put(frame, at, &span.emit());
+            at += SPAN_SIZE;
+            count += 1;
+        }
+    }
+    layout.put(frame, SUMMARY_SIZE, &[count]);
+    at as u16
+}
+
+/// What the summary page of a block says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockSummary {
+    pub(crate) summary: Summary,
+    spans: [Option<Span>; SPANS_MAX],
+}
+
+impl BlockSummary {
+    /// Read the summary page of a block of rows; none where the block has none, or none yet.
+    /// Cost: one read.
+    pub(crate) fn read<N: Nand>(
+        media: &mut Media<'_, N>,
+        last: Page,
+        frame: &mut [u8],
+    ) -> Result<Option<Self>, MediaError> {
+        match media.read(last, 0, frame) {
+            Ok(()) => {}
+            Err(MediaError::Corrupt(_) | MediaError::Missing(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        let layout = media.layout();
+        let Ok(Header { kind: Kind::Summary, .. }) = Header::parse(frame) else { return Ok(None) };
+        let mut bytes = [0; SUMMARY_SIZE + 1];
+        layout.take(frame, 0, &mut bytes);
+        let Some(summary) = Summary::parse(&array(&bytes[..SUMMARY_SIZE])) else { return Ok(None) };
+        let mut spans = [None; SPANS_MAX];
+        let count = usize::from(bytes[SUMMARY_SIZE]).min(SPANS_MAX);
+        for (number, span) in spans[..count].iter_mut().enumerate() {
+            let mut bytes = [0; SPAN_SIZE];
+            layout.take(frame, SUMMARY_SIZE + 1 + number * SPAN_SIZE, &mut bytes);
+            *span = Span::parse(&bytes, &media.numbers());
+        }
+        Ok(Some(Self { summary, spans }))
+    }
+
+    /// Whether a page of the block is void.
+    pub(crate) fn is_void<N: Nand>(&self, page: Page, media: &Media<'_, N>) -> bool {
+        self.spans.iter().flatten().any(|span| span.holds(page, &media.numbers()))
+    }
+}
