@@ -20,6 +20,7 @@
 )]
 
 pub mod area;
+pub mod db;
 pub mod flash;
 pub mod index;
 mod log;

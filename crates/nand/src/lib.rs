@@ -103,3 +103,36 @@ pub trait Nand {
     /// Mark `block` bad for ever. This costs one OOB program. A block may be marked twice.
     fn mark_bad(&mut self, block: BlockAddr) -> Result<(), PowerLost>;
 }
+
+/// A chip that is lent: its owner has it back whatever becomes of the borrower.
+impl<N: Nand + ?Sized> Nand for &mut N {
+    fn geometry(&self) -> Geometry {
+        (**self).geometry()
+    }
+
+    fn read(&mut self, page: PageAddr, column: u32, bytes: &mut [u8]) -> Result<Ecc, ReadError> {
+        (**self).read(page, column, bytes)
+    }
+
+    fn program(
+        &mut self,
+        page: PageAddr,
+        column: u32,
+        data: &[u8],
+        oob: &[u8],
+    ) -> Result<(), ProgramError> {
+        (**self).program(page, column, data, oob)
+    }
+
+    fn erase(&mut self, block: BlockAddr) -> Result<(), EraseError> {
+        (**self).erase(block)
+    }
+
+    fn is_bad(&mut self, block: BlockAddr) -> Result<bool, PowerLost> {
+        (**self).is_bad(block)
+    }
+
+    fn mark_bad(&mut self, block: BlockAddr) -> Result<(), PowerLost> {
+        (**self).mark_bad(block)
+    }
+}

@@ -18,7 +18,8 @@ mod root;
 mod stream;
 
 pub(crate) use body::{Body, CHECKPOINT, NVRAM, STOPPED};
-pub(crate) use mount::{Found, MountError, find, format};
+pub use mount::MountError;
+pub(crate) use mount::{Buffers, Found, find, format};
 
 use flysch_nand::Nand;
 

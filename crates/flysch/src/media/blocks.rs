@@ -3,7 +3,7 @@
 use flysch_nand::Nand;
 
 use super::error::is_erased;
-use super::{CHANGE_SIZE, Media, MediaError, Space, Use};
+use super::{CHANGE_SIZE, Media, MediaError, Page, Space, Use};
 
 impl<N: Nand> Media<'_, N> {
     /// The block of page `number` of `space`, taken where the page is its first.
@@ -78,6 +78,13 @@ impl<N: Nand> Media<'_, N> {
         self.nand.mark_bad(addr)?;
         self.table.set(block, Use::Bad);
         Ok(false)
+    }
+
+    /// Whether the block of a page is marked bad. Cost: one read.
+    pub(crate) fn is_marked(&mut self, page: Page) -> Result<bool, MediaError> {
+        let block = self.numbers.block_of(page.number);
+        let physical = self.table.find(page.space, block).ok_or(MediaError::Missing(page))?;
+        Ok(self.nand.is_bad(self.block_addr(physical))?)
     }
 
     /// Mark a block of which a program failed.

@@ -176,10 +176,21 @@ impl<'ram> Records<'ram> {
         self.spilled.map(|(page, _)| page)
     }
 
-    /// Everything is committed.
-    pub(crate) const fn commit(&mut self) {
+    /// Everything is committed. Spans that the summaries of their blocks have taken over are
+    /// forgotten: until now a rollback could have made those summaries void.
+    pub(crate) fn commit<N: Nand>(&mut self, media: &mut Media<'_, N>) {
         self.tail.commit();
         self.spilled = None;
+        let numbers = media.numbers();
+        let head = media.head(Space::Hot);
+        let behind = numbers.distance(self.first, head);
+        let spans = media.spans.clone();
+        let has_summary = |span: &Span| {
+            let number = numbers.next_block(span.from) + numbers.page_count() - 1;
+            let last = Page { space: span.space, number: number % numbers.page_count() };
+            numbers.distance(self.first, last.number) < behind && spans.find(last, &numbers).is_none()
+        };
+        media.spans.retain(|span| span.space != Space::Hot || !has_summary(span));
     }
 
     /// Take back the transaction under way. Gives the move of the committed rows of the tail where
@@ -229,18 +240,10 @@ impl<'ram> Records<'ram> {
     ) -> Result<(), MediaError> {
         while is_last(media, media.head(Space::Hot)) {
             let block = media.numbers().block_of(media.head(Space::Hot));
-            let numbers = media.numbers();
             let len = emit_summary(&self.block, media, block, frame);
             let label = Label { kind: Kind::Summary, owner: 0, used: len, commit: 0, rows: 0 };
             match media.append(Space::Hot, label, frame) {
-                Ok(_) => {
-                    let is_of = |span: &Span| {
-                        span.space == Space::Hot && numbers.block_of(span.from) == block
-                    };
-                    media.spans.retain(|span| !is_of(span));
-                    self.block = Summary::EMPTY;
-                }
-                Err(MediaError::ProgramFailed(_)) => self.block = Summary::EMPTY,
+                Ok(_) | Err(MediaError::ProgramFailed(_)) => self.block = Summary::EMPTY,
                 Err(error) => return Err(error),
             }
         }

@@ -4,6 +4,7 @@
 
 mod bitmap;
 mod criteria;
+mod db;
 mod faults;
 mod garbage;
 mod pbfilter;

@@ -1,0 +1,116 @@
+//! Commits: what a transaction did becomes one log record.
+
+use flysch_nand::Nand;
+
+use super::{Db, DbError};
+use crate::log::{Body, Log};
+use crate::media::Space;
+use crate::record::{Records, STATE_SIZE};
+
+/// When a commit is on flash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// When the call returns.
+    Durable,
+    /// With the next durable commit, [`Db::sync`] or [`Db::close`].
+    Lazy,
+}
+
+/// The body of a record of this moment.
+pub(super) fn body<'b>(
+    records: &'b Records<'_>,
+    log: &Log,
+    (commit, time): (u32, u64),
+    state: &'b mut [u8],
+) -> Body<'b> {
+    state[..STATE_SIZE].copy_from_slice(&records.emit());
+    Body {
+        flags: 0,
+        commit,
+        time,
+        tail: records.tail.committed(),
+        tail_base: records.tail.base(),
+        base: log.logged(),
+        state: &state[..STATE_SIZE],
+    }
+}
+
+impl<N: Nand> Db<'_, '_, N> {
+    /// Make certain what the open found, before the first program. Cost: nothing from the second
+    /// call on; after a close an erase and the pages of a checkpoint; after a cut two erases as a
+    /// rule, the pages of a checkpoint and a confirm page.
+    pub(super) fn settle(&mut self) -> Result<(), DbError> {
+        let Some(mut found) = self.found.take() else { return Ok(()) };
+        self.held = None;
+        let body = body(&self.records, &found.log, (self.commit, self.time), self.state);
+        let settled = found.settle(&mut self.media, body, self.frame);
+        if settled.is_ok() {
+            self.log = found.log;
+        } else {
+            self.found = Some(found);
+        }
+        Ok(settled?)
+    }
+
+    /// Everything since the last commit is committed.
+    pub(super) fn commit_now(&mut self, durability: Durability) -> Result<(), DbError> {
+        self.records.commit(&mut self.media);
+        self.commit += 1;
+        self.is_open = false;
+        self.is_lazy = true;
+        if durability == Durability::Durable { self.sync() } else { Ok(()) }
+    }
+
+    /// Put lazy commits on flash. Cost: nothing where there are none, else one program as a rule;
+    /// and at most one erase, or two programs, towards the next log block.
+    pub fn sync(&mut self) -> Result<(), DbError> {
+        assert!(!self.is_open, "a transaction ends before its database is synced");
+        if !self.is_lazy {
+            return Ok(());
+        }
+        self.settle()?;
+        self.held = None;
+        let body = body(&self.records, &self.log, (self.commit, self.time), self.state);
+        self.log.commit(&mut self.media, body, self.frame)?;
+        self.is_lazy = false;
+        self.let_go();
+        self.log.prepare(&mut self.media, self.frame)?;
+        Ok(())
+    }
+
+    /// Put everything on flash, and say that nothing is under way. Cost: as [`Db::sync`], and an
+    /// erase and a name page where a list of log blocks ends.
+    pub fn close(mut self) -> Result<N, DbError> {
+        if self.found.as_ref().is_some_and(|found| found.is_clean) && !self.is_lazy {
+            return Ok(self.into_nand());
+        }
+        self.roll_back_open()?;
+        self.settle()?;
+        let body = body(&self.records, &self.log, (self.commit, self.time), self.state);
+        self.log.close(&mut self.media, body, self.frame)?;
+        Ok(self.into_nand())
+    }
+
+    /// Let the blocks go that nothing on flash names any more.
+    fn let_go(&mut self) {
+        let numbers = self.media.numbers();
+        let heads = self.media.heads;
+        let spans = self.media.spans.clone();
+        let is_head = |space: Space, block| {
+            let head = heads[space as usize];
+            numbers.page_in_block(head) > 0 && numbers.block_of(head) == block
+        };
+        // A block of rows that lies wholly in a void span holds nothing.
+        let is_void = |space, block: u32| {
+            let first = block * numbers.pages_per_block;
+            let last = first + numbers.pages_per_block - 1;
+            spans.as_slice().iter().any(|span| {
+                let holds = |number| span.holds(crate::media::Page { space, number }, &numbers);
+                holds(first) && holds(last)
+            })
+        };
+        self.media.let_go(|space, block| {
+            is_head(space, block) || space.holds_rows() && !is_void(space, block)
+        });
+    }
+}

@@ -1,0 +1,94 @@
+//! Why a call on the database failed. The database is as it was before the call.
+
+use core::fmt;
+
+use crate::log::MountError;
+use crate::media::MediaError;
+use crate::record::AppendError;
+use crate::row::{RowError, SchemaError, ValueError};
+
+/// Why a call failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DbError {
+    /// The flash says no.
+    Media(MediaError),
+    /// The database cannot be found.
+    Mount(MountError),
+    /// The schema is none.
+    Schema(SchemaError),
+    /// The chip's pages or blocks are of a shape that the engine does not take.
+    Geometry,
+    /// The memory is too small: so many bytes are needed.
+    RamTooSmall {
+        /// Bytes needed.
+        needed: usize,
+    },
+    /// The schema has no such table, or the table no such index.
+    Unknown,
+    /// The values do not make a row of the table.
+    Value(ValueError),
+    /// A row on flash is not whole.
+    Row(RowError),
+    /// The key of this index is taken.
+    Duplicate {
+        /// The index of the table.
+        index: u8,
+    },
+    /// The row is longer than the memory given for it.
+    RowTooLong {
+        /// Bytes of the row.
+        needed: usize,
+    },
+    /// There is no room for more rows.
+    Full,
+}
+
+impl fmt::Display for DbError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Media(error) => error.fmt(f),
+            Self::Mount(error) => error.fmt(f),
+            Self::Schema(error) => error.fmt(f),
+            Self::Geometry => f.write_str("the engine does not take chips of this shape"),
+            Self::RamTooSmall { needed } => write!(f, "{needed} bytes of memory are needed"),
+            Self::Unknown => f.write_str("the schema has no such table or index"),
+            Self::Value(error) => error.fmt(f),
+            Self::Row(error) => error.fmt(f),
+            Self::Duplicate { index } => write!(f, "the key of index {index} is taken"),
+            Self::RowTooLong { needed } => write!(f, "the row has {needed} bytes"),
+            Self::Full => f.write_str("there is no room for more rows"),
+        }
+    }
+}
+
+impl core::error::Error for DbError {}
+
+impl From<MediaError> for DbError {
+    fn from(error: MediaError) -> Self {
+        match error {
+            MediaError::Full => Self::Full,
+            error => Self::Media(error),
+        }
+    }
+}
+
+impl From<MountError> for DbError {
+    fn from(error: MountError) -> Self {
+        Self::Mount(error)
+    }
+}
+
+impl From<AppendError> for DbError {
+    fn from(error: AppendError) -> Self {
+        match error {
+            AppendError::Media(error) => error.into(),
+            AppendError::Value(error) => Self::Value(error),
+        }
+    }
+}
+
+impl From<RowError> for DbError {
+    fn from(error: RowError) -> Self {
+        Self::Row(error)
+    }
+}

@@ -1,0 +1,81 @@
+//! The database: tables of typed rows that survive a power cut at any operation.
+//!
+//! ```text
+//! insert ▸ record: tail ▸ a full page ▸ media     commit ▸ log: one record ▸ media
+//! open   ▸ log: newest root, list, record ▸ tail, spans, heads ▸ record: rows since the mark
+//! ```
+//!
+//! 1. One writer: a transaction borrows the database.
+//! 2. Cursors borrow nothing between calls.
+//! 3. The first program after an open makes certain what the open found.
+
+mod commit;
+mod error;
+mod open;
+mod ram;
+mod scan;
+mod write;
+
+pub use commit::Durability;
+pub use error::DbError;
+pub use open::{OpenReport, Options};
+pub use scan::{Direction, Scan};
+pub use write::Transaction;
+
+pub use crate::log::MountError;
+pub use crate::record::Position;
+
+use flysch_nand::Nand;
+
+use crate::log::{Found, Log};
+use crate::media::Media;
+use crate::record::Records;
+use crate::row::Schema;
+
+/// A database on a chip.
+#[derive(Debug)]
+pub struct Db<'ram, 's, N> {
+    media: Media<'ram, N>,
+    log: Log,
+    /// What the open found, until the first write makes it certain.
+    found: Option<Found>,
+    records: Records<'ram>,
+    schema: &'s Schema<'s>,
+    /// The number of the next commit.
+    commit: u32,
+    /// Whether something is committed that no record has.
+    is_lazy: bool,
+    /// Whether a transaction was begun, and neither committed nor rolled back.
+    is_open: bool,
+    /// The caller's clock, as the last commit told it.
+    time: u64,
+    /// A page, lent to whoever needs one.
+    frame: &'ram mut [u8],
+    /// The page whose rows the frame holds.
+    held: Option<scan::Held>,
+    /// The state of a record while it is put together.
+    state: &'ram mut [u8],
+    report: OpenReport,
+}
+
+impl<N: Nand> Db<'_, '_, N> {
+    /// What the open found and did.
+    pub const fn report(&self) -> &OpenReport {
+        &self.report
+    }
+
+    /// The chip, to look at it.
+    pub const fn nand(&self) -> &N {
+        self.media.nand()
+    }
+
+    /// The chip, to arrange its next fault.
+    pub const fn nand_mut(&mut self) -> &mut N {
+        self.media.nand_mut()
+    }
+
+    /// Give the chip back. What was not committed is lost.
+    pub fn into_nand(self) -> N {
+        self.media.into_nand()
+    }
+}

@@ -1,0 +1,33 @@
+//! RAM: one stretch of bytes from the caller, carved and counted.
+
+/// What is left of the caller's memory.
+#[derive(Debug)]
+pub(crate) struct Ram<'ram> {
+    rest: &'ram mut [u8],
+    taken: usize,
+}
+
+impl<'ram> Ram<'ram> {
+    /// All of `bytes`.
+    pub(crate) const fn new(bytes: &'ram mut [u8]) -> Self {
+        Self { rest: bytes, taken: 0 }
+    }
+
+    /// Bytes that are left.
+    pub(crate) const fn len(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// Take the next `size` bytes; none where there are fewer.
+    pub(crate) fn take(&mut self, size: usize) -> Option<&'ram mut [u8]> {
+        let rest = core::mem::take(&mut self.rest);
+        if size > rest.len() {
+            self.rest = rest;
+            return None;
+        }
+        let (bytes, rest) = rest.split_at_mut(size);
+        self.rest = rest;
+        self.taken += size;
+        Some(bytes)
+    }
+}

@@ -1,0 +1,4 @@
+//! The database as its user sees it: through its calls, on a simulated chip.
+
+mod cuts;
+mod world;

@@ -1,0 +1,141 @@
+//! Small chips, a schema, and rows whose content follows from their number.
+
+use std::sync::Arc;
+
+use flysch::db::{Db, DbError, Direction, Durability, Options};
+use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
+use flysch_chip::{Chip, Clock, FaultInjector, Part};
+use flysch_nand::Geometry;
+
+/// Readings of sensors, and notes of any length.
+pub(super) const SCHEMA: Schema<'static> = Schema {
+    tables: &[
+        Table {
+            name: "reading",
+            columns: &[
+                Column::required("id", ColumnType::Integer),
+                Column::required("sensor", ColumnType::Integer),
+                Column::nullable("value", ColumnType::Integer),
+                Column::required("label", ColumnType::Text),
+            ],
+            indexes: &[
+                Index { columns: &[0], kind: IndexKind::Ordered, is_unique: true },
+                Index { columns: &[1], kind: IndexKind::Hash, is_unique: false },
+            ],
+            zone: Some(0),
+        },
+        Table {
+            name: "note",
+            columns: &[
+                Column::required("id", ColumnType::Integer),
+                Column::required("text", ColumnType::Blob),
+            ],
+            indexes: &[Index { columns: &[0], kind: IndexKind::Hash, is_unique: true }],
+            zone: None,
+        },
+    ],
+};
+const _: () = assert!(SCHEMA.check().is_ok());
+
+pub(super) const OPTIONS: Options = Options { partition: None, seed: 7 };
+
+/// A chip of blocks of eight pages.
+pub(super) fn chip(page_size: u32, block_count: u32) -> FaultInjector {
+    let part = Part::builtin("gemalto-vfl").unwrap();
+    let geometry = Geometry {
+        page_size,
+        oob_size: page_size / 32,
+        sectors_per_page: page_size / 512,
+        partial_programs: 1,
+        pages_per_block: 8,
+        block_count,
+        in_order: true,
+    };
+    let part = Part { geometry, ..part };
+    FaultInjector::new(Chip::new(Arc::new(part), Clock::new(), 1))
+}
+
+/// A row as the tests know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Row {
+    Reading(i64, String),
+    Note(i64, Vec<u8>),
+}
+
+/// The row of a number: mostly readings, and notes of up to `note_max` bytes.
+pub(super) fn row(number: i64, note_max: usize) -> Row {
+    let mixed = (number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33;
+    if mixed % 5 == 0 && note_max > 0 {
+        let len = mixed as usize / 5 % note_max;
+        return Row::Note(number, (0..len).map(|at| (at as u64 * mixed >> 3) as u8).collect());
+    }
+    Row::Reading(number, "x".repeat(mixed as usize % 40))
+}
+
+impl Row {
+    pub(super) fn insert<N: flysch_nand::Nand>(
+        &self,
+        tx: &mut flysch::db::Transaction<'_, '_, '_, N>,
+    ) -> Result<(), DbError> {
+        match self {
+            Self::Reading(id, label) => tx.insert(
+                0,
+                &[
+                    Value::Integer(*id),
+                    Value::Integer(id % 10),
+                    if id % 3 == 0 { Value::Null } else { Value::Integer(id * 7) },
+                    Value::Text(label),
+                ],
+            ),
+            Self::Note(id, text) => tx.insert(1, &[Value::Integer(*id), Value::Blob(text)]),
+        }
+    }
+}
+
+/// All rows of the database, of both tables, by number.
+pub(super) fn rows<N: flysch_nand::Nand>(
+    db: &mut Db<'_, '_, N>,
+    direction: Direction,
+) -> Result<Vec<Row>, DbError> {
+    let mut all = Vec::new();
+    let mut out = vec![0; 1 << 16];
+    let mut scan = db.scan(0, direction)?;
+    while let Some(row) = scan.next(db, &mut out)? {
+        let (Value::Integer(id), Value::Text(label)) = (row.column(0)?, row.column(3)?) else {
+            panic!("the columns have their types");
+        };
+        all.push(Row::Reading(id, label.to_owned()));
+    }
+    let mut scan = db.scan(1, direction)?;
+    while let Some(row) = scan.next(db, &mut out)? {
+        let (Value::Integer(id), Value::Blob(text)) = (row.column(0)?, row.column(1)?) else {
+            panic!("the columns have their types");
+        };
+        all.push(Row::Note(id, text.to_owned()));
+    }
+    Ok(all)
+}
+
+/// The rows of numbers, as [`rows`] gives them.
+pub(super) fn expected(numbers: &[i64], note_max: usize) -> Vec<Row> {
+    let all: Vec<Row> = numbers.iter().map(|&number| row(number, note_max)).collect();
+    let of = |is_note: bool| {
+        let is = move |row: &&Row| matches!(row, Row::Note(..)) == is_note;
+        all.iter().filter(is).cloned().collect::<Vec<_>>()
+    };
+    [of(false), of(true)].concat()
+}
+
+/// Insert rows in one transaction.
+pub(super) fn insert<N: flysch_nand::Nand>(
+    db: &mut Db<'_, '_, N>,
+    numbers: &[i64],
+    note_max: usize,
+    durability: Durability,
+) -> Result<(), DbError> {
+    let mut tx = db.begin()?;
+    for &number in numbers {
+        row(number, note_max).insert(&mut tx)?;
+    }
+    tx.commit(durability)
+}
