@@ -209,10 +209,8 @@ fn skip_doubtful<N: Nand>(
     Ok(count)
 }
 
-/// The page one behind the last page of the head's block that is not blank.
-///
-/// Pages are programmed one after the other, but for the summary: pages before it may have been
-/// left out for a row that is longer than they are.
+/// The page one behind the last page of the head's block that is not blank. Pages are programmed
+/// one after the other, without a gap.
 fn behind_last<N: Nand>(
     media: &mut Media<'_, N>,
     head: Page,
@@ -220,15 +218,11 @@ fn behind_last<N: Nand>(
 ) -> Result<u32, DbError> {
     let numbers = media.numbers();
     let left = numbers.pages_per_block - numbers.page_in_block(head.number);
-    let last = Page { number: numbers.advance(head.number, left - 1), ..head };
     // A program failed here, and no record came to tell it.
     if media.is_marked(head)? {
         return Ok(numbers.next_block(head.number));
     }
-    if media.look_at(last, &mut frame[..CELL_SIZE])? != Sight::Blank {
-        return Ok(numbers.next_block(head.number));
-    }
-    let (mut low, mut high) = (0, left - 1);
+    let (mut low, mut high) = (0, left);
     while low < high {
         let middle = low.midpoint(high);
         let page = Page { number: numbers.advance(head.number, middle), ..head };

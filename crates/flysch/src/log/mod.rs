@@ -40,11 +40,17 @@ pub(crate) struct Log {
     cells: Cells,
     /// The root in force.
     root: Seen,
+    /// The greatest epoch that any root, whole or not, was given.
+    epoch: u32,
     /// The next page of the root for a name.
     root_page: u32,
+    /// Whether the block in use rests on the state in the root.
+    root_has_base: bool,
     /// A root block being made the next root: it is erased, and written when it says pages.
     root_next: Option<Seen>,
     list: List,
+    /// The list that the last record lies in: another one where a new list's first block failed.
+    live: List,
     /// The place in the list of the block in use.
     at: u8,
     /// The next page of that block.
@@ -59,6 +65,10 @@ pub(crate) struct Log {
     is_fresh: bool,
     /// The list that follows.
     next: Option<List>,
+    /// The number behind that of the last block of any list that was chosen.
+    ordinal: u32,
+    /// Blocks behind the one in use that could not be erased: they are passed over.
+    passed: u8,
     /// Whether the next block is erased, and whether the root names its list.
     is_erased: bool,
     is_named: bool,
@@ -137,12 +147,12 @@ impl Log {
         let body = Body { flags: body.flags | STOPPED, ..body };
         // A record that begins a log block may end its list: it is followed by another.
         for _ in 0..2 {
-            while self.at + 1 >= self.list.len && !self.is_ready() {
+            while !self.has_next() && !self.is_ready() {
                 self.step(media, frame)?;
             }
             let ordinal = self.list.ordinal;
             self.commit(media, Body { ..body }, frame)?;
-            if ordinal == self.list.ordinal || self.at + 1 < self.list.len {
+            if ordinal == self.list.ordinal || self.has_next() {
                 break;
             }
         }
@@ -157,7 +167,8 @@ impl Log {
         frame: &mut [u8],
     ) -> Result<bool, MediaError> {
         let left = media.geometry().pages_per_block - self.page;
-        if left > AHEAD && media.changes.room() >= CHANGES_AHEAD * 2 || self.is_ready() {
+        let is_early = left > AHEAD && media.changes.room() >= CHANGES_AHEAD * 2;
+        if is_early || self.is_ready() || self.is_cornered(media) {
             return Ok(false);
         }
         self.step(media, frame)?;
@@ -206,9 +217,12 @@ impl Log {
         frame: &mut [u8],
     ) -> Result<(), MediaError> {
         while !self.is_ready() {
+            if self.is_cornered(media) {
+                return self.rebase(media, body, frame);
+            }
             self.step(media, frame)?;
         }
-        let left = self.turn();
+        self.turn(media);
         self.chain = 0;
         // The checkpoint has the table: changes begin anew with it.
         let changes = media.changes.clone();
@@ -221,29 +235,69 @@ impl Log {
         let written = self.write(media, &whole, frame);
         if written.is_err() {
             media.changes = changes;
-        } else if let Some(left) = left {
-            for &block in left.as_slice() {
-                media.release_log(u32::from(block));
-            }
+            return written;
         }
+        self.root_has_base = false;
+        self.leave(media);
         written
     }
 
-    /// Turn to the next block; give the list that was left.
-    fn turn(&mut self) -> Option<List> {
-        assert!(self.is_ready(), "the next log block is erased and named");
-        (self.is_erased, self.page) = (false, 0);
-        match self.next.take() {
-            Some(next) => {
-                let left = core::mem::replace(&mut self.list, next);
-                (self.at, self.is_named) = (0, false);
-                Some(left)
-            }
-            None => {
-                self.at += 1;
-                None
+    /// The last record lies in the list in use: the one before has served.
+    fn leave<N: Nand>(&mut self, media: &mut Media<'_, N>) {
+        if self.live.ordinal != self.list.ordinal {
+            release(media, &self.live);
+            self.live = self.list;
+        }
+    }
+
+    /// Whether the root has no page for a name, and no other root may take its place because the
+    /// records of this block rest on its state.
+    fn is_cornered<N: Nand>(&self, media: &Media<'_, N>) -> bool {
+        let has_page = self.root_page < media.geometry().pages_per_block;
+        self.root_has_base && self.is_erased && !has_page
+    }
+
+    /// Write a root with this state, and go on in a new list: this root is the commit.
+    fn rebase<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        body: &Body<'_>,
+        frame: &mut [u8],
+    ) -> Result<(), MediaError> {
+        let next = self.next.take().ok_or(MediaError::Full)?;
+        self.list = next;
+        (self.at, self.page, self.chain) = (core::mem::take(&mut self.passed), 0, 0);
+        (self.is_erased, self.is_named) = (false, false);
+        media.changes.clear();
+        for at in 0..usize::from(self.cells.len) {
+            let block = u32::from(self.cells.blocks[at]);
+            let is_used = block == self.root.block;
+            if !is_used && mount::write_root(self, media, body, block, frame)? {
+                self.leave(media);
+                return Ok(());
             }
         }
+        Err(MediaError::Full)
+    }
+
+    /// Turn to the next block.
+    fn turn<N: Nand>(&mut self, media: &mut Media<'_, N>) {
+        assert!(self.is_ready(), "the next log block is erased and named");
+        (self.is_erased, self.page) = (false, 0);
+        let passed = core::mem::take(&mut self.passed);
+        let Some(next) = self.next.take() else {
+            self.at += 1 + passed;
+            return;
+        };
+        if self.live.ordinal != self.list.ordinal {
+            release(media, &self.list);
+        }
+        (self.list, self.at, self.is_named) = (next, passed, false);
+    }
+
+    /// Whether the list has a block behind the one in use.
+    const fn has_next(&self) -> bool {
+        self.at + 1 + self.passed < self.list.len
     }
 
     const fn is_ready(&self) -> bool {
@@ -263,7 +317,7 @@ impl Log {
             let next = self.next.unwrap_or(self.list);
             let page = self.root_page;
             self.root_page += 1;
-            return match root::name(media, &self.root, page, &next, frame) {
+            return match root::name(media, &self.root, page, [&next, &self.live], frame) {
                 Ok(()) => {
                     self.is_named = true;
                     Ok(())
@@ -280,29 +334,28 @@ impl Log {
 
     /// Erase the block that the log goes on in, chosen where the list has ended.
     fn erase_next<N: Nand>(&mut self, media: &mut Media<'_, N>) -> Result<(), MediaError> {
-        let in_list = self.next.is_none() && self.at + 1 < self.list.len;
-        if in_list {
-            let block = u32::from(self.list.blocks[usize::from(self.at) + 1]);
-            if media.erase(block)? {
-                self.is_erased = true;
-            } else {
-                // The place is passed over: a block of the list that was never written.
-                self.at += 1;
-            }
+        if self.next.is_none() && self.has_next() {
+            let at = self.at + 1 + self.passed;
+            self.is_erased = media.erase(u32::from(self.list.blocks[usize::from(at)]))?;
+            self.passed += u8::from(!self.is_erased);
             return Ok(());
         }
-        let ordinal = self.list.ordinal + u32::from(self.list.len);
-        let mut next = match self.next {
+        let next = match self.next {
             Some(next) => next,
-            None => choose_list(media, ordinal)?,
+            None => {
+                self.passed = 0;
+                let last = self.list.ordinal + u32::from(self.list.len);
+                choose_list(media, last.max(self.ordinal))?
+            }
         };
-        let block = u32::from(next.blocks[0]);
-        self.is_erased = media.erase(block)?;
-        if !self.is_erased {
-            next.blocks.copy_within(1.., 0);
-            next.len -= 1;
+        self.ordinal = next.ordinal + u32::from(next.len);
+        self.next = Some(next);
+        self.is_erased = media.erase(u32::from(next.blocks[usize::from(self.passed)]))?;
+        self.passed += u8::from(!self.is_erased);
+        if self.passed == next.len {
+            // Not one block of it could be erased: another list is chosen, and named.
+            (self.next, self.is_named) = (None, false);
         }
-        self.next = (next.len > 0).then_some(next);
         Ok(())
     }
 
@@ -319,7 +372,8 @@ impl Log {
             for turn in 0..count - 1 {
                 let block = u32::from(self.cells.blocks[(first + turn) % count]);
                 if media.erase_root(block)? {
-                    let epoch = self.root.epoch + 1;
+                    self.epoch += 1;
+                    let epoch = self.epoch;
                     self.root_next = Some(Seen { block, epoch, pages: 0, is_confirmed: false });
                     return Ok(());
                 }
@@ -327,7 +381,7 @@ impl Log {
             return Err(MediaError::Full);
         };
         self.root_next = None;
-        let front = self.front(media, self.list, false);
+        let front = self.front(media, self.live, false);
         let written = root::write(media, erased.block, erased.epoch, frame, |sink, media| {
             sink.put(media, &front.emit())
         });
@@ -374,4 +428,11 @@ fn choose_list<N: Nand>(media: &mut Media<'_, N>, ordinal: u32) -> Result<List, 
         list.len += 1;
     }
     Ok(list)
+}
+
+/// Let the blocks of a list go.
+fn release<N: Nand>(media: &mut Media<'_, N>, list: &List) {
+    for &block in list.as_slice() {
+        media.release_log(u32::from(block));
+    }
 }

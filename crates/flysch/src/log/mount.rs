@@ -101,9 +101,12 @@ pub(crate) fn find<N: Nand>(
     let log = Log {
         cells: front.cells,
         root: newest,
+        epoch: newest.epoch,
         root_page,
+        root_has_base: false,
         root_next: None,
         list: front.list,
+        live: front.list,
         at: 0,
         page: 0,
         number: newest.epoch,
@@ -111,6 +114,8 @@ pub(crate) fn find<N: Nand>(
         logged: 0,
         is_fresh: true,
         next: None,
+        ordinal: 0,
+        passed: 0,
         is_erased: false,
         is_named: false,
         salt: front.salt,
@@ -119,7 +124,7 @@ pub(crate) fn find<N: Nand>(
     let mut found = Finding { log, front, media, frame, tail };
     for list in lists.into_iter().flatten() {
         if let Some(at) = found.last_block(&list)? {
-            (found.log.list, found.log.at) = (list, at);
+            (found.log.list, found.log.live, found.log.at) = (list, list, at);
             let (preface, state_len) = found.read_block(state)?;
             return Ok(found.done(preface, state_len, seen));
         }
@@ -128,7 +133,8 @@ pub(crate) fn find<N: Nand>(
             (found.log.next, found.log.is_named) = (Some(list), true);
         }
     }
-    (found.log.list, found.log.next) = (front.list, None);
+    let list = found.front.list;
+    (found.log.list, found.log.live, found.log.next) = (list, list, None);
     let (preface, state_len) = found.read_root(state)?;
     Ok(found.done(preface, state_len, seen))
 }
@@ -180,19 +186,15 @@ fn find_lists<N: Nand>(
             low = middle + 1;
         }
     }
-    let mut lists = [None; 2];
-    let (mut page, mut count) = (low, 0);
-    while page > first && count < 2 {
+    // The last name may have been under way at a cut: then the one before it holds.
+    let mut page = low;
+    while page > first && page + 2 > low {
         page -= 1;
-        if let Named::List(list) = root::read_name(media, root, page, frame)? {
-            lists[count] = Some(list);
-            count += 1;
+        if let Named::Lists(lists) = root::read_name(media, root, page, frame)? {
+            return Ok((lists.map(Some), low));
         }
     }
-    if count < 2 {
-        lists[count] = Some(front.list);
-    }
-    Ok((lists, low))
+    Ok(([Some(front.list), None], low))
 }
 
 /// A search under way.
@@ -340,6 +342,7 @@ impl<N: Nand> Finding<'_, '_, N> {
         let mut reader = Reader::open(place, self.frame, self.media)?;
         let preface = Preface::read(&mut reader, self.media)?;
         if preface.flags & CHECKPOINT == 0 {
+            self.log.root_has_base = true;
             return self.read_root_table();
         }
         reader.skip(self.media, preface.len)?;
@@ -416,7 +419,7 @@ impl Found {
     ) -> Result<(), MediaError> {
         let Self { log, seen, .. } = self;
         // No attempt of this or an earlier mount has used a number from here on.
-        let ordinal = log.list.ordinal + 2 * root::LIST_MAX as u32;
+        let ordinal = log.ordinal.max(log.list.ordinal) + 2 * root::LIST_MAX as u32;
         let list = choose_list(media, ordinal)?;
         for block in 0..media.table.len() {
             if !list.as_slice().contains(&(block as u16)) {
@@ -424,42 +427,40 @@ impl Found {
             }
         }
         media.changes.clear();
-        (log.list, log.at, log.page, log.next) = (list, 0, 0, None);
+        (log.list, log.live, log.at, log.page) = (list, list, 0, 0);
+        (log.next, log.passed) = (None, 0);
         (log.is_fresh, log.is_erased, log.is_named, log.root_next) = (true, false, false, None);
         log.number += 1;
         let cells = log.cells;
         let count = usize::from(cells.len);
-        let mut seen: [Option<Seen>; CELLS_MAX] = *seen;
-        let epoch = seen.iter().flatten().map(|seen| seen.epoch).max().unwrap_or(0) + 1;
-        let mut is_used = [false; CELLS_MAX];
-        for _ in 0..count {
-            let at = target(&cells, &seen[..count]).ok_or(MediaError::Full)?;
+        let seen: [Option<Seen>; CELLS_MAX] = *seen;
+        let mut is_bad = [false; CELLS_MAX];
+        while let Some(at) = target(&seen[..count], &is_bad) {
             let block = u32::from(cells.blocks[at]);
-            is_used[at] = true;
-            if write_root(log, media, body, (block, epoch), frame)? {
-                for other in (0..count).filter(|&other| other != at && seen[other].is_none()) {
+            if write_root(log, media, body, block, frame)? {
+                let unseen =
+                    |&other: &usize| other != at && !is_bad[other] && seen[other].is_none();
+                for other in (0..count).filter(unseen) {
                     media.erase_root(u32::from(cells.blocks[other]))?;
                 }
                 return log.begin_block(media);
             }
-            // The block is bad: what was seen there is kept from being chosen again.
-            seen[at] = Some(Seen { block, epoch: 0, pages: 0, is_confirmed: true });
-            if is_used[..count].iter().all(|&used| used) {
-                break;
-            }
+            is_bad[at] = true;
         }
         Err(MediaError::Full)
     }
 }
 
 /// Write and confirm a root; false where its block failed.
-fn write_root<N: Nand>(
+pub(super) fn write_root<N: Nand>(
     log: &mut Log,
     media: &mut Media<'_, N>,
     body: &Body<'_>,
-    (block, epoch): (u32, u32),
+    block: u32,
     frame: &mut [u8],
 ) -> Result<bool, MediaError> {
+    log.epoch += 1;
+    let epoch = log.epoch;
     if !media.erase_root(block)? {
         return Ok(false);
     }
@@ -477,6 +478,7 @@ fn write_root<N: Nand>(
         Ok(root) => {
             log.root = Seen { is_confirmed: true, ..root };
             log.root_page = root.pages + 1;
+            log.root_has_base = true;
             Ok(true)
         }
         Err(MediaError::ProgramFailed(_)) => {
@@ -541,9 +543,12 @@ pub(crate) fn format<N: Nand>(
     let log = Log {
         cells,
         root,
+        epoch: 0,
         root_page: 0,
+        root_has_base: false,
         root_next: None,
         list: List::NONE,
+        live: List::NONE,
         at: 0,
         page: 0,
         number: 0,
@@ -551,6 +556,8 @@ pub(crate) fn format<N: Nand>(
         logged: 0,
         is_fresh: true,
         next: None,
+        ordinal: 0,
+        passed: 0,
         is_erased: false,
         is_named: false,
         salt,

@@ -4,7 +4,7 @@
 //! root block   | checkpoint, 1 to n pages | confirm | name | name | …
 //! checkpoint   "flysch" 6 | salt 4 | schema 4 | first block 4 | blocks 4 | cells 1 + 2 each
 //!              ordinal 4 | list 1 + 2 each | has state 1 | body
-//! name         ordinal 4 | list 1 + 2 each
+//! name         the next list, then the list in use: each ordinal 4 | blocks 1 + 2 each
 //! ```
 //!
 //! 1. A root whose confirm page is visible has a whole checkpoint.
@@ -188,23 +188,23 @@ pub(crate) fn look<N: Nand>(
 }
 
 /// Which root block a mount may write to: one on which nothing is visible, else the newest
-/// unconfirmed one, else the oldest; never the newest confirmed one.
-pub(crate) fn target(cells: &Cells, seen: &[Option<Seen>]) -> Option<usize> {
-    debug_assert_eq!(cells.as_slice().len(), seen.len(), "each root block was looked at");
-    if let Some(at) = seen.iter().position(Option::is_none) {
+/// unconfirmed one, else the oldest; never the newest confirmed one, and none that failed.
+pub(crate) fn target(seen: &[Option<Seen>], is_bad: &[bool]) -> Option<usize> {
+    let good = || (0..seen.len()).filter(|&at| !is_bad[at]);
+    if let Some(at) = good().find(|&at| seen[at].is_none()) {
         return Some(at);
     }
-    let visible = || seen.iter().enumerate().filter_map(|(at, seen)| seen.map(|seen| (at, seen)));
-    let newest = |confirmed: bool| {
-        visible()
-            .filter(|(_, seen)| seen.is_confirmed == confirmed)
-            .max_by_key(|(_, seen)| seen.epoch)
+    let visible = || (0..seen.len()).filter_map(|at| seen[at].map(|seen| (at, seen)));
+    let confirmed = visible().filter(|(_, seen)| seen.is_confirmed);
+    let newest = confirmed.max_by_key(|(_, seen)| seen.epoch);
+    let kept = newest.or_else(|| visible().min_by_key(|(_, seen)| seen.epoch));
+    let others = || {
+        let other = |&(at, _): &(usize, Seen)| kept.is_none_or(|kept| at != kept.0) && !is_bad[at];
+        visible().filter(other)
     };
-    let oldest = || visible().min_by_key(|(_, seen)| seen.epoch);
-    let kept = newest(true).or_else(oldest).map(|(at, _)| at);
-    let doubtful = newest(false).map(|(at, _)| at).filter(|at| Some(*at) != kept);
-    let others = || visible().filter(|(at, _)| Some(*at) != kept);
-    doubtful.or_else(|| others().min_by_key(|(_, seen)| seen.epoch).map(|(at, _)| at))
+    let doubtful = others().filter(|(_, seen)| !seen.is_confirmed);
+    let chosen = doubtful.max_by_key(|(_, seen)| seen.epoch);
+    chosen.or_else(|| others().min_by_key(|(_, seen)| seen.epoch)).map(|(at, _)| at)
 }
 
 /// Program the confirm page of a root. Cost: one program.
@@ -223,18 +223,19 @@ pub(crate) fn name<N: Nand>(
     media: &mut Media<'_, N>,
     root: &Seen,
     page: u32,
-    list: &List,
+    lists: [&List; 2],
     frame: &mut [u8],
 ) -> Result<(), MediaError> {
     clear(frame);
-    let bytes = list.emit();
-    media.layout().put(frame, 0, &bytes);
-    let used = List::SIZE as u16;
+    for (number, list) in lists.into_iter().enumerate() {
+        media.layout().put(frame, number * List::SIZE, &list.emit());
+    }
+    let used = 2 * List::SIZE as u16;
     let label = Label { kind: Kind::Name, owner: 0, used, commit: root.epoch, rows: 0 };
     media.program(root.block, page, NAME, label, frame)
 }
 
-/// The list on a name page of a root; none where there is none. Cost: one read.
+/// The lists on a name page of a root; none where there are none. Cost: one read.
 pub(crate) fn read_name<N: Nand>(
     media: &mut Media<'_, N>,
     root: &Seen,
@@ -244,10 +245,13 @@ pub(crate) fn read_name<N: Nand>(
     match media.look(root.block, page, NAME, frame)? {
         Sight::Blank => Ok(Named::Blank),
         Sight::Page(header) if header.kind == Kind::Name && header.commit == root.epoch => {
-            let mut bytes = [0; List::SIZE];
-            media.layout().take(frame, 0, &mut bytes);
-            let list = List::parse(&bytes, media.table.len());
-            Ok(list.map_or(Named::Unreadable, Named::List))
+            let list = |number: usize| {
+                let mut bytes = [0; List::SIZE];
+                media.layout().take(frame, number * List::SIZE, &mut bytes);
+                List::parse(&bytes, media.table.len())
+            };
+            let lists = list(0).zip(list(1));
+            Ok(lists.map_or(Named::Unreadable, |(next, used)| Named::Lists([next, used])))
         }
         Sight::Page(_) | Sight::Unreadable => Ok(Named::Unreadable),
     }
@@ -258,7 +262,7 @@ pub(crate) fn read_name<N: Nand>(
 pub(crate) enum Named {
     Blank,
     Unreadable,
-    List(List),
+    Lists([List; 2]),
 }
 
 /// Write a root's checkpoint: its front and, where there is one, its body. The block is erased.

@@ -188,7 +188,8 @@ impl<'ram> Records<'ram> {
         let has_summary = |span: &Span| {
             let number = numbers.next_block(span.from) + numbers.page_count() - 1;
             let last = Page { space: span.space, number: number % numbers.page_count() };
-            numbers.distance(self.first, last.number) < behind && spans.find(last, &numbers).is_none()
+            numbers.distance(self.first, last.number) < behind
+                && spans.find(last, &numbers).is_none()
         };
         media.spans.retain(|span| span.space != Space::Hot || !has_summary(span));
     }
@@ -288,20 +289,28 @@ impl<'ram> Records<'ram> {
         }
     }
 
-    /// See that the block has room for so many pages, its summary apart.
+    /// See that the block has room for so many pages, its summary apart. Pages that are left are
+    /// programmed empty: a mount finds the end of a block by its first blank page.
     fn make_room<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
         pages: u32,
         frame: &mut [u8],
     ) -> Result<(), MediaError> {
-        let head = media.head(Space::Hot);
-        let last = media.geometry().pages_per_block - 1;
-        let at = media.numbers().page_in_block(head);
-        if at + pages > last && at < last {
-            media.skip(Space::Hot, head, media.numbers().advance(head, last - at))?;
+        loop {
+            self.end_block(media, frame)?;
+            let at = media.numbers().page_in_block(media.head(Space::Hot));
+            if at + pages < media.geometry().pages_per_block {
+                return Ok(());
+            }
+            clear(frame);
+            let label = Label { kind: Kind::More, owner: 0, used: 0, commit: 0, rows: 0 };
+            match media.append(Space::Hot, label, frame) {
+                Ok(_) => {}
+                Err(MediaError::ProgramFailed(_)) => self.block = Summary::EMPTY,
+                Err(error) => return Err(error),
+            }
         }
-        self.end_block(media, frame)
     }
 
     fn program_long<N: Nand>(

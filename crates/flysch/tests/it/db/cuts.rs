@@ -58,7 +58,13 @@ fn history(case: &Case, seed: u64) -> u64 {
     for life in 0..12 {
         let story = format!("seed {seed}, life {life}, page {}", case.page_size);
         let cut_at = Some(prng.below(if life % 3 == 0 { 12 } else { 120 }));
-        nand.arm(FaultPlan { seed: prng.next(), cut_at, ..FaultPlan::default() });
+        let ppm = if seed % 4 == 1 { 4000 } else { 0 };
+        let failures = FaultPlan {
+            program_failures_ppm: ppm,
+            erase_failures_ppm: ppm,
+            ..FaultPlan::default()
+        };
+        nand.arm(FaultPlan { seed: prng.next(), cut_at, ..failures });
         let mut doubtful = Vec::new();
         let lost = live(&mut nand, case, &mut prng, (&mut kept, &mut doubtful, &mut next));
         cuts += u64::from(lost.unwrap_or_else(|error| panic!("{error:?}: {story}")));
@@ -133,11 +139,13 @@ fn take_back<N: Nand>(
     tx.roll_back()
 }
 
+/// `FLYSCH_SEEDS` histories of each case; 40 where it does not say.
 #[test]
 fn what_was_acknowledged_survives_cuts() {
+    let seeds = std::env::var("FLYSCH_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
     let mut cuts = 0;
     for case in &CASES {
-        for seed in 0..40 {
+        for seed in 0..seeds.unwrap_or(40) {
             cuts += history(case, seed);
         }
     }
