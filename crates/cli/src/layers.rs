@@ -2,7 +2,7 @@
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use flysch_lab::layers::{FtlKind, LayerLists};
+use flysch_lab::machine::layers::{FtlKind, LayerLists};
 use flysch_lab::{Maker, Profile};
 
 use crate::failure::Failure;

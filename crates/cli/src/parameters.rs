@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use clap::Args;
 use flysch_chip::Part;
+use flysch_lab::bench::grid::{CompressionChoice, Grid, ReadAheadChoice};
+use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::choice::UnknownChoice;
-use flysch_lab::dual::Route;
-use flysch_lab::grid::{CompressionChoice, Grid, ReadAheadChoice};
-use flysch_lab::platform::{Platform, ecc_mode};
-use flysch_lab::scenario::Scenario;
-use flysch_lab::stack::Stack;
+use flysch_lab::machine::dual::Route;
+use flysch_lab::machine::platform::{Platform, ecc_mode};
+use flysch_lab::machine::stack::Stack;
 use flysch_lab::values;
 use flysch_lab::workload::{Alphabet, Workload};
 use flysch_lab::{EccMode, JournalMode, Synchronous};

@@ -7,9 +7,9 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use flysch_lab::grid::{Grid, run_all};
-use flysch_lab::platform::Platform;
-use flysch_lab::stack::Stack;
+use flysch_lab::bench::grid::{Grid, run_all};
+use flysch_lab::machine::platform::Platform;
+use flysch_lab::machine::stack::Stack;
 use flysch_lab::workload::Micro;
 
 fn grid(workload: Micro) -> Grid {

@@ -9,7 +9,7 @@ use flysch_chip::Part;
 use flysch_lab::index::bench::{IndexBench, LookupKind};
 use flysch_lab::index::keys::KeyDistribution;
 use flysch_lab::index::method::{MethodName, Tuning};
-use flysch_lab::platform::Platform;
+use flysch_lab::machine::platform::Platform;
 use flysch_lab::report;
 
 use crate::failure::Failure;

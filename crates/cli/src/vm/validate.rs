@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flysch_lab::platform::Platform;
-use flysch_lab::scenario::Scenario;
+use flysch_lab::bench::scenario::Scenario;
+use flysch_lab::machine::platform::Platform;
 use flysch_lab::validate::cell::{Cell, Counts, Key, Overhead, means, of_json, of_run};
 use flysch_lab::validate::page;
 use flysch_lab::validate::plan::{

@@ -7,12 +7,12 @@ use super::cell::{Cell, bad_blocks};
 use super::error::KernelError;
 use super::flash::{Flash, window};
 use super::target::Target;
+use crate::bench::run::Run;
+use crate::bench::scenario::Scenario;
 use crate::live::device::{Mtd, Window};
 use crate::live::hook::Level;
 use crate::live::tracer::{Choice, LiveTracer};
-use crate::run::Run;
-use crate::scenario::Scenario;
-use crate::stack::Engine;
+use crate::machine::stack::Engine;
 
 /// Names of files that runs make.
 const FILES: [&str; 3] = ["test.db", "test.db-journal", "file"];

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::bench::scenario::RunError;
 use crate::live::LiveError;
-use crate::scenario::RunError;
 
 /// Why the machine cannot be run on. Renders as one line.
 #[derive(Debug)]

@@ -9,9 +9,9 @@ use tempfile::TempDir;
 
 use super::error::KernelError;
 use super::target::Target;
+use crate::bench::scenario::Scenario;
 use crate::live::device::{Mtd, Window};
-use crate::scenario::Scenario;
-use crate::stack::Main;
+use crate::machine::stack::Main;
 
 /// Name of the UBI volume of a run.
 const VOLUME: &str = "flysch";

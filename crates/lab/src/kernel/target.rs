@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::choice::UnknownChoice;
-use crate::stack::Main;
+use crate::machine::stack::Main;
 
 /// The prefix that tells a target from a simulated stack.
 const PREFIX: &str = "kernel:";

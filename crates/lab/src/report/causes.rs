@@ -4,7 +4,7 @@ use super::cases::Cases;
 use super::escape::escape;
 use super::number::duration;
 use super::tree::{Node, head};
-use crate::run::Run;
+use crate::bench::run::Run;
 
 /// Trees opened at first: those of the first runs.
 const OPEN: usize = 2;

@@ -7,7 +7,7 @@ use super::escape::escape;
 use super::metrics::SUMMARY;
 use super::number::thousands;
 use super::table::Table;
-use crate::run::Run;
+use crate::bench::run::Run;
 
 /// More values than this are given as a range.
 const VALUES_MAX: usize = 6;

@@ -12,7 +12,7 @@ use super::scatter::{Scatter, scatter};
 use super::sheet::Sheet;
 use super::svg::Point;
 use super::table::Table;
-use crate::run::Latency;
+use crate::bench::run::Latency;
 
 const HEIGHT: f64 = 250.0;
 /// Response times this far apart, greatest to least, are drawn on a logarithmic axis.

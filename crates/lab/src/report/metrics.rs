@@ -1,7 +1,7 @@
 //! The numbers of a run that tables and charts show, by name, with their units.
 
 use super::number::{fixed, real};
-use crate::run::Run;
+use crate::bench::run::Run;
 
 /// One number of a run.
 pub(crate) struct Metric {

@@ -44,7 +44,7 @@ pub use indexes::indexes;
 pub use page::is_own;
 use page::{Section, page};
 
-use crate::run::Run;
+use crate::bench::run::Run;
 
 /// Write the report of these runs: one run, a comparison of stacks, or a sweep over requests and
 /// record sizes. The charts are chosen by what varies.

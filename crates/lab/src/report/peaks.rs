@@ -1,7 +1,7 @@
 //! Peaks of response times: which requests stand out, and at what distance they follow.
 
 use super::number::{duration, thousands};
-use crate::run::Run;
+use crate::bench::run::Run;
 
 /// A peak takes at least this many times the median, in tenths.
 const TENTHS_OF_MEDIAN: u64 = 15;

@@ -6,7 +6,7 @@ use super::heat::heat;
 use super::number::{fixed, thousands};
 use super::page::panel_width;
 use super::table::Table;
-use crate::run::Run;
+use crate::bench::run::Run;
 
 /// Maps of the runs shown, with the numbers they are drawn from.
 pub(super) fn wear(cases: &Cases<'_>) -> String {

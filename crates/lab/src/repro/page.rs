@@ -5,7 +5,7 @@ use super::draw;
 use super::figure::Figure;
 use super::listing::Listing;
 use super::paper::{Findings, Item};
-use crate::platform::Platform;
+use crate::machine::platform::Platform;
 use crate::report::escape::escape;
 use crate::report::number::{significant, thousands};
 use crate::report::page::{Section, page};

@@ -8,9 +8,9 @@ use rayon::prelude::*;
 use super::claim::{Claim, Row};
 use super::figure::Figure;
 use super::listing::Listing;
-use crate::grid;
-use crate::run::Run;
-use crate::scenario::Scenario;
+use crate::bench::grid;
+use crate::bench::run::Run;
+use crate::bench::scenario::Scenario;
 
 /// A paper whose experiments are done again.
 #[derive(Debug)]

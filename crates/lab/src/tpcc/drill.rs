@@ -8,8 +8,8 @@ use super::error::TpccError;
 use super::query::Compiler;
 use super::request::Requests;
 use super::transactions::{Outcome, Transactions};
+use crate::bench::scenario::{RunError, Scenario};
 use crate::machine::Machine;
-use crate::scenario::{RunError, Scenario};
 use crate::workload::Tpcc;
 
 /// A run that is cut short, again and again.

@@ -17,7 +17,7 @@ use super::blocks::by_block;
 use super::error::{Fault, Place, TraceError};
 use super::intake::{BLOCKS_MAX, Intake, within};
 use super::tally::Tally;
-use crate::run::Operations;
+use crate::bench::run::Operations;
 
 /// `TASK_COMM_LEN` of the kernel, less the closing zero.
 const TASK_SIZE_MAX: usize = 15;

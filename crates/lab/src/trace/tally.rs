@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 use flysch_chip::{Event, EventKind};
 use serde::Serialize;
 
-use crate::run::Operations;
+use crate::bench::run::Operations;
 
 /// Events by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

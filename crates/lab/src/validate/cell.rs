@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::run::Run;
+use crate::bench::run::Run;
 
 /// Counts below this are compared in pages: their error is a share of this many.
 pub const FEW_PAGES: f64 = 20.0;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::grid::{Grid, ReadAheadChoice};
-use crate::platform::Platform;
-use crate::scenario::Scenario;
-use crate::stack::{Main, Stack};
+use crate::bench::grid::{Grid, ReadAheadChoice};
+use crate::bench::scenario::Scenario;
+use crate::machine::platform::Platform;
+use crate::machine::stack::{Main, Stack};
 use crate::workload::{Micro, Pattern, Read, Workload};
 
 /// The platform that the guest is.

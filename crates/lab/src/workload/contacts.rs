@@ -13,8 +13,8 @@ use flysch_sqlite::Database;
 use super::pattern::{Pattern, Places};
 use super::strings::RandomStrings;
 use super::{Measured, Steps};
-use crate::scenario::{RunError, sqlite_error};
-use crate::session::{Interval, Session};
+use crate::bench::scenario::{RunError, sqlite_error};
+use crate::bench::session::{Interval, Session};
 
 /// Texts in a record.
 const TEXT_COUNT: u32 = 5;

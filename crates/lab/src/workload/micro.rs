@@ -10,8 +10,8 @@ use flysch_sqlite::Database;
 
 use super::strings::RandomStrings;
 use super::{Measured, Steps};
-use crate::scenario::{RunError, sqlite_error};
-use crate::session::{Interval, Session};
+use crate::bench::scenario::{RunError, sqlite_error};
+use crate::bench::session::{Interval, Session};
 
 /// A kind of request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -8,12 +8,12 @@ use std::str::FromStr;
 
 use flysch_sqlite::Settings;
 
+use crate::bench::measure::Timing;
+use crate::bench::run::Run;
+use crate::bench::scenario::RunError;
+use crate::bench::session::Session;
 use crate::choice::UnknownChoice;
-use crate::measure::Timing;
-use crate::run::Run;
-use crate::scenario::RunError;
-use crate::session::Session;
-use crate::stack::Engine;
+use crate::machine::stack::Engine;
 
 mod contacts;
 mod micro;

@@ -4,8 +4,8 @@ use flysch_chip::Prng;
 use flysch_linux::vfs::Fd;
 
 use super::{Measured, Steps};
-use crate::scenario::RunError;
-use crate::session::{Interval, Session};
+use crate::bench::scenario::RunError;
+use crate::bench::session::{Interval, Session};
 
 /// Name of the file.
 const FILE: &str = "file";

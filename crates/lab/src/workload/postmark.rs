@@ -14,8 +14,8 @@ use flysch_chip::Prng;
 use flysch_linux::vfs::Advice;
 
 use super::{Measured, Steps};
-use crate::scenario::RunError;
-use crate::session::{Interval, Session};
+use crate::bench::scenario::RunError;
+use crate::bench::session::{Interval, Session};
 
 /// Transactions on a set of files. The number of transactions is the scenario's `requests`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use flysch_linux::vfs::Fd;
 
 use super::pattern::{Pattern, Places};
 use super::{Measured, Steps};
-use crate::scenario::RunError;
-use crate::session::{Interval, Session};
+use crate::bench::scenario::RunError;
+use crate::bench::session::{Interval, Session};
 
 /// Name of the file.
 const FILE: &str = "file";

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use flysch_sqlite::{Database, Settings, Work};
 
 use super::{Measured, Steps};
-use crate::scenario::RunError;
-use crate::session::{Interval, Session};
+use crate::bench::scenario::RunError;
+use crate::bench::session::{Interval, Session};
 use crate::tpcc::{
     Compiler, Files, Kind, Outcome, Pace, Requests, Scale, Terminals, TpccError, Transactions,
     check,

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use flysch_lab::age::AgeError;
-use flysch_lab::grid::{Grid, run_all};
-use flysch_lab::layers::{FtlKind, LayerLists};
-use flysch_lab::platform::Platform;
-use flysch_lab::run::Run;
-use flysch_lab::scenario::RunError;
-use flysch_lab::stack::{Journals, Stack};
+use flysch_lab::bench::grid::{Grid, run_all};
+use flysch_lab::bench::run::Run;
+use flysch_lab::bench::scenario::RunError;
+use flysch_lab::machine::age::AgeError;
+use flysch_lab::machine::layers::{FtlKind, LayerLists};
+use flysch_lab::machine::platform::Platform;
+use flysch_lab::machine::stack::{Journals, Stack};
 use flysch_lab::workload::Micro;
 use flysch_lab::{Maker, Profile};
 

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use flysch_chip::{FaultPlan, Prng};
-use flysch_lab::grid::Grid;
+use flysch_lab::bench::grid::Grid;
 use flysch_lab::machine::Machine;
-use flysch_lab::platform::Platform;
-use flysch_lab::stack::{Engine, Main, Stack};
+use flysch_lab::machine::platform::Platform;
+use flysch_lab::machine::stack::{Engine, Main, Stack};
 use flysch_lab::workload::Workload;
 use flysch_linux::filesystem::FsError;
 use flysch_nand::PageAddr;

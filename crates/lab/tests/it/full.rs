@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use flysch_chip::Clock;
 use flysch_lab::JournalMode;
-use flysch_lab::grid::Grid;
+use flysch_lab::bench::grid::Grid;
+use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::Machine;
-use flysch_lab::platform::Platform;
-use flysch_lab::scenario::Scenario;
-use flysch_lab::stack::{Journals, Main, Stack};
+use flysch_lab::machine::platform::Platform;
+use flysch_lab::machine::stack::{Journals, Main, Stack};
 use flysch_lab::workload::Micro;
 use flysch_sqlite::{Database, Error, Value};
 

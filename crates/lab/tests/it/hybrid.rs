@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use flysch_lab::JournalMode;
-use flysch_lab::grid::{Grid, run_all};
-use flysch_lab::platform::Platform;
-use flysch_lab::scenario::Scenario;
-use flysch_lab::stack::{Journals, Stack};
+use flysch_lab::bench::grid::{Grid, run_all};
+use flysch_lab::bench::scenario::Scenario;
+use flysch_lab::machine::platform::Platform;
+use flysch_lab::machine::stack::{Journals, Stack};
 use flysch_lab::workload::Micro;
 use serde::Deserialize;
 

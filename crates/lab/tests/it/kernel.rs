@@ -5,11 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use flysch_lab::EccMode;
-use flysch_lab::grid::{Grid, ReadAheadChoice, run_all};
-use flysch_lab::platform::{Platform, ecc_mode};
-use flysch_lab::run::Run;
-use flysch_lab::scenario::Scenario;
-use flysch_lab::stack::Stack;
+use flysch_lab::bench::grid::{Grid, ReadAheadChoice, run_all};
+use flysch_lab::bench::run::Run;
+use flysch_lab::bench::scenario::Scenario;
+use flysch_lab::machine::platform::{Platform, ecc_mode};
+use flysch_lab::machine::stack::Stack;
 use flysch_lab::workload::{Alphabet, Micro, Workload};
 use serde::Deserialize;
 

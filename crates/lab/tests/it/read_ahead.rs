@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use flysch_lab::grid::{Grid, ReadAheadChoice, run_all};
-use flysch_lab::platform::Platform;
-use flysch_lab::scenario::Scenario;
-use flysch_lab::stack::{Main, Stack};
+use flysch_lab::bench::grid::{Grid, ReadAheadChoice, run_all};
+use flysch_lab::bench::scenario::Scenario;
+use flysch_lab::machine::platform::Platform;
+use flysch_lab::machine::stack::{Main, Stack};
 use flysch_lab::workload::{Contacts, Pattern, Read, Workload};
 
 const READS: &str = include_str!("../../../../docs/reference/kernel-6.1-readahead.csv");

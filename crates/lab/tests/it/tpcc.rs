@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use flysch_lab::dual::Route;
-use flysch_lab::grid::Grid;
-use flysch_lab::platform::Platform;
-use flysch_lab::scenario::Scenario;
-use flysch_lab::stack::{Journals, Stack};
+use flysch_lab::bench::grid::Grid;
+use flysch_lab::bench::scenario::Scenario;
+use flysch_lab::machine::dual::Route;
+use flysch_lab::machine::platform::Platform;
+use flysch_lab::machine::stack::{Journals, Stack};
 use flysch_lab::tpcc::{Condition, Drill, Files, Scale, check, violations};
 use flysch_lab::workload::{Tpcc, Workload};
 use flysch_sqlite::{Database, Value};

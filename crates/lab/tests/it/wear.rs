@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use flysch_lab::grid::Grid;
-use flysch_lab::platform::Platform;
-use flysch_lab::run::Wear;
-use flysch_lab::stack::{Engine, Main, Stack};
+use flysch_lab::bench::grid::Grid;
+use flysch_lab::bench::run::Wear;
+use flysch_lab::machine::platform::Platform;
+use flysch_lab::machine::stack::{Engine, Main, Stack};
 use flysch_lab::workload::Workload;
 
 /// Wear of the stack's partition, whose first percents of `aged_fill` files take that stay as they

@@ -35,6 +35,6 @@ pub(super) fn chart(
 }
 
 /// Name of a file system as the paper writes it.
-pub(super) fn stack_name(stack: crate::stack::Stack) -> String {
+pub(super) fn stack_name(stack: crate::machine::stack::Stack) -> String {
     stack.main.name().to_uppercase()
 }

@@ -2,14 +2,14 @@
 
 use super::chart::chart;
 use super::sweep::{SIZES, STACKS, Sweep};
+use crate::bench::run::Run;
+use crate::machine::stack::Stack;
 use crate::report::metrics::{
     ERASES_PER_KB, PROGRAMS, PROGRAMS_PER_KB, READS, READS_PER_KB, THROUGHPUT,
 };
 use crate::repro::band::{Band, Target};
 use crate::repro::claim::Claim;
 use crate::repro::paper::Evidence;
-use crate::run::Run;
-use crate::stack::Stack;
 use crate::statistics::{mean, share};
 
 /// Throughput of writes through the file system (Table I), KB/s: what inserts are low beside.

@@ -3,12 +3,12 @@
 use super::chart::chart;
 use super::select::{peaks_of_reads, said};
 use super::sweep::{SIZES, STACKS, Sweep};
+use crate::bench::run::Run;
+use crate::machine::stack::Stack;
 use crate::report::metrics::{READS_PER_KB, THROUGHPUT};
 use crate::repro::band::{Band, Target};
 use crate::repro::claim::Claim;
 use crate::repro::paper::Evidence;
-use crate::run::Run;
-use crate::stack::Stack;
 use crate::statistics::{mean, share};
 
 /// From this many requests on a number is large, up to the other it is small.

@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 use super::chart::stack_name;
 use super::select::said;
 use super::sweep::{SIZES, STACKS, Sweep};
+use crate::bench::run::Run;
+use crate::machine::stack::Stack;
 use crate::report::metrics::{ERASES, PROGRAMS, THROUGHPUT};
 use crate::report::number::real_len;
 use crate::repro::band::{Band, Target};
@@ -13,8 +15,6 @@ use crate::repro::claim::Claim;
 use crate::repro::figure::{Figure, Panel, Scale, Series, Source};
 use crate::repro::listing::Listing;
 use crate::repro::paper::Evidence;
-use crate::run::Run;
-use crate::stack::Stack;
 use crate::statistics::mean;
 
 /// Numbers of requests that both kinds are compared at.

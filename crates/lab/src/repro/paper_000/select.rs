@@ -2,13 +2,13 @@
 
 use super::chart::chart;
 use super::sweep::{SIZES, STACKS, Sweep};
+use crate::bench::run::Run;
+use crate::machine::stack::Stack;
 use crate::report::metrics::{READS, READS_PER_KB, THROUGHPUT};
 use crate::report::number::real_len;
 use crate::repro::band::{Band, Target};
 use crate::repro::claim::Claim;
 use crate::repro::paper::Evidence;
-use crate::run::Run;
-use crate::stack::Stack;
 use crate::statistics::{correlation, mean, share};
 
 /// Where the paper sees JFFS2's reads meet UBIFS's, requests.

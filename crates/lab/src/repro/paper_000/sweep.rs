@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::grid::Grid;
-use crate::platform::Platform;
+use crate::bench::grid::Grid;
+use crate::bench::run::Run;
+use crate::bench::scenario::Scenario;
+use crate::machine::platform::Platform;
+use crate::machine::stack::Stack;
 use crate::repro::paper::{Cause, Effort, Trial};
-use crate::run::Run;
-use crate::scenario::Scenario;
-use crate::stack::Stack;
 use crate::workload::Micro;
 
 /// The paper's board and kernel.

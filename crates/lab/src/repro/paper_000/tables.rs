@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 
 use super::chart::stack_name;
 use super::sweep::{PLATFORM, SIZES, STACKS, scenario};
-use crate::platform::Platform;
+use crate::bench::run::Run;
+use crate::bench::throughput::levels;
+use crate::machine::platform::Platform;
+use crate::machine::stack::Stack;
 use crate::report::number::{real, real_len};
 use crate::report::peaks::peaks;
 use crate::repro::band::{Band, Target};
@@ -14,10 +17,7 @@ use crate::repro::claim::Claim;
 use crate::repro::figure::{Figure, Panel, Scale, Series};
 use crate::repro::listing::Listing;
 use crate::repro::paper::{Cause, Evidence, Trial};
-use crate::run::Run;
-use crate::stack::Stack;
 use crate::statistics::{median, variation};
-use crate::throughput::levels;
 use crate::workload::Micro;
 
 /// Why BEGIN and the first request after it are far below the paper's.

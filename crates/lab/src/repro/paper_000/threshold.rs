@@ -1,14 +1,14 @@
 //! The flush threshold: how much is inserted before SQLite writes without being told to commit.
 
 use super::sweep::{SIZES, scenario};
+use crate::bench::run::Run;
+use crate::bench::scenario::Scenario;
+use crate::machine::stack::Stack;
 use crate::report::number::real;
 use crate::repro::band::{Band, Target};
 use crate::repro::claim::Claim;
 use crate::repro::figure::{Figure, Panel, Scale, Series};
 use crate::repro::paper::{Cause, Evidence, Trial};
-use crate::run::Run;
-use crate::scenario::Scenario;
-use crate::stack::Stack;
 use crate::workload::Micro;
 use flysch_chip::EventKind;
 

@@ -2,6 +2,8 @@
 
 use super::chart::chart;
 use super::sweep::{SIZES, STACKS, Sweep};
+use crate::bench::run::Run;
+use crate::machine::stack::Stack;
 use crate::report::metrics::{
     ERASES, ERASES_PER_KB, PROGRAMS, PROGRAMS_PER_KB, READS, READS_PER_KB, THROUGHPUT,
 };
@@ -9,8 +11,6 @@ use crate::report::number::real_len;
 use crate::repro::band::{Band, Target};
 use crate::repro::claim::Claim;
 use crate::repro::paper::Evidence;
-use crate::run::Run;
-use crate::stack::Stack;
 use crate::statistics::{mean, roughness, share};
 
 /// Pages of a block of the paper's chip.

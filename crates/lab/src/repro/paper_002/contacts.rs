@@ -2,12 +2,12 @@
 
 use super::runs::{FILE_SYSTEMS, PATTERNS, Pair, greatest, grid, pairs};
 use super::seed_count;
-use crate::grid::Grid;
+use crate::bench::grid::Grid;
+use crate::machine::stack::{Engine, Main, Stack};
 use crate::repro::band::{Band, Target};
 use crate::repro::claim::Claim;
 use crate::repro::figure::{Figure, Panel, Scale, Series};
 use crate::repro::paper::{Cause, Effort, Evidence, Trial};
-use crate::stack::{Engine, Main, Stack};
 use crate::statistics::mean;
 use crate::workload::{Contacts, Pattern, Workload};
 

@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use super::runs::{FILE_SYSTEMS, Pair, grid, pairs};
+use crate::bench::run::Run;
+use crate::machine::stack::{Main, Stack};
 use crate::repro::band::{Band, Target};
 use crate::repro::claim::Claim;
 use crate::repro::listing::Listing;
 use crate::repro::paper::{Cause, Evidence, Trial};
-use crate::run::Run;
-use crate::stack::{Main, Stack};
 use crate::workload::{Postmark, Workload};
 
 /// Steps of a run.

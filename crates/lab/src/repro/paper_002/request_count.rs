@@ -8,14 +8,14 @@ use serde_json::Value;
 use super::runs::{
     FILE_SYSTEMS, PATTERNS, PLATFORM, Pair, READ_STEPS, exact, greatest, least, pairs, reads,
 };
-use crate::platform::Platform;
+use crate::bench::run::Run;
+use crate::machine::platform::Platform;
+use crate::machine::stack::Main;
 use crate::repro::band::{Band, Target};
 use crate::repro::claim::Claim;
 use crate::repro::figure::{Figure, Panel, Scale, Series};
 use crate::repro::listing::Listing;
 use crate::repro::paper::{Cause, Effort, Evidence, Trial};
-use crate::run::Run;
-use crate::stack::Main;
 use crate::workload::{Pattern, Read};
 
 /// Numbers of requests.
@@ -343,7 +343,7 @@ fn energies(points: &[Point]) -> Vec<Claim> {
 
 fn powers(platform: &Platform) -> Listing {
     let text = |value: &Option<String>| value.clone().map_or(Value::Null, Value::from);
-    let row = |draw: &crate::energy::Draw| {
+    let row = |draw: &crate::bench::energy::Draw| {
         vec![
             serde_json::to_value(draw.component).unwrap_or(Value::Null),
             text(&draw.engine),

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::grid::{self, Grid, ReadAheadChoice};
-use crate::platform::Platform;
+use crate::bench::grid::{self, Grid, ReadAheadChoice};
+use crate::bench::run::Run;
+use crate::bench::scenario::Scenario;
+use crate::machine::platform::Platform;
+use crate::machine::stack::{Main, Stack};
 use crate::repro::paper::{Cause, Trial};
-use crate::run::Run;
-use crate::scenario::Scenario;
-use crate::stack::{Main, Stack};
 use crate::workload::{Pattern, Read, Workload};
 
 /// The platform.

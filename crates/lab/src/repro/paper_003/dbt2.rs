@@ -8,7 +8,7 @@ use super::runs::{
     HYBRID, NAND, Pair, erases, erases_per_second, fill, per_minute, run_all, scenario, tpcc,
     under, writes, writes_per_second,
 };
-use crate::run::Run;
+use crate::bench::run::Run;
 use crate::tpcc::Kind;
 
 /// Tests in a row (section 6.2).

@@ -7,11 +7,11 @@ use super::claim::Claim;
 use super::listing::Listing;
 use super::paper::{Cause, Effort, Evidence, Trial};
 use super::runs::{HYBRID, NAND, scenario, tpcc};
-use crate::dual::Route;
+use crate::bench::run::Operations;
+use crate::bench::scenario::Scenario;
 use crate::machine::Machine;
-use crate::run::Operations;
-use crate::scenario::Scenario;
-use crate::stack::Stack;
+use crate::machine::dual::Route;
+use crate::machine::stack::Stack;
 use crate::tpcc::{Drill, Files};
 use crate::workload::Tpcc;
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::paper::{Cause, Trial};
-use crate::grid::Grid;
-use crate::platform::Platform;
-use crate::run::{Operations, Run};
-use crate::scenario::Scenario;
-use crate::stack::{Journals, Stack};
+use crate::bench::grid::Grid;
+use crate::bench::run::{Operations, Run};
+use crate::bench::scenario::Scenario;
+use crate::machine::platform::Platform;
+use crate::machine::stack::{Journals, Stack};
 use crate::tpcc::{Files, Pace, Scale};
 use crate::workload::Tpcc;
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use flysch_chip::{Event, EventKind, EventPlace, Trace};
 
-use crate::run::{KindCost, Latency, Operations, Run, Wear};
-use crate::scenario::Scenario;
-use crate::site::Blocks;
-use crate::stack::{Engine, Main};
+use super::run::{KindCost, Latency, Operations, Run, Wear};
+use super::scenario::Scenario;
+use super::site::Blocks;
+use crate::machine::stack::{Engine, Main};
 use crate::trace;
 use crate::workload::Measured;
 

@@ -10,13 +10,13 @@ use flysch_linux::ubifs;
 use flysch_sqlite::{JournalMode, Synchronous};
 use rayon::prelude::*;
 
-use crate::dual::Route;
-use crate::layers::{LayerLists, Layers};
+use super::run::Run;
+use super::scenario::{RunError, Scenario, run_in_turn};
 use crate::machine::Build;
-use crate::platform::Platform;
-use crate::run::Run;
-use crate::scenario::{RunError, Scenario, run_in_turn};
-use crate::stack::{Engine, Stack};
+use crate::machine::dual::Route;
+use crate::machine::layers::{LayerLists, Layers};
+use crate::machine::platform::Platform;
+use crate::machine::stack::{Engine, Stack};
 use crate::workload::{Alphabet, Workload};
 
 /// Records in each table before select, join and update, unless asked otherwise: the paper's most.

@@ -9,7 +9,7 @@ use std::ops::AddAssign;
 use flysch_chip::{CauseTree, Trace};
 use serde::Serialize;
 
-use crate::energy::Drawn;
+use super::energy::Drawn;
 
 /// What one run cost; its JSON object in `flysch bench --format json`.
 #[derive(Clone, Debug, Serialize)]

@@ -8,9 +8,9 @@ use flysch_nand::Geometry;
 use flysch_sqlite::Database;
 
 use super::{Blocks, Files, Site};
+use crate::bench::scenario::{RunError, Scenario};
 use crate::machine::Machine;
-use crate::scenario::{RunError, Scenario};
-use crate::stack::Main;
+use crate::machine::stack::Main;
 
 /// Time between the two times that caches are dropped, as the reference runs have it, nanoseconds.
 pub(crate) const SETTLE_NS: u64 = 2_000_000_000;

@@ -8,9 +8,9 @@ use flysch_linux::ubi::WEAR_THRESHOLD;
 use flysch_linux::ubifs::Maker;
 use flysch_linux::yaffs2::Profile;
 
+use super::platform::Platform;
+use super::stack::{Journals, Main, Stack};
 use crate::choice::UnknownChoice;
-use crate::platform::Platform;
-use crate::stack::{Journals, Main, Stack};
 
 /// Percent of its blocks that a translation layer keeps back: the 7.4 % between the 2^30 bytes of a
 /// gigabyte of flash and the 10^9 that a card of a gigabyte offers.

@@ -11,7 +11,7 @@ use flysch_chip::Prng;
 use flysch_linux::filesystem::FsError;
 use flysch_linux::vfs::{Fd, Vfs};
 
-use crate::machine::Machine;
+use super::Machine;
 
 /// Bytes written at a time: half a dozen flash pages, so that a block holds many pieces.
 const PIECE: u32 = 16 << 10;

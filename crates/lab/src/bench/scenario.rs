@@ -2,12 +2,12 @@
 
 use flysch_sqlite::Settings;
 
-use crate::age::AgeError;
+use super::run::Run;
+use super::session::Session;
+use super::site::{Simulated, Site};
+use crate::machine::age::AgeError;
+use crate::machine::stack::{Main, Stack};
 use crate::machine::{Build, StackError};
-use crate::run::Run;
-use crate::session::Session;
-use crate::site::{Simulated, Site};
-use crate::stack::{Main, Stack};
 use crate::workload::{Alphabet, Workload};
 
 /// Everything a run depends on.

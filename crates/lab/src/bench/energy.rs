@@ -8,8 +8,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::Operations;
-use crate::scenario::Scenario;
+use super::run::Operations;
+use super::scenario::Scenario;
 
 /// Power that devices draw while they work.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -126,9 +126,9 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::grid::{Grid, ReadAheadChoice};
-    use crate::platform::Platform;
-    use crate::stack::{Main, Stack};
+    use crate::bench::grid::{Grid, ReadAheadChoice};
+    use crate::machine::platform::Platform;
+    use crate::machine::stack::{Main, Stack};
     use crate::workload::{Contacts, Pattern, Read, Workload};
 
     fn scenario(workload: Workload, stack: Stack, choice: ReadAheadChoice) -> Scenario {

@@ -1,4 +1,17 @@
 //! Machines: a stack built from a platform's figures, formatted and mounted.
+//!
+//! [`platform`] is a board and its kernel as data, [`stack`] names an engine and its file systems,
+//! [`layers`] holds the options of the layers, [`age`] what a device held before. [`pram`] is the
+//! memory beside the NAND, [`dual`] puts one database on two file systems, and [`storage`] is the
+//! seam between SQLite and a file system. [`Build`] puts them together into a [`Machine`].
+
+pub mod age;
+pub mod dual;
+pub mod layers;
+pub mod platform;
+pub mod pram;
+pub mod stack;
+pub mod storage;
 
 use std::cell::RefCell;
 use std::fmt;
@@ -16,13 +29,13 @@ use flysch_linux::vfs::Vfs;
 use flysch_linux::yaffs2::{self, Yaffs2};
 use flysch_sqlite::Settings;
 
-use crate::age::Age;
-use crate::beside::{self, Memory, Start};
-use crate::dual::{Dual, Route};
-use crate::layers::Layers;
-use crate::platform::Platform;
-use crate::stack::{Journals, Main, Stack};
-use crate::storage::Storage;
+use age::Age;
+use dual::{Dual, Route};
+use layers::Layers;
+use platform::Platform;
+use pram::{Memory, Start};
+use stack::{Journals, Main, Stack};
+use storage::Storage;
 
 /// The device as the laboratory holds it: chip, fault injector, tracer.
 pub type Device = Shared<Tracer<FaultInjector>>;
@@ -159,7 +172,7 @@ impl Build {
     /// A chip that may fail and is traced, and an empty PRAM on the same supply.
     pub(crate) fn devices(&self, chip: Chip, recorder: &Recorder) -> (Device, Memory) {
         let injector = FaultInjector::new(chip);
-        let pram = beside::new_pram(self, recorder, injector.supply());
+        let pram = pram::new_pram(self, recorder, injector.supply());
         (Shared::new(Tracer::new(injector, recorder.clone())), pram)
     }
 
@@ -174,7 +187,7 @@ impl Build {
         let scope = recorder.scope("format");
         self.format(stack.main, &device, &self.cpu(&recorder), &recorder)?;
         if stack.journals == Some(Journals::Pramfs) {
-            beside::format_pramfs(&mut pram)?;
+            pram::format_pramfs(&mut pram)?;
         }
         drop(scope);
         self.mount(stack, device, pram, recorder)
@@ -196,7 +209,7 @@ impl Build {
                 Ubifs::format(&partition()?, recorder, &counts, fastmap)
                     .map_err(|e| StackError::of("ubifs", &e))
             }
-            Main::Ftl => beside::plainfs(self, device, cpu, recorder, Start::Format).map(|_| ()),
+            Main::Ftl => pram::plainfs(self, device, cpu, recorder, Start::Format).map(|_| ()),
             Main::Tmpfs => Ok(()),
         }
     }
@@ -215,7 +228,7 @@ impl Build {
         let cpu = self.cpu(&recorder);
         let fs = self.mount_main(stack.main, &device, &cpu, &recorder)?;
         let journals = stack.journals.map(|journals| match journals {
-            Journals::Pramfs => beside::pramfs(&pram, &cpu, &recorder),
+            Journals::Pramfs => pram::pramfs(&pram, &cpu, &recorder),
             Journals::Tmpfs => Ok(self.tmpfs()),
         });
         let vfs = |fs| {
@@ -267,7 +280,7 @@ impl Build {
                 let fs = Ubifs::mount(partition()?, options, cpu.clone(), recorder.clone());
                 Box::new(fs.map_err(|error| StackError::of("ubifs", &error))?)
             }
-            Main::Ftl => beside::plainfs(self, device, cpu, recorder, Start::Mount)?,
+            Main::Ftl => pram::plainfs(self, device, cpu, recorder, Start::Mount)?,
             Main::Tmpfs => self.tmpfs(),
         })
     }

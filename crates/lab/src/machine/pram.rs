@@ -9,7 +9,7 @@ use flysch_linux::ftl::{self, FtlOptions};
 use flysch_linux::plainfs::Plainfs;
 use flysch_linux::pramfs::{Pramfs, PramfsOptions};
 
-use crate::machine::{Build, Device, StackError};
+use super::{Build, Device, StackError};
 
 /// A PRAM as the laboratory holds it: chip and tracer.
 pub type Memory = Shared<Tracer<Pram>>;

@@ -14,16 +14,16 @@ use flysch_linux::yaffs2::Profile;
 use flysch_sqlite::{Era, JournalMode, Settings, Synchronous};
 use serde::Deserialize;
 
-use crate::energy::{Component, Draw, Power};
+use crate::bench::energy::{Component, Draw, Power};
 
 /// Data bytes per step of the kernel's software ECC (Hamming).
 const SOFT_ECC_STEP: u32 = 256;
 
 const BUILTIN: [&str; 4] = [
-    include_str!("../../../platforms/nandsim-6.1.toml"),
-    include_str!("../../../platforms/apf27-2.6.29.toml"),
-    include_str!("../../../platforms/kaist-2.6.19.toml"),
-    include_str!("../../../platforms/omap3evm-2.6.37.toml"),
+    include_str!("../../../../platforms/nandsim-6.1.toml"),
+    include_str!("../../../../platforms/apf27-2.6.29.toml"),
+    include_str!("../../../../platforms/kaist-2.6.19.toml"),
+    include_str!("../../../../platforms/omap3evm-2.6.37.toml"),
 ];
 
 /// A board, its kernel, and what its software is set to.
@@ -73,7 +73,7 @@ pub struct Platform {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// The level, as [`crate::throughput`] names it.
+    /// The level, as [`crate::bench::throughput`] names it.
     pub level: String,
     /// Of writes.
     pub write_mb_s: f64,

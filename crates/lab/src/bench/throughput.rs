@@ -7,9 +7,9 @@ use flysch_linux::filesystem::CACHE_PAGE_SIZE;
 use flysch_linux::mtd::MtdError;
 use serde::Serialize;
 
+use super::scenario::RunError;
 use crate::machine::Build;
-use crate::scenario::RunError;
-use crate::stack::Stack;
+use crate::machine::stack::Stack;
 
 /// Bytes moved at each level.
 const MOVED: u32 = 2 << 20;

@@ -6,10 +6,10 @@ use std::rc::Rc;
 use flysch_chip::EventKind;
 use flysch_sqlite::{Database, Work};
 
-use crate::measure::{Timing, measure};
-use crate::run::Run;
-use crate::scenario::{RunError, Scenario, sqlite_error};
-use crate::site::{Files, Site};
+use super::measure::{Timing, measure};
+use super::run::Run;
+use super::scenario::{RunError, Scenario, sqlite_error};
+use super::site::{Files, Site};
 use crate::workload::Steps;
 
 /// File name of the database.

@@ -13,7 +13,7 @@ use flysch_linux::filesystem::FsError;
 use flysch_linux::vfs::{Advice, Fd, Vfs};
 use flysch_sqlite::Database;
 
-use crate::scenario::{RunError, Scenario};
+use crate::bench::scenario::{RunError, Scenario};
 
 pub(crate) use simulated::SETTLE_NS;
 pub use simulated::Simulated;
