@@ -8,8 +8,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::run::Operations;
 use super::scenario::Scenario;
+use crate::trace::Operations;
 
 /// Power that devices draw while they work.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use flysch_chip::{Event, EventKind, EventPlace, Trace};
+use flysch_chip::{EventKind, Trace};
 
-use super::run::{KindCost, Latency, Operations, Run, Wear};
+use super::run::{KindCost, Latency, Run, Wear};
 use super::scenario::Scenario;
 use super::site::Blocks;
 use crate::machine::stack::{Engine, Main};
-use crate::trace;
+use crate::trace::{self, Operations};
 use crate::workload::Measured;
 
 /// Times of a run, nanoseconds.
@@ -27,29 +27,6 @@ pub struct Timing {
     pub idle_ns: u64,
     /// Each request.
     pub request_ns: Vec<u64>,
-}
-
-impl Operations {
-    /// Count one event.
-    pub fn add(&mut self, event: &Event) {
-        match event.kind {
-            EventKind::Read => self.page_reads += 1,
-            EventKind::Program => self.page_programs += 1,
-            EventKind::Erase => self.block_erases += 1,
-            EventKind::ReadOob => self.oob_reads += 1,
-            EventKind::ProgramOob => self.oob_programs += 1,
-            EventKind::NvRead => self.nvram_reads += 1,
-            EventKind::NvWrite => self.nvram_writes += 1,
-            EventKind::NvErase => self.nvram_erases += 1,
-            EventKind::BufferHit | EventKind::Mark => return,
-        }
-        let time_ns = u64::from(event.duration_ns);
-        self.time_ns += time_ns;
-        if event.kind.place() == EventPlace::Byte {
-            self.nvram_bytes += u64::from(event.bytes);
-            self.nvram_time_ns += time_ns;
-        }
-    }
 }
 
 /// Work out the figures of a run.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::escape::escape;
 use super::number::{percent, real, thousands};
-use crate::bench::run::Operations;
+use crate::trace::Operations;
 
 /// Branches open at first, counted from the root.
 const OPEN_DEPTH: usize = 3;

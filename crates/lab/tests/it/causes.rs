@@ -6,10 +6,11 @@ use std::sync::Arc;
 use flysch_chip::{CauseId, Event, EventKind, EventPlace, Trace, Traffic};
 use flysch_lab::JournalMode;
 use flysch_lab::bench::grid::{Grid, ReadAheadChoice, run_all, run_in_turns};
-use flysch_lab::bench::run::{Operations, Run};
+use flysch_lab::bench::run::Run;
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::platform::{Platform, ecc_mode};
 use flysch_lab::machine::stack::{Engine, Main, Stack};
+use flysch_lab::trace::Operations;
 use flysch_lab::workload::{Alphabet, Contacts, Micro, Pattern, Read, Workload};
 use flysch_sqlite::Database;
 

@@ -7,12 +7,12 @@ use super::claim::Claim;
 use super::listing::Listing;
 use super::paper::{Cause, Effort, Evidence, Trial};
 use super::runs::{HYBRID, NAND, scenario, tpcc};
-use crate::bench::run::Operations;
 use crate::bench::scenario::Scenario;
 use crate::machine::Machine;
 use crate::machine::dual::Route;
 use crate::machine::stack::Stack;
 use crate::tpcc::{Drill, Files};
+use crate::trace::Operations;
 use crate::workload::Tpcc;
 
 /// A fortieth of the specification's sizes: all of it, its journal and its copy fit into the PRAM.

@@ -6,11 +6,12 @@ use rayon::prelude::*;
 
 use super::paper::{Cause, Trial};
 use crate::bench::grid::Grid;
-use crate::bench::run::{Operations, Run};
+use crate::bench::run::Run;
 use crate::bench::scenario::Scenario;
 use crate::machine::platform::Platform;
 use crate::machine::stack::{Journals, Stack};
 use crate::tpcc::{Files, Pace, Scale};
+use crate::trace::Operations;
 use crate::workload::Tpcc;
 
 /// The paper's board.
