@@ -41,7 +41,7 @@ pub fn measure(
     let mut total = Operations::default();
     trace.events.iter().for_each(|event| total.add(event));
     let active_ns = timing.time_ns - timing.idle_ns;
-    let energy = scenario.build.platform.power.drawn(scenario, active_ns, &total);
+    let energy = scenario.build.platform.power.drawn(scenario.activity(), active_ns, &total);
     Run {
         workload: scenario.workload.name().to_owned(),
         on: scenario.stack.name(),

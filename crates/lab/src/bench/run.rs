@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use flysch_chip::{CauseTree, Trace};
 use serde::Serialize;
 
-use super::energy::Drawn;
+use crate::machine::power::Drawn;
 use crate::trace::Operations;
 
 /// What one run cost; its JSON object in `flysch bench --format json`.

@@ -6,6 +6,7 @@ use super::run::Run;
 use super::session::Session;
 use super::site::{Simulated, Site};
 use crate::machine::age::AgeError;
+use crate::machine::power::Activity;
 use crate::machine::stack::{Main, Stack};
 use crate::machine::{Build, StackError};
 use crate::workload::{Alphabet, Workload};
@@ -108,6 +109,16 @@ impl Scenario {
             Main::Tmpfs => 0,
         };
         ra_pages > 0 && !self.advises_random
+    }
+
+    /// What its power depends on.
+    pub const fn activity(&self) -> Activity {
+        Activity {
+            engine: self.stack.engine.name(),
+            fs: self.stack.main.name(),
+            pattern: self.workload.pattern().name(),
+            reads_ahead: self.reads_ahead(),
+        }
     }
 
     /// Carry the run out on a simulated machine.

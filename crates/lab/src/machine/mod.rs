@@ -1,14 +1,16 @@
 //! Machines: a stack built from a platform's figures, formatted and mounted.
 //!
 //! [`platform`] is a board and its kernel as data, [`stack`] names an engine and its file systems,
-//! [`layers`] holds the options of the layers, [`age`] what a device held before. [`pram`] is the
-//! memory beside the NAND, [`dual`] puts one database on two file systems, and [`storage`] is the
-//! seam between SQLite and a file system. [`Build`] puts them together into a [`Machine`].
+//! [`layers`] holds the options of the layers, [`age`] what a device held before. [`power`] is what
+//! the devices draw. [`pram`] is the memory beside the NAND, [`dual`] puts one database on two file
+//! systems, and [`storage`] is the seam between SQLite and a file system. [`Build`] puts them
+//! together into a [`Machine`].
 
 pub mod age;
 pub mod dual;
 pub mod layers;
 pub mod platform;
+pub mod power;
 pub mod pram;
 pub mod stack;
 pub mod storage;

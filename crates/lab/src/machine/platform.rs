@@ -14,7 +14,7 @@ use flysch_linux::yaffs2::Profile;
 use flysch_sqlite::{Era, JournalMode, Settings, Synchronous};
 use serde::Deserialize;
 
-use crate::bench::energy::{Component, Draw, Power};
+use super::power::{Component, Draw, Power};
 
 /// Data bytes per step of the kernel's software ECC (Hamming).
 const SOFT_ECC_STEP: u32 = 256;

@@ -9,6 +9,7 @@ mod full;
 mod hybrid;
 mod indexes;
 mod kernel;
+mod power;
 mod read_ahead;
 mod tpcc;
 mod trace;

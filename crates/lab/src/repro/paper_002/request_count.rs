@@ -343,7 +343,7 @@ fn energies(points: &[Point]) -> Vec<Claim> {
 
 fn powers(platform: &Platform) -> Listing {
     let text = |value: &Option<String>| value.clone().map_or(Value::Null, Value::from);
-    let row = |draw: &crate::bench::energy::Draw| {
+    let row = |draw: &crate::machine::power::Draw| {
         vec![
             serde_json::to_value(draw.component).unwrap_or(Value::Null),
             text(&draw.engine),

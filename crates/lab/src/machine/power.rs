@@ -1,4 +1,4 @@
-//! Energy: time, times the power that a component draws meanwhile above what it draws idle.
+//! Power and energy: time, times the power that a component draws meanwhile above what it draws idle.
 //!
 //! A platform whose power was measured gives mean powers of the whole run, by component, engine, file
 //! system, order of requests and read-ahead, as Tables 2 and 3 of Olivier et al. (`EWiLi` 2014) do;
@@ -8,7 +8,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::scenario::Scenario;
 use crate::trace::Operations;
 
 /// Power that devices draw while they work.
@@ -57,6 +56,19 @@ pub enum Component {
     Nvram,
 }
 
+/// What of a run decides which mean powers are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Activity {
+    /// Engine, as stacks name it.
+    pub engine: &'static str,
+    /// File system, as stacks name it.
+    pub fs: &'static str,
+    /// Order of the requests, by its name.
+    pub pattern: &'static str,
+    /// Whether the kernel reads ahead.
+    pub reads_ahead: bool,
+}
+
 /// What a component drew in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Drawn {
@@ -86,24 +98,23 @@ impl Draw {
             && self.read_ahead.is_none()
     }
 
-    fn fits(&self, scenario: &Scenario) -> bool {
+    fn fits(&self, activity: Activity) -> bool {
         let is = |wanted: &Option<String>, there: &str| {
             wanted.as_ref().is_none_or(|wanted| wanted == there)
         };
-        let read_ahead = if scenario.reads_ahead() { "on" } else { "off" };
-        is(&self.engine, scenario.stack.engine.name())
-            && is(&self.fs, scenario.stack.main.name())
-            && is(&self.pattern, scenario.workload.pattern().name())
-            && is(&self.read_ahead, read_ahead)
+        is(&self.engine, activity.engine)
+            && is(&self.fs, activity.fs)
+            && is(&self.pattern, activity.pattern)
+            && is(&self.read_ahead, if activity.reads_ahead { "on" } else { "off" })
     }
 }
 
 impl Power {
     /// What each component drew in a run that was active for `active_ns` and kept the devices as
     /// busy as `total` says.
-    pub fn drawn(&self, scenario: &Scenario, active_ns: u64, total: &Operations) -> Vec<Drawn> {
+    pub fn drawn(&self, activity: Activity, active_ns: u64, total: &Operations) -> Vec<Drawn> {
         let mut all: Vec<Drawn> = Vec::new();
-        for draw in self.draw.iter().filter(|draw| draw.fits(scenario)) {
+        for draw in self.draw.iter().filter(|draw| draw.fits(activity)) {
             if all.iter().all(|drawn| drawn.component != draw.component) {
                 all.push(Drawn::new(draw.component, draw.mw, active_ns));
             }
@@ -118,49 +129,5 @@ impl Power {
             all.push(Drawn::new(Component::Nvram, power_mw, total.nvram_time_ns));
         }
         all
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::*;
-    use crate::bench::grid::{Grid, ReadAheadChoice};
-    use crate::machine::platform::Platform;
-    use crate::machine::stack::{Main, Stack};
-    use crate::workload::{Contacts, Pattern, Read, Workload};
-
-    fn scenario(workload: Workload, stack: Stack, choice: ReadAheadChoice) -> Scenario {
-        let platform = Platform::named("omap3evm-2.6.37").expect("it is built in");
-        let mut grid = Grid::new(workload, stack, Arc::new(platform));
-        grid.read_ahead = vec![choice];
-        grid.scenarios().remove(0)
-    }
-
-    #[test]
-    fn powers_are_those_of_the_papers_tables() {
-        use ReadAheadChoice::{Advised, Off, On};
-        let read = |pattern| Workload::Read(Read { pattern, ..Read::DEFAULT });
-        let (sequential, random) = (read(Pattern::Sequential), read(Pattern::Random));
-        let contacts = Workload::Contacts(Contacts::DEFAULT);
-        let (jffs2, yaffs2) = (Stack::file(Main::Jffs2), Stack::file(Main::Yaffs2));
-        let cases = [
-            (sequential, jffs2, On, [223.0, 29.0]),
-            (sequential, jffs2, Off, [223.0, 24.0]),
-            (random, jffs2, Advised, [223.0, 23.0]),
-            (sequential, yaffs2, On, [211.0, 28.0]),
-            (random, yaffs2, Off, [214.0, 26.0]),
-            (contacts, Stack::JFFS2, On, [245.65, 30.188]),
-            (contacts, Stack::YAFFS2, Off, [245.296, 36.319]),
-        ];
-        for (workload, stack, choice, powers) in cases {
-            let scenario = scenario(workload, stack, choice);
-            let busy = Operations { time_ns: 5, ..Operations::default() };
-            let drawn = scenario.build.platform.power.drawn(&scenario, 2_000_000_000, &busy);
-            let found: Vec<f64> = drawn.iter().map(|drawn| drawn.power_mw).collect();
-            assert_eq!(found, powers, "{} on {}", workload.name(), stack.name());
-            assert!(drawn.iter().all(|it| (it.energy_mj - 2.0 * it.power_mw).abs() < 1e-9));
-        }
     }
 }
