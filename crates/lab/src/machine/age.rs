@@ -7,11 +7,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use flysch_chip::Prng;
+use flysch_chip::{Prng, Recorder};
 use flysch_linux::filesystem::FsError;
 use flysch_linux::vfs::{Fd, Vfs};
-
-use super::Machine;
 
 /// Bytes written at a time: half a dozen flash pages, so that a block holds many pieces.
 const PIECE: u32 = 16 << 10;
@@ -80,20 +78,25 @@ impl Age {
         (0..blocks).map(|_| u32::try_from(prng.below(bound)).expect("32 bits")).collect()
     }
 
-    /// Write what `machine` is to hold, `capacity` bytes being its partition.
+    /// Write what the file system `linux` is to hold, `capacity` bytes being its partition.
     ///
     /// # Errors
     /// The file system's, and how far it came: more than it holds is [`FsError::NoSpace`].
-    pub fn apply(&self, machine: &Machine, capacity: u64, seed: u64) -> Result<(), AgeError> {
+    pub fn apply(
+        &self,
+        linux: &mut Vfs,
+        recorder: &Recorder,
+        capacity: u64,
+        seed: u64,
+    ) -> Result<(), AgeError> {
         if (self.fill_percent, self.invalid_percent) == (0, 0) {
             return Ok(());
         }
-        let _scope = machine.recorder.scope("age");
+        let _scope = recorder.scope("age");
         let pieces = |percent: u32| capacity * u64::from(percent) / 100 / u64::from(PIECE);
         // Without any live data there is one piece to write over.
         let live = pieces(self.fill_percent).max(1);
-        let mut linux = machine.linux.borrow_mut();
-        let mut writer = Writer { linux: &mut linux, prng: Prng::new(seed ^ 0xA6ED), open: None };
+        let mut writer = Writer { linux: &mut *linux, prng: Prng::new(seed ^ 0xA6ED), open: None };
         let percent = |pieces: u64| pieces * u64::from(PIECE) * 100 / capacity;
         for piece in 0..live {
             writer.write(piece).map_err(|why| AgeError::Fill { why, percent: percent(piece) })?;

@@ -2,27 +2,33 @@
 //!
 //! [`platform`] is a board and its kernel as data, [`stack`] names an engine and its file systems,
 //! [`layers`] holds the options of the layers, [`age`] what a device held before. [`power`] is what
-//! the devices draw. [`pram`] is the memory beside the NAND, [`dual`] puts one database on two file
-//! systems, and [`storage`] is the seam between SQLite and a file system. [`Build`] puts them
-//! together into a [`Machine`].
+//! the devices draw. `pram` is the memory beside the NAND, `card` a flash translation layer with a
+//! plain file system. [`dual`] puts one database on two file systems, and [`storage`] is the seam
+//! between SQLite and a file system. [`Build`] puts them together into a [`Machine`].
 
 pub mod age;
+mod card;
+mod device;
 pub mod dual;
+mod error;
 pub mod layers;
 pub mod platform;
 pub mod power;
-pub mod pram;
+mod pram;
 pub mod stack;
 pub mod storage;
 
+pub use device::{Device, Memory};
+pub use error::StackError;
+
 use std::cell::RefCell;
-use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use flysch_chip::{Chip, Clock, FaultInjector, Part, Recorder, Shared, Tracer};
 use flysch_linux::cpu::Cpu;
 use flysch_linux::filesystem::FileSystem;
+use flysch_linux::ftl::FtlOptions;
 use flysch_linux::jffs2::{self, Compressor, Jffs2};
 use flysch_linux::mtd::{EccMode, Partition, RawNand};
 use flysch_linux::tmpfs::Tmpfs;
@@ -32,15 +38,12 @@ use flysch_linux::yaffs2::{self, Yaffs2};
 use flysch_sqlite::Settings;
 
 use age::Age;
+use card::Start;
 use dual::{Dual, Route};
 use layers::Layers;
 use platform::Platform;
-use pram::{Memory, Start};
 use stack::{Journals, Main, Stack};
 use storage::Storage;
-
-/// The device as the laboratory holds it: chip, fault injector, tracer.
-pub type Device = Shared<Tracer<FaultInjector>>;
 
 /// What a stack is built from, where it may differ from the platform's choice.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,41 +70,6 @@ pub struct Build {
     pub age: Age,
     /// Seed of the stack's random choices.
     pub seed: u64,
-}
-
-/// Why a stack does not stand.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StackError {
-    /// The supply failed.
-    PowerLost,
-    /// A layer refuses.
-    Refused {
-        /// Which.
-        layer: &'static str,
-        /// What it says.
-        why: String,
-    },
-}
-
-impl fmt::Display for StackError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::PowerLost => f.write_str("power lost"),
-            Self::Refused { layer, why } => write!(f, "{layer}: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for StackError {}
-
-impl StackError {
-    /// What `layer` says, unless it is that the supply failed.
-    pub(crate) fn of(layer: &'static str, error: &impl fmt::Display) -> Self {
-        match error.to_string() {
-            why if why == "power lost" => Self::PowerLost,
-            why => Self::Refused { layer, why },
-        }
-    }
 }
 
 /// A machine that stands: devices, stack, clock, recorder.
@@ -174,7 +142,7 @@ impl Build {
     /// A chip that may fail and is traced, and an empty PRAM on the same supply.
     pub(crate) fn devices(&self, chip: Chip, recorder: &Recorder) -> (Device, Memory) {
         let injector = FaultInjector::new(chip);
-        let pram = pram::new_pram(self, recorder, injector.supply());
+        let pram = pram::new_pram(self.layers.pram_kib, self.seed, recorder, injector.supply());
         (Shared::new(Tracer::new(injector, recorder.clone())), pram)
     }
 
@@ -211,7 +179,7 @@ impl Build {
                 Ubifs::format(&partition()?, recorder, &counts, fastmap)
                     .map_err(|e| StackError::of("ubifs", &e))
             }
-            Main::Ftl => pram::plainfs(self, device, cpu, recorder, Start::Format).map(|_| ()),
+            Main::Ftl => self.plainfs(device, cpu, recorder, Start::Format).map(|_| ()),
             Main::Tmpfs => Ok(()),
         }
     }
@@ -282,9 +250,31 @@ impl Build {
                 let fs = Ubifs::mount(partition()?, options, cpu.clone(), recorder.clone());
                 Box::new(fs.map_err(|error| StackError::of("ubifs", &error))?)
             }
-            Main::Ftl => pram::plainfs(self, device, cpu, recorder, Start::Mount)?,
+            Main::Ftl => self.plainfs(device, cpu, recorder, Start::Mount)?,
             Main::Tmpfs => self.tmpfs(),
         })
+    }
+
+    /// A plain file system on a flash translation layer on the partition.
+    fn plainfs(
+        &self,
+        device: &Device,
+        cpu: &Cpu,
+        recorder: &Recorder,
+        start: Start,
+    ) -> Result<Box<dyn FileSystem>, StackError> {
+        let spare_blocks = self.layers.ftl_spare_blocks(self.partition_blocks);
+        let options = FtlOptions {
+            first_block: 0,
+            block_count: self.partition_blocks,
+            spare_blocks,
+            sector_size: 512,
+            wear_gap: card::WEAR_GAP,
+            mapping: self.layers.ftl_mapping(spare_blocks),
+        };
+        let (bus, erase_counts) = (self.platform.card, self.erase_counts());
+        let card = card::card(device, options, &erase_counts, bus, recorder)?;
+        card::plainfs(card, cpu, recorder, start)
     }
 
     fn tmpfs(&self) -> Box<dyn FileSystem> {

@@ -31,7 +31,10 @@ impl Simulated {
     pub fn new(scenario: &Scenario) -> Result<Self, RunError> {
         let build = &scenario.build;
         let machine = build.format_and_mount(scenario.stack)?;
-        let aged = build.age.apply(&machine, build.partition_bytes(), build.seed);
+        let mut linux = machine.linux.borrow_mut();
+        let capacity = build.partition_bytes();
+        let aged = build.age.apply(&mut linux, &machine.recorder, capacity, build.seed);
+        drop(linux);
         aged.map_err(RunError::Age)?;
         let storage = machine.storage(scenario.settings, scenario.seed);
         let geometry = build.part.geometry;
