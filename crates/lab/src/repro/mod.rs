@@ -31,6 +31,7 @@ mod paper_004;
 
 pub use page::figures_page;
 use paper::Paper;
+pub use paper_003::{Drill, Life, Tally};
 
 /// Every paper, in order of its number.
 pub const PAPERS: [&Paper; 4] =

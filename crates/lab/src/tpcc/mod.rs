@@ -7,7 +7,6 @@
 //! deck request          which transaction comes next, and with what input
 //! query transactions/   prepared statements; the five transactions
 //! terminals             when each terminal asks: keying and think times on the virtual clock
-//! drill                 power cuts
 //! consistency           the specification's four conditions, checked after every run
 //! ```
 //!
@@ -16,7 +15,6 @@
 
 mod consistency;
 mod deck;
-mod drill;
 mod error;
 mod files;
 mod load;
@@ -30,7 +28,6 @@ mod transactions;
 
 pub use consistency::{Condition, Violation, check, violations};
 pub use deck::{Deck, Kind};
-pub use drill::{Drill, Life, Tally};
 pub use error::TpccError;
 pub use files::{Files, Image};
 pub use query::Compiler;

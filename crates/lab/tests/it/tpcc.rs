@@ -7,7 +7,8 @@ use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::dual::Route;
 use flysch_lab::machine::platform::Platform;
 use flysch_lab::machine::stack::{Journals, Stack};
-use flysch_lab::tpcc::{Condition, Drill, Files, Scale, check, violations};
+use flysch_lab::repro::Drill;
+use flysch_lab::tpcc::{Condition, Files, Scale, check, violations};
 use flysch_lab::workload::{Tpcc, Workload};
 use flysch_sqlite::{Database, Value};
 

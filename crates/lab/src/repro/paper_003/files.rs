@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::band::{Band, Target};
 use super::claim::Claim;
+use super::drill::Drill;
 use super::listing::Listing;
 use super::paper::{Cause, Effort, Evidence, Trial};
 use super::runs::{HYBRID, NAND, scenario, tpcc};
@@ -11,7 +12,7 @@ use crate::bench::scenario::Scenario;
 use crate::machine::Machine;
 use crate::machine::dual::Route;
 use crate::machine::stack::Stack;
-use crate::tpcc::{Drill, Files};
+use crate::tpcc::Files;
 use crate::trace::Operations;
 use crate::workload::Tpcc;
 

@@ -2,7 +2,7 @@
 //!
 //! `runs` what is run, and how two stacks are compared; `dbt2` the paper's tests: Figure 6, NOTPM,
 //! Table 2; `space` the same over what the paper does not tell, the free space of the flash;
-//! `outage` power cuts; `files` what each kind of file brings on PRAM.
+//! `outage` power cuts, each a `drill`; `files` what each kind of file brings on PRAM.
 
 use super::band;
 use super::claim;
@@ -11,10 +11,13 @@ use super::listing;
 use super::paper::{self, Experiment, Item, Paper};
 
 mod dbt2;
+mod drill;
 mod files;
 mod outage;
 mod runs;
 mod space;
+
+pub use drill::{Drill, Life, Tally};
 
 /// The paper.
 pub(super) const PAPER: Paper = Paper {

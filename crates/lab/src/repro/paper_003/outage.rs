@@ -4,10 +4,10 @@ use serde_json::json;
 
 use super::band::{Band, Target};
 use super::claim::Claim;
+use super::drill::Drill;
 use super::listing::Listing;
 use super::paper::{Cause, Evidence, Trial};
 use super::runs::{HYBRID, scenario, tpcc};
-use crate::tpcc::Drill;
 
 /// Thirty customers and orders a district.
 const DIVISOR: u32 = 100;

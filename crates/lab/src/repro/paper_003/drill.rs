@@ -3,13 +3,9 @@
 use flysch_chip::{Chip, Clock, FaultInjector, FaultPlan, Pram, Recorder, Shared, Tracer};
 use flysch_sqlite::{Database, Value};
 
-use super::consistency::check;
-use super::error::TpccError;
-use super::query::Compiler;
-use super::request::Requests;
-use super::transactions::{Outcome, Transactions};
 use crate::bench::scenario::{RunError, Scenario};
 use crate::machine::Machine;
+use crate::tpcc::{Compiler, Outcome, Requests, TpccError, Transactions, check};
 use crate::workload::Tpcc;
 
 /// A run that is cut short, again and again.
