@@ -10,8 +10,10 @@ use flysch_linux::ubifs;
 use flysch_sqlite::{JournalMode, Synchronous};
 use rayon::prelude::*;
 
+use super::carry_out::run_in_turn;
+use super::error::RunError;
 use super::run::Run;
-use super::scenario::{RunError, Scenario, run_in_turn};
+use super::scenario::Scenario;
 use crate::machine::Build;
 use crate::machine::dual::Route;
 use crate::machine::layers::{LayerLists, Layers};
@@ -283,17 +285,6 @@ fn default_scenario(workload: Workload, platform: &Arc<Platform>, stack: Stack) 
         fill: 0,
         seed: 0,
         keeps_trace: false,
-    }
-}
-
-impl Scenario {
-    /// Enlarge the platform's partition, within the chip, where the workload needs more.
-    fn make_room(&mut self) {
-        let Some(room) = self.workload.room(&self.settings, self.requests) else { return };
-        let geometry = self.build.part.geometry;
-        let wanted = room.div_ceil(u64::from(geometry.block_size()));
-        let wanted = u32::try_from(wanted).unwrap_or(u32::MAX).min(geometry.block_count);
-        self.build.partition_blocks = self.build.partition_blocks.max(wanted);
     }
 }
 

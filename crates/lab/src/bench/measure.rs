@@ -7,9 +7,7 @@ use flysch_chip::{EventKind, Trace};
 use super::run::{KindCost, Latency, Run, Wear};
 use super::scenario::Scenario;
 use super::site::Blocks;
-use crate::machine::stack::{Engine, Main};
 use crate::trace::{self, Operations};
-use crate::workload::Measured;
 
 /// Times of a run, nanoseconds.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +25,26 @@ pub struct Timing {
     pub idle_ns: u64,
     /// Each request.
     pub request_ns: Vec<u64>,
+}
+
+/// What the measured interval gave.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    /// Times.
+    pub timing: Timing,
+    /// Bytes of data asked for.
+    pub bytes: u64,
+    /// Figures that only this workload has, by name with unit.
+    pub figures: BTreeMap<&'static str, f64>,
+    /// The kind of each request, as its scope is labelled, where there are several.
+    pub kinds: Vec<&'static str>,
+}
+
+impl Measured {
+    /// Times and bytes, and no figures of the workload's own.
+    pub const fn new(timing: Timing, bytes: u64) -> Self {
+        Self { timing, bytes, figures: BTreeMap::new(), kinds: Vec::new() }
+    }
 }
 
 /// Work out the figures of a run.
@@ -153,55 +171,4 @@ fn by_kind(
 fn by_block(trace: &Trace, block_count: u32) -> Vec<Operations> {
     let partition = trace::by_block(trace).into_iter().take(block_count as usize);
     partition.map(|tally| tally.operations).collect()
-}
-
-impl Scenario {
-    /// The parameters that have no field of their own in a run, by their command-line names.
-    fn parameters(&self) -> BTreeMap<&'static str, String> {
-        let compression = match self.stack.main {
-            Main::Jffs2 if self.build.compressors.is_empty() => "none".to_owned(),
-            Main::Jffs2 => {
-                let names = self.build.compressors.iter().map(|it| it.name());
-                names.collect::<Vec<_>>().join("+")
-            }
-            Main::Ubifs => self.build.ubifs_compressor.name().to_owned(),
-            Main::Yaffs2 | Main::Ftl | Main::Tmpfs => "none".to_owned(),
-        };
-        let ecc = match self.build.ecc {
-            flysch_linux::mtd::EccMode::Hardware => "hardware",
-            flysch_linux::mtd::EccMode::Software { .. } => "soft",
-        };
-        let read_ahead = match self.stack.main {
-            _ if self.advises_random => "fadvise".to_owned(),
-            Main::Ubifs => self.ubifs_ra_pages.to_string(),
-            Main::Jffs2 | Main::Yaffs2 | Main::Ftl | Main::Tmpfs => self.build.ra_pages.to_string(),
-        };
-        let mut all = self.workload.parameters();
-        all.extend([
-            ("compression", compression),
-            ("ecc", ecc.to_owned()),
-            ("partition-blocks", self.build.partition_blocks.to_string()),
-            ("read-ahead", read_ahead),
-        ]);
-        all.extend(self.build.layers.parameters(self.stack));
-        all.extend(self.build.age.parameters());
-        if self.stack.engine == Engine::Sqlite {
-            all.extend([
-                ("cache-size", self.settings.cache_size.to_string()),
-                ("journal-mode", self.settings.journal_mode.to_string()),
-                ("page-size", self.settings.page_size.to_string()),
-                ("synchronous", self.settings.synchronous.to_string()),
-            ]);
-        }
-        if self.stack.journals.is_some() {
-            all.insert("beside", self.build.route.to_string());
-        }
-        if self.workload.has_strings() {
-            all.insert("alphabet", self.alphabet.name().to_owned());
-        }
-        if self.workload.is_micro() {
-            all.insert("fill", self.fill.to_string());
-        }
-        all
-    }
 }

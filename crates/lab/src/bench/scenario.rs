@@ -1,14 +1,13 @@
-//! A scenario: one run, asked for in full, and how it is carried out.
+//! A scenario: one run, asked for in full.
 
+use std::collections::BTreeMap;
+
+use flysch_linux::mtd::EccMode;
 use flysch_sqlite::Settings;
 
-use super::run::Run;
-use super::session::Session;
-use super::site::{Simulated, Site};
-use crate::machine::age::AgeError;
+use crate::machine::Build;
 use crate::machine::power::Activity;
-use crate::machine::stack::{Main, Stack};
-use crate::machine::{Build, StackError};
+use crate::machine::stack::{Engine, Main, Stack};
 use crate::workload::{Alphabet, Workload};
 
 /// Everything a run depends on.
@@ -40,66 +39,6 @@ pub struct Scenario {
     pub keeps_trace: bool,
 }
 
-/// Why a run has no result.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RunError {
-    /// The stack could not be built.
-    Mount(StackError),
-    /// The device could not be aged so.
-    Age(AgeError),
-    /// SQLite failed.
-    Sqlite {
-        /// What was under way.
-        during: String,
-        /// What SQLite says.
-        message: String,
-    },
-    /// The kernel of a real machine, or a program that serves it, refuses.
-    Kernel {
-        /// What was under way.
-        during: String,
-        /// What was said.
-        message: String,
-    },
-    /// The file system failed outside SQLite.
-    FileSystem(flysch_linux::filesystem::FsError),
-    /// What the requests left behind is not what it must be.
-    Broken(String),
-}
-
-impl std::fmt::Display for RunError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Mount(error) => write!(f, "cannot mount: {error}"),
-            Self::Age(error) => write!(f, "cannot age the device so: {error}"),
-            Self::Sqlite { during, message } | Self::Kernel { during, message } => {
-                write!(f, "at {during}: {message}")
-            }
-            Self::FileSystem(error) => write!(f, "file system: {error}"),
-            Self::Broken(what) => f.write_str(what),
-        }
-    }
-}
-
-impl std::error::Error for RunError {}
-
-impl From<StackError> for RunError {
-    fn from(error: StackError) -> Self {
-        Self::Mount(error)
-    }
-}
-
-impl From<flysch_linux::filesystem::FsError> for RunError {
-    fn from(error: flysch_linux::filesystem::FsError) -> Self {
-        Self::FileSystem(error)
-    }
-}
-
-/// What SQLite says, and what was under way.
-pub(crate) fn sqlite_error(during: String) -> impl FnOnce(flysch_sqlite::Error) -> RunError {
-    move |error| RunError::Sqlite { during, message: error.to_string() }
-}
-
 impl Scenario {
     /// Whether the kernel reads ahead.
     pub const fn reads_ahead(&self) -> bool {
@@ -121,22 +60,6 @@ impl Scenario {
         }
     }
 
-    /// Carry the run out on a simulated machine.
-    ///
-    /// # Errors
-    /// The stack could not be built, or SQLite failed: at which request is told.
-    pub fn run(&self) -> Result<Run, RunError> {
-        self.run_at(Box::new(Simulated::new(self)?))
-    }
-
-    /// Carry the run out at `site`.
-    ///
-    /// # Errors
-    /// As [`run`](Self::run).
-    pub fn run_at(&self, site: Box<dyn Site>) -> Result<Run, RunError> {
-        self.workload.carry_out(&Session::new(self, site))
-    }
-
     /// What the machine and the files on it depend on before the first request: scenarios that agree
     /// in it may be carried out on one machine. None where the requests change the files, or the
     /// times in a trace are to be those of a machine of its own.
@@ -147,37 +70,62 @@ impl Scenario {
         let any = Self { workload, build, record_size, requests: 0, ..self.clone() };
         Some(Self { ubifs_ra_pages: 0, advises_random: false, ..any })
     }
-}
 
-/// Carry out scenarios of one [`Scenario::preparation`] on one machine, all caches dropped before
-/// each, with `finished` called after each.
-pub(crate) fn run_in_turn(
-    scenarios: &[&Scenario],
-    finished: impl Fn(),
-) -> Vec<Result<Run, RunError>> {
-    let mut session: Option<Session<'_>> = None;
-    let mut outcomes = Vec::with_capacity(scenarios.len());
-    for &scenario in scenarios {
-        // After a failure the next one begins on a new machine.
-        let outcome = on_machine(session.take(), scenario);
-        outcomes.push(outcome.map(|(used, run)| {
-            session = Some(used);
-            run
-        }));
-        finished();
+    /// Enlarge the platform's partition, within the chip, where the workload needs more.
+    pub(super) fn make_room(&mut self) {
+        let Some(room) = self.workload.room(&self.settings, self.requests) else { return };
+        let geometry = self.build.part.geometry;
+        let wanted = room.div_ceil(u64::from(geometry.block_size()));
+        let wanted = u32::try_from(wanted).unwrap_or(u32::MAX).min(geometry.block_count);
+        self.build.partition_blocks = self.build.partition_blocks.max(wanted);
     }
-    outcomes
-}
 
-fn on_machine<'a>(
-    session: Option<Session<'a>>,
-    scenario: &'a Scenario,
-) -> Result<(Session<'a>, Run), RunError> {
-    let mut session = match session {
-        Some(session) => session,
-        None => Session::new(scenario, Box::new(Simulated::new(scenario)?)),
-    };
-    session.scenario = scenario;
-    let run = scenario.workload.carry_out(&session)?;
-    Ok((session, run))
+    /// The parameters that have no field of their own in a run, by their command-line names.
+    pub(super) fn parameters(&self) -> BTreeMap<&'static str, String> {
+        let compression = match self.stack.main {
+            Main::Jffs2 if self.build.compressors.is_empty() => "none".to_owned(),
+            Main::Jffs2 => {
+                let names = self.build.compressors.iter().map(|it| it.name());
+                names.collect::<Vec<_>>().join("+")
+            }
+            Main::Ubifs => self.build.ubifs_compressor.name().to_owned(),
+            Main::Yaffs2 | Main::Ftl | Main::Tmpfs => "none".to_owned(),
+        };
+        let ecc = match self.build.ecc {
+            EccMode::Hardware => "hardware",
+            EccMode::Software { .. } => "soft",
+        };
+        let read_ahead = match self.stack.main {
+            _ if self.advises_random => "fadvise".to_owned(),
+            Main::Ubifs => self.ubifs_ra_pages.to_string(),
+            Main::Jffs2 | Main::Yaffs2 | Main::Ftl | Main::Tmpfs => self.build.ra_pages.to_string(),
+        };
+        let mut all = self.workload.parameters();
+        all.extend([
+            ("compression", compression),
+            ("ecc", ecc.to_owned()),
+            ("partition-blocks", self.build.partition_blocks.to_string()),
+            ("read-ahead", read_ahead),
+        ]);
+        all.extend(self.build.layers.parameters(self.stack));
+        all.extend(self.build.age.parameters());
+        if self.stack.engine == Engine::Sqlite {
+            all.extend([
+                ("cache-size", self.settings.cache_size.to_string()),
+                ("journal-mode", self.settings.journal_mode.to_string()),
+                ("page-size", self.settings.page_size.to_string()),
+                ("synchronous", self.settings.synchronous.to_string()),
+            ]);
+        }
+        if self.stack.journals.is_some() {
+            all.insert("beside", self.build.route.to_string());
+        }
+        if self.workload.has_strings() {
+            all.insert("alphabet", self.alphabet.name().to_owned());
+        }
+        if self.workload.is_micro() {
+            all.insert("fill", self.fill.to_string());
+        }
+        all
+    }
 }

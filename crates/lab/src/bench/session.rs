@@ -6,11 +6,12 @@ use std::rc::Rc;
 use flysch_chip::EventKind;
 use flysch_sqlite::{Database, Work};
 
-use super::measure::{Timing, measure};
+use super::error::{RunError, sqlite_error};
+use super::measure::{Measured, Timing, measure};
 use super::run::Run;
-use super::scenario::{RunError, Scenario, sqlite_error};
-use super::site::{Files, Site};
-use crate::workload::Steps;
+use super::scenario::Scenario;
+use super::site::Site;
+use crate::machine::files::Files;
 
 /// File name of the database.
 const DATABASE: &str = "test.db";
@@ -23,6 +24,50 @@ pub struct Session<'a> {
     pub site: Box<dyn Site>,
     /// Whether what the requests work on is there.
     is_prepared: Cell<bool>,
+}
+
+/// A run of a workload under way, step by step.
+pub trait Steps {
+    /// What is open while the requests run.
+    type Opened;
+
+    /// Whether timers are held during [`Steps::prepare`], so that what it leaves behind (JFFS2's
+    /// collects a page every 5 s while files are written) does not depend on the platform's speed.
+    const HOLDS_TIMERS: bool = true;
+
+    /// Make what the requests work on; outside the measured interval.
+    ///
+    /// # Errors
+    /// What failed, and at which record.
+    fn prepare(&mut self, session: &Session<'_>) -> Result<(), RunError>;
+
+    /// Open it with cold caches; its page reads are told apart.
+    ///
+    /// # Errors
+    /// What failed.
+    fn open(&mut self, session: &Session<'_>) -> Result<Self::Opened, RunError>;
+
+    /// Run the measured interval.
+    ///
+    /// # Errors
+    /// What failed, and at which request.
+    fn measure(
+        &mut self,
+        session: &Session<'_>,
+        opened: &mut Self::Opened,
+    ) -> Result<Measured, RunError>;
+
+    /// After the interval, with its trace taken: check what the requests left behind.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn check(
+        &mut self,
+        _session: &Session<'_>,
+        _opened: &mut Self::Opened,
+    ) -> Result<(), RunError> {
+        Ok(())
+    }
 }
 
 /// A measured interval under way, and the times it has given so far.

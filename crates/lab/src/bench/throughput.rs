@@ -7,7 +7,7 @@ use flysch_linux::filesystem::CACHE_PAGE_SIZE;
 use flysch_linux::mtd::MtdError;
 use serde::Serialize;
 
-use super::scenario::RunError;
+use super::error::RunError;
 use crate::machine::Build;
 use crate::machine::stack::Stack;
 

@@ -12,10 +12,12 @@ use super::error::KernelError;
 use super::files::RealFiles;
 use super::flash::Flash;
 use super::timers::Timers;
-use crate::bench::scenario::{RunError, Scenario};
-use crate::bench::site::{Blocks, Files, SETTLE_NS, Site};
+use crate::bench::RunError;
+use crate::bench::scenario::Scenario;
+use crate::bench::site::{Blocks, SETTLE_NS, Site};
 use crate::live::LiveError;
 use crate::live::tracer::{LiveTracer, Span};
+use crate::machine::files::Files;
 
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 /// Page cache, directory entries and inodes.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::bench::scenario::RunError;
+use crate::bench::RunError;
 use crate::live::LiveError;
 
 /// Why the machine cannot be run on. Renders as one line.

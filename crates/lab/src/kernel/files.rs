@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use flysch_linux::filesystem::FsError;
 use flysch_linux::vfs::{Advice, Fd};
 
-use crate::bench::site::Files;
+use crate::machine::files::Files;
 
 /// The files of a directory, and those of them that are open.
 #[derive(Debug)]

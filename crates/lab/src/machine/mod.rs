@@ -11,6 +11,7 @@ mod card;
 mod device;
 pub mod dual;
 mod error;
+pub mod files;
 pub mod layers;
 pub mod platform;
 pub mod power;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use flysch_lab::bench::RunError;
 use flysch_lab::bench::grid::{Grid, run_all};
 use flysch_lab::bench::run::Run;
-use flysch_lab::bench::scenario::RunError;
 use flysch_lab::machine::age::AgeError;
 use flysch_lab::machine::layers::{FtlKind, LayerLists};
 use flysch_lab::machine::platform::Platform;

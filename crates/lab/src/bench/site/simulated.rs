@@ -7,9 +7,11 @@ use flysch_chip::{EventKind, Recorder, Trace};
 use flysch_nand::Geometry;
 use flysch_sqlite::Database;
 
-use super::{Blocks, Files, Site};
-use crate::bench::scenario::{RunError, Scenario};
+use super::{Blocks, Site};
+use crate::bench::RunError;
+use crate::bench::scenario::Scenario;
 use crate::machine::Machine;
+use crate::machine::files::Files;
 use crate::machine::stack::Main;
 
 /// Time between the two times that caches are dropped, as the reference runs have it, nanoseconds.

@@ -3,7 +3,8 @@
 use flysch_chip::{Chip, Clock, FaultInjector, FaultPlan, Pram, Recorder, Shared, Tracer};
 use flysch_sqlite::{Database, Value};
 
-use crate::bench::scenario::{RunError, Scenario};
+use crate::bench::RunError;
+use crate::bench::scenario::Scenario;
 use crate::machine::Machine;
 use crate::tpcc::{Compiler, Outcome, Requests, TpccError, Transactions, check};
 use crate::workload::Tpcc;

@@ -3,9 +3,9 @@
 use flysch_chip::Prng;
 use flysch_linux::vfs::Fd;
 
-use super::{Measured, Steps};
-use crate::bench::scenario::RunError;
-use crate::bench::session::{Interval, Session};
+use crate::bench::RunError;
+use crate::bench::measure::Measured;
+use crate::bench::session::{Interval, Session, Steps};
 
 /// Name of the file.
 const FILE: &str = "file";
@@ -15,12 +15,12 @@ const FILE_PERCENT: u64 = 50;
 const WRITTEN_AT_ONCE: usize = 64 << 10;
 
 /// A run under way.
-pub(super) struct Run {
+pub(super) struct OverwriteSteps {
     bytes: Vec<u8>,
     prng: Prng,
 }
 
-impl Run {
+impl OverwriteSteps {
     pub(super) fn new(session: &Session<'_>) -> Self {
         let size = session.scenario.build.partition_bytes() * FILE_PERCENT / 100;
         let size = usize::try_from(size).expect("a partition fits in memory");
@@ -39,7 +39,7 @@ impl Run {
     }
 }
 
-impl Steps for Run {
+impl Steps for OverwriteSteps {
     type Opened = Fd;
 
     fn prepare(&mut self, session: &Session<'_>) -> Result<(), RunError> {
