@@ -21,7 +21,6 @@ pub mod machine;
 pub mod model;
 pub mod report;
 pub mod repro;
-mod statistics;
 pub mod tpcc;
 pub mod trace;
 pub mod validate;

@@ -12,11 +12,19 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("crates/flysch", &["crates/nand"]),
     ("crates/linux", &["crates/nand", "crates/chip"]),
     ("crates/sqlite", &[]),
+    ("crates/charts", &[]),
     (
         "crates/lab",
-        &["crates/nand", "crates/chip", "crates/flysch", "crates/linux", "crates/sqlite"],
+        &[
+            "crates/nand",
+            "crates/chip",
+            "crates/flysch",
+            "crates/linux",
+            "crates/sqlite",
+            "crates/charts",
+        ],
     ),
-    ("crates/cli", &["crates/chip", "crates/flysch", "crates/lab"]),
+    ("crates/cli", &["crates/chip", "crates/flysch", "crates/charts", "crates/lab"]),
     ("xtask", &[]),
 ];
 

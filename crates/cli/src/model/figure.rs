@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use flysch_charts::figure::{Datum, Figure};
 use flysch_lab::model::figure::{CHARTS, Chart};
-use flysch_lab::repro::figure::{Datum, Figure};
 use flysch_lab::repro::figures_page;
 use serde::Serialize;
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use flysch_charts::number::real_len;
 use serde::{Deserialize, Serialize};
 
 use super::form::Form;
 use super::least_squares::solve;
 use super::observation::{COSTS, Observation, Subject};
 use crate::choice::UnknownChoice;
-use crate::report::number::real_len;
 
 /// Parts that the observations are dealt into; each is predicted from the others.
 const FOLDS: usize = 10;
@@ -205,7 +205,7 @@ fn validate(form: Form, rows: &[&Observation], cost: usize) -> Option<[f64; 2]> 
         }
     }
     let error = if cost_sum > 0.0 { error_sum * 100.0 / cost_sum } else { error_sum };
-    let median = if shares.is_empty() { 0.0 } else { crate::statistics::median(&shares) };
+    let median = if shares.is_empty() { 0.0 } else { flysch_charts::statistics::median(&shares) };
     Some([error, median])
 }
 

@@ -1,12 +1,13 @@
 //! Fig. 12 of the paper, all fourteen charts, from the closed forms.
 
+use flysch_charts::figure::{Figure, Panel, Scale, Series, Source};
+
 use super::dump::{BITMAP_PAGES, BITS_PER_KEY, SELECTIVITIES, TABLE_PAGES, UPDATE_RATES, updates};
 use super::method::{Column, Method, Parameters};
 use super::pbfilter::Tuning;
 use super::queries::{range_query, updated};
 use super::reading::Reading;
 use super::{Costs, ModelError};
-use crate::repro::figure::{Figure, Panel, Scale, Series, Source};
 
 /// A chart's letter, title, and how it is made.
 pub struct Chart {

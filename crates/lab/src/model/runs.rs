@@ -5,9 +5,8 @@
 //! of the engine but for the spread of its merges over time; reads are expectations.
 
 use flysch::index::runs::{Output, RunsConfig};
+use flysch_charts::number::real_len;
 use flysch_nand::Geometry;
-
-use crate::report::number::real_len;
 
 /// What an index of runs costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

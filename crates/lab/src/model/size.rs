@@ -6,6 +6,7 @@ use std::fmt;
 use flysch::index::ConfigError;
 use flysch::index::pbfilter::{FlushUnit, PbConfig};
 use flysch::index::runs::{Output, Pace, RunsConfig};
+use flysch_charts::number::{real, real_len};
 use flysch_chip::Part;
 use flysch_nand::Geometry;
 use serde::Serialize;
@@ -16,7 +17,6 @@ use super::layout::{Flush, Layout};
 use super::pbfilter::{PbFilter, SummaryPages, Tuning};
 use super::runs::grow;
 use super::setting::Setting;
-use crate::report::number::{real, real_len};
 
 /// What is asked for.
 #[derive(Clone, Debug)]

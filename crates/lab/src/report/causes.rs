@@ -1,8 +1,9 @@
 //! Section: which layer asked for the operations.
 
+use flysch_charts::escape::escape;
+use flysch_charts::number::duration;
+
 use super::cases::Cases;
-use super::escape::escape;
-use super::number::duration;
 use super::tree::{Node, head};
 use crate::bench::run::Run;
 

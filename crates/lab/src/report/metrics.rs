@@ -1,6 +1,7 @@
 //! The numbers of a run that tables and charts show, by name, with their units.
 
-use super::number::{fixed, real};
+use flysch_charts::number::{fixed, real};
+
 use crate::bench::run::Run;
 
 /// One number of a run.

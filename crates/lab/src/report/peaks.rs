@@ -1,6 +1,7 @@
 //! Peaks of response times: which requests stand out, and at what distance they follow.
 
-use super::number::{duration, thousands};
+use flysch_charts::number::{duration, thousands};
+
 use crate::bench::run::Run;
 
 /// A peak takes at least this many times the median, in tenths.

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use flysch_charts::page::is_own;
 use flysch_chip::{CauseTree, Trace};
 use flysch_nand::Geometry;
 
-use super::{html, is_own};
+use super::html;
 use crate::bench::run::{Latency, Run, Wear};
 use crate::trace::Operations;
 

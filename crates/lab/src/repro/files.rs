@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use flysch_charts::figure::Figure;
+use flysch_charts::page;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::claim::Row;
-use super::figure::Figure;
 use super::listing::Listing;
 use super::page::{index_page, paper_page};
 use super::paper::Findings;
-use crate::report;
 
 /// The page that leads to the others; by it a folder is known as one that was written here.
 const INDEX: &str = "index.html";
@@ -24,7 +24,7 @@ pub type File = (PathBuf, Vec<u8>);
 
 /// Whether a folder was written here, so that another may take its place.
 pub fn is_own(folder: &Path) -> bool {
-    report::is_own(&folder.join(INDEX))
+    page::is_own(&folder.join(INDEX))
 }
 
 /// Everything that is written for these findings.
@@ -50,7 +50,7 @@ pub fn files(all: &[Findings]) -> Vec<File> {
 
 fn figure_files(folder: &Path, figure: &Figure) -> [File; 2] {
     let data = figure.data();
-    let axes = |panel: &super::figure::Panel| json!({"panel": panel.title, "x": panel.x.name, "y": panel.y.name});
+    let axes = |panel: &flysch_charts::figure::Panel| json!({"panel": panel.title, "x": panel.x.name, "y": panel.y.name});
     let axes: Vec<Value> = figure.panels.iter().map(axes).collect();
     let whole = json!({
         "item": figure.item, "title": figure.title, "caption": figure.caption, "panels": axes,

@@ -18,8 +18,6 @@
 pub mod band;
 pub mod choice;
 pub mod claim;
-mod draw;
-pub mod figure;
 pub mod files;
 pub mod listing;
 mod page;

@@ -1,16 +1,17 @@
 //! Pages: one for each paper, and one for all of them.
 
+use flysch_charts::escape::escape;
+use flysch_charts::figure::Figure;
+use flysch_charts::figure_html;
+use flysch_charts::number::{significant, thousands};
+use flysch_charts::page::{Section, page};
+use flysch_charts::table::Table;
+use serde_json::Value;
+
 use super::claim::{Row, Verdict, tally};
-use super::draw;
-use super::figure::Figure;
 use super::listing::Listing;
 use super::paper::{Findings, Item};
 use crate::machine::platform::Platform;
-use crate::report::escape::escape;
-use crate::report::number::{significant, thousands};
-use crate::report::page::{Section, page};
-use crate::report::table::Table;
-use serde_json::Value;
 
 /// The page of one paper.
 pub(super) fn paper_page(findings: &Findings) -> String {
@@ -43,7 +44,7 @@ pub(super) fn paper_page(findings: &Findings) -> String {
 
 /// A page of figures that belong to no judged paper.
 pub fn figures_page(title: &str, subtitle: &str, figures: &[Figure]) -> String {
-    let html = figures.iter().map(draw::figure).collect();
+    let html = figures.iter().map(figure_html).collect();
     page(title, subtitle, &[Section { id: "figures", title: "Figures", lead: "", html }])
 }
 
@@ -122,7 +123,7 @@ fn item_html(findings: &Findings, item: &Item, rows: &[Row]) -> String {
     let own: Vec<&Row> = rows.iter().filter(|row| row.item == item.name).collect();
     let mut html = if own.is_empty() { String::new() } else { claims(own.into_iter()) };
     for figure in evidence.figures.iter().filter(|figure| figure.item == item.name) {
-        html.push_str(&draw::figure(figure));
+        html.push_str(&figure_html(figure));
     }
     for listing in evidence.listings.iter().filter(|listing| listing.item == item.name) {
         html.push_str(&table(listing));

@@ -3,10 +3,10 @@
 use std::error::Error;
 use std::fmt;
 
+use flysch_charts::figure::Figure;
 use rayon::prelude::*;
 
 use super::claim::{Claim, Row};
-use super::figure::Figure;
 use super::listing::Listing;
 use crate::bench::grid;
 use crate::bench::run::Run;

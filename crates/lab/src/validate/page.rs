@@ -1,9 +1,10 @@
 //! The page of a validation: the verdict, the spread of the errors, every cell.
 
+use flysch_charts::page::{Section, page};
+use flysch_charts::table::Table;
+
 use super::cell::{Cell, FEW_PAGES};
 use super::verdict::{Spread, Spreads, spreads, worst};
-use crate::report::page::{Section, page};
-use crate::report::table::Table;
 
 /// How many of the worst cells are shown apart.
 const WORST: usize = 10;

@@ -1,8 +1,9 @@
 //! The paper's pairs of charts: one for each file system, a line for each record size.
 
+use flysch_charts::figure::{Figure, Panel, Scale, Series};
+
 use super::sweep::{SIZES, STACKS, Sweep};
 use crate::report::metrics::Metric;
-use crate::repro::figure::{Figure, Panel, Scale, Series};
 
 /// Draw a number of every run against the number of requests.
 pub(super) fn chart(

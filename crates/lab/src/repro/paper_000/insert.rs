@@ -1,5 +1,7 @@
 //! Section V.B: throughput and operations of inserts, Figures 3 and 4.
 
+use flysch_charts::statistics::{mean, share};
+
 use super::chart::chart;
 use super::sweep::{SIZES, STACKS, Sweep};
 use crate::bench::run::Run;
@@ -10,7 +12,6 @@ use crate::report::metrics::{
 use crate::repro::band::{Band, Target};
 use crate::repro::claim::Claim;
 use crate::repro::paper::Evidence;
-use crate::statistics::{mean, share};
 
 /// Throughput of writes through the file system (Table I), KB/s: what inserts are low beside.
 const RAW_KB_S: f64 = 1.26e6 / 1024.0;

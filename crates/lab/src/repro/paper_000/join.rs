@@ -1,5 +1,7 @@
 //! Section V.D: throughput and operations of joins, Figures 7 and 8, and joins beside selects.
 
+use flysch_charts::statistics::{mean, share};
+
 use super::chart::chart;
 use super::select::{peaks_of_reads, said};
 use super::sweep::{SIZES, STACKS, Sweep};
@@ -9,7 +11,6 @@ use crate::report::metrics::{READS_PER_KB, THROUGHPUT};
 use crate::repro::band::{Band, Target};
 use crate::repro::claim::Claim;
 use crate::repro::paper::Evidence;
-use crate::statistics::{mean, share};
 
 /// From this many requests on a number is large, up to the other it is small.
 const LARGE: u32 = 3500;

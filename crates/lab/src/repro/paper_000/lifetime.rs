@@ -1,6 +1,9 @@
 //! Updates beside inserts, and what both cost of the flash's life: operations for each request, the
 //! wear of blocks, and how long the part lasts at a daily load.
 
+use flysch_charts::figure::{Figure, Panel, Scale, Series, Source};
+use flysch_charts::number::real_len;
+use flysch_charts::statistics::mean;
 use serde_json::{Value, json};
 
 use super::chart::stack_name;
@@ -9,13 +12,10 @@ use super::sweep::{SIZES, STACKS, Sweep};
 use crate::bench::run::Run;
 use crate::machine::stack::Stack;
 use crate::report::metrics::{ERASES, PROGRAMS, THROUGHPUT};
-use crate::report::number::real_len;
 use crate::repro::band::{Band, Target};
 use crate::repro::claim::Claim;
-use crate::repro::figure::{Figure, Panel, Scale, Series, Source};
 use crate::repro::listing::Listing;
 use crate::repro::paper::Evidence;
-use crate::statistics::mean;
 
 /// Numbers of requests that both kinds are compared at.
 const REQUESTS: [u32; 2] = [1000, 5000];
@@ -103,7 +103,7 @@ fn lives(update: &Sweep) -> [Claim; 2] {
 
 /// Years until the rated erase cycles of the partition are used up, wear being even.
 fn years(run: &Run) -> f64 {
-    let data_a_day = TRANSACTIONS_A_DAY * crate::report::number::real(run.bytes) / 1_048_576.0;
+    let data_a_day = TRANSACTIONS_A_DAY * flysch_charts::number::real(run.bytes) / 1_048_576.0;
     run.lifetime_mb.map_or(f64::NAN, |mb| mb / data_a_day / DAYS_A_YEAR)
 }
 

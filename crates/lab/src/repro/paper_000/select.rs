@@ -1,15 +1,16 @@
 //! Section V.C: throughput and operations of selects, Figures 5 and 6.
 
+use flysch_charts::number::real_len;
+use flysch_charts::statistics::{correlation, mean, share};
+
 use super::chart::chart;
 use super::sweep::{SIZES, STACKS, Sweep};
 use crate::bench::run::Run;
 use crate::machine::stack::Stack;
 use crate::report::metrics::{READS, READS_PER_KB, THROUGHPUT};
-use crate::report::number::real_len;
 use crate::repro::band::{Band, Target};
 use crate::repro::claim::Claim;
 use crate::repro::paper::Evidence;
-use crate::statistics::{correlation, mean, share};
 
 /// Where the paper sees JFFS2's reads meet UBIFS's, requests.
 const MEETS: u32 = 1300;

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use flysch_charts::figure::{Figure, Panel, Scale, Series};
+use flysch_charts::number::{real, real_len};
+use flysch_charts::statistics::{median, variation};
 use serde_json::{Value, json};
 
 use super::chart::stack_name;
@@ -10,14 +13,11 @@ use crate::bench::run::Run;
 use crate::bench::throughput::levels;
 use crate::machine::platform::Platform;
 use crate::machine::stack::Stack;
-use crate::report::number::{real, real_len};
 use crate::report::peaks::peaks;
 use crate::repro::band::{Band, Target};
 use crate::repro::claim::Claim;
-use crate::repro::figure::{Figure, Panel, Scale, Series};
 use crate::repro::listing::Listing;
 use crate::repro::paper::{Cause, Evidence, Trial};
-use crate::statistics::{median, variation};
 use crate::workload::Micro;
 
 /// Why BEGIN and the first request after it are far below the paper's.

@@ -1,16 +1,17 @@
 //! The flush threshold: how much is inserted before SQLite writes without being told to commit.
 
+use flysch_charts::figure::{Figure, Panel, Scale, Series};
+use flysch_charts::number::real;
+use flysch_chip::EventKind;
+
 use super::sweep::{SIZES, scenario};
 use crate::bench::run::Run;
 use crate::bench::scenario::Scenario;
 use crate::machine::stack::Stack;
-use crate::report::number::real;
 use crate::repro::band::{Band, Target};
 use crate::repro::claim::Claim;
-use crate::repro::figure::{Figure, Panel, Scale, Series};
 use crate::repro::paper::{Cause, Evidence, Trial};
 use crate::workload::Micro;
-use flysch_chip::EventKind;
 
 /// What is inserted in each run: beyond the threshold of every size, bytes.
 const INSERTED: u32 = 2_200_000;

@@ -1,5 +1,8 @@
 //! Section V.E: throughput and operations of updates, Figures 9 and 10.
 
+use flysch_charts::number::real_len;
+use flysch_charts::statistics::{mean, roughness, share};
+
 use super::chart::chart;
 use super::sweep::{SIZES, STACKS, Sweep};
 use crate::bench::run::Run;
@@ -7,11 +10,9 @@ use crate::machine::stack::Stack;
 use crate::report::metrics::{
     ERASES, ERASES_PER_KB, PROGRAMS, PROGRAMS_PER_KB, READS, READS_PER_KB, THROUGHPUT,
 };
-use crate::report::number::real_len;
 use crate::repro::band::{Band, Target};
 use crate::repro::claim::Claim;
 use crate::repro::paper::Evidence;
-use crate::statistics::{mean, roughness, share};
 
 /// Pages of a block of the paper's chip.
 const PAGES_PER_BLOCK: f64 = 64.0;

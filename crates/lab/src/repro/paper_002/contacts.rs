@@ -1,14 +1,15 @@
 //! Figures 6 and 7: selects of SQLite on a small and a large database of contacts.
 
+use flysch_charts::figure::{Figure, Panel, Scale, Series};
+use flysch_charts::statistics::mean;
+
 use super::runs::{FILE_SYSTEMS, PATTERNS, Pair, greatest, grid, pairs};
 use super::seed_count;
 use crate::bench::grid::Grid;
 use crate::machine::stack::{Engine, Main, Stack};
 use crate::repro::band::{Band, Target};
 use crate::repro::claim::Claim;
-use crate::repro::figure::{Figure, Panel, Scale, Series};
 use crate::repro::paper::{Cause, Effort, Evidence, Trial};
-use crate::statistics::mean;
 use crate::workload::{Contacts, Pattern, Workload};
 
 /// Steps of a run.

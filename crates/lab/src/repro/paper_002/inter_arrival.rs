@@ -1,9 +1,10 @@
 //! Figure 2: pauses between reads hide nothing, because the driver waits for the chip.
 
+use flysch_charts::figure::{Figure, Panel, Scale, Series};
+
 use super::runs::{FILE_SYSTEMS, READ_STEPS, carry_out, greatest, least, reads};
 use crate::repro::band::{Band, Target};
 use crate::repro::claim::Claim;
-use crate::repro::figure::{Figure, Panel, Scale, Series};
 use crate::repro::paper::{Cause, Evidence, Trial};
 use crate::workload::Read;
 

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use flysch_charts::figure::{Figure, Panel, Scale, Series};
 use serde_json::Value;
 
 use super::runs::{
@@ -13,7 +14,6 @@ use crate::machine::platform::Platform;
 use crate::machine::stack::Main;
 use crate::repro::band::{Band, Target};
 use crate::repro::claim::Claim;
-use crate::repro::figure::{Figure, Panel, Scale, Series};
 use crate::repro::listing::Listing;
 use crate::repro::paper::{Cause, Effort, Evidence, Trial};
 use crate::workload::{Pattern, Read};

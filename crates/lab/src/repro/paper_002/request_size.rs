@@ -1,10 +1,11 @@
 //! Figure 4: how large requests are, on a file of 32 MiB, in time and in energy.
 
+use flysch_charts::figure::{Figure, Panel, Scale, Series};
+
 use super::runs::{FILE_SYSTEMS, PATTERNS, Pair, exact, greatest, least, pairs, reads};
 use crate::machine::stack::Main;
 use crate::repro::band::{Band, Target};
 use crate::repro::claim::Claim;
-use crate::repro::figure::{Figure, Panel, Scale, Series};
 use crate::repro::paper::{Cause, Effort, Evidence, Trial};
 use crate::workload::{Pattern, Read};
 

@@ -1,8 +1,9 @@
 //! The paper's tests: five in a row, averaged.
 
+use flysch_charts::figure::{Figure, Panel, Scale, Series, Source};
+
 use super::band::{Band, Target};
 use super::claim::Claim;
-use super::figure::{Figure, Panel, Scale, Series, Source};
 use super::paper::{Cause, Effort, Evidence, Trial};
 use super::runs::{
     HYBRID, NAND, Pair, erases, erases_per_second, fill, per_minute, run_all, scenario, tpcc,

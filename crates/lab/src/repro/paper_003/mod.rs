@@ -6,7 +6,6 @@
 
 use super::band;
 use super::claim;
-use super::figure;
 use super::listing;
 use super::paper::{self, Experiment, Item, Paper};
 

@@ -1,10 +1,10 @@
 //! The same test over the free space of the flash, on which everything hangs.
 
+use flysch_charts::figure::{Figure, Panel, Points, Scale, Series, Source};
 use serde_json::json;
 
 use super::band::{Band, Target};
 use super::claim::Claim;
-use super::figure::{Figure, Panel, Points, Scale, Series, Source};
 use super::listing::Listing;
 use super::paper::{Cause, Effort, Evidence, Trial};
 use super::runs::{

@@ -30,7 +30,7 @@ pub(super) struct Reads {
 impl Reads {
     /// Milliseconds that the flash has been busy.
     pub(super) fn busy_ms(&self) -> f64 {
-        crate::report::number::real(self.clock.now_ns()) / 1e6
+        flysch_charts::number::real(self.clock.now_ns()) / 1e6
     }
 
     /// Forget the reads counted so far.

@@ -135,7 +135,7 @@ impl Sequence {
         let is_set = |bit: u32| page[((row + bit) / 8) as usize] >> ((row + bit) % 8) & 1 != 0;
         let set = bits.iter().take_while(|&&bit| is_set(bit)).count();
         let tested = (set + 1).min(bits.len());
-        self.work += Work::testing(Layout::Whole, 1, crate::report::number::real_len(tested));
+        self.work += Work::testing(Layout::Whole, 1, flysch_charts::number::real_len(tested));
         set == bits.len()
     }
 

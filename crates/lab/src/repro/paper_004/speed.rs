@@ -1,10 +1,11 @@
 //! Figures 14 to 19: times of lookups on the token.
 
+use flysch_charts::figure::{Figure, Panel, Scale, Series};
+
 use super::lookups::{Cost, HEAD, Structure, config, measure};
 use super::work::Processor;
 use crate::repro::band::{Band, Target};
 use crate::repro::claim::Claim;
-use crate::repro::figure::{Figure, Panel, Scale, Series};
 use crate::repro::listing::Listing;
 use crate::repro::paper::{Cause, Effort, Evidence, Trial};
 

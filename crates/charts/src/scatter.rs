@@ -14,17 +14,17 @@ const MARKS_MAX: usize = 24;
 const LABEL_HEIGHT: f64 = 12.0;
 
 /// Response times of one run, and which of them are peaks.
-pub(crate) struct Scatter<'a> {
+pub struct Scatter<'a> {
     /// Nanoseconds, in order of the requests.
-    pub(crate) request_ns: &'a [u64],
+    pub request_ns: &'a [u64],
     /// Places of the peaks in it, ascending.
-    pub(crate) peaks: &'a [usize],
+    pub peaks: &'a [usize],
     /// Colour of the points.
-    pub(crate) style: usize,
+    pub style: usize,
 }
 
 /// Draw response times, in milliseconds, by the number of the request, counted from 1.
-pub(crate) fn scatter(sheet: &Sheet<'_>, scatter: &Scatter<'_>) -> String {
+pub fn scatter(sheet: &Sheet<'_>, scatter: &Scatter<'_>) -> String {
     let mut svg = sheet.open();
     let mut dots = String::new();
     for index in thin(scatter.request_ns) {

@@ -19,19 +19,19 @@ const PANEL_MAX: f64 = 720.0;
 const PANELS_MAX: usize = 4;
 
 /// Part of the page under a heading of its own.
-pub(crate) struct Section<'a> {
+pub struct Section<'a> {
     /// What links to it.
-    pub(crate) id: &'a str,
+    pub id: &'a str,
     /// The heading.
-    pub(crate) title: &'a str,
+    pub title: &'a str,
     /// What the charts below show and how to read them.
-    pub(crate) lead: &'a str,
+    pub lead: &'a str,
     /// The content, as HTML.
-    pub(crate) html: String,
+    pub html: String,
 }
 
 /// Put the page together.
-pub(crate) fn page(title: &str, subtitle: &str, sections: &[Section<'_>]) -> String {
+pub fn page(title: &str, subtitle: &str, sections: &[Section<'_>]) -> String {
     let (title, subtitle) = (escape(title), escape(subtitle));
     let (chart, style) = (super::svg::STYLE, include_str!("style.css"));
     let mut html = format!(
@@ -63,7 +63,7 @@ pub fn is_own(path: &Path) -> bool {
 }
 
 /// Width of each of so many panels side by side.
-pub(crate) fn panel_width(count: usize) -> f64 {
+pub fn panel_width(count: usize) -> f64 {
     let columns = super::number::real_len(count.clamp(1, PANELS_MAX));
     (((CONTENT - GAP * (columns - 1.0)) / columns).floor()).min(PANEL_MAX)
 }

@@ -2,23 +2,26 @@
 
 /// From values to pixels.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scale {
+pub struct Scale {
     /// Value at the start.
-    pub(super) min: u64,
+    pub min: u64,
     /// Value at the end, above `min`.
-    pub(super) max: u64,
+    pub max: u64,
     /// Pixels between the two.
-    pub(super) length: u32,
+    pub length: u32,
 }
 
 impl Scale {
     /// Span the values from `min` to `max`, or one unit where they are equal.
-    pub(super) fn new(min: u64, max: u64, length: u32) -> Self {
+    pub fn new(min: u64, max: u64, length: u32) -> Self {
         Self { min, max: max.max(min + 1), length }
     }
 
     /// Pixels from the start to `value`, which is on the scale.
-    pub(super) fn place(&self, value: u64) -> u32 {
+    ///
+    /// # Panics
+    /// If the value is off the scale.
+    pub fn place(&self, value: u64) -> u32 {
         assert!((self.min..=self.max).contains(&value), "{value} is off the scale");
         let product = u128::from(value - self.min) * u128::from(self.length);
         let pixels = product / u128::from(self.max - self.min);
@@ -26,7 +29,10 @@ impl Scale {
     }
 
     /// Distance between ticks: the least 1, 2 or 5 times a power of ten with `count` at most.
-    pub(super) fn step(&self, count: u64) -> u64 {
+    ///
+    /// # Panics
+    /// Never: one of the steps is as large as any number.
+    pub fn step(&self, count: u64) -> u64 {
         let wanted = (self.max - self.min).div_ceil(count);
         let powers = (0..20).map(|power| 10_u64.pow(power));
         let steps = powers.flat_map(|power| [1, 2, 5].map(|digit| power.saturating_mul(digit)));
@@ -34,14 +40,14 @@ impl Scale {
     }
 
     /// The multiples of `step` on the scale.
-    pub(super) fn ticks(&self, step: u64) -> Vec<u64> {
+    pub fn ticks(&self, step: u64) -> Vec<u64> {
         let first = self.min.div_ceil(step);
         (first..=self.max / step).map(|number| number * step).collect()
     }
 }
 
 /// The largest unit of time that a step is a whole number of, with its nanoseconds.
-pub(super) fn time_unit(step_ns: u64) -> (&'static str, u64) {
+pub fn time_unit(step_ns: u64) -> (&'static str, u64) {
     let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
     units.into_iter().find(|(_, ns)| step_ns >= *ns).unwrap_or(("ns", 1))
 }

@@ -9,24 +9,24 @@ use super::svg::{Point, Svg, series_class, step};
 const MARKS_MAX: usize = 24;
 
 /// One line.
-pub(crate) struct Line<'a> {
+pub struct Line<'a> {
     /// Name of the series.
-    pub(crate) name: &'a str,
+    pub name: &'a str,
     /// Colour, dash and mark.
-    pub(crate) style: usize,
+    pub style: usize,
     /// From left to right.
-    pub(crate) points: Vec<Point>,
+    pub points: Vec<Point>,
 }
 
 /// Draw a line chart.
-pub(crate) fn lines(sheet: &Sheet<'_>, lines: &[Line<'_>]) -> String {
+pub fn lines(sheet: &Sheet<'_>, lines: &[Line<'_>]) -> String {
     let mut svg = sheet.open();
     curves(&mut svg, sheet, lines);
     svg.finish()
 }
 
 /// Draw lines on a chart, and over them the marks of those that have few points.
-pub(crate) fn curves(svg: &mut Svg, sheet: &Sheet<'_>, lines: &[Line<'_>]) {
+pub fn curves(svg: &mut Svg, sheet: &Sheet<'_>, lines: &[Line<'_>]) {
     for line in lines {
         svg.path(&format!("curve {}", series_class(line.style)), &path(sheet, &line.points));
     }
@@ -39,7 +39,7 @@ pub(crate) fn curves(svg: &mut Svg, sheet: &Sheet<'_>, lines: &[Line<'_>]) {
 }
 
 /// Write the key of a chart: the look of each series beside its name.
-pub(crate) fn key<'a>(series: impl IntoIterator<Item = (usize, &'a str)>) -> String {
+pub fn key<'a>(series: impl IntoIterator<Item = (usize, &'a str)>) -> String {
     let mut html = "<p class=\"key\">".to_owned();
     for (style, name) in series {
         let mut svg = Svg::new((26.0, 12.0), name, "line and mark of this series");

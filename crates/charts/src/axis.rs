@@ -8,7 +8,7 @@ const TICKS_MAX: usize = 7;
 
 /// An axis between two round numbers.
 #[derive(Clone, Debug)]
-pub(crate) struct Axis {
+pub struct Axis {
     low: f64,
     high: f64,
     is_log: bool,
@@ -17,11 +17,11 @@ pub(crate) struct Axis {
 
 /// A place on an axis that has a label.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Tick {
+pub struct Tick {
     /// Where.
-    pub(crate) value: f64,
+    pub value: f64,
     /// The value as text.
-    pub(crate) label: String,
+    pub label: String,
 }
 
 /// One, two or five times a power of ten.
@@ -34,7 +34,10 @@ struct Round {
 
 impl Axis {
     /// An even axis that holds both ends, widened to round numbers.
-    pub(crate) fn linear(min: f64, max: f64) -> Self {
+    ///
+    /// # Panics
+    /// If an end is not finite.
+    pub fn linear(min: f64, max: f64) -> Self {
         let (min, max) = ordered(min, max);
         let span = if max > min { max - min } else { max.abs().max(1.0) };
         let max = min + span;
@@ -54,7 +57,10 @@ impl Axis {
     }
 
     /// A logarithmic axis that holds both ends, widened to round numbers. Both are positive.
-    pub(crate) fn log(min: f64, max: f64) -> Self {
+    ///
+    /// # Panics
+    /// If an end is not finite, or not above zero.
+    pub fn log(min: f64, max: f64) -> Self {
         let (min, max) = ordered(min, max);
         assert!(min > 0.0, "zero has no logarithm");
         let rounds = rounds();
@@ -79,12 +85,12 @@ impl Axis {
     }
 
     /// The labelled places.
-    pub(crate) fn ticks(&self) -> &[Tick] {
+    pub fn ticks(&self) -> &[Tick] {
         &self.ticks
     }
 
     /// How far along the axis a value lies: 0 at its low end, 1 at its high end, never beyond.
-    pub(crate) fn share(&self, value: f64) -> f64 {
+    pub fn share(&self, value: f64) -> f64 {
         let held = value.clamp(self.low, self.high);
         if self.is_log {
             (held / self.low).ln() / (self.high / self.low).ln()

@@ -3,22 +3,22 @@
 use super::escape::escape;
 
 /// A table whose first columns name the row and whose others hold numbers.
-pub(crate) struct Table {
+pub struct Table {
     /// What it shows.
-    pub(crate) caption: String,
+    pub caption: String,
     /// Names of the columns.
-    pub(crate) head: Vec<String>,
+    pub head: Vec<String>,
     /// How many columns name the row.
-    pub(crate) names: usize,
+    pub names: usize,
     /// The cells.
-    pub(crate) rows: Vec<Vec<String>>,
+    pub rows: Vec<Vec<String>>,
     /// Whether a click on the head of a column sorts by it.
-    pub(crate) is_sortable: bool,
+    pub is_sortable: bool,
 }
 
 impl Table {
     /// The table as HTML, in a box that scrolls where the page is too narrow for it.
-    pub(crate) fn html(&self) -> String {
+    pub fn html(&self) -> String {
         let class = if self.is_sortable { " class=\"sortable\"" } else { "" };
         let mut html = format!(
             "<div class=\"scroll\"><table{class}><caption>{}</caption>\n<thead><tr>",
@@ -43,7 +43,7 @@ impl Table {
     }
 
     /// The table as HTML, folded up behind its caption.
-    pub(crate) fn folded(&self) -> String {
+    pub fn folded(&self) -> String {
         let caption = escape(&self.caption);
         format!("<details><summary>{caption}: the numbers</summary>\n{}</details>\n", self.html())
     }

@@ -9,27 +9,27 @@ const TOP: f64 = 20.0;
 const NAME_MAX: usize = 34;
 
 /// A bar of one part or more, laid end to end.
-pub(crate) struct Bar {
+pub struct Bar {
     /// Written before the bar.
-    pub(crate) name: String,
+    pub name: String,
     /// Colour.
-    pub(crate) style: usize,
+    pub style: usize,
     /// Lengths, in the unit of the chart: solid, pale, outlined.
-    pub(crate) parts: Vec<f64>,
+    pub parts: Vec<f64>,
     /// Written behind the bar.
-    pub(crate) value: String,
+    pub value: String,
 }
 
 /// Bars under one heading.
-pub(crate) struct Group {
+pub struct Group {
     /// The heading.
-    pub(crate) name: String,
+    pub name: String,
     /// The bars, downwards.
-    pub(crate) bars: Vec<Bar>,
+    pub bars: Vec<Bar>,
 }
 
 /// Draw a bar chart of this width. All groups share one scale, unless they are `apart`.
-pub(crate) fn bars(width: f64, title: &str, desc: &str, groups: &[Group]) -> String {
+pub fn bars(width: f64, title: &str, desc: &str, groups: &[Group]) -> String {
     let all = || groups.iter().flat_map(|group| &group.bars);
     let rows: usize = groups.iter().map(|group| group.bars.len()).sum();
     let height = TOP

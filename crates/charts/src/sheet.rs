@@ -8,26 +8,26 @@ const BOTTOM: f64 = 34.0;
 const RIGHT: f64 = 20.0;
 
 /// What stands around a chart.
-pub(crate) struct Sheet<'a> {
+pub struct Sheet<'a> {
     /// Width and height of the drawing.
-    pub(crate) size: Point,
+    pub size: Point,
     /// Written above the chart.
-    pub(crate) title: &'a str,
+    pub title: &'a str,
     /// What the chart shows, for those who do not see it.
-    pub(crate) desc: &'a str,
+    pub desc: &'a str,
     /// The axis rightwards.
-    pub(crate) x: Axis,
+    pub x: Axis,
     /// Its name, with the unit.
-    pub(crate) x_name: &'a str,
+    pub x_name: &'a str,
     /// The axis upwards.
-    pub(crate) y: Axis,
+    pub y: Axis,
     /// Its name, with the unit.
-    pub(crate) y_name: &'a str,
+    pub y_name: &'a str,
 }
 
 impl Sheet<'_> {
     /// Begin the drawing: everything but the data.
-    pub(crate) fn open(&self) -> Svg {
+    pub fn open(&self) -> Svg {
         let mut svg = Svg::new(self.size, self.title, self.desc);
         let (left, right, floor) = (self.left(), self.size.0 - RIGHT, self.size.1 - BOTTOM);
         svg.text("title", (0.0, 13.0), self.title);
@@ -53,7 +53,7 @@ impl Sheet<'_> {
     }
 
     /// Where a pair of values lies on the drawing.
-    pub(crate) fn place(&self, x: f64, y: f64) -> Point {
+    pub fn place(&self, x: f64, y: f64) -> Point {
         let (left, floor) = (self.left(), self.size.1 - BOTTOM);
         let across = (self.size.0 - RIGHT - left) * self.x.share(x);
         (left + across, floor - (floor - TOP) * self.y.share(y))

@@ -4,26 +4,28 @@
 //! 1. All text is escaped here.
 //! 2. Every coordinate is finite and written with one decimal: same numbers, same bytes.
 
+use std::fmt::{Arguments, Write};
+
 use super::escape::escape;
 
 /// The looks of every chart, light and dark. The page has it once; a drawing that stands alone
 /// takes it in a `style` element.
-pub(crate) const STYLE: &str = include_str!("chart.css");
+pub const STYLE: &str = include_str!("chart.css");
 
 /// Colours of Okabe and Ito that `chart.css` has classes for, `c0` and up.
 const COLOURS: usize = 7;
 
 /// A place in a drawing, in pixels rightwards and downwards from its top left corner.
-pub(crate) type Point = (f64, f64);
+pub type Point = (f64, f64);
 
 /// A drawing under way.
-pub(crate) struct Svg {
-    text: String,
+pub struct Svg {
+    pub(super) text: String,
 }
 
 impl Svg {
     /// Begin a drawing of this size. The title and the description are read out in its stead.
-    pub(crate) fn new(size: Point, title: &str, desc: &str) -> Self {
+    pub fn new(size: Point, title: &str, desc: &str) -> Self {
         let (width, height) = (coordinate(size.0), coordinate(size.1));
         let (title, desc) = (escape(title), escape(desc));
         Self {
@@ -36,58 +38,63 @@ impl Svg {
     }
 
     /// Draw a filled box.
-    pub(crate) fn rect(&mut self, class: &str, at: Point, size: Point) {
+    pub fn rect(&mut self, class: &str, at: Point, size: Point) {
         let (x, y) = (coordinate(at.0), coordinate(at.1));
         let (width, height) = (coordinate(size.0), coordinate(size.1));
-        self.text.push_str(&format!(
-            "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>\n"
+        self.put(format_args!(
+            "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>"
         ));
     }
 
     /// Draw a straight line.
-    pub(crate) fn line(&mut self, class: &str, from: Point, to: Point) {
+    pub fn line(&mut self, class: &str, from: Point, to: Point) {
         let (x1, y1) = (coordinate(from.0), coordinate(from.1));
         let (x2, y2) = (coordinate(to.0), coordinate(to.1));
-        self.text.push_str(&format!(
-            "<line class=\"{class}\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>\n"
+        self.put(format_args!(
+            "<line class=\"{class}\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>"
         ));
     }
 
     /// Draw text; the class says on which side of the place it stands.
-    pub(crate) fn text(&mut self, class: &str, at: Point, text: &str) {
+    pub fn text(&mut self, class: &str, at: Point, text: &str) {
         let (x, y, text) = (coordinate(at.0), coordinate(at.1), escape(text));
-        self.text.push_str(&format!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{text}</text>\n"));
+        self.put(format_args!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{text}</text>"));
     }
 
     /// Draw a path of SVG path commands; see [`step`].
-    pub(crate) fn path(&mut self, class: &str, commands: &str) {
-        self.text.push_str(&format!("<path class=\"{class}\" d=\"{commands}\"/>\n"));
+    pub fn path(&mut self, class: &str, commands: &str) {
+        self.put(format_args!("<path class=\"{class}\" d=\"{commands}\"/>"));
     }
 
     /// Draw the mark of the series that has this style; `tip` shows when it is pointed at.
-    pub(crate) fn mark(&mut self, style: usize, at: Point, tip: &str) {
+    pub fn mark(&mut self, style: usize, at: Point, tip: &str) {
         let class = format!("mark {}", series_class(style));
         let commands = format!("{}{}", step('M', at), MARKS[style % MARKS.len()]);
         if tip.is_empty() {
             return self.path(&class, &commands);
         }
-        self.text.push_str(&format!(
-            "<path class=\"{class}\" d=\"{commands}\"><title>{}</title></path>\n",
+        self.put(format_args!(
+            "<path class=\"{class}\" d=\"{commands}\"><title>{}</title></path>",
             escape(tip)
         ));
     }
 
     /// Draw a ring, for a value that is stated and not measured; `tip` shows when it is pointed at.
-    pub(crate) fn ring(&mut self, style: usize, at: Point, tip: &str) {
+    pub fn ring(&mut self, style: usize, at: Point, tip: &str) {
         let commands = format!("{}m-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0z", step('M', at));
         let (class, tip) = (series_class(style), escape(tip));
-        self.text.push_str(&format!(
-            "<path class=\"ring {class}\" d=\"{commands}\"><title>{tip}</title></path>\n"
+        self.put(format_args!(
+            "<path class=\"ring {class}\" d=\"{commands}\"><title>{tip}</title></path>"
         ));
     }
 
+    /// Append an element, on a line of its own.
+    pub(super) fn put(&mut self, element: Arguments<'_>) {
+        writeln!(self.text, "{element}").expect("memory takes what is written");
+    }
+
     /// End the drawing.
-    pub(crate) fn finish(mut self) -> String {
+    pub fn finish(mut self) -> String {
         self.text.push_str("</svg>\n");
         self.text
     }
@@ -103,7 +110,7 @@ const MARKS: [&str; 5] = [
 ];
 
 /// The classes that tell one series from the others: a colour, and a dash once colours repeat.
-pub(crate) fn series_class(style: usize) -> String {
+pub fn series_class(style: usize) -> String {
     let colour = style % COLOURS;
     match style / COLOURS {
         0 => format!("c{colour}"),
@@ -112,13 +119,13 @@ pub(crate) fn series_class(style: usize) -> String {
 }
 
 /// One path command with a place behind it.
-pub(crate) fn step(command: char, at: Point) -> String {
+pub fn step(command: char, at: Point) -> String {
     format!("{command}{} {}", coordinate(at.0), coordinate(at.1))
 }
 
 /// Width that `text` takes at most at the charts' font size, in pixels: digits of a wide face take 0.64
 /// of it.
-pub(crate) fn text_width(text: &str) -> f64 {
+pub fn text_width(text: &str) -> f64 {
     text.chars().map(|letter| if letter == super::number::SPACE { 3.5 } else { 7.0 }).sum()
 }
 

@@ -1,35 +1,34 @@
-//! The few elements of SVG that the drawings are made of.
+//! Shapes that carry their colours with them, in whole pixels: for drawings that stand alone.
 
-use std::fmt::{Arguments, Write};
+use super::escape::escape;
+use super::svg::Svg;
 
 /// Ink of axes and text.
-pub(super) const INK: &str = "#333333";
+pub const INK: &str = "#333333";
 /// Lines behind the data.
-pub(super) const GRID: &str = "#e2e2e2";
+pub const GRID: &str = "#e2e2e2";
 
 /// Where a text is anchored.
 #[derive(Clone, Copy)]
-pub(super) enum Anchor {
+pub enum Anchor {
+    /// At its start.
     Start,
+    /// In its middle.
     Middle,
+    /// At its end.
     End,
-}
-
-/// A drawing under construction.
-pub(super) struct Svg {
-    text: String,
 }
 
 impl Svg {
     /// Begin a white drawing with a title.
-    pub(super) fn new(width: u32, height: u32, title: &str) -> Self {
+    pub fn painted(width: u32, height: u32, title: &str) -> Self {
         let mut svg = Self { text: String::new() };
         svg.put(format_args!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
              viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"12\">"
         ));
         svg.put(format_args!("<title>{}</title>", escape(title)));
-        svg.rect((0, 0), (width, height), "#ffffff");
+        svg.painted_rect((0, 0), (width, height), "#ffffff");
         svg.put(format_args!(
             "<text x=\"{}\" y=\"24\" text-anchor=\"middle\" font-size=\"16\" fill=\"{INK}\">{}</text>",
             width / 2,
@@ -39,14 +38,14 @@ impl Svg {
     }
 
     /// A filled rectangle.
-    pub(super) fn rect(&mut self, (x, y): (u32, u32), (width, height): (u32, u32), fill: &str) {
+    pub fn painted_rect(&mut self, (x, y): (u32, u32), (width, height): (u32, u32), fill: &str) {
         self.put(format_args!(
             "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"{fill}\"/>"
         ));
     }
 
     /// The outline of a rectangle.
-    pub(super) fn frame(&mut self, (x, y): (u32, u32), (width, height): (u32, u32)) {
+    pub fn frame(&mut self, (x, y): (u32, u32), (width, height): (u32, u32)) {
         self.put(format_args!(
             "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"none\" \
              stroke=\"{INK}\"/>"
@@ -54,7 +53,7 @@ impl Svg {
     }
 
     /// A straight line.
-    pub(super) fn line(&mut self, from: (u32, u32), to: (u32, u32), stroke: &str) {
+    pub fn painted_line(&mut self, from: (u32, u32), to: (u32, u32), stroke: &str) {
         let ((x1, y1), (x2, y2)) = (from, to);
         self.put(format_args!(
             "<line x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\" stroke=\"{stroke}\"/>"
@@ -62,12 +61,12 @@ impl Svg {
     }
 
     /// Filled shapes of one colour, given as the data of a path.
-    pub(super) fn path(&mut self, data: &str, fill: &str) {
+    pub fn painted_path(&mut self, data: &str, fill: &str) {
         self.put(format_args!("<path d=\"{data}\" fill=\"{fill}\"/>"));
     }
 
     /// A line of text.
-    pub(super) fn label(&mut self, (x, y): (u32, u32), anchor: Anchor, text: &str) {
+    pub fn label(&mut self, (x, y): (u32, u32), anchor: Anchor, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "start",
             Anchor::Middle => "middle",
@@ -80,25 +79,11 @@ impl Svg {
     }
 
     /// A line of text that reads upwards, centred on a point.
-    pub(super) fn label_upward(&mut self, (x, y): (u32, u32), text: &str) {
+    pub fn label_upward(&mut self, (x, y): (u32, u32), text: &str) {
         self.put(format_args!(
             "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" fill=\"{INK}\" \
              transform=\"rotate(-90 {x} {y})\">{}</text>",
             escape(text)
         ));
     }
-
-    /// The whole drawing.
-    pub(super) fn finish(mut self) -> String {
-        self.text.push_str("</svg>\n");
-        self.text
-    }
-
-    fn put(&mut self, element: Arguments<'_>) {
-        writeln!(self.text, "{element}").expect("memory takes what is written");
-    }
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -2,7 +2,7 @@
 
 /// Replace the five characters that mark-up gives a meaning, and drop control characters, which
 /// neither HTML nor XML allows.
-pub(crate) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

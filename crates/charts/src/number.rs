@@ -3,28 +3,28 @@
 #![expect(clippy::cast_precision_loss, reason = "what is drawn has three digits, not seventeen")]
 
 /// Narrow no-break space: between groups of digits, and between a number and its unit.
-pub(crate) const SPACE: char = '\u{202f}';
+pub const SPACE: char = '\u{202f}';
 
 /// What stands for a number that does not exist, such as a ratio to nothing.
-pub(crate) const NONE: &str = "\u{2013}";
+pub const NONE: &str = "\u{2013}";
 
 /// A count as a real number.
-pub(crate) fn real(count: u64) -> f64 {
+pub fn real(count: u64) -> f64 {
     count as f64
 }
 
 /// A length as a real number.
-pub(crate) fn real_len(len: usize) -> f64 {
+pub fn real_len(len: usize) -> f64 {
     len as f64
 }
 
 /// Write a count, its digits in groups of three.
-pub(crate) fn thousands(count: u64) -> String {
+pub fn thousands(count: u64) -> String {
     group(&count.to_string())
 }
 
 /// Write a number with this many decimals; a dash where it is not finite.
-pub(crate) fn fixed(value: f64, decimals: usize) -> String {
+pub fn fixed(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
         return NONE.to_owned();
     }
@@ -36,14 +36,14 @@ pub(crate) fn fixed(value: f64, decimals: usize) -> String {
 }
 
 /// Write a number with three significant digits, or more where it is a thousand or greater.
-pub(crate) fn significant(value: f64) -> String {
+pub fn significant(value: f64) -> String {
     let limits = [100.0, 10.0, 1.0, 0.1, 0.01, 0.001];
     let decimals = limits.iter().take_while(|limit| value.abs() < **limit).count();
     fixed(value, if value == 0.0 { 0 } else { decimals })
 }
 
 /// Write a time given in nanoseconds in the unit that suits it.
-pub(crate) fn duration(time_ns: u64) -> String {
+pub fn duration(time_ns: u64) -> String {
     let (unit_ns, unit) = match time_ns {
         0..1_000 => (1.0, "ns"),
         1_000..1_000_000 => (1e3, "\u{b5}s"),
@@ -54,7 +54,7 @@ pub(crate) fn duration(time_ns: u64) -> String {
 }
 
 /// Write a share in per cent; a dash where the whole is nothing.
-pub(crate) fn percent(part: u64, whole: u64) -> String {
+pub fn percent(part: u64, whole: u64) -> String {
     let share = real(part) * 100.0 / real(whole);
     match (part, whole) {
         (_, 0) => NONE.to_owned(),

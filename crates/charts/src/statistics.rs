@@ -1,33 +1,33 @@
 //! Statistics of few numbers: what claims are judged by and models are told by.
 
-use crate::report::number::real_len;
+use super::number::real_len;
 
 /// The mean; not a number where there are none.
-pub(crate) fn mean(values: &[f64]) -> f64 {
+pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / real_len(values.len())
 }
 
 /// The middle value, of an even number the upper; not a number where there are none.
-pub(crate) fn median(values: &[f64]) -> f64 {
+pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// The share of `values` that meet `condition`.
-pub(crate) fn share<T>(values: &[T], condition: impl Fn(&T) -> bool) -> f64 {
+pub fn share<T>(values: &[T], condition: impl Fn(&T) -> bool) -> f64 {
     real_len(values.iter().filter(|value| condition(value)).count()) / real_len(values.len())
 }
 
 /// Standard deviation over mean.
-pub(crate) fn variation(values: &[f64]) -> f64 {
+pub fn variation(values: &[f64]) -> f64 {
     let mean = mean(values);
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     (squares / real_len(values.len())).sqrt() / mean
 }
 
 /// Pearson's correlation; not a number where either side does not vary.
-pub(crate) fn correlation(points: &[(f64, f64)]) -> f64 {
+pub fn correlation(points: &[(f64, f64)]) -> f64 {
     let (xs, ys): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
     let (x_mean, y_mean) = (mean(&xs), mean(&ys));
     let product: f64 = points.iter().map(|(x, y)| (x - x_mean) * (y - y_mean)).sum();
@@ -37,7 +37,7 @@ pub(crate) fn correlation(points: &[(f64, f64)]) -> f64 {
 }
 
 /// How far a series scatters around the mean of its neighbours, over its mean.
-pub(crate) fn roughness(values: &[f64]) -> f64 {
+pub fn roughness(values: &[f64]) -> f64 {
     let steps: Vec<f64> = values
         .windows(3)
         .map(|three| (three[1] - f64::midpoint(three[0], three[2])).abs())

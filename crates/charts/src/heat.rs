@@ -10,7 +10,7 @@ const CELLS_MAX: usize = 4096;
 const TOP: f64 = 36.0;
 
 /// Draw the map of one number by block, in reading order. Nothing has a shade of its own.
-pub(crate) fn heat(width: f64, title: &str, what: &str, values: &[u64]) -> String {
+pub fn heat(width: f64, title: &str, what: &str, values: &[u64]) -> String {
     let blocks_per_cell = values.len().div_ceil(CELLS_MAX).max(1);
     let cells: Vec<u64> = values
         .chunks(blocks_per_cell)

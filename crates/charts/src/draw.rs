@@ -1,19 +1,19 @@
 //! Figures as charts: lines, points and bars, the paper's own values ringed or outlined.
 
+use super::axis::Axis;
+use super::bars::{Bar, Group, bars};
+use super::escape::escape;
 use super::figure::{Figure, Panel, Points, Scale, Series, Source};
-use crate::report::axis::Axis;
-use crate::report::bars::{Bar, Group, bars};
-use crate::report::escape::escape;
-use crate::report::line::{Line, curves, key};
-use crate::report::number::significant;
-use crate::report::page::panel_width;
-use crate::report::sheet::Sheet;
-use crate::report::svg::{Point, Svg, series_class, step};
+use super::line::{Line, curves, key};
+use super::number::significant;
+use super::page::panel_width;
+use super::sheet::Sheet;
+use super::svg::{Point, Svg, series_class, step};
 
 const HEIGHT: f64 = 230.0;
 
 /// A figure as HTML.
-pub(super) fn figure(figure: &Figure) -> String {
+pub fn figure_html(figure: &Figure) -> String {
     let names = names(figure);
     let title = escape(&figure.title);
     let is_stated = |series: &Series| series.source == Source::Paper;
