@@ -4,23 +4,19 @@
 //! A [`workload`] is what is asked of it, and [`bench`] carries that out and measures it. [`trace`]
 //! reads, writes and sums up traces, [`report`] is the page that shows it all, and [`image`] makes
 //! flash from a folder and a folder from flash. [`index`] measures index structures side by side on
-//! the bare chip; [`model`] tells in closed form what an index costs before it is built, and [`fit`]
-//! what runs cost that were not made. [`kernel`], [`live`] and [`vm`] carry scenarios out on a real
-//! kernel, which [`validate`] compares with the simulator. [`repro`] holds the papers' experiments.
+//! the bare chip. [`kernel`], [`live`] and [`vm`] carry scenarios out on a real kernel, which
+//! [`validate`] compares with the simulator.
 
 #![forbid(unsafe_code)]
 
 pub mod bench;
 pub mod choice;
-pub mod fit;
 pub mod image;
 pub mod index;
 pub mod kernel;
 pub mod live;
 pub mod machine;
-pub mod model;
 pub mod report;
-pub mod repro;
 pub mod tpcc;
 pub mod trace;
 pub mod validate;

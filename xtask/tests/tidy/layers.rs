@@ -24,7 +24,33 @@ const LAYERS: &[(&str, &[&str])] = &[
             "crates/charts",
         ],
     ),
-    ("crates/cli", &["crates/chip", "crates/flysch", "crates/charts", "crates/lab"]),
+    (
+        "crates/models",
+        &["crates/nand", "crates/chip", "crates/flysch", "crates/charts", "crates/lab"],
+    ),
+    (
+        "crates/papers",
+        &[
+            "crates/nand",
+            "crates/chip",
+            "crates/flysch",
+            "crates/sqlite",
+            "crates/charts",
+            "crates/lab",
+            "crates/models",
+        ],
+    ),
+    (
+        "crates/cli",
+        &[
+            "crates/chip",
+            "crates/flysch",
+            "crates/charts",
+            "crates/lab",
+            "crates/models",
+            "crates/papers",
+        ],
+    ),
     ("xtask", &[]),
 ];
 

@@ -1,6 +1,6 @@
 //! `flysch model bitmap`: bitmap indexes of one attribute, by decomposition of its values.
 
-use flysch_lab::model::bitmap::{Bitmaps, PUBLISHED, bitmaps};
+use flysch_models::bitmap::{Bitmaps, PUBLISHED, bitmaps};
 use serde::Serialize;
 
 use crate::failure::Failure;

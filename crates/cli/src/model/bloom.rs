@@ -1,6 +1,6 @@
 //! `flysch model bloom`: false positives of a Bloom filter.
 
-use flysch_lab::model::bloom::false_positive_rate;
+use flysch_models::bloom::false_positive_rate;
 use serde::Serialize;
 
 use crate::failure::Failure;

@@ -1,10 +1,10 @@
 //! `flysch model costs`: Tables 4 and 5 for any parameters.
 
 use clap::ValueEnum;
-use flysch_lab::model::method::{Column, Method, Parameters};
-use flysch_lab::model::pbfilter::Tuning;
-use flysch_lab::model::reading::Reading;
-use flysch_lab::model::setting::Setting;
+use flysch_models::method::{Column, Method, Parameters};
+use flysch_models::pbfilter::Tuning;
+use flysch_models::reading::Reading;
+use flysch_models::setting::Setting;
 use serde::Serialize;
 use serde_json::Value;
 

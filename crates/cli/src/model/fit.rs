@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use flysch_lab::fit::model::{Models, fit};
-use flysch_lab::fit::observation::read;
+use flysch_models::fit::model::{Models, fit};
+use flysch_models::fit::observation::read;
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -79,7 +79,7 @@ pub(crate) struct PredictArgs {
 #[derive(Serialize)]
 struct Listed<'a> {
     #[serde(flatten)]
-    model: &'a flysch_lab::fit::model::Model,
+    model: &'a flysch_models::fit::model::Model,
     terms: &'static [&'static str],
 }
 

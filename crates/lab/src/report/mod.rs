@@ -21,8 +21,8 @@ mod growth;
 mod headline;
 mod indexes;
 mod latency;
-pub(crate) mod metrics;
-pub(crate) mod peaks;
+pub mod metrics;
+pub mod peaks;
 mod tree;
 mod wear;
 

@@ -11,6 +11,5 @@ mod indexes;
 mod kernel;
 mod power;
 mod read_ahead;
-mod tpcc;
 mod trace;
 mod wear;
