@@ -2,10 +2,10 @@
 //!
 //! Bottom-up: [`escape`] and [`number`] make text, [`statistics`] sums numbers up. [`svg`] draws
 //! shapes that a style sheet colours, `painted` those that carry their colours with them.
-//! [`axis`] and [`sheet`] are what stands around a chart, [`scale`] an axis in whole numbers.
-//! [`line`], [`scatter`], [`bars`] and [`heat`] are the charts, and [`table`] a table. A
-//! [`figure`] is series of numbers in panels, which `draw` makes charts of. [`page`] puts sections
-//! together into one file.
+//! [`axis`] and [`sheet`] are what stands around a chart, [`scale`] is an axis in whole numbers.
+//! [`line`](mod@line), [`scatter`], [`bars`] and [`heat`] are the charts, and [`table`] is a table.
+//! A [`figure`] is series of numbers in panels, of which `draw` makes charts. [`page`] puts
+//! sections together into one file.
 //!
 //! Invariants:
 //! 1. A page asks the network for nothing; every name in it is escaped.

@@ -1,11 +1,11 @@
 //! Runs on this machine: what they need to know of it, and their progress.
 
+use flysch_kernel::live::hook::Level;
+use flysch_kernel::live::signals::Stop;
+use flysch_kernel::site::Target;
+use flysch_kernel::site::bench::{Conditions, run};
 use flysch_lab::bench::run::Run;
 use flysch_lab::bench::scenario::Scenario;
-use flysch_lab::kernel::Target;
-use flysch_lab::kernel::bench::{Conditions, run};
-use flysch_lab::live::hook::Level;
-use flysch_lab::live::signals::Stop;
 
 use crate::failure::Failure;
 use crate::progress::{tell, title};

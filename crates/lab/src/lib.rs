@@ -4,8 +4,7 @@
 //! A [`workload`] is what is asked of it, and [`bench`] carries that out and measures it. [`trace`]
 //! reads, writes and sums up traces, [`report`] is the page that shows it all, and [`image`] makes
 //! flash from a folder and a folder from flash. [`index`] measures index structures side by side on
-//! the bare chip. [`kernel`], [`live`] and [`vm`] carry scenarios out on a real kernel, which
-//! [`validate`] compares with the simulator.
+//! the bare chip.
 
 #![forbid(unsafe_code)]
 
@@ -13,15 +12,11 @@ pub mod bench;
 pub mod choice;
 pub mod image;
 pub mod index;
-pub mod kernel;
-pub mod live;
 pub mod machine;
 pub mod report;
 pub mod tpcc;
 pub mod trace;
-pub mod validate;
 pub mod values;
-pub mod vm;
 pub mod workload;
 
 pub use flysch_linux::mtd::EccMode;

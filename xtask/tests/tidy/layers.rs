@@ -29,6 +29,17 @@ const LAYERS: &[(&str, &[&str])] = &[
         &["crates/nand", "crates/chip", "crates/flysch", "crates/charts", "crates/lab"],
     ),
     (
+        "crates/kernel",
+        &[
+            "crates/nand",
+            "crates/chip",
+            "crates/linux",
+            "crates/sqlite",
+            "crates/charts",
+            "crates/lab",
+        ],
+    ),
+    (
         "crates/papers",
         &[
             "crates/nand",
@@ -48,6 +59,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "crates/charts",
             "crates/lab",
             "crates/models",
+            "crates/kernel",
             "crates/papers",
         ],
     ),

@@ -3,18 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flysch_lab::bench::scenario::Scenario;
-use flysch_lab::machine::platform::Platform;
-use flysch_lab::validate::cell::{Cell, Counts, Key, Overhead, means, of_json, of_run};
-use flysch_lab::validate::page;
-use flysch_lab::validate::plan::{
+use flysch_kernel::validate::cell::{Cell, Counts, Key, Overhead, means, of_json, of_run};
+use flysch_kernel::validate::page;
+use flysch_kernel::validate::plan::{
     FULL, MicroPlan, PLATFORM, QUICK, read_arguments, read_scenarios,
 };
-use flysch_lab::validate::recorded;
-use flysch_lab::validate::verdict::{MICRO, Spreads, beyond, beyond_read_ahead, spreads, worst};
-use flysch_lab::vm::guest::Guest;
-use flysch_lab::vm::qemu;
-use flysch_lab::vm::store::Store;
+use flysch_kernel::validate::recorded;
+use flysch_kernel::validate::verdict::{MICRO, Spreads, beyond, beyond_read_ahead, spreads, worst};
+use flysch_kernel::vm::guest::Guest;
+use flysch_kernel::vm::qemu;
+use flysch_kernel::vm::store::Store;
+use flysch_lab::bench::scenario::Scenario;
+use flysch_lab::machine::platform::Platform;
 use serde_json::Value;
 
 use super::{GuestOptions, failure};

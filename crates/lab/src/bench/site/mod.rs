@@ -1,7 +1,7 @@
 //! Sites: where a scenario is carried out. A workload asks the same of each and is not told which.
 //!
-//! [`Simulated`] is a machine of the laboratory; [`crate::kernel`] is the Linux machine that this program
-//! runs on.
+//! [`Simulated`] is a machine of the laboratory. A crate above it has the Linux machine that this
+//! program runs on.
 
 mod simulated;
 
@@ -15,8 +15,7 @@ use crate::bench::error::RunError;
 use crate::bench::scenario::Scenario;
 use crate::machine::files::Files;
 
-pub(crate) use simulated::SETTLE_NS;
-pub use simulated::Simulated;
+pub use simulated::{SETTLE_NS, Simulated};
 
 /// The state of the partition's blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

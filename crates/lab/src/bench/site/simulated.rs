@@ -15,7 +15,7 @@ use crate::machine::files::Files;
 use crate::machine::stack::Main;
 
 /// Time between the two times that caches are dropped, as the reference runs have it, nanoseconds.
-pub(crate) const SETTLE_NS: u64 = 2_000_000_000;
+pub const SETTLE_NS: u64 = 2_000_000_000;
 
 /// A machine of the laboratory with a scenario's stack on it.
 pub struct Simulated {

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use flysch_lab::bench::run::Run;
 use serde::Serialize;
 use serde_json::Value;
-
-use crate::bench::run::Run;
 
 /// Counts below this are compared in pages: their error is a share of this many.
 pub const FEW_PAGES: f64 = 20.0;

@@ -6,10 +6,9 @@ use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
+use flysch_lab::machine::files::Files;
 use flysch_linux::filesystem::FsError;
 use flysch_linux::vfs::{Advice, Fd};
-
-use crate::machine::files::Files;
 
 /// The files of a directory, and those of them that are open.
 #[derive(Debug)]

@@ -2,9 +2,10 @@
 
 use std::str::FromStr;
 
+use flysch_lab::choice::UnknownChoice;
+
 use super::error::LiveError;
 use super::layout::{Layout, Width};
-use crate::choice::UnknownChoice;
 
 /// How near to the array operations are seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

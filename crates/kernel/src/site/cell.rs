@@ -4,6 +4,10 @@ use std::cell::{RefCell, RefMut};
 use std::fs;
 
 use flysch_chip::{Clock, Event, EventKind, Recorder, Scope, Trace};
+use flysch_lab::bench::RunError;
+use flysch_lab::bench::scenario::Scenario;
+use flysch_lab::bench::site::{Blocks, SETTLE_NS, Site};
+use flysch_lab::machine::files::Files;
 use flysch_nand::Geometry;
 use flysch_sqlite::Database;
 
@@ -12,12 +16,8 @@ use super::error::KernelError;
 use super::files::RealFiles;
 use super::flash::Flash;
 use super::timers::Timers;
-use crate::bench::RunError;
-use crate::bench::scenario::Scenario;
-use crate::bench::site::{Blocks, SETTLE_NS, Site};
 use crate::live::LiveError;
 use crate::live::tracer::{LiveTracer, Span};
-use crate::machine::files::Files;
 
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 /// Page cache, directory entries and inodes.

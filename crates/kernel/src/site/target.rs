@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::choice::UnknownChoice;
-use crate::machine::stack::Main;
+use flysch_lab::choice::UnknownChoice;
+use flysch_lab::machine::stack::Main;
 
 /// The prefix that tells a target from a simulated stack.
 const PREFIX: &str = "kernel:";

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::bench::RunError;
+use flysch_lab::bench::RunError;
+
 use crate::live::LiveError;
 
 /// Why the machine cannot be run on. Renders as one line.

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::bench::grid::{Grid, ReadAheadChoice};
-use crate::bench::scenario::Scenario;
-use crate::machine::platform::Platform;
-use crate::machine::stack::{Main, Stack};
-use crate::workload::{Micro, Pattern, Read, Workload};
+use flysch_lab::bench::grid::{Grid, ReadAheadChoice};
+use flysch_lab::bench::scenario::Scenario;
+use flysch_lab::machine::platform::Platform;
+use flysch_lab::machine::stack::{Main, Stack};
+use flysch_lab::workload::{Micro, Pattern, Read, Workload};
 
 /// The platform that the guest is.
 pub const PLATFORM: &str = "nandsim-6.1";

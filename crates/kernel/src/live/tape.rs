@@ -204,7 +204,7 @@ const fn oob_twin(kind: EventKind) -> EventKind {
 mod tests {
     use super::*;
     use crate::live::hook::Level;
-    use crate::trace::parse_shape;
+    use flysch_lab::trace::parse_shape;
 
     /// What lines of a level become, as `kind address bytes`.
     fn check(level: Level, first_block: u32, lines: &[&str], wanted: &[&str]) {

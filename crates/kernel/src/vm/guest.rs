@@ -5,10 +5,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use flysch_chip::Part;
+use flysch_lab::choice::UnknownChoice;
 use flysch_linux::mtd::EccMode;
 
 use super::error::VmError;
-use crate::choice::UnknownChoice;
 
 /// What executes the guest's instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Runs on the Linux machine that this program runs on: real file systems, real flash, SQLite's own VFS.
 //!
 //! [`target`] names what to run on; `flash` formats and mounts it and puts everything back; `files`
-//! are calls on real files, `timers` the kernel's own; `cell` is the [`Site`](crate::bench::site::Site) that a scenario is
+//! are calls on real files, `timers` the kernel's own; `cell` is the [`Site`](flysch_lab::bench::site::Site) that a scenario is
 //! carried out at, with a live tracer in place of the simulated chip's; [`bench`](mod@bench) runs one scenario.
 
 pub mod bench;

@@ -3,16 +3,17 @@
 use std::fs;
 use std::path::PathBuf;
 
+use flysch_lab::bench::run::Run;
+use flysch_lab::bench::scenario::Scenario;
+use flysch_lab::machine::stack::Engine;
+
 use super::cell::{Cell, bad_blocks};
 use super::error::KernelError;
 use super::flash::{Flash, window};
 use super::target::Target;
-use crate::bench::run::Run;
-use crate::bench::scenario::Scenario;
 use crate::live::device::{Mtd, Window};
 use crate::live::hook::Level;
 use crate::live::tracer::{Choice, LiveTracer};
-use crate::machine::stack::Engine;
 
 /// Names of files that runs make.
 const FILES: [&str; 3] = ["test.db", "test.db-journal", "file"];

@@ -4,14 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use flysch_lab::bench::scenario::Scenario;
+use flysch_lab::machine::stack::Main;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use tempfile::TempDir;
 
 use super::error::KernelError;
 use super::target::Target;
-use crate::bench::scenario::Scenario;
 use crate::live::device::{Mtd, Window};
-use crate::machine::stack::Main;
 
 /// Name of the UBI volume of a run.
 const VOLUME: &str = "flysch";

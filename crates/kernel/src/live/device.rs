@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use flysch_chip::Timing;
+use flysch_lab::trace::parse_shape;
 use flysch_nand::Geometry;
 
 use super::error::LiveError;
-use crate::trace::parse_shape;
 
 const CLASS: &str = "/sys/class/mtd";
 
