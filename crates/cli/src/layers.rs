@@ -6,7 +6,7 @@ use flysch_lab::machine::layers::{FtlKind, LayerLists};
 use flysch_lab::{Maker, Profile};
 
 use crate::failure::Failure;
-use crate::parameters::Numbers;
+use crate::numbers::Numbers;
 
 /// Spreads of erase counts that UBI can be built for (`CONFIG_MTD_UBI_WL_THRESHOLD`).
 const UBI_WEAR_THRESHOLDS: std::ops::RangeInclusive<u32> = 2..=65_536;

@@ -3,7 +3,6 @@
 use std::fmt::Display;
 use std::fs;
 use std::path::Path;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::Args;
@@ -14,29 +13,17 @@ use flysch_lab::choice::UnknownChoice;
 use flysch_lab::machine::dual::Route;
 use flysch_lab::machine::platform::{Platform, ecc_mode};
 use flysch_lab::machine::stack::Stack;
-use flysch_lab::values;
 use flysch_lab::workload::{Alphabet, Workload};
 use flysch_lab::{EccMode, JournalMode, Synchronous};
 
 use crate::failure::Failure;
 use crate::layers::{AgeOptions, LayerOptions};
+use crate::numbers::{Numbers, counts, optional};
 
 /// Most runs of one command: what it keeps of them is to fit in memory.
 const RUNS_MAX: u64 = 20_000;
 /// Most requests of a run.
 const REQUESTS_MAX: u32 = 10_000_000;
-
-/// Numbers, from a text such as `150,300` or `100..5000:100`.
-#[derive(Clone, Debug)]
-pub(crate) struct Numbers(pub(crate) Vec<u64>);
-
-impl FromStr for Numbers {
-    type Err = values::ValuesError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        values::parse(text).map(Self)
-    }
-}
 
 /// What may be set about a run. Every option takes a list (a,b,c), numbers also ranges
 /// (FROM..TO:STEP); every combination is run.
@@ -158,20 +145,6 @@ impl Parameters {
         check(&grid)?;
         Ok(grid)
     }
-}
-
-/// Counts of an option that may be left out: none where it was.
-pub(crate) fn optional(name: &str, numbers: Option<&Numbers>) -> Result<Vec<u32>, Failure> {
-    numbers.map_or(Ok(Vec::new()), |numbers| counts(name, numbers))
-}
-
-/// Numbers that count something: at least 1, at most what 32 bits hold.
-pub(crate) fn counts(name: &str, numbers: &Numbers) -> Result<Vec<u32>, Failure> {
-    let count = |&value: &u64| match u32::try_from(value) {
-        Ok(count @ 1..) => Ok(count),
-        _ => Err(Failure::Message(format!("--{name} {value}: must be from 1 to {}", u32::MAX))),
-    };
-    numbers.0.iter().map(count).collect()
 }
 
 /// A part by name, or from a TOML file.

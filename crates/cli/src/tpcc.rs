@@ -6,8 +6,7 @@ use flysch_lab::tpcc::{Files, Pace, Scale};
 use flysch_lab::workload::Tpcc;
 
 use crate::failure::Failure;
-use crate::parameters::{Numbers, optional};
-use crate::workloads::{at_most, spread};
+use crate::numbers::{Numbers, at_most, optional, spread};
 
 /// Most terminals: ten for each of the most warehouses.
 const TERMINALS_MAX: u32 = 10 * Scale::WAREHOUSES_MAX;

@@ -4,7 +4,7 @@ use clap::Args;
 use flysch_lab::workload::{Contacts, Pattern, Postmark, Read, Workload};
 
 use crate::failure::Failure;
-use crate::parameters::{Numbers, optional};
+use crate::numbers::{Numbers, at_most, optional, spread};
 use crate::tpcc::TpccOptions;
 
 /// What may be set about some workloads. Every option takes a list; every combination is run.
@@ -159,23 +159,3 @@ impl Options {
 const TEXT_SIZE_MAX: u32 = 1 << 16;
 /// Largest call on a file, bytes.
 const REQUEST_SIZE_MAX: u32 = 64 << 20;
-
-pub(crate) fn at_most(option: &str, given: u32, what: &str, most: u32) -> Result<(), Failure> {
-    if given <= most {
-        return Ok(());
-    }
-    Err(Failure::Message(format!("--{option} {given}: more than {what} of {most}")))
-}
-
-/// Each once for each value; as it is where there are no values.
-pub(crate) fn spread<W: Copy, T>(all: Vec<W>, values: &[T], set: impl Fn(&mut W, &T)) -> Vec<W> {
-    if values.is_empty() {
-        return all;
-    }
-    let with = |mut workload: W, value: &T| {
-        set(&mut workload, value);
-        workload
-    };
-    let each = |workload: W| values.iter().map(move |value| (workload, value));
-    all.into_iter().flat_map(each).map(|(workload, value)| with(workload, value)).collect()
-}

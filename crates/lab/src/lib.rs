@@ -1,10 +1,10 @@
 //! The laboratory: what a database costs on a flash storage stack, and why.
 //!
 //! A [`machine`] is a stack of engine, file systems and devices, built from a platform's figures.
-//! A [`workload`] is what is asked of it, and [`bench`] carries that out and measures it. [`trace`]
-//! reads, writes and sums up traces, [`report`] is the page that shows it all, and [`image`] makes
-//! flash from a folder and a folder from flash. [`index`] measures index structures side by side on
-//! the bare chip.
+//! A [`workload`] is what is asked of it, [`tpcc`] the largest of them, and [`bench`](mod@bench)
+//! carries that out and measures it. [`trace`] reads, writes and sums up traces, [`report`] is the
+//! page that shows it all, and [`image`] makes flash from a folder and a folder from flash.
+//! [`index`] measures index structures side by side on the bare chip.
 
 #![forbid(unsafe_code)]
 
@@ -16,7 +16,6 @@ pub mod machine;
 pub mod report;
 pub mod tpcc;
 pub mod trace;
-pub mod values;
 pub mod workload;
 
 pub use flysch_linux::mtd::EccMode;

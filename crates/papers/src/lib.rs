@@ -1,9 +1,9 @@
 //! The papers' experiments, and what becomes of each of their claims.
 //!
-//! Bottom-up: [`band`] how far a measurement may lie from the paper; [`claim`] what a paper says,
-//! what was measured, and the verdict; [`figure`] and [`listing`] series and tables; [`paper`] its
-//! items and the experiments that measure them; [`choice`] which of them are asked for; `draw`,
-//! `page` and [`files`] what is written. Each paper has a module of its own.
+//! Bottom-up: [`band`] is how far a measurement may lie from the paper; [`claim`] is what a paper
+//! says, what was measured, and the verdict; [`listing`] is a table; [`paper`] holds a paper's items
+//! and the experiments that measure them; [`choice`] says which of them are asked for; `page` and
+//! [`files`] are what is written. Each paper has a module of its own.
 //!
 //! Invariants:
 //! 1. A verdict is computed from the paper's value, the measurement and the band; none is typed in.

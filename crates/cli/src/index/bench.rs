@@ -13,8 +13,9 @@ use flysch_lab::machine::platform::Platform;
 use flysch_lab::report;
 
 use crate::failure::Failure;
+use crate::numbers::{Numbers, counts, optional};
 use crate::output::Figures;
-use crate::parameters::{Numbers, counts, optional, part};
+use crate::parameters::part;
 use crate::progress::carry_out_indexes;
 
 /// Columns of the table and of CSV; JSON has all fields.

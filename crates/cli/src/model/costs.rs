@@ -9,8 +9,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::numbers::{Numbers, counts};
 use crate::output::{self, Format};
-use crate::parameters::{Numbers, counts};
 
 /// Arguments of `flysch model costs`: Tables 2 and 3.
 #[derive(Debug, clap::Args)]

@@ -8,8 +8,8 @@ use flysch_models::fit::observation::read;
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::numbers::{Numbers, counts};
 use crate::output::{self, Format};
-use crate::parameters::{Numbers, counts};
 
 /// Columns of the table and of CSV; JSON has all fields.
 const COLUMNS: [&str; 8] =

@@ -1,13 +1,28 @@
 //! Lists and ranges of numbers, as the command line gives them: `150,300` or `100..5000:100`.
 
 use std::fmt;
+use std::str::FromStr;
+
+use crate::failure::Failure;
 
 /// Most numbers that one text may stand for.
 const COUNT_MAX: u64 = 100_000;
 
+/// Numbers, from a text such as `150,300` or `100..5000:100`.
+#[derive(Clone, Debug)]
+pub(crate) struct Numbers(pub(crate) Vec<u64>);
+
+impl FromStr for Numbers {
+    type Err = ValuesError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        parse(text).map(Self)
+    }
+}
+
 /// Why a text is no list of numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ValuesError {
+pub(crate) enum ValuesError {
     /// A part of it is neither a number nor a range.
     NotANumber(String),
     /// A range runs backwards, or its step is zero.
@@ -37,7 +52,7 @@ impl std::error::Error for ValuesError {}
 ///
 /// # Errors
 /// The first part that is wrong.
-pub fn parse(text: &str) -> Result<Vec<u64>, ValuesError> {
+pub(crate) fn parse(text: &str) -> Result<Vec<u64>, ValuesError> {
     let mut values = Vec::new();
     for part in text.split(',') {
         match part.split_once("..") {
@@ -70,6 +85,41 @@ fn range(
 fn number(text: &str) -> Result<u64, ValuesError> {
     let digits = text.trim().replace('_', "");
     digits.parse().map_err(|_| ValuesError::NotANumber(text.trim().to_owned()))
+}
+
+/// Counts of an option that may be left out: none where it was.
+pub(crate) fn optional(name: &str, numbers: Option<&Numbers>) -> Result<Vec<u32>, Failure> {
+    numbers.map_or(Ok(Vec::new()), |numbers| counts(name, numbers))
+}
+
+/// Numbers that count something: at least 1, at most what 32 bits hold.
+pub(crate) fn counts(name: &str, numbers: &Numbers) -> Result<Vec<u32>, Failure> {
+    let count = |&value: &u64| match u32::try_from(value) {
+        Ok(count @ 1..) => Ok(count),
+        _ => Err(Failure::Message(format!("--{name} {value}: must be from 1 to {}", u32::MAX))),
+    };
+    numbers.0.iter().map(count).collect()
+}
+
+/// Refuse a number above what there is of something.
+pub(crate) fn at_most(option: &str, given: u32, what: &str, most: u32) -> Result<(), Failure> {
+    if given <= most {
+        return Ok(());
+    }
+    Err(Failure::Message(format!("--{option} {given}: more than {what} of {most}")))
+}
+
+/// Each once for each value; as it is where there are no values.
+pub(crate) fn spread<W: Copy, T>(all: Vec<W>, values: &[T], set: impl Fn(&mut W, &T)) -> Vec<W> {
+    if values.is_empty() {
+        return all;
+    }
+    let with = |mut workload: W, value: &T| {
+        set(&mut workload, value);
+        workload
+    };
+    let each = |workload: W| values.iter().map(move |value| (workload, value));
+    all.into_iter().flat_map(each).map(|(workload, value)| with(workload, value)).collect()
 }
 
 #[cfg(test)]
