@@ -109,19 +109,6 @@ pub(crate) fn at_most(option: &str, given: u32, what: &str, most: u32) -> Result
     Err(Failure::Message(format!("--{option} {given}: more than {what} of {most}")))
 }
 
-/// Each once for each value; as it is where there are no values.
-pub(crate) fn spread<W: Copy, T>(all: Vec<W>, values: &[T], set: impl Fn(&mut W, &T)) -> Vec<W> {
-    if values.is_empty() {
-        return all;
-    }
-    let with = |mut workload: W, value: &T| {
-        set(&mut workload, value);
-        workload
-    };
-    let each = |workload: W| values.iter().map(move |value| (workload, value));
-    all.into_iter().flat_map(each).map(|(workload, value)| with(workload, value)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

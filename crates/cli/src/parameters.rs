@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use flysch_chip::Part;
-use flysch_lab::bench::grid::{CompressionChoice, Grid, ReadAheadChoice};
+use flysch_lab::bench::grid::{Axes, CompressionChoice, Grid, ReadAheadChoice};
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::choice::UnknownChoice;
 use flysch_lab::machine::dual::Route;
@@ -116,11 +116,11 @@ impl Parameters {
                 "--requests {most}: {REQUESTS_MAX} are the most"
             )));
         }
-        let [aged_fills, aged_invalids, aged_erases] = self.age.lists()?;
-        let grid = Grid {
-            workloads,
-            stacks,
-            platforms: self.platform.iter().map(|name| platform(name)).collect::<Result<_, _>>()?,
+        let mut axes = Axes::default();
+        self.age.fill(&mut axes)?;
+        let platforms = self.platform.iter().map(|name| platform(name));
+        let platforms = platforms.collect::<Result<_, _>>()?;
+        let mut axes = Axes {
             parts: self.part.iter().map(|name| part(name)).collect::<Result<_, _>>()?,
             partition_blocks: optional("partition-blocks", self.partition_blocks.as_ref())?,
             record_sizes: counts("record-size", &self.record_size)?,
@@ -136,12 +136,10 @@ impl Parameters {
             compressions: self.compression.clone(),
             ecc: self.ecc.clone(),
             routes: self.beside.clone(),
-            layers: self.layers.lists()?,
-            aged_fills,
-            aged_invalids,
-            aged_erases,
-            keeps_traces: false,
+            ..axes
         };
+        self.layers.fill(&mut axes)?;
+        let grid = Grid { workloads, stacks, platforms, axes, keeps_traces: false };
         check(&grid)?;
         Ok(grid)
     }
@@ -182,7 +180,7 @@ fn check(grid: &Grid) -> Result<(), Failure> {
             "these are {runs} runs, and {RUNS_MAX} at once are the most"
         )));
     }
-    if !grid.routes.is_empty() && grid.stacks.iter().all(|stack| stack.journals.is_none()) {
+    if !grid.axes.routes.is_empty() && grid.stacks.iter().all(|stack| stack.journals.is_none()) {
         let message = "--beside is for stacks such as sqlite/yaffs2+pramfs".to_owned();
         return Err(Failure::Message(message));
     }

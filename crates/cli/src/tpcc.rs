@@ -1,12 +1,13 @@
 //! The parameters of the workload tpcc.
 
 use clap::{Args, value_parser};
+use flysch_lab::bench::grid::spread;
 use flysch_lab::choice::UnknownChoice;
 use flysch_lab::tpcc::{Files, Pace, Scale};
 use flysch_lab::workload::Tpcc;
 
 use crate::failure::Failure;
-use crate::numbers::{Numbers, at_most, optional, spread};
+use crate::numbers::{Numbers, at_most, optional};
 
 /// Most terminals: ten for each of the most warehouses.
 const TERMINALS_MAX: u32 = 10 * Scale::WAREHOUSES_MAX;

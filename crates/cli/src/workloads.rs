@@ -1,10 +1,11 @@
 //! The parameters that are a workload's own: each accepts a list.
 
 use clap::Args;
+use flysch_lab::bench::grid::spread;
 use flysch_lab::workload::{Contacts, Pattern, Postmark, Read, Workload};
 
 use crate::failure::Failure;
-use crate::numbers::{Numbers, at_most, optional, spread};
+use crate::numbers::{Numbers, at_most, optional};
 use crate::tpcc::TpccOptions;
 
 /// What may be set about some workloads. Every option takes a list; every combination is run.

@@ -20,8 +20,8 @@ fn grid(workload: Micro) -> Grid {
 fn cells(criterion: &mut Criterion) {
     let mut all = grid(Micro::Insert);
     all.workloads = Micro::ALL.map(Into::into).to_vec();
-    all.record_sizes = vec![150, 300, 450, 600];
-    all.requests = vec![100, 500, 1000, 2500, 5000];
+    all.axes.record_sizes = vec![150, 300, 450, 600];
+    all.axes.requests = vec![100, 500, 1000, 2500, 5000];
     let mut group = criterion.benchmark_group("sqlite");
     group.sample_size(10);
     for (name, stacks) in [

@@ -85,11 +85,11 @@ impl MicroPlan {
                 let stack =
                     Stack { engine: Workload::from(workload).engine(), main, journals: None };
                 let mut grid = Grid::new(Workload::from(workload), stack, Arc::clone(platform));
-                grid.record_sizes = self.record_sizes.to_vec();
-                grid.requests = self.requests.to_vec();
-                grid.fills = vec![self.fill];
+                grid.axes.record_sizes = self.record_sizes.to_vec();
+                grid.axes.requests = self.requests.to_vec();
+                grid.axes.fills = vec![self.fill];
                 let is_drawn = (main, workload) == (Main::Jffs2, Micro::Update);
-                grid.seeds = if is_drawn { self.seeds.to_vec() } else { vec![1] };
+                grid.axes.seeds = if is_drawn { self.seeds.to_vec() } else { vec![1] };
                 all.extend(grid.scenarios());
             }
         }
@@ -112,8 +112,8 @@ pub fn read_scenarios(platform: &Arc<Platform>) -> Vec<Scenario> {
     let grid = |pattern| {
         let read = Workload::Read(Read { pattern, ..Read::DEFAULT });
         let mut grid = Grid::new(read, stack, Arc::clone(platform));
-        grid.requests = READ_REQUESTS.to_vec();
-        grid.read_ahead = vec![ReadAheadChoice::On, ReadAheadChoice::Off];
+        grid.axes.requests = READ_REQUESTS.to_vec();
+        grid.axes.read_ahead = vec![ReadAheadChoice::On, ReadAheadChoice::Off];
         grid.scenarios()
     };
     [Pattern::Sequential, Pattern::Random].into_iter().flat_map(grid).collect()

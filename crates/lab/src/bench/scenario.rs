@@ -1,13 +1,10 @@
 //! A scenario: one run, asked for in full.
 
-use std::collections::BTreeMap;
-
-use flysch_linux::mtd::EccMode;
 use flysch_sqlite::Settings;
 
 use crate::machine::Build;
 use crate::machine::power::Activity;
-use crate::machine::stack::{Engine, Main, Stack};
+use crate::machine::stack::{Main, Stack};
 use crate::workload::{Alphabet, Workload};
 
 /// Everything a run depends on.
@@ -78,54 +75,5 @@ impl Scenario {
         let wanted = room.div_ceil(u64::from(geometry.block_size()));
         let wanted = u32::try_from(wanted).unwrap_or(u32::MAX).min(geometry.block_count);
         self.build.partition_blocks = self.build.partition_blocks.max(wanted);
-    }
-
-    /// The parameters that have no field of their own in a run, by their command-line names.
-    pub(super) fn parameters(&self) -> BTreeMap<&'static str, String> {
-        let compression = match self.stack.main {
-            Main::Jffs2 if self.build.compressors.is_empty() => "none".to_owned(),
-            Main::Jffs2 => {
-                let names = self.build.compressors.iter().map(|it| it.name());
-                names.collect::<Vec<_>>().join("+")
-            }
-            Main::Ubifs => self.build.ubifs_compressor.name().to_owned(),
-            Main::Yaffs2 | Main::Ftl | Main::Tmpfs => "none".to_owned(),
-        };
-        let ecc = match self.build.ecc {
-            EccMode::Hardware => "hardware",
-            EccMode::Software { .. } => "soft",
-        };
-        let read_ahead = match self.stack.main {
-            _ if self.advises_random => "fadvise".to_owned(),
-            Main::Ubifs => self.ubifs_ra_pages.to_string(),
-            Main::Jffs2 | Main::Yaffs2 | Main::Ftl | Main::Tmpfs => self.build.ra_pages.to_string(),
-        };
-        let mut all = self.workload.parameters();
-        all.extend([
-            ("compression", compression),
-            ("ecc", ecc.to_owned()),
-            ("partition-blocks", self.build.partition_blocks.to_string()),
-            ("read-ahead", read_ahead),
-        ]);
-        all.extend(self.build.layers.parameters(self.stack));
-        all.extend(self.build.age.parameters());
-        if self.stack.engine == Engine::Sqlite {
-            all.extend([
-                ("cache-size", self.settings.cache_size.to_string()),
-                ("journal-mode", self.settings.journal_mode.to_string()),
-                ("page-size", self.settings.page_size.to_string()),
-                ("synchronous", self.settings.synchronous.to_string()),
-            ]);
-        }
-        if self.stack.journals.is_some() {
-            all.insert("beside", self.build.route.to_string());
-        }
-        if self.workload.has_strings() {
-            all.insert("alphabet", self.alphabet.name().to_owned());
-        }
-        if self.workload.is_micro() {
-            all.insert("fill", self.fill.to_string());
-        }
-        all
     }
 }

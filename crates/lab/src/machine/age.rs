@@ -4,7 +4,6 @@
 //! partition may be filled with the data of files that the workload never touches, and with dead data
 //! scattered among them, as years of use leave it; and its blocks may have been erased before.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use flysch_chip::{Prng, Recorder};
@@ -109,15 +108,6 @@ impl Age {
         ended.map_err(|why| AgeError::Fill { why, percent: u64::from(self.fill_percent) })?;
         linux.sleep(REST_NS);
         Ok(())
-    }
-
-    /// It by its command-line names.
-    pub fn parameters(&self) -> BTreeMap<&'static str, String> {
-        BTreeMap::from([
-            ("aged-fill", self.fill_percent.to_string()),
-            ("aged-invalid", self.invalid_percent.to_string()),
-            ("aged-erases", self.erase_spread.to_string()),
-        ])
     }
 }
 

@@ -1,6 +1,5 @@
 //! Options of the layers of a stack: each means something to some stacks and nothing to the others.
 
-use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use flysch_linux::ftl::{Mapping, Victim};
@@ -9,7 +8,6 @@ use flysch_linux::ubifs::Maker;
 use flysch_linux::yaffs2::Profile;
 
 use super::platform::Platform;
-use super::stack::{Journals, Main, Stack};
 use crate::choice::UnknownChoice;
 
 /// Percent of its blocks that a translation layer keeps back: the 7.4 % between the 2^30 bytes of a
@@ -104,92 +102,4 @@ impl Layers {
             FtlKind::LogBlock => Mapping::LogBlock { logs: spare_blocks / 2 },
         }
     }
-
-    /// Those that mean something to `stack`, by their command-line names.
-    pub fn parameters(&self, stack: Stack) -> BTreeMap<&'static str, String> {
-        let mut all = BTreeMap::new();
-        match stack.main {
-            Main::Yaffs2 => {
-                all.insert("yaffs2-profile", self.yaffs2_profile.name().to_owned());
-            }
-            Main::Ubifs => {
-                all.insert("ubifs-maker", self.ubifs_maker.name().to_owned());
-                all.insert("ubifs-bulk-read", on_or_off(self.ubifs_bulk_read));
-                all.insert("ubi-wear-threshold", self.ubi_wear_threshold.to_string());
-                all.insert("ubi-fastmap", on_or_off(self.ubi_fastmap));
-            }
-            Main::Ftl => {
-                all.insert("ftl", self.ftl.name().to_owned());
-                all.insert("ftl-spare", self.ftl_spare_percent.to_string());
-            }
-            Main::Jffs2 | Main::Tmpfs => (),
-        }
-        if stack.journals == Some(Journals::Pramfs) {
-            all.insert("pram-size", self.pram_kib.to_string());
-        }
-        all
-    }
-}
-
-/// Values for every option. An empty list stands for the platform's own value.
-#[derive(Clone, Debug, Default)]
-pub struct LayerLists {
-    /// YAFFS2's generations.
-    pub yaffs2_profiles: Vec<Profile>,
-    /// Makers of UBIFS.
-    pub ubifs_makers: Vec<Maker>,
-    /// Whether UBIFS reads in bulk.
-    pub ubifs_bulk_reads: Vec<bool>,
-    /// UBI's thresholds.
-    pub ubi_wear_thresholds: Vec<u64>,
-    /// Whether UBI writes fastmaps.
-    pub ubi_fastmaps: Vec<bool>,
-    /// Translation layers.
-    pub ftls: Vec<FtlKind>,
-    /// Percents of spare blocks.
-    pub ftl_spares: Vec<u32>,
-    /// Sizes of the PRAM, KiB.
-    pub pram_sizes: Vec<u32>,
-}
-
-impl LayerLists {
-    /// Every combination of the values that mean something to `stack`.
-    pub fn combinations(&self, stack: Stack, plain: Layers) -> Vec<Layers> {
-        let is = |main| stack.main == main;
-        let mut all = vec![plain];
-        spread(&mut all, is(Main::Yaffs2), &self.yaffs2_profiles, |it| &mut it.yaffs2_profile);
-        spread(&mut all, is(Main::Ubifs), &self.ubifs_makers, |it| &mut it.ubifs_maker);
-        spread(&mut all, is(Main::Ubifs), &self.ubifs_bulk_reads, |it| &mut it.ubifs_bulk_read);
-        spread(&mut all, is(Main::Ubifs), &self.ubi_wear_thresholds, |it| {
-            &mut it.ubi_wear_threshold
-        });
-        spread(&mut all, is(Main::Ubifs), &self.ubi_fastmaps, |it| &mut it.ubi_fastmap);
-        spread(&mut all, is(Main::Ftl), &self.ftls, |it| &mut it.ftl);
-        spread(&mut all, is(Main::Ftl), &self.ftl_spares, |it| &mut it.ftl_spare_percent);
-        let has_pram = stack.journals == Some(Journals::Pramfs);
-        spread(&mut all, has_pram, &self.pram_sizes, |it| &mut it.pram_kib);
-        all
-    }
-}
-
-fn on_or_off(is_on: bool) -> String {
-    if is_on { "on" } else { "off" }.to_owned()
-}
-
-/// Each of `all` once for each value, where the option applies and has values.
-fn spread<T: Copy>(
-    all: &mut Vec<Layers>,
-    applies: bool,
-    values: &[T],
-    field: impl Fn(&mut Layers) -> &mut T,
-) {
-    if !applies || values.is_empty() {
-        return;
-    }
-    let with = |mut layers: Layers, value: T| {
-        *field(&mut layers) = value;
-        layers
-    };
-    let spread = all.iter().flat_map(|&it| values.iter().map(move |&value| (it, value)));
-    *all = spread.map(|(it, value)| with(it, value)).collect();
 }

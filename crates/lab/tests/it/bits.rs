@@ -33,7 +33,7 @@ fn check(main: Main) {
     let platform = Arc::new(Platform::named("nandsim-6.1").unwrap());
     let stack = Stack { engine: Engine::File, main, journals: None };
     let mut grid = Grid::new(Workload::Overwrite, stack, platform);
-    grid.partition_blocks = vec![BLOCKS];
+    grid.axes.partition_blocks = vec![BLOCKS];
     let machine = grid.scenarios()[0].build.format_and_mount(stack).unwrap();
     let mut linux = machine.linux.borrow_mut();
     let mut content = vec![0; 200_000];

@@ -84,8 +84,8 @@ fn a_full_device_keeps_what_was_committed() {
     for stack in stacks {
         let mut grid = Grid::new(Micro::Insert, stack, Arc::clone(&platform));
         // UBI keeps twenty blocks of this chip for those that go bad.
-        grid.partition_blocks = vec![if stack.main == Main::Ubifs { 72 } else { 40 }];
-        grid.journal_modes = vec![JournalMode::Delete, JournalMode::Persist];
+        grid.axes.partition_blocks = vec![if stack.main == Main::Ubifs { 72 } else { 40 }];
+        grid.axes.journal_modes = vec![JournalMode::Delete, JournalMode::Persist];
         for scenario in grid.scenarios() {
             let title = format!("{} {}", stack.name(), scenario.settings.journal_mode);
             fill(&scenario, &title);

@@ -53,12 +53,12 @@ impl Row {
         };
         let platform = Arc::new(Platform::named("nandsim-6.1").expect("it is built in"));
         let mut grid = Grid::new(Micro::Commit, stack, platform);
-        grid.journal_modes = vec![journal_mode];
-        grid.requests = vec![self.transactions];
-        grid.fills = vec![ROWS];
-        grid.record_sizes = vec![ROW_SIZE];
+        grid.axes.journal_modes = vec![journal_mode];
+        grid.axes.requests = vec![self.transactions];
+        grid.axes.fills = vec![ROWS];
+        grid.axes.record_sizes = vec![ROW_SIZE];
         if words.next() == Some("12M") {
-            grid.partition_blocks = vec![96];
+            grid.axes.partition_blocks = vec![96];
         }
         grid.scenarios().remove(0)
     }

@@ -58,16 +58,16 @@ impl Row {
     fn scenarios(&self) -> Vec<Scenario> {
         let workload: Workload = self.op.parse().expect("a workload of the lab");
         let mut grid = grid(workload);
-        grid.record_sizes = vec![self.record_size];
-        grid.requests = vec![self.requests];
-        grid.seeds = if workload == Micro::Update.into() { vec![1, 2, 3] } else { vec![1] };
+        grid.axes.record_sizes = vec![self.record_size];
+        grid.axes.requests = vec![self.requests];
+        grid.axes.seeds = if workload == Micro::Update.into() { vec![1, 2, 3] } else { vec![1] };
         match self.variant.as_str() {
             "main" => (),
-            "ra0" => grid.read_ahead = vec![ReadAheadChoice::Off],
-            "compr_none" => grid.compressions = vec!["none".parse().expect("it is known")],
-            "alpha" => grid.alphabets = vec![Alphabet::Base64],
-            "page4096" => grid.page_sizes = vec![4096],
-            "soft_ecc_subpage_reads" => grid.ecc = vec![software()],
+            "ra0" => grid.axes.read_ahead = vec![ReadAheadChoice::Off],
+            "compr_none" => grid.axes.compressions = vec!["none".parse().expect("it is known")],
+            "alpha" => grid.axes.alphabets = vec![Alphabet::Base64],
+            "page4096" => grid.axes.page_sizes = vec![4096],
+            "soft_ecc_subpage_reads" => grid.axes.ecc = vec![software()],
             unknown => panic!("no option of the lab answers to the variant {unknown}"),
         }
         grid.scenarios()
@@ -178,8 +178,8 @@ fn jffs2_counts_as_the_kernel_does() {
 /// that a read-ahead fetches 4 cache pages and more for.
 fn peaks(read_ahead: ReadAheadChoice) -> Vec<usize> {
     let mut grid = grid(Micro::Select);
-    grid.requests = vec![600];
-    grid.read_ahead = vec![read_ahead];
+    grid.axes.requests = vec![600];
+    grid.axes.read_ahead = vec![read_ahead];
     let [run] = runs(&grid.scenarios()).try_into().expect("one run");
     let times = run.request_ns.iter().zip(1..);
     times.filter(|&(&time, _)| time >= 20 * run.latency_ns.p50).map(|(_, number)| number).collect()

@@ -12,7 +12,7 @@ use flysch_lab::workload::{Contacts, Pattern, Read, Workload};
 fn scenario(workload: Workload, stack: Stack, choice: ReadAheadChoice) -> Scenario {
     let platform = Platform::named("omap3evm-2.6.37").expect("it is built in");
     let mut grid = Grid::new(workload, stack, Arc::new(platform));
-    grid.read_ahead = vec![choice];
+    grid.axes.read_ahead = vec![choice];
     grid.scenarios().remove(0)
 }
 

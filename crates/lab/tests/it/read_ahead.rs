@@ -28,9 +28,9 @@ fn main_of(name: &str) -> Main {
 fn row(line: &str, workload: Workload, stack: Stack, choice: ReadAheadChoice) -> Row {
     let platform = Platform::named("nandsim-6.1").expect("it is built in");
     let mut grid = Grid::new(workload, stack, Arc::new(platform));
-    grid.read_ahead = vec![choice];
+    grid.axes.read_ahead = vec![choice];
     let is_random = line.contains(",rand,");
-    grid.seeds = if is_random { (1..=32).collect() } else { vec![1] };
+    grid.axes.seeds = if is_random { (1..=32).collect() } else { vec![1] };
     Row { title: line.to_owned(), grid, kernel: 0.0 }
 }
 
@@ -52,8 +52,8 @@ fn reads() -> Vec<Row> {
         };
         let mut row = row(line, Workload::Read(read), Stack::file(main_of(fields[0])), choice);
         // The file is random: no compressor gains anything, they only take the test's time.
-        row.grid.compressions = vec!["none".parse().unwrap()];
-        row.grid.requests = vec![fields[3].parse().unwrap()];
+        row.grid.axes.compressions = vec!["none".parse().unwrap()];
+        row.grid.axes.requests = vec![fields[3].parse().unwrap()];
         row.kernel = fields[5].parse().unwrap();
         row
     });
@@ -69,7 +69,7 @@ fn contacts() -> Vec<Row> {
         let choice = if fields[2] == "off" { ReadAheadChoice::Off } else { ReadAheadChoice::On };
         let stack: Stack = format!("sqlite/{fs}").parse().unwrap();
         let mut row = row(line, Workload::Contacts(contacts), stack, choice);
-        row.grid.requests = vec![fields[3].parse().unwrap()];
+        row.grid.axes.requests = vec![fields[3].parse().unwrap()];
         row.kernel = fields[4].parse().unwrap();
         row
     });

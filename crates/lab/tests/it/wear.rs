@@ -14,10 +14,10 @@ fn wear(main: Main, blocks: u32, aged_fill: u32, requests: u32, ubi_threshold: u
     let platform = Arc::new(Platform::named("nandsim-6.1").unwrap());
     let stack = Stack { engine: Engine::File, main, journals: None };
     let mut grid = Grid::new(Workload::Overwrite, stack, platform);
-    grid.partition_blocks = vec![blocks];
-    grid.requests = vec![requests];
-    grid.aged_fills = vec![aged_fill];
-    grid.layers.ubi_wear_thresholds = vec![ubi_threshold];
+    grid.axes.partition_blocks = vec![blocks];
+    grid.axes.requests = vec![requests];
+    grid.axes.aged_fills = vec![aged_fill];
+    grid.axes.ubi_wear_thresholds = vec![ubi_threshold];
     let run = grid.scenarios()[0].run().unwrap();
     assert_eq!(run.bytes, u64::from(requests) * u64::from(blocks) / 2 * 128 * 1024);
     assert!(run.wear.mean_erase_count > 30.0, "{:?}", run.wear);

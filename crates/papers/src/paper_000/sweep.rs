@@ -47,8 +47,8 @@ pub(super) fn scenario(
 ) -> Result<Scenario, Cause> {
     let platform = Platform::named(PLATFORM)?;
     let mut grid = Grid::new(kind, stack, Arc::new(platform));
-    grid.record_sizes = vec![record_size];
-    grid.requests = vec![requests];
+    grid.axes.record_sizes = vec![record_size];
+    grid.axes.requests = vec![requests];
     Ok(grid.scenarios().swap_remove(0))
 }
 

@@ -123,9 +123,9 @@ fn selects_of(
     let contacts = Contacts { pattern, text_size, ..Contacts::DEFAULT };
     let stack = Stack { engine: Engine::Sqlite, main, journals: None };
     let mut grid = grid(Workload::Contacts(contacts), stack)?;
-    grid.requests = vec![selects];
+    grid.axes.requests = vec![selects];
     if pattern == Pattern::Random {
-        grid.seeds = (1..=seed_count(effort)).collect();
+        grid.axes.seeds = (1..=seed_count(effort)).collect();
     }
     Ok(grid)
 }

@@ -18,7 +18,7 @@ pub(super) fn figure_2(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     for main in FILE_SYSTEMS {
         let grid = |inter_arrival_us| {
             let mut grid = reads(Read { inter_arrival_us, ..Read::DEFAULT }, main)?;
-            grid.requests = vec![REQUESTS];
+            grid.axes.requests = vec![REQUESTS];
             Ok(grid)
         };
         let grids = PAUSES_US.into_iter().map(grid).collect::<Result<Vec<_>, Cause>>()?;

@@ -39,7 +39,7 @@ pub(super) fn table_1(trial: &Trial<'_>) -> Result<Evidence, Cause> {
         for main in FILE_SYSTEMS {
             let postmark = Workload::Postmark(Postmark { percent, ..FILES });
             let mut grid = grid(postmark, Stack::file(main))?;
-            grid.requests = vec![TRANSACTIONS];
+            grid.axes.requests = vec![TRANSACTIONS];
             grids.push(grid);
         }
     }

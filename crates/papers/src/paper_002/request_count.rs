@@ -90,9 +90,9 @@ fn points(trial: &Trial<'_>, sweeps: &[Sweep]) -> Result<Vec<Point>, Cause> {
         for requests in COUNTS {
             let mut grid = reads(Read { pattern, ..Read::DEFAULT }, main)?;
             grid.platforms = vec![Arc::clone(platform)];
-            grid.requests = vec![requests];
+            grid.axes.requests = vec![requests];
             if pattern == Pattern::Random {
-                grid.seeds = (1..=draw_count(trial.effort)).collect();
+                grid.axes.seeds = (1..=draw_count(trial.effort)).collect();
             }
             grids.push(grid);
             places.push((main, pattern, requests));

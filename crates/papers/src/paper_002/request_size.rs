@@ -51,7 +51,7 @@ fn points(trial: &Trial<'_>) -> Result<Vec<Point>, Cause> {
                     let (request_size, file_size) = (kib * 1024, FILE_SIZE);
                     let read = Read { pattern, request_size, file_size, ..Read::DEFAULT };
                     let mut grid = reads(read, main)?;
-                    grid.requests = vec![requests];
+                    grid.axes.requests = vec![requests];
                     grids.push(grid);
                     places.push((main, pattern, requests, kib));
                 }

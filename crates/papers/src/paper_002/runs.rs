@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flysch_lab::bench::grid::{self, Grid, ReadAheadChoice};
+use flysch_lab::bench::grid::{self, Axes, Grid, ReadAheadChoice};
 use flysch_lab::bench::run::Run;
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::platform::Platform;
@@ -37,7 +37,7 @@ pub(super) fn grid(workload: Workload, stack: Stack) -> Result<Grid, Cause> {
 /// gives the same nodes in a fraction of the time that a simulation takes.
 pub(super) fn reads(read: Read, main: Main) -> Result<Grid, Cause> {
     let mut grid = grid(Workload::Read(read), Stack::file(main))?;
-    grid.compressions = vec!["none".parse()?];
+    grid.axes.compressions = vec!["none".parse()?];
     Ok(grid)
 }
 
@@ -59,7 +59,10 @@ pub(super) fn carry_out(
 /// Grids, each with one number of requests, with read-ahead as the platform has it and without.
 pub(super) fn pairs(trial: &Trial<'_>, grids: &[Grid], steps: u64) -> Result<Vec<Pair>, Cause> {
     let with = |choice| {
-        let with_it = |grid: &Grid| Grid { read_ahead: vec![choice], ..grid.clone() };
+        let with_it = |grid: &Grid| {
+            let axes = Axes { read_ahead: vec![choice], ..grid.axes.clone() };
+            Grid { axes, ..grid.clone() }
+        };
         grids.iter().map(with_it).collect::<Vec<_>>()
     };
     let both = [with(ReadAheadChoice::On), with(ReadAheadChoice::Off)].concat();

@@ -39,7 +39,7 @@ pub(super) const fn tpcc(divisor: u32) -> Tpcc {
 pub(super) fn scenario(tpcc: Tpcc, stack: Stack, transactions: u32) -> Result<Scenario, Cause> {
     let platform = Arc::new(Platform::named(PLATFORM)?);
     let mut grid = Grid::new(flysch_lab::workload::Workload::Tpcc(tpcc), stack, platform);
-    grid.requests = vec![transactions];
+    grid.axes.requests = vec![transactions];
     Ok(grid.scenarios().swap_remove(0))
 }
 

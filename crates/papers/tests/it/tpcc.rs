@@ -20,7 +20,7 @@ fn scenario(stack: Stack, divisor: u32) -> (Scenario, Tpcc) {
     let tpcc = Tpcc { scale, terminals: 10, ..Tpcc::DEFAULT };
     let platform = Arc::new(Platform::named("nandsim-6.1").unwrap());
     let mut grid = Grid::new(Workload::Tpcc(tpcc), stack, platform);
-    grid.seeds = vec![SEED];
+    grid.axes.seeds = vec![SEED];
     (grid.scenarios().remove(0), tpcc)
 }
 
