@@ -1,5 +1,6 @@
 //! `flysch vm`: the real kernel in a virtual machine.
 
+mod reference;
 mod validate;
 
 use std::fs;

@@ -17,7 +17,7 @@ use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::platform::Platform;
 use serde_json::Value;
 
-use super::{GuestOptions, failure};
+use super::{GuestOptions, failure, reference};
 use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::progress::{carry_out, tell};
@@ -72,6 +72,9 @@ pub(super) struct Validate {
     /// Take the kernel's counts from the CSV of an earlier run instead of a guest
     #[arg(long, value_name = "FILE")]
     kernel_counts: Option<PathBuf>,
+    /// Judge by a table of docs/reference instead, row by row
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "kernel_counts", "show", "csv", "page"])]
+    reference: Option<PathBuf>,
     /// What to print
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     show: Show,
@@ -94,6 +97,9 @@ pub(super) struct Validate {
 impl Validate {
     /// Run both sides, print the cells and the verdict.
     pub(super) fn run(&self) -> Result<(), Failure> {
+        if let Some(path) = &self.reference {
+            return reference::run(path, self.format);
+        }
         self.csv.iter().try_for_each(|path| output::check_writable(path, self.force))?;
         self.page.iter().try_for_each(|path| output::check_report(path, self.force))?;
         let platform = Platform::named(PLATFORM).map_err(|error| Failure::of(&error))?;
