@@ -1,6 +1,6 @@
 //! Runs on this machine: what they need to know of it, and their progress.
 
-use flysch_kernel::live::hook::Level;
+use flysch_kernel::live::level::Level;
 use flysch_kernel::live::signals::Stop;
 use flysch_kernel::site::Target;
 use flysch_kernel::site::bench::{Conditions, run};

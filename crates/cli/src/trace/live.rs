@@ -4,7 +4,7 @@ use std::process::{Child, Command, ExitStatus};
 
 use flysch_chip::Trace;
 use flysch_kernel::live::device::Window;
-use flysch_kernel::live::hook::Level;
+use flysch_kernel::live::level::Level;
 use flysch_kernel::live::signals::Stop;
 use flysch_kernel::live::tracer::{Choice, LiveTracer};
 

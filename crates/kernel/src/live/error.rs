@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use super::hook::Level;
+use super::level::Level;
 
 /// Why a live trace cannot be had. Renders as one line.
 #[derive(Debug)]

@@ -203,7 +203,7 @@ const fn oob_twin(kind: EventKind) -> EventKind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live::hook::Level;
+    use crate::live::level::Level;
     use flysch_lab::trace::parse_shape;
 
     /// What lines of a level become, as `kind address bytes`.

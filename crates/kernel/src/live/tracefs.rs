@@ -187,7 +187,7 @@ fn lost_of_cpu(stats: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::hook::Level;
+    use super::super::level::Level;
     use super::*;
 
     #[test]

@@ -8,8 +8,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::device::Window;
 use super::error::LiveError;
-use super::hook::{Level, Probe, choose};
+use super::hook::{Probe, choose};
 use super::layout::Layout;
+use super::level::Level;
 use super::line::{self, Line};
 use super::tape::Tape;
 use super::tracefs::Tracefs;

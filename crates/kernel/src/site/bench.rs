@@ -12,7 +12,7 @@ use super::error::KernelError;
 use super::flash::{Flash, window};
 use super::target::Target;
 use crate::live::device::{Mtd, Window};
-use crate::live::hook::Level;
+use crate::live::level::Level;
 use crate::live::tracer::{Choice, LiveTracer};
 
 /// Names of files that runs make.

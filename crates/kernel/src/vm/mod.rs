@@ -1,8 +1,9 @@
 //! The virtual machine: the unmodified Linux kernel of Debian with nandsim for a chip, in QEMU.
 //!
-//! [`store`] is what is kept between runs: `packages` fetches it with the system's package manager,
-//! `module` builds the one helper module, `unpack` takes the files out. [`guest`] is what a guest is
-//! made of, `image` its memory disk, [`qemu`] runs it and looks after it, [`answer`] is what it leaves.
+//! [`store`] is what is kept between runs, and [`set_up`] makes it: `packages` fetches with the
+//! system's package manager, `module` builds the one helper module, `unpack` takes the files out.
+//! [`guest`] is what a guest is made of, `image` its memory disk, [`qemu`] runs it and looks after
+//! it, [`answer`] is what it leaves.
 //!
 //! Invariants:
 //! 1. A guest leaves nothing: its disk is memory, its console and results are temporary files.
@@ -16,6 +17,7 @@ mod module;
 mod packages;
 mod process;
 pub mod qemu;
+pub mod set_up;
 pub mod store;
 mod ubi;
 mod unpack;

@@ -7,12 +7,13 @@
 //! deck request          which transaction comes next, and with what input
 //! query transactions/   prepared statements; the five transactions
 //! terminals             when each terminal asks: keying and think times on the virtual clock
-//! consistency           the specification's four conditions, checked after every run
+//! condition consistency the specification's four conditions, checked after every run
 //! ```
 //!
 //! Money is in cents, rates in hundredths of a percent, times in milliseconds since 1970: integers,
 //! so that the conditions hold exactly or not at all.
 
+mod condition;
 mod consistency;
 mod deck;
 mod error;
@@ -26,7 +27,8 @@ mod schema;
 mod terminals;
 mod transactions;
 
-pub use consistency::{Condition, Violation, check, violations};
+pub use condition::{Condition, Violation};
+pub use consistency::{check, violations};
 pub use deck::{Deck, Kind};
 pub use error::TpccError;
 pub use files::{Files, Image};
