@@ -4,11 +4,11 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use flysch_kernel::site::Target;
+use flysch_lab::bench::run::Run;
+use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::choice::UnknownChoice;
-use flysch_lab::kernel::Target;
-use flysch_lab::run::Run;
-use flysch_lab::scenario::Scenario;
-use flysch_lab::stack::{Engine, Main, Stack};
+use flysch_lab::machine::stack::{Engine, Main, Stack};
 use flysch_lab::workload::Workload;
 use flysch_lab::{report, trace};
 

@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 
+use flysch_lab::bench::run::Run;
+use flysch_lab::machine::stack::Stack;
 use flysch_lab::report;
-use flysch_lab::run::Run;
-use flysch_lab::stack::Stack;
 use flysch_lab::workload::{Micro, Workload};
 
 use crate::failure::Failure;

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use flysch_lab::grid::CompressionChoice;
+use flysch_lab::bench::grid::CompressionChoice;
 use flysch_lab::image::{extract, make};
 use flysch_lab::machine::Build;
-use flysch_lab::stack::{Engine, Main, Stack};
+use flysch_lab::machine::stack::{Engine, Main, Stack};
 
 use crate::failure::Failure;
 use crate::layers::on_or_off;

@@ -1,11 +1,11 @@
 //! Runs on the kernel of this machine: their options and their progress.
 
-use flysch_lab::kernel::Target;
-use flysch_lab::kernel::bench::{Conditions, run};
-use flysch_lab::live::hook::Level;
-use flysch_lab::live::signals::Stop;
-use flysch_lab::run::Run;
-use flysch_lab::scenario::Scenario;
+use flysch_kernel::live::level::Level;
+use flysch_kernel::live::signals::Stop;
+use flysch_kernel::site::Target;
+use flysch_kernel::site::bench::{Conditions, run};
+use flysch_lab::bench::run::Run;
+use flysch_lab::bench::scenario::Scenario;
 
 use crate::failure::Failure;
 use crate::progress::{tell, title};

@@ -3,11 +3,12 @@
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use flysch_lab::layers::{FtlKind, LayerLists};
+use flysch_lab::bench::grid::Axes;
+use flysch_lab::machine::layers::FtlKind;
 use flysch_lab::{Maker, Profile};
 
 use crate::failure::Failure;
-use crate::parameters::Numbers;
+use crate::numbers::Numbers;
 
 /// The differences of erase counts that UBI can be built for (`CONFIG_MTD_UBI_WL_THRESHOLD`).
 const UBI_WEAR_THRESHOLDS: std::ops::RangeInclusive<u32> = 2..=65_536;
@@ -84,31 +85,29 @@ pub(crate) fn on_or_off() -> impl TypedValueParser<Value = bool> {
 }
 
 impl LayerOptions {
-    /// Check the values and return them as lists.
-    pub(crate) fn lists(&self) -> Result<LayerLists, Failure> {
+    /// Put the values, checked, into the axes.
+    pub(crate) fn fill(&self, axes: &mut Axes) -> Result<(), Failure> {
         let thresholds = self.ubi_wear_threshold.as_ref();
         let thresholds = within("ubi-wear-threshold", thresholds, UBI_WEAR_THRESHOLDS)?;
-        Ok(LayerLists {
-            yaffs2_profiles: self.yaffs2_profile.clone(),
-            ubifs_makers: self.ubifs_maker.clone(),
-            ubifs_bulk_reads: self.ubifs_bulk_read.clone(),
-            ubi_wear_thresholds: thresholds.into_iter().map(u64::from).collect(),
-            ubi_fastmaps: self.ubi_fastmap.clone(),
-            ftls: self.ftl.clone(),
-            ftl_spares: within("ftl-spare", self.ftl_spare.as_ref(), FTL_SPARES)?,
-            pram_sizes: within("pram-size", self.pram_size.as_ref(), PRAM_SIZES)?,
-        })
+        axes.yaffs2_profiles.clone_from(&self.yaffs2_profile);
+        axes.ubifs_makers.clone_from(&self.ubifs_maker);
+        axes.ubifs_bulk_reads.clone_from(&self.ubifs_bulk_read);
+        axes.ubi_wear_thresholds = thresholds.into_iter().map(u64::from).collect();
+        axes.ubi_fastmaps.clone_from(&self.ubi_fastmap);
+        axes.ftls.clone_from(&self.ftl);
+        axes.ftl_spares = within("ftl-spare", self.ftl_spare.as_ref(), FTL_SPARES)?;
+        axes.pram_sizes = within("pram-size", self.pram_size.as_ref(), PRAM_SIZES)?;
+        Ok(())
     }
 }
 
 impl AgeOptions {
-    /// Check the values and return the lists of live data, dead data and erases.
-    pub(crate) fn lists(&self) -> Result<[Vec<u32>; 3], Failure> {
-        Ok([
-            within("aged-fill", self.fill.as_ref(), 0..=100)?,
-            within("aged-invalid", self.invalid.as_ref(), 0..=100)?,
-            within("aged-erases", self.erases.as_ref(), 0..=AGED_ERASES_MAX)?,
-        ])
+    /// Put the values, checked, into the axes.
+    pub(crate) fn fill(&self, axes: &mut Axes) -> Result<(), Failure> {
+        axes.aged_fills = within("aged-fill", self.fill.as_ref(), 0..=100)?;
+        axes.aged_invalids = within("aged-invalid", self.invalid.as_ref(), 0..=100)?;
+        axes.aged_erases = within("aged-erases", self.erases.as_ref(), 0..=AGED_ERASES_MAX)?;
+        Ok(())
     }
 }
 

@@ -13,6 +13,7 @@ mod index;
 mod kernel;
 mod layers;
 mod model;
+mod numbers;
 mod output;
 mod parameters;
 mod platform;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use comfy_table::{CellAlignment, Table, presets};
-use flysch_lab::report;
+use flysch_charts::page::is_own;
 use flysch_lab::trace::{check_place, write_atomic};
 use serde::Serialize;
 use serde_json::Value;
@@ -124,12 +124,12 @@ pub(crate) fn check_writable(path: &Path, force: bool) -> Result<(), Failure> {
 
 /// Check that a report can be written. A report of flysch itself is replaced without `force`.
 pub(crate) fn check_report(path: &Path, force: bool) -> Result<(), Failure> {
-    check_writable(path, force || report::is_own(path))
+    check_writable(path, force || is_own(path))
 }
 
 /// Write a report page. A report of flysch itself is replaced without `force`.
 pub(crate) fn write_report(path: &Path, page: &str, force: bool) -> Result<(), Failure> {
-    write_file(path, page.as_bytes(), force || report::is_own(path))
+    write_file(path, page.as_bytes(), force || is_own(path))
 }
 
 /// Render rows in a format. A table and CSV show the `columns`, where `a.b` is the field `b` of the

@@ -3,43 +3,30 @@
 use std::fmt::Display;
 use std::fs;
 use std::path::Path;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::Args;
 use flysch_chip::Part;
+use flysch_lab::bench::grid::{Axes, CompressionChoice, Grid, ReadAheadChoice};
+use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::choice::UnknownChoice;
-use flysch_lab::dual::Route;
-use flysch_lab::grid::{CompressionChoice, Grid, ReadAheadChoice};
-use flysch_lab::platform::{Platform, ecc_mode};
-use flysch_lab::scenario::Scenario;
-use flysch_lab::stack::Stack;
-use flysch_lab::values;
+use flysch_lab::machine::dual::Route;
+use flysch_lab::machine::platform::{Platform, ecc_mode};
+use flysch_lab::machine::stack::Stack;
 use flysch_lab::workload::{Alphabet, Workload};
 use flysch_lab::{EccMode, JournalMode, Synchronous};
 
 use crate::failure::Failure;
 use crate::layers::{AgeOptions, LayerOptions};
+use crate::numbers::{Numbers, counts, optional};
 
 /// The largest number of runs of one command. Their results must fit in memory.
 const RUNS_MAX: u64 = 20_000;
 /// The largest number of requests of a run.
 const REQUESTS_MAX: u32 = 10_000_000;
 
-/// A list of numbers, parsed from a text such as `150,300` or `100..5000:100`.
-#[derive(Clone, Debug)]
-pub(crate) struct Numbers(pub(crate) Vec<u64>);
-
-impl FromStr for Numbers {
-    type Err = values::ValuesError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        values::parse(text).map(Self)
-    }
-}
-
-/// The settings of a run. Every option takes a list (a,b,c), and an option for numbers also takes
-/// ranges (FROM..TO:STEP). Every combination is run.
+/// What may be set about a run. Every option takes a list (a,b,c), numbers also ranges
+/// (FROM..TO:STEP); every combination is run.
 #[derive(Debug, Args)]
 pub(crate) struct Parameters {
     /// Platforms, board and kernel: names, or TOML files
@@ -130,11 +117,11 @@ impl Parameters {
                 "--requests {most}: {REQUESTS_MAX} are the most"
             )));
         }
-        let [aged_fills, aged_invalids, aged_erases] = self.age.lists()?;
-        let grid = Grid {
-            workloads,
-            stacks,
-            platforms: self.platform.iter().map(|name| platform(name)).collect::<Result<_, _>>()?,
+        let mut axes = Axes::default();
+        self.age.fill(&mut axes)?;
+        let platforms = self.platform.iter().map(|name| platform(name));
+        let platforms = platforms.collect::<Result<_, _>>()?;
+        let mut axes = Axes {
             parts: self.part.iter().map(|name| part(name)).collect::<Result<_, _>>()?,
             partition_blocks: optional("partition-blocks", self.partition_blocks.as_ref())?,
             record_sizes: counts("record-size", &self.record_size)?,
@@ -150,32 +137,16 @@ impl Parameters {
             compressions: self.compression.clone(),
             ecc: self.ecc.clone(),
             routes: self.beside.clone(),
-            layers: self.layers.lists()?,
-            aged_fills,
-            aged_invalids,
-            aged_erases,
-            keeps_traces: false,
+            ..axes
         };
+        self.layers.fill(&mut axes)?;
+        let grid = Grid { workloads, stacks, platforms, axes, keeps_traces: false };
         check(&grid)?;
         Ok(grid)
     }
 }
 
-/// The counts of an option, or none if the user does not give the option.
-pub(crate) fn optional(name: &str, numbers: Option<&Numbers>) -> Result<Vec<u32>, Failure> {
-    numbers.map_or(Ok(Vec::new()), |numbers| counts(name, numbers))
-}
-
-/// Check that numbers are counts: at least 1, and at most what 32 bits hold.
-pub(crate) fn counts(name: &str, numbers: &Numbers) -> Result<Vec<u32>, Failure> {
-    let count = |&value: &u64| match u32::try_from(value) {
-        Ok(count @ 1..) => Ok(count),
-        _ => Err(Failure::Message(format!("--{name} {value}: must be from 1 to {}", u32::MAX))),
-    };
-    numbers.0.iter().map(count).collect()
-}
-
-/// Find a part by its name, or read it from a TOML file.
+/// A part by name, or from a TOML file.
 pub(crate) fn part(name: &str) -> Result<Arc<Part>, Failure> {
     described(name, Part::parse, Part::named)
 }
@@ -210,7 +181,7 @@ fn check(grid: &Grid) -> Result<(), Failure> {
             "these are {runs} runs, and {RUNS_MAX} at once are the most"
         )));
     }
-    if !grid.routes.is_empty() && grid.stacks.iter().all(|stack| stack.journals.is_none()) {
+    if !grid.axes.routes.is_empty() && grid.stacks.iter().all(|stack| stack.journals.is_none()) {
         let message = "--beside is for stacks such as sqlite/yaffs2+pramfs".to_owned();
         return Err(Failure::Message(message));
     }

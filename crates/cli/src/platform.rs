@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use flysch_lab::grid::Grid;
-use flysch_lab::platform::Platform;
-use flysch_lab::stack::Stack;
-use flysch_lab::throughput::{Throughput, levels};
+use flysch_lab::bench::grid::Grid;
+use flysch_lab::bench::throughput::{Throughput, levels};
+use flysch_lab::machine::platform::Platform;
+use flysch_lab::machine::stack::Stack;
 use flysch_lab::workload::Micro;
 use serde::Serialize;
 

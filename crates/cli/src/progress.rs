@@ -3,11 +3,11 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use flysch_lab::grid::run_all;
+use flysch_lab::bench::grid::run_all;
+use flysch_lab::bench::run::Run;
+use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::index::bench::{self, IndexBench};
 use flysch_lab::index::run::IndexRun;
-use flysch_lab::run::Run;
-use flysch_lab::scenario::Scenario;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::failure::Failure;

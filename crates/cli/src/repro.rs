@@ -4,12 +4,12 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use flysch_lab::repro::PAPERS;
-use flysch_lab::repro::choice::{Choice, choose};
-use flysch_lab::repro::claim::{Row, tally};
-use flysch_lab::repro::files::{COLUMNS, files, is_own};
-use flysch_lab::repro::paper::{Effort, Findings, Trial};
 use flysch_lab::trace::check_place;
+use flysch_papers::PAPERS;
+use flysch_papers::choice::{Choice, choose};
+use flysch_papers::claim::{Row, tally};
+use flysch_papers::files::{COLUMNS, files, is_own};
+use flysch_papers::paper::{Effort, Findings, Trial};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 fn list(format: Format) -> Result<(), Failure> {
     let listed = PAPERS.iter().flat_map(|paper| {
-        let of_item = |item: &'static flysch_lab::repro::paper::Item| Listed {
+        let of_item = |item: &'static flysch_papers::paper::Item| Listed {
             paper: paper.number,
             item: item.name,
             title: item.title,

@@ -1,13 +1,13 @@
 //! The options of the workload tpcc.
 
 use clap::{Args, value_parser};
+use flysch_lab::bench::grid::spread;
 use flysch_lab::choice::UnknownChoice;
 use flysch_lab::tpcc::{Files, Pace, Scale};
 use flysch_lab::workload::Tpcc;
 
 use crate::failure::Failure;
-use crate::parameters::{Numbers, optional};
-use crate::workloads::{at_most, spread};
+use crate::numbers::{Numbers, at_most, optional};
 
 /// The largest number of terminals: ten for each warehouse.
 const TERMINALS_MAX: u32 = 10 * Scale::WAREHOUSES_MAX;

@@ -1,10 +1,11 @@
 //! The options of single workloads. Each option accepts a list.
 
 use clap::Args;
+use flysch_lab::bench::grid::spread;
 use flysch_lab::workload::{Contacts, Pattern, Postmark, Read, Workload};
 
 use crate::failure::Failure;
-use crate::parameters::{Numbers, optional};
+use crate::numbers::{Numbers, at_most, optional};
 use crate::tpcc::TpccOptions;
 
 /// The settings of some workloads. Every option takes a list; every combination is run.
@@ -159,23 +160,3 @@ impl Options {
 const TEXT_SIZE_MAX: u32 = 1 << 16;
 /// The largest call on a file, bytes.
 const REQUEST_SIZE_MAX: u32 = 64 << 20;
-
-pub(crate) fn at_most(option: &str, given: u32, what: &str, most: u32) -> Result<(), Failure> {
-    if given <= most {
-        return Ok(());
-    }
-    Err(Failure::Message(format!("--{option} {given}: more than {what} of {most}")))
-}
-
-/// Each item of `all` once for each value. If there are no values, returns `all` unchanged.
-pub(crate) fn spread<W: Copy, T>(all: Vec<W>, values: &[T], set: impl Fn(&mut W, &T)) -> Vec<W> {
-    if values.is_empty() {
-        return all;
-    }
-    let with = |mut workload: W, value: &T| {
-        set(&mut workload, value);
-        workload
-    };
-    let each = |workload: W| values.iter().map(move |value| (workload, value));
-    all.into_iter().flat_map(each).map(|(workload, value)| with(workload, value)).collect()
-}

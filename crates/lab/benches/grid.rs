@@ -7,9 +7,9 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use flysch_lab::grid::{Grid, run_all};
-use flysch_lab::platform::Platform;
-use flysch_lab::stack::Stack;
+use flysch_lab::bench::grid::{Grid, run_all};
+use flysch_lab::machine::platform::Platform;
+use flysch_lab::machine::stack::Stack;
 use flysch_lab::workload::Micro;
 
 fn grid(workload: Micro) -> Grid {
@@ -20,8 +20,8 @@ fn grid(workload: Micro) -> Grid {
 fn cells(criterion: &mut Criterion) {
     let mut all = grid(Micro::Insert);
     all.workloads = Micro::ALL.map(Into::into).to_vec();
-    all.record_sizes = vec![150, 300, 450, 600];
-    all.requests = vec![100, 500, 1000, 2500, 5000];
+    all.axes.record_sizes = vec![150, 300, 450, 600];
+    all.axes.requests = vec![100, 500, 1000, 2500, 5000];
     let mut group = criterion.benchmark_group("sqlite");
     group.sample_size(10);
     for (name, stacks) in [

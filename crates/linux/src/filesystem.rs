@@ -5,13 +5,8 @@ use std::fmt;
 use crate::cache::PageCache;
 use crate::mtd::MtdError;
 
-/// Bytes per page of the page cache (`PAGE_SIZE` of the kernels modelled).
-pub const CACHE_PAGE_SIZE: usize = PAGE_SIZE as usize;
-/// [`CACHE_PAGE_SIZE`] as a `u32`, for arithmetic on 32 bits.
-pub(crate) const PAGE_SIZE: u32 = 4096;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Ino(pub u32);
+pub(crate) use crate::cache::PAGE_SIZE;
+pub use crate::cache::{CACHE_PAGE_SIZE, Ino};
 
 /// The kind of file that a directory entry names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,6 +13,7 @@ use crate::ffi::registration::Registration;
 use crate::ffi::statement::Statement;
 use crate::prepared::Prepared;
 use crate::settings::{JournalMode, Settings};
+use crate::value::{Value, Work};
 use crate::vfs::Vfs;
 
 /// A connection to a database over a [`Vfs`]. It is neither `Send` nor `Sync`. Dropping it closes
@@ -24,56 +25,6 @@ pub struct Database {
     /// `None` for a database in a file of the operating system.
     vfs: Option<Rc<dyn Vfs>>,
     name: String,
-}
-
-/// A value in a row. Text need not be UTF-8.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Value {
-    /// The SQL value NULL.
-    Null,
-    /// A signed integer of 64 bits.
-    Integer(i64),
-    /// A floating-point number of 64 bits.
-    Real(f64),
-    /// A text, as its bytes.
-    Text(Vec<u8>),
-    /// A blob: bytes without an encoding.
-    Blob(Vec<u8>),
-}
-
-/// The work that statements took, in counts. A fixed price for each count gives a CPU time that is
-/// the same on every machine.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Work {
-    /// Statements that were compiled and run.
-    pub statements: u64,
-    /// Bytes of SQL text that were compiled.
-    pub sql_bytes: u64,
-    /// Instructions that SQLite's virtual machine executed.
-    pub vm_steps: u64,
-    /// Rows that the statements returned.
-    pub rows: u64,
-}
-
-impl From<i64> for Value {
-    fn from(number: i64) -> Self {
-        Self::Integer(number)
-    }
-}
-
-impl From<&str> for Value {
-    fn from(text: &str) -> Self {
-        Self::Text(text.as_bytes().to_vec())
-    }
-}
-
-impl std::ops::AddAssign for Work {
-    fn add_assign(&mut self, other: Self) {
-        self.statements += other.statements;
-        self.sql_bytes += other.sql_bytes;
-        self.vm_steps += other.vm_steps;
-        self.rows += other.rows;
-    }
 }
 
 impl Database {

@@ -33,9 +33,10 @@ mod settings;
 mod shared;
 mod shm;
 mod spill;
+mod value;
 mod vfs;
 
-pub use database::{Database, Value, Work};
+pub use database::Database;
 pub use era::Era;
 pub use error::Error;
 pub use flags::{Characteristics, FileKind, Hint, OpenFlags, SyncFlags};
@@ -43,4 +44,5 @@ pub use names::UnknownName;
 pub use prepared::{Answer, Prepared};
 pub use settings::{JournalMode, LockingMode, Settings, Synchronous};
 pub use spill::SpillFile;
+pub use value::{Value, Work};
 pub use vfs::{File, Vfs, VfsError};

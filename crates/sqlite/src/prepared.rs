@@ -4,9 +4,9 @@ use std::ffi::c_int;
 
 use libsqlite3_sys as sqlite;
 
-use crate::database::{Value, Work};
 use crate::error::Error;
 use crate::ffi::statement::Statement;
+use crate::value::{Value, Work};
 
 /// A compiled statement of a [`Database`](crate::Database). Dropping it frees it.
 pub struct Prepared<'d> {

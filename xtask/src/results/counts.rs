@@ -1,50 +1,59 @@
-//! Array operations of a run, beside the kernel's.
+//! Rows of a reference: array operations of the simulator beside the kernel's.
 
+use super::Flysch;
 use crate::Outcome;
 use serde_json::Value;
+use std::fmt::Write;
 
-/// Array operations of one run, or the mean of some.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Counts {
-    pub page_reads: f64,
-    pub page_programs: f64,
-    pub block_erases: f64,
+/// What the program made of each row of a reference.
+pub(super) fn judged(flysch: &Flysch, reference: &str) -> Outcome<Vec<Value>> {
+    let words = ["vm", "validate", "--reference", reference, "--format", "json"];
+    flysch.runs(&words.map(str::to_owned))
 }
 
-impl Counts {
-    /// The mean of some runs of `flysch bench`.
-    pub(super) fn mean(runs: &[Value]) -> Outcome<Self> {
-        let mean_of = |name| -> Outcome<f64> { Ok(mean(&figures(runs, name)?)) };
-        Ok(Self {
-            page_reads: mean_of("page_reads")?,
-            page_programs: mean_of("page_programs")?,
-            block_erases: mean_of("block_erases")?,
-        })
+/// What was run, as the program tells it.
+pub(super) fn label<'a>(row: &'a Value, name: &str) -> Outcome<&'a str> {
+    Ok(row[name].as_str().ok_or_else(|| format!("a row lacks `{name}`: {row}"))?)
+}
+
+/// A number of one of the row's counts, such as `kernel` of `page_reads`.
+pub(super) fn number(row: &Value, count: &str, of: &str) -> Outcome<f64> {
+    let number = row[count][of].as_f64();
+    Ok(number.ok_or_else(|| format!("a row lacks `{count}.{of}`: {row}"))?)
+}
+
+/// Whether the row is within its bands, in a word.
+pub(super) fn verdict(row: &Value) -> &'static str {
+    if is_within(row) { "yes" } else { "no" }
+}
+
+/// How many of the rows are within their bands.
+pub(super) fn within_count(rows: &[Value]) -> usize {
+    rows.iter().filter(|row| is_within(row)).count()
+}
+
+fn is_within(row: &Value) -> bool {
+    row["within"] == true
+}
+
+/// Rows with both counts, each after its `labels`, and how many of them agree.
+pub(super) fn table(rows: &[Value], labels: &[&str], noun: &str) -> Outcome<String> {
+    let mut text = String::new();
+    for row in rows {
+        for name in labels {
+            write!(text, "| {} ", label(row, name)?)?;
+        }
+        for count in ["page_reads", "page_programs"] {
+            let (kernel, flysch) = (number(row, count, "kernel")?, number(row, count, "flysch")?);
+            let error = relative_error(kernel, flysch);
+            write!(text, "| {kernel:.0} | {flysch:.0} | {error} ")?;
+        }
+        let erases = |of| number(row, "block_erases", of);
+        let (kernel, flysch) = (erases("kernel")?, erases("flysch")?);
+        writeln!(text, "| {kernel:.0} | {flysch:.0} | {} |", verdict(row))?;
     }
-
-    /// The end of a table's row: the kernel's counts, ours, and whether they agree.
-    fn beside(self, flysch: Self, is_within: bool) -> String {
-        let pair = |kernel: f64, flysch: f64| {
-            format!("| {kernel:.0} | {flysch:.0} | {} ", relative_error(kernel, flysch))
-        };
-        let reads = pair(self.page_reads, flysch.page_reads);
-        let programs = pair(self.page_programs, flysch.page_programs);
-        let verdict = if is_within { "yes" } else { "no" };
-        let (kernel, flysch) = (self.block_erases, flysch.block_erases);
-        format!("{reads}{programs}| {kernel:.0} | {flysch:.0} | {verdict} |\n")
-    }
-}
-
-/// One figure of each run of `flysch bench`; there is at least one run.
-pub(super) fn figures(runs: &[Value], name: &str) -> Outcome<Vec<f64>> {
-    let figures: Option<Vec<f64>> = runs.iter().map(|run| run[name].as_f64()).collect();
-    let figures = figures.filter(|figures| !figures.is_empty());
-    Ok(figures.ok_or_else(|| format!("a run of bench lacks `{name}`"))?)
-}
-
-pub(super) fn mean(figures: &[f64]) -> f64 {
-    let count = u32::try_from(figures.len()).expect("a few seeds");
-    figures.iter().sum::<f64>() / f64::from(count)
+    let (within, count) = (within_count(rows), rows.len());
+    Ok(format!("{text}\n{within} of {count} {noun} are within their band.\n"))
 }
 
 fn relative_error(kernel: f64, flysch: f64) -> String {
@@ -55,51 +64,26 @@ fn relative_error(kernel: f64, flysch: f64) -> String {
     }
 }
 
-/// A row of a reference.
-pub(super) trait Reference {
-    /// What the kernel did.
-    fn kernel(&self) -> Counts;
-    /// Whether these counts lie within the row's bands.
-    fn accepts(&self, flysch: Counts) -> bool;
-    /// The begin of the row in the table: what was run.
-    fn name(&self) -> String;
-}
-
-/// Rows with the counts that answer to them, and how many of them agree.
-pub(super) fn table<R: Reference>(
-    rows: &[R],
-    noun: &str,
-    mut measure: impl FnMut(&R) -> Outcome<Counts>,
-) -> Outcome<String> {
-    let mut text = String::new();
-    let mut within_count = 0;
-    for row in rows {
-        let counts = measure(row)?;
-        let is_within = row.accepts(counts);
-        within_count += u32::from(is_within);
-        text += &row.name();
-        text += &row.kernel().beside(counts, is_within);
-    }
-    let count = rows.len();
-    Ok(format!("{text}\n{within_count} of {count} {noun} are within their band.\n"))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::Counts;
+    use super::table;
     use serde_json::json;
 
     #[test]
-    fn the_mean_of_no_counts_is_an_error() {
-        let runs = [
-            json!({"page_reads": 1, "page_programs": 4, "block_erases": 0}),
-            json!({"page_reads": 2, "page_programs": 6, "block_erases": 1}),
-        ];
+    fn a_line_shows_the_errors() {
+        let count = |kernel: f64, flysch: f64| json!({"kernel": kernel, "flysch": flysch});
+        let row = json!({
+            "fs": "jffs2", "operation": "insert", "within": true,
+            "page_reads": count(0.0, 2.0), "page_programs": count(1000.0, 985.0),
+            "block_erases": count(0.0, 0.0)
+        });
+        let expected = "| jffs2 | insert | 0 | 2 | – | 1000 | 985 | -1.5 % | 0 | 0 | yes |\n\
+                        \n1 of 1 rows are within their band.\n";
+        let labels = ["fs", "operation"];
         assert_eq!(
-            Counts::mean(&runs).expect("both are whole"),
-            Counts { page_reads: 1.5, page_programs: 5.0, block_erases: 0.5 }
+            table(std::slice::from_ref(&row), &labels, "rows").expect("it is whole"),
+            expected
         );
-        assert!(Counts::mean(&[]).is_err());
-        assert!(Counts::mean(&[json!({"page_reads": 1})]).is_err());
+        assert!(table(&[row], &["stack"], "rows").is_err());
     }
 }

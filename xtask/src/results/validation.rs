@@ -49,14 +49,14 @@ fn line(row: &Value) -> Outcome<String> {
 }
 
 /// In how many cells both sides count the same.
-fn equal(csv: &str) -> Outcome<String> {
-    let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
-    let head = lines.next().unwrap_or_default();
-    let rows: Vec<Vec<&str>> = lines.collect();
+fn equal(text: &str) -> Outcome<String> {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let head = reader.headers()?.clone();
+    let rows: Vec<csv::StringRecord> = reader.records().collect::<Result<_, _>>()?;
     let count = |of: &str| -> Outcome<usize> {
         let column = |side: &str| {
             let name = format!("{side}.{of}");
-            head.iter().position(|it| *it == name).ok_or(format!("{RECORDED} has no {name}"))
+            head.iter().position(|it| it == name).ok_or(format!("{RECORDED} has no {name}"))
         };
         let (kernel, flysch) = (column("kernel")?, column("flysch")?);
         Ok(rows.iter().filter(|row| row.get(kernel) == row.get(flysch)).count())

@@ -12,11 +12,57 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("crates/flysch", &["crates/nand"]),
     ("crates/linux", &["crates/nand", "crates/chip"]),
     ("crates/sqlite", &[]),
+    ("crates/charts", &[]),
     (
         "crates/lab",
-        &["crates/nand", "crates/chip", "crates/flysch", "crates/linux", "crates/sqlite"],
+        &[
+            "crates/nand",
+            "crates/chip",
+            "crates/flysch",
+            "crates/linux",
+            "crates/sqlite",
+            "crates/charts",
+        ],
     ),
-    ("crates/cli", &["crates/chip", "crates/flysch", "crates/lab"]),
+    (
+        "crates/models",
+        &["crates/nand", "crates/chip", "crates/flysch", "crates/charts", "crates/lab"],
+    ),
+    (
+        "crates/kernel",
+        &[
+            "crates/nand",
+            "crates/chip",
+            "crates/linux",
+            "crates/sqlite",
+            "crates/charts",
+            "crates/lab",
+        ],
+    ),
+    (
+        "crates/papers",
+        &[
+            "crates/nand",
+            "crates/chip",
+            "crates/flysch",
+            "crates/sqlite",
+            "crates/charts",
+            "crates/lab",
+            "crates/models",
+        ],
+    ),
+    (
+        "crates/cli",
+        &[
+            "crates/chip",
+            "crates/flysch",
+            "crates/charts",
+            "crates/lab",
+            "crates/models",
+            "crates/kernel",
+            "crates/papers",
+        ],
+    ),
     ("xtask", &[]),
 ];
 

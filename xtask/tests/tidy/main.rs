@@ -3,6 +3,7 @@
 //!
 //! There is no list of exceptions. A rule that is wrong is to be changed here.
 
+mod circles;
 mod comments;
 mod copies;
 mod dependencies;
@@ -52,6 +53,7 @@ const FILE_RULES: &[fn(&Source) -> Vec<Finding>] = &[
 
 /// Rules that look at the tree as a whole.
 const TREE_RULES: &[fn(&Tree) -> Vec<Finding>] = &[
+    circles::check,
     copies::check,
     dependencies::check,
     flags::check,

@@ -10,12 +10,13 @@ use flysch_chip::Part;
 use flysch_lab::index::bench::{IndexBench, LookupKind};
 use flysch_lab::index::keys::KeyDistribution;
 use flysch_lab::index::method::{MethodName, Tuning};
-use flysch_lab::platform::Platform;
+use flysch_lab::machine::platform::Platform;
 use flysch_lab::report;
 
 use crate::failure::Failure;
+use crate::numbers::{Numbers, counts, optional};
 use crate::output::Figures;
-use crate::parameters::{Numbers, counts, optional, part};
+use crate::parameters::part;
 use crate::progress::carry_out_indexes;
 
 /// The columns of the table and of CSV. JSON has all fields.

@@ -1,7 +1,7 @@
 //! `flysch model bitmap`: the costs of bitmap indexes of one attribute. A decomposition of the
 //! values into components decides how many bitmaps there are.
 
-use flysch_lab::model::bitmap::{Bitmaps, PUBLISHED, bitmaps};
+use flysch_models::bitmap::{Bitmaps, PUBLISHED, bitmaps};
 use serde::Serialize;
 
 use crate::failure::Failure;

@@ -1,11 +1,11 @@
 //! `flysch model bloom`: the rate of false positives of a Bloom filter.
 
-use flysch_lab::model::bloom::false_positive_rate;
+use flysch_models::bloom::false_positive_rate;
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::numbers::{Numbers, counts};
 use crate::output::{self, Format};
-use crate::parameters::{Numbers, counts};
 
 /// Arguments of `flysch model bloom`.
 #[derive(Debug, clap::Args)]

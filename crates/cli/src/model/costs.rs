@@ -1,16 +1,16 @@
 //! `flysch model costs`: Tables 4 and 5 of the `PBFilter` paper for any parameters.
 
 use clap::ValueEnum;
-use flysch_lab::model::method::{Column, Method, Parameters};
-use flysch_lab::model::pbfilter::Tuning;
-use flysch_lab::model::reading::Reading;
-use flysch_lab::model::setting::Setting;
+use flysch_models::method::{Column, Method, Parameters};
+use flysch_models::pbfilter::Tuning;
+use flysch_models::reading::Reading;
+use flysch_models::setting::Setting;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::numbers::{Numbers, counts};
 use crate::output::{self, Format};
-use crate::parameters::{Numbers, counts};
 
 /// Arguments of `flysch model costs`: the variables of Tables 2 and 3.
 #[derive(Debug, clap::Args)]

@@ -1,6 +1,6 @@
 //! `flysch model dump`: every value of the model with its label.
 
-use flysch_lab::model::dump::values;
+use flysch_models::dump::values;
 
 use crate::failure::Failure;
 use crate::output::{self, Destination, Format};

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use flysch_lab::model::figure::{CHARTS, Chart};
-use flysch_lab::repro::figure::{Datum, Figure};
-use flysch_lab::repro::figures_page;
+use flysch_charts::figure::{Datum, Figure};
+use flysch_models::figure::{CHARTS, Chart};
+use flysch_papers::figures_page;
 use serde::Serialize;
 
 use crate::failure::Failure;

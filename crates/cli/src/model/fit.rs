@@ -4,13 +4,13 @@
 use std::fs;
 use std::path::PathBuf;
 
-use flysch_lab::fit::model::{Models, fit};
-use flysch_lab::fit::observation::read;
+use flysch_models::fit::model::{Models, fit};
+use flysch_models::fit::observation::read;
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::numbers::{Numbers, counts};
 use crate::output::{self, Format};
-use crate::parameters::{Numbers, counts};
 
 /// The columns of the table and of CSV. JSON has all fields.
 const COLUMNS: [&str; 8] =
@@ -80,7 +80,7 @@ pub(crate) struct PredictArgs {
 #[derive(Serialize)]
 struct Listed<'a> {
     #[serde(flatten)]
-    model: &'a flysch_lab::fit::model::Model,
+    model: &'a flysch_models::fit::model::Model,
     terms: &'static [&'static str],
 }
 

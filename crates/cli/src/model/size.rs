@@ -1,6 +1,6 @@
 //! `flysch model size`: which index fits, what it costs, and how long the flash lasts.
 
-use flysch_lab::model::size::{Demand, choose};
+use flysch_models::size::{Demand, choose};
 
 use crate::failure::Failure;
 use crate::output::{self, Format};

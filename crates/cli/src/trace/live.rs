@@ -4,10 +4,10 @@
 use std::process::{Child, Command, ExitStatus};
 
 use flysch_chip::Trace;
-use flysch_lab::live::device::Window;
-use flysch_lab::live::hook::Level;
-use flysch_lab::live::signals::Stop;
-use flysch_lab::live::tracer::{Choice, LiveTracer};
+use flysch_kernel::live::device::Window;
+use flysch_kernel::live::level::Level;
+use flysch_kernel::live::signals::Stop;
+use flysch_kernel::live::tracer::{Choice, LiveTracer};
 
 use super::{ExportFormat, tables};
 use crate::failure::Failure;

@@ -1,5 +1,6 @@
 //! `flysch vm`: runs the real kernel in a virtual machine.
 
+mod reference;
 mod validate;
 
 use std::fs;
@@ -7,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Subcommand;
+use flysch_kernel::vm::guest::{Accelerator, Guest};
+use flysch_kernel::vm::store::Store;
+use flysch_kernel::vm::{VmError, qemu};
 use flysch_lab::EccMode;
-use flysch_lab::vm::guest::{Accelerator, Guest};
-use flysch_lab::vm::store::Store;
-use flysch_lab::vm::{VmError, qemu};
 
 use crate::failure::Failure;
 use crate::output;

@@ -3,21 +3,21 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flysch_lab::platform::Platform;
-use flysch_lab::scenario::Scenario;
-use flysch_lab::validate::cell::{Cell, Counts, Key, Overhead, means, of_json, of_run};
-use flysch_lab::validate::page;
-use flysch_lab::validate::plan::{
+use flysch_kernel::validate::cell::{Cell, Counts, Key, Overhead, means, of_json, of_run};
+use flysch_kernel::validate::page;
+use flysch_kernel::validate::plan::{
     FULL, MicroPlan, PLATFORM, QUICK, read_arguments, read_scenarios,
 };
-use flysch_lab::validate::recorded;
-use flysch_lab::validate::verdict::{MICRO, Spreads, beyond, beyond_read_ahead, spreads, worst};
-use flysch_lab::vm::guest::Guest;
-use flysch_lab::vm::qemu;
-use flysch_lab::vm::store::Store;
+use flysch_kernel::validate::recorded;
+use flysch_kernel::validate::verdict::{MICRO, Spreads, beyond, beyond_read_ahead, spreads, worst};
+use flysch_kernel::vm::guest::Guest;
+use flysch_kernel::vm::qemu;
+use flysch_kernel::vm::store::Store;
+use flysch_lab::bench::scenario::Scenario;
+use flysch_lab::machine::platform::Platform;
 use serde_json::Value;
 
-use super::{GuestOptions, failure};
+use super::{GuestOptions, failure, reference};
 use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::progress::{carry_out, tell};
@@ -72,7 +72,10 @@ pub(super) struct Validate {
     /// Take the kernel's counts from the CSV of an earlier run instead of a guest
     #[arg(long, value_name = "FILE")]
     kernel_counts: Option<PathBuf>,
-    /// What to print of the cells
+    /// Judge by a table of docs/reference instead, row by row
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "kernel_counts", "show", "csv", "page"])]
+    reference: Option<PathBuf>,
+    /// What to print
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     show: Show,
     /// File for every cell, as CSV
@@ -94,6 +97,9 @@ pub(super) struct Validate {
 impl Validate {
     /// Run both sides, and print the cells and the verdict.
     pub(super) fn run(&self) -> Result<(), Failure> {
+        if let Some(path) = &self.reference {
+            return reference::run(path, self.format);
+        }
         self.csv.iter().try_for_each(|path| output::check_writable(path, self.force))?;
         self.page.iter().try_for_each(|path| output::check_report(path, self.force))?;
         let platform = Platform::named(PLATFORM).map_err(|error| Failure::of(&error))?;

@@ -11,7 +11,7 @@ use flysch_linux::vfs::Vfs;
 
 use super::{PIECE, TransferError};
 use crate::machine::Build;
-use crate::stack::{Main, Stack};
+use crate::machine::stack::{Main, Stack};
 
 /// Longest path that is followed, bytes (`PATH_MAX`): folders of a damaged image may hold each other.
 const PATH_MAX: usize = 4096;

@@ -10,7 +10,7 @@ use flysch_linux::vfs::Vfs;
 
 use super::{PIECE, TransferError};
 use crate::machine::Build;
-use crate::stack::{Main, Stack};
+use crate::machine::stack::{Main, Stack};
 
 /// What was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,12 +5,9 @@ use std::str::FromStr;
 use flysch::index::ConfigError;
 use flysch::index::pbfilter::FlushUnit;
 use flysch::index::runs::Pace;
-use flysch_nand::Geometry;
 
-use super::bed::Bed;
 use super::error::MethodError;
 use super::records::Place;
-use super::{bftl, btree, pbfilter, runs, skimpystash};
 use crate::choice::UnknownChoice;
 
 /// An index from keys to records, on a chip of its own.
@@ -172,34 +169,6 @@ impl Default for Tuning {
             spare_percent: 15,
             list_max: 5,
             chain_len: 8,
-        }
-    }
-}
-
-impl MethodSpec {
-    /// Blocks of the chip that the method may come to need.
-    pub fn block_count(&self, geometry: &Geometry) -> Result<u32, MethodError> {
-        match self.name {
-            MethodName::Pbfilter | MethodName::Pbfilter2 => pbfilter::block_count(self, geometry),
-            MethodName::Runs | MethodName::RunsFilter => Ok(runs::block_count(self, geometry)),
-            MethodName::Btree => Ok(btree::block_count(self, geometry)),
-            MethodName::Bftl1 | MethodName::Bftl2 => Ok(bftl::block_count(self, geometry)),
-            MethodName::Skimpystash => Ok(skimpystash::block_count(self, geometry)),
-        }
-    }
-
-    /// Make the index on a new chip and show it to `visit`. The RAM it is given is this call's.
-    pub fn with<T>(
-        &self,
-        bed: &Bed,
-        visit: impl FnOnce(&mut dyn IndexMethod) -> Result<T, MethodError>,
-    ) -> Result<T, MethodError> {
-        match self.name {
-            MethodName::Pbfilter | MethodName::Pbfilter2 => pbfilter::with(self, bed, visit),
-            MethodName::Runs | MethodName::RunsFilter => runs::with(self, bed, visit),
-            MethodName::Btree => btree::with(self, bed, visit),
-            MethodName::Bftl1 | MethodName::Bftl2 => bftl::with(self, bed, visit),
-            MethodName::Skimpystash => skimpystash::with(self, bed, visit),
         }
     }
 }

@@ -16,6 +16,7 @@ mod btree;
 mod entries;
 pub mod error;
 pub mod keys;
+mod make;
 pub mod meter;
 pub mod method;
 mod page_log;

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use flysch_charts::escape::escape;
+use flysch_charts::number::{duration, percent, real, significant, thousands};
+
 use super::cases::{Case, Cases};
-use super::escape::escape;
 use super::headline::counted;
 use super::metrics::{ERASES_PER_KB, PROGRAMS_PER_KB, READS_PER_KB};
-use super::number::{duration, percent, real, significant, thousands};
-use crate::run::Run;
+use crate::bench::run::Run;
 
 /// The daily load that lifetimes are told for, in units of 2^20 bytes.
 const DAILY_MB: f64 = 100.0;

@@ -5,8 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::number::thousands;
-use crate::run::Run;
+use flysch_charts::number::thousands;
+
+use crate::bench::run::Run;
 
 /// Up to so many runs are shown one by one; of more, one for each workload and series.
 const SHOWN_MAX: usize = 16;

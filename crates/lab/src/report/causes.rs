@@ -1,10 +1,11 @@
 //! Section: which layer asked for the operations.
 
+use flysch_charts::escape::escape;
+use flysch_charts::number::duration;
+
 use super::cases::Cases;
-use super::escape::escape;
-use super::number::duration;
 use super::tree::{Node, head};
-use crate::run::Run;
+use crate::bench::run::Run;
 
 /// Trees opened at first: those of the first runs.
 const OPEN: usize = 2;

@@ -1,10 +1,11 @@
 //! Section: operations and time of the runs side by side, as bars.
 
-use super::bars::{Bar, Group, bars};
+use flysch_charts::bars::{Bar, Group, bars};
+use flysch_charts::number::{duration, real};
+use flysch_charts::page::panel_width;
+
 use super::cases::{Case, Cases};
 use super::metrics::{ERASES, Metric, PROGRAMS, READS};
-use super::number::{duration, real};
-use super::page::panel_width;
 
 /// Bars of the runs shown, by workload.
 pub(super) fn compare(cases: &Cases<'_>) -> String {

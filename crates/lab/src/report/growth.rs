@@ -1,15 +1,16 @@
 //! Section: throughput and flash operations against the number of requests.
 
-use super::axis::Axis;
+use flysch_charts::axis::Axis;
+use flysch_charts::escape::escape;
+use flysch_charts::line::{Line, key, lines};
+use flysch_charts::number::thousands;
+use flysch_charts::page::panel_width;
+use flysch_charts::sheet::Sheet;
+use flysch_charts::svg::Point;
+use flysch_charts::table::Table;
+
 use super::cases::{Case, Cases};
-use super::escape::escape;
-use super::line::{Line, key, lines};
 use super::metrics::{ERASES_PER_KB, Metric, PROGRAMS_PER_KB, READS_PER_KB, THROUGHPUT};
-use super::number::thousands;
-use super::page::panel_width;
-use super::sheet::Sheet;
-use super::svg::Point;
-use super::table::Table;
 
 const HEIGHT: f64 = 210.0;
 const METRICS: [&Metric; 4] = [&THROUGHPUT, &READS_PER_KB, &PROGRAMS_PER_KB, &ERASES_PER_KB];

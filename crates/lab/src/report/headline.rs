@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use flysch_charts::escape::escape;
+use flysch_charts::number::thousands;
+use flysch_charts::table::Table;
+
 use super::cases::Cases;
-use super::escape::escape;
 use super::metrics::SUMMARY;
-use super::number::thousands;
-use super::table::Table;
-use crate::run::Run;
+use crate::bench::run::Run;
 
 /// More values than this are given as a range.
 const VALUES_MAX: usize = 6;

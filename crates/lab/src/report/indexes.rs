@@ -3,15 +3,16 @@
 
 use std::collections::BTreeSet;
 
-use super::axis::Axis;
-use super::bars::{Bar, Group, bars};
-use super::escape::escape;
-use super::line::{Line, key, lines};
-use super::number::{real, significant};
-use super::page::{Section, page, panel_width};
-use super::sheet::Sheet;
-use super::svg::Point;
-use super::table::Table;
+use flysch_charts::axis::Axis;
+use flysch_charts::bars::{Bar, Group, bars};
+use flysch_charts::escape::escape;
+use flysch_charts::line::{Line, key, lines};
+use flysch_charts::number::{real, significant};
+use flysch_charts::page::{Section, page, panel_width};
+use flysch_charts::sheet::Sheet;
+use flysch_charts::svg::Point;
+use flysch_charts::table::Table;
+
 use crate::index::run::IndexRun;
 
 const HEIGHT: f64 = 240.0;
@@ -148,7 +149,7 @@ fn table(runs: &[IndexRun], varying: &[&str]) -> Table {
 }
 
 fn text(value: Option<f64>) -> String {
-    value.map_or(super::number::NONE.to_owned(), significant)
+    value.map_or(flysch_charts::number::NONE.to_owned(), significant)
 }
 
 fn growth(runs: &[IndexRun], varying: &[&str], across: &str) -> String {

@@ -1,18 +1,19 @@
 //! Section: response time of each request, in order and as a distribution.
 
-use super::axis::Axis;
+use flysch_charts::axis::Axis;
+use flysch_charts::escape::escape;
+use flysch_charts::line::{Line, lines};
+use flysch_charts::number::{NONE, fixed, real, real_len};
+use flysch_charts::page::panel_width;
+use flysch_charts::scatter::{Scatter, scatter};
+use flysch_charts::sheet::Sheet;
+use flysch_charts::svg::Point;
+use flysch_charts::table::Table;
+
 use super::cases::{Case, Cases};
-use super::escape::escape;
 use super::growth::series_key;
-use super::line::{Line, lines};
-use super::number::{NONE, fixed, real, real_len};
-use super::page::panel_width;
 use super::peaks::{peaks, sentence};
-use super::scatter::{Scatter, scatter};
-use super::sheet::Sheet;
-use super::svg::Point;
-use super::table::Table;
-use crate::run::Latency;
+use crate::bench::run::Latency;
 
 const HEIGHT: f64 = 250.0;
 /// Response times this far apart, greatest to least, are drawn on a logarithmic axis.

@@ -1,56 +1,57 @@
 //! The numbers of a run that tables and charts show, by name, with their units.
 
-use super::number::{fixed, real};
-use crate::run::Run;
+use flysch_charts::number::{fixed, real};
+
+use crate::bench::run::Run;
 
 /// One number of a run.
-pub(crate) struct Metric {
+pub struct Metric {
     /// Name in the head of a column and above a chart.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// Digits behind the point.
-    pub(crate) decimals: usize,
+    pub decimals: usize,
     /// Take it from a run. Not finite where it has no meaning.
-    pub(crate) of: fn(&Run) -> f64,
+    pub of: fn(&Run) -> f64,
 }
 
 impl Metric {
     /// The number of a run as text; a plain 0 where there is nothing.
-    pub(crate) fn text(&self, run: &Run) -> String {
+    pub fn text(&self, run: &Run) -> String {
         let value = (self.of)(run);
         fixed(value, if value == 0.0 { 0 } else { self.decimals })
     }
 }
 
 /// Virtual time from before BEGIN to after END.
-pub(crate) const TIME: Metric =
+pub const TIME: Metric =
     Metric { name: "Time, ms", decimals: 1, of: |run| real(run.time_ns) / 1e6 };
 
 /// Record data per virtual second.
-pub(crate) const THROUGHPUT: Metric =
+pub const THROUGHPUT: Metric =
     Metric { name: "Throughput, KB/s", decimals: 1, of: |run| run.throughput_kb_s };
 
 /// Array reads of data.
-pub(crate) const READS: Metric =
+pub const READS: Metric =
     Metric { name: "Page reads", decimals: 0, of: |run| real(run.page_reads) };
 
 /// Array programs of data.
-pub(crate) const PROGRAMS: Metric =
+pub const PROGRAMS: Metric =
     Metric { name: "Page programs", decimals: 0, of: |run| real(run.page_programs) };
 
 /// Block erases.
-pub(crate) const ERASES: Metric =
+pub const ERASES: Metric =
     Metric { name: "Block erases", decimals: 0, of: |run| real(run.block_erases) };
 
 /// Array reads for a kilobyte of record data.
-pub(crate) const READS_PER_KB: Metric =
+pub const READS_PER_KB: Metric =
     Metric { name: "Page reads per KB", decimals: 3, of: |run| per_kb(run.page_reads, run) };
 
 /// Array programs for a kilobyte of record data.
-pub(crate) const PROGRAMS_PER_KB: Metric =
+pub const PROGRAMS_PER_KB: Metric =
     Metric { name: "Page programs per KB", decimals: 3, of: |run| per_kb(run.page_programs, run) };
 
 /// Block erases for a kilobyte of record data.
-pub(crate) const ERASES_PER_KB: Metric =
+pub const ERASES_PER_KB: Metric =
     Metric { name: "Block erases per KB", decimals: 4, of: |run| per_kb(run.block_erases, run) };
 
 const OOB_PROGRAMS: Metric =
@@ -65,7 +66,7 @@ const ERASE_COUNT_MAX: Metric =
     Metric { name: "Max erase count", decimals: 0, of: |run| f64::from(run.wear.max_erase_count) };
 
 /// What the summary shows of each run.
-pub(crate) const SUMMARY: [Metric; 12] = [
+pub const SUMMARY: [Metric; 12] = [
     TIME,
     THROUGHPUT,
     READS,

@@ -1,9 +1,7 @@
 //! The report: one HTML file that shows what runs cost, in sentences, tables and charts.
 //!
-//! Bottom-up: `escape` and `number` make text; `svg` draws shapes, `axis` and `sheet` what stands
-//! around them; `line`, `scatter`, `bars` and `heat` are the charts, `tree` and `table` the rest;
-//! `metrics`, `cases` and `peaks` say what is worth showing; each other module is a section, and
-//! `page` puts them together.
+//! `metrics`, `cases` and `peaks` say what is worth showing, `tree` shows what holds what, and each
+//! other module is a section of the page. The charts are those of [`flysch_charts`].
 //!
 //! Invariants:
 //! 1. Same runs, same bytes.
@@ -16,35 +14,24 @@
 )]
 
 mod answers;
-pub(crate) mod axis;
-pub(crate) mod bars;
 mod cases;
 mod causes;
 mod compare;
-pub(crate) mod escape;
 mod growth;
 mod headline;
-mod heat;
 mod indexes;
 mod latency;
-pub(crate) mod line;
-pub(crate) mod metrics;
-pub(crate) mod number;
-pub(crate) mod page;
-pub(crate) mod peaks;
-mod scatter;
-pub(crate) mod sheet;
-pub(crate) mod svg;
-pub(crate) mod table;
+pub mod metrics;
+pub mod peaks;
 mod tree;
 mod wear;
 
 use cases::Cases;
 pub use indexes::indexes;
-pub use page::is_own;
-use page::{Section, page};
 
-use crate::run::Run;
+use flysch_charts::page::{Section, page};
+
+use crate::bench::run::Run;
 
 /// Write the report of these runs: one run, a comparison of stacks, or a sweep over requests and
 /// record sizes. The charts are chosen by what varies.

@@ -1,7 +1,8 @@
 //! Peaks of response times: which requests stand out, and at what distance they follow.
 
-use super::number::{duration, thousands};
-use crate::run::Run;
+use flysch_charts::number::{duration, thousands};
+
+use crate::bench::run::Run;
 
 /// A peak takes at least this many times the median, in tenths.
 const TENTHS_OF_MEDIAN: u64 = 15;
@@ -11,7 +12,7 @@ const NAMED: usize = 12;
 const GAPS: usize = 3;
 
 /// Places of the requests that took markedly longer than the median and than their neighbours.
-pub(crate) fn peaks(request_ns: &[u64], median_ns: u64) -> Vec<usize> {
+pub fn peaks(request_ns: &[u64], median_ns: u64) -> Vec<usize> {
     let is_peak = |&index: &usize| {
         let own = request_ns[index];
         let before = index.checked_sub(1).map_or(0, |previous| request_ns[previous]);
@@ -22,7 +23,7 @@ pub(crate) fn peaks(request_ns: &[u64], median_ns: u64) -> Vec<usize> {
 }
 
 /// Say in words which requests of a run are peaks.
-pub(crate) fn sentence(run: &Run, peaks: &[usize]) -> String {
+pub fn sentence(run: &Run, peaks: &[usize]) -> String {
     let Some(highest) = peaks.iter().map(|&index| run.request_ns[index]).max() else {
         return "No request took 1.5 times the median or more.".to_owned();
     };

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use flysch_charts::page::is_own;
 use flysch_chip::{CauseTree, Trace};
 use flysch_nand::Geometry;
 
-use super::{html, is_own};
-use crate::run::{Latency, Operations, Run, Wear};
+use super::html;
+use crate::bench::run::{Latency, Run, Wear};
+use crate::trace::Operations;
 
 /// A run whose numbers follow from its size alone.
 fn run(workload: &str, on: &str, record_size: u32, requests: u32) -> Run {

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::escape::escape;
-use super::number::{percent, real, thousands};
-use crate::run::Operations;
+use flysch_charts::escape::escape;
+use flysch_charts::number::{percent, real, thousands};
+
+use crate::trace::Operations;
 
 /// Branches open at first, counted from the root.
 const OPEN_DEPTH: usize = 3;
@@ -81,7 +82,7 @@ pub(super) fn head() -> String {
 fn cells(label: &str, spent: &Operations, whole: &Operations, depth: usize) -> String {
     let share = if whole.time_ns == 0 { 0.0 } else { real(spent.time_ns) / real(whole.time_ns) };
     let numbers: String = [
-        (super::number::fixed(real(spent.time_ns) / 1e6, 2), spent.time_ns, whole.time_ns),
+        (flysch_charts::number::fixed(real(spent.time_ns) / 1e6, 2), spent.time_ns, whole.time_ns),
         (thousands(spent.page_reads), spent.page_reads, whole.page_reads),
         (thousands(spent.page_programs), spent.page_programs, whole.page_programs),
         (thousands(spent.block_erases), spent.block_erases, whole.block_erases),

@@ -1,12 +1,13 @@
 //! Section: where on the partition programs and erases fell.
 
+use flysch_charts::escape::escape;
+use flysch_charts::heat::heat;
+use flysch_charts::number::{fixed, thousands};
+use flysch_charts::page::panel_width;
+use flysch_charts::table::Table;
+
 use super::cases::{Case, Cases};
-use super::escape::escape;
-use super::heat::heat;
-use super::number::{fixed, thousands};
-use super::page::panel_width;
-use super::table::Table;
-use crate::run::Run;
+use crate::bench::run::Run;
 
 /// Maps of the runs shown, with the numbers they are drawn from.
 pub(super) fn wear(cases: &Cases<'_>) -> String {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::consistency::Violation;
+use super::condition::Violation;
 
 /// What went wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -115,7 +115,7 @@ impl Image {
     ///
     /// # Errors
     /// The file system's, for instance that the file does not fit.
-    pub fn store(&self, linux: &mut dyn crate::site::Files) -> Result<(), FsError> {
+    pub fn store(&self, linux: &mut dyn crate::machine::files::Files) -> Result<(), FsError> {
         let fd = linux.open(self.name, true)?;
         let mut offset = 0;
         for piece in self.bytes.chunks(PIECE) {

@@ -7,16 +7,15 @@
 //! deck request          which transaction comes next, and with what input
 //! query transactions/   prepared statements; the five transactions
 //! terminals             when each terminal asks: keying and think times on the virtual clock
-//! drill                 power cuts
-//! consistency           the specification's four conditions, checked after every run
+//! condition consistency the specification's four conditions, checked after every run
 //! ```
 //!
 //! Money is in cents, rates in hundredths of a percent, times in milliseconds since 1970: integers,
 //! so that the conditions hold exactly or not at all.
 
+mod condition;
 mod consistency;
 mod deck;
-mod drill;
 mod error;
 mod files;
 mod load;
@@ -28,9 +27,9 @@ mod schema;
 mod terminals;
 mod transactions;
 
-pub use consistency::{Condition, Violation, check, violations};
+pub use condition::{Condition, Violation};
+pub use consistency::{check, violations};
 pub use deck::{Deck, Kind};
-pub use drill::{Drill, Life, Tally};
 pub use error::TpccError;
 pub use files::{Files, Image};
 pub use query::Compiler;

@@ -5,7 +5,7 @@ use std::io;
 
 use flysch_nand::GeometryError;
 
-use super::input::FileFormat;
+use super::format::FileFormat;
 
 /// Why a trace cannot be read or written. Renders as one line; the caller names the file.
 #[derive(Debug)]

@@ -16,8 +16,8 @@ use flysch_nand::Geometry;
 use super::blocks::by_block;
 use super::error::{Fault, Place, TraceError};
 use super::intake::{BLOCKS_MAX, Intake, within};
+use super::operations::Operations;
 use super::tally::Tally;
-use crate::run::Operations;
 
 /// `TASK_COMM_LEN` of the kernel, less the closing zero.
 const TASK_SIZE_MAX: usize = 15;

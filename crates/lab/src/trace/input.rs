@@ -1,6 +1,5 @@
 //! Whatever may hold a trace, told apart by its first bytes.
 
-use std::fmt;
 use std::fs;
 use std::path::Path;
 
@@ -10,21 +9,9 @@ use flysch_nand::Geometry;
 use super::error::TraceError;
 use super::file::{self, MAGIC};
 use super::flashmon;
+use super::format::FileFormat;
 use super::rows::{COLUMNS, parse_csv};
 use super::tally::Tally;
-
-/// The formats that can be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileFormat {
-    /// The project's own: module [`file`](mod@file).
-    Binary,
-    /// CSV with the columns of [`LogRow`](super::LogRow).
-    Csv,
-    /// `/proc/flashmon_log`.
-    FlashmonLog,
-    /// `/proc/flashmon`.
-    FlashmonCounters,
-}
 
 /// What a file held.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,17 +37,6 @@ impl FileFormat {
         } else {
             flashmon::counter_line(line).map(|_| Self::FlashmonCounters)
         }
-    }
-}
-
-impl fmt::Display for FileFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Binary => "flysch trace",
-            Self::Csv => "CSV trace",
-            Self::FlashmonLog => "Flashmon log",
-            Self::FlashmonCounters => "Flashmon counter file",
-        })
     }
 }
 

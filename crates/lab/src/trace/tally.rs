@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 use flysch_chip::{Event, EventKind};
 use serde::Serialize;
 
-use crate::run::Operations;
+use super::operations::Operations;
 
 /// Events by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

@@ -5,30 +5,11 @@
 //! random. With 1000 records its file has the paper's sizes: 518 KB (64-byte texts), 1 MB (128).
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
-use flysch_chip::Prng;
-use flysch_sqlite::Database;
-
-use super::pattern::{Pattern, Places};
-use super::strings::RandomStrings;
-use super::{Measured, Steps};
-use crate::scenario::{RunError, sqlite_error};
-use crate::session::{Interval, Session};
+use super::pattern::Pattern;
 
 /// Texts in a record.
-const TEXT_COUNT: u32 = 5;
-/// Integers in a record, beside its key.
-const INTEGER_COUNT: u32 = 11;
-
-/// The table, its fields named as Android names those of its contacts.
-const SCHEMA: &str = "\
-CREATE TABLE contacts (_id INTEGER PRIMARY KEY, name_raw_contact_id INTEGER, photo_id INTEGER, \
-send_to_voicemail INTEGER, times_contacted INTEGER, last_time_contacted INTEGER, starred INTEGER, \
-in_visible_group INTEGER, has_phone_number INTEGER, status_update_id INTEGER, single_is_restricted \
-INTEGER, link_type INTEGER, display_name TEXT, phonetic_name TEXT, custom_ringtone TEXT, sort_key TEXT, \
-lookup TEXT);";
-
+pub(crate) const TEXT_COUNT: u32 = 5;
 /// Selects of one contact each, by key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contacts {
@@ -45,7 +26,7 @@ impl Contacts {
     pub const DEFAULT: Self = Self { pattern: Pattern::Sequential, text_size: 64, records: 1000 };
 
     /// Bytes of text in a record.
-    pub(super) const fn text_bytes(self) -> u32 {
+    pub const fn text_bytes(self) -> u32 {
         self.text_size * TEXT_COUNT
     }
 
@@ -55,78 +36,5 @@ impl Contacts {
             ("text-size", self.text_size.to_string()),
             ("records", self.records.to_string()),
         ])
-    }
-}
-
-/// A run under way.
-pub(super) struct Run {
-    contacts: Contacts,
-    strings: RandomStrings,
-    seed: u64,
-}
-
-impl Run {
-    pub(super) fn new(contacts: Contacts, session: &Session<'_>) -> Self {
-        let seed = session.scenario.seed ^ 0x5EED;
-        let strings = RandomStrings::new(session.scenario.alphabet, contacts.text_size, seed);
-        Self { contacts, strings, seed }
-    }
-
-    /// The text that inserts record `id`.
-    fn insert(&mut self, id: u32, integers: &mut Prng) -> Vec<u8> {
-        let mut head = format!("INSERT INTO contacts VALUES ({id}");
-        for _ in 0..INTEGER_COUNT {
-            write!(head, ",{}", integers.below(1 << 31)).expect("a string takes what is written");
-        }
-        let mut sql = head.into_bytes();
-        for _ in 0..TEXT_COUNT {
-            sql.extend(b",'");
-            self.strings.append(&mut sql);
-            sql.push(b'\'');
-        }
-        sql.extend(b");");
-        sql
-    }
-}
-
-impl Steps for Run {
-    type Opened = Database;
-
-    fn prepare(&mut self, session: &Session<'_>) -> Result<(), RunError> {
-        let database = session.open_database()?;
-        let during = |id: u32| sqlite_error(format!("filling the table, record {id}"));
-        session.execute(&database, SCHEMA).map_err(during(0))?;
-        session.execute(&database, "BEGIN;").map_err(during(0))?;
-        let mut integers = Prng::new(self.seed);
-        for id in 1..=self.contacts.records {
-            let sql = self.insert(id, &mut integers);
-            session.execute(&database, sql).map_err(during(id))?;
-        }
-        session.execute(&database, "COMMIT;").map_err(during(self.contacts.records))?;
-        database.close().map_err(sqlite_error("closing the database".to_owned()))
-    }
-
-    fn open(&mut self, session: &Session<'_>) -> Result<Database, RunError> {
-        session.open_database()
-    }
-
-    fn measure(
-        &mut self,
-        session: &Session<'_>,
-        database: &mut Database,
-    ) -> Result<Measured, RunError> {
-        let Contacts { pattern, records, .. } = self.contacts;
-        let requests = session.scenario.requests;
-        let places = Places::new(pattern, records.into(), self.seed);
-        let mut interval = Interval::begin(session);
-        for (place, number) in places.zip(1..=requests) {
-            let sql = format!("SELECT * FROM contacts WHERE _id = {};", place + 1);
-            interval.request("select", || {
-                let done = session.execute(database, sql);
-                done.map_err(sqlite_error(format!("request {number} of {requests}")))
-            })?;
-        }
-        let bytes = u64::from(requests) * u64::from(self.contacts.text_bytes());
-        Ok(Measured::new(interval.end(), bytes))
     }
 }

@@ -1,7 +1,7 @@
 //! What is asked of a stack: one workload a file, each with the parameters that are its own.
 //!
-//! A workload is a value ([`Workload`]) and a run of it under way ([`Steps`]). To add one: a file
-//! with both, a variant here, its options on the command line.
+//! A workload is a value ([`Workload`]); how it is carried out stands in `bench::steps`, a file of
+//! the same name. To add one: both files, a variant here, its options on the command line.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -9,15 +9,10 @@ use std::str::FromStr;
 use flysch_sqlite::Settings;
 
 use crate::choice::UnknownChoice;
-use crate::measure::Timing;
-use crate::run::Run;
-use crate::scenario::RunError;
-use crate::session::Session;
-use crate::stack::Engine;
+use crate::machine::stack::Engine;
 
 mod contacts;
 mod micro;
-mod overwrite;
 mod pattern;
 mod postmark;
 mod read;
@@ -25,8 +20,10 @@ mod strings;
 mod tpcc;
 
 pub use contacts::Contacts;
+pub(crate) use contacts::TEXT_COUNT;
 pub use micro::{Micro, insert, schema};
 pub use pattern::Pattern;
+pub(crate) use pattern::Places;
 pub use postmark::Postmark;
 pub use read::Read;
 pub use strings::{Alphabet, RandomStrings};
@@ -47,70 +44,6 @@ pub enum Workload {
     Tpcc(Tpcc),
     /// Overwrites of one file that takes half of the partition: its wear.
     Overwrite,
-}
-
-/// A run of a workload under way, step by step.
-pub trait Steps {
-    /// What is open while the requests run.
-    type Opened;
-
-    /// Whether timers are held during [`Steps::prepare`], so that what it leaves behind (JFFS2's
-    /// collects a page every 5 s while files are written) does not depend on the platform's speed.
-    const HOLDS_TIMERS: bool = true;
-
-    /// Make what the requests work on; outside the measured interval.
-    ///
-    /// # Errors
-    /// What failed, and at which record.
-    fn prepare(&mut self, session: &Session<'_>) -> Result<(), RunError>;
-
-    /// Open it with cold caches; its page reads are told apart.
-    ///
-    /// # Errors
-    /// What failed.
-    fn open(&mut self, session: &Session<'_>) -> Result<Self::Opened, RunError>;
-
-    /// Run the measured interval.
-    ///
-    /// # Errors
-    /// What failed, and at which request.
-    fn measure(
-        &mut self,
-        session: &Session<'_>,
-        opened: &mut Self::Opened,
-    ) -> Result<Measured, RunError>;
-
-    /// After the interval, with its trace taken: check what the requests left behind.
-    ///
-    /// # Errors
-    /// What is wrong with it.
-    fn check(
-        &mut self,
-        _session: &Session<'_>,
-        _opened: &mut Self::Opened,
-    ) -> Result<(), RunError> {
-        Ok(())
-    }
-}
-
-/// What the measured interval gave.
-#[derive(Clone, Debug, Default)]
-pub struct Measured {
-    /// Times.
-    pub timing: Timing,
-    /// Bytes of data asked for.
-    pub bytes: u64,
-    /// Figures that only this workload has, by name with unit.
-    pub figures: BTreeMap<&'static str, f64>,
-    /// The kind of each request, as its scope is labelled, where there are several.
-    pub kinds: Vec<&'static str>,
-}
-
-impl Measured {
-    /// Times and bytes, and no figures of the workload's own.
-    pub const fn new(timing: Timing, bytes: u64) -> Self {
-        Self { timing, bytes, figures: BTreeMap::new(), kinds: Vec::new() }
-    }
 }
 
 impl Workload {
@@ -214,18 +147,6 @@ impl Workload {
             Self::Contacts(contacts) => contacts.parameters(),
             Self::Postmark(postmark) => postmark.parameters(),
             Self::Tpcc(tpcc) => tpcc.parameters(),
-        }
-    }
-
-    /// Carry a session out from first to last.
-    pub(crate) fn carry_out(self, session: &Session<'_>) -> Result<Run, RunError> {
-        match self {
-            Self::Micro(kind) => session.carry_out(micro::Run::new(kind, session)),
-            Self::Read(read) => session.carry_out(read::Run::new(read, session)),
-            Self::Contacts(contacts) => session.carry_out(contacts::Run::new(contacts, session)),
-            Self::Postmark(postmark) => session.carry_out(postmark::Run::new(postmark, session)),
-            Self::Tpcc(tpcc) => session.carry_out(tpcc::Run::new(tpcc)),
-            Self::Overwrite => session.carry_out(overwrite::Run::new(session)),
         }
     }
 }

@@ -37,7 +37,7 @@ impl FromStr for Pattern {
 }
 
 /// The places that a run's requests go to.
-pub(super) struct Places {
+pub(crate) struct Places {
     pattern: Pattern,
     count: u64,
     next: u64,
@@ -46,7 +46,7 @@ pub(super) struct Places {
 
 impl Places {
     /// Order requests on `count` places.
-    pub(super) fn new(pattern: Pattern, count: u64, seed: u64) -> Self {
+    pub(crate) fn new(pattern: Pattern, count: u64, seed: u64) -> Self {
         Self { pattern, count, next: 0, prng: Prng::new(seed) }
     }
 }

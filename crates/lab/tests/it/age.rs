@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use flysch_lab::age::AgeError;
-use flysch_lab::grid::{Grid, run_all};
-use flysch_lab::layers::{FtlKind, LayerLists};
-use flysch_lab::platform::Platform;
-use flysch_lab::run::Run;
-use flysch_lab::scenario::RunError;
-use flysch_lab::stack::{Journals, Stack};
+use flysch_lab::bench::RunError;
+use flysch_lab::bench::grid::{Axes, Grid, run_all};
+use flysch_lab::bench::run::Run;
+use flysch_lab::machine::age::AgeError;
+use flysch_lab::machine::layers::FtlKind;
+use flysch_lab::machine::platform::Platform;
+use flysch_lab::machine::stack::{Journals, Stack};
 use flysch_lab::workload::Micro;
 use flysch_lab::{Maker, Profile};
 
@@ -17,9 +17,9 @@ const ON_FLASH: [Stack; 4] = [Stack::JFFS2, Stack::YAFFS2, Stack::UBIFS, Stack::
 fn grid(stack: Stack) -> Grid {
     let platform = Arc::new(Platform::named("nandsim-6.1").unwrap());
     let mut grid = Grid::new(Micro::Update, stack, platform);
-    grid.partition_blocks = vec![100];
-    grid.requests = vec![300];
-    grid.fills = vec![500];
+    grid.axes.partition_blocks = vec![100];
+    grid.axes.requests = vec![300];
+    grid.axes.fills = vec![500];
     grid
 }
 
@@ -34,8 +34,8 @@ fn an_aged_device_costs_more() {
         let mut grid = grid(stack);
         // UBIFS keeps more of so small a partition for itself.
         let fill = if stack == Stack::UBIFS { 45 } else { 60 };
-        grid.aged_fills = vec![0, fill];
-        grid.aged_invalids = vec![0, 35];
+        grid.axes.aged_fills = vec![0, fill];
+        grid.axes.aged_invalids = vec![0, 35];
         let [new, _, _, old] = &runs(&grid)[..] else { panic!("four runs") };
         let title = stack.name();
         assert_eq!(old.parameters["aged-fill"], fill.to_string(), "{title}");
@@ -52,8 +52,8 @@ fn an_aged_device_costs_more() {
 fn worn_blocks_are_worn_by_seed_and_the_layers_know() {
     for stack in ON_FLASH {
         let mut grid = grid(stack);
-        grid.aged_erases = vec![500];
-        grid.seeds = vec![1, 2];
+        grid.axes.aged_erases = vec![500];
+        grid.axes.seeds = vec![1, 2];
         let [first, second] = &runs(&grid)[..] else { panic!("two runs") };
         let title = stack.name();
         assert!(first.wear.max_erase_count > 450, "{title}");
@@ -62,13 +62,13 @@ fn worn_blocks_are_worn_by_seed_and_the_layers_know() {
     }
     // The translation layer levels what it finds, UBI from its threshold on.
     let mut grid = grid(Stack::FTL);
-    grid.aged_erases = vec![0, 500];
+    grid.axes.aged_erases = vec![0, 500];
     let [new, worn] = &runs(&grid)[..] else { panic!("two runs") };
     assert!(worn.block_erases > new.block_erases);
     let mut grid = self::grid(Stack::UBIFS);
-    grid.aged_invalids = vec![60];
-    grid.aged_erases = vec![500];
-    grid.layers.ubi_wear_thresholds = vec![100, 4096];
+    grid.axes.aged_invalids = vec![60];
+    grid.axes.aged_erases = vec![500];
+    grid.axes.ubi_wear_thresholds = vec![100, 4096];
     let [level, steep] = &runs(&grid)[..] else { panic!("two runs") };
     assert!(level.erase_counts.iter().sum::<u32>() > steep.erase_counts.iter().sum::<u32>());
 }
@@ -77,12 +77,12 @@ fn worn_blocks_are_worn_by_seed_and_the_layers_know() {
 fn what_does_not_fit_is_said() {
     for stack in ON_FLASH {
         let mut grid = grid(stack);
-        grid.aged_fills = vec![100];
+        grid.axes.aged_fills = vec![100];
         let outcome = grid.scenarios()[0].run();
         let Err(RunError::Age(AgeError::Fill { percent, .. })) = outcome else {
             panic!("{}: {outcome:?}", stack.name())
         };
-        grid.aged_fills = vec![u32::try_from(percent).unwrap() - 15];
+        grid.axes.aged_fills = vec![u32::try_from(percent).unwrap() - 15];
         assert_eq!(runs(&grid).len(), 1, "{}: some less than {percent} % leave room", stack.name());
     }
 }
@@ -90,12 +90,15 @@ fn what_does_not_fit_is_said() {
 /// Each option changes what its stack does, and is no value of the others.
 #[test]
 fn options_mean_something_to_their_stacks() {
-    let lists = LayerLists {
+    let plain = grid(Stack::JFFS2).axes;
+    let axes = Axes {
         yaffs2_profiles: vec![Profile::Y2009, Profile::Today],
         ubifs_makers: vec![Maker::Mount, Maker::Mkfs],
         ftls: vec![FtlKind::Page, FtlKind::LogBlock],
         ftl_spares: vec![8, 30],
-        ..LayerLists::default()
+        aged_fills: vec![35],
+        aged_invalids: vec![60],
+        ..plain
     };
     for (stack, count) in [
         (Stack::JFFS2, 1),
@@ -105,9 +108,7 @@ fn options_mean_something_to_their_stacks() {
         (Stack::TMPFS, 1),
     ] {
         let mut grid = grid(stack);
-        grid.layers = lists.clone();
-        grid.aged_fills = vec![35];
-        grid.aged_invalids = vec![60];
+        grid.axes = axes.clone();
         assert_eq!(grid.run_count(), count, "{}", stack.name());
         let runs = runs(&grid);
         let times: std::collections::BTreeSet<u64> = runs.iter().map(|run| run.time_ns).collect();
@@ -121,13 +122,13 @@ fn options_mean_something_to_their_stacks() {
 #[test]
 fn journals_get_as_much_pram_as_is_asked_for() {
     let mut grid = grid(Stack::YAFFS2.with(Journals::Pramfs));
-    grid.layers.pram_sizes = vec![128];
+    grid.axes.pram_sizes = vec![128];
     let blocks = ((128 << 10) - 512 - 256 * 128) / 2048;
     let updates = ((blocks - 2) * 2048 - 512) / (1024 + 8);
     let outcome = grid.scenarios()[0].run().map(drop).expect_err("it is full").to_string();
     let wanted = format!("at request {} of 300: SQLITE_FULL", updates + 1);
     assert!(outcome.contains(&wanted), "{outcome}");
-    grid.layers.pram_sizes = vec![360, 1024];
+    grid.axes.pram_sizes = vec![360, 1024];
     let runs = runs(&grid);
     let sizes: Vec<&String> = runs.iter().map(|run| &run.parameters["pram-size"]).collect();
     assert_eq!(sizes, ["360", "1024"]);

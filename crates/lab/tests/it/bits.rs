@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use flysch_chip::{FaultPlan, Prng};
-use flysch_lab::grid::Grid;
+use flysch_lab::bench::grid::Grid;
 use flysch_lab::machine::Machine;
-use flysch_lab::platform::Platform;
-use flysch_lab::stack::{Engine, Main, Stack};
+use flysch_lab::machine::platform::Platform;
+use flysch_lab::machine::stack::{Engine, Main, Stack};
 use flysch_lab::workload::Workload;
 use flysch_linux::filesystem::FsError;
 use flysch_nand::PageAddr;
@@ -33,7 +33,7 @@ fn check(main: Main) {
     let platform = Arc::new(Platform::named("nandsim-6.1").unwrap());
     let stack = Stack { engine: Engine::File, main, journals: None };
     let mut grid = Grid::new(Workload::Overwrite, stack, platform);
-    grid.partition_blocks = vec![BLOCKS];
+    grid.axes.partition_blocks = vec![BLOCKS];
     let machine = grid.scenarios()[0].build.format_and_mount(stack).unwrap();
     let mut linux = machine.linux.borrow_mut();
     let mut content = vec![0; 200_000];

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use flysch_chip::{CauseId, Event, EventKind, EventPlace, Trace, Traffic};
 use flysch_lab::JournalMode;
-use flysch_lab::grid::{Grid, ReadAheadChoice, run_all, run_in_turns};
-use flysch_lab::platform::{Platform, ecc_mode};
-use flysch_lab::run::{Operations, Run};
-use flysch_lab::scenario::Scenario;
-use flysch_lab::stack::{Engine, Main, Stack};
+use flysch_lab::bench::grid::{Grid, ReadAheadChoice, run_all, run_in_turns};
+use flysch_lab::bench::run::Run;
+use flysch_lab::bench::scenario::Scenario;
+use flysch_lab::machine::platform::{Platform, ecc_mode};
+use flysch_lab::machine::stack::{Engine, Main, Stack};
+use flysch_lab::trace::Operations;
 use flysch_lab::workload::{Alphabet, Contacts, Micro, Pattern, Read, Workload};
 use flysch_sqlite::Database;
 
@@ -22,8 +23,8 @@ fn everything() -> Grid {
     grid.workloads = Micro::ALL.map(Into::into).to_vec();
     grid.stacks = Stack::ALL.to_vec();
     grid.platforms = platforms;
-    grid.requests = vec![200];
-    grid.fills = vec![300];
+    grid.axes.requests = vec![200];
+    grid.axes.fills = vec![300];
     grid.keeps_traces = true;
     grid
 }
@@ -37,20 +38,22 @@ fn grids() -> Vec<Grid> {
     };
     vec![
         everything(),
-        unlike(&|grid| grid.read_ahead = vec![ReadAheadChoice::Off, ReadAheadChoice::Pages(7)]),
-        unlike(&|grid| grid.compressions = vec!["none".parse().expect("it is known")]),
-        unlike(&|grid| grid.ecc = vec![ecc_mode("soft").expect("it is known")]),
-        unlike(&|grid| grid.page_sizes = vec![4096]),
-        unlike(&|grid| grid.cache_sizes = vec![10]),
-        unlike(&|grid| grid.alphabets = vec![Alphabet::Constant]),
+        unlike(&|grid| {
+            grid.axes.read_ahead = vec![ReadAheadChoice::Off, ReadAheadChoice::Pages(7)];
+        }),
+        unlike(&|grid| grid.axes.compressions = vec!["none".parse().expect("it is known")]),
+        unlike(&|grid| grid.axes.ecc = vec![ecc_mode("soft").expect("it is known")]),
+        unlike(&|grid| grid.axes.page_sizes = vec![4096]),
+        unlike(&|grid| grid.axes.cache_sizes = vec![10]),
+        unlike(&|grid| grid.axes.alphabets = vec![Alphabet::Constant]),
         // So small that the collector works.
         unlike(&|grid| {
             grid.stacks.retain(|stack| stack.main == Main::Jffs2);
-            grid.partition_blocks = vec![12];
+            grid.axes.partition_blocks = vec![12];
         }),
         unlike(&|grid| {
             use JournalMode::{Memory, Off, Persist, Truncate};
-            grid.journal_modes = vec![Truncate, Persist, Memory, Off];
+            grid.axes.journal_modes = vec![Truncate, Persist, Memory, Off];
         }),
     ]
 }
@@ -196,9 +199,10 @@ fn a_sweep_on_one_machine_gives_the_figures_of_separate_runs() {
         grid.workloads = workloads;
         grid.stacks = Stack::ALL.map(|stack| Stack { engine, ..stack }).to_vec();
         grid.platforms.truncate(2);
-        grid.requests = vec![5, 200];
+        grid.axes.requests = vec![5, 200];
         grid.keeps_traces = false;
-        grid.read_ahead = vec![ReadAheadChoice::On, ReadAheadChoice::Off, ReadAheadChoice::Advised];
+        grid.axes.read_ahead =
+            vec![ReadAheadChoice::On, ReadAheadChoice::Off, ReadAheadChoice::Advised];
         let scenarios = grid.scenarios();
         for (together, scenario) in run_in_turns(&scenarios, || ()).into_iter().zip(&scenarios) {
             let figures = |run: Run| {

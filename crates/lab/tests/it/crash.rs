@@ -14,12 +14,12 @@ use flysch_chip::{
     Chip, Clock, Ending, EventKind, FaultInjector, FaultPlan, Part, Pram, Prng, Recorder, Shared,
     Tracer,
 };
-use flysch_lab::age::Age;
-use flysch_lab::dual::Route;
-use flysch_lab::layers::Layers;
+use flysch_lab::machine::age::Age;
+use flysch_lab::machine::dual::Route;
+use flysch_lab::machine::layers::Layers;
+use flysch_lab::machine::platform::Platform;
+use flysch_lab::machine::stack::{Journals, Stack};
 use flysch_lab::machine::{Build, Machine};
-use flysch_lab::platform::Platform;
-use flysch_lab::stack::{Journals, Stack};
 use flysch_lab::workload::{Alphabet, RandomStrings};
 use flysch_lab::{JournalMode, Synchronous};
 use flysch_sqlite::{Database, Settings, Value};

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use flysch_chip::Clock;
 use flysch_lab::JournalMode;
-use flysch_lab::grid::Grid;
+use flysch_lab::bench::grid::Grid;
+use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::Machine;
-use flysch_lab::platform::Platform;
-use flysch_lab::scenario::Scenario;
-use flysch_lab::stack::{Journals, Main, Stack};
+use flysch_lab::machine::platform::Platform;
+use flysch_lab::machine::stack::{Journals, Main, Stack};
 use flysch_lab::workload::Micro;
 use flysch_sqlite::{Database, Error, Value};
 
@@ -84,8 +84,8 @@ fn a_full_device_keeps_what_was_committed() {
     for stack in stacks {
         let mut grid = Grid::new(Micro::Insert, stack, Arc::clone(&platform));
         // UBI keeps twenty blocks of this chip for those that go bad.
-        grid.partition_blocks = vec![if stack.main == Main::Ubifs { 72 } else { 40 }];
-        grid.journal_modes = vec![JournalMode::Delete, JournalMode::Persist];
+        grid.axes.partition_blocks = vec![if stack.main == Main::Ubifs { 72 } else { 40 }];
+        grid.axes.journal_modes = vec![JournalMode::Delete, JournalMode::Persist];
         for scenario in grid.scenarios() {
             let title = format!("{} {}", stack.name(), scenario.settings.journal_mode);
             fill(&scenario, &title);

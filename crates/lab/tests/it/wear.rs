@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use flysch_lab::grid::Grid;
-use flysch_lab::platform::Platform;
-use flysch_lab::run::Wear;
-use flysch_lab::stack::{Engine, Main, Stack};
+use flysch_lab::bench::grid::Grid;
+use flysch_lab::bench::run::Wear;
+use flysch_lab::machine::platform::Platform;
+use flysch_lab::machine::stack::{Engine, Main, Stack};
 use flysch_lab::workload::Workload;
 
 /// Wear of the stack's partition, whose first percents of `aged_fill` files take that stay as they
@@ -14,10 +14,10 @@ fn wear(main: Main, blocks: u32, aged_fill: u32, requests: u32, ubi_threshold: u
     let platform = Arc::new(Platform::named("nandsim-6.1").unwrap());
     let stack = Stack { engine: Engine::File, main, journals: None };
     let mut grid = Grid::new(Workload::Overwrite, stack, platform);
-    grid.partition_blocks = vec![blocks];
-    grid.requests = vec![requests];
-    grid.aged_fills = vec![aged_fill];
-    grid.layers.ubi_wear_thresholds = vec![ubi_threshold];
+    grid.axes.partition_blocks = vec![blocks];
+    grid.axes.requests = vec![requests];
+    grid.axes.aged_fills = vec![aged_fill];
+    grid.axes.ubi_wear_thresholds = vec![ubi_threshold];
     let run = grid.scenarios()[0].run().unwrap();
     assert_eq!(run.bytes, u64::from(requests) * u64::from(blocks) / 2 * 128 * 1024);
     assert!(run.wear.mean_erase_count > 30.0, "{:?}", run.wear);

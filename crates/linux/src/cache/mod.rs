@@ -12,10 +12,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::filesystem::{CACHE_PAGE_SIZE, Ino};
-
+mod page;
 pub mod read_ahead;
 
+pub(crate) use page::PAGE_SIZE;
+pub use page::{CACHE_PAGE_SIZE, Ino};
 pub use read_ahead::{Fetch, ReadAhead, ReadAheadProfile};
 
 /// Smallest limit that may be set, pages. A file system may rely on the pages that it has just

@@ -9,8 +9,8 @@ use libsqlite3_sys as sqlite;
 
 use super::connection::Connection;
 use super::length;
-use crate::database::Value;
 use crate::error::Error;
+use crate::value::Value;
 
 /// A compiled statement. Dropping it finalises it.
 pub(crate) struct Statement<'c> {

@@ -1,8 +1,7 @@
 //! The entries of a node, as its units leave them.
 
 use super::super::entries::{Entries, POINTER_SIZE};
-use super::table::NodeId;
-use super::unit::{Op, Unit};
+use super::unit::{NodeId, Op, Unit};
 
 /// Entries of ascending keys, laid end to end.
 #[derive(Clone, Debug)]

@@ -22,8 +22,8 @@ mod unit;
 use flysch::index::ConfigError;
 use flysch_nand::Geometry;
 
-use self::table::{NodeId, Tables};
-use self::unit::{Op, Shape};
+use self::table::Tables;
+use self::unit::{NodeId, Op, Shape};
 use super::bed::Bed;
 use super::error::MethodError;
 use super::method::{IndexMethod, MethodName, MethodSpec, Ram};

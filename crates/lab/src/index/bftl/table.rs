@@ -4,10 +4,7 @@ use super::super::error::MethodError;
 use super::super::method::Ram;
 use super::super::page_log::PageLog;
 use super::content::Content;
-use super::unit::{Op, Shape, Unit, units_of};
-
-/// A node's number: its place in the table.
-pub(super) type NodeId = u32;
+use super::unit::{NodeId, Op, Shape, Unit, units_of};
 
 /// Pages that hold units of each node, and what is not on flash yet.
 pub(super) struct Tables {

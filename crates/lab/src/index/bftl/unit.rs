@@ -10,7 +10,9 @@
 use flysch_nand::Geometry;
 
 use super::super::entries::word;
-use super::table::NodeId;
+
+/// A node's number: its place in the table.
+pub(super) type NodeId = u32;
 
 const WORDS: usize = 5;
 const DATA: usize = 0;

@@ -6,7 +6,9 @@
 
 use std::fmt::Write;
 
-use super::svg::{Anchor, Svg};
+use flysch_charts::Anchor;
+use flysch_charts::svg::Svg;
+
 use crate::trace::Tally;
 
 /// Cells in a row, and rows at most.
@@ -58,7 +60,7 @@ struct Grid {
 pub fn blocks(blocks: &[Tally], title: &str) -> String {
     let grid = Grid::new(blocks);
     let height = grid.height() + PANEL_TOP + 120;
-    let mut svg = Svg::new(PANEL_LEFT + 3 * PANEL_STRIDE - 40, height, title);
+    let mut svg = Svg::painted(PANEL_LEFT + 3 * PANEL_STRIDE - 40, height, title);
     let mut left = PANEL_LEFT;
     for panel in &PANELS {
         draw_panel(&mut svg, panel, &grid, blocks, left);
@@ -144,10 +146,10 @@ fn draw_panel(svg: &mut Svg, panel: &Panel, grid: &Grid, blocks: &[Tally], left:
     let max = cells.iter().copied().max().unwrap_or(0);
     let classes = Classes::new(max);
     svg.label((left + PANEL_WIDTH / 2, PANEL_TOP - 12), Anchor::Middle, panel.name);
-    svg.rect((left, PANEL_TOP), (PANEL_WIDTH, grid.height()), "#f7f7f7");
+    svg.painted_rect((left, PANEL_TOP), (PANEL_WIDTH, grid.height()), "#f7f7f7");
     for class in 0..classes.class_count {
         let colour = classes.colour(class, panel.colours);
-        svg.path(&cells_of_class(&cells, classes, class, left), &colour);
+        svg.painted_path(&cells_of_class(&cells, classes, class, left), &colour);
     }
     svg.frame((left, PANEL_TOP), (PANEL_WIDTH, grid.height()));
     row_labels(svg, grid, left);
@@ -184,7 +186,7 @@ fn draw_legend(svg: &mut Svg, panel: &Panel, classes: Classes, max: u64, place: 
     let zero = [("0".to_owned(), "#f7f7f7".to_owned())];
     for (number, (name, colour)) in (0..).zip(zero.into_iter().chain(names)) {
         let (x, y) = (left + number % 3 * 104, top + number / 3 * 18);
-        svg.rect((x, y), (12, 12), &colour);
+        svg.painted_rect((x, y), (12, 12), &colour);
         svg.frame((x, y), (12, 12));
         svg.label((x + 18, y + 11), Anchor::Start, &name);
     }

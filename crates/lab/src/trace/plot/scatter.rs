@@ -6,11 +6,11 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use flysch_charts::scale::{Scale, time_unit};
+use flysch_charts::svg::Svg;
+use flysch_charts::{Anchor, GRID, INK};
 use flysch_chip::{Event, EventKind, EventPlace, Trace};
 use flysch_nand::BlockAddr;
-
-use super::axis::{Scale, time_unit};
-use super::svg::{Anchor, GRID, INK, Svg};
 
 const SIZE: (u32, u32) = (1000, 620);
 /// Left, top, right and bottom edge of the area of the data.
@@ -34,7 +34,7 @@ const DOTS: [(EventKind, &str); 6] = [
 
 /// Draw a trace, the whole of its time over the blocks it touches.
 pub fn scatter(trace: &Trace, title: &str) -> String {
-    let mut svg = Svg::new(SIZE.0, SIZE.1, title);
+    let mut svg = Svg::painted(SIZE.0, SIZE.1, title);
     legend(&mut svg, trace);
     let times = trace.events.iter().map(|event| event.time_ns);
     let (begin, end) = (times.clone().min().unwrap_or(0), times.max().unwrap_or(0));
@@ -46,7 +46,7 @@ pub fn scatter(trace: &Trace, title: &str) -> String {
     for (kind, colour) in DOTS {
         let data = dots(trace, kind, &time, &pages);
         if !data.is_empty() {
-            svg.path(&data, colour);
+            svg.painted_path(&data, colour);
         }
     }
     svg.frame((LEFT, TOP), (RIGHT - LEFT, BOTTOM - TOP));
@@ -60,7 +60,7 @@ fn legend(svg: &mut Svg, trace: &Trace) {
         let count = trace.count(kind);
         if count > 0 {
             let text = format!("{} ({count})", kind.name());
-            svg.rect((x, 46), (10, 10), colour);
+            svg.painted_rect((x, 46), (10, 10), colour);
             svg.label((x + 15, 56), Anchor::Start, &text);
             x += 38 + 6 * u32::try_from(text.len()).expect("a name is short");
         }
@@ -93,8 +93,8 @@ fn time_axis(svg: &mut Svg, time: &Scale) {
     let (unit, unit_ns) = time_unit(step);
     for tick in time.ticks(step) {
         let x = LEFT + time.place(tick);
-        svg.line((x, TOP), (x, BOTTOM), GRID);
-        svg.line((x, BOTTOM), (x, BOTTOM + 5), INK);
+        svg.painted_line((x, TOP), (x, BOTTOM), GRID);
+        svg.painted_line((x, BOTTOM), (x, BOTTOM + 5), INK);
         svg.label((x, BOTTOM + 20), Anchor::Middle, &(tick / unit_ns).to_string());
     }
     svg.label((LEFT.midpoint(RIGHT), BOTTOM + 44), Anchor::Middle, &format!("time ({unit})"));
@@ -103,8 +103,8 @@ fn time_axis(svg: &mut Svg, time: &Scale) {
 fn page_axis(svg: &mut Svg, pages: &Scale) {
     for tick in pages.ticks(pages.step(8)) {
         let y = BOTTOM - pages.place(tick);
-        svg.line((LEFT, y), (RIGHT, y), GRID);
-        svg.line((LEFT - 5, y), (LEFT, y), INK);
+        svg.painted_line((LEFT, y), (RIGHT, y), GRID);
+        svg.painted_line((LEFT - 5, y), (LEFT, y), INK);
         svg.label((LEFT - 9, y + 4), Anchor::End, &tick.to_string());
     }
     svg.label_upward((22, TOP.midpoint(BOTTOM)), "address (page)");
@@ -114,7 +114,7 @@ fn marks(svg: &mut Svg, trace: &Trace, time: &Scale) {
     let events = trace.events.iter().filter(|event| event.kind == EventKind::Mark);
     let columns: BTreeSet<u32> = events.map(|event| time.place(event.time_ns)).collect();
     for column in columns {
-        svg.line((LEFT + column, TOP), (LEFT + column, BOTTOM), MARK_COLOUR);
+        svg.painted_line((LEFT + column, TOP), (LEFT + column, BOTTOM), MARK_COLOUR);
     }
 }
 

@@ -15,8 +15,8 @@
 
 use std::ops::Range;
 
+use super::page::{CACHE_PAGE_SIZE, Ino};
 use crate::cache::PageCache;
-use crate::filesystem::{CACHE_PAGE_SIZE, Ino};
 
 mod profile;
 #[cfg(test)]

@@ -1,0 +1,83 @@
+//! Bar charts: horizontal bars in groups, the value behind each.
+
+use super::svg::{Svg, series_class, text_width};
+
+const ROW: f64 = 17.0;
+const BAR: f64 = 12.0;
+const GROUP: f64 = 24.0;
+const TOP: f64 = 20.0;
+const NAME_MAX: usize = 34;
+
+/// A bar of one part or more, laid end to end.
+pub struct Bar {
+    /// Written before the bar.
+    pub name: String,
+    /// Colour.
+    pub style: usize,
+    /// Lengths, in the unit of the chart: solid, pale, outlined.
+    pub parts: Vec<f64>,
+    /// Written behind the bar.
+    pub value: String,
+}
+
+/// Bars under one heading.
+pub struct Group {
+    /// The heading.
+    pub name: String,
+    /// The bars, downwards.
+    pub bars: Vec<Bar>,
+}
+
+/// Draw a bar chart of this width. All groups share one scale, unless they are `apart`.
+pub fn bars(width: f64, title: &str, desc: &str, groups: &[Group]) -> String {
+    let all = || groups.iter().flat_map(|group| &group.bars);
+    let rows: usize = groups.iter().map(|group| group.bars.len()).sum();
+    let height = TOP
+        + super::number::real_len(rows) * ROW
+        + super::number::real_len(groups.len()) * GROUP
+        + 4.0;
+    let name_width = all().map(|bar| text_width(&cut(&bar.name))).fold(0.0, f64::max) + 8.0;
+    let value_width = all().map(|bar| text_width(&bar.value)).fold(0.0, f64::max) + 8.0;
+    let room = width - name_width - value_width;
+    let longest = all().map(length).fold(0.0, f64::max);
+    let mut svg = Svg::new((width, height), title, desc);
+    svg.text("title", (0.0, 13.0), title);
+    let mut y = TOP;
+    for group in groups {
+        svg.text("ink", (0.0, y + 16.0), &group.name);
+        y += GROUP;
+        for bar in &group.bars {
+            draw(&mut svg, bar, (name_width, y), if longest > 0.0 { room / longest } else { 0.0 });
+            y += ROW;
+        }
+    }
+    let (start, end) = ((name_width - 0.5, TOP + GROUP - 2.0), (name_width - 0.5, y));
+    svg.line("frame", start, end);
+    svg.finish()
+}
+
+fn draw(svg: &mut Svg, bar: &Bar, (left, y): (f64, f64), scale: f64) {
+    svg.text("end", (left - 6.0, y + 10.0), &cut(&bar.name));
+    let mut x = left;
+    for (part, look) in bar.parts.iter().zip(["bar", "pale", "rest"]) {
+        let class = format!("{look} {}", series_class(bar.style));
+        if part * scale >= 0.05 {
+            svg.rect(&class, (x, y), (part * scale, BAR));
+        }
+        x += part * scale;
+    }
+    svg.text("ink", (x + 5.0, y + 10.0), &bar.value);
+}
+
+fn length(bar: &Bar) -> f64 {
+    bar.parts.iter().sum()
+}
+
+/// A name that leaves room for its bar.
+fn cut(name: &str) -> String {
+    if name.chars().count() <= NAME_MAX {
+        return name.to_owned();
+    }
+    let kept: String = name.chars().take(NAME_MAX - 1).collect();
+    kept + "\u{2026}"
+}

@@ -1,0 +1,144 @@
+//! Figures as charts: lines, points and bars, the paper's own values ringed or outlined.
+
+use super::axis::Axis;
+use super::bars::{Bar, Group, bars};
+use super::escape::escape;
+use super::figure::{Figure, Panel, Points, Scale, Series, Source};
+use super::line::{Line, curves, key};
+use super::number::significant;
+use super::page::panel_width;
+use super::sheet::Sheet;
+use super::svg::{Point, Svg, series_class, step};
+
+const HEIGHT: f64 = 230.0;
+
+/// A figure as HTML.
+pub fn figure_html(figure: &Figure) -> String {
+    let names = names(figure);
+    let title = escape(&figure.title);
+    let is_stated = |series: &Series| series.source == Source::Paper;
+    let mut caption = figure.caption.clone();
+    if figure.panels.iter().any(|panel| panel.series.iter().any(is_stated)) {
+        caption.push_str(" Ringed or marked \"paper\": values that the paper's text states.");
+    }
+    let width = panel_width(figure.panels.len());
+    let panels: String =
+        figure.panels.iter().map(|panel| draw(panel, width, &figure.title, &names)).collect();
+    let is_keyed = names.len() > 1;
+    let key = if is_keyed { key(names.iter().copied().enumerate()) } else { String::new() };
+    format!(
+        "<h4>{title}</h4>\n<p class=\"note\">{}</p>\n{key}<div class=\"panels\">{panels}</div>\n",
+        escape(caption.trim())
+    )
+}
+
+/// Names of the series, each once, in order: their places are their styles.
+fn names(figure: &Figure) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for series in figure.panels.iter().flat_map(|panel| &panel.series) {
+        if !names.contains(&series.name.as_str()) {
+            names.push(&series.name);
+        }
+    }
+    names
+}
+
+fn draw(panel: &Panel, width: f64, title: &str, names: &[&str]) -> String {
+    let of_names = |series: &Series| matches!(series.points, Points::Bars(_));
+    if panel.series.iter().any(of_names) {
+        return bars(width, &panel.title, title, &groups(panel, names));
+    }
+    let all: Vec<Point> = panel.series.iter().flat_map(|series| shown(panel, series)).collect();
+    let sheet = Sheet {
+        size: (width, HEIGHT),
+        title: &panel.title,
+        desc: title,
+        x: axis(&panel.x, all.iter().map(|point| point.0)),
+        x_name: &panel.x.name,
+        y: axis(&panel.y, all.iter().map(|point| point.1)),
+        y_name: &panel.y.name,
+    };
+    let mut svg = sheet.open();
+    for series in panel.series.iter().filter(|series| matches!(series.points, Points::Dots(_))) {
+        dots(&mut svg, &sheet, panel, series, style(names, &series.name));
+    }
+    let is_line = |series: &&Series| matches!(series.points, Points::Line(_));
+    let mut lines = Vec::new();
+    for series in panel.series.iter().filter(is_line) {
+        let (name, style) = (&series.name, style(names, &series.name));
+        lines.push(Line { name, style, points: shown(panel, series) });
+    }
+    curves(&mut svg, &sheet, &lines);
+    svg.finish()
+}
+
+/// Points by themselves; those of the paper ringed.
+fn dots(svg: &mut Svg, sheet: &Sheet<'_>, panel: &Panel, series: &Series, style: usize) {
+    let points = shown(panel, series);
+    if series.source == Source::Paper {
+        for (x, y) in points {
+            let tip = format!("{}, paper: {} at {}", series.name, significant(y), significant(x));
+            svg.ring(style, sheet.place(x, y), &tip);
+        }
+        return;
+    }
+    let dots: String = points.iter().map(|&(x, y)| step('M', sheet.place(x, y)) + "h0").collect();
+    svg.path(&format!("dots {}", series_class(style)), &dots);
+}
+
+fn style(names: &[&str], name: &str) -> usize {
+    names.iter().position(|other| *other == name).expect("every series is named")
+}
+
+/// The points that the panel's axes have a place for.
+fn shown(panel: &Panel, series: &Series) -> Vec<Point> {
+    let fits = |scale: &Scale, value: f64| value.is_finite() && (!scale.is_log || value > 0.0);
+    let points = match &series.points {
+        Points::Line(points) | Points::Dots(points) => points.as_slice(),
+        Points::Bars(_) => &[],
+    };
+    let has_place = |point: &&Point| fits(&panel.x, point.0) && fits(&panel.y, point.1);
+    points.iter().filter(has_place).copied().collect()
+}
+
+/// An axis for these values; an even one begins at zero.
+fn axis(scale: &Scale, values: impl Iterator<Item = f64> + Clone) -> Axis {
+    let max = values.clone().fold(f64::NEG_INFINITY, f64::max);
+    let min = values.fold(f64::INFINITY, f64::min);
+    match (min.is_finite(), scale.is_log) {
+        (false, true) => Axis::log(1.0, 10.0),
+        (false, false) => Axis::linear(0.0, 1.0),
+        (true, true) => Axis::log(min, max),
+        (true, false) => Axis::linear(min.min(0.0), max.max(0.0)),
+    }
+}
+
+/// A group of bars for each name, a bar in it for each series.
+fn groups(panel: &Panel, names: &[&str]) -> Vec<Group> {
+    let bars_of = |series: &Series| match &series.points {
+        Points::Bars(bars) => bars.clone(),
+        Points::Line(_) | Points::Dots(_) => Vec::new(),
+    };
+    let mut heads: Vec<String> = Vec::new();
+    for (head, _) in panel.series.iter().flat_map(bars_of) {
+        if !heads.contains(&head) {
+            heads.push(head);
+        }
+    }
+    let bar = |series: &Series, head: &str| {
+        let (_, value) = bars_of(series).into_iter().find(|(name, _)| name == head)?;
+        let is_paper = series.source == Source::Paper;
+        let length = if value.is_finite() { value.max(0.0) } else { 0.0 };
+        Some(Bar {
+            name: if is_paper { format!("{}, paper", series.name) } else { series.name.clone() },
+            style: style(names, &series.name),
+            parts: if is_paper { vec![0.0, 0.0, length] } else { vec![length] },
+            value: significant(value),
+        })
+    };
+    let group = |head: String| {
+        let bars = panel.series.iter().filter_map(|series| bar(series, &head)).collect();
+        Group { name: head, bars }
+    };
+    heads.into_iter().map(group).collect()
+}

@@ -1,0 +1,61 @@
+//! Line charts, and the key that names their lines.
+
+use super::escape::escape;
+use super::number::significant;
+use super::sheet::Sheet;
+use super::svg::{Point, Svg, series_class, step};
+
+/// More points than this on a line are drawn without marks.
+const MARKS_MAX: usize = 24;
+
+/// One line.
+pub struct Line<'a> {
+    /// Name of the series.
+    pub name: &'a str,
+    /// Colour, dash and mark.
+    pub style: usize,
+    /// From left to right.
+    pub points: Vec<Point>,
+}
+
+/// Draw a line chart.
+pub fn lines(sheet: &Sheet<'_>, lines: &[Line<'_>]) -> String {
+    let mut svg = sheet.open();
+    curves(&mut svg, sheet, lines);
+    svg.finish()
+}
+
+/// Draw lines on a chart, and over them the marks of those that have few points.
+pub fn curves(svg: &mut Svg, sheet: &Sheet<'_>, lines: &[Line<'_>]) {
+    for line in lines {
+        svg.path(&format!("curve {}", series_class(line.style)), &path(sheet, &line.points));
+    }
+    for line in lines.iter().filter(|line| line.points.len() <= MARKS_MAX) {
+        for &(x, y) in &line.points {
+            let tip = format!("{}: {} at {}", line.name, significant(y), significant(x));
+            svg.mark(line.style, sheet.place(x, y), &tip);
+        }
+    }
+}
+
+/// Write the key of a chart: the look of each series beside its name.
+pub fn key<'a>(series: impl IntoIterator<Item = (usize, &'a str)>) -> String {
+    let mut html = "<p class=\"key\">".to_owned();
+    for (style, name) in series {
+        let mut svg = Svg::new((26.0, 12.0), name, "line and mark of this series");
+        let class = format!("curve {}", series_class(style));
+        svg.path(&class, "M1 6H25");
+        svg.mark(style, (13.0, 6.0), "");
+        html.push_str(&format!("<span>{}{}</span>\n", svg.finish(), escape(name)));
+    }
+    html + "</p>\n"
+}
+
+fn path(sheet: &Sheet<'_>, points: &[Point]) -> String {
+    let mut commands = String::new();
+    for &(x, y) in points {
+        let command = if commands.is_empty() { 'M' } else { 'L' };
+        commands.push_str(&step(command, sheet.place(x, y)));
+    }
+    commands
+}

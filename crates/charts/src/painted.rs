@@ -1,0 +1,89 @@
+//! Shapes that carry their colours with them, in whole pixels: for drawings that stand alone.
+
+use super::escape::escape;
+use super::svg::Svg;
+
+/// Ink of axes and text.
+pub const INK: &str = "#333333";
+/// Lines behind the data.
+pub const GRID: &str = "#e2e2e2";
+
+/// Where a text is anchored.
+#[derive(Clone, Copy)]
+pub enum Anchor {
+    /// At its start.
+    Start,
+    /// In its middle.
+    Middle,
+    /// At its end.
+    End,
+}
+
+impl Svg {
+    /// Begin a white drawing with a title.
+    pub fn painted(width: u32, height: u32, title: &str) -> Self {
+        let mut svg = Self { text: String::new() };
+        svg.put(format_args!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+             viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"12\">"
+        ));
+        svg.put(format_args!("<title>{}</title>", escape(title)));
+        svg.painted_rect((0, 0), (width, height), "#ffffff");
+        svg.put(format_args!(
+            "<text x=\"{}\" y=\"24\" text-anchor=\"middle\" font-size=\"16\" fill=\"{INK}\">{}</text>",
+            width / 2,
+            escape(title)
+        ));
+        svg
+    }
+
+    /// A filled rectangle.
+    pub fn painted_rect(&mut self, (x, y): (u32, u32), (width, height): (u32, u32), fill: &str) {
+        self.put(format_args!(
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"{fill}\"/>"
+        ));
+    }
+
+    /// The outline of a rectangle.
+    pub fn frame(&mut self, (x, y): (u32, u32), (width, height): (u32, u32)) {
+        self.put(format_args!(
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"none\" \
+             stroke=\"{INK}\"/>"
+        ));
+    }
+
+    /// A straight line.
+    pub fn painted_line(&mut self, from: (u32, u32), to: (u32, u32), stroke: &str) {
+        let ((x1, y1), (x2, y2)) = (from, to);
+        self.put(format_args!(
+            "<line x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\" stroke=\"{stroke}\"/>"
+        ));
+    }
+
+    /// Filled shapes of one colour, given as the data of a path.
+    pub fn painted_path(&mut self, data: &str, fill: &str) {
+        self.put(format_args!("<path d=\"{data}\" fill=\"{fill}\"/>"));
+    }
+
+    /// A line of text.
+    pub fn label(&mut self, (x, y): (u32, u32), anchor: Anchor, text: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        self.put(format_args!(
+            "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\" fill=\"{INK}\">{}</text>",
+            escape(text)
+        ));
+    }
+
+    /// A line of text that reads upwards, centred on a point.
+    pub fn label_upward(&mut self, (x, y): (u32, u32), text: &str) {
+        self.put(format_args!(
+            "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" fill=\"{INK}\" \
+             transform=\"rotate(-90 {x} {y})\">{}</text>",
+            escape(text)
+        ));
+    }
+}

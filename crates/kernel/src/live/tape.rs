@@ -1,0 +1,309 @@
+//! The tape: lines of probes become the events of a trace.
+
+use flysch_chip::{CauseId, CauseTree, Event, EventKind, TaskId, Trace};
+
+use super::device::Window;
+use super::hook::{Meaning, Probe};
+use super::line::Line;
+
+/// Tasks of a trace: what its events have room for. Those beyond share the last place.
+const TASKS_MAX: usize = 256;
+/// Name of that last place.
+const OTHERS: &str = "others";
+
+/// nandsim's actions, in the bits `NS_ACTION_MASK` of its state table.
+const ACTION_MASK: u64 = 0x0070_0000;
+const ACTION_READ: u64 = 0x0010_0000;
+const ACTION_PROGRAM: u64 = 0x0020_0000;
+const ACTION_ERASE: u64 = 0x0030_0000;
+
+/// What a task was about from a time on.
+#[derive(Clone, Debug)]
+pub struct Span {
+    /// From when, nanoseconds of the trace's clock.
+    pub from_ns: u64,
+    /// About what.
+    pub label: &'static str,
+}
+
+/// A recording under way.
+#[derive(Debug)]
+pub(super) struct Tape {
+    window: Window,
+    pub(super) probes: Vec<Probe>,
+    causes: CauseTree,
+    tasks: Vec<String>,
+    /// The task whose events are about the spans, and those in order.
+    pub(super) own_task: String,
+    pub(super) spans: Vec<Span>,
+    events: Vec<Event>,
+}
+
+impl Tape {
+    pub(super) fn new(window: Window, probes: Vec<Probe>) -> Self {
+        Self {
+            window,
+            probes,
+            causes: CauseTree::default(),
+            tasks: Vec::new(),
+            own_task: String::new(),
+            spans: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+
+    /// Record what a line tells.
+    pub(super) fn record(&mut self, line: &Line<'_>) {
+        let probe = self.probes.iter().find(|probe| probe.event == line.event);
+        let Some(meaning) = probe.map(|probe| probe.meaning) else { return };
+        let number = |name| line.number(name).unwrap_or(0);
+        match meaning {
+            Meaning::PageRead => self.page(line, EventKind::Read),
+            Meaning::PageProgram => self.page(line, EventKind::Program),
+            Meaning::BlockErase => self.push(line, EventKind::Erase, number("block"), 0),
+            Meaning::RangeRead => self.range(line, EventKind::Read),
+            Meaning::RangeProgram => self.range(line, EventKind::Program),
+            Meaning::RangeErase => {
+                let block_size = u64::from(self.window.geometry.block_size());
+                let first = number("from") / block_size;
+                for block in first..first + number("len").div_ceil(block_size) {
+                    self.push(line, EventKind::Erase, block, 0);
+                }
+            }
+            Meaning::Action => {
+                let first_page = u64::from(self.window.first_block)
+                    * u64::from(self.window.geometry.pages_per_block);
+                let action = number("action") & ACTION_MASK;
+                let kinds = [
+                    (ACTION_READ, EventKind::Read, first_page),
+                    (ACTION_PROGRAM, EventKind::Program, first_page),
+                    (ACTION_ERASE, EventKind::Erase, u64::from(self.window.first_block)),
+                ];
+                // The others move what is in the page register, and touch no cell.
+                if let Some(&(_, kind, addr)) = kinds.iter().find(|(code, ..)| *code == action) {
+                    self.push(line, kind, addr, 0);
+                }
+            }
+        }
+    }
+
+    /// An operation on a page: one beyond its data is on OOB bytes alone.
+    fn page(&mut self, line: &Line<'_>, kind: EventKind) {
+        let number = |name| line.number(name).unwrap_or(0);
+        let is_oob = number("off") >= u64::from(self.window.geometry.page_size);
+        let kind = if is_oob { oob_twin(kind) } else { kind };
+        self.push(line, kind, number("page"), number("len"));
+    }
+
+    /// A request: one operation on each page it touches.
+    fn range(&mut self, line: &Line<'_>, kind: EventKind) {
+        let number = |name| line.number(name).unwrap_or(0);
+        let page_size = u64::from(self.window.geometry.page_size);
+        let (from, len) = (number("from"), number("len"));
+        if len == 0 && number("ooblen") > 0 {
+            self.push(line, oob_twin(kind), from / page_size, number("ooblen"));
+        }
+        let mut at = from;
+        while at < from + len {
+            let end = (at / page_size + 1) * page_size;
+            let bytes = end.min(from + len) - at;
+            self.push(line, kind, at / page_size, bytes);
+            at = end;
+        }
+    }
+
+    /// One event, unless it is outside the window.
+    fn push(&mut self, line: &Line<'_>, kind: EventKind, addr: u64, bytes: u64) {
+        let Window { geometry, first_block, .. } = self.window;
+        let is_block = kind == EventKind::Erase;
+        let unit = if is_block { 1 } else { u64::from(geometry.pages_per_block) };
+        let Some(addr) = addr.checked_sub(u64::from(first_block) * unit) else { return };
+        if addr >= u64::from(geometry.block_count) * unit {
+            return;
+        }
+        let (cause, task) = (self.cause(line), self.task(line.task));
+        self.events.push(Event {
+            time_ns: line.time_ns,
+            duration_ns: self.duration_ns(kind, bytes),
+            addr: u32::try_from(addr).expect("a chip has fewer than 2^32 pages"),
+            bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+            cause,
+            kind,
+            task,
+        });
+    }
+
+    fn duration_ns(&self, kind: EventKind, bytes: u64) -> u32 {
+        let ns = self.window.timing.map_or(0, |timing| match kind {
+            EventKind::Read | EventKind::ReadOob => timing.read_ns(bytes),
+            EventKind::Program | EventKind::ProgramOob => timing.program_ns(bytes),
+            EventKind::Erase => timing.erase_ns(),
+            other => unreachable!("no probe tells of a {}", other.name()),
+        });
+        u32::try_from(ns).unwrap_or(u32::MAX)
+    }
+
+    /// What an event is about: the span it is in, if its task is the one that has spans, or its task.
+    fn cause(&mut self, line: &Line<'_>) -> CauseId {
+        let label = if line.task == self.own_task {
+            let at = self.spans.partition_point(|span| span.from_ns <= line.time_ns);
+            at.checked_sub(1).map_or(line.task, |at| self.spans[at].label)
+        } else {
+            line.task
+        };
+        self.causes.child(CauseId::ROOT, label)
+    }
+
+    fn task(&mut self, name: &str) -> TaskId {
+        let known = self.tasks.iter().position(|task| task == name);
+        let place = known.unwrap_or_else(|| {
+            if self.tasks.len() < TASKS_MAX {
+                let is_last = self.tasks.len() + 1 == TASKS_MAX;
+                self.tasks.push(if is_last { OTHERS } else { name }.to_owned());
+            }
+            self.tasks.len() - 1
+        });
+        TaskId(u8::try_from(place).expect("places are below 256"))
+    }
+
+    /// Events so far of one kind.
+    pub(super) fn count(&self, kind: EventKind) -> u64 {
+        self.events.iter().filter(|event| event.kind == kind).count() as u64
+    }
+
+    /// All events so far.
+    pub(super) fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Forget the events so far.
+    pub(super) fn clear(&mut self) {
+        self.events.clear();
+    }
+
+    /// The events so far, in order of time, with the names they refer to.
+    pub(super) fn take(&mut self) -> Trace {
+        let mut events = std::mem::take(&mut self.events);
+        // The kernel merges the buffers of its processors, and microseconds make ties.
+        events.sort_by_key(|event| event.time_ns);
+        let geometry = self.window.geometry;
+        Trace { geometry, causes: self.causes.clone(), tasks: self.tasks.clone(), events }
+    }
+}
+
+/// The same operation on OOB bytes alone.
+const fn oob_twin(kind: EventKind) -> EventKind {
+    match kind {
+        EventKind::Read => EventKind::ReadOob,
+        EventKind::Program => EventKind::ProgramOob,
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::level::Level;
+    use flysch_lab::trace::parse_shape;
+
+    /// What lines of a level become, as `kind address bytes`.
+    fn check(level: Level, first_block: u32, lines: &[&str], wanted: &[&str]) {
+        let geometry = parse_shape("2048+64x64x10").unwrap();
+        let window = Window { geometry, first_block, timing: None, is_spi_nand: false };
+        let mut tape = Tape::new(window, level.every_probe());
+        for text in lines {
+            let text = format!(
+                " sh-1 [000] .... 1.000001: {}: (f+0x0/0x1) {}",
+                text.split(' ').next().unwrap(),
+                text
+            );
+            tape.record(&Line::parse(&text).unwrap());
+        }
+        let trace = tape.take();
+        let event = |event: &Event| format!("{} {} {}", event.kind.name(), event.addr, event.bytes);
+        assert_eq!(trace.events.iter().map(event).collect::<Vec<_>>(), wanted);
+    }
+
+    #[test]
+    fn calls_become_operations() {
+        check(
+            Level::Chip,
+            0,
+            &[
+                "page_read page=70 off=0 len=2048",
+                "page_read page=70 off=2048 len=64",
+                "page_program page=71 off=0 len=2048",
+                "page_program_at_once page=64 off=2048 len=64",
+                "block_erase block=3",
+            ],
+            &[
+                "read 70 2048",
+                "read_oob 70 64",
+                "program 71 2048",
+                "program_oob 64 64",
+                "erase 3 0",
+            ],
+        );
+        check(
+            Level::Mtd,
+            0,
+            &[
+                "range_read from=2047 len=2 ooblen=0",
+                "range_read from=4096 len=4097 ooblen=0",
+                "range_read from=2048 len=0 ooblen=8",
+                "range_program from=131072 len=2048 ooblen=0",
+                "range_erase from=131072 len=262144",
+            ],
+            &[
+                "read 0 1",
+                "read 1 1",
+                "read 2 2048",
+                "read 3 2048",
+                "read 4 1",
+                "read_oob 1 8",
+                "program 64 2048",
+                "erase 1 0",
+                "erase 2 0",
+            ],
+        );
+        check(
+            Level::Nandsim,
+            0,
+            &["action action=1048576", "action action=2097153", "action action=3145728"],
+            &["read 0 0", "program 0 0", "erase 0 0"],
+        );
+    }
+
+    #[test]
+    fn what_is_outside_the_window_is_left_out() {
+        let lines = [
+            "block_erase block=1",
+            "block_erase block=2",
+            "page_read page=130 off=0 len=1",
+            "page_read page=768 off=0 len=1",
+            "page_read page=767 off=0 len=1",
+        ];
+        check(Level::Chip, 2, &lines, &["erase 0 0", "read 2 1", "read 639 1"]);
+    }
+
+    #[test]
+    fn spans_tell_what_a_task_was_about() {
+        let geometry = parse_shape("2048+64x64x10").unwrap();
+        let window = Window { geometry, first_block: 0, timing: None, is_spi_nand: false };
+        let mut tape = Tape::new(window, Level::Chip.every_probe());
+        tape.own_task = "me".to_owned();
+        tape.spans = vec![
+            Span { from_ns: 2_000_000_000, label: "begin" },
+            Span { from_ns: 3_000_000_000, label: "insert" },
+        ];
+        for (task, second) in [("me", 1), ("me", 2), ("jffs2_gcd_mtd0", 3), ("me", 3)] {
+            let text =
+                format!(" {task}-7 [000] .... {second}.000000: block_erase: (f+0x0/0x1) block=1");
+            tape.record(&Line::parse(&text).unwrap());
+        }
+        let trace = tape.take();
+        let causes = trace.events.iter().map(|event| trace.causes.label(event.cause));
+        assert_eq!(causes.collect::<Vec<_>>(), ["me", "begin", "jffs2_gcd_mtd0", "insert"]);
+        assert_eq!(trace.tasks, ["me", "jffs2_gcd_mtd0"]);
+    }
+}

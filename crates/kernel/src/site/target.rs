@@ -1,0 +1,78 @@
+//! Targets: which file system of the machine a scenario is carried out on.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use flysch_lab::choice::UnknownChoice;
+use flysch_lab::machine::stack::Main;
+
+/// The prefix that tells a target from a simulated stack.
+const PREFIX: &str = "kernel:";
+
+/// A file system of the machine that this program runs on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// One that is made anew for each run, on an MTD that is erased for it.
+    Fresh(Main),
+    /// One that is mounted already, by a directory of it.
+    Mounted(PathBuf),
+}
+
+impl Target {
+    /// The file systems that can be made anew.
+    const FRESH: [Main; 3] = [Main::Jffs2, Main::Ubifs, Main::Yaffs2];
+
+    /// Whether a name is a target's, rather than a simulated stack's.
+    pub fn is_named(name: &str) -> bool {
+        name.starts_with(PREFIX)
+    }
+
+    /// The file system, where it is known by its name.
+    pub const fn main(&self) -> Option<Main> {
+        match self {
+            Self::Fresh(main) => Some(*main),
+            Self::Mounted(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fresh(main) => write!(f, "{PREFIX}{}", main.name()),
+            Self::Mounted(path) => write!(f, "{PREFIX}{}", path.display()),
+        }
+    }
+}
+
+impl FromStr for Target {
+    type Err = UnknownChoice;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let rest = name.strip_prefix(PREFIX).unwrap_or(name);
+        if rest.starts_with(['/', '.']) {
+            return Ok(Self::Mounted(PathBuf::from(rest)));
+        }
+        let found = Self::FRESH.into_iter().find(|main| main.name() == rest);
+        let known = Self::FRESH.map(|main| format!("{PREFIX}{}", main.name()));
+        let known: Vec<&str> = known.iter().map(String::as_str).chain(["kernel:/PATH"]).collect();
+        found.map(Self::Fresh).ok_or_else(|| UnknownChoice::new("kernel target", name, &known))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_a_file_system_or_a_directory() {
+        for name in ["kernel:jffs2", "kernel:ubifs", "kernel:yaffs2", "kernel:/mnt/flash"] {
+            let target: Target = name.parse().unwrap();
+            assert_eq!(target.to_string(), name);
+        }
+        assert!(Target::is_named("kernel:jffs2") && !Target::is_named("sqlite/jffs2"));
+        let error = "kernel:jfs2".parse::<Target>().unwrap_err().to_string();
+        assert!(error.contains("did you mean 'kernel:jffs2'?"), "{error}");
+    }
+}

@@ -1,0 +1,121 @@
+//! The page of a validation: the verdict, the spread of the errors, every cell.
+
+use flysch_charts::page::{Section, page};
+use flysch_charts::table::Table;
+
+use super::cell::{Cell, FEW_PAGES};
+use super::verdict::{Spread, Spreads, spreads, worst};
+
+/// How many of the worst cells are shown apart.
+const WORST: usize = 10;
+
+/// Show `cells` of the micro-benchmark and of the read-ahead grid; `beyond` is what breaks a band.
+pub fn html(cells: &[Cell], reads: &[Cell], beyond: &[String], subtitle: &str) -> String {
+    let verdict = if beyond.is_empty() {
+        "<p>Every band is kept.</p>\n".to_owned()
+    } else {
+        let items: Vec<String> = beyond.iter().map(|line| format!("<li>{line}</li>\n")).collect();
+        format!("<ul>\n{}</ul>\n", items.concat())
+    };
+    let lead = format!(
+        "Errors are relative to the kernel's count; below {FEW_PAGES:.0} pages, to {FEW_PAGES:.0} pages."
+    );
+    let section = |id, title, cells: &[&Cell]| Section {
+        id,
+        title,
+        lead: lead.as_str(),
+        html: table(title, cells).html(),
+    };
+    let every: Vec<Cell> = cells.iter().chain(reads).cloned().collect();
+    let micro: Vec<&Cell> = cells.iter().collect();
+    let read_ahead: Vec<&Cell> = reads.iter().collect();
+    let mut sections = vec![
+        Section {
+            id: "verdict",
+            title: "Verdict",
+            lead: "",
+            html: verdict + &spread(cells, reads),
+        },
+        section("worst", "Worst cells", &worst(&every, WORST)),
+        section("cells", "Micro-benchmark", &micro),
+    ];
+    if !reads.is_empty() {
+        sections.push(section("reads", "Read-ahead grid", &read_ahead));
+    }
+    page("The simulator beside the kernel", subtitle, &sections)
+}
+
+fn spread(cells: &[Cell], reads: &[Cell]) -> String {
+    let percent = |Spread { median, percentile_95, max }: Spread| {
+        [median, percentile_95, max].map(|share| format!("{:.2} %", share * 100.0))
+    };
+    let row = |Spreads { cells, number, programs, reads }: Spreads| {
+        let counts = percent(programs).into_iter().chain(percent(reads));
+        [cells, number.to_string()].into_iter().chain(counts).collect()
+    };
+    let head = [
+        "cells",
+        "number",
+        "programs: median",
+        "95th percentile",
+        "worst",
+        "reads: median",
+        "95th percentile",
+        "worst",
+    ];
+    Table {
+        caption: "Errors without sign".to_owned(),
+        head: head.map(str::to_owned).to_vec(),
+        names: 1,
+        rows: spreads(cells, reads).into_iter().map(row).collect(),
+        is_sortable: false,
+    }
+    .html()
+}
+
+fn table(caption: &str, cells: &[&Cell]) -> Table {
+    let head = [
+        "file system",
+        "workload",
+        "pattern",
+        "read-ahead",
+        "record size",
+        "requests",
+        "reads: kernel",
+        "flysch",
+        "error",
+        "programs: kernel",
+        "flysch",
+        "error",
+        "erases: kernel",
+        "flysch",
+    ];
+    let row = |cell: &&Cell| {
+        let Cell { key, kernel, flysch, read_error, program_error } = cell;
+        let count = |number: f64| format!("{number:.0}");
+        let percent = |share: &f64| format!("{:+.1} %", share * 100.0);
+        vec![
+            key.fs.clone(),
+            key.workload.clone(),
+            key.pattern.clone(),
+            key.read_ahead.clone(),
+            key.record_size.to_string(),
+            key.requests.to_string(),
+            count(kernel.page_reads),
+            count(flysch.page_reads),
+            percent(read_error),
+            count(kernel.page_programs),
+            count(flysch.page_programs),
+            percent(program_error),
+            count(kernel.block_erases),
+            count(flysch.block_erases),
+        ]
+    };
+    Table {
+        caption: caption.to_owned(),
+        head: head.map(str::to_owned).to_vec(),
+        names: 4,
+        rows: cells.iter().map(row).collect(),
+        is_sortable: true,
+    }
+}

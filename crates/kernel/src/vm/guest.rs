@@ -1,0 +1,200 @@
+//! Guests: the chip that nandsim is, what is loaded beside it, and what is to be done.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use flysch_chip::Part;
+use flysch_lab::choice::UnknownChoice;
+use flysch_linux::mtd::EccMode;
+
+use super::error::VmError;
+
+/// What executes the guest's instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accelerator {
+    /// The processor: fast, and of this machine's speed.
+    Kvm,
+    /// QEMU, an instruction every 32 ns of guest time: the same everywhere, and what the platform
+    /// `nandsim-6.1` stands for.
+    Tcg,
+}
+
+impl Accelerator {
+    const ALL: [Self; 2] = [Self::Kvm, Self::Tcg];
+
+    /// Name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kvm => "kvm",
+            Self::Tcg => "tcg",
+        }
+    }
+}
+
+impl FromStr for Accelerator {
+    type Err = UnknownChoice;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let found = Self::ALL.into_iter().find(|it| it.name() == name);
+        found.ok_or_else(|| UnknownChoice::new("accelerator", name, &Self::ALL.map(Self::name)))
+    }
+}
+
+/// A guest, asked for in full.
+#[derive(Clone, Debug)]
+pub struct Guest {
+    /// The chip that nandsim is to be.
+    pub part: Arc<Part>,
+    /// Blocks of the test partition, `mtd0`; the rest of the chip is `mtd1`.
+    pub partition_blocks: u32,
+    /// Whether nandsim takes the chip's time for its operations.
+    pub delays: bool,
+    /// Where errors are corrected.
+    pub ecc: EccMode,
+    /// Size of a PRAM beside the NAND, mounted at `/pram`, MiB; 0 for none.
+    pub pram_mib: u32,
+    /// A YAFFS2 module to load.
+    pub module: Option<PathBuf>,
+    /// What executes it; what setting up found to work, if not said.
+    pub accelerator: Option<Accelerator>,
+    /// Limit of its life, seconds of this machine's time.
+    pub limit_s: u32,
+}
+
+/// Where in guest memory the PRAM lies, MiB: above what kernel and memory disk need.
+pub(super) const PRAM_AT_MIB: u32 = 512;
+
+impl Guest {
+    /// The script that the guest begins with: devices, modules, then the job.
+    pub(super) fn script(&self, job: &str) -> Result<String, VmError> {
+        let nandsim = self.nandsim()?;
+        let hardware = if self.ecc == EccMode::Hardware { "insmod /hwecc.ko\n" } else { "" };
+        let module = if self.module.is_some() { MODULE } else { "" };
+        let pram = if self.pram_mib > 0 { PRAM } else { "" };
+        Ok(format!(
+            "#!/bin/busybox sh\n\
+             /bin/busybox --install -s /bin\n\
+             export PATH=/bin:/usr/sbin HOME=/tmp\n\
+             mount -t proc proc /proc\nmount -t sysfs sys /sys\nmount -t devtmpfs dev /dev\n\
+             mount -t tmpfs tmp /tmp\nmount -t tracefs trace /sys/kernel/tracing\n\
+             exec >/dev/console 2>&1\n\
+             modprobe nandsim {nandsim}\nmodprobe zstd\nmodprobe ubifs\nmodprobe jffs2\n\
+             {hardware}{module}{pram}cd /tmp\n\
+             echo {STARTED}\n\
+             {job}\n\
+             poweroff -f\n"
+        ))
+    }
+
+    /// nandsim's parameters. It knows a chip by the bytes of its ID.
+    fn nandsim(&self) -> Result<String, VmError> {
+        let geometry = self.part.geometry;
+        let timing = self.part.timing;
+        let mib = (u64::from(geometry.block_size()) * u64::from(geometry.block_count)) >> 20;
+        let device = match mib {
+            128 => 0xf1,
+            256 => 0xaa,
+            512 => 0xdc,
+            1024 => 0xd3,
+            _ => return Err(VmError::Chip(format!("it knows 128 to 1024 MiB, not {mib} MiB"))),
+        };
+        let page = power(geometry.page_size, 1024, "pages")?;
+        let block = power(geometry.block_size(), 64 << 10, "blocks")?;
+        let oob = match geometry.oob_size * 512 / geometry.page_size {
+            8 => 0,
+            16 => 1,
+            _ => return Err(VmError::Chip(format!("{} bytes of OOB", geometry.oob_size))),
+        };
+        let extension = page | oob << 2 | block << 4;
+        let cycle = timing.transfer_ps_per_byte / 1000;
+        Ok(format!(
+            "first_id_byte=0x20 second_id_byte={device:#x} third_id_byte=0 \
+             fourth_id_byte={extension:#x} parts={} do_delays={} access_delay={} \
+             programm_delay={} erase_delay={} input_cycle={cycle} output_cycle={cycle}",
+            self.partition_blocks,
+            u8::from(self.delays),
+            timing.sense_ns / 1000,
+            timing.program_ns / 1000,
+            // The parameter has no finer step.
+            timing.erase_ns.div_ceil(1_000_000),
+        ))
+    }
+
+    /// What the kernel is told about memory.
+    pub(super) fn kernel_arguments(&self) -> String {
+        match self.pram_mib {
+            0 => String::new(),
+            mib => format!(" memmap={mib}M!{PRAM_AT_MIB}M"),
+        }
+    }
+}
+
+/// Printed once the devices are there.
+pub(super) const STARTED: &str = "flysch-guest-started";
+
+/// The user's module; the guest ends where its kernel refuses it.
+const MODULE: &str = "modprobe mtdblock\n\
+    insmod /module.ko || { echo 'flysch: --module: not a module of this kernel'\n\
+    echo 'flysch-guest-exit 2' >/dev/ttyS1; sync; poweroff -f; }\n";
+
+/// PRAM as persistent memory with a file system that maps it straight into programs.
+const PRAM: &str = "modprobe crc32c_generic\nmodprobe libnvdimm\nmodprobe nd_e820\n\
+    modprobe nd_pmem\nmodprobe ext4\n\
+    mkdir -p /pram\nmke2fs -b 4096 /dev/pmem0 >/dev/null\n\
+    mount -t ext4 -o dax=always /dev/pmem0 /pram || mount -t ext4 /dev/pmem0 /pram\n";
+
+/// The power of two that `size` is of `unit`, of the four an ID has room for.
+fn power(size: u32, unit: u32, what: &str) -> Result<u32, VmError> {
+    let found = (0..4).find(|&power| unit << power == size);
+    found.ok_or_else(|| VmError::Chip(format!("{what} of {size} bytes")))
+}
+
+/// A word as the guest's shell takes it.
+pub fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guest(part: &str) -> Guest {
+        Guest {
+            part: Arc::new(Part::named(part).unwrap()),
+            partition_blocks: 400,
+            delays: true,
+            ecc: EccMode::Hardware,
+            pram_mib: 64,
+            module: None,
+            accelerator: None,
+            limit_s: 60,
+        }
+    }
+
+    #[test]
+    fn nandsim_is_told_the_part() {
+        let script = guest("nandsim").script("true").unwrap();
+        let wanted = "modprobe nandsim first_id_byte=0x20 second_id_byte=0xaa third_id_byte=0 \
+            fourth_id_byte=0x15 parts=400 do_delays=1 access_delay=25 programm_delay=300 \
+            erase_delay=1 input_cycle=150 output_cycle=150\n";
+        assert!(script.contains(wanted), "{script}");
+        assert!(script.contains("insmod /hwecc.ko\n") && script.contains("mount -t ext4"));
+        assert_eq!(guest("nandsim").kernel_arguments(), " memmap=64M!512M");
+    }
+
+    #[test]
+    fn a_chip_that_nandsim_cannot_be_is_refused() {
+        for part in ["gemalto-vfl", "mlc"] {
+            let error = guest(part).script("true").map(drop);
+            let line = error.map_or_else(|error| error.to_string(), |()| String::new());
+            assert!(line.is_empty() || line.starts_with("nandsim cannot be"), "{part}: {line}");
+        }
+    }
+
+    #[test]
+    fn words_reach_the_guest_as_they_are() {
+        assert_eq!(quoted("a b"), "'a b'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
+}

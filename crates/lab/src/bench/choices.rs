@@ -1,0 +1,80 @@
+//! Read-ahead and compressors as they are asked for, and what a choice makes of a scenario.
+
+use std::str::FromStr;
+
+use flysch_linux::jffs2::{Compressor, UnknownCompressor};
+use flysch_linux::ubifs;
+
+use super::scenario::Scenario;
+use crate::machine::Build;
+
+/// The read-ahead window that "on" means where the platform has none, cache pages: 128 KiB.
+const RA_PAGES_ON: u32 = 32;
+
+/// Read-ahead, as asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadAheadChoice {
+    /// The platform's window, or 128 KiB where it has none.
+    On,
+    /// None.
+    Off,
+    /// As `On`, but programs advise against it on each file they open (`posix_fadvise`).
+    Advised,
+    /// A window of so many cache pages.
+    Pages(u32),
+}
+
+impl ReadAheadChoice {
+    /// Let a scenario read ahead so.
+    pub(super) fn apply(self, scenario: &mut Scenario) {
+        scenario.build.ra_pages = self.pages(scenario.build.ra_pages);
+        scenario.ubifs_ra_pages = self.pages(0);
+        scenario.advises_random = self == Self::Advised;
+    }
+
+    fn pages(self, platform: u32) -> u32 {
+        match self {
+            Self::On | Self::Advised if platform > 0 => platform,
+            Self::On | Self::Advised => RA_PAGES_ON,
+            Self::Off => 0,
+            Self::Pages(pages) => pages,
+        }
+    }
+}
+
+/// Compressors, as asked for; what a choice says nothing of stays the platform's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CompressionChoice {
+    /// JFFS2's, in order; an empty list stores everything raw.
+    pub jffs2: Option<Vec<Compressor>>,
+    /// UBIFS's.
+    pub ubifs: Option<ubifs::Compressor>,
+}
+
+impl CompressionChoice {
+    /// Let `build` compress so.
+    pub fn apply(&self, build: &mut Build) {
+        if let Some(list) = &self.jffs2 {
+            build.compressors.clone_from(list);
+        }
+        build.ubifs_compressor = self.ubifs.unwrap_or(build.ubifs_compressor);
+    }
+}
+
+impl FromStr for CompressionChoice {
+    type Err = UnknownCompressor;
+
+    /// `none`, a compressor, or JFFS2's joined by `+` in the order they are tried. UBIFS has one:
+    /// the first that it knows.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let ubifs = text.split('+').find_map(|name| name.parse().ok());
+        match text {
+            "none" => Ok(Self { jffs2: Some(Vec::new()), ubifs }),
+            "zstd" => Ok(Self { jffs2: None, ubifs }),
+            list => {
+                let jffs2 = list.split('+').map(str::parse).collect::<Result<_, _>>()?;
+                Ok(Self { jffs2: Some(jffs2), ubifs })
+            }
+        }
+    }
+}

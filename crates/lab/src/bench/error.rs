@@ -1,0 +1,66 @@
+//! Why a run has no result.
+
+use flysch_linux::filesystem::FsError;
+
+use crate::machine::StackError;
+use crate::machine::age::AgeError;
+
+/// Why a run has no result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunError {
+    /// The stack could not be built.
+    Mount(StackError),
+    /// The device could not be aged so.
+    Age(AgeError),
+    /// SQLite failed.
+    Sqlite {
+        /// What was under way.
+        during: String,
+        /// What SQLite says.
+        message: String,
+    },
+    /// The kernel of a real machine, or a program that serves it, refuses.
+    Kernel {
+        /// What was under way.
+        during: String,
+        /// What was said.
+        message: String,
+    },
+    /// The file system failed outside SQLite.
+    FileSystem(FsError),
+    /// What the requests left behind is not what it must be.
+    Broken(String),
+}
+
+impl std::fmt::Display for RunError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Mount(error) => write!(f, "cannot mount: {error}"),
+            Self::Age(error) => write!(f, "cannot age the device so: {error}"),
+            Self::Sqlite { during, message } | Self::Kernel { during, message } => {
+                write!(f, "at {during}: {message}")
+            }
+            Self::FileSystem(error) => write!(f, "file system: {error}"),
+            Self::Broken(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+impl From<StackError> for RunError {
+    fn from(error: StackError) -> Self {
+        Self::Mount(error)
+    }
+}
+
+impl From<FsError> for RunError {
+    fn from(error: FsError) -> Self {
+        Self::FileSystem(error)
+    }
+}
+
+/// What SQLite says, and what was under way.
+pub(crate) fn sqlite_error(during: String) -> impl FnOnce(flysch_sqlite::Error) -> RunError {
+    move |error| RunError::Sqlite { during, message: error.to_string() }
+}

@@ -1,0 +1,147 @@
+//! Grids: every combination of the values asked for is a scenario, and all cores carry them out.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::carry_out::run_in_turn;
+use super::error::RunError;
+use super::run::Run;
+use super::scenario::Scenario;
+use crate::machine::Build;
+use crate::machine::platform::Platform;
+use crate::machine::stack::Stack;
+use crate::workload::{Alphabet, Workload};
+
+pub use super::axes::{Axes, spread};
+pub use super::choices::{CompressionChoice, ReadAheadChoice};
+
+/// Workloads, stacks and platforms, and the values of every parameter.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    /// Workloads.
+    pub workloads: Vec<Workload>,
+    /// Stacks.
+    pub stacks: Vec<Stack>,
+    /// Platforms.
+    pub platforms: Vec<Arc<Platform>>,
+    /// Values of the parameters.
+    pub axes: Axes,
+    /// Whether the runs keep their traces.
+    pub keeps_traces: bool,
+}
+
+impl Grid {
+    /// One workload on one stack of one platform, everything else as the platform has it.
+    pub fn new(workload: impl Into<Workload>, stack: Stack, platform: Arc<Platform>) -> Self {
+        Self {
+            workloads: vec![workload.into()],
+            stacks: vec![stack],
+            platforms: vec![platform],
+            axes: Axes {
+                record_sizes: vec![600],
+                requests: vec![1000],
+                seeds: vec![1],
+                alphabets: vec![Alphabet::Bytes],
+                ..Axes::default()
+            },
+            keeps_traces: false,
+        }
+    }
+
+    /// How many scenarios the combinations are.
+    pub fn run_count(&self) -> u64 {
+        self.plain().map(|plain| self.axes.count(&plain)).fold(0, u64::saturating_add)
+    }
+
+    /// Every combination, in a fixed order: workloads outermost, seeds innermost. Values that are
+    /// nothing to a workload do not multiply its scenarios.
+    pub fn scenarios(&self) -> Vec<Scenario> {
+        let mut all: Vec<Scenario> =
+            self.plain().flat_map(|plain| self.axes.combinations(plain)).collect();
+        if self.axes.partition_blocks.is_empty() {
+            all.iter_mut().for_each(Scenario::make_room);
+        }
+        all
+    }
+
+    /// Each workload on each platform and stack, everything else as the platform has it.
+    fn plain(&self) -> impl Iterator<Item = Scenario> {
+        let on_platform = move |workload, platform| {
+            self.stacks.iter().map(move |&stack| Scenario {
+                keeps_trace: self.keeps_traces,
+                ..default_scenario(workload, platform, stack)
+            })
+        };
+        let of_workload =
+            move |&workload| self.platforms.iter().flat_map(move |it| on_platform(workload, it));
+        self.workloads.iter().flat_map(of_workload)
+    }
+}
+
+/// Everything as the platform has it.
+fn default_scenario(workload: Workload, platform: &Arc<Platform>, stack: Stack) -> Scenario {
+    Scenario {
+        workload,
+        stack,
+        build: Build::of(platform),
+        settings: platform.sqlite,
+        ubifs_ra_pages: 0,
+        advises_random: false,
+        record_size: workload.record_size().unwrap_or(0),
+        requests: 0,
+        alphabet: Alphabet::Bytes,
+        fill: 0,
+        seed: 0,
+        keeps_trace: false,
+    }
+}
+
+/// Runs that share a machine, at most: so that all cores have work.
+const TURNS_MAX: usize = 32;
+
+/// Carry scenarios out on all cores; outcomes in the order of the scenarios. `finished` is called
+/// after each, from whichever thread it was on.
+pub fn run_all(scenarios: &[Scenario], finished: impl Fn() + Sync) -> Vec<Result<Run, RunError>> {
+    let one = |scenario: &Scenario| {
+        let outcome = scenario.run();
+        finished();
+        outcome
+    };
+    scenarios.par_iter().with_max_len(1).map(one).collect()
+}
+
+/// The same, with those that read what is prepared alike on one machine. The figures of the measured
+/// interval are those of separate runs; `page_reads_at_open` may be one less, as MTD still buffers
+/// the page that the run before read last.
+pub fn run_in_turns(
+    scenarios: &[Scenario],
+    finished: impl Fn() + Sync,
+) -> Vec<Result<Run, RunError>> {
+    let turns = turns(scenarios);
+    let one = |places: &Vec<usize>| {
+        let of_one: Vec<&Scenario> = places.iter().map(|&place| &scenarios[place]).collect();
+        let outcomes = run_in_turn(&of_one, &finished);
+        places.iter().copied().zip(outcomes).collect::<Vec<_>>()
+    };
+    let outcomes = turns.par_iter().with_max_len(1).flat_map_iter(one);
+    let mut outcomes: Vec<(usize, Result<Run, RunError>)> = outcomes.collect();
+    outcomes.sort_by_key(|(place, _)| *place);
+    outcomes.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+/// The places of scenarios that are carried out on one machine, machine by machine.
+fn turns(scenarios: &[Scenario]) -> Vec<Vec<usize>> {
+    let mut turns: Vec<(Option<Scenario>, Vec<usize>)> = Vec::new();
+    for (place, scenario) in scenarios.iter().enumerate() {
+        let wanted = scenario.preparation();
+        let fits = |(made, places): &&mut (Option<Scenario>, Vec<usize>)| {
+            made.is_some() && *made == wanted && places.len() < TURNS_MAX
+        };
+        match turns.iter_mut().filter(|_| wanted.is_some()).find(fits) {
+            Some((_, places)) => places.push(place),
+            None => turns.push((wanted, vec![place])),
+        }
+    }
+    turns.into_iter().map(|(_, places)| places).collect()
+}

@@ -1,0 +1,127 @@
+//! The simulated site: a machine of the laboratory on virtual time.
+
+use std::cell::RefMut;
+use std::rc::Rc;
+
+use flysch_chip::{EventKind, Recorder, Trace};
+use flysch_nand::Geometry;
+use flysch_sqlite::Database;
+
+use super::{Blocks, Site};
+use crate::bench::RunError;
+use crate::bench::scenario::Scenario;
+use crate::machine::Machine;
+use crate::machine::files::Files;
+use crate::machine::stack::Main;
+
+/// Time between the two times that caches are dropped, as the reference runs have it, nanoseconds.
+pub const SETTLE_NS: u64 = 2_000_000_000;
+
+/// A machine of the laboratory with a scenario's stack on it.
+pub struct Simulated {
+    machine: Machine,
+    storage: Rc<dyn flysch_sqlite::Vfs>,
+    geometry: Geometry,
+    partition_blocks: u32,
+}
+
+impl Simulated {
+    /// Format, mount and age what the scenario asks for.
+    ///
+    /// # Errors
+    /// The stack could not be built, or not aged so.
+    pub fn new(scenario: &Scenario) -> Result<Self, RunError> {
+        let build = &scenario.build;
+        let machine = build.format_and_mount(scenario.stack)?;
+        let mut linux = machine.linux.borrow_mut();
+        let capacity = build.partition_bytes();
+        let aged = build.age.apply(&mut linux, &machine.recorder, capacity, build.seed);
+        drop(linux);
+        aged.map_err(RunError::Age)?;
+        let storage = machine.storage(scenario.settings, scenario.seed);
+        let geometry = build.part.geometry;
+        Ok(Self { machine, storage, geometry, partition_blocks: build.partition_blocks })
+    }
+}
+
+impl Site for Simulated {
+    fn open_database(&self, name: &str) -> Result<Database, flysch_sqlite::Error> {
+        Database::open(Rc::clone(&self.storage), name)
+    }
+
+    fn storage(&self) -> Option<Rc<dyn flysch_sqlite::Vfs>> {
+        Some(Rc::clone(&self.storage))
+    }
+
+    fn files(&self) -> RefMut<'_, dyn Files> {
+        RefMut::map(self.machine.linux.borrow_mut(), |linux| linux as &mut dyn Files)
+    }
+
+    fn settle(&self) -> Result<(), RunError> {
+        let mut linux = self.machine.linux.borrow_mut();
+        linux.sync()?;
+        linux.drop_caches()?;
+        linux.sleep(SETTLE_NS);
+        linux.drop_caches()?;
+        Ok(())
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.machine.recorder.clock().now_ns()
+    }
+
+    fn cpu_ns(&self) -> u64 {
+        self.machine.cpu.busy_ns()
+    }
+
+    fn hold_timers(&self, held: bool) -> Result<(), RunError> {
+        self.machine.cpu.set_free(held);
+        Ok(())
+    }
+
+    fn tune(&self, scenario: &Scenario) -> Result<(), RunError> {
+        let mut linux = self.machine.linux.borrow_mut();
+        linux.set_random_advice(scenario.advises_random);
+        match scenario.stack.main {
+            Main::Ubifs => linux.set_read_ahead(scenario.ubifs_ra_pages),
+            Main::Jffs2 | Main::Yaffs2 => linux.set_read_ahead(scenario.build.ra_pages),
+            Main::Ftl | Main::Tmpfs => {}
+        }
+        Ok(())
+    }
+
+    fn sleep(&self, ns: u64) {
+        self.machine.linux.borrow_mut().sleep(ns);
+    }
+
+    fn charge_ps(&self, ps: u64) {
+        self.machine.cpu.charge_ps(ps);
+    }
+
+    fn recorder(&self) -> &Recorder {
+        &self.machine.recorder
+    }
+
+    fn reset(&self) -> Result<(), RunError> {
+        // What was before may have cost parts of a nanosecond, opening too: it reads what MTD has not.
+        self.machine.cpu.end_nanosecond();
+        self.machine.recorder.reset();
+        Ok(())
+    }
+
+    fn count(&self, kind: EventKind) -> Result<u64, RunError> {
+        Ok(self.machine.recorder.count(kind))
+    }
+
+    fn take(&self) -> Result<Trace, RunError> {
+        Ok(self.machine.recorder.take(self.geometry))
+    }
+
+    fn blocks(&self) -> Blocks {
+        let device = self.machine.device.borrow();
+        let chip = device.device().chip();
+        let mut erase_counts = chip.erase_counts();
+        erase_counts.truncate(self.partition_blocks as usize);
+        Blocks { erase_counts, bad_count: chip.wear().bad_block_count }
+    }
+}

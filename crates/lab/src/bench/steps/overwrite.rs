@@ -1,0 +1,64 @@
+//! One file, written over whole again and again: what wear levelling makes of it.
+
+use flysch_chip::Prng;
+use flysch_linux::vfs::Fd;
+
+use crate::bench::RunError;
+use crate::bench::measure::Measured;
+use crate::bench::session::{Interval, Session, Steps};
+
+/// Name of the file.
+const FILE: &str = "file";
+/// Percent of the partition that it takes: all stacks have room for it and its successor's pieces.
+const FILE_PERCENT: u64 = 50;
+/// Bytes of a write; all of a request are durable at its end.
+const WRITTEN_AT_ONCE: usize = 64 << 10;
+
+/// A run under way.
+pub(super) struct OverwriteSteps {
+    bytes: Vec<u8>,
+    prng: Prng,
+}
+
+impl OverwriteSteps {
+    pub(super) fn new(session: &Session<'_>) -> Self {
+        let size = session.scenario.build.partition_bytes() * FILE_PERCENT / 100;
+        let size = usize::try_from(size).expect("a partition fits in memory");
+        Self { bytes: vec![0; size], prng: Prng::new(session.scenario.seed) }
+    }
+
+    /// Write the whole file, its content new.
+    fn write(&mut self, session: &Session<'_>, fd: Fd) -> Result<(), RunError> {
+        self.prng.fill(&mut self.bytes);
+        let mut linux = session.linux();
+        let parts = self.bytes.chunks(WRITTEN_AT_ONCE).zip((0..).step_by(WRITTEN_AT_ONCE));
+        for (part, offset) in parts {
+            linux.write(fd, offset, part)?;
+        }
+        Ok(linux.fsync(fd)?)
+    }
+}
+
+impl Steps for OverwriteSteps {
+    type Opened = Fd;
+
+    fn prepare(&mut self, session: &Session<'_>) -> Result<(), RunError> {
+        let fd = session.linux().open(FILE, true)?;
+        self.write(session, fd)?;
+        Ok(session.linux().close(fd)?)
+    }
+
+    fn open(&mut self, session: &Session<'_>) -> Result<Fd, RunError> {
+        Ok(session.linux().open(FILE, false)?)
+    }
+
+    fn measure(&mut self, session: &Session<'_>, &mut fd: &mut Fd) -> Result<Measured, RunError> {
+        let requests = session.scenario.requests;
+        let mut interval = Interval::begin(session);
+        for _ in 0..requests {
+            interval.request("request", || self.write(session, fd))?;
+        }
+        let bytes = u64::from(requests) * self.bytes.len() as u64;
+        Ok(Measured::new(interval.end(), bytes))
+    }
+}

@@ -1,0 +1,218 @@
+//! The steps of `PostMark`: make the set of files, then the transactions, then delete what is left.
+
+use std::collections::BTreeMap;
+
+use flysch_chip::Prng;
+use flysch_linux::vfs::Advice;
+
+use crate::bench::RunError;
+use crate::bench::measure::Measured;
+use crate::bench::session::{Interval, Session, Steps};
+use crate::workload::Postmark;
+
+/// A file of the set.
+struct Entry {
+    name: String,
+    size: u32,
+}
+
+/// What was done, for the figures.
+#[derive(Default)]
+struct Tally {
+    read_count: u32,
+    append_count: u32,
+    create_count: u32,
+    delete_count: u32,
+    bytes_read: u64,
+    bytes_written: u64,
+    /// Time in which files were read, nanoseconds.
+    read_ns: u64,
+}
+
+/// A run under way.
+pub(super) struct PostmarkSteps {
+    postmark: Postmark,
+    draw: Prng,
+    files: Vec<Entry>,
+    /// Number in the next file's name.
+    next_name: u32,
+    /// Random bytes that files are written from, and a buffer to read into.
+    bytes: Vec<u8>,
+    tally: Tally,
+}
+
+impl PostmarkSteps {
+    pub(super) fn new(postmark: Postmark, session: &Session<'_>) -> Self {
+        let mut draw = Prng::new(session.scenario.seed ^ 0x5EED);
+        let mut bytes = vec![0; postmark.block_size as usize];
+        draw.fill(&mut bytes);
+        let tally = Tally::default();
+        Self { postmark, draw, files: Vec::new(), next_name: 0, bytes, tally }
+    }
+
+    fn between(&mut self, least: u32, most: u32) -> u32 {
+        let drawn = self.draw.below(u64::from(most - least) + 1);
+        least + u32::try_from(drawn).expect("below a difference of 32 bits")
+    }
+
+    /// Fill the buffer's first `len` bytes with random printable characters, as `PostMark` does: the
+    /// 95 of ASCII from the space on. They are compressible to 82 %.
+    fn draw_text(&mut self, len: usize) {
+        for byte in &mut self.bytes[..len] {
+            *byte = b' ' + u8::try_from(self.draw.below(95)).expect("below 95");
+        }
+    }
+
+    fn any_file(&mut self) -> usize {
+        let drawn = self.draw.below(self.files.len() as u64);
+        usize::try_from(drawn).expect("an index of a vector")
+    }
+
+    fn is_first_of_two(&mut self) -> bool {
+        self.draw.below(2) == 0
+    }
+
+    /// Write `len` bytes at `offset`, call by call.
+    fn write(
+        &mut self,
+        session: &Session<'_>,
+        name: &str,
+        offset: u32,
+        len: u32,
+    ) -> Result<(), RunError> {
+        let mut linux = session.linux();
+        let fd = linux.open(name, true)?;
+        for (at, part) in self.calls(len) {
+            self.draw_text(part);
+            linux.write(fd, u64::from(offset) + at, &self.bytes[..part])?;
+        }
+        self.tally.bytes_written += u64::from(len);
+        Ok(linux.close(fd)?)
+    }
+
+    /// Offset and length of each call that moves `len` bytes.
+    fn calls(&self, len: u32) -> impl Iterator<Item = (u64, usize)> + use<> {
+        let block_size = self.postmark.block_size;
+        (0..len).step_by(block_size as usize).map(move |at| {
+            let part = block_size.min(len - at);
+            (u64::from(at), part as usize)
+        })
+    }
+
+    fn create(&mut self, session: &Session<'_>) -> Result<(), RunError> {
+        let size = self.between(self.postmark.size_min, self.postmark.size_max);
+        let name = format!("{}", self.next_name);
+        self.next_name += 1;
+        self.write(session, &name, 0, size)?;
+        self.files.push(Entry { name, size });
+        Ok(())
+    }
+
+    fn delete(&mut self, session: &Session<'_>) -> Result<(), RunError> {
+        let place = self.any_file();
+        let entry = self.files.swap_remove(place);
+        Ok(session.linux().unlink(&entry.name)?)
+    }
+
+    fn append(&mut self, session: &Session<'_>) -> Result<(), RunError> {
+        let place = self.any_file();
+        let Entry { name, size } = &self.files[place];
+        let (name, size) = (name.clone(), *size);
+        if size < self.postmark.size_max {
+            let len = self.between(1, self.postmark.size_max - size);
+            self.write(session, &name, size, len)?;
+            self.files[place].size += len;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, session: &Session<'_>) -> Result<(), RunError> {
+        let place = self.any_file();
+        let Entry { name, size } = &self.files[place];
+        let len = u64::from(*size) * u64::from(self.postmark.percent) / 100;
+        let len = u32::try_from(len).expect("a share of a size").max(1);
+        let mut linux = session.linux();
+        let fd = linux.open(name, false)?;
+        linux.advise(fd, Advice::DontNeed { offset: 0, len: 0 })?;
+        let began_ns = session.now_ns();
+        for (at, part) in self.calls(len) {
+            linux.read(fd, at, &mut self.bytes[..part])?;
+        }
+        self.tally.read_ns += session.now_ns() - began_ns;
+        self.tally.bytes_read += u64::from(len);
+        Ok(linux.close(fd)?)
+    }
+
+    fn transaction(&mut self, session: &Session<'_>) -> Result<(), RunError> {
+        if !self.files.is_empty() {
+            if self.is_first_of_two() {
+                self.read(session)?;
+                self.tally.read_count += 1;
+            } else {
+                self.append(session)?;
+                self.tally.append_count += 1;
+            }
+        }
+        if self.files.is_empty() || self.is_first_of_two() {
+            self.create(session)?;
+            self.tally.create_count += 1;
+        } else {
+            self.delete(session)?;
+            self.tally.delete_count += 1;
+        }
+        Ok(())
+    }
+}
+
+impl Tally {
+    #[expect(clippy::cast_precision_loss, reason = "figures for people, far below 2^52")]
+    fn figures(&self) -> BTreeMap<&'static str, f64> {
+        BTreeMap::from([
+            ("files_read", f64::from(self.read_count)),
+            ("files_appended", f64::from(self.append_count)),
+            ("files_created", f64::from(self.create_count)),
+            ("files_deleted", f64::from(self.delete_count)),
+            ("bytes_read", self.bytes_read as f64),
+            ("bytes_written", self.bytes_written as f64),
+            ("read_time_ms", self.read_ns as f64 / 1e6),
+            // Units of 2^20 bytes a second; no files read, no time: then there is none.
+            (
+                "read_mb_s",
+                self.bytes_read as f64 / 1_048_576.0 / (self.read_ns.max(1) as f64 / 1e9),
+            ),
+        ])
+    }
+}
+
+impl Steps for PostmarkSteps {
+    /// Files are opened by each transaction.
+    type Opened = ();
+
+    fn prepare(&mut self, session: &Session<'_>) -> Result<(), RunError> {
+        (0..self.postmark.files).try_for_each(|_| self.create(session))
+    }
+
+    fn open(&mut self, _session: &Session<'_>) -> Result<(), RunError> {
+        self.tally = Tally::default();
+        Ok(())
+    }
+
+    fn measure(&mut self, session: &Session<'_>, (): &mut ()) -> Result<Measured, RunError> {
+        let mut interval = Interval::begin(session);
+        for _ in 0..session.scenario.requests {
+            interval.request("transaction", || self.transaction(session))?;
+        }
+        let bytes = self.tally.bytes_read + self.tally.bytes_written;
+        let mut measured = Measured::new(interval.end(), bytes);
+        measured.figures = self.tally.figures();
+        Ok(measured)
+    }
+
+    /// All files are deleted, and then there are none.
+    fn check(&mut self, session: &Session<'_>, (): &mut ()) -> Result<(), RunError> {
+        while !self.files.is_empty() {
+            self.delete(session)?;
+        }
+        Ok(())
+    }
+}

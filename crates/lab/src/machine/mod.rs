@@ -1,0 +1,316 @@
+//! Machines: a stack built from a platform's figures, formatted and mounted.
+//!
+//! [`platform`] is a board and its kernel as data, [`stack`] names an engine and its file systems,
+//! [`layers`] holds the options of the layers, [`age`] what a device held before. [`power`] is what
+//! the devices draw. `pram` is the memory beside the NAND, `card` a flash translation layer with a
+//! plain file system. [`dual`] puts one database on two file systems, and [`storage`] is the seam
+//! between SQLite and a file system. [`Build`] puts them together into a [`Machine`].
+
+pub mod age;
+mod card;
+mod device;
+pub mod dual;
+mod error;
+pub mod files;
+pub mod layers;
+pub mod platform;
+pub mod power;
+mod pram;
+pub mod stack;
+pub mod storage;
+
+pub use device::{Device, Memory};
+pub use error::StackError;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use flysch_chip::{Chip, Clock, FaultInjector, Part, Recorder, Shared, Tracer};
+use flysch_linux::cpu::Cpu;
+use flysch_linux::filesystem::FileSystem;
+use flysch_linux::ftl::FtlOptions;
+use flysch_linux::jffs2::{self, Compressor, Jffs2};
+use flysch_linux::mtd::{EccMode, Partition, RawNand};
+use flysch_linux::tmpfs::Tmpfs;
+use flysch_linux::ubifs::{self, Ubifs};
+use flysch_linux::vfs::Vfs;
+use flysch_linux::yaffs2::{self, Yaffs2};
+use flysch_sqlite::Settings;
+
+use age::Age;
+use card::Start;
+use dual::{Dual, Route};
+use layers::Layers;
+use platform::Platform;
+use stack::{Journals, Main, Stack};
+use storage::Storage;
+
+/// What a stack is built from, where it may differ from the platform's choice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Build {
+    /// The platform.
+    pub platform: Arc<Platform>,
+    /// The chip.
+    pub part: Arc<Part>,
+    /// Blocks of the partition.
+    pub partition_blocks: u32,
+    /// Where error correction is computed.
+    pub ecc: EccMode,
+    /// Largest read-ahead window of JFFS2 and YAFFS2, cache pages; UBIFS has none.
+    pub ra_pages: u32,
+    /// JFFS2's compressors in order.
+    pub compressors: Vec<Compressor>,
+    /// UBIFS's compressor.
+    pub ubifs_compressor: ubifs::Compressor,
+    /// Which files lie beside, where the stack has a place for journals.
+    pub route: Route,
+    /// Options of the layers.
+    pub layers: Layers,
+    /// How the device has aged.
+    pub age: Age,
+    /// Seed of the stack's random choices.
+    pub seed: u64,
+}
+
+/// A machine that stands: devices, stack, clock, recorder.
+pub struct Machine {
+    /// The NAND.
+    pub device: Device,
+    /// The PRAM beside it, on the same supply.
+    pub pram: Memory,
+    /// The file system of the rollback journals, where they have one of their own.
+    pub journals: Option<Rc<RefCell<Vfs>>>,
+    /// The mounted file system.
+    pub linux: Rc<RefCell<Vfs>>,
+    /// The recording.
+    pub recorder: Recorder,
+    /// The CPU of the kernel.
+    pub cpu: Cpu,
+    /// Which files lie on the file system of the journals.
+    pub route: Route,
+}
+
+impl Machine {
+    /// The file systems as SQLite sees them; `seed` is all the randomness it gets.
+    pub fn storage(&self, settings: Settings, seed: u64) -> Rc<dyn flysch_sqlite::Vfs> {
+        let storage = |linux: &Rc<RefCell<Vfs>>| {
+            Rc::new(Storage::new(Rc::clone(linux), self.recorder.clone(), settings, seed))
+        };
+        match &self.journals {
+            Some(journals) => {
+                Rc::new(Dual::new(storage(&self.linux), storage(journals), self.route))
+            }
+            None => storage(&self.linux),
+        }
+    }
+}
+
+impl Build {
+    /// Everything as the platform has it.
+    ///
+    /// # Panics
+    /// If the platform names no built-in part; one that was parsed does.
+    pub fn of(platform: &Arc<Platform>) -> Self {
+        let part = Part::named(&platform.part).expect("a platform names a built-in part");
+        Self {
+            part: Arc::new(part),
+            partition_blocks: platform.partition_blocks,
+            ecc: platform.ecc,
+            ra_pages: platform.jffs2_ra_pages,
+            compressors: platform.jffs2_compressors.clone(),
+            ubifs_compressor: platform.ubifs_compressor,
+            route: Route::JOURNAL,
+            layers: Layers::of(platform),
+            age: Age::default(),
+            seed: 0,
+            platform: Arc::clone(platform),
+        }
+    }
+
+    /// An empty chip of the part, worn as its age says.
+    pub fn new_chip(&self, clock: Clock) -> Chip {
+        let mut chip = Chip::new(Arc::clone(&self.part), clock, self.seed);
+        chip.wear_in(&self.erase_counts());
+        chip
+    }
+
+    /// How often the blocks of the partition were erased before; empty for a new device.
+    pub fn erase_counts(&self) -> Vec<u32> {
+        self.age.erase_counts(self.partition_blocks, self.seed)
+    }
+
+    /// A chip that may fail and is traced, and an empty PRAM on the same supply.
+    pub(crate) fn devices(&self, chip: Chip, recorder: &Recorder) -> (Device, Memory) {
+        let injector = FaultInjector::new(chip);
+        let pram = pram::new_pram(self.layers.pram_kib, self.seed, recorder, injector.supply());
+        (Shared::new(Tracer::new(injector, recorder.clone())), pram)
+    }
+
+    /// Make the file systems of `stack` on new devices and mount them.
+    ///
+    /// # Errors
+    /// The partition does not fit the chip or the file system.
+    pub fn format_and_mount(&self, stack: Stack) -> Result<Machine, StackError> {
+        let clock = Clock::new();
+        let recorder = Recorder::new(clock.clone(), "sqlite");
+        let (device, mut pram) = self.devices(self.new_chip(clock), &recorder);
+        let scope = recorder.scope("format");
+        self.format(stack.main, &device, &self.cpu(&recorder), &recorder)?;
+        if stack.journals == Some(Journals::Pramfs) {
+            pram::format_pramfs(&mut pram)?;
+        }
+        drop(scope);
+        self.mount(stack, device, pram, recorder)
+    }
+
+    fn format(
+        &self,
+        main: Main,
+        device: &Device,
+        cpu: &Cpu,
+        recorder: &Recorder,
+    ) -> Result<(), StackError> {
+        let partition = || self.partition(device, cpu, recorder);
+        match main {
+            Main::Jffs2 => Jffs2::format(&partition()?).map_err(|e| StackError::of("jffs2", &e)),
+            Main::Yaffs2 => Yaffs2::format(&partition()?).map_err(|e| StackError::of("yaffs2", &e)),
+            Main::Ubifs => {
+                let (counts, fastmap) = (self.erase_counts(), self.layers.ubi_fastmap);
+                Ubifs::format(&partition()?, recorder, &counts, fastmap)
+                    .map_err(|e| StackError::of("ubifs", &e))
+            }
+            Main::Ftl => self.plainfs(device, cpu, recorder, Start::Format).map(|_| ()),
+            Main::Tmpfs => Ok(()),
+        }
+    }
+
+    /// Mount what is on the devices.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn mount(
+        &self,
+        stack: Stack,
+        device: Device,
+        pram: Memory,
+        recorder: Recorder,
+    ) -> Result<Machine, StackError> {
+        let cpu = self.cpu(&recorder);
+        let fs = self.mount_main(stack.main, &device, &cpu, &recorder)?;
+        let journals = stack.journals.map(|journals| match journals {
+            Journals::Pramfs => pram::pramfs(&pram, &cpu, &recorder),
+            Journals::Tmpfs => Ok(self.tmpfs()),
+        });
+        let vfs = |fs| {
+            let vfs = Vfs::mount(fs, self.platform.read_ahead, cpu.clone(), recorder.clone());
+            Rc::new(RefCell::new(vfs))
+        };
+        let (linux, journals) = (vfs(fs), journals.transpose()?.map(vfs));
+        Ok(Machine { device, pram, journals, linux, recorder, cpu, route: self.route })
+    }
+
+    fn mount_main(
+        &self,
+        main: Main,
+        device: &Device,
+        cpu: &Cpu,
+        recorder: &Recorder,
+    ) -> Result<Box<dyn FileSystem>, StackError> {
+        let partition = || self.partition(device, cpu, recorder);
+        Ok(match main {
+            Main::Jffs2 => {
+                let options = jffs2::Options {
+                    compressors: self.compressors.clone(),
+                    ra_pages: self.ra_pages,
+                    summaries: self.platform.jffs2_summaries,
+                    seed: self.seed,
+                };
+                let fs = Jffs2::mount(partition()?, options, cpu.clone(), recorder);
+                Box::new(fs.map_err(|error| StackError::of("jffs2", &error))?)
+            }
+            Main::Yaffs2 => {
+                let options = yaffs2::Options {
+                    profile: self.layers.yaffs2_profile,
+                    ra_pages: self.ra_pages,
+                    ..yaffs2::Options::default()
+                };
+                let fs = Yaffs2::mount(partition()?, options, cpu.clone(), recorder);
+                Box::new(fs.map_err(|error| StackError::of("yaffs2", &error))?)
+            }
+            Main::Ubifs => {
+                let options = ubifs::Options {
+                    compressor: self.ubifs_compressor,
+                    bulk_read: self.layers.ubifs_bulk_read,
+                    dirty_limit: self.platform.dirty_limit,
+                    maker: self.layers.ubifs_maker,
+                    wear_threshold: self.layers.ubi_wear_threshold,
+                    fastmap: self.layers.ubi_fastmap,
+                    ..ubifs::Options::default()
+                };
+                let fs = Ubifs::mount(partition()?, options, cpu.clone(), recorder.clone());
+                Box::new(fs.map_err(|error| StackError::of("ubifs", &error))?)
+            }
+            Main::Ftl => self.plainfs(device, cpu, recorder, Start::Mount)?,
+            Main::Tmpfs => self.tmpfs(),
+        })
+    }
+
+    /// A plain file system on a flash translation layer on the partition.
+    fn plainfs(
+        &self,
+        device: &Device,
+        cpu: &Cpu,
+        recorder: &Recorder,
+        start: Start,
+    ) -> Result<Box<dyn FileSystem>, StackError> {
+        let spare_blocks = self.layers.ftl_spare_blocks(self.partition_blocks);
+        let options = FtlOptions {
+            first_block: 0,
+            block_count: self.partition_blocks,
+            spare_blocks,
+            sector_size: 512,
+            wear_gap: card::WEAR_GAP,
+            mapping: self.layers.ftl_mapping(spare_blocks),
+        };
+        let (bus, erase_counts) = (self.platform.card, self.erase_counts());
+        let card = card::card(device, options, &erase_counts, bus, recorder)?;
+        card::plainfs(card, cpu, recorder, start)
+    }
+
+    fn tmpfs(&self) -> Box<dyn FileSystem> {
+        Box::new(Tmpfs::new(self.partition_bytes()))
+    }
+
+    /// Size of the partition, bytes.
+    pub fn partition_bytes(&self) -> u64 {
+        u64::from(self.partition_blocks) * u64::from(self.part.geometry.block_size())
+    }
+
+    /// The platform's CPU.
+    pub fn cpu(&self, recorder: &Recorder) -> Cpu {
+        Cpu::new(recorder.clock().clone(), self.platform.cpu.kernel())
+    }
+
+    /// The MTD layer on the device, and the test partition of it.
+    ///
+    /// # Errors
+    /// The partition does not fit the chip.
+    pub fn partition(
+        &self,
+        device: &Device,
+        cpu: &Cpu,
+        recorder: &Recorder,
+    ) -> Result<Partition, StackError> {
+        let device = Box::new(device.clone());
+        let cpu = cpu.clone();
+        let overhead_ns = self.platform.overhead_ns;
+        let raw = RawNand::attach(device, recorder.clone(), cpu, self.ecc, overhead_ns);
+        let raw = raw.map_err(|error| StackError::of("mtd", &error))?;
+        let (asked, there) = (self.partition_blocks, self.part.geometry.block_count);
+        Partition::new(Rc::new(RefCell::new(raw)), 0, asked).ok_or_else(|| StackError::Refused {
+            layer: "mtd",
+            why: format!("a partition of {asked} blocks on a chip of {there}"),
+        })
+    }
+}

@@ -1,0 +1,325 @@
+//! A platform: a board and its kernel, as data.
+
+use std::fmt;
+
+use flysch_chip::Part;
+use flysch_chip::nearest::nearest;
+use flysch_linux::cache::ReadAheadProfile;
+use flysch_linux::card::Bus;
+use flysch_linux::cpu::Speed;
+use flysch_linux::jffs2::Compressor;
+use flysch_linux::mtd::EccMode;
+use flysch_linux::ubifs::{self, DirtyLimit};
+use flysch_linux::yaffs2::Profile;
+use flysch_sqlite::{Era, JournalMode, Settings, Synchronous};
+use serde::Deserialize;
+
+use super::power::{Component, Draw, Power};
+
+/// Data bytes per step of the kernel's software ECC (Hamming).
+const SOFT_ECC_STEP: u32 = 256;
+
+const BUILTIN: [&str; 4] = [
+    include_str!("../../../../platforms/nandsim-6.1.toml"),
+    include_str!("../../../../platforms/apf27-2.6.29.toml"),
+    include_str!("../../../../platforms/kaist-2.6.19.toml"),
+    include_str!("../../../../platforms/omap3evm-2.6.37.toml"),
+];
+
+/// A board, its kernel, and what its software is set to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Platform {
+    /// Name, as given on the command line.
+    pub name: String,
+    /// One line: what it is.
+    pub description: String,
+    /// Where the figures come from.
+    pub source: String,
+    /// Name of its chip.
+    pub part: String,
+    /// Blocks of the test partition.
+    pub partition_blocks: u32,
+    /// Where error correction is computed.
+    pub ecc: EccMode,
+    /// What controller and driver add to a page read and to a page program, nanoseconds.
+    pub overhead_ns: (u64, u64),
+    /// Time of the CPU.
+    pub cpu: CpuFigures,
+    /// Rules of the page cache's read-ahead.
+    pub read_ahead: ReadAheadProfile,
+    /// JFFS2's largest read-ahead window, cache pages.
+    pub jffs2_ra_pages: u32,
+    /// JFFS2's compressors in order.
+    pub jffs2_compressors: Vec<Compressor>,
+    /// Whether JFFS2 ends each block with a summary.
+    pub jffs2_summaries: bool,
+    /// How much dirty memory the kernel's flusher leaves to UBIFS.
+    pub dirty_limit: DirtyLimit,
+    /// Which generation of YAFFS2.
+    pub yaffs2_profile: Profile,
+    /// UBIFS's compressor.
+    pub ubifs_compressor: ubifs::Compressor,
+    /// The bus to a card with a flash translation layer.
+    pub card: Bus,
+    /// SQLite's settings.
+    pub sqlite: Settings,
+    /// What the devices draw.
+    pub power: Power,
+    /// Throughput at the levels of the stack, as the source measured it.
+    pub throughput: Vec<Published>,
+}
+
+/// A throughput that the platform's source measured, in units of 10^6 bytes a second.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// The level, as [`crate::bench::throughput`] names it.
+    pub level: String,
+    /// Of writes.
+    pub write_mb_s: f64,
+    /// Of reads.
+    pub read_mb_s: f64,
+}
+
+/// Time of the CPU, picoseconds.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CpuFigures {
+    /// Per instruction of the kernel.
+    pub kernel_ps_per_instruction: u64,
+    /// Per byte that the kernel copies.
+    pub copy_ps_per_byte: u64,
+    /// Per instruction of the database engine.
+    pub sqlite_ps_per_instruction: u64,
+    /// Which of these were fitted, and to what. Such figures are never reported as predictions.
+    pub fitted: Vec<String>,
+}
+
+impl CpuFigures {
+    /// The speed of the kernel's code.
+    pub const fn kernel(&self) -> Speed {
+        Speed {
+            ps_per_instruction: self.kernel_ps_per_instruction,
+            copy_ps_per_byte: self.copy_ps_per_byte,
+        }
+    }
+}
+
+/// Why a platform is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlatformError {
+    /// No platform has this name.
+    Unknown(String),
+    /// The text is no platform.
+    Invalid(String),
+}
+
+impl fmt::Display for PlatformError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(name) => {
+                write!(f, "unknown platform '{name}'")?;
+                if let Some(near) = nearest(name, Platform::names().iter().map(String::as_str)) {
+                    write!(f, "; did you mean '{near}'?")?;
+                }
+                write!(f, " (known: {})", Platform::names().join(", "))
+            }
+            Self::Invalid(why) => write!(f, "not a platform: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for PlatformError {}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: String,
+    description: String,
+    source: String,
+    part: String,
+    partition: PartitionFile,
+    mtd: MtdFile,
+    cpu: CpuFigures,
+    read_ahead: ReadAheadFile,
+    jffs2: Jffs2File,
+    yaffs2: Yaffs2File,
+    ubifs: UbifsFile,
+    card: CardFile,
+    sqlite: SqliteFile,
+    power: Power,
+    #[serde(default)]
+    throughput: Vec<Published>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PartitionFile {
+    blocks: u32,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MtdFile {
+    ecc: String,
+    read_overhead_ns: u64,
+    program_overhead_ns: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReadAheadFile {
+    profile: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Jffs2File {
+    ra_pages: u32,
+    compressors: Vec<String>,
+    summaries: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Yaffs2File {
+    profile: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UbifsFile {
+    compressor: String,
+    #[serde(default)]
+    shares_dirty_limit: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CardFile {
+    command_ns: u64,
+    transfer_ps_per_byte: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SqliteFile {
+    era: String,
+    page_size: Option<u32>,
+    cache_size: Option<i32>,
+    journal_mode: Option<JournalMode>,
+    synchronous: Option<Synchronous>,
+}
+
+impl Platform {
+    /// Names of the platforms that are built in.
+    pub fn names() -> Vec<String> {
+        Self::builtin().map(|platform| platform.name).collect()
+    }
+
+    /// The built-in platform of this name.
+    ///
+    /// # Errors
+    /// Names the nearest, and all that are known.
+    pub fn named(name: &str) -> Result<Self, PlatformError> {
+        let found = Self::builtin().find(|platform| platform.name == name);
+        found.ok_or_else(|| PlatformError::Unknown(name.to_owned()))
+    }
+
+    /// Read a platform's description.
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn parse(text: &str) -> Result<Self, PlatformError> {
+        let invalid = |why: &dyn fmt::Display| PlatformError::Invalid(why.to_string());
+        let file: File = toml::from_str(text).map_err(|error| invalid(&error.message()))?;
+        Part::named(&file.part).map_err(|error| invalid(&error))?;
+        let always = |component| {
+            let plain = |draw: &Draw| draw.component == component && draw.is_unconditional();
+            file.power.draw.iter().any(plain)
+        };
+        if !always(Component::Cpu) || !(always(Component::Ram) || always(Component::Memory)) {
+            return Err(invalid(&"power needs draws of cpu and of ram or memory on no condition"));
+        }
+        let compressors = file.jffs2.compressors.iter().map(|name| name.parse());
+        Ok(Self {
+            ecc: ecc_mode(&file.mtd.ecc).ok_or_else(|| invalid(&"ecc is hardware or soft"))?,
+            overhead_ns: (file.mtd.read_overhead_ns, file.mtd.program_overhead_ns),
+            read_ahead: file.read_ahead.profile.parse().map_err(|error| invalid(&error))?,
+            jffs2_compressors: compressors.collect::<Result<_, _>>().map_err(|e| invalid(&e))?,
+            yaffs2_profile: yaffs2_profile(&file.yaffs2.profile)
+                .ok_or_else(|| invalid(&"the profile of YAFFS2 is 2009 or today"))?,
+            ubifs_compressor: file.ubifs.compressor.parse().map_err(|error| invalid(&error))?,
+            sqlite: file.sqlite.settings().map_err(|error| invalid(&error))?,
+            name: file.name,
+            description: file.description,
+            source: file.source,
+            part: file.part,
+            partition_blocks: file.partition.blocks,
+            card: Bus {
+                command_ns: file.card.command_ns,
+                transfer_ps_per_byte: file.card.transfer_ps_per_byte,
+            },
+            cpu: file.cpu,
+            jffs2_ra_pages: file.jffs2.ra_pages,
+            jffs2_summaries: file.jffs2.summaries,
+            dirty_limit: if file.ubifs.shares_dirty_limit {
+                DirtyLimit::Shared
+            } else {
+                DirtyLimit::Whole
+            },
+            power: file.power,
+            throughput: file.throughput,
+        })
+    }
+
+    fn builtin() -> impl Iterator<Item = Self> {
+        BUILTIN.into_iter().map(|text| Self::parse(text).expect("built-in platforms are valid"))
+    }
+}
+
+impl SqliteFile {
+    fn settings(&self) -> Result<Settings, flysch_sqlite::UnknownName> {
+        let mut settings = self.era.parse::<Era>()?.settings();
+        settings.page_size = self.page_size.unwrap_or(settings.page_size);
+        settings.cache_size = self.cache_size.unwrap_or(settings.cache_size);
+        settings.journal_mode = self.journal_mode.unwrap_or(settings.journal_mode);
+        settings.synchronous = self.synchronous.unwrap_or(settings.synchronous);
+        Ok(settings)
+    }
+}
+
+fn yaffs2_profile(name: &str) -> Option<Profile> {
+    Profile::ALL.into_iter().find(|profile| profile.name() == name)
+}
+
+/// The ECC mode of this name, `hardware` or `soft`.
+pub fn ecc_mode(name: &str) -> Option<EccMode> {
+    match name {
+        "hardware" => Some(EccMode::Hardware),
+        "soft" => Some(EccMode::Software { step_size: SOFT_ECC_STEP }),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_platform_names_its_source_and_a_known_part() {
+        for platform in Platform::builtin() {
+            assert!(!platform.source.is_empty(), "{}", platform.name);
+            let part = Part::named(&platform.part);
+            let part = part.expect("a built-in part");
+            assert!(platform.partition_blocks <= part.geometry.block_count);
+            assert!(platform.cpu.fitted.len() <= 2, "{}: two fitted constants", platform.name);
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_gets_the_nearest() {
+        let error = Platform::named("nandsim-6.2").expect_err("there is none");
+        assert!(error.to_string().contains("did you mean 'nandsim-6.1'?"), "{error}");
+    }
+}

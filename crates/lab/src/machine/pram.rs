@@ -1,0 +1,38 @@
+//! PRAM beside the NAND, with PRAMFS on it.
+
+use flysch_chip::{Pram, PramFigures, Recorder, Shared, Supply, Tracer};
+use flysch_linux::cpu::Cpu;
+use flysch_linux::filesystem::FileSystem;
+use flysch_linux::pramfs::{Pramfs, PramfsOptions};
+
+use super::device::Memory;
+use super::error::StackError;
+
+/// A new PRAM chip on the supply of the NAND.
+pub(super) fn new_pram(size_kib: u32, seed: u64, recorder: &Recorder, supply: Supply) -> Memory {
+    let figures = PramFigures { size: size_kib << 10, ..PramFigures::HYBRID_SQLITE };
+    let pram = Pram::on_supply(figures, recorder.clock().clone(), seed, supply);
+    Shared::new(Tracer::new(pram, recorder.clone()))
+}
+
+/// Make a PRAMFS.
+///
+/// # Errors
+/// The supply failed.
+pub(super) fn format_pramfs(pram: &mut Memory) -> Result<(), StackError> {
+    let options = PramfsOptions { inode_count: Some(256), ..PramfsOptions::default() };
+    Pramfs::format(pram, options).map_err(|error| StackError::of("pramfs", &error))
+}
+
+/// Mount the PRAMFS.
+///
+/// # Errors
+/// What it says.
+pub(super) fn pramfs(
+    pram: &Memory,
+    cpu: &Cpu,
+    recorder: &Recorder,
+) -> Result<Box<dyn FileSystem>, StackError> {
+    let fs = Pramfs::mount(Box::new(pram.clone()), cpu.clone(), recorder.clone());
+    Ok(Box::new(fs.map_err(|error| StackError::of("pramfs", &error))?))
+}

@@ -1,0 +1,93 @@
+//! The consistency conditions of the specification (clauses 3.3.2.1 to 3.3.2.4), and their violations.
+
+use std::fmt;
+
+/// A condition of the specification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// A warehouse has earned what its districts have: `W_YTD = sum(D_YTD)`.
+    Earnings,
+    /// A district's next order follows its last: `D_NEXT_O_ID - 1 = max(O_ID) = max(NO_O_ID)`.
+    NextOrder,
+    /// Undelivered orders have no gaps: `max(NO_O_ID) - min(NO_O_ID) + 1 = rows`.
+    Undelivered,
+    /// Orders have the lines they say: `sum(O_OL_CNT) = rows of ORDER-LINE`.
+    Lines,
+}
+
+/// A condition that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which.
+    pub condition: Condition,
+    /// Warehouse.
+    pub warehouse: i64,
+    /// District; 0 where the whole warehouse is meant.
+    pub district: i64,
+    /// The two or three numbers that should be equal, or follow from each other.
+    pub found: Vec<Option<i64>>,
+}
+
+impl Condition {
+    /// All four, in the order of the specification.
+    pub const ALL: [Self; 4] = [Self::Earnings, Self::NextOrder, Self::Undelivered, Self::Lines];
+
+    /// Number in the specification: clause 3.3.2.`n`.
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::Earnings => 1,
+            Self::NextOrder => 2,
+            Self::Undelivered => 3,
+            Self::Lines => 4,
+        }
+    }
+
+    /// Rows that break the condition: warehouse, district, numbers.
+    pub(super) const fn violations(self) -> &'static str {
+        match self {
+            Self::Earnings => {
+                "SELECT w_id, 0, w_ytd, earned FROM warehouse LEFT JOIN
+                 (SELECT d_w_id, sum(d_ytd) AS earned FROM district GROUP BY d_w_id)
+                 ON d_w_id = w_id WHERE w_ytd IS NOT earned"
+            }
+            // All orders of a district may have been delivered: then NEW-ORDER has no last one.
+            Self::NextOrder => {
+                "SELECT d_w_id, d_id, d_next_o_id - 1, last, undelivered FROM
+                 (SELECT d_w_id, d_id, d_next_o_id,
+                     (SELECT max(o_id) FROM orders WHERE o_w_id = d_w_id AND o_d_id = d_id) AS last,
+                     (SELECT max(no_o_id) FROM new_order
+                      WHERE no_w_id = d_w_id AND no_d_id = d_id) AS undelivered
+                  FROM district)
+                 WHERE d_next_o_id - 1 IS NOT last OR (undelivered NOTNULL AND undelivered <> last)"
+            }
+            Self::Undelivered => {
+                "SELECT no_w_id, no_d_id, max(no_o_id) - min(no_o_id) + 1, count(*) FROM new_order
+                 GROUP BY no_w_id, no_d_id
+                 HAVING max(no_o_id) - min(no_o_id) + 1 <> count(*)"
+            }
+            Self::Lines => {
+                "SELECT d_w_id, d_id, promised, found FROM
+                 (SELECT d_w_id, d_id,
+                     (SELECT sum(o_ol_cnt) FROM orders WHERE o_w_id = d_w_id AND o_d_id = d_id)
+                     AS promised,
+                     (SELECT count(*) FROM order_line WHERE ol_w_id = d_w_id AND ol_d_id = d_id)
+                     AS found
+                  FROM district)
+                 WHERE promised IS NOT found"
+            }
+        }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "consistency condition {} of TPC-C", self.condition.number())?;
+        write!(f, " does not hold: warehouse {}", self.warehouse)?;
+        if self.district > 0 {
+            write!(f, ", district {}", self.district)?;
+        }
+        let number = |number: &Option<i64>| number.map_or("none".to_owned(), |it| it.to_string());
+        let found: Vec<String> = self.found.iter().map(number).collect();
+        write!(f, ": {}", found.join(" against "))
+    }
+}

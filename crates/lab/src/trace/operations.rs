@@ -1,0 +1,84 @@
+//! Operations of the devices, counted by kind from the events of a trace.
+
+use std::ops::AddAssign;
+
+use flysch_chip::{Event, EventKind, EventPlace};
+use serde::Serialize;
+
+/// Operations of the devices, by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Operations {
+    /// Array reads of data.
+    pub page_reads: u64,
+    /// Array programs of data.
+    pub page_programs: u64,
+    /// Block erases.
+    pub block_erases: u64,
+    /// Array reads of OOB bytes alone.
+    pub oob_reads: u64,
+    /// Array programs of OOB bytes alone.
+    pub oob_programs: u64,
+    /// Reads of byte-addressable memory beside the NAND.
+    pub nvram_reads: u64,
+    /// Writes to it.
+    pub nvram_writes: u64,
+    /// Erases of its sectors, where it has any.
+    pub nvram_erases: u64,
+    /// Bytes that its reads and writes moved.
+    pub nvram_bytes: u64,
+    /// Time that it was busy with them, nanoseconds.
+    pub nvram_time_ns: u64,
+    /// Time that all the devices were busy, nanoseconds.
+    pub time_ns: u64,
+}
+
+impl Operations {
+    /// Count one event.
+    pub fn add(&mut self, event: &Event) {
+        match event.kind {
+            EventKind::Read => self.page_reads += 1,
+            EventKind::Program => self.page_programs += 1,
+            EventKind::Erase => self.block_erases += 1,
+            EventKind::ReadOob => self.oob_reads += 1,
+            EventKind::ProgramOob => self.oob_programs += 1,
+            EventKind::NvRead => self.nvram_reads += 1,
+            EventKind::NvWrite => self.nvram_writes += 1,
+            EventKind::NvErase => self.nvram_erases += 1,
+            EventKind::BufferHit | EventKind::Mark => return,
+        }
+        let time_ns = u64::from(event.duration_ns);
+        self.time_ns += time_ns;
+        if event.kind.place() == EventPlace::Byte {
+            self.nvram_bytes += u64::from(event.bytes);
+            self.nvram_time_ns += time_ns;
+        }
+    }
+
+    /// All of them, whatever their kind.
+    pub const fn count(&self) -> u64 {
+        let array = self.page_reads + self.page_programs + self.block_erases;
+        let oob = self.oob_reads + self.oob_programs;
+        array + oob + self.nvram_reads + self.nvram_writes + self.nvram_erases
+    }
+
+    /// Time that the NAND was busy, nanoseconds.
+    pub const fn nand_time_ns(&self) -> u64 {
+        self.time_ns - self.nvram_time_ns
+    }
+}
+
+impl AddAssign for Operations {
+    fn add_assign(&mut self, more: Self) {
+        self.page_reads += more.page_reads;
+        self.page_programs += more.page_programs;
+        self.block_erases += more.block_erases;
+        self.oob_reads += more.oob_reads;
+        self.oob_programs += more.oob_programs;
+        self.nvram_reads += more.nvram_reads;
+        self.nvram_writes += more.nvram_writes;
+        self.nvram_erases += more.nvram_erases;
+        self.nvram_bytes += more.nvram_bytes;
+        self.nvram_time_ns += more.nvram_time_ns;
+        self.time_ns += more.time_ns;
+    }
+}

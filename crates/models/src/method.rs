@@ -1,0 +1,164 @@
+//! The indexing methods that section 6 compares, by name.
+
+use std::str::FromStr;
+
+use flysch_lab::choice::UnknownChoice;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::pbfilter::{PbFilter, SummaryPages, Tuning};
+use super::reading::{self, Reading};
+use super::setting::Setting;
+use super::tree::{self, Tree};
+use super::{Costs, ModelError, skimpystash};
+
+/// An indexing method under test (section 6.1.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// B+tree on a flash translation layer: `BTree`.
+    BTree,
+    /// BFTL without compaction: `BFTL1`.
+    Bftl1,
+    /// BFTL with compaction: `BFTL2`.
+    Bftl2,
+    /// `SkimpyStash`: `SStash`.
+    SkimpyStash,
+    /// `PBFilter`: `PBF` or `PBF1`.
+    PbFilter,
+    /// `PBFilter` with a larger Flash buffer: `PBF2`.
+    PbFilter2,
+}
+
+/// Parameters of all methods (Table 2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    /// N, Sk and the constants.
+    pub setting: Setting,
+    /// d, k and the rest of PBF. PBF2 has four times the initial partitions, and a buffer for each.
+    pub tuning: Tuning,
+    /// C: greatest length of a node translation list in BFTL2.
+    pub list_max: u32,
+    /// kss: records in a bucket of `SkimpyStash`.
+    pub chain_len: u32,
+    /// How R of PBF is read.
+    pub reading: Reading,
+}
+
+impl Parameters {
+    /// Those of section 6.1.3, for so many records.
+    pub const fn published(keys: u32) -> Self {
+        Self {
+            setting: Setting::published(keys),
+            tuning: Tuning::PUBLISHED,
+            list_max: 5,
+            chain_len: 8,
+            reading: Reading::FITTED,
+        }
+    }
+
+    /// Refuse what the models make no sense of.
+    pub fn check(&self) -> Result<(), ModelError> {
+        self.setting.check()?;
+        self.tuning.check(&self.setting)?;
+        super::error::check_bounds(&[
+            ("pages of a list (C)", self.list_max, 2, 1 << 16),
+            ("records of a bucket (kss)", self.chain_len, 1, 1 << 16),
+        ])
+    }
+
+    /// PBF2: what PBF has, with four times the initial partitions where its filters have the bits.
+    fn wider(&self) -> Tuning {
+        let added = 3 * self.tuning.partitions;
+        Tuning {
+            partitions: self.tuning.partitions + added,
+            buffers: self.tuning.buffers + added,
+            ..self.tuning
+        }
+    }
+}
+
+/// A method's column of Tables 4 and 5.
+#[derive(Clone, Debug, Serialize)]
+pub struct Column {
+    /// The method.
+    pub method: &'static str,
+    /// N.
+    pub n: u32,
+    /// Sk.
+    pub key_size: u32,
+    /// Sp.
+    pub page_size: u32,
+    /// Table 5.
+    #[serde(flatten)]
+    pub costs: Costs,
+    /// Table 4, by the paper's symbols.
+    pub variables: Value,
+}
+
+impl Method {
+    /// All of them, in the paper's order.
+    pub const ALL: [Self; 6] =
+        [Self::BTree, Self::Bftl1, Self::Bftl2, Self::SkimpyStash, Self::PbFilter, Self::PbFilter2];
+
+    /// The name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::BTree => "btree",
+            Self::Bftl1 => "bftl1",
+            Self::Bftl2 => "bftl2",
+            Self::SkimpyStash => "skimpystash",
+            Self::PbFilter => "pbfilter",
+            Self::PbFilter2 => "pbfilter2",
+        }
+    }
+
+    /// What it costs.
+    pub fn column(self, parameters: &Parameters) -> Result<Column, ModelError> {
+        parameters.check()?;
+        let Parameters { setting, tuning, .. } = *parameters;
+        let (costs, variables) = match self {
+            Self::BTree => tree_column(parameters, tree::Method::BTree),
+            Self::Bftl1 => tree_column(parameters, tree::Method::Unbounded),
+            Self::Bftl2 => tree_column(parameters, tree::Method::Compacted(parameters.list_max)),
+            Self::SkimpyStash => (
+                skimpystash::costs(&setting, parameters.chain_len),
+                Value::Object([].into_iter().collect()),
+            ),
+            Self::PbFilter => pbfilter_column(parameters, tuning)?,
+            Self::PbFilter2 => pbfilter_column(parameters, parameters.wider())?,
+        };
+        let Setting { keys, key_size, page_size, .. } = setting;
+        Ok(Column { method: self.name(), n: keys, key_size, page_size, costs, variables })
+    }
+}
+
+fn tree_column(parameters: &Parameters, method: tree::Method) -> (Costs, Value) {
+    let tree = Tree::new(parameters.setting, method, parameters.tuning.buffers);
+    (tree.costs(), fields(&tree))
+}
+
+fn pbfilter_column(parameters: &Parameters, tuning: Tuning) -> Result<(Costs, Value), ModelError> {
+    tuning.check(&parameters.setting)?;
+    let index = PbFilter::new(parameters.setting, tuning, SummaryPages::ByKeys);
+    let mut variables = fields(&index);
+    if let (Value::Object(all), Value::Object(lookup)) =
+        (&mut variables, fields(&parameters.reading.lookup(&index)))
+    {
+        all.extend(lookup);
+    }
+    Ok((reading::costs(&index, parameters.reading), variables))
+}
+
+fn fields(variables: &impl Serialize) -> Value {
+    serde_json::to_value(variables).expect("numbers have JSON values")
+}
+
+impl FromStr for Method {
+    type Err = UnknownChoice;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let names = Self::ALL.map(Self::name);
+        let found = Self::ALL.into_iter().find(|method| method.name() == text);
+        found.ok_or_else(|| UnknownChoice::new("method", text, &names))
+    }
+}

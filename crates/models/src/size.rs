@@ -1,0 +1,347 @@
+//! Sizing: which index for so many keys on this part in so much RAM, what it costs, how long the
+//! flash lasts.
+
+use std::fmt;
+
+use flysch::index::ConfigError;
+use flysch::index::pbfilter::{FlushUnit, PbConfig};
+use flysch::index::runs::{Output, Pace, RunsConfig};
+use flysch_charts::number::{real, real_len};
+use flysch_chip::Part;
+use flysch_nand::Geometry;
+use serde::Serialize;
+
+use super::bloom::bucketed_rate;
+use super::expected;
+use super::layout::{Flush, Layout};
+use super::pbfilter::{PbFilter, SummaryPages, Tuning};
+use super::runs::grow;
+use super::setting::Setting;
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct Demand {
+    /// Keys in the end.
+    pub keys: u32,
+    /// Bytes of a key.
+    pub key_size: u32,
+    /// Bytes of the record that a key belongs to.
+    pub record_size: u32,
+    /// The chip.
+    pub part: Part,
+    /// Bytes of RAM for the index.
+    pub ram: usize,
+    /// Inserts a day.
+    pub inserts_per_day: f64,
+    /// Lookups for each insert.
+    pub lookups_per_insert: f64,
+    /// Share of the lookups whose key is not there.
+    pub absent_share: f64,
+}
+
+/// An index that fits.
+#[derive(Clone, Debug, Serialize)]
+pub struct Choice {
+    /// The method.
+    pub method: &'static str,
+    /// Its parameters, in words.
+    pub parameters: String,
+    /// Bytes of RAM.
+    pub ram_bytes: usize,
+    /// Reads of a lookup whose key is there, the record's included: pages, or sectors of runs.
+    pub r_present: f64,
+    /// Reads of a lookup whose key is not there.
+    pub r_absent: f64,
+    /// Bytes programmed for each key, the record not counted.
+    pub w_bytes_per_key: f64,
+    /// Blocks erased for all insertions.
+    pub block_erases: f64,
+    /// Milliseconds of the slowest insert.
+    pub worst_insert_ms: f64,
+    /// Milliseconds of an insert and its lookups, on average.
+    pub mean_ms: f64,
+    /// Blocks taken at most, with those of the records.
+    pub blocks: f64,
+    /// Years until the part's endurance is used up, wear being spread over all of its blocks;
+    /// none where nothing is inserted.
+    pub years: Option<f64>,
+}
+
+/// Why nothing fits, and what would be enough.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SizeError {
+    /// No index has room in this RAM.
+    Ram {
+        /// Bytes that would be enough.
+        needed: usize,
+        /// Bytes that are there.
+        given: usize,
+    },
+    /// Records and index do not fit on the part.
+    Blocks {
+        /// Blocks that would be enough.
+        needed: f64,
+        /// Blocks of the part.
+        given: u32,
+        /// Keys that would fit.
+        keys: f64,
+    },
+    /// A key longer than any index here takes.
+    Key {
+        /// Bytes at most.
+        max: u32,
+        /// Bytes asked for.
+        given: u32,
+    },
+}
+
+impl fmt::Display for SizeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ram { needed, given } => {
+                write!(f, "no index fits in {given} bytes of RAM; {needed} bytes are enough")
+            }
+            Self::Blocks { needed, given, keys } => write!(
+                f,
+                "records and index take {needed:.0} blocks, and the part has {given}; \
+                 about {keys:.0} keys fit"
+            ),
+            Self::Key { max, given } => {
+                write!(f, "a key of {given} bytes is too long; at most {max} will do")
+            }
+        }
+    }
+}
+
+impl std::error::Error for SizeError {}
+
+/// Every index that fits, the one that takes least time first.
+pub fn choose(demand: &Demand) -> Result<Vec<Choice>, SizeError> {
+    let max = demand.part.geometry.page_size / 8 - 4;
+    if demand.key_size > max {
+        return Err(SizeError::Key { max, given: demand.key_size });
+    }
+    let mut needed = usize::MAX;
+    let mut found = Vec::new();
+    for choice in pbfilters(demand).into_iter().chain(runs(demand, &mut needed)) {
+        needed = needed.min(choice.ram_bytes);
+        if choice.ram_bytes <= demand.ram {
+            found.push(choice);
+        }
+    }
+    if found.is_empty() {
+        return Err(SizeError::Ram { needed, given: demand.ram });
+    }
+    let given = demand.part.geometry.block_count;
+    let least = found.iter().map(|choice| choice.blocks).fold(f64::INFINITY, f64::min);
+    found.retain(|choice| choice.blocks <= f64::from(given));
+    if found.is_empty() {
+        let keys = f64::from(demand.keys) * f64::from(given) / least;
+        return Err(SizeError::Blocks { needed: least.ceil(), given, keys });
+    }
+    found.sort_by(|one, other| one.mean_ms.total_cmp(&other.mean_ms));
+    Ok(found)
+}
+
+/// The forms of `PBFilter` that the part allows.
+fn pbfilters(demand: &Demand) -> Vec<Choice> {
+    let geometry = demand.part.geometry;
+    let allows_sectors = geometry.partial_programs >= geometry.sectors_per_page
+        && !geometry.in_order
+        && geometry.sectors_per_page > 1;
+    let (unit, flush) = if allows_sectors {
+        (FlushUnit::Sector, Flush::Sector)
+    } else {
+        (FlushUnit::Page, Flush::Page)
+    };
+    let wide = Tuning::MORE_PARTITIONS.partitions;
+    [("pbfilter", Tuning::PUBLISHED.partitions), ("pbfilter2", wide)]
+        .into_iter()
+        .filter_map(|(name, partitions)| {
+            let key_size = u8::try_from(demand.key_size).ok()?;
+            let published = PbConfig::published(key_size, demand.keys, &geometry);
+            let config =
+                PbConfig { partitions: u8::try_from(partitions).ok()?, flush: unit, ..published };
+            pbfilter(demand, name, &config, flush)
+        })
+        .collect()
+}
+
+fn pbfilter(
+    demand: &Demand,
+    method: &'static str,
+    config: &PbConfig,
+    flush: Flush,
+) -> Option<Choice> {
+    let geometry = demand.part.geometry;
+    let setting = Setting {
+        keys: demand.keys,
+        key_size: demand.key_size,
+        page_size: geometry.page_size,
+        pointer_size: 4,
+    };
+    let tuning = Tuning {
+        partitions: config.partitions.into(),
+        sectors: geometry.sectors_per_page,
+        ..Tuning::PUBLISHED
+    };
+    setting.check().and_then(|()| tuning.check(&setting)).ok()?;
+    let index = PbFilter::new(setting, tuning, SummaryPages::ByKeys);
+    let layout = Layout::grow(&index, flush);
+    let entries = setting.entries_per_page();
+    let filter_bits = (entries * tuning.bits_per_key).next_power_of_two();
+    let rate = bucketed_rate(filter_bits, entries, 4, tuning.hash_count);
+    let reads = expected::reads(&index, &layout, rate);
+    let timing = demand.part.timing;
+    let page = u64::from(geometry.page_size);
+    let buffer = tuning.partitions * tuning.sectors;
+    let largest = if layout.gens > 0 { filter_bits } else { layout.last_partitions };
+    let worst_ns = u64::from(largest + buffer) * timing.read_ns(page)
+        + u64::from(largest) * timing.program_ns(page);
+    let programmed = f64::from(layout.w_pages) * real(page);
+    let cost = Cost {
+        written: programmed,
+        valid: f64::from(layout.ka_pages + layout.peak) * real(page),
+        present: reads.present + 1.0,
+        absent: reads.absent,
+        read_ns: real(timing.read_ns(page)),
+        insert_ns: (f64::from(layout.reads) * real(timing.read_ns(page))
+            + f64::from(layout.w_programs) * real(timing.program_ns(page)))
+            / f64::from(demand.keys),
+        worst_ns: real(worst_ns),
+    };
+    let words = match flush {
+        Flush::Sector => "flushed by sectors",
+        Flush::Page => "flushed by pages",
+    };
+    let parameters =
+        format!("d = 16, k = 7, {partitions} partitions, {words}", partitions = tuning.partitions);
+    Some(cost.choice(demand, method, parameters, config.ram_size(&geometry)))
+}
+
+/// Runs of every number of levels, without and with the existence filter. What is the least RAM
+/// for any is told.
+fn runs(demand: &Demand, needed: &mut usize) -> Vec<Choice> {
+    let geometry = demand.part.geometry;
+    let base = match RunsConfig::for_keys(demand.keys, demand.ram, &geometry) {
+        Ok(base) => base,
+        Err(ConfigError::RamTooSmall { needed: enough, .. }) => {
+            *needed = (*needed).min(enough);
+            return Vec::new();
+        }
+        Err(_) => return Vec::new(),
+    };
+    let mut choices = Vec::new();
+    for levels in 1..=6 {
+        for (method, filter_bits) in [("runs", 0), ("runs+filter", 7)] {
+            let config = RunsConfig { levels, filter_bits, ..base };
+            if config.check(&geometry).is_ok() {
+                choices.push(run_choice(demand, method, &config));
+            }
+        }
+    }
+    choices
+}
+
+fn run_choice(demand: &Demand, method: &'static str, config: &RunsConfig) -> Choice {
+    let geometry = demand.part.geometry;
+    let timing = demand.part.timing;
+    let costs = grow(config, &geometry, demand.keys);
+    let unit = match config.output {
+        Output::Page => geometry.page_size,
+        Output::Sector => geometry.sector_size(),
+    };
+    let sector = u64::from(geometry.sector_size());
+    let read_ns = timing.read_ns(sector);
+    let program_ns = timing.program_ns(u64::from(unit));
+    // Each entry written by a merge was read, a sector at a time.
+    let programs = costs.written_bytes / f64::from(unit);
+    let sectors = costs.written_bytes / real(sector);
+    let insert_ns =
+        (programs * real(program_ns) + sectors * real(read_ns)) / f64::from(demand.keys);
+    let worst_ns = match config.pace {
+        // A stroke: a window of each input, two programs, an erase.
+        Pace::Spread => u64::from(inputs(config)) * read_ns + 2 * program_ns + timing.erase_ns(),
+        Pace::Synchronous => 0,
+    };
+    let cost = Cost {
+        written: costs.written_bytes,
+        valid: 2.0 * costs.valid_bytes,
+        present: costs.present_reads,
+        absent: costs.absent_reads,
+        read_ns: real(read_ns),
+        insert_ns,
+        worst_ns: real(worst_ns),
+    };
+    let parameters = format!(
+        "{} levels, {} recent keys, {} B memory table, {} B Bloom filter",
+        config.levels, config.recents_max, config.memtable_size, config.bloom_size
+    );
+    cost.choice(demand, method, parameters, config.ram_size(&geometry))
+}
+
+/// Runs that a large merge reads at most.
+fn inputs(config: &RunsConfig) -> u32 {
+    let per_run =
+        u32::from(config.fan) * u32::try_from(config.memtable_size / 6).unwrap_or(u32::MAX);
+    u32::from(config.levels) + u32::from(config.fan) + config.recents_max.div_ceil(per_run.max(1))
+}
+
+/// What both kinds of index tell.
+struct Cost {
+    written: f64,
+    valid: f64,
+    present: f64,
+    absent: f64,
+    /// One read of the index.
+    read_ns: f64,
+    /// An insert on average.
+    insert_ns: f64,
+    worst_ns: f64,
+}
+
+impl Cost {
+    fn choice(
+        &self,
+        demand: &Demand,
+        method: &'static str,
+        parameters: String,
+        ram_bytes: usize,
+    ) -> Choice {
+        let Geometry { page_size, pages_per_block, .. } = demand.part.geometry;
+        let keys = f64::from(demand.keys);
+        let block = f64::from(page_size) * f64::from(pages_per_block);
+        let record_ns = real(demand.part.timing.read_ns(page_size.into()));
+        let present_ns = (self.present - 1.0) * self.read_ns + record_ns;
+        let lookup_ns = (1.0 - demand.absent_share) * present_ns
+            + demand.absent_share * self.absent * self.read_ns;
+        let erases = ((self.written - self.valid) / block).max(0.0).floor();
+        let records = (keys * f64::from(demand.record_size) / block).ceil();
+        Choice {
+            method,
+            parameters,
+            ram_bytes,
+            r_present: self.present,
+            r_absent: self.absent,
+            w_bytes_per_key: self.written / keys,
+            block_erases: erases,
+            worst_insert_ms: self.worst_ns / 1e6,
+            mean_ms: (self.insert_ns + demand.lookups_per_insert * lookup_ns) / 1e6,
+            blocks: records + (self.valid / block).ceil() + real_len(SPARE_BLOCKS),
+            years: self.years(demand, block),
+        }
+    }
+
+    /// Every block is programmed and erased in turn: the bytes that the part takes in its life by
+    /// those of a day.
+    fn years(&self, demand: &Demand, block: f64) -> Option<f64> {
+        let per_insert = self.written / f64::from(demand.keys) + f64::from(demand.record_size);
+        let blocks = f64::from(demand.part.geometry.block_count);
+        let life = blocks * block * f64::from(demand.part.endurance);
+        let per_day = per_insert * demand.inserts_per_day;
+        (per_day > 0.0).then(|| life / per_day / 365.25)
+    }
+}
+
+/// Blocks partly filled: one for each area.
+const SPARE_BLOCKS: usize = 8;

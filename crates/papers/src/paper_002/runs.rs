@@ -1,0 +1,110 @@
+//! The board, its runs, and what is saved by reading nothing ahead.
+
+use std::sync::Arc;
+
+use flysch_lab::bench::grid::{self, Axes, Grid, ReadAheadChoice};
+use flysch_lab::bench::run::Run;
+use flysch_lab::bench::scenario::Scenario;
+use flysch_lab::machine::platform::Platform;
+use flysch_lab::machine::stack::{Main, Stack};
+use flysch_lab::workload::{Pattern, Read, Workload};
+
+use crate::paper::{Cause, Trial};
+
+/// The platform.
+pub(super) const PLATFORM: &str = "omap3evm-2.6.37";
+/// Steps of a run on a file of 5 MiB.
+pub(super) const READ_STEPS: u64 = 5;
+/// The file systems of the paper.
+pub(super) const FILE_SYSTEMS: [Main; 2] = [Main::Jffs2, Main::Yaffs2];
+/// Both orders.
+pub(super) const PATTERNS: [Pattern; 2] = [Pattern::Sequential, Pattern::Random];
+
+/// Runs with read-ahead and without, otherwise alike: of each pair all seeds.
+pub(super) struct Pair {
+    /// With.
+    pub(super) on: Vec<Run>,
+    /// Without.
+    pub(super) off: Vec<Run>,
+}
+
+/// A workload on the platform, with everything else as it has it.
+pub(super) fn grid(workload: Workload, stack: Stack) -> Result<Grid, Cause> {
+    Ok(Grid::new(workload, stack, Arc::new(Platform::named(PLATFORM)?)))
+}
+
+/// Reads of a file. It is random, so that no compressor gains anything: JFFS2 does without, which
+/// gives the same nodes in a fraction of the time that a simulation takes.
+pub(super) fn reads(read: Read, main: Main) -> Result<Grid, Cause> {
+    let mut grid = grid(Workload::Read(read), Stack::file(main))?;
+    grid.axes.compressions = vec!["none".parse()?];
+    Ok(grid)
+}
+
+/// Carry grids out together, so many steps a run: those of each apart.
+pub(super) fn carry_out(
+    trial: &Trial<'_>,
+    grids: &[Grid],
+    steps: u64,
+) -> Result<Vec<Vec<Run>>, Cause> {
+    let scenarios: Vec<Vec<Scenario>> = grids.iter().map(Grid::scenarios).collect();
+    let mut runs = grid::run_in_turns(&scenarios.concat(), || (trial.done)(steps)).into_iter();
+    let of_grid = |of: &Vec<Scenario>| {
+        let own = runs.by_ref().take(of.len());
+        own.map(|outcome| outcome.map_err(Cause::from)).collect()
+    };
+    scenarios.iter().map(of_grid).collect()
+}
+
+/// Grids, each with one number of requests, with read-ahead as the platform has it and without.
+pub(super) fn pairs(trial: &Trial<'_>, grids: &[Grid], steps: u64) -> Result<Vec<Pair>, Cause> {
+    let with = |choice| {
+        let with_it = |grid: &Grid| {
+            let axes = Axes { read_ahead: vec![choice], ..grid.axes.clone() };
+            Grid { axes, ..grid.clone() }
+        };
+        grids.iter().map(with_it).collect::<Vec<_>>()
+    };
+    let both = [with(ReadAheadChoice::On), with(ReadAheadChoice::Off)].concat();
+    let mut on = carry_out(trial, &both, steps)?;
+    let off = on.split_off(grids.len());
+    Ok(on.into_iter().zip(off).map(|(on, off)| Pair { on, off }).collect())
+}
+
+impl Pair {
+    /// Per cent that doing without saves of a figure, over all seeds.
+    pub(super) fn saved(&self, of: impl Fn(&Run) -> f64) -> f64 {
+        let sum = |runs: &[Run]| runs.iter().map(&of).sum::<f64>();
+        (1.0 - sum(&self.off) / sum(&self.on)) * 100.0
+    }
+
+    /// Of the time.
+    pub(super) fn time_saved(&self) -> f64 {
+        self.saved(|run| exact(run.time_ns))
+    }
+
+    /// Of the pages read from flash.
+    pub(super) fn reads_saved(&self) -> f64 {
+        self.saved(|run| exact(run.page_reads))
+    }
+
+    /// Of the energy.
+    pub(super) fn energy_saved(&self) -> f64 {
+        self.saved(|run| run.energy_mj)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts and times of one run, far below 2^52")]
+pub(super) fn exact(count: u64) -> f64 {
+    count as f64
+}
+
+/// The greatest of some numbers.
+pub(super) fn greatest(numbers: &[f64]) -> f64 {
+    numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// The least of some numbers.
+pub(super) fn least(numbers: &[f64]) -> f64 {
+    numbers.iter().copied().fold(f64::INFINITY, f64::min)
+}

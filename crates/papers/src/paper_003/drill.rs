@@ -1,0 +1,143 @@
+//! Power cuts: load, run until the power is gone, switch on again, check.
+
+use flysch_chip::{Chip, Clock, FaultInjector, FaultPlan, Pram, Recorder, Shared, Tracer};
+use flysch_lab::bench::RunError;
+use flysch_lab::bench::scenario::Scenario;
+use flysch_lab::machine::Machine;
+use flysch_lab::tpcc::{Compiler, Outcome, Requests, TpccError, Transactions, check};
+use flysch_lab::workload::Tpcc;
+use flysch_sqlite::{Database, Value};
+
+/// A run that is cut short, again and again.
+pub struct Drill<'a> {
+    scenario: &'a Scenario,
+    tpcc: Tpcc,
+    transactions: u32,
+}
+
+/// What transactions came to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Those that changed or read what they were to.
+    pub committed: u32,
+    /// Those that found an item that does not exist.
+    pub rolled_back: u32,
+    /// Why there were no more.
+    pub error: Option<TpccError>,
+}
+
+/// What the time until a cut came to.
+pub struct Life {
+    /// The transactions.
+    pub tally: Tally,
+    /// Operations of both devices.
+    pub operations: u64,
+    /// The chip as it was left.
+    pub chip: Chip,
+    /// The PRAM as it was left.
+    pub pram: Pram,
+}
+
+impl<'a> Drill<'a> {
+    /// A drill of so many transactions.
+    pub const fn new(scenario: &'a Scenario, tpcc: Tpcc, transactions: u32) -> Self {
+        Self { scenario, tpcc, transactions }
+    }
+
+    /// A machine with the database on it.
+    ///
+    /// # Errors
+    /// It does not fit, or SQLite's.
+    pub fn loaded(&self) -> Result<Machine, RunError> {
+        let Scenario { build, stack, settings, seed, .. } = self.scenario;
+        let machine = build.format_and_mount(*stack)?;
+        let storage = machine.storage(*settings, *seed);
+        for image in self.tpcc.files.load(storage, settings, self.tpcc.scale, *seed)? {
+            image.store(&mut *machine.linux.borrow_mut())?;
+        }
+        machine.linux.borrow_mut().sync()?;
+        Ok(machine)
+    }
+
+    /// The database on a machine.
+    ///
+    /// # Errors
+    /// SQLite's, for instance where the power is gone.
+    pub fn open(&self, machine: &Machine) -> Result<Database, TpccError> {
+        let Scenario { settings, seed, .. } = self.scenario;
+        self.tpcc.files.open(machine.storage(*settings, *seed), settings)
+    }
+
+    /// Run `count` transactions, or until one fails. No CPU time is charged.
+    pub fn run(&self, database: &Database, count: u32) -> Tally {
+        let free = |_: &_| {};
+        let mut tally = Tally::default();
+        let mut transactions = match Transactions::prepare(Compiler::new(database, &free)) {
+            Ok(transactions) => transactions,
+            Err(error) => return Tally { error: Some(error), ..tally },
+        };
+        let Tpcc { scale, rollback_percent, terminals, .. } = self.tpcc;
+        let mut requests = Requests::new(scale, rollback_percent, self.scenario.seed);
+        for number in 0..count {
+            match transactions.run(&requests.draw(number % terminals), i64::from(number)) {
+                Ok(Outcome::Committed) => tally.committed += 1,
+                Ok(Outcome::RolledBack) => tally.rolled_back += 1,
+                Err(error) => return Tally { error: Some(error), ..tally },
+            }
+        }
+        tally
+    }
+
+    /// Load, then run until the power is cut at an operation of either device, or to the end.
+    ///
+    /// # Errors
+    /// The load's; what the cut makes fail is in the tally.
+    pub fn live(&self, cut_at: Option<u64>) -> Result<Life, RunError> {
+        let machine = self.loaded()?;
+        let plan = FaultPlan { seed: self.scenario.seed, cut_at, ..FaultPlan::default() };
+        machine.device.borrow_mut().device_mut().arm(plan);
+        let tally = match self.open(&machine) {
+            Ok(database) => self.run(&database, self.transactions),
+            Err(error) => Tally { error: Some(error), ..Tally::default() },
+        };
+        let device = machine.device.borrow();
+        let operations = device.device().supply().operations();
+        let chip = device.device().chip().fork(Clock::new());
+        let pram = machine.pram.borrow().device().fork(Clock::new());
+        Ok(Life { tally, operations, chip, pram })
+    }
+
+    /// Switch on again, and mount what is there.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn switch_on(&self, life: &Life) -> Result<Machine, RunError> {
+        let clock = Clock::new();
+        let recorder = Recorder::new(clock.clone(), "sqlite");
+        let injector = FaultInjector::new(life.chip.fork(clock.clone()));
+        let device = Shared::new(Tracer::new(injector, recorder.clone()));
+        let pram = Shared::new(Tracer::new(life.pram.fork(clock), recorder.clone()));
+        let Scenario { build, stack, .. } = self.scenario;
+        Ok(build.mount(*stack, device, pram, recorder)?)
+    }
+
+    /// Switch on again: the database must be sound and consistent, and take more transactions.
+    ///
+    /// # Errors
+    /// What is not as it must be.
+    pub fn recover(&self, life: &Life) -> Result<(), RunError> {
+        let machine = self.switch_on(life)?;
+        let database = self.open(&machine)?;
+        let statement = "PRAGMA integrity_check";
+        let verdict = database.query(statement);
+        let verdict = verdict.map_err(|error| TpccError::Sqlite { statement, error })?;
+        if verdict != [[Value::from("ok")]] {
+            return Err(RunError::Broken("SQLite's integrity check fails".to_owned()));
+        }
+        check(&database)?;
+        match self.run(&database, self.transactions / 4).error {
+            Some(error) => Err(error.into()),
+            None => Ok(check(&database)?),
+        }
+    }
+}

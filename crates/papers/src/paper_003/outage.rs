@@ -1,0 +1,61 @@
+//! The power is cut in the middle of a run: nothing that was committed is lost, nothing is torn.
+
+use serde_json::json;
+
+use super::band::{Band, Target};
+use super::claim::Claim;
+use super::drill::Drill;
+use super::listing::Listing;
+use super::paper::{Cause, Evidence, Trial};
+use super::runs::{HYBRID, scenario, tpcc};
+
+/// Thirty customers and orders a district.
+const DIVISOR: u32 = 100;
+/// Cuts, evenly over the run.
+const CUTS: u64 = 12;
+/// Steps of progress for all of them.
+pub(super) const STEPS: u64 = 36;
+/// Transactions before the cut.
+const TRANSACTIONS: u32 = 200;
+
+pub(super) fn run(trial: &Trial<'_>) -> Result<Evidence, Cause> {
+    let tpcc = tpcc(DIVISOR);
+    let scenario = scenario(tpcc, HYBRID, TRANSACTIONS)?;
+    let drill = Drill::new(&scenario, tpcc, TRANSACTIONS);
+    let whole = drill.live(None)?;
+    let mut rows = Vec::new();
+    let mut sound = 0_u32;
+    for cut in 1..=CUTS {
+        let at = whole.operations * cut / (CUTS + 1);
+        let life = drill.live(Some(at))?;
+        let outcome = drill.recover(&life);
+        sound += u32::from(outcome.is_ok());
+        let verdict = outcome.map_or_else(|error| error.to_string(), |()| "sound".to_owned());
+        rows.push(vec![json!(at), json!(life.tally.committed), json!(verdict)]);
+        (trial.done)(STEPS / CUTS);
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a dozen")]
+    let share = f64::from(sound) / CUTS as f64;
+    let claim = Claim {
+        note: format!(
+            "{CUTS} cuts of a run of {TRANSACTIONS} transactions, both devices at once; sound means \
+             that the file system mounts, SQLite's own check and the four conditions of TPC-C hold."
+        ),
+        ..Claim::new(
+            "power-off",
+            "transactions roll back after a sudden power-off: share of cuts after which the \
+             database is sound",
+            Target::AtLeast(1.0),
+            share,
+            Band::STATEMENT,
+        )
+    };
+    let listing = Listing {
+        item: "power-off",
+        name: "power-off".to_owned(),
+        title: "Cuts, and what was found".to_owned(),
+        head: vec!["operation", "transactions_committed", "database"],
+        rows,
+    };
+    Ok(Evidence { claims: vec![claim], listings: vec![listing], ..Evidence::default() })
+}

@@ -1,0 +1,64 @@
+//! The token's flash: reads counted by what is read.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use flysch::flash::Tag;
+use flysch_chip::{Chip, Clock, Hooked, Hooks, Part, PartError};
+use flysch_nand::PageAddr;
+
+/// The part with the times of the virtual flash layer (Table 7).
+const PART: &str = "gemalto-vfl";
+
+/// A chip that counts its reads.
+pub(super) type Device = Hooked<Chip, Reads>;
+
+/// A blank one.
+pub(super) fn blank() -> Result<Device, PartError> {
+    let clock = Clock::new();
+    let device = Chip::new(Arc::new(Part::named(PART)?), clock.clone(), 1);
+    Ok(Hooked { device, hooks: Reads { clock, areas: BTreeMap::new(), counts: BTreeMap::new() } })
+}
+
+/// Reads so far, by the area a page was programmed for, which the tag in its OOB area tells.
+pub(super) struct Reads {
+    clock: Clock,
+    areas: BTreeMap<PageAddr, u8>,
+    counts: BTreeMap<u8, u32>,
+}
+
+impl Reads {
+    /// Milliseconds that the flash has been busy.
+    pub(super) fn busy_ms(&self) -> f64 {
+        flysch_charts::number::real(self.clock.now_ns()) / 1e6
+    }
+
+    /// Forget the reads counted so far.
+    pub(super) fn forget(&mut self) {
+        self.counts.clear();
+    }
+
+    /// Reads of an area's pages since.
+    pub(super) fn of_area(&self, area: u8) -> u32 {
+        self.counts.get(&area).copied().unwrap_or(0)
+    }
+
+    /// All reads since.
+    pub(super) fn all(&self) -> u32 {
+        self.counts.values().sum()
+    }
+}
+
+impl Hooks for Reads {
+    fn after_read(&mut self, page: PageAddr, _: &mut [u8]) {
+        let area = self.areas.get(&page).copied().unwrap_or(u8::MAX);
+        *self.counts.entry(area).or_default() += 1;
+    }
+
+    fn before_program(&mut self, page: PageAddr, _: &[u8], oob: &[u8]) -> bool {
+        if let Some(tag) = oob.first_chunk().and_then(Tag::parse) {
+            self.areas.insert(page, tag.area);
+        }
+        true
+    }
+}

@@ -1,0 +1,256 @@
+//! Lookups in the middle of the database, by each of the three structures of section 7.3.4.
+
+use std::ops::ControlFlow;
+
+use flysch::flash::Flash;
+use flysch::index::IndexError;
+use flysch::index::pbfilter::{PbConfig, PbFilter};
+use flysch_nand::Nand;
+use serde_json::{Value, json};
+
+use super::device::{Device, Reads, blank};
+use super::hashes::{CALLS, FUNCTIONS};
+use super::keys::Distribution;
+use super::sequence::Sequence;
+use super::work::{Layout, Processor, Work};
+use crate::paper::Cause;
+
+/// A way to look a key up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Structure {
+    /// Scanning the key area.
+    KeyArea,
+    /// Scanning its summary, with pre-hashing, not partitioned.
+    Summary,
+    /// `PBFilter`.
+    PbFilter,
+}
+
+impl Structure {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::KeyArea => "scanning KA",
+            Self::Summary => "scanning SKA",
+            Self::PbFilter => "PBFilter",
+        }
+    }
+}
+
+/// Columns of a listing of costs.
+pub(super) const HEAD: [&str; 8] = [
+    "structure",
+    "tuples",
+    "reads",
+    "IO, ms",
+    "comparisons",
+    "instructions",
+    "50 MHz, ms",
+    "120 MHz, ms",
+];
+
+/// What a lookup takes on average.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cost {
+    /// Tuples in the database.
+    pub(super) tuples: u32,
+    /// Pages read.
+    pub(super) reads: f64,
+    /// Milliseconds of the flash.
+    pub(super) io_ms: f64,
+    /// Work of the processor.
+    pub(super) work: Work,
+}
+
+impl Cost {
+    /// Milliseconds in all, on this processor.
+    pub(super) fn ms(&self, processor: Processor) -> f64 {
+        self.io_ms + processor.ms(self.work)
+    }
+
+    /// A row of a listing: see [`HEAD`].
+    pub(super) fn row(&self, structure: Structure) -> Vec<Value> {
+        let work = self.work;
+        let ms = [Processor::TODAY, Processor::NEXT].map(|processor| self.ms(processor));
+        let numbers = [self.reads, self.io_ms, work.comparisons, work.instructions, ms[0], ms[1]];
+        let names = [json!(structure.name()), json!(self.tuples)];
+        names.into_iter().chain(numbers.map(|number| json!(number))).collect()
+    }
+
+    /// Share of the processor in that.
+    pub(super) fn cpu_share(&self, processor: Processor) -> f64 {
+        processor.ms(self.work) / self.ms(processor)
+    }
+}
+
+/// Lookups averaged for each size: of so many tuples around the middle of the database, as of "the
+/// key in the middle" of many databases. A page has as many of twelve bytes.
+const AROUND: u32 = 128;
+
+/// The parameters of the experiment: those of section 6, and the hash that the authors chose.
+pub(super) fn config(key_size: u8, hash_count: u8, tuples: u32) -> Result<PbConfig, Cause> {
+    let geometry = blank()?.geometry();
+    let published = PbConfig::published(key_size, tuples, &geometry);
+    Ok(PbConfig { hash_count, placement: FUNCTIONS[0].placement, ..published })
+}
+
+/// Load a database and stop at each of these sizes to look keys up.
+pub(super) fn measure(
+    structure: Structure,
+    config: PbConfig,
+    sizes: &[u32],
+) -> Result<Vec<Cost>, Cause> {
+    match structure {
+        Structure::PbFilter => measure_pbfilter(config, sizes),
+        Structure::KeyArea | Structure::Summary => measure_scan(structure, config, sizes),
+    }
+}
+
+fn key(config: &PbConfig, number: u32) -> Vec<u8> {
+    Distribution::Random.key(0, number, usize::from(config.key_size))
+}
+
+fn around(size: u32) -> impl Iterator<Item = u32> {
+    let first = (size / 2).saturating_sub(AROUND / 2);
+    first..first + AROUND
+}
+
+fn measure_scan(structure: Structure, config: PbConfig, sizes: &[u32]) -> Result<Vec<Cost>, Cause> {
+    let mut sequence = Sequence::new(config)?;
+    let mut costs = Vec::new();
+    let mut count = 0;
+    for &tuples in sizes {
+        for number in count..tuples {
+            sequence.insert(&key(&config, number))?;
+        }
+        count = tuples;
+        let before = sequence.device.hooks.busy_ms();
+        sequence.device.hooks.forget();
+        let mut work = Work::default();
+        for number in around(tuples) {
+            let key = key(&config, number);
+            work += if structure == Structure::KeyArea {
+                sequence.scan_keys(&key)?
+            } else {
+                sequence.scan_summary(&key)?
+            };
+        }
+        costs.push(average(tuples, &sequence.device.hooks, before, work));
+    }
+    Ok(costs)
+}
+
+fn average(tuples: u32, reads: &Reads, before_ms: f64, work: Work) -> Cost {
+    let count = f64::from(AROUND);
+    Cost {
+        tuples,
+        reads: f64::from(reads.all()) / count,
+        io_ms: (reads.busy_ms() - before_ms) / count,
+        work: Work {
+            comparisons: work.comparisons / count,
+            instructions: work.instructions / count,
+        },
+    }
+}
+
+fn measure_pbfilter(config: PbConfig, sizes: &[u32]) -> Result<Vec<Cost>, Cause> {
+    let device = blank()?;
+    let geometry = device.geometry();
+    let mut table = vec![0; Flash::<Device>::ram_size(&geometry)];
+    let mut ram = vec![0; config.ram_size(&geometry)];
+    let mut flash = Flash::mount(device, &mut table).map_err(told)?;
+    let mut index = PbFilter::create(&mut flash, config, &mut ram).map_err(told)?;
+    let mut costs = Vec::new();
+    let mut count = 0;
+    for &tuples in sizes {
+        for number in count..tuples {
+            index.insert(&mut flash, &key(&config, number), number).map_err(told)?;
+        }
+        count = tuples;
+        let before = flash.nand().hooks.busy_ms();
+        let places = Places::of(&config, geometry.page_size, tuples);
+        let mut work = Work::default();
+        let mut reads = 0;
+        for number in around(tuples) {
+            flash.nand_mut().hooks.forget();
+            let mut found = None;
+            let visit = |_: &mut Flash<'_, Device>, pointer| {
+                found = Some(pointer);
+                Ok::<_, IndexError>(ControlFlow::Break(()))
+            };
+            index.lookup(&mut flash, &key(&config, number), visit).map_err(told)?;
+            if found != Some(number) {
+                return Err("a key of the index is not found".into());
+            }
+            work += Work::comparing(tuples % places.entries);
+            work += places.work(&config, &flash.nand().hooks, number);
+            reads += flash.nand().hooks.all();
+        }
+        let mut cost = average(tuples, &flash.nand().hooks, before, work);
+        cost.reads = f64::from(reads) / f64::from(AROUND);
+        costs.push(cost);
+    }
+    Ok(costs)
+}
+
+/// Errors of the engine carry addresses, not text.
+fn told(error: impl std::fmt::Debug) -> Cause {
+    format!("{error:?}").into()
+}
+
+/// Where the filters of an index are: what a lookup has to look at, beside what it reads.
+#[derive(Clone, Copy, Debug)]
+struct Places {
+    entries: u32,
+    set: u32,
+    l1: u32,
+    buffer: u32,
+    filters_per_page: u32,
+}
+
+impl Places {
+    fn of(config: &PbConfig, page_size: u32, tuples: u32) -> Self {
+        let entries = page_size / (u32::from(config.key_size) + 4);
+        let bits = u32::from(config.bits_per_key);
+        let filter_bits = (entries * bits).next_power_of_two();
+        let keys_per_filter = filter_bits / bits / entries * entries;
+        // A flush writes a sector of each of four partitions, and sixteen of them fill L1.
+        let per_flush = page_size * 8 / filter_bits;
+        let filters = tuples / keys_per_filter;
+        let set = filters / (16 * per_flush) * 16 * per_flush;
+        let flushed = filters / per_flush * per_flush;
+        let filters_per_page = 4 * per_flush;
+        Self { entries, set, l1: flushed - set, buffer: filters - flushed, filters_per_page }
+    }
+
+    /// Work of the lookup of a key that has just been found, by what it read.
+    fn work(self, config: &PbConfig, reads: &Reads, number: u32) -> Work {
+        let [keys, passing] = [0, 1].map(|area| reads.of_area(config.first_area + area));
+        let k = u32::from(config.hash_count);
+        let mut work = Work::hashing(CALLS, u32::from(config.key_size));
+        // Every key page but the last was read in vain, and compared with to its end.
+        let in_vain = keys.saturating_sub(1) * self.entries;
+        work += Work::comparing(in_vain + number % self.entries + 1);
+        let is_in_set = number / self.entries < self.set;
+        if self.set > 0 {
+            work += Work::intersecting(k, self.set);
+        }
+        let l1_pages = if is_in_set { 0 } else { self.l1.div_ceil(self.filters_per_page) };
+        assert!(l1_pages <= passing, "pages of L1 are read if the set does not have the key");
+        if !is_in_set {
+            work += Self::tested(config, Layout::Partitioned, self.l1);
+        }
+        if number / self.entries >= self.set + self.l1 {
+            work += Self::tested(config, Layout::Whole, self.buffer);
+        }
+        work
+    }
+
+    /// Filters tested bit by bit, up to the first bit that is not set: as many as the filters'
+    /// fill lets expect.
+    fn tested(config: &PbConfig, layout: Layout, filters: u32) -> Work {
+        let fill = 1.0 - (-f64::from(config.hash_count) / f64::from(config.bits_per_key)).exp();
+        let per_filter = (0..u32::from(config.hash_count)).map(f64::from).map(|n| fill.powf(n));
+        let bits: f64 = per_filter.sum();
+        Work::testing(layout, filters, f64::from(filters) * bits)
+    }
+}

@@ -1,0 +1,50 @@
+//! Values of rows and parameters, and the work that statements took.
+
+/// A value of a row. Text need not be UTF-8.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// NULL.
+    Null,
+    /// An integer.
+    Integer(i64),
+    /// A floating-point number.
+    Real(f64),
+    /// Text, as its bytes.
+    Text(Vec<u8>),
+    /// A blob.
+    Blob(Vec<u8>),
+}
+
+/// What it took to run statements, counted. A fixed price for each gives a reproducible CPU time.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Work {
+    /// Statements compiled and run.
+    pub statements: u64,
+    /// Bytes of SQL text.
+    pub sql_bytes: u64,
+    /// Instructions of SQLite's virtual machine.
+    pub vm_steps: u64,
+    /// Rows returned.
+    pub rows: u64,
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Self {
+        Self::Integer(number)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.as_bytes().to_vec())
+    }
+}
+
+impl std::ops::AddAssign for Work {
+    fn add_assign(&mut self, other: Self) {
+        self.statements += other.statements;
+        self.sql_bytes += other.sql_bytes;
+        self.vm_steps += other.vm_steps;
+        self.rows += other.rows;
+    }
+}
