@@ -27,3 +27,4 @@ mod log;
 pub mod media;
 mod record;
 pub mod row;
+pub mod store;

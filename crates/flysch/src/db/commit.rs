@@ -3,9 +3,10 @@
 use flysch_nand::Nand;
 
 use super::{Db, DbError};
-use crate::log::{Body, Log};
-use crate::media::Space;
+use crate::log::Body;
+use crate::media::{MediaError, Space};
 use crate::record::{Records, STATE_SIZE};
+use crate::store::Store;
 
 /// When a commit is on flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,22 +17,31 @@ pub enum Durability {
     Lazy,
 }
 
-/// The body of a record of this moment.
-pub(super) fn body<'b>(
-    records: &'b Records<'_>,
-    log: &Log,
-    (commit, time): (u32, u64),
-    state: &'b mut [u8],
-) -> Body<'b> {
-    state[..STATE_SIZE].copy_from_slice(&records.emit());
-    Body {
-        flags: 0,
-        commit,
-        time,
-        tail: records.tail.committed(),
-        tail_base: records.tail.base(),
-        base: log.logged(),
-        state: &state[..STATE_SIZE],
+/// The layers whose state a record carries.
+pub(super) struct Layers<'l, 'ram> {
+    pub(super) records: &'l Records<'ram>,
+    pub(super) store: &'l Store<'ram>,
+}
+
+impl<'l> Layers<'l, '_> {
+    /// The body of a record of this moment. `logged` is the part of the tail that records have.
+    pub(super) fn body(
+        &self,
+        logged: usize,
+        (commit, time): (u32, u64),
+        state: &'l mut [u8],
+    ) -> Body<'l> {
+        state[..STATE_SIZE].copy_from_slice(&self.records.emit());
+        let len = STATE_SIZE + self.store.emit_state(&mut state[STATE_SIZE..]);
+        Body {
+            flags: 0,
+            commit,
+            time,
+            tail: self.records.tail.committed(),
+            tail_base: self.records.tail.base(),
+            base: logged,
+            state: &state[..len],
+        }
     }
 }
 
@@ -42,7 +52,8 @@ impl<N: Nand> Db<'_, '_, N> {
     pub(super) fn settle(&mut self) -> Result<(), DbError> {
         let Some(mut found) = self.found.take() else { return Ok(()) };
         self.held = None;
-        let body = body(&self.records, &found.log, (self.commit, self.time), self.state);
+        let layers = Layers { records: &self.records, store: &self.store };
+        let body = layers.body(found.log.logged(), (self.commit, self.time), self.state);
         let settled = found.settle(&mut self.media, body, self.frame);
         if settled.is_ok() {
             self.log = found.log;
@@ -55,6 +66,10 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Everything since the last commit is committed.
     pub(super) fn commit_now(&mut self, durability: Durability) -> Result<(), DbError> {
         self.records.commit(&mut self.media);
+        self.store.commit();
+        if let Some(mark) = self.open_mark.take() {
+            self.records.mark = mark;
+        }
         self.commit += 1;
         self.is_open = false;
         self.is_lazy = true;
@@ -70,12 +85,36 @@ impl<N: Nand> Db<'_, '_, N> {
         }
         self.settle()?;
         self.held = None;
-        let body = body(&self.records, &self.log, (self.commit, self.time), self.state);
+        let layers = Layers { records: &self.records, store: &self.store };
+        let body = layers.body(self.log.logged(), (self.commit, self.time), self.state);
         self.log.commit(&mut self.media, body, self.frame)?;
         self.is_lazy = false;
-        self.let_go();
-        self.log.prepare(&mut self.media, self.frame)?;
-        Ok(())
+        if self.let_go_at != self.store.changes() {
+            self.let_go_at = self.store.changes();
+            self.let_go();
+        }
+        self.pay_ahead()
+    }
+
+    /// Do one thing that would be due soon: towards the next log block, a block erased ahead, or a
+    /// slice of a merge. The commit is done already: where no block is free, that is told when one
+    /// is needed.
+    fn pay_ahead(&mut self) -> Result<(), DbError> {
+        match self.log.prepare(&mut self.media, self.frame) {
+            Ok(false) => {}
+            Ok(true) | Err(MediaError::Full) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+        if !self.media.is_ready() {
+            return match self.media.prepare() {
+                Ok(()) | Err(MediaError::Full) => Ok(()),
+                Err(error) => Err(error.into()),
+            };
+        }
+        match self.work() {
+            Ok(_) | Err(DbError::Full) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Put everything on flash, and say that nothing is under way. Cost: as [`Db::sync`], and an
@@ -86,7 +125,8 @@ impl<N: Nand> Db<'_, '_, N> {
         }
         self.roll_back_open()?;
         self.settle()?;
-        let body = body(&self.records, &self.log, (self.commit, self.time), self.state);
+        let layers = Layers { records: &self.records, store: &self.store };
+        let body = layers.body(self.log.logged(), (self.commit, self.time), self.state);
         self.log.close(&mut self.media, body, self.frame)?;
         Ok(self.into_nand())
     }
@@ -109,8 +149,13 @@ impl<N: Nand> Db<'_, '_, N> {
                 holds(first) && holds(last)
             })
         };
+        let store = &self.store;
         self.media.let_go(|space, block| {
-            is_head(space, block) || space.holds_rows() && !is_void(space, block)
+            let is_used = || match space.holds_rows() {
+                true => !is_void(space, block),
+                false => store.is_live(space, block),
+            };
+            is_head(space, block) || is_used()
         });
     }
 }

@@ -6,6 +6,7 @@ use crate::log::MountError;
 use crate::media::MediaError;
 use crate::record::AppendError;
 use crate::row::{RowError, SchemaError, ValueError};
+use crate::store::StoreError;
 
 /// Why a call failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub enum DbError {
     Value(ValueError),
     /// A row on flash is not whole.
     Row(RowError),
+    /// The index store says no.
+    Store(StoreError),
     /// The key of this index is taken.
     Duplicate {
         /// The index of the table.
@@ -54,6 +57,7 @@ impl fmt::Display for DbError {
             Self::Unknown => f.write_str("the schema has no such table or index"),
             Self::Value(error) => error.fmt(f),
             Self::Row(error) => error.fmt(f),
+            Self::Store(error) => error.fmt(f),
             Self::Duplicate { index } => write!(f, "the key of index {index} is taken"),
             Self::RowTooLong { needed } => write!(f, "the row has {needed} bytes"),
             Self::Full => f.write_str("there is no room for more rows"),

@@ -11,6 +11,8 @@
 
 mod commit;
 mod error;
+mod find;
+mod index;
 mod open;
 mod ram;
 mod scan;
@@ -18,6 +20,7 @@ mod write;
 
 pub use commit::Durability;
 pub use error::DbError;
+pub use find::{Find, KeyRange};
 pub use open::{OpenReport, Options};
 pub use scan::{Direction, Scan};
 pub use write::Transaction;
@@ -30,7 +33,8 @@ use flysch_nand::Nand;
 use crate::log::{Found, Log};
 use crate::media::Media;
 use crate::record::Records;
-use crate::row::Schema;
+use crate::row::{HashKey, Schema};
+use crate::store::Store;
 
 /// A database on a chip.
 #[derive(Debug)]
@@ -49,8 +53,17 @@ pub struct Db<'ram, 's, N> {
     is_open: bool,
     /// The caller's clock, as the last commit told it.
     time: u64,
+    store: Store<'ram>,
+    /// What keys the hashes of this device.
+    key: HashKey,
+    /// The changes of the runs that the last record knows.
+    let_go_at: u32,
+    /// The flush mark that holds once the transaction under way is committed.
+    open_mark: Option<u32>,
     /// A page, lent to whoever needs one.
     frame: &'ram mut [u8],
+    /// A cell, lent likewise.
+    cell: &'ram mut [u8],
     /// The page whose rows the frame holds.
     held: Option<scan::Held>,
     /// The state of a record while it is put together.

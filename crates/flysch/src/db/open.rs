@@ -1,15 +1,16 @@
 //! Creating a database, and finding one again.
 
-use flysch_nand::Nand;
+use flysch_nand::{Geometry, Nand};
 
-use super::commit::body;
+use super::commit::Layers;
+use super::index::plans;
 use super::ram::Ram;
 use super::{Db, DbError};
-use crate::flash::array;
-use crate::log::{self, Body, Buffers, Log};
+use crate::log::{self, Buffers};
 use crate::media::{CELL_SIZE, ENTRY_SIZE, Layout, Media, Page, Partition, Sight, Space};
-use crate::record::{Records, STATE_SIZE};
-use crate::row::Schema;
+use crate::record::{BlockSummary, Position, Records, Rows, STATE_SIZE, is_void, read_page};
+use crate::row::{HashKey, RowView, Schema};
+use crate::store::{ConfigError, INDEX_MAX, Store, StoreConfig};
 
 /// Bytes of the state of a record, at most.
 const STATE_MAX: usize = 1024;
@@ -21,6 +22,8 @@ pub struct Options {
     pub partition: Option<Partition>,
     /// A number that no one who gives keys can know: it keys the hashes of this device.
     pub seed: u64,
+    /// Rows that each table is made for: hashes and levels are as wide and as many as they need.
+    pub capacity: u32,
 }
 
 /// What an open found and did.
@@ -40,24 +43,47 @@ struct Parts<'ram> {
     table: &'ram mut [u8],
     tail: &'ram mut [u8],
     frame: &'ram mut [u8],
+    cell: &'ram mut [u8],
     state: &'ram mut [u8],
+    store: Store<'ram>,
 }
 
 impl<'ram> Parts<'ram> {
-    fn sizes(layout: Layout, partition: Partition) -> [usize; 4] {
+    fn sizes(layout: Layout, partition: Partition) -> [usize; 5] {
         let table = partition.count as usize * ENTRY_SIZE;
-        [table, layout.payload_size(), layout.page_size(), STATE_MAX]
+        [table, layout.payload_size(), layout.page_size(), CELL_SIZE, STATE_MAX]
     }
 
-    fn carve(ram: &'ram mut [u8], layout: Layout, partition: Partition) -> Result<Self, DbError> {
-        let sizes = Self::sizes(layout, partition);
-        let needed = sizes.iter().sum();
+    fn carve(
+        ram: &'ram mut [u8],
+        geometry: &Geometry,
+        partition: Partition,
+        (schema, capacity): (&Schema<'_>, u32),
+    ) -> Result<Self, DbError> {
+        let sizes = Self::sizes(Layout::new(geometry.page_size), partition);
+        let fixed: usize = sizes.iter().sum();
+        let (plans, count) = plans(schema, capacity).ok_or(DbError::Unknown)?;
+        let fields = size_of::<Store<'static>>();
+        let rest = ram.len().saturating_sub(fixed) + fields;
+        let planned = StoreConfig::plan(rest, &plans[..count], geometry, partition.count);
+        let config = planned.map_err(|error| match error {
+            ConfigError::RamTooSmall { needed } => {
+                DbError::RamTooSmall { needed: fixed + needed - fields }
+            }
+            ConfigError::Indexes => DbError::Unknown,
+        })?;
+        let needed = fixed + config.carved();
         let mut ram = Ram::new(ram);
-        if ram.len() < needed {
-            return Err(DbError::RamTooSmall { needed });
-        }
-        let mut take = |at: usize| ram.take(sizes[at]).ok_or(DbError::RamTooSmall { needed });
-        Ok(Self { table: take(0)?, tail: take(1)?, frame: take(2)?, state: take(3)? })
+        let mut take = |size| ram.take(size).ok_or(DbError::RamTooSmall { needed });
+        let [table, tail, frame, cell, state] = sizes;
+        Ok(Self {
+            table: take(table)?,
+            tail: take(tail)?,
+            frame: take(frame)?,
+            cell: take(cell)?,
+            state: take(state)?,
+            store: Store::new(config, take(config.carved())?),
+        })
     }
 }
 
@@ -75,17 +101,9 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let mut media = Media::new(nand, partition, core::mem::take(&mut parts.table));
         let records = Records::new(parts.tail);
         let salt = (options.seed ^ options.seed >> 32) as u32 | 1;
-        parts.state[..STATE_SIZE].copy_from_slice(&records.emit());
-        let body = Body {
-            flags: 0,
-            commit: 1,
-            time: 0,
-            tail: &[],
-            tail_base: 0,
-            base: 0,
-            state: &parts.state[..STATE_SIZE],
-        };
-        let ids = (salt, schema.fingerprint());
+        let layers = Layers { records: &records, store: &parts.store };
+        let body = layers.body(0, (1, 0), parts.state);
+        let ids = (salt, options.identity(schema));
         let log = log::format(&mut media, ids, &body, parts.frame)?;
         Ok(Self {
             media,
@@ -97,7 +115,12 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             is_lazy: false,
             is_open: false,
             time: 0,
+            store: parts.store,
+            key: HashKey::from_seed(options.seed),
+            let_go_at: 0,
+            open_mark: None,
             frame: parts.frame,
+            cell: parts.cell,
             held: None,
             state: parts.state,
             report: OpenReport::default(),
@@ -118,9 +141,11 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let mut records = Records::new(parts.tail);
         let buffers =
             Buffers { tail: records.tail.memory(), frame: parts.frame, state: parts.state };
-        let found = log::find(&mut media, schema.fingerprint(), buffers)?;
-        let state = parts.state[..found.state_len].first_chunk::<STATE_SIZE>();
-        let is_loaded = state.is_some_and(|state| records.load(state, &media));
+        let found = log::find(&mut media, options.identity(schema), buffers)?;
+        let state = parts.state[..found.state_len].split_first_chunk::<STATE_SIZE>();
+        let is_loaded = state.is_some_and(|(rows, indexes)| {
+            records.load(rows, &media) && parts.store.load_state(indexes).is_ok()
+        });
         let preface = found.preface;
         let tail_size = preface.base + preface.len;
         if !is_loaded || !records.tail.restore(tail_size, preface.tail_base) {
@@ -132,13 +157,14 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             tail_size,
             void_pages: 0,
         };
+        let head = media.head(Space::Hot);
         if !found.is_clean {
             report.void_pages = skip_doubtful(&mut media, &mut records, parts.frame)?;
         }
         // A number that was under way at a cut is never given again.
         let commit = preface.commit + u32::from(!found.is_clean);
         let log = found.log;
-        Ok(Self {
+        let mut db = Self {
             media,
             log,
             found: Some(found),
@@ -148,11 +174,75 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             is_lazy: false,
             is_open: false,
             time: preface.time,
+            store: parts.store,
+            key: HashKey::from_seed(options.seed),
+            let_go_at: 0,
+            open_mark: None,
             frame: parts.frame,
+            cell: parts.cell,
             held: None,
             state: parts.state,
             report,
-        })
+        };
+        db.replay(head)?;
+        Ok(db)
+    }
+
+    /// Put the entries of the rows that are in no run into the memory table again: of the pages from
+    /// the flush mark up to `head`, then of the tail. Cost: one read for each page.
+    fn replay(&mut self, head: u32) -> Result<(), DbError> {
+        let numbers = self.media.numbers();
+        let mut number = self.records.mark;
+        let mut block = (numbers.block_count(), None);
+        while number != head {
+            let at = Page { space: Space::Hot, number };
+            number = numbers.advance(number, 1);
+            let name = numbers.block_of(at.number);
+            if block.0 != name {
+                block = (name, BlockSummary::read(&mut self.media, name, self.frame)?);
+            }
+            if is_void(&mut self.media, at, block.1.as_ref()) {
+                continue;
+            }
+            let (stretch, _) = read_page(&mut self.media, at, self.frame)?;
+            let len = stretch.bytes().len();
+            let mut rows = 0;
+            while let Some(row) = Rows::from(&self.frame[..len], rows).next_front() {
+                rows = self.replay_row(at, rows, row)?;
+            }
+        }
+        let at = self.records.tail_page(&self.media);
+        let mut place = 0;
+        while place < self.records.tail.rows().len() {
+            let layout = self.media.layout();
+            let pointer = Position { page: at, cell: layout.place(place).0 as u32 }.pointer(layout);
+            let rows = self.records.tail.rows();
+            let len = crate::row::row_len(&rows[place..])?;
+            let view = RowView::parse(self.schema, &rows[place..place + len], 0)?;
+            let (table, mut digests) = (view.head.table, [0; INDEX_MAX]);
+            digest_all(&view, &self.key, &mut digests)?;
+            self.put_digests(table, &digests, pointer)?;
+            place += len;
+        }
+        self.store.commit();
+        Ok(())
+    }
+
+    /// Put the entries of a row of the frame; give where the next one begins.
+    fn replay_row(
+        &mut self,
+        at: Page,
+        place: usize,
+        (from, to): (usize, usize),
+    ) -> Result<usize, DbError> {
+        let layout = self.media.layout();
+        let pointer = Position { page: at, cell: layout.place(place).0 as u32 }.pointer(layout);
+        let view = RowView::parse_front(self.schema, &self.frame[from..to], 0)?;
+        let (table, mut digests) = (view.head.table, [0; INDEX_MAX]);
+        let next = place + view.row_len;
+        digest_all(&view, &self.key, &mut digests)?;
+        self.put_digests(table, &digests, pointer)?;
+        Ok(next)
     }
 
     fn prepare(
@@ -173,11 +263,31 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         if !takes {
             return Err(DbError::Geometry);
         }
-        Parts::carve(ram, Layout::new(geometry.page_size), partition)
+        Parts::carve(ram, &geometry, partition, (schema, options.capacity))
     }
 }
 
+/// The digests of a row in the indexes of its table.
+fn digest_all(
+    view: &RowView<'_, '_>,
+    key: &HashKey,
+    digests: &mut [u64; INDEX_MAX],
+) -> Result<(), DbError> {
+    for (digest, index) in digests.iter_mut().zip(view.table.indexes) {
+        *digest = view.digest(index, key)?;
+    }
+    Ok(())
+}
+
 impl Options {
+    /// What must be the same each time the database is opened, in a number.
+    fn identity(&self, schema: &Schema<'_>) -> u32 {
+        let mut hash = HashKey::from_seed(self.seed).start();
+        hash.write(&schema.fingerprint().to_le_bytes());
+        hash.write(&self.capacity.to_le_bytes());
+        hash.finish() as u32
+    }
+
     fn partition_of<N: Nand>(&self, nand: &N) -> Partition {
         let all = Partition { first: 0, count: nand.geometry().block_count };
         self.partition.unwrap_or(all)

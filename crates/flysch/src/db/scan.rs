@@ -7,7 +7,7 @@ use flysch_nand::Nand;
 
 use super::{Db, DbError};
 use crate::media::{MediaError, Page, Space};
-use crate::record::{BlockSummary, Stretch, read_page};
+use crate::record::{BlockSummary, Stretch, is_void, read_page};
 use crate::row::{RowKind, RowView};
 
 /// Which way a scan goes.
@@ -163,15 +163,9 @@ impl Scan {
         if block == numbers.block_of(head) || self.block.is_some_and(|(known, _)| known == block) {
             return Ok(());
         }
-        let last = block * numbers.pages_per_block + numbers.pages_per_block - 1;
-        let last = Page { space: Space::Hot, number: last };
+        let last = (block + 1) * numbers.pages_per_block - 1;
         db.held = None;
-        let is_void = db.media.spans.find(last, &numbers).is_some();
-        let summary = if is_void || db.media.table.find(Space::Hot, block).is_none() {
-            None
-        } else {
-            BlockSummary::read(&mut db.media, last, db.frame)?
-        };
+        let summary = BlockSummary::read(&mut db.media, block, db.frame)?;
         self.block = Some((block, summary));
         let zones = self.least..=self.greatest;
         let is_known = summary.is_some_and(|block| !block.summary.may_meet(self.table, &zones));
@@ -180,7 +174,7 @@ impl Scan {
         if is_absent || has_zone && is_known {
             // The turn that follows leaves the block.
             let at_first = block * numbers.pages_per_block;
-            self.page = if self.direction == Direction::Forward { last.number } else { at_first };
+            self.page = if self.direction == Direction::Forward { last } else { at_first };
         }
         Ok(())
     }
@@ -201,10 +195,8 @@ fn load<'d, N: Nand>(
     }
     let block = numbers.block_of(at.number);
     let known = scan.block.filter(|(known, _)| *known == block).and_then(|(_, summary)| summary);
-    let is_void = db.media.spans.find(at, &numbers).is_some()
-        || known.is_some_and(|summary| summary.is_void(at, &db.media));
     db.held = None;
-    if is_void || db.media.table.find(Space::Hot, block).is_none() {
+    if is_void(&mut db.media, at, known.as_ref()) {
         return Ok(Stretch::NONE);
     }
     let (len, base) = match read_page(&mut db.media, at, db.frame) {
@@ -217,7 +209,11 @@ fn load<'d, N: Nand>(
 }
 
 /// Read what follows of a row that began on page `at` and fills it.
-fn gather<N: Nand>(db: &mut Db<'_, '_, N>, at: Page, mut out: &mut [u8]) -> Result<(), DbError> {
+pub(super) fn gather<N: Nand>(
+    db: &mut Db<'_, '_, N>,
+    at: Page,
+    mut out: &mut [u8],
+) -> Result<(), DbError> {
     db.held = None;
     let layout = db.media.layout();
     let mut page = at;

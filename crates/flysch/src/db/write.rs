@@ -3,9 +3,11 @@
 use flysch_nand::Nand;
 
 use super::commit::Durability;
+use super::index::{Wanted, carries};
 use super::{Db, DbError};
 use crate::record::NewRow;
-use crate::row::{RowHead, RowKind, Value};
+use crate::row::{RowHead, RowKind, RowView, Table, Value, ValueError, key};
+use crate::store::Probe;
 
 /// A transaction. Dropped without a commit it is rolled back by the next call that writes.
 #[derive(Debug)]
@@ -32,8 +34,10 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         if !self.is_open {
             return Ok(());
         }
-        self.held = None;
-        if self.records.roll_back(&mut self.media, self.frame)?.is_some() {
+        (self.held, self.open_mark) = (None, None);
+        self.store.roll_back();
+        if let Some(moved) = self.records.roll_back(&mut self.media, self.frame)? {
+            self.rename(moved);
             // The pages that were programmed bear this number: it is not given again.
             self.commit += 1;
             self.log.forget_tail();
@@ -42,26 +46,62 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         Ok(())
     }
 
-    fn append(&mut self, table: u8, values: &[Value<'_>]) -> Result<(), DbError> {
-        if usize::from(table) >= self.schema.tables.len() {
-            return Err(DbError::Unknown);
+    fn insert(&mut self, table: u8, values: &[Value<'_>]) -> Result<(), DbError> {
+        let declared = self.table(table)?;
+        check(declared, values)?;
+        for (number, index) in (0..).zip(declared.indexes).filter(|(_, index)| index.is_unique) {
+            let digest = key::digest_of_row(index, &self.key, values);
+            if self.is_taken(Wanted { table, index: number, digest })? {
+                return Err(DbError::Duplicate { index: number });
+            }
         }
+        self.make_room(table)?;
         let head = RowHead { table, kind: RowKind::Row, is_shared: false };
         let row = NewRow { head, values, commit: self.commit };
         self.held = None;
-        let (_, moved) = self.records.append(&mut self.media, row, self.schema, self.frame)?;
-        if moved.is_some() {
+        let (at, moved) = self.records.append(&mut self.media, row, self.schema, self.frame)?;
+        if let Some(moved) = moved {
+            self.rename(moved);
             self.log.forget_tail();
+        } else {
+            self.work()?;
         }
-        Ok(())
+        self.put_entries(table, values, at)
+    }
+
+    /// Whether a row carries the key. Cost: as a lookup of an absent key.
+    fn is_taken(&mut self, wanted: Wanted) -> Result<bool, DbError> {
+        let (number, code) = self.code(wanted)?;
+        let index = self.index(wanted.table, wanted.index)?;
+        let (schema, hash) = (self.schema, self.key);
+        let mut probe = Probe::new(self.store.config(), number, code);
+        while let Some(entry) = probe.next(&self.store, &mut self.media, self.cell)? {
+            let stretch = self.rows_at(entry.pointer)?;
+            let mut views = stretch.rows().map(|row| RowView::parse_front(schema, row, 0));
+            if views.any(|view| view.is_ok_and(|view| carries(&view, wanted, index, &hash))) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }
 
+/// Refuse values that do not make a row before anything is looked up by them.
+fn check(table: &Table<'_>, values: &[Value<'_>]) -> Result<(), DbError> {
+    if values.len() == table.columns.len() {
+        return Ok(());
+    }
+    let (needed, given) = (table.columns.len(), values.len());
+    Err(DbError::Value(ValueError::Count { needed, given }))
+}
+
 impl<N: Nand> Transaction<'_, '_, '_, N> {
-    /// Insert a row. Cost: at most two programs and an erase; a row that is longer than a page takes
-    /// its own pages besides.
+    /// Insert a row. Cost: the reads of a lookup for each unique index, and one of these: nothing;
+    /// a page of rows; a run of index entries; a slice of a merge, at most a program and
+    /// [`StoreConfig::reads_max`](crate::store::StoreConfig::reads_max) reads. A row that is longer
+    /// than a page takes its own pages besides.
     pub fn insert(&mut self, table: u8, values: &[Value<'_>]) -> Result<(), DbError> {
-        self.db.append(table, values)
+        self.db.insert(table, values)
     }
 
     /// Commit. Cost: see [`Db::sync`].

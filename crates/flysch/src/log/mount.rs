@@ -126,7 +126,7 @@ pub(crate) fn find<N: Nand>(
         if let Some(at) = found.last_block(&list)? {
             (found.log.list, found.log.live, found.log.at) = (list, list, at);
             let (preface, state_len) = found.read_block(state)?;
-            return Ok(found.done(preface, state_len, seen));
+            return found.done(preface, state_len, seen);
         }
         // A list that was named, and not begun.
         if list.ordinal != found.log.list.ordinal {
@@ -136,7 +136,7 @@ pub(crate) fn find<N: Nand>(
     let list = found.front.list;
     (found.log.list, found.log.live, found.log.next) = (list, list, None);
     let (preface, state_len) = found.read_root(state)?;
-    Ok(found.done(preface, state_len, seen))
+    found.done(preface, state_len, seen)
 }
 
 fn check<N: Nand>(media: &Media<'_, N>, front: &Front, schema: u32) -> Result<(), MountError> {
@@ -207,10 +207,28 @@ struct Finding<'a, 'ram, N> {
 }
 
 impl<N: Nand> Finding<'_, '_, N> {
-    fn done(self, preface: Preface, state_len: usize, seen: [Option<Seen>; CELLS_MAX]) -> Found {
-        let is_clean = preface.flags & STOPPED != 0;
+    fn done(
+        mut self,
+        preface: Preface,
+        state_len: usize,
+        seen: [Option<Seen>; CELLS_MAX],
+    ) -> Result<Found, MountError> {
+        let is_clean = preface.flags & STOPPED != 0 && self.has_no_rival(&seen)?;
         self.log.claim_blocks(self.media);
-        Found { log: self.log, preface, state_len, is_clean, seen }
+        Ok(Found { log: self.log, preface, state_len, is_clean, seen })
+    }
+
+    /// Whether every root block shows a confirmed root, those apart that are bad. Where one does
+    /// not, it may hold a root that an earlier mount began because it did not see the stop page,
+    /// and that is seen the next time.
+    fn has_no_rival(&mut self, seen: &[Option<Seen>]) -> Result<bool, MountError> {
+        for (seen, &block) in seen.iter().zip(self.log.cells.as_slice()) {
+            let is_sure = seen.is_some_and(|seen| seen.is_confirmed);
+            if !is_sure && !self.media.is_bad(u32::from(block))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The place in a list of the last block that begins with a record of its own life.
@@ -517,8 +535,8 @@ impl Log {
     }
 }
 
-/// Choose root blocks, and write the first root. Cost: for each root block an erase, a checkpoint's
-/// pages and a confirm page.
+/// Choose root blocks, and write a root into each. Cost: for each root block two erases, a
+/// checkpoint's pages and a confirm page.
 pub(crate) fn format<N: Nand>(
     media: &mut Media<'_, N>,
     (salt, schema): (u32, u32),
@@ -540,7 +558,7 @@ pub(crate) fn format<N: Nand>(
     }
     media.salt = salt;
     let root = Seen { block: u32::from(cells.blocks[0]), epoch: 0, pages: 0, is_confirmed: false };
-    let log = Log {
+    let mut log = Log {
         cells,
         root,
         epoch: 0,
@@ -563,9 +581,14 @@ pub(crate) fn format<N: Nand>(
         salt,
         schema,
     };
-    let preface = Preface { flags: 0, commit: 0, time: 0, tail_base: 0, base: 0, len: 0 };
-    let seen = [None; CELLS_MAX];
-    let mut found = Found { log, preface, state_len: 0, is_clean: false, seen };
-    found.renew(media, body, frame)?;
-    Ok(found.log)
+    log.list = choose_list(media, 0)?;
+    log.live = log.list;
+    let cells = log.cells;
+    for &block in cells.as_slice().iter().rev() {
+        if !write_root(&mut log, media, body, u32::from(block), frame)? {
+            return Err(MediaError::Full);
+        }
+    }
+    log.begin_block(media)?;
+    Ok(log)
 }

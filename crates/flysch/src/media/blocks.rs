@@ -84,7 +84,12 @@ impl<N: Nand> Media<'_, N> {
     pub(crate) fn is_marked(&mut self, page: Page) -> Result<bool, MediaError> {
         let block = self.numbers.block_of(page.number);
         let physical = self.table.find(page.space, block).ok_or(MediaError::Missing(page))?;
-        Ok(self.nand.is_bad(self.block_addr(physical))?)
+        self.is_bad(physical)
+    }
+
+    /// Whether a block is marked bad. Cost: one read.
+    pub(crate) fn is_bad(&mut self, block: u32) -> Result<bool, MediaError> {
+        Ok(self.nand.is_bad(self.block_addr(block))?)
     }
 
     /// Mark a block of which a program failed.

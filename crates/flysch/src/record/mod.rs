@@ -9,5 +9,5 @@ pub(crate) use page::{Stretch, read_cell, read_page};
 pub use position::Position;
 pub(crate) use position::pointers_of;
 pub use records::AppendError;
-pub(crate) use records::{BlockSummary, Move, NewRow, Records, STATE_SIZE};
+pub(crate) use records::{BlockSummary, Move, NewRow, Records, STATE_SIZE, is_void};
 pub(crate) use tail::{Rows, Tail};

@@ -11,8 +11,8 @@ use super::position::Position;
 use super::tail::Tail;
 use crate::flash::array;
 use crate::media::{
-    Header, Kind, Label, Media, MediaError, Page, SPAN_SIZE, SPANS_MAX, Space, Span, clear,
-    note_first,
+    Header, Kind, Label, Media, MediaError, Numbers, Page, SPAN_SIZE, SPANS_MAX, Space, Span,
+    clear, note_first,
 };
 use crate::row::{Encoder, RowHead, SUMMARY_SIZE, Schema, Summary, Value, ValueError};
 
@@ -389,12 +389,21 @@ pub(crate) struct BlockSummary {
 
 impl BlockSummary {
     /// Read the summary page of a block of rows; none where the block has none, or none yet.
-    /// Cost: one read.
+    /// Cost: nothing of the head's block, else one read.
     pub(crate) fn read<N: Nand>(
         media: &mut Media<'_, N>,
-        last: Page,
+        block: u32,
         frame: &mut [u8],
     ) -> Result<Option<Self>, MediaError> {
+        let numbers = media.numbers();
+        let number = (block + 1) * numbers.pages_per_block - 1;
+        let last = Page { space: Space::Hot, number };
+        if block == numbers.block_of(media.head(Space::Hot))
+            || media.spans.find(last, &numbers).is_some()
+            || media.table.find(Space::Hot, block).is_none()
+        {
+            return Ok(None);
+        }
         match media.read(last, 0, frame) {
             Ok(()) => {}
             Err(MediaError::Corrupt(_) | MediaError::Missing(_)) => return Ok(None),
@@ -415,8 +424,20 @@ impl BlockSummary {
         Ok(Some(Self { summary, spans }))
     }
 
-    /// Whether a page of the block is void.
-    pub(crate) fn is_void<N: Nand>(&self, page: Page, media: &Media<'_, N>) -> bool {
-        self.spans.iter().flatten().any(|span| span.holds(page, &media.numbers()))
+    fn voids(&self, page: Page, numbers: &Numbers) -> bool {
+        self.spans.iter().flatten().any(|span| span.holds(page, numbers))
     }
+}
+
+/// Whether nobody may believe a page of rows: it lies in a void span, which the state holds or the
+/// summary of its block, or its block is gone.
+pub(crate) fn is_void<N: Nand>(
+    media: &mut Media<'_, N>,
+    page: Page,
+    summary: Option<&BlockSummary>,
+) -> bool {
+    let numbers = media.numbers();
+    media.spans.find(page, &numbers).is_some()
+        || summary.is_some_and(|summary| summary.voids(page, &numbers))
+        || media.table.find(page.space, numbers.block_of(page.number)).is_none()
 }

@@ -145,4 +145,10 @@ impl<'a> Rows<'a> {
         self.at += len;
         Some((at, row))
     }
+
+    /// Where the next row lies, which may go on behind the bytes.
+    pub(crate) fn next_front(&self) -> Option<(usize, usize)> {
+        let len = crate::row::row_len(self.bytes.get(self.at..)?).ok()?;
+        Some((self.at, (self.at + len).min(self.bytes.len())))
+    }
 }

@@ -57,11 +57,46 @@ impl KeyCode {
     /// # Panics
     /// Where an ordered index was given no value.
     pub fn finish(self) -> u64 {
+        let kind = match self {
+            Self::Hash(_) => IndexKind::Hash,
+            Self::Ordered(_) => IndexKind::Ordered,
+        };
+        code_of_digest(kind, self.digest())
+    }
+
+    /// All 64 bits of the hash, or the ordered code: keys of equal hashes are told apart by it.
+    ///
+    /// # Panics
+    /// Where an ordered index was given no value.
+    pub fn digest(self) -> u64 {
         match self {
-            Self::Hash(hash) => hash.finish() >> (u64::BITS - HASH_BITS),
+            Self::Hash(hash) => hash.finish(),
             Self::Ordered(code) => code.expect("the key's value was added"),
         }
     }
+}
+
+/// The code of a key of this digest.
+pub const fn code_of_digest(kind: IndexKind, digest: u64) -> u64 {
+    match kind {
+        IndexKind::Hash => digest >> (u64::BITS - HASH_BITS),
+        IndexKind::Ordered => digest,
+    }
+}
+
+/// The digest of a key: the values of the index's columns, in the index's order.
+pub fn digest(index: &Index<'_>, key: &HashKey, values: &[Value<'_>]) -> u64 {
+    assert!(values.len() == index.columns.len(), "a key has a value for each of its columns");
+    let mut code = KeyCode::start(index.kind, key);
+    values.iter().for_each(|value| code.add(value));
+    code.digest()
+}
+
+/// The digest in an index of a row whose values, of all columns, are at hand.
+pub fn digest_of_row(index: &Index<'_>, key: &HashKey, row: &[Value<'_>]) -> u64 {
+    let mut code = KeyCode::start(index.kind, key);
+    index.columns.iter().for_each(|&column| code.add(&row[usize::from(column)]));
+    code.digest()
 }
 
 /// The code of a key: the values of the index's columns, in the index's order.

@@ -109,11 +109,17 @@ impl<'a, 's> RowView<'a, 's> {
     /// Errors: [`RowError::Absent`] for a tombstone and an index other than the primary key, others
     /// where the bytes are damaged.
     pub fn code(&self, index: &Index<'_>, key: &HashKey) -> Result<u64, RowError> {
+        let digest = self.digest(index, key)?;
+        Ok(super::key::code_of_digest(index.kind, digest))
+    }
+
+    /// The row's key in an index, as [`KeyCode::digest`] has it. Errors: as [`RowView::code`].
+    pub fn digest(&self, index: &Index<'_>, key: &HashKey) -> Result<u64, RowError> {
         let mut code = KeyCode::start(index.kind, key);
         for &column in index.columns {
             code.add(&self.column(column)?);
         }
-        Ok(code.finish())
+        Ok(code.digest())
     }
 
     /// The value of the table's zone column; none where the table has none, where it is null, and

@@ -6,7 +6,7 @@ use flysch::media::MediaError;
 use flysch_chip::{FaultInjector, FaultPlan, Prng};
 use flysch_nand::Nand;
 
-use super::world::{OPTIONS, SCHEMA, chip, expected, insert, rows};
+use super::world::{OPTIONS, SCHEMA, ask_indexes, chip, expected, insert, rows};
 
 const LOST: DbError = DbError::Media(MediaError::PowerLost);
 const MOUNT_LOST: DbError = DbError::Mount(MountError::Media(MediaError::PowerLost));
@@ -16,19 +16,20 @@ struct Case {
     block_count: u32,
     note_max: usize,
     transaction_max: u64,
+    ram: usize,
 }
 
 const CASES: [Case; 4] = [
-    Case { page_size: 512, block_count: 120, note_max: 0, transaction_max: 3 },
-    Case { page_size: 2048, block_count: 64, note_max: 60, transaction_max: 5 },
-    Case { page_size: 1024, block_count: 200, note_max: 5000, transaction_max: 4 },
-    Case { page_size: 2048, block_count: 128, note_max: 200, transaction_max: 150 },
+    Case { page_size: 512, block_count: 120, note_max: 0, transaction_max: 3, ram: 6500 },
+    Case { page_size: 2048, block_count: 64, note_max: 60, transaction_max: 5, ram: 9000 },
+    Case { page_size: 1024, block_count: 200, note_max: 5000, transaction_max: 4, ram: 10000 },
+    Case { page_size: 2048, block_count: 128, note_max: 200, transaction_max: 150, ram: 16384 },
 ];
 
 #[test]
 fn rows_come_back_in_both_directions() {
     for case in &CASES {
-        let mut ram = vec![0; 16384];
+        let mut ram = vec![0; case.ram];
         let mut nand = chip(case.page_size, case.block_count);
         let mut db = Db::create(&mut nand, &SCHEMA, OPTIONS, &mut ram).unwrap();
         let numbers: Vec<i64> = (0..200).collect();
@@ -38,7 +39,7 @@ fn rows_come_back_in_both_directions() {
         let wanted = expected(&numbers, case.note_max);
         assert_eq!(rows(&mut db, Direction::Forward).unwrap(), wanted);
         db.close().unwrap();
-        let mut ram = vec![0; 16384];
+        let mut ram = vec![0; case.ram];
         let mut db = Db::open(&mut nand, &SCHEMA, OPTIONS, &mut ram).unwrap();
         assert!(db.report().is_clean);
         assert_eq!(rows(&mut db, Direction::Forward).unwrap(), wanted);
@@ -52,7 +53,7 @@ fn rows_come_back_in_both_directions() {
 fn history(case: &Case, seed: u64) -> u64 {
     let mut prng = Prng::new(seed);
     let mut nand = chip(case.page_size, case.block_count);
-    let mut ram = vec![0; 16384];
+    let mut ram = vec![0; case.ram];
     Db::create(&mut nand, &SCHEMA, OPTIONS, &mut ram).unwrap();
     let (mut kept, mut next, mut cuts) = (Vec::new(), 0, 0);
     for life in 0..12 {
@@ -70,7 +71,7 @@ fn history(case: &Case, seed: u64) -> u64 {
         cuts += u64::from(lost.unwrap_or_else(|error| panic!("{error:?}: {story}")));
         nand.power_up();
         nand.arm(FaultPlan::default());
-        let mut ram = vec![0; 16384];
+        let mut ram = vec![0; case.ram];
         let opened = Db::open(&mut nand, &SCHEMA, OPTIONS, &mut ram);
         let mut db = opened.unwrap_or_else(|error| panic!("{error:?}: {story}"));
         let found = rows(&mut db, Direction::Forward).unwrap();
@@ -80,6 +81,9 @@ fn history(case: &Case, seed: u64) -> u64 {
         } else {
             let wanted = expected(&kept, case.note_max);
             assert!(found == wanted, "{} rows, not {}: {story}", found.len(), wanted.len());
+        }
+        if life % 3 == 2 {
+            ask_indexes(&mut db, &found, &story).unwrap();
         }
     }
     cuts
@@ -92,7 +96,7 @@ fn live(
     prng: &mut Prng,
     (kept, doubtful, next): (&mut Vec<i64>, &mut Vec<i64>, &mut i64),
 ) -> Result<bool, DbError> {
-    let mut ram = vec![0; 16384];
+    let mut ram = vec![0; case.ram];
     let mut db = match Db::open(nand, &SCHEMA, OPTIONS, &mut ram) {
         Err(error) if error == LOST || error == MOUNT_LOST => return Ok(true),
         opened => opened?,

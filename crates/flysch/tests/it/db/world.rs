@@ -37,7 +37,7 @@ pub(super) const SCHEMA: Schema<'static> = Schema {
 };
 const _: () = assert!(SCHEMA.check().is_ok());
 
-pub(super) const OPTIONS: Options = Options { partition: None, seed: 7 };
+pub(super) const OPTIONS: Options = Options { partition: None, seed: 7, capacity: 100_000 };
 
 /// A chip of blocks of eight pages.
 pub(super) fn chip(page_size: u32, block_count: u32) -> FaultInjector {
@@ -138,4 +138,61 @@ pub(super) fn insert<N: flysch_nand::Nand>(
         row(number, note_max).insert(&mut tx)?;
     }
     tx.commit(durability)
+}
+
+/// Ask the indexes for every row, for some that are absent, for all rows of each sensor, and for
+/// the readings in the order of their numbers.
+pub(super) fn ask_indexes<N: flysch_nand::Nand>(
+    db: &mut Db<'_, '_, N>,
+    rows: &[Row],
+    story: &str,
+) -> Result<(), DbError> {
+    let mut out = vec![0; 1 << 16];
+    let readings: Vec<i64> = rows.iter().filter_map(Row::reading).collect();
+    for row in rows {
+        let (table, id) = match row {
+            Row::Reading(id, _) => (0, *id),
+            Row::Note(id, _) => (1, *id),
+        };
+        let found = db.get(table, 0, &[Value::Integer(id)], &mut out)?;
+        assert!(found.is_some(), "row {id} of table {table} is in its index: {story}");
+        let absent = db.get(table, 0, &[Value::Integer(-1 - id)], &mut out)?;
+        assert!(absent.is_none(), "no row {} of table {table}: {story}", -1 - id);
+    }
+    for sensor in 0..10 {
+        let mut found = Vec::new();
+        let mut find = db.find(0, 1, &[Value::Integer(sensor)])?;
+        while let Some(row) = find.next(db, &mut out)? {
+            let Value::Integer(id) = row.column(0)? else { panic!("an id is an integer") };
+            found.push(id);
+        }
+        found.sort_unstable();
+        let wanted: Vec<i64> = readings.iter().copied().filter(|id| id % 10 == sensor).collect();
+        assert_eq!(found, wanted, "rows of sensor {sensor}: {story}");
+    }
+    for direction in [Direction::Forward, Direction::Backward] {
+        let (least, greatest) = (Value::Integer(3), Value::Integer(120));
+        let mut range = db.range(0, 0, (&least, &greatest), direction)?;
+        let mut found = Vec::new();
+        while let Some(row) = range.next(db, &mut out)? {
+            let Value::Integer(id) = row.column(0)? else { panic!("an id is an integer") };
+            found.push(id);
+        }
+        let mut wanted: Vec<i64> =
+            readings.iter().copied().filter(|id| (3..=120).contains(id)).collect();
+        if direction == Direction::Backward {
+            wanted.reverse();
+        }
+        assert_eq!(found, wanted, "a range, {direction:?}: {story}");
+    }
+    Ok(())
+}
+
+impl Row {
+    fn reading(&self) -> Option<i64> {
+        match self {
+            Self::Reading(id, _) => Some(*id),
+            Self::Note(..) => None,
+        }
+    }
 }

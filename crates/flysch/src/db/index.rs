@@ -1,0 +1,208 @@
+//! Indexes of the database: what they are in the store, and how their entries lead to rows.
+//!
+//! 1. The row has the last word: an entry whose row does not carry the key costs a read and no more.
+//! 2. A run names rows on programmed pages only; entries of rows in the tail are in RAM.
+
+use flysch_nand::Nand;
+
+use super::{Db, DbError};
+use crate::media::{Page, Space};
+use crate::record::{Move, Position, Stretch, pointers_of, read_cell};
+use crate::row::{HashKey, Index, IndexKind, RowView, Schema, Table, Value, key};
+use crate::store::{Entry, INDEX_MAX, IndexPlan, Lent, Order, Rows as KeyRows, StoreError};
+
+/// Pages of rows whose entries are in RAM alone, at most: a mount reads them again.
+const UNFLUSHED_MAX: u32 = 12;
+
+/// The indexes of a schema, as the store is to keep them.
+pub(super) fn plans(schema: &Schema<'_>, capacity: u32) -> Option<([IndexPlan; INDEX_MAX], usize)> {
+    let mut plans = [IndexPlan::default(); INDEX_MAX];
+    let mut count = 0;
+    for index in schema.tables.iter().flat_map(|table| table.indexes) {
+        let order = match index.kind {
+            IndexKind::Hash => Order::Hash,
+            IndexKind::Ordered => Order::Key,
+        };
+        let rows = if index.is_unique { KeyRows::One } else { KeyRows::Many };
+        let plan = IndexPlan { order, rows, is_updated: false, levels: 3, capacity };
+        *plans.get_mut(count)? = plan;
+        count += 1;
+    }
+    // The table of runs is shared: with many indexes each has fewer levels.
+    let levels = if count > 5 { 2 } else { 3 };
+    plans[..count].iter_mut().for_each(|plan| plan.levels = levels);
+    Some((plans, count))
+}
+
+/// A key that is looked for, and where.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) table: u8,
+    pub(super) index: u8,
+    pub(super) digest: u64,
+}
+
+impl<'s, N: Nand> Db<'_, 's, N> {
+    pub(super) fn table(&self, table: u8) -> Result<&'s Table<'s>, DbError> {
+        let schema: &'s Schema<'s> = self.schema;
+        schema.tables.get(usize::from(table)).ok_or(DbError::Unknown)
+    }
+
+    pub(super) fn index(&self, table: u8, index: u8) -> Result<&'s Index<'s>, DbError> {
+        self.table(table)?.indexes.get(usize::from(index)).ok_or(DbError::Unknown)
+    }
+
+    /// The entry of a row in an index: its number in the store, and its code there.
+    pub(super) fn code(&self, wanted: Wanted) -> Result<(u8, u64), DbError> {
+        let index = self.index(wanted.table, wanted.index)?;
+        let number = self.schema.index_number(wanted.table, wanted.index);
+        let code = key::code_of_digest(index.kind, wanted.digest);
+        let bits = self.store.config().indexes[usize::from(number)].code_bits();
+        let is_hash = index.kind == IndexKind::Hash;
+        Ok((number, if is_hash { code >> (key::HASH_BITS - u32::from(bits)) } else { code }))
+    }
+
+    /// The rows that begin at a pointer of the store: read from flash, or from the tail. None where
+    /// nothing can be there. Cost: nothing in the tail; else one read, two where a row is long.
+    pub(super) fn rows_at(&mut self, pointer: u32) -> Result<Stretch<'_>, DbError> {
+        let (layout, numbers) = (self.media.layout(), self.media.numbers());
+        let Some(at) = Position::of_pointer(pointer, layout, &numbers) else {
+            return Ok(Stretch::NONE);
+        };
+        if at.page == self.records.tail_page(&self.media) {
+            let tail = &self.records.tail;
+            return Ok(Stretch::of_cell(tail.rows(), tail.base(), layout, at.cell));
+        }
+        self.held = None;
+        Ok(read_cell(&mut self.media, at, self.frame)?)
+    }
+
+    /// Put the entries of a row that was appended.
+    pub(super) fn put_entries(
+        &mut self,
+        table: u8,
+        values: &[Value<'_>],
+        at: Position,
+    ) -> Result<(), DbError> {
+        let pointer = at.pointer(self.media.layout());
+        for (number, index) in (0..).zip(self.table(table)?.indexes) {
+            let digest = key::digest_of_row(index, &self.key, values);
+            self.put_entry(Wanted { table, index: number, digest }, pointer)?;
+        }
+        Ok(())
+    }
+
+    /// Put the entries of a row of this table that has these digests.
+    pub(super) fn put_digests(
+        &mut self,
+        table: u8,
+        digests: &[u64; INDEX_MAX],
+        pointer: u32,
+    ) -> Result<(), DbError> {
+        for (index, &digest) in (0..).zip(&digests[..self.table(table)?.indexes.len()]) {
+            self.put_entry(Wanted { table, index, digest }, pointer)?;
+        }
+        Ok(())
+    }
+
+    fn put_entry(&mut self, wanted: Wanted, pointer: u32) -> Result<(), DbError> {
+        let (index, code) = self.code(wanted)?;
+        let entry = Entry { index, code, pointer, flags: 0 };
+        Ok(self.store.put(&entry)?)
+    }
+
+    /// The tail became another page than it was to be.
+    pub(super) fn rename(&mut self, moved: Move) {
+        if moved.from == moved.to {
+            return;
+        }
+        let layout = self.media.layout();
+        let bits = self.store.config().cell_bits();
+        let page = |page: Page| pointers_of(page, layout).0 >> (bits + 1);
+        self.store.rename_page(page(moved.from), page(moved.to));
+    }
+
+    /// See that the entries of one more row fit the memory table.
+    pub(super) fn make_room(&mut self, table: u8) -> Result<(), DbError> {
+        let count = self.table(table)?.indexes.len();
+        if self.store.has_room(count) && !self.is_overdue() {
+            return Ok(());
+        }
+        self.flush()?;
+        if self.store.has_room(count) {
+            return Ok(());
+        }
+        // The transaction outgrows the RAM: its entries go to a run of its own.
+        self.held = None;
+        if !self.records.tail.rows().is_empty() {
+            let moved = self.records.spill(&mut self.media, self.schema, self.frame)?;
+            self.log.forget_tail();
+            self.rename(moved);
+        }
+        self.crowd_out()?;
+        let mut lent = Lent { page: self.frame, cell: self.cell, commit: self.commit };
+        self.store.flush_open(&mut self.media, &mut lent)?;
+        self.open_mark = Some(self.media.head(Space::Hot));
+        Ok(())
+    }
+
+    fn is_overdue(&self) -> bool {
+        let numbers = self.media.numbers();
+        numbers.distance(self.records.mark, self.media.head(Space::Hot)) > UNFLUSHED_MAX
+    }
+
+    /// Flush the entries of committed rows that are on pages.
+    fn flush(&mut self) -> Result<(), DbError> {
+        self.held = None;
+        self.crowd_out()?;
+        let (layout, numbers) = (self.media.layout(), self.media.numbers());
+        let first = self.records.first;
+        let head = self.media.head(Space::Hot);
+        let limit = self.records.open_page().unwrap_or(head);
+        let reach = numbers.distance(first, limit);
+        let is_programmed = |pointer| {
+            let at = Position::of_pointer(pointer, layout, &numbers);
+            at.is_some_and(|at| numbers.distance(first, at.page.number) < reach)
+        };
+        let mut lent = Lent { page: self.frame, cell: self.cell, commit: self.commit };
+        self.store.flush(&mut self.media, &mut lent, is_programmed)?;
+        self.records.mark = limit;
+        Ok(())
+    }
+
+    /// Merge until another run can be listed.
+    fn crowd_out(&mut self) -> Result<(), DbError> {
+        while self.store.is_crowded() && self.work()? {}
+        Ok(())
+    }
+
+    /// Do a slice of the store's work; whether there was any.
+    pub(super) fn work(&mut self) -> Result<bool, DbError> {
+        if !self.store.is_due() {
+            return Ok(false);
+        }
+        self.held = None;
+        let mut lent = Lent { page: self.frame, cell: self.cell, commit: self.commit };
+        self.store.work(&mut self.media, &mut lent)?;
+        Ok(true)
+    }
+}
+
+impl From<StoreError> for DbError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Media(error) => error.into(),
+            error => Self::Store(error),
+        }
+    }
+}
+
+/// Whether a row is of the table and carries the key.
+pub(super) fn carries(
+    view: &RowView<'_, '_>,
+    wanted: Wanted,
+    index: &Index<'_>,
+    key: &HashKey,
+) -> bool {
+    view.head.table == wanted.table && view.digest(index, key) == Ok(wanted.digest)
+}
