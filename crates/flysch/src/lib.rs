@@ -22,3 +22,4 @@ pub mod area;
 pub mod flash;
 pub mod index;
 pub mod media;
+pub mod store;
