@@ -11,4 +11,5 @@ mod pbfilter;
 mod runs_costs;
 mod runs_cuts;
 mod runs_model;
+mod store_model;
 mod world;

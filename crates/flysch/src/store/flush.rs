@@ -1,0 +1,156 @@
+//! Flushing the memory table: its entries become a recent run of a page or two.
+//!
+//! 1. A run names programmed pages only: entries of rows that are in RAM stay.
+//! 2. Open entries become a run of their own, once no committed ones are left before them.
+
+use flysch_nand::Nand;
+
+use super::entry::{Entry, INDEX_MAX};
+use super::error::StoreError;
+use super::job::program;
+use super::memtable::{Memtable, Segment};
+use super::plan::Estimate;
+use super::run::{LEARNT, OPEN, Run};
+use super::writer::{Fill, Next, Output, Source};
+use super::{Lent, Store};
+use crate::media::{Media, Space};
+
+/// The entries of a segment that are flushed.
+struct Flushed<'a, 'ram, F> {
+    memtable: &'a Memtable<'ram>,
+    segment: Segment,
+    is_due: &'a F,
+    index: u8,
+    place: usize,
+}
+
+impl<F: Fn(u32) -> bool> Flushed<'_, '_, F> {
+    /// The entries of an index that are flushed.
+    fn entries(&self, index: u8) -> impl Iterator<Item = (usize, Entry)> + '_ {
+        let (from, to) = self.memtable.places(self.segment, index);
+        let entries = (from..to).map(move |place| (place, self.memtable.entry(index, place)));
+        entries.filter(|(_, entry)| (self.is_due)(entry.pointer))
+    }
+}
+
+impl<F: Fn(u32) -> bool> Source for Flushed<'_, '_, F> {
+    fn peek(&mut self) -> Result<Next, StoreError> {
+        while usize::from(self.index) < INDEX_MAX {
+            let next = self.entries(self.index).find(|(place, _)| *place >= self.place);
+            if let Some((place, entry)) = next {
+                self.place = place;
+                return Ok(Next::Entry(entry));
+            }
+            (self.index, self.place) = (self.index + 1, 0);
+        }
+        Ok(Next::End)
+    }
+
+    fn pop(&mut self) {
+        self.place += 1;
+    }
+
+    fn estimate(&self, index: u8) -> Estimate {
+        let (mut entries, mut distinct, mut flags, mut last) = (0, 0, 0, None);
+        for (_, entry) in self.entries(index) {
+            entries += 1;
+            distinct += u32::from(last != Some(entry.code));
+            flags |= entry.flags;
+            last = Some(entry.code);
+        }
+        Estimate { entries, distinct, flags, is_exact: true }
+    }
+}
+
+impl Store<'_> {
+    /// Flush the committed entries whose rows are programmed, as `is_programmed` says of pointers.
+    /// Says how many programs it took: as many as the entries fill pages, one or two as a rule.
+    ///
+    /// # Errors
+    /// [`StoreError::Crowded`] where the table of runs is full: nothing was done.
+    pub fn flush<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        lent: &mut Lent<'_>,
+        is_programmed: impl Fn(u32) -> bool,
+    ) -> Result<u32, StoreError> {
+        self.flush_segment(media, lent, Segment::Committed, &is_programmed)
+    }
+
+    /// Flush the committed entries and then the open ones, as an open run. Their rows are all
+    /// programmed.
+    ///
+    /// # Errors
+    /// [`StoreError::Crowded`] where the table of runs is full.
+    pub fn flush_open<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        lent: &mut Lent<'_>,
+    ) -> Result<u32, StoreError> {
+        let before = self.flush_segment(media, lent, Segment::Committed, &|_| true)?;
+        Ok(before + self.flush_segment(media, lent, Segment::Open, &|_| true)?)
+    }
+
+    fn flush_segment<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        lent: &mut Lent<'_>,
+        segment: Segment,
+        is_due: &impl Fn(u32) -> bool,
+    ) -> Result<u32, StoreError> {
+        if self.runs.room() < 2 {
+            return Err(StoreError::Crowded);
+        }
+        let mut source = Flushed { memtable: &self.memtable, segment, is_due, index: 0, place: 0 };
+        let flags =
+            (0..INDEX_MAX as u8).fold(0, |flags, index| flags | source.estimate(index).flags);
+        let mut out = Output::new(Run::recent(flags));
+        let mut programs = 0;
+        loop {
+            let fill = out.fill(&mut source, lent.page, media.layout(), &self.shapes)?;
+            if fill == Fill::End {
+                break;
+            }
+            let mut run = out.run;
+            if !program(media, Space::Young, lent, &mut run)? {
+                return Err(StoreError::Crowded);
+            }
+            programs += 1;
+            out.run = run;
+            if fill == Fill::Last {
+                break;
+            }
+        }
+        if programs > 0 {
+            self.take_over(out.run, segment, is_due);
+        }
+        Ok(programs)
+    }
+
+    /// List a run that was flushed, with its Bloom filter, and clear its entries.
+    fn take_over(&mut self, mut run: Run, segment: Segment, is_due: &impl Fn(u32) -> bool) {
+        let runs = self.runs.as_slice();
+        let opens = runs.iter().rev().take_while(|run| run.is(OPEN)).count();
+        let is_open = segment == Segment::Open;
+        run.marks = if is_open { OPEN } else { 0 };
+        let at = runs.len() - if is_open { 0 } else { opens };
+        self.list_recent(at, run);
+        let filter = self.filter(at);
+        for index in 0..INDEX_MAX as u8 {
+            let (from, to) = self.memtable.places(segment, index);
+            for place in from..to {
+                let entry = self.memtable.entry(index, place);
+                if is_due(entry.pointer) {
+                    self.blooms.add(filter, index, entry.code);
+                }
+            }
+        }
+        self.runs.as_mut_slice()[at].marks |= LEARNT;
+        self.run_changes += 1;
+        self.fresh_entries += run.entries;
+        match segment {
+            Segment::Open => self.memtable.roll_back(),
+            Segment::Committed => self.memtable.retain(|entry| !is_due(entry.pointer)),
+        }
+    }
+}

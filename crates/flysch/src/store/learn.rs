@@ -1,0 +1,47 @@
+//! Learning the Bloom filters of recent runs that a merge has written, or that a mount has found.
+
+use flysch_nand::Nand;
+
+use super::entry::INDEX_MAX;
+use super::error::StoreError;
+use super::read::Reading;
+use super::run::LEARNT;
+use super::{Store, Work};
+use crate::media::Media;
+
+impl Store<'_> {
+    /// Add units of a recent run to its Bloom filter. Cost: a read of each, and at most
+    /// [`StoreConfig::reads_max`](super::StoreConfig::reads_max).
+    pub(crate) fn learn<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        cell: &mut [u8],
+    ) -> Result<Work, StoreError> {
+        let unlearnt = self.runs.recents().find(|(_, run)| !run.is(LEARNT) && run.bloom_size > 0);
+        let Some((slot, run)) = unlearnt.map(|(slot, run)| (slot, *run)) else {
+            return Ok(Work::default());
+        };
+        let filter = self.filter(slot);
+        let mut reading = Reading::new(media, cell);
+        let from = self.learning;
+        let to = run.units.min(from + self.config.reads_max());
+        for index in 0..INDEX_MAX as u8 {
+            let section = run.section(index);
+            let shape = &self.shapes[usize::from(index)];
+            let units = section.start.max(from)..(section.start + section.units).min(to);
+            for unit in units {
+                let (_, mut reader) = reading.open(&run, unit, shape)?;
+                while !reader.is_done() {
+                    reading.step(&mut reader, &run, unit, shape)?;
+                    self.blooms.add(filter, index, reader.entry(index).code);
+                }
+            }
+        }
+        self.learning = to;
+        if to == run.units {
+            self.learning = 0;
+            self.runs.as_mut_slice()[slot].marks |= LEARNT;
+        }
+        Ok(Work { reads: reading.reads, programs: 0, is_left: true })
+    }
+}

@@ -1,0 +1,60 @@
+//! How far down a merge goes: the level whose share holds all that is above it.
+
+/// The level of `sizes` into which `fresh` entries are merged, with all levels above it.
+///
+/// With `k` levels level `i` holds up to `fresh * (all / fresh)^((i + 1) / k)` entries, so that
+/// every level is the same factor larger than the one above. `all` is what a level holds at most:
+/// replaced entries are counted where they still are, and nowhere for ever.
+pub(crate) fn target_level(fresh: u32, sizes: &[u32]) -> usize {
+    debug_assert!(!sizes.is_empty(), "an index has a level");
+    let largest = sizes.iter().copied().max().unwrap_or(0);
+    let fresh = fresh.max(1);
+    let growth = log2(largest.saturating_add(fresh)).saturating_sub(log2(fresh));
+    let mut total = fresh;
+    for (level, size) in sizes.iter().enumerate().take(sizes.len() - 1) {
+        total = total.saturating_add(*size);
+        let share = u64::from(growth) * (level as u64 + 1) / sizes.len() as u64;
+        if u64::from(log2(total)) <= u64::from(log2(fresh)) + share {
+            return level;
+        }
+    }
+    sizes.len() - 1
+}
+
+/// The binary logarithm in 1/65536ths, a bit of the fraction for each squaring.
+fn log2(value: u32) -> u32 {
+    let whole = value.ilog2();
+    let mut mantissa = (u64::from(value) << 31) >> whole;
+    let mut log = whole << 16;
+    for bit in (0..16).rev() {
+        mantissa = (mantissa * mantissa) >> 31;
+        if mantissa >= 1 << 32 {
+            mantissa >>= 1;
+            log |= 1 << bit;
+        }
+    }
+    log
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logarithms_are_exact_to_their_last_bit() {
+        assert_eq!(log2(1), 0);
+        assert_eq!(log2(1 << 20), 20 << 16);
+        // 19.931568569... of them.
+        assert_eq!(log2(1_000_000), 1_306_235);
+    }
+
+    #[test]
+    fn levels_grow_by_the_same_factor() {
+        assert_eq!(target_level(1000, &[0, 0, 0]), 0);
+        assert_eq!(target_level(1000, &[0, 0, 64_000]), 0);
+        assert_eq!(target_level(1000, &[3500, 0, 64_000]), 1);
+        assert_eq!(target_level(1000, &[3500, 14_000, 64_000]), 2);
+        assert_eq!(target_level(1000, &[64_000]), 0);
+        assert_eq!(target_level(0, &[0, 0]), 0);
+    }
+}

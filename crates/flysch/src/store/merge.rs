@@ -1,0 +1,358 @@
+//! Merging runs: the least entry of several inputs, without those that newer ones end.
+//!
+//! Each input is read through a window of its own, which keeps its bytes from one call to the next.
+//! After a mount the windows are empty: the inputs are opened again at the code of the last entry
+//! that was given, and what comes before its place is passed over.
+
+use flysch_nand::Nand;
+
+use super::entry::{Entry, INDEX_MAX, SHARED, Shape, TAKE_BACK, key};
+use super::error::StoreError;
+use super::group::{Drops, Group};
+use super::plan::Estimate;
+use super::read::Reading;
+use super::run::{IN_JOB, Run};
+use super::seek::Seek;
+use super::unit::{ENTRY_SIZE_MAX, Header, Malformed, UnitReader};
+use super::writer::{Next, Source};
+
+/// Inputs of a merge, at most.
+pub(crate) const INPUTS_MAX: usize = 14;
+/// The least window.
+pub(crate) const WINDOW_MIN: usize = 40;
+const _: () = assert!(WINDOW_MIN > ENTRY_SIZE_MAX);
+
+/// The place behind an entry of the output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Position {
+    pub(crate) index: u8,
+    pub(crate) code: u64,
+    /// The pointer of the entry.
+    pub(crate) pointer: u32,
+    /// Entries of its code that were given with it.
+    pub(crate) given: u16,
+}
+
+/// What a cursor is about to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    /// Find its first unit.
+    #[default]
+    Closed,
+    /// Read a unit's header.
+    Unit,
+    /// Decode the next entry.
+    Next,
+    /// Its entry waits.
+    Ready,
+    /// It has no more.
+    Done,
+}
+
+/// One input.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cursor {
+    slot: u8,
+    index: u8,
+    stage: Stage,
+    seek: Option<Seek>,
+    /// The unit, and the one behind the section's last.
+    unit: u32,
+    end: u32,
+    reader: UnitReader,
+    /// Where the window begins in the buffer, and its size.
+    at: u16,
+    size: u16,
+    /// The bytes of the unit's payload that it holds.
+    base: u16,
+    len: u16,
+    payload: u16,
+}
+
+/// The inputs of the merge under way, the newest first.
+#[derive(Clone, Debug)]
+pub(crate) struct Inputs {
+    cursors: [Cursor; INPUTS_MAX],
+    len: u8,
+}
+
+impl Inputs {
+    pub(crate) fn new() -> Self {
+        Self { cursors: [Cursor::default(); INPUTS_MAX], len: 0 }
+    }
+
+    /// Whether no input was named yet.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Forget the inputs.
+    pub(crate) const fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// Name the marked runs, the newest first, and share `size` bytes out among their windows: in
+    /// proportion to the roots of their lengths, which makes the reads fewest.
+    pub(crate) fn open(&mut self, runs: &[Run], index: Option<u8>, size: usize) {
+        let order = |slot: usize, run: &Run| {
+            if run.is_recent() { usize::MAX - slot } else { usize::from(run.level) + RECENT_MAX }
+        };
+        self.len = 0;
+        let marked = || runs.iter().enumerate().filter(|(_, run)| run.is(IN_JOB));
+        let recents = marked().rev().filter(|(_, run)| run.is_recent()).map(|(slot, _)| slot);
+        recents.for_each(|slot| self.push(slot, index));
+        let levels = || marked().filter(|(_, run)| !run.is_recent());
+        let mut above = None;
+        while let Some((slot, run)) = levels()
+            .filter(|(_, run)| above.is_none_or(|above| run.level > above))
+            .min_by_key(|(slot, run)| order(*slot, run))
+        {
+            above = Some(run.level);
+            self.push(slot, index);
+        }
+        self.share(runs, index, size);
+    }
+
+    fn push(&mut self, slot: usize, index: Option<u8>) {
+        assert!(usize::from(self.len) < INPUTS_MAX, "a merge has a bounded number of inputs");
+        let cursor = Cursor { slot: slot as u8, index: index.unwrap_or(0), ..Cursor::default() };
+        self.cursors[usize::from(self.len)] = cursor;
+        self.len += 1;
+    }
+
+    fn share(&mut self, runs: &[Run], index: Option<u8>, size: usize) {
+        let cursors = &mut self.cursors[..usize::from(self.len)];
+        let weight = |cursor: &Cursor| {
+            let run = &runs[usize::from(cursor.slot)];
+            let units = index.map_or(run.units, |index| run.section(index).units);
+            u64::from(units + 1).isqrt() + 1
+        };
+        let all: u64 = cursors.iter().map(weight).sum();
+        let spare = size - cursors.len() * WINDOW_MIN;
+        let mut at = 0;
+        for cursor in cursors {
+            let more = spare as u64 * weight(cursor) / all.max(1);
+            let size = (WINDOW_MIN + more as usize).min(crate::media::CELL_DATA);
+            (cursor.at, cursor.size) = (at as u16, size as u16);
+            at += size;
+        }
+        assert!(at <= size, "the windows fit their memory");
+    }
+}
+
+/// More than there are recent runs.
+const RECENT_MAX: usize = 64;
+
+/// A merge of inputs.
+pub(crate) struct Merge<'a, 'm, N> {
+    pub(crate) reading: Reading<'a, 'm, N>,
+    pub(crate) runs: &'a [Run],
+    pub(crate) shapes: &'a [Shape; INDEX_MAX],
+    pub(crate) inputs: &'a mut Inputs,
+    pub(crate) windows: &'a mut [u8],
+    pub(crate) group: &'a mut Group,
+    pub(crate) drops: Drops,
+    /// The index that is merged; all of them where none is named.
+    pub(crate) index: Option<u8>,
+    /// Distinct codes in 256 entries, of each index.
+    pub(crate) distinct: &'a [u16; INDEX_MAX],
+    /// What was given before the inputs were opened.
+    pub(crate) resume: &'a mut Option<Position>,
+    /// The entry that was given last.
+    pub(crate) done: &'a mut Position,
+    pub(crate) reads_max: u32,
+}
+
+impl<N: Nand> Merge<'_, '_, N> {
+    /// Give every input its next entry; false where no more reads are allowed.
+    fn ready(&mut self) -> Result<bool, StoreError> {
+        for at in 0..usize::from(self.inputs.len) {
+            while !matches!(self.inputs.cursors[at].stage, Stage::Ready | Stage::Done) {
+                if self.reading.reads >= self.reads_max {
+                    return Ok(false);
+                }
+                self.advance(at)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Do the next step of an input. Cost: at most one read.
+    fn advance(&mut self, at: usize) -> Result<(), StoreError> {
+        let mut cursor = self.inputs.cursors[at];
+        let run = self.runs[usize::from(cursor.slot)];
+        match cursor.stage {
+            Stage::Closed => self.open(&mut cursor, &run)?,
+            Stage::Unit if cursor.unit >= cursor.end => self.turn(&mut cursor, &run),
+            Stage::Unit => {
+                self.load(&mut cursor, &run, 0)?;
+                let shape = &self.shapes[usize::from(cursor.index)];
+                let header = Header::parse(&self.windows[window(&cursor)], shape);
+                let header = header.ok_or_else(|| self.reading.malformed(&run, cursor.unit))?;
+                cursor.reader = UnitReader::new(&header, shape);
+                cursor.stage = Stage::Next;
+            }
+            Stage::Next if cursor.reader.is_done() => {
+                cursor.unit += 1;
+                cursor.stage = Stage::Unit;
+            }
+            Stage::Next => self.decode(&mut cursor, &run)?,
+            Stage::Ready | Stage::Done => {}
+        }
+        self.inputs.cursors[at] = cursor;
+        Ok(())
+    }
+
+    /// Find the unit in which the merge goes on.
+    fn open(&mut self, cursor: &mut Cursor, run: &Run) -> Result<(), StoreError> {
+        let from = self.resume.filter(|from| from.index >= cursor.index);
+        cursor.index = from.map_or(cursor.index, |from| from.index);
+        let section = run.section(cursor.index);
+        (cursor.unit, cursor.end) = (section.start, section.start + section.units);
+        cursor.stage = Stage::Unit;
+        let Some(from) = from else { return Ok(()) };
+        let shape = &self.shapes[usize::from(cursor.index)];
+        let mut seek =
+            cursor.seek.unwrap_or_else(|| Seek::new(run, cursor.index, from.code, shape));
+        if seek.step(&mut self.reading, run, shape)? {
+            cursor.unit = seek.unit();
+            cursor.seek = None;
+        } else {
+            cursor.seek = Some(seek);
+            cursor.stage = Stage::Closed;
+        }
+        Ok(())
+    }
+
+    /// Go to the section of the next index, if there is one and it is wanted.
+    fn turn(&self, cursor: &mut Cursor, run: &Run) {
+        let next = (cursor.index + 1..INDEX_MAX as u8)
+            .find(|&next| self.index.is_none() && run.section(next).units > 0);
+        cursor.stage = if next.is_some() { Stage::Unit } else { Stage::Done };
+        if let Some(next) = next {
+            let section = run.section(next);
+            cursor.index = next;
+            (cursor.unit, cursor.end) = (section.start, section.start + section.units);
+        }
+    }
+
+    fn decode(&mut self, cursor: &mut Cursor, run: &Run) -> Result<(), StoreError> {
+        let byte = cursor.reader.byte();
+        let end = usize::from(cursor.base + cursor.len);
+        if byte + ENTRY_SIZE_MAX > end && end < usize::from(cursor.payload) {
+            return self.load(cursor, run, byte);
+        }
+        let shape = &self.shapes[usize::from(cursor.index)];
+        let bytes = &self.windows[window(cursor)];
+        let stepped = cursor.reader.advance(bytes, usize::from(cursor.base), shape);
+        stepped.map_err(|Malformed| self.reading.malformed(run, cursor.unit))?;
+        cursor.stage = Stage::Ready;
+        Ok(())
+    }
+
+    /// Fill an input's window from byte `base` of its unit on. Cost: one read.
+    fn load(&mut self, cursor: &mut Cursor, run: &Run, base: usize) -> Result<(), StoreError> {
+        let payload = self.reading.unit(run, cursor.unit)?;
+        let base = base.min(payload.len());
+        let len = usize::from(cursor.size).min(payload.len() - base);
+        self.windows[usize::from(cursor.at)..][..len].copy_from_slice(&payload[base..base + len]);
+        (cursor.base, cursor.len) = (base as u16, len as u16);
+        cursor.payload = payload.len() as u16;
+        Ok(())
+    }
+
+    /// The input with the least entry, the newest of those that have it.
+    fn least(&self) -> Option<(usize, Entry)> {
+        let cursors = self.inputs.cursors[..usize::from(self.inputs.len)].iter();
+        let heads = cursors.enumerate().filter(|(_, cursor)| cursor.stage == Stage::Ready);
+        let heads = heads.map(|(at, cursor)| (at, cursor.reader.entry(cursor.index)));
+        heads.min_by_key(|(at, entry)| (self.rank(entry), *at))
+    }
+
+    fn rank(&self, entry: &Entry) -> (u8, u64, u32) {
+        let is_unique = self.shapes[usize::from(entry.index)].is_unique;
+        (entry.index, entry.code, if is_unique { 0 } else { entry.pointer })
+    }
+
+    /// Whether the entry was given before the inputs were opened.
+    fn was_given(&self, entry: &Entry) -> bool {
+        let is_unique = self.shapes[usize::from(entry.index)].is_unique;
+        self.resume.is_some_and(|from| {
+            let place = (from.index, from.code);
+            if (entry.index, entry.code) != place {
+                return (entry.index, entry.code) < place;
+            }
+            if is_unique { self.group.given < from.given } else { entry.pointer <= from.pointer }
+        })
+    }
+
+    fn pass(&mut self, at: usize, entry: &Entry, is_kept: bool) {
+        self.group.note(entry, is_kept);
+        self.inputs.cursors[at].stage = Stage::Next;
+    }
+
+    /// Whether an entry and the older one that it takes back stand side by side: both may go.
+    fn is_pair(&self, at: usize, entry: &Entry) -> bool {
+        let cursors = self.inputs.cursors[..usize::from(self.inputs.len)].iter();
+        let mut older = cursors.skip(at + 1).filter(|cursor| cursor.stage == Stage::Ready);
+        let shape = &self.shapes[usize::from(entry.index)];
+        entry.is(TAKE_BACK)
+            && !shape.is_unique
+            && !self.drops.keeps_all
+            && older.any(|cursor| {
+                let old = cursor.reader.entry(cursor.index);
+                old.index == entry.index && key(&old) == key(entry)
+            })
+    }
+}
+
+fn window(cursor: &Cursor) -> core::ops::Range<usize> {
+    let at = usize::from(cursor.at);
+    at..at + usize::from(cursor.len)
+}
+
+impl<N: Nand> Source for Merge<'_, '_, N> {
+    fn peek(&mut self) -> Result<Next, StoreError> {
+        loop {
+            if !self.ready()? {
+                return Ok(Next::Pause);
+            }
+            let Some((at, entry)) = self.least() else { return Ok(Next::End) };
+            self.group.turn_to(&entry);
+            let shape = &self.shapes[usize::from(entry.index)];
+            let is_kept = self.group.keeps(&entry, shape, self.drops) && !self.is_pair(at, &entry);
+            if is_kept && !self.was_given(&entry) {
+                *self.resume = None;
+                return Ok(Next::Entry(entry));
+            }
+            self.pass(at, &entry, is_kept);
+        }
+    }
+
+    fn pop(&mut self) {
+        let Some((at, entry)) = self.least() else { unreachable!("an entry was seen") };
+        self.pass(at, &entry, true);
+        let Entry { index, code, pointer, .. } = entry;
+        *self.done = Position { index, code, pointer, given: self.group.given };
+    }
+
+    fn estimate(&self, index: u8) -> Estimate {
+        let marked = self.runs.iter().filter(|run| run.is(IN_JOB) && run.serves(index));
+        let (mut entries, mut distinct, mut flags) = (0, 0, 0);
+        for run in marked {
+            let section = run.section(index);
+            entries += section.entries;
+            flags |= run.flags;
+            let share = u64::from(self.distinct[usize::from(index)]);
+            distinct += match run.is_recent() {
+                true => (u64::from(section.entries) * share / 256) as u32,
+                false => run.distinct,
+            };
+        }
+        // Where too many take-backs of a code come together, they stay.
+        let may_stay = self.shapes[usize::from(index)].is_unique && flags & TAKE_BACK != 0;
+        let drops_all = self.drops.is_bottom && !self.drops.keeps_all && !may_stay;
+        let flags = if drops_all { flags & SHARED } else { flags };
+        Estimate { entries, distinct: distinct.clamp(1, entries.max(1)), flags, is_exact: false }
+    }
+}

@@ -1,0 +1,228 @@
+//! The index store: one for all indexes of a database.
+//!
+//! ```text
+//! memory table -flush> recent runs -small merge> merged runs -large merge, by index> levels
+//!                      (a Bloom filter in RAM for each)
+//! ```
+//!
+//! Keys are not stored: an entry is a code and the position of a row, and the row has the last
+//! word. A hash's place in a run follows from the hash, so that a probe reads one unit of it.
+//!
+//! 1. Age falls from the last level to the memory table; a merge reads a contiguous stretch of ages.
+//! 2. What the state on flash names stays readable until the next state is on flash.
+//! 3. The memory table and the Bloom filters are not part of the state: the first is put again from
+//!    rows, the others are learnt from the recent runs, a few reads at a time.
+
+mod bloom;
+mod config;
+mod entry;
+mod error;
+mod flush;
+mod group;
+mod job;
+mod learn;
+mod levels;
+mod memtable;
+mod merge;
+mod plan;
+mod probe;
+mod range;
+mod read;
+mod run;
+mod seek;
+mod solo;
+mod state;
+mod unit;
+mod watch;
+mod writer;
+
+pub use config::{ConfigError, IndexPlan, Order, Rows, StoreConfig};
+pub use entry::{Entry, INDEX_MAX, SHARED, TAKE_BACK, TOMBSTONE};
+pub use error::{StateError, StoreError};
+pub use probe::Probe;
+pub use range::Range;
+pub use solo::Solo;
+
+use flysch_nand::Nand;
+
+use self::bloom::Blooms;
+use self::entry::Shape;
+use self::job::Job;
+use self::memtable::Memtable;
+use self::merge::Inputs;
+use self::run::{LEARNT, OPEN, Runs};
+use crate::media::{Media, Numbers, Space};
+
+/// Memory that a call borrows.
+#[derive(Debug)]
+pub struct Lent<'a> {
+    /// Bytes of a page.
+    pub page: &'a mut [u8],
+    /// Bytes of a cell.
+    pub cell: &'a mut [u8],
+    /// The commit that is next, for the pages' headers.
+    pub commit: u32,
+}
+
+/// What a call of [`Store::work`] did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Array reads.
+    pub reads: u32,
+    /// Pages programmed.
+    pub programs: u32,
+    /// Whether more work is due.
+    pub is_left: bool,
+}
+
+/// The index store.
+#[derive(Debug)]
+pub struct Store<'ram> {
+    config: StoreConfig,
+    shapes: [Shape; INDEX_MAX],
+    memtable: Memtable<'ram>,
+    blooms: Blooms<'ram>,
+    windows: &'ram mut [u8],
+    runs: Runs,
+    job: Option<Job>,
+    inputs: Inputs,
+    /// Distinct codes in 256 entries of each index, as the last merge found them.
+    distinct: [u16; INDEX_MAX],
+    /// Changes of the runs, and of the memory table.
+    run_changes: u32,
+    puts: u32,
+    /// Entries flushed since the last round began.
+    fresh_entries: u32,
+    /// The unit at which learning a run's Bloom filter goes on.
+    learning: u32,
+    /// Whether merges drop nothing: a snapshot is open.
+    keeps_all: bool,
+}
+
+impl<'ram> Store<'ram> {
+    /// An empty store. `ram` has [`StoreConfig::carved`] bytes.
+    pub fn new(config: StoreConfig, ram: &'ram mut [u8]) -> Self {
+        assert!(ram.len() == config.carved(), "the store has its bytes");
+        let shapes = config.shapes();
+        let (windows, ram) = ram.split_at_mut(config.window_size);
+        let (memtable, blooms) = ram.split_at_mut(config.memtable_size);
+        Self {
+            config,
+            shapes,
+            memtable: Memtable::new(memtable, &shapes),
+            blooms: Blooms::new(blooms),
+            windows,
+            runs: Runs::new(),
+            job: None,
+            inputs: Inputs::new(),
+            distinct: [256; INDEX_MAX],
+            run_changes: 0,
+            puts: 0,
+            fresh_entries: 0,
+            learning: 0,
+            keeps_all: false,
+        }
+    }
+
+    /// The parameters.
+    pub const fn config(&self) -> &StoreConfig {
+        &self.config
+    }
+
+    /// Say whether merges and the memory table keep entries that newer ones end: while a snapshot
+    /// is open. A merge that has begun is not changed by it.
+    pub const fn keep_all(&mut self, keeps_all: bool) {
+        self.keeps_all = keeps_all;
+    }
+
+    /// Put an entry of the transaction under way. Cost: none.
+    ///
+    /// # Errors
+    /// [`StoreError::MemtableFull`]: nothing was put.
+    ///
+    /// # Panics
+    /// Where code or pointer have more bits than the index keeps.
+    pub fn put(&mut self, entry: &Entry) -> Result<(), StoreError> {
+        assert!(entry.index < self.config.index_count, "the store has the index");
+        if !self.memtable.has_room(entry.index) {
+            return Err(StoreError::MemtableFull);
+        }
+        self.memtable.put(entry, self.keeps_all);
+        self.puts = self.puts.wrapping_add(1);
+        Ok(())
+    }
+
+    /// Whether `count` entries of any index can be put.
+    pub fn has_room(&self, count: usize) -> bool {
+        let widest =
+            (0..self.config.index_count).map(|index| self.memtable.entry_size(index)).max();
+        self.memtable.free_size() >= count * widest.unwrap_or(0)
+    }
+
+    /// Make the transaction's entries committed, open runs too. Cost: none.
+    pub fn commit(&mut self) {
+        self.memtable.commit(self.keeps_all);
+        self.runs.as_mut_slice().iter_mut().for_each(|run| run.marks &= !OPEN);
+        self.puts = self.puts.wrapping_add(1);
+    }
+
+    /// Drop the transaction's entries, open runs too. Cost: none.
+    pub fn roll_back(&mut self) {
+        self.memtable.roll_back();
+        self.drop_runs(|run| run.is(OPEN));
+        self.puts = self.puts.wrapping_add(1);
+        self.run_changes = self.run_changes.wrapping_add(1);
+    }
+
+    /// Name the rows of page `from` by page `to` in the memory table: both are pointers without
+    /// the cell's bits. Cost: none.
+    pub fn rename_page(&mut self, from: u32, to: u32) {
+        self.memtable.rename(from, to, self.config.cell_bits());
+        self.puts = self.puts.wrapping_add(1);
+    }
+
+    /// Whether [`Store::work`] has anything to do.
+    pub fn is_due(&self) -> bool {
+        self.job.is_some() || self.is_learning() || self.due().is_some()
+    }
+
+    /// Do one slice of the work that is due. Cost: at most [`StoreConfig::reads_max`] reads and
+    /// one program; one more for each that fails, up to four.
+    pub fn work<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        lent: &mut Lent<'_>,
+    ) -> Result<Work, StoreError> {
+        let mut work = if self.is_learning() {
+            self.learn(media, lent.cell)?
+        } else if self.job.is_some() || self.start_due() {
+            self.step(media, lent)?
+        } else {
+            Work::default()
+        };
+        work.is_left = self.is_due();
+        Ok(work)
+    }
+
+    /// Whether a logical block of runs is in use: let go of the others, once this state is on flash.
+    pub fn is_live(&self, space: Space, block: u32) -> bool {
+        let numbers: Numbers = self.config.numbers;
+        let out = self.job.as_ref().map(|job| &job.out.run);
+        self.runs.as_slice().iter().chain(out).any(|run| run.touches(space, block, &numbers))
+    }
+
+    /// Entries in the memory table.
+    pub fn held(&self) -> usize {
+        self.memtable.len()
+    }
+
+    /// Runs, and the pages they have.
+    pub fn run_count(&self) -> (usize, u32) {
+        let runs = self.runs.as_slice();
+        (runs.len(), runs.iter().map(run::Run::pages).sum())
+    }
+
+    fn is_learning(&self) -> bool {
+        self.runs.recents().any(|(_, run)| !run.is(LEARNT) && run.bloom_size > 0)
+    }
+}

@@ -1,0 +1,214 @@
+//! Lookups of one code, resumable, borrowing nothing between calls.
+//!
+//! Where a key has one row, a probe goes from source to source: the memory table, then the runs
+//! from the newest to the oldest; where nothing is ever replaced, the largest level first. If
+//! entries or runs changed between two calls it begins anew, and may give again what it gave: the
+//! first row of the key is the answer, whenever it is asked. Where a key has many rows, a probe is
+//! a [`Range`] of one code, which goes on behind the last pointer that it gave.
+
+use flysch_nand::Nand;
+
+use super::config::Rows;
+use super::entry::{Entry, TAKE_BACK};
+use super::error::StoreError;
+use super::memtable::Segment;
+use super::range::Range;
+use super::read::Reading;
+use super::run::RUNS_MAX;
+use super::seek::Seek;
+use super::{Store, StoreConfig};
+use crate::media::Media;
+
+/// Pointers that were taken back, remembered at a time.
+const BACKS_MAX: usize = 4;
+/// Entries that a probe of many rows holds.
+const HELD_MAX: usize = 12;
+
+/// The source has no more.
+const EXHAUSTED: u16 = u16::MAX;
+
+/// A lookup of one code.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    index: u8,
+    code: u64,
+    /// The state of the store it goes through.
+    generation: Option<(u32, u32)>,
+    /// The source it is in, and how many entries of that one it has passed.
+    source: u8,
+    passed: u16,
+    backs: [u32; BACKS_MAX],
+    back_count: u8,
+    many: Option<Range<HELD_MAX>>,
+}
+
+/// Where entries are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Memory(Segment),
+    Run(usize),
+}
+
+impl Probe {
+    /// Look for the rows of a code.
+    pub fn new(config: &StoreConfig, index: u8, code: u64) -> Self {
+        assert!(index < config.index_count, "the store has the index");
+        let is_many = config.indexes[usize::from(index)].rows == Rows::Many;
+        Self {
+            index,
+            code,
+            generation: None,
+            source: 0,
+            passed: 0,
+            backs: [0; BACKS_MAX],
+            back_count: 0,
+            many: is_many.then(|| Range::new(index, code, code)),
+        }
+    }
+
+    /// The next entry: of one-row keys the newest first, of others by pointer. `cell` is lent to
+    /// read into. Cost: one read for each level, and one for each recent run whose Bloom filter
+    /// says so; in a run of keys or of codes with many rows up to three.
+    pub fn next<N: Nand>(
+        &mut self,
+        store: &Store<'_>,
+        media: &mut Media<'_, N>,
+        cell: &mut [u8],
+    ) -> Result<Option<Entry>, StoreError> {
+        if let Some(range) = &mut self.many {
+            return range.next(store, media, cell);
+        }
+        let generation = Some((store.run_changes, store.puts));
+        if self.generation != generation {
+            (self.source, self.passed, self.back_count) = (0, 0, 0);
+            self.generation = generation;
+        }
+        let mut reading = Reading::new(media, cell);
+        while let Some(place) = store.place(self.index, self.source) {
+            let found = match place {
+                Place::Memory(segment) => self.in_memory(store, segment),
+                Place::Run(slot) => self.in_run(store, slot, &mut reading)?,
+            };
+            match found {
+                Some(entry) if entry.is(TAKE_BACK) => self.take_back(entry.pointer),
+                Some(entry) if self.backs().contains(&entry.pointer) => {}
+                Some(entry) => return Ok(Some(entry)),
+                None => (self.source, self.passed) = (self.source + 1, 0),
+            }
+        }
+        Ok(None)
+    }
+
+    fn backs(&self) -> &[u32] {
+        &self.backs[..usize::from(self.back_count)]
+    }
+
+    fn take_back(&mut self, pointer: u32) {
+        if usize::from(self.back_count) < BACKS_MAX {
+            self.backs[usize::from(self.back_count)] = pointer;
+            self.back_count += 1;
+        }
+    }
+
+    fn in_memory(&mut self, store: &Store<'_>, segment: Segment) -> Option<Entry> {
+        let wanted = Entry { index: self.index, code: self.code, ..Entry::default() };
+        let place = store.memtable.find(segment, &wanted) + usize::from(self.passed);
+        let (_, end) = store.memtable.places(segment, self.index);
+        self.passed += 1;
+        let entry = (place < end).then(|| store.memtable.entry(self.index, place));
+        entry.filter(|entry| entry.code == self.code)
+    }
+
+    /// The next entry of a run.
+    fn in_run<N: Nand>(
+        &mut self,
+        store: &Store<'_>,
+        slot: usize,
+        reading: &mut Reading<'_, '_, N>,
+    ) -> Result<Option<Entry>, StoreError> {
+        let run = &store.runs.as_slice()[slot];
+        let shape = &store.shapes[usize::from(self.index)];
+        if self.passed == EXHAUSTED || !store.may_hold(slot, self.index, self.code) {
+            return Ok(None);
+        }
+        let mut seek = Seek::new(run, self.index, self.code, shape);
+        while !seek.step(reading, run, shape)? {}
+        let section = run.section(self.index);
+        let mut left = self.passed;
+        let mut found = None;
+        for unit in seek.unit()..section.start + section.units {
+            let (header, mut reader) = reading.open(run, unit, shape)?;
+            while !reader.is_done() {
+                reading.step(&mut reader, run, unit, shape)?;
+                let entry = reader.entry(self.index);
+                if entry.code > self.code {
+                    return Ok(self.finish(found));
+                }
+                if entry.code == self.code && left > 0 {
+                    left -= 1;
+                } else if entry.code == self.code {
+                    if found.is_some() {
+                        self.passed += 1;
+                        return Ok(found);
+                    }
+                    found = Some(entry);
+                }
+            }
+            if !header.spills {
+                return Ok(self.finish(found));
+            }
+            if found.is_some() {
+                self.passed += 1;
+                return Ok(found);
+            }
+        }
+        Ok(self.finish(found))
+    }
+
+    /// Note that the run has no more entries of the code than the one found.
+    const fn finish(&mut self, found: Option<Entry>) -> Option<Entry> {
+        self.passed = EXHAUSTED;
+        found
+    }
+}
+
+impl Store<'_> {
+    /// The `number`-th place where entries of an index are, in the order of lookups.
+    pub(crate) fn place(&self, index: u8, number: u8) -> Option<Place> {
+        let number = usize::from(number);
+        match number {
+            0 => return Some(Place::Memory(Segment::Open)),
+            1 => return Some(Place::Memory(Segment::Committed)),
+            _ => {}
+        }
+        let runs = self.runs.as_slice();
+        let mut slots = [0_u8; RUNS_MAX];
+        let mut len = 0;
+        let recents = self.runs.recents().rev().filter(|(_, run)| run.serves(index));
+        for (slot, _) in recents {
+            slots[len] = slot as u8;
+            len += 1;
+        }
+        let plan = &self.config.indexes[usize::from(index)];
+        let levels = (0..plan.levels).filter_map(|level| self.runs.level(index, level));
+        for slot in levels.filter(|slot| runs[*slot].serves(index)) {
+            slots[len] = slot as u8;
+            len += 1;
+        }
+        if !plan.is_updated {
+            slots[..len].reverse();
+        }
+        slots[..len].get(number - 2).map(|slot| Place::Run(usize::from(*slot)))
+    }
+
+    /// Whether a run may hold a code, as far as RAM knows.
+    pub(crate) fn may_hold(&self, slot: usize, index: u8, code: u64) -> bool {
+        let run = &self.runs.as_slice()[slot];
+        if run.is_recent() {
+            let filter = self.filter(slot);
+            return !run.is(super::run::LEARNT) || self.blooms.may_hold(filter, index, code);
+        }
+        let (least, greatest) = run.bounds();
+        (least..=greatest).contains(&code)
+    }
+}

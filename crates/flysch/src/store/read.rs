@@ -1,0 +1,82 @@
+//! Reading units of runs, each with one array read that is counted.
+
+use flysch_nand::Nand;
+
+use super::entry::Shape;
+use super::error::StoreError;
+use super::run::Run;
+use super::unit::{Header, Malformed, UnitReader};
+use crate::media::{CELL_DATA, CELL_SIZE, HEADER_SIZE, Media, MediaError, Page};
+
+/// What every read of a run needs.
+#[derive(Debug)]
+pub(crate) struct Reading<'a, 'm, N> {
+    pub(crate) media: &'a mut Media<'m, N>,
+    /// Bytes of a cell.
+    pub(crate) cell: &'a mut [u8],
+    /// Array reads so far.
+    pub(crate) reads: u32,
+    /// The cell that was read last.
+    held: Option<(Page, usize)>,
+}
+
+impl<'a, 'm, N: Nand> Reading<'a, 'm, N> {
+    pub(crate) fn new(media: &'a mut Media<'m, N>, cell: &'a mut [u8]) -> Self {
+        assert!(cell.len() == CELL_SIZE, "a cell is lent to read into");
+        Self { media, cell, reads: 0, held: None }
+    }
+
+    /// The payload of a unit. Cost: one read, none where it was the last one read.
+    pub(crate) fn unit(&mut self, run: &Run, unit: u32) -> Result<&[u8], StoreError> {
+        let cells = self.media.layout().cells;
+        let numbers = self.media.numbers();
+        let none = Page { space: run.space(), number: 0 };
+        let place = run.place(unit, cells, &numbers);
+        let (page, cell) = place.ok_or(MediaError::Missing(none))?;
+        if self.held != Some((page, cell)) {
+            self.held = None;
+            self.reads += 1;
+            self.media.read(page, cell, self.cell)?;
+            self.held = Some((page, cell));
+        }
+        let from = if cell == 0 { HEADER_SIZE } else { 0 };
+        Ok(&self.cell[from..CELL_DATA])
+    }
+
+    /// The header and a reader of a unit, whose payload [`Reading::payload`] gives. Cost: one read.
+    pub(crate) fn open(
+        &mut self,
+        run: &Run,
+        unit: u32,
+        shape: &Shape,
+    ) -> Result<(Header, UnitReader), StoreError> {
+        let header = Header::parse(self.unit(run, unit)?, shape);
+        let header = header.ok_or_else(|| self.malformed(run, unit))?;
+        Ok((header, UnitReader::new(&header, shape)))
+    }
+
+    /// The payload of the unit that was read last.
+    pub(crate) fn payload(&self, unit: u32) -> &[u8] {
+        let from = if unit % self.media.layout().cells == 0 { HEADER_SIZE } else { 0 };
+        &self.cell[from..CELL_DATA]
+    }
+
+    /// Step a reader through the unit that was read last.
+    pub(crate) fn step(
+        &self,
+        reader: &mut UnitReader,
+        run: &Run,
+        unit: u32,
+        shape: &Shape,
+    ) -> Result<(), StoreError> {
+        let stepped = reader.advance(self.payload(unit), 0, shape);
+        stepped.map_err(|Malformed| self.malformed(run, unit))
+    }
+
+    /// The error for a unit that makes no sense.
+    pub(crate) fn malformed(&self, run: &Run, unit: u32) -> StoreError {
+        let place = run.place(unit, self.media.layout().cells, &self.media.numbers());
+        let none = Page { space: run.space(), number: 0 };
+        StoreError::Malformed(place.map_or(none, |(page, _)| page))
+    }
+}

@@ -1,0 +1,144 @@
+//! A store alone on a chip, without rows and without a log: to measure it and to test it.
+//!
+//! Its state is not written to flash: a mount is played by [`Solo::remount`], which carries the
+//! state over and nothing else.
+
+use flysch_nand::Nand;
+
+use super::entry::Entry;
+use super::error::{StateError, StoreError};
+use super::probe::Probe;
+use super::range::Range;
+use super::{Lent, Store, StoreConfig, Work};
+use crate::media::{CELL_SIZE, ENTRY_SIZE, Media, MediaError, Partition, Space};
+
+/// A store with the chip it lies on.
+#[derive(Debug)]
+pub struct Solo<'ram, N> {
+    media: Media<'ram, N>,
+    store: Store<'ram>,
+    page: &'ram mut [u8],
+    cell: &'ram mut [u8],
+    /// Flushes so far.
+    pub flushes: u32,
+}
+
+impl<'ram, N: Nand> Solo<'ram, N> {
+    /// Bytes of RAM, the store's fields apart: a page, a cell, the block table, the store's own.
+    pub const fn carved(config: &StoreConfig, partition: Partition) -> usize {
+        let frames = config.layout.page_size() + CELL_SIZE;
+        frames + partition.count as usize * ENTRY_SIZE + config.carved()
+    }
+
+    /// An empty store on a chip.
+    pub fn new(nand: N, partition: Partition, config: StoreConfig, ram: &'ram mut [u8]) -> Self {
+        assert!(ram.len() == Self::carved(&config, partition), "the store has its bytes");
+        let (page, ram) = ram.split_at_mut(config.layout.page_size());
+        let (cell, ram) = ram.split_at_mut(CELL_SIZE);
+        let (table, ram) = ram.split_at_mut(partition.count as usize * ENTRY_SIZE);
+        let media = Media::new(nand, partition, table);
+        Self { media, store: Store::new(config, ram), page, cell, flushes: 0 }
+    }
+
+    /// The store.
+    pub const fn store(&self) -> &Store<'ram> {
+        &self.store
+    }
+
+    /// The store, to be changed.
+    pub const fn store_mut(&mut self) -> &mut Store<'ram> {
+        &mut self.store
+    }
+
+    /// The chip.
+    pub const fn nand_mut(&mut self) -> &mut N {
+        self.media.nand_mut()
+    }
+
+    /// Put an entry and commit it; flush where the memory table is full, and do a slice of the
+    /// work that is due.
+    pub fn insert(&mut self, entry: &Entry) -> Result<Work, StoreError> {
+        if !self.store.has_room(1) {
+            self.flush()?;
+        }
+        self.store.put(entry)?;
+        self.store.commit();
+        if self.store.is_due() { self.work() } else { Ok(Work::default()) }
+    }
+
+    /// Flush the memory table, once there is room for a run.
+    pub fn flush(&mut self) -> Result<u32, StoreError> {
+        loop {
+            let mut lent = Lent { page: self.page, cell: self.cell, commit: 0 };
+            match self.store.flush(&mut self.media, &mut lent, |_| true) {
+                Err(StoreError::Crowded) if self.store.is_due() => {
+                    self.work()?;
+                }
+                flushed => {
+                    self.flushes += 1;
+                    self.let_go();
+                    return flushed;
+                }
+            }
+        }
+    }
+
+    /// Do a slice of the work that is due.
+    pub fn work(&mut self) -> Result<Work, StoreError> {
+        let mut lent = Lent { page: self.page, cell: self.cell, commit: 0 };
+        let work = self.store.work(&mut self.media, &mut lent);
+        self.let_go();
+        work
+    }
+
+    /// Do all the work that is due.
+    pub fn settle(&mut self) -> Result<(), StoreError> {
+        while self.store.is_due() {
+            self.work()?;
+        }
+        Ok(())
+    }
+
+    /// The next entry of a lookup.
+    pub fn next(&mut self, probe: &mut Probe) -> Result<Option<Entry>, StoreError> {
+        probe.next(&self.store, &mut self.media, self.cell)
+    }
+
+    /// The next entry of a range.
+    pub fn next_of<const HELD: usize>(
+        &mut self,
+        range: &mut Range<HELD>,
+    ) -> Result<Option<Entry>, StoreError> {
+        range.next(&self.store, &mut self.media, self.cell)
+    }
+
+    /// Carry the state over to a store that knows nothing else. `state` is lent to hold it.
+    pub fn remount(&mut self, state: &mut [u8]) -> Result<usize, StateError> {
+        let len = self.store.emit_state(state);
+        self.store.load_state(&state[..len])?;
+        Ok(len)
+    }
+
+    /// Erase a block ahead of its use.
+    pub fn prepare(&mut self) -> Result<(), MediaError> {
+        self.media.prepare()
+    }
+
+    /// Blocks in use.
+    pub fn block_count(&self) -> u32 {
+        self.media.partition().count - self.media.free_count()
+    }
+
+    /// Let go of what no run touches. With no log, what RAM says is what counts.
+    fn let_go(&mut self) {
+        let numbers = self.media.numbers();
+        let head = |space: Space| self.media.head(space);
+        let heads = Space::ALL.map(|space| numbers.block_of(head(space)));
+        let store = &self.store;
+        self.media
+            .let_go(|space, block| heads[space as usize] == block || store.is_live(space, block));
+        self.media.changes.clear();
+        let store = &self.store;
+        self.media.spans.retain(|span| store.is_live(span.space, numbers.block_of(span.from)));
+    }
+}

@@ -1,0 +1,15 @@
+//! What the database asks of the store between its calls.
+
+use super::Store;
+
+impl Store<'_> {
+    /// Whether a flush would be refused because no more runs can be listed.
+    pub fn is_crowded(&self) -> bool {
+        self.runs.room() < 3
+    }
+
+    /// A number that changes whenever the runs do.
+    pub const fn changes(&self) -> u32 {
+        self.run_changes
+    }
+}

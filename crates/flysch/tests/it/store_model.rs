@@ -1,0 +1,311 @@
+//! The index store against ordered maps: random histories, sliced and mounted at random.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use flysch::media::Partition;
+use flysch::store::{
+    Entry, IndexPlan, Order, Probe, Range, Rows, SHARED, Solo, Store, StoreConfig, TAKE_BACK,
+    TOMBSTONE,
+};
+use flysch_chip::{Chip, Clock, Part, Prng};
+use flysch_nand::Geometry;
+
+/// How keys come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keys {
+    Random,
+    Ascending,
+    Descending,
+    Bursty,
+    Zipf,
+}
+
+/// A history.
+#[derive(Clone, Copy, Debug)]
+struct History {
+    seed: u64,
+    geometry: (u32, u32, u32),
+    ram: usize,
+    operations: usize,
+    keys: Keys,
+    /// Different codes, about.
+    codes: u64,
+    order: Order,
+    rows: Rows,
+    is_updated: bool,
+    levels: u8,
+}
+
+const BASE: History = History {
+    seed: 1,
+    geometry: (1024, 8, 96),
+    ram: 5000,
+    operations: 3000,
+    keys: Keys::Random,
+    codes: 1 << 40,
+    order: Order::Hash,
+    rows: Rows::One,
+    is_updated: false,
+    levels: 3,
+};
+
+fn geometry((page_size, pages_per_block, block_count): (u32, u32, u32)) -> Geometry {
+    let part = Part::named("w25n01gv").unwrap();
+    Geometry { page_size, pages_per_block, block_count, ..part.geometry }
+}
+
+/// The live pointers of each code of each index, the newest last.
+type Model = [BTreeMap<u64, Vec<u32>>; 3];
+
+struct World<'a> {
+    history: History,
+    solo: Solo<'a, Chip>,
+    model: Model,
+    /// What the memory table holds.
+    held: Vec<Entry>,
+    flushes: u32,
+    next: u32,
+    pointers: u32,
+    mask: u64,
+}
+
+fn check(history: History) {
+    let History { order, rows, is_updated, levels, .. } = history;
+    let geometry = geometry(history.geometry);
+    let plan = IndexPlan { order, rows, is_updated, levels, capacity: 20_000 };
+    let side = IndexPlan { rows: Rows::Many, order: Order::Hash, is_updated: false, ..plan };
+    let plans = [plan, side, IndexPlan { order: Order::Key, ..side }];
+    let config = StoreConfig::plan(history.ram, &plans, &geometry, geometry.block_count);
+    let config = config.unwrap_or_else(|error| panic!("{error:?}: {history:?}"));
+    let partition = Partition { first: 0, count: geometry.block_count };
+    let mut ram = vec![0; Solo::<Chip>::carved(&config, partition)];
+    let part = Part { geometry, ..Part::named("w25n01gv").unwrap() };
+    let chip = Chip::new(Arc::new(part), Clock::new(), 1);
+    let solo = Solo::new(chip, partition, config, &mut ram);
+    let mask = u64::MAX >> (64 - plan.code_bits());
+    let pointers = 1 << config.pointer_bits();
+    let model = Model::default();
+    let mut world =
+        World { history, solo, model, held: Vec::new(), flushes: 0, next: 1, pointers, mask };
+    world.run();
+}
+
+impl World<'_> {
+    fn run(&mut self) {
+        let mut prng = Prng::new(self.history.seed);
+        for operation in 0..self.history.operations {
+            self.step(operation as u64, &mut prng);
+            if prng.below(400) == 0 {
+                self.remount();
+            }
+            if prng.below(700) == 0 {
+                self.compare(&mut prng, 60);
+            }
+            while prng.below(3) > 0 && self.solo.store().is_due() {
+                self.solo.work().unwrap();
+            }
+        }
+        self.compare(&mut prng, 2000);
+        self.solo.flush().unwrap();
+        self.solo.settle().unwrap();
+        self.compare(&mut prng, 2000);
+    }
+
+    fn code(&self, operation: u64, prng: &mut Prng) -> u64 {
+        let History { keys, codes, order, .. } = self.history;
+        let number = match keys {
+            Keys::Random => prng.below(codes),
+            Keys::Ascending => operation,
+            Keys::Descending => (1 << 30) - operation % (1 << 20),
+            Keys::Bursty => operation / 64 * 1_000_003 + prng.below(8),
+            Keys::Zipf => codes / (prng.below(codes) + 1),
+        };
+        match order {
+            Order::Key => number,
+            Order::Hash => (number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 17) & self.mask,
+        }
+    }
+
+    fn step(&mut self, operation: u64, prng: &mut Prng) {
+        let code = self.code(operation, prng);
+        let live = self.model[0].get(&code).cloned().unwrap_or_default();
+        let pointer = self.next % self.pointers;
+        let is_one = self.history.rows == Rows::One;
+        if !live.is_empty() && is_one && !self.history.is_updated {
+            return;
+        }
+        self.next += 1;
+        let deletes = self.history.is_updated && !live.is_empty() && prng.below(4) == 0;
+        if is_one {
+            let flags = if deletes { TOMBSTONE } else { 0 };
+            self.put(Entry { index: 0, code, pointer, flags });
+            self.model[0].insert(code, if deletes { vec![] } else { vec![pointer] });
+        } else if deletes {
+            let victim = live[prng.below(live.len() as u64) as usize];
+            self.put(Entry { index: 0, code, pointer: victim, flags: TAKE_BACK });
+            self.model[0].get_mut(&code).unwrap().retain(|&old| old != victim);
+            return;
+        } else {
+            self.put(Entry { index: 0, code, pointer, flags: 0 });
+            self.model[0].entry(code).or_default().push(pointer);
+        }
+        for index in [1, 2] {
+            let value = u64::from(pointer) % 7 * 1000 + index;
+            self.put(Entry { index: index as u8, code: value, pointer, flags: 0 });
+            self.model[index as usize].entry(value).or_default().push(pointer);
+        }
+    }
+
+    fn put(&mut self, entry: Entry) {
+        self.solo.insert(&entry).unwrap_or_else(|error| panic!("{error}: {:?}", self.history));
+        if self.solo.flushes != self.flushes {
+            self.held.clear();
+            self.flushes = self.solo.flushes;
+        }
+        self.held.push(entry);
+    }
+
+    /// Lose the RAM; the caller puts again what was not flushed.
+    fn remount(&mut self) {
+        let mut state = vec![0; Store::state_size_max(self.solo.store().config())];
+        self.solo.remount(&mut state).unwrap();
+        for entry in &self.held {
+            self.solo.store_mut().put(entry).unwrap();
+            self.solo.store_mut().commit();
+        }
+    }
+
+    fn compare(&mut self, prng: &mut Prng, count: usize) {
+        for index in 0..3 {
+            let codes: Vec<u64> = self.model[index].keys().copied().collect();
+            for _ in 0..count.min(codes.len() * 2) {
+                let code = codes[prng.below(codes.len() as u64) as usize];
+                self.compare_code(index as u8, code);
+            }
+        }
+        for _ in 0..20 {
+            let absent = prng.below(self.mask);
+            self.compare_code(0, absent);
+        }
+        if self.history.order == Order::Key {
+            let end = prng.below(self.history.codes.min(1 << 41));
+            self.compare_range(0, end / 2, end);
+        }
+        self.compare_range(2, 0, 3005);
+    }
+
+    fn compare_code(&mut self, index: u8, code: u64) {
+        let wanted = self.model[usize::from(index)].get(&code).cloned().unwrap_or_default();
+        let mut probe = Probe::new(self.solo.store().config(), index, code);
+        let mut found = Vec::new();
+        while let Some(entry) = self.solo.next(&mut probe).unwrap() {
+            assert_eq!((entry.index, entry.code), (index, code));
+            found.push(entry);
+        }
+        if index == 0 && self.history.rows == Rows::One {
+            let newest = found.first().filter(|entry| !entry.is(TOMBSTONE));
+            let newest = newest.map(|entry| entry.pointer);
+            assert_eq!(newest, wanted.first().copied(), "code {code}: {:?}", self.history);
+            return;
+        }
+        let found: Vec<u32> = found.iter().map(|entry| entry.pointer).collect();
+        let wanted: BTreeSet<u32> = wanted.into_iter().collect();
+        let wanted: Vec<u32> = wanted.into_iter().collect();
+        assert_eq!(found, wanted, "index {index}, code {code}: {:?}", self.history);
+    }
+
+    fn compare_range(&mut self, index: u8, from: u64, to: u64) {
+        let mut wanted: Vec<(u64, u32)> = Vec::new();
+        for (code, pointers) in self.model[usize::from(index)].range(from..=to) {
+            let pointers: BTreeSet<u32> = pointers.iter().copied().collect();
+            wanted.extend(pointers.into_iter().map(|pointer| (*code, pointer)));
+        }
+        for descends in [false, true] {
+            let mut range: Range = match descends {
+                true => Range::descending(index, from, to),
+                false => Range::new(index, from, to),
+            };
+            let mut found = Vec::new();
+            while let Some(entry) = self.solo.next_of(&mut range).unwrap() {
+                if !entry.is(TOMBSTONE) {
+                    found.push((entry.code, entry.pointer));
+                }
+            }
+            if descends {
+                found.reverse();
+            }
+            assert_eq!(found, wanted, "{from}..={to} of {index}, {descends}: {:?}", self.history);
+        }
+    }
+}
+
+#[test]
+fn unique_hashes_are_found() {
+    for seed in 0..4 {
+        check(History { seed, ..BASE });
+        check(History { seed, is_updated: true, codes: 2000, ..BASE });
+    }
+}
+
+#[test]
+fn many_rows_a_key_are_found() {
+    for (seed, codes) in [(1, 1), (2, 60), (3, 1200), (4, 1 << 40)] {
+        check(History { seed, codes, rows: Rows::Many, ..BASE });
+        check(History { seed, codes, rows: Rows::Many, is_updated: true, ..BASE });
+    }
+}
+
+#[test]
+fn keys_in_order_are_found() {
+    for keys in [Keys::Random, Keys::Ascending, Keys::Descending, Keys::Bursty, Keys::Zipf] {
+        let history = History { keys, order: Order::Key, ..BASE };
+        check(history);
+        check(History { codes: 3000, is_updated: true, ..history });
+        check(History { codes: 3000, rows: Rows::Many, ..history });
+    }
+}
+
+#[test]
+fn pages_of_any_size_do() {
+    for (geometry, ram) in
+        [((512, 16, 200), 5200), ((2048, 16, 64), 12_000), ((4096, 8, 64), 20_000)]
+    {
+        check(History { geometry, ram, ..BASE });
+        check(History { geometry, ram, is_updated: true, codes: 3000, order: Order::Key, ..BASE });
+    }
+}
+
+#[test]
+fn shared_codes_are_told_apart_by_pointer() {
+    let geometry = geometry((1024, 8, 96));
+    let plan = IndexPlan { levels: 2, capacity: 1000, is_updated: true, ..IndexPlan::default() };
+    let config = StoreConfig::plan(5000, &[plan], &geometry, 96).unwrap();
+    let partition = Partition { first: 0, count: 96 };
+    let mut ram = vec![0; Solo::<Chip>::carved(&config, partition)];
+    let part = Part { geometry, ..Part::named("w25n01gv").unwrap() };
+    let chip = Chip::new(Arc::new(part), Clock::new(), 1);
+    let mut solo = Solo::new(chip, partition, config, &mut ram);
+    let mut live: BTreeSet<u32> = BTreeSet::from([7999]);
+    solo.insert(&Entry { index: 0, code: 77, pointer: 7999, flags: 0 }).unwrap();
+    for pointer in 1..4000 {
+        let code = u64::from(pointer) * 31 % 3000 + 100;
+        solo.insert(&Entry { index: 0, code, pointer, flags: 0 }).unwrap();
+        if pointer % 400 == 1 {
+            solo.insert(&Entry { index: 0, code: 77, pointer, flags: SHARED }).unwrap();
+            live.insert(pointer);
+        } else if pointer % 400 == 151 && pointer > 400 {
+            let flags = SHARED | TAKE_BACK;
+            solo.insert(&Entry { index: 0, code: 77, pointer: pointer - 550, flags }).unwrap();
+            live.remove(&(pointer - 550));
+        }
+    }
+    solo.flush().unwrap();
+    solo.settle().unwrap();
+    let mut probe = Probe::new(solo.store().config(), 0, 77);
+    let mut found = BTreeSet::new();
+    while let Some(entry) = solo.next(&mut probe).unwrap() {
+        assert!(found.insert(entry.pointer), "each is given once");
+    }
+    assert_eq!(found, live);
+}
