@@ -6,8 +6,8 @@
 use flysch_nand::Nand;
 
 use super::{Db, DbError};
-use crate::media::{Page, Space};
-use crate::record::{Move, Position, Stretch, pointers_of, read_cell};
+use crate::media::Space;
+use crate::record::{Move, Position, Stretch, page_part, read_cell};
 use crate::row::{HashKey, Index, IndexKind, RowView, Schema, Table, Value, key};
 use crate::store::{Entry, INDEX_MAX, IndexPlan, Lent, Order, Rows as KeyRows, StoreError};
 
@@ -113,13 +113,9 @@ impl<'s, N: Nand> Db<'_, 's, N> {
 
     /// The tail became another page than it was to be.
     pub(super) fn rename(&mut self, moved: Move) {
-        if moved.from == moved.to {
-            return;
+        if moved.from != moved.to {
+            self.store.rename_page(page_part(moved.from), page_part(moved.to));
         }
-        let layout = self.media.layout();
-        let bits = self.store.config().cell_bits();
-        let page = |page: Page| pointers_of(page, layout).0 >> (bits + 1);
-        self.store.rename_page(page(moved.from), page(moved.to));
     }
 
     /// See that the entries of one more row fit the memory table.

@@ -7,7 +7,7 @@ mod tail;
 
 pub(crate) use page::{Stretch, read_cell, read_page};
 pub use position::Position;
-pub(crate) use position::pointers_of;
+pub(crate) use position::page_part;
 pub use records::AppendError;
 pub(crate) use records::{BlockSummary, Move, NewRow, Records, STATE_SIZE, is_void};
 pub(crate) use tail::{Rows, Tail};

@@ -1,7 +1,7 @@
 //! Positions: where a row begins, to the cell.
 //!
-//! A position is a number: the page times the cells of a page, plus the cell, and one bit for the
-//! space. Several rows may begin in one cell: whoever follows a position looks at each of them.
+//! An index keeps a position as a number: the page, one bit for the space, and lowest the cell.
+//! Several rows may begin in one cell: whoever follows a position looks at each of them.
 
 use crate::media::{Layout, Numbers, Page, Space};
 
@@ -19,24 +19,22 @@ impl Position {
     pub(crate) fn pointer(&self, layout: Layout) -> u32 {
         debug_assert!(self.page.space.holds_rows(), "rows lie in spaces of rows");
         debug_assert!(self.cell < layout.cells, "the cell is on the page");
-        let place = self.page.number * layout.cells + self.cell;
-        place << 1 | self.page.space as u32
+        page_part(self.page) * layout.cells + self.cell
     }
 
     /// The position that an index kept; none where the chip has no such page.
     pub(crate) fn of_pointer(pointer: u32, layout: Layout, numbers: &Numbers) -> Option<Self> {
-        let space = if pointer & 1 == 0 { Space::Hot } else { Space::Cold };
-        let place = pointer >> 1;
-        let page = Page { space, number: place / layout.cells };
-        let position = Self { page, cell: place % layout.cells };
+        let page = pointer / layout.cells;
+        let space = if page & 1 == 0 { Space::Hot } else { Space::Cold };
+        let page = Page { space, number: page >> 1 };
+        let position = Self { page, cell: pointer % layout.cells };
         (page.number < numbers.page_count()).then_some(position)
     }
 }
 
-/// The pointers of all cells of a page: from the first to behind the last.
-pub(crate) fn pointers_of(page: Page, layout: Layout) -> (u32, u32) {
-    let first = Position { page, cell: 0 }.pointer(layout);
-    (first, first + 2 * layout.cells)
+/// A page as the pointers of its rows have it: they are this number, and the cell behind it.
+pub(crate) const fn page_part(page: Page) -> u32 {
+    page.number << 1 | page.space as u32
 }
 
 #[cfg(test)]
