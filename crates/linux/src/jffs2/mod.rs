@@ -109,6 +109,10 @@ impl FileSystem for Jffs2 {
         false
     }
 
+    fn name_size_max(&self) -> usize {
+        254
+    }
+
     fn root(&self) -> Ino {
         Ino(ROOT)
     }

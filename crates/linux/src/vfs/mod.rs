@@ -132,7 +132,7 @@ impl Vfs {
             Some(DirEntry { kind: FileKind::Regular, ino, .. }) => ino,
             Some(_) => return Err(FsError::WrongKind),
             None if create => {
-                let ino = self.fs.create(place.dir, place.name, FileKind::Regular)?;
+                let ino = self.create(place, FileKind::Regular)?;
                 self.load(ino)?;
                 ino
             }
