@@ -11,9 +11,8 @@ use std::str::FromStr;
 
 use super::format::Compression;
 use crate::cpu::{Codec, Cpu, Work};
-use crate::deflate::{deflate_prefix, inflate};
+use crate::deflate::{Format, deflate_prefix, inflate};
 use crate::lzo;
-use miniz_oxide::DataFormat;
 
 /// A compressor that JFFS2 may try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +132,7 @@ pub(super) fn unpack(
         Codec::Lzo => lzo::decompress(stored, data_len)?,
         Codec::Rtime => rtime_decompress(stored, data_len)?,
         Codec::Zstd => unreachable!("JFFS2 has no zstd"),
-        Codec::Zlib => inflate(stored, DataFormat::Zlib, data_len)?,
+        Codec::Zlib => inflate(stored, Format::Zlib, data_len)?,
     };
     (data.len() == data_len).then_some(data)
 }
