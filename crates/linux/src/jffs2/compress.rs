@@ -6,8 +6,9 @@
 //! compressors take nothing. Every attempt costs CPU time: with random data the time is spent and
 //! nothing is saved.
 
-use std::fmt;
 use std::str::FromStr;
+
+use flysch_chip::nearest::{UnknownName, named};
 
 use super::format::Compression;
 use crate::cpu::{Codec, Cpu, Work};
@@ -25,28 +26,11 @@ pub enum Compressor {
     Rtime,
 }
 
-/// The name is not that of a compressor.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownCompressor(String);
-
-impl fmt::Display for UnknownCompressor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown compressor '{}'; known: lzo, zlib, rtime", self.0)
-    }
-}
-
-impl std::error::Error for UnknownCompressor {}
-
 impl FromStr for Compressor {
-    type Err = UnknownCompressor;
+    type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        match name {
-            "lzo" => Ok(Self::Lzo),
-            "zlib" => Ok(Self::Zlib),
-            "rtime" => Ok(Self::Rtime),
-            _ => Err(UnknownCompressor(name.to_owned())),
-        }
+        named("compressor", name, &[Self::Lzo, Self::Zlib, Self::Rtime], Self::name)
     }
 }
 

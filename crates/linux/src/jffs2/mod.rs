@@ -60,7 +60,8 @@ use inode::InodeCache;
 use nodes::NodeTable;
 use wbuf::WriteBuffer;
 
-pub use compress::{Compressor, UnknownCompressor};
+pub use compress::Compressor;
+pub use flysch_chip::nearest::UnknownName as UnknownCompressor;
 pub use options::{MountError, Options};
 
 const ROOT: u32 = 1;
