@@ -5,7 +5,7 @@ use std::fmt;
 use flysch_nand::{Geometry, GeometryError};
 use serde::Deserialize;
 
-use crate::nearest::nearest;
+use crate::nearest::UnknownName;
 
 /// Times of the chip's operations. The file of each part names the source of each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -114,10 +114,8 @@ impl Part {
 
     /// Find a part that comes with the program. If there is none, the error suggests a name.
     pub fn named(name: &str) -> Result<Self, PartError> {
-        Self::builtin(name).ok_or_else(|| PartError::Unknown {
-            name: name.to_owned(),
-            nearest: nearest(name, Self::names()),
-        })
+        let unknown = || PartError::Unknown(UnknownName::new("part", name, Self::names()));
+        Self::builtin(name).ok_or_else(unknown)
     }
 
     pub fn names() -> impl Iterator<Item = &'static str> {
@@ -162,12 +160,7 @@ pub enum PartError {
     /// Another figure is impossible. The text says which.
     Impossible(&'static str),
     /// No part that comes with the program has this name.
-    Unknown {
-        /// The name that was asked for.
-        name: String,
-        /// The known name nearest to it, if one is near.
-        nearest: Option<&'static str>,
-    },
+    Unknown(UnknownName),
 }
 
 impl fmt::Display for PartError {
@@ -176,14 +169,7 @@ impl fmt::Display for PartError {
             Self::Syntax(error) => error.fmt(f),
             Self::Geometry(error) => error.fmt(f),
             Self::Impossible(demand) => write!(f, "impossible part: {demand}"),
-            Self::Unknown { name, nearest } => {
-                write!(f, "unknown part '{name}'; ")?;
-                if let Some(nearest) = nearest {
-                    write!(f, "did you mean '{nearest}'? ")?;
-                }
-                let known: Vec<&str> = Part::names().collect();
-                write!(f, "known: {}", known.join(", "))
-            }
+            Self::Unknown(unknown) => unknown.fmt(f),
         }
     }
 }

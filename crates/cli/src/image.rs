@@ -9,10 +9,10 @@ use flysch_lab::machine::Build;
 use flysch_lab::machine::stack::{Engine, Main, Stack};
 
 use crate::failure::Failure;
-use crate::layers::on_or_off;
 use crate::output;
 use crate::parameters::platform;
 use crate::progress::tell;
+use crate::words::on_or_off;
 
 /// Arguments of `flysch image`. An image has the format of `nanddump --oob`: each page's data,
 /// followed by its OOB bytes.

@@ -2,13 +2,13 @@
 //! list.
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use flysch_lab::bench::grid::Axes;
 use flysch_lab::machine::layers::FtlKind;
 use flysch_lab::{Maker, Profile};
 
 use crate::failure::Failure;
 use crate::numbers::Numbers;
+use crate::words::{on_or_off, one_of};
 
 /// The differences of erase counts that UBI can be built for (`CONFIG_MTD_UBI_WL_THRESHOLD`).
 const UBI_WEAR_THRESHOLDS: std::ops::RangeInclusive<u32> = 2..=65_536;
@@ -26,10 +26,10 @@ const AGED_ERASES_MAX: u32 = 10_000_000;
 #[command(next_help_heading = "Options of some stacks")]
 pub(crate) struct LayerOptions {
     /// yaffs2: the code of 2009, or of today [default: the platform's]
-    #[arg(long, value_name = "CODE", value_delimiter = ',', value_parser = profile())]
+    #[arg(long, value_name = "CODE", value_delimiter = ',', value_parser = one_of(Profile::ALL, Profile::name))]
     yaffs2_profile: Vec<Profile>,
     /// ubifs: made by its first mount, or by mkfs.ubifs: its journal is larger [default: mount]
-    #[arg(long, value_name = "MAKER", value_delimiter = ',', value_parser = maker())]
+    #[arg(long, value_name = "MAKER", value_delimiter = ',', value_parser = one_of(Maker::ALL, Maker::name))]
     ubifs_maker: Vec<Maker>,
     /// ubifs: read in bulk what is read in order (a mount option), on or off [default: off]
     #[arg(long, value_name = "on|off", value_delimiter = ',', value_parser = on_or_off())]
@@ -64,24 +64,6 @@ pub(crate) struct AgeOptions {
     /// Erases of the most worn block; each block has had 0 to this [default: 0]
     #[arg(id = "aged-erases", long = "aged-erases", value_name = "N")]
     erases: Option<Numbers>,
-}
-
-fn profile() -> impl TypedValueParser<Value = Profile> {
-    PossibleValuesParser::new(Profile::ALL.map(Profile::name)).map(|name| {
-        let found = Profile::ALL.into_iter().find(|profile| profile.name() == name);
-        found.expect("one of the possible values")
-    })
-}
-
-fn maker() -> impl TypedValueParser<Value = Maker> {
-    PossibleValuesParser::new(Maker::ALL.map(Maker::name)).map(|name| {
-        let found = Maker::ALL.into_iter().find(|maker| maker.name() == name);
-        found.expect("one of the possible values")
-    })
-}
-
-pub(crate) fn on_or_off() -> impl TypedValueParser<Value = bool> {
-    PossibleValuesParser::new(["on", "off"]).map(|word| word == "on")
 }
 
 impl LayerOptions {

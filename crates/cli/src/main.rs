@@ -22,6 +22,7 @@ mod repro;
 mod tpcc;
 mod trace;
 mod vm;
+mod words;
 mod workloads;
 
 use std::io::{self, Write};

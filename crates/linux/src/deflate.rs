@@ -1,59 +1,77 @@
-//! Deflate and inflate, done by libraries. The result for each page is remembered in a memo.
+//! Deflate and inflate, done by zlib. The result for each page is remembered in a memo.
+//!
+//! The kernel's deflate is a copy of zlib. Only zlib itself gives the same bytes: miniz never uses
+//! fixed codes, and ports of zlib differ by some bytes.
 //!
 //! A compressor is kept and reset, because to allocate a new one takes longer than to compress a
 //! page of a few kilobytes. The output is the same as that of a new compressor.
 
 use std::cell::RefCell;
 
-use flate2::{Compress, Compression, FlushCompress, Status};
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 // Named so that its own zlib is linked in rather than the system's.
 use libz_sys as _;
-use miniz_oxide::DataFormat;
-use miniz_oxide::deflate::core::{CompressorOxide, TDEFLFlush, TDEFLStatus, compress};
-use miniz_oxide::inflate::{decompress_to_vec_with_limit, decompress_to_vec_zlib_with_limit};
 
 use crate::memo::Memo;
 
-static DEFLATED: Memo = Memo::new();
+static RAW_STREAMS: Memo = Memo::new();
 static PREFIXES: Memo = Memo::new();
 static INFLATED: Memo = Memo::new();
 
 /// Compression level that the kernel's JFFS2 asks for.
 const JFFS2_LEVEL: u32 = 3;
+/// Compression level and log2 of the window's size of the deflate in the kernel's crypto layer
+/// (`DEFLATE_DEF_LEVEL` and `DEFLATE_DEF_WINBITS`), which UBIFS uses.
+const UBIFS_LEVEL: u32 = 6;
+const UBIFS_WINDOW_BITS: u8 = 11;
 
 thread_local! {
-    static KEPT: RefCell<CompressorOxide> = RefCell::default();
-    /// The kernel's deflate is a copy of zlib. Only zlib itself gives the same bytes: miniz never
-    /// uses fixed codes, and ports of zlib differ by some bytes.
-    static ZLIB: RefCell<Compress> =
+    static OF_JFFS2: RefCell<Compress> =
         RefCell::new(Compress::new(Compression::new(JFFS2_LEVEL), true));
+    static OF_UBIFS: RefCell<Compress> = RefCell::new(Compress::new_with_window_bits(
+        Compression::new(UBIFS_LEVEL),
+        false,
+        UBIFS_WINDOW_BITS,
+    ));
+    static INFLATE: RefCell<Decompress> = RefCell::new(Decompress::new(true));
 }
 
-/// Compress `data` in zlib's format or as raw deflate, at the level that the file system asks for.
-pub(crate) fn deflate(data: &[u8], format: DataFormat, level: u8) -> Vec<u8> {
-    let parameter = u64::from(level) << 1 | u64::from(format == DataFormat::Raw);
-    let packed = DEFLATED.recall(parameter, data, || Some(compressed(data, format, level)));
-    packed.expect("any data can be compressed")
+/// The form of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// Zlib's, with a header and a checksum, as in JFFS2.
+    Zlib,
+    /// Deflate alone, as in UBIFS.
+    Raw,
 }
 
-/// Decompress zlib or raw deflate. `None` if the data is malformed or gives more than `limit`
-/// bytes.
-pub(crate) fn inflate(stored: &[u8], format: DataFormat, limit: usize) -> Option<Vec<u8>> {
-    let is_raw = format == DataFormat::Raw;
-    let unpack =
-        if is_raw { decompress_to_vec_with_limit } else { decompress_to_vec_zlib_with_limit };
-    let parameter = (limit as u64) << 1 | u64::from(is_raw);
-    INFLATED.recall(parameter, stored, || unpack(stored, limit).ok())
+/// Compress `data` as raw deflate, in the way of the kernel's UBIFS.
+pub(crate) fn deflate_raw(data: &[u8]) -> Vec<u8> {
+    let stored = RAW_STREAMS.recall(0, data, || Some(compressed(data)));
+    stored.expect("any data can be compressed")
 }
 
-fn compressed(data: &[u8], format: DataFormat, level: u8) -> Vec<u8> {
-    KEPT.with_borrow_mut(|compressor| {
-        compressor.reset();
-        compressor.set_format_and_level(format, level);
+/// Decompress a stream. `None` if it is malformed or gives more than `limit` bytes.
+pub(crate) fn inflate(stored: &[u8], format: Format, limit: usize) -> Option<Vec<u8>> {
+    let parameter = (limit as u64) << 1 | u64::from(format == Format::Raw);
+    INFLATED.recall(parameter, stored, || {
+        INFLATE.with_borrow_mut(|zlib| {
+            zlib.reset(format == Format::Zlib);
+            let mut data = vec![0; limit];
+            let status = zlib.decompress(stored, &mut data, FlushDecompress::Finish).ok()?;
+            data.truncate(usize::try_from(zlib.total_out()).ok()?);
+            (status == Status::StreamEnd).then_some(data)
+        })
+    })
+}
+
+fn compressed(data: &[u8]) -> Vec<u8> {
+    OF_UBIFS.with_borrow_mut(|zlib| {
+        zlib.reset();
         let mut stored = vec![0; bound(data.len())];
-        let (status, _, len) = compress(compressor, data, &mut stored, TDEFLFlush::Finish);
-        assert_eq!(status, TDEFLStatus::Done, "the bound holds any outcome");
-        stored.truncate(len);
+        let status = zlib.compress(data, &mut stored, FlushCompress::Finish);
+        assert_eq!(status.ok(), Some(Status::StreamEnd), "the bound holds any outcome");
+        stored.truncate(written(zlib));
         stored
     })
 }
@@ -78,7 +96,7 @@ pub(crate) fn deflate_prefix(data: &[u8], room: usize) -> Option<(Vec<u8>, usize
 }
 
 fn compressed_prefix(data: &[u8], room: usize) -> Option<(Vec<u8>, usize)> {
-    ZLIB.with_borrow_mut(|zlib| {
+    OF_JFFS2.with_borrow_mut(|zlib| {
         zlib.reset();
         let mut stored = vec![0; room];
         let (mut taken, mut len) = (0, 0);
@@ -98,11 +116,10 @@ fn written(zlib: &Compress) -> usize {
     usize::try_from(zlib.total_out()).expect("no more than the room there was")
 }
 
-/// Buffer size that suffices for any input of `len` bytes. A stored block holds 65,535 bytes and
-/// costs 5; head and tail of the format cost 6. The compressor's own blocks may cost some more
-/// before it falls back to stored ones.
+/// Buffer size that suffices for any input of `len` bytes. With a small window zlib may need 9 bits
+/// for a byte, and somewhat more for each block (`deflateBound`).
 const fn bound(len: usize) -> usize {
-    len + len / 8 + 128
+    len + len / 4 + 64
 }
 
 #[cfg(test)]
@@ -115,7 +132,7 @@ mod tests {
         let mut prng = Prng::new(2);
         let mut text = vec![0; 4096];
         text.fill_with(|| b'a' + prng.below(16).to_le_bytes()[0]);
-        let inflate = |stored: &[u8]| miniz_oxide::inflate::decompress_to_vec_zlib(stored).unwrap();
+        let inflate = |stored: &[u8]| inflate(stored, Format::Zlib, 4096).unwrap();
         let (whole, taken) = deflate_prefix(&text, text.len()).unwrap();
         assert_eq!((inflate(&whole), taken), (text.clone(), text.len()));
         for room in [100, 500, 1000, 2000] {
@@ -130,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_are_those_of_a_new_compressor() {
+    fn a_stream_gives_its_bytes_and_no_more_than_allowed() {
         let mut prng = Prng::new(1);
         for len in [0, 1, 100, 1024, 4096, 70_000] {
             let mut data = vec![0; len];
@@ -138,12 +155,12 @@ mod tests {
             for share in [0, 1, 2] {
                 let part = len * share / 2;
                 data[..part].fill(b'x');
-                let zlib = miniz_oxide::deflate::compress_to_vec_zlib(&data, 3);
-                assert_eq!(deflate(&data, DataFormat::Zlib, 3), zlib, "{len} {share}");
-                assert_eq!(inflate(&zlib, DataFormat::Zlib, len).as_ref(), Some(&data));
-                let raw = miniz_oxide::deflate::compress_to_vec(&data, 6);
-                assert_eq!(deflate(&data, DataFormat::Raw, 6), raw, "{len} {share}");
-                assert_eq!(inflate(&raw, DataFormat::Raw, len).as_ref(), Some(&data));
+                let stored = deflate_raw(&data);
+                assert_eq!(compressed(&data), stored, "a second time: {len} {share}");
+                assert_eq!(inflate(&stored, Format::Raw, len).as_ref(), Some(&data));
+                assert_eq!(inflate(&stored, Format::Raw, len + 9).as_ref(), Some(&data));
+                assert!(len == 0 || inflate(&stored, Format::Raw, len - 1).is_none());
+                assert_eq!(inflate(&stored[..stored.len() - 1], Format::Raw, len), None);
             }
         }
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::cache::PageCache;
 use crate::mtd::MtdError;
 
-pub(crate) use crate::cache::PAGE_SIZE;
+pub(crate) use crate::cache::{PAGE_SIZE, byte_in_page, page_parts};
 pub use crate::cache::{CACHE_PAGE_SIZE, Ino};
 
 /// The kind of file that a directory entry names.
@@ -62,10 +62,6 @@ pub enum FsError {
     PowerLost,
 }
 
-pub(crate) const fn check_name(name: &[u8], size_max: usize) -> Result<(), FsError> {
-    if name.len() > size_max { Err(FsError::TooLong) } else { Ok(()) }
-}
-
 impl fmt::Display for FsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -110,10 +106,17 @@ pub trait FileSystem {
 
     fn root(&self) -> Ino;
 
+    /// Length of the longest name, bytes (`f_namelen` of `statfs`).
+    fn name_size_max(&self) -> usize {
+        255
+    }
+
     fn lookup(&mut self, parent: Ino, name: &[u8]) -> Result<Option<DirEntry>, FsError>;
 
     fn entries(&mut self, dir: Ino) -> Result<Vec<DirEntry>, FsError>;
 
+    /// Create an empty file or directory. The caller has looked the name up and found that it is
+    /// free, and that it is not too long.
     fn create(&mut self, parent: Ino, name: &[u8], kind: FileKind) -> Result<Ino, FsError>;
 
     /// Remove a name. If it was the file's last name, the content lives until
@@ -121,7 +124,8 @@ pub trait FileSystem {
     fn unlink(&mut self, parent: Ino, name: &[u8]) -> Result<(), FsError>;
 
     /// Rename the entry `name` of directory `from` to `new_name` in directory `to`, and replace
-    /// what had that name.
+    /// what had that name. The caller has found that the new name is not too long, and that it is
+    /// not a name of the same file.
     fn rename(&mut self, from: Ino, name: &[u8], to: Ino, new_name: &[u8]) -> Result<(), FsError>;
 
     /// Bring an inode into memory if it is not there (`iget`). Returns the file's size.

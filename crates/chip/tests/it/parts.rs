@@ -92,10 +92,10 @@ fn what_is_no_part_is_refused() {
 
 #[test]
 fn an_unknown_part_is_answered_with_the_nearest() {
-    let known = "known: mt29f2g08, omap3evm, k9f2g08u0a, gemalto-vfl, nandsim, w25n01gv, mlc";
+    let known = "(known: mt29f2g08, omap3evm, k9f2g08u0a, gemalto-vfl, nandsim, w25n01gv, mlc)";
     for (name, wanted) in [
         ("nandsin", format!("unknown part 'nandsin'; did you mean 'nandsim'? {known}")),
-        ("", format!("unknown part ''; {known}")),
+        ("", format!("unknown part '' {known}")),
     ] {
         assert_eq!(Part::named(name).unwrap_err().to_string(), wanted);
         assert_eq!(Part::builtin(name), None);

@@ -2,9 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use flysch_chip::EventKind;
 use flysch_lab::trace::{Filter, Geometry, parse_shape};
+
+use crate::words::one_of;
 
 /// Options that every action has.
 #[derive(Clone, Debug, clap::Args)]
@@ -20,7 +21,7 @@ pub(super) struct Selection {
     #[arg(long, global = true, value_name = "TIME", value_parser = parse_time)]
     until: Option<u64>,
     /// Only events of these kinds
-    #[arg(long, global = true, value_name = "KIND", value_delimiter = ',', value_parser = kinds())]
+    #[arg(long, global = true, value_name = "KIND", value_delimiter = ',', value_parser = one_of(EventKind::ALL, EventKind::name))]
     events: Vec<EventKind>,
     /// Only events of this task
     #[arg(long, global = true, value_name = "NAME")]
@@ -48,13 +49,6 @@ impl Selection {
             limit: self.limit,
         }
     }
-}
-
-fn kinds() -> impl TypedValueParser<Value = EventKind> {
-    PossibleValuesParser::new(EventKind::ALL.map(EventKind::name)).map(|name| {
-        let known = EventKind::ALL.into_iter().find(|kind| kind.name() == name);
-        known.expect("only these names are possible")
-    })
 }
 
 fn parse_time(text: &str) -> Result<u64, &'static str> {

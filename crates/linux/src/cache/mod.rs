@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 mod page;
 pub mod read_ahead;
 
-pub(crate) use page::PAGE_SIZE;
+pub(crate) use page::{PAGE_SIZE, byte_in_page, page_parts};
 pub use page::{CACHE_PAGE_SIZE, Ino};
 pub use read_ahead::{Fetch, ReadAhead, ReadAheadProfile};
 

@@ -6,14 +6,14 @@
 //! compressors take nothing. Every attempt costs CPU time: with random data the time is spent and
 //! nothing is saved.
 
-use std::fmt;
 use std::str::FromStr;
+
+use flysch_chip::nearest::{UnknownName, named};
 
 use super::format::Compression;
 use crate::cpu::{Codec, Cpu, Work};
-use crate::deflate::{deflate_prefix, inflate};
+use crate::deflate::{Format, deflate_prefix, inflate};
 use crate::lzo;
-use miniz_oxide::DataFormat;
 
 /// A compressor that JFFS2 may try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,28 +26,11 @@ pub enum Compressor {
     Rtime,
 }
 
-/// The name is not that of a compressor.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownCompressor(String);
-
-impl fmt::Display for UnknownCompressor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown compressor '{}'; known: lzo, zlib, rtime", self.0)
-    }
-}
-
-impl std::error::Error for UnknownCompressor {}
-
 impl FromStr for Compressor {
-    type Err = UnknownCompressor;
+    type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        match name {
-            "lzo" => Ok(Self::Lzo),
-            "zlib" => Ok(Self::Zlib),
-            "rtime" => Ok(Self::Rtime),
-            _ => Err(UnknownCompressor(name.to_owned())),
-        }
+        named("compressor", name, &[Self::Lzo, Self::Zlib, Self::Rtime], Self::name)
     }
 }
 
@@ -133,7 +116,7 @@ pub(super) fn unpack(
         Codec::Lzo => lzo::decompress(stored, data_len)?,
         Codec::Rtime => rtime_decompress(stored, data_len)?,
         Codec::Zstd => unreachable!("JFFS2 has no zstd"),
-        Codec::Zlib => inflate(stored, DataFormat::Zlib, data_len)?,
+        Codec::Zlib => inflate(stored, Format::Zlib, data_len)?,
     };
     (data.len() == data_len).then_some(data)
 }

@@ -7,9 +7,7 @@ use super::inode::{Entry, Inode, InodeCache, MODE_DIRECTORY, MODE_REGULAR};
 use super::nodes::NodeState;
 use super::reserve::{Need, Purpose};
 use crate::cache::PageCache;
-use crate::filesystem::{DirEntry, FileKind, FsError, Ino, check_name};
-
-const NAME_LEN_MAX: usize = 254;
+use crate::filesystem::{DirEntry, FileKind, FsError, Ino};
 
 const fn kind_of(kind: DirentType) -> FileKind {
     match kind {
@@ -57,10 +55,6 @@ impl Jffs2 {
             FileKind::Directory => (MODE_DIRECTORY, DirentType::DIRECTORY),
             FileKind::Special => return Err(FsError::WrongKind),
         };
-        check_name(name, NAME_LEN_MAX)?;
-        if self.find_entry(parent, name)?.is_some() {
-            return Err(FsError::Exists);
-        }
         self.ino_max += 1;
         let ino = self.ino_max;
         let loaded = Some(Box::new(Inode::empty(mode)));
@@ -108,12 +102,8 @@ impl Jffs2 {
         to: u32,
         new_name: &[u8],
     ) -> Result<(), FsError> {
-        check_name(new_name, NAME_LEN_MAX)?;
         let entry = self.find_entry(from, name)?.ok_or(FsError::NotFound)?;
         let replaced = self.find_entry(to, new_name)?;
-        if replaced.as_ref().is_some_and(|old| old.ino == entry.ino) {
-            return Ok(());
-        }
         if replaced.as_ref().is_some_and(|old| old.kind != entry.kind) {
             return Err(FsError::WrongKind);
         }

@@ -60,7 +60,8 @@ use inode::InodeCache;
 use nodes::NodeTable;
 use wbuf::WriteBuffer;
 
-pub use compress::{Compressor, UnknownCompressor};
+pub use compress::Compressor;
+pub use flysch_chip::nearest::UnknownName as UnknownCompressor;
 pub use options::{MountError, Options};
 
 const ROOT: u32 = 1;
@@ -107,6 +108,10 @@ impl FileSystem for Jffs2 {
         // JFFS2's address-space operations have no writepage, so files can only be mapped
         // privately.
         false
+    }
+
+    fn name_size_max(&self) -> usize {
+        254
     }
 
     fn root(&self) -> Ino {

@@ -5,7 +5,7 @@ use super::pointers::BLOCKS_MAX;
 use super::{Page, Plainfs};
 use crate::block_device::BlockError;
 use crate::cache::PageCache;
-use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino};
+use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino, byte_in_page, page_parts};
 
 const PAGE_SIZE: u64 = CACHE_PAGE_SIZE as u64;
 const SIZE_MAX: u64 = BLOCKS_MAX as u64 * PAGE_SIZE;
@@ -66,15 +66,7 @@ impl Plainfs {
     ) -> Result<(), FsError> {
         let end = offset.checked_add(bytes.len() as u64).filter(|&end| end <= SIZE_MAX);
         end.ok_or(FsError::TooLong)?;
-        let mut done = 0;
-        while done < bytes.len() {
-            let at = offset + done as u64;
-            let column = usize::try_from(at % PAGE_SIZE).expect("below the page size");
-            let len = (CACHE_PAGE_SIZE - column).min(bytes.len() - done);
-            self.write_piece(cache, ino, at, &bytes[done..done + len])?;
-            done += len;
-        }
-        Ok(())
+        page_parts(offset, bytes).try_for_each(|(at, part)| self.write_piece(cache, ino, at, part))
     }
 
     /// Write the bytes of a request that lie in one page.
@@ -90,7 +82,7 @@ impl Plainfs {
         let known = self.find_block(ino, &inode, index)?;
         self.begin(if known.is_some() { 0 } else { BLOCKS_PER_PAGE })?;
         let mut page = self.page_to_change(cache, ino, index, bytes.len())?;
-        let column = usize::try_from(offset % PAGE_SIZE).expect("below the page size");
+        let column = byte_in_page(offset);
         page[column..column + bytes.len()].copy_from_slice(bytes);
         if known.is_none() {
             self.add_block(ino, &mut inode, index)?;
@@ -151,7 +143,7 @@ impl Plainfs {
     /// Free the blocks behind `size`, and zero the rest of the last page.
     fn cut_file(&mut self, ino: u32, inode: &mut Inode, size: u64) -> Result<(), FsError> {
         let first = u32::try_from(size.div_ceil(PAGE_SIZE)).expect("below the largest file");
-        let kept = usize::try_from(size % PAGE_SIZE).expect("below the page size");
+        let kept = byte_in_page(size);
         if kept > 0 && self.find_block(ino, inode, first - 1)?.is_some() {
             let mut page = Box::new([0; CACHE_PAGE_SIZE]);
             self.read_file_page(ino, first - 1, &mut page)?;

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::Plainfs;
 use super::inode::{Inode, Kind};
-use crate::filesystem::{CACHE_PAGE_SIZE, DirEntry, FileKind, FsError, Ino, check_name};
+use crate::filesystem::{CACHE_PAGE_SIZE, DirEntry, FileKind, FsError, Ino};
 
 const NAME: usize = 8;
 const NAME_SIZE_MAX: usize = 255;
@@ -84,10 +84,6 @@ impl Plainfs {
             FileKind::Directory => Kind::Directory,
             FileKind::Special => return Err(FsError::WrongKind),
         };
-        check_name(name, NAME_SIZE_MAX)?;
-        if self.find_name(parent, name)?.is_some() {
-            return Err(FsError::Exists);
-        }
         self.begin(BLOCKS_PER_NAME)?;
         let ino = self.find_free_inode()?.ok_or(FsError::NoSpace)?;
         let inode = Inode { kind: of_inode, is_named: true, mtime_s: self.now_s(), ..Inode::FREE };
@@ -110,12 +106,8 @@ impl Plainfs {
         from: (u32, &[u8]),
         to: (u32, &[u8]),
     ) -> Result<(), FsError> {
-        check_name(to.1, NAME_SIZE_MAX)?;
         let (_, entry) = self.find_name(from.0, from.1)?.ok_or(FsError::NotFound)?;
         let replaced = self.find_name(to.0, to.1)?;
-        if replaced.as_ref().is_some_and(|(_, replaced)| replaced.ino == entry.ino) {
-            return Ok(());
-        }
         if let Some((_, replaced)) = &replaced {
             self.check_empty(replaced)?;
         }

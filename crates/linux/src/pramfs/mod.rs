@@ -44,6 +44,7 @@ use crate::filesystem::{
     CACHE_PAGE_SIZE, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino,
 };
 
+use format::dentry::NAME_SIZE_MAX;
 use format::inode::{Inode, State};
 use format::super_block::SuperBlock;
 use memory::Memory;
@@ -102,6 +103,10 @@ impl FileSystem for Pramfs {
         // Mappings are private only, because stores to a shared one would bypass the write
         // protection.
         false
+    }
+
+    fn name_size_max(&self) -> usize {
+        NAME_SIZE_MAX
     }
 
     fn root(&self) -> Ino {

@@ -1,12 +1,12 @@
 //! Names. Each name is in its inode. A directory consists of the inodes that name it as their
 //! parent.
 
-use super::format::dentry::{Dentry, NAME_SIZE_MAX};
+use super::format::dentry::Dentry;
 use super::format::inode::{Inode, Kind, State};
 use super::format::rename::Rename;
 use super::format::{RECORD_SIZE, RENAME_ADDR};
 use super::{Pramfs, memory};
-use crate::filesystem::{DirEntry, FileKind, FsError, Ino, check_name};
+use crate::filesystem::{DirEntry, FileKind, FsError, Ino};
 
 /// Address of the byte that says whether the rename record is in use.
 const RENAME_IN_USE: u32 = RENAME_ADDR + 2;
@@ -40,10 +40,6 @@ impl Pramfs {
             FileKind::Directory => Kind::Directory,
             FileKind::Special => return Err(FsError::WrongKind),
         };
-        check_name(name, NAME_SIZE_MAX)?;
-        if self.find_name(parent, name)?.is_some() {
-            return Err(FsError::Exists);
-        }
         let free = (1..=self.shape.inode_count).find(|ino| !self.inodes.contains_key(ino));
         let ino = free.ok_or(FsError::NoSpace)?;
         let bytes: [u8; RECORD_SIZE as usize] = self.memory.read(memory::inode_addr(ino))?;
@@ -68,12 +64,8 @@ impl Pramfs {
         from: (u32, &[u8]),
         to: (u32, &[u8]),
     ) -> Result<(), FsError> {
-        check_name(to.1, NAME_SIZE_MAX)?;
         let ino = self.find_name(from.0, from.1)?.ok_or(FsError::NotFound)?.ino.0;
         let replaced = self.find_name(to.0, to.1)?.map(|entry| entry.ino.0);
-        if replaced == Some(ino) {
-            return Ok(());
-        }
         replaced.map_or(Ok(()), |replaced| self.check_empty(replaced))?;
         let dentry = Dentry { parent: to.0, name: to.1.to_vec() };
         let rename = Rename { ino, replaced, dentry };

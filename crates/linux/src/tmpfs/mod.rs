@@ -8,10 +8,8 @@ use std::collections::BTreeMap;
 
 use crate::cache::PageCache;
 use crate::filesystem::{
-    CACHE_PAGE_SIZE, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino, check_name,
+    CACHE_PAGE_SIZE, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino,
 };
-
-const NAME_SIZE_MAX: usize = 255;
 
 const ROOT: Ino = Ino(1);
 
@@ -126,10 +124,6 @@ impl FileSystem for Tmpfs {
     }
 
     fn create(&mut self, parent: Ino, name: &[u8], kind: FileKind) -> Result<Ino, FsError> {
-        check_name(name, NAME_SIZE_MAX)?;
-        if self.directory(parent)?.contains_key(name) {
-            return Err(FsError::Exists);
-        }
         let content = match kind {
             FileKind::Regular => Content::File(Vec::new()),
             FileKind::Directory => Content::Directory(BTreeMap::new()),
@@ -150,12 +144,8 @@ impl FileSystem for Tmpfs {
     }
 
     fn rename(&mut self, from: Ino, name: &[u8], to: Ino, new_name: &[u8]) -> Result<(), FsError> {
-        check_name(new_name, NAME_SIZE_MAX)?;
         let ino = *self.directory(from)?.get(name).ok_or(FsError::NotFound)?;
         let replaced = self.directory(to)?.get(new_name).copied();
-        if replaced == Some(ino) {
-            return Ok(());
-        }
         if let Some(replaced) = replaced {
             self.drop_name(replaced)?;
         }

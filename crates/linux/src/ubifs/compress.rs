@@ -3,16 +3,13 @@
 
 use super::options::Compressor;
 use crate::cpu::{Codec, Cpu, Work};
-use crate::deflate::{deflate, inflate};
+use crate::deflate::{Format, deflate_raw, inflate};
 use crate::lzo;
-use miniz_oxide::DataFormat;
 
 /// Blocks shorter than this are not compressed, bytes.
 const SIZE_MIN: usize = 128;
 /// A block is stored compressed only if that saves at least this many bytes.
 const GAIN_MIN: usize = 64;
-/// Compression level of the kernel's deflate.
-const ZLIB_LEVEL: u8 = 6;
 
 /// The number of a compressor in nodes.
 pub(super) const fn number(compressor: Compressor) -> u16 {
@@ -50,7 +47,7 @@ pub(super) fn pack(compressor: Compressor, data: &[u8], cpu: &Cpu) -> (Compresso
     };
     cpu.charge(Work::Compress(codec, data.len()));
     let stored = match codec {
-        Codec::Zlib => deflate(data, DataFormat::Raw, ZLIB_LEVEL),
+        Codec::Zlib => deflate_raw(data),
         Codec::Zstd => crate::zstd::compress(data),
         Codec::Lzo | Codec::Rtime => lzo::compress(data),
     };
@@ -72,7 +69,7 @@ pub(super) fn unpack(
     };
     cpu.charge(Work::Decompress(codec, size));
     let data = match codec {
-        Codec::Zlib => inflate(stored, DataFormat::Raw, size)?,
+        Codec::Zlib => inflate(stored, Format::Raw, size)?,
         Codec::Zstd => crate::zstd::decompress(stored, size)?,
         Codec::Lzo | Codec::Rtime => lzo::decompress(stored, size)?,
     };

@@ -5,7 +5,7 @@ use super::fault::Fault;
 use super::format::{DENT_SIZE, DentNode, aligned};
 use super::inode::Dirt;
 use super::key::{Key, KeyType};
-use crate::filesystem::{DirEntry, FileKind, FsError, Ino, check_name};
+use crate::filesystem::{DirEntry, FileKind, FsError, Ino};
 
 const NAME_SIZE_MAX: usize = 255;
 
@@ -22,7 +22,9 @@ impl Ubifs {
     ) -> Result<Option<DirEntry>, FsError> {
         let _scope = self.recorder.scope("ubifs_lookup");
         self.check_directory(dir)?;
-        check_name(name, NAME_SIZE_MAX)?;
+        if name.len() > NAME_SIZE_MAX {
+            return Err(FsError::TooLong);
+        }
         match self.find_name(Key::dent(dir, name), name)? {
             Some(at) => Ok(Some(entry_of(self.read_dent(at)?))),
             None => Ok(None),
@@ -61,9 +63,6 @@ impl Ubifs {
         name: &[u8],
         kind: FileKind,
     ) -> Result<u32, FsError> {
-        if self.find_entry(dir, name)?.is_some() {
-            return Err(FsError::Exists);
-        }
         if kind == FileKind::Special {
             return Err(FsError::WrongKind);
         }

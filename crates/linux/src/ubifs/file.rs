@@ -8,7 +8,7 @@ use super::inode::Dirt;
 use super::key::Key;
 use super::tnc::Place;
 use crate::cache::PageCache;
-use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino};
+use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino, byte_in_page, page_parts};
 
 const PAGE: u64 = CACHE_PAGE_SIZE as u64;
 
@@ -70,13 +70,8 @@ impl Ubifs {
     ) -> Result<(), FsError> {
         self.inode(ino)?;
         self.look_for_capability(ino)?;
-        let (mut at, mut rest) = (offset, bytes);
-        while !rest.is_empty() {
-            let from = usize::try_from(at % PAGE).expect("within a page");
-            let len = rest.len().min(CACHE_PAGE_SIZE - from);
-            self.write_page_part(cache, ino, at, &rest[..len])?;
-            at += len as u64;
-            rest = &rest[len..];
+        for (at, part) in page_parts(offset, bytes) {
+            self.write_page_part(cache, ino, at, part)?;
         }
         if cache.is_crowded() {
             self.write_back_all(cache)?;
@@ -99,7 +94,7 @@ impl Ubifs {
         bytes: &[u8],
     ) -> Result<(), FsError> {
         let index = u32::try_from(at / PAGE).map_err(|_| FsError::TooLong)?;
-        let from = usize::try_from(at % PAGE).expect("within a page");
+        let from = byte_in_page(at);
         self.afford_page(cache, ino, index)?;
         if !cache.contains(Ino(ino), index) {
             let mut page = Box::new([0; CACHE_PAGE_SIZE]);
@@ -133,7 +128,7 @@ impl Ubifs {
         let last = u32::try_from(size / PAGE).map_err(|_| FsError::TooLong)?;
         self.inode(ino)?.node.size = size;
         if !size.is_multiple_of(PAGE) && cache.set_clean(Ino(ino), last) {
-            let kept = usize::try_from(size % PAGE).expect("within a page");
+            let kept = byte_in_page(size);
             let page = *cache.get(Ino(ino), last).expect("it was dirty");
             self.write_data(ino, last, &page[..kept])?;
         }

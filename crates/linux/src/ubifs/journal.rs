@@ -11,7 +11,7 @@ use super::inode::{Dirt, FLAG_COMPRESS};
 use super::key::Key;
 use super::options::Compressor;
 use super::wbuf::Head;
-use crate::filesystem::CACHE_PAGE_SIZE;
+use crate::filesystem::{CACHE_PAGE_SIZE, byte_in_page};
 
 /// Nodes that are written together. Each begins at a multiple of 8.
 #[derive(Debug, Default)]
@@ -182,7 +182,7 @@ impl Ubifs {
 
     /// The part of a file's last block that stays. `None` if the block is not on flash.
     fn last_block(&mut self, ino: u32, size: u64) -> Result<Option<(Key, Vec<u8>)>, Fault> {
-        let kept = usize::try_from(size % CACHE_PAGE_SIZE as u64).expect("within a block");
+        let kept = byte_in_page(size);
         let block = u32::try_from(size / CACHE_PAGE_SIZE as u64).expect("files are limited");
         let key = Key::data(ino, block);
         if kept == 0 || self.find(key)?.is_none() {

@@ -63,7 +63,7 @@ use crate::filesystem::{
 };
 use crate::ubi::Ubi;
 
-pub use options::{Compressor, DirtyLimit, Maker, MountError, Options, UnknownCompressor};
+pub use options::{Compressor, DirtyLimit, Maker, MountError, Options};
 
 const ROOT: u32 = 1;
 

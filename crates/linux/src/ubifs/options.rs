@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use flysch_chip::nearest::{UnknownName, named};
+
 use crate::ubi::AttachError;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,25 +19,12 @@ pub enum Compressor {
     Zstd,
 }
 
-/// The name is not that of a compressor.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownCompressor(String);
-
-impl fmt::Display for UnknownCompressor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown compressor '{}'; known: none, lzo, zlib, zstd", self.0)
-    }
-}
-
-impl std::error::Error for UnknownCompressor {}
-
 impl FromStr for Compressor {
-    type Err = UnknownCompressor;
+    type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let known = [Self::None, Self::Lzo, Self::Zlib, Self::Zstd];
-        let found = known.into_iter().find(|compressor| compressor.name() == name);
-        found.ok_or_else(|| UnknownCompressor(name.to_owned()))
+        named("compressor", name, &known, Self::name)
     }
 }
 

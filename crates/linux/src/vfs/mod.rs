@@ -19,7 +19,7 @@ use flysch_chip::{Recorder, Scope};
 use crate::cache::{PageCache, ReadAhead, ReadAheadProfile};
 use crate::cpu::{Cpu, Work};
 use crate::filesystem::{
-    CACHE_PAGE_SIZE, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino,
+    CACHE_PAGE_SIZE, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino, byte_in_page,
 };
 
 mod inodes;
@@ -132,7 +132,7 @@ impl Vfs {
             Some(DirEntry { kind: FileKind::Regular, ino, .. }) => ino,
             Some(_) => return Err(FsError::WrongKind),
             None if create => {
-                let ino = self.fs.create(place.dir, place.name, FileKind::Regular)?;
+                let ino = self.create(place, FileKind::Regular)?;
                 self.load(ino)?;
                 ino
             }
@@ -283,8 +283,4 @@ impl Vfs {
 /// The page that holds byte `offset`. The offset is at most [`FILE_SIZE_MAX`].
 fn page_index(offset: u64) -> u32 {
     u32::try_from(offset / CACHE_PAGE_SIZE as u64).expect("offsets are checked at the door")
-}
-
-fn byte_in_page(offset: u64) -> usize {
-    usize::try_from(offset % CACHE_PAGE_SIZE as u64).expect("below the page size")
 }

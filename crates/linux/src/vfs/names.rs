@@ -1,4 +1,7 @@
 //! System calls on names. A path is resolved from the root, one directory after the other.
+//!
+//! What holds for every file system is checked here, before the file system is called: whether a
+//! name is free or taken, how long it is, and whether one kind of file may replace another.
 
 use super::Vfs;
 use crate::cpu::Work;
@@ -29,7 +32,7 @@ impl Vfs {
         if self.find(place)?.is_some() {
             return Err(FsError::Exists);
         }
-        self.fs.create(place.dir, place.name, FileKind::Directory).map(drop)
+        self.create(place, FileKind::Directory).map(drop)
     }
 
     pub fn list(&mut self, path: &str) -> Result<Vec<DirEntry>, FsError> {
@@ -64,6 +67,7 @@ impl Vfs {
         if replaced.as_ref().is_some_and(|entry| is_directory(entry) != is_directory(&moved)) {
             return Err(FsError::WrongKind);
         }
+        self.check_name(new.name)?;
         self.fs.rename(old.dir, old.name, new.dir, new.name)?;
         replaced.map_or(Ok(()), |entry| self.lose_name(entry.ino))
     }
@@ -95,6 +99,17 @@ impl Vfs {
             self.load(ino)?;
         }
         Ok(entry)
+    }
+
+    /// Create a file or directory that [`Vfs::find`] did not find.
+    pub(super) fn create(&mut self, place: Place<'_>, kind: FileKind) -> Result<Ino, FsError> {
+        self.check_name(place.name)?;
+        self.fs.create(place.dir, place.name, kind)
+    }
+
+    /// Check a name that a directory is to get.
+    fn check_name(&self, name: &[u8]) -> Result<(), FsError> {
+        if name.len() > self.fs.name_size_max() { Err(FsError::TooLong) } else { Ok(()) }
     }
 
     fn directory(&mut self, path: &str) -> Result<Ino, FsError> {

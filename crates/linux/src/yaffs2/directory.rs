@@ -7,9 +7,7 @@ use super::format::Kind;
 use super::headers::Change;
 use super::objects::{DELETED, LOST_AND_FOUND, Object, UNLINKED};
 use super::options::Profile;
-use crate::filesystem::{DirEntry, FileKind, FsError, Ino, check_name};
-
-const NAME_LEN_MAX: usize = 255;
+use crate::filesystem::{DirEntry, FileKind, FsError, Ino};
 
 const fn kind_of(kind: Kind) -> FileKind {
     match kind {
@@ -67,10 +65,6 @@ impl Yaffs2 {
             FileKind::Directory => Kind::Directory,
             FileKind::Special => return Err(FsError::WrongKind),
         };
-        check_name(name, NAME_LEN_MAX)?;
-        if self.find_child(parent, name)?.is_some() {
-            return Err(FsError::Exists);
-        }
         let id = self.objects.next_id();
         let mtime = self.now_s();
         self.objects.all.insert(id, Object { mtime, ..Object::new(kind, parent, name) });
@@ -159,12 +153,11 @@ impl Yaffs2 {
         to: u32,
         new_name: &[u8],
     ) -> Result<(), FsError> {
-        check_name(new_name, NAME_LEN_MAX)?;
         let id = self.find_child(from, name)?.ok_or(FsError::NotFound)?;
         if id <= LOST_AND_FOUND {
             return Err(FsError::WrongKind);
         }
-        let replaced = self.find_child(to, new_name)?.filter(|&replaced| replaced != id);
+        let replaced = self.find_child(to, new_name)?;
         if let Some(replaced) = replaced {
             self.check_replaceable(id, replaced)?;
             let change = Change { is_shrink: false, shadows: replaced };

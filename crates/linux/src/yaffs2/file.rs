@@ -7,7 +7,7 @@ use super::format::{Kind, Tags};
 use super::headers::Change;
 use crate::cache::PageCache;
 use crate::cpu::Work;
-use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino, PAGE_SIZE};
+use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino, PAGE_SIZE, byte_in_page, page_parts};
 
 /// Highest number of a chunk in a file.
 pub(super) const CHUNK_MAX: u32 = 0x000F_FFFF;
@@ -160,12 +160,9 @@ impl Yaffs2 {
         bytes: &[u8],
     ) -> Result<(), FsError> {
         self.place_of(offset + bytes.len() as u64)?;
-        let mut rest = bytes;
-        let mut at = offset;
-        while !rest.is_empty() {
+        for (at, part) in page_parts(offset, bytes) {
             let index = u32::try_from(at / u64::from(PAGE_SIZE)).map_err(|_| FsError::TooLong)?;
-            let place = usize::try_from(at % u64::from(PAGE_SIZE)).expect("below a page");
-            let (part, tail) = rest.split_at(rest.len().min(CACHE_PAGE_SIZE - place));
+            let place = byte_in_page(at);
             self.cpu.charge(Work::PageLookup);
             if !cache.contains(Ino(id), index) {
                 let mut page = Box::new([0; CACHE_PAGE_SIZE]);
@@ -178,8 +175,6 @@ impl Yaffs2 {
             }
             let page = cache.get_mut(Ino(id), index).expect("it was just there");
             page[place..place + part.len()].copy_from_slice(part);
-            at += part.len() as u64;
-            rest = tail;
         }
         Ok(())
     }
