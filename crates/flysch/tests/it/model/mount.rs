@@ -1,0 +1,339 @@
+//! Format and mount.
+
+use std::rc::Rc;
+
+use super::device::{Device, Done, PAGES, Page, Seen, Stop};
+use super::engine::{Config, Engine};
+use super::log::apply_tail;
+use super::root::View;
+use super::rows::SUMMARY;
+use super::state::{
+    COLD, Checkpoint, HOT, Head, List, OLD, Place, Record, Row, Slot, TablePart, Table, YOUNG,
+    set_slot, space_of,
+};
+use super::switches::Broken;
+
+/// Commit numbers given up at a mount.
+const COMMIT_JUMP: u32 = 4;
+
+/// What the log says.
+struct Log {
+    last: Checkpoint,
+    /// The table at the beginning of the log block.
+    ground: Table,
+    list: List,
+    list_at: u8,
+    page: u8,
+    is_stopped: bool,
+}
+
+impl Engine {
+    /// The first four good blocks are root blocks; the first of them gets the first root.
+    pub(crate) fn format(device: Device, config: Config) -> Self {
+        let mut roots = [0; 4];
+        let good = (0..config.block_count).filter(|block| !device.is_marked(*block));
+        for (root, block) in roots.iter_mut().zip(good) {
+            *root = block;
+        }
+        Self::blank(device, config, roots)
+    }
+
+    /// Write the first root; a format that was cut is begun again.
+    pub(crate) fn write_first_root(&mut self) -> Done {
+        self.free = self.unclaimed(&self.state);
+        let list = self.choose_list()?;
+        let views = self.root_blocks.map(View::blank);
+        self.write_mount_root(views.into(), list)
+    }
+
+    /// Mount: only root blocks are touched.
+    pub(crate) fn mount(&mut self) -> Done {
+        let views = self.view_roots();
+        let newest = views
+            .iter()
+            .filter(|view| view.root.is_some())
+            .max_by_key(|view| view.epoch())
+            .ok_or(Stop::Breach("no root is visible"))?;
+        let mut log = self.read_lists(newest)?;
+        self.root = super::engine::Root {
+            block: newest.block,
+            page: newest.end,
+            epoch: newest.epoch(),
+            name_count: newest.lists.len() as u32 - 1,
+        };
+        self.begin_session(&mut log);
+        let next = usize::from(log.list_at) + 1..usize::from(log.list.len);
+        let has_next = log.list.blocks[next].iter().any(|block| !self.device.is_marked(*block));
+        self.list = log.list;
+        self.list_at = log.list_at;
+        self.log_page = log.page;
+        self.is_clean = log.is_stopped && (has_next || self.is(Broken::CleanGoesOn));
+        if !self.is_clean {
+            self.recover(views)?;
+        }
+        self.last.list = self.list;
+        self.release();
+        self.derive()
+    }
+
+    /// Take over what the log and the `NvRam` say.
+    fn begin_session(&mut self, log: &mut Log) {
+        let base = (self.root.epoch, log.last.seq);
+        self.nvram_base = base;
+        self.nvram_slot = 0;
+        self.nvram_used = 0;
+        for slot in 0..self.device.nvram.len() {
+            let Some(record) = self.device.nvram[slot].clone() else { break };
+            let is_mine = record.base == base || self.is(Broken::NvRamBaseUnchecked);
+            if !is_mine || record.slot != slot {
+                break;
+            }
+            if let Some((state, changes)) = &record.state {
+                log.last.state = state.clone();
+                log.last.table = log.ground;
+                changes.iter().for_each(|(block, slot)| set_slot(&mut log.last.table, *block, *slot));
+            }
+            log.last.state.commit = record.commit;
+            apply_tail(&mut log.last.tail, &record.tail);
+            self.nvram_slot = slot + 1;
+            self.nvram_used += record.units;
+        }
+        self.seq = log.last.seq;
+        self.last = log.last.clone();
+        self.state = log.last.state.clone();
+        let table = log.last.table;
+        self.adopt_table(&table);
+        self.tails = [log.last.tail.clone(), super::state::Tail::default()];
+        self.tail_base = Some(self.tails[HOT].rows.len());
+        self.changes.clear();
+        self.mem.clear();
+        self.open = None;
+        self.summarised.clear();
+        self.kept.clear();
+        self.gone = None;
+        self.snapshots.clear();
+        self.is_moved = false;
+    }
+
+    /// Find the void spans, choose a list, write a root.
+    fn recover(&mut self, views: Vec<View>) -> Done {
+        for stream in [HOT, COLD] {
+            if let Some(end) = self.find_end(stream) {
+                self.displace(stream, end);
+            }
+        }
+        for head in [YOUNG, OLD] {
+            if let Some(end) = self.find_end(head) {
+                self.state.heads[head] = if end >= PAGES {
+                    Head { number: self.give_number(space_of(head)), page: 0 }
+                } else {
+                    Head { page: end, ..self.state.heads[head] }
+                };
+            }
+        }
+        if !self.is(Broken::CommitsGoOn) {
+            self.state.commit += COMMIT_JUMP;
+        }
+        self.free = self.unclaimed(&self.state);
+        let list = self.choose_list()?;
+        self.last = Checkpoint {
+            seq: self.seq,
+            state: self.state.clone(),
+            tail: self.tails[HOT].clone(),
+            table: self.table,
+            list,
+        };
+        self.tail_base = Some(self.tails[HOT].rows.len());
+        self.is_moved = false;
+        self.write_mount_root(views, list)?;
+        self.list_at = 0;
+        self.log_page = 0;
+        self.nvram_base = (self.root.epoch, self.seq);
+        self.nvram_slot = 0;
+        self.nvram_used = 0;
+        Ok(())
+    }
+
+    /// One page behind the last at the head that is not blank; none where no block is taken.
+    fn find_end(&mut self, head: usize) -> Option<u8> {
+        let Head { number, page: from } = self.state.heads[head];
+        if from == 0 {
+            return None;
+        }
+        let block = self.block_of(space_of(head), number)?;
+        if self.device.is_marked(block) {
+            return Some(PAGES);
+        }
+        let is_blank = |device: &mut Device, page| matches!(device.read(block, page), Seen::Blank);
+        if self.is(Broken::EndAtFirstBlank) {
+            let first = (0..PAGES).find(|page| is_blank(&mut self.device, *page));
+            return Some((first.unwrap_or(PAGES) + 1).max(from));
+        }
+        let last = (from..PAGES).rev().find(|page| !is_blank(&mut self.device, *page));
+        let skip = u8::from(!self.is(Broken::NoSkip));
+        Some((last.map_or(from, |page| page + 1) + skip).min(PAGES))
+    }
+
+    /// The last list in which a block begins with a whole checkpoint, or the root's own.
+    fn read_lists(&mut self, view: &View) -> Done<Log> {
+        let Some((_, root)) = &view.root else { return Err(Stop::Breach("no root")) };
+        for (index, list) in view.lists.iter().enumerate().rev() {
+            super::tr(|| format!("list {list:?} {:?}", self.device.read(list.blocks[0], 0))); //T
+            for at in (0..list.len).rev() {
+                if let Some(log) = self.read_block(root, *list, at, index == 0)? {
+                    return Ok(log);
+                }
+            }
+        }
+        Ok(Log {
+            last: (**root).clone(),
+            ground: root.table,
+            list: view.lists[0],
+            list_at: 0,
+            page: 0,
+            is_stopped: false,
+        })
+    }
+
+    /// The records of a log block; none where it does not begin as it should.
+    fn read_block(&mut self, root: &Rc<Checkpoint>, list: List, at: u8, is_own: bool) -> Done<Option<Log>> {
+        let block = list.blocks[usize::from(at)];
+        let id = list.id + u32::from(at);
+        let Some((first, mut page)) = self.read_record(block, id, 0) else { return Ok(None) };
+        let mut last = (**root).clone();
+        let mut ground = root.table;
+        match &first.1.table {
+            TablePart::Whole(table) => {
+                last.seq = first.0 - 1;
+                ground = *table;
+            }
+            TablePart::Changes(_) if is_own && at == 0 && first.0 == root.seq + 1 => {}
+            TablePart::Changes(_) => return Ok(None),
+        }
+        Self::apply(&mut last, &ground, &first.1);
+        while let Some((record, end)) = self.read_record(block, id, page) {
+            if record.0 != last.seq + 1 {
+                break;
+            }
+            Self::apply(&mut last, &ground, &record.1);
+            page = end;
+        }
+        let mut is_stopped = false;
+        if page < PAGES
+            && let Seen::Page(content) = self.device.read(block, page)
+        {
+            is_stopped = matches!(&*content,
+                Page::Stop { id: other, seq } if (*other, *seq) == (id, last.seq));
+        }
+        page += u8::from(is_stopped);
+        Ok(Some(Log { last, ground, list, list_at: at, page, is_stopped }))
+    }
+
+    /// A whole record at a page of a log block, and the page behind it.
+    fn read_record(&mut self, block: u8, id: u32, page: u8) -> Option<((u32, Rc<Record>), u8)> {
+        let mut sought = (0, 1);
+        let mut found = None;
+        while sought.0 < sought.1 {
+            let at = page + sought.0;
+            if at >= PAGES {
+                return None;
+            }
+            let Seen::Page(content) = self.device.read(block, at) else { return None };
+            let Page::Log { id: other, seq, part, parts, record } = &*content else { return None };
+            let is_next = *other == id
+                && *part == sought.0
+                && found.as_ref().is_none_or(|(first, _)| first == seq);
+            if !is_next {
+                return None;
+            }
+            sought = (sought.0 + 1, *parts);
+            found = Some((*seq, Rc::clone(record)));
+        }
+        Some((found?, page + sought.1))
+    }
+
+    /// Put the rows behind the flush marks into the memory table, in the order of write numbers.
+    fn derive(&mut self) -> Done {
+        let mut pages: Vec<(u32, u8, u8, u8)> = Vec::new();
+        for stream in [HOT, COLD] {
+            let mark = self.state.marks[stream].clone();
+            let head = self.state.heads[stream];
+            for number in mark.blocks {
+                let is_first = number == mark.from.number;
+                let from = if is_first { mark.from.page } else { 0 };
+                let to = if number == head.number { head.page } else { SUMMARY };
+                for page in from..to {
+                    let unit = if is_first && page == from { mark.from.unit } else { 0 };
+                    if let Some(content) = self.committed_page(number, page)?
+                        && let Page::Rows(rows) = &*content
+                    {
+                        pages.push((rows.write, number, page, unit));
+                    }
+                }
+            }
+        }
+        pages.sort_unstable();
+        for (_, number, page, unit) in pages {
+            for (place, row) in self.page_rows(number, page)? {
+                if place.unit >= unit {
+                    self.put(&row, place);
+                }
+            }
+        }
+        for at in 0..self.tails[HOT].rows.len() {
+            let (offset, row) = self.tails[HOT].rows[at];
+            self.put(&row, self.tail_place(HOT, offset));
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, row: &Row, place: Place) {
+        let mut row = *row;
+        if self.is(Broken::FlagNotDerived) {
+            row.is_shared = false;
+        }
+        let entries = self.entries_of(&row, place.position());
+        self.mem.extend(&entries[..if row.is_tombstone { 1 } else { 2 }]);
+    }
+
+    /// A page of rows that is believed and not void: it must be there.
+    pub(crate) fn committed_page(&mut self, number: u8, page: u8) -> Done<Option<Rc<Page>>> {
+        if self.block_of(0, number).is_none() || self.is_void(number, page)? {
+            return Ok(None);
+        }
+        let content = self.rows_page(number, page, false)?;
+        content.map(Some).ok_or(Stop::Breach("a committed page is lost"))
+    }
+
+    /// All rows that a reader at `limit` may see.
+    pub(crate) fn scan(&mut self, limit: u32) -> Done<Vec<Row>> {
+        let mut found = Vec::new();
+        let numbers: Vec<u8> = self.table.iter().filter_map(|slot| match slot {
+            Slot::Block(0, number) => Some(*number),
+            Slot::Block(..) | Slot::Free => None,
+        }).collect();
+        for number in numbers {
+            for page in 0..SUMMARY {
+                if self.committed_page(number, page)?.is_none() {
+                    continue;
+                }
+                for (place, row) in self.page_rows(number, page)? {
+                    self.show(place, row, limit, &mut found)?;
+                }
+            }
+        }
+        for at in 0..self.tails[HOT].rows.len() {
+            let (offset, row) = self.tails[HOT].rows[at];
+            self.show(self.tail_place(HOT, offset), row, limit, &mut found)?;
+        }
+        Ok(found)
+    }
+
+    fn show(&mut self, place: Place, row: Row, limit: u32, found: &mut Vec<Row>) -> Done {
+        let is_seen = row.commit <= limit && !row.is_tombstone;
+        if is_seen && self.is_current(place, &row, limit)? {
+            found.push(row);
+        }
+        Ok(())
+    }
+}
