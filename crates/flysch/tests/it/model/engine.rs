@@ -51,7 +51,8 @@ pub(crate) struct Root {
     pub(crate) block: u8,
     pub(crate) page: u8,
     pub(crate) epoch: u32,
-    pub(crate) name_count: u32,
+    pub(crate) list_id: u64,
+    pub(crate) name_count: u64,
 }
 
 #[derive(Debug)]
@@ -134,7 +135,7 @@ impl Engine {
             list_at: 0,
             log_page: 0,
             is_clean: false,
-            nvram_base: (0, 0),
+            nvram_base: 0,
             nvram_slot: 0,
             nvram_used: 0,
             tail_base: None,

@@ -30,7 +30,7 @@ impl Engine {
     fn follow_flash(&mut self) {
         self.last.seq = self.seq;
         self.last.list = self.list;
-        self.nvram_base = (self.root.epoch, self.seq);
+        self.nvram_base = self.seq;
         self.nvram_slot = 0;
         self.nvram_used = 0;
         self.release();
@@ -46,12 +46,14 @@ impl Engine {
         let record = NvRecord {
             base: self.nvram_base,
             slot: self.nvram_slot,
+            seq: self.seq + 1,
             units,
             commit: self.state.commit,
             tail: self.tail_part(false),
             state,
         };
         self.device.write_nvram(self.nvram_slot, record)?;
+        self.seq += 1;
         self.nvram_slot += 1;
         self.nvram_used += units;
         self.recorded();
@@ -120,6 +122,9 @@ impl Engine {
 
     /// Program a record; a block that fails is left for the next, which begins with a checkpoint.
     fn write_log(&mut self) -> Done {
+        if !self.is(Broken::WakesWithCommit) {
+            self.wake()?;
+        }
         let mut begins = self.is_clean && !self.is(Broken::CleanGoesOn);
         loop {
             let parts = self.record_parts(begins);
@@ -161,14 +166,13 @@ impl Engine {
             TablePart::Changes(self.changes.clone())
         };
         let tail = self.tail_part(is_whole);
-        self.program_parts(Record { state: self.state.clone(), tail, table }, parts)
+        self.program_parts(Record { state: self.state.clone(), tail, table }, self.seq + 1, parts)
     }
 
-    fn program_parts(&mut self, record: Record, parts: u8) -> Done {
+    fn program_parts(&mut self, record: Record, seq: u32, parts: u8) -> Done {
         let record = Rc::new(record);
         let block = self.list.blocks[usize::from(self.list_at)];
-        let id = self.list.id + u32::from(self.list_at);
-        let seq = self.seq + 1;
+        let id = self.list.id + u64::from(self.list_at);
         for part in 0..parts {
             let content = Page::Log { id, seq, part, parts, record: Rc::clone(&record) };
             self.device.program(block, self.log_page, content)?;
@@ -222,7 +226,7 @@ impl Engine {
             }
         }
         self.root.name_count += 1;
-        list.id = self.root.epoch * 64 + self.root.name_count * 4;
+        list.id = self.root.list_id + self.root.name_count * 4;
         let name = Page::Name { epoch: self.root.epoch, list };
         let outcome = if self.root.page < PAGES {
             self.device.program(self.root.block, self.root.page, name)
@@ -252,7 +256,7 @@ impl Engine {
             let table = TablePart::Whole(self.last.table);
             let tail = TailPart::Whole(self.last.tail.clone());
             let record = Record { state: self.last.state.clone(), tail, table };
-            match self.program_parts(record, self.config.checkpoint_parts) {
+            match self.program_parts(record, self.seq, self.config.checkpoint_parts) {
                 Ok(()) => {
                     self.is_clean = false;
                     self.follow_flash();
@@ -283,7 +287,7 @@ impl Engine {
             }
         }
         let block = self.list.blocks[usize::from(self.list_at)];
-        let id = self.list.id + u32::from(self.list_at);
+        let id = self.list.id + u64::from(self.list_at);
         if !self.is(Broken::OneStopPage) {
             let stop = Page::Stop { id, seq: self.seq };
             match self.device.program(block, self.log_page, stop) {
@@ -297,7 +301,6 @@ impl Engine {
     /// The tail and the table of a record, on top of what came before it.
     pub(crate) fn apply(base: &mut Checkpoint, ground: &[super::state::Slot; BLOCKS_MAX], record: &Record) {
         base.state = record.state.clone();
-        base.seq += 1;
         apply_tail(&mut base.tail, &record.tail);
         match &record.table {
             TablePart::Whole(table) => base.table = *table,

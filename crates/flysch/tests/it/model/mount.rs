@@ -25,6 +25,9 @@ struct Log {
     list_at: u8,
     page: u8,
     is_stopped: bool,
+    /// What the `NvRam` follows, its records that count, and their units.
+    base: u32,
+    nvram: (usize, u16),
 }
 
 impl Engine {
@@ -48,20 +51,28 @@ impl Engine {
 
     /// Mount: only root blocks are touched.
     pub(crate) fn mount(&mut self) -> Done {
-        let views = self.view_roots();
-        let newest = views
-            .iter()
-            .filter(|view| view.root.is_some())
-            .max_by_key(|view| view.epoch())
-            .ok_or(Stop::Breach("no root is visible"))?;
-        let mut log = self.read_lists(newest)?;
+        let mut views = self.view_roots();
+        let mut logs = Vec::with_capacity(views.len());
+        for view in &mut views {
+            let log = if view.root.is_some() { Some(self.read_lists(view)?) } else { None };
+            view.seq = log.as_ref().map_or(0, |log| log.last.seq);
+            if self.is(Broken::EpochsRank) {
+                view.seq = 0;
+            }
+            logs.push(log);
+        }
+        let at = self.believed(&views).ok_or(Stop::Breach("no root is visible"))?;
+        let (newest, Some(log)) = (&views[at], logs[at].take()) else {
+            return Err(Stop::Breach("no root is visible"));
+        };
         self.root = super::engine::Root {
             block: newest.block,
             page: newest.end,
             epoch: newest.epoch(),
-            name_count: newest.lists.len() as u32 - 1,
+            list_id: newest.lists[0].id,
+            name_count: newest.lists.len() as u64 - 1,
         };
-        self.begin_session(&mut log);
+        self.begin_session(&log);
         let next = usize::from(log.list_at) + 1..usize::from(log.list.len);
         let has_next = log.list.blocks[next].iter().any(|block| !self.device.is_marked(*block));
         self.list = log.list;
@@ -76,33 +87,51 @@ impl Engine {
         self.derive()
     }
 
-    /// Take over what the log and the `NvRam` say.
-    fn begin_session(&mut self, log: &mut Log) {
-        let base = (self.root.epoch, log.last.seq);
-        self.nvram_base = base;
-        self.nvram_slot = 0;
-        self.nvram_used = 0;
+    /// The root whose log leads farthest; one on a marked block gives way to a higher epoch.
+    fn believed(&self, views: &[View]) -> Option<usize> {
+        let visible = || (0..views.len()).filter(|at| views[*at].root.is_some());
+        let is_marked = |at: &usize| self.device.is_marked(views[*at].block);
+        let good = visible().filter(|at| !is_marked(at)).max_by_key(|at| views[*at].rank());
+        let marked = visible().filter(is_marked).max_by_key(|at| views[*at].rank());
+        let (Some(good), Some(marked)) = (good, marked) else { return good.or(marked) };
+        let gives_way = views[marked].epoch() < views[good].epoch()
+            || views[marked].seq <= views[good].seq;
+        Some(if gives_way { good } else { marked })
+    }
+
+    /// Apply the records of the `NvRam` that follow the log.
+    fn follow_nvram(&mut self, log: &mut Log) {
+        let base = log.last.seq;
+        log.base = base;
         for slot in 0..self.device.nvram.len() {
             let Some(record) = self.device.nvram[slot].clone() else { break };
-            let is_mine = record.base == base || self.is(Broken::NvRamBaseUnchecked);
+            let is_mine = (record.base, record.seq) == (base, log.last.seq + 1)
+                || self.is(Broken::NvRamBaseUnchecked);
             if !is_mine || record.slot != slot {
                 break;
             }
             if let Some((state, changes)) = &record.state {
                 log.last.state = state.clone();
                 log.last.table = log.ground;
-                changes.iter().for_each(|(block, slot)| set_slot(&mut log.last.table, *block, *slot));
+                for (block, slot) in changes {
+                    set_slot(&mut log.last.table, *block, *slot);
+                }
             }
             log.last.state.commit = record.commit;
+            log.last.seq = record.seq;
             apply_tail(&mut log.last.tail, &record.tail);
-            self.nvram_slot = slot + 1;
-            self.nvram_used += record.units;
+            log.nvram = (slot + 1, log.nvram.1 + record.units);
         }
+    }
+
+    /// Take over what the log and the `NvRam` say.
+    fn begin_session(&mut self, log: &Log) {
+        self.nvram_base = log.base;
+        (self.nvram_slot, self.nvram_used) = log.nvram;
         self.seq = log.last.seq;
         self.last = log.last.clone();
         self.state = log.last.state.clone();
-        let table = log.last.table;
-        self.adopt_table(&table);
+        self.adopt_table(&log.last.table);
         self.tails = [log.last.tail.clone(), super::state::Tail::default()];
         self.tail_base = Some(self.tails[HOT].rows.len());
         self.changes.clear();
@@ -148,7 +177,7 @@ impl Engine {
         self.write_mount_root(views, list)?;
         self.list_at = 0;
         self.log_page = 0;
-        self.nvram_base = (self.root.epoch, self.seq);
+        self.nvram_base = self.seq;
         self.nvram_slot = 0;
         self.nvram_used = 0;
         Ok(())
@@ -177,45 +206,45 @@ impl Engine {
     /// The last list in which a block begins with a whole checkpoint, or the root's own.
     fn read_lists(&mut self, view: &View) -> Done<Log> {
         let Some((_, root)) = &view.root else { return Err(Stop::Breach("no root")) };
+        let mut found = None;
         for (index, list) in view.lists.iter().enumerate().rev() {
-            super::tr(|| format!("list {list:?} {:?}", self.device.read(list.blocks[0], 0))); //T
             for at in (0..list.len).rev() {
-                if let Some(log) = self.read_block(root, *list, at, index == 0)? {
-                    return Ok(log);
+                if found.is_none() {
+                    found = self.read_block(root, *list, at, index == 0)?;
                 }
             }
         }
-        Ok(Log {
+        let mut log = found.unwrap_or_else(|| Log {
             last: (**root).clone(),
             ground: root.table,
             list: view.lists[0],
             list_at: 0,
             page: 0,
             is_stopped: false,
-        })
+            base: 0,
+            nvram: (0, 0),
+        });
+        self.follow_nvram(&mut log);
+        Ok(log)
     }
 
     /// The records of a log block; none where it does not begin as it should.
     fn read_block(&mut self, root: &Rc<Checkpoint>, list: List, at: u8, is_own: bool) -> Done<Option<Log>> {
         let block = list.blocks[usize::from(at)];
-        let id = list.id + u32::from(at);
+        let id = list.id + u64::from(at);
         let Some((first, mut page)) = self.read_record(block, id, 0) else { return Ok(None) };
         let mut last = (**root).clone();
         let mut ground = root.table;
         match &first.1.table {
-            TablePart::Whole(table) => {
-                last.seq = first.0 - 1;
-                ground = *table;
-            }
-            TablePart::Changes(_) if is_own && at == 0 && first.0 == root.seq + 1 => {}
+            TablePart::Whole(table) => ground = *table,
+            TablePart::Changes(_) if is_own && at == 0 => {}
             TablePart::Changes(_) => return Ok(None),
         }
         Self::apply(&mut last, &ground, &first.1);
+        last.seq = first.0;
         while let Some((record, end)) = self.read_record(block, id, page) {
-            if record.0 != last.seq + 1 {
-                break;
-            }
             Self::apply(&mut last, &ground, &record.1);
+            last.seq = record.0;
             page = end;
         }
         let mut is_stopped = false;
@@ -226,11 +255,12 @@ impl Engine {
                 Page::Stop { id: other, seq } if (*other, *seq) == (id, last.seq));
         }
         page += u8::from(is_stopped);
-        Ok(Some(Log { last, ground, list, list_at: at, page, is_stopped }))
+        let (base, nvram) = (0, (0, 0));
+        Ok(Some(Log { last, ground, list, list_at: at, page, is_stopped, base, nvram }))
     }
 
     /// A whole record at a page of a log block, and the page behind it.
-    fn read_record(&mut self, block: u8, id: u32, page: u8) -> Option<((u32, Rc<Record>), u8)> {
+    fn read_record(&mut self, block: u8, id: u64, page: u8) -> Option<((u32, Rc<Record>), u8)> {
         let mut sought = (0, 1);
         let mut found = None;
         while sought.0 < sought.1 {

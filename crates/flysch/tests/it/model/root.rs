@@ -19,15 +19,22 @@ pub(crate) struct View {
     /// The root's own list, then those that it names.
     pub(crate) lists: Vec<List>,
     pub(crate) end: u8,
+    /// The sequence number that its log leads to.
+    pub(crate) seq: u32,
 }
 
 impl View {
     pub(crate) fn blank(block: u8) -> Self {
-        Self { block, root: None, is_confirmed: false, lists: Vec::new(), end: 0 }
+        Self { block, root: None, is_confirmed: false, lists: Vec::new(), end: 0, seq: 0 }
     }
 
     pub(crate) fn epoch(&self) -> u32 {
         self.root.as_ref().map_or(0, |(epoch, _)| *epoch)
+    }
+
+    /// What makes one root newer than another.
+    pub(crate) fn rank(&self) -> (u32, u32) {
+        (self.seq, self.epoch())
     }
 }
 
@@ -92,16 +99,16 @@ impl Engine {
         }
         let keep = visible()
             .filter(|view| view.is_confirmed)
-            .max_by_key(|view| view.epoch())
-            .or_else(|| visible().min_by_key(|view| view.epoch()))
+            .max_by_key(|view| view.rank())
+            .or_else(|| visible().min_by_key(|view| view.rank()))
             .map(|view| view.block);
         let others = || good.iter().filter(|view| Some(view.block) != keep);
         others()
             .find(|view| view.root.is_none())
             .or_else(|| {
-                others().filter(|view| !view.is_confirmed).max_by_key(|view| view.epoch())
+                others().filter(|view| !view.is_confirmed).max_by_key(|view| view.rank())
             })
-            .or_else(|| others().min_by_key(|view| view.epoch()))
+            .or_else(|| others().min_by_key(|view| view.rank()))
             .map(|view| view.block)
     }
 
@@ -117,7 +124,7 @@ impl Engine {
         if !self.is(Broken::NotConfirmed) {
             self.device.program(block, parts, Page::Confirm { epoch })?;
         }
-        self.root = Root { block, page: parts + 1, epoch, name_count: 0 };
+        self.root = Root { block, page: parts + 1, epoch, list_id: list.id, name_count: 0 };
         Ok(())
     }
 
@@ -126,7 +133,7 @@ impl Engine {
         let mut epoch = views.iter().map(View::epoch).max().unwrap_or(0);
         loop {
             epoch += 1;
-            list.id = epoch * 64;
+            list.id = list_id(self.seq, epoch);
             let block = self.target(&views).ok_or(Stop::Breach("no root block is left"))?;
             match self.write_root(block, epoch, list) {
                 Ok(()) => break,
@@ -170,7 +177,7 @@ impl Engine {
                 continue;
             }
             epoch += 1;
-            list.id = epoch * 64;
+            list.id = list_id(self.seq, epoch);
             match self.write_root(block, epoch, *list) {
                 Ok(()) => return self.erase_root(old.block),
                 Err(Stop::Bad) => self.device.mark(block)?,
@@ -179,4 +186,9 @@ impl Engine {
         }
         Err(Stop::Breach("no root block is left"))
     }
+}
+
+/// The id of a root's own list; those that it names follow.
+pub(crate) fn list_id(seq: u32, epoch: u32) -> u64 {
+    u64::from(seq) << 32 | u64::from(epoch) << 8
 }

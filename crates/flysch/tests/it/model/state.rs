@@ -197,18 +197,19 @@ pub(crate) struct Checkpoint {
 /// The log blocks in use, in order; pages carry `id` plus the place in the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct List {
-    pub(crate) id: u32,
+    pub(crate) id: u64,
     pub(crate) len: u8,
     pub(crate) blocks: [u8; LIST_MAX],
 }
 
 /// The log record that the content of the `NvRam` follows.
-pub(crate) type Base = (u32, u32);
+pub(crate) type Base = u32;
 
 #[derive(Debug)]
 pub(crate) struct NvRecord {
     pub(crate) base: Base,
     pub(crate) slot: usize,
+    pub(crate) seq: u32,
     pub(crate) units: u16,
     pub(crate) commit: u32,
     pub(crate) tail: TailPart,

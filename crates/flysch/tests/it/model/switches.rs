@@ -32,4 +32,6 @@ pub(crate) enum Broken {
     EndAtFirstBlank,
     CleanGoesOn,
     OneStopPage,
+    WakesWithCommit,
+    EpochsRank,
 }
