@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::device::{Device, Done, PAGES, Stop};
 use super::state::{
-    BLOCKS_MAX, Base, Checkpoint, Entry, HOT, Head, LIST_MAX, List, Mark, Place, Row, Run,
+    BLOCKS_MAX, Checkpoint, Entry, HOT, Head, LIST_MAX, List, Mark, Place, Row, Run,
     Slot, State, Table, Tail, set_slot,
 };
 use super::switches::Broken;
@@ -79,12 +79,12 @@ pub(crate) struct Engine {
     pub(crate) log_page: u8,
     /// The next record must begin a log block: the mount went on after a clean stop.
     pub(crate) is_clean: bool,
-    pub(crate) nvram_base: Base,
     pub(crate) nvram_slot: usize,
     pub(crate) nvram_used: u16,
     /// Rows of the hot tail in the last record, where its head has not moved since.
     pub(crate) tail_base: Option<usize>,
     pub(crate) is_moved: bool,
+    pub(crate) is_closing: bool,
     pub(crate) summarised: Vec<u8>,
     pub(crate) gone: Option<u8>,
     /// Rows that a slice has read, where the broken rule lets it keep them.
@@ -135,11 +135,11 @@ impl Engine {
             list_at: 0,
             log_page: 0,
             is_clean: false,
-            nvram_base: 0,
             nvram_slot: 0,
             nvram_used: 0,
             tail_base: None,
             is_moved: false,
+            is_closing: false,
             summarised: Vec::new(),
             gone: None,
             kept: Vec::new(),
@@ -229,7 +229,10 @@ impl Engine {
             if self.free_count() <= reserve {
                 return Err(Stop::Full);
             }
-            let block = self.draw_free().ok_or(Stop::Full)?;
+            let mut block = self.draw_free().ok_or(Stop::Full)?;
+            if let Some(gone) = self.gone.filter(|_| self.is(Broken::LetGoBeforeRecord)) {
+                block = self.block_of(0, gone).unwrap_or(block);
+            }
             self.free &= !(1 << block);
             match self.device.erase(block) {
                 Ok(()) => {

@@ -21,6 +21,8 @@ pub(crate) struct Plan {
     pub(crate) life_len: u64,
     pub(crate) fail_one_in: u64,
     pub(crate) factory_bad: u32,
+    /// Short lives, many closes, mounts that are nearly always cut again.
+    pub(crate) is_storm: bool,
 }
 
 impl Plan {
@@ -39,8 +41,10 @@ impl Plan {
         let fail_one_in = if draw(4) == 0 { 300 } else { 0 };
         let factory_bad = u32::from(draw(3));
         let key_count = 4 + draw(9);
-        let life_len = [20, 60, 200][usize::from(draw(3))];
-        Self { config, seed, lives: 10, key_count, life_len, fail_one_in, factory_bad }
+        let is_storm = seed % 2 == 0;
+        let life_len = if is_storm { 16 } else { [20, 60, 200][usize::from(draw(3))] };
+        let lives = if is_storm { 24 } else { 10 };
+        Self { config, seed, lives, key_count, life_len, fail_one_in, factory_bad, is_storm }
     }
 }
 
@@ -91,7 +95,8 @@ impl History {
         history.format()?;
         history.engine.device.fail_one_in = plan.fail_one_in;
         history.engine.device.fails_left = 4;
-        let sturdy = &history.engine.root_blocks[1..];
+        let first = usize::from(plan.config.broken != Some(Broken::TwoRoots));
+        let sturdy = &history.engine.root_blocks[first..];
         history.engine.device.sturdy = sturdy.iter().fold(0, |bits, block| bits | 1 << block);
         Ok(history)
     }
@@ -116,7 +121,8 @@ impl History {
     /// Mount after a cut, with every operation of the mount cut again, then compare.
     pub(crate) fn remount(&mut self) -> Done {
         loop {
-            let cut_in = if self.below(8) < 7 { self.below(9) } else { u64::MAX };
+            let (again, out_of) = if self.plan.is_storm { (15, 16) } else { (7, 8) };
+            let cut_in = if self.below(out_of) < again { self.below(9) } else { u64::MAX };
             self.engine.device.power_on(cut_in);
             self.tally.mounts += 1;
             match self.engine.mount() {
@@ -303,12 +309,12 @@ impl History {
     /// What is done between transactions.
     fn maintain(&mut self) -> Done {
         super::tr(|| format!("maintain {:?}", self.engine.state.victim)); //T
-        match self.below(12) {
-            0..=3 => self.engine.compact_slice(),
-            4 | 5 => self.engine.flush(),
-            6..=8 => self.engine.merge_slice(),
-            9 => self.engine.write_record(false),
-            10 if self.held.len() < 2 && self.below(3) == 0 => {
+        match self.below(24) {
+            0..=7 => self.engine.compact_slice(),
+            8..=11 => self.engine.flush(),
+            12..=18 => self.engine.merge_slice(),
+            19 => self.engine.write_record(false),
+            20..=22 if self.held.len() < 2 => {
                 self.hold();
                 Ok(())
             }
@@ -357,7 +363,7 @@ impl History {
         self.engine.device.power_on(cut_in);
         loop {
             self.step()?;
-            if self.below(20) == 0 {
+            if self.below(if self.plan.is_storm { 4 } else { 20 }) == 0 {
                 self.engine.close()?;
                 if self.below(8) == 0 {
                     return Ok(());

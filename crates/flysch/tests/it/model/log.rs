@@ -30,7 +30,6 @@ impl Engine {
     fn follow_flash(&mut self) {
         self.last.seq = self.seq;
         self.last.list = self.list;
-        self.nvram_base = self.seq;
         self.nvram_slot = 0;
         self.nvram_used = 0;
         self.release();
@@ -44,7 +43,6 @@ impl Engine {
     fn write_nvram(&mut self, units: u16) -> Done {
         let state = self.is_moved.then(|| (self.state.clone(), self.changes.clone()));
         let record = NvRecord {
-            base: self.nvram_base,
             slot: self.nvram_slot,
             seq: self.seq + 1,
             units,
@@ -166,7 +164,7 @@ impl Engine {
             TablePart::Changes(self.changes.clone())
         };
         let tail = self.tail_part(is_whole);
-        self.program_parts(Record { state: self.state.clone(), tail, table }, self.seq + 1, parts)
+        self.program_parts(Record { state: self.state.clone(), tail, table, is_stop: self.is_closing }, self.seq + 1, parts)
     }
 
     fn program_parts(&mut self, record: Record, seq: u32, parts: u8) -> Done {
@@ -255,7 +253,7 @@ impl Engine {
             self.next_log_block()?;
             let table = TablePart::Whole(self.last.table);
             let tail = TailPart::Whole(self.last.tail.clone());
-            let record = Record { state: self.last.state.clone(), tail, table };
+            let record = Record { state: self.last.state.clone(), tail, table, is_stop: false };
             match self.program_parts(record, self.seq, self.config.checkpoint_parts) {
                 Ok(()) => {
                     self.is_clean = false;
@@ -280,7 +278,10 @@ impl Engine {
             if self.list_at + 1 == self.list.len && !may_end {
                 self.log_page = PAGES;
             }
-            self.write_record(false)?;
+            self.is_closing = true;
+            let outcome = self.write_record(false);
+            self.is_closing = false;
+            outcome?;
             let has_next = self.list_at + 1 < self.list.len || may_end;
             if has_next && self.log_page < PAGES {
                 break;

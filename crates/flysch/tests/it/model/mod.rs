@@ -14,6 +14,7 @@ mod rows;
 mod state;
 mod switches;
 
+pub(crate) use switches::ALL; //T
 use history::{History, Plan, Tally};
 
 /// Cuts of the normal run.

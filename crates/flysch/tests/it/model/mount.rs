@@ -8,7 +8,7 @@ use super::log::apply_tail;
 use super::root::View;
 use super::rows::SUMMARY;
 use super::state::{
-    COLD, Checkpoint, HOT, Head, List, OLD, Place, Record, Row, Slot, TablePart, Table, YOUNG,
+    COLD, Checkpoint, HOT, Head, List, NvRecord, OLD, Place, Record, Row, Slot, TablePart, Table, YOUNG,
     set_slot, space_of,
 };
 use super::switches::Broken;
@@ -25,9 +25,23 @@ struct Log {
     list_at: u8,
     page: u8,
     is_stopped: bool,
-    /// What the `NvRam` follows, its records that count, and their units.
-    base: u32,
+    /// Slots of the `NvRam` in use, and their units.
     nvram: (usize, u16),
+}
+
+impl Log {
+    fn apply_nvram(&mut self, record: &NvRecord) {
+        if let Some((state, changes)) = &record.state {
+            self.last.state = state.clone();
+            self.last.table = self.ground;
+            for (block, slot) in changes {
+                set_slot(&mut self.last.table, *block, *slot);
+            }
+        }
+        self.last.state.commit = record.commit;
+        self.last.seq = record.seq;
+        apply_tail(&mut self.last.tail, &record.tail);
+    }
 }
 
 impl Engine {
@@ -99,35 +113,32 @@ impl Engine {
         Some(if gives_way { good } else { marked })
     }
 
-    /// Apply the records of the `NvRam` that follow the log.
+    /// Apply the records of the `NvRam` that follow the log; those that it has are passed over.
     fn follow_nvram(&mut self, log: &mut Log) {
-        let base = log.last.seq;
-        log.base = base;
+        let mut before = None;
         for slot in 0..self.device.nvram.len() {
             let Some(record) = self.device.nvram[slot].clone() else { break };
-            let is_mine = (record.base, record.seq) == (base, log.last.seq + 1)
-                || self.is(Broken::NvRamBaseUnchecked);
-            if !is_mine || record.slot != slot {
+            let is_chained = before.is_none_or(|seq| record.seq == seq + 1);
+            let is_ahead = record.seq > log.last.seq + 1;
+            let is_free = self.is(Broken::NvRamUnchained);
+            if record.slot != slot || ((!is_chained || is_ahead) && !is_free) {
                 break;
             }
-            if let Some((state, changes)) = &record.state {
-                log.last.state = state.clone();
-                log.last.table = log.ground;
-                for (block, slot) in changes {
-                    set_slot(&mut log.last.table, *block, *slot);
-                }
+            before = Some(record.seq);
+            if record.seq == log.last.seq + 1 || is_free {
+                log.apply_nvram(&record);
+                log.nvram.0 = slot + 1;
             }
-            log.last.state.commit = record.commit;
-            log.last.seq = record.seq;
-            apply_tail(&mut log.last.tail, &record.tail);
-            log.nvram = (slot + 1, log.nvram.1 + record.units);
+            log.nvram.1 += record.units;
         }
     }
 
     /// Take over what the log and the `NvRam` say.
     fn begin_session(&mut self, log: &Log) {
-        self.nvram_base = log.base;
         (self.nvram_slot, self.nvram_used) = log.nvram;
+        if self.nvram_slot == 0 {
+            self.nvram_used = 0;
+        }
         self.seq = log.last.seq;
         self.last = log.last.clone();
         self.state = log.last.state.clone();
@@ -177,7 +188,6 @@ impl Engine {
         self.write_mount_root(views, list)?;
         self.list_at = 0;
         self.log_page = 0;
-        self.nvram_base = self.seq;
         self.nvram_slot = 0;
         self.nvram_used = 0;
         Ok(())
@@ -221,7 +231,6 @@ impl Engine {
             list_at: 0,
             page: 0,
             is_stopped: false,
-            base: 0,
             nvram: (0, 0),
         });
         self.follow_nvram(&mut log);
@@ -242,9 +251,11 @@ impl Engine {
         }
         Self::apply(&mut last, &ground, &first.1);
         last.seq = first.0;
+        let mut stops = first.1.is_stop;
         while let Some((record, end)) = self.read_record(block, id, page) {
             Self::apply(&mut last, &ground, &record.1);
             last.seq = record.0;
+            stops = record.1.is_stop;
             page = end;
         }
         let mut is_stopped = false;
@@ -255,8 +266,9 @@ impl Engine {
                 Page::Stop { id: other, seq } if (*other, *seq) == (id, last.seq));
         }
         page += u8::from(is_stopped);
-        let (base, nvram) = (0, (0, 0));
-        Ok(Some(Log { last, ground, list, list_at: at, page, is_stopped, base, nvram }))
+        is_stopped |= self.is(Broken::OneStopPage) && stops;
+        let nvram = (0, 0);
+        Ok(Some(Log { last, ground, list, list_at: at, page, is_stopped, nvram }))
     }
 
     /// A whole record at a page of a log block, and the page behind it.
@@ -292,6 +304,9 @@ impl Engine {
                 let is_first = number == mark.from.number;
                 let from = if is_first { mark.from.page } else { 0 };
                 let to = if number == head.number { head.page } else { SUMMARY };
+                if number != head.number && self.block_of(0, number).is_none() {
+                    return Err(Stop::Breach("a block behind the flush mark is gone"));
+                }
                 for page in from..to {
                     let unit = if is_first && page == from { mark.from.unit } else { 0 };
                     if let Some(content) = self.committed_page(number, page)?

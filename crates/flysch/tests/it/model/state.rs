@@ -182,6 +182,8 @@ pub(crate) struct Record {
     pub(crate) state: State,
     pub(crate) tail: TailPart,
     pub(crate) table: TablePart,
+    /// The first stop page.
+    pub(crate) is_stop: bool,
 }
 
 /// Everything: a root holds it, and the session keeps that of the last record.
@@ -202,12 +204,8 @@ pub(crate) struct List {
     pub(crate) blocks: [u8; LIST_MAX],
 }
 
-/// The log record that the content of the `NvRam` follows.
-pub(crate) type Base = u32;
-
 #[derive(Debug)]
 pub(crate) struct NvRecord {
-    pub(crate) base: Base,
     pub(crate) slot: usize,
     pub(crate) seq: u32,
     pub(crate) units: u16,
