@@ -6,6 +6,7 @@ mod bitmap;
 mod criteria;
 mod faults;
 mod garbage;
+mod model;
 mod pbfilter;
 mod runs_costs;
 mod runs_cuts;

@@ -31,7 +31,8 @@ impl Engine {
         let is_busy = |number: u8| {
             let is_gone = self.gone == Some(number);
             let marks = self.state.marks.iter().any(|mark| mark.blocks.contains(&number));
-            is_gone || (marks && !self.is(Broken::VictimBehindMark))
+            is_gone
+                || (marks && !self.is(Broken::VictimBehindMark))
                 || self.state.heads[..2].iter().any(|head| head.number == number)
         };
         numbers.filter(|number| !is_busy(*number)).collect()
@@ -114,7 +115,6 @@ impl Engine {
     fn move_rows(&mut self, rows: &[Row]) -> Done {
         let flag = !self.is(Broken::MovesDropTheFlag);
         for row in rows {
-            super::tr(|| format!("move {row:?} to {:?} {}", self.state.heads[COLD], self.tails[COLD].used)); //T
             let moved = Row { is_shared: row.is_shared && flag, ..*row };
             if let Err(stop) = self.append(COLD, moved) {
                 return self.give_up_slice(stop);
@@ -136,7 +136,6 @@ impl Engine {
 
     /// Forget a block of rows: it is free when the record that follows says so.
     pub(crate) fn let_go(&mut self) {
-        super::tr(|| format!("gone {:?}", self.gone)); //T
         let may_go = self.snapshots.is_empty() || self.is(Broken::CompactUnderSnapshots);
         if let Some(number) = self.gone.filter(|_| may_go)
             && let Some(block) = self.block_of(0, number)

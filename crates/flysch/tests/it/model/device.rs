@@ -155,7 +155,6 @@ impl Device {
 
     pub(crate) fn program(&mut self, block: u8, page: u8, content: Page) -> Done {
         let is_cut = self.is_cut()?;
-        super::tr(|| format!("  program {block}.{page} cut {is_cut}")); //T
         if self.is_marked(block) {
             return Err(Stop::Breach("a marked block is programmed"));
         }
@@ -184,7 +183,6 @@ impl Device {
 
     pub(crate) fn erase(&mut self, block: u8) -> Done {
         let is_cut = self.is_cut()?;
-        super::tr(|| format!("  erase {block} cut {is_cut}")); //T
         if self.is_marked(block) {
             return Err(Stop::Breach("a marked block is erased"));
         }
@@ -201,7 +199,11 @@ impl Device {
                 *cell = Cell::Flippy(page);
             }
         }
-        if is_cut { Err(Stop::Cut) } else { if is_failed { Err(Stop::Bad) } else { Ok(()) } }
+        match (is_cut, is_failed) {
+            (true, _) => Err(Stop::Cut),
+            (false, true) => Err(Stop::Bad),
+            (false, false) => Ok(()),
+        }
     }
 
     /// Write the bad-block mark, which is there or not.

@@ -4,13 +4,13 @@ use std::rc::Rc;
 
 use super::device::{Device, Done, PAGES, Stop};
 use super::state::{
-    BLOCKS_MAX, Checkpoint, Entry, HOT, Head, LIST_MAX, List, Mark, Place, Row, Run,
-    Slot, State, Table, Tail, set_slot,
+    BLOCKS_MAX, Checkpoint, Entry, HOT, Head, List, Mark, Place, Row, Run, Slot, State, Table,
+    Tail, set_slot,
 };
 use super::switches::Broken;
 
-/// Numbers of a space before they come round again.
-const WINDOW: u8 = 30;
+/// Numbers of each space before they come round again.
+const WINDOW: [u8; 3] = [26, 12, 8];
 const WINDOW_MAX: usize = 64;
 /// No block has the number.
 pub(crate) const NOWHERE: u8 = u8::MAX;
@@ -24,6 +24,8 @@ pub(crate) struct Config {
     /// Rows that the `NvRam` takes, in units; 0 without one.
     pub(crate) nvram_units: u16,
     pub(crate) code_count: u8,
+    /// Root blocks in use: four.
+    pub(crate) root_count: u8,
     pub(crate) broken: Option<Broken>,
 }
 
@@ -45,6 +47,10 @@ pub(crate) struct Open {
     pub(crate) runs: Vec<Rc<Run>>,
     pub(crate) mark: Option<Place>,
 }
+
+/// A clean stop is under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StopPage;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Root {
@@ -83,8 +89,10 @@ pub(crate) struct Engine {
     pub(crate) nvram_used: u16,
     /// Rows of the hot tail in the last record, where its head has not moved since.
     pub(crate) tail_base: Option<usize>,
+    /// Pages were programmed since the last record.
     pub(crate) is_moved: bool,
-    pub(crate) is_closing: bool,
+    /// The record to come is the first stop page.
+    pub(crate) closing: Option<StopPage>,
     pub(crate) summarised: Vec<u8>,
     pub(crate) gone: Option<u8>,
     /// Rows that a slice has read, where the broken rule lets it keep them.
@@ -101,7 +109,7 @@ impl Engine {
     pub(crate) fn blank(device: Device, config: Config, root_blocks: [u8; 4]) -> Self {
         let head = |number| Head { number, page: 0 };
         let mark = |number| Mark { from: Place { number, page: 0, unit: 0 }, blocks: vec![number] };
-        let state = State {
+        let begin = State {
             commit: 1,
             write: 1,
             run_id: 0,
@@ -113,22 +121,23 @@ impl Engine {
             victim: None,
             spans: Vec::new(),
         };
-        let table = [Slot::Free; BLOCKS_MAX];
-        let list = List { id: 0, len: 0, blocks: [0; LIST_MAX] };
-        let last = Checkpoint { seq: 1, state: state.clone(), tail: Tail::default(), table, list };
+        let slots = [Slot::Free; BLOCKS_MAX];
+        let list = List::default();
+        let checkpoint =
+            Checkpoint { seq: 1, state: begin.clone(), tail: Tail::default(), table: slots, list };
         Self {
             device,
             config,
             root_blocks,
-            state,
-            table,
+            state: begin,
+            table: slots,
             blocks: [[NOWHERE; WINDOW_MAX]; 3],
             changes: Vec::new(),
             tails: [Tail::default(), Tail::default()],
             mem: Vec::new(),
             open: None,
             free: 0,
-            last,
+            last: checkpoint,
             seq: 1,
             root: Root::default(),
             list,
@@ -139,7 +148,7 @@ impl Engine {
             nvram_used: 0,
             tail_base: None,
             is_moved: false,
-            is_closing: false,
+            closing: None,
             summarised: Vec::new(),
             gone: None,
             kept: Vec::new(),
@@ -181,17 +190,17 @@ impl Engine {
             number = 0;
         }
         loop {
-            let is_block = self.block_of(space, number).is_some_and(|block| {
-                self.free >> block & 1 == 0 || space == 0
-            });
+            let is_block = self
+                .block_of(space, number)
+                .is_some_and(|block| self.free >> block & 1 == 0 || space == 0);
             let is_head = (0..4).any(|head| {
                 super::state::space_of(head) == space && self.state.heads[head].number == number
             });
             if !is_block && !is_head {
-                self.state.next[usize::from(space)] = (number + 1) % WINDOW;
+                self.state.next[usize::from(space)] = (number + 1) % WINDOW[usize::from(space)];
                 return number;
             }
-            number = (number + 1) % WINDOW;
+            number = (number + 1) % WINDOW[usize::from(space)];
         }
     }
 
@@ -313,9 +322,9 @@ impl Engine {
         let end = if head.number == open.head.number { head.page } else { PAGES };
         self.return_blocks(open.head);
         self.state.heads[HOT] = open.head;
-        self.state.spans.retain(|span| {
-            span.number != open.head.number || span.from < open.head.page
-        });
+        self.state
+            .spans
+            .retain(|span| span.number != open.head.number || span.from < open.head.page);
         if self.block_of(0, open.head.number).is_some() {
             self.displace(HOT, end);
         }

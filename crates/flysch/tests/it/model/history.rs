@@ -26,6 +26,19 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// A plan of many closes and cuts about the roots, on a device that never fails.
+    pub(crate) fn roots(seed: u64, broken: Option<Broken>) -> Self {
+        let mut plan = Self::new(seed * 2, broken);
+        plan.config.nvram_units = 0;
+        plan.config.list_len = plan.config.list_len.max(2);
+        plan.fail_one_in = 0;
+        plan.factory_bad = 0;
+        plan.lives = 60;
+        plan.key_count = 2;
+        plan.life_len = 10;
+        plan
+    }
+
     /// The plan of a seed: geometry, `NvRam`, failures and lengths vary.
     pub(crate) fn new(seed: u64, broken: Option<Broken>) -> Self {
         let mut prng = flysch_chip::Prng::new(seed ^ 0x5bd1_e995);
@@ -36,12 +49,13 @@ impl Plan {
             checkpoint_parts: 1 + draw(3),
             nvram_units: if draw(3) == 0 { 40 } else { 0 },
             code_count: [1, 3, 4, 8][usize::from(draw(4))],
+            root_count: 4,
             broken,
         };
         let fail_one_in = if draw(4) == 0 { 300 } else { 0 };
         let factory_bad = u32::from(draw(3));
         let key_count = 4 + draw(9);
-        let is_storm = seed % 2 == 0;
+        let is_storm = seed.is_multiple_of(2);
         let life_len = if is_storm { 16 } else { [20, 60, 200][usize::from(draw(3))] };
         let lives = if is_storm { 24 } else { 10 };
         Self { config, seed, lives, key_count, life_len, fail_one_in, factory_bad, is_storm }
@@ -55,6 +69,16 @@ pub(crate) struct Tally {
     pub(crate) checks: u64,
     pub(crate) full: u64,
     pub(crate) spans_max: usize,
+}
+
+impl Tally {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.cuts += other.cuts;
+        self.mounts += other.mounts;
+        self.checks += other.checks;
+        self.full += other.full;
+        self.spans_max = self.spans_max.max(other.spans_max);
+    }
 }
 
 /// A history under way.
@@ -121,8 +145,8 @@ impl History {
     /// Mount after a cut, with every operation of the mount cut again, then compare.
     pub(crate) fn remount(&mut self) -> Done {
         loop {
-            let (again, out_of) = if self.plan.is_storm { (15, 16) } else { (7, 8) };
-            let cut_in = if self.below(out_of) < again { self.below(9) } else { u64::MAX };
+            let (again, reach) = if self.plan.is_storm { (15, 7) } else { (14, 9) };
+            let cut_in = if self.below(16) < again { self.below(reach) } else { u64::MAX };
             self.engine.device.power_on(cut_in);
             self.tally.mounts += 1;
             match self.engine.mount() {
@@ -132,7 +156,6 @@ impl History {
             }
         }
         self.engine.device.power_on(u64::MAX);
-        super::tr(|| format!("mounted {:?} inflight {:?} state {:?} mem {:?}", self.committed, self.in_flight, self.engine.state, self.engine.mem)); //T
         self.open = None;
         self.held.clear();
         self.tally.spans_max = self.tally.spans_max.max(self.engine.state.spans.len());
@@ -149,7 +172,6 @@ impl History {
             let found = self.engine.lookup(key, limit, false)?.row;
             let found = found.filter(|(_, row)| !row.is_tombstone).map(|(_, row)| row);
             if found.map(|row| (row.id, row.value)) != rows.get(&key).copied() {
-        super::tr(|| format!("key {key} limit {limit} found {found:?} want {:?} mem {:?} state {:?} tail {:?}", rows.get(&key), self.engine.mem, self.engine.state, self.engine.tails[0])); //T
                 return differs("a lookup shows another row");
             }
         }
@@ -206,6 +228,24 @@ impl History {
         self.check_open()
     }
 
+    /// Compare everything, by every way.
+    pub(crate) fn check_all(&mut self) -> Done {
+        let rows = self.committed.clone();
+        self.check_scan(&rows, self.engine.state.commit)?;
+        for (commit, rows) in self.held.clone() {
+            self.check_scan(&rows, commit)?;
+        }
+        self.check()
+    }
+
+    /// A record in the midst of things, where the broken rule lets it be.
+    pub(crate) fn record_now(&mut self) -> Done {
+        if self.plan.config.broken == Some(Broken::RecordInTransaction) {
+            self.engine.write_record(false)?;
+        }
+        Ok(())
+    }
+
     fn check_open(&mut self) -> Done {
         let Some(rows) = self.open.clone() else { return Ok(()) };
         for key in 0..self.plan.key_count {
@@ -219,11 +259,9 @@ impl History {
         Ok(())
     }
 
-    pub(crate) fn begin(&mut self) -> Done {
-        super::tr(|| format!("begin {:?}", self.committed)); //T
+    pub(crate) fn begin(&mut self) {
         self.engine.begin();
         self.open = Some(self.committed.clone());
-        Ok(())
     }
 
     /// Put a version of `key`, or delete it.
@@ -231,7 +269,6 @@ impl History {
         let id = self.next_id;
         self.next_id += 1;
         let is_done = self.engine.write(id, key, value, len)?;
-        super::tr(|| format!("put id {id} key {key} {value:?} len {len} {is_done} head {:?} tail {:?}", self.engine.state.heads[0], self.engine.tails[0].used)); //T
         let Some(open) = &mut self.open else { return differs("no transaction") };
         if is_done {
             match value {
@@ -245,7 +282,6 @@ impl History {
     pub(crate) fn commit(&mut self) -> Done {
         self.in_flight.clone_from(&self.open);
         let is_nvram = self.plan.config.nvram_units > 0;
-        super::tr(|| "commit".into()); //T
         self.engine.commit(is_nvram)?;
         if let Some(rows) = self.in_flight.take() {
             self.committed = rows;
@@ -255,7 +291,6 @@ impl History {
     }
 
     pub(crate) fn rollback(&mut self) -> Done {
-        super::tr(|| format!("rollback {:?}", self.engine.open.as_ref().map(|o| o.head))); //T
         self.open = None;
         self.in_flight = None;
         self.engine.rollback()
@@ -285,19 +320,20 @@ impl History {
     }
 
     fn transaction(&mut self) -> Done {
-        self.begin()?;
+        self.begin();
         let count = if self.below(8) == 0 { 8 + self.below(24) } else { 1 + self.below(4) };
         for _ in 0..count {
             self.statement()?;
             match self.below(40) {
-                0 | 1 => { super::tr(|| "flush".into()); self.engine.flush()? }
+                0 | 1 => self.engine.flush()?,
                 2 => self.engine.merge_slice()?,
                 3 => self.check()?,
                 4 => self.engine.compact_slice()?,
+                5 => self.record_now()?,
                 _ => self.flush_full()?,
             }
         }
-        if self.below(6) == 0 { { super::tr(|| "FULL".into()); self.rollback() } } else { self.commit() }
+        if self.below(6) == 0 { self.rollback() } else { self.commit() }
     }
 
     /// The memory table is small.
@@ -308,7 +344,6 @@ impl History {
 
     /// What is done between transactions.
     fn maintain(&mut self) -> Done {
-        super::tr(|| format!("maintain {:?}", self.engine.state.victim)); //T
         match self.below(24) {
             0..=7 => self.engine.compact_slice(),
             8..=11 => self.engine.flush(),
@@ -343,7 +378,7 @@ impl History {
         let outcome = match outcome {
             Err(Stop::Full) => {
                 self.tally.full += 1;
-                { super::tr(|| "FULL".into()); self.rollback() }
+                self.rollback()
             }
             other => other,
         };

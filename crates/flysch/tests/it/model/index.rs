@@ -9,7 +9,8 @@ use std::rc::Rc;
 use super::device::{Done, PAGES, Page, Seen, Stop};
 use super::engine::{Engine, Mem};
 use super::state::{
-    COLD, Entry, HOT, Head, Place, Position, Row, Run, RunPage, Slot, State, Tail, YOUNG, space_of,
+    COLD, Entry, HOT, Head, OLD, Place, Position, Row, Run, RunPage, Slot, State, Tail, YOUNG,
+    space_of,
 };
 use super::switches::Broken;
 
@@ -33,7 +34,7 @@ struct Probe {
 }
 
 impl Engine {
-    pub(crate) fn run_entries(&mut self, run: &Run, page: &RunPage) -> Done<Rc<Page>> {
+    pub(crate) fn run_entries(&mut self, run: &Run, page: RunPage) -> Done<Rc<Page>> {
         let block = self.block_of(run.space, page.number);
         if let Some(block) = block
             && let Seen::Page(content) = self.device.read(block, page.page)
@@ -63,7 +64,7 @@ impl Engine {
         }
         for at in (0..self.mem.len()).rev() {
             let entry = self.mem[at].entry;
-            if let Some(found) = self.try_entry(probe, &entry)? {
+            if let Some(found) = self.try_entry(probe, entry)? {
                 return Ok(Some(found));
             }
         }
@@ -82,7 +83,7 @@ impl Engine {
         open: &super::engine::Open,
     ) -> Done<Option<(Place, Row)>> {
         for mem in open.mem.iter().rev() {
-            if let Some(found) = self.try_entry(probe, &mem.entry)? {
+            if let Some(found) = self.try_entry(probe, mem.entry)? {
                 return Ok(Some(found));
             }
         }
@@ -98,10 +99,10 @@ impl Engine {
         let sought = (0, probe.code);
         let may_hold = |page: &&RunPage| page.first <= sought && sought <= page.last;
         for page in run.pages.iter().filter(may_hold) {
-            let content = self.run_entries(run, page)?;
+            let content = self.run_entries(run, *page)?;
             let Page::Run { entries, .. } = &*content else { continue };
             for entry in entries {
-                if let Some(found) = self.try_entry(probe, entry)? {
+                if let Some(found) = self.try_entry(probe, *entry)? {
                     return Ok(Some(found));
                 }
             }
@@ -109,7 +110,7 @@ impl Engine {
         Ok(None)
     }
 
-    fn try_entry(&mut self, probe: &mut Probe, entry: &Entry) -> Done<Option<(Place, Row)>> {
+    fn try_entry(&mut self, probe: &mut Probe, entry: Entry) -> Done<Option<(Place, Row)>> {
         if (entry.index, entry.code) != (0, probe.code) {
             return Ok(None);
         }
@@ -120,8 +121,7 @@ impl Engine {
             if is_mine && self.is_whole(place, &row, is_deep)? {
                 return Ok(Some((place, row)));
             }
-            probe.has_met |=
-                row.key != probe.key && row.key % self.config.code_count == probe.code;
+            probe.has_met |= row.key != probe.key && row.key % self.config.code_count == probe.code;
         }
         probe.is_deep = true;
         Ok(None)
@@ -146,7 +146,7 @@ impl Engine {
         at.extend(mem.iter().map(|mem| mem.entry).filter(is_sought).map(|entry| entry.at));
         for run in runs {
             for page in run.pages.iter().filter(|page| page.last >= (1, value)) {
-                let content = self.run_entries(&run, page)?;
+                let content = self.run_entries(&run, *page)?;
                 let Page::Run { entries, .. } = &*content else { continue };
                 at.extend(entries.iter().filter(|entry| is_sought(entry)).map(|entry| entry.at));
             }
@@ -284,7 +284,7 @@ impl Engine {
             merge.inputs.iter().for_each(|run| claim(run));
             merge.output.iter().for_each(|page| numbers[2] |= 1 << page.number);
         }
-        for head in [super::state::YOUNG, super::state::OLD] {
+        for head in [YOUNG, OLD] {
             numbers[usize::from(space_of(head))] |= 1 << state.heads[head].number;
         }
         numbers[0] = u64::MAX;

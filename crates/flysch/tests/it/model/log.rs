@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::device::{Done, PAGES, Page, Stop};
-use super::engine::Engine;
+use super::engine::{Engine, StopPage};
 use super::state::{
     BLOCKS_MAX, Checkpoint, HOT, List, NvRecord, Record, State, TablePart, Tail, TailPart,
 };
@@ -91,15 +91,11 @@ impl Engine {
 
     /// What the record on flash lets go.
     pub(crate) fn release(&mut self) {
-        self.free = self.unclaimed(&self.last.state) & !self.bits(&self.list.blocks[..self.list_len()]);
+        self.free = self.unclaimed(&self.last.state) & !bits(&self.list.blocks[..self.list_len()]);
     }
 
     fn list_len(&self) -> usize {
         usize::from(self.list.len)
-    }
-
-    fn bits(&self, blocks: &[u8]) -> u64 {
-        blocks.iter().fold(0, |bits, block| bits | 1 << block)
     }
 
     /// All blocks but roots and what the state and the table hold.
@@ -107,7 +103,7 @@ impl Engine {
         let all = (1_u64 << self.config.block_count) - 1;
         let bad = (0..self.config.block_count).filter(|block| self.device.is_marked(*block));
         let bad = bad.fold(0, |bits, block| bits | 1 << block);
-        all & !bad & !self.bits(&self.root_blocks) & !self.claimed(state)
+        all & !bad & !bits(&self.root_blocks) & !self.claimed(state)
     }
 
     fn record_parts(&mut self, is_checkpoint: bool) -> u8 {
@@ -164,7 +160,11 @@ impl Engine {
             TablePart::Changes(self.changes.clone())
         };
         let tail = self.tail_part(is_whole);
-        self.program_parts(Record { state: self.state.clone(), tail, table, is_stop: self.is_closing }, self.seq + 1, parts)
+        self.program_parts(
+            Record { state: self.state.clone(), tail, table, is_stop: self.closing.is_some() },
+            self.seq + 1,
+            parts,
+        )
     }
 
     fn program_parts(&mut self, record: Record, seq: u32, parts: u8) -> Done {
@@ -278,9 +278,9 @@ impl Engine {
             if self.list_at + 1 == self.list.len && !may_end {
                 self.log_page = PAGES;
             }
-            self.is_closing = true;
+            self.closing = Some(StopPage);
             let outcome = self.write_record(false);
-            self.is_closing = false;
+            self.closing = None;
             outcome?;
             let has_next = self.list_at + 1 < self.list.len || may_end;
             if has_next && self.log_page < PAGES {
@@ -300,7 +300,11 @@ impl Engine {
     }
 
     /// The tail and the table of a record, on top of what came before it.
-    pub(crate) fn apply(base: &mut Checkpoint, ground: &[super::state::Slot; BLOCKS_MAX], record: &Record) {
+    pub(crate) fn apply(
+        base: &mut Checkpoint,
+        ground: &[super::state::Slot; BLOCKS_MAX],
+        record: &Record,
+    ) {
         base.state = record.state.clone();
         apply_tail(&mut base.tail, &record.tail);
         match &record.table {
@@ -323,4 +327,8 @@ pub(crate) fn apply_tail(tail: &mut Tail, part: &TailPart) {
             tail.used = *used;
         }
     }
+}
+
+fn bits(blocks: &[u8]) -> u64 {
+    blocks.iter().fold(0, |bits, block| bits | 1 << block)
 }

@@ -64,7 +64,7 @@ impl Engine {
         let mut entries: Vec<Entry> = Vec::new();
         for run in &merge.inputs {
             for page in run.pages.iter().filter(|page| Some(page.last) > merge.done) {
-                let content = self.run_entries(run, page)?;
+                let content = self.run_entries(run, *page)?;
                 let Page::Run { entries: on_page, .. } = &*content else { continue };
                 let is_left = |entry: &&Entry| Some((entry.index, entry.code)) > merge.done;
                 entries.extend(on_page.iter().filter(is_left));
@@ -85,7 +85,7 @@ impl Engine {
             let is_gone = self.block_of(0, entry.at.number).is_none();
             let mut stays = !is_gone && !kept[first..].contains(entry);
             if entry.index == 0 && entry.is_shared {
-                stays = stays && self.is_named(entry)?;
+                stays = stays && self.is_named(*entry)?;
             } else if entry.index == 0 {
                 stays &= !has_unshared;
                 has_unshared = true;
@@ -107,7 +107,7 @@ impl Engine {
     }
 
     /// Whether the committed index ends at a row that begins where `entry` says.
-    fn is_named(&mut self, entry: &Entry) -> Done<bool> {
+    fn is_named(&mut self, entry: Entry) -> Done<bool> {
         let limit = self.state.commit;
         for (place, row) in self.cell_rows(entry.at, false)? {
             let is_of_code = row.key % self.config.code_count == entry.code

@@ -8,8 +8,8 @@ use super::log::apply_tail;
 use super::root::View;
 use super::rows::SUMMARY;
 use super::state::{
-    COLD, Checkpoint, HOT, Head, List, NvRecord, OLD, Place, Record, Row, Slot, TablePart, Table, YOUNG,
-    set_slot, space_of,
+    COLD, Checkpoint, HOT, Head, List, NvRecord, OLD, Place, Record, Row, Slot, Table, TablePart,
+    YOUNG, set_slot, space_of,
 };
 use super::switches::Broken;
 
@@ -108,8 +108,8 @@ impl Engine {
         let good = visible().filter(|at| !is_marked(at)).max_by_key(|at| views[*at].rank());
         let marked = visible().filter(is_marked).max_by_key(|at| views[*at].rank());
         let (Some(good), Some(marked)) = (good, marked) else { return good.or(marked) };
-        let gives_way = views[marked].epoch() < views[good].epoch()
-            || views[marked].seq <= views[good].seq;
+        let gives_way =
+            views[marked].epoch() < views[good].epoch() || views[marked].seq <= views[good].seq;
         Some(if gives_way { good } else { marked })
     }
 
@@ -157,6 +157,7 @@ impl Engine {
 
     /// Find the void spans, choose a list, write a root.
     fn recover(&mut self, views: Vec<View>) -> Done {
+        self.free = self.unclaimed(&self.state);
         for stream in [HOT, COLD] {
             if let Some(end) = self.find_end(stream) {
                 self.displace(stream, end);
@@ -220,7 +221,7 @@ impl Engine {
         for (index, list) in view.lists.iter().enumerate().rev() {
             for at in (0..list.len).rev() {
                 if found.is_none() {
-                    found = self.read_block(root, *list, at, index == 0)?;
+                    found = self.read_block(root, *list, at, index == 0);
                 }
             }
         }
@@ -238,37 +239,43 @@ impl Engine {
     }
 
     /// The records of a log block; none where it does not begin as it should.
-    fn read_block(&mut self, root: &Rc<Checkpoint>, list: List, at: u8, is_own: bool) -> Done<Option<Log>> {
+    fn read_block(
+        &mut self,
+        root: &Rc<Checkpoint>,
+        list: List,
+        at: u8,
+        is_own: bool,
+    ) -> Option<Log> {
         let block = list.blocks[usize::from(at)];
         let id = list.id + u64::from(at);
-        let Some((first, mut page)) = self.read_record(block, id, 0) else { return Ok(None) };
-        let mut last = (**root).clone();
+        let (first, mut page) = self.read_record(block, id, 0)?;
+        let mut base = (**root).clone();
         let mut ground = root.table;
         match &first.1.table {
             TablePart::Whole(table) => ground = *table,
             TablePart::Changes(_) if is_own && at == 0 => {}
-            TablePart::Changes(_) => return Ok(None),
+            TablePart::Changes(_) => return None,
         }
-        Self::apply(&mut last, &ground, &first.1);
-        last.seq = first.0;
+        Self::apply(&mut base, &ground, &first.1);
+        base.seq = first.0;
         let mut stops = first.1.is_stop;
-        while let Some((record, end)) = self.read_record(block, id, page) {
-            Self::apply(&mut last, &ground, &record.1);
-            last.seq = record.0;
+        while let Some((record, behind)) = self.read_record(block, id, page) {
+            Self::apply(&mut base, &ground, &record.1);
+            base.seq = record.0;
             stops = record.1.is_stop;
-            page = end;
+            page = behind;
         }
         let mut is_stopped = false;
         if page < PAGES
             && let Seen::Page(content) = self.device.read(block, page)
         {
             is_stopped = matches!(&*content,
-                Page::Stop { id: other, seq } if (*other, *seq) == (id, last.seq));
+                Page::Stop { id: other, seq } if (*other, *seq) == (id, base.seq));
         }
         page += u8::from(is_stopped);
         is_stopped |= self.is(Broken::OneStopPage) && stops;
         let nvram = (0, 0);
-        Ok(Some(Log { last, ground, list, list_at: at, page, is_stopped, nvram }))
+        Some(Log { last: base, ground, list, list_at: at, page, is_stopped, nvram })
     }
 
     /// A whole record at a page of a log block, and the page behind it.
@@ -296,25 +303,11 @@ impl Engine {
 
     /// Put the rows behind the flush marks into the memory table, in the order of write numbers.
     fn derive(&mut self) -> Done {
-        let mut pages: Vec<(u32, u8, u8, u8)> = Vec::new();
+        let mut pages = Vec::new();
         for stream in [HOT, COLD] {
             let mark = self.state.marks[stream].clone();
-            let head = self.state.heads[stream];
             for number in mark.blocks {
-                let is_first = number == mark.from.number;
-                let from = if is_first { mark.from.page } else { 0 };
-                let to = if number == head.number { head.page } else { SUMMARY };
-                if number != head.number && self.block_of(0, number).is_none() {
-                    return Err(Stop::Breach("a block behind the flush mark is gone"));
-                }
-                for page in from..to {
-                    let unit = if is_first && page == from { mark.from.unit } else { 0 };
-                    if let Some(content) = self.committed_page(number, page)?
-                        && let Page::Rows(rows) = &*content
-                    {
-                        pages.push((rows.write, number, page, unit));
-                    }
-                }
+                self.unflushed_pages(stream, number, mark.from, &mut pages)?;
             }
         }
         pages.sort_unstable();
@@ -328,6 +321,32 @@ impl Engine {
         for at in 0..self.tails[HOT].rows.len() {
             let (offset, row) = self.tails[HOT].rows[at];
             self.put(&row, self.tail_place(HOT, offset));
+        }
+        Ok(())
+    }
+
+    /// The pages of a block behind a flush mark: write number, number, page, first unit.
+    fn unflushed_pages(
+        &mut self,
+        stream: usize,
+        number: u8,
+        mark: Place,
+        pages: &mut Vec<(u32, u8, u8, u8)>,
+    ) -> Done {
+        let head = self.state.heads[stream];
+        let is_first = number == mark.number;
+        let from = if is_first { mark.page } else { 0 };
+        let to = if number == head.number { head.page } else { SUMMARY };
+        if number != head.number && self.block_of(0, number).is_none() {
+            return Err(Stop::Breach("a block behind the flush mark is gone"));
+        }
+        for page in from..to {
+            let unit = if is_first && page == from { mark.unit } else { 0 };
+            if let Some(content) = self.committed_page(number, page)?
+                && let Page::Rows(rows) = &*content
+            {
+                pages.push((rows.write, number, page, unit));
+            }
         }
         Ok(())
     }
@@ -353,10 +372,14 @@ impl Engine {
     /// All rows that a reader at `limit` may see.
     pub(crate) fn scan(&mut self, limit: u32) -> Done<Vec<Row>> {
         let mut found = Vec::new();
-        let numbers: Vec<u8> = self.table.iter().filter_map(|slot| match slot {
-            Slot::Block(0, number) => Some(*number),
-            Slot::Block(..) | Slot::Free => None,
-        }).collect();
+        let numbers: Vec<u8> = self
+            .table
+            .iter()
+            .filter_map(|slot| match slot {
+                Slot::Block(0, number) => Some(*number),
+                Slot::Block(..) | Slot::Free => None,
+            })
+            .collect();
         for number in numbers {
             for page in 0..SUMMARY {
                 if self.committed_page(number, page)?.is_none() {

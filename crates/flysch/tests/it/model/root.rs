@@ -40,7 +40,7 @@ impl View {
 
 impl Engine {
     fn root_count(&self) -> usize {
-        if self.is(Broken::TwoRoots) { 2 } else { 4 }
+        usize::from(self.config.root_count)
     }
 
     pub(crate) fn view_root(&mut self, block: u8) -> View {
@@ -105,9 +105,7 @@ impl Engine {
         let others = || good.iter().filter(|view| Some(view.block) != keep);
         others()
             .find(|view| view.root.is_none())
-            .or_else(|| {
-                others().filter(|view| !view.is_confirmed).max_by_key(|view| view.rank())
-            })
+            .or_else(|| others().filter(|view| !view.is_confirmed).max_by_key(|view| view.rank()))
             .or_else(|| others().min_by_key(|view| view.rank()))
             .map(|view| view.block)
     }

@@ -158,7 +158,6 @@ impl Engine {
     }
 
     fn next_block(&mut self, stream: usize) {
-        super::tr(|| format!("leave {stream} {:?} spans {:?} summarised {:?}", self.state.heads[stream], self.state.spans, self.summarised)); //T
         let number = self.give_number(0);
         self.state.heads[stream] = Head { number, page: 0 };
         self.state.marks[stream].blocks.push(number);
@@ -223,9 +222,7 @@ impl Engine {
     fn is_believed(&self, number: u8, page: u8) -> bool {
         let heads = &self.state.heads[..2];
         let is_before = heads.iter().all(|head| head.number != number || page < head.page);
-        let is_void = |span: &Span| {
-            span.number == number && span.from <= page && page < span.to
-        };
+        let is_void = |span: &Span| span.number == number && span.from <= page && page < span.to;
         is_before && page < SUMMARY && !self.state.spans.iter().any(is_void)
     }
 
@@ -248,12 +245,16 @@ impl Engine {
         {
             return Ok(spans.iter().any(|(from, to)| (*from..*to).contains(&page)));
         }
-        super::tr(|| format!("summary {number} {block} {:?} {:?}", self.table, self.state)); //T
         Err(Stop::Breach("a summary is not there"))
     }
 
     /// A page of rows: none where it is not believed. `is_deep` asks the summary too.
-    pub(crate) fn rows_page(&mut self, number: u8, page: u8, is_deep: bool) -> Done<Option<Rc<Page>>> {
+    pub(crate) fn rows_page(
+        &mut self,
+        number: u8,
+        page: u8,
+        is_deep: bool,
+    ) -> Done<Option<Rc<Page>>> {
         if !self.is_believed(number, page) {
             return Ok(None);
         }
@@ -272,8 +273,7 @@ impl Engine {
 
     /// Whether the row that begins at `place` goes on as it should.
     pub(crate) fn is_whole(&mut self, place: Place, row: &Row, is_deep: bool) -> Done<bool> {
-        let is_in_tail =
-            |head: &Head| head.number == place.number && head.page <= place.page;
+        let is_in_tail = |head: &Head| head.number == place.number && head.page <= place.page;
         if self.state.heads[..2].iter().any(is_in_tail) {
             return Ok(true);
         }
