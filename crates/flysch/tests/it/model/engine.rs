@@ -186,7 +186,7 @@ impl Engine {
     /// The next number of a space that no block in use has.
     pub(crate) fn give_number(&mut self, space: u8) -> u8 {
         let mut number = self.state.next[usize::from(space)];
-        if self.is(Broken::LowestNumber) {
+        if self.is(Broken::LowestNumber) || self.is(Broken::HitsUnchecked) {
             number = 0;
         }
         loop {

@@ -39,6 +39,17 @@ impl Plan {
         plan
     }
 
+    /// A plan of long lives where all hashes are equal.
+    pub(crate) fn hashes(seed: u64, broken: Option<Broken>) -> Self {
+        let mut plan = Self::new(seed * 2 + 1_001, broken);
+        plan.config.code_count = 1;
+        plan.fail_one_in = 0;
+        plan.lives = 12;
+        plan.key_count = 12;
+        plan.life_len = 300;
+        plan
+    }
+
     /// The plan of a seed: geometry, `NvRam`, failures and lengths vary.
     pub(crate) fn new(seed: u64, broken: Option<Broken>) -> Self {
         let mut prng = flysch_chip::Prng::new(seed ^ 0x5bd1_e995);
