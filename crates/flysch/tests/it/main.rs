@@ -7,6 +7,7 @@ mod criteria;
 mod db;
 mod faults;
 mod garbage;
+mod model;
 mod pbfilter;
 mod runs_costs;
 mod runs_cuts;

@@ -1,0 +1,149 @@
+//! Compaction: slices between transactions that move rows the key's index still names.
+
+use super::device::{Done, Page, Stop};
+use super::engine::Engine;
+use super::rows::SUMMARY;
+use super::state::{COLD, Place, Row, Slot};
+use super::switches::Broken;
+
+impl Engine {
+    /// The rows that begin on a page and are whole; none on a page that is void.
+    pub(crate) fn page_rows(&mut self, number: u8, page: u8) -> Done<Vec<(Place, Row)>> {
+        let mut rows = Vec::new();
+        let Some(content) = self.rows_page(number, page, true)? else { return Ok(rows) };
+        if let Page::Rows(content) = &*content {
+            for (unit, row) in &content.rows {
+                let place = Place { number, page, unit: *unit };
+                if self.is_whole(place, row, true)? {
+                    rows.push((place, *row));
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    /// The numbers of the blocks that may be compacted: whole, and before the flush marks.
+    fn candidates(&self) -> Vec<u8> {
+        let numbers = self.table.iter().filter_map(|slot| match slot {
+            Slot::Block(0, number) => Some(*number),
+            Slot::Block(..) | Slot::Free => None,
+        });
+        let is_busy = |number: u8| {
+            let is_gone = self.gone == Some(number);
+            let marks = self.state.marks.iter().any(|mark| mark.blocks.contains(&number));
+            is_gone
+                || (marks && !self.is(Broken::VictimBehindMark))
+                || self.state.heads[..2].iter().any(|head| head.number == number)
+        };
+        numbers.filter(|number| !is_busy(*number)).collect()
+    }
+
+    fn choose_victim(&mut self) -> Done<Option<u8>> {
+        let candidates = self.candidates();
+        let mut best: Option<(usize, u8)> = None;
+        let tries = if self.free_count() < 9 { candidates.len() } else { candidates.len().min(2) };
+        for at in 0..tries {
+            let number = if tries == candidates.len() {
+                candidates[at]
+            } else {
+                candidates[self.device.below(candidates.len() as u64) as usize]
+            };
+            let mut live = 0;
+            for page in 0..SUMMARY {
+                for (place, row) in self.page_rows(number, page)? {
+                    live += usize::from(self.is_current(place, &row, self.state.commit)?)
+                        * usize::from(row.len);
+                }
+            }
+            if best.is_none_or(|(least, _)| live < least) {
+                best = Some((live, number));
+            }
+        }
+        Ok(best.map(|(_, number)| number))
+    }
+
+    /// One slice: some pages of the victim, their rows moved and programmed.
+    pub(crate) fn compact_slice(&mut self) -> Done {
+        let is_barred = self.open.is_some() && !self.is(Broken::CompactInTransaction);
+        let is_held = !self.snapshots.is_empty() && !self.is(Broken::CompactUnderSnapshots);
+        if is_barred || is_held || self.gone.is_some() {
+            return Ok(());
+        }
+        let Some((number, from)) = self.state.victim else {
+            self.state.victim = self.choose_victim()?.map(|number| (number, 0));
+            return Ok(());
+        };
+        let to = (from + 1 + self.device.below(3) as u8).min(SUMMARY);
+        let mut moved = std::mem::take(&mut self.kept);
+        let is_late = self.is(Broken::MovesRowsLate);
+        for page in from..to {
+            for (place, row) in self.page_rows(number, page)? {
+                if self.stays_alive(place, &row)? {
+                    moved.push(row);
+                }
+            }
+        }
+        if is_late && to < SUMMARY {
+            self.kept = moved;
+        } else {
+            self.move_rows(&moved)?;
+        }
+        self.state.victim = Some((number, to));
+        if to == SUMMARY {
+            self.state.victim = None;
+            self.gone = Some(number);
+            if self.is(Broken::LetGoBeforeRecord)
+                && let Some(block) = self.block_of(0, number)
+            {
+                self.free |= 1 << block;
+            }
+        }
+        Ok(())
+    }
+
+    fn stays_alive(&mut self, place: Place, row: &Row) -> Done<bool> {
+        if row.is_tombstone && self.is(Broken::TombstonesStay) {
+            return Ok(false);
+        }
+        let is_open = self.open.is_some() && self.is(Broken::CompactInTransaction);
+        let limit = self.state.commit + u32::from(is_open);
+        let found = self.lookup(row.key, limit, is_open)?.row;
+        Ok(found.is_some_and(|(at, found)| at == place && found.id == row.id))
+    }
+
+    /// Append rows to `cold` and program them; without a block for them nothing has happened.
+    fn move_rows(&mut self, rows: &[Row]) -> Done {
+        let flag = !self.is(Broken::MovesDropTheFlag);
+        for row in rows {
+            let moved = Row { is_shared: row.is_shared && flag, ..*row };
+            if let Err(stop) = self.append(COLD, moved) {
+                return self.give_up_slice(stop);
+            }
+        }
+        match self.pad(COLD) {
+            Ok(()) => Ok(()),
+            Err(stop) => self.give_up_slice(stop),
+        }
+    }
+
+    fn give_up_slice(&mut self, stop: Stop) -> Done {
+        let tail = std::mem::take(&mut self.tails[COLD]);
+        let carried = tail.carry.map(|carry| carry.row.id);
+        let lost = |id| carried == Some(id) || tail.rows.iter().any(|(_, row)| row.id == id);
+        self.mem.retain(|mem| !lost(mem.id));
+        Err(stop)
+    }
+
+    /// Forget a block of rows: it is free when the record that follows says so.
+    pub(crate) fn let_go(&mut self) {
+        let may_go = self.snapshots.is_empty() || self.is(Broken::CompactUnderSnapshots);
+        if let Some(number) = self.gone.filter(|_| may_go)
+            && let Some(block) = self.block_of(0, number)
+        {
+            self.gone = None;
+            self.set_slot(block, Slot::Free);
+            self.changes.push((block, Slot::Free));
+            self.state.spans.retain(|span| span.number != number);
+        }
+    }
+}

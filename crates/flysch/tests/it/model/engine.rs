@@ -1,0 +1,371 @@
+//! The engine: transactions, and what the session holds in RAM.
+
+use std::rc::Rc;
+
+use super::device::{Device, Done, PAGES, Stop};
+use super::state::{
+    BLOCKS_MAX, Checkpoint, Entry, HOT, Head, List, Mark, Place, Row, Run, Slot, State, Table,
+    Tail, set_slot,
+};
+use super::switches::Broken;
+
+/// Numbers of each space before they come round again.
+const WINDOW: [u8; 3] = [26, 12, 8];
+const WINDOW_MAX: usize = 64;
+/// No block has the number.
+pub(crate) const NOWHERE: u8 = u8::MAX;
+
+/// What a history may choose.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Config {
+    pub(crate) block_count: u8,
+    pub(crate) list_len: u8,
+    pub(crate) checkpoint_parts: u8,
+    /// Rows that the `NvRam` takes, in units; 0 without one.
+    pub(crate) nvram_units: u16,
+    pub(crate) code_count: u8,
+    /// Root blocks in use: four.
+    pub(crate) root_count: u8,
+    pub(crate) broken: Option<Broken>,
+}
+
+/// An entry in RAM, with the row that it names.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mem {
+    pub(crate) entry: Entry,
+    pub(crate) id: u32,
+}
+
+/// The open transaction. `head` and `tail` are those of its begin; an engine reads the tail from
+/// the log again when it needs it.
+#[derive(Debug)]
+pub(crate) struct Open {
+    pub(crate) head: Head,
+    pub(crate) tail: Tail,
+    pub(crate) begin: Place,
+    pub(crate) mem: Vec<Mem>,
+    pub(crate) runs: Vec<Rc<Run>>,
+    pub(crate) mark: Option<Place>,
+}
+
+/// A clean stop is under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StopPage;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Root {
+    pub(crate) block: u8,
+    pub(crate) page: u8,
+    pub(crate) epoch: u32,
+    pub(crate) list_id: u64,
+    pub(crate) name_count: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Engine {
+    pub(crate) device: Device,
+    pub(crate) config: Config,
+    pub(crate) root_blocks: [u8; 4],
+    pub(crate) state: State,
+    pub(crate) table: Table,
+    /// The physical block of each space and number.
+    blocks: [[u8; WINDOW_MAX]; 3],
+    pub(crate) changes: Vec<(u8, Slot)>,
+    pub(crate) tails: [Tail; 2],
+    pub(crate) mem: Vec<Mem>,
+    pub(crate) open: Option<Open>,
+    /// Blocks that the last record on flash lets go.
+    pub(crate) free: u64,
+    /// Everything as of the last record.
+    pub(crate) last: Checkpoint,
+    pub(crate) seq: u32,
+    pub(crate) root: Root,
+    pub(crate) list: List,
+    pub(crate) list_at: u8,
+    pub(crate) log_page: u8,
+    /// The next record must begin a log block: the mount went on after a clean stop.
+    pub(crate) is_clean: bool,
+    pub(crate) nvram_slot: usize,
+    pub(crate) nvram_used: u16,
+    /// Rows of the hot tail in the last record, where its head has not moved since.
+    pub(crate) tail_base: Option<usize>,
+    /// Pages were programmed since the last record.
+    pub(crate) is_moved: bool,
+    /// The record to come is the first stop page.
+    pub(crate) closing: Option<StopPage>,
+    pub(crate) summarised: Vec<u8>,
+    pub(crate) gone: Option<u8>,
+    /// Rows that a slice has read, where the broken rule lets it keep them.
+    pub(crate) kept: Vec<Row>,
+    pub(crate) snapshots: Vec<u32>,
+}
+
+impl Engine {
+    pub(crate) fn is(&self, broken: Broken) -> bool {
+        self.config.broken == Some(broken)
+    }
+
+    /// The session before anything is known.
+    pub(crate) fn blank(device: Device, config: Config, root_blocks: [u8; 4]) -> Self {
+        let head = |number| Head { number, page: 0 };
+        let mark = |number| Mark { from: Place { number, page: 0, unit: 0 }, blocks: vec![number] };
+        let begin = State {
+            commit: 1,
+            write: 1,
+            run_id: 0,
+            heads: [head(0), head(1), head(0), head(0)],
+            next: [2, 1, 1],
+            marks: [mark(0), mark(1)],
+            runs: Vec::new(),
+            merge: None,
+            victim: None,
+            spans: Vec::new(),
+        };
+        let slots = [Slot::Free; BLOCKS_MAX];
+        let list = List::default();
+        let checkpoint =
+            Checkpoint { seq: 1, state: begin.clone(), tail: Tail::default(), table: slots, list };
+        Self {
+            device,
+            config,
+            root_blocks,
+            state: begin,
+            table: slots,
+            blocks: [[NOWHERE; WINDOW_MAX]; 3],
+            changes: Vec::new(),
+            tails: [Tail::default(), Tail::default()],
+            mem: Vec::new(),
+            open: None,
+            free: 0,
+            last: checkpoint,
+            seq: 1,
+            root: Root::default(),
+            list,
+            list_at: 0,
+            log_page: 0,
+            is_clean: false,
+            nvram_slot: 0,
+            nvram_used: 0,
+            tail_base: None,
+            is_moved: false,
+            closing: None,
+            summarised: Vec::new(),
+            gone: None,
+            kept: Vec::new(),
+            snapshots: Vec::new(),
+        }
+    }
+
+    /// Take the table over, and find blocks by number from here on.
+    pub(crate) fn adopt_table(&mut self, table: &Table) {
+        self.table = *table;
+        self.blocks = [[NOWHERE; WINDOW_MAX]; 3];
+        for (block, slot) in table.iter().enumerate() {
+            if let Slot::Block(space, number) = *slot {
+                self.blocks[usize::from(space)][usize::from(number)] = block as u8;
+            }
+        }
+    }
+
+    pub(crate) fn set_slot(&mut self, block: u8, slot: Slot) {
+        if let Slot::Block(space, number) = self.table[usize::from(block)] {
+            self.blocks[usize::from(space)][usize::from(number)] = NOWHERE;
+        }
+        if let Slot::Block(space, number) = slot {
+            self.blocks[usize::from(space)][usize::from(number)] = block;
+        }
+        set_slot(&mut self.table, block, slot);
+    }
+
+    /// The physical block of a number.
+    pub(crate) fn block_of(&self, space: u8, number: u8) -> Option<u8> {
+        let block = self.blocks[usize::from(space)][usize::from(number)];
+        (block != NOWHERE).then_some(block)
+    }
+
+    /// The next number of a space that no block in use has.
+    pub(crate) fn give_number(&mut self, space: u8) -> u8 {
+        let mut number = self.state.next[usize::from(space)];
+        if self.is(Broken::LowestNumber) || self.is(Broken::HitsUnchecked) {
+            number = 0;
+        }
+        loop {
+            let is_block = self
+                .block_of(space, number)
+                .is_some_and(|block| self.free >> block & 1 == 0 || space == 0);
+            let is_head = (0..4).any(|head| {
+                super::state::space_of(head) == space && self.state.heads[head].number == number
+            });
+            if !is_block && !is_head {
+                self.state.next[usize::from(space)] = (number + 1) % WINDOW[usize::from(space)];
+                return number;
+            }
+            number = (number + 1) % WINDOW[usize::from(space)];
+        }
+    }
+
+    pub(crate) fn free_count(&self) -> u32 {
+        self.free.count_ones()
+    }
+
+    /// Draw a free block whose mark is good; it stays free until its slot is set.
+    pub(crate) fn draw_free(&mut self) -> Option<u8> {
+        loop {
+            if self.free == 0 {
+                return None;
+            }
+            let mut pick = self.device.below(u64::from(self.free_count()));
+            let mut bits = self.free;
+            while pick > 0 {
+                bits &= bits - 1;
+                pick -= 1;
+            }
+            let block = bits.trailing_zeros() as u8;
+            if !self.device.is_marked(block) {
+                return Some(block);
+            }
+            self.free &= !(1 << block);
+        }
+    }
+
+    /// Take and erase a block for the number of `head`.
+    pub(crate) fn take(&mut self, head: usize) -> Done<u8> {
+        let list_len = u32::from(self.config.list_len);
+        let reserve = list_len + [6, 1, 2, 3][head];
+        let space = super::state::space_of(head);
+        let number = self.state.heads[head].number;
+        loop {
+            if self.free_count() <= reserve {
+                return Err(Stop::Full);
+            }
+            let mut block = self.draw_free().ok_or(Stop::Full)?;
+            if let Some(gone) = self.gone.filter(|_| self.is(Broken::LetGoBeforeRecord)) {
+                block = self.block_of(0, gone).unwrap_or(block);
+            }
+            self.free &= !(1 << block);
+            match self.device.erase(block) {
+                Ok(()) => {
+                    let slot = Slot::Block(space, number);
+                    self.set_slot(block, slot);
+                    self.changes.push((block, slot));
+                    self.is_moved = true;
+                    return Ok(block);
+                }
+                Err(Stop::Bad) => self.device.mark(block)?,
+                Err(stop) => return Err(stop),
+            }
+        }
+    }
+
+    pub(crate) fn begin(&mut self) {
+        self.open = Some(Open {
+            head: self.state.heads[HOT],
+            tail: self.tails[HOT].clone(),
+            begin: self.tail_begin(HOT),
+            mem: Vec::new(),
+            runs: Vec::new(),
+            mark: None,
+        });
+    }
+
+    /// Append a version of `key`: its value, or a tombstone. False where there is nothing to
+    /// delete. The flag of the version that it replaces is kept.
+    pub(crate) fn write(&mut self, id: u32, key: u8, value: Option<u8>, len: u8) -> Done<bool> {
+        let is_delete = value.is_none();
+        let commit = self.state.commit + 1;
+        let found = self.lookup(key, commit, true)?;
+        let old = found.row.map(|(_, row)| row);
+        let is_live = old.is_some_and(|row| !row.is_tombstone);
+        if is_delete && !is_live {
+            return Ok(false);
+        }
+        let mut is_shared = old.is_some_and(|row| row.is_shared) || (!is_live && found.has_met);
+        if self.is(Broken::NoSharedFlag) {
+            is_shared = false;
+        }
+        let value = value.or(old.map(|row| row.value)).unwrap_or(0);
+        let is_tombstone = is_delete;
+        let row = Row { id, commit, key, value, len, is_shared, is_tombstone };
+        self.append(HOT, row)?;
+        Ok(true)
+    }
+
+    /// Commit: one record. `Full` leaves the transaction open.
+    pub(crate) fn commit(&mut self, is_nvram: bool) -> Done {
+        let has_runs = self.open.as_ref().is_some_and(|open| !open.runs.is_empty());
+        if has_runs && !self.is(Broken::OpenRunsFirst) {
+            self.flush_committed(true)?;
+        }
+        let Some(mut open) = self.open.take() else {
+            return Err(Stop::Breach("a commit without a transaction"));
+        };
+        for run in open.runs.drain(..) {
+            self.state.runs.insert(0, run);
+        }
+        if let Some(mark) = open.mark {
+            self.set_mark(HOT, mark);
+        }
+        self.mem.append(&mut open.mem);
+        self.state.commit += 1;
+        self.write_record(is_nvram)
+    }
+
+    /// Undo the open transaction. Where the head has moved, everything programmed since is void.
+    pub(crate) fn rollback(&mut self) -> Done {
+        let Some(open) = self.open.take() else { return Ok(()) };
+        let head = self.state.heads[HOT];
+        self.tails[HOT] = open.tail;
+        if head == open.head {
+            return Ok(());
+        }
+        self.is_log_tail()?;
+        let end = if head.number == open.head.number { head.page } else { PAGES };
+        self.return_blocks(open.head);
+        self.state.heads[HOT] = open.head;
+        self.state
+            .spans
+            .retain(|span| span.number != open.head.number || span.from < open.head.page);
+        if self.block_of(0, open.head.number).is_some() {
+            self.displace(HOT, end);
+        }
+        self.rename(HOT);
+        Ok(())
+    }
+
+    /// The tail at the begin has the rows that the log says.
+    fn is_log_tail(&self) -> Done {
+        let ids = |tail: &Tail| {
+            let carried = tail.carry.map(|carry| carry.row.id);
+            carried.into_iter().chain(tail.rows.iter().map(|(_, row)| row.id)).collect::<Vec<u32>>()
+        };
+        if ids(&self.tails[HOT]) == ids(&self.last.tail) {
+            Ok(())
+        } else {
+            Err(Stop::Breach("the log holds another tail"))
+        }
+    }
+
+    /// Blocks that only the transaction wrote to are free again.
+    fn return_blocks(&mut self, head: Head) {
+        let mark = &mut self.state.marks[HOT];
+        let at = mark.blocks.iter().position(|number| *number == head.number);
+        let numbers = at.map_or_else(Vec::new, |at| mark.blocks.split_off(at + 1));
+        for number in numbers {
+            self.drop_block(number);
+        }
+        self.summarised.retain(|number| *number != head.number);
+        if head.page == 0 {
+            self.drop_block(head.number);
+        }
+    }
+
+    fn drop_block(&mut self, number: u8) {
+        self.state.spans.retain(|span| span.number != number);
+        self.summarised.retain(|other| *other != number);
+        if let Some(block) = self.block_of(0, number) {
+            self.set_slot(block, Slot::Free);
+            self.changes.push((block, Slot::Free));
+            self.free |= 1 << block;
+        }
+    }
+}

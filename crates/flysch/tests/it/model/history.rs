@@ -1,0 +1,449 @@
+//! Random histories: what the engine shows is compared with ordered maps.
+
+use std::collections::BTreeMap;
+
+use super::device::{Device, Done, Stop};
+use super::engine::{Config, Engine};
+use super::state::Row;
+use super::switches::Broken;
+
+/// What is in the table: the version's id and its value by key.
+pub(crate) type Rows = BTreeMap<u8, (u32, u8)>;
+
+/// How a history is drawn.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    pub(crate) config: Config,
+    pub(crate) seed: u64,
+    pub(crate) lives: u32,
+    pub(crate) key_count: u8,
+    /// Operations of the device in a life, at most.
+    pub(crate) life_len: u64,
+    pub(crate) fail_one_in: u64,
+    pub(crate) factory_bad: u32,
+    /// Short lives, many closes, mounts that are nearly always cut again.
+    pub(crate) is_storm: bool,
+}
+
+impl Plan {
+    /// A plan of many closes and cuts about the roots, on a device that never fails.
+    pub(crate) fn roots(seed: u64, broken: Option<Broken>) -> Self {
+        let mut plan = Self::new(seed * 2, broken);
+        plan.config.nvram_units = 0;
+        plan.config.list_len = plan.config.list_len.max(2);
+        plan.fail_one_in = 0;
+        plan.factory_bad = 0;
+        plan.lives = 60;
+        plan.key_count = 2;
+        plan.life_len = 10;
+        plan
+    }
+
+    /// A plan of long lives where all hashes are equal.
+    pub(crate) fn hashes(seed: u64, broken: Option<Broken>) -> Self {
+        let mut plan = Self::new(seed * 2 + 1_001, broken);
+        plan.config.code_count = 1;
+        plan.fail_one_in = 0;
+        plan.lives = 12;
+        plan.key_count = 12;
+        plan.life_len = 300;
+        plan
+    }
+
+    /// The plan of a seed: geometry, `NvRam`, failures and lengths vary.
+    pub(crate) fn new(seed: u64, broken: Option<Broken>) -> Self {
+        let mut prng = flysch_chip::Prng::new(seed ^ 0x5bd1_e995);
+        let mut draw = |bound| prng.below(bound) as u8;
+        let config = Config {
+            block_count: 24 + draw(5),
+            list_len: 1 + draw(3),
+            checkpoint_parts: 1 + draw(3),
+            nvram_units: if draw(3) == 0 { 40 } else { 0 },
+            code_count: [1, 3, 4, 8][usize::from(draw(4))],
+            root_count: 4,
+            broken,
+        };
+        let fail_one_in = if draw(4) == 0 { 300 } else { 0 };
+        let factory_bad = u32::from(draw(3));
+        let key_count = 4 + draw(9);
+        let is_storm = seed.is_multiple_of(2);
+        let life_len = if is_storm { 16 } else { [20, 60, 200][usize::from(draw(3))] };
+        let lives = if is_storm { 24 } else { 10 };
+        Self { config, seed, lives, key_count, life_len, fail_one_in, factory_bad, is_storm }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) cuts: u64,
+    pub(crate) mounts: u64,
+    pub(crate) checks: u64,
+    pub(crate) full: u64,
+    pub(crate) spans_max: usize,
+}
+
+impl Tally {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.cuts += other.cuts;
+        self.mounts += other.mounts;
+        self.checks += other.checks;
+        self.full += other.full;
+        self.spans_max = self.spans_max.max(other.spans_max);
+    }
+}
+
+/// A history under way.
+pub(crate) struct History {
+    pub(crate) engine: Engine,
+    pub(crate) plan: Plan,
+    pub(crate) committed: Rows,
+    /// What would be there if the commit in flight took place.
+    pub(crate) in_flight: Option<Rows>,
+    pub(crate) open: Option<Rows>,
+    held: Vec<(u32, Rows)>,
+    next_id: u32,
+    pub(crate) tally: Tally,
+}
+
+fn differs(what: &'static str) -> Done {
+    Err(Stop::Breach(what))
+}
+
+impl History {
+    pub(crate) fn new(plan: Plan) -> Done<Self> {
+        let mut device = Device::new(plan.config.block_count, plan.seed);
+        for _ in 0..plan.factory_bad {
+            let block = device.below(8) as u8;
+            device.spoil(block);
+        }
+        let engine = Engine::format(device, plan.config);
+        let mut history = Self {
+            engine,
+            plan,
+            committed: Rows::new(),
+            in_flight: None,
+            open: None,
+            held: Vec::new(),
+            next_id: 1,
+            tally: Tally::default(),
+        };
+        history.format()?;
+        history.engine.device.fail_one_in = plan.fail_one_in;
+        history.engine.device.fails_left = 4;
+        let first = usize::from(plan.config.broken != Some(Broken::TwoRoots));
+        let sturdy = &history.engine.root_blocks[first..];
+        history.engine.device.sturdy = sturdy.iter().fold(0, |bits, block| bits | 1 << block);
+        Ok(history)
+    }
+
+    /// Format until it is not cut any more, then mount.
+    fn format(&mut self) -> Done {
+        loop {
+            let cut_in = if self.below(2) == 0 { self.below(9) } else { u64::MAX };
+            self.engine.device.power_on(cut_in);
+            match self.engine.write_first_root() {
+                Ok(()) => return self.remount(),
+                Err(Stop::Cut) => self.tally.cuts += 1,
+                Err(stop) => return Err(stop),
+            }
+        }
+    }
+
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.engine.device.below(bound)
+    }
+
+    /// Mount after a cut, with every operation of the mount cut again, then compare.
+    pub(crate) fn remount(&mut self) -> Done {
+        loop {
+            let (again, reach) = if self.plan.is_storm { (15, 7) } else { (14, 9) };
+            let cut_in = if self.below(16) < again { self.below(reach) } else { u64::MAX };
+            self.engine.device.power_on(cut_in);
+            self.tally.mounts += 1;
+            match self.engine.mount() {
+                Ok(()) => break,
+                Err(Stop::Cut) => self.tally.cuts += 1,
+                Err(stop) => return Err(stop),
+            }
+        }
+        self.engine.device.power_on(u64::MAX);
+        self.open = None;
+        self.held.clear();
+        self.tally.spans_max = self.tally.spans_max.max(self.engine.state.spans.len());
+        if let Some(rows) = self.in_flight.take()
+            && self.check_keys(&rows, self.engine.state.commit).is_ok()
+        {
+            self.committed = rows;
+        }
+        self.check()
+    }
+
+    fn check_keys(&mut self, rows: &Rows, limit: u32) -> Done {
+        for key in 0..self.plan.key_count {
+            let found = self.engine.lookup(key, limit, false)?.row;
+            let found = found.filter(|(_, row)| !row.is_tombstone).map(|(_, row)| row);
+            if found.map(|row| (row.id, row.value)) != rows.get(&key).copied() {
+                return differs("a lookup shows another row");
+            }
+        }
+        Ok(())
+    }
+
+    fn check_scan(&mut self, rows: &Rows, limit: u32) -> Done {
+        let mut found = self.engine.scan(limit)?;
+        found.sort_by_key(|row| row.key);
+        if !same(&found, rows.iter()) {
+            return differs("a scan shows other rows");
+        }
+        for value in 0..VALUES {
+            let found = self.by_value(value, limit)?;
+            if !same(&found, rows.iter().filter(|(_, row)| row.1 == value)) {
+                return differs("a secondary lookup shows other rows");
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows with a value, by the secondary index.
+    fn by_value(&mut self, value: u8, limit: u32) -> Done<Vec<Row>> {
+        let mut found = Vec::new();
+        for at in self.engine.secondary(value, false)? {
+            for (place, row) in self.engine.cell_rows(at, false)? {
+                let is_sought = row.value == value && !row.is_tombstone && row.commit <= limit;
+                if is_sought && self.engine.is_current(place, &row, limit)? {
+                    found.push(row);
+                }
+            }
+        }
+        found.sort_by_key(|row| row.key);
+        Ok(found)
+    }
+
+    /// Compare everything that is committed, by key; now and then by scan, and for snapshots.
+    pub(crate) fn check(&mut self) -> Done {
+        self.tally.checks += 1;
+        let rows = self.committed.clone();
+        let commit = self.engine.state.commit;
+        self.check_keys(&rows, commit)?;
+        if self.below(4) == 0 {
+            self.check_scan(&rows, commit)?;
+        }
+        let held = std::mem::take(&mut self.held);
+        for (commit, rows) in &held {
+            self.check_keys(rows, *commit)?;
+            if self.below(4) == 0 {
+                self.check_scan(rows, *commit)?;
+            }
+        }
+        self.held = held;
+        self.check_open()
+    }
+
+    /// Compare everything, by every way.
+    pub(crate) fn check_all(&mut self) -> Done {
+        let rows = self.committed.clone();
+        self.check_scan(&rows, self.engine.state.commit)?;
+        for (commit, rows) in self.held.clone() {
+            self.check_scan(&rows, commit)?;
+        }
+        self.check()
+    }
+
+    /// A record in the midst of things, where the broken rule lets it be.
+    pub(crate) fn record_now(&mut self) -> Done {
+        if self.plan.config.broken == Some(Broken::RecordInTransaction) {
+            self.engine.write_record(false)?;
+        }
+        Ok(())
+    }
+
+    fn check_open(&mut self) -> Done {
+        let Some(rows) = self.open.clone() else { return Ok(()) };
+        for key in 0..self.plan.key_count {
+            let limit = self.engine.state.commit + 1;
+            let found = self.engine.lookup(key, limit, true)?.row;
+            let found = found.filter(|(_, row)| !row.is_tombstone).map(|(_, row)| row);
+            if found.map(|row| (row.id, row.value)) != rows.get(&key).copied() {
+                return differs("the transaction sees another row");
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn begin(&mut self) {
+        self.engine.begin();
+        self.open = Some(self.committed.clone());
+    }
+
+    /// Put a version of `key`, or delete it.
+    pub(crate) fn put(&mut self, key: u8, value: Option<u8>, len: u8) -> Done {
+        let id = self.next_id;
+        self.next_id += 1;
+        let is_done = self.engine.write(id, key, value, len)?;
+        let Some(open) = &mut self.open else { return differs("no transaction") };
+        if is_done {
+            match value {
+                Some(value) => open.insert(key, (id, value)),
+                None => open.remove(&key),
+            };
+        }
+        Ok(())
+    }
+
+    pub(crate) fn commit(&mut self) -> Done {
+        self.in_flight.clone_from(&self.open);
+        let is_nvram = self.plan.config.nvram_units > 0;
+        self.engine.commit(is_nvram)?;
+        if let Some(rows) = self.in_flight.take() {
+            self.committed = rows;
+        }
+        self.open = None;
+        Ok(())
+    }
+
+    pub(crate) fn rollback(&mut self) -> Done {
+        self.open = None;
+        self.in_flight = None;
+        self.engine.rollback()
+    }
+
+    pub(crate) fn hold(&mut self) {
+        let commit = self.engine.state.commit;
+        self.engine.snapshots.push(commit);
+        self.held.push((commit, self.committed.clone()));
+    }
+
+    pub(crate) fn let_snapshots_go(&mut self) {
+        self.engine.snapshots.clear();
+        self.held.clear();
+    }
+
+    /// A draw of a statement.
+    fn statement(&mut self) -> Done {
+        let key = self.below(u64::from(self.plan.key_count)) as u8;
+        if self.below(4) == 0 {
+            let len = 1 + self.below(2) as u8;
+            return self.put(key, None, len);
+        }
+        let value = self.below(u64::from(VALUES)) as u8;
+        let len = if self.below(12) == 0 { 10 + self.below(18) } else { 1 + self.below(6) };
+        self.put(key, Some(value), len as u8)
+    }
+
+    fn transaction(&mut self) -> Done {
+        self.begin();
+        let count = if self.below(8) == 0 { 8 + self.below(24) } else { 1 + self.below(4) };
+        for _ in 0..count {
+            self.statement()?;
+            match self.below(40) {
+                0 | 1 => self.engine.flush()?,
+                2 => self.engine.merge_slice()?,
+                3 => self.check()?,
+                4 => self.engine.compact_slice()?,
+                5 => self.record_now()?,
+                _ => self.flush_full()?,
+            }
+        }
+        if self.below(6) == 0 { self.rollback() } else { self.commit() }
+    }
+
+    /// The memory table is small.
+    fn flush_full(&mut self) -> Done {
+        let open = self.engine.open.as_ref().map_or(0, |open| open.mem.len());
+        if self.engine.mem.len() + open > 24 { self.engine.flush() } else { Ok(()) }
+    }
+
+    /// What is done between transactions.
+    fn maintain(&mut self) -> Done {
+        match self.below(24) {
+            0..=7 => self.engine.compact_slice(),
+            8..=11 => self.engine.flush(),
+            12..=18 => self.engine.merge_slice(),
+            19 => self.engine.write_record(false),
+            20..=22 if self.held.len() < 2 => {
+                self.hold();
+                Ok(())
+            }
+            _ => {
+                self.let_snapshots_go();
+                Ok(())
+            }
+        }
+    }
+
+    /// Make room: compaction, merges and a record.
+    fn make_room(&mut self) -> Done {
+        self.let_snapshots_go();
+        for _ in 0..12 {
+            match self.engine.compact_slice() {
+                Ok(()) | Err(Stop::Full) => {}
+                Err(stop) => return Err(stop),
+            }
+        }
+        self.engine.write_record(false)?;
+        self.engine.merge_slice()
+    }
+
+    fn step(&mut self) -> Done {
+        let outcome = if self.below(3) > 0 { self.transaction() } else { self.maintain() };
+        let outcome = match outcome {
+            Err(Stop::Full) => {
+                self.tally.full += 1;
+                self.rollback()
+            }
+            other => other,
+        };
+        outcome?;
+        if self.engine.free_count() < u32::from(self.plan.config.list_len) + 8 {
+            match self.make_room() {
+                Ok(()) | Err(Stop::Full) => {}
+                Err(stop) => return Err(stop),
+            }
+        }
+        if self.below(24) == 0 { self.check() } else { Ok(()) }
+    }
+
+    /// Work until the power goes, or the session is closed and opened again.
+    fn live(&mut self) -> Done {
+        let cut_in = self.below(self.plan.life_len);
+        self.engine.device.power_on(cut_in);
+        loop {
+            self.step()?;
+            if self.below(if self.plan.is_storm { 4 } else { 20 }) == 0 {
+                self.engine.close()?;
+                if self.below(8) == 0 {
+                    return Ok(());
+                }
+                self.reopen()?;
+            }
+        }
+    }
+
+    /// Open after a clean stop, within the same life.
+    fn reopen(&mut self) -> Done {
+        self.let_snapshots_go();
+        self.tally.mounts += 1;
+        self.engine.mount()?;
+        self.check()
+    }
+
+    pub(crate) fn run(&mut self) -> Done {
+        for _ in 0..self.plan.lives {
+            match self.live() {
+                Ok(()) | Err(Stop::Cut) => {}
+                Err(stop) => return Err(stop),
+            }
+            self.tally.cuts += 1;
+            self.remount()?;
+        }
+        Ok(())
+    }
+}
+
+/// Values of the secondary index.
+const VALUES: u8 = 4;
+
+fn same<'a>(found: &[Row], rows: impl Iterator<Item = (&'a u8, &'a (u32, u8))>) -> bool {
+    let found = found.iter().map(|row| (row.key, row.id, row.value));
+    found.eq(rows.map(|(key, (id, value))| (*key, *id, *value)))
+}

@@ -1,0 +1,334 @@
+//! The log: records, log blocks, lists of them, the clean stop, and commits to the `NvRam`.
+
+use std::rc::Rc;
+
+use super::device::{Done, PAGES, Page, Stop};
+use super::engine::{Engine, StopPage};
+use super::state::{
+    BLOCKS_MAX, Checkpoint, HOT, List, NvRecord, Record, State, TablePart, Tail, TailPart,
+};
+use super::switches::Broken;
+
+impl Engine {
+    /// Make what has happened durable: to the `NvRam` where it may and fits, else to the log.
+    pub(crate) fn write_record(&mut self, is_nvram: bool) -> Done {
+        self.summarised_spans();
+        if is_nvram && self.config.nvram_units > 0 && !self.open_is_lying() {
+            let units = 1 + self.tails[HOT].used + if self.is_moved { 3 } else { 0 };
+            let fits = self.nvram_used + units <= self.config.nvram_units;
+            if fits && self.nvram_slot < self.device.nvram.len() {
+                return self.write_nvram(units);
+            }
+        }
+        self.let_go();
+        self.write_log()?;
+        self.follow_flash();
+        Ok(())
+    }
+
+    /// A record is on flash: the `NvRam` begins anew, and blocks are let go.
+    fn follow_flash(&mut self) {
+        self.last.seq = self.seq;
+        self.last.list = self.list;
+        self.nvram_slot = 0;
+        self.nvram_used = 0;
+        self.release();
+    }
+
+    /// A block let go waits for a record on flash.
+    fn open_is_lying(&self) -> bool {
+        self.gone.is_some() && self.free_count() < 9
+    }
+
+    fn write_nvram(&mut self, units: u16) -> Done {
+        let state = self.is_moved.then(|| (self.state.clone(), self.changes.clone()));
+        let record = NvRecord {
+            slot: self.nvram_slot,
+            seq: self.seq + 1,
+            units,
+            commit: self.state.commit,
+            tail: self.tail_part(false),
+            state,
+        };
+        self.device.write_nvram(self.nvram_slot, record)?;
+        self.seq += 1;
+        self.nvram_slot += 1;
+        self.nvram_used += units;
+        self.recorded();
+        Ok(())
+    }
+
+    fn tail_part(&mut self, is_whole: bool) -> TailPart {
+        let tail = &self.tails[HOT];
+        match self.tail_base.filter(|_| !is_whole) {
+            Some(base) => TailPart::Added(tail.rows[base..].to_vec(), tail.used),
+            None => TailPart::Whole(tail.clone()),
+        }
+    }
+
+    /// Spans go into the state until their block's summary is committed.
+    fn summarised_spans(&mut self) {
+        for number in std::mem::take(&mut self.summarised) {
+            let spans = &mut self.state.spans;
+            if !spans.iter().any(|span| span.number == number && span.to == PAGES) {
+                spans.retain(|span| span.number != number);
+            }
+        }
+    }
+
+    /// The record is durable.
+    fn recorded(&mut self) {
+        self.last = Checkpoint {
+            seq: self.seq,
+            state: self.state.clone(),
+            tail: self.tails[HOT].clone(),
+            table: self.table,
+            list: self.list,
+        };
+        self.tail_base = Some(self.tails[HOT].rows.len());
+        self.is_moved = false;
+    }
+
+    /// What the record on flash lets go.
+    pub(crate) fn release(&mut self) {
+        self.free = self.unclaimed(&self.last.state) & !bits(&self.list.blocks[..self.list_len()]);
+    }
+
+    fn list_len(&self) -> usize {
+        usize::from(self.list.len)
+    }
+
+    /// All blocks but roots and what the state and the table hold.
+    pub(crate) fn unclaimed(&self, state: &State) -> u64 {
+        let all = (1_u64 << self.config.block_count) - 1;
+        let bad = (0..self.config.block_count).filter(|block| self.device.is_marked(*block));
+        let bad = bad.fold(0, |bits, block| bits | 1 << block);
+        all & !bad & !bits(&self.root_blocks) & !self.claimed(state)
+    }
+
+    fn record_parts(&mut self, is_checkpoint: bool) -> u8 {
+        if is_checkpoint {
+            self.config.checkpoint_parts
+        } else {
+            1 + u8::from(self.device.below(8) == 0)
+        }
+    }
+
+    /// Program a record; a block that fails is left for the next, which begins with a checkpoint.
+    fn write_log(&mut self) -> Done {
+        if !self.is(Broken::WakesWithCommit) {
+            self.wake()?;
+        }
+        let mut begins = self.is_clean && !self.is(Broken::CleanGoesOn);
+        loop {
+            let parts = self.record_parts(begins);
+            let is_first = !begins && self.list_at == 0 && self.log_page == 0;
+            if !begins && self.log_page + parts > PAGES {
+                begins = true;
+                continue;
+            }
+            let outcome = if begins { self.next_log_block() } else { Ok(()) };
+            let outcome = match outcome {
+                Ok(()) if is_first => self.device.erase(self.list.blocks[0]),
+                other => other,
+            };
+            let outcome = outcome.and_then(|()| self.program_record(begins, parts));
+            match outcome {
+                Ok(()) => {
+                    self.is_clean = false;
+                    self.recorded();
+                    return Ok(());
+                }
+                Err(Stop::Bad) => {
+                    let block = self.list.blocks[usize::from(self.list_at)];
+                    self.device.mark(block)?;
+                    begins = true;
+                }
+                Err(stop) => return Err(stop),
+            }
+        }
+    }
+
+    fn program_record(&mut self, is_checkpoint: bool, parts: u8) -> Done {
+        if is_checkpoint {
+            self.changes.clear();
+        }
+        let is_whole = is_checkpoint || self.nvram_slot > 0 || self.device.below(6) == 0;
+        let table = if is_checkpoint {
+            TablePart::Whole(self.table)
+        } else {
+            TablePart::Changes(self.changes.clone())
+        };
+        let tail = self.tail_part(is_whole);
+        self.program_parts(
+            Record { state: self.state.clone(), tail, table, is_stop: self.closing.is_some() },
+            self.seq + 1,
+            parts,
+        )
+    }
+
+    fn program_parts(&mut self, record: Record, seq: u32, parts: u8) -> Done {
+        let record = Rc::new(record);
+        let block = self.list.blocks[usize::from(self.list_at)];
+        let id = self.list.id + u64::from(self.list_at);
+        for part in 0..parts {
+            let content = Page::Log { id, seq, part, parts, record: Rc::clone(&record) };
+            self.device.program(block, self.log_page, content)?;
+            self.log_page += 1;
+        }
+        self.seq = seq;
+        Ok(())
+    }
+
+    /// Erase the next block of the list; behind the last one, name another list.
+    fn next_log_block(&mut self) -> Done {
+        self.log_page = 0;
+        while self.list_at + 1 < self.list.len {
+            self.list_at += 1;
+            let block = self.list.blocks[usize::from(self.list_at)];
+            if self.device.is_marked(block) {
+                continue;
+            }
+            match self.device.erase(block) {
+                Ok(()) => return Ok(()),
+                Err(Stop::Bad) => self.device.mark(block)?,
+                Err(stop) => return Err(stop),
+            }
+        }
+        self.name_list()
+    }
+
+    /// Choose free blocks for a list, all with good marks.
+    pub(crate) fn choose_list(&mut self) -> Done<List> {
+        let mut list = List { id: 0, len: self.config.list_len, blocks: [0; 3] };
+        for at in 0..usize::from(list.len) {
+            let block = self.draw_free().ok_or(Stop::Breach("no block is left for the log"))?;
+            self.free &= !(1 << block);
+            list.blocks[at] = block;
+        }
+        Ok(list)
+    }
+
+    fn name_list(&mut self) -> Done {
+        let mut list = self.choose_list()?;
+        loop {
+            match self.device.erase(list.blocks[0]) {
+                Ok(()) => break,
+                Err(Stop::Bad) => {
+                    self.device.mark(list.blocks[0])?;
+                    let block = self.draw_free().ok_or(Stop::Breach("no block for the log"))?;
+                    self.free &= !(1 << block);
+                    list.blocks[0] = block;
+                }
+                Err(stop) => return Err(stop),
+            }
+        }
+        self.root.name_count += 1;
+        list.id = self.root.list_id + self.root.name_count * 4;
+        let name = Page::Name { epoch: self.root.epoch, list };
+        let outcome = if self.root.page < PAGES {
+            self.device.program(self.root.block, self.root.page, name)
+        } else {
+            Err(Stop::Full)
+        };
+        self.root.page += 1;
+        match outcome {
+            Ok(()) => {}
+            Err(Stop::Full) => self.renew_root(&mut list)?,
+            Err(Stop::Bad) => {
+                self.device.mark(self.root.block)?;
+                self.renew_root(&mut list)?;
+            }
+            Err(stop) => return Err(stop),
+        }
+        self.list = list;
+        self.list_at = 0;
+        Ok(())
+    }
+
+    /// Before the first program of a session that went on after a clean stop: what the last
+    /// record says once more, in the next log block.
+    pub(crate) fn wake(&mut self) -> Done {
+        while self.is_clean && !self.is(Broken::CleanGoesOn) {
+            self.next_log_block()?;
+            let table = TablePart::Whole(self.last.table);
+            let tail = TailPart::Whole(self.last.tail.clone());
+            let record = Record { state: self.last.state.clone(), tail, table, is_stop: false };
+            match self.program_parts(record, self.seq, self.config.checkpoint_parts) {
+                Ok(()) => {
+                    self.is_clean = false;
+                    self.follow_flash();
+                }
+                Err(Stop::Bad) => {
+                    self.device.mark(self.list.blocks[usize::from(self.list_at)])?;
+                }
+                Err(stop) => return Err(stop),
+            }
+        }
+        Ok(())
+    }
+
+    /// Stop: a record and a stop page, in a list with another block to go on in.
+    pub(crate) fn close(&mut self) -> Done {
+        if self.is_clean && !self.is(Broken::CleanGoesOn) {
+            return Ok(());
+        }
+        let may_end = self.list.len == 1 || self.is(Broken::CleanGoesOn);
+        loop {
+            if self.list_at + 1 == self.list.len && !may_end {
+                self.log_page = PAGES;
+            }
+            self.closing = Some(StopPage);
+            let outcome = self.write_record(false);
+            self.closing = None;
+            outcome?;
+            let has_next = self.list_at + 1 < self.list.len || may_end;
+            if has_next && self.log_page < PAGES {
+                break;
+            }
+        }
+        let block = self.list.blocks[usize::from(self.list_at)];
+        let id = self.list.id + u64::from(self.list_at);
+        if !self.is(Broken::OneStopPage) {
+            let stop = Page::Stop { id, seq: self.seq };
+            match self.device.program(block, self.log_page, stop) {
+                Err(Stop::Bad) => self.device.mark(block)?,
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The tail and the table of a record, on top of what came before it.
+    pub(crate) fn apply(
+        base: &mut Checkpoint,
+        ground: &[super::state::Slot; BLOCKS_MAX],
+        record: &Record,
+    ) {
+        base.state = record.state.clone();
+        apply_tail(&mut base.tail, &record.tail);
+        match &record.table {
+            TablePart::Whole(table) => base.table = *table,
+            TablePart::Changes(changes) => {
+                base.table = *ground;
+                for (block, slot) in changes {
+                    super::state::set_slot(&mut base.table, *block, *slot);
+                }
+            }
+        }
+    }
+}
+
+pub(crate) fn apply_tail(tail: &mut Tail, part: &TailPart) {
+    match part {
+        TailPart::Whole(whole) => *tail = whole.clone(),
+        TailPart::Added(rows, used) => {
+            tail.rows.extend(rows);
+            tail.used = *used;
+        }
+    }
+}
+
+fn bits(blocks: &[u8]) -> u64 {
+    blocks.iter().fold(0, |bits, block| bits | 1 << block)
+}

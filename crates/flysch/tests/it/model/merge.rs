@@ -1,0 +1,135 @@
+//! Merges of runs, in slices: whole groups of one code, a page or so at a time.
+//!
+//! 1. An unshared entry of the key's index replaces older unshared ones of its code.
+//! 2. A shared entry stays where the committed index ends at a row of its cell.
+//! 3. A merge with the oldest run drops entries of tombstones. With a snapshot, nothing is dropped.
+
+use std::rc::Rc;
+
+use super::device::{Done, Page};
+use super::engine::Engine;
+use super::index::ENTRIES;
+use super::state::{Entry, Merge, OLD, Run, space_of};
+use super::switches::Broken;
+
+impl Engine {
+    /// Begin a merge of some neighbouring runs, or go on with the one under way.
+    pub(crate) fn merge_slice(&mut self) -> Done {
+        let Some(merge) = self.state.merge.clone() else {
+            self.begin_merge();
+            return Ok(());
+        };
+        let mut merge = Rc::unwrap_or_clone(merge);
+        let entries = self.merge_input(&merge)?;
+        let mut kept: Vec<Entry> = Vec::new();
+        let mut rest = &entries[..];
+        while kept.len() < ENTRIES && !rest.is_empty() {
+            let key = (rest[0].index, rest[0].code);
+            let len = rest.iter().take_while(|entry| (entry.index, entry.code) == key).count();
+            let (group, others) = rest.split_at(len);
+            self.merge_group(group, merge.has_oldest, &mut kept)?;
+            merge.done = Some(key);
+            rest = others;
+        }
+        let is_done = rest.is_empty();
+        for chunk in kept.chunks(ENTRIES) {
+            merge.output.push(self.write_run_page(OLD, chunk)?);
+        }
+        if is_done {
+            self.finish_merge(merge);
+        } else {
+            self.state.merge = Some(Rc::new(merge));
+        }
+        Ok(())
+    }
+
+    fn begin_merge(&mut self) {
+        let run_count = self.state.runs.len();
+        if run_count < 2 {
+            return;
+        }
+        let is_whole = self.device.below(2) == 0;
+        let first = if is_whole { 0 } else { self.device.below(run_count as u64 - 1) as usize };
+        let end = if is_whole { run_count } else { first + 2 };
+        self.state.merge = Some(Rc::new(Merge {
+            inputs: self.state.runs[first..end].to_vec(),
+            has_oldest: end == run_count,
+            done: None,
+            output: Vec::new(),
+        }));
+    }
+
+    /// What is left of the inputs, sorted, the newest of each group first.
+    fn merge_input(&mut self, merge: &Merge) -> Done<Vec<Entry>> {
+        let mut entries: Vec<Entry> = Vec::new();
+        for run in &merge.inputs {
+            for page in run.pages.iter().filter(|page| Some(page.last) > merge.done) {
+                let content = self.run_entries(run, *page)?;
+                let Page::Run { entries: on_page, .. } = &*content else { continue };
+                let is_left = |entry: &&Entry| Some((entry.index, entry.code)) > merge.done;
+                entries.extend(on_page.iter().filter(is_left));
+            }
+        }
+        entries.sort_by_key(|entry| (entry.index, entry.code));
+        Ok(entries)
+    }
+
+    fn merge_group(&mut self, group: &[Entry], has_oldest: bool, kept: &mut Vec<Entry>) -> Done {
+        if !self.snapshots.is_empty() && !self.is(Broken::MergesDropUnderSnapshots) {
+            kept.extend(group);
+            return Ok(());
+        }
+        let mut has_unshared = false;
+        let first = kept.len();
+        for entry in group {
+            let is_gone = self.block_of(0, entry.at.number).is_none();
+            let mut stays = !is_gone && !kept[first..].contains(entry);
+            if entry.index == 0 && entry.is_shared {
+                stays = stays && self.is_named(*entry)?;
+            } else if entry.index == 0 {
+                stays &= !has_unshared;
+                has_unshared = true;
+            }
+            if stays {
+                kept.push(*entry);
+            }
+        }
+        let has_rows = kept[first..].iter().any(|entry| !entry.is_tombstone);
+        let drops = has_oldest && (!has_rows || self.is(Broken::TombstonesAlone));
+        if drops || self.is(Broken::TombstonesDropped) {
+            let mut at = 0;
+            kept.retain(|entry| {
+                at += 1;
+                at <= first || !entry.is_tombstone
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether the committed index ends at a row that begins where `entry` says.
+    fn is_named(&mut self, entry: Entry) -> Done<bool> {
+        let limit = self.state.commit;
+        for (place, row) in self.cell_rows(entry.at, false)? {
+            let is_of_code = row.key % self.config.code_count == entry.code
+                && row.is_tombstone == entry.is_tombstone;
+            if is_of_code && self.is_current(place, &row, limit)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn finish_merge(&mut self, merge: Merge) {
+        let is_input = |run: &Rc<Run>| merge.inputs.iter().any(|input| input.id == run.id);
+        let runs = &mut self.state.runs;
+        let at = runs.iter().position(is_input).unwrap_or(0);
+        runs.retain(|run| !is_input(run));
+        if !merge.output.is_empty() {
+            self.state.run_id += 1;
+            let id = self.state.run_id;
+            let run = Run { id, space: space_of(OLD), pages: merge.output };
+            self.state.runs.insert(at, Rc::new(run));
+        }
+        self.state.merge = None;
+    }
+}

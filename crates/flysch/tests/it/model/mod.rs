@@ -1,0 +1,52 @@
+//! A model of the whole protocol of `docs/design.md`: abstract pages on a device that is cut at
+//! every operation, compared with ordered maps.
+
+mod compact;
+mod device;
+mod engine;
+mod history;
+mod index;
+mod log;
+mod merge;
+mod mount;
+mod named;
+mod root;
+mod rows;
+mod state;
+mod switches;
+
+use history::{History, Plan, Tally};
+
+/// Cuts of the normal run.
+const CUTS: u64 = 1_000_000;
+
+/// Run one history.
+pub(crate) fn run(plan: Plan) -> (device::Done, Tally) {
+    match History::new(plan) {
+        Ok(mut history) => {
+            let outcome = history.run();
+            (outcome, history.tally)
+        }
+        Err(stop) => (Err(stop), Tally::default()),
+    }
+}
+
+#[test]
+fn no_history_breaks_the_protocol() {
+    let number = |name, default| {
+        std::env::var(name).map_or(default, |text: String| text.parse::<u64>().unwrap())
+    };
+    let wanted = number("FLYSCH_MODEL_CUTS", CUTS);
+    let first = number("FLYSCH_MODEL_SEED", 0);
+    let mut sum = Tally::default();
+    let mut seed = first;
+    while sum.cuts < wanted {
+        let is_about_roots = seed % 4 == 3;
+        let plan = if is_about_roots { Plan::roots(seed, None) } else { Plan::new(seed, None) };
+        let (outcome, tally) = run(plan);
+        assert_eq!(outcome, Ok(()), "FLYSCH_MODEL_SEED={seed} FLYSCH_MODEL_CUTS=1");
+        sum.add(&tally);
+        seed += 1;
+    }
+    println!("{} histories: {sum:?}", seed - first);
+}

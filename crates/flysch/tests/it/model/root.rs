@@ -1,0 +1,192 @@
+//! Roots: which is believed, which block takes the next, and how one is written.
+//!
+//! 1. The newest visible root is believed; the newest confirmed one is never touched by a mount.
+//! 2. A mount writes to a root block on which no root is visible, else to the newest unconfirmed
+//!    one, else to the oldest. Then it erases every other.
+
+use std::rc::Rc;
+
+use super::device::{Done, PAGES, Page, Seen, Stop};
+use super::engine::{Engine, Root};
+use super::state::{Checkpoint, List};
+use super::switches::Broken;
+
+/// A root block as a mount sees it.
+pub(crate) struct View {
+    pub(crate) block: u8,
+    pub(crate) root: Option<(u32, Rc<Checkpoint>)>,
+    is_confirmed: bool,
+    /// The root's own list, then those that it names.
+    pub(crate) lists: Vec<List>,
+    pub(crate) end: u8,
+    /// The sequence number that its log leads to.
+    pub(crate) seq: u32,
+}
+
+impl View {
+    pub(crate) fn blank(block: u8) -> Self {
+        Self { block, root: None, is_confirmed: false, lists: Vec::new(), end: 0, seq: 0 }
+    }
+
+    pub(crate) fn epoch(&self) -> u32 {
+        self.root.as_ref().map_or(0, |(epoch, _)| *epoch)
+    }
+
+    /// What makes one root newer than another.
+    pub(crate) fn rank(&self) -> (u32, u32) {
+        (self.seq, self.epoch())
+    }
+}
+
+impl Engine {
+    fn root_count(&self) -> usize {
+        usize::from(self.config.root_count)
+    }
+
+    pub(crate) fn view_root(&mut self, block: u8) -> View {
+        let mut view = View::blank(block);
+        let mut parts = 1;
+        while view.end < parts {
+            let Seen::Page(page) = self.device.read(block, view.end) else { return view };
+            let Page::Root { epoch, part, parts: count, checkpoint } = &*page else { return view };
+            let is_next = *part == view.end
+                && (view.end == 0 || view.root.as_ref().is_some_and(|root| root.0 == *epoch));
+            if !is_next {
+                view.root = None;
+                return view;
+            }
+            parts = *count;
+            view.end += 1;
+            view.root = Some((*epoch, Rc::clone(checkpoint)));
+        }
+        let Some((epoch, checkpoint)) = view.root.clone() else { return view };
+        view.lists.push(checkpoint.list);
+        let confirm = self.device.read(block, view.end);
+        view.is_confirmed = matches!(confirm,
+            Seen::Page(page) if matches!(&*page, Page::Confirm { epoch: other } if *other == epoch));
+        view.end += 1;
+        for page in view.end..PAGES {
+            if let Seen::Page(content) = self.device.read(block, page)
+                && let Page::Name { epoch: other, list } = &*content
+                && *other == epoch
+            {
+                view.lists.push(*list);
+                view.end = page + 1;
+            }
+        }
+        view
+    }
+
+    pub(crate) fn view_roots(&mut self) -> Vec<View> {
+        let blocks = self.root_blocks;
+        let mut views = Vec::with_capacity(4);
+        for block in &blocks[..self.root_count()] {
+            let mut view = self.view_root(*block);
+            if view.lists.is_empty() {
+                view.root = None;
+            }
+            views.push(view);
+        }
+        views
+    }
+
+    fn target(&self, views: &[View]) -> Option<u8> {
+        let good: Vec<&View> =
+            views.iter().filter(|view| !self.device.is_marked(view.block)).collect();
+        let visible = || views.iter().filter(|view| view.root.is_some());
+        if self.is(Broken::NaiveRoot) {
+            return good.iter().min_by_key(|view| view.epoch()).map(|view| view.block);
+        }
+        let keep = visible()
+            .filter(|view| view.is_confirmed)
+            .max_by_key(|view| view.rank())
+            .or_else(|| visible().min_by_key(|view| view.rank()))
+            .map(|view| view.block);
+        let others = || good.iter().filter(|view| Some(view.block) != keep);
+        others()
+            .find(|view| view.root.is_none())
+            .or_else(|| others().filter(|view| !view.is_confirmed).max_by_key(|view| view.rank()))
+            .or_else(|| others().min_by_key(|view| view.rank()))
+            .map(|view| view.block)
+    }
+
+    /// Erase `block` and write a root of `self.last` with `list`, with its confirm page.
+    fn write_root(&mut self, block: u8, epoch: u32, list: List) -> Done {
+        self.device.erase(block)?;
+        let checkpoint = Rc::new(Checkpoint { list, ..self.last.clone() });
+        let parts = self.config.checkpoint_parts;
+        for part in 0..parts {
+            let checkpoint = Rc::clone(&checkpoint);
+            self.device.program(block, part, Page::Root { epoch, part, parts, checkpoint })?;
+        }
+        if !self.is(Broken::NotConfirmed) {
+            self.device.program(block, parts, Page::Confirm { epoch })?;
+        }
+        self.root = Root { block, page: parts + 1, epoch, list_id: list.id, name_count: 0 };
+        Ok(())
+    }
+
+    /// The root of a mount, then nothing else is left on the root blocks.
+    pub(crate) fn write_mount_root(&mut self, mut views: Vec<View>, mut list: List) -> Done {
+        let mut epoch = views.iter().map(View::epoch).max().unwrap_or(0);
+        loop {
+            epoch += 1;
+            list.id = list_id(self.seq, epoch);
+            let block = self.target(&views).ok_or(Stop::Breach("no root block is left"))?;
+            match self.write_root(block, epoch, list) {
+                Ok(()) => break,
+                Err(Stop::Bad) => {
+                    self.device.mark(block)?;
+                    views.retain(|view| view.block != block);
+                }
+                Err(stop) => return Err(stop),
+            }
+        }
+        self.list = list;
+        let written = self.root.block;
+        for at in 0..self.root_count() {
+            let block = self.root_blocks[at];
+            if block != written && !self.is(Broken::RivalsStay) {
+                self.erase_root(block)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn erase_root(&mut self, block: u8) -> Done {
+        if self.device.is_marked(block) {
+            return Ok(());
+        }
+        match self.device.erase(block) {
+            Err(Stop::Bad) => self.device.mark(block),
+            other => other,
+        }
+    }
+
+    /// In a session: the next root block takes a root that names `list`, the old one is erased.
+    pub(crate) fn renew_root(&mut self, list: &mut List) -> Done {
+        let old = self.root;
+        let mut epoch = old.epoch;
+        let count = self.root_count();
+        let from = self.root_blocks.iter().position(|block| *block == old.block).unwrap_or(0);
+        for step in 1..count {
+            let block = self.root_blocks[(from + step) % count];
+            if self.device.is_marked(block) {
+                continue;
+            }
+            epoch += 1;
+            list.id = list_id(self.seq, epoch);
+            match self.write_root(block, epoch, *list) {
+                Ok(()) => return self.erase_root(old.block),
+                Err(Stop::Bad) => self.device.mark(block)?,
+                Err(stop) => return Err(stop),
+            }
+        }
+        Err(Stop::Breach("no root block is left"))
+    }
+}
+
+/// The id of a root's own list; those that it names follow.
+pub(crate) fn list_id(seq: u32, epoch: u32) -> u64 {
+    u64::from(seq) << 32 | u64::from(epoch) << 8
+}

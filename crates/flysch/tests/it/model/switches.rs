@@ -1,0 +1,149 @@
+//! The rules of the protocol that can be left out, one switch for each, and the proof that the
+//! model finds those that matter.
+
+use super::history::Plan;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Broken {
+    /// Void spans are not kept.
+    NoSpans,
+    /// The row that goes on in a tail stays where it is when the head jumps.
+    RowsCrossSpans,
+    /// A run names rows of the tail.
+    TailInRuns,
+    /// A flush puts entries of the open transaction into a committed run.
+    OpenIntoCommitted,
+    /// A commit with open runs leaves older entries in the memory table.
+    OpenRunsFirst,
+    /// A flush in mid-transaction moves the mark behind pages that are not committed.
+    MarkPassesSpilled,
+    NoSharedFlag,
+    MovesDropTheFlag,
+    /// A mount derives entries without the flag.
+    FlagNotDerived,
+    CompactInTransaction,
+    /// A record in mid-transaction.
+    RecordInTransaction,
+    CompactUnderSnapshots,
+    MergesDropUnderSnapshots,
+    /// A victim may lie behind the flush mark.
+    VictimBehindMark,
+    /// Tombstones are left behind by compaction.
+    TombstonesStay,
+    /// Any merge drops tombstones.
+    TombstonesDropped,
+    /// A merge with the oldest run drops tombstones beside other entries of their code.
+    TombstonesAlone,
+    /// A slice keeps rows that it has read until a later one.
+    MovesRowsLate,
+    LetGoBeforeRecord,
+    /// A number is given out again at once.
+    LowestNumber,
+    /// A hit behind another key of the same code is not checked against the summary; numbers are
+    /// given out again at once, so that it shows.
+    HitsUnchecked,
+    /// A mount writes its root over the oldest, confirmed or not.
+    NaiveRoot,
+    /// A mount leaves the other root blocks as they are.
+    RivalsStay,
+    TwoRoots,
+    /// A root has no confirm page.
+    NotConfirmed,
+    /// What the `NvRam` holds is taken without regard to the log.
+    NvRamUnchained,
+    /// Commit numbers do not jump at a mount.
+    CommitsGoOn,
+    /// The page behind the last that is not blank is not skipped.
+    NoSkip,
+    /// The end of a block is sought from its first page, and found at a blank one.
+    EndAtFirstBlank,
+    /// After a clean stop the log goes on behind the stop page.
+    CleanGoesOn,
+    /// The record of a clean stop is enough for one.
+    OneStopPage,
+    /// The checkpoint after a clean stop is at the same time a commit.
+    WakesWithCommit,
+    /// The root of the highest epoch is believed, wherever its log leads.
+    EpochsRank,
+}
+
+type Draw = fn(u64, Option<Broken>) -> Plan;
+
+/// A switch, the seeds it is given, and the kind of histories.
+const FOUND: &[(Broken, u64, Draw)] = &[
+    (Broken::NoSpans, 100, Plan::new),
+    (Broken::RowsCrossSpans, 100, Plan::new),
+    (Broken::TailInRuns, 100, Plan::new),
+    (Broken::OpenIntoCommitted, 100, Plan::new),
+    (Broken::OpenRunsFirst, 100, Plan::new),
+    (Broken::MarkPassesSpilled, 100, Plan::new),
+    (Broken::NoSharedFlag, 100, Plan::new),
+    (Broken::MovesDropTheFlag, 200, Plan::new),
+    (Broken::FlagNotDerived, 200, Plan::new),
+    (Broken::CompactInTransaction, 2_000, Plan::new),
+    (Broken::RecordInTransaction, 200, Plan::new),
+    (Broken::CompactUnderSnapshots, 4_000, Plan::new),
+    (Broken::MergesDropUnderSnapshots, 1_000, Plan::new),
+    (Broken::VictimBehindMark, 200, Plan::new),
+    (Broken::TombstonesStay, 200, Plan::new),
+    (Broken::TombstonesDropped, 200, Plan::new),
+    (Broken::TombstonesAlone, 1_000, Plan::new),
+    (Broken::MovesRowsLate, 100, Plan::new),
+    (Broken::LetGoBeforeRecord, 100, Plan::new),
+    (Broken::HitsUnchecked, 100, Plan::hashes),
+    (Broken::RivalsStay, 100, Plan::roots),
+    (Broken::TwoRoots, 500, Plan::roots),
+    (Broken::NvRamUnchained, 100, Plan::new),
+    (Broken::NoSkip, 100, Plan::new),
+    (Broken::EndAtFirstBlank, 100, Plan::new),
+    (Broken::CleanGoesOn, 100, Plan::new),
+    (Broken::OneStopPage, 3_000, Plan::new),
+    (Broken::WakesWithCommit, 1_000, Plan::roots),
+    (Broken::NaiveRoot, 2_000, Plan::roots),
+    (Broken::NotConfirmed, 2_000, Plan::roots),
+    (Broken::EpochsRank, 4_000, Plan::roots),
+];
+
+/// Rules that no history of the model needs: numbers that go on, and commit numbers that jump. The
+/// jump is for those who follow changes from outside, which the model does not have.
+const NOT_NEEDED: &[Broken] = &[Broken::LowestNumber, Broken::HitsUnchecked, Broken::CommitsGoOn];
+
+fn fails(broken: Broken, seed: u64, draw: Draw) -> bool {
+    let mut plan = draw(seed, Some(broken));
+    plan.config.root_count = match broken {
+        Broken::TwoRoots => 2,
+        Broken::NaiveRoot | Broken::NotConfirmed => 3,
+        _ => 4,
+    };
+    super::run(plan).0.is_err()
+}
+
+#[test]
+fn each_broken_rule_is_found() {
+    for (broken, seeds, draw) in FOUND {
+        let found = (0..*seeds).find(|seed| fails(*broken, *seed, *draw));
+        assert!(found.is_some(), "{broken:?} is not found");
+        println!("{broken:?}: seed {found:?}");
+    }
+}
+
+/// The two rules that four root blocks hide are sought with three, where the protocol still holds.
+#[test]
+fn three_root_blocks_hold() {
+    for seed in 0..300 {
+        let mut plan = Plan::roots(seed, None);
+        plan.config.root_count = 3;
+        assert_eq!(super::run(plan).0, Ok(()), "seed {seed}");
+    }
+}
+
+#[test]
+fn some_rules_are_not_needed() {
+    for broken in NOT_NEEDED {
+        for seed in 0..100_u64 {
+            let draw = if seed.is_multiple_of(2) { Plan::roots } else { Plan::new };
+            let fails = fails(*broken, seed, draw);
+            assert!(!fails, "{broken:?} is found by seed {seed}: it is needed");
+        }
+    }
+}
