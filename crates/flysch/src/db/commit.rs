@@ -51,7 +51,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// rule, the pages of a checkpoint and a confirm page.
     pub(super) fn settle(&mut self) -> Result<(), DbError> {
         let Some(mut found) = self.found.take() else { return Ok(()) };
-        self.held = None;
+        self.forget_frame();
         let layers = Layers { records: &self.records, store: &self.store };
         let body = layers.body(found.log.logged(), (self.commit, self.time), self.state);
         let settled = found.settle(&mut self.media, body, self.frame);
@@ -84,7 +84,7 @@ impl<N: Nand> Db<'_, '_, N> {
             return Ok(());
         }
         self.settle()?;
-        self.held = None;
+        self.forget_frame();
         let layers = Layers { records: &self.records, store: &self.store };
         let body = layers.body(self.log.logged(), (self.commit, self.time), self.state);
         self.log.commit(&mut self.media, body, self.frame)?;
@@ -96,10 +96,13 @@ impl<N: Nand> Db<'_, '_, N> {
         self.pay_ahead()
     }
 
-    /// Do one thing that would be due soon: towards the next log block, a block erased ahead, or a
-    /// slice of a merge. The commit is done already: where no block is free, that is told when one
-    /// is needed.
+    /// Do one thing that would be due soon: towards the next log block, a block erased ahead, a flush,
+    /// or a slice of a merge; nothing where the transaction programmed more than its record. The
+    /// commit is done already: where no block is free, that is told when one is needed.
     fn pay_ahead(&mut self) -> Result<(), DbError> {
+        if self.media.write > self.begun_at + 1 {
+            return Ok(());
+        }
         match self.log.prepare(&mut self.media, self.frame) {
             Ok(false) => {}
             Ok(true) | Err(MediaError::Full) => return Ok(()),
@@ -111,8 +114,9 @@ impl<N: Nand> Db<'_, '_, N> {
                 Err(error) => Err(error.into()),
             };
         }
-        match self.work() {
-            Ok(_) | Err(DbError::Full) => Ok(()),
+        let done = if self.is_flush_due() { self.flush() } else { self.work().map(|_| ()) };
+        match done {
+            Ok(()) | Err(DbError::Full) => Ok(()),
             Err(error) => Err(error),
         }
     }

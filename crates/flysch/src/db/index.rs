@@ -7,12 +7,15 @@ use flysch_nand::Nand;
 
 use super::{Db, DbError};
 use crate::media::Space;
-use crate::record::{Move, Position, Stretch, page_part, read_cell};
+use crate::record::{Cells, Move, Position, Stretch, page_part};
 use crate::row::{HashKey, Index, IndexKind, RowView, Schema, Table, Value, key};
 use crate::store::{Entry, INDEX_MAX, IndexPlan, Lent, Order, Rows as KeyRows, StoreError};
 
 /// Pages of rows whose entries are in RAM alone, at most: a mount reads them again.
 const UNFLUSHED_MAX: u32 = 12;
+
+/// Entries that must still fit the memory table when a flush is put off.
+const FLUSHED_AHEAD: usize = 24;
 
 /// The indexes of a schema, as the store is to keep them.
 pub(super) fn plans(schema: &Schema<'_>, capacity: u32) -> Option<([IndexPlan; INDEX_MAX], usize)> {
@@ -74,7 +77,18 @@ impl<'s, N: Nand> Db<'_, 's, N> {
             return Ok(Stretch::of_cell(tail.rows(), tail.base(), layout, at.cell));
         }
         self.held = None;
-        Ok(read_cell(&mut self.media, at, self.frame)?)
+        let held = self.held_cells.take();
+        let cells = match held.filter(|held| held.hold(self.frame, at)) {
+            Some(held) => held,
+            None => Cells::read(&mut self.media, at, held, self.frame)?,
+        };
+        self.held_cells = Some(cells);
+        Ok(cells.rows(self.frame, at))
+    }
+
+    /// What the frame held is about to be overwritten.
+    pub(super) const fn forget_frame(&mut self) {
+        (self.held, self.held_cells) = (None, None);
     }
 
     /// Put the entries of a row that was appended.
@@ -129,7 +143,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
             return Ok(());
         }
         // The transaction outgrows the RAM: its entries go to a run of its own.
-        self.held = None;
+        self.forget_frame();
         if !self.records.tail.rows().is_empty() {
             let moved = self.records.spill(&mut self.media, self.schema, self.frame)?;
             self.log.forget_tail();
@@ -142,14 +156,19 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(())
     }
 
+    /// Whether a flush is due soon: then it is done at a commit that does nothing else.
+    pub(super) fn is_flush_due(&self) -> bool {
+        !self.store.has_room(FLUSHED_AHEAD) && self.media.head(Space::Hot) != self.records.mark
+    }
+
     fn is_overdue(&self) -> bool {
         let numbers = self.media.numbers();
         numbers.distance(self.records.mark, self.media.head(Space::Hot)) > UNFLUSHED_MAX
     }
 
     /// Flush the entries of committed rows that are on pages.
-    fn flush(&mut self) -> Result<(), DbError> {
-        self.held = None;
+    pub(super) fn flush(&mut self) -> Result<(), DbError> {
+        self.forget_frame();
         self.crowd_out()?;
         let (layout, numbers) = (self.media.layout(), self.media.numbers());
         let first = self.records.first;
@@ -177,7 +196,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         if !self.store.is_due() {
             return Ok(false);
         }
-        self.held = None;
+        self.forget_frame();
         let mut lent = Lent { page: self.frame, cell: self.cell, commit: self.commit };
         self.store.work(&mut self.media, &mut lent)?;
         Ok(true)

@@ -32,7 +32,7 @@ use flysch_nand::Nand;
 
 use crate::log::{Found, Log};
 use crate::media::Media;
-use crate::record::Records;
+use crate::record::{Cells, Records};
 use crate::row::{HashKey, Schema};
 use crate::store::Store;
 
@@ -56,6 +56,11 @@ pub struct Db<'ram, 's, N> {
     store: Store<'ram>,
     /// What keys the hashes of this device.
     key: HashKey,
+    /// Programs of the device's life when the transaction under way began, and its rows.
+    begun_at: u64,
+    rows: u32,
+    /// The cells of rows that the frame holds.
+    held_cells: Option<Cells>,
     /// The changes of the runs that the last record knows.
     let_go_at: u32,
     /// The flush mark that holds once the transaction under way is committed.

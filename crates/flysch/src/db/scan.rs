@@ -164,7 +164,7 @@ impl Scan {
             return Ok(());
         }
         let last = (block + 1) * numbers.pages_per_block - 1;
-        db.held = None;
+        db.forget_frame();
         let summary = BlockSummary::read(&mut db.media, block, db.frame)?;
         self.block = Some((block, summary));
         let zones = self.least..=self.greatest;
@@ -195,7 +195,7 @@ fn load<'d, N: Nand>(
     }
     let block = numbers.block_of(at.number);
     let known = scan.block.filter(|(known, _)| *known == block).and_then(|(_, summary)| summary);
-    db.held = None;
+    db.forget_frame();
     if is_void(&mut db.media, at, known.as_ref()) {
         return Ok(Stretch::NONE);
     }
@@ -214,7 +214,7 @@ pub(super) fn gather<N: Nand>(
     at: Page,
     mut out: &mut [u8],
 ) -> Result<(), DbError> {
-    db.held = None;
+    db.forget_frame();
     let layout = db.media.layout();
     let mut page = at;
     while !out.is_empty() {

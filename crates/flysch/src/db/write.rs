@@ -20,7 +20,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     pub fn begin(&mut self) -> Result<Transaction<'_, 'ram, 's, N>, DbError> {
         self.roll_back_open()?;
         self.settle()?;
-        self.is_open = true;
+        (self.is_open, self.begun_at, self.rows) = (true, self.media.write, 0);
         Ok(Transaction { db: self })
     }
 
@@ -34,7 +34,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         if !self.is_open {
             return Ok(());
         }
-        (self.held, self.open_mark) = (None, None);
+        self.forget_frame();
+        self.open_mark = None;
         self.store.roll_back();
         if let Some(moved) = self.records.roll_back(&mut self.media, self.frame)? {
             self.rename(moved);
@@ -58,14 +59,16 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         self.make_room(table)?;
         let head = RowHead { table, kind: RowKind::Row, is_shared: false };
         let row = NewRow { head, values, commit: self.commit };
-        self.held = None;
+        self.forget_frame();
         let (at, moved) = self.records.append(&mut self.media, row, self.schema, self.frame)?;
         if let Some(moved) = moved {
             self.rename(moved);
             self.log.forget_tail();
-        } else {
+        } else if self.rows > 0 {
+            // The slice of a transaction's first row is done at the commit.
             self.work()?;
         }
+        self.rows += 1;
         self.put_entries(table, values, at)
     }
 

@@ -5,7 +5,7 @@ mod position;
 mod records;
 mod tail;
 
-pub(crate) use page::{Stretch, read_cell, read_page};
+pub(crate) use page::{Cells, Stretch, read_page};
 pub use position::Position;
 pub(crate) use position::page_part;
 pub use records::AppendError;

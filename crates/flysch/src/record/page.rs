@@ -4,6 +4,7 @@ use flysch_nand::Nand;
 
 use super::position::Position;
 use super::tail::Rows;
+use crate::flash::array;
 use crate::media::{
     CELL_DATA, CELL_SIZE, HEADER_SIZE, Header, Kind, Layout, Media, MediaError, Page, first,
 };
@@ -83,22 +84,63 @@ impl<'a> Stretch<'a> {
     }
 }
 
-/// Read the rows that begin in a cell. Cost: one read; two where a row goes on behind the next
-/// cell. `frame` holds a page.
-pub(crate) fn read_cell<'f, N: Nand>(
-    media: &mut Media<'_, N>,
-    at: Position,
-    frame: &'f mut [u8],
-) -> Result<Stretch<'f>, MediaError> {
-    let cells = media.layout().cells;
-    let some = CELLS_READ.min(cells - at.cell);
-    let len = read(media, at.page, at.cell, some, frame)?;
-    if cut(&frame[..len], at.cell, some).is_whole() || some == cells - at.cell {
-        return Ok(cut(&frame[..len], at.cell, some));
+/// Cells of a page whose data a frame holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cells {
+    page: Page,
+    first: u32,
+    count: u32,
+}
+
+impl Cells {
+    /// Read the rows that begin in a cell. Cost: one read; two where a row goes on behind the next
+    /// cell. `frame` holds a page. Where cells of the page were read just before, the rest of it is
+    /// read: rows are being followed in their order.
+    pub(crate) fn read<N: Nand>(
+        media: &mut Media<'_, N>,
+        at: Position,
+        before: Option<Self>,
+        frame: &mut [u8],
+    ) -> Result<Self, MediaError> {
+        let rest = media.layout().cells - at.cell;
+        let follows = before.is_some_and(|before| before.page == at.page);
+        let some = if follows { rest } else { CELLS_READ.min(rest) };
+        let cells = Self { page: at.page, first: at.cell, count: some };
+        read(media, at.page, at.cell, some, frame)?;
+        if some == rest || cells.rows(frame, at).is_whole() {
+            return Ok(cells);
+        }
+        read(media, at.page, at.cell, rest, frame)?;
+        Ok(Self { count: rest, ..cells })
     }
-    let rest = cells - at.cell;
-    let len = read(media, at.page, at.cell, rest, frame)?;
-    Ok(cut(&frame[..len], at.cell, rest))
+
+    /// Whether the frame holds the rows that begin in this cell whole.
+    pub(crate) fn hold(&self, frame: &[u8], at: Position) -> bool {
+        let within =
+            self.page == at.page && (self.first..self.first + self.count).contains(&at.cell);
+        within && (at.cell == self.first || self.rows(frame, at).is_whole())
+    }
+
+    /// The rows that begin in a cell.
+    pub(crate) fn rows<'f>(&self, frame: &'f [u8], at: Position) -> Stretch<'f> {
+        let len = self.count as usize * CELL_DATA;
+        let begins = usize::from(u16::from_le_bytes(array(&frame[len..len + 2])));
+        let data = &frame[..len];
+        let mut rows = Rows::from(data, begins.max(if self.first == 0 { HEADER_SIZE } else { 0 }));
+        let start = (at.cell - self.first) as usize * CELL_DATA;
+        while rows.at() < start {
+            if rows.next().is_none() {
+                return Stretch::NONE;
+            }
+        }
+        let from = rows.at();
+        match data.get(from..) {
+            Some(bytes) if from < start + CELL_DATA => {
+                Stretch { bytes, end: start + CELL_DATA - from, base: 0 }
+            }
+            _ => Stretch::NONE,
+        }
+    }
 }
 
 /// Read all rows of a page. Cost: one read.
@@ -116,33 +158,21 @@ pub(crate) fn read_page<'f, N: Nand>(
     Ok((Stretch::new(bytes, header.commit), header))
 }
 
-/// Read cells of a page, and lay their data out as one stretch behind the first `first` field.
+/// Read cells of a page, and lay their data out as one stretch. Behind it stands where the first row
+/// begins.
 fn read<N: Nand>(
     media: &mut Media<'_, N>,
     page: Page,
     cell: u32,
     count: u32,
     frame: &mut [u8],
-) -> Result<usize, MediaError> {
+) -> Result<(), MediaError> {
     let bytes = &mut frame[..count as usize * CELL_SIZE];
     media.read(page, cell as usize, bytes)?;
-    // The place of the first row is kept in the two bytes that follow the data.
     let begins = first(&bytes[..CELL_SIZE]).map_or(u16::MAX, |place| place as u16);
     let len = unpack_all(bytes);
     bytes[len..len + 2].copy_from_slice(&begins.to_le_bytes());
-    Ok(len + 2)
-}
-
-/// The rows of what [`read`] left in the frame.
-fn cut(frame: &[u8], cell: u32, count: u32) -> Stretch<'_> {
-    let len = frame.len() - 2;
-    let begins = usize::from(u16::from_le_bytes([frame[len], frame[len + 1]]));
-    let from = begins.max(if cell == 0 { HEADER_SIZE } else { 0 });
-    debug_assert!(len == count as usize * CELL_DATA, "each cell gave its data");
-    match frame[..len].get(from..) {
-        Some(bytes) if from < CELL_DATA => Stretch { bytes, end: CELL_DATA - from, base: 0 },
-        _ => Stretch::NONE,
-    }
+    Ok(())
 }
 
 /// Move the data of cells together; give their bytes.
