@@ -100,6 +100,9 @@ pub struct Store<'ram> {
 
 impl<'ram> Store<'ram> {
     /// An empty store. `ram` has [`StoreConfig::carved`] bytes.
+    ///
+    /// # Panics
+    /// Where it has not.
     pub fn new(config: StoreConfig, ram: &'ram mut [u8]) -> Self {
         assert!(ram.len() == config.carved(), "the store has its bytes");
         let shapes = config.shapes();
@@ -207,7 +210,7 @@ impl<'ram> Store<'ram> {
     pub fn is_live(&self, space: Space, block: u32) -> bool {
         let numbers: Numbers = self.config.numbers;
         let out = self.job.as_ref().map(|job| &job.out.run);
-        self.runs.as_slice().iter().chain(out).any(|run| run.touches(space, block, &numbers))
+        self.runs.as_slice().iter().chain(out).any(|run| run.touches(space, block, numbers))
     }
 
     /// Entries in the memory table.

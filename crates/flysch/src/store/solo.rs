@@ -30,7 +30,10 @@ impl<'ram, N: Nand> Solo<'ram, N> {
         frames + partition.count as usize * ENTRY_SIZE + config.carved()
     }
 
-    /// An empty store on a chip.
+    /// An empty store on a chip. `ram` has [`Solo::carved`] bytes.
+    ///
+    /// # Panics
+    /// Where it has not.
     pub fn new(nand: N, partition: Partition, config: StoreConfig, ram: &'ram mut [u8]) -> Self {
         assert!(ram.len() == Self::carved(&config, partition), "the store has its bytes");
         let (page, ram) = ram.split_at_mut(config.layout.page_size());

@@ -186,7 +186,7 @@ impl Limits<'_> {
         run.fences = fences;
         let is_sane = planned <= self.config.numbers.page_count();
         run.set_section(index, &Section { planned, ..Section::default() });
-        let shape = &self.shapes[usize::from(index)];
+        let shape = self.shapes[usize::from(index)];
         let (least, width) = match plan.order {
             super::Order::Key => (bytes.number()?, bytes.number()?),
             super::Order::Hash => (0, shape.code_max()),
@@ -359,6 +359,6 @@ impl Store<'_> {
         };
         let flags = inputs().fold(0, |flags, run| flags | run.flags);
         let is_named = (1..=INPUTS_MAX).contains(&inputs().count()) && inputs().all(fits);
-        is_named && job.out.run.flags & flags == flags & job.out.run.flags
+        is_named && flags & !job.out.run.flags == 0
     }
 }
