@@ -18,7 +18,7 @@ use super::writer::{Next, Source};
 use crate::media::CELL_DATA;
 
 /// Inputs of a merge, at most.
-pub(crate) const INPUTS_MAX: usize = 14;
+pub(crate) const INPUTS_MAX: usize = 18;
 /// The least window.
 pub(crate) const WINDOW_MIN: usize = 40;
 const _: () = assert!(WINDOW_MIN > ENTRY_SIZE_MAX);

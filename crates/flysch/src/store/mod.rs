@@ -49,7 +49,7 @@ use self::entry::Shape;
 use self::job::Job;
 use self::memtable::Memtable;
 use self::merge::Inputs;
-use self::run::{LEARNT, OPEN, Runs};
+use self::run::{LEARNT, OPEN, RUNS_MAX, Runs};
 use crate::media::{Media, Numbers, Space};
 
 /// Memory that a call borrows.
@@ -186,6 +186,13 @@ impl<'ram> Store<'ram> {
     /// Whether [`Store::work`] has anything to do.
     pub fn is_due(&self) -> bool {
         self.job.is_some() || self.is_learning() || self.due().is_some()
+    }
+
+    /// Calls of [`Store::work`] that the next row has to make: two where runs come faster than the
+    /// merge under way ends, so that [`Store::flush`] is not refused.
+    pub fn slices_due(&self) -> u32 {
+        let is_pressed = self.runs.room() <= RUNS_MAX / 2;
+        if self.is_due() { 1 + u32::from(is_pressed) } else { 0 }
     }
 
     /// Do one slice of the work that is due. Cost: at most [`StoreConfig::reads_max`] reads and

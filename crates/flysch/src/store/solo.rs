@@ -58,15 +58,19 @@ impl<'ram, N: Nand> Solo<'ram, N> {
         self.media.nand_mut()
     }
 
-    /// Put an entry and commit it; flush where the memory table is full, and do a slice of the
-    /// work that is due.
+    /// Put an entry and commit it; flush where the memory table is full, and do the slices of
+    /// work that are due.
     pub fn insert(&mut self, entry: &Entry) -> Result<Work, StoreError> {
         if !self.store.has_room(1) {
             self.flush()?;
         }
         self.store.put(entry)?;
         self.store.commit();
-        if self.store.is_due() { self.work() } else { Ok(Work::default()) }
+        let mut work = Work::default();
+        for _ in 0..self.store.slices_due() {
+            work = self.work()?;
+        }
+        Ok(work)
     }
 
     /// Flush the memory table, once there is room for a run.

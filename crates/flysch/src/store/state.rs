@@ -196,7 +196,7 @@ impl Limits<'_> {
     }
 
     fn emit_job(&self, job: &Job, out: &mut Writer<'_>) {
-        let Output { run, index, section, coding, floor, distinct } = &job.out;
+        let Output { run, index, section, coding, floor, distinct, packs: _ } = &job.out;
         out.byte(job.index.map_or(1, |index| index + 2));
         out.byte(u8::from(job.drops.keeps_all) << 1 | u8::from(job.drops.is_bottom));
         self.emit(run, out);
@@ -251,7 +251,7 @@ impl Limits<'_> {
             && section.units <= run.units
             && section.entries <= run.entries;
         let section = Section { start: run.units.checked_sub(section.units)?, ..section };
-        let out = Output { run, index: out_index, section, coding, floor, distinct };
+        let out = Output { run, index: out_index, section, coding, floor, distinct, packs: false };
         let resume = (out.run.entries > 0).then_some(done);
         let job = Job { index, drops, out, done, resume, ..Job::default() };
         is_sane.then_some(job)

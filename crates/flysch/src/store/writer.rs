@@ -43,6 +43,8 @@ pub(crate) struct Output {
     pub(crate) floor: u64,
     /// Codes of the index that differ.
     pub(crate) distinct: u32,
+    /// Whether every section is packed, planned or not.
+    pub(crate) packs: bool,
 }
 
 /// How a page ended.
@@ -91,7 +93,7 @@ impl Output {
                 Next::Pause => self.pad(layout.cell_mut(frame, cell), shapes),
                 Next::Entry(entry) => {
                     if self.index != Some(entry.index) {
-                        self.begin(source, entry.index, shapes);
+                        self.begin(source, entry.index, shapes, layout.cells);
                     }
                     self.fill_unit(source, layout.cell_mut(frame, cell), shapes)?;
                 }
@@ -102,11 +104,14 @@ impl Output {
     }
 
     /// Begin the section of an index.
-    fn begin(&mut self, source: &impl Source, index: u8, shapes: &[Shape; INDEX_MAX]) {
+    fn begin(&mut self, source: &impl Source, index: u8, shapes: &[Shape; INDEX_MAX], cells: u32) {
         debug_assert!(self.index.is_none_or(|last| last < index), "indexes ascend");
         let shape = shapes[usize::from(index)];
         let estimate = source.estimate(index);
         let planned = estimate.planned(shape, CELL_DATA - HEADER_SIZE);
+        // The pages of a level are its own: the units of the last one are there in any case.
+        let whole = if self.run.is_recent() { 1 } else { cells };
+        let planned = if self.packs { 0 } else { planned.next_multiple_of(whole) };
         self.index = Some(index);
         self.section = Section { planned, start: self.run.units, ..Section::default() };
         self.coding = estimate.coding(shape);
