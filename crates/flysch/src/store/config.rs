@@ -12,7 +12,7 @@ use super::Store;
 use super::entry::{FLAG_BITS, INDEX_MAX, Shape};
 use super::merge::{INPUTS_MAX, WINDOW_MIN};
 use super::run::RUNS_MAX;
-use crate::media::{CELL_DATA, Layout, Numbers};
+use crate::media::{CELL_DATA, HEADER_SIZE, Layout, Numbers};
 
 /// In which order an index keeps its keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub struct IndexPlan {
 
 impl IndexPlan {
     /// Bits of a code: of two keys among the declared ones one pair in 64 rows has equal hashes.
-    pub fn code_bits(&self) -> u8 {
+    pub fn code_bits(self) -> u8 {
         match self.order {
             Order::Key => 64,
             Order::Hash => ((self.capacity.max(2) - 1).ilog2() as u8 + 7).min(32),
@@ -169,35 +169,56 @@ impl StoreConfig {
 
     /// Share out what is left beyond the least.
     fn share(&mut self, rest: usize) {
-        let windows = (rest / 10).min(INPUTS_MAX * CELL_DATA / 2);
+        let windows = (rest / 6).min(WINDOWS_MAX - self.window_size);
         self.window_size += windows;
         let rest = rest - windows;
-        let memtable = self.memtable_wanted().saturating_sub(MEMTABLE_MIN);
-        let memtable = memtable.min(rest * 2 / 5).max(rest / 8);
+        let memtable = self.memtable_wanted(rest).saturating_sub(MEMTABLE_MIN).min(rest * 2 / 5);
         self.memtable_size += memtable;
         self.bloom_size = rest - memtable;
         let entries = (self.memtable_size / self.entry_size()) as u32;
         // At most 5 bits of the filters for each recent entry, those that come in a merge included.
-        let recents = (self.bloom_size * 8 / 6) as u32;
+        let recents = (self.bloom_size * 8 / 5) as u32;
         self.recents_max = recents.max(entries * 2);
+        // So many merged runs at most, with as many flushed ones before they are merged.
+        self.fan = (self.recents_max / entries / MERGED_COUNT).clamp(3, 8) as u8;
     }
 
-    /// Bytes of the entries that fill a page when they are flushed.
-    fn memtable_wanted(&self) -> usize {
-        let payload = self.layout.payload_size();
-        let entry = self.entry_size();
-        // A run of that many entries needs some 5 bytes for each, a byte less than in the table.
-        payload * entry / (entry - 1).min(5)
+    /// Bytes of the Bloom filter of a run: the recent runs and what comes while they are merged
+    /// share the filters' memory.
+    pub(crate) fn filter_size(&self, entries: u32) -> usize {
+        let all = u64::from(self.recents_max) * 5 / 4;
+        (u64::from(entries) * self.bloom_size as u64 / all.max(1)) as usize
+    }
+
+    /// Bytes of the entries that fill pages when they are flushed: one page, more where a fifth of
+    /// the RAM goes that far.
+    fn memtable_wanted(&self, rest: usize) -> usize {
+        let pages = (rest / (self.layout.page_size() * 5)).clamp(1, 8) as u32;
+        let indexes = u32::from(self.index_count);
+        let units = (self.layout.cells * pages).saturating_sub(indexes - 1).max(1);
+        // A unit is filled to 96 per cent, its header apart.
+        let room = units * (CELL_DATA - HEADER_SIZE - 8) as u32 * 8 * 96 / 100;
+        let plan = &self.indexes[0];
+        let wide = u32::from(plan.code_bits().min(44)) + u32::from(self.pointer_bits()) + 2;
+        let mut entries = 512;
+        for _ in 0..4 {
+            entries = room / (wide - (entries / indexes).max(1).ilog2().min(wide - 12));
+        }
+        entries as usize * self.entry_size()
     }
 
     /// Bytes of the narrowest entry of the memory table.
     fn entry_size(&self) -> usize {
         let indexes = &self.indexes[..usize::from(self.index_count)];
-        let code_bits = indexes.iter().map(IndexPlan::code_bits).min().unwrap_or(64);
+        let code_bits = indexes.iter().map(|index| index.code_bits()).min().unwrap_or(64);
         usize::from((3 + code_bits + self.pointer_bits() + FLAG_BITS).div_ceil(8))
     }
 }
 
+/// Merged runs that are recent at a time, about.
+const MERGED_COUNT: u32 = 3;
+/// Bytes of windows that are enough.
+const WINDOWS_MAX: usize = 8 * CELL_DATA;
 /// Bytes of the least memory table.
 const MEMTABLE_MIN: usize = 512;
 /// Recent runs that have to fit the table of runs, beside the levels.

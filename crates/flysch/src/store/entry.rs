@@ -53,22 +53,22 @@ pub(crate) struct Shape {
 
 impl Shape {
     /// Whether codes are keys.
-    pub(crate) const fn is_ordered(&self) -> bool {
+    pub(crate) const fn is_ordered(self) -> bool {
         self.code_bits > 32
     }
 
     /// Bytes of a code in a unit's header.
-    pub(crate) const fn code_size(&self) -> usize {
+    pub(crate) const fn code_size(self) -> usize {
         if self.is_ordered() { 8 } else { 4 }
     }
 
     /// The greatest code.
-    pub(crate) const fn code_max(&self) -> u64 {
+    pub(crate) const fn code_max(self) -> u64 {
         u64::MAX >> (64 - self.code_bits)
     }
 
     /// Whether an entry fits.
-    pub(crate) const fn takes(&self, entry: &Entry) -> bool {
+    pub(crate) const fn takes(self, entry: &Entry) -> bool {
         entry.code <= self.code_max() && entry.pointer as u64 >> self.pointer_bits == 0
     }
 }

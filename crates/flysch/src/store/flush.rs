@@ -13,7 +13,7 @@ use super::plan::Estimate;
 use super::run::{LEARNT, OPEN, Run};
 use super::writer::{Fill, Next, Output, Source};
 use super::{Lent, Store};
-use crate::media::{Media, Space};
+use crate::media::{Layout, Media, Space};
 
 /// The entries of a segment that are flushed.
 struct Flushed<'a, 'ram, F> {
@@ -106,6 +106,8 @@ impl Store<'_> {
             (0..INDEX_MAX as u8).fold(0, |flags, index| flags | source.estimate(index).flags);
         let mut out = Output::new(Run::recent(flags));
         let mut programs = 0;
+        out.packs = self.overflows(&mut source, out, (media.layout(), lent.page))?;
+        (source.index, source.place) = (0, 0);
         loop {
             let fill = out.fill(&mut source, lent.page, media.layout(), &self.shapes)?;
             if fill == Fill::End {
@@ -125,6 +127,25 @@ impl Store<'_> {
             self.take_over(out.run, segment, is_due);
         }
         Ok(programs)
+    }
+
+    /// Whether units that are found from their codes would take a page more than packed ones:
+    /// chance fills the last one of a few units too often. Nothing is programmed.
+    fn overflows(
+        &self,
+        source: &mut Flushed<'_, '_, impl Fn(u32) -> bool>,
+        out: Output,
+        (layout, page): (Layout, &mut [u8]),
+    ) -> Result<bool, StoreError> {
+        let mut pages = [0; 2];
+        for (packs, pages) in [false, true].into_iter().zip(&mut pages) {
+            let mut out = Output { packs, ..out };
+            (source.index, source.place) = (0, 0);
+            while out.fill(source, page, layout, &self.shapes)? == Fill::Full {
+                *pages += 1;
+            }
+        }
+        Ok(pages[0] > pages[1])
     }
 
     /// List a run that was flushed, with its Bloom filter, and clear its entries.

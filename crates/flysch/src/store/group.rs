@@ -42,7 +42,7 @@ impl Group {
     }
 
     /// Whether an entry stays.
-    pub(crate) fn keeps(&self, entry: &Entry, shape: &Shape, drops: Drops) -> bool {
+    pub(crate) fn keeps(&self, entry: &Entry, shape: Shape, drops: Drops) -> bool {
         if drops.keeps_all {
             return true;
         }
@@ -54,7 +54,7 @@ impl Group {
         let overflows = pending.len() == PENDING_MAX;
         let is_ended = self.has_sole && entry.is_sole() || pending.contains(&entry.pointer);
         let ends_nothing = entry.flags & (TAKE_BACK | TOMBSTONE) != 0;
-        !is_ended && !(drops.is_bottom && ends_nothing && !overflows)
+        !is_ended && (!drops.is_bottom || !ends_nothing || overflows)
     }
 
     /// Go past an entry.
@@ -75,14 +75,16 @@ mod tests {
     use super::super::entry::SHARED;
     use super::*;
 
-    fn kept(entries: &[(u32, u8)], is_unique: bool, is_bottom: bool) -> [bool; 6] {
-        let shape = Shape { code_bits: 20, pointer_bits: 20, is_unique };
+    const ONE: Shape = Shape { code_bits: 20, pointer_bits: 20, is_unique: true };
+    const MANY: Shape = Shape { is_unique: false, ..ONE };
+
+    fn kept(entries: &[(u32, u8)], shape: Shape, is_bottom: bool) -> [bool; 6] {
         let mut group = Group::default();
         let mut kept = [false; 6];
         for (kept, (pointer, flags)) in kept.iter_mut().zip(entries) {
             let entry = Entry { index: 0, code: 9, pointer: *pointer, flags: *flags };
             group.turn_to(&entry);
-            *kept = group.keeps(&entry, &shape, Drops { keeps_all: false, is_bottom });
+            *kept = group.keeps(&entry, shape, Drops { keeps_all: false, is_bottom });
             group.note(&entry, *kept);
         }
         kept
@@ -91,24 +93,24 @@ mod tests {
     #[test]
     fn the_newest_sole_entry_ends_the_older_ones() {
         let entries = [(9, 0), (8, SHARED), (7, TOMBSTONE), (6, 0), (5, SHARED)];
-        assert_eq!(kept(&entries, true, false), [true, true, false, false, true, false]);
+        assert_eq!(kept(&entries, ONE, false), [true, true, false, false, true, false]);
         let dead = [(9, TOMBSTONE), (8, 0), (7, SHARED)];
-        assert_eq!(kept(&dead, true, false), [true, false, true, false, false, false]);
-        assert_eq!(kept(&dead, true, true), [false, false, true, false, false, false]);
+        assert_eq!(kept(&dead, ONE, false), [true, false, true, false, false, false]);
+        assert_eq!(kept(&dead, ONE, true), [false, false, true, false, false, false]);
     }
 
     #[test]
     fn shared_entries_are_taken_back_by_pointer() {
         let back = SHARED | TAKE_BACK;
         let entries = [(9, SHARED), (5, back), (7, 0), (5, SHARED), (4, SHARED)];
-        assert_eq!(kept(&entries, true, false), [true, true, true, false, true, false]);
-        assert_eq!(kept(&entries, true, true), [true, false, true, false, true, false]);
+        assert_eq!(kept(&entries, ONE, false), [true, true, true, false, true, false]);
+        assert_eq!(kept(&entries, ONE, true), [true, false, true, false, true, false]);
     }
 
     #[test]
     fn of_many_rows_each_pointer_stands_alone() {
         let entries = [(3, 0), (5, TAKE_BACK), (5, 0), (6, 0), (6, TAKE_BACK), (6, 0)];
-        assert_eq!(kept(&entries, false, false), [true, true, false, true, false, false]);
-        assert_eq!(kept(&entries, false, true), [true, false, false, true, false, false]);
+        assert_eq!(kept(&entries, MANY, false), [true, true, false, true, false, false]);
+        assert_eq!(kept(&entries, MANY, true), [true, false, false, true, false, false]);
     }
 }

@@ -175,8 +175,14 @@ impl Store<'_> {
             done: &mut done,
             reads_max: self.config.reads_max(),
         };
-        let filled = job.out.fill(&mut merge, lent.page, layout, &self.shapes);
+        let is_tight = core::mem::take(&mut merge.inputs.is_tight);
+        let filled = if is_tight {
+            merge.prefetch().map(|()| Fill::Pause)
+        } else {
+            job.out.fill(&mut merge, lent.page, layout, &self.shapes)
+        };
         let reads = merge.reading.reads;
+        merge.inputs.is_tight = !is_tight && reads + 3 >= merge.reads_max;
         let mut work = Work { reads, programs: 0, is_left: true };
         let fill = match filled {
             Ok(fill) => fill,
@@ -298,7 +304,8 @@ impl Store<'_> {
     /// List a recent run, with room for its Bloom filter.
     pub(crate) fn list_recent(&mut self, at: usize, mut run: Run) {
         let end = self.filters_end();
-        let size = (run.entries as usize).min(self.blooms.size() - end).min(0xFFFF);
+        let share = self.config.filter_size(run.entries);
+        let size = share.min(self.blooms.size() - end).min(0xFFFF);
         run.bloom_size = 0;
         run.marks &= !LEARNT;
         self.runs.insert(at, run);
@@ -331,7 +338,7 @@ pub(crate) fn program<N: Nand>(
     let mut failures = 0;
     loop {
         match media.append(space, label, lent.page) {
-            Ok(page) => return Ok(run.add_page(page.number, &media.numbers())),
+            Ok(page) => return Ok(run.add_page(page.number, media.numbers())),
             Err(MediaError::ProgramFailed(page)) => {
                 failures += 1;
                 if failures == FAILURES_MAX {

@@ -27,7 +27,7 @@ impl Store<'_> {
         let to = run.units.min(from + self.config.reads_max());
         for index in 0..INDEX_MAX as u8 {
             let section = run.section(index);
-            let shape = &self.shapes[usize::from(index)];
+            let shape = self.shapes[usize::from(index)];
             let units = section.start.max(from)..(section.start + section.units).min(to);
             for unit in units {
                 let (_, mut reader) = reading.open(&run, unit, shape)?;

@@ -10,15 +10,18 @@ pub(crate) fn target_level(fresh: u32, sizes: &[u32]) -> usize {
     let largest = sizes.iter().copied().max().unwrap_or(0);
     let fresh = fresh.max(1);
     let growth = log2(largest.saturating_add(fresh)).saturating_sub(log2(fresh));
+    // A level is four times as large as the one above, or there is none between.
+    let levels = (growth as usize).div_ceil(2 << 16).clamp(1, sizes.len());
+    let deepest = sizes.iter().rposition(|size| *size > 0).unwrap_or(0).max(levels - 1);
     let mut total = fresh;
-    for (level, size) in sizes.iter().enumerate().take(sizes.len() - 1) {
+    for (level, size) in sizes.iter().enumerate().take(deepest) {
         total = total.saturating_add(*size);
-        let share = u64::from(growth) * (level as u64 + 1) / sizes.len() as u64;
+        let share = u64::from(growth) * (level as u64 + 1) / levels as u64;
         if u64::from(log2(total)) <= u64::from(log2(fresh)) + share {
             return level;
         }
     }
-    sizes.len() - 1
+    deepest
 }
 
 /// The binary logarithm in 1/65536ths, a bit of the fraction for each squaring.
@@ -51,6 +54,7 @@ mod tests {
     #[test]
     fn levels_grow_by_the_same_factor() {
         assert_eq!(target_level(1000, &[0, 0, 0]), 0);
+        assert_eq!(target_level(1000, &[3000, 0, 0]), 0);
         assert_eq!(target_level(1000, &[0, 0, 64_000]), 0);
         assert_eq!(target_level(1000, &[3500, 0, 64_000]), 1);
         assert_eq!(target_level(1000, &[3500, 14_000, 64_000]), 2);

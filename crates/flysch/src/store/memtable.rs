@@ -43,17 +43,17 @@ impl Side {
         Self { code_bits, pointer_bits, entry_size: bits.div_ceil(8), is_upper, ..Self::default() }
     }
 
-    const fn size(&self) -> usize {
+    const fn size(self) -> usize {
         (self.committed as usize + self.open as usize) * self.entry_size as usize
     }
 
-    fn word(&self, entry: &Entry) -> u128 {
+    fn word(self, entry: &Entry) -> u128 {
         let code = u128::from(entry.index) << self.code_bits | u128::from(entry.code);
         let place = code << self.pointer_bits | u128::from(entry.pointer);
         place << FLAG_BITS | u128::from(entry.flags)
     }
 
-    fn entry(&self, word: u128) -> Entry {
+    fn entry(self, word: u128) -> Entry {
         let place = word >> FLAG_BITS;
         let code = place >> self.pointer_bits;
         Entry {
@@ -64,7 +64,7 @@ impl Side {
         }
     }
 
-    const fn range(&self, segment: Segment) -> (usize, usize) {
+    const fn range(self, segment: Segment) -> (usize, usize) {
         let committed = self.committed as usize;
         match segment {
             Segment::Committed => (0, committed),

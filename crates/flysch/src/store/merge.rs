@@ -15,9 +15,10 @@ use super::run::{IN_JOB, Run};
 use super::seek::Seek;
 use super::unit::{ENTRY_SIZE_MAX, Header, Malformed, UnitReader};
 use super::writer::{Next, Source};
+use crate::media::CELL_DATA;
 
 /// Inputs of a merge, at most.
-pub(crate) const INPUTS_MAX: usize = 14;
+pub(crate) const INPUTS_MAX: usize = 18;
 /// The least window.
 pub(crate) const WINDOW_MIN: usize = 40;
 const _: () = assert!(WINDOW_MIN > ENTRY_SIZE_MAX);
@@ -55,7 +56,6 @@ pub(crate) struct Cursor {
     slot: u8,
     index: u8,
     stage: Stage,
-    seek: Option<Seek>,
     /// The unit, and the one behind the section's last.
     unit: u32,
     end: u32,
@@ -72,13 +72,17 @@ pub(crate) struct Cursor {
 /// The inputs of the merge under way, the newest first.
 #[derive(Clone, Debug)]
 pub(crate) struct Inputs {
+    /// Whether the last page used nearly all reads that are allowed.
+    pub(crate) is_tight: bool,
+    /// The search of the input that is being opened.
+    seek: Option<Seek>,
     cursors: [Cursor; INPUTS_MAX],
     len: u8,
 }
 
 impl Inputs {
     pub(crate) fn new() -> Self {
-        Self { cursors: [Cursor::default(); INPUTS_MAX], len: 0 }
+        Self { is_tight: false, seek: None, cursors: [Cursor::default(); INPUTS_MAX], len: 0 }
     }
 
     /// Whether no input was named yet.
@@ -88,7 +92,7 @@ impl Inputs {
 
     /// Forget the inputs.
     pub(crate) const fn clear(&mut self) {
-        self.len = 0;
+        (self.len, self.seek) = (0, None);
     }
 
     /// Name the marked runs, the newest first, and share `size` bytes out among their windows: in
@@ -132,7 +136,8 @@ impl Inputs {
         let mut at = 0;
         for cursor in cursors {
             let more = spare as u64 * weight(cursor) / all.max(1);
-            let size = (WINDOW_MIN + more as usize).min(crate::media::CELL_DATA);
+            // Whole numbers of windows to a unit: a remainder would cost a read.
+            let size = CELL_DATA.div_ceil(CELL_DATA.div_ceil(WINDOW_MIN + more as usize));
             (cursor.at, cursor.size) = (at as u16, size as u16);
             at += size;
         }
@@ -177,6 +182,24 @@ impl<N: Nand> Merge<'_, '_, N> {
         Ok(true)
     }
 
+    /// Fill the windows that are half empty, so that the next page needs fewer reads.
+    pub(crate) fn prefetch(&mut self) -> Result<(), StoreError> {
+        for at in 0..usize::from(self.inputs.len) {
+            let mut cursor = self.inputs.cursors[at];
+            let end = usize::from(cursor.base + cursor.len);
+            let left = end.saturating_sub(cursor.reader.byte());
+            let is_within = matches!(cursor.stage, Stage::Ready | Stage::Next);
+            let has_more = end < usize::from(cursor.payload) && left < usize::from(cursor.len) / 2;
+            if is_within && has_more && self.reading.reads < self.reads_max {
+                let run = self.runs[usize::from(cursor.slot)];
+                let byte = cursor.reader.byte();
+                self.load(&mut cursor, &run, byte)?;
+                self.inputs.cursors[at] = cursor;
+            }
+        }
+        Ok(())
+    }
+
     /// Do the next step of an input. Cost: at most one read.
     fn advance(&mut self, at: usize) -> Result<(), StoreError> {
         let mut cursor = self.inputs.cursors[at];
@@ -186,7 +209,7 @@ impl<N: Nand> Merge<'_, '_, N> {
             Stage::Unit if cursor.unit >= cursor.end => self.turn(&mut cursor, &run),
             Stage::Unit => {
                 self.load(&mut cursor, &run, 0)?;
-                let shape = &self.shapes[usize::from(cursor.index)];
+                let shape = self.shapes[usize::from(cursor.index)];
                 let header = Header::parse(&self.windows[window(&cursor)], shape);
                 let header = header.ok_or_else(|| self.reading.malformed(&run, cursor.unit))?;
                 cursor.reader = UnitReader::new(&header, shape);
@@ -211,14 +234,14 @@ impl<N: Nand> Merge<'_, '_, N> {
         (cursor.unit, cursor.end) = (section.start, section.start + section.units);
         cursor.stage = Stage::Unit;
         let Some(from) = from else { return Ok(()) };
-        let shape = &self.shapes[usize::from(cursor.index)];
+        let shape = self.shapes[usize::from(cursor.index)];
         let mut seek =
-            cursor.seek.unwrap_or_else(|| Seek::new(run, cursor.index, from.code, shape));
+            self.inputs.seek.unwrap_or_else(|| Seek::new(run, cursor.index, from.code, shape));
         if seek.step(&mut self.reading, run, shape)? {
             cursor.unit = seek.unit();
-            cursor.seek = None;
+            self.inputs.seek = None;
         } else {
-            cursor.seek = Some(seek);
+            self.inputs.seek = Some(seek);
             cursor.stage = Stage::Closed;
         }
         Ok(())
@@ -242,7 +265,7 @@ impl<N: Nand> Merge<'_, '_, N> {
         if byte + ENTRY_SIZE_MAX > end && end < usize::from(cursor.payload) {
             return self.load(cursor, run, byte);
         }
-        let shape = &self.shapes[usize::from(cursor.index)];
+        let shape = self.shapes[usize::from(cursor.index)];
         let bytes = &self.windows[window(cursor)];
         let stepped = cursor.reader.advance(bytes, usize::from(cursor.base), shape);
         stepped.map_err(|Malformed| self.reading.malformed(run, cursor.unit))?;
@@ -295,7 +318,7 @@ impl<N: Nand> Merge<'_, '_, N> {
     fn is_pair(&self, at: usize, entry: &Entry) -> bool {
         let cursors = self.inputs.cursors[..usize::from(self.inputs.len)].iter();
         let mut older = cursors.skip(at + 1).filter(|cursor| cursor.stage == Stage::Ready);
-        let shape = &self.shapes[usize::from(entry.index)];
+        let shape = self.shapes[usize::from(entry.index)];
         entry.is(TAKE_BACK)
             && !shape.is_unique
             && !self.drops.keeps_all
@@ -319,7 +342,7 @@ impl<N: Nand> Source for Merge<'_, '_, N> {
             }
             let Some((at, entry)) = self.least() else { return Ok(Next::End) };
             self.group.turn_to(&entry);
-            let shape = &self.shapes[usize::from(entry.index)];
+            let shape = self.shapes[usize::from(entry.index)];
             let is_kept = self.group.keeps(&entry, shape, self.drops) && !self.is_pair(at, &entry);
             if is_kept && !self.was_given(&entry) {
                 *self.resume = None;
@@ -344,9 +367,10 @@ impl<N: Nand> Source for Merge<'_, '_, N> {
             entries += section.entries;
             flags |= run.flags;
             let share = u64::from(self.distinct[usize::from(index)]);
-            distinct += match run.is_recent() {
-                true => (u64::from(section.entries) * share / 256) as u32,
-                false => run.distinct,
+            distinct += if run.is_recent() {
+                (u64::from(section.entries) * share / 256) as u32
+            } else {
+                run.distinct
             };
         }
         // Where too many take-backs of a code come together, they stay.

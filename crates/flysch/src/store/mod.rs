@@ -50,7 +50,7 @@ use self::entry::Shape;
 use self::job::Job;
 use self::memtable::Memtable;
 use self::merge::Inputs;
-use self::run::{LEARNT, OPEN, Runs};
+use self::run::{LEARNT, OPEN, RUNS_MAX, Runs};
 use crate::media::{Media, Numbers, Space};
 
 /// Memory that a call borrows.
@@ -101,6 +101,9 @@ pub struct Store<'ram> {
 
 impl<'ram> Store<'ram> {
     /// An empty store. `ram` has [`StoreConfig::carved`] bytes.
+    ///
+    /// # Panics
+    /// Where it has not.
     pub fn new(config: StoreConfig, ram: &'ram mut [u8]) -> Self {
         assert!(ram.len() == config.carved(), "the store has its bytes");
         let shapes = config.shapes();
@@ -186,6 +189,13 @@ impl<'ram> Store<'ram> {
         self.job.is_some() || self.is_learning() || self.due().is_some()
     }
 
+    /// Calls of [`Store::work`] that the next row has to make: two where runs come faster than the
+    /// merge under way ends, so that [`Store::flush`] is not refused.
+    pub fn slices_due(&self) -> u32 {
+        let is_pressed = self.runs.room() <= RUNS_MAX / 2;
+        if self.is_due() { 1 + u32::from(is_pressed) } else { 0 }
+    }
+
     /// Do one slice of the work that is due. Cost: at most [`StoreConfig::reads_max`] reads and
     /// one program; one more for each that fails, up to four.
     pub fn work<N: Nand>(
@@ -208,7 +218,7 @@ impl<'ram> Store<'ram> {
     pub fn is_live(&self, space: Space, block: u32) -> bool {
         let numbers: Numbers = self.config.numbers;
         let out = self.job.as_ref().map(|job| &job.out.run);
-        self.runs.as_slice().iter().chain(out).any(|run| run.touches(space, block, &numbers))
+        self.runs.as_slice().iter().chain(out).any(|run| run.touches(space, block, numbers))
     }
 
     /// Entries in the memory table.

@@ -8,6 +8,9 @@ const FILL_PERCENT: u64 = 92;
 /// A memory table fills its page nearly.
 const FLUSH_FILL_PERCENT: u64 = 97;
 
+/// Remainder bits of the first unit of keys, whose gaps nothing tells; the next one knows better.
+const RICE_OF_KEYS: u8 = 32;
+
 /// What is to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Estimate {
@@ -27,23 +30,24 @@ impl Estimate {
     }
 
     /// Whether units cannot be found from the code: keys, or codes of many rows.
-    pub(crate) const fn is_packed(&self, shape: &Shape) -> bool {
+    pub(crate) const fn is_packed(&self, shape: Shape) -> bool {
         shape.is_ordered() || self.entries as u64 > self.distinct as u64 * 4
     }
 
     /// The coding of the first unit.
-    pub(crate) fn coding(&self, shape: &Shape) -> Coding {
+    pub(crate) fn coding(&self, shape: Shape) -> Coding {
         let distinct = u64::from(self.distinct.max(1));
-        let rice = match shape.is_ordered() {
-            true => 40,
-            false => ((1_u64 << shape.code_bits) * 69 / 100 / distinct).max(1).ilog2() as u8,
+        let rice = if shape.is_ordered() {
+            RICE_OF_KEYS
+        } else {
+            ((1_u64 << shape.code_bits) * 69 / 100 / distinct).max(1).ilog2() as u8
         };
         let has_dups = !shape.is_unique && self.has_dups();
         Coding { rice, delta: shape.pointer_bits / 2, flags: self.flags, has_dups }
     }
 
     /// Units to plan with; 0 where units are packed. `cell` is the least payload of a cell.
-    pub(crate) fn planned(&self, shape: &Shape, cell: usize) -> u32 {
+    pub(crate) fn planned(&self, shape: Shape, cell: usize) -> u32 {
         if self.entries == 0 || self.is_packed(shape) {
             return 0;
         }
@@ -53,7 +57,7 @@ impl Estimate {
     }
 
     /// Bits of all entries of a hashed section.
-    fn bits(&self, shape: &Shape) -> u64 {
+    fn bits(&self, shape: Shape) -> u64 {
         let Coding { rice, has_dups, .. } = self.coding(shape);
         let (entries, distinct) = (u64::from(self.entries), u64::from(self.distinct.max(1)));
         let space = 1_u64 << shape.code_bits;
@@ -87,11 +91,11 @@ mod tests {
         let shape = Shape { code_bits: 26, pointer_bits: 20, is_unique: true };
         let million =
             Estimate { entries: 1_000_000, distinct: 1_000_000, flags: 0, is_exact: false };
-        assert_eq!(million.coding(&shape).rice, 5);
+        assert_eq!(million.coding(shape).rice, 5);
         // 27.8 bits an entry, a unit has 3,808 and is filled to 92 per cent.
-        assert_eq!(million.planned(&shape, 486), 7855);
+        assert_eq!(million.planned(shape, 486), 7855);
         let fewer = Estimate { distinct: 1000, ..million };
-        assert_eq!(fewer.planned(&shape, 486), 0);
-        assert!(fewer.coding(&Shape { is_unique: false, ..shape }).has_dups);
+        assert_eq!(fewer.planned(shape, 486), 0);
+        assert!(fewer.coding(Shape { is_unique: false, ..shape }).has_dups);
     }
 }

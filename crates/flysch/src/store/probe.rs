@@ -51,6 +51,9 @@ pub(crate) enum Place {
 
 impl Probe {
     /// Look for the rows of a code.
+    ///
+    /// # Panics
+    /// Where the store has no such index.
     pub fn new(config: &StoreConfig, index: u8, code: u64) -> Self {
         assert!(index < config.index_count, "the store has the index");
         let is_many = config.indexes[usize::from(index)].rows == Rows::Many;
@@ -127,7 +130,7 @@ impl Probe {
         reading: &mut Reading<'_, '_, N>,
     ) -> Result<Option<Entry>, StoreError> {
         let run = &store.runs.as_slice()[slot];
-        let shape = &store.shapes[usize::from(self.index)];
+        let shape = store.shapes[usize::from(self.index)];
         if self.passed == EXHAUSTED || !store.may_hold(slot, self.index, self.code) {
             return Ok(None);
         }
@@ -138,28 +141,28 @@ impl Probe {
         let mut found = None;
         for unit in seek.unit()..section.start + section.units {
             let (header, mut reader) = reading.open(run, unit, shape)?;
+            let mut has_more = header.spills;
             while !reader.is_done() {
                 reading.step(&mut reader, run, unit, shape)?;
                 let entry = reader.entry(self.index);
                 if entry.code > self.code {
                     return Ok(self.finish(found));
                 }
-                if entry.code == self.code && left > 0 {
-                    left -= 1;
-                } else if entry.code == self.code {
-                    if found.is_some() {
-                        self.passed += 1;
-                        return Ok(found);
-                    }
-                    found = Some(entry);
+                if entry.code < self.code {
+                    continue;
                 }
+                if left == 0 && found.is_some() {
+                    has_more = true;
+                    break;
+                }
+                (left, found) = if left == 0 { (0, Some(entry)) } else { (left - 1, None) };
             }
-            if !header.spills {
-                return Ok(self.finish(found));
-            }
-            if found.is_some() {
+            if found.is_some() && has_more {
                 self.passed += 1;
                 return Ok(found);
+            }
+            if !header.spills {
+                break;
             }
         }
         Ok(self.finish(found))

@@ -103,10 +103,7 @@ impl<const HELD: usize> Range<HELD> {
     }
 
     const fn key(&self, entry: &Entry) -> Key {
-        match self.descends {
-            true => (!entry.code, !entry.pointer),
-            false => (entry.code, entry.pointer),
-        }
+        if self.descends { (!entry.code, !entry.pointer) } else { (entry.code, entry.pointer) }
     }
 
     fn refill<N: Nand>(
@@ -125,8 +122,8 @@ impl<const HELD: usize> Range<HELD> {
             self.hints = [NO_HINT; RUNS_MAX];
             self.hinted = Some(store.run_changes);
         }
-        self.from_memory(store, Segment::Open);
-        self.from_memory(store, Segment::Committed);
+        self.read_memory(store, Segment::Open);
+        self.read_memory(store, Segment::Committed);
         let runs = store.runs.as_slice();
         let recents = store.runs.recents().rev().map(|(slot, _)| slot);
         let index = self.index;
@@ -134,7 +131,7 @@ impl<const HELD: usize> Range<HELD> {
             .filter_map(|level| store.runs.level(index, level));
         for slot in recents.chain(levels) {
             if runs[slot].serves(self.index) && self.may_be_in(store, slot) {
-                self.from_run(store, slot, reading)?;
+                self.read_run(store, slot, reading)?;
             }
         }
         self.is_over = self.bound.is_none();
@@ -156,7 +153,7 @@ impl<const HELD: usize> Range<HELD> {
         if self.descends { (!self.to, !self.from) } else { (self.from, self.to) }
     }
 
-    fn from_memory(&mut self, store: &Store<'_>, segment: Segment) {
+    fn read_memory(&mut self, store: &Store<'_>, segment: Segment) {
         let (start, end) = store.memtable.places(segment, self.index);
         let (from, to) = self.codes();
         let low = Entry { index: self.index, code: from, ..Entry::default() };
@@ -172,7 +169,7 @@ impl<const HELD: usize> Range<HELD> {
     }
 
     /// Take the entries of one unit that are wanted; of more where it holds none.
-    fn from_run<N: Nand>(
+    fn read_run<N: Nand>(
         &mut self,
         store: &Store<'_>,
         slot: usize,
@@ -185,7 +182,7 @@ impl<const HELD: usize> Range<HELD> {
         };
         self.hints[slot] = unit;
         loop {
-            let Some((edge, least)) = self.from_unit(store, run, unit, reading)? else {
+            let Some((edge, least)) = self.read_unit(store, run, unit, reading)? else {
                 return Ok(());
             };
             let is_beyond = self.bound.is_some_and(|bound| edge >= bound);
@@ -202,14 +199,14 @@ impl<const HELD: usize> Range<HELD> {
 
     /// Take the entries of a unit. Where more may follow in the next one: the key from which on
     /// they do, and the least new key of the unit.
-    fn from_unit<N: Nand>(
+    fn read_unit<N: Nand>(
         &mut self,
         store: &Store<'_>,
         run: &Run,
         unit: u32,
         reading: &mut Reading<'_, '_, N>,
     ) -> Result<Option<(Key, Option<Key>)>, StoreError> {
-        let shape = &store.shapes[usize::from(self.index)];
+        let shape = store.shapes[usize::from(self.index)];
         let section = run.section(self.index);
         let (header, mut reader) = reading.open(run, unit, shape)?;
         let start = self.last.map_or((self.from, 0), next);
@@ -224,9 +221,10 @@ impl<const HELD: usize> Range<HELD> {
             }
             self.take(&entry, shape.is_unique);
         }
-        let is_last = match self.descends {
-            true => unit == section.start,
-            false => unit + 1 == section.start + section.units || !header.spills,
+        let is_last = if self.descends {
+            unit == section.start
+        } else {
+            unit + 1 == section.start + section.units || !header.spills
         };
         let edge = if self.descends { ends.0 } else { ends.1 };
         let Some((code, pointer)) = edge else {
@@ -247,7 +245,7 @@ impl<const HELD: usize> Range<HELD> {
         run: &Run,
         reading: &mut Reading<'_, '_, N>,
     ) -> Result<u32, StoreError> {
-        let shape = &store.shapes[usize::from(self.index)];
+        let shape = store.shapes[usize::from(self.index)];
         let (code, _) = self.last.unwrap_or((self.from, 0));
         let code = if self.descends { (!code).saturating_add(1) } else { code };
         let mut seek = Seek::new(run, self.index, code.min(shape.code_max()), shape);

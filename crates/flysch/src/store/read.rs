@@ -31,7 +31,7 @@ impl<'a, 'm, N: Nand> Reading<'a, 'm, N> {
         let cells = self.media.layout().cells;
         let numbers = self.media.numbers();
         let none = Page { space: run.space(), number: 0 };
-        let place = run.place(unit, cells, &numbers);
+        let place = run.place(unit, cells, numbers);
         let (page, cell) = place.ok_or(MediaError::Missing(none))?;
         if self.held != Some((page, cell)) {
             self.held = None;
@@ -48,7 +48,7 @@ impl<'a, 'm, N: Nand> Reading<'a, 'm, N> {
         &mut self,
         run: &Run,
         unit: u32,
-        shape: &Shape,
+        shape: Shape,
     ) -> Result<(Header, UnitReader), StoreError> {
         let header = Header::parse(self.unit(run, unit)?, shape);
         let header = header.ok_or_else(|| self.malformed(run, unit))?;
@@ -57,7 +57,7 @@ impl<'a, 'm, N: Nand> Reading<'a, 'm, N> {
 
     /// The payload of the unit that was read last.
     pub(crate) fn payload(&self, unit: u32) -> &[u8] {
-        let from = if unit % self.media.layout().cells == 0 { HEADER_SIZE } else { 0 };
+        let from = if unit.is_multiple_of(self.media.layout().cells) { HEADER_SIZE } else { 0 };
         &self.cell[from..CELL_DATA]
     }
 
@@ -67,7 +67,7 @@ impl<'a, 'm, N: Nand> Reading<'a, 'm, N> {
         reader: &mut UnitReader,
         run: &Run,
         unit: u32,
-        shape: &Shape,
+        shape: Shape,
     ) -> Result<(), StoreError> {
         let stepped = reader.advance(self.payload(unit), 0, shape);
         stepped.map_err(|Malformed| self.malformed(run, unit))
@@ -75,7 +75,7 @@ impl<'a, 'm, N: Nand> Reading<'a, 'm, N> {
 
     /// The error for a unit that makes no sense.
     pub(crate) fn malformed(&self, run: &Run, unit: u32) -> StoreError {
-        let place = run.place(unit, self.media.layout().cells, &self.media.numbers());
+        let place = run.place(unit, self.media.layout().cells, self.media.numbers());
         let none = Page { space: run.space(), number: 0 };
         StoreError::Malformed(place.map_or(none, |(page, _)| page))
     }

@@ -11,7 +11,7 @@ use super::entry::{INDEX_MAX, Shape};
 use crate::media::{Numbers, Page, Space};
 
 /// Runs that exist at a time, at most.
-pub(crate) const RUNS_MAX: usize = 24;
+pub(crate) const RUNS_MAX: usize = 20;
 /// Pieces of a run, at most: void spans and other runs come between.
 pub(crate) const EXTENTS_MAX: usize = 4;
 /// The level of recent runs.
@@ -47,7 +47,7 @@ pub(crate) struct Section {
 
 impl Section {
     /// The first unit of the section in which entries of a code may be.
-    pub(crate) fn target(&self, code: u64, shape: &Shape) -> u32 {
+    pub(crate) fn target(&self, code: u64, shape: Shape) -> u32 {
         debug_assert!(code <= shape.code_max(), "a code has its index's bits");
         ((u128::from(code) * u128::from(self.planned)) >> shape.code_bits) as u32
     }
@@ -171,7 +171,7 @@ impl Run {
     }
 
     /// Add a page; false where the run has too many pieces.
-    pub(crate) fn add_page(&mut self, page: u32, numbers: &Numbers) -> bool {
+    pub(crate) fn add_page(&mut self, page: u32, numbers: Numbers) -> bool {
         let count = usize::from(self.extent_count);
         if let Some(last) = self.extents[..count].last_mut()
             && numbers.advance(last.first, last.count) == page
@@ -195,7 +195,7 @@ impl Run {
     }
 
     /// The page of a unit or fence, and the cell within it.
-    pub(crate) fn place(&self, unit: u32, cells: u32, numbers: &Numbers) -> Option<(Page, usize)> {
+    pub(crate) fn place(&self, unit: u32, cells: u32, numbers: Numbers) -> Option<(Page, usize)> {
         let mut left = unit / cells;
         for extent in self.extents() {
             if left < extent.count {
@@ -208,7 +208,7 @@ impl Run {
     }
 
     /// Whether a block holds a page of the run.
-    pub(crate) fn touches(&self, space: Space, block: u32, numbers: &Numbers) -> bool {
+    pub(crate) fn touches(&self, space: Space, block: u32, numbers: Numbers) -> bool {
         space == self.space()
             && self.extents().iter().any(|extent| {
                 let first = numbers.block_of(extent.first);
@@ -286,17 +286,17 @@ mod tests {
         let numbers = Numbers::new(24, 8);
         let mut run = Run::of_level(2, 1, 0, 9);
         for page in [509, 510, 511, 0, 5, 6, 20] {
-            assert!(run.add_page(page, &numbers));
+            assert!(run.add_page(page, numbers));
         }
         assert_eq!((run.extents().len(), run.pages()), (3, 7));
         let old = |number, cell| Some((Page { space: Space::Old, number }, cell));
-        assert_eq!(run.place(13, 4, &numbers), old(0, 1));
-        assert_eq!(run.place(16, 4, &numbers), old(5, 0));
-        assert_eq!(run.place(27, 4, &numbers), old(20, 3));
-        assert_eq!(run.place(28, 4, &numbers), None);
-        let blocks = [63, 0, 1, 2].map(|block| run.touches(Space::Old, block, &numbers));
+        assert_eq!(run.place(13, 4, numbers), old(0, 1));
+        assert_eq!(run.place(16, 4, numbers), old(5, 0));
+        assert_eq!(run.place(27, 4, numbers), old(20, 3));
+        assert_eq!(run.place(28, 4, numbers), None);
+        let blocks = [63, 0, 1, 2].map(|block| run.touches(Space::Old, block, numbers));
         assert_eq!(blocks, [true, true, false, true]);
-        assert!(!run.touches(Space::Young, 0, &numbers));
+        assert!(!run.touches(Space::Young, 0, numbers));
     }
 
     #[test]
@@ -311,6 +311,6 @@ mod tests {
         run.gone = 1;
         assert!(!run.serves(0));
         let shape = Shape { code_bits: 8, pointer_bits: 9, is_unique: true };
-        assert_eq!([0, 63, 64, 255].map(|code| run.section(0).target(code, &shape)), [0, 0, 1, 3]);
+        assert_eq!([0, 63, 64, 255].map(|code| run.section(0).target(code, shape)), [0, 0, 1, 3]);
     }
 }

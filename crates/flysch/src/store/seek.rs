@@ -1,7 +1,8 @@
 //! Finding the unit of a section in which a code begins, a read at a time.
 //!
-//! A planned section says it by itself. In a packed one the answer is the last unit whose first
-//! code is below the one sought: a guess, leaps that double from it, then halves.
+//! The answer is the first unit that ends with the code or a greater one. A guess is read first:
+//! where a section was planned the code says it, else the least and the greatest code of the run
+//! do. Then leaps that double, then halves.
 
 use flysch_nand::Nand;
 
@@ -14,32 +15,32 @@ use super::run::Run;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seek {
     code: u64,
-    /// The unit is not before this one, and before that one.
+    /// The unit is one of these.
     low: u32,
     high: u32,
-    guess: u32,
-    /// How far the next leap goes; 0 where the unit is known to lie between two that were read.
+    next: u32,
+    /// How far the next leap goes; 0 where the unit lies between two that were read.
     leap: u32,
 }
 
 impl Seek {
     /// Look for `code` in the section of `index`.
-    pub(crate) fn new(run: &Run, index: u8, code: u64, shape: &Shape) -> Self {
+    pub(crate) fn new(run: &Run, index: u8, code: u64, shape: Shape) -> Self {
         let section = run.section(index);
-        let last = section.units.saturating_sub(1);
+        let further = section.units.saturating_sub(1);
+        let (start, end) = (section.start, section.start + further);
         if section.planned > 0 {
-            let unit = section.start + section.target(code, shape).min(last);
-            return Self { code, low: unit, high: unit + 1, guess: unit, leap: 0 };
+            let unit = start + section.target(code, shape).min(further);
+            return Self { code, low: unit, high: end, next: unit, leap: 1 };
         }
-        let (low, high) = (section.start, section.start + section.units.max(1));
-        let (least, greatest) = match run.is_recent() {
-            true => (0, shape.code_max()),
-            false => run.bounds(),
-        };
+        if run.is_recent() {
+            return Self { code, low: start, high: end, next: start + further / 2, leap: 0 };
+        }
+        let (least, greatest) = run.bounds();
         let width = u128::from(greatest.saturating_sub(least)) + 1;
         let place = u128::from(code.saturating_sub(least)) * u128::from(section.units) / width;
-        let guess = low + place.min(u128::from(last)) as u32;
-        Self { code, low, high, guess, leap: 1 }
+        let guess = start + place.min(u128::from(further)) as u32;
+        Self { code, low: start, high: end, next: guess, leap: 1 }
     }
 
     /// The unit, once it was found.
@@ -52,35 +53,46 @@ impl Seek {
         &mut self,
         reading: &mut Reading<'_, '_, N>,
         run: &Run,
-        shape: &Shape,
+        shape: Shape,
     ) -> Result<bool, StoreError> {
-        if self.high - self.low <= 1 {
+        debug_assert!(self.low <= self.high, "the unit lies somewhere");
+        if self.low == self.high {
             return Ok(true);
         }
-        let unit = if self.leap == 0 {
-            self.low.midpoint(self.high)
-        } else {
-            self.guess.clamp(self.low + 1, self.high - 1)
+        let unit = match self.leap {
+            0 => self.low.midpoint(self.high),
+            _ => self.next.clamp(self.low, self.high),
         };
-        let (header, _) = reading.open(run, unit, shape)?;
-        let is_below = header.first < self.code;
-        if is_below {
-            self.low = unit;
+        let (header, mut reader) = reading.open(run, unit, shape)?;
+        let mut greatest = header.first;
+        while !reader.is_done() && greatest < self.code {
+            reading.step(&mut reader, run, unit, shape)?;
+            greatest = reader.entry(0).code;
+        }
+        let is_behind = greatest < self.code && header.spills;
+        let begins_here = header.first < self.code || unit == self.low;
+        if !is_behind && begins_here {
+            (self.low, self.high) = (unit, unit);
+        } else if is_behind {
+            // The last unit does not spill, unless the run lies.
+            self.low = (unit + 1).min(self.high);
         } else {
             self.high = unit;
         }
-        self.go_on(unit, is_below);
-        Ok(self.high - self.low <= 1)
+        self.go_on(unit, is_behind);
+        Ok(self.low == self.high)
     }
 
     /// Where to look next: on in the same direction, twice as far; once it turns, between.
-    const fn go_on(&mut self, unit: u32, is_below: bool) {
+    const fn go_on(&mut self, unit: u32, is_behind: bool) {
         if self.leap == 0 {
             return;
         }
-        let next = if is_below { unit + self.leap } else { unit.saturating_sub(self.leap) };
-        let is_open = if is_below { next < self.high } else { next > self.low };
-        self.guess = next;
-        self.leap = if is_open { self.leap * 2 } else { 0 };
+        let next =
+            if is_behind { unit.saturating_add(self.leap) } else { unit.saturating_sub(self.leap) };
+        let on = if is_behind { next <= self.high } else { next >= self.low };
+        let turns = is_behind != (self.next <= next);
+        self.next = next;
+        self.leap = if on && !turns { self.leap * 2 } else { 0 };
     }
 }

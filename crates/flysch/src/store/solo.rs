@@ -30,7 +30,10 @@ impl<'ram, N: Nand> Solo<'ram, N> {
         frames + partition.count as usize * ENTRY_SIZE + config.carved()
     }
 
-    /// An empty store on a chip.
+    /// An empty store on a chip. `ram` has [`Solo::carved`] bytes.
+    ///
+    /// # Panics
+    /// Where it has not.
     pub fn new(nand: N, partition: Partition, config: StoreConfig, ram: &'ram mut [u8]) -> Self {
         assert!(ram.len() == Self::carved(&config, partition), "the store has its bytes");
         let (page, ram) = ram.split_at_mut(config.layout.page_size());
@@ -55,15 +58,19 @@ impl<'ram, N: Nand> Solo<'ram, N> {
         self.media.nand_mut()
     }
 
-    /// Put an entry and commit it; flush where the memory table is full, and do a slice of the
-    /// work that is due.
+    /// Put an entry and commit it; flush where the memory table is full, and do the slices of
+    /// work that are due.
     pub fn insert(&mut self, entry: &Entry) -> Result<Work, StoreError> {
         if !self.store.has_room(1) {
             self.flush()?;
         }
         self.store.put(entry)?;
         self.store.commit();
-        if self.store.is_due() { self.work() } else { Ok(Work::default()) }
+        let mut work = Work::default();
+        for _ in 0..self.store.slices_due() {
+            work = self.work()?;
+        }
+        Ok(work)
     }
 
     /// Flush the memory table, once there is room for a run.

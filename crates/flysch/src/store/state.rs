@@ -186,7 +186,7 @@ impl Limits<'_> {
         run.fences = fences;
         let is_sane = planned <= self.config.numbers.page_count();
         run.set_section(index, &Section { planned, ..Section::default() });
-        let shape = &self.shapes[usize::from(index)];
+        let shape = self.shapes[usize::from(index)];
         let (least, width) = match plan.order {
             super::Order::Key => (bytes.number()?, bytes.number()?),
             super::Order::Hash => (0, shape.code_max()),
@@ -196,7 +196,7 @@ impl Limits<'_> {
     }
 
     fn emit_job(&self, job: &Job, out: &mut Writer<'_>) {
-        let Output { run, index, section, coding, floor, distinct } = &job.out;
+        let Output { run, index, section, coding, floor, distinct, packs: _ } = &job.out;
         out.byte(job.index.map_or(1, |index| index + 2));
         out.byte(u8::from(job.drops.keeps_all) << 1 | u8::from(job.drops.is_bottom));
         self.emit(run, out);
@@ -251,7 +251,7 @@ impl Limits<'_> {
             && section.units <= run.units
             && section.entries <= run.entries;
         let section = Section { start: run.units.checked_sub(section.units)?, ..section };
-        let out = Output { run, index: out_index, section, coding, floor, distinct };
+        let out = Output { run, index: out_index, section, coding, floor, distinct, packs: false };
         let resume = (out.run.entries > 0).then_some(done);
         let job = Job { index, drops, out, done, resume, ..Job::default() };
         is_sane.then_some(job)
@@ -359,6 +359,6 @@ impl Store<'_> {
         };
         let flags = inputs().fold(0, |flags, run| flags | run.flags);
         let is_named = (1..=INPUTS_MAX).contains(&inputs().count()) && inputs().all(fits);
-        is_named && job.out.run.flags & flags == flags & job.out.run.flags
+        is_named && flags & !job.out.run.flags == 0
     }
 }

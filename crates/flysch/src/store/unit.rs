@@ -52,13 +52,13 @@ pub(crate) struct Header {
 }
 
 /// Bytes of a unit's header.
-pub(crate) const fn header_size(shape: &Shape) -> usize {
+pub(crate) const fn header_size(shape: Shape) -> usize {
     4 + shape.code_size()
 }
 
 impl Header {
     /// Read the header; none where it makes no sense.
-    pub(crate) fn parse(unit: &[u8], shape: &Shape) -> Option<Self> {
+    pub(crate) fn parse(unit: &[u8], shape: Shape) -> Option<Self> {
         let count = u16::from_le_bytes(array(&unit[..2]));
         let coding = Coding {
             rice: unit[2] & 63,
@@ -74,7 +74,7 @@ impl Header {
         is_sane.then_some(header)
     }
 
-    fn emit(&self, unit: &mut [u8], shape: &Shape) {
+    fn emit(&self, unit: &mut [u8], shape: Shape) {
         let Coding { rice, delta, flags, has_dups } = self.coding;
         debug_assert!(rice < 64 && delta < 32 && flags < 8, "the fields hold the coding");
         let count = self.count | if self.spills { SPILLS } else { 0 };
@@ -95,14 +95,14 @@ pub(crate) struct UnitWriter {
 }
 
 impl UnitWriter {
-    pub(crate) const fn new(coding: Coding, shape: &Shape) -> Self {
+    pub(crate) const fn new(coding: Coding, shape: Shape) -> Self {
         let header = Header { count: 0, spills: false, coding, first: 0 };
         let last = Entry { index: 0, code: 0, pointer: 0, flags: 0 };
         Self { header, bit: header_size(shape) * 8, last }
     }
 
     /// Add an entry that is not below the last one; refuse it where it does not fit.
-    pub(crate) fn push(&mut self, unit: &mut [u8], shape: &Shape, entry: &Entry) -> bool {
+    pub(crate) fn push(&mut self, unit: &mut [u8], shape: Shape, entry: &Entry) -> bool {
         let Coding { rice, delta, flags, has_dups } = self.header.coding;
         debug_assert!(entry.flags & !flags == 0, "flags were announced");
         debug_assert!(self.header.count == 0 || entry.code >= self.last.code, "codes ascend");
@@ -114,7 +114,7 @@ impl UnitWriter {
         if !is_first && has_dups {
             bits.put(u64::from(is_same), 1);
         }
-        if !is_first && !(has_dups && is_same) {
+        if !is_first && (!has_dups || !is_same) {
             bits.put_rice(entry.code - self.last.code, rice, (entry.code, shape.code_bits));
         }
         let pointer = u64::from(entry.pointer);
@@ -142,7 +142,7 @@ impl UnitWriter {
     }
 
     /// Finish the unit's header. `floor` is the last code before the unit.
-    pub(crate) fn close(mut self, unit: &mut [u8], shape: &Shape, spills: bool, floor: u64) {
+    pub(crate) fn close(mut self, unit: &mut [u8], shape: Shape, spills: bool, floor: u64) {
         self.header.spills = spills;
         if self.header.count == 0 {
             self.header.first = floor;
@@ -212,7 +212,7 @@ pub(crate) struct UnitReader {
 }
 
 impl UnitReader {
-    pub(crate) const fn new(header: &Header, shape: &Shape) -> Self {
+    pub(crate) const fn new(header: &Header, shape: Shape) -> Self {
         Self {
             code: header.first,
             pointer: 0,
@@ -244,7 +244,7 @@ impl UnitReader {
         &mut self,
         window: &[u8],
         base: usize,
-        shape: &Shape,
+        shape: Shape,
     ) -> Result<(), Malformed> {
         debug_assert!(self.left > 0 && self.byte() >= base, "an entry is within the window");
         let mut ahead = Ahead { bytes: window, bit: usize::from(self.bit) - base * 8 };
@@ -316,20 +316,20 @@ mod tests {
 
     fn check(shape: Shape, coding: Coding, entries: &[Entry]) -> usize {
         let mut unit = [0; 506];
-        let mut writer = UnitWriter::new(coding, &shape);
+        let mut writer = UnitWriter::new(coding, shape);
         let mut count = 0;
-        while count < entries.len() && writer.push(&mut unit, &shape, &entries[count]) {
+        while count < entries.len() && writer.push(&mut unit, shape, &entries[count]) {
             count += 1;
         }
-        writer.close(&mut unit, &shape, true, 0);
-        let header = Header::parse(&unit, &shape).unwrap();
+        writer.close(&mut unit, shape, true, 0);
+        let header = Header::parse(&unit, shape).unwrap();
         assert!(header.spills);
         for window in [ENTRY_SIZE_MAX, 64, 506] {
-            let mut reader = UnitReader::new(&header, &shape);
+            let mut reader = UnitReader::new(&header, shape);
             for wanted in &entries[..count] {
                 let base = reader.byte();
                 let end = (base + window).min(unit.len());
-                assert_eq!(reader.advance(&unit[base..end], base, &shape), Ok(()));
+                assert_eq!(reader.advance(&unit[base..end], base, shape), Ok(()));
                 assert_eq!(reader.entry(wanted.index), *wanted);
             }
             assert!(reader.is_done());
@@ -371,11 +371,11 @@ mod tests {
         unit[..4].copy_from_slice(&[9, 0, 20, 0]);
         unit[4..8].copy_from_slice(&0xFF_FFFF_u32.to_le_bytes());
         unit[10..].fill(0xFF);
-        let header = Header::parse(&unit, &shape).unwrap();
-        let mut reader = UnitReader::new(&header, &shape);
-        assert_eq!(reader.advance(&unit[8..], 8, &shape), Ok(()));
-        assert_eq!(reader.advance(&unit[8..], 8, &shape), Err(Malformed));
+        let header = Header::parse(&unit, shape).unwrap();
+        let mut reader = UnitReader::new(&header, shape);
+        assert_eq!(reader.advance(&unit[8..], 8, shape), Ok(()));
+        assert_eq!(reader.advance(&unit[8..], 8, shape), Err(Malformed));
         unit[7] = 1;
-        assert_eq!(Header::parse(&unit, &shape), None);
+        assert_eq!(Header::parse(&unit, shape), None);
     }
 }

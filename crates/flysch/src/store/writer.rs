@@ -43,6 +43,8 @@ pub(crate) struct Output {
     pub(crate) floor: u64,
     /// Codes of the index that differ.
     pub(crate) distinct: u32,
+    /// Whether every section is packed, planned or not.
+    pub(crate) packs: bool,
 }
 
 /// How a page ended.
@@ -91,7 +93,7 @@ impl Output {
                 Next::Pause => self.pad(layout.cell_mut(frame, cell), shapes),
                 Next::Entry(entry) => {
                     if self.index != Some(entry.index) {
-                        self.begin(source, entry.index, shapes);
+                        self.begin(source, entry.index, shapes, layout.cells);
                     }
                     self.fill_unit(source, layout.cell_mut(frame, cell), shapes)?;
                 }
@@ -102,11 +104,14 @@ impl Output {
     }
 
     /// Begin the section of an index.
-    fn begin(&mut self, source: &impl Source, index: u8, shapes: &[Shape; INDEX_MAX]) {
+    fn begin(&mut self, source: &impl Source, index: u8, shapes: &[Shape; INDEX_MAX], cells: u32) {
         debug_assert!(self.index.is_none_or(|last| last < index), "indexes ascend");
-        let shape = &shapes[usize::from(index)];
+        let shape = shapes[usize::from(index)];
         let estimate = source.estimate(index);
         let planned = estimate.planned(shape, CELL_DATA - HEADER_SIZE);
+        // The pages of a level are its own: the units of the last one are there in any case.
+        let whole = if self.run.is_recent() { 1 } else { cells };
+        let planned = if self.packs { 0 } else { planned.next_multiple_of(whole) };
         self.index = Some(index);
         self.section = Section { planned, start: self.run.units, ..Section::default() };
         self.coding = estimate.coding(shape);
@@ -122,7 +127,7 @@ impl Output {
         shapes: &[Shape; INDEX_MAX],
     ) -> Result<(), StoreError> {
         let Some(index) = self.index else { unreachable!("a section was begun") };
-        let shape = &shapes[usize::from(index)];
+        let shape = shapes[usize::from(index)];
         let mut writer = UnitWriter::new(self.coding, shape);
         let floor = self.floor;
         let mut gaps = Gaps::default();
@@ -151,7 +156,7 @@ impl Output {
     /// An empty unit, behind which what belongs there will come.
     fn pad(&mut self, unit: &mut [u8], shapes: &[Shape; INDEX_MAX]) {
         let Some(index) = self.index else { unreachable!("the page has an entry") };
-        let shape = &shapes[usize::from(index)];
+        let shape = shapes[usize::from(index)];
         UnitWriter::new(self.coding, shape).close(unit, shape, true, self.floor);
         self.end_unit();
     }
@@ -159,15 +164,16 @@ impl Output {
     fn note(&mut self, entry: &Entry, last: Option<Entry>, gaps: &mut Gaps) {
         let is_same = self.section.entries > 0 && entry.code == self.floor;
         if let Some(last) = last {
-            let (sums, gap) = match is_same {
-                true => (&mut gaps.pointers, u64::from(entry.pointer.abs_diff(last.pointer))),
-                false => (&mut gaps.codes, entry.code - last.code),
+            let (sums, gap) = if is_same {
+                (&mut gaps.pointers, u64::from(entry.pointer.abs_diff(last.pointer)))
+            } else {
+                (&mut gaps.codes, entry.code - last.code)
             };
             *sums = (sums.0 + gap.max(1).ilog2(), sums.1 + 1);
         }
         if !self.run.is_recent() {
-            let least = if self.section.entries == 0 { entry.code } else { self.run.bounds().0 };
-            self.run.set_bounds(least, entry.code);
+            let first = if self.section.entries == 0 { entry.code } else { self.run.bounds().0 };
+            self.run.set_bounds(first, entry.code);
         }
         self.distinct += u32::from(!is_same);
         self.run.distinct += u32::from(!is_same);

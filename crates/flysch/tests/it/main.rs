@@ -12,5 +12,6 @@ mod pbfilter;
 mod runs_costs;
 mod runs_cuts;
 mod runs_model;
+mod store_defects;
 mod store_model;
 mod world;

@@ -309,3 +309,50 @@ fn shared_codes_are_told_apart_by_pointer() {
     }
     assert_eq!(found, live);
 }
+
+/// F5: a state with a right seal and wild numbers is refused, and lookups in one that is believed
+/// end with an answer or an error.
+#[test]
+fn states_that_lie_are_refused_or_harmless() {
+    let geometry = geometry((1024, 8, 96));
+    let plan = IndexPlan { levels: 2, capacity: 20_000, ..IndexPlan::default() };
+    let plans = [plan, IndexPlan { order: Order::Key, rows: Rows::Many, ..plan }];
+    let config = StoreConfig::plan(6000, &plans, &geometry, 96).unwrap();
+    let partition = Partition { first: 0, count: 96 };
+    let mut ram = vec![0; Solo::<Chip>::carved(&config, partition)];
+    let part = Part { geometry, ..Part::named("w25n01gv").unwrap() };
+    let chip = Chip::new(Arc::new(part), Clock::new(), 1);
+    let mut solo = Solo::new(chip, partition, config, &mut ram);
+    let mut prng = Prng::new(3);
+    let mut state = vec![0; Store::state_size_max(&config)];
+    let mut refused = 0;
+    for round in 0..4000 {
+        if round < 1500 {
+            let (code, pointer) = (prng.below(1 << 20), prng.below(1 << 12) as u32);
+            solo.insert(&Entry { index: 0, code, pointer, flags: 0 }).unwrap();
+            solo.insert(&Entry { index: 1, code, pointer, flags: 0 }).unwrap();
+            continue;
+        }
+        let len = if round == 1500 { solo.remount(&mut state).unwrap() } else { state.len() };
+        state.truncate(len);
+        let mut wrong = state.clone();
+        for _ in 0..=prng.below(3) {
+            let at = prng.below(len as u64) as usize;
+            wrong[at] = if prng.below(2) == 0 { prng.below(256) as u8 } else { wrong[at] ^ 1 };
+        }
+        wrong.truncate(if prng.below(8) == 0 { prng.below(len as u64) as usize } else { len });
+        if solo.store_mut().load_state(&wrong).is_err() {
+            refused += 1;
+            continue;
+        }
+        for index in 0..2 {
+            let mut probe = Probe::new(&config, index, prng.below(1 << 20));
+            for _ in 0..50 {
+                if !matches!(solo.next(&mut probe), Ok(Some(_))) {
+                    break;
+                }
+            }
+        }
+    }
+    assert!(refused > 500, "{refused} refused");
+}

@@ -1,0 +1,130 @@
+//! Histories on which the index before this one failed, on the store: none of them comes back.
+
+use std::sync::Arc;
+
+use flysch::media::Partition;
+use flysch::store::{Entry, IndexPlan, Order, Probe, Rows, Solo, Store, StoreConfig, StoreError};
+use flysch_chip::{Chip, Clock, Part};
+use flysch_nand::Geometry;
+
+const BLOCKS: u32 = 96;
+
+fn geometry(page_size: u32) -> Geometry {
+    let part = Part::named("w25n01gv").unwrap();
+    Geometry { page_size, pages_per_block: 8, block_count: BLOCKS, ..part.geometry }
+}
+
+fn plan() -> IndexPlan {
+    IndexPlan { levels: 3, capacity: 10_000, ..IndexPlan::default() }
+}
+
+fn on_chip(plan: IndexPlan, ram: usize, history: impl FnOnce(&mut Solo<'_, Chip>)) {
+    let geometry = geometry(1024);
+    let config = StoreConfig::plan(ram, &[plan], &geometry, BLOCKS).unwrap();
+    let partition = Partition { first: 0, count: BLOCKS };
+    let mut memory = vec![0; Solo::<Chip>::carved(&config, partition)];
+    let part = Part { geometry, ..Part::named("w25n01gv").unwrap() };
+    let chip = Chip::new(Arc::new(part), Clock::new(), 1);
+    history(&mut Solo::new(chip, partition, config, &mut memory));
+}
+
+fn entry(number: u32) -> Entry {
+    let code = u64::from(number.wrapping_mul(0x9E37_79B1) >> 12);
+    Entry { index: 0, code, pointer: number % 8000, flags: 0 }
+}
+
+fn found(solo: &mut Solo<'_, Chip>, code: u64) -> Option<Entry> {
+    let mut probe = Probe::new(solo.store().config(), 0, code);
+    solo.next(&mut probe).unwrap()
+}
+
+/// D1: a flush after every insert or every second one filled the table of runs.
+#[test]
+fn a_flush_after_every_insert_does_no_harm() {
+    for every in [1, 2] {
+        on_chip(plan(), 5000, |solo| {
+            for number in 0..4000 {
+                solo.insert(&entry(number)).unwrap();
+                if number % every == 0 {
+                    solo.flush().unwrap();
+                }
+            }
+            assert_eq!(found(solo, entry(17).code), Some(entry(17)));
+        });
+    }
+}
+
+/// D2: an insert after one that was refused panicked.
+#[test]
+fn a_full_memory_table_refuses_again_and_again() {
+    on_chip(plan(), 5000, |solo| {
+        let mut number = 0;
+        while solo.store_mut().put(&entry(number)).is_ok() {
+            number += 1;
+        }
+        for _ in 0..3 {
+            assert_eq!(solo.store_mut().put(&entry(number)), Err(StoreError::MemtableFull));
+        }
+        solo.store_mut().commit();
+        solo.flush().unwrap();
+        assert_eq!(solo.store_mut().put(&entry(number)), Ok(()));
+        assert_eq!(found(solo, entry(3).code), Some(entry(3)));
+    });
+}
+
+/// D3: levels grew with the operations ever done, not with what is live.
+#[test]
+fn replacements_for_ever_keep_the_size() {
+    on_chip(IndexPlan { is_updated: true, ..plan() }, 6000, |solo| {
+        let mut most = [0; 2];
+        for round in 0..40 {
+            for number in 0..1500 {
+                let pointer = (round * 1500 + number) % 8000;
+                solo.insert(&Entry { pointer, ..entry(number) }).unwrap();
+                let half = usize::from(round >= 20);
+                most[half] = most[half].max(solo.store().run_count().1);
+            }
+        }
+        assert!(most[1] <= most[0] + 4, "{most:?} pages");
+        assert_eq!(found(solo, entry(9).code).unwrap().pointer, (39 * 1500 + 9) % 8000);
+    });
+}
+
+/// D4: many rows a key made runs outgrow their plan, and every probe leapt.
+#[test]
+fn many_rows_a_key_take_less_than_as_many_keys() {
+    let mut pages = Vec::new();
+    for codes in [4000, 800, 40] {
+        on_chip(IndexPlan { rows: Rows::Many, ..plan() }, 5000, |solo| {
+            for number in 0..4000 {
+                let code = entry(number % codes).code;
+                solo.insert(&Entry { code, ..entry(number) }).unwrap();
+            }
+            solo.flush().unwrap();
+            solo.settle().unwrap();
+            pages.push(solo.store().run_count().1);
+        });
+    }
+    assert!(pages[1] <= pages[0] && pages[2] < pages[1], "{pages:?}");
+}
+
+/// D5 and D6: most sizes of RAM were refused, and more of it was not used or did harm.
+#[test]
+fn every_size_of_ram_is_used() {
+    for page_size in [512, 1024, 2048, 4096, 16_384] {
+        for capacity in [1000, 100_000, 5_000_000, 10_000_000] {
+            for order in [Order::Hash, Order::Key] {
+                let plans = [IndexPlan { order, capacity, ..plan() }; 2];
+                let mut last = 0;
+                for ram in (6144..65_536).step_by(517) {
+                    let config = StoreConfig::plan(ram, &plans, &geometry(page_size), 1024);
+                    let config = config.unwrap_or_else(|error| panic!("{ram}: {error:?}"));
+                    assert!(config.ram() <= ram && config.ram() + 16 >= ram, "{ram}");
+                    assert_eq!(config.ram(), size_of::<Store<'_>>() + config.carved());
+                    assert!(config.memtable_size + config.bloom_size >= last, "{ram}");
+                    last = config.memtable_size + config.bloom_size;
+                }
+            }
+        }
+    }
+}
