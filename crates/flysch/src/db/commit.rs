@@ -67,12 +67,13 @@ impl<N: Nand> Db<'_, '_, N> {
     pub(super) fn commit_now(&mut self, durability: Durability) -> Result<(), DbError> {
         self.records.commit(&mut self.media);
         self.store.commit();
-        if let Some(mark) = self.open_mark.take() {
-            self.records.mark = mark;
-        }
         self.commit += 1;
         self.is_open = false;
         self.is_lazy = true;
+        if core::mem::take(&mut self.has_open_runs) {
+            // The mark passes the rows of the open runs, so nothing behind it may be in RAM alone.
+            self.flush()?;
+        }
         if durability == Durability::Durable { self.sync() } else { Ok(()) }
     }
 

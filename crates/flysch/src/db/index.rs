@@ -149,10 +149,16 @@ impl<'s, N: Nand> Db<'_, 's, N> {
             self.log.forget_tail();
             self.rename(moved);
         }
+        // Committed rows on the first page that the transaction programmed go back into the tail
+        // where it is rolled back: their entries stay in RAM until it is committed.
+        self.flush()?;
+        if self.store.has_room(count) {
+            return Ok(());
+        }
         self.crowd_out()?;
         let mut lent = Lent { page: self.frame, cell: self.cell, commit: self.commit };
         self.store.flush_open(&mut self.media, &mut lent)?;
-        self.open_mark = Some(self.media.head(Space::Hot));
+        self.has_open_runs = true;
         Ok(())
     }
 

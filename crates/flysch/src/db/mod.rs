@@ -63,8 +63,8 @@ pub struct Db<'ram, 's, N> {
     held_cells: Option<Cells>,
     /// The changes of the runs that the last record knows.
     let_go_at: u32,
-    /// The flush mark that holds once the transaction under way is committed.
-    open_mark: Option<u32>,
+    /// Whether entries of the transaction under way are in runs.
+    has_open_runs: bool,
     /// A page, lent to whoever needs one.
     frame: &'ram mut [u8],
     /// A cell, lent likewise.

@@ -35,7 +35,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             return Ok(());
         }
         self.forget_frame();
-        self.open_mark = None;
+        self.has_open_runs = false;
         self.store.roll_back();
         if let Some(moved) = self.records.roll_back(&mut self.media, self.frame)? {
             self.rename(moved);
