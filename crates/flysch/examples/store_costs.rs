@@ -1,7 +1,8 @@
 //! What the index store costs on the simulated chip, by exact counts.
 //!
-//! `store_costs N RAM [order one|many|key] [distribution] [rows per key] [replacements]` where RAM
-//! counts the store, a page and a cell, but not the table of blocks.
+//! `store_costs N RAM [one|many|key] [random|ascending|descending|bursty] [rows per key]
+//! [replacements] [levels]`, where RAM counts the store, a page and a cell, but not the table of
+//! blocks.
 #![expect(clippy::unwrap_used, reason = "a measurement fails by panicking")]
 #![expect(clippy::print_stdout, reason = "it prints a table")]
 #![expect(clippy::cast_precision_loss, reason = "means of counts")]
@@ -99,10 +100,10 @@ impl Load {
 
 fn percentiles(name: &str, mut counts: Vec<u64>) {
     counts.sort_unstable();
-    let at = |share: f64| counts[((counts.len() - 1) as f64 * share) as usize];
+    let at = |per_mille: usize| counts[(counts.len() - 1) * per_mille / 1000];
     let mean = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
     let last = counts[counts.len() - 1];
-    print!(" | {name} {mean:.2} p99 {} p99.9 {} max {last}", at(0.99), at(0.999));
+    print!(" | {name} {mean:.2} p99 {} p99.9 {} max {last}", at(990), at(999));
 }
 
 fn lookups(solo: &mut Solo<'_, Counted>, load: &Load, range: (u64, u64), rows: u64) -> Vec<u64> {

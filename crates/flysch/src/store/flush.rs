@@ -168,7 +168,6 @@ impl Store<'_> {
         }
         self.runs.as_mut_slice()[at].marks |= LEARNT;
         self.run_changes += 1;
-        self.fresh_entries += run.entries;
         match segment {
             Segment::Open => self.memtable.roll_back(),
             Segment::Committed => self.memtable.retain(|entry| !is_due(entry.pointer)),

@@ -91,8 +91,6 @@ pub struct Store<'ram> {
     /// Changes of the runs, and of the memory table.
     run_changes: u32,
     puts: u32,
-    /// Entries flushed since the last round began.
-    fresh_entries: u32,
     /// The unit at which learning a run's Bloom filter goes on.
     learning: u32,
     /// Whether merges drop nothing: a snapshot is open.
@@ -121,7 +119,6 @@ impl<'ram> Store<'ram> {
             distinct: [256; INDEX_MAX],
             run_changes: 0,
             puts: 0,
-            fresh_entries: 0,
             learning: 0,
             keeps_all: false,
         }
