@@ -7,7 +7,7 @@ use flysch_nand::Nand;
 
 use super::{Db, DbError};
 use crate::media::Space;
-use crate::record::{Cells, Move, Position, Stretch, page_part};
+use crate::record::{Cells, Move, Position, Rows, Stretch, page_part};
 use crate::row::{HashKey, Index, IndexKind, RowView, Schema, Table, Value, key};
 use crate::store::{Entry, INDEX_MAX, IndexPlan, Lent, Order, Rows as KeyRows, StoreError};
 
@@ -135,6 +135,12 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     /// See that the entries of one more row fit the memory table.
     pub(super) fn make_room(&mut self, table: u8) -> Result<(), DbError> {
         let count = self.table(table)?.indexes.len();
+        // Entries of committed rows in the tail stay in RAM while a transaction is under way: it
+        // begins with room for its own.
+        if self.rows == 0 && self.store.is_half_taken(self.tail_entries(count)) {
+            self.spill_tail()?;
+            self.flush()?;
+        }
         if self.store.has_room(count) && !self.is_overdue() {
             return Ok(());
         }
@@ -143,11 +149,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
             return Ok(());
         }
         // The transaction outgrows the RAM: its entries go to a run of its own.
-        self.forget_frame();
         if !self.records.tail.rows().is_empty() {
-            let moved = self.records.spill(&mut self.media, self.schema, self.frame)?;
-            self.log.forget_tail();
-            self.rename(moved);
+            self.spill_tail()?;
         }
         // Committed rows on the first page that the transaction programmed go back into the tail
         // where it is rolled back: their entries stay in RAM until it is committed.
@@ -159,6 +162,20 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         let mut lent = Lent { page: self.frame, cell: self.cell, commit: self.commit };
         self.store.flush_open(&mut self.media, &mut lent)?;
         self.has_open_runs = true;
+        Ok(())
+    }
+
+    /// Entries of the rows in the tail, at most: a row has no more than `count`.
+    fn tail_entries(&self, count: usize) -> usize {
+        let mut rows = Rows::new(self.records.tail.rows());
+        core::iter::from_fn(|| rows.next()).count() * count
+    }
+
+    fn spill_tail(&mut self) -> Result<(), DbError> {
+        self.forget_frame();
+        let moved = self.records.spill(&mut self.media, self.schema, self.frame)?;
+        self.log.forget_tail();
+        self.rename(moved);
         Ok(())
     }
 

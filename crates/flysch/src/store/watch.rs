@@ -8,6 +8,12 @@ impl Store<'_> {
         self.runs.room() < 3
     }
 
+    /// Whether this many entries of any index take more than half of the memory table.
+    pub fn is_half_taken(&self, count: usize) -> bool {
+        let sizes = (0..self.config.index_count).map(|index| self.memtable.entry_size(index));
+        count * sizes.max().unwrap_or(0) * 2 > self.config.memtable_size
+    }
+
     /// A number that changes whenever the runs do.
     pub const fn changes(&self) -> u32 {
         self.run_changes
