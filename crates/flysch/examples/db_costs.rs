@@ -4,6 +4,8 @@
 //! `cargo run --release -p flysch --example db_costs -- ROWS RAM BATCH [BLOCKS]`
 
 #![expect(clippy::print_stdout, reason = "what it measures is printed")]
+#![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts are small")]
+#![expect(clippy::cast_possible_wrap, clippy::cast_precision_loss, reason = "counts are small")]
 
 use std::sync::Arc;
 
@@ -127,7 +129,6 @@ fn main() -> Result<(), DbError> {
     worst(&mut db, &mut number)?;
     lookups(&mut db, number)?;
     ranges(&mut db, number)?;
-    drop(db);
     mounts(&mut nand, options, ram - fields, number)
 }
 

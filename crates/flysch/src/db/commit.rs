@@ -54,7 +54,7 @@ impl<N: Nand> Db<'_, '_, N> {
         self.forget_frame();
         let layers = Layers { records: &self.records, store: &self.store };
         let body = layers.body(found.log.logged(), (self.commit, self.time), self.state);
-        let settled = found.settle(&mut self.media, body, self.frame);
+        let settled = found.settle(&mut self.media, &body, self.frame);
         if settled.is_ok() {
             self.log = found.log;
         } else {
@@ -68,19 +68,23 @@ impl<N: Nand> Db<'_, '_, N> {
         self.records.commit(&mut self.media);
         self.store.commit();
         self.commit += 1;
-        self.is_open = false;
         self.is_lazy = true;
-        if core::mem::take(&mut self.has_open_runs) {
+        if self.under_way.take().is_some_and(|tx| tx.has_runs) {
             // The mark passes the rows of the open runs, so nothing behind it may be in RAM alone.
             self.flush()?;
         }
         if durability == Durability::Durable { self.sync() } else { Ok(()) }
     }
 
-    /// Put lazy commits on flash. Cost: nothing where there are none, else one program as a rule;
+    /// Put lazy commits on flash.
+    ///
+    /// # Panics
+    /// Where a transaction was begun and dropped, and nothing was called since.
+    ///
+    /// Cost: nothing where there are none, else one program as a rule;
     /// and at most one erase, or two programs, towards the next log block.
     pub fn sync(&mut self) -> Result<(), DbError> {
-        assert!(!self.is_open, "a transaction ends before its database is synced");
+        assert!(self.under_way.is_none(), "a transaction ends before its database is synced");
         if !self.is_lazy {
             return Ok(());
         }
@@ -88,7 +92,7 @@ impl<N: Nand> Db<'_, '_, N> {
         self.forget_frame();
         let layers = Layers { records: &self.records, store: &self.store };
         let body = layers.body(self.log.logged(), (self.commit, self.time), self.state);
-        self.log.commit(&mut self.media, body, self.frame)?;
+        self.log.commit(&mut self.media, &body, self.frame)?;
         self.is_lazy = false;
         if self.let_go_at != self.store.changes() {
             self.let_go_at = self.store.changes();
@@ -132,7 +136,7 @@ impl<N: Nand> Db<'_, '_, N> {
         self.settle()?;
         let layers = Layers { records: &self.records, store: &self.store };
         let body = layers.body(self.log.logged(), (self.commit, self.time), self.state);
-        self.log.close(&mut self.media, body, self.frame)?;
+        self.log.close(&mut self.media, &body, self.frame)?;
         Ok(self.into_nand())
     }
 
@@ -150,17 +154,16 @@ impl<N: Nand> Db<'_, '_, N> {
             let first = block * numbers.pages_per_block;
             let last = first + numbers.pages_per_block - 1;
             spans.as_slice().iter().any(|span| {
-                let holds = |number| span.holds(crate::media::Page { space, number }, &numbers);
+                let holds = |number| span.holds(crate::media::Page { space, number }, numbers);
                 holds(first) && holds(last)
             })
         };
         let store = &self.store;
         self.media.let_go(|space, block| {
-            let is_used = || match space.holds_rows() {
-                true => !is_void(space, block),
-                false => store.is_live(space, block),
-            };
-            is_head(space, block) || is_used()
+            let is_rows = space.holds_rows();
+            is_head(space, block)
+                || is_rows && !is_void(space, block)
+                || !is_rows && store.is_live(space, block)
         });
     }
 }

@@ -119,7 +119,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         let Some((len, some)) = found else { return Ok(None) };
         if some < len {
             let (layout, numbers) = (self.media.layout(), self.media.numbers());
-            let at = Position::of_pointer(pointer, layout, &numbers).ok_or(DbError::Unknown)?;
+            let at = Position::of_pointer(pointer, layout, numbers).ok_or(DbError::Unknown)?;
             gather(self, at.page, &mut out[some..len])?;
         }
         Ok(Some(Place { len, base }))

@@ -5,9 +5,9 @@
 
 use flysch_nand::Nand;
 
-use super::{Db, DbError};
+use super::{Db, DbError, UnderWay};
 use crate::media::Space;
-use crate::record::{Cells, Move, Position, Rows, Stretch, page_part};
+use crate::record::{Cells, Move, Position, Rows, Stretch, page_part, tail_page};
 use crate::row::{HashKey, Index, IndexKind, RowView, Schema, Table, Value, key};
 use crate::store::{Entry, INDEX_MAX, IndexPlan, Lent, Order, Rows as KeyRows, StoreError};
 
@@ -69,10 +69,10 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     /// nothing can be there. Cost: nothing in the tail; else one read, two where a row is long.
     pub(super) fn rows_at(&mut self, pointer: u32) -> Result<Stretch<'_>, DbError> {
         let (layout, numbers) = (self.media.layout(), self.media.numbers());
-        let Some(at) = Position::of_pointer(pointer, layout, &numbers) else {
+        let Some(at) = Position::of_pointer(pointer, layout, numbers) else {
             return Ok(Stretch::NONE);
         };
-        if at.page == self.records.tail_page(&self.media) {
+        if at.page == tail_page(&self.media) {
             let tail = &self.records.tail;
             return Ok(Stretch::of_cell(tail.rows(), tail.base(), layout, at.cell));
         }
@@ -137,7 +137,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         let count = self.table(table)?.indexes.len();
         // Entries of committed rows in the tail stay in RAM while a transaction is under way: it
         // begins with room for its own.
-        if self.rows == 0 && self.store.is_half_taken(self.tail_entries(count)) {
+        if self.row_count() == 0 && self.store.is_half_taken(self.tail_entries(count)) {
             self.spill_tail()?;
             self.flush()?;
         }
@@ -161,7 +161,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         self.crowd_out()?;
         let mut lent = Lent { page: self.frame, cell: self.cell, commit: self.commit };
         self.store.flush_open(&mut self.media, &mut lent)?;
-        self.has_open_runs = true;
+        self.under_way = self.under_way.map(|tx| UnderWay { has_runs: true, ..tx });
         Ok(())
     }
 
@@ -169,6 +169,11 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     fn tail_entries(&self, count: usize) -> usize {
         let mut rows = Rows::new(self.records.tail.rows());
         core::iter::from_fn(|| rows.next()).count() * count
+    }
+
+    /// Rows of the transaction under way.
+    pub(super) fn row_count(&self) -> u32 {
+        self.under_way.map_or(0, |tx| tx.rows)
     }
 
     fn spill_tail(&mut self) -> Result<(), DbError> {
@@ -199,7 +204,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         let limit = self.records.open_page().unwrap_or(head);
         let reach = numbers.distance(first, limit);
         let is_programmed = |pointer| {
-            let at = Position::of_pointer(pointer, layout, &numbers);
+            let at = Position::of_pointer(pointer, layout, numbers);
             at.is_some_and(|at| numbers.distance(first, at.page.number) < reach)
         };
         let mut lent = Lent { page: self.frame, cell: self.cell, commit: self.commit };

@@ -36,6 +36,15 @@ use crate::record::{Cells, Records};
 use crate::row::{HashKey, Schema};
 use crate::store::Store;
 
+/// A transaction under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct UnderWay {
+    /// Its rows.
+    rows: u32,
+    /// Whether entries of it are in runs.
+    has_runs: bool,
+}
+
 /// A database on a chip.
 #[derive(Debug)]
 pub struct Db<'ram, 's, N> {
@@ -49,22 +58,19 @@ pub struct Db<'ram, 's, N> {
     commit: u32,
     /// Whether something is committed that no record has.
     is_lazy: bool,
-    /// Whether a transaction was begun, and neither committed nor rolled back.
-    is_open: bool,
+    /// The transaction that was begun, and neither committed nor rolled back.
+    under_way: Option<UnderWay>,
     /// The caller's clock, as the last commit told it.
     time: u64,
     store: Store<'ram>,
     /// What keys the hashes of this device.
     key: HashKey,
-    /// Programs of the device's life when the transaction under way began, and its rows.
+    /// Programs of the device's life when the last transaction began.
     begun_at: u64,
-    rows: u32,
     /// The cells of rows that the frame holds.
     held_cells: Option<Cells>,
     /// The changes of the runs that the last record knows.
     let_go_at: u32,
-    /// Whether entries of the transaction under way are in runs.
-    has_open_runs: bool,
     /// A page, lent to whoever needs one.
     frame: &'ram mut [u8],
     /// A cell, lent likewise.

@@ -8,7 +8,9 @@ use super::ram::Ram;
 use super::{Db, DbError};
 use crate::log::{self, Buffers};
 use crate::media::{CELL_SIZE, ENTRY_SIZE, Layout, Media, Page, Partition, Sight, Space};
-use crate::record::{BlockSummary, Position, Records, Rows, STATE_SIZE, is_void, read_page};
+use crate::record::{
+    BlockSummary, Position, Records, Rows, STATE_SIZE, is_void, read_page, tail_page,
+};
 use crate::row::{HashKey, RowView, Schema};
 use crate::store::{ConfigError, INDEX_MAX, Store, StoreConfig};
 
@@ -113,15 +115,13 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             schema,
             commit: 1,
             is_lazy: false,
-            is_open: false,
+            under_way: None,
             time: 0,
             store: parts.store,
             key: HashKey::from_seed(options.seed),
             begun_at: 0,
-            rows: 0,
             held_cells: None,
             let_go_at: 0,
-            has_open_runs: false,
             frame: parts.frame,
             cell: parts.cell,
             held: None,
@@ -175,15 +175,13 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             schema,
             commit,
             is_lazy: false,
-            is_open: false,
+            under_way: None,
             time: preface.time,
             store: parts.store,
             key: HashKey::from_seed(options.seed),
             begun_at: 0,
-            rows: 0,
             held_cells: None,
             let_go_at: 0,
-            has_open_runs: false,
             frame: parts.frame,
             cell: parts.cell,
             held: None,
@@ -217,7 +215,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
                 rows = self.replay_row(at, rows, row)?;
             }
         }
-        let at = self.records.tail_page(&self.media);
+        let at = tail_page(&self.media);
         let mut place = 0;
         while place < self.records.tail.rows().len() {
             let layout = self.media.layout();

@@ -4,18 +4,12 @@
 #[derive(Debug)]
 pub(crate) struct Ram<'ram> {
     rest: &'ram mut [u8],
-    taken: usize,
 }
 
 impl<'ram> Ram<'ram> {
     /// All of `bytes`.
     pub(crate) const fn new(bytes: &'ram mut [u8]) -> Self {
-        Self { rest: bytes, taken: 0 }
-    }
-
-    /// Bytes that are left.
-    pub(crate) const fn len(&self) -> usize {
-        self.rest.len()
+        Self { rest: bytes }
     }
 
     /// Take the next `size` bytes; none where there are fewer.
@@ -27,7 +21,6 @@ impl<'ram> Ram<'ram> {
         }
         let (bytes, rest) = rest.split_at_mut(size);
         self.rest = rest;
-        self.taken += size;
         Some(bytes)
     }
 }

@@ -4,7 +4,7 @@ use flysch_nand::Nand;
 
 use super::commit::Durability;
 use super::index::{Wanted, carries};
-use super::{Db, DbError};
+use super::{Db, DbError, UnderWay};
 use crate::record::NewRow;
 use crate::row::{RowHead, RowKind, RowView, Table, Value, ValueError, key};
 use crate::store::Probe;
@@ -20,7 +20,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     pub fn begin(&mut self) -> Result<Transaction<'_, 'ram, 's, N>, DbError> {
         self.roll_back_open()?;
         self.settle()?;
-        (self.is_open, self.begun_at, self.rows) = (true, self.media.write, 0);
+        self.under_way = Some(UnderWay::default());
+        self.begun_at = self.media.write;
         Ok(Transaction { db: self })
     }
 
@@ -31,11 +32,10 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
 
     /// Roll back what a dropped transaction left.
     pub(super) fn roll_back_open(&mut self) -> Result<(), DbError> {
-        if !self.is_open {
+        if self.under_way.is_none() {
             return Ok(());
         }
         self.forget_frame();
-        self.has_open_runs = false;
         self.store.roll_back();
         if let Some(moved) = self.records.roll_back(&mut self.media, self.frame)? {
             self.rename(moved);
@@ -43,7 +43,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             self.commit += 1;
             self.log.forget_tail();
         }
-        self.is_open = false;
+        self.under_way = None;
         Ok(())
     }
 
@@ -64,11 +64,11 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         if let Some(moved) = moved {
             self.rename(moved);
             self.log.forget_tail();
-        } else if self.rows > 0 {
+        } else if self.row_count() > 0 {
             // The slice of a transaction's first row is done at the commit.
             self.work()?;
         }
-        self.rows += 1;
+        self.under_way = self.under_way.map(|tx| UnderWay { rows: tx.rows + 1, ..tx });
         self.put_entries(table, values, at)
     }
 

@@ -21,8 +21,6 @@ use crate::media::{
 pub(crate) const CHECKPOINT: u8 = 1;
 /// The database was closed: nothing but this record was under way when the power went.
 pub(crate) const STOPPED: u8 = 2;
-/// Commits that follow go to an NvRam.
-pub(crate) const NVRAM: u8 = 4;
 
 /// What a record says, besides what the flash layer knows itself.
 pub(crate) struct Body<'a> {
@@ -177,7 +175,7 @@ pub(crate) fn read_flash<'s, N: Nand>(
     for _ in 0..spans {
         let mut bytes = [0; SPAN_SIZE];
         reader.take(media, &mut bytes)?;
-        let span = Span::parse(&bytes, &numbers).ok_or(StreamError::Broken)?;
+        let span = Span::parse(&bytes, numbers).ok_or(StreamError::Broken)?;
         media.spans.add(span).map_err(|()| StreamError::Broken)?;
     }
     read_changes(reader, media)?;

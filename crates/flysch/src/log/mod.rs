@@ -17,7 +17,7 @@ mod mount;
 mod root;
 mod stream;
 
-pub(crate) use body::{Body, CHECKPOINT, NVRAM, STOPPED};
+pub(crate) use body::{Body, CHECKPOINT, STOPPED};
 pub use mount::MountError;
 pub(crate) use mount::{Buffers, Found, find, format};
 
@@ -63,18 +63,30 @@ pub(crate) struct Log {
     logged: u16,
     /// Whether the next record must have the whole tail.
     is_fresh: bool,
-    /// The list that follows.
-    next: Option<List>,
+    next: Next,
+    /// What the front of a root says besides.
+    salt: u32,
+    schema: u32,
+}
+
+/// What comes behind the log block in use.
+#[derive(Clone, Copy, Debug)]
+struct Next {
+    /// The list that follows the one in use, once it is chosen.
+    list: Option<List>,
     /// The number behind that of the last block of any list that was chosen.
     ordinal: u32,
     /// Blocks behind the one in use that could not be erased: they are passed over.
     passed: u8,
-    /// Whether the next block is erased, and whether the root names its list.
+    /// Whether the next block is erased.
     is_erased: bool,
+    /// Whether the root names the list.
     is_named: bool,
-    /// What the front of a root says besides.
-    salt: u32,
-    schema: u32,
+}
+
+impl Next {
+    const NONE: Self =
+        Self { list: None, ordinal: 0, passed: 0, is_erased: false, is_named: false };
 }
 
 /// The name of a log block.
@@ -91,11 +103,6 @@ pub(crate) fn list_len(blocks: u32) -> u8 {
 }
 
 impl Log {
-    /// The number of the next record.
-    pub(crate) const fn number(&self) -> u32 {
-        self.number
-    }
-
     /// The part of the tail that a record needs not repeat: all up to here is in records before.
     pub(crate) const fn logged(&self) -> usize {
         if self.is_fresh { 0 } else { self.logged as usize }
@@ -113,7 +120,7 @@ impl Log {
     pub(crate) fn commit<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
-        body: Body<'_>,
+        body: &Body<'_>,
         frame: &mut [u8],
     ) -> Result<(), MediaError> {
         let body = self.chosen(media, body);
@@ -141,17 +148,17 @@ impl Log {
     pub(crate) fn close<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
-        body: Body<'_>,
+        body: &Body<'_>,
         frame: &mut [u8],
     ) -> Result<(), MediaError> {
-        let body = Body { flags: body.flags | STOPPED, ..body };
+        let body = Body { flags: body.flags | STOPPED, ..*body };
         // A record that begins a log block may end its list: it is followed by another.
         for _ in 0..2 {
             while !self.has_next() && !self.is_ready() {
                 self.step(media, frame)?;
             }
             let ordinal = self.list.ordinal;
-            self.commit(media, Body { ..body }, frame)?;
+            self.commit(media, &body, frame)?;
             if ordinal == self.list.ordinal || self.has_next() {
                 break;
             }
@@ -176,8 +183,8 @@ impl Log {
     }
 
     /// Use the whole tail where it fits the record's page or must be there.
-    fn chosen<'b, N: Nand>(&mut self, media: &mut Media<'_, N>, body: Body<'b>) -> Body<'b> {
-        let whole = Body { base: 0, ..body };
+    fn chosen<'b, N: Nand>(&mut self, media: &mut Media<'_, N>, body: &Body<'b>) -> Body<'b> {
+        let whole = Body { base: 0, ..*body };
         let delta = Body { base: self.logged().min(whole.tail.len()), ..whole };
         let fits = whole.size(media) <= media.layout().payload_size();
         if fits || self.is_fresh || usize::from(self.chain) + 1 >= CHAIN_MAX {
@@ -254,7 +261,7 @@ impl Log {
     /// records of this block rest on its state.
     fn is_cornered<N: Nand>(&self, media: &Media<'_, N>) -> bool {
         let has_page = self.root_page < media.geometry().pages_per_block;
-        self.root_has_base && self.is_erased && !has_page
+        self.root_has_base && self.next.is_erased && !has_page
     }
 
     /// Write a root with this state, and go on in a new list: this root is the commit.
@@ -264,10 +271,10 @@ impl Log {
         body: &Body<'_>,
         frame: &mut [u8],
     ) -> Result<(), MediaError> {
-        let next = self.next.take().ok_or(MediaError::Full)?;
+        let next = self.next.list.take().ok_or(MediaError::Full)?;
         self.list = next;
-        (self.at, self.page, self.chain) = (core::mem::take(&mut self.passed), 0, 0);
-        (self.is_erased, self.is_named) = (false, false);
+        (self.at, self.page, self.chain) = (core::mem::take(&mut self.next.passed), 0, 0);
+        (self.next.is_erased, self.next.is_named) = (false, false);
         media.changes.clear();
         for at in 0..usize::from(self.cells.len) {
             let block = u32::from(self.cells.blocks[at]);
@@ -283,25 +290,25 @@ impl Log {
     /// Turn to the next block.
     fn turn<N: Nand>(&mut self, media: &mut Media<'_, N>) {
         assert!(self.is_ready(), "the next log block is erased and named");
-        (self.is_erased, self.page) = (false, 0);
-        let passed = core::mem::take(&mut self.passed);
-        let Some(next) = self.next.take() else {
+        (self.next.is_erased, self.page) = (false, 0);
+        let passed = core::mem::take(&mut self.next.passed);
+        let Some(next) = self.next.list.take() else {
             self.at += 1 + passed;
             return;
         };
         if self.live.ordinal != self.list.ordinal {
             release(media, &self.list);
         }
-        (self.list, self.at, self.is_named) = (next, passed, false);
+        (self.list, self.at, self.next.is_named) = (next, passed, false);
     }
 
     /// Whether the list has a block behind the one in use.
     const fn has_next(&self) -> bool {
-        self.at + 1 + self.passed < self.list.len
+        self.at + 1 + self.next.passed < self.list.len
     }
 
     const fn is_ready(&self) -> bool {
-        self.is_erased && (self.next.is_none() || self.is_named)
+        self.next.is_erased && (self.next.list.is_none() || self.next.is_named)
     }
 
     /// One operation towards the next log block.
@@ -310,16 +317,16 @@ impl Log {
         media: &mut Media<'_, N>,
         frame: &mut [u8],
     ) -> Result<(), MediaError> {
-        if !self.is_erased {
+        if !self.next.is_erased {
             return self.erase_next(media);
         }
         if self.root_page < media.geometry().pages_per_block {
-            let next = self.next.unwrap_or(self.list);
+            let next = self.next.list.unwrap_or(self.list);
             let page = self.root_page;
             self.root_page += 1;
             return match root::name(media, &self.root, page, [&next, &self.live], frame) {
                 Ok(()) => {
-                    self.is_named = true;
+                    self.next.is_named = true;
                     Ok(())
                 }
                 Err(MediaError::ProgramFailed(_)) => {
@@ -334,27 +341,26 @@ impl Log {
 
     /// Erase the block that the log goes on in, chosen where the list has ended.
     fn erase_next<N: Nand>(&mut self, media: &mut Media<'_, N>) -> Result<(), MediaError> {
-        if self.next.is_none() && self.has_next() {
-            let at = self.at + 1 + self.passed;
-            self.is_erased = media.erase(u32::from(self.list.blocks[usize::from(at)]))?;
-            self.passed += u8::from(!self.is_erased);
+        if self.next.list.is_none() && self.has_next() {
+            let at = self.at + 1 + self.next.passed;
+            self.next.is_erased = media.erase(u32::from(self.list.blocks[usize::from(at)]))?;
+            self.next.passed += u8::from(!self.next.is_erased);
             return Ok(());
         }
-        let next = match self.next {
-            Some(next) => next,
-            None => {
-                self.passed = 0;
-                let last = self.list.ordinal + u32::from(self.list.len);
-                choose_list(media, last.max(self.ordinal))?
-            }
+        let next = if let Some(next) = self.next.list {
+            next
+        } else {
+            self.next.passed = 0;
+            let last = self.list.ordinal + u32::from(self.list.len);
+            choose_list(media, last.max(self.next.ordinal))?
         };
-        self.ordinal = next.ordinal + u32::from(next.len);
-        self.next = Some(next);
-        self.is_erased = media.erase(u32::from(next.blocks[usize::from(self.passed)]))?;
-        self.passed += u8::from(!self.is_erased);
-        if self.passed == next.len {
+        self.next.ordinal = next.ordinal + u32::from(next.len);
+        self.next.list = Some(next);
+        self.next.is_erased = media.erase(u32::from(next.blocks[usize::from(self.next.passed)]))?;
+        self.next.passed += u8::from(!self.next.is_erased);
+        if self.next.passed == next.len {
             // Not one block of it could be erased: another list is chosen, and named.
-            (self.next, self.is_named) = (None, false);
+            (self.next.list, self.next.is_named) = (None, false);
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use flysch_nand::Nand;
 use super::body::{self, Preface};
 use super::root::{self, CANDIDATES, CELLS_MAX, Cells, Front, List, Named, Seen, target};
 use super::stream::{Place, Reader, StreamError, part_of};
-use super::{Body, CHAIN_MAX, CHECKPOINT, Log, STOPPED, choose_list, name_of};
+use super::{Body, CHAIN_MAX, CHECKPOINT, Log, Next, STOPPED, choose_list, name_of};
 use crate::media::{Kind, Media, MediaError, Sight, Use};
 
 /// Why a database cannot be found.
@@ -113,11 +113,7 @@ pub(crate) fn find<N: Nand>(
         chain: 0,
         logged: 0,
         is_fresh: true,
-        next: None,
-        ordinal: 0,
-        passed: 0,
-        is_erased: false,
-        is_named: false,
+        next: Next::NONE,
         salt: front.salt,
         schema: front.schema,
     };
@@ -130,11 +126,11 @@ pub(crate) fn find<N: Nand>(
         }
         // A list that was named, and not begun.
         if list.ordinal != found.log.list.ordinal {
-            (found.log.next, found.log.is_named) = (Some(list), true);
+            (found.log.next.list, found.log.next.is_named) = (Some(list), true);
         }
     }
     let list = found.front.list;
-    (found.log.list, found.log.live, found.log.next) = (list, list, None);
+    (found.log.list, found.log.live, found.log.next) = (list, list, Next::NONE);
     let (preface, state_len) = found.read_root(state)?;
     found.done(preface, state_len, seen)
 }
@@ -233,7 +229,7 @@ impl<N: Nand> Finding<'_, '_, N> {
 
     /// The place in a list of the last block that begins with a record of its own life.
     fn last_block(&mut self, list: &List) -> Result<Option<u8>, MountError> {
-        let mut last = None;
+        let mut found = None;
         for at in 0..list.len {
             let block = u32::from(list.blocks[usize::from(at)]);
             let name = name_of(list.ordinal + u32::from(at));
@@ -242,10 +238,10 @@ impl<N: Nand> Finding<'_, '_, N> {
                 && header.kind == Kind::Record
                 && self.is_whole(block, 0, name.life, header.commit)?
             {
-                last = Some(at);
+                found = Some(at);
             }
         }
-        Ok(last)
+        Ok(found)
     }
 
     fn is_whole(
@@ -330,8 +326,8 @@ impl<N: Nand> Finding<'_, '_, N> {
                 return Err(MountError::Broken);
             }
             let before = self.record_before(page)?;
-            let is_next = |before: &(u32, u32)| before.1 + 1 == number;
-            chain[len] = before.filter(is_next).ok_or(MountError::Broken)?;
+            let follows = |before: &(u32, u32)| before.1 + 1 == number;
+            chain[len] = before.filter(follows).ok_or(MountError::Broken)?;
             len += 1;
         }
         self.read_table()?;
@@ -416,14 +412,14 @@ impl Found {
     pub(crate) fn settle<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
-        body: Body<'_>,
+        body: &Body<'_>,
         frame: &mut [u8],
     ) -> Result<(), MediaError> {
         if self.is_clean {
             self.log.page = media.geometry().pages_per_block;
             return self.log.commit(media, body, frame);
         }
-        self.renew(media, &body, frame)
+        self.renew(media, body, frame)
     }
 
     /// Write a root with the state as `body` has it. Cost: an erase and the checkpoint's pages and a
@@ -437,7 +433,7 @@ impl Found {
     ) -> Result<(), MediaError> {
         let Self { log, seen, .. } = self;
         // No attempt of this or an earlier mount has used a number from here on.
-        let ordinal = log.ordinal.max(log.list.ordinal) + 2 * root::LIST_MAX as u32;
+        let ordinal = log.next.ordinal.max(log.list.ordinal) + 2 * root::LIST_MAX as u32;
         let list = choose_list(media, ordinal)?;
         for block in 0..media.table.len() {
             if !list.as_slice().contains(&(block as u16)) {
@@ -446,8 +442,8 @@ impl Found {
         }
         media.changes.clear();
         (log.list, log.live, log.at, log.page) = (list, list, 0, 0);
-        (log.next, log.passed) = (None, 0);
-        (log.is_fresh, log.is_erased, log.is_named, log.root_next) = (true, false, false, None);
+        log.next = Next::NONE;
+        (log.is_fresh, log.root_next) = (true, None);
         log.number += 1;
         let cells = log.cells;
         let count = usize::from(cells.len);
@@ -513,7 +509,7 @@ impl Log {
         for block in 0..media.table.len() {
             media.release_log(block);
         }
-        let next = self.next.unwrap_or(List::NONE);
+        let next = self.next.list.unwrap_or(List::NONE);
         for &block in self.list.as_slice().iter().chain(next.as_slice()) {
             if media.table.at(u32::from(block)) != Use::Bad {
                 media.table.set(u32::from(block), Use::Log);
@@ -573,11 +569,7 @@ pub(crate) fn format<N: Nand>(
         chain: 0,
         logged: 0,
         is_fresh: true,
-        next: None,
-        ordinal: 0,
-        passed: 0,
-        is_erased: false,
-        is_named: false,
+        next: Next::NONE,
         salt,
         schema,
     };

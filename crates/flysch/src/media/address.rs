@@ -73,37 +73,37 @@ impl Numbers {
     }
 
     /// Block numbers of a space.
-    pub const fn block_count(&self) -> u32 {
+    pub const fn block_count(self) -> u32 {
         1 << self.block_bits
     }
 
     /// Page numbers of a space.
-    pub const fn page_count(&self) -> u32 {
+    pub const fn page_count(self) -> u32 {
         self.pages_per_block << self.block_bits
     }
 
     /// The page `count` pages on.
-    pub const fn advance(&self, page: u32, count: u32) -> u32 {
+    pub const fn advance(self, page: u32, count: u32) -> u32 {
         (page + count) % self.page_count()
     }
 
     /// Pages from `from` up to `to`.
-    pub const fn distance(&self, from: u32, to: u32) -> u32 {
+    pub const fn distance(self, from: u32, to: u32) -> u32 {
         (to + self.page_count() - from) % self.page_count()
     }
 
     /// The block of a page.
-    pub const fn block_of(&self, page: u32) -> u32 {
+    pub const fn block_of(self, page: u32) -> u32 {
         page / self.pages_per_block
     }
 
     /// The place of a page in its block.
-    pub const fn page_in_block(&self, page: u32) -> u32 {
+    pub const fn page_in_block(self, page: u32) -> u32 {
         page % self.pages_per_block
     }
 
     /// The first page of the block behind that of `page`.
-    pub const fn next_block(&self, page: u32) -> u32 {
+    pub const fn next_block(self, page: u32) -> u32 {
         let next = (self.block_of(page) + 1) % self.block_count();
         next * self.pages_per_block
     }

@@ -42,40 +42,44 @@ impl Layout {
     }
 
     /// Bytes of a page on flash.
-    pub const fn page_size(&self) -> usize {
+    pub const fn page_size(self) -> usize {
         self.cells as usize * CELL_SIZE
     }
 
     /// Bytes of payload on a page.
-    pub const fn payload_size(&self) -> usize {
+    pub const fn payload_size(self) -> usize {
         self.cells as usize * CELL_DATA - HEADER_SIZE
     }
 
     /// The cell in which byte `at` of the payload lies, and its place in the cell.
-    pub const fn place(&self, at: usize) -> (usize, usize) {
+    pub const fn place(self, at: usize) -> (usize, usize) {
+        debug_assert!(at <= self.payload_size(), "the byte is on the page");
         let at = at + HEADER_SIZE;
         (at / CELL_DATA, at % CELL_DATA)
     }
 
     /// The byte of the payload at which a cell's payload begins.
-    pub const fn cell_start(&self, cell: usize) -> usize {
+    pub const fn cell_start(self, cell: usize) -> usize {
+        debug_assert!(cell <= self.cells as usize, "the cell is on the page");
         (cell * CELL_DATA).saturating_sub(HEADER_SIZE)
     }
 
     /// The payload of one cell of a frame that holds a whole page.
-    pub fn cell<'f>(&self, frame: &'f [u8], cell: usize) -> &'f [u8] {
+    pub fn cell(self, frame: &[u8], cell: usize) -> &[u8] {
+        debug_assert!(cell < self.cells as usize, "the cell is on the page");
         let from = if cell == 0 { HEADER_SIZE } else { 0 };
         &frame[cell * CELL_SIZE + from..cell * CELL_SIZE + CELL_DATA]
     }
 
     /// The same, to be written.
-    pub fn cell_mut<'f>(&self, frame: &'f mut [u8], cell: usize) -> &'f mut [u8] {
+    pub fn cell_mut(self, frame: &mut [u8], cell: usize) -> &mut [u8] {
+        debug_assert!(cell < self.cells as usize, "the cell is on the page");
         let from = if cell == 0 { HEADER_SIZE } else { 0 };
         &mut frame[cell * CELL_SIZE + from..cell * CELL_SIZE + CELL_DATA]
     }
 
     /// Copy `bytes` to byte `at` of the payload of a frame.
-    pub fn put(&self, frame: &mut [u8], at: usize, bytes: &[u8]) {
+    pub fn put(self, frame: &mut [u8], at: usize, bytes: &[u8]) {
         debug_assert!(at + bytes.len() <= self.payload_size(), "what is put fits the page");
         let (mut at, mut bytes) = (at, bytes);
         while !bytes.is_empty() {
@@ -88,7 +92,7 @@ impl Layout {
     }
 
     /// Copy the payload from byte `at` on into `out`.
-    pub fn take(&self, frame: &[u8], at: usize, out: &mut [u8]) {
+    pub fn take(self, frame: &[u8], at: usize, out: &mut [u8]) {
         debug_assert!(at + out.len() <= self.payload_size(), "what is taken is on the page");
         let (mut at, mut out) = (at, out);
         while !out.is_empty() {

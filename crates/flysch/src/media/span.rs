@@ -28,7 +28,7 @@ pub struct Span {
 
 impl Span {
     /// Read a span of a record.
-    pub(crate) fn parse(bytes: &[u8; SPAN_SIZE], numbers: &Numbers) -> Option<Self> {
+    pub(crate) fn parse(bytes: &[u8; SPAN_SIZE], numbers: Numbers) -> Option<Self> {
         let space = Space::of_code(bytes[0])?;
         let from = u32::from_le_bytes(array(&bytes[1..5]));
         let end = u32::from_le_bytes(array(&bytes[5..9]));
@@ -46,7 +46,7 @@ impl Span {
     }
 
     /// Whether a page lies in the span.
-    pub fn holds(&self, page: Page, numbers: &Numbers) -> bool {
+    pub fn holds(&self, page: Page, numbers: Numbers) -> bool {
         page.space == self.space
             && numbers.distance(self.from, page.number) < numbers.distance(self.from, self.end)
     }
@@ -106,7 +106,7 @@ impl Spans {
     }
 
     /// The span that holds a page.
-    pub(crate) fn find(&self, page: Page, numbers: &Numbers) -> Option<&Span> {
+    pub(crate) fn find(&self, page: Page, numbers: Numbers) -> Option<&Span> {
         self.as_slice().iter().find(|span| span.holds(page, numbers))
     }
 }
@@ -124,10 +124,10 @@ mod tests {
         spans.add(Span { from: 0, end: 2, ..first }).unwrap();
         assert_eq!(spans.as_slice(), [Span { end: 2, ..first }]);
         let hot = |number| Page { space: Space::Hot, number };
-        let holds = |number| spans.find(hot(number), &numbers).is_some();
+        let holds = |number| spans.find(hot(number), numbers).is_some();
         assert_eq!([509, 510, 511, 0, 1, 2].map(holds), [false, true, true, true, true, false]);
         let bytes = spans.as_slice()[0].emit();
-        assert_eq!(Span::parse(&bytes, &numbers), Some(Span { end: 2, ..first }));
+        assert_eq!(Span::parse(&bytes, numbers), Some(Span { end: 2, ..first }));
         spans.retain(|span| span.from != 510);
         assert_eq!(spans.as_slice(), []);
     }

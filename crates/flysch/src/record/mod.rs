@@ -8,6 +8,7 @@ mod tail;
 pub(crate) use page::{Cells, Stretch, read_page};
 pub use position::Position;
 pub(crate) use position::page_part;
-pub use records::AppendError;
-pub(crate) use records::{BlockSummary, Move, NewRow, Records, STATE_SIZE, is_void};
-pub(crate) use tail::{Rows, Tail};
+pub(crate) use records::{
+    AppendError, BlockSummary, Move, NewRow, Records, STATE_SIZE, is_void, tail_page,
+};
+pub(crate) use tail::Rows;

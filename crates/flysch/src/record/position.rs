@@ -23,7 +23,7 @@ impl Position {
     }
 
     /// The position that an index kept; none where the chip has no such page.
-    pub(crate) fn of_pointer(pointer: u32, layout: Layout, numbers: &Numbers) -> Option<Self> {
+    pub(crate) fn of_pointer(pointer: u32, layout: Layout, numbers: Numbers) -> Option<Self> {
         let page = pointer / layout.cells;
         let space = if page & 1 == 0 { Space::Hot } else { Space::Cold };
         let page = Page { space, number: page >> 1 };
@@ -47,8 +47,8 @@ mod tests {
         for (space, number, cell) in [(Space::Hot, 0, 0), (Space::Cold, 131_071, 3)] {
             let position = Position { page: Page { space, number }, cell };
             let pointer = position.pointer(layout);
-            assert_eq!(Position::of_pointer(pointer, layout, &numbers), Some(position));
+            assert_eq!(Position::of_pointer(pointer, layout, numbers), Some(position));
         }
-        assert_eq!(Position::of_pointer(u32::MAX, layout, &numbers), None);
+        assert_eq!(Position::of_pointer(u32::MAX, layout, numbers), None);
     }
 }

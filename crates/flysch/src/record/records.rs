@@ -21,7 +21,7 @@ pub(crate) const STATE_SIZE: usize = 4 + 4 + SUMMARY_SIZE;
 
 /// Why a row was not appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AppendError {
+pub(crate) enum AppendError {
     /// The flash says no.
     Media(MediaError),
     /// The values do not make a row of the table.
@@ -97,13 +97,6 @@ impl<'ram> Records<'ram> {
             && numbers.distance(self.first, self.mark) <= numbers.distance(self.first, head)
     }
 
-    /// The page that the tail will become, if no program fails.
-    pub(crate) fn tail_page<N: Nand>(&self, media: &Media<'_, N>) -> Page {
-        let head = media.head(Space::Hot);
-        let number = if is_last(media, head) { media.numbers().next_block(head) } else { head };
-        Page { space: Space::Hot, number }
-    }
-
     /// Append a row; give its position, and what became of the tail where a page was programmed.
     /// Cost: nothing while the row fits the tail, else one program, and one more where a block
     /// ends. A row that is longer than a page takes its pages at once.
@@ -129,7 +122,7 @@ impl<'ram> Records<'ram> {
             if encoder.remaining() <= self.tail.room() {
                 let at = self.tail.push(&mut encoder, row.commit);
                 let cell = media.layout().place(at).0 as u32;
-                return Ok((Position { page: self.tail_page(media), cell }, moved));
+                return Ok((Position { page: tail_page(media), cell }, moved));
             }
             moved = Some(self.spill(media, schema, frame)?);
         }
@@ -144,7 +137,7 @@ impl<'ram> Records<'ram> {
         frame: &mut [u8],
     ) -> Result<Move, MediaError> {
         assert!(!self.tail.rows().is_empty(), "there are rows to be programmed");
-        let from = self.tail_page(media);
+        let from = tail_page(media);
         let to = loop {
             self.end_block(media, frame)?;
             let summary = self.tail.compose(frame, media.layout(), schema);
@@ -189,7 +182,7 @@ impl<'ram> Records<'ram> {
             let number = numbers.next_block(span.from) + numbers.page_count() - 1;
             let last = Page { space: span.space, number: number % numbers.page_count() };
             numbers.distance(self.first, last.number) < behind
-                && spans.find(last, &numbers).is_none()
+                && spans.find(last, numbers).is_none()
         };
         media.spans.retain(|span| span.space != Space::Hot || !has_summary(span));
     }
@@ -217,7 +210,7 @@ impl<'ram> Records<'ram> {
         }
         let head = media.head(Space::Hot);
         media.skip(Space::Hot, first, head)?;
-        Ok(Some(Move { from, to: self.tail_page(media) }))
+        Ok(Some(Move { from, to: tail_page(media) }))
     }
 
     /// After a mount: nothing from the head up to `end` is believed.
@@ -349,6 +342,13 @@ impl<'ram> Records<'ram> {
     }
 }
 
+/// The page that the tail will become, if no program fails.
+pub(crate) fn tail_page<N: Nand>(media: &Media<'_, N>) -> Page {
+    let head = media.head(Space::Hot);
+    let number = if is_last(media, head) { media.numbers().next_block(head) } else { head };
+    Page { space: Space::Hot, number }
+}
+
 /// Whether a page of rows is the last of its block, which is for the summary.
 fn is_last<N: Nand>(media: &Media<'_, N>, page: u32) -> bool {
     media.numbers().page_in_block(page) + 1 == media.geometry().pages_per_block
@@ -399,7 +399,7 @@ impl BlockSummary {
         let number = (block + 1) * numbers.pages_per_block - 1;
         let last = Page { space: Space::Hot, number };
         if block == numbers.block_of(media.head(Space::Hot))
-            || media.spans.find(last, &numbers).is_some()
+            || media.spans.find(last, numbers).is_some()
             || media.table.find(Space::Hot, block).is_none()
         {
             return Ok(None);
@@ -419,12 +419,12 @@ impl BlockSummary {
         for (number, span) in spans[..count].iter_mut().enumerate() {
             let mut bytes = [0; SPAN_SIZE];
             layout.take(frame, SUMMARY_SIZE + 1 + number * SPAN_SIZE, &mut bytes);
-            *span = Span::parse(&bytes, &media.numbers());
+            *span = Span::parse(&bytes, media.numbers());
         }
         Ok(Some(Self { summary, spans }))
     }
 
-    fn voids(&self, page: Page, numbers: &Numbers) -> bool {
+    fn voids(&self, page: Page, numbers: Numbers) -> bool {
         self.spans.iter().flatten().any(|span| span.holds(page, numbers))
     }
 }
@@ -437,7 +437,7 @@ pub(crate) fn is_void<N: Nand>(
     summary: Option<&BlockSummary>,
 ) -> bool {
     let numbers = media.numbers();
-    media.spans.find(page, &numbers).is_some()
-        || summary.is_some_and(|summary| summary.voids(page, &numbers))
+    media.spans.find(page, numbers).is_some()
+        || summary.is_some_and(|summary| summary.voids(page, numbers))
         || media.table.find(page.space, numbers.block_of(page.number)).is_none()
 }

@@ -85,17 +85,24 @@ pub const fn code_of_digest(kind: IndexKind, digest: u64) -> u64 {
 }
 
 /// The digest of a key: the values of the index's columns, in the index's order.
+///
+/// # Panics
+/// Where the index has another number of columns.
 pub fn digest(index: &Index<'_>, key: &HashKey, values: &[Value<'_>]) -> u64 {
     assert!(values.len() == index.columns.len(), "a key has a value for each of its columns");
     let mut code = KeyCode::start(index.kind, key);
-    values.iter().for_each(|value| code.add(value));
+    for value in values {
+        code.add(value);
+    }
     code.digest()
 }
 
 /// The digest in an index of a row whose values, of all columns, are at hand.
 pub fn digest_of_row(index: &Index<'_>, key: &HashKey, row: &[Value<'_>]) -> u64 {
     let mut code = KeyCode::start(index.kind, key);
-    index.columns.iter().for_each(|&column| code.add(&row[usize::from(column)]));
+    for &column in index.columns {
+        code.add(&row[usize::from(column)]);
+    }
     code.digest()
 }
 

@@ -222,9 +222,10 @@ impl World<'_> {
             wanted.extend(pointers.into_iter().map(|pointer| (*code, pointer)));
         }
         for descends in [false, true] {
-            let mut range: Range = match descends {
-                true => Range::descending(index, from, to),
-                false => Range::new(index, from, to),
+            let mut range: Range = if descends {
+                Range::descending(index, from, to)
+            } else {
+                Range::new(index, from, to)
             };
             let mut found = Vec::new();
             while let Some(entry) = self.solo.next_of(&mut range).unwrap() {

@@ -64,10 +64,13 @@ pub(super) enum Row {
 
 /// The row of a number: mostly readings, and notes of up to `note_max` bytes.
 pub(super) fn row(number: i64, note_max: usize) -> Row {
-    let mixed = (number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33;
-    if mixed % 5 == 0 && note_max > 0 {
+    let mixed = number.cast_unsigned().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33;
+    if mixed.is_multiple_of(5) && note_max > 0 {
         let len = mixed as usize / 5 % note_max;
-        return Row::Note(number, (0..len).map(|at| (at as u64 * mixed >> 3) as u8).collect());
+        return Row::Note(
+            number,
+            (0..len).map(|at| ((at as u64).wrapping_mul(mixed) >> 3) as u8).collect(),
+        );
     }
     Row::Reading(number, "x".repeat(mixed as usize % 40))
 }
