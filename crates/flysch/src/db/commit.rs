@@ -101,8 +101,8 @@ impl<N: Nand> Db<'_, '_, N> {
         self.pay_ahead()
     }
 
-    /// Do one thing that would be due soon: towards the next log block, a block erased ahead, a flush,
-    /// or a slice of a merge; nothing where the transaction programmed more than its record. The
+    /// Do one thing that would be due soon: towards the next log block, a block erased ahead, or a
+    /// flush; nothing where the transaction programmed more than its record. The
     /// commit is done already: where no block is free, that is told when one is needed.
     fn pay_ahead(&mut self) -> Result<(), DbError> {
         if self.media.write > self.begun_at + 1 {
@@ -119,10 +119,12 @@ impl<N: Nand> Db<'_, '_, N> {
                 Err(error) => Err(error.into()),
             };
         }
-        let done = if self.is_flush_due() { self.flush() } else { self.work().map(|_| ()) };
-        match done {
-            Ok(()) | Err(DbError::Full) => Ok(()),
-            Err(error) => Err(error),
+        if !self.is_flush_due() {
+            return Ok(());
+        }
+        match self.flush() {
+            Err(DbError::Full) => Ok(()),
+            flushed => flushed,
         }
     }
 

@@ -15,7 +15,7 @@ use crate::store::{Entry, INDEX_MAX, IndexPlan, Lent, Order, Rows as KeyRows, St
 const UNFLUSHED_MAX: u32 = 12;
 
 /// Entries that must still fit the memory table when a flush is put off.
-const FLUSHED_AHEAD: usize = 24;
+const FLUSHED_AHEAD: usize = 8;
 
 /// The indexes of a schema, as the store is to keep them.
 pub(super) fn plans(schema: &Schema<'_>, capacity: u32) -> Option<([IndexPlan; INDEX_MAX], usize)> {

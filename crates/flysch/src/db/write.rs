@@ -64,12 +64,15 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         if let Some(moved) = moved {
             self.rename(moved);
             self.log.forget_tail();
-        } else if self.row_count() > 0 {
-            // The slice of a transaction's first row is done at the commit.
-            self.work()?;
         }
         self.under_way = self.under_way.map(|tx| UnderWay { rows: tx.rows + 1, ..tx });
-        self.put_entries(table, values, at)
+        self.put_entries(table, values, at)?;
+        // A row that programmed a page leaves a slice to the next one.
+        let slices = self.store.slices_due().saturating_sub(u32::from(moved.is_some()));
+        for _ in 0..slices {
+            self.work()?;
+        }
+        Ok(())
     }
 
     /// Whether a row carries the key. Cost: as a lookup of an absent key.
