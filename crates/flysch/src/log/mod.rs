@@ -154,7 +154,7 @@ impl Log {
         let body = Body { flags: body.flags | STOPPED, ..*body };
         // A record that begins a log block may end its list: it is followed by another.
         for _ in 0..2 {
-            while !self.has_next() && !self.is_ready() {
+            while !self.has_next() && !self.is_ready() && !self.is_cornered(media) {
                 self.step(media, frame)?;
             }
             let ordinal = self.list.ordinal;
