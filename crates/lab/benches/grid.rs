@@ -47,7 +47,7 @@ fn cells(criterion: &mut Criterion) {
     tell_memory();
 }
 
-/// Most memory that the process ever had, where the system tells it.
+/// Print the most memory that the process had at any time, if the system says it.
 #[expect(clippy::print_stdout, reason = "a figure beside those of criterion")]
 fn tell_memory() {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();

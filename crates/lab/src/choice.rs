@@ -1,22 +1,22 @@
-//! Names that stand for a choice, and what is said of one that stands for nothing.
+//! The error of a name that is not known: it lists the known names and suggests the nearest.
 
 use std::fmt;
 
 use flysch_chip::nearest::nearest;
 
-/// A name that stands for nothing.
+/// The user gave a name that is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownChoice {
-    /// What was to be named.
+    /// What the name is of, such as "platform".
     pub what: &'static str,
-    /// The name given.
+    /// The name that the user gave.
     pub given: String,
     /// The names that are known.
     pub known: Vec<String>,
 }
 
 impl UnknownChoice {
-    /// Say that `given` is none of `known`.
+    /// The error that `given` is not one of `known`.
     pub fn new(what: &'static str, given: &str, known: &[&str]) -> Self {
         let known = known.iter().map(|&name| name.to_owned()).collect();
         Self { what, given: given.to_owned(), known }

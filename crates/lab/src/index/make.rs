@@ -1,4 +1,4 @@
-//! Methods made on a chip, by their names.
+//! Make an index of a given method on a chip.
 
 use flysch_nand::Geometry;
 
@@ -8,7 +8,7 @@ use super::method::{IndexMethod, MethodName, MethodSpec};
 use super::{bftl, btree, pbfilter, runs, skimpystash};
 
 impl MethodSpec {
-    /// Blocks of the chip that the method may come to need.
+    /// The number of blocks that the method may need.
     pub fn block_count(&self, geometry: &Geometry) -> Result<u32, MethodError> {
         match self.name {
             MethodName::Pbfilter | MethodName::Pbfilter2 => pbfilter::block_count(self, geometry),
@@ -19,7 +19,7 @@ impl MethodSpec {
         }
     }
 
-    /// Make the index on a new chip and show it to `visit`. The RAM it is given is this call's.
+    /// Make the index on a new chip and pass it to `visit`. Its RAM is freed when `visit` returns.
     pub fn with<T>(
         &self,
         bed: &Bed,

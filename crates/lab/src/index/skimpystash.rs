@@ -1,8 +1,8 @@
-//! `SkimpyStash`: buckets in RAM, each the head of a chain of entries through a log on flash.
+//! `SkimpyStash`: buckets in RAM. Each bucket is the head of a chain of entries in a log on flash.
 //!
 //! Debnath, Sengupta, Li: `SkimpyStash`: RAM space skimpy key-value store on flash-based storage,
-//! SIGMOD 2011, with one bucket for each key. Chains are not compacted: at eight entries none
-//! fills a page.
+//! SIGMOD 2011. A key has one possible bucket. Chains are not compacted: with eight entries, no
+//! chain fills a page.
 //!
 //! ```text
 //! RAM    bucket | newest entry u32 | Bloom filter of 64 bits |
@@ -20,11 +20,11 @@ use super::method::{IndexMethod, MethodSpec, Ram};
 use super::page_log::PageLog;
 use super::records::Place;
 
-/// No entry: the end of a chain. No record: the key was deleted.
+/// As an entry: the end of a chain. As a record: the key was deleted.
 const NONE: u32 = u32::MAX;
-/// Bits set in a bucket's Bloom filter for each key: near the best for 8 bits a key.
+/// Bits that each key sets in its bucket's Bloom filter: near the best for 8 bits a key.
 const HASH_COUNT: u32 = 5;
-/// Bytes of a bucket.
+/// Size of a bucket in bytes.
 const BUCKET_SIZE: usize = 12;
 
 #[derive(Clone, Copy, Debug)]
@@ -37,16 +37,16 @@ struct SkimpyStash {
     log: PageLog,
     buckets: Vec<Bucket>,
     key_size: usize,
-    /// The page being filled.
+    /// The page that is being filled in RAM.
     page: Vec<u8>,
-    /// The page being read.
+    /// The page that was read last.
     spare: Vec<u8>,
-    /// Where each page of the log is.
+    /// The numbers that the log gave the pages, in the order of writing.
     pages: Vec<u32>,
     count: u32,
 }
 
-/// Entries of a page.
+/// How many entries fit on a page.
 fn per_page(key_size: usize, geometry: &Geometry) -> u32 {
     let per_page = geometry.page_size as usize / (key_size + 8);
     u32::try_from(per_page).expect("fewer than bytes")
@@ -82,7 +82,7 @@ pub(super) fn with<T>(
 }
 
 impl SkimpyStash {
-    /// A key's bucket, and its bits in the bucket's Bloom filter.
+    /// The bucket of a key, and the key's bits in the Bloom filter of that bucket.
     fn place(&self, key: &[u8]) -> (usize, u64) {
         let hash = hash64(key, 0);
         let bucket = ((hash >> 32) * self.buckets.len() as u64) >> 32;
