@@ -1,6 +1,6 @@
-//! How long sweeps take in real time, on all cores: the 80 cells of the JFFS2 grid, the 160 of JFFS2
-//! and UBIFS, and single runs. On two cores the grids are to take under 20 s and 45 s, and 300 MB of
-//! memory.
+//! How long sweeps take in real time, on all cores: the 80 cells of the JFFS2 grid, the 160 of
+//! JFFS2 and UBIFS, and single runs. On two cores the grids should take less than 20 s and 45 s,
+//! and 300 MB of memory.
 
 use std::fs;
 use std::hint::black_box;

@@ -1,5 +1,5 @@
-//! The report on index methods: a table of all runs, bars side by side, lines where one of the
-//! numbers asked for varies.
+//! The report on index methods: a table of all runs, bars next to each other, and lines if a
+//! numeric parameter varies.
 
 use std::collections::BTreeSet;
 
@@ -16,14 +16,14 @@ use flysch_charts::table::Table;
 use crate::index::run::IndexRun;
 
 const HEIGHT: f64 = 240.0;
-/// Bars are for few runs; beyond that the table says more.
+/// The most runs that are shown as bars. With more, the table is clearer.
 const BARS_MAX: usize = 40;
 
-/// One number of a run.
+/// A number of a run that is shown.
 struct Metric {
     name: &'static str,
     of: fn(&IndexRun) -> Option<f64>,
-    /// Whether methods differ by powers of ten.
+    /// Whether the axis is logarithmic, because methods differ by powers of ten.
     is_log: bool,
 }
 
@@ -50,7 +50,7 @@ fn worst_insert_ms(run: &IndexRun) -> f64 {
     real(run.worst_insert_ns) / 1e6
 }
 
-/// What may be drawn to the right: the first of these that varies.
+/// Parameters for the horizontal axis. The first one that varies is used.
 const ACROSS: [&str; 6] = ["n", "updates", "key-size", "ram", "bits-per-key", "hash-count"];
 
 /// Write the report of these runs.
@@ -83,7 +83,7 @@ pub fn indexes(runs: &[IndexRun]) -> String {
     page("Indexes on raw flash", &format!("{} runs of flysch index bench", runs.len()), &sections)
 }
 
-/// What differs between runs; a parameter that a method does not have makes no difference.
+/// Names of the parameters that vary. A run without a parameter does not make it vary.
 fn varying(runs: &[IndexRun]) -> Vec<&'static str> {
     let mut values: Vec<(&'static str, BTreeSet<String>)> = Vec::new();
     for (name, value) in runs.iter().flat_map(attributes) {
@@ -97,7 +97,7 @@ fn varying(runs: &[IndexRun]) -> Vec<&'static str> {
     values.into_iter().filter(|(_, values)| values.len() > 1).map(|(name, _)| name).collect()
 }
 
-/// What was asked for, by command-line names.
+/// The parameters of a run, by their names on the command line.
 fn attributes(run: &IndexRun) -> Vec<(&'static str, String)> {
     let fixed = [
         ("method", run.method.to_owned()),
@@ -117,7 +117,7 @@ fn attribute(run: &IndexRun, name: &str) -> String {
     found.map_or(String::new(), |(_, value)| value)
 }
 
-/// A run's method, and what else tells it from the other runs.
+/// The method of a run, with the parameters that vary, except that of the horizontal axis.
 fn title(run: &IndexRun, varying: &[&str], across: Option<&str>) -> String {
     let told = varying.iter().filter(|&&name| name != "method" && Some(name) != across);
     let told = told.map(|name| (name, attribute(run, name)));

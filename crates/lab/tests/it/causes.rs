@@ -1,5 +1,5 @@
-//! Every operation of the chip has a cause, the causes sum up to what the chip did, and the same
-//! scenario gives the same figures whatever runs beside it.
+//! Every operation of the chip has a cause. The operations of all causes sum up to those of the
+//! chip. The same scenario gives the same figures, whatever runs at the same time.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use flysch_lab::trace::Operations;
 use flysch_lab::workload::{Alphabet, Contacts, Micro, Pattern, Read, Workload};
 use flysch_sqlite::Database;
 
-/// Every workload on every stack of every platform, small.
+/// Every workload on every stack of every platform, with few requests.
 fn everything() -> Grid {
     let platforms = Platform::names();
     let platforms = platforms.iter().map(|name| Platform::named(name).expect("it is built in"));
@@ -46,7 +46,7 @@ fn grids() -> Vec<Grid> {
         unlike(&|grid| grid.axes.page_sizes = vec![4096]),
         unlike(&|grid| grid.axes.cache_sizes = vec![10]),
         unlike(&|grid| grid.axes.alphabets = vec![Alphabet::Constant]),
-        // So small that the collector works.
+        // The partition is so small that garbage must be collected.
         unlike(&|grid| {
             grid.stacks.retain(|stack| stack.main == Main::Jffs2);
             grid.axes.partition_blocks = vec![12];
@@ -128,8 +128,8 @@ fn causes_are_all_known_and_sum_up() {
     }
 }
 
-/// The devices count their operations for themselves; from the factory on, each is an event with a
-/// cause.
+/// The devices count their operations themselves. From the first format on, each must be an event
+/// with a cause.
 #[test]
 fn the_trace_holds_all_that_the_chip_did() {
     for scenario in everything().scenarios() {
@@ -152,7 +152,7 @@ fn the_trace_holds_all_that_the_chip_did() {
     }
 }
 
-/// What the events say that moved through the bus of the PRAM.
+/// What the events say about transfers on the bus of the PRAM.
 fn traffic(trace: &Trace) -> Traffic {
     let moved = |kind| {
         let events = trace.events.iter().filter(move |event| event.kind == kind);
@@ -206,7 +206,8 @@ fn a_sweep_on_one_machine_gives_the_figures_of_separate_runs() {
         let scenarios = grid.scenarios();
         for (together, scenario) in run_in_turns(&scenarios, || ()).into_iter().zip(&scenarios) {
             let figures = |run: Run| {
-                // What opening reads depends on the page that MTD buffers.
+                // The page reads at open depend on the page that MTD buffers, so they are not
+                // compared.
                 let run = Run { page_reads_at_open: 0, ..run };
                 let json = serde_json::to_value(&run).expect("figures have JSON values");
                 (json, run.request_ns, run.erase_counts)

@@ -1,5 +1,5 @@
-//! The counts of the real kernel: Linux 6.1 with nandsim, row by row of `docs/reference`, and where
-//! its read-ahead shows.
+//! The simulated counts against those of the real kernel: Linux 6.1 with nandsim, row by row of
+//! `docs/reference`. Also the requests at which its read-ahead shows.
 
 use std::sync::Arc;
 
@@ -16,13 +16,14 @@ const JOURNALS: &str = include_str!("../../../../docs/reference/kernel-6.1-hybri
 const READS: &str = include_str!("../../../../docs/reference/kernel-6.1-readahead.csv");
 const CONTACTS: &str = include_str!("../../../../docs/reference/kernel-6.1-contacts.csv");
 
-/// Carry scenarios out.
+/// Run the scenarios.
 fn runs(scenarios: &[Scenario]) -> Vec<Run> {
     let outcomes = run_all(scenarios, || ()).into_iter().collect::<Result<_, _>>();
     outcomes.expect("the reference's runs fit their partition")
 }
 
-/// Carry out what answers to so many rows: all counts lie within their bands.
+/// Run the scenarios of these rows. All counts must be within their bands. `count` is the expected
+/// number of rows.
 fn check(rows: &[Row], count: usize) {
     assert_eq!(rows.len(), count);
     let scenarios: Vec<Scenario> = rows.iter().flat_map(|row| row.scenarios.clone()).collect();
@@ -64,8 +65,8 @@ fn what_is_no_reference_is_refused() {
     assert_eq!(error, "no reference: unknown run 'jffs2-paper'");
 }
 
-/// Requests of a select of 600 records of 600 bytes that take 20 times the median and more: those
-/// that a read-ahead fetches 4 cache pages and more for.
+/// The requests that take at least 20 times the median, in a select of 600 records of 600 bytes.
+/// These are the requests for which read-ahead fetches 4 or more cache pages.
 fn peaks(read_ahead: ReadAheadChoice) -> Vec<usize> {
     let platform = Platform::named("nandsim-6.1").expect("it is built in");
     let mut grid = Grid::new(Micro::Select, Stack::JFFS2, Arc::new(platform));

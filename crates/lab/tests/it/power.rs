@@ -1,4 +1,4 @@
-//! Which mean powers a scenario draws: those that the papers' tables state for it.
+//! Which mean powers apply to a scenario: those that the tables of the papers state for it.
 
 use std::sync::Arc;
 
