@@ -1,5 +1,5 @@
-//! Sizing: which index for so many keys on this part in so much RAM, what it costs, how long the
-//! flash lasts.
+//! Sizing: which index to use for a number of keys on a part with limited RAM, what it costs, and
+//! how long the flash lasts.
 
 use std::fmt;
 
@@ -18,79 +18,80 @@ use super::pbfilter::{PbFilter, SummaryPages, Tuning};
 use super::runs::grow;
 use super::setting::Setting;
 
-/// What is asked for.
+/// The requirements of the user.
 #[derive(Clone, Debug)]
 pub struct Demand {
-    /// Keys in the end.
+    /// Number of keys at the end.
     pub keys: u32,
-    /// Bytes of a key.
+    /// Size of a key in bytes.
     pub key_size: u32,
-    /// Bytes of the record that a key belongs to.
+    /// Size in bytes of the record that a key belongs to.
     pub record_size: u32,
-    /// The chip.
+    /// The flash part that the index is stored on.
     pub part: Part,
-    /// Bytes of RAM for the index.
+    /// RAM for the index in bytes.
     pub ram: usize,
-    /// Inserts a day.
+    /// Number of inserts in a day.
     pub inserts_per_day: f64,
-    /// Lookups for each insert.
+    /// Number of lookups for each insert.
     pub lookups_per_insert: f64,
-    /// Share of the lookups whose key is not there.
+    /// Share of the lookups that search an absent key.
     pub absent_share: f64,
 }
 
-/// An index that fits.
+/// An index that meets the requirements.
 #[derive(Clone, Debug, Serialize)]
 pub struct Choice {
-    /// The method.
+    /// Name of the method.
     pub method: &'static str,
-    /// Its parameters, in words.
+    /// Its parameters in words.
     pub parameters: String,
-    /// Bytes of RAM.
+    /// RAM that it takes, in bytes.
     pub ram_bytes: usize,
-    /// Reads of a lookup whose key is there, the record's included: pages, or sectors of runs.
+    /// Reads of a lookup of a present key, including the read of its record. The unit is pages, or
+    /// sectors for runs.
     pub r_present: f64,
-    /// Reads of a lookup whose key is not there.
+    /// Reads of a lookup of an absent key.
     pub r_absent: f64,
-    /// Bytes programmed for each key, the record not counted.
+    /// Bytes programmed for each key, without the record.
     pub w_bytes_per_key: f64,
-    /// Blocks erased for all insertions.
+    /// Blocks erased by all insertions.
     pub block_erases: f64,
-    /// Milliseconds of the slowest insert.
+    /// Time of the slowest insert, milliseconds.
     pub worst_insert_ms: f64,
-    /// Milliseconds of an insert and its lookups, on average.
+    /// Mean time of an insert and its lookups, milliseconds.
     pub mean_ms: f64,
-    /// Blocks taken at most, with those of the records.
+    /// The most blocks that index and records take.
     pub blocks: f64,
-    /// Years until the part's endurance is used up, wear being spread over all of its blocks;
-    /// none where nothing is inserted.
+    /// Years until the part's endurance is used up, if wear is spread evenly over all blocks. None
+    /// if nothing is inserted.
     pub years: Option<f64>,
 }
 
-/// Why nothing fits, and what would be enough.
+/// Why no index meets the requirements, and what would be enough.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SizeError {
-    /// No index has room in this RAM.
+    /// No index fits in this RAM.
     Ram {
-        /// Bytes that would be enough.
+        /// Bytes of RAM that would be enough.
         needed: usize,
-        /// Bytes that are there.
+        /// Bytes of RAM that were given.
         given: usize,
     },
     /// Records and index do not fit on the part.
     Blocks {
-        /// Blocks that would be enough.
+        /// Number of blocks that would be enough.
         needed: f64,
-        /// Blocks of the part.
+        /// Number of blocks of the part.
         given: u32,
-        /// Keys that would fit.
+        /// Number of keys that would fit.
         keys: f64,
     },
-    /// A key longer than any index here takes.
+    /// The key is longer than any index here supports.
     Key {
-        /// Bytes at most.
+        /// The longest key in bytes.
         max: u32,
-        /// Bytes asked for.
+        /// The size that was asked for.
         given: u32,
     },
 }
@@ -115,7 +116,7 @@ impl fmt::Display for SizeError {
 
 impl std::error::Error for SizeError {}
 
-/// Every index that fits, the one that takes least time first.
+/// All indexes that meet the requirements. The one that takes the least time comes first.
 pub fn choose(demand: &Demand) -> Result<Vec<Choice>, SizeError> {
     let max = demand.part.geometry.page_size / 8 - 4;
     if demand.key_size > max {
@@ -143,7 +144,7 @@ pub fn choose(demand: &Demand) -> Result<Vec<Choice>, SizeError> {
     Ok(found)
 }
 
-/// The forms of `PBFilter` that the part allows.
+/// The variants of `PBFilter` that are possible on the part.
 fn pbfilters(demand: &Demand) -> Vec<Choice> {
     let geometry = demand.part.geometry;
     let allows_sectors = geometry.partial_programs >= geometry.sectors_per_page
@@ -219,8 +220,8 @@ fn pbfilter(
     Some(cost.choice(demand, method, parameters, config.ram_size(&geometry)))
 }
 
-/// Runs of every number of levels, without and with the existence filter. What is the least RAM
-/// for any is told.
+/// Runs with every number of levels, with and without the existence filter. If the RAM is too small
+/// for any, `needed` is lowered to what would be enough.
 fn runs(demand: &Demand, needed: &mut usize) -> Vec<Choice> {
     let geometry = demand.part.geometry;
     let base = match RunsConfig::for_keys(demand.keys, demand.ram, &geometry) {
@@ -254,13 +255,13 @@ fn run_choice(demand: &Demand, method: &'static str, config: &RunsConfig) -> Cho
     let sector = u64::from(geometry.sector_size());
     let read_ns = timing.read_ns(sector);
     let program_ns = timing.program_ns(u64::from(unit));
-    // Each entry written by a merge was read, a sector at a time.
+    // Each entry that a merge writes was read before, one sector at a time.
     let programs = costs.written_bytes / f64::from(unit);
     let sectors = costs.written_bytes / real(sector);
     let insert_ns =
         (programs * real(program_ns) + sectors * real(read_ns)) / f64::from(demand.keys);
     let worst_ns = match config.pace {
-        // A stroke: a window of each input, two programs, an erase.
+        // One step of a merge: it reads a window of each input, and programs twice and erases once.
         Pace::Spread => u64::from(inputs(config)) * read_ns + 2 * program_ns + timing.erase_ns(),
         Pace::Synchronous => 0,
     };
@@ -280,22 +281,22 @@ fn run_choice(demand: &Demand, method: &'static str, config: &RunsConfig) -> Cho
     cost.choice(demand, method, parameters, config.ram_size(&geometry))
 }
 
-/// Runs that a large merge reads at most.
+/// The most runs that a large merge reads.
 fn inputs(config: &RunsConfig) -> u32 {
     let per_run =
         u32::from(config.fan) * u32::try_from(config.memtable_size / 6).unwrap_or(u32::MAX);
     u32::from(config.levels) + u32::from(config.fan) + config.recents_max.div_ceil(per_run.max(1))
 }
 
-/// What both kinds of index tell.
+/// The costs that are known for both kinds of index.
 struct Cost {
     written: f64,
     valid: f64,
     present: f64,
     absent: f64,
-    /// One read of the index.
+    /// Time of a read of the index.
     read_ns: f64,
-    /// An insert on average.
+    /// Mean time of an insert.
     insert_ns: f64,
     worst_ns: f64,
 }
@@ -332,8 +333,8 @@ impl Cost {
         }
     }
 
-    /// Every block is programmed and erased in turn: the bytes that the part takes in its life by
-    /// those of a day.
+    /// All blocks are programmed and erased equally often: the bytes that the part takes in its
+    /// life, divided by the bytes of a day.
     fn years(&self, demand: &Demand, block: f64) -> Option<f64> {
         let per_insert = self.written / f64::from(demand.keys) + f64::from(demand.record_size);
         let blocks = f64::from(demand.part.geometry.block_count);
@@ -343,5 +344,5 @@ impl Cost {
     }
 }
 
-/// Blocks partly filled: one for each area.
+/// Blocks that are only partly filled: one for each area.
 const SPARE_BLOCKS: usize = 8;
