@@ -1,4 +1,4 @@
-//! The tracer: a recording of the running kernel, from its start to the trace it leaves.
+//! The tracer: records the running kernel, from the start to the finished trace.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -17,36 +17,36 @@ use super::tracefs::Tracefs;
 
 pub use super::tape::Span;
 
-/// Bytes to read at once.
+/// Bytes that are read at once.
 const CHUNK: usize = 1 << 16;
 
-/// What to record.
+/// How to record.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice {
-    /// Where to hook; the nearest to the array if not said.
+    /// The level to hook at. None stands for the level nearest to the array.
     pub level: Option<Level>,
-    /// Buffer of each processor, KiB: what is not read in time is lost.
+    /// Size of each processor's buffer in KiB. Events that are not read in time are lost.
     pub buffer_kib: u32,
 }
 
-/// A recording under way. Dropping it ends it and leaves the kernel as it was.
+/// A recording that is under way. Dropping it ends it and leaves the kernel as it was before.
 #[derive(Debug)]
 pub struct LiveTracer {
-    // The instance can be removed only once its pipe is closed: fields are dropped in order.
+    // Fields are dropped in order: the instance can only be removed after its pipe is closed.
     pipe: File,
     tracefs: Tracefs,
     level: Level,
-    /// The bytes after the last whole line.
+    /// The bytes after the last complete line.
     rest: Vec<u8>,
     told_lost: u64,
     tape: Tape,
 }
 
 impl LiveTracer {
-    /// Record what happens in `window` from now on.
+    /// Record the operations in `window` from now on.
     ///
     /// # Errors
-    /// The kernel offers no way, or refuses.
+    /// Fails if the kernel cannot be traced or refuses the probes.
     pub fn start(window: Window, choice: Choice) -> Result<Self, LiveError> {
         let machine = rustix::system::uname();
         let layout = Layout::of(&machine.machine().to_string_lossy())?;
@@ -59,22 +59,23 @@ impl LiveTracer {
         Ok(Self { tracefs, level, pipe, rest: Vec::new(), told_lost: 0, tape })
     }
 
-    /// Where it hooks.
+    /// The level that it hooks at.
     pub const fn level(&self) -> Level {
         self.level
     }
 
-    /// Tell what `task` is about from when on, for events read from now on.
+    /// Set the spans of `task`, which give the causes of events that are read from now on.
     pub fn set_spans(&mut self, task: String, spans: Vec<Span>) {
         self.tape.own_task = task;
         self.tape.spans = spans;
     }
 
-    /// Wait until there is enough to be read at once, at most so long; whether there is. Reading
-    /// takes the CPU, the symbols of each line most of it: what is recorded should not wait for it.
+    /// Wait until the pipe has data, for at most `timeout_ms`. Returns whether it has. Reading
+    /// takes CPU time, mostly for the symbol in each line, so the recorded program should not be
+    /// slowed down by small reads.
     ///
     /// # Errors
-    /// The operating system's; a signal is none.
+    /// Fails if the operating system fails. A signal is not an error.
     pub fn wait(&self, timeout_ms: u32) -> Result<bool, LiveError> {
         let timeout = Timespec {
             tv_sec: i64::from(timeout_ms / 1000),
@@ -88,10 +89,10 @@ impl LiveTracer {
         }
     }
 
-    /// Read what was printed so far, and tell how many events the recording has.
+    /// Read what was printed so far. Returns the number of recorded events.
     ///
     /// # Errors
-    /// The kernel's.
+    /// Fails if the kernel's pipe fails.
     pub fn drain(&mut self) -> Result<usize, LiveError> {
         let mut chunk = vec![0; CHUNK];
         loop {
@@ -106,35 +107,35 @@ impl LiveTracer {
         Ok(self.tape.len())
     }
 
-    /// Record nothing, or go on.
+    /// Pause or continue the recording.
     ///
     /// # Errors
-    /// The kernel's.
+    /// Fails if the kernel refuses.
     pub fn switch(&self, on: bool) -> Result<(), LiveError> {
         self.tracefs.switch(on)
     }
 
-    /// Forget what was recorded so far.
+    /// Discard what was recorded so far.
     ///
     /// # Errors
-    /// The kernel's.
+    /// Fails if the kernel's pipe fails.
     pub fn reset(&mut self) -> Result<(), LiveError> {
         self.drain()?;
         self.tape.clear();
         Ok(())
     }
 
-    /// Events read so far of one kind.
+    /// Number of events of one kind that were read so far.
     pub fn count(&self, kind: EventKind) -> u64 {
         self.tape.count(kind)
     }
 
-    /// Events lost since the start.
+    /// Number of events that were lost since the start.
     pub fn lost(&self) -> u64 {
         self.tracefs.lost(&self.tape.probes).max(self.told_lost)
     }
 
-    /// The events read so far.
+    /// Take the events that were read so far.
     pub fn take(&mut self) -> Trace {
         self.tape.take()
     }

@@ -1,4 +1,4 @@
-//! Targets: which file system of the machine a scenario is carried out on.
+//! Targets: the file system of the machine on which a scenario runs.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,28 +7,28 @@ use std::str::FromStr;
 use flysch_lab::choice::UnknownChoice;
 use flysch_lab::machine::stack::Main;
 
-/// The prefix that tells a target from a simulated stack.
+/// The prefix that distinguishes a target from a simulated stack.
 const PREFIX: &str = "kernel:";
 
 /// A file system of the machine that this program runs on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// One that is made anew for each run, on an MTD that is erased for it.
+    /// A new file system for each run, on an MTD device that is erased for it.
     Fresh(Main),
-    /// One that is mounted already, by a directory of it.
+    /// A file system that is already mounted, named by a directory on it.
     Mounted(PathBuf),
 }
 
 impl Target {
-    /// The file systems that can be made anew.
+    /// The file systems that can be made on an MTD device.
     const FRESH: [Main; 3] = [Main::Jffs2, Main::Ubifs, Main::Yaffs2];
 
-    /// Whether a name is a target's, rather than a simulated stack's.
+    /// Whether a name is that of a target and not of a simulated stack.
     pub fn is_named(name: &str) -> bool {
         name.starts_with(PREFIX)
     }
 
-    /// The file system, where it is known by its name.
+    /// The kind of file system, if it is known from the name.
     pub const fn main(&self) -> Option<Main> {
         match self {
             Self::Fresh(main) => Some(*main),
