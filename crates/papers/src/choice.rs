@@ -1,21 +1,21 @@
-//! Choices: papers and items by name.
+//! Find papers and their items by name.
 
 use flysch_lab::choice::UnknownChoice;
 
 use super::PAPERS;
 use super::paper::Paper;
 
-/// Other names of papers: 001 and 002 are the same text.
+/// Other names of papers: 001 and 002 have the same text.
 const ALIASES: [(&str, &str); 1] = [("001", "002")];
 
-/// What is asked for: a paper, and names of its items in its order.
+/// A paper, and the names of the chosen items in the order of the paper.
 pub type Choice = (&'static Paper, Vec<&'static str>);
 
-/// The papers of this name, `all` being those that have experiments, each with the items asked
-/// for; all of its items where none is.
+/// The papers of this name, each with the chosen items. `all` stands for all papers that have
+/// experiments. Without items, all items of a paper are chosen.
 ///
 /// # Errors
-/// The first name that stands for nothing.
+/// Returns the first name that is not known.
 pub fn choose(paper: &str, items: &[String]) -> Result<Vec<Choice>, UnknownChoice> {
     let alias = ALIASES.into_iter().find(|(alias, _)| *alias == paper);
     let papers: Vec<&'static Paper> = match alias.map_or(paper, |(_, number)| number) {

@@ -1,4 +1,4 @@
-//! Pages: one for each paper, and one for all of them.
+//! The pages: one for each paper, and one with links to all of them.
 
 use flysch_charts::escape::escape;
 use flysch_charts::figure::Figure;
@@ -48,7 +48,7 @@ pub fn figures_page(title: &str, subtitle: &str, figures: &[Figure]) -> String {
     page(title, subtitle, &[Section { id: "figures", title: "Figures", lead: "", html }])
 }
 
-/// The page that leads to the others.
+/// The page with links to the others.
 pub(super) fn index_page(all: &[Findings]) -> String {
     let mut html = String::from(
         "<div class=\"scroll\"><table class=\"claims\"><thead><tr><th class=\"name\">Paper</th>\
@@ -98,7 +98,7 @@ fn told(rows: &[Row]) -> String {
     )
 }
 
-/// The constants of the platform that were fitted: times are predictions but for them.
+/// The fitted constants of the platform. All other times are predictions.
 fn constants(findings: &Findings) -> String {
     let Some(name) = findings.paper.platform else { return String::new() };
     let platform = Platform::named(name).expect("a paper names a built-in platform");

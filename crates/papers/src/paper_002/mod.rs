@@ -1,6 +1,7 @@
-//! Read-ahead on JFFS2 and YAFFS2: what it costs to read what nobody asks for.
+//! Read-ahead on JFFS2 and YAFFS2: what it costs to read data that nobody asks for.
 //!
-//! [`runs`] the board and its runs; the other modules each measure a table or some figures.
+//! [`runs`] describes the board and makes the runs. Each other module measures a table or some
+//! figures.
 
 use super::paper::{Effort, Experiment, Item, Paper};
 
@@ -11,7 +12,7 @@ mod request_count;
 mod request_size;
 mod runs;
 
-/// The paper. It appeared twice with the same text: 001 is another name of it.
+/// The paper appeared twice with the same text: 001 is another name of it.
 pub(super) const PAPER: Paper = Paper {
     number: "002",
     title: "Olivier, Boukhobza, Senn: Revisiting Read-ahead Efficiency for Raw NAND Flash Storage \
@@ -54,7 +55,8 @@ pub(super) const PAPER: Paper = Paper {
     ],
 };
 
-/// Seeds that random orders are drawn from: the paper's draws are not known.
+/// Number of seeds for random orders. There are several, because the order in the paper is not
+/// known.
 const fn seed_count(effort: Effort) -> u64 {
     match effort {
         Effort::Full => 8,

@@ -1,8 +1,9 @@
-//! SQLite on NAND with its journals on PRAM: DBT-2, which is TPC-C.
+//! SQLite on NAND with its journals on PRAM, measured by DBT-2, which implements TPC-C.
 //!
-//! `runs` what is run, and how two stacks are compared; `dbt2` the paper's tests: Figure 6, NOTPM,
-//! Table 2; `space` the same over what the paper does not tell, the free space of the flash;
-//! `outage` power cuts, each a `drill`; `files` what each kind of file brings on PRAM.
+//! `runs` describes the runs and compares two stacks. `dbt2` repeats the paper's tests: Figure 6,
+//! NOTPM, Table 2. `space` repeats them for several amounts of free flash space, which the paper
+//! does not state. `outage` cuts the power, with the runs of `drill`. `files` puts each kind of
+//! file on PRAM.
 
 use super::band;
 use super::claim;
@@ -18,7 +19,6 @@ mod space;
 
 pub use drill::{Drill, Life, Tally};
 
-/// The paper.
 pub(super) const PAPER: Paper = Paper {
     number: "003",
     title: "Park, Park, Park: Design of Embedded Database Based on Hybrid Storage of PRAM and NAND Flash Memory (KAIST)",

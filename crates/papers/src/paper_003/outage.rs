@@ -1,4 +1,4 @@
-//! The power is cut in the middle of a run: nothing that was committed is lost, nothing is torn.
+//! The power is cut in the middle of a run. Nothing that was committed may be lost or torn.
 
 use serde_json::json;
 
@@ -9,13 +9,13 @@ use super::listing::Listing;
 use super::paper::{Cause, Evidence, Trial};
 use super::runs::{HYBRID, scenario, tpcc};
 
-/// Thirty customers and orders a district.
+/// With this divisor, a district has thirty customers and orders.
 const DIVISOR: u32 = 100;
-/// Cuts, evenly over the run.
+/// Number of power cuts. They are spread evenly over the run.
 const CUTS: u64 = 12;
-/// Steps of progress for all of them.
+/// Progress steps for all of them.
 pub(super) const STEPS: u64 = 36;
-/// Transactions before the cut.
+/// Number of transactions in a run without a cut.
 const TRANSACTIONS: u32 = 200;
 
 pub(super) fn run(trial: &Trial<'_>) -> Result<Evidence, Cause> {

@@ -19,9 +19,9 @@ use crate::listing::Listing;
 use crate::paper::{Cause, Effort, Evidence, Trial};
 
 const ITEM: &str = "table-6";
-/// Keys of the experiment.
+/// Number of keys in the index.
 const KEYS: u32 = 1_000_000;
-/// Lookups of keys drawn among them.
+/// Number of lookups. Their keys are drawn from those in the index.
 const fn lookups(effort: Effort) -> u32 {
     match effort {
         Effort::Full => 10_000,
@@ -29,12 +29,12 @@ const fn lookups(effort: Effort) -> u32 {
     }
 }
 
-/// The table: rows of distributions, columns of hash functions.
+/// The printed table. Rows are distributions, columns are hash functions.
 const STATED: [[f64; 3]; 3] = [[12.33, 12.28, 68.37], [12.34, 12.32, 41.06], [12.28, 12.36, 76.95]];
 
 pub(super) const STEPS: u64 = 900;
 
-/// Measure all nine.
+/// Measure all nine cells of the table.
 pub(super) fn measure(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     let mut cells = Vec::new();
     for (row, (name, distribution)) in Distribution::ALL.into_iter().enumerate() {
@@ -74,7 +74,7 @@ pub(super) fn measure(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     })
 }
 
-/// Page reads of a lookup, that of the record included, on average.
+/// Mean page reads of a lookup, including that of the record.
 fn mean_reads(
     distribution: Distribution,
     function: HashFunction,

@@ -1,4 +1,4 @@
-//! TPC-C: the rows that are loaded, and the consistency conditions after whatever happens.
+//! Tests of TPC-C: the rows that are loaded, and the consistency conditions in all circumstances.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use flysch_sqlite::{Database, Value};
 
 const SEED: u64 = 5;
 
-/// A run of a database of the specification's size divided by `divisor`.
+/// A run on a database of the specification's size divided by `divisor`.
 fn scenario(stack: Stack, divisor: u32) -> (Scenario, Tpcc) {
     let scale = Scale { warehouses: 1, divisor };
     let tpcc = Tpcc { scale, terminals: 10, ..Tpcc::DEFAULT };
@@ -30,7 +30,7 @@ fn count(database: &Database, table: &str) -> i64 {
     *count
 }
 
-/// What a run sets room aside for is what the database takes.
+/// The size that a run reserves room for must be that of the database.
 #[test]
 fn the_size_of_a_database_is_known_before_it_is_loaded() {
     for (divisor, page_size) in [(10, 512), (10, 1024), (20, 2048), (50, 4096)] {
@@ -46,7 +46,7 @@ fn the_size_of_a_database_is_known_before_it_is_loaded() {
     }
 }
 
-/// Clause 1.2.1, and three in ten orders undelivered.
+/// The numbers of clause 1.2.1, and three in ten orders undelivered.
 #[test]
 fn a_warehouse_has_the_rows_of_the_specification() {
     let (scenario, tpcc) = scenario(Stack::TMPFS, 1);
@@ -95,8 +95,9 @@ fn the_conditions_hold_after_a_thousand_transactions_and_after_a_mix_of_rollback
     }
 }
 
-/// In the middle of a run, on NAND alone and with journals, super-journals included, on PRAM. The
-/// journals that a super-journal names were once looked for where it lies.
+/// The power is cut in the middle of a run: on NAND alone, and with journals and super-journals on
+/// PRAM. In the past, the journals that a super-journal names were searched on the wrong file
+/// system.
 #[test]
 fn the_conditions_hold_after_a_power_cut_and_recovery() {
     let hybrid = Stack::YAFFS2.with(Journals::Pramfs);
@@ -122,7 +123,7 @@ fn the_conditions_hold_after_a_power_cut_and_recovery() {
     }
 }
 
-/// Each condition is broken by one statement, and by that alone.
+/// Each statement breaks one condition and no other.
 #[test]
 fn a_planted_inconsistency_is_caught() {
     let plants = [
