@@ -1,7 +1,7 @@
-//! The stages of continuous integration, in order. The first that fails ends the run.
+//! The stages of continuous integration, in order. The first stage that fails ends the run.
 //!
-//! The tests come last and nothing is printed after them when they pass, so that the output
-//! closes with the summary of cargo itself.
+//! The tests come last. If they pass, nothing is printed after them, so the output ends with
+//! cargo's own summary.
 
 use crate::{Outcome, packages, results, shell, smoke, vm};
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ const STAGES: &[Stage] = &[
     Stage { name: "test", run: test },
 ];
 
-/// Runs every stage.
+/// Run all stages.
 pub(crate) fn run() -> Outcome {
     let (last, earlier) = STAGES.split_last().expect("there are stages");
     for stage in earlier {

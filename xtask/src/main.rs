@@ -1,7 +1,7 @@
-//! The one door for developers: `cargo xtask ci`, `cargo xtask results`, `cargo xtask size`.
+//! The commands for developers: `cargo xtask ci`, `cargo xtask results`, `cargo xtask size`.
 //!
-//! 1. A command that fails names the stage that failed and exits with 1; a command that was
-//!    mistyped is answered in one line and exits with 2.
+//! 1. If a command fails, it names the stage that failed and exits with 1. If it was mistyped, it
+//!    prints one line and exits with 2.
 //! 2. Everything runs without a terminal: no stage reads the standard input.
 
 #![forbid(unsafe_code)]
@@ -20,7 +20,7 @@ mod vm;
 use std::error::Error;
 use std::process::ExitCode;
 
-/// What a step of any command gives back; the message is shown to the developer as it is.
+/// The result of a step of any command. The error message is shown to the developer.
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 const HELP: &str = "\
@@ -44,7 +44,7 @@ Examples:
   cargo xtask size
 ";
 
-/// What the command line asks for.
+/// A parsed command line.
 #[derive(Debug, PartialEq, Eq)]
 enum Command {
     Help,
