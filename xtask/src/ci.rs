@@ -29,7 +29,6 @@ const STAGES: &[Stage] = &[
     Stage { name: "test", run: test },
 ];
 
-/// Run all stages.
 pub(crate) fn run() -> Outcome {
     let (last, earlier) = STAGES.split_last().expect("there are stages");
     for stage in earlier {

@@ -10,7 +10,6 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Make the folder.
     pub(crate) fn open() -> Outcome<Self> {
         let path = std::env::temp_dir().join(format!("flysch-xtask-{}", std::process::id()));
         fs::create_dir(&path)?;

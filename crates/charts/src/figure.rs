@@ -30,7 +30,7 @@ pub struct Panel {
     pub series: Vec<Series>,
 }
 
-/// An axis.
+/// An axis and its scale.
 #[derive(Clone, Debug)]
 pub struct Scale {
     /// Name with the unit.

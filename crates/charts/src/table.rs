@@ -1,4 +1,4 @@
-//! Tables in HTML.
+//! Tables in HTML, which the reader may sort or fold.
 
 use super::escape::escape;
 

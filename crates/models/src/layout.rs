@@ -37,7 +37,6 @@ pub struct Layout {
     /// Pages read with only two page buffers. For each written partition these are its s initial
     /// pages and its part of the old set.
     pub reads_lowram: u32,
-    /// Number of reorganisations.
     pub reorgs: u32,
     /// Pages that hold only obsolete data.
     pub erasable: u32,

@@ -34,7 +34,7 @@ pub enum Generations {
     HalfOfFloor,
     /// Half of x, rounded down.
     FloorOfHalf,
-    /// All complete generations.
+    /// All complete generations, as whole numbers.
     Floor,
     /// Half of x, not rounded.
     Half,

@@ -12,7 +12,6 @@ const FILL: f64 = 0.69;
 /// Beta: the factor by which BFTL's buffering increases what is written (Table 3).
 const EXPANSION: f64 = 2.0;
 
-/// A tree-based method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// The B+tree on an FTL: `BTree` in the paper.

@@ -17,7 +17,6 @@ use serde::{Serialize, Serializer};
 /// What a paper states about a quantity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Target {
-    /// One number.
     Value(f64),
     /// A number in this range.
     Between(f64, f64),

@@ -40,7 +40,7 @@ pub(super) struct Papers {
 }
 
 impl Papers {
-    /// Run the experiments.
+    /// Run the experiments of all papers.
     pub(super) fn judge(flysch: &Flysch) -> Outcome<Self> {
         let place = Scratch::open()?;
         let out = place.path.join("papers").display().to_string();

@@ -10,7 +10,7 @@ use std::path::Path;
 const FOREIGN: &[&str] = &[".git", "target"];
 
 pub(crate) struct Tree {
-    /// All `.rs` files.
+    /// The content of all `.rs` files.
     pub(crate) sources: Vec<Source>,
     /// The text of documents, of manifests and of data files in test folders, by path.
     pub(crate) texts: BTreeMap<String, String>,

@@ -20,7 +20,7 @@ pub use super::tape::Span;
 /// Bytes that are read at once.
 const CHUNK: usize = 1 << 16;
 
-/// How to record.
+/// How the tracer records.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice {
     /// The level to hook at. None stands for the level nearest to the array.

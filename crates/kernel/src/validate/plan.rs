@@ -36,7 +36,7 @@ pub const QUICK: MicroPlan = MicroPlan {
     seeds: &[1],
 };
 
-/// All 160 cells.
+/// All 160 cells of the micro-benchmark.
 pub const FULL: MicroPlan = MicroPlan {
     workloads: &Micro::ALL,
     record_sizes: &[150, 300, 450, 600],

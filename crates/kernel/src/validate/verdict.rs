@@ -27,7 +27,6 @@ pub struct Spread {
     pub median: f64,
     /// The 95th percentile: 95 of 100 cells have less.
     pub percentile_95: f64,
-    /// The largest error.
     pub max: f64,
 }
 

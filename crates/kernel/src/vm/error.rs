@@ -31,7 +31,7 @@ pub enum VmError {
     NotSetUp(PathBuf),
     /// nandsim cannot simulate the chip, for this reason.
     Chip(String),
-    /// A program failed.
+    /// A program that was started failed.
     Failed {
         /// Name of the program.
         program: String,

@@ -132,7 +132,7 @@ axes! {
     read_ahead: ReadAheadChoice, "read-ahead", always,
         |it, value| value.apply(it),
         read_ahead;
-    /// SQLite's journal modes.
+    /// SQLite's settings of `PRAGMA journal_mode`.
     journal_modes: JournalMode, "journal-mode", is_sqlite,
         |it, &value| it.settings.journal_mode = value,
         |it| it.settings.journal_mode;

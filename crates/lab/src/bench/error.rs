@@ -23,7 +23,7 @@ pub enum RunError {
     Kernel {
         /// The step during which it failed.
         during: String,
-        /// The error message.
+        /// The message of the kernel or program.
         message: String,
     },
     /// The file system failed outside SQLite.

@@ -12,7 +12,7 @@ use crate::choice::UnknownChoice;
 pub enum KeyDistribution {
     /// Every key is equally likely.
     Random,
-    /// Ascending numbers.
+    /// Ascending numbers, without gaps.
     Ordinal,
     /// The leading bits are normally distributed around the middle. One standard deviation is a
     /// twelfth of all keys.

@@ -74,7 +74,6 @@ pub struct IndexRun {
 pub struct LookupCost {
     /// The kind of keys that were looked up.
     pub kind: &'static str,
-    /// Number of lookups.
     pub count: u64,
     /// Mean reads of a lookup, including those of the records' pages.
     pub reads: f64,

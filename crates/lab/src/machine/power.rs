@@ -73,7 +73,7 @@ pub struct Activity {
 pub struct Drawn {
     /// The component that took the power.
     pub component: Component,
-    /// Mean power, milliwatts.
+    /// Mean power during this time, milliwatts.
     pub power_mw: f64,
     /// How long it took this power, nanoseconds.
     pub time_ns: u64,

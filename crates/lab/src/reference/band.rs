@@ -9,7 +9,7 @@ pub enum Band {
     Near {
         /// The percentage of the kernel's count.
         percent: f64,
-        /// The constant.
+        /// The constant, in operations of the chip.
         slack: f64,
     },
     /// Within a percentage of the kernel's count or a constant, whichever is more. It is also
@@ -17,7 +17,7 @@ pub enum Band {
     Among {
         /// The percentage of the kernel's count.
         percent: f64,
-        /// The constant.
+        /// The constant, in operations of the chip.
         few: f64,
     },
 }

@@ -23,7 +23,7 @@ pub enum Request {
         district: i64,
         /// The customer who pays.
         customer: Customer,
-        /// Amount in cents.
+        /// The amount that is paid, in cents.
         amount: i64,
     },
     OrderStatus {

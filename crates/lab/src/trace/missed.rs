@@ -51,7 +51,6 @@ pub struct MissedRow {
     pub kind: &'static str,
     /// Path of the cause.
     pub cause: String,
-    /// Number of events.
     pub events: u64,
 }
 

@@ -15,7 +15,6 @@ use super::tally::Tally;
 pub struct Summary {
     /// Geometry of the chip: page + OOB bytes x pages per block x blocks.
     pub geometry: String,
-    /// Number of events.
     pub events: u64,
     /// Time of the first event, nanoseconds.
     pub begin_ns: u64,
@@ -40,7 +39,6 @@ pub struct Summary {
 pub struct KindRow {
     /// Name of the kind of event.
     pub kind: &'static str,
-    /// Number of events.
     pub events: u64,
     /// Bytes that were moved over the bus.
     pub bytes: u64,

@@ -20,7 +20,6 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Count these events.
     pub fn of(events: &[Event]) -> Self {
         let mut tally = Self::default();
         for event in events {

@@ -11,7 +11,6 @@ use crate::tpcc::{Files, Pace, Scale};
 pub struct Tpcc {
     /// Size of the database.
     pub scale: Scale,
-    /// Number of terminals.
     pub terminals: u32,
     /// Whether terminals pause between requests.
     pub pace: Pace,

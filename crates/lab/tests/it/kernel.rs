@@ -16,7 +16,6 @@ const JOURNALS: &str = include_str!("../../../../docs/reference/kernel-6.1-hybri
 const READS: &str = include_str!("../../../../docs/reference/kernel-6.1-readahead.csv");
 const CONTACTS: &str = include_str!("../../../../docs/reference/kernel-6.1-contacts.csv");
 
-/// Run the scenarios.
 fn runs(scenarios: &[Scenario]) -> Vec<Run> {
     let outcomes = run_all(scenarios, || ()).into_iter().collect::<Result<_, _>>();
     outcomes.expect("the reference's runs fit their partition")

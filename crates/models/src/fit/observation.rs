@@ -7,7 +7,7 @@ pub const COSTS: [&str; 4] = ["time_ns", "page_reads", "page_programs", "block_e
 /// The columns that say what was run.
 const ASKED: [&str; 5] = ["workload", "on", "platform", "record_size", "requests"];
 
-/// A measured run.
+/// The parameters and costs of a measured run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observation {
     /// Workload, stack and platform. Observations with the same subject share a model.
@@ -35,7 +35,6 @@ pub enum ObservationError {
         /// The error message of the CSV reader.
         why: String,
     },
-    /// Columns are missing.
     Columns {
         /// The names of the missing columns.
         missing: Vec<&'static str>,

@@ -63,7 +63,7 @@ pub(super) fn run_all(trial: &Trial<'_>, all: &[(Scenario, u64)]) -> Result<Vec<
 
 /// The same workload on two stacks.
 pub(super) struct Pair {
-    /// The conventional database.
+    /// The conventional database, with its journal on NAND.
     pub(super) nand: Run,
     /// The proposed database, with its journal on PRAM.
     pub(super) hybrid: Run,

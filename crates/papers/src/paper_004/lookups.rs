@@ -18,7 +18,7 @@ use crate::paper::Cause;
 /// A way to look up a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Structure {
-    /// Scan all keys.
+    /// Scan all keys, page by page.
     KeyArea,
     /// Scan the summary of the keys. It has pre-hashing but no partitions.
     Summary,

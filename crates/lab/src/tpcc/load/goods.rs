@@ -7,7 +7,6 @@ use super::super::query::{Compiler, values};
 use super::super::random::Random;
 use super::super::scale::{DISTRICTS, Scale};
 
-/// Load all items.
 pub(super) fn items(
     compiler: Compiler<'_>,
     random: &mut Random,

@@ -23,7 +23,7 @@ fn address(random: &mut Random) -> [Value; 5] {
         .map(|text| Value::from(text.as_str()))
 }
 
-/// Load a warehouse.
+/// Load the row of a warehouse.
 pub(super) fn warehouse(
     compiler: Compiler<'_>,
     random: &mut Random,
