@@ -44,12 +44,12 @@ fn cells(criterion: &mut Criterion) {
         group.bench_function(name, |bencher| bencher.iter(|| scenario.run()));
     }
     group.finish();
-    tell_memory();
+    print_memory_max();
 }
 
 /// Print the most memory that the process had at any time, if the system says it.
 #[expect(clippy::print_stdout, reason = "a figure beside those of criterion")]
-fn tell_memory() {
+fn print_memory_max() {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     if let Some(line) = status.lines().find(|line| line.starts_with("VmHWM")) {
         println!("peak memory: {}", line.trim_start_matches("VmHWM:").trim());

@@ -10,7 +10,6 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
-pub mod choice;
 pub mod image;
 pub mod index;
 pub mod machine;
@@ -18,6 +17,7 @@ pub mod reference;
 pub mod report;
 pub mod tpcc;
 pub mod trace;
+pub mod unknown_name;
 pub mod workload;
 
 pub use flysch_linux::mtd::EccMode;

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use flysch_lab::choice::UnknownChoice;
+use flysch_lab::unknown_name::UnknownName;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -155,11 +155,11 @@ fn fields(variables: &impl Serialize) -> Value {
 }
 
 impl FromStr for Method {
-    type Err = UnknownChoice;
+    type Err = UnknownName;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let names = Self::ALL.map(Self::name);
         let found = Self::ALL.into_iter().find(|method| method.name() == text);
-        found.ok_or_else(|| UnknownChoice::new("method", text, &names))
+        found.ok_or_else(|| UnknownName::new("method", text, &names))
     }
 }

@@ -1,6 +1,6 @@
 //! Find papers and their items by name.
 
-use flysch_lab::choice::UnknownChoice;
+use flysch_lab::unknown_name::UnknownName;
 
 use super::PAPERS;
 use super::paper::Paper;
@@ -16,7 +16,7 @@ pub type Choice = (&'static Paper, Vec<&'static str>);
 ///
 /// # Errors
 /// Returns the first name that is not known.
-pub fn choose(paper: &str, items: &[String]) -> Result<Vec<Choice>, UnknownChoice> {
+pub fn choose(paper: &str, items: &[String]) -> Result<Vec<Choice>, UnknownName> {
     let alias = ALIASES.into_iter().find(|(alias, _)| *alias == paper);
     let papers: Vec<&'static Paper> = match alias.map_or(paper, |(_, number)| number) {
         "all" => PAPERS.into_iter().filter(|paper| !paper.experiments.is_empty()).collect(),
@@ -24,12 +24,12 @@ pub fn choose(paper: &str, items: &[String]) -> Result<Vec<Choice>, UnknownChoic
     };
     if papers.is_empty() {
         let known: Vec<&str> = PAPERS.iter().map(|paper| paper.number).chain(["all"]).collect();
-        return Err(UnknownChoice::new("paper", paper, &known));
+        return Err(UnknownName::new("paper", paper, &known));
     }
     let known: Vec<&str> =
         papers.iter().flat_map(|paper| paper.items.iter().map(|item| item.name)).collect();
     if let Some(item) = items.iter().find(|item| !known.contains(&item.as_str())) {
-        return Err(UnknownChoice::new("item", item, &known));
+        return Err(UnknownName::new("item", item, &known));
     }
     let is_asked = |name: &str| items.is_empty() || items.iter().any(|item| item == name);
     let choices = papers.into_iter().map(|paper| {

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use flysch_lab::choice::UnknownChoice;
+use flysch_lab::unknown_name::UnknownName;
 
 /// How near to the flash array operations are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,10 +37,10 @@ impl Level {
 }
 
 impl FromStr for Level {
-    type Err = UnknownChoice;
+    type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let found = Self::ALL.into_iter().find(|level| level.name() == name);
-        found.ok_or_else(|| UnknownChoice::new("hook", name, &Self::ALL.map(Self::name)))
+        found.ok_or_else(|| UnknownName::new("hook", name, &Self::ALL.map(Self::name)))
     }
 }

@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use flysch_lab::choice::UnknownChoice;
 use flysch_lab::machine::stack::Main;
+use flysch_lab::unknown_name::UnknownName;
 
 /// The prefix that distinguishes a target from a simulated stack.
 const PREFIX: &str = "kernel:";
@@ -47,7 +47,7 @@ impl fmt::Display for Target {
 }
 
 impl FromStr for Target {
-    type Err = UnknownChoice;
+    type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let rest = name.strip_prefix(PREFIX).unwrap_or(name);
@@ -57,7 +57,7 @@ impl FromStr for Target {
         let found = Self::FRESH.into_iter().find(|main| main.name() == rest);
         let known = Self::FRESH.map(|main| format!("{PREFIX}{}", main.name()));
         let known: Vec<&str> = known.iter().map(String::as_str).chain(["kernel:/PATH"]).collect();
-        found.map(Self::Fresh).ok_or_else(|| UnknownChoice::new("kernel target", name, &known))
+        found.map(Self::Fresh).ok_or_else(|| UnknownName::new("kernel target", name, &known))
     }
 }
 

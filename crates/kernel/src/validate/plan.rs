@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flysch_lab::bench::grid::{Grid, ReadAheadChoice};
+use flysch_lab::bench::grid::{Grid, ReadAheadOption};
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::platform::Platform;
 use flysch_lab::machine::stack::{Main, Stack};
@@ -113,7 +113,7 @@ pub fn read_scenarios(platform: &Arc<Platform>) -> Vec<Scenario> {
         let read = Workload::Read(Read { pattern, ..Read::DEFAULT });
         let mut grid = Grid::new(read, stack, Arc::clone(platform));
         grid.axes.requests = READ_REQUESTS.to_vec();
-        grid.axes.read_ahead = vec![ReadAheadChoice::On, ReadAheadChoice::Off];
+        grid.axes.read_ahead = vec![ReadAheadOption::On, ReadAheadOption::Off];
         grid.scenarios()
     };
     [Pattern::Sequential, Pattern::Random].into_iter().flat_map(grid).collect()

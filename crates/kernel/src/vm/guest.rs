@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use flysch_chip::Part;
-use flysch_lab::choice::UnknownChoice;
+use flysch_lab::unknown_name::UnknownName;
 use flysch_linux::mtd::EccMode;
 
 use super::error::VmError;
@@ -33,11 +33,11 @@ impl Accelerator {
 }
 
 impl FromStr for Accelerator {
-    type Err = UnknownChoice;
+    type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let found = Self::ALL.into_iter().find(|it| it.name() == name);
-        found.ok_or_else(|| UnknownChoice::new("accelerator", name, &Self::ALL.map(Self::name)))
+        found.ok_or_else(|| UnknownName::new("accelerator", name, &Self::ALL.map(Self::name)))
     }
 }
 

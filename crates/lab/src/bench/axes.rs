@@ -14,7 +14,7 @@ use flysch_linux::ubifs::Maker;
 use flysch_linux::yaffs2::Profile;
 use flysch_sqlite::{JournalMode, Synchronous};
 
-use super::choices::{CompressionChoice, ReadAheadChoice};
+use super::kernel_options::{CompressionOption, ReadAheadOption};
 use super::scenario::Scenario;
 use crate::machine::dual::Route;
 use crate::machine::layers::FtlKind;
@@ -58,10 +58,10 @@ macro_rules! axes {
 
         impl Scenario {
             /// The values of all parameters that apply to this scenario, by parameter name.
-            fn told(&self) -> BTreeMap<&'static str, String> {
+            fn values_by_name(&self) -> BTreeMap<&'static str, String> {
                 let all = [$((row(self, $applies), $name, text($tell)(self)),)*];
                 let own = all.into_iter().filter(|(applies, ..)| *applies);
-                own.map(|(_, name, told)| (name, told)).collect()
+                own.map(|(_, name, value)| (name, value)).collect()
             }
         }
     };
@@ -125,11 +125,11 @@ axes! {
         |it, &value| it.build.ecc = value,
         |it| ecc_name(it.build.ecc);
     /// Compressors of the file system.
-    compressions: CompressionChoice, "compression", always,
+    compressions: CompressionOption, "compression", always,
         |it, value| value.apply(&mut it.build),
         compression;
     /// Settings of the kernel's read-ahead.
-    read_ahead: ReadAheadChoice, "read-ahead", always,
+    read_ahead: ReadAheadOption, "read-ahead", always,
         |it, value| value.apply(it),
         read_ahead;
     /// SQLite's settings of `PRAGMA journal_mode`.
@@ -181,7 +181,7 @@ impl Scenario {
     /// The parameters that are not fields of the result, by their names on the command line.
     pub(super) fn parameters(&self) -> BTreeMap<&'static str, String> {
         let mut all = self.workload.parameters();
-        all.extend(self.told().into_iter().filter(|(name, _)| !FIELDS.contains(name)));
+        all.extend(self.values_by_name().into_iter().filter(|(name, _)| !FIELDS.contains(name)));
         all
     }
 }

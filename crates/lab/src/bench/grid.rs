@@ -14,7 +14,7 @@ use crate::machine::stack::Stack;
 use crate::workload::{Alphabet, Workload};
 
 pub use super::axes::{Axes, spread};
-pub use super::choices::{CompressionChoice, ReadAheadChoice};
+pub use super::kernel_options::{CompressionOption, ReadAheadOption};
 
 /// The workloads, stacks and platforms to combine, and the values of every parameter.
 #[derive(Clone, Debug)]

@@ -9,9 +9,9 @@
 
 mod axes;
 mod carry_out;
-mod choices;
 mod error;
 pub mod grid;
+mod kernel_options;
 pub mod measure;
 pub mod run;
 pub mod scenario;

@@ -8,13 +8,13 @@ use flysch::index::runs::Pace;
 use flysch_chip::{Part, Prng};
 use rayon::prelude::*;
 
-use super::bed::Bed;
+use super::chip_setup::ChipSetup;
+use super::costs::{IndexCosts, LookupCost, UpdateCost};
 use super::error::MethodError;
 use super::keys::{KeyDistribution, Keys};
 use super::meter::{Counts, Meter};
 use super::method::{IndexMethod, MethodName, MethodSpec, Tuning};
 use super::records::Records;
-use super::run::{IndexRun, LookupCost, UpdateCost};
 
 /// Which keys are looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,7 +81,7 @@ const DRAWS: u64 = 0x6C6F_6F6B;
 pub fn run_all(
     benches: &[IndexBench],
     finished: impl Fn() + Sync,
-) -> Vec<Result<IndexRun, MethodError>> {
+) -> Vec<Result<IndexCosts, MethodError>> {
     let one = |bench: &IndexBench| {
         let outcome = bench.run();
         finished();
@@ -102,7 +102,7 @@ impl IndexBench {
     pub fn check(&self) -> Result<(), MethodError> {
         self.keys()?;
         let spec = self.spec();
-        spec.with(&self.bed(&spec)?, |_| Ok(()))
+        spec.with(&self.setup(&spec)?, |_| Ok(()))
     }
 
     /// The parameters that are not fields of the result.
@@ -146,21 +146,21 @@ impl IndexBench {
         }
     }
 
-    fn bed(&self, spec: &MethodSpec) -> Result<Bed, MethodError> {
+    fn setup(&self, spec: &MethodSpec) -> Result<ChipSetup, MethodError> {
         let block_count = spec.block_count(&self.part.geometry)?;
-        Ok(Bed::new(&self.part, block_count, self.seed))
+        Ok(ChipSetup::new(&self.part, block_count, self.seed))
     }
 
     /// Run the bench and return its figures.
-    pub fn run(&self) -> Result<IndexRun, MethodError> {
+    pub fn run(&self) -> Result<IndexCosts, MethodError> {
         let (keys, spec) = (self.keys()?, self.spec());
-        let bed = self.bed(&spec)?;
+        let setup = self.setup(&spec)?;
         let updates = spec.changes;
-        spec.with(&bed, |method| {
-            let meter = Meter::new(bed.recorder.clone(), bed.part.geometry);
-            let records = Records::new(&bed, keys);
+        spec.with(&setup, |method| {
+            let meter = Meter::new(setup.recorder.clone(), setup.part.geometry);
+            let records = Records::new(&setup, keys);
             let prng = Prng::new(self.seed ^ DRAWS);
-            let run = Experiment { bench: self, bed: &bed, method, meter, keys, records, prng };
+            let run = Experiment { bench: self, setup: &setup, method, meter, keys, records, prng };
             run.carry_out(updates)
         })
     }
@@ -169,7 +169,7 @@ impl IndexBench {
 /// A run that is under way.
 struct Experiment<'a> {
     bench: &'a IndexBench,
-    bed: &'a Bed,
+    setup: &'a ChipSetup,
     method: &'a mut dyn IndexMethod,
     meter: Meter,
     keys: Keys,
@@ -178,7 +178,7 @@ struct Experiment<'a> {
 }
 
 impl Experiment<'_> {
-    fn carry_out(mut self, updates: u32) -> Result<IndexRun, MethodError> {
+    fn carry_out(mut self, updates: u32) -> Result<IndexCosts, MethodError> {
         // Updates come after the load, so their effect on lookups only shows if all lookups come
         // later still.
         let usual = self.bench.method.usual_states();
@@ -201,14 +201,14 @@ impl Experiment<'_> {
             cost.map(|cost| cost.reads)
         };
         let w_pages = self.pages(load.sectors_programmed);
-        let page_size = f64::from(self.bed.part.geometry.page_size);
-        Ok(IndexRun {
+        let page_size = f64::from(self.setup.part.geometry.page_size);
+        Ok(IndexCosts {
             method: self.bench.method.name(),
             n: self.keys.count(),
             key_size: self.keys.size(),
             key_distribution: self.bench.distribution.name(),
-            part: self.bed.part.name.clone(),
-            blocks: self.bed.part.geometry.block_count,
+            part: self.setup.part.name.clone(),
+            blocks: self.setup.part.geometry.block_count,
             seed: self.bench.seed,
             parameters: self.bench.parameters(),
             ram_bytes: ram.own,
@@ -265,7 +265,7 @@ impl Experiment<'_> {
         let record = self.records.append();
         let key = self.keys.present(number);
         self.meter.begin();
-        let _scope = self.bed.recorder.scope("insert");
+        let _scope = self.setup.recorder.scope("insert");
         self.method.insert(&key, record)
     }
 
@@ -275,12 +275,12 @@ impl Experiment<'_> {
             let (old, new) = self.records.update(number);
             let key = self.keys.present(number);
             self.meter.begin();
-            let _scope = self.bed.recorder.scope("update");
+            let _scope = self.setup.recorder.scope("update");
             self.method.update(&key, old, new)?;
         }
         let counts = self.meter.take();
         let w_pages = self.pages(counts.sectors_programmed);
-        let page_size = f64::from(self.bed.part.geometry.page_size);
+        let page_size = f64::from(self.setup.part.geometry.page_size);
         Ok(UpdateCost {
             w_pages,
             w_bytes_per_update: w_pages * page_size / f64::from(updates),
@@ -309,7 +309,7 @@ impl Experiment<'_> {
             let is_absent = kind == LookupKind::Absent;
             let key = if is_absent { self.keys.absent(number) } else { self.keys.present(number) };
             self.meter.begin();
-            let _scope = self.bed.recorder.scope("lookup");
+            let _scope = self.setup.recorder.scope("lookup");
             let records = &self.records;
             let is_found = self.method.lookup(&key, &mut |place| records.holds(place, &key))?;
             match (is_found, is_absent) {
@@ -340,7 +340,7 @@ impl Experiment<'_> {
     }
 
     fn pages(&self, sectors: u64) -> f64 {
-        real(sectors) / f64::from(self.bed.part.geometry.sectors_per_page)
+        real(sectors) / f64::from(self.setup.part.geometry.sectors_per_page)
     }
 
     /// Energy of one operation in microjoules: the time that the chip works times the power it then

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use flysch_chip::Prng;
 
-use crate::choice::UnknownChoice;
+use crate::unknown_name::UnknownName;
 
 /// How the keys of a run are distributed over all keys of their size, in the order of insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,12 +40,12 @@ impl KeyDistribution {
 }
 
 impl FromStr for KeyDistribution {
-    type Err = UnknownChoice;
+    type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let known = Self::ALL.map(Self::name);
         let found = Self::ALL.into_iter().find(|choice| choice.name() == name);
-        found.ok_or_else(|| UnknownChoice::new("key distribution", name, &known))
+        found.ok_or_else(|| UnknownName::new("key distribution", name, &known))
     }
 }
 

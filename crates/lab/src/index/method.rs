@@ -8,7 +8,7 @@ use flysch::index::runs::Pace;
 
 use super::error::MethodError;
 use super::records::Place;
-use crate::choice::UnknownChoice;
+use crate::unknown_name::UnknownName;
 
 /// An index from keys to record numbers, on a chip of its own.
 pub trait IndexMethod {
@@ -113,12 +113,12 @@ impl MethodName {
 }
 
 impl FromStr for MethodName {
-    type Err = UnknownChoice;
+    type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let known = Self::ALL.map(Self::name);
         let found = Self::ALL.into_iter().find(|method| method.name() == name);
-        found.ok_or_else(|| UnknownChoice::new("index method", name, &known))
+        found.ok_or_else(|| UnknownName::new("index method", name, &known))
     }
 }
 

@@ -7,7 +7,7 @@
 use flysch::flash::FlashError;
 use flysch_nand::{BlockAddr, EraseError, Geometry, Nand, PageAddr};
 
-use super::bed::Device;
+use super::chip_setup::Device;
 
 pub(super) struct PageLog {
     device: Device,

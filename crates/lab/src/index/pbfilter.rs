@@ -7,7 +7,7 @@ use flysch::index::pbfilter::{Deletions, PbConfig, PbFilter};
 use flysch::index::{ConfigError, IndexError};
 use flysch_nand::Geometry;
 
-use super::bed::{Bed, Device};
+use super::chip_setup::{ChipSetup, Device};
 use super::error::MethodError;
 use super::method::{IndexMethod, MethodName, MethodSpec, Ram, Tuning};
 use super::records::Place;
@@ -59,16 +59,16 @@ pub(super) const BLOCKS_MAX: u32 = 0xFFFE;
 
 pub(super) fn with<T>(
     spec: &MethodSpec,
-    bed: &Bed,
+    setup: &ChipSetup,
     visit: impl FnOnce(&mut dyn IndexMethod) -> Result<T, MethodError>,
 ) -> Result<T, MethodError> {
-    let geometry = bed.part.geometry;
+    let geometry = setup.part.geometry;
     let keys = config(spec, &geometry)?;
     let gone = deletions_config(keys, spec, &geometry)?;
     let mut table = vec![0; Flash::<Device>::ram_size(&geometry)];
     let mut ram = vec![0; keys.ram_size(&geometry)];
     let mut gone_ram = vec![0; gone.ram_size(&geometry)];
-    let mut flash = Flash::mount(bed.device(), &mut table)?;
+    let mut flash = Flash::mount(setup.device(), &mut table)?;
     let keys = PbFilter::create(&mut flash, keys, &mut ram)?;
     let deletions = if spec.changes > 0 {
         Some(Deletions::new(PbFilter::create(&mut flash, gone, &mut gone_ram)?))

@@ -6,7 +6,7 @@
 
 use flysch_chip::EventKind;
 
-use super::bed::Bed;
+use super::chip_setup::ChipSetup;
 use super::keys::Keys;
 
 /// Size of a record in bytes. The paper has 20 of them on a page of 2 KiB.
@@ -32,7 +32,7 @@ pub const fn records_per_page(page_size: u32) -> u32 {
 /// The record area: one record for each key, then one more for each update of a key.
 #[derive(Debug)]
 pub struct Records {
-    bed: Bed,
+    setup: ChipSetup,
     keys: Keys,
     /// Number of keys inserted so far. Each has a record with its own number.
     inserted: u32,
@@ -44,8 +44,8 @@ pub struct Records {
 
 impl Records {
     /// An empty record area.
-    pub fn new(bed: &Bed, keys: Keys) -> Self {
-        Self { bed: bed.clone(), keys, inserted: 0, updated: Vec::new(), newest: Vec::new() }
+    pub fn new(setup: &ChipSetup, keys: Keys) -> Self {
+        Self { setup: setup.clone(), keys, inserted: 0, updated: Vec::new(), newest: Vec::new() }
     }
 
     /// Append the record of the next key. Returns its number, which equals the number of the key.
@@ -70,7 +70,7 @@ impl Records {
 
     /// Read the page of a place. Returns whether the newest version of the wanted key is there.
     pub fn holds(&self, place: Place, wanted: &[u8]) -> bool {
-        let per_page = records_per_page(self.bed.part.geometry.page_size);
+        let per_page = records_per_page(self.setup.part.geometry.page_size);
         let (first, count, page) = match place {
             Place::Record(record) => (record, 1, record / per_page),
             Place::Page(page) => (page * per_page, per_page, page),
@@ -93,7 +93,7 @@ impl Records {
     }
 
     fn read(&self, page: u32) {
-        let Bed { part, recorder, .. } = &self.bed;
+        let ChipSetup { part, recorder, .. } = &self.setup;
         let _scope = recorder.scope(SCOPE);
         let began_ns = recorder.clock().now_ns();
         let bytes = part.geometry.page_size;

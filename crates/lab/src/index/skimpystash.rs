@@ -13,7 +13,7 @@ use flysch::index::ConfigError;
 use flysch::index::hash::hash64;
 use flysch_nand::Geometry;
 
-use super::bed::Bed;
+use super::chip_setup::ChipSetup;
 use super::entries::word;
 use super::error::MethodError;
 use super::method::{IndexMethod, MethodSpec, Ram};
@@ -61,17 +61,17 @@ pub(super) fn block_count(spec: &MethodSpec, geometry: &Geometry) -> u32 {
 
 pub(super) fn with<T>(
     spec: &MethodSpec,
-    bed: &Bed,
+    setup: &ChipSetup,
     visit: impl FnOnce(&mut dyn IndexMethod) -> Result<T, MethodError>,
 ) -> Result<T, MethodError> {
-    let geometry = bed.part.geometry;
+    let geometry = setup.part.geometry;
     let page_size = geometry.page_size as usize;
     super::method::check_key_size(spec, page_size - 8)?;
     let bucket_count = (spec.keys / spec.tuning.chain_len.max(1)).max(1) as usize;
     let needed = bucket_count * BUCKET_SIZE + 2 * page_size;
     spec.ram.map_or(Ok(()), |given| ConfigError::check_ram(needed, given))?;
     visit(&mut SkimpyStash {
-        log: PageLog::new(bed.device())?,
+        log: PageLog::new(setup.device())?,
         buckets: vec![Bucket { newest: NONE, bloom: 0 }; bucket_count],
         key_size: spec.key_size,
         page: vec![0xFF; page_size],

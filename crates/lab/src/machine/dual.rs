@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 use flysch_sqlite::{File, FileKind, OpenFlags, Vfs, VfsError};
 
-use crate::choice::UnknownChoice;
+use crate::unknown_name::UnknownName;
 
 /// The kinds of files that lie on the second file system. In the paper these are rollback journals;
 /// the other kinds are its future work.
@@ -65,7 +65,7 @@ impl fmt::Display for Route {
 }
 
 impl FromStr for Route {
-    type Err = UnknownChoice;
+    type Err = UnknownName;
 
     /// Parse kinds of files joined by `+`, or `all`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -73,8 +73,7 @@ impl FromStr for Route {
         text.split('+').try_fold(Self(0), |route, given| {
             let found = Self::NAMES.iter().chain(&[(Self::ALL, "all")]);
             let found = found.clone().find(|(_, name)| *name == given);
-            let (one, _) =
-                found.ok_or_else(|| UnknownChoice::new("kind of file", given, &known))?;
+            let (one, _) = found.ok_or_else(|| UnknownName::new("kind of file", given, &known))?;
             Ok(route.and(*one))
         })
     }

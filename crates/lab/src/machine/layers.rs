@@ -8,7 +8,7 @@ use flysch_linux::ubifs::Maker;
 use flysch_linux::yaffs2::Profile;
 
 use super::platform::Platform;
-use crate::choice::UnknownChoice;
+use crate::unknown_name::UnknownName;
 
 /// Percentage of its blocks that a translation layer keeps in reserve: the 7.4 % between the 2^30
 /// bytes of a gigabyte of flash and the 10^9 bytes that a card of a gigabyte offers.
@@ -65,11 +65,11 @@ impl FtlKind {
 }
 
 impl FromStr for FtlKind {
-    type Err = UnknownChoice;
+    type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let found = Self::ALL.into_iter().find(|kind| kind.name() == name);
-        found.ok_or_else(|| UnknownChoice::new("translation", name, &Self::ALL.map(Self::name)))
+        found.ok_or_else(|| UnknownName::new("translation", name, &Self::ALL.map(Self::name)))
     }
 }
 

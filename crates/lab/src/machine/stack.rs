@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::choice::UnknownChoice;
+use crate::unknown_name::UnknownName;
 
 /// The program that handles the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -145,13 +145,13 @@ impl fmt::Display for Stack {
 }
 
 impl FromStr for Stack {
-    type Err = UnknownChoice;
+    type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let found = Self::every().find(|stack| stack.name() == name);
         let known: Vec<String> = Self::every().map(Self::name).collect();
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
-        found.ok_or_else(|| UnknownChoice::new("stack", name, &known))
+        found.ok_or_else(|| UnknownName::new("stack", name, &known))
     }
 }
 

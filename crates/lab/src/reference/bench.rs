@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::band::Band;
 use super::error::ReferenceError;
 use super::{Count, Expected, Row, grid, lines};
-use crate::bench::grid::ReadAheadChoice;
+use crate::bench::grid::ReadAheadOption;
 use crate::bench::scenario::Scenario;
 use crate::machine::platform::ecc_mode;
 use crate::machine::stack::Stack;
@@ -57,7 +57,7 @@ impl Line {
         grid.axes.seeds = if self.is_update_on_jffs2() { vec![1, 2, 3] } else { vec![1] };
         match self.variant.as_str() {
             "main" | "yaffs2" => (),
-            "ra0" => grid.axes.read_ahead = vec![ReadAheadChoice::Off],
+            "ra0" => grid.axes.read_ahead = vec![ReadAheadOption::Off],
             "compr_none" => grid.axes.compressions = vec!["none".parse().expect("it is known")],
             "alpha" => grid.axes.alphabets = vec![Alphabet::Base64],
             "page4096" => grid.axes.page_sizes = vec![4096],

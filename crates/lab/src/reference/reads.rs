@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::band::Band;
 use super::error::ReferenceError;
 use super::{Count, Expected, Row, grid, lines};
-use crate::bench::grid::{Grid, ReadAheadChoice};
+use crate::bench::grid::{Grid, ReadAheadOption};
 use crate::machine::stack::{Main, Stack};
 use crate::workload::{Contacts, Pattern, Read, Workload};
 
@@ -61,9 +61,9 @@ impl FileLine {
         let main = mains.into_iter().find(|main| self.fs_variant.starts_with(main.name()));
         let main = main.ok_or_else(|| ReferenceError::unknown("variant", &self.fs_variant))?;
         let (choice, read_ahead) = match (&self.fs_variant[main.name().len()..], &*self.readahead) {
-            ("fadv", _) => (ReadAheadChoice::Advised, "fadvise"),
-            ("bdi0", _) | (_, "off") => (ReadAheadChoice::Off, "off"),
-            _ => (ReadAheadChoice::On, "on"),
+            ("fadv", _) => (ReadAheadOption::Advised, "fadvise"),
+            ("bdi0", _) | (_, "off") => (ReadAheadOption::Off, "off"),
+            _ => (ReadAheadOption::On, "on"),
         };
         let (pattern, request_size) = (order(&self.pattern)?, self.request_bytes);
         let read = Workload::Read(Read { pattern, request_size, ..Read::DEFAULT });
@@ -86,7 +86,7 @@ impl ContactsLine {
         let mut grid = grid(contacts, stack);
         grid.axes.requests = vec![self.selects];
         let is_off = self.readahead == "off";
-        let choice = if is_off { ReadAheadChoice::Off } else { ReadAheadChoice::On };
+        let choice = if is_off { ReadAheadOption::Off } else { ReadAheadOption::On };
         grid.axes.read_ahead = vec![choice];
         Ok(row(grid, if is_off { "off" } else { "on" }, text_size, self.pages_read))
     }

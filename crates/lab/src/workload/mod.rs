@@ -8,8 +8,8 @@ use std::str::FromStr;
 
 use flysch_sqlite::Settings;
 
-use crate::choice::UnknownChoice;
 use crate::machine::stack::Engine;
+use crate::unknown_name::UnknownName;
 
 mod contacts;
 mod micro;
@@ -157,11 +157,11 @@ impl From<Micro> for Workload {
 }
 
 impl FromStr for Workload {
-    type Err = UnknownChoice;
+    type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let found = Self::ALL.into_iter().find(|workload| workload.name() == name);
-        found.ok_or_else(|| UnknownChoice::new("workload", name, &Self::ALL.map(Self::name)))
+        found.ok_or_else(|| UnknownName::new("workload", name, &Self::ALL.map(Self::name)))
     }
 }
 

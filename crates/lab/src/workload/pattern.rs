@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use flysch_chip::Prng;
 
-use crate::choice::UnknownChoice;
+use crate::unknown_name::UnknownName;
 
 /// The order of requests to equal places, such as the pages of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,11 +28,11 @@ impl Pattern {
 }
 
 impl FromStr for Pattern {
-    type Err = UnknownChoice;
+    type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let found = Self::ALL.into_iter().find(|pattern| pattern.name() == name);
-        found.ok_or_else(|| UnknownChoice::new("pattern", name, &Self::ALL.map(Self::name)))
+        found.ok_or_else(|| UnknownName::new("pattern", name, &Self::ALL.map(Self::name)))
     }
 }
 

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use flysch_chip::Prng;
 
-use crate::choice::UnknownChoice;
+use crate::unknown_name::UnknownName;
 
 /// The characters of random strings. They decide how well the strings can be compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,11 +46,11 @@ impl Alphabet {
 }
 
 impl FromStr for Alphabet {
-    type Err = UnknownChoice;
+    type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let found = Self::ALL.into_iter().find(|alphabet| alphabet.name() == name);
-        found.ok_or_else(|| UnknownChoice::new("alphabet", name, &Self::ALL.map(Self::name)))
+        found.ok_or_else(|| UnknownName::new("alphabet", name, &Self::ALL.map(Self::name)))
     }
 }
 

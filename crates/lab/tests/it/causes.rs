@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use flysch_chip::{CauseId, Event, EventKind, EventPlace, Trace, Traffic};
 use flysch_lab::JournalMode;
-use flysch_lab::bench::grid::{Grid, ReadAheadChoice, run_all, run_in_turns};
+use flysch_lab::bench::grid::{Grid, ReadAheadOption, run_all, run_in_turns};
 use flysch_lab::bench::run::Run;
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::platform::{Platform, ecc_mode};
@@ -39,7 +39,7 @@ fn grids() -> Vec<Grid> {
     vec![
         everything(),
         unlike(&|grid| {
-            grid.axes.read_ahead = vec![ReadAheadChoice::Off, ReadAheadChoice::Pages(7)];
+            grid.axes.read_ahead = vec![ReadAheadOption::Off, ReadAheadOption::Pages(7)];
         }),
         unlike(&|grid| grid.axes.compressions = vec!["none".parse().expect("it is known")]),
         unlike(&|grid| grid.axes.ecc = vec![ecc_mode("soft").expect("it is known")]),
@@ -202,7 +202,7 @@ fn a_sweep_on_one_machine_gives_the_figures_of_separate_runs() {
         grid.axes.requests = vec![5, 200];
         grid.keeps_traces = false;
         grid.axes.read_ahead =
-            vec![ReadAheadChoice::On, ReadAheadChoice::Off, ReadAheadChoice::Advised];
+            vec![ReadAheadOption::On, ReadAheadOption::Off, ReadAheadOption::Advised];
         let scenarios = grid.scenarios();
         for (together, scenario) in run_in_turns(&scenarios, || ()).into_iter().zip(&scenarios) {
             let figures = |run: Run| {

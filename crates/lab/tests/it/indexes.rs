@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use flysch_chip::{Part, Prng};
-use flysch_lab::index::bed::Bed;
 use flysch_lab::index::bench::{IndexBench, LookupKind};
+use flysch_lab::index::chip_setup::ChipSetup;
+use flysch_lab::index::costs::IndexCosts;
 use flysch_lab::index::keys::{KeyDistribution, Keys};
 use flysch_lab::index::method::{IndexMethod, MethodName, MethodSpec, Tuning};
 use flysch_lab::index::records::{Place, records_per_page};
-use flysch_lab::index::run::IndexRun;
 
 /// A part with pages of 512 bytes, so that a few thousand keys fill several levels.
 fn part() -> Part {
@@ -77,8 +77,8 @@ fn check(name: MethodName, distribution: KeyDistribution, seed: u64) {
     let tuning = Tuning::default();
     let spec = MethodSpec { name, keys: KEYS, key_size: 12, changes: CHANGES, ram: None, tuning };
     let part = part();
-    let bed = Bed::new(&part, spec.block_count(&part.geometry).unwrap(), seed);
-    let outcome = spec.with(&bed, |method| {
+    let setup = ChipSetup::new(&part, spec.block_count(&part.geometry).unwrap(), seed);
+    let outcome = spec.with(&setup, |method| {
         let story = format!("{}, {distribution:?}, seed {seed}", name.name());
         let (map, prng) = (BTreeMap::new(), Prng::new(seed));
         let mut pair = Pair { method, keys, prng, map, records: 0, story };
@@ -130,7 +130,7 @@ fn pbfilter_costs_what_its_closed_form_says() {
         [(MethodName::Pbfilter, 1_310.0, 400.0, 913), (MethodName::Pbfilter2, 941.0, 64.0, 877)]
     {
         let run = bench(method, 100_000).run().unwrap();
-        let IndexRun { w_pages, ir_pages, vp_pages, .. } = run;
+        let IndexCosts { w_pages, ir_pages, vp_pages, .. } = run;
         assert_eq!((w_pages, ir_pages, vp_pages), (w, ir, vp), "{}", run.method);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use flysch_lab::bench::grid::{Grid, ReadAheadChoice, run_all};
+use flysch_lab::bench::grid::{Grid, ReadAheadOption, run_all};
 use flysch_lab::bench::run::Run;
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::platform::Platform;
@@ -66,7 +66,7 @@ fn what_is_no_reference_is_refused() {
 
 /// The requests that take at least 20 times the median, in a select of 600 records of 600 bytes.
 /// These are the requests for which read-ahead fetches 4 or more cache pages.
-fn peaks(read_ahead: ReadAheadChoice) -> Vec<usize> {
+fn peaks(read_ahead: ReadAheadOption) -> Vec<usize> {
     let platform = Platform::named("nandsim-6.1").expect("it is built in");
     let mut grid = Grid::new(Micro::Select, Stack::JFFS2, Arc::new(platform));
     grid.axes.requests = vec![600];
@@ -79,9 +79,9 @@ fn peaks(read_ahead: ReadAheadChoice) -> Vec<usize> {
 #[test]
 fn select_peaks_where_the_window_is_read() {
     let kernel = [3_usize, 15, 47, 111, 237, 364, 491];
-    let ours = peaks(ReadAheadChoice::On);
+    let ours = peaks(ReadAheadOption::On);
     assert_eq!(ours.len(), kernel.len(), "{ours:?}");
     let mut pairs = kernel.iter().zip(&ours);
     assert!(pairs.all(|(kernel, ours)| kernel.abs_diff(*ours) <= 1), "{ours:?}");
-    assert_eq!(peaks(ReadAheadChoice::Off), [0_usize; 0]);
+    assert_eq!(peaks(ReadAheadOption::Off), [0_usize; 0]);
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use flysch_charts::number::real_len;
-use flysch_lab::choice::UnknownChoice;
+use flysch_lab::unknown_name::UnknownName;
 use serde::{Deserialize, Serialize};
 
 use super::form::Form;
@@ -215,7 +215,7 @@ impl Models {
         on: &str,
         requests: u32,
         record_size: u32,
-    ) -> Result<Vec<Prediction>, UnknownChoice> {
+    ) -> Result<Vec<Prediction>, UnknownName> {
         let known = |of: fn(&Subject) -> &str| -> Vec<&str> {
             let mut known: Vec<&str> = self.models.iter().map(|model| of(&model.of)).collect();
             known.sort_unstable();
@@ -224,12 +224,12 @@ impl Models {
         };
         let workloads = known(|of| &of.workload);
         if !workloads.contains(&workload) {
-            return Err(UnknownChoice::new("workload", workload, &workloads));
+            return Err(UnknownName::new("workload", workload, &workloads));
         }
         let is_asked = |model: &&Model| model.of.workload == workload && model.of.on == on;
         let asked: Vec<&Model> = self.models.iter().filter(is_asked).collect();
         if asked.is_empty() {
-            return Err(UnknownChoice::new("stack", on, &known(|of| &of.on)));
+            return Err(UnknownName::new("stack", on, &known(|of| &of.on)));
         }
         let (n, size) = (f64::from(requests), f64::from(record_size));
         let one = |models: &[&Model]| {

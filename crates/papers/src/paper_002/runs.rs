@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flysch_lab::bench::grid::{self, Axes, Grid, ReadAheadChoice};
+use flysch_lab::bench::grid::{self, Axes, Grid, ReadAheadOption};
 use flysch_lab::bench::run::Run;
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::platform::Platform;
@@ -67,7 +67,7 @@ pub(super) fn pairs(trial: &Trial<'_>, grids: &[Grid], steps: u64) -> Result<Vec
         };
         grids.iter().map(with_it).collect::<Vec<_>>()
     };
-    let both = [with(ReadAheadChoice::On), with(ReadAheadChoice::Off)].concat();
+    let both = [with(ReadAheadOption::On), with(ReadAheadOption::Off)].concat();
     let mut on = carry_out(trial, &both, steps)?;
     let off = on.split_off(grids.len());
     Ok(on.into_iter().zip(off).map(|(on, off)| Pair { on, off }).collect())

@@ -25,7 +25,7 @@ use flysch_nand::Geometry;
 
 use self::table::Tables;
 use self::unit::{NodeId, Op, Shape};
-use super::bed::Bed;
+use super::chip_setup::ChipSetup;
 use super::error::MethodError;
 use super::method::{IndexMethod, MethodName, MethodSpec, Ram};
 use super::page_log::PageLog;
@@ -57,10 +57,10 @@ pub(super) fn block_count(spec: &MethodSpec, geometry: &Geometry) -> u32 {
 
 pub(super) fn with<T>(
     spec: &MethodSpec,
-    bed: &Bed,
+    setup: &ChipSetup,
     visit: impl FnOnce(&mut dyn IndexMethod) -> Result<T, MethodError>,
 ) -> Result<T, MethodError> {
-    let geometry = bed.part.geometry;
+    let geometry = setup.part.geometry;
     let page_size = geometry.page_size as usize;
     super::method::check_key_size(spec, Shape::key_size_max(&geometry))?;
     let given = spec.ram.unwrap_or(BUFFERS * page_size);
@@ -70,7 +70,7 @@ pub(super) fn with<T>(
         MethodName::Bftl2 => Some(spec.tuning.list_max.max(1) as usize),
         _ => None,
     };
-    let log = PageLog::new(bed.device())?;
+    let log = PageLog::new(setup.device())?;
     let shape = Shape::new(spec.key_size, &geometry);
     let mut tables = Tables::new(log, shape, given / page_size, list_max);
     let root = tables.add();

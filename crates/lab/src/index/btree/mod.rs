@@ -18,7 +18,7 @@ use flysch_nand::Geometry;
 
 use self::cache::NodeCache;
 use self::node::{Shape, view, view_mut};
-use super::bed::Bed;
+use super::chip_setup::ChipSetup;
 use super::error::MethodError;
 use super::method::{IndexMethod, MethodSpec, Ram};
 use super::records::Place;
@@ -68,10 +68,10 @@ pub(super) fn block_count(spec: &MethodSpec, geometry: &Geometry) -> u32 {
 
 pub(super) fn with<T>(
     spec: &MethodSpec,
-    bed: &Bed,
+    setup: &ChipSetup,
     visit: impl FnOnce(&mut dyn IndexMethod) -> Result<T, MethodError>,
 ) -> Result<T, MethodError> {
-    let geometry = bed.part.geometry;
+    let geometry = setup.part.geometry;
     let page_size = geometry.page_size as usize;
     super::method::check_key_size(spec, Shape::key_size_max(page_size))?;
     let (needed, given) = (NODES_MIN * page_size, spec.ram.unwrap_or(RAM.max(7 * page_size)));
@@ -85,7 +85,7 @@ pub(super) fn with<T>(
         wear_gap: WEAR_GAP,
         mapping: Mapping::Page { victim: Victim::Greedy },
     };
-    let device = ftl::mount(Box::new(bed.device()), bed.recorder.clone(), options, &[])?;
+    let device = ftl::mount(Box::new(setup.device()), setup.recorder.clone(), options, &[])?;
     let page_limit = logical * geometry.pages_per_block;
     let mut nodes = NodeCache::new(device, given / page_size, page_size, page_limit);
     let root = nodes.add()?;

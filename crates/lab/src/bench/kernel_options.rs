@@ -13,7 +13,7 @@ const RA_PAGES_ON: u32 = 32;
 
 /// A read-ahead setting, as the user asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReadAheadChoice {
+pub enum ReadAheadOption {
     /// The platform's window, or 128 KiB where it has none.
     On,
     /// The kernel does not read ahead.
@@ -24,7 +24,7 @@ pub enum ReadAheadChoice {
     Pages(u32),
 }
 
-impl ReadAheadChoice {
+impl ReadAheadOption {
     /// Give a scenario this read-ahead setting.
     pub(super) fn apply(self, scenario: &mut Scenario) {
         scenario.build.ra_pages = self.pages(scenario.build.ra_pages);
@@ -44,7 +44,7 @@ impl ReadAheadChoice {
 
 /// The compressors that the user asks for. `None` keeps the platform's compressors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CompressionChoice {
+pub struct CompressionOption {
     /// Compressors of JFFS2 in the order it tries them. With an empty list it stores data
     /// uncompressed.
     pub jffs2: Option<Vec<Compressor>>,
@@ -52,7 +52,7 @@ pub struct CompressionChoice {
     pub ubifs: Option<ubifs::Compressor>,
 }
 
-impl CompressionChoice {
+impl CompressionOption {
     /// Let `build` use these compressors.
     pub fn apply(&self, build: &mut Build) {
         if let Some(list) = &self.jffs2 {
@@ -62,7 +62,7 @@ impl CompressionChoice {
     }
 }
 
-impl FromStr for CompressionChoice {
+impl FromStr for CompressionOption {
     type Err = UnknownCompressor;
 
     /// Parse `none`, one compressor, or several compressors of JFFS2 joined by `+` in the order

@@ -6,7 +6,7 @@ use flysch_chip::nearest::nearest;
 
 /// The user gave a name that is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownChoice {
+pub struct UnknownName {
     /// What the name is of, such as "platform".
     pub what: &'static str,
     /// The name that the user gave.
@@ -15,7 +15,7 @@ pub struct UnknownChoice {
     pub known: Vec<String>,
 }
 
-impl UnknownChoice {
+impl UnknownName {
     /// The error that `given` is not one of `known`.
     pub fn new(what: &'static str, given: &str, known: &[&str]) -> Self {
         let known = known.iter().map(|&name| name.to_owned()).collect();
@@ -23,7 +23,7 @@ impl UnknownChoice {
     }
 }
 
-impl fmt::Display for UnknownChoice {
+impl fmt::Display for UnknownName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "unknown {} '{}'", self.what, self.given)?;
         if let Some(near) = nearest(&self.given, self.known.iter().map(String::as_str)) {
@@ -33,4 +33,4 @@ impl fmt::Display for UnknownChoice {
     }
 }
 
-impl std::error::Error for UnknownChoice {}
+impl std::error::Error for UnknownName {}

@@ -8,7 +8,7 @@ use serde::Serialize;
 /// those of the load, unless the field says otherwise. Reads of lookups include the read of the
 /// record's page. Pages are page equivalents: sectors divided by sectors per page.
 #[derive(Clone, Debug, Serialize)]
-pub struct IndexRun {
+pub struct IndexCosts {
     pub method: &'static str,
     /// Number of keys that were loaded.
     pub n: u32,

@@ -10,7 +10,7 @@ use flysch::index::runs::{Runs, RunsConfig};
 use flysch::index::{ConfigError, IndexError};
 use flysch_nand::Geometry;
 
-use super::bed::{Bed, Device};
+use super::chip_setup::{ChipSetup, Device};
 use super::error::MethodError;
 use super::method::{IndexMethod, MethodName, MethodSpec, Ram};
 use super::pbfilter::{BLOCKS_MAX, flash_ram};
@@ -24,7 +24,7 @@ const RAM: usize = 14_336;
 const FILTER_BITS: u8 = 7;
 const QUARTER_BITS_PER_RECENT: usize = 29;
 
-struct RunsMethod<'ram> {
+struct HashRunsMethod<'ram> {
     flash: Flash<'ram, Device>,
     runs: Runs<'ram>,
     /// How many records one pointer covers: one, or those of a page.
@@ -73,19 +73,19 @@ const fn entries(spec: &MethodSpec) -> u32 {
 
 pub(super) fn with<T>(
     spec: &MethodSpec,
-    bed: &Bed,
+    setup: &ChipSetup,
     visit: impl FnOnce(&mut dyn IndexMethod) -> Result<T, MethodError>,
 ) -> Result<T, MethodError> {
-    let geometry = bed.part.geometry;
+    let geometry = setup.part.geometry;
     let config = config(spec, &geometry)?;
     let mut table = vec![0; Flash::<Device>::ram_size(&geometry)];
     let mut ram = vec![0; config.ram_size(&geometry)];
-    let mut flash = Flash::mount(bed.device(), &mut table)?;
+    let mut flash = Flash::mount(setup.device(), &mut table)?;
     let runs = Runs::create(&mut flash, config, &mut ram)?;
-    visit(&mut RunsMethod { flash, runs, span: span(spec, &geometry), geometry })
+    visit(&mut HashRunsMethod { flash, runs, span: span(spec, &geometry), geometry })
 }
 
-impl IndexMethod for RunsMethod<'_> {
+impl IndexMethod for HashRunsMethod<'_> {
     fn insert(&mut self, key: &[u8], record: u32) -> Result<(), MethodError> {
         Ok(self.runs.insert(&mut self.flash, key, record / self.span)?)
     }

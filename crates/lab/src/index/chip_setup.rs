@@ -6,7 +6,7 @@ use flysch_chip::{Chip, Clock, Part, Recorder, Tracer};
 
 /// What all devices of one run share: part, clock and recorder.
 #[derive(Clone, Debug)]
-pub struct Bed {
+pub struct ChipSetup {
     /// The data sheet of the chip.
     pub part: Arc<Part>,
     /// The recorder of the chip's operations. It holds the clock that they advance.
@@ -18,7 +18,7 @@ pub struct Bed {
 /// The chip as an index method uses it.
 pub type Device = Tracer<Chip>;
 
-impl Bed {
+impl ChipSetup {
     /// A new chip with at least `block_count` blocks. If the part has fewer, a larger array of the
     /// same kind is assumed, so that the index fits.
     pub fn new(part: &Part, block_count: u32, seed: u64) -> Self {
