@@ -13,7 +13,7 @@
 //! - [`bitmap`] is section 5.1.
 //! - [`queries`] are lookups after updates, and range queries.
 //! - [`method`] gives all of it by name, [`figure`] draws Fig. 12, and [`dump`] lists every value.
-//! - [`runs`] models the engine's index of runs, and [`size`] chooses an index for a device.
+//! - [`hash_runs`] models the engine's index of runs, and [`size`] chooses an index for a device.
 //! - [`fit`] predicts the cost of runs from runs that were measured.
 //!
 //! Some of the printed formulas contradict each other. If one had to be corrected, its
@@ -30,12 +30,12 @@ pub mod expected;
 pub mod figure;
 pub mod fit;
 mod gamma;
+pub mod hash_runs;
 pub mod layout;
 pub mod method;
 pub mod pbfilter;
 pub mod queries;
 pub mod reading;
-pub mod runs;
 pub mod setting;
 pub mod size;
 pub mod skimpystash;

@@ -13,9 +13,9 @@ use serde::Serialize;
 
 use super::bloom::bucketed_rate;
 use super::expected;
+use super::hash_runs::grow;
 use super::layout::{Flush, Layout};
 use super::pbfilter::{PbFilter, SummaryPages, Tuning};
-use super::runs::grow;
 use super::setting::Setting;
 
 /// The requirements of the user.
@@ -41,7 +41,7 @@ pub struct Demand {
 
 /// An index that meets the requirements.
 #[derive(Clone, Debug, Serialize)]
-pub struct Choice {
+pub struct SizedIndex {
     /// Name of the method.
     pub method: &'static str,
     /// Its parameters in words.
@@ -117,25 +117,25 @@ impl fmt::Display for SizeError {
 impl std::error::Error for SizeError {}
 
 /// All indexes that meet the requirements. The one that takes the least time comes first.
-pub fn choose(demand: &Demand) -> Result<Vec<Choice>, SizeError> {
+pub fn choose(demand: &Demand) -> Result<Vec<SizedIndex>, SizeError> {
     let max = demand.part.geometry.page_size / 8 - 4;
     if demand.key_size > max {
         return Err(SizeError::Key { max, given: demand.key_size });
     }
     let mut needed = usize::MAX;
     let mut found = Vec::new();
-    for choice in pbfilters(demand).into_iter().chain(runs(demand, &mut needed)) {
-        needed = needed.min(choice.ram_bytes);
-        if choice.ram_bytes <= demand.ram {
-            found.push(choice);
+    for index in pbfilters(demand).into_iter().chain(runs(demand, &mut needed)) {
+        needed = needed.min(index.ram_bytes);
+        if index.ram_bytes <= demand.ram {
+            found.push(index);
         }
     }
     if found.is_empty() {
         return Err(SizeError::Ram { needed, given: demand.ram });
     }
     let given = demand.part.geometry.block_count;
-    let least = found.iter().map(|choice| choice.blocks).fold(f64::INFINITY, f64::min);
-    found.retain(|choice| choice.blocks <= f64::from(given));
+    let least = found.iter().map(|index| index.blocks).fold(f64::INFINITY, f64::min);
+    found.retain(|index| index.blocks <= f64::from(given));
     if found.is_empty() {
         let keys = f64::from(demand.keys) * f64::from(given) / least;
         return Err(SizeError::Blocks { needed: least.ceil(), given, keys });
@@ -145,7 +145,7 @@ pub fn choose(demand: &Demand) -> Result<Vec<Choice>, SizeError> {
 }
 
 /// The variants of `PBFilter` that are possible on the part.
-fn pbfilters(demand: &Demand) -> Vec<Choice> {
+fn pbfilters(demand: &Demand) -> Vec<SizedIndex> {
     let geometry = demand.part.geometry;
     let allows_sectors = geometry.partial_programs >= geometry.sectors_per_page
         && !geometry.in_order
@@ -173,7 +173,7 @@ fn pbfilter(
     method: &'static str,
     config: &PbConfig,
     flush: Flush,
-) -> Option<Choice> {
+) -> Option<SizedIndex> {
     let geometry = demand.part.geometry;
     let setting = Setting {
         keys: demand.keys,
@@ -217,12 +217,12 @@ fn pbfilter(
     };
     let parameters =
         format!("d = 16, k = 7, {partitions} partitions, {words}", partitions = tuning.partitions);
-    Some(cost.choice(demand, method, parameters, config.ram_size(&geometry)))
+    Some(cost.sized_index(demand, method, parameters, config.ram_size(&geometry)))
 }
 
 /// Runs with every number of levels, with and without the existence filter. If the RAM is too small
 /// for any, `needed` is lowered to what would be enough.
-fn runs(demand: &Demand, needed: &mut usize) -> Vec<Choice> {
+fn runs(demand: &Demand, needed: &mut usize) -> Vec<SizedIndex> {
     let geometry = demand.part.geometry;
     let base = match RunsConfig::for_keys(demand.keys, demand.ram, &geometry) {
         Ok(base) => base,
@@ -232,19 +232,19 @@ fn runs(demand: &Demand, needed: &mut usize) -> Vec<Choice> {
         }
         Err(_) => return Vec::new(),
     };
-    let mut choices = Vec::new();
+    let mut found = Vec::new();
     for levels in 1..=6 {
         for (method, filter_bits) in [("runs", 0), ("runs+filter", 7)] {
             let config = RunsConfig { levels, filter_bits, ..base };
             if config.check(&geometry).is_ok() {
-                choices.push(run_choice(demand, method, &config));
+                found.push(sized_runs(demand, method, &config));
             }
         }
     }
-    choices
+    found
 }
 
-fn run_choice(demand: &Demand, method: &'static str, config: &RunsConfig) -> Choice {
+fn sized_runs(demand: &Demand, method: &'static str, config: &RunsConfig) -> SizedIndex {
     let geometry = demand.part.geometry;
     let timing = demand.part.timing;
     let costs = grow(config, &geometry, demand.keys);
@@ -278,7 +278,7 @@ fn run_choice(demand: &Demand, method: &'static str, config: &RunsConfig) -> Cho
         "{} levels, {} recent keys, {} B memory table, {} B Bloom filter",
         config.levels, config.recents_max, config.memtable_size, config.bloom_size
     );
-    cost.choice(demand, method, parameters, config.ram_size(&geometry))
+    cost.sized_index(demand, method, parameters, config.ram_size(&geometry))
 }
 
 /// The most runs that a large merge reads.
@@ -302,13 +302,13 @@ struct Cost {
 }
 
 impl Cost {
-    fn choice(
+    fn sized_index(
         &self,
         demand: &Demand,
         method: &'static str,
         parameters: String,
         ram_bytes: usize,
-    ) -> Choice {
+    ) -> SizedIndex {
         let Geometry { page_size, pages_per_block, .. } = demand.part.geometry;
         let keys = f64::from(demand.keys);
         let block = f64::from(page_size) * f64::from(pages_per_block);
@@ -318,7 +318,7 @@ impl Cost {
             + demand.absent_share * self.absent * self.read_ns;
         let erases = ((self.written - self.valid) / block).max(0.0).floor();
         let records = (keys * f64::from(demand.record_size) / block).ceil();
-        Choice {
+        SizedIndex {
             method,
             parameters,
             ram_bytes,

@@ -20,8 +20,8 @@ mod hook;
 mod layout;
 pub mod level;
 mod line;
+mod recording;
 pub mod signals;
-mod tape;
 mod tracefs;
 pub mod tracer;
 

@@ -12,17 +12,17 @@ use super::hook::{Probe, choose};
 use super::layout::Layout;
 use super::level::Level;
 use super::line::{self, Line};
-use super::tape::Tape;
+use super::recording::Recording;
 use super::tracefs::Tracefs;
 
-pub use super::tape::Span;
+pub use super::recording::Span;
 
 /// Bytes that are read at once.
 const CHUNK: usize = 1 << 16;
 
 /// How the tracer records.
 #[derive(Clone, Copy, Debug)]
-pub struct Choice {
+pub struct TracerOptions {
     /// The level to hook at. None stands for the level nearest to the array.
     pub level: Option<Level>,
     /// Size of each processor's buffer in KiB. Events that are not read in time are lost.
@@ -39,7 +39,7 @@ pub struct LiveTracer {
     /// The bytes after the last complete line.
     rest: Vec<u8>,
     told_lost: u64,
-    tape: Tape,
+    recording: Recording,
 }
 
 impl LiveTracer {
@@ -47,16 +47,16 @@ impl LiveTracer {
     ///
     /// # Errors
     /// Fails if the kernel cannot be traced or refuses the probes.
-    pub fn start(window: Window, choice: Choice) -> Result<Self, LiveError> {
+    pub fn start(window: Window, options: TracerOptions) -> Result<Self, LiveError> {
         let machine = rustix::system::uname();
         let layout = Layout::of(&machine.machine().to_string_lossy())?;
-        let tracefs = Tracefs::open(choice.buffer_kib)?;
+        let tracefs = Tracefs::open(options.buffer_kib)?;
         let set = |probe: &Probe| tracefs.set(probe, &layout);
-        let (level, probes) = choose(choice.level, window.is_spi_nand, set, || tracefs.unset())?;
+        let (level, probes) = choose(options.level, window.is_spi_nand, set, || tracefs.unset())?;
         let pipe = tracefs.pipe()?;
         tracefs.enable()?;
-        let tape = Tape::new(window, probes);
-        Ok(Self { tracefs, level, pipe, rest: Vec::new(), told_lost: 0, tape })
+        let recording = Recording::new(window, probes);
+        Ok(Self { tracefs, level, pipe, rest: Vec::new(), told_lost: 0, recording })
     }
 
     /// The level that it hooks at.
@@ -66,8 +66,8 @@ impl LiveTracer {
 
     /// Set the spans of `task`, which give the causes of events that are read from now on.
     pub fn set_spans(&mut self, task: String, spans: Vec<Span>) {
-        self.tape.own_task = task;
-        self.tape.spans = spans;
+        self.recording.own_task = task;
+        self.recording.spans = spans;
     }
 
     /// Wait until the pipe has data, for at most `timeout_ms`. Returns whether it has. Reading
@@ -104,7 +104,7 @@ impl LiveTracer {
                 Err(error) => return Err(LiveError::at("trace_pipe")(error)),
             }
         }
-        Ok(self.tape.len())
+        Ok(self.recording.len())
     }
 
     /// Pause or continue the recording.
@@ -121,23 +121,23 @@ impl LiveTracer {
     /// Fails if the kernel's pipe fails.
     pub fn reset(&mut self) -> Result<(), LiveError> {
         self.drain()?;
-        self.tape.clear();
+        self.recording.clear();
         Ok(())
     }
 
     /// Number of events of one kind that were read so far.
     pub fn count(&self, kind: EventKind) -> u64 {
-        self.tape.count(kind)
+        self.recording.count(kind)
     }
 
     /// Number of events that were lost since the start.
     pub fn lost(&self) -> u64 {
-        self.tracefs.lost(&self.tape.probes).max(self.told_lost)
+        self.tracefs.lost(&self.recording.probes).max(self.told_lost)
     }
 
     /// Take the events that were read so far.
     pub fn take(&mut self) -> Trace {
-        self.tape.take()
+        self.recording.take()
     }
 
     fn take_in(&mut self, bytes: &[u8]) {
@@ -146,7 +146,7 @@ impl LiveTracer {
         let whole: Vec<u8> = self.rest.drain(..=end).collect();
         for text in String::from_utf8_lossy(&whole).lines() {
             match (Line::parse(text), line::lost(text)) {
-                (Some(line), _) => self.tape.record(&line),
+                (Some(line), _) => self.recording.record(&line),
                 (None, Some(count)) => self.told_lost += count,
                 (None, None) => (),
             }

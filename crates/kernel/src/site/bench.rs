@@ -13,7 +13,7 @@ use super::flash::{Flash, window};
 use super::target::Target;
 use crate::live::device::{Mtd, Window};
 use crate::live::level::Level;
-use crate::live::tracer::{Choice, LiveTracer};
+use crate::live::tracer::{LiveTracer, TracerOptions};
 
 /// Names of the files that runs make.
 const FILES: [&str; 3] = ["test.db", "test.db-journal", "file"];
@@ -56,10 +56,10 @@ pub fn run(
     let window = Window { timing: Some(scenario.build.part.timing), ..window(target, mtd)? };
     let mut scenario = scenario.clone();
     scenario.build.partition_blocks = window.geometry.block_count;
-    let choice = Choice { level: conditions.level, buffer_kib: conditions.buffer_kib };
+    let options = TracerOptions { level: conditions.level, buffer_kib: conditions.buffer_kib };
     let geometry = window.geometry;
     let tracer =
-        if conditions.is_untraced { None } else { Some(LiveTracer::start(window, choice)?) };
+        if conditions.is_untraced { None } else { Some(LiveTracer::start(window, options)?) };
     let level = tracer.as_ref().map_or("none", |tracer| tracer.level().name());
     let flash = match target {
         Target::Fresh(main) => {

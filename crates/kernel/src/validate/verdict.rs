@@ -97,19 +97,19 @@ pub fn beyond(cells: &[Cell], bands: &Bands) -> Vec<String> {
         ("95th percentile of page reads", reads.percentile_95, bands.percentile_95),
     ];
     let beyond = checks.into_iter().filter(|(_, found, band)| found > band);
-    beyond.map(|(what, found, band)| told(what, found, band)).collect()
+    beyond.map(|(what, found, band)| broken_band(what, found, band)).collect()
 }
 
 /// The band of the read-ahead grid, if it is broken.
 pub fn beyond_read_ahead(cells: &[Cell]) -> Vec<String> {
     let worst = Spreads::of("read-ahead grid", cells).reads.max;
     if worst > READ_AHEAD_MAX {
-        return vec![told("worst error of the read-ahead grid", worst, READ_AHEAD_MAX)];
+        return vec![broken_band("worst error of the read-ahead grid", worst, READ_AHEAD_MAX)];
     }
     Vec::new()
 }
 
-fn told(what: &str, found: f64, band: f64) -> String {
+fn broken_band(what: &str, found: f64, band: f64) -> String {
     format!("{what}: {:.1} %, and {:.0} % are allowed", found * 100.0, band * 100.0)
 }
 
@@ -147,8 +147,9 @@ mod tests {
             other
         };
         let cells = [cell(100.0, 90.0), cell(100.0, 100.0), other(100.0, 102.0)];
-        let told = |it: Spreads| format!("{} {} {:.2}", it.cells, it.number, it.programs.max);
-        let found: Vec<String> = spreads(&cells, &[]).into_iter().map(told).collect();
+        let broken_band =
+            |it: Spreads| format!("{} {} {:.2}", it.cells, it.number, it.programs.max);
+        let found: Vec<String> = spreads(&cells, &[]).into_iter().map(broken_band).collect();
         let expected = ["jffs2 insert 2 0.10", "jffs2 update 1 0.02", "micro-benchmark 3 0.10"];
         assert_eq!(found, expected);
         assert_eq!(spreads(&cells, &cells[..1]).len(), 4);

@@ -108,9 +108,9 @@ fn run_job(
     let limit_ns = now_ns() + i64::from(guest.limit_s) * 1_000_000_000;
     let mut told = 0;
     loop {
-        work.tell_new(&mut told, tell);
+        work.pass_on_new_lines(&mut told, tell);
         if work.has_ended()? {
-            work.tell_new(&mut told, tell);
+            work.pass_on_new_lines(&mut told, tell);
             return work.outcome();
         }
         if stop.is_wanted() {
@@ -209,7 +209,7 @@ impl Work {
     }
 
     /// Pass on the lines that are new on the console.
-    fn tell_new(&self, told: &mut usize, tell: &mut dyn FnMut(&str)) {
+    fn pass_on_new_lines(&self, told: &mut usize, tell: &mut dyn FnMut(&str)) {
         let console = self.read("console");
         let Some((_, said)) = console.split_once(STARTED) else { return };
         let whole = said.rfind('\n').map_or("", |end| &said[..end]);

@@ -11,7 +11,7 @@ use flysch_nand::Geometry;
 
 /// What an index of runs costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct RunsCosts {
+pub struct HashRunsCosts {
     /// Bytes programmed by all insertions.
     pub written_bytes: f64,
     /// Bytes that hold valid runs at the end.
@@ -31,7 +31,7 @@ const GAP_BITS: f64 = std::f64::consts::LOG2_E * 1.03;
 const HEADER_SIZE: f64 = 8.0;
 
 /// Let an index grow to this number of keys.
-pub fn grow(config: &RunsConfig, geometry: &Geometry, keys: u32) -> RunsCosts {
+pub fn grow(config: &RunsConfig, geometry: &Geometry, keys: u32) -> HashRunsCosts {
     let mut walk = Walk::new(config, geometry);
     let memory = walk.memory;
     let mut inserted = 0.0;
@@ -46,7 +46,7 @@ pub fn grow(config: &RunsConfig, geometry: &Geometry, keys: u32) -> RunsCosts {
     if reads.count == 0.0 {
         reads.add(walk.reads(f64::from(keys)));
     }
-    RunsCosts {
+    HashRunsCosts {
         written_bytes: walk.written,
         valid_bytes: walk.valid(),
         present_reads: reads.present / reads.count,

@@ -29,7 +29,7 @@ pub struct Span {
 
 /// A recording that is under way.
 #[derive(Debug)]
-pub(super) struct Tape {
+pub(super) struct Recording {
     window: Window,
     pub(super) probes: Vec<Probe>,
     causes: CauseTree,
@@ -40,7 +40,7 @@ pub(super) struct Tape {
     events: Vec<Event>,
 }
 
-impl Tape {
+impl Recording {
     pub(super) fn new(window: Window, probes: Vec<Probe>) -> Self {
         Self {
             window,
@@ -214,16 +214,16 @@ mod tests {
     fn check(level: Level, first_block: u32, lines: &[&str], wanted: &[&str]) {
         let geometry = parse_shape("2048+64x64x10").unwrap();
         let window = Window { geometry, first_block, timing: None, is_spi_nand: false };
-        let mut tape = Tape::new(window, level.every_probe());
+        let mut recording = Recording::new(window, level.every_probe());
         for text in lines {
             let text = format!(
                 " sh-1 [000] .... 1.000001: {}: (f+0x0/0x1) {}",
                 text.split(' ').next().unwrap(),
                 text
             );
-            tape.record(&Line::parse(&text).unwrap());
+            recording.record(&Line::parse(&text).unwrap());
         }
-        let trace = tape.take();
+        let trace = recording.take();
         let event = |event: &Event| format!("{} {} {}", event.kind.name(), event.addr, event.bytes);
         assert_eq!(trace.events.iter().map(event).collect::<Vec<_>>(), wanted);
     }
@@ -294,18 +294,18 @@ mod tests {
     fn spans_tell_what_a_task_was_about() {
         let geometry = parse_shape("2048+64x64x10").unwrap();
         let window = Window { geometry, first_block: 0, timing: None, is_spi_nand: false };
-        let mut tape = Tape::new(window, Level::Chip.every_probe());
-        tape.own_task = "me".to_owned();
-        tape.spans = vec![
+        let mut recording = Recording::new(window, Level::Chip.every_probe());
+        recording.own_task = "me".to_owned();
+        recording.spans = vec![
             Span { from_ns: 2_000_000_000, label: "begin" },
             Span { from_ns: 3_000_000_000, label: "insert" },
         ];
         for (task, second) in [("me", 1), ("me", 2), ("jffs2_gcd_mtd0", 3), ("me", 3)] {
             let text =
                 format!(" {task}-7 [000] .... {second}.000000: block_erase: (f+0x0/0x1) block=1");
-            tape.record(&Line::parse(&text).unwrap());
+            recording.record(&Line::parse(&text).unwrap());
         }
-        let trace = tape.take();
+        let trace = recording.take();
         let causes = trace.events.iter().map(|event| trace.causes.label(event.cause));
         assert_eq!(causes.collect::<Vec<_>>(), ["me", "begin", "jffs2_gcd_mtd0", "insert"]);
         assert_eq!(trace.tasks, ["me", "jffs2_gcd_mtd0"]);
