@@ -94,7 +94,7 @@ impl Band {
 
 impl Target {
     /// The target in words. `number` formats its numbers.
-    pub fn told_by(self, number: fn(f64) -> String) -> String {
+    pub fn in_words(self, number: fn(f64) -> String) -> String {
         match self {
             Self::Value(value) => number(value),
             Self::Between(low, high) => format!("{} to {}", number(low), number(high)),
@@ -130,7 +130,7 @@ impl Shape {
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.told_by(|number| number.to_string()))
+        f.write_str(&self.in_words(|number| number.to_string()))
     }
 }
 

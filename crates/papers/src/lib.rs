@@ -2,8 +2,8 @@
 //!
 //! From the bottom up: [`band`] says how far a measurement may lie from the paper. [`claim`] is
 //! what a paper says, what was measured, and the verdict. [`listing`] is a table. [`paper`] holds a
-//! paper's items and the experiments that measure them, and [`choice`] finds them by name. `page`
-//! and [`files`] write the results. Each paper has a module of its own.
+//! paper's items and the experiments that measure them, and [`selection`] finds them by name.
+//! `page` and [`files`] write the results. Each paper has a module of its own.
 //!
 //! Invariants:
 //! 1. A verdict is computed from the paper's value, the measurement and the band. None is written
@@ -18,7 +18,6 @@
 )]
 
 pub mod band;
-pub mod choice;
 pub mod claim;
 pub mod files;
 pub mod listing;
@@ -28,10 +27,11 @@ mod paper_000;
 mod paper_002;
 mod paper_003;
 mod paper_004;
+pub mod selection;
 
 pub use page::figures_page;
 use paper::Paper;
-pub use paper_003::{Drill, Life, Tally};
+pub use paper_003::{AfterCut, PowerCutTest, Tally};
 
 /// All papers, ordered by number.
 pub const PAPERS: [&Paper; 4] =

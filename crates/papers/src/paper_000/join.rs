@@ -17,7 +17,7 @@ use crate::paper::Evidence;
 const LARGE: u32 = 3500;
 const SMALL: u32 = 500;
 /// Number of requests in the comparison with selects.
-const BESIDE: u32 = 2000;
+const COMPARED_REQUESTS: u32 = 2000;
 
 /// Figures 7 and 8 with their claims.
 pub(super) fn figures(sweep: &Sweep) -> Evidence {
@@ -101,9 +101,9 @@ fn operations(sweep: &Sweep) -> Vec<Claim> {
 }
 
 /// Joins compared with selects of the same records.
-pub(super) fn beside_select(join: &Sweep, select: &Sweep) -> Evidence {
+pub(super) fn compared_with_select(join: &Sweep, select: &Sweep) -> Evidence {
     let of_stack = |stack: Stack| {
-        let of = |sweep: &Sweep, size| (THROUGHPUT.of)(sweep.at(stack, size, BESIDE));
+        let of = |sweep: &Sweep, size| (THROUGHPUT.of)(sweep.at(stack, size, COMPARED_REQUESTS));
         let gains = SIZES.map(|size| of(join, size) / of(select, size));
         Claim {
             note: format!("By record size: {}.", said(&gains)),

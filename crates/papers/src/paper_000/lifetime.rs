@@ -27,7 +27,7 @@ const DAYS_A_YEAR: f64 = 365.25;
 /// The claims about inserts and updates and their cost.
 pub(super) fn writes(insert: &Sweep, update: &Sweep) -> Evidence {
     let mut claims: Vec<Claim> =
-        STACKS.into_iter().map(|stack| beside(stack, insert, update)).collect();
+        STACKS.into_iter().map(|stack| slower_than_inserts(stack, insert, update)).collect();
     claims.extend(STACKS.map(|stack| rewritten(stack, insert, update)));
     claims.extend(lives(update));
     let kinds = [("insert", insert), ("update", update)];
@@ -35,7 +35,7 @@ pub(super) fn writes(insert: &Sweep, update: &Sweep) -> Evidence {
     Evidence { claims, figures, listings: vec![listing(&kinds)] }
 }
 
-fn beside(stack: Stack, insert: &Sweep, update: &Sweep) -> Claim {
+fn slower_than_inserts(stack: Stack, insert: &Sweep, update: &Sweep) -> Claim {
     let of_size = |size: u32| {
         let of = |sweep: &Sweep, requests| (THROUGHPUT.of)(sweep.at(stack, size, requests));
         mean(&REQUESTS.map(|requests| of(insert, requests) / of(update, requests)))

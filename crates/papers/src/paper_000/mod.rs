@@ -74,7 +74,7 @@ fn reads(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     let join = Sweep::carry_out(Micro::Join, trial)?;
     let mut evidence = select::figures(&select);
     evidence.append(join::figures(&join));
-    evidence.append(join::beside_select(&join, &select));
+    evidence.append(join::compared_with_select(&join, &select));
     Ok(evidence)
 }
 

@@ -6,7 +6,7 @@ use flysch_lab::bench::grid::Grid;
 use flysch_lab::machine::stack::{Engine, Main, Stack};
 use flysch_lab::workload::{Contacts, Pattern, Workload};
 
-use super::runs::{FILE_SYSTEMS, PATTERNS, Pair, greatest, grid, pairs};
+use super::board::{FILE_SYSTEMS, PATTERNS, Pair, greatest, grid, pairs};
 use super::seed_count;
 use crate::band::{Band, Target};
 use crate::claim::Claim;

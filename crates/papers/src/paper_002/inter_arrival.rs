@@ -3,7 +3,7 @@
 use flysch_charts::figure::{Figure, Panel, Scale, Series};
 use flysch_lab::workload::Read;
 
-use super::runs::{FILE_SYSTEMS, READ_STEPS, carry_out, greatest, least, reads};
+use super::board::{FILE_SYSTEMS, READ_STEPS, carry_out, greatest, least, reads};
 use crate::band::{Band, Target};
 use crate::claim::Claim;
 use crate::paper::{Cause, Evidence, Trial};

@@ -1,16 +1,16 @@
 //! Read-ahead on JFFS2 and YAFFS2: what it costs to read data that nobody asks for.
 //!
-//! [`runs`] describes the board and makes the runs. Each other module measures a table or some
+//! [`board`] describes the board and makes the runs. Each other module measures a table or some
 //! figures.
 
 use super::paper::{Effort, Experiment, Item, Paper};
 
+mod board;
 mod contacts;
 mod inter_arrival;
 mod postmark;
 mod request_count;
 mod request_size;
-mod runs;
 
 /// The paper appeared twice with the same text: 001 is another name of it.
 pub(super) const PAPER: Paper = Paper {
@@ -19,7 +19,7 @@ pub(super) const PAPER: Paper = Paper {
             in Embedded Linux (EWiLi 2014)",
     lead: "Reads of files, PostMark, and selects of SQLite on a database of contacts, on JFFS2 and \
            YAFFS2, with read-ahead and without: time, flash reads, energy.",
-    platform: Some(runs::PLATFORM),
+    platform: Some(board::PLATFORM),
     items: &[
         Item { name: "table-1", title: "Table 1: PostMark's mean read throughput" },
         Item { name: "figure-2", title: "Figure 2: inter-arrival times" },
@@ -34,7 +34,7 @@ pub(super) const PAPER: Paper = Paper {
         Experiment { items: &["table-1"], steps: |_| 12 * postmark::STEPS, run: postmark::table_1 },
         Experiment {
             items: &["figure-2"],
-            steps: |_| 2 * inter_arrival::PAUSES_US.len() as u64 * runs::READ_STEPS,
+            steps: |_| 2 * inter_arrival::PAUSES_US.len() as u64 * board::READ_STEPS,
             run: inter_arrival::figure_2,
         },
         Experiment {

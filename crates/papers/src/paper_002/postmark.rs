@@ -5,7 +5,7 @@ use flysch_lab::machine::stack::{Main, Stack};
 use flysch_lab::workload::{Postmark, Workload};
 use serde_json::Value;
 
-use super::runs::{FILE_SYSTEMS, Pair, grid, pairs};
+use super::board::{FILE_SYSTEMS, Pair, grid, pairs};
 use crate::band::{Band, Target};
 use crate::claim::Claim;
 use crate::listing::Listing;

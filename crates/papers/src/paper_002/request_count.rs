@@ -10,7 +10,7 @@ use flysch_lab::machine::stack::Main;
 use flysch_lab::workload::{Pattern, Read};
 use serde_json::Value;
 
-use super::runs::{
+use super::board::{
     FILE_SYSTEMS, PATTERNS, PLATFORM, Pair, READ_STEPS, exact, greatest, least, pairs, reads,
 };
 use crate::band::{Band, Target};

@@ -4,7 +4,7 @@ use flysch_charts::figure::{Figure, Panel, Scale, Series};
 use flysch_lab::machine::stack::Main;
 use flysch_lab::workload::{Pattern, Read};
 
-use super::runs::{FILE_SYSTEMS, PATTERNS, Pair, exact, greatest, least, pairs, reads};
+use super::board::{FILE_SYSTEMS, PATTERNS, Pair, exact, greatest, least, pairs, reads};
 use crate::band::{Band, Target};
 use crate::claim::Claim;
 use crate::paper::{Cause, Effort, Evidence, Trial};

@@ -7,7 +7,7 @@ use flysch_lab::tpcc::Kind;
 use super::band::{Band, Target};
 use super::claim::Claim;
 use super::paper::{Cause, Effort, Evidence, Trial};
-use super::runs::{
+use super::stacks::{
     HYBRID, NAND, Pair, erases, erases_per_second, fill, per_minute, run_all, scenario, tpcc,
     under, writes, writes_per_second,
 };

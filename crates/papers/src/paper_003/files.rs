@@ -11,10 +11,10 @@ use serde_json::json;
 
 use super::band::{Band, Target};
 use super::claim::Claim;
-use super::drill::Drill;
 use super::listing::Listing;
 use super::paper::{Cause, Effort, Evidence, Trial};
-use super::runs::{HYBRID, NAND, scenario, tpcc};
+use super::power_cut::PowerCutTest;
+use super::stacks::{HYBRID, NAND, scenario, tpcc};
 
 /// A fortieth of the specification's size. The database, its journal and its copy all fit in the
 /// PRAM.
@@ -94,15 +94,15 @@ pub(super) fn run(trial: &Trial<'_>) -> Result<Evidence, Cause> {
 
 /// Run all jobs with one choice of files.
 fn choice(scenario: &Scenario, tpcc: Tpcc) -> Result<Vec<Cost>, Cause> {
-    let drill = Drill::new(scenario, tpcc, TRANSACTIONS);
-    let machine = drill.loaded()?;
-    let database = drill.open(&machine)?;
+    let test = PowerCutTest::new(scenario, tpcc, TRANSACTIONS);
+    let machine = test.loaded()?;
+    let database = test.open(&machine)?;
     database.execute(AUDIT)?;
     let measured = |job: &Job| {
         machine.recorder.reset();
         let began_ns = machine.recorder.clock().now_ns();
         if job.sql.is_empty() {
-            if let Some(error) = drill.run(&database, TRANSACTIONS).error {
+            if let Some(error) = test.run(&database, TRANSACTIONS).error {
                 return Err(Cause::from(error));
             }
             let caches = format!(

@@ -1,8 +1,8 @@
 //! SQLite on NAND with its journals on PRAM, measured by DBT-2, which implements TPC-C.
 //!
-//! `runs` describes the runs and compares two stacks. `dbt2` repeats the paper's tests: Figure 6,
+//! `stacks` describes the runs and compares two stacks. `dbt2` repeats the paper's tests: Figure 6,
 //! NOTPM, Table 2. `space` repeats them for several amounts of free flash space, which the paper
-//! does not state. `outage` cuts the power, with the runs of `drill`. `files` puts each kind of
+//! does not state. `outage` cuts the power, with the runs of `power_cut`. `files` puts each kind of
 //! file on PRAM.
 
 use super::band;
@@ -11,13 +11,13 @@ use super::listing;
 use super::paper::{self, Experiment, Item, Paper};
 
 mod dbt2;
-mod drill;
 mod files;
 mod outage;
-mod runs;
+mod power_cut;
 mod space;
+mod stacks;
 
-pub use drill::{Drill, Life, Tally};
+pub use power_cut::{AfterCut, PowerCutTest, Tally};
 
 pub(super) const PAPER: Paper = Paper {
     number: "003",
@@ -27,7 +27,7 @@ pub(super) const PAPER: Paper = Paper {
            flash, nor how long a test is: one warehouse of the specification, ten terminals that \
            do not think, five tests of 400 transactions in a row, on flash half as large again as \
            the database.",
-    platform: Some(runs::PLATFORM),
+    platform: Some(stacks::PLATFORM),
     items: &[
         Item { name: "figure-6", title: "Figure 6: response time of each transaction" },
         Item { name: "notpm", title: "New-Order transactions per minute" },

@@ -7,7 +7,7 @@ use super::band::{Band, Target};
 use super::claim::Claim;
 use super::listing::Listing;
 use super::paper::{Cause, Effort, Evidence, Trial};
-use super::runs::{
+use super::stacks::{
     self, HYBRID, NAND, Pair, erases_per_second, per_minute, response_ms, run_all, scenario, tpcc,
     writes_per_second,
 };
@@ -64,7 +64,7 @@ pub(super) fn run(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     for &fill in fills(trial.effort) {
         for (stack, steps) in [(NAND, STEPS.0), (HYBRID, STEPS.1)] {
             let mut one = scenario(tpcc(DIVISOR), stack, TRANSACTIONS)?;
-            runs::fill(&mut one, tpcc(DIVISOR), fill)?;
+            stacks::fill(&mut one, tpcc(DIVISOR), fill)?;
             scenarios.push((one, steps));
         }
     }

@@ -158,13 +158,13 @@ fn measure_pbfilter(config: PbConfig, sizes: &[u32]) -> Result<Vec<Cost>, Cause>
     let geometry = device.geometry();
     let mut table = vec![0; Flash::<Device>::ram_size(&geometry)];
     let mut ram = vec![0; config.ram_size(&geometry)];
-    let mut flash = Flash::mount(device, &mut table).map_err(told)?;
-    let mut index = PbFilter::create(&mut flash, config, &mut ram).map_err(told)?;
+    let mut flash = Flash::mount(device, &mut table).map_err(engine_error)?;
+    let mut index = PbFilter::create(&mut flash, config, &mut ram).map_err(engine_error)?;
     let mut costs = Vec::new();
     let mut count = 0;
     for &tuples in sizes {
         for number in count..tuples {
-            index.insert(&mut flash, &key(&config, number), number).map_err(told)?;
+            index.insert(&mut flash, &key(&config, number), number).map_err(engine_error)?;
         }
         count = tuples;
         let before = flash.nand().hooks.busy_ms();
@@ -178,7 +178,7 @@ fn measure_pbfilter(config: PbConfig, sizes: &[u32]) -> Result<Vec<Cost>, Cause>
                 found = Some(pointer);
                 Ok::<_, IndexError>(ControlFlow::Break(()))
             };
-            index.lookup(&mut flash, &key(&config, number), visit).map_err(told)?;
+            index.lookup(&mut flash, &key(&config, number), visit).map_err(engine_error)?;
             if found != Some(number) {
                 return Err("a key of the index is not found".into());
             }
@@ -194,7 +194,7 @@ fn measure_pbfilter(config: PbConfig, sizes: &[u32]) -> Result<Vec<Cost>, Cause>
 }
 
 /// Errors of the engine carry addresses and no text, so their debug form is shown.
-fn told(error: impl std::fmt::Debug) -> Cause {
+fn engine_error(error: impl std::fmt::Debug) -> Cause {
     format!("{error:?}").into()
 }
 

@@ -80,17 +80,17 @@ fn mean_reads(
     function: HashFunction,
     lookups: u32,
 ) -> Result<f64, Cause> {
-    let told = |error: IndexError| Cause::from(format!("{error:?}"));
+    let engine_error = |error: IndexError| Cause::from(format!("{error:?}"));
     let device = blank()?;
     let geometry = device.geometry();
     let published = PbConfig::published(12, KEYS, &geometry);
     let config = PbConfig { placement: function.placement, ..published };
     let mut table = vec![0; Flash::<Device>::ram_size(&geometry)];
     let mut ram = vec![0; config.ram_size(&geometry)];
-    let mut flash = Flash::mount(device, &mut table).map_err(|error| told(error.into()))?;
-    let mut index = PbFilter::create(&mut flash, config, &mut ram).map_err(told)?;
+    let mut flash = Flash::mount(device, &mut table).map_err(|error| engine_error(error.into()))?;
+    let mut index = PbFilter::create(&mut flash, config, &mut ram).map_err(engine_error)?;
     for number in 0..KEYS {
-        index.insert(&mut flash, &distribution.key(0, number, 12), number).map_err(told)?;
+        index.insert(&mut flash, &distribution.key(0, number, 12), number).map_err(engine_error)?;
     }
     flash.nand_mut().hooks.forget();
     let mut prng = Prng::new(6);
@@ -105,7 +105,7 @@ fn mean_reads(
                 ControlFlow::Continue(())
             })
         };
-        index.lookup(&mut flash, &distribution.key(0, number, 12), visit).map_err(told)?;
+        index.lookup(&mut flash, &distribution.key(0, number, 12), visit).map_err(engine_error)?;
         if !is_found {
             return Err("a key of the index is not found".into());
         }

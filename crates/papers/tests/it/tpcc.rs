@@ -9,7 +9,7 @@ use flysch_lab::machine::platform::Platform;
 use flysch_lab::machine::stack::{Journals, Stack};
 use flysch_lab::tpcc::{Condition, Files, Scale, check, violations};
 use flysch_lab::workload::{Tpcc, Workload};
-use flysch_papers::Drill;
+use flysch_papers::PowerCutTest;
 use flysch_sqlite::{Database, Value};
 
 const SEED: u64 = 5;
@@ -50,9 +50,9 @@ fn the_size_of_a_database_is_known_before_it_is_loaded() {
 #[test]
 fn a_warehouse_has_the_rows_of_the_specification() {
     let (scenario, tpcc) = scenario(Stack::TMPFS, 1);
-    let drill = Drill::new(&scenario, tpcc, 0);
-    let machine = drill.loaded().unwrap();
-    let database = drill.open(&machine).unwrap();
+    let test = PowerCutTest::new(&scenario, tpcc, 0);
+    let machine = test.loaded().unwrap();
+    let database = test.open(&machine).unwrap();
     let rows = [
         ("warehouse", 1),
         ("district", 10),
@@ -77,11 +77,11 @@ fn the_conditions_hold_after_a_thousand_transactions_and_after_a_mix_of_rollback
     for (stack, files) in [(Stack::YAFFS2, Files::One), (Stack::TMPFS, Files::Two)] {
         for (transactions, rollback_percent) in [(1000, 1), (300, 50)] {
             let (scenario, plain) = scenario(stack, 30);
-            let drill = Drill::new(&scenario, Tpcc { files, rollback_percent, ..plain }, 0);
-            let machine = drill.loaded().unwrap();
-            let database = drill.open(&machine).unwrap();
+            let test = PowerCutTest::new(&scenario, Tpcc { files, rollback_percent, ..plain }, 0);
+            let machine = test.loaded().unwrap();
+            let database = test.open(&machine).unwrap();
             let before = count(&database, "orders");
-            let tally = drill.run(&database, transactions);
+            let tally = test.run(&database, transactions);
             assert_eq!(tally.error, None);
             assert_eq!(tally.committed + tally.rolled_back, transactions);
             check(&database).unwrap();
@@ -110,14 +110,14 @@ fn the_conditions_hold_after_a_power_cut_and_recovery() {
     for (stack, files, route) in cases {
         let (mut scenario, plain) = scenario(stack, 100);
         scenario.build.route = route;
-        let drill = Drill::new(&scenario, Tpcc { files, ..plain }, 200);
-        let whole = drill.live(None).unwrap();
+        let test = PowerCutTest::new(&scenario, Tpcc { files, ..plain }, 200);
+        let whole = test.run_until_cut(None).unwrap();
         assert_eq!(whole.tally.error, None);
         for sixth in 1..6 {
             let at = whole.operations * sixth / 6;
-            let cut = drill.live(Some(at)).unwrap();
+            let cut = test.run_until_cut(Some(at)).unwrap();
             assert!(cut.tally.error.is_some(), "{stack} cut at {at}");
-            let recovered = drill.recover(&cut);
+            let recovered = test.recover(&cut);
             recovered.unwrap_or_else(|error| panic!("{stack} {files:?} cut at {at}: {error}"));
         }
     }
@@ -136,9 +136,9 @@ fn a_planted_inconsistency_is_caught() {
         ),
     ];
     let (scenario, tpcc) = scenario(Stack::TMPFS, 100);
-    let drill = Drill::new(&scenario, tpcc, 0);
-    let machine = drill.loaded().unwrap();
-    let database = drill.open(&machine).unwrap();
+    let test = PowerCutTest::new(&scenario, tpcc, 0);
+    let machine = test.loaded().unwrap();
+    let database = test.open(&machine).unwrap();
     for (planted, sql) in plants {
         database.execute("BEGIN").unwrap();
         database.execute(sql).unwrap();

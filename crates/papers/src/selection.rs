@@ -9,14 +9,14 @@ use super::paper::Paper;
 const ALIASES: [(&str, &str); 1] = [("001", "002")];
 
 /// A paper, and the names of the chosen items in the order of the paper.
-pub type Choice = (&'static Paper, Vec<&'static str>);
+pub type Selection = (&'static Paper, Vec<&'static str>);
 
 /// The papers of this name, each with the chosen items. `all` stands for all papers that have
 /// experiments. Without items, all items of a paper are chosen.
 ///
 /// # Errors
 /// Returns the first name that is not known.
-pub fn choose(paper: &str, items: &[String]) -> Result<Vec<Choice>, UnknownName> {
+pub fn choose(paper: &str, items: &[String]) -> Result<Vec<Selection>, UnknownName> {
     let alias = ALIASES.into_iter().find(|(alias, _)| *alias == paper);
     let papers: Vec<&'static Paper> = match alias.map_or(paper, |(_, number)| number) {
         "all" => PAPERS.into_iter().filter(|paper| !paper.experiments.is_empty()).collect(),
@@ -32,11 +32,11 @@ pub fn choose(paper: &str, items: &[String]) -> Result<Vec<Choice>, UnknownName>
         return Err(UnknownName::new("item", item, &known));
     }
     let is_asked = |name: &str| items.is_empty() || items.iter().any(|item| item == name);
-    let choices = papers.into_iter().map(|paper| {
+    let selected = papers.into_iter().map(|paper| {
         let names = paper.items.iter().map(|item| item.name);
         (paper, names.filter(|name| is_asked(name)).collect::<Vec<_>>())
     });
-    Ok(choices.filter(|(_, names)| !names.is_empty()).collect())
+    Ok(selected.filter(|(_, names)| !names.is_empty()).collect())
 }
 
 #[cfg(test)]
@@ -47,8 +47,8 @@ mod tests {
     fn names_are_found_or_the_nearest_is_told() {
         let of = |paper: &str, items: &[&str]| {
             let items: Vec<String> = items.iter().map(|&item| item.to_owned()).collect();
-            choose(paper, &items).map(|choices| {
-                choices.into_iter().map(|(paper, items)| (paper.number, items)).collect::<Vec<_>>()
+            choose(paper, &items).map(|selected| {
+                selected.into_iter().map(|(paper, items)| (paper.number, items)).collect::<Vec<_>>()
             })
         };
         let one = of("000", &["figure-4", "table-1"]).expect("both are known");

@@ -9,7 +9,7 @@ use flysch_lab::workload::Tpcc;
 use flysch_sqlite::{Database, Value};
 
 /// A run of TPC-C during which the power may be cut.
-pub struct Drill<'a> {
+pub struct PowerCutTest<'a> {
     scenario: &'a Scenario,
     tpcc: Tpcc,
     transactions: u32,
@@ -27,7 +27,7 @@ pub struct Tally {
 }
 
 /// The outcome of the time from the start to the power cut.
-pub struct Life {
+pub struct AfterCut {
     /// How the transactions ended.
     pub tally: Tally,
     /// Number of operations of both devices.
@@ -38,7 +38,7 @@ pub struct Life {
     pub pram: Pram,
 }
 
-impl<'a> Drill<'a> {
+impl<'a> PowerCutTest<'a> {
     /// A run of at most `transactions` transactions.
     pub const fn new(scenario: &'a Scenario, tpcc: Tpcc, transactions: u32) -> Self {
         Self { scenario, tpcc, transactions }
@@ -93,7 +93,7 @@ impl<'a> Drill<'a> {
     ///
     /// # Errors
     /// Fails if loading fails. Errors that the power cut causes are in the tally.
-    pub fn live(&self, cut_at: Option<u64>) -> Result<Life, RunError> {
+    pub fn run_until_cut(&self, cut_at: Option<u64>) -> Result<AfterCut, RunError> {
         let machine = self.loaded()?;
         let plan = FaultPlan { seed: self.scenario.seed, cut_at, ..FaultPlan::default() };
         machine.device.borrow_mut().device_mut().arm(plan);
@@ -105,19 +105,19 @@ impl<'a> Drill<'a> {
         let operations = device.device().supply().operations();
         let chip = device.device().chip().fork(Clock::new());
         let pram = machine.pram.borrow().device().fork(Clock::new());
-        Ok(Life { tally, operations, chip, pram })
+        Ok(AfterCut { tally, operations, chip, pram })
     }
 
     /// Switch the machine on again and mount what is on the devices.
     ///
     /// # Errors
     /// Fails if a file system cannot be mounted.
-    pub fn switch_on(&self, life: &Life) -> Result<Machine, RunError> {
+    pub fn switch_on(&self, after: &AfterCut) -> Result<Machine, RunError> {
         let clock = Clock::new();
         let recorder = Recorder::new(clock.clone(), "sqlite");
-        let injector = FaultInjector::new(life.chip.fork(clock.clone()));
+        let injector = FaultInjector::new(after.chip.fork(clock.clone()));
         let device = Shared::new(Tracer::new(injector, recorder.clone()));
-        let pram = Shared::new(Tracer::new(life.pram.fork(clock), recorder.clone()));
+        let pram = Shared::new(Tracer::new(after.pram.fork(clock), recorder.clone()));
         let Scenario { build, stack, .. } = self.scenario;
         Ok(build.mount(*stack, device, pram, recorder)?)
     }
@@ -127,8 +127,8 @@ impl<'a> Drill<'a> {
     ///
     /// # Errors
     /// Says what is wrong.
-    pub fn recover(&self, life: &Life) -> Result<(), RunError> {
-        let machine = self.switch_on(life)?;
+    pub fn recover(&self, after: &AfterCut) -> Result<(), RunError> {
+        let machine = self.switch_on(after)?;
         let database = self.open(&machine)?;
         let statement = "PRAGMA integrity_check";
         let verdict = database.query(statement);
