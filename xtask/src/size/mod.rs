@@ -148,9 +148,9 @@ fn document(rows: &[(&str, u32, u32, u32)], compiler: &str) -> String {
     let base = rows.first().map_or(0, |row| row.1);
     let mut text = format!(
         "# Size of the index layer\n\n\
-         Code for {TARGET} (Cortex-M3), {compiler}, opt-level \"s\", one object. `cargo xtask size` \
-         measures it anew.\nThe buffers of an index are the caller's, and as many bytes as \
-         `ram_size` of its parameters says; its fields come on top.\n\n\
+         Code for {TARGET} (Cortex-M3), {compiler}, opt-level \"s\", one object.\n\
+         `cargo xtask size` measures it anew.\n\nThe caller provides the buffers of an index. Their size is `ram_size` of \
+         its parameters;\nits fields come in addition.\n\n\
          | firmware | code, bytes | more than `flash` alone | constants, bytes | fields in RAM, bytes |\n\
          |---|--:|--:|--:|--:|\n"
     );

@@ -4,6 +4,7 @@
 //! There is no list of exceptions. If a rule is wrong, change it here.
 
 mod circles;
+mod columns;
 mod comments;
 mod copies;
 mod dependencies;
@@ -39,6 +40,7 @@ impl Finding {
 /// Rules that examine one source file at a time.
 const FILE_RULES: &[fn(&Source) -> Vec<Finding>] = &[
     length::check,
+    columns::check,
     comments::check_opening,
     comments::check_share,
     comments::check_echo,
@@ -54,6 +56,7 @@ const FILE_RULES: &[fn(&Source) -> Vec<Finding>] = &[
 /// Rules that examine the whole tree.
 const TREE_RULES: &[fn(&Tree) -> Vec<Finding>] = &[
     circles::check,
+    columns::check_documents,
     copies::check,
     dependencies::check,
     flags::check,
