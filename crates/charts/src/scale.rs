@@ -1,4 +1,4 @@
-//! Scales and their ticks, in whole numbers.
+//! Scales and their ticks, for values that are whole numbers.
 
 /// Maps values to pixels.
 #[derive(Clone, Copy, Debug)]

@@ -120,7 +120,7 @@ axes! {
     aged_erases: u32, "aged-erases", always,
         |it, &value| it.build.age.erase_spread = value,
         |it| it.build.age.erase_spread;
-    /// Where error correction is computed.
+    /// Where error correction is computed: in the controller or in the kernel.
     ecc: EccMode, "ecc", always,
         |it, &value| it.build.ecc = value,
         |it| ecc_name(it.build.ecc);
@@ -152,7 +152,7 @@ axes! {
     alphabets: Alphabet, "alphabet", has_strings,
         |it, &value| it.alphabet = value,
         |it| it.alphabet.name();
-    /// Bytes of the random string in each record.
+    /// Sizes of the random string in each record, in bytes.
     record_sizes: u32, "record-size", is_micro,
         |it, &value| it.record_size = value,
         |it| it.record_size;

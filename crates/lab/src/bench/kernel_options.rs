@@ -8,17 +8,18 @@ use flysch_linux::ubifs;
 use super::scenario::Scenario;
 use crate::machine::Build;
 
-/// The read-ahead window that "on" means where the platform has none, cache pages: 128 KiB.
+/// The window in cache pages that `on` stands for, if the platform has none: 128 KiB.
 const RA_PAGES_ON: u32 = 32;
 
 /// A read-ahead setting, as the user asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadAheadOption {
-    /// The platform's window, or 128 KiB where it has none.
+    /// The platform's window, or 128 KiB if it has none.
     On,
     /// The kernel does not read ahead.
     Off,
-    /// As `On`, but programs advise against it on each file they open (`posix_fadvise`).
+    /// Like `On`, but programs tell the kernel not to read ahead in the files they open
+    /// (`posix_fadvise`).
     Advised,
     /// A window of this many cache pages.
     Pages(u32),

@@ -62,7 +62,7 @@ pub struct Run {
     /// Bytes of data that the workload read or wrote: in the micro-benchmark, requests times record
     /// size.
     pub bytes: u64,
-    /// `bytes` per virtual second, in units of 1024 bytes.
+    /// `bytes` for each second of virtual time, in units of 1024 bytes.
     pub throughput_kb_s: f64,
     /// Energy that the NAND and the NVRAM took for their operations, millijoules.
     pub energy_mj: f64,

@@ -7,7 +7,7 @@ use crate::machine::power::Activity;
 use crate::machine::stack::{Main, Stack};
 use crate::workload::{Alphabet, Workload};
 
-/// Everything a run depends on.
+/// Everything that the result of a run depends on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
     /// The workload that the run performs.

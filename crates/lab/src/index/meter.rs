@@ -15,7 +15,7 @@ const COPYING: [&str; 2] = ["ftl_collect", "ftl_level_wear"];
 /// Number of operations after which recorded events are added to the counts.
 const FOLD_EVERY: u32 = 256;
 
-/// What happened on the chip.
+/// Counts of what the chip and the index did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Number of operations on the index.

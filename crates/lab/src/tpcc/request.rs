@@ -55,7 +55,7 @@ pub struct Line {
     pub quantity: i64,
 }
 
-/// A customer, as a terminal names them.
+/// A customer, named by id or by last name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Customer {
     pub warehouse: i64,

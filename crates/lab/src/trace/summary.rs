@@ -10,7 +10,7 @@ use super::causes::other_events;
 use super::shape::shape_text;
 use super::tally::Tally;
 
-/// A trace in a few numbers.
+/// The most important numbers of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Summary {
     /// Geometry of the chip: page + OOB bytes x pages per block x blocks.

@@ -1,4 +1,4 @@
-//! The order of requests.
+//! The order in which a workload's requests go to places.
 
 use std::str::FromStr;
 

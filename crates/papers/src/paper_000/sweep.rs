@@ -26,8 +26,8 @@ pub(super) struct Sweep {
     runs: Vec<Run>,
 }
 
-/// The numbers of requests of the figures. A quick sweep of reads has fewer of them only above
-/// 1000, because the paper judges JFFS2's reads below that.
+/// The numbers of requests of the figures. Up to 1000, a quick sweep of reads has as many of them
+/// as a full one, because the paper makes claims about small numbers of requests.
 fn requests(kind: Micro, effort: Effort) -> Vec<u32> {
     match effort {
         Effort::Full => (100..=5000).step_by(100).collect(),

@@ -1,4 +1,4 @@
-//! The paper's tests: five in a row, averaged.
+//! The tests of the paper: five in a row, whose results are averaged.
 
 use flysch_charts::figure::{Figure, Panel, Scale, Series, Source};
 use flysch_lab::bench::run::Run;

@@ -121,7 +121,7 @@ impl Sequence {
         self.count / self.entries % self.filters_per_page()
     }
 
-    /// The bits of a key in its filter.
+    /// Positions of a key's bits in its filter.
     fn bits(&self, key: &[u8]) -> Vec<u32> {
         let bucket_bits = self.filter_bits / BUCKETS;
         let mut places = vec![0; usize::from(self.config.hash_count)];
