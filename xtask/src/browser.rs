@@ -1,8 +1,8 @@
-//! A report as a browser sees it: it is drawn, it says nothing on the console and it asks the
-//! network for nothing.
+//! Check a report in a browser: it must be drawn, print nothing on the console, and request nothing
+//! from the network.
 //!
-//! The browser has requests of its own. Those of the page are told apart in its network log by
-//! their initiator, which is an origin (`null` for a file).
+//! The browser makes requests of its own. Those of the page have an origin as initiator in its
+//! network log (`null` for a file).
 
 use crate::{Outcome, shell};
 use serde_json::Value;
@@ -18,7 +18,7 @@ pub(crate) fn find() -> Option<&'static str> {
     PROGRAMS.iter().copied().find(|program| shell::is_installed(program))
 }
 
-/// Opens `report` without a window, keeping its files in `place`.
+/// Open `report` without a window. Files of the browser go to the folder `place`.
 pub(crate) fn inspect(program: &str, report: &Path, place: &Path) -> Outcome {
     let name = report.file_name().unwrap_or_default().to_string_lossy();
     let screenshot = place.join("report.png");
@@ -47,8 +47,8 @@ pub(crate) fn inspect(program: &str, report: &Path, place: &Path) -> Outcome {
     }
 }
 
-/// Everything a page said on the console. The log gives all of it the same severity, so a report
-/// has to be silent.
+/// All messages of a page on the console. The log has the same severity for all of them, so a
+/// report must print none.
 fn console_messages(log: &str) -> Vec<String> {
     log.lines()
         .filter_map(|line| line.split_once(":CONSOLE"))
@@ -56,7 +56,7 @@ fn console_messages(log: &str) -> Vec<String> {
         .collect()
 }
 
-/// The addresses a page asked for, from the network log: one event per line.
+/// The addresses that a page requested, from the network log, which has one event in each line.
 fn page_requests(log: &str) -> Vec<String> {
     log.lines()
         .filter_map(|line| serde_json::from_str::<Value>(line.trim_end_matches([',', ']'])).ok())

@@ -1,10 +1,10 @@
-//! The stages of continuous integration, in order. The first that fails ends the run.
+//! The stages of continuous integration, in order. The first stage that fails ends the run.
 //!
-//! The tests come last and nothing is printed after them when they pass, so that the output
-//! closes with the summary of cargo itself.
+//! The tests come last. After them, only the time of their stage is printed, on the standard
+//! error, so that the standard output ends with cargo's own summary.
 
-use crate::{Outcome, packages, results, shell, smoke, vm};
-use std::time::{Duration, Instant};
+use crate::{Outcome, book, packages, results, shell, smoke, vm};
+use std::time::Instant;
 
 struct Stage {
     name: &'static str,
@@ -22,33 +22,34 @@ const STAGES: &[Stage] = &[
         },
     },
     Stage { name: "doc", run: doc },
+    Stage { name: "docs", run: book::run },
     Stage { name: "build", run: build },
+    Stage { name: "example", run: example },
     Stage { name: "smoke", run: smoke::run },
     Stage { name: "results", run: || results::run(results::Mode::Check) },
     Stage { name: "vm-test", run: vm::run },
     Stage { name: "test", run: test },
 ];
 
-/// Runs every stage.
 pub(crate) fn run() -> Outcome {
     let (last, earlier) = STAGES.split_last().expect("there are stages");
     for stage in earlier {
-        let took = timed(stage)?;
-        println!("== {}: ok, {:.1} s", stage.name, took.as_secs_f64());
+        println!("{}", timed(stage)?);
     }
-    timed(last)?;
+    eprintln!("{}", timed(last)?);
     Ok(())
 }
 
+/// Run a stage. Returns a line with its time.
 #[expect(clippy::disallowed_methods, reason = "it measures this program, not a simulation")]
-fn timed(stage: &Stage) -> Outcome<Duration> {
+fn timed(stage: &Stage) -> Outcome<String> {
     println!("\n== {}", stage.name);
     let start = Instant::now();
-    (stage.run)().map_err(|failure| {
-        let seconds = start.elapsed().as_secs_f64();
-        format!("stage {} failed after {seconds:.1} s: {failure}", stage.name)
-    })?;
-    Ok(start.elapsed())
+    let outcome = (stage.run)();
+    let seconds = start.elapsed().as_secs_f64();
+    let name = stage.name;
+    outcome.map_err(|failure| format!("stage {name} failed after {seconds:.1} s: {failure}"))?;
+    Ok(format!("== {name}: ok, {seconds:.1} s"))
 }
 
 fn fmt() -> Outcome {
@@ -67,6 +68,12 @@ fn doc() -> Outcome {
 
 fn build() -> Outcome {
     shell::release_binary().map(drop)
+}
+
+/// Run the example of the lab as a library.
+fn example() -> Outcome {
+    let arguments = ["run", "--release", "--package", "flysch-lab", "--example", "compare_two"];
+    shell::run(&mut shell::cargo(&arguments))
 }
 
 fn test() -> Outcome {

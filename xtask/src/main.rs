@@ -1,12 +1,13 @@
-//! The one door for developers: `cargo xtask ci`, `cargo xtask results`, `cargo xtask size`.
+//! The commands for developers: `cargo xtask ci`, `docs`, `results`, `size` and `vm-test`.
 //!
-//! 1. A command that fails names the stage that failed and exits with 1; a command that was
-//!    mistyped is answered in one line and exits with 2.
+//! 1. If a command fails, it names the stage that failed and exits with 1. If it was mistyped, it
+//!    prints one line and exits with 2.
 //! 2. Everything runs without a terminal: no stage reads the standard input.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the terminal is its interface")]
 
+mod book;
 mod browser;
 mod ci;
 mod packages;
@@ -20,7 +21,7 @@ mod vm;
 use std::error::Error;
 use std::process::ExitCode;
 
-/// What a step of any command gives back; the message is shown to the developer as it is.
+/// The result of a step of any command. The error message is shown to the developer.
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 const HELP: &str = "\
@@ -29,8 +30,9 @@ Checks and generated documents of this workspace.
 Usage: cargo xtask COMMAND
 
 Commands:
-  ci                  fmt, clippy, packages, doc, release build, smoke run, results, vm-test, tests;
-                      stops at the first stage that fails
+  ci                  fmt, clippy, packages, doc, docs, release build, example, smoke run, results,
+                      vm-test, tests; prints the time of each stage; stops at the first that fails
+  docs                checks the links of the documents, and builds docs as a book in target/book
   results [--check]   regenerates docs/results.md, and the claims in docs/lab.md, with the release
                       binary; with --check compares instead, and fails if a committed file differs
   size                builds the index layer for thumbv7m, prints code and RAM, writes docs/size.md
@@ -39,16 +41,18 @@ Commands:
 
 Examples:
   cargo xtask ci
+  cargo xtask docs
   cargo xtask results
   cargo xtask results --check
   cargo xtask size
 ";
 
-/// What the command line asks for.
+/// A parsed command line.
 #[derive(Debug, PartialEq, Eq)]
 enum Command {
     Help,
     Ci,
+    Docs,
     Results(results::Mode),
     Size,
     VmTest,
@@ -62,11 +66,13 @@ fn parse(arguments: &[String]) -> Result<Command, String> {
     match words.as_slice() {
         [] => Err("no command given".into()),
         ["ci"] => Ok(Command::Ci),
+        ["docs"] => Ok(Command::Docs),
         ["vm-test"] => Ok(Command::VmTest),
         ["results"] => Ok(Command::Results(results::Mode::Write)),
         ["results", "--check"] => Ok(Command::Results(results::Mode::Check)),
         ["size"] => Ok(Command::Size),
-        ["results", "--check", extra, ..] | ["ci" | "results" | "size" | "vm-test", extra, ..] => {
+        ["results", "--check", extra, ..]
+        | ["ci" | "docs" | "results" | "size" | "vm-test", extra, ..] => {
             Err(format!("unexpected argument `{extra}`"))
         }
         [unknown, ..] => Err(format!("unknown command `{unknown}`")),
@@ -85,6 +91,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         Ok(Command::Ci) => ci::run(),
+        Ok(Command::Docs) => book::run(),
         Ok(Command::VmTest) => vm::run(),
         Ok(Command::Results(mode)) => results::run(mode),
         Ok(Command::Size) => size::run(),
@@ -110,6 +117,7 @@ mod tests {
     #[test]
     fn the_command_line_is_understood_or_refused() {
         check("ci", Ok(Command::Ci));
+        check("docs", Ok(Command::Docs));
         check("vm-test", Ok(Command::VmTest));
         check("results", Ok(Command::Results(Mode::Write)));
         check("results --check", Ok(Command::Results(Mode::Check)));

@@ -1,11 +1,12 @@
-//! System packages some stages use when they are there: `mtd-utils` and a browser.
+//! System packages that some stages use if they are installed: `mtd-utils`, QEMU and a browser.
 //!
-//! 1. Nothing here fails a run: a package that cannot be had is named, with what goes without it.
+//! 1. Nothing here fails a run. If a package cannot be installed, this is reported with its
+//!    consequence.
 
 use crate::shell;
 use std::process::Command;
 
-/// A package, the program that shows it is there, and what goes without it.
+/// A package, a program that it contains, and the consequence if it is missing.
 pub(crate) struct Package {
     pub(crate) name: &'static str,
     pub(crate) program: &'static str,
@@ -30,7 +31,7 @@ const PACKAGES: &[Package] = &[
     },
 ];
 
-/// Installs what is absent of what the stages use, if this may be done here.
+/// Install the missing packages that stages use, if possible.
 pub(crate) fn install() {
     let is_present = |package: &Package| shell::is_installed(package.program);
     if PACKAGES.iter().all(is_present) {
@@ -41,7 +42,7 @@ pub(crate) fn install() {
     }
 }
 
-/// Installs packages, if this may be done here, and tells of each whether it is there.
+/// Install packages, if possible, and report for each whether it is now installed.
 pub(crate) fn provide<'a>(absent: impl IntoIterator<Item = &'a Package>) {
     let obstacle = obstacle();
     if obstacle.is_none() {

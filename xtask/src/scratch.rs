@@ -1,17 +1,15 @@
-//! A place for the files of one stage.
+//! A temporary folder for the files of one stage.
 
 use crate::Outcome;
 use std::fs;
 use std::path::PathBuf;
 
-/// An empty directory that goes away with the value.
+/// An empty folder that is removed when this is dropped.
 pub(crate) struct Scratch {
-    /// Where it is.
     pub(crate) path: PathBuf,
 }
 
 impl Scratch {
-    /// Makes one.
     pub(crate) fn open() -> Outcome<Self> {
         let path = std::env::temp_dir().join(format!("flysch-xtask-{}", std::process::id()));
         fs::create_dir(&path)?;

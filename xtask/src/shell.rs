@@ -1,7 +1,7 @@
-//! Other programs: where they are, and how to run them.
+//! Other programs: find them and run them.
 //!
-//! 1. No program started here reads the standard input.
-//! 2. A program that cannot be started is told apart from one that failed.
+//! 1. No program that is started here reads the standard input.
+//! 2. The error of a program that cannot be started differs from that of one that failed.
 
 use crate::Outcome;
 use std::env;
@@ -9,12 +9,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The root of the workspace.
+/// The root folder of the workspace.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies inside the workspace")
 }
 
-/// The cargo that runs this program, in the root of the workspace.
+/// The cargo that runs this program, to be run in the root of the workspace.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let program = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(program);
@@ -22,7 +22,7 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs `command` with its output on the terminal; a status other than success is an error.
+/// Run `command` with its output on the terminal. Any status but success is an error.
 pub(crate) fn run(command: &mut Command) -> Outcome {
     let line = text(command);
     let status = command
@@ -32,8 +32,7 @@ pub(crate) fn run(command: &mut Command) -> Outcome {
     if status.success() { Ok(()) } else { Err(format!("`{line}` failed: {status}").into()) }
 }
 
-/// Runs `command` and returns what it printed on the standard output; a status other than
-/// success is an error.
+/// Run `command` and return its standard output. Any status but success is an error.
 pub(crate) fn output(command: &mut Command) -> Outcome<String> {
     let line = text(command);
     let output = command
@@ -47,7 +46,7 @@ pub(crate) fn output(command: &mut Command) -> Outcome<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Whether a program of this name is on the search path, or in a directory for administration.
+/// Whether a program is on the search path or in a folder for administration tools.
 pub(crate) fn is_installed(program: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path)
@@ -55,8 +54,8 @@ pub(crate) fn is_installed(program: &str) -> bool {
         .any(|directory| directory.join(program).is_file())
 }
 
-/// Builds `flysch` with the release profile and returns where the binary lies: the release
-/// folder beside the one this program was built into.
+/// Build `flysch` with the release profile and return the path of the binary. It lies in the folder
+/// `release`, next to the folder of this program.
 pub(crate) fn release_binary() -> Outcome<PathBuf> {
     run(&mut cargo(&["build", "--release", "--bin", "flysch"]))?;
     let this = env::current_exe()?;
@@ -70,7 +69,7 @@ pub(crate) fn release_binary() -> Outcome<PathBuf> {
     }
 }
 
-/// The command line of `command`, as one would type it.
+/// The command line of `command`, as a person would type it.
 fn text(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
     let mut words = vec![program.to_string_lossy().into_owned()];

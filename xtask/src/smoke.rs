@@ -1,4 +1,4 @@
-//! The smoke run: the main jobs, as a newcomer would start them, in an empty directory.
+//! The smoke run: do the main jobs like a new user, in an empty folder.
 
 use crate::scratch::Scratch;
 use crate::{Outcome, browser, shell};
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs `flysch compare` and `flysch repro`, and looks at the pages they leave.
+/// Run `flysch compare` and `flysch repro`, and look at the pages they write.
 pub(crate) fn run() -> Outcome {
     let binary = shell::release_binary()?;
     let place = Scratch::open()?;

@@ -1,8 +1,8 @@
-//! Axes: from a number to a share of the way, with ticks at round numbers.
+//! Axes: they map a number to a position, and have ticks at round numbers.
 
 use super::number::fixed;
 
-/// Ticks on an axis, about.
+/// About how many ticks an axis has.
 const TICKS: f64 = 5.0;
 const TICKS_MAX: usize = 7;
 
@@ -15,16 +15,15 @@ pub struct Axis {
     ticks: Vec<Tick>,
 }
 
-/// A place on an axis that has a label.
+/// A labelled position on an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tick {
-    /// Where.
+    /// The value at this tick.
     pub value: f64,
-    /// The value as text.
     pub label: String,
 }
 
-/// One, two or five times a power of ten.
+/// A round number: one, two or five times a power of ten.
 #[derive(Clone, Copy)]
 struct Round {
     value: f64,
@@ -33,7 +32,7 @@ struct Round {
 }
 
 impl Axis {
-    /// An even axis that holds both ends, widened to round numbers.
+    /// A linear axis that contains both ends. It is widened to round numbers.
     ///
     /// # Panics
     /// If an end is not finite.
@@ -56,10 +55,11 @@ impl Axis {
         Self { low: first * step.value, high: last * step.value, is_log: false, ticks }
     }
 
-    /// A logarithmic axis that holds both ends, widened to round numbers. Both are positive.
+    /// A logarithmic axis that contains both ends, which must be positive. It is widened to round
+    /// numbers.
     ///
     /// # Panics
-    /// If an end is not finite, or not above zero.
+    /// If an end is not finite, or not greater than zero.
     pub fn log(min: f64, max: f64) -> Self {
         let (min, max) = ordered(min, max);
         assert!(min > 0.0, "zero has no logarithm");
@@ -84,12 +84,13 @@ impl Axis {
         }
     }
 
-    /// The labelled places.
+    /// The labelled positions in ascending order.
     pub fn ticks(&self) -> &[Tick] {
         &self.ticks
     }
 
-    /// How far along the axis a value lies: 0 at its low end, 1 at its high end, never beyond.
+    /// The position of a value along the axis: 0 at the low end, 1 at the high end. Values outside
+    /// are clamped.
     pub fn share(&self, value: f64) -> f64 {
         let held = value.clamp(self.low, self.high);
         if self.is_log {
@@ -105,7 +106,7 @@ fn ordered(one: f64, other: f64) -> (f64, f64) {
     (one.min(other), one.max(other))
 }
 
-/// Every round number that a chart may need, ascending.
+/// All round numbers that a chart may need, in ascending order.
 fn rounds() -> Vec<Round> {
     let mut rounds = Vec::new();
     for exponent in -12_i32..=19 {

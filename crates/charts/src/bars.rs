@@ -1,4 +1,4 @@
-//! Bar charts: horizontal bars in groups, the value behind each.
+//! Bar charts: horizontal bars in groups, each followed by its value.
 
 use super::svg::{Svg, series_class, text_width};
 
@@ -8,27 +8,26 @@ const GROUP: f64 = 24.0;
 const TOP: f64 = 20.0;
 const NAME_MAX: usize = 34;
 
-/// A bar of one part or more, laid end to end.
+/// A bar of one or more parts that are drawn one after the other.
 pub struct Bar {
-    /// Written before the bar.
+    /// The text in front of the bar.
     pub name: String,
-    /// Colour.
+    /// The number of the style, which decides the colour.
     pub style: usize,
-    /// Lengths, in the unit of the chart: solid, pale, outlined.
+    /// Lengths of the parts in the unit of the chart. They are drawn solid, pale and outlined.
     pub parts: Vec<f64>,
-    /// Written behind the bar.
+    /// The text after the bar.
     pub value: String,
 }
 
-/// Bars under one heading.
+/// Bars under a common heading.
 pub struct Group {
-    /// The heading.
     pub name: String,
-    /// The bars, downwards.
+    /// The bars from top to bottom.
     pub bars: Vec<Bar>,
 }
 
-/// Draw a bar chart of this width. All groups share one scale, unless they are `apart`.
+/// Draw a bar chart of this width. All groups have the same scale.
 pub fn bars(width: f64, title: &str, desc: &str, groups: &[Group]) -> String {
     let all = || groups.iter().flat_map(|group| &group.bars);
     let rows: usize = groups.iter().map(|group| group.bars.len()).sum();
@@ -73,7 +72,7 @@ fn length(bar: &Bar) -> f64 {
     bar.parts.iter().sum()
 }
 
-/// A name that leaves room for its bar.
+/// The name, shortened if it would leave too little room for its bar.
 fn cut(name: &str) -> String {
     if name.chars().count() <= NAME_MAX {
         return name.to_owned();

@@ -1,4 +1,4 @@
-//! Figures as charts: lines, points and bars, the paper's own values ringed or outlined.
+//! Figures as charts: lines, points and bars. Values that the paper states are ringed or outlined.
 
 use super::axis::Axis;
 use super::bars::{Bar, Group, bars};
@@ -12,7 +12,7 @@ use super::svg::{Point, Svg, series_class, step};
 
 const HEIGHT: f64 = 230.0;
 
-/// A figure as HTML.
+/// Draw a figure as HTML.
 pub fn figure_html(figure: &Figure) -> String {
     let names = names(figure);
     let title = escape(&figure.title);
@@ -32,7 +32,7 @@ pub fn figure_html(figure: &Figure) -> String {
     )
 }
 
-/// Names of the series, each once, in order: their places are their styles.
+/// The names of the series, each once, in order. The position of a name is its style.
 fn names(figure: &Figure) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for series in figure.panels.iter().flat_map(|panel| &panel.series) {
@@ -72,7 +72,7 @@ fn draw(panel: &Panel, width: f64, title: &str, names: &[&str]) -> String {
     svg.finish()
 }
 
-/// Points by themselves; those of the paper ringed.
+/// Draw single points. Those of the paper are rings.
 fn dots(svg: &mut Svg, sheet: &Sheet<'_>, panel: &Panel, series: &Series, style: usize) {
     let points = shown(panel, series);
     if series.source == Source::Paper {
@@ -90,7 +90,7 @@ fn style(names: &[&str], name: &str) -> usize {
     names.iter().position(|other| *other == name).expect("every series is named")
 }
 
-/// The points that the panel's axes have a place for.
+/// The points of a series that the panel's axes can show.
 fn shown(panel: &Panel, series: &Series) -> Vec<Point> {
     let fits = |scale: &Scale, value: f64| value.is_finite() && (!scale.is_log || value > 0.0);
     let points = match &series.points {
@@ -101,7 +101,7 @@ fn shown(panel: &Panel, series: &Series) -> Vec<Point> {
     points.iter().filter(has_place).copied().collect()
 }
 
-/// An axis for these values; an even one begins at zero.
+/// An axis for these values. A linear axis includes zero.
 fn axis(scale: &Scale, values: impl Iterator<Item = f64> + Clone) -> Axis {
     let max = values.clone().fold(f64::NEG_INFINITY, f64::max);
     let min = values.fold(f64::INFINITY, f64::min);
@@ -113,7 +113,7 @@ fn axis(scale: &Scale, values: impl Iterator<Item = f64> + Clone) -> Axis {
     }
 }
 
-/// A group of bars for each name, a bar in it for each series.
+/// A group for each name, with a bar for each series.
 fn groups(panel: &Panel, names: &[&str]) -> Vec<Group> {
     let bars_of = |series: &Series| match &series.points {
         Points::Bars(bars) => bars.clone(),

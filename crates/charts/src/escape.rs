@@ -1,7 +1,7 @@
-//! Text made safe to stand in HTML and SVG, in elements and in quoted attributes alike.
+//! Escape text so that it is safe in HTML and SVG, both in elements and in quoted attributes.
 
-/// Replace the five characters that mark-up gives a meaning, and drop control characters, which
-/// neither HTML nor XML allows.
+/// Replace the five characters that have a meaning in mark-up, and replace control characters by
+/// spaces, because HTML and XML do not allow them.
 pub fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -1,41 +1,41 @@
-//! Figures: series of numbers in panels, ours and the paper's.
+//! Figures: panels with series of numbers, both measured ones and those that the paper states.
 
 use serde::Serialize;
 
-/// A figure of a paper, drawn again.
+/// A figure of a paper that is drawn again.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// The item it belongs to.
+    /// The item of the paper that it belongs to.
     pub item: &'static str,
-    /// Name of its files, without ending: letters, digits and hyphens.
+    /// Name of its files without extension: letters, digits and hyphens.
     pub name: String,
-    /// What stands above it.
+    /// The title above the figure.
     pub title: String,
     /// What a reader should know about it.
     pub caption: String,
-    /// The charts, side by side.
+    /// The charts, next to each other.
     pub panels: Vec<Panel>,
 }
 
 /// One chart of a figure.
 #[derive(Clone, Debug)]
 pub struct Panel {
-    /// What stands above it.
+    /// The title above the chart.
     pub title: String,
-    /// The axis rightwards; its name where the series are of names.
+    /// The horizontal axis. For bars, only its name is used.
     pub x: Scale,
-    /// The axis upwards, or the length of bars.
+    /// The vertical axis, or the length of bars.
     pub y: Scale,
-    /// What is drawn. Those of one name share a colour.
+    /// The series to draw. Series with the same name have the same colour.
     pub series: Vec<Series>,
 }
 
-/// An axis.
+/// An axis and its scale.
 #[derive(Clone, Debug)]
 pub struct Scale {
-    /// Name, with the unit.
+    /// Name with the unit.
     pub name: String,
-    /// Whether it is logarithmic; values of zero or less are then left out.
+    /// Whether it is logarithmic. Values of zero or less are then left out.
     pub is_log: bool,
 }
 
@@ -43,78 +43,69 @@ pub struct Scale {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
-    /// Measured here.
+    /// They were measured or computed here.
     Flysch,
-    /// Stated by the paper.
+    /// The paper states them.
     Paper,
 }
 
-/// Numbers under one name.
+/// Numbers under a common name.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// Name.
     pub name: String,
-    /// Where they come from.
     pub source: Source,
-    /// The numbers.
     pub points: Points,
 }
 
 /// The numbers of a series.
 #[derive(Clone, Debug)]
 pub enum Points {
-    /// A line through points, from left to right.
+    /// A line through points from left to right.
     Line(Vec<(f64, f64)>),
-    /// Points by themselves.
+    /// Points without a line.
     Dots(Vec<(f64, f64)>),
     /// A bar for each name.
     Bars(Vec<(String, f64)>),
 }
 
-/// One number of a figure, as its CSV and JSON have it.
+/// One number of a figure, as its CSV and JSON files have it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Datum {
-    /// Panel.
+    /// Title of the panel.
     pub panel: String,
-    /// Series.
+    /// Name of the series.
     pub series: String,
-    /// Where it comes from.
     pub source: Source,
-    /// Place along the axis rightwards: a number or a name.
+    /// Position on the horizontal axis: a number or a name.
     pub x: Place,
-    /// The value.
     pub y: f64,
 }
 
-/// A place along an axis.
+/// A position on the horizontal axis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Place {
-    /// A number.
     Number(f64),
-    /// A name.
     Name(String),
 }
 
 impl Scale {
-    /// An even axis.
     pub fn linear(name: &str) -> Self {
         Self { name: name.to_owned(), is_log: false }
     }
 
-    /// A logarithmic axis.
     pub fn log(name: &str) -> Self {
         Self { name: name.to_owned(), is_log: true }
     }
 }
 
 impl Series {
-    /// A line that was measured.
+    /// A line through measured points.
     pub fn line(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         Self { name: name.into(), source: Source::Flysch, points: Points::Line(points) }
     }
 
-    /// Points that were measured.
+    /// Measured points without a line.
     pub fn dots(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         Self { name: name.into(), source: Source::Flysch, points: Points::Dots(points) }
     }
@@ -124,14 +115,14 @@ impl Series {
         Self { name: name.into(), source: Source::Paper, points: Points::Dots(points) }
     }
 
-    /// Bars, of ours or the paper's.
+    /// Bars of values that were measured here or that the paper states.
     pub fn bars(name: impl Into<String>, source: Source, bars: Vec<(String, f64)>) -> Self {
         Self { name: name.into(), source, points: Points::Bars(bars) }
     }
 }
 
 impl Figure {
-    /// Every number of the figure, in order.
+    /// All numbers of the figure, in order.
     pub fn data(&self) -> Vec<Datum> {
         let of_panel = |panel: &Panel| {
             let of_series = |series: &Series| -> Vec<Datum> {

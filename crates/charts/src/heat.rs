@@ -1,15 +1,16 @@
-//! Heat maps: one cell for each block, the darker the more happened to it.
+//! Heat maps: one cell for each block. The greater the number, the darker the cell.
 
 use super::number::{real, real_len, thousands};
 use super::svg::{Svg, step};
 
-/// Shades above nothing.
+/// Number of shades for values greater than zero.
 const SHADES: u64 = 6;
-/// A map of more blocks puts several into a cell.
+/// The most cells. If there are more blocks, each cell stands for several.
 const CELLS_MAX: usize = 4096;
 const TOP: f64 = 36.0;
 
-/// Draw the map of one number by block, in reading order. Nothing has a shade of its own.
+/// Draw a map of one number for each block, from left to right and from top to bottom. Zero has a
+/// shade of its own.
 pub fn heat(width: f64, title: &str, what: &str, values: &[u64]) -> String {
     let blocks_per_cell = values.len().div_ceil(CELLS_MAX).max(1);
     let cells: Vec<u64> = values
@@ -42,19 +43,19 @@ pub fn heat(width: f64, title: &str, what: &str, values: &[u64]) -> String {
     svg.finish()
 }
 
-/// Cells per row: a wide map that fills its rows as well as it can.
+/// Number of cells in a row. The map is wide, and its last row is full if possible.
 fn columns(cells: usize) -> usize {
     let wanted = (cells * 2).isqrt().max(1);
     let fits = (wanted..=wanted + wanted / 2).find(|columns| cells.is_multiple_of(*columns));
     fits.unwrap_or(wanted).max(8).min(cells.max(1))
 }
 
-/// The shade of a value: 0 for nothing, the last for the greatest.
+/// The shade of a value: 0 for zero, the last one for the greatest value.
 fn shade_of(value: u64, max: u64) -> u64 {
     if value == 0 { 0 } else { (value * SHADES).div_ceil(max) }
 }
 
-/// Outlines of the cells that belong, neighbours in a row joined.
+/// Outlines of the cells for which `belongs` is true. Neighbours in a row are joined.
 fn runs(cells: &[u64], columns: usize, pitch: f64, belongs: impl Fn(u64) -> bool) -> String {
     let mut commands = String::new();
     for (row, values) in cells.chunks(columns).enumerate() {
@@ -88,7 +89,7 @@ fn gaps(svg: &mut Svg, columns: usize, rows: usize, pitch: f64) {
     svg.path("gap", &commands);
 }
 
-/// Draw what each shade means.
+/// Draw a legend of the shades.
 fn key(svg: &mut Svg, max: u64, (width, y): (f64, f64)) {
     let is_used = |shade: &u64| *shade == 0 || low_of(*shade, max) <= *shade * max / SHADES;
     let used: Vec<u64> = (0..=SHADES).filter(is_used).collect();
@@ -100,12 +101,12 @@ fn key(svg: &mut Svg, max: u64, (width, y): (f64, f64)) {
     }
 }
 
-/// The least value that has a shade.
+/// The least value that has this shade.
 fn low_of(shade: u64, max: u64) -> u64 {
     (shade - 1) * max / SHADES + 1
 }
 
-/// The values that have a shade, as text.
+/// The range of values that have this shade, as text.
 fn range(shade: u64, max: u64) -> String {
     if shade == 0 {
         return "0".to_owned();

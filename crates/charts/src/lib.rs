@@ -1,15 +1,15 @@
-//! Charts: figures, tables and pages as SVG and HTML, the same bytes for the same numbers.
+//! Charts: figures, tables and pages as SVG and HTML. The same numbers give the same bytes.
 //!
-//! Bottom-up: [`escape`] and [`number`] make text, [`statistics`] sums numbers up. [`svg`] draws
-//! shapes that a style sheet colours, `painted` those that carry their colours with them.
-//! [`axis`] and [`sheet`] are what stands around a chart, [`scale`] is an axis in whole numbers.
-//! [`line`](mod@line), [`scatter`], [`bars`] and [`heat`] are the charts, and [`table`] is a table.
-//! A [`figure`] is series of numbers in panels, of which `draw` makes charts. [`page`] puts
-//! sections together into one file.
+//! From the bottom up: [`escape`] and [`number`] make text, and [`statistics`] summarises numbers.
+//! [`svg`] draws shapes that a style sheet colours; `painted` draws shapes that contain their
+//! colours. [`axis`] and [`sheet`] draw what surrounds a chart, and [`scale`] is an axis in whole
+//! numbers. [`line`](mod@line), [`scatter`], [`bars`] and [`heat`] are the charts, and [`table`] is
+//! a table. A [`figure`] is panels with series of numbers, which `draw` turns into charts. [`page`]
+//! puts sections together into one file.
 //!
 //! Invariants:
-//! 1. A page asks the network for nothing; every name in it is escaped.
-//! 2. Nothing here knows where its numbers come from.
+//! 1. A page loads nothing from the network. Every name in it is escaped.
+//! 2. Nothing here depends on where its numbers come from.
 
 #![forbid(unsafe_code)]
 #![expect(

@@ -1,31 +1,30 @@
-//! Line charts, and the key that names their lines.
+//! Line charts, and the legend that names their lines.
 
 use super::escape::escape;
 use super::number::significant;
 use super::sheet::Sheet;
 use super::svg::{Point, Svg, series_class, step};
 
-/// More points than this on a line are drawn without marks.
+/// If a line has more points than this, they get no marks.
 const MARKS_MAX: usize = 24;
 
-/// One line.
+/// A line of a chart.
 pub struct Line<'a> {
     /// Name of the series.
     pub name: &'a str,
-    /// Colour, dash and mark.
+    /// The number of the style, which decides colour, dash and mark.
     pub style: usize,
-    /// From left to right.
+    /// The points from left to right.
     pub points: Vec<Point>,
 }
 
-/// Draw a line chart.
 pub fn lines(sheet: &Sheet<'_>, lines: &[Line<'_>]) -> String {
     let mut svg = sheet.open();
     curves(&mut svg, sheet, lines);
     svg.finish()
 }
 
-/// Draw lines on a chart, and over them the marks of those that have few points.
+/// Draw lines on a chart. Lines with few points also get a mark at each point.
 pub fn curves(svg: &mut Svg, sheet: &Sheet<'_>, lines: &[Line<'_>]) {
     for line in lines {
         svg.path(&format!("curve {}", series_class(line.style)), &path(sheet, &line.points));
@@ -38,7 +37,7 @@ pub fn curves(svg: &mut Svg, sheet: &Sheet<'_>, lines: &[Line<'_>]) {
     }
 }
 
-/// Write the key of a chart: the look of each series beside its name.
+/// Write the legend of a chart: each series' line and mark next to its name.
 pub fn key<'a>(series: impl IntoIterator<Item = (usize, &'a str)>) -> String {
     let mut html = "<p class=\"key\">".to_owned();
     for (style, name) in series {

@@ -1,29 +1,27 @@
-//! Numbers as text: digits in groups of three, as many of them as mean something.
+//! Numbers as text: digits in groups of three, and only as many as are significant.
 
 #![expect(clippy::cast_precision_loss, reason = "what is drawn has three digits, not seventeen")]
 
-/// Narrow no-break space: between groups of digits, and between a number and its unit.
+/// A narrow no-break space. It separates groups of digits, and a number from its unit.
 pub const SPACE: char = '\u{202f}';
 
-/// What stands for a number that does not exist, such as a ratio to nothing.
+/// The text for a number that does not exist, such as a division by zero.
 pub const NONE: &str = "\u{2013}";
 
-/// A count as a real number.
 pub fn real(count: u64) -> f64 {
     count as f64
 }
 
-/// A length as a real number.
 pub fn real_len(len: usize) -> f64 {
     len as f64
 }
 
-/// Write a count, its digits in groups of three.
+/// Write a count with its digits in groups of three.
 pub fn thousands(count: u64) -> String {
     group(&count.to_string())
 }
 
-/// Write a number with this many decimals; a dash where it is not finite.
+/// Write a number with this many decimals, or a dash if it is not finite.
 pub fn fixed(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
         return NONE.to_owned();
@@ -35,14 +33,14 @@ pub fn fixed(value: f64, decimals: usize) -> String {
     }
 }
 
-/// Write a number with three significant digits, or more where it is a thousand or greater.
+/// Write a number with three significant digits. Numbers of a thousand or more have no decimals.
 pub fn significant(value: f64) -> String {
     let limits = [100.0, 10.0, 1.0, 0.1, 0.01, 0.001];
     let decimals = limits.iter().take_while(|limit| value.abs() < **limit).count();
     fixed(value, if value == 0.0 { 0 } else { decimals })
 }
 
-/// Write a time given in nanoseconds in the unit that suits it.
+/// Write a time, given in nanoseconds, in a suitable unit.
 pub fn duration(time_ns: u64) -> String {
     let (unit_ns, unit) = match time_ns {
         0..1_000 => (1.0, "ns"),
@@ -53,7 +51,7 @@ pub fn duration(time_ns: u64) -> String {
     format!("{}{SPACE}{unit}", significant(real(time_ns) / unit_ns))
 }
 
-/// Write a share in per cent; a dash where the whole is nothing.
+/// Write a share in percent, or a dash if the whole is zero.
 pub fn percent(part: u64, whole: u64) -> String {
     let share = real(part) * 100.0 / real(whole);
     match (part, whole) {

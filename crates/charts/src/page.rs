@@ -1,4 +1,4 @@
-//! The page that the sections stand on: one file, no network.
+//! The page that contains the sections: one file that needs no network.
 
 use std::fs::File;
 use std::io::Read;
@@ -6,31 +6,30 @@ use std::path::Path;
 
 use super::escape::escape;
 
-/// How every report begins.
+/// The first bytes of every report.
 const HEAD: &str = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
                     <meta name=\"generator\" content=\"flysch\">\n";
 
-/// Width of the page's content, pixels, and of the gap between two panels.
+/// Width of the page's content in pixels, and the gap between two panels.
 const CONTENT: f64 = 1088.0;
 const GAP: f64 = 16.0;
-/// A panel that has a row to itself is not drawn wider than this.
+/// The greatest width of a panel, if it has a row to itself.
 const PANEL_MAX: f64 = 720.0;
-/// Panels in a row.
+/// The most panels in a row.
 const PANELS_MAX: usize = 4;
 
-/// Part of the page under a heading of its own.
+/// A part of the page with its own heading.
 pub struct Section<'a> {
-    /// What links to it.
+    /// The target of links to it.
     pub id: &'a str,
-    /// The heading.
     pub title: &'a str,
     /// What the charts below show and how to read them.
     pub lead: &'a str,
-    /// The content, as HTML.
+    /// The content as HTML.
     pub html: String,
 }
 
-/// Put the page together.
+/// Write the whole page.
 pub fn page(title: &str, subtitle: &str, sections: &[Section<'_>]) -> String {
     let (title, subtitle) = (escape(title), escape(subtitle));
     let (chart, style) = (super::svg::STYLE, include_str!("style.css"));
@@ -55,14 +54,14 @@ pub fn page(title: &str, subtitle: &str, sections: &[Section<'_>]) -> String {
     html + &format!("</main>\n<script>\n{script}</script>\n</body>\n</html>\n")
 }
 
-/// Whether a file is a report that was written here, so that another may take its place.
+/// Whether a file is a report that this program wrote, so that it may be overwritten.
 pub fn is_own(path: &Path) -> bool {
     let mut head = [0; HEAD.len()];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut head));
     read.is_ok() && head == *HEAD.as_bytes()
 }
 
-/// Width of each of so many panels side by side.
+/// Width of a panel, if `count` panels are next to each other.
 pub fn panel_width(count: usize) -> f64 {
     let columns = super::number::real_len(count.clamp(1, PANELS_MAX));
     (((CONTENT - GAP * (columns - 1.0)) / columns).floor()).min(PANEL_MAX)

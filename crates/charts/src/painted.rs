@@ -1,21 +1,18 @@
-//! Shapes that carry their colours with them, in whole pixels: for drawings that stand alone.
+//! Shapes that contain their colours, in whole pixels, for drawings without a style sheet.
 
 use super::escape::escape;
 use super::svg::Svg;
 
-/// Ink of axes and text.
+/// Colour of axes and text.
 pub const INK: &str = "#333333";
-/// Lines behind the data.
+/// Colour of the lines behind the data.
 pub const GRID: &str = "#e2e2e2";
 
-/// Where a text is anchored.
+/// Which point of a text is at its position.
 #[derive(Clone, Copy)]
 pub enum Anchor {
-    /// At its start.
     Start,
-    /// In its middle.
     Middle,
-    /// At its end.
     End,
 }
 
@@ -37,14 +34,14 @@ impl Svg {
         svg
     }
 
-    /// A filled rectangle.
+    /// Draw a filled rectangle.
     pub fn painted_rect(&mut self, (x, y): (u32, u32), (width, height): (u32, u32), fill: &str) {
         self.put(format_args!(
             "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"{fill}\"/>"
         ));
     }
 
-    /// The outline of a rectangle.
+    /// Draw the outline of a rectangle.
     pub fn frame(&mut self, (x, y): (u32, u32), (width, height): (u32, u32)) {
         self.put(format_args!(
             "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"none\" \
@@ -52,7 +49,7 @@ impl Svg {
         ));
     }
 
-    /// A straight line.
+    /// Draw a straight line.
     pub fn painted_line(&mut self, from: (u32, u32), to: (u32, u32), stroke: &str) {
         let ((x1, y1), (x2, y2)) = (from, to);
         self.put(format_args!(
@@ -60,12 +57,12 @@ impl Svg {
         ));
     }
 
-    /// Filled shapes of one colour, given as the data of a path.
+    /// Draw filled shapes of one colour, given as SVG path data.
     pub fn painted_path(&mut self, data: &str, fill: &str) {
         self.put(format_args!("<path d=\"{data}\" fill=\"{fill}\"/>"));
     }
 
-    /// A line of text.
+    /// Draw a line of text.
     pub fn label(&mut self, (x, y): (u32, u32), anchor: Anchor, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "start",
@@ -78,7 +75,7 @@ impl Svg {
         ));
     }
 
-    /// A line of text that reads upwards, centred on a point.
+    /// Draw a line of text that reads upwards, centred on a point.
     pub fn label_upward(&mut self, (x, y): (u32, u32), text: &str) {
         self.put(format_args!(
             "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" fill=\"{INK}\" \

@@ -1,26 +1,26 @@
-//! Scales and their ticks, in whole numbers.
+//! Scales and their ticks, for values that are whole numbers.
 
-/// From values to pixels.
+/// Maps values to pixels.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
     /// Value at the start.
     pub min: u64,
-    /// Value at the end, above `min`.
+    /// Value at the end, which is greater than `min`.
     pub max: u64,
-    /// Pixels between the two.
+    /// Pixels between start and end.
     pub length: u32,
 }
 
 impl Scale {
-    /// Span the values from `min` to `max`, or one unit where they are equal.
+    /// A scale for the values from `min` to `max`. If they are equal, it has one unit.
     pub fn new(min: u64, max: u64, length: u32) -> Self {
         Self { min, max: max.max(min + 1), length }
     }
 
-    /// Pixels from the start to `value`, which is on the scale.
+    /// Pixels from the start to `value`, which must be on the scale.
     ///
     /// # Panics
-    /// If the value is off the scale.
+    /// If the value is outside of the scale.
     pub fn place(&self, value: u64) -> u32 {
         assert!((self.min..=self.max).contains(&value), "{value} is off the scale");
         let product = u128::from(value - self.min) * u128::from(self.length);
@@ -28,7 +28,8 @@ impl Scale {
         u32::try_from(pixels).expect("no more than the length")
     }
 
-    /// Distance between ticks: the least 1, 2 or 5 times a power of ten with `count` at most.
+    /// Distance between ticks: the least number of the form 1, 2 or 5 times a power of ten with at
+    /// most `count` ticks.
     ///
     /// # Panics
     /// Never: one of the steps is as large as any number.
@@ -46,7 +47,7 @@ impl Scale {
     }
 }
 
-/// The largest unit of time that a step is a whole number of, with its nanoseconds.
+/// The name of the largest unit of time that is not greater than a step, and its nanoseconds.
 pub fn time_unit(step_ns: u64) -> (&'static str, u64) {
     let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
     units.into_iter().find(|(_, ns)| step_ns >= *ns).unwrap_or(("ns", 1))

@@ -1,4 +1,4 @@
-//! Scatter charts of many points, of which the greatest are labelled.
+//! Scatter charts of many points. The greatest points have labels.
 
 use std::cmp::Reverse;
 
@@ -6,24 +6,24 @@ use super::number::{duration, real, real_len, thousands};
 use super::sheet::Sheet;
 use super::svg::{Point, series_class, step, text_width};
 
-/// Points to draw in a chart, about.
+/// About how many points a chart shows.
 const POINTS: usize = 900;
-/// More peaks than this have no mark of their own.
+/// If there are more peaks than this, they get no marks.
 const MARKS_MAX: usize = 24;
-/// A label, its margins included, is this high.
+/// Height of a label with its margins.
 const LABEL_HEIGHT: f64 = 12.0;
 
-/// Response times of one run, and which of them are peaks.
+/// Response times of a run, with the requests that are peaks.
 pub struct Scatter<'a> {
-    /// Nanoseconds, in order of the requests.
+    /// Response times in nanoseconds, in the order of the requests.
     pub request_ns: &'a [u64],
-    /// Places of the peaks in it, ascending.
+    /// Indexes of the peaks in `request_ns`, ascending.
     pub peaks: &'a [usize],
-    /// Colour of the points.
+    /// The number of the style, which decides the colour.
     pub style: usize,
 }
 
-/// Draw response times, in milliseconds, by the number of the request, counted from 1.
+/// Draw response times in milliseconds by the number of the request, counted from 1.
 pub fn scatter(sheet: &Sheet<'_>, scatter: &Scatter<'_>) -> String {
     let mut svg = sheet.open();
     let mut dots = String::new();
@@ -44,8 +44,8 @@ pub fn scatter(sheet: &Sheet<'_>, scatter: &Scatter<'_>) -> String {
     svg.finish()
 }
 
-/// Choose the points to draw: all, or of each bucket of neighbours the first, the least and the
-/// greatest. So no peak is ever lost.
+/// Choose the points to draw. If there are too many, neighbours are grouped, and of each group the
+/// first, the least and the greatest are kept. So no peak is lost.
 fn thin(values: &[u64]) -> Vec<usize> {
     if values.len() <= POINTS {
         return (0..values.len()).collect();
@@ -64,7 +64,7 @@ fn thin(values: &[u64]) -> Vec<usize> {
     kept
 }
 
-/// Peaks with room for a label: the highest first, then the earliest.
+/// Labels of the peaks that have room for one. Higher peaks come first, then earlier ones.
 fn labels(sheet: &Sheet<'_>, scatter: &Scatter<'_>) -> Vec<(usize, String)> {
     let mut ranked = scatter.peaks.to_vec();
     let height = |index: &usize| rank(sheet, scatter, *index);
@@ -87,12 +87,12 @@ fn labels(sheet: &Sheet<'_>, scatter: &Scatter<'_>) -> Vec<(usize, String)> {
     labels
 }
 
-/// Peaks that are few enough to have marks.
+/// The peaks, if they are few enough to have marks.
 fn marked(scatter: &Scatter<'_>) -> impl Iterator<Item = usize> {
     scatter.peaks.iter().copied().filter(|_| scatter.peaks.len() <= MARKS_MAX)
 }
 
-/// Height on the drawing in whole labels: peaks that look alike rank alike.
+/// Height on the drawing in whole labels, so that peaks that look equally high rank equally.
 fn rank(sheet: &Sheet<'_>, scatter: &Scatter<'_>, index: usize) -> f64 {
     ((sheet.size.1 - place(sheet, scatter, index).1) / LABEL_HEIGHT).floor()
 }

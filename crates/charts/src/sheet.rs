@@ -1,4 +1,4 @@
-//! The sheet that lines and points are drawn on: a title, two axes, a grid.
+//! The sheet that lines and points are drawn on: a title, two axes, and a grid.
 
 use super::axis::Axis;
 use super::svg::{Point, Svg, text_width};
@@ -7,21 +7,19 @@ const TOP: f64 = 46.0;
 const BOTTOM: f64 = 34.0;
 const RIGHT: f64 = 20.0;
 
-/// What stands around a chart.
+/// What surrounds the data of a chart.
 pub struct Sheet<'a> {
     /// Width and height of the drawing.
     pub size: Point,
-    /// Written above the chart.
+    /// The title above the chart.
     pub title: &'a str,
-    /// What the chart shows, for those who do not see it.
+    /// What the chart shows, for readers who cannot see it.
     pub desc: &'a str,
-    /// The axis rightwards.
     pub x: Axis,
-    /// Its name, with the unit.
+    /// Name of the horizontal axis, with the unit.
     pub x_name: &'a str,
-    /// The axis upwards.
     pub y: Axis,
-    /// Its name, with the unit.
+    /// Name of the vertical axis, with the unit.
     pub y_name: &'a str,
 }
 
@@ -52,14 +50,15 @@ impl Sheet<'_> {
         svg
     }
 
-    /// Where a pair of values lies on the drawing.
+    /// The position of a pair of values on the drawing.
     pub fn place(&self, x: f64, y: f64) -> Point {
         let (left, floor) = (self.left(), self.size.1 - BOTTOM);
         let across = (self.size.0 - RIGHT - left) * self.x.share(x);
         (left + across, floor - (floor - TOP) * self.y.share(y))
     }
 
-    /// The left end of the axis rightwards: what the longest label upwards leaves.
+    /// The left end of the horizontal axis. The longest label of the vertical axis fits to its
+    /// left.
     fn left(&self) -> f64 {
         let widths = self.y.ticks().iter().map(|tick| text_width(&tick.label));
         widths.fold(12.0, f64::max) + 10.0

@@ -1,13 +1,13 @@
-//! Statistics of few numbers: what claims are judged by and models are told by.
+//! Statistics of short series, for judging claims and describing models.
 
 use super::number::real_len;
 
-/// The mean; not a number where there are none.
+/// The mean. It is not a number (NaN) if there are no values.
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / real_len(values.len())
 }
 
-/// The middle value, of an even number the upper; not a number where there are none.
+/// The median; of an even number of values, the upper one. NaN if there are no values.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -19,14 +19,14 @@ pub fn share<T>(values: &[T], condition: impl Fn(&T) -> bool) -> f64 {
     real_len(values.iter().filter(|value| condition(value)).count()) / real_len(values.len())
 }
 
-/// Standard deviation over mean.
+/// The coefficient of variation: standard deviation divided by the mean.
 pub fn variation(values: &[f64]) -> f64 {
     let mean = mean(values);
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     (squares / real_len(values.len())).sqrt() / mean
 }
 
-/// Pearson's correlation; not a number where either side does not vary.
+/// Pearson's correlation. NaN if either side does not vary.
 pub fn correlation(points: &[(f64, f64)]) -> f64 {
     let (xs, ys): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
     let (x_mean, y_mean) = (mean(&xs), mean(&ys));
@@ -36,7 +36,7 @@ pub fn correlation(points: &[(f64, f64)]) -> f64 {
     product / (x_square * y_square).sqrt()
 }
 
-/// How far a series scatters around the mean of its neighbours, over its mean.
+/// How far a series scatters around the mean of its neighbours, divided by its mean.
 pub fn roughness(values: &[f64]) -> f64 {
     let steps: Vec<f64> = values
         .windows(3)

@@ -1,30 +1,31 @@
-//! A writer of SVG: shapes whose looks come from the classes of `chart.css`.
+//! A writer of SVG. The look of the shapes comes from the classes of `chart.css`.
 //!
 //! Invariants:
 //! 1. All text is escaped here.
-//! 2. Every coordinate is finite and written with one decimal: same numbers, same bytes.
+//! 2. Every coordinate is finite and written with at most one decimal, so that the same numbers
+//!    give the same bytes.
 
 use std::fmt::{Arguments, Write};
 
 use super::escape::escape;
 
-/// The looks of every chart, light and dark. The page has it once; a drawing that stands alone
-/// takes it in a `style` element.
+/// The style sheet of all charts, for light and dark pages. A page contains it once; a drawing
+/// without a page needs it in a `style` element.
 pub const STYLE: &str = include_str!("chart.css");
 
-/// Colours of Okabe and Ito that `chart.css` has classes for, `c0` and up.
+/// Number of colours. They are by Okabe and Ito; `chart.css` has the classes `c0` and up for them.
 const COLOURS: usize = 7;
 
-/// A place in a drawing, in pixels rightwards and downwards from its top left corner.
+/// A position in a drawing, in pixels from its left and top edges.
 pub type Point = (f64, f64);
 
-/// A drawing under way.
+/// A drawing under construction.
 pub struct Svg {
     pub(super) text: String,
 }
 
 impl Svg {
-    /// Begin a drawing of this size. The title and the description are read out in its stead.
+    /// Begin a drawing of this size. Screen readers read its title and description.
     pub fn new(size: Point, title: &str, desc: &str) -> Self {
         let (width, height) = (coordinate(size.0), coordinate(size.1));
         let (title, desc) = (escape(title), escape(desc));
@@ -37,7 +38,7 @@ impl Svg {
         }
     }
 
-    /// Draw a filled box.
+    /// Draw a filled rectangle.
     pub fn rect(&mut self, class: &str, at: Point, size: Point) {
         let (x, y) = (coordinate(at.0), coordinate(at.1));
         let (width, height) = (coordinate(size.0), coordinate(size.1));
@@ -55,18 +56,18 @@ impl Svg {
         ));
     }
 
-    /// Draw text; the class says on which side of the place it stands.
+    /// Draw text. The class decides on which side of the position it stands.
     pub fn text(&mut self, class: &str, at: Point, text: &str) {
         let (x, y, text) = (coordinate(at.0), coordinate(at.1), escape(text));
         self.put(format_args!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{text}</text>"));
     }
 
-    /// Draw a path of SVG path commands; see [`step`].
+    /// Draw a path of SVG path commands, which [`step`] can write.
     pub fn path(&mut self, class: &str, commands: &str) {
         self.put(format_args!("<path class=\"{class}\" d=\"{commands}\"/>"));
     }
 
-    /// Draw the mark of the series that has this style; `tip` shows when it is pointed at.
+    /// Draw the mark of the series with this style. `tip` is shown when the pointer is on it.
     pub fn mark(&mut self, style: usize, at: Point, tip: &str) {
         let class = format!("mark {}", series_class(style));
         let commands = format!("{}{}", step('M', at), MARKS[style % MARKS.len()]);
@@ -79,7 +80,8 @@ impl Svg {
         ));
     }
 
-    /// Draw a ring, for a value that is stated and not measured; `tip` shows when it is pointed at.
+    /// Draw a ring, for a value that is stated and not measured. `tip` is shown when the pointer is
+    /// on it.
     pub fn ring(&mut self, style: usize, at: Point, tip: &str) {
         let commands = format!("{}m-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0z", step('M', at));
         let (class, tip) = (series_class(style), escape(tip));
@@ -88,19 +90,19 @@ impl Svg {
         ));
     }
 
-    /// Append an element, on a line of its own.
+    /// Append an element on a new line.
     pub(super) fn put(&mut self, element: Arguments<'_>) {
         writeln!(self.text, "{element}").expect("memory takes what is written");
     }
 
-    /// End the drawing.
+    /// End the drawing and return its text.
     pub fn finish(mut self) -> String {
         self.text.push_str("</svg>\n");
         self.text
     }
 }
 
-/// Outlines around a point: circle, square, triangle, diamond, triangle downwards.
+/// Outlines of the marks around a point: circle, square, triangle, diamond, inverted triangle.
 const MARKS: [&str; 5] = [
     "m-3.2 0a3.2 3.2 0 1 0 6.4 0a3.2 3.2 0 1 0 -6.4 0z",
     "m-2.9 -2.9h5.8v5.8h-5.8z",
@@ -109,7 +111,7 @@ const MARKS: [&str; 5] = [
     "m0 3.8l3.7 -6.6h-7.4z",
 ];
 
-/// The classes that tell one series from the others: a colour, and a dash once colours repeat.
+/// The classes that distinguish a series: a colour, and a dash once colours repeat.
 pub fn series_class(style: usize) -> String {
     let colour = style % COLOURS;
     match style / COLOURS {
@@ -118,13 +120,13 @@ pub fn series_class(style: usize) -> String {
     }
 }
 
-/// One path command with a place behind it.
+/// A path command followed by a position.
 pub fn step(command: char, at: Point) -> String {
     format!("{command}{} {}", coordinate(at.0), coordinate(at.1))
 }
 
-/// Width that `text` takes at most at the charts' font size, in pixels: digits of a wide face take 0.64
-/// of it.
+/// The greatest width of `text` at the font size of the charts, in pixels. In a wide font, a digit
+/// takes 0.64 of the font size.
 pub fn text_width(text: &str) -> f64 {
     text.chars().map(|letter| if letter == super::number::SPACE { 3.5 } else { 7.0 }).sum()
 }

@@ -1,23 +1,23 @@
-//! Tables of HTML.
+//! Tables in HTML, which the reader may sort or fold.
 
 use super::escape::escape;
 
-/// A table whose first columns name the row and whose others hold numbers.
+/// A table. Its first columns name the row, the others hold numbers.
 pub struct Table {
-    /// What it shows.
+    /// What the table shows.
     pub caption: String,
     /// Names of the columns.
     pub head: Vec<String>,
     /// How many columns name the row.
     pub names: usize,
-    /// The cells.
+    /// The cells, row by row.
     pub rows: Vec<Vec<String>>,
     /// Whether a click on the head of a column sorts by it.
     pub is_sortable: bool,
 }
 
 impl Table {
-    /// The table as HTML, in a box that scrolls where the page is too narrow for it.
+    /// The table as HTML, in a box that scrolls if the page is too narrow for it.
     pub fn html(&self) -> String {
         let class = if self.is_sortable { " class=\"sortable\"" } else { "" };
         let mut html = format!(
@@ -42,7 +42,7 @@ impl Table {
         html + "</tbody></table></div>\n"
     }
 
-    /// The table as HTML, folded up behind its caption.
+    /// The table as HTML, hidden until the reader opens its caption.
     pub fn folded(&self) -> String {
         let caption = escape(&self.caption);
         format!("<details><summary>{caption}: the numbers</summary>\n{}</details>\n", self.html())

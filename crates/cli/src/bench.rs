@@ -7,8 +7,8 @@ use std::str::FromStr;
 use flysch_kernel::site::Target;
 use flysch_lab::bench::run::Run;
 use flysch_lab::bench::scenario::Scenario;
-use flysch_lab::choice::UnknownChoice;
 use flysch_lab::machine::stack::{Engine, Main, Stack};
+use flysch_lab::unknown_name::UnknownName;
 use flysch_lab::workload::Workload;
 use flysch_lab::{report, trace};
 
@@ -122,7 +122,7 @@ enum On {
 }
 
 impl FromStr for On {
-    type Err = UnknownChoice;
+    type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         if Target::is_named(name) {

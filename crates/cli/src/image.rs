@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use flysch_lab::bench::grid::CompressionChoice;
+use flysch_lab::bench::grid::CompressionOption;
 use flysch_lab::image::{extract, make};
 use flysch_lab::machine::Build;
 use flysch_lab::machine::stack::{Engine, Main, Stack};
@@ -54,7 +54,7 @@ struct Make {
     /// Compressors in the order JFFS2 tries them, joined by + (lzo+zlib+rtime), zstd (UBIFS), or
     /// none
     #[arg(long, value_name = "LIST")]
-    compression: Option<CompressionChoice>,
+    compression: Option<CompressionOption>,
     /// UBI writes fastmaps (UBIFS), on or off [default: off]
     #[arg(long, value_name = "on|off", value_parser = on_or_off())]
     ubi_fastmap: Option<bool>,

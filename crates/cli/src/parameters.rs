@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use clap::Args;
 use flysch_chip::Part;
-use flysch_lab::bench::grid::{Axes, CompressionChoice, Grid, ReadAheadChoice};
+use flysch_lab::bench::grid::{Axes, CompressionOption, Grid, ReadAheadOption};
 use flysch_lab::bench::scenario::Scenario;
-use flysch_lab::choice::UnknownChoice;
 use flysch_lab::machine::dual::Route;
 use flysch_lab::machine::platform::{Platform, ecc_mode};
 use flysch_lab::machine::stack::Stack;
+use flysch_lab::unknown_name::UnknownName;
 use flysch_lab::workload::{Alphabet, Workload};
 use flysch_lab::{EccMode, JournalMode, Synchronous};
 
@@ -68,11 +68,11 @@ pub(crate) struct Parameters {
     /// Read-ahead: on, off, fadvise (on, but programs advise against it), or a
     /// window in 4 KiB pages
     #[arg(long, value_name = "on|off|fadvise|PAGES", value_delimiter = ',', value_parser = read_ahead)]
-    read_ahead: Vec<ReadAheadChoice>,
+    read_ahead: Vec<ReadAheadOption>,
     /// Compressors in the order JFFS2 tries them, joined by + (lzo+zlib+rtime), zstd (UBIFS), or
     /// none
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    compression: Vec<CompressionChoice>,
+    compression: Vec<CompressionOption>,
     /// Where errors are corrected: hardware, or soft (sub-page reads)
     #[arg(long, value_name = "WHERE", value_delimiter = ',', value_parser = ecc)]
     ecc: Vec<EccMode>,
@@ -86,20 +86,20 @@ pub(crate) struct Parameters {
     age: AgeOptions,
 }
 
-fn read_ahead(text: &str) -> Result<ReadAheadChoice, String> {
+fn read_ahead(text: &str) -> Result<ReadAheadOption, String> {
     match text {
-        "on" => Ok(ReadAheadChoice::On),
-        "off" => Ok(ReadAheadChoice::Off),
-        "fadvise" => Ok(ReadAheadChoice::Advised),
+        "on" => Ok(ReadAheadOption::On),
+        "off" => Ok(ReadAheadOption::Off),
+        "fadvise" => Ok(ReadAheadOption::Advised),
         pages => match pages.parse() {
-            Ok(pages @ 0..=65_536) => Ok(ReadAheadChoice::Pages(pages)),
+            Ok(pages @ 0..=65_536) => Ok(ReadAheadOption::Pages(pages)),
             _ => Err("read-ahead is on, off, fadvise, or a window of up to 65536 pages".to_owned()),
         },
     }
 }
 
 pub(crate) fn ecc(text: &str) -> Result<EccMode, String> {
-    let unknown = || UnknownChoice::new("ECC", text, &["hardware", "soft"]).to_string();
+    let unknown = || UnknownName::new("ECC", text, &["hardware", "soft"]).to_string();
     ecc_mode(text).ok_or_else(unknown)
 }
 

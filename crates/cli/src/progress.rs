@@ -7,7 +7,7 @@ use flysch_lab::bench::grid::run_all;
 use flysch_lab::bench::run::Run;
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::index::bench::{self, IndexBench};
-use flysch_lab::index::run::IndexRun;
+use flysch_lab::index::costs::IndexCosts;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::failure::Failure;
@@ -25,7 +25,7 @@ pub(crate) fn carry_out(scenarios: &[Scenario]) -> Result<Vec<Run>, Failure> {
 }
 
 /// Run all benchmarks of index methods. If some fail, the first failure is returned.
-pub(crate) fn carry_out_indexes(benches: &[IndexBench]) -> Result<Vec<IndexRun>, Failure> {
+pub(crate) fn carry_out_indexes(benches: &[IndexBench]) -> Result<Vec<IndexCosts>, Failure> {
     let bar = bar(benches.len() as u64, RUNS);
     let outcomes = bench::run_all(benches, || bar.inc(1));
     bar.finish_and_clear();

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use flysch_lab::trace::check_place;
 use flysch_papers::PAPERS;
-use flysch_papers::choice::{Choice, choose};
 use flysch_papers::claim::{Row, tally};
 use flysch_papers::files::{COLUMNS, files, is_own};
 use flysch_papers::paper::{Effort, Findings, Trial};
+use flysch_papers::selection::{Selection, choose};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -57,10 +57,10 @@ struct Listed {
 /// Measure and judge the claims, write the pages and print the claims.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let Some(paper) = &args.paper else { return list(args.format) };
-    let choices = choose(paper, &args.item).map_err(|error| Failure::of(&error))?;
+    let selected = choose(paper, &args.item).map_err(|error| Failure::of(&error))?;
     check_folder(&args.out, args.force)?;
     let effort = if args.quick { Effort::Quick } else { Effort::Full };
-    let findings = measure(&choices, effort)?;
+    let findings = measure(&selected, effort)?;
     for (place, bytes) in files(&findings) {
         let path = args.out.join(place);
         let folder = path.parent().unwrap_or(&args.out);
@@ -106,16 +106,16 @@ fn check_folder(folder: &Path, force: bool) -> Result<(), Failure> {
     })
 }
 
-fn measure(choices: &[Choice], effort: Effort) -> Result<Vec<Findings>, Failure> {
-    let steps = choices.iter().map(|(paper, items)| paper.steps(items, effort)).sum();
+fn measure(selected: &[Selection], effort: Effort) -> Result<Vec<Findings>, Failure> {
+    let steps = selected.iter().map(|(paper, items)| paper.steps(items, effort)).sum();
     let bar = progress::bar(steps, "{bar:40} {percent} % of {msg}, {eta} left");
     let done = |steps| bar.inc(steps);
     let trial = Trial { effort, done: &done };
-    let one = |(paper, items): &Choice| {
+    let one = |(paper, items): &Selection| {
         bar.set_message(format!("paper {}", paper.number));
         paper.measure(items, &trial).map_err(|error| Failure::of(&error))
     };
-    let findings = choices.iter().map(one).collect();
+    let findings = selected.iter().map(one).collect();
     bar.finish_and_clear();
     findings
 }

@@ -1,8 +1,8 @@
-//! The real Linux kernel, and the simulator beside it.
+//! The real Linux kernel, compared with the simulator.
 //!
-//! [`live`] traces what a machine does to its flash, and [`site`] carries a scenario of the
-//! laboratory out on the machine that this program runs on. [`vm`] makes such a machine of Debian's
-//! kernel, and [`validate`] compares its counts with those of the simulator.
+//! [`live`] traces what a machine does to its flash. [`site`] runs a scenario of the laboratory on
+//! the machine that this program runs on. [`vm`] makes a virtual machine with Debian's kernel, and
+//! [`validate`] compares its counts with those of the simulator.
 
 #![forbid(unsafe_code)]
 

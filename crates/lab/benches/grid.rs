@@ -1,6 +1,6 @@
-//! How long sweeps take in real time, on all cores: the 80 cells of the JFFS2 grid, the 160 of JFFS2
-//! and UBIFS, and single runs. On two cores the grids are to take under 20 s and 45 s, and 300 MB of
-//! memory.
+//! How long sweeps take in real time, on all cores: the 80 cells of the JFFS2 grid, the 160 of
+//! JFFS2 and UBIFS, and single runs. On two cores the grids should take less than 20 s and 45 s,
+//! and 300 MB of memory.
 
 use std::fs;
 use std::hint::black_box;
@@ -44,12 +44,12 @@ fn cells(criterion: &mut Criterion) {
         group.bench_function(name, |bencher| bencher.iter(|| scenario.run()));
     }
     group.finish();
-    tell_memory();
+    print_memory_max();
 }
 
-/// Most memory that the process ever had, where the system tells it.
+/// Print the most memory that the process had at any time, if the system says it.
 #[expect(clippy::print_stdout, reason = "a figure beside those of criterion")]
-fn tell_memory() {
+fn print_memory_max() {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     if let Some(line) = status.lines().find(|line| line.starts_with("VmHWM")) {
         println!("peak memory: {}", line.trim_start_matches("VmHWM:").trim());

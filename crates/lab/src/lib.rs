@@ -1,16 +1,15 @@
 //! The laboratory: what a database costs on a flash storage stack, and why.
 //!
-//! A [`machine`] is a stack of engine, file systems and devices, built from a platform's figures.
-//! A [`workload`] is what is asked of it, [`tpcc`] the largest of them, and [`bench`](mod@bench)
-//! carries that out and measures it. [`trace`] reads, writes and sums up traces, [`report`] is the
-//! page that shows it all, and [`image`] makes flash from a folder and a folder from flash.
-//! [`index`] measures index structures side by side on the bare chip. [`reference`](mod@reference)
-//! is what the real kernel counted, and how near a simulation must come.
+//! A [`machine`] is a stack of engine, file systems and devices, built from the data of a platform.
+//! A [`workload`] is what programs do on it; [`tpcc`] is the largest workload. [`bench`](mod@bench)
+//! runs workloads and measures them. [`trace`] reads, writes and summarises traces. [`report`] is a
+//! page that shows the results. [`image`] makes flash images from folders and copies files out of
+//! them. [`index`] compares index structures on the bare chip. [`reference`](mod@reference) holds
+//! the counts of the real kernel and how near a simulation must come to them.
 
 #![forbid(unsafe_code)]
 
 pub mod bench;
-pub mod choice;
 pub mod image;
 pub mod index;
 pub mod machine;
@@ -18,6 +17,7 @@ pub mod reference;
 pub mod report;
 pub mod tpcc;
 pub mod trace;
+pub mod unknown_name;
 pub mod workload;
 
 pub use flysch_linux::mtd::EccMode;

@@ -3,19 +3,19 @@
 
 use serde::Serialize;
 
-/// A range-encoded bitmap index.
+/// The cost of a range-encoded bitmap index.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bitmaps {
-    /// Bitmaps stored: b - 1 for a component of base b, as the highest is all ones.
+    /// Bitmaps stored: b - 1 for a component of base b, because the highest bitmap is all ones.
     #[serde(rename = "bitmaps")]
     pub stored: f64,
-    /// Pages of all bitmaps.
+    /// Pages that all bitmaps take.
     pub pages: f64,
-    /// Bitmaps scanned to answer a predicate on average: `2 (n - sum 1/b_i + (1/b_1 - 1)/3)`.
+    /// Mean number of bitmaps that a predicate scans: `2 (n - sum 1/b_i + (1/b_1 - 1)/3)`.
     pub scans: f64,
-    /// Pages read to answer a predicate on average.
+    /// Mean number of pages that a predicate reads.
     pub read: f64,
-    /// Pages of one bitmap. The text calls 2^20 tuples "1 million", so that it is 64.
+    /// Pages of one bitmap. The paper says 64 for "1 million" tuples, which is right for 2^20.
     pub pages_per_bitmap: f64,
 }
 
@@ -26,11 +26,11 @@ pub const PUBLISHED: [(&str, &[u32]); 3] = [
     ("space-time 16x16", &[16, 16]),
 ];
 
-/// The index of so many tuples whose values are decomposed to components of these bases, the
+/// The index of a number of tuples. Each value is decomposed into components with these bases, the
 /// lowest first.
 ///
 /// # Panics
-/// Where there is no base.
+/// If there is no base.
 pub fn bitmaps(tuples: u32, page_size: u32, bases: &[u32]) -> Bitmaps {
     let [lowest, ..] = bases else { panic!("a value has a component") };
     let pages_per_bitmap = f64::from(tuples) / 8.0 / f64::from(page_size);

@@ -1,27 +1,27 @@
-//! Parameters that the models make no sense of, with what would be enough.
+//! The error of a parameter that the models cannot handle. It says which value would do.
 
 use std::error::Error;
 use std::fmt;
 
-/// A parameter out of its bounds.
+/// A parameter is out of its bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelError {
-    /// Too small a value.
+    /// The value is too small.
     TooSmall {
-        /// What it is.
+        /// The name of the parameter.
         parameter: &'static str,
-        /// The least that will do.
+        /// The least value that is allowed.
         min: u32,
-        /// What was given.
+        /// The value that was given.
         given: u32,
     },
-    /// Too large a value.
+    /// The value is too large.
     TooLarge {
-        /// What it is.
+        /// The name of the parameter.
         parameter: &'static str,
-        /// The most that will do.
+        /// The greatest value that is allowed.
         max: u32,
-        /// What was given.
+        /// The value that was given.
         given: u32,
     },
 }
@@ -41,7 +41,8 @@ impl fmt::Display for ModelError {
 
 impl Error for ModelError {}
 
-/// Refuse the first value that lies outside its bounds: name, value, least, most.
+/// Check values against their bounds: name, value, least, greatest. Reports the first that is
+/// outside.
 pub(super) fn check_bounds(bounds: &[(&'static str, u32, u32, u32)]) -> Result<(), ModelError> {
     for &(parameter, given, min, max) in bounds {
         if given < min {

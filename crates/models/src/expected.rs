@@ -1,31 +1,32 @@
-//! What a lookup in a `PBFilter` takes on average, from its layout instead of from the printed R.
+//! The mean reads of a lookup in a `PBFilter`, computed from its layout instead of from the printed
+//! R.
 //!
-//! Newest first: filters in RAM, pages of initial partitions, final partitions of the generation
-//! begun, full generations. A key is equally likely in each filter. The paper has no such formula;
-//! this is what its R leaves out.
+//! A lookup searches the newest filters first: filters in RAM, pages of initial partitions, final
+//! partitions of the current generation, full generations. A key is equally likely in each filter.
+//! The paper has no such formula. This is what its R leaves out.
 
 use super::layout::Layout;
 use super::pbfilter::PbFilter;
 use super::reading::final_reads;
 
-/// Reads of a lookup.
+/// The mean reads of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reads {
-    /// Of a key that is there, without the page that holds it.
+    /// Reads for a present key, without the page that holds the key.
     pub present_without_key_page: f64,
-    /// Of a key that is there, with that page if it is not in RAM.
+    /// Reads for a present key, with the page that holds it if that page is not in RAM.
     pub present: f64,
-    /// Of a key that is not there.
+    /// Reads for an absent key.
     pub absent: f64,
 }
 
-/// Filters searched together, and the page reads to search them.
+/// Filters that are searched together, and the page reads that the search takes.
 struct Part {
     filters: u32,
     reads: f64,
 }
 
-/// Expected reads, at this rate of false positives.
+/// The expected reads if filters give false positives at this rate.
 pub fn reads(index: &PbFilter, layout: &Layout, rate: f64) -> Reads {
     let mut before = 0.0;
     let mut present = 0.0;
@@ -33,7 +34,7 @@ pub fn reads(index: &PbFilter, layout: &Layout, rate: f64) -> Reads {
         let filters = f64::from(part.filters);
         let share = filters * index.keys_per_filter / f64::from(index.setting.keys);
         before += part.reads;
-        // Half of the part's filters are asked before the right one.
+        // On average, half of the part's filters are tested before the right one.
         present += share * (before + rate * filters / 2.0);
         before += rate * filters;
     }

@@ -1,4 +1,4 @@
-//! Fig. 12 of the paper, all fourteen charts, from the closed forms.
+//! The fourteen charts of Fig. 12 of the paper, drawn from the closed forms.
 
 use flysch_charts::figure::{Figure, Panel, Scale, Series, Source};
 
@@ -9,21 +9,21 @@ use super::queries::{range_query, updated};
 use super::reading::Reading;
 use super::{Costs, ModelError};
 
-/// A chart's letter, title, and how it is made.
+/// A chart of Fig. 12.
 pub struct Chart {
     /// Its letter in the paper.
     pub letter: char,
-    /// What it shows.
+    /// What the chart shows.
     pub title: &'static str,
     panels: fn() -> Result<Vec<Panel>, ModelError>,
 }
 
-/// The item that the charts belong to.
+/// The item of the paper that the charts belong to.
 const ITEM: &str = "figure-12";
-/// Records of all charts that do not vary them.
+/// Number of records in all charts that do not vary it.
 const KEYS: u32 = 1_000_000;
 
-/// All charts. (a) to (e) compare the methods, (f) and on vary a parameter.
+/// All charts. Charts (a) to (e) compare the methods; from (f) on, each varies a parameter.
 pub const CHARTS: [Chart; 14] = [
     Chart {
         letter: 'a',
@@ -77,7 +77,7 @@ pub const CHARTS: [Chart; 14] = [
 ];
 
 impl Chart {
-    /// Draw it from the closed forms.
+    /// Draw the chart from the closed forms.
     pub fn figure(&self) -> Result<Figure, ModelError> {
         Ok(Figure {
             item: ITEM,
@@ -110,7 +110,7 @@ fn bars(name: &str, metric: Metric) -> Result<Vec<Panel>, ModelError> {
     }])
 }
 
-/// One line for each metric of one method, against a parameter.
+/// One line for each metric of a method, against a parameter.
 fn sweep(
     (x, title): (&str, &str),
     method: Method,
@@ -201,8 +201,8 @@ fn by_bits() -> Vec<(f64, Parameters)> {
 }
 
 fn lookups_by_bits() -> Result<Vec<Panel>, ModelError> {
-    // Only the consistent reading gives a curve: the fitted one takes the rate of the bits that a
-    // filter has after rounding up, and so has 10 to 16 bits give the same.
+    // This chart uses the consistent reading. The fitted one takes the bits that a filter has after
+    // rounding up, so with it 10 to 16 bits give the same value.
     let consistent = |(bits, parameters): (f64, Parameters)| {
         (bits, Parameters { reading: Reading::CONSISTENT, ..parameters })
     };

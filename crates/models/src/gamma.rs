@@ -1,9 +1,9 @@
 //! The logarithm of the gamma function, by Lanczos's approximation.
 //!
-//! Numerator and denominator are those published with Boost.Math for 53 bits (13 terms). Values
-//! near 10^8, as Yao's formula subtracts them, are right to eight decimals, no more: see there.
+//! The coefficients are those published with Boost.Math for 53 bits (13 terms). Yao's formula
+//! subtracts values near 10^8; these have only eight correct decimals, as explained there.
 
-/// Lanczos's g for these coefficients.
+/// The constant g of Lanczos's approximation for these coefficients.
 const G: f64 = 6.024_680_040_776_73;
 
 /// Coefficients of the numerator and of the denominator, x^(-12) first.
@@ -23,7 +23,7 @@ const TERMS: [(f64, f64); 13] = [
     (2.506_628_274_631_000_2, 1.0),
 ];
 
-/// ln Gamma(x) for x from 1.
+/// The logarithm of Gamma(x), for x of 1 or greater.
 pub(super) fn ln_gamma(x: f64) -> f64 {
     let mut sum = (0.0, 0.0);
     for (numerator, denominator) in TERMS {

@@ -1,9 +1,9 @@
-//! A `PBFilter` laid out page by page while it grows: what the closed form leaves out.
+//! A `PBFilter` that grows page by page, which shows what the closed form leaves out.
 //!
-//! No keys and no bits, only pages: each flush of the summary and each reorganisation is carried
-//! out on counters. So it confirms W, IR, VP and OP to the page, and tells besides how many
-//! programs a flush by sectors takes, what is read with little RAM, and how much of what is
-//! obsolete lies in blocks of nothing else.
+//! There are no keys and no bits, only counters of pages: each flush of the summary and each
+//! reorganisation is simulated. So it confirms W, IR, VP and OP to the page. It also gives the
+//! number of programs if sectors are flushed, the reads with little RAM, and how many obsolete
+//! pages lie in blocks that hold nothing else.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,69 +12,69 @@ use serde::Serialize;
 
 use super::pbfilter::{PbFilter, Tuning};
 
-/// What a flush programs to each initial partition.
+/// What a flush programs in each initial partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flush {
-    /// A sector: RAM for a page of filters for each s partitions.
+    /// A sector. The RAM holds one page of filters for each s partitions.
     Sector,
-    /// A page: RAM for a page of each partition.
+    /// A page. The RAM holds a page for each partition.
     Page,
 }
 
-/// The pages of a grown index.
+/// The counts of pages of an index that has grown.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Layout {
-    /// Sectors programmed to initial partitions.
+    /// Sectors programmed in initial partitions.
     pub sector_programs: u32,
     /// Programs of initial partitions.
     pub page_programs_l1: u32,
-    /// Pages of initial partitions used, all in all.
+    /// Pages of initial partitions used over the whole growth.
     pub l1_pages_written: u32,
     /// Pages of final partitions written.
     pub final_pages_written: u32,
-    /// Pages read by reorganisations, each once.
+    /// Pages that reorganisations read, each once.
     pub reads: u32,
-    /// Pages read with two page buffers only: for each partition written its s initial pages and
-    /// its part of the old set.
+    /// Pages read with only two page buffers. For each written partition these are its s initial
+    /// pages and its part of the old set.
     pub reads_lowram: u32,
-    /// Reorganisations.
     pub reorgs: u32,
-    /// Pages of obsolete data.
+    /// Pages that hold only obsolete data.
     pub erasable: u32,
-    /// Most pages of summary at one time, a reorganisation's old and new included.
+    /// The most summary pages at the same time, including the old and the new ones of a
+    /// reorganisation.
     pub peak: u32,
-    /// Full generations.
+    /// Number of full generations.
     pub gens: u32,
-    /// Final partitions of the generation begun.
+    /// Final partitions of the current generation.
     pub last_partitions: u32,
     /// Pages of initial partitions in use.
     pub l1_pages: u32,
     /// Flushes of the summary's buffer.
     pub flushes: u32,
-    /// Filters completed.
+    /// Number of filters completed.
     pub blooms: u32,
     /// Pages of keys completed.
     pub ka_pages: u32,
-    /// Filters in RAM.
+    /// Number of filters in RAM.
     pub ram_blooms: u32,
-    /// Pages of valid summary.
+    /// Pages of the valid summary.
     pub valid_ska: u32,
-    /// VP: with the pages of keys.
+    /// VP: pages of the valid summary and of keys.
     #[serde(rename = "VP")]
     pub vp_pages: u32,
-    /// W, in pages used.
+    /// W, in pages that were used.
     #[serde(rename = "W_pages")]
     pub w_pages: u32,
-    /// W, in programs.
+    /// W, in program operations.
     #[serde(rename = "W_programs")]
     pub w_programs: u32,
-    /// Whether W is VP and what is erasable.
+    /// Whether W equals VP plus the erasable pages.
     pub check: bool,
-    /// Blocks of 64 pages used by the summary.
+    /// Blocks of 64 pages that the summary used.
     pub blocks_used: u32,
-    /// Blocks of 64 pages that hold obsolete summary only.
+    /// Blocks of 64 pages that hold only obsolete summary pages.
     pub blocks_erasable: u32,
-    /// Obsolete pages in other blocks.
+    /// Obsolete pages in blocks that also hold valid ones.
     pub obsolete_pages_stuck: u32,
     /// Filters that one flush writes.
     #[serde(skip)]
@@ -87,11 +87,11 @@ pub struct Layout {
     pub steps: u32,
 }
 
-/// Pages of a block, usual of the chips of the time.
+/// Pages in a block, as usual for chips of that time.
 const PAGES_PER_BLOCK: u32 = 64;
 
 impl Layout {
-    /// Let an index grow as far as `index` says.
+    /// Let an index grow to the number of keys in `index`.
     pub fn grow(index: &PbFilter, flush: Flush) -> Self {
         let Tuning { partitions, sectors, bits_per_key, .. } = index.tuning;
         let entries = index.setting.entries_per_page();
@@ -128,7 +128,7 @@ impl Layout {
         layout
     }
 
-    /// Carry out all reorganisations, each of a buffer of so many pages.
+    /// Simulate all reorganisations. Each empties a buffer of `buffer` pages.
     fn reorganise(&mut self, buffer: u32, filter_bits: u32, sectors: u32) {
         let mut obsolete = Obsolete::default();
         let mut end = 0;
@@ -174,7 +174,7 @@ fn len(pages: &Range<u32>) -> u32 {
     pages.end - pages.start
 }
 
-/// Obsolete pages by block.
+/// Number of obsolete pages in each block.
 #[derive(Debug, Default)]
 struct Obsolete(BTreeMap<u32, u32>);
 

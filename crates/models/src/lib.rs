@@ -1,18 +1,24 @@
 //! Models: what an index costs before it is built, and what runs cost that were not made.
 //!
 //! The closed forms are those of the `PBFilter` paper (Yin and Pucheral, Information Systems 37,
-//! 2012). Bottom-up: [`setting`] what is indexed; [`yao`] how many blocks a choice of records hits;
-//! [`bloom`] Table 1; [`tree`], [`skimpystash`] and [`pbfilter`] the columns of Tables 4 and 5;
-//! [`reading`] what a lookup in a `PBFilter` costs, which the paper prints in several ways that
-//! cannot all hold; [`layout`] and [`expected`] what its formulas leave out; [`bitmap`] section
-//! 5.1; [`queries`] lookups after updates, and ranges; [`method`] all of it by name; [`figure`]
-//! Fig. 12; [`dump`] every value by its label.
-//! [`runs`] is the same for the engine's index of runs, and [`size`] chooses among them.
-//! [`fit`] finds what runs cost from runs that were measured.
+//! 2012). From the bottom up:
 //!
-//! The formulas as printed contradict themselves in places. Where one had to be repaired, its
-//! documentation says what is printed, what is taken, and why. Every number is in pages unless its
-//! name says otherwise, and real: the paper's own roundings are in the formulas, no others.
+//! - [`setting`] describes what is indexed.
+//! - [`yao`] computes how many blocks a random choice of records hits.
+//! - [`bloom`] is Table 1.
+//! - [`tree`], [`skimpystash`] and [`pbfilter`] are the columns of Tables 4 and 5.
+//! - [`reading`] is the cost of a lookup in a `PBFilter`. The paper prints it in several ways that
+//!   contradict each other.
+//! - [`layout`] and [`expected`] compute what the paper's formulas leave out.
+//! - [`bitmap`] is section 5.1.
+//! - [`queries`] are lookups after updates, and range queries.
+//! - [`method`] gives all of it by name, [`figure`] draws Fig. 12, and [`dump`] lists every value.
+//! - [`hash_runs`] models the engine's index of runs, and [`size`] chooses an index for a device.
+//! - [`fit`] predicts the cost of runs from runs that were measured.
+//!
+//! Some of the printed formulas contradict each other. If one had to be corrected, its
+//! documentation says what is printed, what is used, and why. Numbers are in pages unless their
+//! name says otherwise. They are rounded only where the paper's formulas round.
 
 #![forbid(unsafe_code)]
 
@@ -24,12 +30,12 @@ pub mod expected;
 pub mod figure;
 pub mod fit;
 mod gamma;
+pub mod hash_runs;
 pub mod layout;
 pub mod method;
 pub mod pbfilter;
 pub mod queries;
 pub mod reading;
-pub mod runs;
 pub mod setting;
 pub mod size;
 pub mod skimpystash;
@@ -43,16 +49,16 @@ pub use error::ModelError;
 /// Table 5: what indexing all records costs, in the metrics of section 2.3.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Costs {
-    /// R: page reads of a lookup, on average.
+    /// R: mean page reads of a lookup.
     pub r_pages: f64,
     /// IR: page reads of all insertions.
     pub ir_pages: f64,
     /// W: page writes of all insertions.
     pub w_pages: f64,
-    /// RAM in KiB.
+    /// RAM that the index takes, in KiB.
     pub ram_kb: f64,
-    /// VP: pages that hold anything valid.
+    /// VP: pages that hold at least some valid data.
     pub vp_pages: f64,
-    /// OP: pages that hold obsolete data only.
+    /// OP: pages that hold only obsolete data.
     pub op_pages: f64,
 }

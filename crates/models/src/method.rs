@@ -1,8 +1,8 @@
-//! The indexing methods that section 6 compares, by name.
+//! The index methods that section 6 compares, by name.
 
 use std::str::FromStr;
 
-use flysch_lab::choice::UnknownChoice;
+use flysch_lab::unknown_name::UnknownName;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -12,40 +12,41 @@ use super::setting::Setting;
 use super::tree::{self, Tree};
 use super::{Costs, ModelError, skimpystash};
 
-/// An indexing method under test (section 6.1.1).
+/// An index method that the paper compares (section 6.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// B+tree on a flash translation layer: `BTree`.
+    /// `BTree` in the paper: a B+tree on a flash translation layer.
     BTree,
-    /// BFTL without compaction: `BFTL1`.
+    /// `BFTL1` in the paper: BFTL without compaction.
     Bftl1,
-    /// BFTL with compaction: `BFTL2`.
+    /// `BFTL2` in the paper: BFTL with compaction.
     Bftl2,
-    /// `SkimpyStash`: `SStash`.
+    /// `SStash` in the paper.
     SkimpyStash,
-    /// `PBFilter`: `PBF` or `PBF1`.
+    /// `PBF` or `PBF1` in the paper.
     PbFilter,
-    /// `PBFilter` with a larger Flash buffer: `PBF2`.
+    /// `PBF2` in the paper: `PBFilter` with a larger flash buffer.
     PbFilter2,
 }
 
-/// Parameters of all methods (Table 2).
+/// The parameters of all methods (Table 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
     /// N, Sk and the constants.
     pub setting: Setting,
-    /// d, k and the rest of PBF. PBF2 has four times the initial partitions, and a buffer for each.
+    /// d, k and the other parameters of PBF. PBF2 has four times the initial partitions, and a
+    /// buffer for each.
     pub tuning: Tuning,
-    /// C: greatest length of a node translation list in BFTL2.
+    /// C: the greatest length of a node translation list in BFTL2.
     pub list_max: u32,
     /// kss: records in a bucket of `SkimpyStash`.
     pub chain_len: u32,
-    /// How R of PBF is read.
+    /// How the paper's formula of R for PBF is read.
     pub reading: Reading,
 }
 
 impl Parameters {
-    /// Those of section 6.1.3, for so many records.
+    /// The parameters of section 6.1.3, for a number of records.
     pub const fn published(keys: u32) -> Self {
         Self {
             setting: Setting::published(keys),
@@ -56,7 +57,7 @@ impl Parameters {
         }
     }
 
-    /// Refuse what the models make no sense of.
+    /// Check that the models can handle these parameters.
     pub fn check(&self) -> Result<(), ModelError> {
         self.setting.check()?;
         self.tuning.check(&self.setting)?;
@@ -66,7 +67,8 @@ impl Parameters {
         ])
     }
 
-    /// PBF2: what PBF has, with four times the initial partitions where its filters have the bits.
+    /// The parameters of PBF2: four times the initial partitions of PBF. `check` says whether the
+    /// filters have enough bits for that.
     fn wider(&self) -> Tuning {
         let added = 3 * self.tuning.partitions;
         Tuning {
@@ -77,30 +79,29 @@ impl Parameters {
     }
 }
 
-/// A method's column of Tables 4 and 5.
+/// The column of a method in Tables 4 and 5.
 #[derive(Clone, Debug, Serialize)]
 pub struct Column {
-    /// The method.
+    /// Name of the method.
     pub method: &'static str,
-    /// N.
+    /// N: number of records.
     pub n: u32,
-    /// Sk.
+    /// Sk: size of a key in bytes.
     pub key_size: u32,
-    /// Sp.
+    /// Sp: size of a page in bytes.
     pub page_size: u32,
-    /// Table 5.
+    /// The costs of Table 5.
     #[serde(flatten)]
     pub costs: Costs,
-    /// Table 4, by the paper's symbols.
+    /// The variables of Table 4, by the paper's symbols.
     pub variables: Value,
 }
 
 impl Method {
-    /// All of them, in the paper's order.
+    /// All methods, in the paper's order.
     pub const ALL: [Self; 6] =
         [Self::BTree, Self::Bftl1, Self::Bftl2, Self::SkimpyStash, Self::PbFilter, Self::PbFilter2];
 
-    /// The name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::BTree => "btree",
@@ -112,7 +113,7 @@ impl Method {
         }
     }
 
-    /// What it costs.
+    /// Compute the column of this method.
     pub fn column(self, parameters: &Parameters) -> Result<Column, ModelError> {
         parameters.check()?;
         let Parameters { setting, tuning, .. } = *parameters;
@@ -154,11 +155,11 @@ fn fields(variables: &impl Serialize) -> Value {
 }
 
 impl FromStr for Method {
-    type Err = UnknownChoice;
+    type Err = UnknownName;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let names = Self::ALL.map(Self::name);
         let found = Self::ALL.into_iter().find(|method| method.name() == text);
-        found.ok_or_else(|| UnknownChoice::new("method", text, &names))
+        found.ok_or_else(|| UnknownName::new("method", text, &names))
     }
 }

@@ -5,15 +5,16 @@ use serde::Serialize;
 use super::error::{ModelError, check_bounds};
 use super::setting::Setting;
 
-/// d, k, L1, s and B of Table 2: what may be tuned.
+/// The tunable parameters of Table 2: d, k, L1, s and B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
     /// d: bits of a Bloom filter for each key.
     pub bits_per_key: u32,
-    /// k: hash functions.
+    /// k: number of hash functions.
     pub hash_count: u32,
-    /// L1: initial partitions. The note to Table 4 calls it their pages; `R1` and the text on PBF2
-    /// ("16 L1 partitions of 4 pages each") ask for their number.
+    /// L1: number of initial partitions. The note to Table 4 says that L1 is the number of their
+    /// pages. But `R1` and the text about PBF2 ("16 L1 partitions of 4 pages each") need the number
+    /// of partitions.
     pub partitions: u32,
     /// s: sectors of a page, and pages of an initial partition.
     pub sectors: u32,
@@ -22,14 +23,14 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// PBF, or PBF1, of section 6.1.3: d = 16, k = 7, 4 initial partitions, 7 buffers.
+    /// PBF, also called PBF1, of section 6.1.3: d = 16, k = 7, 4 initial partitions, 7 buffers.
     pub const PUBLISHED: Self =
         Self { bits_per_key: 16, hash_count: 7, partitions: 4, sectors: 4, buffers: 7 };
-    /// PBF2: 16 initial partitions, and 12 buffers more for them.
+    /// PBF2: 16 initial partitions, and 12 more buffers for them.
     pub const MORE_PARTITIONS: Self = Self { partitions: 16, buffers: 19, ..Self::PUBLISHED };
 
-    /// Refuse what the model makes no sense of: a filter fits in a page, and has a bit for each
-    /// page of the initial partitions.
+    /// Check that the model can handle these parameters: a filter must fit in a page, and must have
+    /// a bit for each page of the initial partitions.
     pub fn check(&self, setting: &Setting) -> Result<(), ModelError> {
         let entries = setting.entries_per_page();
         let page_bits = 1 << (setting.page_size * 8).ilog2();
@@ -48,14 +49,14 @@ impl Tuning {
 /// How the pages of the summary are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SummaryPages {
-    /// floor(N / (M1 Mb)): a filter covers the keys that its bits are for.
+    /// floor(N / (M1 Mb)): a filter covers as many keys as it has bits for.
     ByKeys,
-    /// `floor(N_KA / Mb)`, as printed: a filter for each page of keys, which contradicts M1. The same
-    /// where M d is a power of two.
+    /// `floor(N_KA / Mb)`, as printed: each page of keys has a filter, which contradicts M1. Both
+    /// are the same if M d is a power of two.
     ByKeyPages,
 }
 
-/// Table 4.
+/// The variables of Table 4.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct PbFilter {
     /// M: entries in a page of keys.
@@ -64,7 +65,7 @@ pub struct PbFilter {
     /// `N_KA`: pages of keys.
     #[serde(rename = "NKA")]
     pub key_pages: f64,
-    /// Sb: bits of a filter, M d rounded up to a power of two (footnote 3).
+    /// Sb: bits of a filter, which is M d rounded up to a power of two (footnote 3).
     #[serde(rename = "Sb")]
     pub filter_bits: f64,
     /// Mb: filters in a page.
@@ -73,22 +74,22 @@ pub struct PbFilter {
     /// M1: keys that a filter covers.
     #[serde(rename = "M1")]
     pub keys_per_filter: f64,
-    /// Pages of the summary that have been full.
+    /// Pages of the summary that have been filled.
     #[serde(rename = "nska")]
     pub summary_pages: f64,
-    /// Nr: reorganisations.
+    /// Nr: number of reorganisations.
     #[serde(rename = "Nr")]
     pub reorganisations: f64,
-    /// Reorganisations until there is a partition for each bit: a generation.
+    /// Reorganisations in a generation, after which there is a partition for each bit.
     #[serde(rename = "per_gen")]
     pub steps_per_generation: f64,
-    /// Generations completed.
+    /// Number of complete generations.
     #[serde(rename = "gens")]
     pub generations: f64,
-    /// Pf: final partitions of the generation begun.
+    /// Pf: final partitions of the current generation.
     #[serde(rename = "Pf")]
     pub final_partitions: f64,
-    /// Pages in the initial partitions. Print has "/ s * s" in the place of L1.
+    /// Pages in the initial partitions. The printed formula has "/ s * s" instead of L1.
     #[serde(rename = "l1pages")]
     pub initial_pages: f64,
     /// `N_FB`: pages of valid filters.
@@ -97,16 +98,16 @@ pub struct PbFilter {
     /// `N_E`: pages that can be erased.
     #[serde(rename = "NE")]
     pub erasable_pages: f64,
-    /// What it was computed for.
+    /// The setting that these variables were computed for.
     #[serde(skip)]
     pub setting: Setting,
-    /// What it was computed for.
+    /// The parameters that these variables were computed for.
     #[serde(skip)]
     pub tuning: Tuning,
 }
 
 impl PbFilter {
-    /// The index that all insertions leave.
+    /// The index after all insertions.
     pub fn new(setting: Setting, tuning: Tuning, pages: SummaryPages) -> Self {
         let entries = setting.entries_per_page();
         let filter_bits = (entries * tuning.bits_per_key).next_power_of_two();
@@ -117,12 +118,13 @@ impl PbFilter {
             SummaryPages::ByKeys => setting.keys / (keys_per_filter * filters_per_page),
             SummaryPages::ByKeyPages => key_pages / filters_per_page,
         };
-        // The Flash buffer of the initial partitions, which a reorganisation empties.
+        // The flash buffer of the initial partitions, which a reorganisation empties.
         let buffer = tuning.partitions * tuning.sectors;
         let reorganisations = summary_pages / buffer;
         let steps = filter_bits / buffer;
         let generations = setting.keys / (setting.page_size * 8 * keys_per_filter);
-        // Printed without the remainder: 2^ceil(log2(61/128)) would leave 8 partitions of 16.
+        // The printed formula has no remainder: 2^ceil(log2(61/128)) would leave 8 partitions of
+        // 16.
         let begun = reorganisations % steps;
         let final_partitions = if begun == 0 { 0 } else { buffer * begun.next_power_of_two() };
         let initial = (summary_pages % buffer).div_ceil(tuning.partitions) * tuning.partitions;
@@ -148,14 +150,14 @@ impl PbFilter {
         }
     }
 
-    /// Reorganisations until a generation is full.
+    /// Number of reorganisations until a generation is full.
     pub(super) fn steps(&self) -> u32 {
         let Tuning { bits_per_key, partitions, sectors, .. } = self.tuning;
         let bits = (self.setting.entries_per_page() * bits_per_key).next_power_of_two();
         bits / (partitions * sectors)
     }
 
-    /// W: pages of keys, of valid filters and of those that can be erased.
+    /// W: pages of keys, of valid filters, and pages that can be erased.
     pub fn w_pages(&self) -> f64 {
         self.vp_pages() + self.erasable_pages
     }
@@ -165,14 +167,14 @@ impl PbFilter {
         self.key_pages + self.valid_pages
     }
 
-    /// The summary's size against that of the keys.
+    /// The size of the summary as a share of the size of the keys.
     pub fn summary_share(&self) -> f64 {
         self.valid_pages / self.key_pages
     }
 }
 
-/// Sets of partitions that a generation's first `steps` reorganisations superseded, in units of
-/// the Flash buffer: the sum of 2^ceil(log2(i - 1)) for i from 2.
+/// The partitions that a generation's first `steps` reorganisations replaced, in units of the flash
+/// buffer: the sum of 2^ceil(log2(i - 1)) for i from 2.
 fn superseded(steps: u32) -> u32 {
     (2..=steps).map(|step| (step - 1).next_power_of_two()).sum()
 }

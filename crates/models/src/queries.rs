@@ -1,30 +1,31 @@
-//! Lookups after updates and range queries on secondary keys: Fig. 12 (j) and (k).
+//! Lookups after updates, and range queries on secondary keys: Fig. 12 (j) and (k).
 
 use super::pbfilter::{PbFilter, SummaryPages, Tuning};
 use super::reading::{Initial, Reading};
 use super::setting::Setting;
 use super::yao::yao;
 
-/// Reads of a lookup among `valid` records after `updates` of them, in two parts.
+/// The reads of a lookup after updates, in two parts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Updated {
-    /// Looking the key up among the records of now and before.
+    /// Reads to find the key among all versions of the records.
     pub keys: f64,
-    /// Looking its pointer up among the deleted.
+    /// Reads to find its pointer in the deletion area.
     pub deletions: f64,
 }
 
 impl Updated {
-    /// Reads in all.
+    /// The sum of both parts.
     pub fn total(self) -> f64 {
         self.keys + self.deletions
     }
 }
 
-/// Fig. 12 (j): the key area holds all versions, the deletion area a pointer of 4 bytes for each
-/// update, under a summary of the same parameters. The paper gives no formula for it. With a
-/// `is_halved` deletion area, half of it is searched, as if the pointer were there; the 22 stated
-/// for 100 % of updates come out only if all is, and in truth the pointer is not there.
+/// Fig. 12 (j): the reads of a lookup among `valid` records after `updates` of them. The paper
+/// gives no formula for it. Here the key area holds all versions. The deletion area holds a pointer
+/// of 4 bytes for each update, with a summary of the same parameters. If `is_halved` is set, half
+/// of the deletion area is searched, as if the pointer were in it. In truth it is not, and the
+/// stated 22 reads for 100 % of updates only result if all of it is searched.
 pub fn updated(valid: u32, updates: u32, reading: Reading, is_halved: bool) -> Updated {
     let keys =
         PbFilter::new(Setting::published(valid + updates), Tuning::PUBLISHED, SummaryPages::ByKeys);
@@ -35,7 +36,8 @@ pub fn updated(valid: u32, updates: u32, reading: Reading, is_halved: bool) -> U
     Updated { keys: reading.lookup(&keys).total(), deletions }
 }
 
-/// The same by the consistent reading, not rounded, all initial pages of the deletion area read.
+/// The same reads by the consistent reading: not rounded, and all initial pages of the deletion
+/// area are read.
 pub fn updated_consistent(valid: u32, updates: u32) -> Updated {
     let reading = Reading { is_rounded: false, ..Reading::CONSISTENT };
     let all = Reading { initial: Initial::Always, ..reading };
@@ -49,21 +51,23 @@ fn deletion_area(updates: u32) -> Option<PbFilter> {
     (updates > 0).then(|| PbFilter::new(setting, Tuning::PUBLISHED, SummaryPages::ByKeys))
 }
 
-/// Fig. 12 (k): page reads of a query that selects `selected` of `tuples`.
+/// Fig. 12 (k): the page reads of a range query, by several ways to execute it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RangeQuery {
-    /// The whole record area.
+    /// Scan all pages of the record area.
     pub scan: f64,
-    /// An oracle, its tuples on pages by chance: Yao.
+    /// An oracle that reads only pages with results. The results are spread randomly (Yao's
+    /// formula).
     pub ideal: f64,
-    /// An oracle, each tuple on a page of its own while there are any. With it the text's "all
-    /// pages when selectivity is worse than 5 %" holds exactly.
+    /// An oracle, if each result lies on a page of its own as long as there are pages. Then the
+    /// paper's statement holds exactly: "all pages when selectivity is worse than 5 %".
     pub ideal_apart: f64,
-    /// Pages of bitmaps read besides.
+    /// Pages of bitmaps that an index reads in addition.
     pub bitmaps: f64,
 }
 
-/// A range query on a table of so many pages with a bitmap index that is read in `bitmaps` pages.
+/// A range query that selects `selected` of `tuples`, on a table of `pages` pages, with a bitmap
+/// index of which `bitmaps` pages are read.
 pub fn range_query(tuples: f64, pages: f64, bitmaps: f64, selected: f64) -> RangeQuery {
     RangeQuery {
         scan: pages,

@@ -1,8 +1,10 @@
-//! What a lookup in a `PBFilter` costs: R of Table 5, of which print leaves several readings.
+//! The cost of a lookup in a `PBFilter`: R of Table 5. The printed formula can be read in several
+//! ways.
 //!
-//! `R = R1 + R2 + [f N_KA [M1/M] / 2] + R3`, where R1 is the initial partitions, R2 the final
-//! partitions of the generation begun, R3 those of full generations, and the third term the pages
-//! of keys that a filter named wrongly. A square bracket in print may be a floor or a ceiling, f
+//! `R = R1 + R2 + [f N_KA [M1/M] / 2] + R3`. R1 is the initial partitions, R2 the final partitions
+//! of the current generation, and R3 those of full generations. The third term is the pages of keys
+//! that are read because of false positives. A printed square bracket may be a floor or a ceiling.
+//! f may be meant for the nominal d or for the bits that a filter really has.
 //! may be at the nominal d or at the bits a filter really has.
 
 use serde::Serialize;
@@ -15,45 +17,47 @@ use super::yao::yao;
 /// How R1 is weighted: `[(N_FB - Pf) / N_FB]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Initial {
-    /// Rounded down, as printed: 0 as soon as there are final partitions.
+    /// Rounded down, as printed. It is 0 as soon as there are final partitions.
     Floor,
-    /// As a probability.
+    /// Not rounded, as a probability.
     Probability,
-    /// Rounded up.
+    /// Rounded up to 1.
     Ceiling,
-    /// Always: a key that is absent, or a pointer that is not deleted, is sought everywhere.
+    /// Always 1. For an absent key, or a pointer that is not deleted, all pages are searched.
     Always,
 }
 
-/// How full generations count, of which x = N / (8 Sp M1): printed `[x / 2]` times Yao.
+/// How full generations count. With x = N / (8 Sp M1), the paper prints `[x / 2]` times Yao.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Generations {
-    /// Half of those that are full.
+    /// Half of the complete generations.
     HalfOfFloor,
-    /// The half rounded down.
+    /// Half of x, rounded down.
     FloorOfHalf,
-    /// All that are full.
+    /// All complete generations, as whole numbers.
     Floor,
-    /// Half, not rounded.
+    /// Half of x, not rounded.
     Half,
-    /// The half rounded up.
+    /// Half of x, rounded up.
     CeilingOfHalf,
 }
 
-/// Which chance a filter has to be wrong.
+/// Which rate of false positives a filter has, and for how many pages it counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rate {
-    /// With the bits it has for a page of keys, and a filter for each M1 keys.
+    /// The rate for the bits that a filter has for a page of keys. There is a filter for each M1
+    /// keys.
     OfFilter,
-    /// With d bits a key, and each page of keys named by a filter (section 6.2).
+    /// The rate for d bits a key. Each page of keys has a filter (section 6.2).
     Nominal,
-    /// With d bits a key, a filter for each M1 keys, and this many pages read for each.
+    /// The rate for d bits a key. There is a filter for each M1 keys, and a false positive reads
+    /// this many pages.
     NominalByFilter(u8),
-    /// With the bits it has for a page of keys, and each page named by a filter.
+    /// The rate for the bits that a filter has for a page of keys. Each page has a filter.
     OfFilterByPage,
 }
 
-/// One way to read R.
+/// One way to read the formula of R.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// The weight of R1.
@@ -62,29 +66,30 @@ pub struct Reading {
     pub generations: Generations,
     /// The rate of false positives.
     pub rate: Rate,
-    /// Whether the pages read in vain are rounded up.
+    /// Whether the pages read because of false positives are rounded up.
     pub is_rounded: bool,
 }
 
 impl Reading {
-    /// The reading that reproduces every R stated in the text. Found by search among the
-    /// combinations: a fit to those numbers, no proof that the authors computed so.
+    /// The reading that gives every R stated in the text. It was found by a search through the
+    /// combinations. It fits those numbers, which does not prove that the authors used it.
     pub const FITTED: Self = Self {
         initial: Initial::Floor,
         generations: Generations::HalfOfFloor,
         rate: Rate::OfFilter,
         is_rounded: true,
     };
-    /// The reading that contradicts itself nowhere.
+    /// The reading that does not contradict itself.
     pub const CONSISTENT: Self =
         Self { initial: Initial::Probability, rate: Rate::Nominal, ..Self::FITTED };
 
-    /// The parts of R for a key that is there: half of what may be read in vain is.
+    /// The parts of R for a present key. On average, half of what may be searched in vain is
+    /// searched.
     pub fn lookup(self, index: &PbFilter) -> Lookup {
         self.search(index, 0.5)
     }
 
-    /// The parts of R for a key that is not there.
+    /// The parts of R for an absent key.
     pub fn absent(self, index: &PbFilter) -> Lookup {
         self.search(index, 1.0)
     }
@@ -96,7 +101,7 @@ impl Reading {
         Lookup {
             initial: self.initial_weight(index) * share * index.initial_pages
                 / f64::from(index.tuning.partitions),
-            // Yao's value is a sum of logarithms, and may lie just above a whole number.
+            // Yao's value is computed from logarithms and may be slightly above a whole number.
             last: (final_reads - 1e-6).ceil(),
             last_unrounded: final_reads,
             full: self.generations_read(index) * share * 2.0 * f64::from(index.tuning.hash_count),
@@ -144,7 +149,8 @@ impl Reading {
         }
     }
 
-    /// Pages that filters may name. Printed `N_KA [M1/M]` is taken as `N_KA / (M1/M)`.
+    /// Pages of keys that filters may point to. The printed `N_KA [M1/M]` is taken as `N_KA /
+    /// (M1/M)`.
     fn pages_named(self, index: &PbFilter) -> f64 {
         let filters = index.key_pages / (index.keys_per_filter / index.entries_per_page);
         match self.rate {
@@ -155,8 +161,8 @@ impl Reading {
     }
 }
 
-/// Reads of the final partitions of the generation begun: Yao(Sb/s, Pf/s, k), as k bits lie within
-/// one of s hash buckets.
+/// Reads of the final partitions of the current generation: Yao(Sb/s, Pf/s, k), because all k bits
+/// lie in one of s hash buckets.
 pub fn final_reads(index: &PbFilter) -> f64 {
     let sectors = f64::from(index.tuning.sectors);
     if index.final_partitions == 0.0 {
@@ -172,34 +178,34 @@ pub struct Lookup {
     /// f: the rate of false positives.
     #[serde(rename = "f")]
     pub rate: f64,
-    /// R1: initial partitions.
+    /// R1: reads of initial partitions.
     #[serde(rename = "R1")]
     pub initial: f64,
-    /// R2: final partitions of the generation begun.
+    /// R2: reads of final partitions of the current generation.
     #[serde(rename = "R2")]
     pub last: f64,
-    /// R2 before rounding.
+    /// R2 before it is rounded.
     #[serde(rename = "yaoR2")]
     pub last_unrounded: f64,
-    /// Pages of keys read in vain, before rounding.
+    /// Pages of keys read because of false positives, before rounding.
     #[serde(rename = "fp")]
     pub false_pages_unrounded: f64,
-    /// R3: full generations.
+    /// R3: reads of full generations.
     #[serde(rename = "R3")]
     pub full: f64,
-    /// Pages of keys read in vain.
+    /// Pages of keys read because of false positives.
     #[serde(skip)]
     pub false_pages: f64,
 }
 
 impl Lookup {
-    /// R. Neither the page of the key itself nor that of the record is in it.
+    /// R. It includes neither the page of the key itself nor that of the record.
     pub fn total(&self) -> f64 {
         self.initial + self.last + self.false_pages + self.full
     }
 }
 
-/// Table 5 for a `PBFilter`.
+/// The costs of Table 5 for a `PBFilter`.
 pub fn costs(index: &PbFilter, reading: Reading) -> Costs {
     Costs {
         r_pages: reading.lookup(index).total(),

@@ -1,5 +1,5 @@
-//! Sizing: which index for so many keys on this part in so much RAM, what it costs, how long the
-//! flash lasts.
+//! Sizing: which index to use for a number of keys on a part with limited RAM, what it costs, and
+//! how long the flash lasts.
 
 use std::fmt;
 
@@ -13,84 +13,85 @@ use serde::Serialize;
 
 use super::bloom::bucketed_rate;
 use super::expected;
+use super::hash_runs::grow;
 use super::layout::{Flush, Layout};
 use super::pbfilter::{PbFilter, SummaryPages, Tuning};
-use super::runs::grow;
 use super::setting::Setting;
 
-/// What is asked for.
+/// The requirements of the user.
 #[derive(Clone, Debug)]
 pub struct Demand {
-    /// Keys in the end.
+    /// Number of keys at the end.
     pub keys: u32,
-    /// Bytes of a key.
+    /// Size of a key in bytes.
     pub key_size: u32,
-    /// Bytes of the record that a key belongs to.
+    /// Size in bytes of the record that a key belongs to.
     pub record_size: u32,
-    /// The chip.
+    /// The flash part that the index is stored on.
     pub part: Part,
-    /// Bytes of RAM for the index.
+    /// RAM for the index in bytes.
     pub ram: usize,
-    /// Inserts a day.
+    /// Number of inserts in a day.
     pub inserts_per_day: f64,
-    /// Lookups for each insert.
+    /// Number of lookups for each insert.
     pub lookups_per_insert: f64,
-    /// Share of the lookups whose key is not there.
+    /// Share of the lookups that search an absent key.
     pub absent_share: f64,
 }
 
-/// An index that fits.
+/// An index that meets the requirements.
 #[derive(Clone, Debug, Serialize)]
-pub struct Choice {
-    /// The method.
+pub struct SizedIndex {
+    /// Name of the method.
     pub method: &'static str,
-    /// Its parameters, in words.
+    /// Its parameters in words.
     pub parameters: String,
-    /// Bytes of RAM.
+    /// RAM that it takes, in bytes.
     pub ram_bytes: usize,
-    /// Reads of a lookup whose key is there, the record's included: pages, or sectors of runs.
+    /// Reads of a lookup of a present key, including the read of its record. The unit is pages, or
+    /// sectors for runs.
     pub r_present: f64,
-    /// Reads of a lookup whose key is not there.
+    /// Reads of a lookup of an absent key.
     pub r_absent: f64,
-    /// Bytes programmed for each key, the record not counted.
+    /// Bytes programmed for each key, without the record.
     pub w_bytes_per_key: f64,
-    /// Blocks erased for all insertions.
+    /// Blocks erased by all insertions.
     pub block_erases: f64,
-    /// Milliseconds of the slowest insert.
+    /// Time of the slowest insert, milliseconds.
     pub worst_insert_ms: f64,
-    /// Milliseconds of an insert and its lookups, on average.
+    /// Mean time of an insert and its lookups, milliseconds.
     pub mean_ms: f64,
-    /// Blocks taken at most, with those of the records.
+    /// The most blocks that index and records take.
     pub blocks: f64,
-    /// Years until the part's endurance is used up, wear being spread over all of its blocks;
-    /// none where nothing is inserted.
+    /// Years until the part's endurance is used up, if wear is spread evenly over all blocks. None
+    /// if nothing is inserted.
     pub years: Option<f64>,
 }
 
-/// Why nothing fits, and what would be enough.
+/// Why no index meets the requirements, and what would be enough.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SizeError {
-    /// No index has room in this RAM.
+    /// No index fits in this RAM.
     Ram {
-        /// Bytes that would be enough.
+        /// Bytes of RAM that would be enough.
         needed: usize,
-        /// Bytes that are there.
+        /// Bytes of RAM that were given.
         given: usize,
     },
     /// Records and index do not fit on the part.
     Blocks {
-        /// Blocks that would be enough.
+        /// Number of blocks that would be enough.
         needed: f64,
-        /// Blocks of the part.
+        /// Number of blocks of the part.
         given: u32,
-        /// Keys that would fit.
+        /// Number of keys that would fit.
         keys: f64,
     },
-    /// A key longer than any index here takes.
+    /// The key is longer than any index here supports.
     Key {
-        /// Bytes at most.
+        /// The longest key in bytes.
         max: u32,
-        /// Bytes asked for.
+        /// The size that was asked for.
         given: u32,
     },
 }
@@ -115,26 +116,26 @@ impl fmt::Display for SizeError {
 
 impl std::error::Error for SizeError {}
 
-/// Every index that fits, the one that takes least time first.
-pub fn choose(demand: &Demand) -> Result<Vec<Choice>, SizeError> {
+/// All indexes that meet the requirements. The one that takes the least time comes first.
+pub fn choose(demand: &Demand) -> Result<Vec<SizedIndex>, SizeError> {
     let max = demand.part.geometry.page_size / 8 - 4;
     if demand.key_size > max {
         return Err(SizeError::Key { max, given: demand.key_size });
     }
     let mut needed = usize::MAX;
     let mut found = Vec::new();
-    for choice in pbfilters(demand).into_iter().chain(runs(demand, &mut needed)) {
-        needed = needed.min(choice.ram_bytes);
-        if choice.ram_bytes <= demand.ram {
-            found.push(choice);
+    for index in pbfilters(demand).into_iter().chain(runs(demand, &mut needed)) {
+        needed = needed.min(index.ram_bytes);
+        if index.ram_bytes <= demand.ram {
+            found.push(index);
         }
     }
     if found.is_empty() {
         return Err(SizeError::Ram { needed, given: demand.ram });
     }
     let given = demand.part.geometry.block_count;
-    let least = found.iter().map(|choice| choice.blocks).fold(f64::INFINITY, f64::min);
-    found.retain(|choice| choice.blocks <= f64::from(given));
+    let least = found.iter().map(|index| index.blocks).fold(f64::INFINITY, f64::min);
+    found.retain(|index| index.blocks <= f64::from(given));
     if found.is_empty() {
         let keys = f64::from(demand.keys) * f64::from(given) / least;
         return Err(SizeError::Blocks { needed: least.ceil(), given, keys });
@@ -143,8 +144,8 @@ pub fn choose(demand: &Demand) -> Result<Vec<Choice>, SizeError> {
     Ok(found)
 }
 
-/// The forms of `PBFilter` that the part allows.
-fn pbfilters(demand: &Demand) -> Vec<Choice> {
+/// The variants of `PBFilter` that are possible on the part.
+fn pbfilters(demand: &Demand) -> Vec<SizedIndex> {
     let geometry = demand.part.geometry;
     let allows_sectors = geometry.partial_programs >= geometry.sectors_per_page
         && !geometry.in_order
@@ -172,7 +173,7 @@ fn pbfilter(
     method: &'static str,
     config: &PbConfig,
     flush: Flush,
-) -> Option<Choice> {
+) -> Option<SizedIndex> {
     let geometry = demand.part.geometry;
     let setting = Setting {
         keys: demand.keys,
@@ -216,12 +217,12 @@ fn pbfilter(
     };
     let parameters =
         format!("d = 16, k = 7, {partitions} partitions, {words}", partitions = tuning.partitions);
-    Some(cost.choice(demand, method, parameters, config.ram_size(&geometry)))
+    Some(cost.sized_index(demand, method, parameters, config.ram_size(&geometry)))
 }
 
-/// Runs of every number of levels, without and with the existence filter. What is the least RAM
-/// for any is told.
-fn runs(demand: &Demand, needed: &mut usize) -> Vec<Choice> {
+/// Runs with every number of levels, with and without the existence filter. If the RAM is too small
+/// for any, `needed` is lowered to what would be enough.
+fn runs(demand: &Demand, needed: &mut usize) -> Vec<SizedIndex> {
     let geometry = demand.part.geometry;
     let base = match RunsConfig::for_keys(demand.keys, demand.ram, &geometry) {
         Ok(base) => base,
@@ -231,19 +232,19 @@ fn runs(demand: &Demand, needed: &mut usize) -> Vec<Choice> {
         }
         Err(_) => return Vec::new(),
     };
-    let mut choices = Vec::new();
+    let mut found = Vec::new();
     for levels in 1..=6 {
         for (method, filter_bits) in [("runs", 0), ("runs+filter", 7)] {
             let config = RunsConfig { levels, filter_bits, ..base };
             if config.check(&geometry).is_ok() {
-                choices.push(run_choice(demand, method, &config));
+                found.push(sized_runs(demand, method, &config));
             }
         }
     }
-    choices
+    found
 }
 
-fn run_choice(demand: &Demand, method: &'static str, config: &RunsConfig) -> Choice {
+fn sized_runs(demand: &Demand, method: &'static str, config: &RunsConfig) -> SizedIndex {
     let geometry = demand.part.geometry;
     let timing = demand.part.timing;
     let costs = grow(config, &geometry, demand.keys);
@@ -254,13 +255,13 @@ fn run_choice(demand: &Demand, method: &'static str, config: &RunsConfig) -> Cho
     let sector = u64::from(geometry.sector_size());
     let read_ns = timing.read_ns(sector);
     let program_ns = timing.program_ns(u64::from(unit));
-    // Each entry written by a merge was read, a sector at a time.
+    // Each entry that a merge writes was read before, one sector at a time.
     let programs = costs.written_bytes / f64::from(unit);
     let sectors = costs.written_bytes / real(sector);
     let insert_ns =
         (programs * real(program_ns) + sectors * real(read_ns)) / f64::from(demand.keys);
     let worst_ns = match config.pace {
-        // A stroke: a window of each input, two programs, an erase.
+        // One step of a merge: it reads a window of each input, and programs twice and erases once.
         Pace::Spread => u64::from(inputs(config)) * read_ns + 2 * program_ns + timing.erase_ns(),
         Pace::Synchronous => 0,
     };
@@ -277,37 +278,37 @@ fn run_choice(demand: &Demand, method: &'static str, config: &RunsConfig) -> Cho
         "{} levels, {} recent keys, {} B memory table, {} B Bloom filter",
         config.levels, config.recents_max, config.memtable_size, config.bloom_size
     );
-    cost.choice(demand, method, parameters, config.ram_size(&geometry))
+    cost.sized_index(demand, method, parameters, config.ram_size(&geometry))
 }
 
-/// Runs that a large merge reads at most.
+/// The most runs that a large merge reads.
 fn inputs(config: &RunsConfig) -> u32 {
     let per_run =
         u32::from(config.fan) * u32::try_from(config.memtable_size / 6).unwrap_or(u32::MAX);
     u32::from(config.levels) + u32::from(config.fan) + config.recents_max.div_ceil(per_run.max(1))
 }
 
-/// What both kinds of index tell.
+/// The costs that are known for both kinds of index.
 struct Cost {
     written: f64,
     valid: f64,
     present: f64,
     absent: f64,
-    /// One read of the index.
+    /// Time of a read of the index.
     read_ns: f64,
-    /// An insert on average.
+    /// Mean time of an insert.
     insert_ns: f64,
     worst_ns: f64,
 }
 
 impl Cost {
-    fn choice(
+    fn sized_index(
         &self,
         demand: &Demand,
         method: &'static str,
         parameters: String,
         ram_bytes: usize,
-    ) -> Choice {
+    ) -> SizedIndex {
         let Geometry { page_size, pages_per_block, .. } = demand.part.geometry;
         let keys = f64::from(demand.keys);
         let block = f64::from(page_size) * f64::from(pages_per_block);
@@ -317,7 +318,7 @@ impl Cost {
             + demand.absent_share * self.absent * self.read_ns;
         let erases = ((self.written - self.valid) / block).max(0.0).floor();
         let records = (keys * f64::from(demand.record_size) / block).ceil();
-        Choice {
+        SizedIndex {
             method,
             parameters,
             ram_bytes,
@@ -332,8 +333,8 @@ impl Cost {
         }
     }
 
-    /// Every block is programmed and erased in turn: the bytes that the part takes in its life by
-    /// those of a day.
+    /// All blocks are programmed and erased equally often: the bytes that the part takes in its
+    /// life, divided by the bytes of a day.
     fn years(&self, demand: &Demand, block: f64) -> Option<f64> {
         let per_insert = self.written / f64::from(demand.keys) + f64::from(demand.record_size);
         let blocks = f64::from(demand.part.geometry.block_count);
@@ -343,5 +344,5 @@ impl Cost {
     }
 }
 
-/// Blocks partly filled: one for each area.
+/// Blocks that are only partly filled: one for each area.
 const SPARE_BLOCKS: usize = 8;

@@ -1,5 +1,5 @@
-//! The tree-based methods in closed form: B+tree on an FTL, and BFTL without and with compaction
-//! of its node translation lists.
+//! The tree-based methods in closed form: the B+tree on an FTL, and BFTL without and with
+//! compaction of its node translation lists.
 
 use serde::Serialize;
 
@@ -7,33 +7,32 @@ use super::Costs;
 use super::setting::Setting;
 use super::yao::yao;
 
-/// fb: average fill of a B+tree's nodes (Table 3).
+/// fb: mean fill of the nodes of a B+tree (Table 3).
 const FILL: f64 = 0.69;
-/// Beta: how much BFTL's buffering inflates what is written (Table 3).
+/// Beta: the factor by which BFTL's buffering increases what is written (Table 3).
 const EXPANSION: f64 = 2.0;
 
-/// A method of the family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// `BTree`.
+    /// The B+tree on an FTL: `BTree` in the paper.
     BTree,
-    /// `BFTL1`: node translation lists of any length.
+    /// `BFTL1` in the paper: node translation lists of any length.
     Unbounded,
-    /// `BFTL2`: lists that are compacted when they are longer than this, C.
+    /// `BFTL2` in the paper: lists that are compacted if they are longer than this (C).
     Compacted(u32),
 }
 
 /// How the nodes of the tree are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeCount {
-    /// A node on each level has one child more than keys, as in the printed height and IR:
-    /// the sum of ceil(N / (F (F + 1)^(i - 1))). Only this gives the RAM of 2728 KB in the text.
+    /// A node has one more child than keys, as in the printed height and IR: the sum of ceil(N / (F
+    /// (F + 1)^(i - 1))). Only this gives the RAM of 2728 KB that the text states.
     ChildPerGap,
     /// As printed: the sum of ceil(N / F^i).
     Printed,
 }
 
-/// Table 4 for a tree of these parameters.
+/// The variables of Table 4 for a tree-based method.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Tree {
     /// M: index units in a page.
@@ -42,22 +41,22 @@ pub struct Tree {
     /// fb * M: units of an average node.
     #[serde(rename = "F")]
     pub node_units: f64,
-    /// ht: height.
+    /// ht: height of the tree.
     #[serde(rename = "ht")]
     pub height: i32,
     /// Nn: nodes after all insertions.
     #[serde(rename = "Nn")]
     pub nodes: f64,
-    /// Ns: splits.
+    /// Ns: number of splits.
     #[serde(rename = "Ns")]
     pub splits: f64,
-    /// L: buffer chunks that the units of one node are spread over.
+    /// L: buffer chunks over which the units of one node are spread.
     #[serde(rename = "L")]
     pub list_len: f64,
     /// Alpha: units of one node in one physical page.
     #[serde(rename = "alpha")]
     pub units_together: f64,
-    /// Nc: compactions of each node's list, of BFTL2 only.
+    /// Nc: compactions of each node's list, for BFTL2 only.
     #[serde(rename = "Nc", skip_serializing_if = "Option::is_none")]
     pub compactions: Option<f64>,
     #[serde(skip)]
@@ -69,7 +68,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The tree that all insertions leave, with so many buffer pages in RAM.
+    /// The tree after all insertions, with this many buffer pages in RAM.
     pub fn new(setting: Setting, method: Method, buffers: u32) -> Self {
         let units = match method {
             Method::BTree => setting.entries_per_page(),
@@ -78,7 +77,7 @@ impl Tree {
         Self::with(setting, method, buffers, (units, NodeCount::ChildPerGap))
     }
 
-    /// The same with another reading of M or of Nn.
+    /// The same tree, with another reading of M or of Nn.
     pub fn with(
         setting: Setting,
         method: Method,
@@ -118,7 +117,7 @@ impl Tree {
         }
     }
 
-    /// Table 5.
+    /// The costs of Table 5.
     pub fn costs(&self) -> Costs {
         let keys = f64::from(self.setting.keys);
         let inner = f64::from(self.height - 1);
@@ -152,13 +151,13 @@ impl Tree {
         }
     }
 
-    /// IR of the B+tree if a node to be split is read by one page read, as it might be; printed is
-    /// half a node's units for each of the three methods.
+    /// IR of the B+tree, if a node that splits is read by one page read. This would be plausible,
+    /// but the paper prints half a node's units for each of the three methods.
     pub fn insertion_reads_with_whole_nodes(&self) -> f64 {
         self.descents() + self.splits
     }
 
-    /// Pages read to have one node: L, or C where lists are compacted.
+    /// Pages read to load a node: L, or C if lists are compacted.
     fn node_reads(&self) -> f64 {
         match self.method {
             Method::BTree => 1.0,
@@ -167,7 +166,7 @@ impl Tree {
         }
     }
 
-    /// IR1, IR2 and IR3 of Table 5 without the reads of splits; the printed "+ 1" is kept.
+    /// IR1, IR2 and IR3 of Table 5 without the reads of splits. The printed "+ 1" is kept.
     fn descents(&self) -> f64 {
         let (node, reads) = (self.node_units, self.node_reads());
         let below = |level: i32| (node + 1.0).powi(level);
@@ -178,14 +177,15 @@ impl Tree {
         growing + 1.0 + f64::from(self.height - 1) * reads * rest
     }
 
-    /// W of BFTL1: the units written, and those of the nodes that split.
+    /// W of BFTL1: the units that are written, and those of the nodes that split.
     fn logged(&self) -> f64 {
         EXPANSION * f64::from(self.setting.keys) / self.units_per_page
             + EXPANSION * self.splits / 2.0
     }
 
-    /// What W1 adds for BFTL2: the i-th compaction of a node rewrites its units, of which each
-    /// brought `alpha (C - 1)` more. Printed is "alpha C - 1", which differs by less than 0.1 %.
+    /// What W1 adds for BFTL2: the i-th compaction of a node writes its units again, and each
+    /// compaction before it added `alpha (C - 1)` of them. The paper prints "alpha C - 1", which
+    /// differs by less than 0.1 %.
     fn compacted(&self, most: f64) -> f64 {
         let together = self.units_together;
         let mut units = 0.0;
@@ -198,7 +198,7 @@ impl Tree {
     }
 }
 
-/// Levels of a tree of so many keys where each node has `children`.
+/// Levels of a tree with this many keys if each node has `children` children.
 fn height(keys: f64, children: f64) -> i32 {
     let mut height = 1;
     while children.powi(height) < keys {

@@ -1,12 +1,15 @@
-//! Yao's formula: how many blocks a random choice of records hits (CACM 20(4), 1977; section 6.1.2).
+//! Yao's formula: how many blocks a random choice of records hits (CACM 20(4), 1977; section
+//! 6.1.2).
 
 use super::gamma::ln_gamma;
 
-/// Expected number of `blocks`, which together hold `records`, that `chosen` records lie in.
+/// The expected number of blocks that contain at least one of `chosen` random records. The `blocks`
+/// blocks together hold `records` records.
 ///
-/// The paper puts the average node of a tree, which is no whole number, for `chosen`: the product
-/// of the formula is taken by the gamma function. In double precision that costs digits: with seven
-/// million records the result is right to 8 parts in a million, with one million to 1 in ten.
+/// The paper uses the size of an average tree node for `chosen`, which is not a whole number. So
+/// the product in the formula is computed with the gamma function, which costs precision: with
+/// seven million records the result is right to 8 parts in a million, with one million to 2 in ten
+/// million.
 pub fn yao(records: f64, blocks: f64, chosen: f64) -> f64 {
     if blocks <= 1.0 {
         return 1.0;
@@ -32,7 +35,7 @@ mod tests {
 
     #[test]
     fn digits_are_lost_only_far_behind() {
-        // Lists of BFTL without compaction at one and seven million records, to 50 digits.
+        // Lists of BFTL without compaction at one and seven million records, computed to 50 digits.
         for (records, wanted, off_max) in
             [(1e6, 44.0 - 0.051_851_643_655, 2e-7), (7e6, 44.129_654_531_388, 8e-6)]
         {
@@ -44,7 +47,8 @@ mod tests {
     #[test]
     fn blocks_are_hit() {
         check((10.0, 5.0, 1.0), 1.0);
-        // Two of ten records, two in a block: the second hits the first's block once in nine.
+        // Two of ten records, two in a block: the second hits the block of the first once in nine
+        // times.
         check((10.0, 5.0, 2.0), 1.0 + 8.0 / 9.0);
         check((512.0, 512.0, 7.0), 7.0);
         check((10.0, 5.0, 9.0), 5.0);

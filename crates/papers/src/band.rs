@@ -1,51 +1,53 @@
-//! Bands: how far from a paper's value a measurement may lie, by the kind of quantity, and what
-//! keeps the paper's shape beyond.
+//! Bands: how far a measurement may lie from a paper's value, by kind of quantity. Beyond its band,
+//! a measurement may still keep the *shape* of what the paper says.
 //!
-//! The rule is one for all claims of a kind: times and counts keep the shape within a factor of two,
-//! ratios on the same side of one; what is saved by a choice is one less a ratio, so its sign tells;
-//! two things said to be alike are so within a factor of two. A statement holds or does not.
+//! The rule is the same for all claims of a kind. Times and counts keep the shape within a factor
+//! of two. Ratios keep it on the same side of one. What a choice saves is one minus a ratio, so its
+//! sign decides. Two things that are said to be alike must be so within a factor of two. A
+//! statement holds or does not hold.
 //!
-//! Where a paper has words for a number: "more" or "faster" is a ratio beyond one; "far", "much" or
-//! "large" one beyond two; "slightly" one within 1.15, the band of ratios, beyond which things differ.
+//! Words of a paper stand for numbers: "more" or "faster" is a ratio greater than one; "far",
+//! "much" or "large" is one greater than two; "slightly" is one up to 1.15, which is the band of
+//! ratios.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// What a paper states of a quantity.
+/// What a paper states about a quantity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Target {
-    /// A number.
     Value(f64),
-    /// A number between two.
+    /// A number in this range.
     Between(f64, f64),
-    /// This much or more.
+    /// This number or a greater one.
     AtLeast(f64),
-    /// This much or less.
+    /// This number or a smaller one.
     AtMost(f64),
 }
 
 /// How far a measurement may lie from the target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Band {
-    /// What kind of quantity it is for.
+    /// The kind of quantity it is for.
     pub kind: &'static str,
-    /// Share of the target's value.
+    /// The allowed distance as a share of the target's value.
     pub relative: f64,
-    /// On top of that, in the quantity's unit.
+    /// A further allowed distance, in the unit of the quantity.
     pub absolute: f64,
-    /// What keeps the paper's shape beyond.
+    /// The condition for keeping the shape.
     shape: Shape,
 }
 
-/// What keeps the paper's shape though it lies outside the band.
+/// When a measurement outside of the band keeps the paper's shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Shape {
-    /// Nothing does.
+    /// It never keeps the shape.
     None,
-    /// A measurement within a factor of two of the target.
+    /// It is within a factor of two of the target.
     Magnitude,
-    /// One on the target's side of this value; where the target is this value, as `Magnitude`.
+    /// It is on the same side of this value as the target. If the target equals this value, the
+    /// rule of `Magnitude` applies.
     SideOf(f64),
 }
 
@@ -53,21 +55,21 @@ enum Shape {
 const FACTOR: f64 = 2.0;
 
 impl Band {
-    /// The place of an event in a series of requests.
+    /// The position of an event in a series of requests.
     pub const POSITION: Self = Self { absolute: 1.0, ..Self::within("position", 0.0, Shape::None) };
-    /// A count of operations, or of requests.
+    /// A count of operations or of requests.
     pub const COUNT: Self = Self::within("count", 0.10, Shape::Magnitude);
     /// A ratio between two configurations.
     pub const RATIO: Self = Self::within("ratio", 0.15, Shape::SideOf(1.0));
-    /// What one configuration takes less than another, per cent.
+    /// How much less one configuration takes than another, in percent.
     pub const SAVING: Self = Self::within("ratio, saved", 0.15, Shape::SideOf(0.0));
-    /// A share of one quantity in another, or a figure of a closed form.
+    /// A share of one quantity in another, or a value of a closed form.
     pub const SHARE: Self = Self::within("share", 0.15, Shape::Magnitude);
     /// An absolute time, a throughput or an energy.
     pub const TIME: Self = Self::within("time", 0.25, Shape::Magnitude);
-    /// A count that the real kernel gave, of the reference runs.
+    /// A count of the real kernel, from the reference runs.
     pub const KERNEL: Self = Self::within("kernel's count", 0.05, Shape::None);
-    /// A statement, met or not.
+    /// A statement that holds or does not hold.
     pub const STATEMENT: Self = Self::within("statement", 0.0, Shape::None);
 
     const fn within(kind: &'static str, relative: f64, shape: Shape) -> Self {
@@ -81,7 +83,7 @@ impl Band {
 
     /// Whether a measurement lies in the band around the target.
     pub fn holds(self, target: Target, measured: f64) -> bool {
-        // What the last bits of a quotient lose is not the paper's matter.
+        // The tiny extra share allows for rounding in the last bits of a quotient.
         let reach = |edge: f64| edge.abs() * (self.relative + 1e-12) + self.absolute;
         let (low, high) = target.ends();
         measured.is_finite()
@@ -91,8 +93,8 @@ impl Band {
 }
 
 impl Target {
-    /// The target in words, its numbers told by `number`.
-    pub fn told_by(self, number: fn(f64) -> String) -> String {
+    /// The target in words. `number` formats its numbers.
+    pub fn in_words(self, number: fn(f64) -> String) -> String {
         match self {
             Self::Value(value) => number(value),
             Self::Between(low, high) => format!("{} to {}", number(low), number(high)),
@@ -128,7 +130,7 @@ impl Shape {
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.told_by(|number| number.to_string()))
+        f.write_str(&self.in_words(|number| number.to_string()))
     }
 }
 
@@ -146,7 +148,7 @@ impl fmt::Display for Band {
 }
 
 impl Serialize for Target {
-    /// A number where the paper states one, else text.
+    /// Serialise one number as a number, and anything else as text.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Value(value) => serializer.serialize_f64(*value),

@@ -1,4 +1,4 @@
-//! Claims: what a paper says, what was measured, and whether the one is the other.
+//! Claims: what a paper says, what was measured, and whether they agree.
 
 use std::fmt;
 
@@ -9,32 +9,33 @@ use super::band::{Band, Target};
 /// Something that a paper says and an experiment measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
-    /// The item of the paper that says so.
+    /// The item of the paper that says it.
     pub item: &'static str,
-    /// What it says, with the unit.
+    /// What the paper says, with the unit.
     pub text: String,
-    /// The paper's value.
+    /// The value that the paper states.
     pub target: Target,
-    /// The measured value; not finite where nothing could be measured.
+    /// The measured value. It is not finite if nothing could be measured.
     pub measured: f64,
-    /// How far apart they may lie.
+    /// How far the two may lie apart.
     pub band: Band,
-    /// What a reader should know in any case.
+    /// What a reader should know, whatever the verdict.
     pub note: String,
-    /// Why it does not hold; told only where it does not.
+    /// Why the claim does not hold. It is only shown if it does not.
     pub reason: &'static str,
 }
 
-/// What became of a claim.
+/// Whether a claim holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Verdict {
     /// The measurement lies in the band.
     #[serde(rename = "reproduced")]
     Reproduced,
-    /// It does not, but what the paper says of direction, order or magnitude holds.
+    /// It lies outside of the band, but the direction, order or magnitude that the paper states
+    /// holds.
     #[serde(rename = "shape")]
     Shape,
-    /// It does not hold.
+    /// The claim does not hold.
     #[serde(rename = "not reproduced")]
     NotReproduced,
 }
@@ -46,17 +47,16 @@ pub struct Row {
     pub paper: &'static str,
     /// Item of the paper.
     pub item: &'static str,
-    /// What it says.
+    /// What the paper says.
     pub claim: String,
     /// Its value: a number, or a range in words.
     pub paper_value: Target,
-    /// The measured value; null where there is none.
+    /// The measured value, or null if there is none.
     pub measured: f64,
-    /// How far apart they may lie.
+    /// How far the two may lie apart.
     pub band: Band,
-    /// What became of it.
     pub verdict: Verdict,
-    /// What to know about it, and the reason where it does not hold.
+    /// What a reader should know, and the reason if the claim does not hold.
     pub note: String,
 }
 
@@ -73,7 +73,7 @@ impl Claim {
         Self { item, text, target, measured, band, note: String::new(), reason: "" }
     }
 
-    /// The verdict, from the numbers alone.
+    /// The verdict, which is computed from the numbers alone.
     pub fn verdict(&self) -> Verdict {
         if self.band.holds(self.target, self.measured) {
             Verdict::Reproduced
@@ -84,7 +84,7 @@ impl Claim {
         }
     }
 
-    /// The row of the summary.
+    /// The row of the claim in the summary.
     pub fn row(&self, paper: &'static str) -> Row {
         let verdict = self.verdict();
         let reason = if verdict == Verdict::Reproduced { "" } else { self.reason };

@@ -1,4 +1,4 @@
-//! Files: pages, series as CSV and JSON, and the summary.
+//! The files of the results: pages, data of figures and tables as CSV and JSON, and the summary.
 
 use std::path::{Path, PathBuf};
 
@@ -12,22 +12,22 @@ use super::listing::Listing;
 use super::page::{index_page, paper_page};
 use super::paper::Findings;
 
-/// The page that leads to the others; by it a folder is known as one that was written here.
+/// The page with links to the others. Its presence shows that this program wrote the folder.
 const INDEX: &str = "index.html";
 
-/// Columns of `summary.csv`: the fields of [`Row`].
+/// The columns of `summary.csv`: the fields of [`Row`].
 pub const COLUMNS: [&str; 8] =
     ["paper", "item", "claim", "paper_value", "measured", "band", "verdict", "note"];
 
-/// A file to write, its path from the output folder.
+/// A file to write: its path in the output folder, and its content.
 pub type File = (PathBuf, Vec<u8>);
 
-/// Whether a folder was written here, so that another may take its place.
+/// Whether this program wrote a folder, so that it may be replaced.
 pub fn is_own(folder: &Path) -> bool {
     page::is_own(&folder.join(INDEX))
 }
 
-/// Everything that is written for these findings.
+/// All files for these findings.
 pub fn files(all: &[Findings]) -> Vec<File> {
     let rows: Vec<Row> = all.iter().flat_map(Findings::rows).collect();
     let mut files = vec![

@@ -1,14 +1,15 @@
-//! The papers' experiments, and what becomes of each of their claims.
+//! The papers' experiments, and the verdict on each of their claims.
 //!
-//! Bottom-up: [`band`] is how far a measurement may lie from the paper; [`claim`] is what a paper
-//! says, what was measured, and the verdict; [`listing`] is a table; [`paper`] holds a paper's items
-//! and the experiments that measure them; [`choice`] says which of them are asked for; `page` and
-//! [`files`] are what is written. Each paper has a module of its own.
+//! From the bottom up: [`band`] says how far a measurement may lie from the paper. [`claim`] is
+//! what a paper says, what was measured, and the verdict. [`listing`] is a table. [`paper`] holds a
+//! paper's items and the experiments that measure them, and [`selection`] finds them by name.
+//! `page` and [`files`] write the results. Each paper has a module of its own.
 //!
 //! Invariants:
-//! 1. A verdict is computed from the paper's value, the measurement and the band; none is typed in.
-//! 2. Same effort, same bytes, on any number of cores.
-//! 3. A page asks the network for nothing; every number in it is also in a CSV and a JSON file.
+//! 1. A verdict is computed from the paper's value, the measurement and the band. None is written
+//!    by hand.
+//! 2. The same effort gives the same bytes, on any number of cores.
+//! 3. A page loads nothing from the network. Every number in it is also in a CSV and a JSON file.
 
 #![forbid(unsafe_code)]
 #![expect(
@@ -17,7 +18,6 @@
 )]
 
 pub mod band;
-pub mod choice;
 pub mod claim;
 pub mod files;
 pub mod listing;
@@ -27,11 +27,12 @@ mod paper_000;
 mod paper_002;
 mod paper_003;
 mod paper_004;
+pub mod selection;
 
 pub use page::figures_page;
 use paper::Paper;
-pub use paper_003::{Drill, Life, Tally};
+pub use paper_003::{AfterCut, PowerCutTest, Tally};
 
-/// Every paper, in order of its number.
+/// All papers, ordered by number.
 pub const PAPERS: [&Paper; 4] =
     [&paper_000::PAPER, &paper_002::PAPER, &paper_003::PAPER, &paper_004::PAPER];

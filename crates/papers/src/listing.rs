@@ -1,24 +1,24 @@
-//! Listings: tables of a paper, or of what it asks for, filled with what was measured.
+//! Listings: tables of a paper, filled with what was measured.
 
 use serde_json::{Map, Value};
 
 /// A table of names and numbers.
 #[derive(Clone, Debug)]
 pub struct Listing {
-    /// The item it belongs to.
+    /// The item of the paper that it belongs to.
     pub item: &'static str,
-    /// Name of its files, without ending: letters, digits and hyphens.
+    /// Name of its files without extension: letters, digits and hyphens.
     pub name: String,
-    /// What it shows.
+    /// What the table shows.
     pub title: String,
     /// Names of the columns, with units.
     pub head: Vec<&'static str>,
-    /// The cells: text, numbers, or null where there is none.
+    /// The cells: text, a number, or null for an empty cell.
     pub rows: Vec<Vec<Value>>,
 }
 
 impl Listing {
-    /// The rows as objects, by the names of the columns.
+    /// The rows as objects, whose keys are the names of the columns.
     pub fn objects(&self) -> Vec<Map<String, Value>> {
         let object = |row: &Vec<Value>| {
             let names = self.head.iter().map(|&name| name.to_owned());

@@ -1,4 +1,4 @@
-//! Pages: one for each paper, and one for all of them.
+//! The pages: one for each paper, and one with links to all of them.
 
 use flysch_charts::escape::escape;
 use flysch_charts::figure::Figure;
@@ -48,7 +48,7 @@ pub fn figures_page(title: &str, subtitle: &str, figures: &[Figure]) -> String {
     page(title, subtitle, &[Section { id: "figures", title: "Figures", lead: "", html }])
 }
 
-/// The page that leads to the others.
+/// The page with links to the others.
 pub(super) fn index_page(all: &[Findings]) -> String {
     let mut html = String::from(
         "<div class=\"scroll\"><table class=\"claims\"><thead><tr><th class=\"name\">Paper</th>\
@@ -67,7 +67,7 @@ pub(super) fn index_page(all: &[Findings]) -> String {
     let rows: Vec<Row> = all.iter().flat_map(Findings::rows).collect();
     let not: Vec<&Row> = rows.iter().filter(|row| row.verdict == Verdict::NotReproduced).collect();
     let sections = [
-        Section { id: "papers", title: "Papers", lead: "", html: told(&rows) + &html },
+        Section { id: "papers", title: "Papers", lead: "", html: verdict_counts(&rows) + &html },
         Section {
             id: "not-reproduced",
             title: "Not reproduced",
@@ -80,7 +80,7 @@ pub(super) fn index_page(all: &[Findings]) -> String {
 
 fn summary(rows: &[Row]) -> String {
     let not: Vec<&Row> = rows.iter().filter(|row| row.verdict == Verdict::NotReproduced).collect();
-    let mut html = told(rows);
+    let mut html = verdict_counts(rows);
     if !not.is_empty() {
         html.push_str("<h3>Not reproduced</h3>\n");
         html.push_str(&claims(not.into_iter()));
@@ -88,7 +88,7 @@ fn summary(rows: &[Row]) -> String {
     html
 }
 
-fn told(rows: &[Row]) -> String {
+fn verdict_counts(rows: &[Row]) -> String {
     let [reproduced, shape, not] = tally(rows).map(|count| thousands(count as u64));
     format!(
         "<dl class=\"facts\"><div><dt>claims</dt><dd>{}</dd></div>\
@@ -98,7 +98,7 @@ fn told(rows: &[Row]) -> String {
     )
 }
 
-/// The constants of the platform that were fitted: times are predictions but for them.
+/// The fitted constants of the platform. All other times are predictions.
 fn constants(findings: &Findings) -> String {
     let Some(name) = findings.paper.platform else { return String::new() };
     let platform = Platform::named(name).expect("a paper names a built-in platform");
@@ -143,7 +143,7 @@ fn claims<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
             "<tr><td class=\"text\">{}</td><td>{}</td><td>{}</td><td class=\"text band\">{}</td>\
              <td class=\"text verdict {}\">{verdict}</td><td class=\"text note\">{}</td></tr>\n",
             escape(&row.claim),
-            escape(&row.paper_value.told_by(significant)),
+            escape(&row.paper_value.in_words(significant)),
             escape(&significant(row.measured)),
             escape(&row.band.to_string()),
             verdict.replace(' ', "-"),

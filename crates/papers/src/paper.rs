@@ -1,4 +1,4 @@
-//! Papers: their items, the experiments that measure them, and how these are carried out.
+//! Papers: their items, the experiments that measure them, and how the experiments are run.
 
 use std::error::Error;
 use std::fmt;
@@ -12,69 +12,67 @@ use rayon::prelude::*;
 use super::claim::{Claim, Row};
 use super::listing::Listing;
 
-/// A paper whose experiments are done again.
+/// A paper whose experiments are repeated.
 #[derive(Debug)]
 pub struct Paper {
-    /// Number, three digits.
+    /// The paper's number, three digits.
     pub number: &'static str,
-    /// Authors, short title, where and when it appeared.
+    /// Authors, short title, venue and year.
     pub title: &'static str,
-    /// What was run on what, in a sentence or two.
+    /// What was run on which system, in a sentence or two.
     pub lead: &'static str,
-    /// The platform whose fitted constants are declared; none where nothing is timed.
+    /// The platform whose fitted constants are listed. None if nothing is timed.
     pub platform: Option<&'static str>,
     /// Its tables, figures and statements, in order.
     pub items: &'static [Item],
-    /// What measures them.
+    /// The experiments that measure the items.
     pub experiments: &'static [Experiment],
 }
 
-/// Part of a paper that makes claims.
+/// A part of a paper that makes claims.
 #[derive(Debug)]
 pub struct Item {
     /// Name on the command line and in files, such as `figure-3`.
     pub name: &'static str,
-    /// What it shows.
+    /// What the item shows.
     pub title: &'static str,
 }
 
-/// Runs that measure one item or more.
+/// Runs that measure one or more items.
 #[derive(Debug)]
 pub struct Experiment {
-    /// Names of the items.
+    /// The names of the items.
     pub items: &'static [&'static str],
-    /// How many steps of progress it takes. A step is about 10 ms of one core, so that the time
-    /// left can be estimated.
+    /// Number of progress steps. A step is about 10 ms of one core, so that the remaining time can
+    /// be estimated.
     pub steps: fn(Effort) -> u64,
-    /// Carry it out, and report as many steps.
+    /// Run the experiment and report as many steps.
     pub run: fn(&Trial<'_>) -> Result<Evidence, Cause>,
 }
 
 /// How much is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// All that the paper ran.
+    /// Everything that the paper ran.
     Full,
-    /// Enough to judge every claim: fewer points between.
+    /// Enough to judge every claim, with fewer points between.
     Quick,
 }
 
-/// What an experiment is carried out with.
+/// What an experiment needs to run.
 pub struct Trial<'a> {
     /// How much to run.
     pub effort: Effort,
-    /// Report so many steps as done; from any thread.
+    /// Reports this many steps as done. It may be called from any thread.
     pub done: &'a (dyn Fn(u64) + Sync),
 }
 
 /// What an experiment found.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
-    /// Judged claims.
+    /// Claims with their measurements.
     pub claims: Vec<Claim>,
-    /// Figures.
     pub figures: Vec<Figure>,
-    /// Tables.
     pub listings: Vec<Listing>,
 }
 
@@ -86,20 +84,19 @@ pub type Cause = Box<dyn Error + Send + Sync>;
 pub struct ReproError {
     /// Number of the paper.
     pub paper: &'static str,
-    /// The items that were under way.
+    /// The items of the experiment that failed.
     pub items: &'static [&'static str],
-    /// Why.
+    /// The error of the experiment.
     pub cause: Cause,
 }
 
-/// What was found of a paper.
+/// What was found about a paper.
 #[derive(Debug)]
 pub struct Findings {
-    /// The paper.
     pub paper: &'static Paper,
-    /// Names of the items that were asked for, in the paper's order.
+    /// Names of the chosen items, in the paper's order.
     pub items: Vec<&'static str>,
-    /// All evidence for them.
+    /// The evidence for all chosen items.
     pub evidence: Evidence,
 }
 
@@ -112,10 +109,10 @@ impl fmt::Display for ReproError {
 impl Error for ReproError {}
 
 impl Trial<'_> {
-    /// Carry scenarios out on all cores, one step for each.
+    /// Run scenarios on all cores and report one step for each.
     ///
     /// # Errors
-    /// That of the first scenario that has no result.
+    /// Returns the error of the first scenario that failed.
     pub fn run_all(&self, scenarios: &[Scenario]) -> Result<Vec<Run>, Cause> {
         let outcomes = grid::run_in_turns(scenarios, || (self.done)(1));
         outcomes.into_iter().map(|outcome| outcome.map_err(Cause::from)).collect()
@@ -130,7 +127,7 @@ impl Paper {
         self.experiments.iter().filter(serves)
     }
 
-    /// Steps that it takes to measure `items`.
+    /// Number of progress steps for measuring `items`.
     pub fn steps(&self, items: &[&str], effort: Effort) -> u64 {
         self.experiments_of(items).map(|experiment| (experiment.steps)(effort)).sum()
     }
@@ -138,7 +135,7 @@ impl Paper {
     /// Measure `items` on all cores.
     ///
     /// # Errors
-    /// That of the first experiment that has no result.
+    /// Returns the error of the first experiment that failed.
     pub fn measure(
         &'static self,
         items: &[&'static str],
@@ -167,7 +164,7 @@ impl Paper {
 }
 
 impl Evidence {
-    /// Add what else was found.
+    /// Append the evidence of another experiment.
     pub fn append(&mut self, other: Self) {
         self.claims.extend(other.claims);
         self.figures.extend(other.figures);

@@ -1,17 +1,17 @@
-//! Rows of a reference: array operations of the simulator beside the kernel's.
+//! Rows of a reference: array operations of the simulator compared with those of the kernel.
 
 use super::Flysch;
 use crate::Outcome;
 use serde_json::Value;
 use std::fmt::Write;
 
-/// What the program made of each row of a reference.
+/// The judgement of `flysch` on each row of a reference.
 pub(super) fn judged(flysch: &Flysch, reference: &str) -> Outcome<Vec<Value>> {
     let words = ["vm", "validate", "--reference", reference, "--format", "json"];
     flysch.runs(&words.map(str::to_owned))
 }
 
-/// What was run, as the program tells it.
+/// One of the texts that say what was run.
 pub(super) fn label<'a>(row: &'a Value, name: &str) -> Outcome<&'a str> {
     Ok(row[name].as_str().ok_or_else(|| format!("a row lacks `{name}`: {row}"))?)
 }
@@ -22,7 +22,7 @@ pub(super) fn number(row: &Value, count: &str, of: &str) -> Outcome<f64> {
     Ok(number.ok_or_else(|| format!("a row lacks `{count}.{of}`: {row}"))?)
 }
 
-/// Whether the row is within its bands, in a word.
+/// `yes` if the row is within its bands, otherwise `no`.
 pub(super) fn verdict(row: &Value) -> &'static str {
     if is_within(row) { "yes" } else { "no" }
 }
@@ -36,7 +36,7 @@ fn is_within(row: &Value) -> bool {
     row["within"] == true
 }
 
-/// Rows with both counts, each after its `labels`, and how many of them agree.
+/// Rows with both counts, each after its `labels`, and how many of them are within their bands.
 pub(super) fn table(rows: &[Value], labels: &[&str], noun: &str) -> Outcome<String> {
     let mut text = String::new();
     for row in rows {

@@ -1,4 +1,5 @@
-//! Journals elsewhere against Linux 6.1: transactions of one row each.
+//! Results section: transactions of one row each, with journals in several places, against Linux
+//! 6.1.
 
 use super::{Flysch, counts};
 use crate::Outcome;
@@ -19,10 +20,10 @@ const HEADING: &str = "\
 |---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|
 ";
 
-/// What was run, as the table tells it.
+/// The columns that say what was run.
 const LABELS: [&str; 3] = ["run", "stack", "journal"];
 
-/// Runs every row of the reference that counts something.
+/// Run every row of the reference in which the kernel programmed pages.
 pub(super) fn render(flysch: &Flysch) -> Outcome<String> {
     let mut rows = counts::judged(flysch, REFERENCE)?;
     rows.iter_mut().try_for_each(as_code)?;
@@ -30,7 +31,7 @@ pub(super) fn render(flysch: &Flysch) -> Outcome<String> {
     Ok(format!("{OPENING}\n{HEADING}{table}"))
 }
 
-/// Sets the name of a stack as code.
+/// Format the name of the stack as code.
 fn as_code(row: &mut Value) -> Outcome {
     row["stack"] = json!(format!("`{}`", counts::label(row, "stack")?));
     Ok(())

@@ -1,4 +1,4 @@
-//! The simulator against Linux 6.1 with nandsim, cell by cell.
+//! Results section: the simulator against Linux 6.1 with nandsim, cell by cell.
 
 use super::{Flysch, counts};
 use crate::Outcome;
@@ -20,10 +20,10 @@ const HEADING: &str = "\
 |---|---|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|---|
 ";
 
-/// What was run, as the table tells it.
+/// The columns that say what was run.
 const LABELS: [&str; 5] = ["fs", "operation", "record_size", "requests", "variant"];
 
-/// Runs every row of the reference and sets the counts side by side.
+/// Run every row of the reference and show both counts.
 pub(super) fn render(flysch: &Flysch) -> Outcome<String> {
     let table = counts::table(&counts::judged(flysch, REFERENCE)?, &LABELS, "rows")?;
     Ok(format!("{BANDS}\n{HEADING}{table}"))

@@ -1,8 +1,8 @@
-//! The papers' claims, as `flysch repro all --quick` judges them.
+//! Results section: the papers' claims, as `flysch repro all --quick` judges them.
 //!
-//! 1. Every figure and every reason comes from the program: nothing is said here of a claim.
-//! 2. `docs/lab.md` explains each claim that is not reproduced; `docs/results.md` counts verdicts
-//!    and shows the tables of the study that the micro-benchmark comes from.
+//! 1. Every figure and every reason comes from the program. This module adds none.
+//! 2. `docs/lab.md` explains each claim that is not reproduced. `docs/results.md` counts the
+//!    verdicts and shows the tables of the study that the micro-benchmark comes from.
 
 use super::Flysch;
 use crate::Outcome;
@@ -34,13 +34,13 @@ struct Claim {
     note: String,
 }
 
-/// Every claim of every paper.
+/// All claims of all papers.
 pub(super) struct Papers {
     claims: Vec<Claim>,
 }
 
 impl Papers {
-    /// Runs the experiments.
+    /// Run the experiments of all papers.
     pub(super) fn judge(flysch: &Flysch) -> Outcome<Self> {
         let place = Scratch::open()?;
         let out = place.path.join("papers").display().to_string();
@@ -50,7 +50,7 @@ impl Papers {
         Ok(Self { claims: claims? })
     }
 
-    /// How many claims of each paper hold.
+    /// A table of the number of claims with each verdict, by paper.
     pub(super) fn tally(&self) -> String {
         let mut counts: BTreeMap<&str, [u32; 3]> = BTreeMap::new();
         for claim in &self.claims {
@@ -81,7 +81,8 @@ impl Papers {
         })
     }
 
-    /// What does not hold, each with its reason; one that gives none is an error.
+    /// A table of the claims that do not hold, each with its reason. A claim without a reason is an
+    /// error.
     pub(super) fn failures(&self) -> Outcome<String> {
         let mut text = String::from(
             "| paper | item | claim | paper's | measured | why |\n|---|---|---|--:|--:|---|\n",
@@ -125,7 +126,7 @@ impl Claim {
     }
 }
 
-/// A number with three digits that count.
+/// A number with three significant digits.
 fn short(number: f64) -> String {
     match number.abs() {
         at_least if at_least >= 100.0 || number.fract() == 0.0 => format!("{number:.0}"),

@@ -1,6 +1,6 @@
-//! What read-ahead reads: the simulator against Linux 6.1 with nandsim.
+//! Results section: what read-ahead reads, the simulator against Linux 6.1 with nandsim.
 //!
-//! Two references: reads of a file of 5 MiB, and selects on a database of contacts.
+//! There are two references: reads of a file of 5 MiB, and selects on a database of contacts.
 
 use super::Flysch;
 use super::counts::{judged, label, number, verdict, within_count};
@@ -24,10 +24,10 @@ const HEADING: &str = "\
 |---|---|---|--:|--:|--:|--:|--:|--:|---|
 ";
 
-/// What was run, as the table tells it.
+/// The columns that say what was run.
 const LABELS: [&str; 5] = ["on", "pattern", "read_ahead", "requests", "size"];
 
-/// Renders both references.
+/// Write the tables of both references.
 pub(super) fn render(flysch: &Flysch) -> Outcome<String> {
     let mut text = String::from(BANDS);
     let references = [

@@ -1,8 +1,8 @@
-//! The simulator against every recorded count of the real kernel.
+//! Results section: the simulator against all recorded counts of the real kernel.
 //!
-//! 1. `docs/validation.csv` holds the kernel's counts as `flysch vm validate` met them in a guest; its
-//!    other columns are the simulator's, and are made anew here.
-//! 2. The program judges: beyond its bands it fails, and so does this.
+//! 1. `docs/validation.csv` holds the kernel's counts, which `flysch vm validate` measured in a
+//!    guest. Its other columns are those of the simulator and are generated here.
+//! 2. The program judges. If its bands are broken, it fails, and so does this stage.
 
 use super::{Flysch, Mode, read, settle};
 use crate::Outcome;
@@ -21,7 +21,7 @@ sign: [validation.csv](validation.csv); what is compared, and what is left: [lab
 |---|--:|--:|--:|--:|--:|--:|--:|
 ";
 
-/// Simulates all cells anew, settles their file, and tells how errors are spread.
+/// Simulate all cells again, write or compare their file, and show the distribution of the errors.
 pub(super) fn render(flysch: &Flysch, mode: Mode) -> Outcome<String> {
     let place = Scratch::open()?;
     let fresh = place.path.join("validation.csv");
@@ -48,7 +48,7 @@ fn line(row: &Value) -> Outcome<String> {
     Ok(text + "\n")
 }
 
-/// In how many cells both sides count the same.
+/// In how many cells both sides have the same counts.
 fn equal(text: &str) -> Outcome<String> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let head = reader.headers()?.clone();

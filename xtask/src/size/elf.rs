@@ -1,16 +1,16 @@
-//! An object file for a 32-bit processor: as much of ELF as sizes need.
+//! An object file for a 32-bit processor. Only the part of ELF that sizes need is parsed.
 
 use crate::Outcome;
 
-/// Sections that are in the memory of the running program.
+/// Flags of sections that are in the memory of the running program.
 const ALLOCATED: u32 = 2;
 const EXECUTABLE: u32 = 4;
 const SYMBOLS: u32 = 2;
-/// Bytes of a section's header and of a symbol.
+/// Sizes in bytes of a section's header and of a symbol.
 const SECTION_SIZE: usize = 40;
 const SYMBOL_SIZE: usize = 16;
 
-/// An object file.
+/// A parsed object file.
 pub(super) struct Object {
     bytes: Vec<u8>,
     sections: Vec<Section>,
@@ -26,7 +26,7 @@ struct Section {
 }
 
 impl Object {
-    /// Read the headers of the sections.
+    /// Parse the headers of the sections.
     pub(super) fn parse(bytes: Vec<u8>) -> Outcome<Self> {
         if bytes.get(..5) != Some(b"\x7FELF\x01") {
             return Err("the compiler left no 32-bit ELF object".into());
@@ -46,13 +46,13 @@ impl Object {
         Ok(Self { bytes, sections })
     }
 
-    /// Bytes of instructions.
+    /// Bytes of machine code.
     pub(super) fn code_size(&self) -> u32 {
         self.sum(ALLOCATED | EXECUTABLE)
     }
 
-    /// Bytes of constants, and of tables to unwind; without the statics that only tell the sizes
-    /// of types.
+    /// Bytes of constants and of unwind tables, without the statics that only hold the sizes of
+    /// types.
     pub(super) fn data_size(&self) -> Outcome<u32> {
         Ok(self.sum(ALLOCATED) - self.symbol_size("FIELDS_")?)
     }
@@ -65,7 +65,7 @@ impl Object {
         self.sections.iter().filter(fits).map(|section| section.size).sum()
     }
 
-    /// The sizes of all symbols whose names begin so, added up.
+    /// The sum of the sizes of all symbols whose names begin with `start`.
     pub(super) fn symbol_size(&self, start: &str) -> Outcome<u32> {
         let symbols = self.symbols()?;
         let told = symbols.iter().filter(|(name, _)| name.starts_with(start.as_bytes()));

@@ -1,10 +1,10 @@
 //! `cargo xtask size`: code and RAM of the engine's index layer on a Cortex-M3.
 //!
 //! A firmware that calls every operation of an index over two registers (`firmware.txt`) is built
-//! for thumbv7m as one optimised object, and its sections are added up. The library functions that
-//! a linker would add (memcpy, memcmp, 64-bit division) are not in it.
+//! for thumbv7m as one optimised object, and the sizes of its sections are added up. Library
+//! functions that a linker would add (memcpy, memcmp, 64-bit division) are not included.
 //!
-//! The target comes from rustup where that has it, else from Debian's `rustc-web` and
+//! The target is installed by rustup if possible. Otherwise it comes from Debian's `rustc-web` and
 //! `rust-web-src`, with core built from source.
 
 mod elf;
@@ -46,7 +46,8 @@ panic = \"abort\"
 [dependencies]
 ";
 
-/// What is measured: name, features, and how the symbols begin whose sizes are those of the fields.
+/// What is measured: name, features, and the prefix of the symbols whose sizes are those of the
+/// fields.
 const BUILDS: [(&str, &str, &str); 6] = [
     ("blocks and pages alone (`flash`)", "", "FIELDS_flash"),
     ("with hash-ordered runs", "runs", "FIELDS_runs"),
@@ -56,14 +57,14 @@ const BUILDS: [(&str, &str, &str); 6] = [
     ("with all of them", "runs,pbfilter,bitmap,zone", "FIELDS_"),
 ];
 
-/// Debian's compiler, and the sources of its core.
+/// Debian's compiler, and the source code of its core library.
 const DEBIAN: [Package; 2] = [
     Package { name: "rustc-web", program: "rustc", without: "there is no compiler for thumbv7m" },
     Package { name: "rust-web-src", program: "rustc", without: "core cannot be built" },
 ];
 const DEBIAN_COMPILER: &str = "/usr/bin/rustc";
 
-/// Where the target's core comes from.
+/// Where the target's core library comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Toolchain {
     Rustup,
@@ -106,7 +107,7 @@ fn toolchain() -> Outcome<Toolchain> {
     .into())
 }
 
-/// The firmware as a package of its own, beside what cargo builds.
+/// Write the firmware as a package of its own, in the folder of this program.
 fn prepare() -> Outcome<PathBuf> {
     let folder = std::env::current_exe()?.with_file_name("firmware");
     fs::create_dir_all(folder.join("src"))?;
@@ -147,9 +148,9 @@ fn document(rows: &[(&str, u32, u32, u32)], compiler: &str) -> String {
     let base = rows.first().map_or(0, |row| row.1);
     let mut text = format!(
         "# Size of the index layer\n\n\
-         Code for {TARGET} (Cortex-M3), {compiler}, opt-level \"s\", one object. `cargo xtask size` \
-         measures it anew.\nThe buffers of an index are the caller's, and as many bytes as \
-         `ram_size` of its parameters says; its fields come on top.\n\n\
+         Code for {TARGET} (Cortex-M3), {compiler}, opt-level \"s\", one object.\n\
+         `cargo xtask size` measures it anew.\n\nThe caller provides the buffers of an index. Their size is `ram_size` of \
+         its parameters;\nits fields come in addition.\n\n\
          | firmware | code, bytes | more than `flash` alone | constants, bytes | fields in RAM, bytes |\n\
          |---|--:|--:|--:|--:|\n"
     );

@@ -1,18 +1,18 @@
-//! Flash is exchanged with the real kernel: it mounts images of ours, clean and after a power cut,
-//! reads the same files, writes on, and is read by ours; what it made itself is read by ours, too.
-//! Where there are fastmaps, each attaches by those of the other.
+//! Exchange flash images with the real kernel. It mounts our images, clean and after a power cut,
+//! reads the same files, and writes more, which we then read. We also read images that it made
+//! itself. If fastmaps are supported, each side attaches with those of the other.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::{Outcome, shell};
 
-/// Blocks of the partition: few, so that a case takes seconds.
+/// Number of blocks in the partition. They are few, so that a case takes seconds.
 const BLOCKS: &str = "48";
-/// What the guest does.
+/// The script that runs in the guest.
 const SCRIPT: &str = include_str!("images.sh");
-/// The cases: whose flash, file system, compression, and the flash operation during which the power
-/// is cut, or `clean`; behind these, whether UBI writes fastmaps.
+/// The cases: who made the flash, file system, compression, and the flash operation during which
+/// the power is cut, or `clean`. A last word says whether UBI writes fastmaps.
 const CASES: [&str; 16] = [
     "ours:ubifs:none:clean",
     "ours:ubifs:none:170",
@@ -32,7 +32,7 @@ const CASES: [&str; 16] = [
     "theirs:jffs2:any:",
 ];
 
-/// Those of fastmaps, which are for more than 64 blocks.
+/// The cases with fastmaps. They need more than 64 blocks.
 const FASTMAP_CASES: [&str; 6] = [
     "ours:ubifs:zstd:clean:fastmap",
     "ours:ubifs:none:165:fastmap",
@@ -43,7 +43,8 @@ const FASTMAP_CASES: [&str; 6] = [
 ];
 const FASTMAP_BLOCKS: &str = "200";
 
-/// Exchanges images with the guests that `vm` makes of `store`, whose UBI may know fastmaps.
+/// Exchange images with the guests that `vm` makes from `store`. The last argument says whether its
+/// UBI supports fastmaps.
 pub(super) fn run(vm: impl Fn() -> Command, store: &Path, with_fastmap: bool) -> Outcome {
     exchange(vm(), store, BLOCKS, &CASES)?;
     if with_fastmap { exchange(vm(), store, FASTMAP_BLOCKS, &FASTMAP_CASES) } else { Ok(()) }
@@ -55,7 +56,7 @@ fn exchange(mut vm: Command, store: &Path, blocks: &str, cases: &[&str]) -> Outc
     check(cases, &shell::output(&mut vm)?)
 }
 
-/// Every case has its line, and all is well.
+/// Check that every case has its line and passed.
 fn check(cases: &[&str], text: &str) -> Outcome {
     for &case in cases {
         if !text.lines().any(|line| line.strip_prefix("ok ").is_some_and(|it| it.starts_with(case)))

@@ -1,8 +1,8 @@
-//! The real kernel as the judge: a guest is made, and the simulator held against it.
+//! The real kernel as the judge: make a guest and compare the simulator with it.
 //!
-//! 1. Where a guest cannot be made, the stage says that it was skipped, and why; a guest that was made
-//!    and disagrees fails it.
-//! 2. The guest's files are made anew in a folder that goes with the run.
+//! 1. If a guest cannot be made, the stage says that it was skipped, and why. If a guest was made
+//!    and its counts differ, the stage fails.
+//! 2. The guest's files are made anew, in a folder that is removed after the run.
 
 mod images;
 
@@ -18,8 +18,8 @@ const KNOWN: [(&str, &str, u64); 3] = [
     ("nanddump --quiet --length=131072 --file=/dev/null /dev/mtd1", "read", 64),
 ];
 
-/// Makes a guest, has its tracer counted against nandsim, exchanges flash with it, and compares twelve
-/// cells.
+/// Make a guest, check its tracer against nandsim, exchange flash images with it, and compare
+/// twelve cells.
 pub(crate) fn run() -> Outcome {
     packages::install();
     if let Some(reason) = obstacle() {
@@ -60,7 +60,8 @@ fn obstacle() -> Option<&'static str> {
     (!shell::is_installed("qemu-system-x86_64")).then_some("there is no QEMU")
 }
 
-/// Every known operation under the tracer, at the level of the chip and at nandsim's own.
+/// A script that runs every known operation under the tracer, at the level of the chip and at
+/// nandsim's own.
 fn known_operations() -> String {
     let runs = KNOWN.iter().flat_map(|(command, ..)| {
         ["nandsim", "chip"].map(|level| {
@@ -75,7 +76,7 @@ fn known_operations() -> String {
     std::iter::once(prepare).chain(runs).collect::<Vec<_>>().join("; ")
 }
 
-/// The tracer's counts are those that are known, and nandsim's own are the same.
+/// Check that the tracer's counts are the known ones, and equal to nandsim's.
 fn check_tracer(text: &str) -> Outcome {
     let summaries = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     let summaries: Vec<Value> = summaries.collect::<Result<_, _>>()?;

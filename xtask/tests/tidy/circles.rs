@@ -1,4 +1,4 @@
-//! The modules at the top of a crate import each other in one direction only.
+//! Rule: the modules at the top of a crate import each other in one direction only.
 
 use crate::Finding;
 use crate::source::{Source, bracket_end, is_word_letter, line_index, words};
@@ -6,10 +6,10 @@ use crate::tree::Tree;
 use crate::workspace::Package;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Imports between the modules at the top of a crate: from, to, and where the first one stands.
+/// Imports between the modules at the top of a crate: from, to, and the place of the first one.
 type Imports = BTreeMap<(String, String), (String, usize)>;
 
-/// An import is at fault where the module it names leads back to the one it stands in.
+/// Find imports whose target leads back to the module that imports it.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for package in &tree.packages {
@@ -57,8 +57,8 @@ fn imports(tree: &Tree, package: &Package) -> Imports {
     imports
 }
 
-/// What a path that begins at the root of the crate may name first, and the module it leads to:
-/// the modules themselves, and what the root hands on from them.
+/// The names that a path may begin with at the root of the crate, and the module that each belongs
+/// to: the modules themselves, and the names that the root re-exports from them.
 fn homes(tree: &Tree, package: &Package, folder: &str) -> BTreeMap<String, String> {
     let paths = tree.sources_in(folder).map(|source| &source.path);
     let others = paths.filter(|path| !package.roots.contains(path));
@@ -82,14 +82,14 @@ fn homes(tree: &Tree, package: &Package, folder: &str) -> BTreeMap<String, Strin
     homes
 }
 
-/// The modules that lead to a file, given its path in `src`.
+/// The names of the modules that lead to a file, given its path in `src`.
 fn module(path: &str) -> Vec<&str> {
     let path = path.trim_end_matches(".rs").trim_end_matches("/mod");
     path.split('/').collect()
 }
 
-/// What a file names at the root of its crate, with the line, outside its tests. The file is `depth`
-/// modules below the root.
+/// The names that a file uses from the root of its crate, with their lines, outside of its tests.
+/// The file is `depth` modules below the root.
 fn named(source: &Source, depth: usize) -> Vec<(String, usize)> {
     let code = source.code();
     let up = "super::".repeat(depth);
@@ -108,7 +108,7 @@ fn named(source: &Source, depth: usize) -> Vec<(String, usize)> {
     found
 }
 
-/// The names that a path goes on with at byte `at`: one, or in braces several.
+/// The next names of a path at byte `at`: one, or several in braces.
 fn heads(code: &str, at: usize) -> Vec<String> {
     if !code[at..].starts_with('{') {
         return words(&code[at..]).take(1).map(str::to_owned).collect();

@@ -1,10 +1,10 @@
-//! Comments: every file opens with its purpose, and none of the rest is noise.
+//! Rules for comments: every file begins with its purpose, and comments are useful.
 
 use crate::Finding;
 use crate::source::{Kind, Source, words};
 
 const SHARE_PERCENT_MAX: usize = 20;
-/// A small file may have this many lines of comment whatever their share.
+/// A small file may have this many lines of comment, whatever their share is.
 const SHARE_FREE_COUNT: usize = 4;
 const ECHO_PERCENT_MIN: usize = 60;
 const ECHO_WORDS_MIN: usize = 2;
@@ -12,7 +12,7 @@ const LETTERS_MIN: usize = 3;
 const FILLERS: &[&str] =
     &["and", "are", "each", "for", "from", "has", "into", "its", "that", "the", "this", "with"];
 
-/// Every file opens with `//!`: what it holds.
+/// Every file begins with a `//!` comment that says what it holds.
 pub(crate) fn check_opening(source: &Source) -> Vec<Finding> {
     let opens = source.lines.first().is_some_and(|line| {
         line.whole.strip_prefix("//!").is_some_and(|purpose| purpose.len() > 1)
@@ -23,8 +23,8 @@ pub(crate) fn check_opening(source: &Source) -> Vec<Finding> {
     vec![Finding::new(&source.path, 1, "open the file with `//!`: what it holds")]
 }
 
-/// Lines of `//` are at most a fifth of the lines of code. A comment behind code is free: it is
-/// where the source of a constant is named.
+/// There may be one line of `//` for every five lines of code. A comment at the end of a line of
+/// code does not count, because that is where the source of a constant is named.
 pub(crate) fn check_share(source: &Source) -> Vec<Finding> {
     let count = |kind| source.lines.iter().filter(|line| line.kind == kind).count();
     let (comments, code) = (count(Kind::Comment), count(Kind::Code));
@@ -38,7 +38,7 @@ pub(crate) fn check_share(source: &Source) -> Vec<Finding> {
     vec![Finding::new(&source.path, 1, message)]
 }
 
-/// A comment of one line must not say again what the line below says.
+/// A comment of one line must not repeat what the next line says.
 pub(crate) fn check_echo(source: &Source) -> Vec<Finding> {
     let kind = |index: usize| source.lines.get(index).map(|line| line.kind);
     let mut findings = Vec::new();
@@ -67,7 +67,7 @@ fn echoes(comment: &str, code: &str) -> bool {
     said.len() >= ECHO_WORDS_MIN && echo_count * 100 >= said.len() * ECHO_PERCENT_MIN
 }
 
-/// The words of `text` that carry meaning, in lower case, identifiers taken apart.
+/// The words of `text` that have a meaning, in lower case. Identifiers are split.
 fn terms(text: &str) -> Vec<String> {
     let mut spaced = String::new();
     for letter in text.chars() {
@@ -82,7 +82,7 @@ fn terms(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Ordinary comments hold sentences: no code put aside, no banners, no numbered steps.
+/// Ordinary comments are sentences: no disabled code, no banners, no numbered steps.
 pub(crate) fn check_leftovers(source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, line) in source.lines.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The same function body in two files.
+//! Rule: no two files contain the same function body.
 
 use crate::Finding;
 use crate::source::{Source, bracket_end, line_index};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 const BODY_LINES_MIN: usize = 7;
 
-/// Bodies of seven lines and more, the same but for blanks and comments, have one home.
+/// Find function bodies of seven or more lines that are equal except for white space and comments.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let mut homes: BTreeMap<String, (&str, usize)> = BTreeMap::new();
     let mut findings = Vec::new();

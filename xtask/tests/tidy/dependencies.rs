@@ -1,12 +1,12 @@
-//! What a manifest asks for, the sources use.
+//! Rule: the sources use every dependency of a manifest.
 
 use crate::Finding;
 use crate::source::{Source, words};
 use crate::tree::Tree;
 use crate::workspace::{Package, Use};
 
-/// Every dependency is named by a source that may use it: one of `dependencies` outside tests,
-/// one of `dev-dependencies` anywhere, also in the example of a doc comment.
+/// Find dependencies that no source names. One of `dependencies` must be named outside of tests.
+/// One of `dev-dependencies` may be named anywhere, also in the example of a doc comment.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for package in &tree.packages {
@@ -42,7 +42,7 @@ fn names(source: &Source, identifier: &str, used: Use) -> bool {
     })
 }
 
-/// The manifest of `package` and the line on which it asks for `dependency`.
+/// The manifest of `package`, and the line that names `dependency`.
 pub(crate) fn manifest_place(tree: &Tree, package: &Package, dependency: &str) -> (String, usize) {
     let manifest = format!("{}/Cargo.toml", package.folder);
     let text = tree.texts.get(&manifest).map_or("", String::as_str);

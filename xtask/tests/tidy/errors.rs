@@ -1,14 +1,14 @@
-//! Errors say where, not how it felt; and `unsafe` has one home.
+//! Rules: errors carry addresses instead of text, and only one crate contains `unsafe`.
 
 use crate::Finding;
 use crate::source::{Source, item_end, line_index, words};
 
-/// Crates whose errors carry addresses and never text.
+/// Crates whose errors carry addresses and no text.
 const TEXT_FREE: &[&str] = &["crates/nand/", "crates/flysch/"];
-/// The crate that may be unsafe.
+/// The crate that may contain `unsafe`.
 const UNSAFE_HOME: &str = "crates/sqlite/";
 
-/// No `String` inside a type named `…Error` of the engine and the contract.
+/// Find a `String` inside of a type named `…Error`, in the engine and the device contract.
 pub(crate) fn check(source: &Source) -> Vec<Finding> {
     if !TEXT_FREE.iter().any(|folder| source.path.starts_with(folder)) {
         return Vec::new();
@@ -29,7 +29,7 @@ pub(crate) fn check(source: &Source) -> Vec<Finding> {
     findings
 }
 
-/// `unsafe` in one crate only.
+/// Find `unsafe` in all other crates.
 pub(crate) fn check_unsafe(source: &Source) -> Vec<Finding> {
     if source.path.starts_with(UNSAFE_HOME) {
         return Vec::new();

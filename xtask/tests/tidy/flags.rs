@@ -1,4 +1,4 @@
-//! Every long flag of the command line is turned by a test or by xtask.
+//! Rule: a test or xtask uses every long flag of the command line.
 
 use crate::Finding;
 use crate::source::{Source, bracket_end, is_word_letter, line_index};
@@ -6,7 +6,7 @@ use crate::tree::Tree;
 
 const COMMAND_LINE: &str = "crates/cli/src/";
 
-/// Flags that no file of tests and none of xtask spells out. This test itself does not count.
+/// Find flags that no test and no part of xtask uses. This test itself does not count.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let witnesses = witnesses(tree);
     let mut findings = Vec::new();
@@ -21,7 +21,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Everything that may turn a flag: files of tests, test modules, xtask. Without comments.
+/// The text of everything that may use a flag: test files, test modules, xtask. Without comments.
 fn witnesses(tree: &Tree) -> Vec<String> {
     let sources = tree.sources.iter().filter(|source| !source.path.starts_with("xtask/tests/"));
     let in_sources = sources.map(|source| {
@@ -40,7 +40,7 @@ fn spells(text: &str, flag: &str) -> bool {
     })
 }
 
-/// The long flags a file declares, each with the line of its attribute.
+/// The long flags that a file declares, each with the line of its attribute.
 fn flags(source: &Source) -> Vec<(usize, String)> {
     let code = source.code();
     let text = source.text();
@@ -58,14 +58,14 @@ fn flags(source: &Source) -> Vec<(usize, String)> {
     found
 }
 
-/// The part of `text` that lies where bytes `from..to` of `code` lie, counted in characters.
+/// The part of `text` at the position of bytes `from..to` of `code`, counted in characters.
 fn same_place(text: &str, code: &str, from: usize, to: usize) -> String {
     let (skipped, taken) = (code[..from].chars().count(), code[from..to].chars().count());
     text.chars().skip(skipped).take(taken).collect()
 }
 
-/// The long name of the flag with this inside of its attribute, if it has one: the name it is
-/// given there, or that of the field in the code `after` it.
+/// The long name of a flag, if it has one: the name in its attribute, of which `inside` is the
+/// content, or that of the field in the code `after` it.
 fn long_name(inside: &str, after: &str) -> Option<String> {
     inside.split(',').find_map(|part| {
         let (key, value) = part.split_once('=').unwrap_or((part, ""));
@@ -75,7 +75,7 @@ fn long_name(inside: &str, after: &str) -> Option<String> {
     })
 }
 
-/// The name of the field that follows an attribute, other attributes skipped.
+/// The name of the field that follows an attribute. Other attributes are skipped.
 fn field_name(code: &str) -> String {
     let rest = code.trim_start();
     if rest.starts_with("#[") {

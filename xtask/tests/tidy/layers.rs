@@ -1,11 +1,11 @@
-//! Dependencies between the crates point down.
+//! Rule: dependencies between the crates point down.
 
 use crate::Finding;
 use crate::dependencies::manifest_place;
 use crate::tree::Tree;
 use crate::workspace::Use;
 
-/// Every package, from the bottom up, with those it may depend on.
+/// All packages, from the bottom up, with those that each may depend on.
 const LAYERS: &[(&str, &[&str])] = &[
     ("crates/nand", &[]),
     ("crates/chip", &["crates/nand"]),
@@ -66,10 +66,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// What only tests may depend on, beyond that.
+/// Further dependencies that only tests may have.
 const LAYERS_OF_TESTS: &[(&str, &str)] = &[("crates/flysch", "crates/chip")];
 
-/// Every edge between packages of the workspace is in the list.
+/// Find dependencies between packages of the workspace that are not in the list.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for package in &tree.packages {

@@ -1,4 +1,4 @@
-//! File lengths. The length of functions is clippy's (`too_many_lines`).
+//! Rule: the length of files. Clippy checks the length of functions (`too_many_lines`).
 
 use crate::Finding;
 use crate::source::{Kind, Source};
@@ -6,7 +6,7 @@ use crate::source::{Kind, Source};
 const CODE_LINES_MAX: usize = 500;
 const LINES_MAX: usize = 800;
 
-/// At most 800 lines, and 500 lines of code: neither blank, nor comment, nor a test module.
+/// A file may have 800 lines, and 500 lines of code, which are not blank, comments or test modules.
 pub(crate) fn check(source: &Source) -> Vec<Finding> {
     let line_count = source.lines.len();
     let in_module = |is_test: bool| is_test && !source.path.contains("/tests/");

@@ -1,9 +1,10 @@
-//! The house rules, as a test of the tree itself. Each rule is a module that returns findings
-//! with path and line, and is tested in its place against a planted fault.
+//! The house rules, as a test of the source tree. Each rule is a module that returns findings with
+//! path and line. Each has a test of its own, with a fault that it must find.
 //!
-//! There is no list of exceptions. A rule that is wrong is to be changed here.
+//! There is no list of exceptions. If a rule is wrong, change it here.
 
 mod circles;
+mod columns;
 mod comments;
 mod copies;
 mod dependencies;
@@ -22,7 +23,7 @@ mod workspace;
 use source::Source;
 use tree::Tree;
 
-/// A breach of a house rule.
+/// A place that breaks a house rule.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Finding {
     path: String,
@@ -36,9 +37,10 @@ impl Finding {
     }
 }
 
-/// Rules that look at one source file at a time.
+/// Rules that examine one source file at a time.
 const FILE_RULES: &[fn(&Source) -> Vec<Finding>] = &[
     length::check,
+    columns::check,
     comments::check_opening,
     comments::check_share,
     comments::check_echo,
@@ -51,9 +53,10 @@ const FILE_RULES: &[fn(&Source) -> Vec<Finding>] = &[
     errors::check_unsafe,
 ];
 
-/// Rules that look at the tree as a whole.
+/// Rules that examine the whole tree.
 const TREE_RULES: &[fn(&Tree) -> Vec<Finding>] = &[
     circles::check,
+    columns::check_documents,
     copies::check,
     dependencies::check,
     flags::check,
@@ -76,14 +79,14 @@ fn the_tree_is_tidy() {
     assert!(findings.is_empty(), "{} findings, listed above", findings.len());
 }
 
-/// Asserts which lines of `text`, taken for the file `path`, `rule` finds at fault.
+/// Assert in which lines of `text` a rule finds faults. `path` is used as the path of the file.
 fn check_file(rule: fn(&Source) -> Vec<Finding>, path: &str, text: &str, lines: &[usize]) {
     let findings = rule(&Source::new(path, text));
     let found: Vec<usize> = findings.iter().map(|finding| finding.line).collect();
     assert_eq!(found, lines, "{path}: {findings:?}\n{text}");
 }
 
-/// Asserts where `rule` finds fault in a tree of these files, as `path:line`.
+/// Assert where a rule finds faults in a tree, as `path:line`.
 fn check_tree(rule: fn(&Tree) -> Vec<Finding>, tree: &Tree, places: &[&str]) {
     let findings = rule(tree);
     let found: Vec<String> =

@@ -1,4 +1,4 @@
-//! Documents: one title each, links that lead somewhere, a README one can read.
+//! Rules for documents: each has one title, its links lead somewhere, and a README is short.
 
 use crate::Finding;
 use crate::text::{advice, is_picture, praise};
@@ -7,7 +7,7 @@ use crate::tree::{Tree, has_extension};
 const README_LINES_MAX: usize = 150;
 const REMOTE: &[&str] = &["http://", "https://", "mailto:", "#"];
 
-/// Every rule for documents, on every document.
+/// Apply all rules for documents to every document.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let documents = tree.texts.iter().filter(|(path, _)| has_extension(path, "md"));
     documents.flat_map(|(path, text)| check_document(tree, path, text)).collect()
@@ -44,7 +44,7 @@ fn check_titles(path: &str, prose: &[(usize, String)]) -> Vec<Finding> {
     titles.map(|(line, _)| Finding::new(path, *line, "a second title: use `## `")).collect()
 }
 
-/// The lines outside fenced code, without their code spans, each with its number.
+/// The lines outside of fenced code, without their code spans, each with its number.
 fn prose(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut is_fenced = false;
@@ -60,7 +60,7 @@ fn prose(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The targets of the links on a line: inline ones, and the one it defines.
+/// The targets of the links on a line: inline links, and the link that the line defines.
 fn links(line: &str) -> impl Iterator<Item = &str> {
     let inline = line.split("](").skip(1).filter_map(|tail| tail.split([')', ' ']).next());
     let defined = line.split_once("]: ").filter(|_| line.starts_with('['));

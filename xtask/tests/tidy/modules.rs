@@ -1,11 +1,11 @@
-//! Every `.rs` file is compiled: some chain of `mod` leads to it from a target.
+//! Rule: every `.rs` file is compiled, because some chain of `mod` leads to it from a target.
 
 use crate::Finding;
 use crate::source::{Source, line_index, words};
 use crate::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Files no target reaches.
+/// Find files that no target reaches.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let sources: BTreeMap<&str, &Source> =
         tree.sources.iter().map(|source| (source.path.as_str(), source)).collect();
@@ -24,7 +24,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
         .collect()
 }
 
-/// Where the modules that `source` declares, and the files it includes, may lie.
+/// Possible paths of the modules that `source` declares and of the files that it includes.
 fn children(source: &Source, is_root: bool) -> Vec<String> {
     let (folder, file) = source.path.rsplit_once('/').unwrap_or(("", &source.path));
     let base = if is_root || file == "mod.rs" {

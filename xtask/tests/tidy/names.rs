@@ -1,4 +1,4 @@
-//! Names: the field's own words, no doers, no bags for odds and ends.
+//! Rule: names are words of the field, not names of doers or of collections of odds and ends.
 
 use crate::Finding;
 use crate::source::{Source, words};
@@ -10,7 +10,7 @@ const FUNCTION_PREFIXES: &[(&str, &str)] = &[
     ("process_", "name what it does"),
 ];
 
-/// The name the standard library gives to the mutable twin of `get`.
+/// The name that the standard library uses for the mutable variant of `get`.
 const MUTABLE_TWIN: &str = "get_mut";
 
 const DECLARING: &[&str] =
@@ -24,7 +24,7 @@ const TYPE_WORDS: &[&str] = &[
 const MODULE_NAMES: &[&str] =
     &["base", "common", "context", "helper", "helpers", "misc", "util", "utils"];
 
-/// Banned names of functions, types and modules.
+/// Find banned names of functions, types and modules.
 pub(crate) fn check(source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, line) in source.lines.iter().enumerate() {
@@ -36,7 +36,7 @@ pub(crate) fn check(source: &Source) -> Vec<Finding> {
     findings
 }
 
-/// What is wrong with declaring this name. Names that are only used may be foreign.
+/// What is wrong with declaring this name. Names that are only used may come from other crates.
 fn fault(keyword: &str, name: &str) -> Option<String> {
     let instead = match keyword {
         _ if DECLARING.contains(&keyword) && is_versioned(name) => {

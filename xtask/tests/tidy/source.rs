@@ -1,10 +1,10 @@
 //! A Rust file, split into code, literals and comments.
 //!
-//! 1. `code`, `text` and the file itself have the same lines and the same columns: what does not
-//!    belong is blanked, never removed.
-//! 2. `code` is free of comments and of the insides of literals, `text` of comments only.
+//! 1. `code`, `text` and the file itself have the same lines and columns: what does not belong is
+//!    replaced by spaces, never removed.
+//! 2. `code` has no comments and no content of literals. `text` has no comments.
 
-/// What a character belongs to.
+/// What a character is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     Code,
@@ -13,7 +13,7 @@ enum Class {
     Doc,
 }
 
-/// What a line consists of, apart from blanks.
+/// What a line begins with, apart from white space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Blank,
@@ -24,13 +24,13 @@ pub(crate) enum Kind {
 
 pub(crate) struct Line {
     pub(crate) kind: Kind,
-    /// The line as it stands.
+    /// The line as it is in the file.
     pub(crate) whole: String,
-    /// Code alone.
+    /// The line's code without literals.
     pub(crate) code: String,
-    /// Code and literals.
+    /// The line's code and literals.
     pub(crate) text: String,
-    /// Comments of either kind, with their slashes.
+    /// Comments of all kinds, with their slashes.
     pub(crate) comment: String,
     /// Whether the line is compiled for tests only.
     pub(crate) is_test: bool,
@@ -56,12 +56,12 @@ impl Source {
         source
     }
 
-    /// The code of the whole file, literals and comments blanked.
+    /// The code of the whole file. Literals and comments are spaces.
     pub(crate) fn code(&self) -> String {
         self.join(|line| &line.code)
     }
 
-    /// The whole file, comments blanked.
+    /// The whole file. Comments are spaces.
     pub(crate) fn text(&self) -> String {
         self.join(|line| &line.text)
     }
@@ -70,8 +70,8 @@ impl Source {
         self.lines.iter().map(part).collect::<Vec<&str>>().join("\n")
     }
 
-    /// Whether the file as a whole serves tests: it lies in a folder `tests`, or is the test
-    /// module of its folder.
+    /// Whether the whole file is for tests: it is in a folder `tests`, or it is the test module of
+    /// its folder.
     pub(crate) fn is_test_file(&self) -> bool {
         self.path.split('/').any(|part| part == "tests" || part == "tests.rs")
     }
@@ -116,7 +116,7 @@ impl Line {
     }
 }
 
-/// The line, from zero, that byte `at` lies in.
+/// The number of the line, from zero, that contains byte `at`.
 pub(crate) fn line_index(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count()
 }
@@ -138,7 +138,7 @@ pub(crate) fn bracket_end(code: &str, open: usize) -> usize {
 }
 
 /// The last byte of the item whose attribute starts at byte `start`: its closing brace, or its
-/// semicolon where it has no body.
+/// semicolon if it has no body.
 pub(crate) fn item_end(code: &str, start: usize) -> usize {
     let mut at = start;
     while let Some(offset) = code[at..].find(['(', '[', '{', ';']) {
@@ -174,8 +174,8 @@ fn classify(text: &str) -> Vec<Class> {
     classes
 }
 
-/// The length and the class of what `rest` begins with. `after_word` tells that a letter stands
-/// before it, so that an `r` cannot open a raw string.
+/// The length and the class of the first token in `rest`. `after_word` says that a letter precedes
+/// it, so that an `r` does not open a raw string.
 fn token(rest: &[char], after_word: bool) -> (usize, Class) {
     let starts = |prefix: &str| prefix.chars().eq(rest.iter().copied().take(prefix.len()));
     if starts("//") {
@@ -226,7 +226,7 @@ fn string_len(rest: &[char]) -> usize {
     at + 1
 }
 
-/// The length of a raw string, of bytes or not, if `rest` begins with one.
+/// The length of a raw string or raw byte string, if `rest` begins with one.
 fn raw_string_len(rest: &[char]) -> Option<usize> {
     let prefix = match rest {
         ['r', ..] => 1,

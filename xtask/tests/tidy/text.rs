@@ -1,9 +1,9 @@
-//! Banned text, with what to write instead.
+//! Rules: banned text, with advice on what to write instead.
 
 use crate::Finding;
 use crate::source::{Kind, Source, words};
 
-/// Code that is banned wherever it stands; blanks do not count.
+/// Code that is banned everywhere. White space is ignored.
 const CODE: &[(&str, &str)] = &[
     ("thread::sleep", "time exists on the virtual clock; wait for the event itself"),
     ("#[ignore", "run the test, or delete it"),
@@ -12,7 +12,7 @@ const CODE: &[(&str, &str)] = &[
     ("_=>()", "name the remaining cases, or use `if let`"),
 ];
 
-/// Praise, which informs nobody.
+/// Praise, which gives the reader no information.
 pub(crate) const PRAISE: &[&str] = &[
     "awesome",
     "blazing",
@@ -36,11 +36,11 @@ pub(crate) const PRAISE: &[&str] = &[
     "supercharged",
 ];
 
-/// Figures and signs that comments may use beside ASCII: those of formulae, units, citations,
-/// names of people and drawings.
+/// Characters that comments may use in addition to ASCII: those of formulas, units, citations,
+/// names and drawings.
 const FIGURES: &str = "§µ×÷±·°²³½¼≤≥≠≈≡∞∑√∈⌈⌉⌊⌋←→↑↓↔⇒▸–—…₀₁₂₃₄₅₆₇₈₉";
 
-/// Constructs that hide a fault or a wait.
+/// Find code that hides a fault or a wait.
 pub(crate) fn check_code(source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, line) in source.lines.iter().enumerate() {
@@ -57,7 +57,7 @@ pub(crate) fn check_code(source: &Source) -> Vec<Finding> {
     findings
 }
 
-/// Praise in comments and docs.
+/// Find praise in comments and docs.
 pub(crate) fn check_prose(source: &Source) -> Vec<Finding> {
     let lines = source.lines.iter().enumerate();
     lines
@@ -71,12 +71,13 @@ pub(crate) fn praise(text: &str) -> Option<String> {
     words(text).map(str::to_lowercase).find(|word| PRAISE.contains(&word.as_str()))
 }
 
-/// What to do about a word of praise.
+/// The advice for a word of praise.
 pub(crate) fn advice(word: &str) -> String {
     format!("`{word}` is banned: say what it does, or give the number")
 }
 
-/// Code is ASCII, comments use a few figures more, strings may hold anything but pictures.
+/// Code is ASCII. Comments may use a few more characters. Strings may contain anything but
+/// pictures.
 pub(crate) fn check_characters(source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, line) in source.lines.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The files of the workspace, read once for all rules.
+//! The files of the workspace. They are read once for all rules.
 
 use crate::source::Source;
 use crate::workspace::{self, Package};
@@ -6,21 +6,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// Folders that hold nothing of the project.
+/// Folders that contain nothing of the project.
 const FOREIGN: &[&str] = &[".git", "target"];
 
 pub(crate) struct Tree {
-    /// Every `.rs` file.
+    /// The content of all `.rs` files.
     pub(crate) sources: Vec<Source>,
-    /// The text of documents, manifests and whatever lies in a folder of tests, by path.
+    /// The text of documents, of manifests and of data files in test folders, by path.
     pub(crate) texts: BTreeMap<String, String>,
-    /// Every file and folder.
+    /// The paths of all files and folders.
     pub(crate) paths: BTreeSet<String>,
     pub(crate) packages: Vec<Package>,
 }
 
 impl Tree {
-    /// Reads the workspace this test belongs to.
+    /// Read the workspace that contains this test.
     pub(crate) fn read() -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask has a parent");
         let mut tree = Self::of(&[]);
@@ -84,7 +84,7 @@ impl Tree {
     }
 }
 
-/// Whether `path` ends in this extension.
+/// Whether `path` has this extension.
 pub(crate) fn has_extension(path: &str, extension: &str) -> bool {
     Path::new(path).extension().is_some_and(|found| found == extension)
 }

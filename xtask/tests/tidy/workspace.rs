@@ -1,4 +1,4 @@
-//! The packages of the workspace, as `cargo metadata` tells them.
+//! The packages of the workspace, from `cargo metadata`.
 
 use serde_json::Value;
 use std::path::Path;
@@ -14,21 +14,21 @@ pub(crate) enum Use {
 
 pub(crate) struct Dependency {
     pub(crate) name: String,
-    /// What the sources call it.
+    /// The name that sources use for it.
     pub(crate) identifier: String,
     pub(crate) used: Use,
 }
 
 pub(crate) struct Package {
     pub(crate) name: String,
-    /// The folder of the package, from the root of the workspace.
+    /// The folder of the package, relative to the root of the workspace.
     pub(crate) folder: String,
-    /// The files its targets are compiled from.
+    /// The root files of its targets.
     pub(crate) roots: Vec<String>,
     pub(crate) dependencies: Vec<Dependency>,
 }
 
-/// Asks cargo for the packages of the workspace at `root`.
+/// Ask cargo for the packages of the workspace at `root`.
 pub(crate) fn packages(root: &Path) -> Vec<Package> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)

@@ -7,7 +7,7 @@ use flysch_chip::Trace;
 use flysch_kernel::live::device::Window;
 use flysch_kernel::live::level::Level;
 use flysch_kernel::live::signals::Stop;
-use flysch_kernel::live::tracer::{Choice, LiveTracer};
+use flysch_kernel::live::tracer::{LiveTracer, TracerOptions};
 
 use super::{ExportFormat, tables};
 use crate::failure::Failure;
@@ -51,8 +51,8 @@ impl Live {
         }
         let stop = Stop::on_signals().map_err(|error| Failure::of(&error))?;
         let window = Window::of_machine(self.device.as_deref()).map_err(|e| Failure::of(&e))?;
-        let choice = Choice { level: self.hook, buffer_kib: self.buffer };
-        let mut tracer = LiveTracer::start(window, choice).map_err(|e| Failure::of(&e))?;
+        let options = TracerOptions { level: self.hook, buffer_kib: self.buffer };
+        let mut tracer = LiveTracer::start(window, options).map_err(|e| Failure::of(&e))?;
         let ended = self.record(&mut tracer, &stop)?;
         let (level, lost, trace) = (tracer.level(), tracer.lost(), tracer.take());
         // The probes are removed before anything that may fail or may wait for a reader.

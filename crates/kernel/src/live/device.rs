@@ -11,24 +11,24 @@ use super::error::LiveError;
 
 const CLASS: &str = "/sys/class/mtd";
 
-/// An MTD: a chip, or a partition of one.
+/// An MTD device of the kernel: a chip, or a partition of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mtd {
-    /// Number of the device.
+    /// The N in the name `mtdN`.
     pub number: u32,
-    /// Shape of this MTD alone.
+    /// Geometry of this MTD device alone.
     pub geometry: Geometry,
-    /// Block of the chip on which it begins.
+    /// The block of the chip at which it begins.
     pub first_block: u32,
-    /// Whether a SPI-NAND driver runs it.
+    /// Whether its driver is one for SPI-NAND.
     pub is_spi_nand: bool,
 }
 
 impl Mtd {
-    /// Every NAND of the machine, by number.
+    /// All NAND devices of the machine, ordered by number.
     ///
     /// # Errors
-    /// There is no MTD, or none has pages.
+    /// Fails if there is no MTD device, or if none of them has pages.
     pub fn all() -> Result<Vec<Self>, LiveError> {
         let numbers = numbers();
         let Some(&first) = numbers.first() else { return Err(LiveError::NoMtd) };
@@ -40,10 +40,10 @@ impl Mtd {
         Ok(paged)
     }
 
-    /// The MTD of this name, such as `mtd0` or `/dev/mtd0`.
+    /// The MTD device of this name, such as `mtd0` or `/dev/mtd0`.
     ///
     /// # Errors
-    /// There is none, or it has no pages.
+    /// Fails if there is none, or if it has no pages.
     pub fn named(name: &str) -> Result<Self, LiveError> {
         let known = numbers();
         if known.is_empty() {
@@ -60,7 +60,7 @@ impl Mtd {
         }
     }
 
-    /// Name, such as `mtd0`.
+    /// Name of the device, such as `mtd0`.
     pub fn name(&self) -> String {
         format!("mtd{}", self.number)
     }
@@ -75,7 +75,8 @@ impl Mtd {
         }
         let word = format!("{page}+{oob}x{}x{}", block / page, size / block);
         let geometry = parse_shape(&word).map_err(|error| LiveError::Shape(error.to_string()))?;
-        // Kernels before 4.1 tell no offset; then partitions are taken to begin with the chip.
+        // Kernels before 4.1 do not report an offset. A partition is then assumed to begin at block
+        // 0.
         let first_block = attribute(&folder, "offset").map_or(0, |offset| offset / block);
         Ok(Self {
             number,
@@ -86,24 +87,24 @@ impl Mtd {
     }
 }
 
-/// The part of the chip that is recorded, and how long its operations take.
+/// The part of the chip that is recorded, and the times of its operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Shape of what is recorded.
+    /// Geometry of the recorded part.
     pub geometry: Geometry,
-    /// Block of the chip on which it begins: addresses count from there.
+    /// The block of the chip at which it begins. Addresses in the trace count from there.
     pub first_block: u32,
-    /// Whether a SPI-NAND driver runs it.
+    /// Whether its driver is one for SPI-NAND.
     pub is_spi_nand: bool,
-    /// Durations to give to the events, where the chip's are known: probes time nothing.
+    /// Durations for the events, if those of the chip are known. Probes do not measure time.
     pub timing: Option<Timing>,
 }
 
 impl Window {
-    /// One MTD, by its name, or all of the chip that the machine's MTDs are on.
+    /// The window of one MTD device, or of the whole chip that the machine's MTD devices are on.
     ///
     /// # Errors
-    /// There is no such MTD, or it is no NAND.
+    /// Fails if there is no such MTD device, or if it is not NAND.
     pub fn of_machine(name: Option<&str>) -> Result<Self, LiveError> {
         let mtds = name.map_or_else(Mtd::all, |name| Mtd::named(name).map(|mtd| vec![mtd]))?;
         let is_spi_nand = mtds.iter().all(|mtd| mtd.is_spi_nand);

@@ -1,4 +1,4 @@
-//! Why a live trace cannot be had.
+//! The errors of live tracing.
 
 use std::fmt;
 use std::io;
@@ -6,43 +6,38 @@ use std::path::PathBuf;
 
 use super::level::Level;
 
-/// Why a live trace cannot be had. Renders as one line.
+/// Why a live trace is not possible. It is printed as one line.
 #[derive(Debug)]
 pub enum LiveError {
-    /// Only root may set probes.
+    /// Only root may set kernel probes.
     NotRoot,
     /// No tracefs is mounted, and mounting it failed.
     NoTracefs,
     /// The kernel was built without kprobe events.
     NoKprobes,
-    /// The machine has no MTD.
+    /// The machine has no MTD device.
     NoMtd,
-    /// The machine has no such MTD.
+    /// The machine has no MTD device of this name.
     UnknownMtd {
-        /// The one asked for.
+        /// The name that the user gave.
         asked: String,
-        /// Those there are.
+        /// The names of the devices that exist.
         known: Vec<String>,
     },
-    /// The MTD has no pages: it is no NAND.
+    /// The MTD device has no pages, so it is not NAND.
     NoPages(String),
-    /// The kernel has no function for this level, or for any.
+    /// The kernel lacks the functions of this level, or of any level if none was asked for.
     NoHook(Option<Level>),
-    /// Where calls keep their arguments is not known for this machine.
+    /// It is not known where calls have their arguments on this kind of machine.
     UnknownMachine(String),
-    /// A file of the kernel refuses.
-    Refused {
-        /// The file.
-        path: PathBuf,
-        /// What it says.
-        error: io::Error,
-    },
-    /// The MTD's sizes make no chip that traces are made for.
+    /// A file of the kernel cannot be read or written.
+    Refused { path: PathBuf, error: io::Error },
+    /// The sizes of the MTD device are not those of a chip that can be traced.
     Shape(String),
 }
 
 impl LiveError {
-    /// What the kernel says at `path`.
+    /// An error of the kernel at `path`.
     pub(super) fn at(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |error| Self::Refused { path, error }

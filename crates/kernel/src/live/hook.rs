@@ -1,46 +1,47 @@
-//! Hooks: the kernel functions whose calls are counted, and what a call of each means.
+//! Hooks: the kernel functions whose calls are recorded, and the operations that their calls stand
+//! for.
 
 use super::error::LiveError;
 use super::layout::{Layout, Width};
 use super::level::Level;
 
-/// What one call of a hooked function means.
+/// The operation that a call of a hooked function stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
-    /// A page is read: fields `page`, `off` within page and OOB, `len`.
+    /// Read a page. Fields: `page`, `off` (within page and OOB), `len`.
     PageRead,
-    /// A page is programmed: the same fields.
+    /// Program a page. It has the fields of a read.
     PageProgram,
-    /// A block is erased: `block`.
+    /// Erase a block. Field: `block`.
     BlockErase,
-    /// A range is read: bytes `from`, `len`, and `ooblen`.
+    /// Read a range. Fields: `from` and `len` in bytes, `ooblen`.
     RangeRead,
-    /// A range is programmed.
+    /// Program a range. It has the fields of a read.
     RangeProgram,
-    /// A range is erased: bytes `from`, `len`.
+    /// Erase a range. Fields: `from` and `len` in bytes.
     RangeErase,
-    /// nandsim acts: `action`.
+    /// An action of nandsim. Field: `action`.
     Action,
 }
 
-/// A probe to set.
+/// A probe to set in the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Probe {
-    /// Name of the event.
+    /// Name of the trace event.
     pub(super) event: &'static str,
-    /// Function of the kernel.
+    /// Name of the kernel function.
     pub(super) symbol: &'static str,
-    /// What a call means.
+    /// What a call of the function stands for.
     pub(super) meaning: Meaning,
 }
 
-/// The functions of a level, each under all names it ever had, and what a call means.
+/// An event, all names that its kernel function has had, and what a call stands for.
 type Row = (&'static str, &'static [&'static str], Meaning);
 
 const CHIP: &[Row] = &[
     ("page_read", &["nand_read_page_op"], Meaning::PageRead),
     ("page_program", &["nand_prog_page_begin_op"], Meaning::PageProgram),
-    // OOB-only programs, and whole pages of some drivers.
+    // Some drivers use this function for OOB-only programs and for whole pages.
     ("page_program_at_once", &["nand_prog_page_op"], Meaning::PageProgram),
     ("block_erase", &["nand_erase_op"], Meaning::BlockErase),
 ];
@@ -66,13 +67,13 @@ impl Level {
         }
     }
 
-    /// The probes of this level on a kernel that has them all.
+    /// The probes of this level on a kernel that has all its functions.
     #[cfg(test)]
     pub(super) fn every_probe(self) -> Vec<Probe> {
         self.set(&mut |_| Ok(true)).expect("nothing refuses").expect("all are there")
     }
 
-    /// Set the probes of this level; none unless the kernel has a function for each.
+    /// Set the probes of this level. None if the kernel lacks one of its functions.
     fn set(
         self,
         set: &mut impl FnMut(&Probe) -> Result<bool, LiveError>,
@@ -96,10 +97,11 @@ impl Level {
     }
 }
 
-/// Choose where to hook: the level asked for, or the nearest to the array that the kernel has. The
-/// kernel is asked by setting the probes: its list of symbols takes longer to read than a run does.
+/// Choose where to hook: at the requested level, or at the level nearest to the array that the
+/// kernel supports. The kernel is asked by setting the probes, because reading its list of symbols
+/// takes longer than a run.
 ///
-/// `set` sets a probe and tells whether the kernel has its function; `unset` takes all of them out.
+/// `set` sets a probe and returns whether the kernel has its function. `unset` removes all probes.
 pub(super) fn choose(
     asked: Option<Level>,
     is_spi_nand: bool,
@@ -138,7 +140,8 @@ impl Probe {
                 let places = layout.places(&[Word, Long, Word]);
                 let (len, oob_len) = layout.oob_ops();
                 let ops = &places[2];
-                // A 32-bit machine's low word is enough: no chip behind one has 4 GiB.
+                // On a 32-bit machine the low word is enough, because its chips have less than 4
+                // GiB.
                 format!(
                     "from={}:u{size} len=+{len}({ops}):u{size} ooblen=+{oob_len}({ops}):u{size}",
                     places[1]
@@ -157,7 +160,7 @@ impl Probe {
 mod tests {
     use super::*;
 
-    /// What is chosen on a kernel with these symbols.
+    /// The level that is chosen on a kernel with these functions.
     fn chosen(
         asked: Option<Level>,
         is_spi_nand: bool,

@@ -1,14 +1,14 @@
-//! Where the arguments of a call are when it enters a kernel function, by machine.
+//! Where the arguments of a call are when it enters a kernel function, for each kind of machine.
 //!
-//! A kprobe event fetches registers and stack slots by name. `$argN` would do on new kernels, but it
-//! reads registers only and knows nothing of 64-bit arguments on 32-bit machines.
+//! A kprobe event reads registers and stack slots by name. New kernels also have `$argN`, but it
+//! only reads registers and does not support 64-bit arguments on 32-bit machines.
 
 use super::error::LiveError;
 
-/// How wide an argument is.
+/// The size of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Width {
-    /// An `int`, a pointer, a `size_t`: one register.
+    /// An `int`, a pointer or a `size_t`: one register.
     Word,
     /// A `loff_t`: two registers on a 32-bit machine.
     Long,
@@ -18,15 +18,15 @@ pub(super) enum Width {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     registers: &'static [&'static str],
-    /// Stack slot of the first argument that found no register.
+    /// The stack slot of the first argument that is not in a register.
     first_slot: usize,
-    /// Bytes of a pointer.
+    /// Size of a pointer in bytes.
     pub(super) word: usize,
     /// Whether a 64-bit argument begins at an even register.
     is_aligned: bool,
 }
 
-/// The conventions that are known, by the names `uname -m` has for the machines.
+/// The known conventions, by the names that `uname -m` prints for the machines.
 const LAYOUTS: [(&[&str], Layout); 5] = [
     (
         &["x86_64"],
@@ -64,7 +64,7 @@ const LAYOUTS: [(&[&str], Layout); 5] = [
             is_aligned: true,
         },
     ),
-    // The kernel is built with -mregparm=3; slot 0 is the return address.
+    // The kernel is built with -mregparm=3. Slot 0 is the return address.
     (
         &["i386", "i486", "i586", "i686"],
         Layout { registers: &["%ax", "%dx", "%cx"], first_slot: 1, word: 4, is_aligned: false },
@@ -72,7 +72,7 @@ const LAYOUTS: [(&[&str], Layout); 5] = [
 ];
 
 impl Layout {
-    /// The convention of a machine, by its name in `uname -m`.
+    /// The convention of a machine, by the name that `uname -m` prints.
     pub(super) fn of(machine: &str) -> Result<Self, LiveError> {
         let found = LAYOUTS.iter().find(|(names, _)| names.contains(&machine));
         found
@@ -80,7 +80,7 @@ impl Layout {
             .ok_or_else(|| LiveError::UnknownMachine(machine.to_owned()))
     }
 
-    /// The place of the low word of each argument.
+    /// The register or stack slot that holds the low word of each argument.
     pub(super) fn places(&self, widths: &[Width]) -> Vec<String> {
         let (mut register, mut slot) = (0, self.first_slot);
         let place = |&width| {
@@ -92,7 +92,7 @@ impl Layout {
                 register += words;
                 return self.registers[register - words].to_owned();
             }
-            // Arguments after one on the stack are on the stack too.
+            // Once an argument is on the stack, all further arguments are on the stack too.
             register = self.registers.len();
             slot += words;
             format!("$stack{}", slot - words)
@@ -100,8 +100,8 @@ impl Layout {
         widths.iter().map(place).collect()
     }
 
-    /// Offsets of `len` and `ooblen` in `struct mtd_oob_ops`, which begins with an enum, two `size_t`
-    /// and then `ooblen`.
+    /// Offsets of `len` and `ooblen` in `struct mtd_oob_ops`. The struct begins with an enum and
+    /// two `size_t`, followed by `ooblen`.
     pub(super) const fn oob_ops(&self) -> (usize, usize) {
         (self.word, 3 * self.word)
     }

@@ -1,25 +1,28 @@
-//! Levels: how near to the array a live trace sees.
+//! Levels: how near to the flash array a live trace records.
 
 use std::str::FromStr;
 
-use flysch_lab::choice::UnknownChoice;
+use flysch_lab::unknown_name::UnknownName;
 
-/// How near to the array operations are seen.
+/// How near to the flash array operations are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// Array operations of raw NAND: what the chip does, page by page. Controllers whose driver brings
-    /// page functions of its own pass it by.
+    /// Array operations of raw NAND: what the chip does, page by page. It does not see controllers
+    /// whose driver has page functions of its own.
     Chip,
-    /// Requests to SPI-NAND, which has no page buffer: each page touched is one array operation.
+    /// Requests to SPI-NAND. It has no page buffer, so each page of a request is one array
+    /// operation.
     SpiNand,
-    /// Requests to raw NAND: pages touched. A read served by the one-page buffer counts too.
+    /// Requests to raw NAND, as the pages they touch. Reads that the one-page buffer serves count
+    /// too.
     Mtd,
-    /// What nandsim itself does, without addresses: the truth that the other levels are checked by.
+    /// The operations of nandsim itself, without addresses. The other levels are checked against
+    /// it.
     Nandsim,
 }
 
 impl Level {
-    /// Every level, the one to prefer first; nandsim's own is never chosen by itself.
+    /// All levels, the most preferred first. That of nandsim is only used if it is asked for.
     pub const ALL: [Self; 4] = [Self::Chip, Self::SpiNand, Self::Mtd, Self::Nandsim];
 
     /// Name on the command line.
@@ -34,10 +37,10 @@ impl Level {
 }
 
 impl FromStr for Level {
-    type Err = UnknownChoice;
+    type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let found = Self::ALL.into_iter().find(|level| level.name() == name);
-        found.ok_or_else(|| UnknownChoice::new("hook", name, &Self::ALL.map(Self::name)))
+        found.ok_or_else(|| UnknownName::new("hook", name, &Self::ALL.map(Self::name)))
     }
 }

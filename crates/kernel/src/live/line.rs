@@ -1,30 +1,30 @@
-//! A line that a probe prints into the trace: `task-pid [cpu] flags time: event: (function) fields`.
+//! A line that a probe prints to the trace: `task-pid [cpu] flags time: event: (function) fields`.
 
-/// What a line tells.
+/// The content of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Line<'a> {
     /// The task that made the call.
     pub(super) task: &'a str,
-    /// By the trace's clock, nanoseconds; printed in microseconds.
+    /// Time on the trace's clock in nanoseconds. The line has it in microseconds.
     pub(super) time_ns: u64,
-    /// Name of the event.
+    /// Name of the trace event.
     pub(super) event: &'a str,
     fields: &'a str,
 }
 
-/// How many events the kernel says were overwritten before they were read, if the line says so.
+/// If this line reports lost events: how many were overwritten before they were read.
 pub(super) fn lost(line: &str) -> Option<u64> {
     let (_, rest) = line.split_once("[LOST ")?;
     rest.strip_suffix(" EVENTS]")?.parse().ok()
 }
 
 impl<'a> Line<'a> {
-    /// Read a line; none if it is no event's.
+    /// Parse a line. None if it is not the line of an event.
     pub(super) fn parse(line: &'a str) -> Option<Self> {
         let (head, rest) = line.split_once(": ")?;
         let (event, rest) = rest.split_once(": (")?;
         let (_, fields) = rest.split_once(") ")?;
-        // A task's name may hold blanks: the head is read from its end.
+        // The name of a task may contain spaces, so the head is read from its end.
         let mut words = head.rsplitn(4, char::is_whitespace);
         let time_ns = nanoseconds(words.next()?)?;
         let (_flags, _cpu, task) = (words.next()?, words.next()?, words.next()?);
@@ -32,7 +32,7 @@ impl<'a> Line<'a> {
         Some(Self { task, time_ns, event, fields })
     }
 
-    /// A field's number.
+    /// The number in a field.
     pub(super) fn number(&self, name: &str) -> Option<u64> {
         let pairs = self.fields.split_whitespace().filter_map(|field| field.split_once('='));
         pairs.into_iter().find(|(key, _)| *key == name)?.1.parse().ok()

@@ -1,17 +1,18 @@
-//! Live tracing: what a real Linux machine does to its flash, through tracefs kprobe events.
+//! Live tracing: record what a real Linux machine does to its flash, with kprobe events of tracefs.
 //!
-//! No kernel module, no compiler: [`level`] says how near to the array a trace sees, `hook` chooses
-//! functions of the running kernel by its symbols, `layout` tells where a call keeps its arguments
-//! on this machine, `tracefs` puts probes there in a trace instance of their own, `line` reads what
-//! they print, [`device`] is the flash that sysfs describes, and [`tracer`] makes a
-//! [`Trace`](flysch_chip::Trace) of it, the same that a simulation gives. [`signals`] ends a
-//! recording early without leaving probes behind.
+//! It needs no kernel module and no compiler. [`level`] says how near to the flash array a trace
+//! records. `hook` chooses functions of the running kernel by their symbols, and `layout` knows
+//! where calls have their arguments on this machine. `tracefs` sets probes there, in a trace
+//! instance of their own, and `line` parses what they print. [`device`] describes the flash by
+//! sysfs. [`tracer`] builds a [`Trace`](flysch_chip::Trace) like that of a simulation. [`signals`]
+//! ends a recording early without leaving probes behind.
 //!
 //! Invariants:
-//! 1. What is put into the kernel is taken out when its owner is dropped: probes, instance, buffers.
-//! 2. Lost events are counted and told; none is made up.
-//! 3. A count is of array operations where the kernel has functions for them, and of pages touched by
-//!    requests where it has not: [`level::Level`] says which.
+//! 1. Everything that is added to the kernel is removed when its owner is dropped: probes,
+//!    instance, buffers.
+//! 2. Lost events are counted and reported. No event is invented.
+//! 3. If the kernel has functions for array operations, these are counted. Otherwise the pages that
+//!    requests touch are counted. [`level::Level`] says which.
 
 pub mod device;
 mod error;
@@ -19,8 +20,8 @@ mod hook;
 mod layout;
 pub mod level;
 mod line;
+mod recording;
 pub mod signals;
-mod tape;
 mod tracefs;
 pub mod tracer;
 

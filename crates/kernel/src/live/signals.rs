@@ -1,4 +1,4 @@
-//! The wish to stop: Ctrl-C and its kin, noted instead of obeyed, so that there is time to clean up.
+//! Signals such as Ctrl-C only set a flag, so that the program can clean up before it ends.
 
 use std::io;
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
-/// Tells whether a signal asked this process to end. The signals do nothing else from then on.
+/// Whether a signal asked this process to end. Signals then have no other effect.
 #[derive(Clone, Debug)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Note SIGINT, SIGTERM and SIGHUP from now on. A second one ends the process at once.
+    /// From now on, catch SIGINT, SIGTERM and SIGHUP. A second signal ends the process at once.
     ///
     /// # Errors
-    /// The operating system refuses.
+    /// Fails if the operating system refuses.
     pub fn on_signals() -> io::Result<Self> {
         let wanted = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -25,7 +25,7 @@ impl Stop {
         Ok(Self(wanted))
     }
 
-    /// Whether one came.
+    /// Whether a signal has come.
     pub fn is_wanted(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

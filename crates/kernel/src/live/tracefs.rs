@@ -1,4 +1,4 @@
-//! tracefs: probes of a group of our own, printing into a trace instance of our own.
+//! tracefs: probes in a group of our own that print to a trace instance of our own.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -14,11 +14,11 @@ use super::layout::Layout;
 
 const MOUNT_POINT: &str = "/sys/kernel/tracing";
 const OLD_MOUNT_POINT: &str = "/sys/kernel/debug/tracing";
-/// Instances are named by this and the number of the process that made them.
+/// The name of an instance is this prefix and the id of the process that made it.
 const INSTANCE_PREFIX: &str = "flysch-";
 const GROUP_PREFIX: &str = "flysch_";
 
-/// Probes in the running kernel and the instance they print into. Dropping it takes all of it out.
+/// Probes in the running kernel, and the trace instance they print to. Dropping it removes both.
 #[derive(Debug)]
 pub(super) struct Tracefs {
     root: PathBuf,
@@ -28,7 +28,7 @@ pub(super) struct Tracefs {
 }
 
 impl Tracefs {
-    /// Make an instance with so large a buffer for each processor.
+    /// Make a trace instance with a buffer of this size for each processor.
     pub(super) fn open(buffer_kib: u32) -> Result<Self, LiveError> {
         let (root, mounted_here) = find()?;
         clear_leftovers(&root);
@@ -45,7 +45,7 @@ impl Tracefs {
         Ok(tracefs)
     }
 
-    /// Set a probe; false where the kernel has no such function, or none that can be probed.
+    /// Set a probe. Returns false if the kernel has no such function or forbids to probe it.
     pub(super) fn set(&self, probe: &Probe, layout: &Layout) -> Result<bool, LiveError> {
         let path = self.root.join("kprobe_events");
         match append(&path, &probe.definition(&self.group, layout)) {
@@ -55,7 +55,7 @@ impl Tracefs {
         }
     }
 
-    /// Take all probes of this recording out.
+    /// Remove all probes of this recording.
     pub(super) fn unset(&self) {
         remove_probes(&self.root, &self.group);
     }
@@ -66,12 +66,13 @@ impl Tracefs {
         self.switch(true)
     }
 
-    /// Let the probes print, or not.
+    /// Switch printing on or off.
     pub(super) fn switch(&self, on: bool) -> Result<(), LiveError> {
         self.write("tracing_on", if on { "1" } else { "0" })
     }
 
-    /// What the probes print: each byte is read once, and a read of nothing does not wait.
+    /// The pipe of what the probes print. Each byte can be read once. A read does not wait for
+    /// data.
     pub(super) fn pipe(&self) -> Result<File, LiveError> {
         let path = self.instance.join("trace_pipe");
         let flags = OFlags::NONBLOCK.bits().cast_signed();
@@ -79,7 +80,8 @@ impl Tracefs {
         file.map_err(LiveError::at(path))
     }
 
-    /// Events that were overwritten or dropped, and calls that a busy probe missed, since the start.
+    /// Number of events that were overwritten or dropped since the start, and of calls that a busy
+    /// probe missed.
     pub(super) fn lost(&self, probes: &[Probe]) -> u64 {
         let per_cpu = fs::read_dir(self.instance.join("per_cpu"));
         let stats = per_cpu
@@ -99,7 +101,8 @@ impl Tracefs {
 
 impl Drop for Tracefs {
     fn drop(&mut self) {
-        // What refuses now cannot be helped: the next recording clears what this one left.
+        // Errors are ignored here, because there is nothing left to do. The next recording removes
+        // leftovers.
         self.write(&format!("events/{}/enable", self.group), "0").ok();
         fs::remove_dir(&self.instance).ok();
         remove_probes(&self.root, &self.group);
@@ -109,7 +112,7 @@ impl Drop for Tracefs {
     }
 }
 
-/// The root of tracefs, and whether it was mounted for this.
+/// The root folder of tracefs, and whether this call mounted it.
 fn find() -> Result<(PathBuf, bool), LiveError> {
     if !rustix::process::geteuid().is_root() {
         return Err(LiveError::NotRoot);
@@ -131,7 +134,7 @@ fn find() -> Result<(PathBuf, bool), LiveError> {
     Err(LiveError::NoKprobes)
 }
 
-/// Take out what processes that are gone have left: a killed one cannot clean up.
+/// Remove what ended processes have left. A killed process cannot clean up.
 fn clear_leftovers(root: &Path) {
     let Ok(instances) = fs::read_dir(root.join("instances")) else { return };
     for instance in instances.flatten() {
@@ -158,18 +161,19 @@ fn remove_probes(root: &Path, group: &str) {
     }
 }
 
-/// Add a line: opening the file for writing from its start would remove everybody's probes.
+/// Append a line. If the file was opened to be overwritten, the kernel would remove everybody's
+/// probes.
 fn append(path: &Path, line: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().append(true).open(path)?;
     file.write_all(format!("{line}\n").as_bytes())
 }
 
-/// What the kernel says of a symbol that it has not, or that it forbids to probe.
+/// Whether an error means that the kernel lacks a function or forbids to probe it.
 fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput)
 }
 
-/// The last column of `kprobe_profile`: the kernel lists events there by name alone.
+/// Sum of the last column of `kprobe_profile` for our probes. The kernel lists them by name only.
 fn missed(profile: &str, probes: &[Probe]) -> u64 {
     let rows = profile.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let is_ours = |name: &&str| probes.iter().any(|probe| probe.event == *name);
@@ -177,7 +181,7 @@ fn missed(profile: &str, probes: &[Probe]) -> u64 {
     ours.filter_map(|row| row.get(2)?.parse::<u64>().ok()).sum()
 }
 
-/// What the statistics of one CPU's buffer say was lost.
+/// The lost events that the statistics of one processor's buffer report.
 fn lost_of_cpu(stats: &str) -> u64 {
     let pairs = stats.lines().filter_map(|line| line.split_once(": "));
     let lost =

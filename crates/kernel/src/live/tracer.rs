@@ -1,4 +1,4 @@
-//! The tracer: a recording of the running kernel, from its start to the trace it leaves.
+//! The tracer: records the running kernel, from the start to the finished trace.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -12,69 +12,70 @@ use super::hook::{Probe, choose};
 use super::layout::Layout;
 use super::level::Level;
 use super::line::{self, Line};
-use super::tape::Tape;
+use super::recording::Recording;
 use super::tracefs::Tracefs;
 
-pub use super::tape::Span;
+pub use super::recording::Span;
 
-/// Bytes to read at once.
+/// Bytes that are read at once.
 const CHUNK: usize = 1 << 16;
 
-/// What to record.
+/// How the tracer records.
 #[derive(Clone, Copy, Debug)]
-pub struct Choice {
-    /// Where to hook; the nearest to the array if not said.
+pub struct TracerOptions {
+    /// The level to hook at. None stands for the level nearest to the array.
     pub level: Option<Level>,
-    /// Buffer of each processor, KiB: what is not read in time is lost.
+    /// Size of each processor's buffer in KiB. Events that are not read in time are lost.
     pub buffer_kib: u32,
 }
 
-/// A recording under way. Dropping it ends it and leaves the kernel as it was.
+/// A recording that is under way. Dropping it ends it and leaves the kernel as it was before.
 #[derive(Debug)]
 pub struct LiveTracer {
-    // The instance can be removed only once its pipe is closed: fields are dropped in order.
+    // Fields are dropped in order: the instance can only be removed after its pipe is closed.
     pipe: File,
     tracefs: Tracefs,
     level: Level,
-    /// The bytes after the last whole line.
+    /// The bytes after the last complete line.
     rest: Vec<u8>,
     told_lost: u64,
-    tape: Tape,
+    recording: Recording,
 }
 
 impl LiveTracer {
-    /// Record what happens in `window` from now on.
+    /// Record the operations in `window` from now on.
     ///
     /// # Errors
-    /// The kernel offers no way, or refuses.
-    pub fn start(window: Window, choice: Choice) -> Result<Self, LiveError> {
+    /// Fails if the kernel cannot be traced or refuses the probes.
+    pub fn start(window: Window, options: TracerOptions) -> Result<Self, LiveError> {
         let machine = rustix::system::uname();
         let layout = Layout::of(&machine.machine().to_string_lossy())?;
-        let tracefs = Tracefs::open(choice.buffer_kib)?;
+        let tracefs = Tracefs::open(options.buffer_kib)?;
         let set = |probe: &Probe| tracefs.set(probe, &layout);
-        let (level, probes) = choose(choice.level, window.is_spi_nand, set, || tracefs.unset())?;
+        let (level, probes) = choose(options.level, window.is_spi_nand, set, || tracefs.unset())?;
         let pipe = tracefs.pipe()?;
         tracefs.enable()?;
-        let tape = Tape::new(window, probes);
-        Ok(Self { tracefs, level, pipe, rest: Vec::new(), told_lost: 0, tape })
+        let recording = Recording::new(window, probes);
+        Ok(Self { tracefs, level, pipe, rest: Vec::new(), told_lost: 0, recording })
     }
 
-    /// Where it hooks.
+    /// The level that it hooks at.
     pub const fn level(&self) -> Level {
         self.level
     }
 
-    /// Tell what `task` is about from when on, for events read from now on.
+    /// Set the spans of `task`, which give the causes of events that are read from now on.
     pub fn set_spans(&mut self, task: String, spans: Vec<Span>) {
-        self.tape.own_task = task;
-        self.tape.spans = spans;
+        self.recording.own_task = task;
+        self.recording.spans = spans;
     }
 
-    /// Wait until there is enough to be read at once, at most so long; whether there is. Reading
-    /// takes the CPU, the symbols of each line most of it: what is recorded should not wait for it.
+    /// Wait until the pipe has data, for at most `timeout_ms`. Returns whether it has. Reading
+    /// takes CPU time, mostly for the symbol in each line, so the recorded program should not be
+    /// slowed down by small reads.
     ///
     /// # Errors
-    /// The operating system's; a signal is none.
+    /// Fails if the operating system fails. A signal is not an error.
     pub fn wait(&self, timeout_ms: u32) -> Result<bool, LiveError> {
         let timeout = Timespec {
             tv_sec: i64::from(timeout_ms / 1000),
@@ -88,10 +89,10 @@ impl LiveTracer {
         }
     }
 
-    /// Read what was printed so far, and tell how many events the recording has.
+    /// Read what was printed so far. Returns the number of recorded events.
     ///
     /// # Errors
-    /// The kernel's.
+    /// Fails if the kernel's pipe fails.
     pub fn drain(&mut self) -> Result<usize, LiveError> {
         let mut chunk = vec![0; CHUNK];
         loop {
@@ -103,40 +104,40 @@ impl LiveTracer {
                 Err(error) => return Err(LiveError::at("trace_pipe")(error)),
             }
         }
-        Ok(self.tape.len())
+        Ok(self.recording.len())
     }
 
-    /// Record nothing, or go on.
+    /// Pause or continue the recording.
     ///
     /// # Errors
-    /// The kernel's.
+    /// Fails if the kernel refuses.
     pub fn switch(&self, on: bool) -> Result<(), LiveError> {
         self.tracefs.switch(on)
     }
 
-    /// Forget what was recorded so far.
+    /// Discard what was recorded so far.
     ///
     /// # Errors
-    /// The kernel's.
+    /// Fails if the kernel's pipe fails.
     pub fn reset(&mut self) -> Result<(), LiveError> {
         self.drain()?;
-        self.tape.clear();
+        self.recording.clear();
         Ok(())
     }
 
-    /// Events read so far of one kind.
+    /// Number of events of one kind that were read so far.
     pub fn count(&self, kind: EventKind) -> u64 {
-        self.tape.count(kind)
+        self.recording.count(kind)
     }
 
-    /// Events lost since the start.
+    /// Number of events that were lost since the start.
     pub fn lost(&self) -> u64 {
-        self.tracefs.lost(&self.tape.probes).max(self.told_lost)
+        self.tracefs.lost(&self.recording.probes).max(self.told_lost)
     }
 
-    /// The events read so far.
+    /// Take the events that were read so far.
     pub fn take(&mut self) -> Trace {
-        self.tape.take()
+        self.recording.take()
     }
 
     fn take_in(&mut self, bytes: &[u8]) {
@@ -145,7 +146,7 @@ impl LiveTracer {
         let whole: Vec<u8> = self.rest.drain(..=end).collect();
         for text in String::from_utf8_lossy(&whole).lines() {
             match (Line::parse(text), line::lost(text)) {
-                (Some(line), _) => self.tape.record(&line),
+                (Some(line), _) => self.recording.record(&line),
                 (None, Some(count)) => self.told_lost += count,
                 (None, None) => (),
             }

@@ -1,4 +1,4 @@
-//! One scenario on the real machine.
+//! Run one scenario on the real machine.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,28 +13,29 @@ use super::flash::{Flash, window};
 use super::target::Target;
 use crate::live::device::{Mtd, Window};
 use crate::live::level::Level;
-use crate::live::tracer::{Choice, LiveTracer};
+use crate::live::tracer::{LiveTracer, TracerOptions};
 
-/// Names of files that runs make.
+/// Names of the files that runs make.
 const FILES: [&str; 3] = ["test.db", "test.db-journal", "file"];
 
-/// How to run on the machine.
+/// The conditions of a run on the machine.
 #[derive(Clone, Debug)]
 pub struct Conditions {
-    /// MTD that file systems are made on, and that is recorded; it is erased.
+    /// The MTD device that is erased, gets the file system, and is recorded.
     pub mtd: Option<String>,
-    /// Where to hook; the nearest to the array if not said.
+    /// The level to hook at. None stands for the level nearest to the array.
     pub level: Option<Level>,
-    /// Trace buffer of each processor, KiB: a whole run has to fit.
+    /// Size of each processor's trace buffer in KiB. A whole run must fit.
     pub buffer_kib: u32,
-    /// Whether nothing is recorded: times without the tracer's share, and no counts.
+    /// Whether nothing is recorded. Then times are free of the tracer's overhead, but there are no
+    /// counts.
     pub is_untraced: bool,
 }
 
-/// Carry `scenario` out on `target`. Counts come from the live tracer; times are real.
+/// Run `scenario` on `target`. The counts come from the live tracer; the times are real.
 ///
 /// # Errors
-/// The flash cannot be had or traced, or the run failed.
+/// Fails if the flash cannot be used or traced, or if the run fails.
 pub fn run(
     scenario: &Scenario,
     target: &Target,
@@ -55,10 +56,10 @@ pub fn run(
     let window = Window { timing: Some(scenario.build.part.timing), ..window(target, mtd)? };
     let mut scenario = scenario.clone();
     scenario.build.partition_blocks = window.geometry.block_count;
-    let choice = Choice { level: conditions.level, buffer_kib: conditions.buffer_kib };
+    let options = TracerOptions { level: conditions.level, buffer_kib: conditions.buffer_kib };
     let geometry = window.geometry;
     let tracer =
-        if conditions.is_untraced { None } else { Some(LiveTracer::start(window, choice)?) };
+        if conditions.is_untraced { None } else { Some(LiveTracer::start(window, options)?) };
     let level = tracer.as_ref().map_or("none", |tracer| tracer.level().name());
     let flash = match target {
         Target::Fresh(main) => {
@@ -76,7 +77,7 @@ pub fn run(
     Ok(run)
 }
 
-/// The files that a run makes in a directory that is not its own; removed when dropped.
+/// The files that a run makes in a directory of the user. They are removed when this is dropped.
 struct Made(Vec<PathBuf>);
 
 impl Made {
@@ -95,7 +96,7 @@ impl Made {
 impl Drop for Made {
     fn drop(&mut self) {
         for path in &self.0 {
-            // Most runs make only some of them.
+            // Errors are ignored, because most runs make only some of these files.
             fs::remove_file(path).ok();
         }
     }

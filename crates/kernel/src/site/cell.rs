@@ -1,4 +1,4 @@
-//! A real file system as the site of a scenario, with the live tracer for a recorder of its chip.
+//! A real file system as the site of a scenario. The live tracer records its chip.
 
 use std::cell::{RefCell, RefMut};
 use std::fs;
@@ -20,12 +20,12 @@ use crate::live::LiveError;
 use crate::live::tracer::{LiveTracer, Span};
 
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
-/// Page cache, directory entries and inodes.
+/// The kernel's code for page cache, directory entries and inodes.
 const EVERYTHING: &str = "3";
 
-/// A mounted file system and what is recorded of its flash.
+/// A mounted file system, and the recording of its flash.
 pub(super) struct Cell {
-    // Fields are dropped in order: first the probes go, then the mount.
+    // Fields are dropped in order: first the probes are removed, then the file system is unmounted.
     tracer: Option<RefCell<LiveTracer>>,
     files: RefCell<RealFiles>,
     geometry: Geometry,
@@ -57,13 +57,13 @@ impl Cell {
         }
     }
 
-    /// Take what was recorded; erases count for the state of the blocks too.
+    /// Take what was recorded. Its erases are added to the erase counts of the blocks.
     fn drain(&self) -> Result<Trace, RunError> {
         let Some(tracer) = &self.tracer else {
             return Ok(Recorder::new(Clock::new(), &own_task()).take(self.geometry));
         };
         let mut tracer = tracer.borrow_mut();
-        // Reading makes no flash operation, but while it goes on others may.
+        // Reading causes no flash operations itself, but other programs may cause some meanwhile.
         tracer.switch(false).map_err(live)?;
         tracer.set_spans(own_task(), self.spans.take());
         tracer.drain().map_err(live)?;
@@ -81,7 +81,7 @@ impl Cell {
         Ok(trace)
     }
 
-    /// Bring the recorder's clock to the real time.
+    /// Advance the recorder's clock to the real time.
     fn tick(&self) -> u64 {
         let now_ns = clock::now_ns();
         let clock = self.recorder.clock();
@@ -138,7 +138,7 @@ impl Site for Cell {
     }
 
     fn enter(&self, label: &'static str) -> Scope {
-        // The trace's times are whole microseconds, rounded down.
+        // The times in the trace are whole microseconds, rounded down.
         let from_ns = self.tick() / 1000 * 1000;
         self.spans.borrow_mut().push(Span { from_ns, label });
         self.recorder.scope(label)
@@ -167,7 +167,7 @@ impl Site for Cell {
             let task = flysch_chip::TaskId(u8::try_from(task).unwrap_or(u8::MAX));
             trace.events.push(Event { cause, task, ..mark });
         }
-        // A request's mark comes before its operations.
+        // The mark of a request comes before the request's operations.
         trace.events.sort_by_key(|event| (event.time_ns / 1000, event.kind != EventKind::Mark));
         Ok(trace)
     }
@@ -177,7 +177,7 @@ impl Site for Cell {
     }
 }
 
-/// Name of this task, as the kernel's trace has it.
+/// The name of this task, as the kernel writes it in the trace.
 fn own_task() -> String {
     let name = fs::read_to_string("/proc/self/comm").unwrap_or_default();
     name.trim_end().to_owned()
@@ -195,7 +195,7 @@ fn live(error: LiveError) -> RunError {
     RunError::Kernel { during: "tracing".to_owned(), message: error.to_string() }
 }
 
-/// Blocks of an MTD that are marked bad.
+/// Number of blocks of an MTD device that are marked bad.
 pub(super) fn bad_blocks(mtd: &str) -> Result<u32, KernelError> {
     let path = format!("/sys/class/mtd/{mtd}/bad_blocks");
     let text = fs::read_to_string(&path).map_err(|error| KernelError::at(path)(&error))?;

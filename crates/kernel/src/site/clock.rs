@@ -1,19 +1,19 @@
-//! Real time, as the kernel's trace has it.
+//! Real time on the same clock as the kernel's trace.
 
 use rustix::thread::{NanosleepRelativeResult, nanosleep};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// Time since the machine started, nanoseconds: the clock `mono` of traces.
+/// Nanoseconds since the machine started, as on the trace clock `mono`.
 pub(super) fn now_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::Monotonic))
 }
 
-/// CPU time that this process took so far, the kernel's work for it included, nanoseconds.
+/// CPU time of this process in nanoseconds, including the kernel's work for it.
 pub(super) fn cpu_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::ProcessCPUTime))
 }
 
-/// Wait: real caches and real background tasks know no virtual clock.
+/// Wait in real time.
 pub(super) fn sleep(ns: u64) {
     let mut left = Timespec {
         tv_sec: i64::try_from(ns / 1_000_000_000).expect("a wait is short"),

@@ -1,4 +1,4 @@
-//! Why the machine cannot be run on.
+//! The errors of runs on the real machine.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,30 +7,29 @@ use flysch_lab::bench::RunError;
 
 use crate::live::LiveError;
 
-/// Why the machine cannot be run on. Renders as one line.
+/// Why a run on this machine failed. It is printed as one line.
 #[derive(Debug)]
 pub enum KernelError {
     /// The flash cannot be traced.
     Live(LiveError),
-    /// A file system to be made anew was not told on which MTD, which it would erase.
+    /// A new file system needs an MTD device, which it erases. The user named none.
     NoMtdNamed,
-    /// The directory holds a file that a run would overwrite.
+    /// The directory contains this file, which a run would overwrite.
     InTheWay(PathBuf),
-    /// What the scenario asks for cannot be had here.
+    /// The scenario asks for something that is not possible here.
     Unfit(String),
-    /// The kernel, or a program, refuses.
+    /// The kernel or a program reported an error.
     Refused {
-        /// What was under way.
+        /// The step during which it failed.
         during: String,
-        /// What was said.
         message: String,
     },
-    /// The run itself failed.
+    /// The run of the scenario failed.
     Run(RunError),
 }
 
 impl KernelError {
-    /// What was said while `during` was under way.
+    /// The error of a step, with its message.
     pub(super) fn at(during: impl Into<String>) -> impl FnOnce(&dyn fmt::Display) -> Self {
         let during = during.into();
         move |message| Self::Refused { during, message: message.to_string() }

@@ -1,4 +1,4 @@
-//! Calls on real files.
+//! Calls on the files of a real file system.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -10,12 +10,12 @@ use flysch_lab::machine::files::Files;
 use flysch_linux::filesystem::FsError;
 use flysch_linux::vfs::{Advice, Fd};
 
-/// The files of a directory, and those of them that are open.
+/// A directory, and the open files in it.
 #[derive(Debug)]
 pub(super) struct RealFiles {
     folder: PathBuf,
     open: Vec<Option<File>>,
-    /// Whether files opened from now on are advised to be read at random.
+    /// Whether files that are opened from now on get the advice that they will be read at random.
     pub(super) advises_random: bool,
 }
 
@@ -24,7 +24,7 @@ impl RealFiles {
         Self { folder, open: Vec::new(), advises_random: false }
     }
 
-    /// An open file; using one that is closed is a bug of the caller.
+    /// An open file. It is a bug of the caller if it is closed.
     fn file(&self, fd: Fd) -> &File {
         self.open.get(fd.0).and_then(Option::as_ref).expect("an open file")
     }

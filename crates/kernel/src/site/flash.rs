@@ -1,4 +1,5 @@
-//! The flash under a run: formatted and mounted, or found mounted; put back when dropped.
+//! The flash below a run. It is formatted and mounted, or it is already mounted. Dropping it undoes
+//! all changes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,13 +14,13 @@ use super::error::KernelError;
 use super::target::Target;
 use crate::live::device::{Mtd, Window};
 
-/// Name of the UBI volume of a run.
+/// Name of the UBI volume that holds a run's files.
 const VOLUME: &str = "flysch";
 /// `UBI_MAX_DEVICES` of the kernel.
 const UBI_DEVICES_MAX: u32 = 32;
-/// Parameter of UBI's module: whether it writes fastmaps.
+/// The parameter of the UBI module that says whether it writes fastmaps.
 const FASTMAP: &str = "/sys/module/ubi/parameters/fm_autoconvert";
-/// Bytes of a page of the page cache, in KiB: read-ahead windows are counted in them.
+/// Size of a page of the page cache in KiB. Read-ahead windows are multiples of it.
 const CACHE_PAGE_KIB: u32 = 4;
 
 /// A mounted file system, and how to undo what was done for it.
@@ -30,7 +31,7 @@ pub(super) struct Flash {
     undo: Undo,
 }
 
-/// What is undone when a run is over, last first.
+/// The changes to undo after a run. The last one is undone first.
 #[derive(Debug, Default)]
 struct Undo {
     read_ahead: Option<(PathBuf, String)>,
@@ -40,7 +41,7 @@ struct Undo {
 }
 
 impl Flash {
-    /// Make the file system of `main` on an MTD, all of which is erased, and mount it.
+    /// Erase an MTD device, make the file system of `main` on it, and mount it.
     pub(super) fn make(main: Main, mtd: &Mtd, scenario: &Scenario) -> Result<Self, KernelError> {
         let mut undo = Undo::default();
         let device = format!("/dev/{}", mtd.name());
@@ -75,7 +76,7 @@ impl Flash {
         Ok(flash)
     }
 
-    /// Use a directory of a file system that is mounted.
+    /// Use a directory of a file system that is already mounted.
     pub(super) fn find(path: &Path) -> Result<Self, KernelError> {
         if !path.is_dir() {
             let message = "no such directory".to_owned();
@@ -84,7 +85,8 @@ impl Flash {
         Ok(Self { folder: path.to_path_buf(), undo: Undo::default() })
     }
 
-    /// Set the window of the file system's read-ahead: kernels since 4.0 have none for JFFS2.
+    /// Set the read-ahead window of the file system. Kernels since 4.0 have none for JFFS2 by
+    /// default.
     fn set_read_ahead(&mut self, bdi: &Path, ra_pages: u32) -> Result<(), KernelError> {
         let path = bdi.join("read_ahead_kb");
         let during = path.display().to_string();
@@ -98,7 +100,8 @@ impl Flash {
 
 impl Drop for Undo {
     fn drop(&mut self) {
-        // What refuses now cannot be helped, and the run's own outcome is what matters.
+        // Errors are ignored here, because there is nothing left to do and the result of the run
+        // matters more.
         if let Some((path, before)) = &self.read_ahead {
             fs::write(path, before).ok();
         }
@@ -114,7 +117,7 @@ impl Drop for Undo {
     }
 }
 
-/// What is recorded of the flash under a target.
+/// The part of the flash that is recorded for a target.
 pub(super) fn window(target: &Target, mtd: Option<&str>) -> Result<Window, KernelError> {
     let under_path = match target {
         Target::Mounted(path) if mtd.is_none() => mtd_under(path),
@@ -123,9 +126,9 @@ pub(super) fn window(target: &Target, mtd: Option<&str>) -> Result<Window, Kerne
     Ok(Window::of_machine(mtd.or(under_path.as_deref()))?)
 }
 
-/// Have UBI write fastmaps or not; what it did before, if that was something else. The parameter is
-/// set when the module is loaded: it is loaded anew, which works as long as nobody uses it. A kernel
-/// built without fastmaps writes none.
+/// Switch UBI's fastmaps on or off. Returns the former state if it was changed. The parameter is
+/// only read when the module is loaded. So the module is loaded again, which works if nobody uses
+/// it. A kernel that was built without fastmaps never writes any.
 fn set_fastmap(is_wanted: bool) -> Result<Option<bool>, KernelError> {
     let is_set = || fs::read_to_string(FASTMAP).is_ok_and(|text| text.trim() == "Y");
     if is_set() == is_wanted {
@@ -134,7 +137,7 @@ fn set_fastmap(is_wanted: bool) -> Result<Option<bool>, KernelError> {
     let parameter = if is_wanted { "fm_autoconvert=1" } else { "fm_autoconvert=0" };
     let steps: [&[&str]; 4] = [&["-r", "ubifs"], &["-r", "ubi"], &["ubi", parameter], &["ubifs"]];
     for arguments in steps {
-        // Whether the parameter is what it should be in the end tells it all.
+        // A step may fail. What counts is whether the parameter has the right value in the end.
         program("modprobe", arguments).ok();
     }
     if is_set() == is_wanted {
@@ -146,7 +149,7 @@ fn set_fastmap(is_wanted: bool) -> Result<Option<bool>, KernelError> {
     )))
 }
 
-/// Put UBI on the MTD with one volume over all of it; the source of its mount.
+/// Format the MTD device with UBI, with one volume of full size. Returns the source to mount.
 fn make_ubi(device: &str, mtd: u32, undo: &mut Undo) -> Result<String, KernelError> {
     let taken = |number: &u32| Path::new(&format!("/sys/class/ubi/ubi{number}")).exists();
     let number = (0..UBI_DEVICES_MAX).find(|number| !taken(number)).unwrap_or_default();
@@ -157,7 +160,7 @@ fn make_ubi(device: &str, mtd: u32, undo: &mut Undo) -> Result<String, KernelErr
     Ok(format!("ubi{number}:{VOLUME}"))
 }
 
-/// Options that make the kernel's file system what the scenario asks for.
+/// Mount options that configure the kernel's file system as the scenario asks.
 fn mount_options(main: Main, scenario: &Scenario) -> Result<String, KernelError> {
     let build = &scenario.build;
     match main {
@@ -177,7 +180,7 @@ fn mount_options(main: Main, scenario: &Scenario) -> Result<String, KernelError>
     }
 }
 
-/// The backing device of a mounted file system in sysfs, by its number.
+/// The folder in sysfs of a mounted file system's backing device, found by its device number.
 fn bdi_of(folder: &Path) -> Result<PathBuf, KernelError> {
     let of_mtd = Path::new("/sys/class/bdi/mtd-0");
     let status =
@@ -187,7 +190,7 @@ fn bdi_of(folder: &Path) -> Result<PathBuf, KernelError> {
     if own.exists() { Ok(own) } else { Ok(of_mtd.to_path_buf()) }
 }
 
-/// The MTD that the file system with this directory lies on, by the kernel's list of mounts.
+/// The MTD device below the file system of a directory, found in the kernel's list of mounts.
 fn mtd_under(path: &Path) -> Option<String> {
     let path = fs::canonicalize(path).ok()?;
     let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
@@ -204,7 +207,7 @@ fn mtd_under(path: &Path) -> Option<String> {
     Some(format!("mtd{number}"))
 }
 
-/// Run a program of mtd-utils; what it says is told only if it fails.
+/// Run a program of mtd-utils. Its output is only used if it fails.
 fn program(name: &str, arguments: &[&str]) -> Result<(), KernelError> {
     let output = Command::new(name).args(arguments).stdin(Stdio::null()).output();
     let output = output.map_err(|error| refused(&format!("{name} (of mtd-utils)"), &error))?;

@@ -1,8 +1,10 @@
-//! Runs on the Linux machine that this program runs on: real file systems, real flash, SQLite's own VFS.
+//! Runs on the Linux machine that this program runs on: real file systems, real flash, and SQLite's
+//! own VFS.
 //!
-//! [`target`] names what to run on; `flash` formats and mounts it and puts everything back; `files`
-//! are calls on real files, `timers` the kernel's own; `cell` is the [`Site`](flysch_lab::bench::site::Site) that a scenario is
-//! carried out at, with a live tracer in place of the simulated chip's; [`bench`](mod@bench) runs one scenario.
+//! [`target`] names what to run on. `flash` formats and mounts it, and undoes that afterwards.
+//! `files` are calls on real files, and `timers` are those of the kernel. `cell` is the
+//! [`Site`](flysch_lab::bench::site::Site) at which a scenario runs; a live tracer replaces that of
+//! the simulated chip. [`bench`](mod@bench) runs one scenario.
 
 pub mod bench;
 mod cell;

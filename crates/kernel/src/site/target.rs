@@ -1,34 +1,34 @@
-//! Targets: which file system of the machine a scenario is carried out on.
+//! Targets: the file system of the machine on which a scenario runs.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use flysch_lab::choice::UnknownChoice;
 use flysch_lab::machine::stack::Main;
+use flysch_lab::unknown_name::UnknownName;
 
-/// The prefix that tells a target from a simulated stack.
+/// The prefix that distinguishes a target from a simulated stack.
 const PREFIX: &str = "kernel:";
 
 /// A file system of the machine that this program runs on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// One that is made anew for each run, on an MTD that is erased for it.
+    /// A new file system for each run, on an MTD device that is erased for it.
     Fresh(Main),
-    /// One that is mounted already, by a directory of it.
+    /// A file system that is already mounted, named by a directory on it.
     Mounted(PathBuf),
 }
 
 impl Target {
-    /// The file systems that can be made anew.
+    /// The file systems that can be made on an MTD device.
     const FRESH: [Main; 3] = [Main::Jffs2, Main::Ubifs, Main::Yaffs2];
 
-    /// Whether a name is a target's, rather than a simulated stack's.
+    /// Whether a name is that of a target and not of a simulated stack.
     pub fn is_named(name: &str) -> bool {
         name.starts_with(PREFIX)
     }
 
-    /// The file system, where it is known by its name.
+    /// The kind of file system, if it is known from the name.
     pub const fn main(&self) -> Option<Main> {
         match self {
             Self::Fresh(main) => Some(*main),
@@ -47,7 +47,7 @@ impl fmt::Display for Target {
 }
 
 impl FromStr for Target {
-    type Err = UnknownChoice;
+    type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let rest = name.strip_prefix(PREFIX).unwrap_or(name);
@@ -57,7 +57,7 @@ impl FromStr for Target {
         let found = Self::FRESH.into_iter().find(|main| main.name() == rest);
         let known = Self::FRESH.map(|main| format!("{PREFIX}{}", main.name()));
         let known: Vec<&str> = known.iter().map(String::as_str).chain(["kernel:/PATH"]).collect();
-        found.map(Self::Fresh).ok_or_else(|| UnknownChoice::new("kernel target", name, &known))
+        found.map(Self::Fresh).ok_or_else(|| UnknownName::new("kernel target", name, &known))
     }
 }
 

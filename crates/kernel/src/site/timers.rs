@@ -1,23 +1,24 @@
-//! The interval after which the kernel writes back by itself; put back when dropped.
+//! The interval after which the kernel writes data back. The original value is restored on drop.
 
 use std::fs;
 use std::io;
 
-/// Hundredths of a second: of JFFS2's and UBIFS's write buffers, of the page cache's flusher.
+/// The interval in hundredths of a second. The write buffers of JFFS2 and UBIFS and the flusher of
+/// the page cache use it.
 const INTERVAL: &str = "/proc/sys/vm/dirty_writeback_centisecs";
-/// Longer than any preparation.
+/// An interval that is longer than any preparation, in hundredths of a second.
 const AN_HOUR: &str = "360000";
 
-/// The kernel's timers, held or not.
+/// The kernel's write-back timers, and whether they are held.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
-    /// What the interval was before they were held.
+    /// The interval before the timers were held.
     before: Option<String>,
 }
 
 impl Timers {
-    /// Let no timer that is set from now on end, or let them again. One that was set meanwhile goes
-    /// with the next sync of its file system.
+    /// Prevent timers that are set from now on from expiring, or allow it again. A timer that was
+    /// set meanwhile ends with the next sync of its file system.
     pub(super) fn hold(&mut self, held: bool) -> io::Result<()> {
         if held && self.before.is_none() {
             let before = fs::read_to_string(INTERVAL)?;
@@ -32,7 +33,8 @@ impl Timers {
 
 impl Drop for Timers {
     fn drop(&mut self) {
-        // What refuses now cannot be helped, and the run's own outcome is what matters.
+        // Errors are ignored here, because there is nothing left to do and the result of the run
+        // matters more.
         self.hold(false).ok();
     }
 }

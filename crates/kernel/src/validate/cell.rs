@@ -1,4 +1,5 @@
-//! One cell: a run that was carried out on both, and how far the counts lie apart.
+//! One cell of the comparison: a run that was made on the kernel and on the simulator, with its
+//! errors.
 
 use std::collections::BTreeMap;
 
@@ -6,68 +7,66 @@ use flysch_lab::bench::run::Run;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Counts below this are compared in pages: their error is a share of this many.
+/// For counts below this number, the error is relative to this number instead of the count.
 pub const FEW_PAGES: f64 = 20.0;
 
-/// What tells cells apart.
+/// The parameters that identify a cell.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Key {
     /// Name of the file system.
     pub fs: String,
-    /// Workload.
     pub workload: String,
-    /// Bytes of a record or a request.
+    /// Size of a record or of a request in bytes.
     pub record_size: u32,
-    /// Requests.
     pub requests: u32,
-    /// Order of the requests, where the workload has a choice.
+    /// Order of the requests, for workloads that have several.
     pub pattern: String,
-    /// Read-ahead, cache pages.
+    /// Read-ahead window in cache pages.
     pub read_ahead: String,
 }
 
-/// Operations of the chip.
+/// Counts of the chip's operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Counts {
-    /// Array reads of data.
+    /// Pages of data that the chip read from its array.
     pub page_reads: f64,
-    /// Array programs of data.
+    /// Pages of data that the chip programmed into its array.
     pub page_programs: f64,
-    /// Block erases.
+    /// Blocks that the chip erased.
     pub block_erases: f64,
 }
 
-/// A cell, run on both.
+/// A cell that was run on both sides.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cell {
-    /// Which.
+    /// The parameters of the run.
     #[serde(flatten)]
     pub key: Key,
-    /// The kernel's counts: the mean of its seeds.
+    /// Counts of the kernel: the mean over its seeds.
     pub kernel: Counts,
-    /// The simulator's, of the same seeds.
+    /// Counts of the simulator: the mean over the same seeds.
     pub flysch: Counts,
     /// Error of page reads, relative to the kernel's count.
     pub read_error: f64,
-    /// Error of page programs.
+    /// Error of page programs, relative to the kernel's count.
     pub program_error: f64,
 }
 
 impl Cell {
-    /// Put both counts of a cell side by side.
+    /// Compare the counts of both sides.
     pub fn new(key: Key, kernel: Counts, flysch: Counts) -> Self {
         let read_error = error(kernel.page_reads, flysch.page_reads);
         let program_error = error(kernel.page_programs, flysch.page_programs);
         Self { key, kernel, flysch, read_error, program_error }
     }
 
-    /// The larger of its errors, without sign.
+    /// The larger of its two errors, without sign.
     pub fn worst(&self) -> f64 {
         self.read_error.abs().max(self.program_error.abs())
     }
 }
 
-/// How far the simulator lies from the kernel, as a share of the kernel's count or of few pages.
+/// The error of the simulator, relative to the kernel's count or to [`FEW_PAGES`].
 fn error(kernel: f64, flysch: f64) -> f64 {
     (flysch - kernel) / kernel.max(FEW_PAGES)
 }
@@ -92,7 +91,7 @@ pub fn of_run(run: &Run) -> (Key, Counts) {
     (key, counts)
 }
 
-/// Key and counts of a run that came back from a guest as JSON; none if it is no run.
+/// Key and counts of a run that came back from a guest as JSON. None if it is not a run.
 pub fn of_json(run: &Value) -> Option<(Key, Counts)> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let number = |name: &str| run[name].as_f64();
@@ -114,19 +113,19 @@ pub fn of_json(run: &Value) -> Option<(Key, Counts)> {
     Some((key, counts))
 }
 
-/// What the tracer takes of a machine's time.
+/// How much the tracer slows a machine down.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Overhead {
-    /// Time that is added, relative to the time without it.
+    /// Added time, relative to the time without the tracer.
     pub share: f64,
-    /// Time that is added by each event, nanoseconds.
+    /// Added time for each event, nanoseconds.
     pub event_ns: f64,
-    /// Events of the runs that were compared.
+    /// Number of events in the compared runs.
     pub events: f64,
 }
 
 impl Overhead {
-    /// From runs with the tracer and the same runs without it; none if there are no such pairs.
+    /// Compare runs with the tracer and the same runs without it. None if there are no such pairs.
     pub fn of(traced: &[Value], untraced: &[Value]) -> Option<Self> {
         let time = |run: &Value| run["time_ns"].as_f64();
         let (mut with_ns, mut without_ns, mut events) = (0.0, 0.0, 0.0);
@@ -148,7 +147,7 @@ impl Overhead {
     }
 }
 
-/// The mean counts of the runs of each cell.
+/// The mean counts of all runs of each cell.
 pub fn means(runs: impl IntoIterator<Item = (Key, Counts)>) -> BTreeMap<Key, Counts> {
     let mut sums: BTreeMap<Key, (Counts, f64)> = BTreeMap::new();
     for (key, counts) in runs {

@@ -1,8 +1,9 @@
-//! Validation: the simulator beside the kernel, cell by cell.
+//! Validation: compare the simulator with the kernel, cell by cell.
 //!
-//! [`plan`] says which cells and how to run them on both; [`cell`](mod@cell) is one of them with both
-//! counts and their errors; [`recorded`] gives the kernel's counts of an earlier time; [`verdict`] sets the errors' distribution against the bands; [`page`] shows
-//! all of it.
+//! [`plan`] lists the cells and how to run them on both sides. [`cell`](mod@cell) holds both counts
+//! of a cell and their errors. [`recorded`] reads counts that were measured on the kernel before.
+//! [`verdict`] compares the distribution of the errors with the bands, and [`page`] shows all of
+//! it.
 
 pub mod cell;
 pub mod page;

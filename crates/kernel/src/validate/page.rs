@@ -1,4 +1,4 @@
-//! The page of a validation: the verdict, the spread of the errors, every cell.
+//! The page of a validation: the verdict, the distribution of the errors, and all cells.
 
 use flysch_charts::page::{Section, page};
 use flysch_charts::table::Table;
@@ -6,10 +6,11 @@ use flysch_charts::table::Table;
 use super::cell::{Cell, FEW_PAGES};
 use super::verdict::{Spread, Spreads, spreads, worst};
 
-/// How many of the worst cells are shown apart.
+/// How many of the worst cells have a table of their own.
 const WORST: usize = 10;
 
-/// Show `cells` of the micro-benchmark and of the read-ahead grid; `beyond` is what breaks a band.
+/// Write the page of the cells of the micro-benchmark and of the read-ahead grid. `beyond` lists
+/// the bands that are broken.
 pub fn html(cells: &[Cell], reads: &[Cell], beyond: &[String], subtitle: &str) -> String {
     let verdict = if beyond.is_empty() {
         "<p>Every band is kept.</p>\n".to_owned()

@@ -1,34 +1,33 @@
-//! Plans: which cells are compared, and how each side is asked for them.
+//! Plans: the cells to compare, and how to run them on each side.
 
 use std::sync::Arc;
 
-use flysch_lab::bench::grid::{Grid, ReadAheadChoice};
+use flysch_lab::bench::grid::{Grid, ReadAheadOption};
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::platform::Platform;
 use flysch_lab::machine::stack::{Main, Stack};
 use flysch_lab::workload::{Micro, Pattern, Read, Workload};
 
-/// The platform that the guest is.
+/// The simulated platform that corresponds to the guest.
 pub const PLATFORM: &str = "nandsim-6.1";
 
 /// A grid of cells of the micro-benchmark.
 #[derive(Clone, Copy, Debug)]
 pub struct MicroPlan {
-    /// Workloads.
     pub workloads: &'static [Micro],
-    /// Bytes of records.
+    /// Sizes of the records in bytes.
     pub record_sizes: &'static [u32],
-    /// Numbers of requests.
+    /// Numbers of requests in a run.
     pub requests: &'static [u32],
-    /// Rows of the tables that are filled.
+    /// Number of rows in the tables that are filled.
     pub fill: u32,
-    /// Seeds of updates on JFFS2, whose means are compared: which block is collected is drawn, on the
-    /// kernel from its clock. The first is that of all other cells.
+    /// Seeds of updates on JFFS2, whose mean counts are compared. Which block the collector takes
+    /// is random; the kernel draws it from its clock. All other cells use the first seed.
     pub seeds: &'static [u64],
 }
 
-/// Twelve cells, two file systems included. Their tables are filled within the 5 s after which the
-/// kernel's flusher sets in, so that its counts are the same each time.
+/// Twelve cells on two file systems. Their tables are filled within 5 s, before the kernel's
+/// flusher starts, so that its counts are the same each time.
 pub const QUICK: MicroPlan = MicroPlan {
     workloads: &[Micro::Insert, Micro::Select, Micro::Update],
     record_sizes: &[600],
@@ -37,7 +36,7 @@ pub const QUICK: MicroPlan = MicroPlan {
     seeds: &[1],
 };
 
-/// All 160 cells.
+/// All 160 cells of the micro-benchmark.
 pub const FULL: MicroPlan = MicroPlan {
     workloads: &Micro::ALL,
     record_sizes: &[150, 300, 450, 600],
@@ -51,7 +50,7 @@ const READ_REQUESTS: [u32; 8] = [8, 16, 32, 64, 128, 256, 512, 1024];
 const FILE_SYSTEMS: [Main; 2] = [Main::Jffs2, Main::Ubifs];
 
 impl MicroPlan {
-    /// The cells that are run without the tracer too, to see what it takes: one workload that
+    /// The cells that are also run without the tracer, to measure its overhead: one workload that
     /// programs and one that reads.
     #[must_use]
     pub const fn untraced(&self) -> Self {
@@ -65,7 +64,7 @@ impl MicroPlan {
         self.bench(&format!("{} --on kernel:jffs2,kernel:ubifs", names.join(",")))
     }
 
-    /// The arguments for the other seeds, where there are some.
+    /// The arguments of `flysch bench` for the other seeds, if there are any.
     pub fn repetition(&self) -> Option<Vec<String>> {
         let others = self.seeds.get(1..).filter(|others| !others.is_empty())?;
         Some(self.bench(&format!("update --on kernel:jffs2 --seed {}", list(others))))
@@ -77,7 +76,7 @@ impl MicroPlan {
         words(&format!("{what} --record-size {record_sizes} --requests {requests} --fill {fill}"))
     }
 
-    /// The same cells on the simulator.
+    /// The scenarios of the same cells for the simulator.
     pub fn scenarios(&self, platform: &Arc<Platform>) -> Vec<Scenario> {
         let mut all = Vec::new();
         for main in FILE_SYSTEMS {
@@ -97,7 +96,8 @@ impl MicroPlan {
     }
 }
 
-/// The arguments of `flysch bench` for the read-ahead grid: JFFS2, whose window is the question.
+/// The arguments of `flysch bench` for the read-ahead grid. It uses JFFS2, whose window is
+/// examined.
 pub fn read_arguments() -> Vec<String> {
     let line = format!(
         "read --on kernel:jffs2 --pattern sequential,random --read-ahead on,off --requests {}",
@@ -106,14 +106,14 @@ pub fn read_arguments() -> Vec<String> {
     words(&line)
 }
 
-/// The read-ahead grid on the simulator.
+/// The scenarios of the read-ahead grid for the simulator.
 pub fn read_scenarios(platform: &Arc<Platform>) -> Vec<Scenario> {
     let stack = Stack::file(Main::Jffs2);
     let grid = |pattern| {
         let read = Workload::Read(Read { pattern, ..Read::DEFAULT });
         let mut grid = Grid::new(read, stack, Arc::clone(platform));
         grid.axes.requests = READ_REQUESTS.to_vec();
-        grid.axes.read_ahead = vec![ReadAheadChoice::On, ReadAheadChoice::Off];
+        grid.axes.read_ahead = vec![ReadAheadOption::On, ReadAheadOption::Off];
         grid.scenarios()
     };
     [Pattern::Sequential, Pattern::Random].into_iter().flat_map(grid).collect()

@@ -1,5 +1,5 @@
-//! The kernel's counts of an earlier comparison, read from its CSV: who has no virtual machine can hold
-//! the simulator against them.
+//! Counts of the kernel from an earlier comparison, read from its CSV file. With them, the
+//! simulator can be checked on a machine without a virtual machine.
 
 use std::fmt;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::cell::{Counts, Key};
 
-/// A file does not hold a comparison.
+/// The file is not the result of a comparison. It holds the error message.
 #[derive(Debug)]
 pub struct RecordedError(String);
 
@@ -20,7 +20,7 @@ impl fmt::Display for RecordedError {
 
 impl std::error::Error for RecordedError {}
 
-/// A row, without what the simulator made of it.
+/// A row without the columns of the simulator.
 #[derive(Deserialize)]
 struct Row {
     fs: String,
@@ -46,10 +46,11 @@ impl From<Row> for (Key, Counts) {
     }
 }
 
-/// Read the file that `flysch vm validate --csv` wrote.
+/// Read a file that `flysch vm validate --csv` wrote.
 ///
 /// # Errors
-/// It cannot be read, or a row lacks a column or holds no count: which.
+/// Fails if it cannot be read, or if a row lacks a column or has an invalid count. The message says
+/// which.
 pub fn read(path: &Path) -> Result<Vec<(Key, Counts)>, RecordedError> {
     let failed = |error: csv::Error| RecordedError(error.to_string());
     let mut reader = csv::Reader::from_path(path).map_err(failed)?;

@@ -1,38 +1,37 @@
-//! The verdict: how errors are spread, and whether they keep to the bands.
+//! The verdict: the distribution of the errors, and whether they are within the bands.
 
 use serde::Serialize;
 
 use super::cell::Cell;
 
-/// The bands of docs/lab.md.
+/// The bands that docs/lab.md states. Errors are fractions of the kernel's counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bands {
-    /// Median error of page programs.
+    /// Largest allowed median error of page programs.
     pub program_median: f64,
-    /// Median error of page reads.
+    /// Largest allowed median error of page reads.
     pub read_median: f64,
-    /// 95th percentile of either.
+    /// Largest allowed 95th percentile of both errors.
     pub percentile_95: f64,
 }
 
-/// Of the micro-benchmark.
+/// The bands of the micro-benchmark.
 pub const MICRO: Bands = Bands { program_median: 0.02, read_median: 0.03, percentile_95: 0.10 };
-/// Of the read-ahead grid, where every cell has to keep to it.
+/// The largest error of any cell in the read-ahead grid.
 pub const READ_AHEAD_MAX: f64 = 0.05;
 
-/// How the errors of one count are spread, without their signs.
+/// The distribution of the errors of one count, without their signs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Spread {
-    /// Half of the cells lie below.
+    /// The median error: half of the cells have less.
     pub median: f64,
-    /// 95 of 100 cells lie below.
+    /// The 95th percentile: 95 of 100 cells have less.
     pub percentile_95: f64,
-    /// The worst.
     pub max: f64,
 }
 
 impl Spread {
-    /// Of these errors, by nearest rank; all zero where there are none.
+    /// The distribution of these errors, by nearest rank. All fields are zero if there are none.
     pub fn of(errors: impl IntoIterator<Item = f64>) -> Self {
         let mut sorted: Vec<f64> = errors.into_iter().map(f64::abs).collect();
         sorted.sort_by(f64::total_cmp);
@@ -44,12 +43,12 @@ impl Spread {
     }
 }
 
-/// How the errors of some cells are spread.
+/// The distributions of the errors of a group of cells.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Spreads {
-    /// Which cells.
+    /// Name of the group.
     pub cells: String,
-    /// How many.
+    /// Number of cells in the group.
     pub number: usize,
     /// Errors of page programs.
     pub programs: Spread,
@@ -58,7 +57,7 @@ pub struct Spreads {
 }
 
 impl Spreads {
-    /// Of these cells, called `name`.
+    /// The distributions of these cells' errors. The group is called `name`.
     pub fn of<'a>(name: &str, cells: impl IntoIterator<Item = &'a Cell>) -> Self {
         let errors = cells.into_iter().map(|cell| (cell.program_error, cell.read_error));
         let (programs, reads): (Vec<f64>, Vec<f64>) = errors.unzip();
@@ -71,8 +70,8 @@ impl Spreads {
     }
 }
 
-/// Spreads by file system and workload, then of all cells, then of the read-ahead grid if there is
-/// one.
+/// The distributions for each file system and workload, then for all cells, then for the read-ahead
+/// grid if there is one.
 pub fn spreads(cells: &[Cell], reads: &[Cell]) -> Vec<Spreads> {
     let name = |cell: &Cell| format!("{} {}", cell.key.fs, cell.key.workload);
     let mut names: Vec<String> = cells.iter().map(name).collect();
@@ -88,7 +87,7 @@ pub fn spreads(cells: &[Cell], reads: &[Cell]) -> Vec<Spreads> {
     all
 }
 
-/// What is beyond the bands of the micro-benchmark; empty if nothing is.
+/// The bands of the micro-benchmark that are broken. Empty if all are kept.
 pub fn beyond(cells: &[Cell], bands: &Bands) -> Vec<String> {
     let Spreads { reads, programs, .. } = Spreads::of("micro-benchmark", cells);
     let checks = [
@@ -98,19 +97,19 @@ pub fn beyond(cells: &[Cell], bands: &Bands) -> Vec<String> {
         ("95th percentile of page reads", reads.percentile_95, bands.percentile_95),
     ];
     let beyond = checks.into_iter().filter(|(_, found, band)| found > band);
-    beyond.map(|(what, found, band)| told(what, found, band)).collect()
+    beyond.map(|(what, found, band)| broken_band(what, found, band)).collect()
 }
 
-/// What is beyond the band of the read-ahead grid.
+/// The band of the read-ahead grid, if it is broken.
 pub fn beyond_read_ahead(cells: &[Cell]) -> Vec<String> {
     let worst = Spreads::of("read-ahead grid", cells).reads.max;
     if worst > READ_AHEAD_MAX {
-        return vec![told("worst error of the read-ahead grid", worst, READ_AHEAD_MAX)];
+        return vec![broken_band("worst error of the read-ahead grid", worst, READ_AHEAD_MAX)];
     }
     Vec::new()
 }
 
-fn told(what: &str, found: f64, band: f64) -> String {
+fn broken_band(what: &str, found: f64, band: f64) -> String {
     format!("{what}: {:.1} %, and {:.0} % are allowed", found * 100.0, band * 100.0)
 }
 
@@ -148,8 +147,9 @@ mod tests {
             other
         };
         let cells = [cell(100.0, 90.0), cell(100.0, 100.0), other(100.0, 102.0)];
-        let told = |it: Spreads| format!("{} {} {:.2}", it.cells, it.number, it.programs.max);
-        let found: Vec<String> = spreads(&cells, &[]).into_iter().map(told).collect();
+        let broken_band =
+            |it: Spreads| format!("{} {} {:.2}", it.cells, it.number, it.programs.max);
+        let found: Vec<String> = spreads(&cells, &[]).into_iter().map(broken_band).collect();
         let expected = ["jffs2 insert 2 0.10", "jffs2 update 1 0.02", "micro-benchmark 3 0.10"];
         assert_eq!(found, expected);
         assert_eq!(spreads(&cells, &cells[..1]).len(), 4);

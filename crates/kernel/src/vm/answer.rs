@@ -1,4 +1,4 @@
-//! What a guest leaves: what its command printed, and the files that it wrote in its folder.
+//! What a guest returns: the output of its command, and the files that it wrote in its folder.
 
 use std::io::{Cursor, Read};
 use std::path::{Component, Path, PathBuf};
@@ -7,28 +7,28 @@ use cpio::newc::Reader;
 
 use super::error::VmError;
 
-/// The bits of a mode that tell the kind of file, and those of a regular one.
+/// The bits of a file mode that hold the kind of file, and their value for a regular file.
 const KIND_MASK: u32 = 0o170_000;
 const REGULAR: u32 = 0o100_000;
 
-/// What came back from a guest.
+/// What a guest returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// What the command printed.
+    /// The output of the command.
     pub text: String,
-    /// The files of its folder, by their paths in it.
+    /// The files of its folder: path within the folder, and content.
     pub files: Vec<(PathBuf, Vec<u8>)>,
 }
 
 impl Answer {
-    /// From what the command printed and its folder as a cpio archive.
+    /// Build it from the output of the command and a cpio archive of its folder.
     pub(super) fn new(text: String, archive: &[u8]) -> Result<Self, VmError> {
         let files = unpack(archive).map_err(VmError::file("files of the guest"))?;
         Ok(Self { text, files })
     }
 }
 
-/// The regular files of an archive; those whose paths lead out of it are left out.
+/// The regular files of an archive. Files whose paths lead out of the folder are left out.
 fn unpack(archive: &[u8]) -> std::io::Result<Vec<(PathBuf, Vec<u8>)>> {
     let mut files = Vec::new();
     let mut rest = Cursor::new(archive);
@@ -46,7 +46,7 @@ fn unpack(archive: &[u8]) -> std::io::Result<Vec<(PathBuf, Vec<u8>)>> {
     }
 }
 
-/// A path below a folder, without detours; none if it leads elsewhere.
+/// A path below a folder, without `.` components. None if it leads out of the folder.
 fn inside(path: &Path) -> Option<PathBuf> {
     let mut inside = PathBuf::new();
     for component in path.components() {

@@ -1,75 +1,70 @@
-//! Why there is no guest, or no answer from it.
+//! The errors of virtual machines.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why there is no guest, or no answer from it. Renders as one line, the console apart.
+/// Why a guest cannot be made or gave no answer. It is printed as one line, without the console.
 #[derive(Debug)]
 pub enum VmError {
-    /// The guest runs this program, which is built for another machine.
+    /// The guest runs this program, but the program is built for another kind of machine.
     Architecture(&'static str),
-    /// A program is absent that cannot be installed from here.
+    /// A program is missing and cannot be installed automatically.
     NoProgram {
-        /// The program.
+        /// Name of the missing program.
         program: &'static str,
-        /// The package that has it.
+        /// Name of the package that contains it.
         package: &'static str,
     },
-    /// The package lists have no kernel of the platform's series.
+    /// The package lists contain no kernel of the platform's series.
     NoKernelPackage,
-    /// There is not enough room for what would be fetched.
+    /// There is not enough disk space for what would be fetched.
     Disk {
-        /// Where.
+        /// The folder that lacks space.
         folder: PathBuf,
-        /// Bytes needed.
+        /// Number of bytes that are needed.
         needed: u64,
-        /// Bytes free.
+        /// Number of bytes that are free.
         free: u64,
     },
-    /// The machine was never set up.
+    /// The guest was never set up in this folder.
     NotSetUp(PathBuf),
-    /// The chip cannot be simulated by nandsim.
+    /// nandsim cannot simulate the chip, for this reason.
     Chip(String),
-    /// A program failed.
+    /// A program that was started failed.
     Failed {
-        /// Which.
+        /// Name of the program.
         program: String,
-        /// Its last word.
+        /// The last line of its error output.
         message: String,
     },
-    /// A file refuses.
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        error: io::Error,
-    },
-    /// A signal ended the wait.
+    /// A file cannot be read or written.
+    File { path: PathBuf, error: io::Error },
+    /// A signal ended the wait for the guest.
     Interrupted,
-    /// The guest's kernel panicked.
+    /// The guest's kernel panicked with this message.
     Panic(String),
     /// The guest did not end in time.
     Hung {
-        /// The limit, seconds.
+        /// The time limit in seconds.
         seconds: u32,
-        /// Its last words.
+        /// The last lines of the guest's console.
         console: String,
     },
-    /// The guest ended without an answer.
+    /// The guest ended without an answer. It holds the last lines of its console.
     Silent(String),
-    /// What the guest was to do failed there.
+    /// The command failed in the guest, with this message.
     Guest(String),
 }
 
 impl VmError {
-    /// What the system says of `path`.
+    /// An error of the system at `path`.
     pub(super) fn file(path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Self {
         let path = path.as_ref().to_path_buf();
         move |error| Self::File { path, error }
     }
 
-    /// What the guest said last, where that helps.
+    /// The last lines of the guest's console, for errors that they help to understand.
     pub fn console(&self) -> Option<&str> {
         match self {
             Self::Hung { console, .. } | Self::Silent(console) => Some(console),

@@ -1,11 +1,11 @@
-//! Guests: the chip that nandsim is, what is loaded beside it, and what is to be done.
+//! Guests: the chip that nandsim simulates, the modules that are loaded, and the job to do.
 
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use flysch_chip::Part;
-use flysch_lab::choice::UnknownChoice;
+use flysch_lab::unknown_name::UnknownName;
 use flysch_linux::mtd::EccMode;
 
 use super::error::VmError;
@@ -13,10 +13,10 @@ use super::error::VmError;
 /// What executes the guest's instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accelerator {
-    /// The processor: fast, and of this machine's speed.
+    /// The processor of this machine. It is fast, but the speed depends on the machine.
     Kvm,
-    /// QEMU, an instruction every 32 ns of guest time: the same everywhere, and what the platform
-    /// `nandsim-6.1` stands for.
+    /// QEMU's emulator, with one instruction in 32 ns of guest time. It gives the same times
+    /// everywhere. The platform `nandsim-6.1` describes it.
     Tcg,
 }
 
@@ -33,40 +33,40 @@ impl Accelerator {
 }
 
 impl FromStr for Accelerator {
-    type Err = UnknownChoice;
+    type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let found = Self::ALL.into_iter().find(|it| it.name() == name);
-        found.ok_or_else(|| UnknownChoice::new("accelerator", name, &Self::ALL.map(Self::name)))
+        found.ok_or_else(|| UnknownName::new("accelerator", name, &Self::ALL.map(Self::name)))
     }
 }
 
-/// A guest, asked for in full.
+/// The description of a guest.
 #[derive(Clone, Debug)]
 pub struct Guest {
-    /// The chip that nandsim is to be.
+    /// The chip that nandsim simulates.
     pub part: Arc<Part>,
-    /// Blocks of the test partition, `mtd0`; the rest of the chip is `mtd1`.
+    /// Number of blocks in the test partition, `mtd0`. The rest of the chip is `mtd1`.
     pub partition_blocks: u32,
-    /// Whether nandsim takes the chip's time for its operations.
+    /// Whether operations of nandsim take as long as those of the chip.
     pub delays: bool,
-    /// Where errors are corrected.
+    /// Where error correction is computed.
     pub ecc: EccMode,
-    /// Size of a PRAM beside the NAND, mounted at `/pram`, MiB; 0 for none.
+    /// Size in MiB of a PRAM that is mounted at `/pram`. 0 for none.
     pub pram_mib: u32,
-    /// A YAFFS2 module to load.
+    /// A kernel module for YAFFS2 to load.
     pub module: Option<PathBuf>,
-    /// What executes it; what setting up found to work, if not said.
+    /// What executes the guest. None stands for what the set-up found to work.
     pub accelerator: Option<Accelerator>,
-    /// Limit of its life, seconds of this machine's time.
+    /// Time limit of the guest, in seconds of this machine's time.
     pub limit_s: u32,
 }
 
-/// Where in guest memory the PRAM lies, MiB: above what kernel and memory disk need.
+/// Address of the PRAM in guest memory in MiB. It is above what kernel and memory disk need.
 pub(super) const PRAM_AT_MIB: u32 = 512;
 
 impl Guest {
-    /// The script that the guest begins with: devices, modules, then the job.
+    /// The init script of the guest: devices, modules, then the job.
     pub(super) fn script(&self, job: &str) -> Result<String, VmError> {
         let nandsim = self.nandsim()?;
         let hardware = if self.ecc == EccMode::Hardware { "insmod /hwecc.ko\n" } else { "" };
@@ -87,7 +87,7 @@ impl Guest {
         ))
     }
 
-    /// nandsim's parameters. It knows a chip by the bytes of its ID.
+    /// The parameters of nandsim. It recognises a chip by the bytes of its ID.
     fn nandsim(&self) -> Result<String, VmError> {
         let geometry = self.part.geometry;
         let timing = self.part.timing;
@@ -116,12 +116,12 @@ impl Guest {
             u8::from(self.delays),
             timing.sense_ns / 1000,
             timing.program_ns / 1000,
-            // The parameter has no finer step.
+            // The parameter is in milliseconds, so the time is rounded up.
             timing.erase_ns.div_ceil(1_000_000),
         ))
     }
 
-    /// What the kernel is told about memory.
+    /// Kernel parameters that reserve the memory of the PRAM.
     pub(super) fn kernel_arguments(&self) -> String {
         match self.pram_mib {
             0 => String::new(),
@@ -130,27 +130,27 @@ impl Guest {
     }
 }
 
-/// Printed once the devices are there.
+/// The line that the guest prints once its devices are ready.
 pub(super) const STARTED: &str = "flysch-guest-started";
 
-/// The user's module; the guest ends where its kernel refuses it.
+/// Loads the user's module. The guest ends if the kernel rejects it.
 const MODULE: &str = "modprobe mtdblock\n\
     insmod /module.ko || { echo 'flysch: --module: not a module of this kernel'\n\
     echo 'flysch-guest-exit 2' >/dev/ttyS1; sync; poweroff -f; }\n";
 
-/// PRAM as persistent memory with a file system that maps it straight into programs.
+/// Sets up the PRAM as persistent memory, with a file system that maps it directly into programs.
 const PRAM: &str = "modprobe crc32c_generic\nmodprobe libnvdimm\nmodprobe nd_e820\n\
     modprobe nd_pmem\nmodprobe ext4\n\
     mkdir -p /pram\nmke2fs -b 4096 /dev/pmem0 >/dev/null\n\
     mount -t ext4 -o dax=always /dev/pmem0 /pram || mount -t ext4 /dev/pmem0 /pram\n";
 
-/// The power of two that `size` is of `unit`, of the four an ID has room for.
+/// The exponent of two for `size` in multiples of `unit`. A chip's ID has room for four values.
 fn power(size: u32, unit: u32, what: &str) -> Result<u32, VmError> {
     let found = (0..4).find(|&power| unit << power == size);
     found.ok_or_else(|| VmError::Chip(format!("{what} of {size} bytes")))
 }
 
-/// A word as the guest's shell takes it.
+/// Quote a word for the guest's shell.
 pub fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }

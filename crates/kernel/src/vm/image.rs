@@ -1,4 +1,5 @@
-//! The guest's memory disk: a cpio archive of the store's files, this program, and the script.
+//! The memory disk of a guest: a cpio archive of the store's files, this program, and the init
+//! script.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,16 +15,16 @@ use super::guest::Guest;
 use super::process::output;
 use super::store::Store;
 
-/// Folders that a script finds empty.
+/// Empty folders that the init script needs.
 const FOLDERS: [&str; 7] = ["bin", "dev", "lib64", "mnt", "proc", "sys", "tmp"];
 
-/// An archive under way.
+/// An archive under construction.
 struct Archive {
     bytes: Vec<u8>,
     names: BTreeSet<PathBuf>,
 }
 
-/// Make the disk of `guest`, to do what `script` says.
+/// Make the memory disk of `guest` with this init script.
 pub(super) fn make(store: &Store, guest: &Guest, script: &str) -> Result<Vec<u8>, VmError> {
     let mut archive = Archive { bytes: Vec::new(), names: BTreeSet::new() };
     for folder in FOLDERS {
@@ -102,7 +103,7 @@ impl Archive {
     }
 }
 
-/// The entries of a folder in order of their names.
+/// The entries of a folder, sorted by name.
 fn files_in(folder: &Path) -> Result<Vec<PathBuf>, VmError> {
     let entries = fs::read_dir(folder).map_err(VmError::file(folder))?;
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
@@ -110,7 +111,7 @@ fn files_in(folder: &Path) -> Result<Vec<PathBuf>, VmError> {
     Ok(paths)
 }
 
-/// The shared libraries that programs load, their loader included: those of this machine.
+/// The shared libraries of this machine that programs load, including the dynamic loader.
 fn libraries(programs: &[PathBuf]) -> Result<BTreeSet<PathBuf>, VmError> {
     let mut found = BTreeSet::new();
     for program in programs {

@@ -1,12 +1,13 @@
-//! The virtual machine: the unmodified Linux kernel of Debian with nandsim for a chip, in QEMU.
+//! The virtual machine: Debian's unmodified Linux kernel in QEMU, with nandsim as the flash chip.
 //!
-//! [`store`] is what is kept between runs, and [`set_up`] makes it: `packages` fetches with the
-//! system's package manager, `module` builds the one helper module, `unpack` takes the files out.
-//! [`guest`] is what a guest is made of, `image` its memory disk, [`qemu`] runs it and looks after
-//! it, [`answer`] is what it leaves.
+//! [`store`] is what is kept between runs, and [`set_up`] makes it: `packages` fetches it with the
+//! system's package manager, `module` builds the helper module, and `unpack` extracts the files.
+//! [`guest`] describes a guest and `image` makes its memory disk. [`qemu`] runs the guest and
+//! watches it. [`answer`] is what the guest returns.
 //!
 //! Invariants:
-//! 1. A guest leaves nothing: its disk is memory, its console and results are temporary files.
+//! 1. A guest leaves nothing behind: its disk is in memory, its console and results are temporary
+//!    files.
 //! 2. A guest ends: by itself, at its time limit, or with this program.
 
 pub mod answer;

@@ -1,4 +1,4 @@
-//! The helper module: built from source against the fetched headers, as users' own modules are.
+//! The helper module. It is built against the fetched kernel headers, like a user's own module.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub(super) fn build(store: &Store, version: &str) -> Result<(), VmError> {
     fs::rename(&built, store.path("hwecc.ko")).map_err(VmError::file(built))
 }
 
-/// Build the modules in `folder` against the headers that are unpacked.
+/// Build the modules in `folder` against the unpacked headers.
 pub(super) fn make(
     store: &Store,
     version: &str,
@@ -54,7 +54,7 @@ fn unpack_headers(store: &Store, version: &str) -> Result<(), VmError> {
     redirect(&tree(store, version).join("Makefile"), &headers)
 }
 
-/// The headers' makefile names the place they would be installed at.
+/// Change the headers' makefile, which contains the path at which they would be installed.
 fn redirect(makefile: &Path, headers: &Path) -> Result<(), VmError> {
     let text = fs::read_to_string(makefile).map_err(VmError::file(makefile))?;
     let there = format!("include {}/usr/src/", headers.display());

@@ -1,4 +1,5 @@
-//! Debian packages: found, fetched, counted. The system's own package manager does all of it.
+//! Debian packages: find them, fetch them and measure their size. The system's package manager does
+//! the work.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +8,7 @@ use std::process::Command;
 use super::error::VmError;
 use super::process::{find, output};
 
-/// Programs of this machine that guests need, and the packages that have them.
+/// Programs that this machine needs to run guests, and the packages that contain them.
 const PROGRAMS: [(&str, &str); 5] = [
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("apt-get", "apt"),
@@ -16,10 +17,10 @@ const PROGRAMS: [(&str, &str); 5] = [
     ("gcc", "gcc"),
 ];
 
-/// Packages whose files go into the guest, beside the kernel's.
+/// Packages whose files go into the guest, in addition to the kernel.
 const TOOLS: [&str; 2] = ["busybox-static", "mtd-utils"];
 
-/// Check that the programs are there. Root gets the missing ones installed.
+/// Check that the programs exist. If this process is root, missing ones are installed.
 pub(super) fn check_programs(tell: &mut dyn FnMut(&str)) -> Result<(), VmError> {
     for (program, package) in PROGRAMS {
         if find(program).is_some() {
@@ -38,8 +39,8 @@ pub(super) fn check_programs(tell: &mut dyn FnMut(&str)) -> Result<(), VmError> 
     Ok(())
 }
 
-/// The newest kernel of the platform's series in the package lists, such as `6.1.0-56`, or the one
-/// asked for.
+/// The requested kernel version, or the newest one of the platform's series in the package lists,
+/// such as `6.1.0-56`.
 pub(super) fn kernel_version(asked: Option<&str>) -> Result<String, VmError> {
     let pattern = r"^linux-image-6\.1\.[0-9]+-[0-9]+-amd64$";
     let listed = output(Command::new("apt-cache").args(["search", "--names-only", pattern]))?;
@@ -54,12 +55,12 @@ pub(super) fn kernel_version(asked: Option<&str>) -> Result<String, VmError> {
     found.ok_or(VmError::NoKernelPackage)
 }
 
-/// Build number of a version, behind its dash.
+/// The build number of a version, which follows its dash.
 fn number(version: &str) -> u32 {
     version.rsplit('-').next().and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }
 
-/// Fetch the packages into `folder`, with those of `more`, and tell their size in bytes.
+/// Fetch the packages and those in `more` into `folder`. Returns their size in bytes.
 pub(super) fn fetch(
     folder: &Path,
     version: &str,
@@ -76,7 +77,7 @@ pub(super) fn fetch(
     let names = [&TOOLS[..], more].concat();
     tell(&format!("fetching Linux {version}, its headers, {}", names.join(", ")));
     let mut command = Command::new("apt-get");
-    // The folder may be closed to the user that apt drops its rights to.
+    // By default, apt fetches as another user, who may have no access to the folder.
     command.args(["-o", "APT::Sandbox::User=", "download"]);
     output(command.args(of_kernel).args(names).current_dir(folder))?;
     let entries = fs::read_dir(folder).map_err(VmError::file(folder))?;

@@ -1,4 +1,4 @@
-//! Other programs, run to their end.
+//! Run other programs and wait for their end.
 
 use std::env;
 use std::path::PathBuf;
@@ -6,14 +6,14 @@ use std::process::{Command, Stdio};
 
 use super::error::VmError;
 
-/// Where a program is: on the search path, or in a folder for administration.
+/// The path of a program on the search path or in a folder for administration tools.
 pub(super) fn find(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders = env::split_paths(&path).chain(["/usr/sbin", "/sbin"].map(PathBuf::from));
     folders.map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
-/// Run a program and give what it printed; one that fails is told by its last word.
+/// Run a program and return its output. If it fails, the error holds its last line.
 pub(super) fn output(command: &mut Command) -> Result<String, VmError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let failed = |message: String| VmError::Failed { program: program.clone(), message };

@@ -1,4 +1,4 @@
-//! Running guests: QEMU's arguments, the wait, and what becomes of a guest that does not answer.
+//! Running guests: the arguments of QEMU, the wait, and the handling of guests that do not answer.
 
 use std::fs;
 use std::path::Path;
@@ -15,28 +15,28 @@ use super::image;
 use super::store::Store;
 use crate::live::signals::Stop;
 
-/// Guest memory, MiB: the chip's pages, the trace buffer, the memory disk.
+/// Guest memory in MiB: for the chip's pages, the trace buffer and the memory disk.
 const MEMORY_MIB: u32 = 1536;
-/// How often a guest is looked at, nanoseconds.
+/// Time between two checks of a guest, nanoseconds.
 const LOOK_NS: i64 = 50_000_000;
-/// Time for a guest to start under KVM, or KVM is of no use here, seconds.
+/// Seconds that a guest may take to start under KVM. If it takes longer, KVM is not usable here.
 const PROBE_S: u32 = 15;
-/// Lines of the console that are shown of a guest that was ended.
+/// How many lines of the console are shown if a guest is ended.
 const LAST_LINES: usize = 20;
-/// The line after the results, followed by the exit code of the job.
+/// The line that follows the results. It ends with the exit code of the job.
 const TRAILER: &str = "flysch-guest-exit ";
 
-/// Files of a guest at work; they go with it.
+/// The running guest and its files, which are removed with it.
 struct Work {
     folder: TempDir,
     child: Option<Child>,
 }
 
-/// Run a command in a folder of a guest and give what it printed and the files that it wrote there.
-/// `tell` gets each line that it says beside its output, as soon as it is there.
+/// Run a command in a folder of a guest. Returns its output and the files that it wrote there.
+/// `tell` receives each line that it prints apart from its output, as soon as it is printed.
 ///
 /// # Errors
-/// The guest cannot be made, hangs, panics, is interrupted, or the command fails in it.
+/// Fails if the guest cannot be made, hangs, panics or is interrupted, or if the command fails.
 pub fn run(
     store: &Store,
     guest: &Guest,
@@ -53,7 +53,7 @@ pub fn run(
     run_job(store, guest, &job, tell)
 }
 
-/// Whether KVM starts a guest here; else QEMU executes it itself.
+/// Find out whether KVM can start a guest here. Otherwise QEMU must emulate it.
 pub(super) fn probe(store: &Store, tell: &mut dyn FnMut(&str)) -> Result<Accelerator, VmError> {
     if fs::OpenOptions::new().read(true).write(true).open("/dev/kvm").is_err() {
         return Ok(Accelerator::Tcg);
@@ -78,10 +78,10 @@ pub(super) fn probe(store: &Store, tell: &mut dyn FnMut(&str)) -> Result<Acceler
     }
 }
 
-/// Give the terminal a shell in a guest.
+/// Open a shell in a guest on this terminal.
 ///
 /// # Errors
-/// The guest cannot be made.
+/// Fails if the guest cannot be made.
 pub fn shell(store: &Store, guest: &Guest) -> Result<(), VmError> {
     let job = "setsid cttyhack sh";
     let work = Work::make(store, guest, job)?;
@@ -108,9 +108,9 @@ fn run_job(
     let limit_ns = now_ns() + i64::from(guest.limit_s) * 1_000_000_000;
     let mut told = 0;
     loop {
-        work.tell_new(&mut told, tell);
+        work.pass_on_new_lines(&mut told, tell);
         if work.has_ended()? {
-            work.tell_new(&mut told, tell);
+            work.pass_on_new_lines(&mut told, tell);
             return work.outcome();
         }
         if stop.is_wanted() {
@@ -119,7 +119,7 @@ fn run_job(
         if now_ns() > limit_ns {
             return Err(VmError::Hung { seconds: guest.limit_s, console: work.last_words() });
         }
-        // A signal shortens the wait, and is seen at its end.
+        // A signal shortens the wait, and the loop then notices it.
         let _ = nanosleep(&Timespec { tv_sec: 0, tv_nsec: LOOK_NS });
     }
 }
@@ -147,7 +147,7 @@ impl Work {
         let mut command = Command::new(found.ok_or(absent)?);
         match guest.accelerator.unwrap_or_else(|| store.accelerator()) {
             Accelerator::Kvm => command.args(["-accel", "kvm", "-cpu", "host"]),
-            // String instructions of recent processors would copy at no cost in instructions.
+            // With the string instructions of recent processors, copies would cost no instructions.
             Accelerator::Tcg => command.args(["-accel", "tcg", "-cpu", "max,-erms,-fsrm"]).args([
                 "-icount",
                 "shift=5,sleep=off",
@@ -172,7 +172,7 @@ impl Work {
         Ok(child.try_wait().map_err(VmError::file("qemu-system-x86_64"))?.is_some())
     }
 
-    /// What the job left, or why it did not.
+    /// The answer of the job, or why there is none.
     fn outcome(&mut self) -> Result<Answer, VmError> {
         let results = self.read("results");
         let Some((text, code)) = results.rsplit_once(TRAILER) else {
@@ -183,14 +183,15 @@ impl Work {
             return Answer::new(text.to_owned(), &archive);
         }
         let console = self.read("console");
-        // What stands in brackets is the kernel's, and comes after the command's last words.
+        // Lines that begin with a bracket are the kernel's. They follow the last lines of the
+        // command.
         let mut lines = console.lines().rev().filter(|line| !line.starts_with('['));
         let own = lines.clone().find_map(|line| line.strip_prefix("flysch: "));
         let said = own.or_else(|| lines.next());
         Err(VmError::Guest(said.unwrap_or("it failed and said nothing").trim().to_owned()))
     }
 
-    /// Why a guest ended without a word of its job.
+    /// Why a guest ended without an answer of its job.
     fn silence(&mut self) -> VmError {
         let console = self.read("console");
         if let Some((_, why)) = console.split_once("Kernel panic - not syncing: ") {
@@ -207,8 +208,8 @@ impl Work {
         VmError::Silent(self.last_words())
     }
 
-    /// Pass on the lines the console has had since.
-    fn tell_new(&self, told: &mut usize, tell: &mut dyn FnMut(&str)) {
+    /// Pass on the lines that are new on the console.
+    fn pass_on_new_lines(&self, told: &mut usize, tell: &mut dyn FnMut(&str)) {
         let console = self.read("console");
         let Some((_, said)) = console.split_once(STARTED) else { return };
         let whole = said.rfind('\n').map_or("", |end| &said[..end]);
@@ -234,7 +235,7 @@ impl Work {
 impl Drop for Work {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
-            // One that has ended by itself cannot be killed.
+            // If the guest has already ended, killing it fails, which does not matter.
             child.kill().ok();
             child.wait().ok();
         }

@@ -1,4 +1,4 @@
-//! Setting up: the store of what guests are made of is fetched, unpacked, built and tried.
+//! Setting up: fetch, unpack, build and try what guests are made of.
 
 use std::env;
 use std::fs;
@@ -9,29 +9,30 @@ use super::guest::Accelerator;
 use super::store::Store;
 use super::{module, packages, process, qemu, ubi, unpack};
 
-/// Room that fetching, unpacking and building take at most, bytes: 85 MB of packages, 85 MB of
-/// headers, 20 MB of what is kept.
+/// The most disk space in bytes that fetching, unpacking and building take: 85 MB of packages, 85
+/// MB of headers, and 20 MB that are kept.
 const NEEDED: u64 = 260 << 20;
 
-/// What setting up did.
+/// What the set-up did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetUp {
     /// Version of the kernel.
     pub version: String,
-    /// Bytes of the packages fetched.
+    /// Size of the fetched packages in bytes.
     pub fetched: u64,
-    /// Bytes the store takes.
+    /// Size of the store in bytes.
     pub kept: u64,
-    /// What guests run on here.
+    /// What executes guests on this machine.
     pub accelerator: Accelerator,
 }
 
 impl Store {
-    /// Fetch and build everything, `tell`ing of each step, and `with_fastmap` a UBI with fastmaps, too
-    /// (140 MB more to fetch). What is there already is made anew.
+    /// Fetch and build everything. With `with_fastmap`, this includes a UBI with fastmaps, which
+    /// takes 140 MB more to fetch. `tell` is called at each step. An existing store is made anew.
     ///
     /// # Errors
-    /// A program or a package is absent, the disk is full, a step failed: nothing half-made is left.
+    /// Fails if a program or package is missing, the disk is full or a step fails. Nothing
+    /// incomplete is left.
     pub fn set_up(
         &self,
         kernel: Option<&str>,
@@ -50,8 +51,8 @@ impl Store {
         outcome
     }
 
-    /// Remove what a store holds, and its folder if that leaves nothing: it is the user's, and may
-    /// hold more.
+    /// Remove the files of the store. Its folder is removed only if it is then empty, because it
+    /// belongs to the user and may contain other files.
     fn clear(&self) {
         for folder in ["packages", "root"] {
             fs::remove_dir_all(self.path(folder)).ok();
@@ -97,7 +98,7 @@ impl Store {
     }
 }
 
-/// The guest has the processor of the machine: packages and this program are for it.
+/// Check that this machine is one that guests can run on: packages and this program are for x86-64.
 fn check_architecture(name: &'static str) -> Result<(), VmError> {
     match name {
         "x86_64" => Ok(()),
@@ -105,7 +106,7 @@ fn check_architecture(name: &'static str) -> Result<(), VmError> {
     }
 }
 
-/// Bytes of all files below a folder.
+/// Size of all files below a folder in bytes.
 fn size_of(folder: &Path) -> u64 {
     let text = process::output(std::process::Command::new("du").arg("-sb").arg(folder));
     let text = text.unwrap_or_default();

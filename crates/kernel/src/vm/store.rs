@@ -1,9 +1,9 @@
-//! The store: what guests are made of, fetched and built once.
+//! The store: what guests are made of. It is fetched and built once.
 //!
 //! ```text
 //! packages/   as fetched      vmlinuz   the kernel
 //! root/       the guest's files: modules, busybox, mtd-utils, the libraries they need
-//!             and, where asked for, a UBI that knows fastmaps
+//!             and, if asked for, a UBI that knows fastmaps
 //! hwecc.ko    the helper module      version   of the kernel      accelerator   what works here
 //! ```
 
@@ -14,14 +14,14 @@ use std::path::{Path, PathBuf};
 use super::error::VmError;
 use super::guest::Accelerator;
 
-/// The folder of what guests are made of.
+/// The folder with what guests are made of.
 #[derive(Clone, Debug)]
 pub struct Store {
     folder: PathBuf,
 }
 
 impl Store {
-    /// The store at `folder`, or at the user's own place for caches.
+    /// The store in `folder`, or in the user's cache folder.
     pub fn at(folder: Option<PathBuf>) -> Self {
         let caches = || {
             let home = || env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
@@ -31,12 +31,11 @@ impl Store {
         Self { folder: folder.unwrap_or_else(own) }
     }
 
-    /// Where it is.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// A file or folder of the store.
+    /// The path of a file or folder in the store.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
@@ -44,13 +43,13 @@ impl Store {
     /// Version of the kernel in the store.
     ///
     /// # Errors
-    /// It was never set up.
+    /// Fails if the guest was never set up.
     pub fn version(&self) -> Result<String, VmError> {
         let text = fs::read_to_string(self.path("version"));
         text.map_err(|_| VmError::NotSetUp(self.folder.clone()))
     }
 
-    /// What guests run on here, as setting up found out.
+    /// What executes guests here, as the set-up found out.
     pub(super) fn accelerator(&self) -> Accelerator {
         let text = fs::read_to_string(self.path("accelerator")).unwrap_or_default();
         text.parse().unwrap_or(Accelerator::Tcg)

@@ -1,4 +1,4 @@
-//! UBI with fastmaps: Debian builds its own without, so it is built from the kernel's source package.
+//! UBI with fastmaps. Debian's kernel has none, so UBI is built from the kernel's source package.
 
 use std::fs;
 use std::path::Path;
@@ -10,14 +10,14 @@ use super::process::output;
 use super::store::Store;
 use super::unpack::{package, take_out};
 
-/// The package, by the series of the kernels (140 MB).
+/// The source package for this series of kernels (140 MB).
 pub(super) const SOURCE: &str = "linux-source-6.1";
-/// Room that it and what is taken out of it need, bytes.
+/// Bytes that the package and the files extracted from it need.
 pub(super) const NEEDED: u64 = 300 << 20;
-/// What switches fastmaps on, for make and for the compiler: the headers' configuration does not.
+/// Switch fastmaps on for make and for the compiler. The configuration in the headers does not.
 const SWITCHES: [&str; 2] = ["CONFIG_MTD_UBI_FASTMAP=y", "KCFLAGS=-DCONFIG_MTD_UBI_FASTMAP=1"];
 
-/// Build `ubi-fastmap.ko` for the kernel of the store, whose headers are unpacked, into its guests.
+/// Build `ubi-fastmap.ko` against the unpacked headers and add it to the guest's files.
 pub(super) fn build(store: &Store, version: &str) -> Result<(), VmError> {
     let packages = store.path("packages");
     let folder = packages.join("source");
@@ -30,8 +30,8 @@ pub(super) fn build(store: &Store, version: &str) -> Result<(), VmError> {
     strip(&folder.join(&inside).join("ubi.ko"), &store.path("root/ubi-fastmap.ko"))
 }
 
-/// Without checksums of its symbols: they cover structures that differ from Debian's, though not in
-/// what UBIFS sees of them, and UBIFS stays Debian's.
+/// Remove the checksums of the module's symbols. They cover structures that differ from Debian's.
+/// UBIFS stays Debian's, and the parts that it uses are the same.
 fn strip(built: &Path, module: &Path) -> Result<(), VmError> {
     let mut objcopy = Command::new("objcopy");
     objcopy.args(["--strip-debug", "--remove-section=__kcrctab_gpl"]);

@@ -1,4 +1,4 @@
-//! From packages to the guest's files.
+//! Extract the guest's files from the packages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,8 @@ use super::error::VmError;
 use super::process::output;
 use super::store::Store;
 
-/// Folders of modules that a guest may need; there is no list of modules, as kernels move them.
+/// Folders of kernel modules that a guest may need. Single modules are not listed, because kernels
+/// move them.
 const MODULES: [&str; 9] = [
     "crypto",
     "drivers/mtd/mtd",
@@ -24,7 +25,7 @@ const MODULES: [&str; 9] = [
 const MTD_UTILS: [&str; 7] =
     ["flash_erase", "nanddump", "nandwrite", "ubiattach", "ubidetach", "ubiformat", "ubimkvol"];
 
-/// Take out of the fetched packages what guests need.
+/// Extract what guests need from the fetched packages.
 pub(super) fn unpack(store: &Store, version: &str) -> Result<(), VmError> {
     let (packages, root) = (store.path("packages"), store.path("root"));
     fs::remove_dir_all(&root).ok();
@@ -46,12 +47,12 @@ pub(super) fn unpack(store: &Store, version: &str) -> Result<(), VmError> {
         let from = packages.join("mtd/usr/sbin").join(program);
         move_to(&from, &root.join("usr/sbin").join(program))?;
     }
-    // modprobe reads what depmod has written.
+    // modprobe reads the lists that depmod writes.
     let mut depmod = Command::new(&busybox);
     output(depmod.args(["depmod", "-b"]).arg(&root).arg(format!("{version}-amd64"))).map(drop)
 }
 
-/// The parts of a kernel's package that are taken out.
+/// Patterns of the files that are extracted from a kernel's package.
 fn patterns(modules: &str) -> Vec<String> {
     let boot = "./boot/vmlinuz-*".to_owned();
     let lists = ["modules.order", "modules.builtin", "modules.builtin.modinfo"];
@@ -61,7 +62,7 @@ fn patterns(modules: &str) -> Vec<String> {
     folders.chain(lists).chain([boot]).collect()
 }
 
-/// Unpack a package, all of it or what matches; what matches nothing is not missed.
+/// Unpack a package: all of it, or the files that match. A pattern without matches is not an error.
 pub(super) fn take_out(package: &Path, folder: &Path, patterns: &[String]) -> Result<(), VmError> {
     fs::create_dir_all(folder).map_err(VmError::file(folder))?;
     let failed = |error: std::io::Error| VmError::file(package)(error);
@@ -85,7 +86,7 @@ pub(super) fn take_out(package: &Path, folder: &Path, patterns: &[String]) -> Re
     Err(VmError::Failed { program: "dpkg-deb".to_owned(), message })
 }
 
-/// The fetched package whose name begins so.
+/// The fetched package whose name begins with `prefix`.
 pub(super) fn package(folder: &Path, prefix: &str) -> Result<PathBuf, VmError> {
     let entries = fs::read_dir(folder).map_err(VmError::file(folder))?;
     let mut paths = entries.filter_map(|entry| Some(entry.ok()?.path()));

@@ -1,8 +1,9 @@
-//! The axes of a grid: every parameter that may be swept, a row each.
+//! The axes of a grid: one row for each parameter that may be swept.
 //!
-//! A row has the name of the list of values with their type, the name on the command line, the
-//! scenarios to which the parameter means something, how one takes a value, and how it tells its own.
-//! A new parameter is a row here, a field of what it is set in, and an option of the command line.
+//! A row names the list of values and their type, and the parameter's name on the command line.
+//! Then come three functions: whether the parameter applies to a scenario, how a scenario takes a
+//! value, and which value a scenario has. A new parameter is one row here, one field where its
+//! value is stored, and one option of the command line.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,14 +14,15 @@ use flysch_linux::ubifs::Maker;
 use flysch_linux::yaffs2::Profile;
 use flysch_sqlite::{JournalMode, Synchronous};
 
-use super::choices::{CompressionChoice, ReadAheadChoice};
+use super::kernel_options::{CompressionOption, ReadAheadOption};
 use super::scenario::Scenario;
 use crate::machine::dual::Route;
 use crate::machine::layers::FtlKind;
 use crate::machine::stack::{Engine, Journals, Main};
 use crate::workload::Alphabet;
 
-/// Records in each table before select, join and update, unless asked otherwise: the paper's most.
+/// Records in each table before select, join and update, unless the user sets it: the most that the
+/// paper uses.
 const FILL: u32 = 5000;
 
 macro_rules! axes {
@@ -28,22 +30,23 @@ macro_rules! axes {
         $(#[$doc:meta])*
         $list:ident: $value:ty, $name:literal, $applies:expr, $set:expr, $tell:expr;
     )*) => {
-        /// Values for every parameter. An empty list stands for the platform's own value.
+        /// The values of every parameter. With an empty list, the parameter keeps the value of the
+        /// platform.
         #[derive(Clone, Debug, Default)]
         pub struct Axes {
             $($(#[$doc])* pub $list: Vec<$value>,)*
         }
 
         impl Axes {
-            /// How many scenarios the values make of `plain`.
+            /// How many scenarios the values make of the scenario `plain`.
             pub(super) fn count(&self, plain: &Scenario) -> u64 {
                 let lens = [$((row(plain, $applies), self.$list.len()),)*];
                 let lens = lens.iter().filter(|(applies, len)| *applies && *len > 0);
                 lens.fold(1, |count: u64, (_, len)| count.saturating_mul(*len as u64))
             }
 
-            /// Every combination of the values that mean something to `plain`, the last row's
-            /// values innermost.
+            /// Every combination of the values that apply to `plain`. The values of the last row
+            /// vary fastest.
             pub(super) fn combinations(&self, plain: Scenario) -> Vec<Scenario> {
                 let mut all = vec![plain];
                 $(if row(&all[0], $applies) {
@@ -54,30 +57,30 @@ macro_rules! axes {
         }
 
         impl Scenario {
-            /// What the rows that mean something to it tell, by their names.
-            fn told(&self) -> BTreeMap<&'static str, String> {
+            /// The values of all parameters that apply to this scenario, by parameter name.
+            fn values_by_name(&self) -> BTreeMap<&'static str, String> {
                 let all = [$((row(self, $applies), $name, text($tell)(self)),)*];
                 let own = all.into_iter().filter(|(applies, ..)| *applies);
-                own.map(|(_, name, told)| (name, told)).collect()
+                own.map(|(_, name, value)| (name, value)).collect()
             }
         }
     };
 }
 
 axes! {
-    /// Generations of YAFFS2's code.
+    /// Generations of the YAFFS2 source code.
     yaffs2_profiles: Profile, "yaffs2-profile", on_yaffs2,
         |it, &value| it.build.layers.yaffs2_profile = value,
         |it| it.build.layers.yaffs2_profile.name();
-    /// Makers of UBIFS.
+    /// The programs that made the UBIFS image.
     ubifs_makers: Maker, "ubifs-maker", on_ubifs,
         |it, &value| it.build.layers.ubifs_maker = value,
         |it| it.build.layers.ubifs_maker.name();
-    /// Whether UBIFS reads in bulk.
+    /// Whether UBIFS uses bulk-read.
     ubifs_bulk_reads: bool, "ubifs-bulk-read", on_ubifs,
         |it, &value| it.build.layers.ubifs_bulk_read = value,
         |it| on_or_off(it.build.layers.ubifs_bulk_read);
-    /// Erase counts that UBI lets differ.
+    /// Largest difference between erase counts that UBI tolerates before it moves data.
     ubi_wear_thresholds: u64, "ubi-wear-threshold", on_ubifs,
         |it, &value| it.build.layers.ubi_wear_threshold = value,
         |it| it.build.layers.ubi_wear_threshold;
@@ -85,105 +88,105 @@ axes! {
     ubi_fastmaps: bool, "ubi-fastmap", on_ubifs,
         |it, &value| it.build.layers.ubi_fastmap = value,
         |it| on_or_off(it.build.layers.ubi_fastmap);
-    /// Translation layers.
+    /// Flash translation layers (FTL).
     ftls: FtlKind, "ftl", on_ftl,
         |it, &value| it.build.layers.ftl = value,
         |it| it.build.layers.ftl.name();
-    /// Percents of its blocks that a translation layer keeps back.
+    /// Percentage of its blocks that the translation layer keeps in reserve.
     ftl_spares: u32, "ftl-spare", on_ftl,
         |it, &value| it.build.layers.ftl_spare_percent = value,
         |it| it.build.layers.ftl_spare_percent;
-    /// Sizes of the PRAM, KiB.
+    /// Sizes of the PRAM in KiB.
     pram_sizes: u32, "pram-size", has_pram,
         |it, &value| it.build.layers.pram_kib = value,
         |it| it.build.layers.pram_kib;
-    /// Parts instead of the platforms' own.
+    /// Flash parts to use instead of the one on the platform.
     parts: Arc<Part>, "part", always,
         |it, value| it.build.part = Arc::clone(value),
         |it| it.build.part.name.clone();
-    /// Blocks of the partition.
+    /// Number of blocks in the partition.
     partition_blocks: u32, "partition-blocks", always,
         |it, &value| it.build.partition_blocks = value,
         |it| it.build.partition_blocks;
-    /// Percents of the partition that live data of other files take before the run.
+    /// Percentage of the partition that live data of other files fills before the run.
     aged_fills: u32, "aged-fill", always,
         |it, &value| it.build.age.fill_percent = value,
         |it| it.build.age.fill_percent;
-    /// Percents of dead data.
+    /// Percentage of the partition that dead data fills before the run.
     aged_invalids: u32, "aged-invalid", always,
         |it, &value| it.build.age.invalid_percent = value,
         |it| it.build.age.invalid_percent;
-    /// Largest erase counts of blocks.
+    /// Largest erase count that a block has before the run.
     aged_erases: u32, "aged-erases", always,
         |it, &value| it.build.age.erase_spread = value,
         |it| it.build.age.erase_spread;
-    /// Where error correction is computed.
+    /// Where error correction is computed: in the controller or in the kernel.
     ecc: EccMode, "ecc", always,
         |it, &value| it.build.ecc = value,
         |it| ecc_name(it.build.ecc);
-    /// Compressors.
-    compressions: CompressionChoice, "compression", always,
+    /// Compressors of the file system.
+    compressions: CompressionOption, "compression", always,
         |it, value| value.apply(&mut it.build),
         compression;
-    /// Read-ahead.
-    read_ahead: ReadAheadChoice, "read-ahead", always,
+    /// Settings of the kernel's read-ahead.
+    read_ahead: ReadAheadOption, "read-ahead", always,
         |it, value| value.apply(it),
         read_ahead;
-    /// SQLite's journal modes.
+    /// SQLite's settings of `PRAGMA journal_mode`.
     journal_modes: JournalMode, "journal-mode", is_sqlite,
         |it, &value| it.settings.journal_mode = value,
         |it| it.settings.journal_mode;
-    /// SQLite's levels of durability.
+    /// SQLite's settings of `PRAGMA synchronous`.
     synchronous: Synchronous, "synchronous", is_sqlite,
         |it, &value| it.settings.synchronous = value,
         |it| it.settings.synchronous;
-    /// SQLite's page sizes, bytes.
+    /// SQLite's page sizes in bytes.
     page_sizes: u32, "page-size", is_sqlite,
         |it, &value| it.settings.page_size = value,
         |it| it.settings.page_size;
-    /// SQLite's cache sizes: pages, or negative KiB.
+    /// SQLite's cache sizes: a number of pages, or KiB if negative.
     cache_sizes: i32, "cache-size", is_sqlite,
         |it, &value| it.settings.cache_size = value,
         |it| it.settings.cache_size;
-    /// Alphabets of the random strings.
+    /// Alphabets that the random strings are drawn from.
     alphabets: Alphabet, "alphabet", has_strings,
         |it, &value| it.alphabet = value,
         |it| it.alphabet.name();
-    /// Bytes of the random string in each record.
+    /// Sizes of the random string in each record, in bytes.
     record_sizes: u32, "record-size", is_micro,
         |it, &value| it.record_size = value,
         |it| it.record_size;
-    /// Numbers of requests. Tables are filled with as many records, and 5000 at least.
+    /// Numbers of requests. The tables are filled with as many records, but at least 5000.
     requests: u32, "requests", always,
         |it, &value| (it.requests, it.fill) = (value, FILL.max(value)),
         |it| it.requests;
-    /// Records in each table before the interval, where that is not told by the requests.
+    /// Records in each table before the measured interval, if it is not to follow from `requests`.
     fills: u32, "fill", is_micro,
         |it, &value| it.fill = value,
         |it| it.fill;
-    /// Which files lie on the second file system, on stacks that have a place for journals.
+    /// Which files lie on the second file system, in stacks that have one for journals.
     routes: Route, "beside", has_journals,
         |it, &value| it.build.route = value,
         |it| it.build.route;
-    /// Seeds of everything random.
+    /// Seeds of all random numbers.
     seeds: u64, "seed", always,
         |it, &value| (it.seed, it.build.seed) = (value, value),
         |it| it.seed;
 }
 
-/// Parameters that have a field of their own in a run.
+/// Parameters that are fields of a result themselves and so do not appear in its `parameters`.
 const FIELDS: [&str; 4] = ["part", "record-size", "requests", "seed"];
 
 impl Scenario {
-    /// The parameters that have no field of their own in a run, by their command-line names.
+    /// The parameters that are not fields of the result, by their names on the command line.
     pub(super) fn parameters(&self) -> BTreeMap<&'static str, String> {
         let mut all = self.workload.parameters();
-        all.extend(self.told().into_iter().filter(|(name, _)| !FIELDS.contains(name)));
+        all.extend(self.values_by_name().into_iter().filter(|(name, _)| !FIELDS.contains(name)));
         all
     }
 }
 
-/// Each of `all` once for each value; as it is where there are no values.
+/// A copy of each element of `all` for each value. Without values, `all` is returned unchanged.
 pub fn spread<S: Clone, T>(all: Vec<S>, values: &[T], set: impl Fn(&mut S, &T)) -> Vec<S> {
     if values.is_empty() {
         return all;
@@ -196,17 +199,18 @@ pub fn spread<S: Clone, T>(all: Vec<S>, values: &[T], set: impl Fn(&mut S, &T)) 
     all.iter().flat_map(|plain| values.iter().map(|value| with(plain, value))).collect()
 }
 
-/// Whether a row means something to a scenario.
+/// Whether a row of the table applies to a scenario. This function fixes the closure's type.
 fn row(scenario: &Scenario, applies: fn(&Scenario) -> bool) -> bool {
     applies(scenario)
 }
 
-/// How a scenario takes a value of type `T`.
+/// The function that sets a value of type `T` in a scenario. This function fixes the closure's
+/// type.
 fn set<T>(set: fn(&mut Scenario, &T)) -> fn(&mut Scenario, &T) {
     set
 }
 
-/// How a scenario tells its value, as text.
+/// The function that returns a scenario's value as text.
 fn text<T: ToString>(tell: fn(&Scenario) -> T) -> impl Fn(&Scenario) -> String {
     move |scenario| tell(scenario).to_string()
 }
@@ -258,7 +262,7 @@ fn ecc_name(ecc: EccMode) -> &'static str {
     }
 }
 
-/// The compressors of the main file system.
+/// The compressors of the main file system, as they are named on the command line.
 fn compression(scenario: &Scenario) -> String {
     let build = &scenario.build;
     match scenario.stack.main {
@@ -272,7 +276,7 @@ fn compression(scenario: &Scenario) -> String {
     }
 }
 
-/// The window of the main file system, or that programs advise against it.
+/// The read-ahead window of the main file system, or `fadvise` if programs switch read-ahead off.
 fn read_ahead(scenario: &Scenario) -> String {
     match scenario.stack.main {
         _ if scenario.advises_random => "fadvise".to_owned(),

@@ -1,4 +1,4 @@
-//! A scenario carried out from first to last, alone or in turn with others on one machine.
+//! Run a scenario from start to end, alone or one after another on the same machine.
 
 use super::error::RunError;
 use super::run::Run;
@@ -8,25 +8,25 @@ use super::site::{Simulated, Site};
 use super::steps::carry_out;
 
 impl Scenario {
-    /// Carry the run out on a simulated machine.
+    /// Run the scenario on a simulated machine.
     ///
     /// # Errors
-    /// The stack could not be built, or SQLite failed: at which request is told.
+    /// Fails if the stack cannot be built or if SQLite fails; the error names the request.
     pub fn run(&self) -> Result<Run, RunError> {
         self.run_at(Box::new(Simulated::new(self)?))
     }
 
-    /// Carry the run out at `site`.
+    /// Run the scenario at `site`.
     ///
     /// # Errors
-    /// As [`run`](Self::run).
+    /// Fails in the same cases as [`run`](Self::run).
     pub fn run_at(&self, site: Box<dyn Site>) -> Result<Run, RunError> {
         carry_out(&Session::new(self, site))
     }
 }
 
-/// Carry out scenarios of one [`Scenario::preparation`] on one machine, all caches dropped before
-/// each, with `finished` called after each.
+/// Run scenarios that share a [`Scenario::preparation`] on one machine. All caches are dropped
+/// before each of them. `finished` is called after each.
 pub(crate) fn run_in_turn(
     scenarios: &[&Scenario],
     finished: impl Fn(),
@@ -34,7 +34,7 @@ pub(crate) fn run_in_turn(
     let mut session: Option<Session<'_>> = None;
     let mut outcomes = Vec::with_capacity(scenarios.len());
     for &scenario in scenarios {
-        // After a failure the next one begins on a new machine.
+        // A failure may leave the machine in any state, so the next scenario gets a new machine.
         let outcome = on_machine(session.take(), scenario);
         outcomes.push(outcome.map(|(used, run)| {
             session = Some(used);

@@ -1,4 +1,4 @@
-//! Why a run has no result.
+//! The error of a run that has no result.
 
 use flysch_linux::filesystem::FsError;
 
@@ -10,25 +10,25 @@ use crate::machine::age::AgeError;
 pub enum RunError {
     /// The stack could not be built.
     Mount(StackError),
-    /// The device could not be aged so.
+    /// The device could not be brought into the aged state that the scenario asks for.
     Age(AgeError),
-    /// SQLite failed.
+    /// A call to SQLite failed.
     Sqlite {
-        /// What was under way.
+        /// The statement or step during which it failed.
         during: String,
-        /// What SQLite says.
+        /// The error message of SQLite.
         message: String,
     },
-    /// The kernel of a real machine, or a program that serves it, refuses.
+    /// The kernel of a real machine, or a program that serves it, reported an error.
     Kernel {
-        /// What was under way.
+        /// The step during which it failed.
         during: String,
-        /// What was said.
+        /// The message of the kernel or program.
         message: String,
     },
     /// The file system failed outside SQLite.
     FileSystem(FsError),
-    /// What the requests left behind is not what it must be.
+    /// The data that the requests left behind is wrong.
     Broken(String),
 }
 
@@ -60,7 +60,7 @@ impl From<FsError> for RunError {
     }
 }
 
-/// What SQLite says, and what was under way.
+/// An error of SQLite, with the step during which it happened.
 pub(crate) fn sqlite_error(during: String) -> impl FnOnce(flysch_sqlite::Error) -> RunError {
     move |error| RunError::Sqlite { during, message: error.to_string() }
 }

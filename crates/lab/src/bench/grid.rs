@@ -1,4 +1,4 @@
-//! Grids: every combination of the values asked for is a scenario, and all cores carry them out.
+//! Grids: every combination of the requested values is a scenario, and all cores run them.
 
 use std::sync::Arc;
 
@@ -14,25 +14,22 @@ use crate::machine::stack::Stack;
 use crate::workload::{Alphabet, Workload};
 
 pub use super::axes::{Axes, spread};
-pub use super::choices::{CompressionChoice, ReadAheadChoice};
+pub use super::kernel_options::{CompressionOption, ReadAheadOption};
 
-/// Workloads, stacks and platforms, and the values of every parameter.
+/// The workloads, stacks and platforms to combine, and the values of every parameter.
 #[derive(Clone, Debug)]
 pub struct Grid {
-    /// Workloads.
     pub workloads: Vec<Workload>,
-    /// Stacks.
     pub stacks: Vec<Stack>,
-    /// Platforms.
     pub platforms: Vec<Arc<Platform>>,
-    /// Values of the parameters.
+    /// The values of all other parameters.
     pub axes: Axes,
     /// Whether the runs keep their traces.
     pub keeps_traces: bool,
 }
 
 impl Grid {
-    /// One workload on one stack of one platform, everything else as the platform has it.
+    /// One workload on one stack of one platform. All other parameters have the platform's values.
     pub fn new(workload: impl Into<Workload>, stack: Stack, platform: Arc<Platform>) -> Self {
         Self {
             workloads: vec![workload.into()],
@@ -49,13 +46,13 @@ impl Grid {
         }
     }
 
-    /// How many scenarios the combinations are.
+    /// How many scenarios the grid has.
     pub fn run_count(&self) -> u64 {
         self.plain().map(|plain| self.axes.count(&plain)).fold(0, u64::saturating_add)
     }
 
-    /// Every combination, in a fixed order: workloads outermost, seeds innermost. Values that are
-    /// nothing to a workload do not multiply its scenarios.
+    /// Every combination, in a fixed order: workloads vary slowest, seeds fastest. A parameter that
+    /// does not apply to a workload adds no scenarios to it.
     pub fn scenarios(&self) -> Vec<Scenario> {
         let mut all: Vec<Scenario> =
             self.plain().flat_map(|plain| self.axes.combinations(plain)).collect();
@@ -65,7 +62,7 @@ impl Grid {
         all
     }
 
-    /// Each workload on each platform and stack, everything else as the platform has it.
+    /// Each workload on each platform and stack, with the platform's values for all parameters.
     fn plain(&self) -> impl Iterator<Item = Scenario> {
         let on_platform = move |workload, platform| {
             self.stacks.iter().map(move |&stack| Scenario {
@@ -79,7 +76,7 @@ impl Grid {
     }
 }
 
-/// Everything as the platform has it.
+/// A scenario in which every parameter has the platform's value.
 fn default_scenario(workload: Workload, platform: &Arc<Platform>, stack: Stack) -> Scenario {
     Scenario {
         workload,
@@ -97,11 +94,11 @@ fn default_scenario(workload: Workload, platform: &Arc<Platform>, stack: Stack) 
     }
 }
 
-/// Runs that share a machine, at most: so that all cores have work.
+/// The most scenarios that share one machine. It is limited so that all cores have work.
 const TURNS_MAX: usize = 32;
 
-/// Carry scenarios out on all cores; outcomes in the order of the scenarios. `finished` is called
-/// after each, from whichever thread it was on.
+/// Run the scenarios on all cores and return the outcomes in their order. `finished` is called
+/// after each scenario, on the thread that ran it.
 pub fn run_all(scenarios: &[Scenario], finished: impl Fn() + Sync) -> Vec<Result<Run, RunError>> {
     let one = |scenario: &Scenario| {
         let outcome = scenario.run();
@@ -111,9 +108,9 @@ pub fn run_all(scenarios: &[Scenario], finished: impl Fn() + Sync) -> Vec<Result
     scenarios.par_iter().with_max_len(1).map(one).collect()
 }
 
-/// The same, with those that read what is prepared alike on one machine. The figures of the measured
-/// interval are those of separate runs; `page_reads_at_open` may be one less, as MTD still buffers
-/// the page that the run before read last.
+/// Like [`run_all`], but scenarios that only read the same prepared files share a machine. The
+/// figures of the measured interval are the same as in separate runs. `page_reads_at_open` may be
+/// one less, because MTD still buffers the last page that the scenario before it read.
 pub fn run_in_turns(
     scenarios: &[Scenario],
     finished: impl Fn() + Sync,
@@ -130,7 +127,7 @@ pub fn run_in_turns(
     outcomes.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
-/// The places of scenarios that are carried out on one machine, machine by machine.
+/// The scenarios grouped by machine, as positions in `scenarios`.
 fn turns(scenarios: &[Scenario]) -> Vec<Vec<usize>> {
     let mut turns: Vec<(Option<Scenario>, Vec<usize>)> = Vec::new();
     for (place, scenario) in scenarios.iter().enumerate() {

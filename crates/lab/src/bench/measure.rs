@@ -1,4 +1,4 @@
-//! From a trace to a run's figures: every count comes from the events alone.
+//! Compute the figures of a run from its trace. Every count comes from the events alone.
 
 use std::collections::BTreeMap;
 
@@ -9,45 +9,45 @@ use super::scenario::Scenario;
 use super::site::Blocks;
 use crate::trace::{self, Operations};
 
-/// Times of a run, nanoseconds.
+/// The times of a run, in nanoseconds.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_field_names, reason = "each is a time, and says its unit")]
 pub struct Timing {
-    /// From before BEGIN to after END.
+    /// The whole measured interval, from before BEGIN to after END.
     pub time_ns: u64,
-    /// CPU's share of it.
+    /// The part of `time_ns` in which the CPU worked.
     pub cpu_ns: u64,
-    /// BEGIN.
+    /// Response time of the BEGIN statement.
     pub begin_ns: u64,
-    /// END.
+    /// Response time of the END statement.
     pub end_ns: u64,
-    /// Share of it in which the workload asked for nothing.
+    /// The part of `time_ns` in which the workload paused between requests.
     pub idle_ns: u64,
-    /// Each request.
+    /// Response time of each request.
     pub request_ns: Vec<u64>,
 }
 
-/// What the measured interval gave.
+/// What the workload reports about the measured interval.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// Times.
     pub timing: Timing,
-    /// Bytes of data asked for.
+    /// Bytes of data that the workload read or wrote.
     pub bytes: u64,
-    /// Figures that only this workload has, by name with unit.
+    /// Figures that only this workload has, by a name that ends in the unit.
     pub figures: BTreeMap<&'static str, f64>,
-    /// The kind of each request, as its scope is labelled, where there are several.
+    /// For workloads with several kinds of request: the kind of each one, equal to its scope's
+    /// label.
     pub kinds: Vec<&'static str>,
 }
 
 impl Measured {
-    /// Times and bytes, and no figures of the workload's own.
+    /// Times and bytes, without figures of the workload's own.
     pub const fn new(timing: Timing, bytes: u64) -> Self {
         Self { timing, bytes, figures: BTreeMap::new(), kinds: Vec::new() }
     }
 }
 
-/// Work out the figures of a run.
+/// Compute the figures of a run.
 pub fn measure(
     scenario: &Scenario,
     blocks: Blocks,
@@ -140,7 +140,8 @@ fn by_cause(trace: &Trace) -> BTreeMap<String, Operations> {
     own.into_iter().map(|(cause, operations)| (trace.causes.path(cause), operations)).collect()
 }
 
-/// Times and operations of each kind of request: operations by the outermost scope.
+/// Times and operations of each kind of request. An operation belongs to the kind whose label is
+/// the outermost scope of its cause.
 #[expect(clippy::cast_precision_loss, reason = "a mean of response times")]
 fn by_kind(
     trace: &Trace,
@@ -167,7 +168,7 @@ fn by_kind(
     costs
 }
 
-/// Operations of each block of the partition, which is at the start of the chip.
+/// Operations of each block of the partition. The partition begins at block 0 of the chip.
 fn by_block(trace: &Trace, block_count: u32) -> Vec<Operations> {
     let partition = trace::by_block(trace).into_iter().take(block_count as usize);
     partition.map(|tally| tally.operations).collect()

@@ -1,17 +1,17 @@
-//! Bench: one run of a workload or many, carried out, measured and told in figures.
+//! Bench: run one workload or many, measure the runs, and report their figures.
 //!
-//! A [`scenario`] is one run, asked for in full; a [`site`] is where it is carried out, and a
-//! [`session`] is it under way. `steps` holds what each workload does in a session, a file each,
-//! and `carry_out` takes a scenario from first to last. [`measure`] goes from the trace to the
-//! figures of a [`run`]. A [`grid`] is many scenarios on all cores; `axes`
-//! is the table of what may be swept. [`throughput`] measures plain
-//! reads and writes, as platforms are calibrated by.
+//! A [`scenario`] describes one run in full. A [`site`] is where it runs, and a [`session`] is the
+//! run while it is under way. `steps` holds one file for each workload: what it does in a session.
+//! `carry_out` takes a scenario from start to end. [`measure`] turns the trace into the figures of
+//! a [`run`]. A [`grid`] is many scenarios that run on all cores, and `axes` is the table of the
+//! parameters that may be swept. [`throughput`] measures plain reads and writes; platforms are
+//! calibrated by it.
 
 mod axes;
 mod carry_out;
-mod choices;
 mod error;
 pub mod grid;
+mod kernel_options;
 pub mod measure;
 pub mod run;
 pub mod scenario;

@@ -1,7 +1,7 @@
-//! One run of a workload on a stack: what was asked, what it cost.
+//! The result of a scenario: its parameters and what it cost.
 //!
-//! All counts come from the trace of the measured interval alone (BEGIN to END); setting up,
-//! filling and dropping caches are outside it.
+//! All counts come from the trace of the measured interval (BEGIN to END). Set-up, filling tables
+//! and dropping caches are outside of it.
 
 use std::collections::BTreeMap;
 
@@ -11,93 +11,96 @@ use serde::Serialize;
 use crate::machine::power::Drawn;
 use crate::trace::Operations;
 
-/// What one run cost; its JSON object in `flysch bench --format json`.
+/// What one scenario cost. `flysch bench --format json` prints it as a JSON object.
 #[derive(Clone, Debug, Serialize)]
 pub struct Run {
-    /// Workload name.
     pub workload: String,
-    /// Stack, from the engine down, such as `sqlite/jffs2`.
+    /// Name of the stack, from the engine down, such as `sqlite/jffs2`.
     pub on: String,
-    /// Platform name.
     pub platform: String,
-    /// Part (chip model) name.
+    /// Name of the part (the chip model).
     pub part: String,
-    /// Bytes of the random string in each record; of other workloads, of each request.
+    /// Bytes of the random string in each record. In workloads without records: bytes of each
+    /// request.
     pub record_size: u32,
-    /// Requests; of records, between BEGIN and END.
+    /// Number of requests. In the micro-benchmark they lie between BEGIN and END.
     pub requests: u32,
-    /// Seed of everything random.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// The other parameters, by their command-line names.
+    /// All other parameters, by their names on the command line.
     pub parameters: BTreeMap<&'static str, String>,
-    /// Virtual time from before BEGIN to after END, nanoseconds.
+    /// Length of the measured interval in virtual time, nanoseconds.
     pub time_ns: u64,
-    /// Share of it that the CPU worked, nanoseconds.
+    /// The part of `time_ns` in which the CPU worked, nanoseconds.
     pub cpu_ns: u64,
-    /// Response time of BEGIN, nanoseconds.
+    /// Response time of the BEGIN statement, nanoseconds.
     pub begin_ns: u64,
-    /// Response time of END, nanoseconds.
+    /// Response time of the END statement, nanoseconds.
     pub end_ns: u64,
-    /// Response times of the requests.
+    /// Percentiles of the requests' response times.
     pub latency_ns: Latency,
-    /// Array reads of data.
+    /// Pages of data that the chip read from its array.
     pub page_reads: u64,
-    /// Array programs of data.
+    /// Pages of data that the chip programmed into its array.
     pub page_programs: u64,
-    /// Block erases.
+    /// Blocks that the chip erased.
     pub block_erases: u64,
-    /// Array reads of OOB bytes alone.
+    /// Array reads of OOB bytes without the page's data.
     pub oob_reads: u64,
-    /// Array programs of OOB bytes alone.
+    /// Array programs of OOB bytes without the page's data.
     pub oob_programs: u64,
-    /// Reads of byte-addressable memory beside the NAND.
+    /// Reads of the byte-addressable memory (NVRAM) that some boards have in addition to NAND.
     pub nvram_reads: u64,
-    /// Writes to it.
+    /// Writes to that memory.
     pub nvram_writes: u64,
-    /// Bytes that these moved.
+    /// Bytes that these reads and writes moved.
     pub nvram_bytes: u64,
-    /// Reads served by the MTD layer's one-page buffer.
+    /// Reads that the one-page buffer of the MTD layer served, without the chip.
     pub buffer_hits: u64,
-    /// Array reads that opening the database took, before the interval.
+    /// Page reads that opening the database took, before the measured interval.
     pub page_reads_at_open: u64,
-    /// Bytes of data asked for; of records, requests times record size.
+    /// Bytes of data that the workload read or wrote: in the micro-benchmark, requests times record
+    /// size.
     pub bytes: u64,
-    /// `bytes` per virtual second, in units of 1024 bytes.
+    /// `bytes` for each second of virtual time, in units of 1024 bytes.
     pub throughput_kb_s: f64,
-    /// Energy of the operations of NAND and memory beside it, millijoules.
+    /// Energy that the NAND and the NVRAM took for their operations, millijoules.
     pub energy_mj: f64,
-    /// What each component drew of it, above idle.
+    /// The energy of each component above its idle power.
     pub energy: Vec<Drawn>,
-    /// Erase counts over the partition at the end of the run.
+    /// Erase counts of the partition at the end of the run.
     pub wear: Wear,
-    /// Record data, in units of 2^20 bytes, until the partition's rated erase cycles are used up if
-    /// wear is spread evenly; none where nothing was programmed or no bytes were asked for. An erase gives a block's worth of
-    /// programs, so: bytes times blocks times pages per block times endurance, over page programs.
+    /// How much data the workload could store until the partition reaches its rated erase cycles,
+    /// in units of 2^20 bytes. It assumes that wear is spread evenly. It is absent if nothing was
+    /// programmed or no bytes were moved. An erase makes room for one block of programs, so the
+    /// value is: bytes times blocks times pages per block times endurance, divided by page
+    /// programs.
     pub lifetime_mb: Option<f64>,
-    /// Operations by cause: the path of scopes, outermost first, joined by " > ".
+    /// Operations by cause. A cause is the path of scopes, outermost first, joined by " > ".
     pub by_cause: BTreeMap<String, Operations>,
-    /// Figures that only this workload has, by name with unit.
+    /// Figures that only this workload has, by a name that ends in the unit.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub figures: BTreeMap<&'static str, f64>,
-    /// What each kind of request cost, where there are several.
+    /// What each kind of request cost, for workloads with several kinds.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub by_kind: BTreeMap<&'static str, KindCost>,
     /// Response time of each request in order, nanoseconds.
     #[serde(skip)]
     pub request_ns: Vec<u64>,
-    /// Operations by block of the partition in the measured interval.
+    /// Operations on each block of the partition in the measured interval.
     #[serde(skip)]
     pub by_block: Vec<Operations>,
     /// Erase count of each block of the partition at the end of the run.
     #[serde(skip)]
     pub erase_counts: Vec<u32>,
-    /// The trace of the measured interval; empty where the scenario does not keep it.
+    /// The trace of the measured interval. It is empty unless the scenario keeps it.
     #[serde(skip)]
     pub trace: Trace,
 }
 
 impl Run {
-    /// Empty the trace: of many runs, all that the figures do not tell of it.
+    /// Empty the trace, which saves memory when there are many results. All figures are computed by
+    /// now.
     pub(crate) fn forget_trace(&mut self) {
         let causes = CauseTree::default();
         let geometry = self.trace.geometry;
@@ -108,48 +111,44 @@ impl Run {
 /// Percentiles of response times, nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Latency {
-    /// Fastest request.
     pub min: u64,
-    /// Median.
     pub p50: u64,
-    /// 90th percentile.
     pub p90: u64,
-    /// 99th percentile.
     pub p99: u64,
-    /// Slowest request.
     pub max: u64,
 }
 
 /// What the requests of one kind cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct KindCost {
-    /// Requests.
+    /// Number of requests of this kind.
     pub count: u64,
-    /// Their response times.
+    /// Percentiles of their response times.
     pub latency_ns: Latency,
-    /// Mean of these, nanoseconds.
+    /// Mean of their response times, nanoseconds.
     pub mean_ns: f64,
-    /// All operations while they were served.
+    /// All chip operations while these requests were served.
     pub operations: Operations,
 }
 
-/// Erase counts.
+/// Erase counts of the blocks of the partition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Wear {
-    /// Of the most worn block.
+    /// Erase count of the most worn block.
     pub max_erase_count: u32,
-    /// Mean over the blocks.
     pub mean_erase_count: f64,
-    /// The most worn block's over the mean: 1 where wear is level; 0 where nothing was erased.
+    /// Erase count of the most worn block, divided by the mean. It is 1 if wear is level, and 0 if
+    /// no block was ever erased.
     pub max_over_mean: f64,
-    /// Of the least worn block.
+    /// Erase count of the least worn block.
     pub min_erase_count: u32,
-    /// Blocks marked bad.
+    /// Number of blocks that are marked bad.
     pub bad_blocks: u32,
 }
 
 impl Latency {
-    /// Summarise response times; all zero where there are none. Percentiles are by nearest rank.
+    /// Summarise response times. All fields are zero if there are none. Percentiles are by nearest
+    /// rank.
     pub fn of(request_ns: &[u64]) -> Self {
         let mut sorted = request_ns.to_vec();
         sorted.sort_unstable();

@@ -1,4 +1,4 @@
-//! A scenario: one run, asked for in full.
+//! A scenario: the description of one run in full.
 
 use flysch_sqlite::Settings;
 
@@ -7,32 +7,33 @@ use crate::machine::power::Activity;
 use crate::machine::stack::{Main, Stack};
 use crate::workload::{Alphabet, Workload};
 
-/// Everything a run depends on.
+/// Everything that the result of a run depends on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// What is asked for.
+    /// The workload that the run performs.
     pub workload: Workload,
-    /// On what.
+    /// The layers of software that it runs on.
     pub stack: Stack,
-    /// What the stack is built from.
+    /// What the machine and the file systems are built from.
     pub build: Build,
-    /// SQLite's settings.
     pub settings: Settings,
-    /// Read-ahead window of UBIFS, cache pages, where it is set by hand: its own is 0.
+    /// Read-ahead window of UBIFS in cache pages. UBIFS itself sets 0; other values are set by the
+    /// user.
     pub ubifs_ra_pages: u32,
     /// Whether programs advise against read-ahead on each file they open (`posix_fadvise`).
     pub advises_random: bool,
-    /// Bytes of the random string in each record; of other workloads, of each request.
+    /// Bytes of the random string in each record. In workloads without records: bytes of each
+    /// request.
     pub record_size: u32,
-    /// Requests.
+    /// Number of requests in the measured interval.
     pub requests: u32,
-    /// What the strings are made of.
+    /// The characters that the random strings consist of.
     pub alphabet: Alphabet,
     /// Records in each table before select, join and update.
     pub fill: u32,
-    /// Seed of everything random.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// Whether the run keeps its trace: 32 bytes for each operation of the chip.
+    /// Whether the result keeps the trace. It takes 32 bytes for each operation of the chip.
     pub keeps_trace: bool,
 }
 
@@ -47,7 +48,7 @@ impl Scenario {
         ra_pages > 0 && !self.advises_random
     }
 
-    /// What its power depends on.
+    /// The facts about this scenario that its power consumption depends on.
     pub const fn activity(&self) -> Activity {
         Activity {
             engine: self.stack.engine.name(),
@@ -57,9 +58,10 @@ impl Scenario {
         }
     }
 
-    /// What the machine and the files on it depend on before the first request: scenarios that agree
-    /// in it may be carried out on one machine. None where the requests change the files, or the
-    /// times in a trace are to be those of a machine of its own.
+    /// This scenario reduced to what the machine and the files depend on before the first request.
+    /// Scenarios with equal preparations may run on one machine. There is none if the requests
+    /// change the files, or if the trace is kept, because its times must be those of a machine of
+    /// its own.
     pub(crate) fn preparation(&self) -> Option<Self> {
         let workload = self.workload.preparation().filter(|_| !self.keeps_trace)?;
         let record_size = if workload.is_micro() { self.record_size } else { 0 };
@@ -68,7 +70,8 @@ impl Scenario {
         Some(Self { ubifs_ra_pages: 0, advises_random: false, ..any })
     }
 
-    /// Enlarge the platform's partition, within the chip, where the workload needs more.
+    /// Enlarge the partition if the workload needs more room than it has. The chip's size is the
+    /// limit.
     pub(super) fn make_room(&mut self) {
         let Some(room) = self.workload.room(&self.settings, self.requests) else { return };
         let geometry = self.build.part.geometry;

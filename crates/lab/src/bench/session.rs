@@ -1,4 +1,4 @@
-//! A session: a scenario on its machine, from making what is asked for to the figures.
+//! A session: a scenario on its machine, from preparing the files to the figures.
 
 use std::cell::{Cell, RefMut};
 use std::rc::Rc;
@@ -13,54 +13,54 @@ use super::scenario::Scenario;
 use super::site::Site;
 use crate::machine::files::Files;
 
-/// File name of the database.
 const DATABASE: &str = "test.db";
 
-/// A run under way: what a workload works with.
+/// A run that is under way. Workloads work on it.
 pub struct Session<'a> {
-    /// What was asked for.
+    /// The scenario that is run.
     pub scenario: &'a Scenario,
-    /// Where it is carried out.
+    /// Where the scenario runs.
     pub site: Box<dyn Site>,
-    /// Whether what the requests work on is there.
+    /// Whether the files that the requests use have been prepared.
     is_prepared: Cell<bool>,
 }
 
-/// A run of a workload under way, step by step.
+/// The steps of one workload, in the order in which a session calls them.
 pub trait Steps {
-    /// What is open while the requests run.
+    /// The database or file that is open while the requests run.
     type Opened;
 
-    /// Whether timers are held during [`Steps::prepare`], so that what it leaves behind (JFFS2's
-    /// collects a page every 5 s while files are written) does not depend on the platform's speed.
+    /// Whether timers are held during [`Steps::prepare`]. JFFS2's timer, for example, collects a
+    /// page every 5 s while files are written. Held timers make the prepared state independent of
+    /// the platform's speed.
     const HOLDS_TIMERS: bool = true;
 
-    /// Make what the requests work on; outside the measured interval.
+    /// Prepare what the requests work on. This is outside the measured interval.
     ///
     /// # Errors
-    /// What failed, and at which record.
+    /// Names the step that failed and the record it was at.
     fn prepare(&mut self, session: &Session<'_>) -> Result<(), RunError>;
 
-    /// Open it with cold caches; its page reads are told apart.
+    /// Open the database or file with cold caches. The page reads of this step are counted apart.
     ///
     /// # Errors
-    /// What failed.
+    /// Names the step that failed.
     fn open(&mut self, session: &Session<'_>) -> Result<Self::Opened, RunError>;
 
-    /// Run the measured interval.
+    /// Run the requests of the measured interval.
     ///
     /// # Errors
-    /// What failed, and at which request.
+    /// Names the request that failed.
     fn measure(
         &mut self,
         session: &Session<'_>,
         opened: &mut Self::Opened,
     ) -> Result<Measured, RunError>;
 
-    /// After the interval, with its trace taken: check what the requests left behind.
+    /// Check what the requests left behind. The session calls this after it took the trace.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Says what is wrong with the data.
     fn check(
         &mut self,
         _session: &Session<'_>,
@@ -70,27 +70,27 @@ pub trait Steps {
     }
 }
 
-/// A measured interval under way, and the times it has given so far.
+/// A measured interval that is under way, with the times measured so far.
 pub struct Interval<'a> {
     session: &'a Session<'a>,
     start_ns: u64,
     cpu_before_ns: u64,
     idle_ns: u64,
     request_ns: Vec<u64>,
-    /// Response time of BEGIN, where there is one, nanoseconds.
+    /// Response time of the BEGIN statement, nanoseconds; 0 for workloads without one.
     pub begin_ns: u64,
-    /// Response time of END, where there is one, nanoseconds.
+    /// Response time of the END statement, nanoseconds; 0 for workloads without one.
     pub end_ns: u64,
 }
 
 impl<'a> Session<'a> {
-    /// A scenario on a new site.
+    /// A session in which nothing has been prepared yet.
     pub(crate) fn new(scenario: &'a Scenario, site: Box<dyn Site>) -> Self {
         Self { scenario, site, is_prepared: Cell::new(false) }
     }
 
-    /// All steps of a workload, one after the other; what was made for an earlier scenario serves
-    /// the later ones.
+    /// Run all steps of a workload. What an earlier scenario on this machine prepared is used
+    /// again.
     pub(crate) fn carry_out<S: Steps>(&self, mut steps: S) -> Result<Run, RunError> {
         if !self.is_prepared.get() {
             self.prepare(&mut steps)?;
@@ -99,7 +99,7 @@ impl<'a> Session<'a> {
         self.measured(&mut steps)
     }
 
-    /// Make what the requests work on.
+    /// Prepare what the requests work on.
     fn prepare<S: Steps>(&self, steps: &mut S) -> Result<(), RunError> {
         let _scope = self.site.enter("prepare");
         self.site.hold_timers(S::HOLDS_TIMERS)?;
@@ -108,7 +108,7 @@ impl<'a> Session<'a> {
         prepared
     }
 
-    /// With cold caches, the measured interval and its figures.
+    /// Drop all caches, run the measured interval, and compute the figures.
     fn measured<S: Steps>(&self, steps: &mut S) -> Result<Run, RunError> {
         let scope = self.site.enter("settle");
         self.site.settle()?;
@@ -130,7 +130,7 @@ impl<'a> Session<'a> {
         Ok(run)
     }
 
-    /// The files of the main file system.
+    /// The files on the main file system.
     pub fn linux(&self) -> RefMut<'_, dyn Files> {
         self.site.files()
     }
@@ -138,7 +138,7 @@ impl<'a> Session<'a> {
     /// Open the database with the scenario's settings.
     ///
     /// # Errors
-    /// SQLite's.
+    /// Fails if SQLite cannot open the database or refuses a setting.
     pub fn open_database(&self) -> Result<Database, RunError> {
         let during = || sqlite_error("opening the database".to_owned());
         let database = self.site.open_database(DATABASE).map_err(during())?;
@@ -146,10 +146,10 @@ impl<'a> Session<'a> {
         Ok(database)
     }
 
-    /// Execute SQL and charge the engine's CPU time.
+    /// Execute SQL and charge the CPU time that SQLite takes for it.
     ///
     /// # Errors
-    /// SQLite's.
+    /// Fails if SQLite rejects or cannot execute the SQL.
     pub fn execute(
         &self,
         database: &Database,
@@ -161,23 +161,24 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Charge the engine's CPU time for work, of whose text `literal_len` bytes are in literals.
+    /// Charge the CPU time that SQLite takes for `work`. `literal_len` bytes of its SQL text lie
+    /// inside string literals, which are cheaper to parse.
     pub fn charge(&self, work: &Work, literal_len: u64) {
         let per_instruction = self.scenario.build.platform.cpu.sqlite_ps_per_instruction;
         self.site.charge_ps(instructions(work, literal_len) * per_instruction);
     }
 
-    /// Charge the CPU time of making a statement's text with so many random characters.
+    /// Charge the CPU time of building a statement's text with this many random characters.
     pub fn charge_text(&self, characters: u32) {
         let per_instruction = self.scenario.build.platform.cpu.sqlite_ps_per_instruction;
         let instructions = TEXT_INSTRUCTIONS + CHARACTER_INSTRUCTIONS * u64::from(characters);
         self.site.charge_ps(instructions * per_instruction);
     }
 
-    /// The file systems as SQLite sees them.
+    /// The file systems in the form in which SQLite uses them.
     ///
     /// # Errors
-    /// SQLite brings its own to this site.
+    /// Fails at a site where SQLite uses the file system of the host, as on a real machine.
     pub fn storage(&self) -> Result<Rc<dyn flysch_sqlite::Vfs>, RunError> {
         self.site.storage().ok_or_else(|| RunError::Kernel {
             during: self.scenario.workload.name().to_owned(),
@@ -185,7 +186,7 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Let the clock advance to a time, unless it is past.
+    /// Let the clock advance to a time. Does nothing if that time is past.
     pub fn sleep_until(&self, time_ns: u64) {
         let left_ns = time_ns.saturating_sub(self.now_ns());
         if left_ns > 0 {
@@ -193,14 +194,14 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The time, nanoseconds.
+    /// The current time in nanoseconds.
     pub fn now_ns(&self) -> u64 {
         self.site.now_ns()
     }
 }
 
 impl<'a> Interval<'a> {
-    /// Begin to measure.
+    /// Start the clock of the measured interval.
     pub fn begin(session: &'a Session<'a>) -> Self {
         Self {
             session,
@@ -213,10 +214,11 @@ impl<'a> Interval<'a> {
         }
     }
 
-    /// One call that is not counted as a request, recorded as `label`; its time, nanoseconds.
+    /// Make a call that does not count as a request, such as BEGIN. The trace records it as
+    /// `label`. Returns the time it took in nanoseconds.
     ///
     /// # Errors
-    /// The call's.
+    /// Returns the error of the call.
     pub fn timed(
         &self,
         label: &'static str,
@@ -228,10 +230,11 @@ impl<'a> Interval<'a> {
         Ok(self.session.now_ns() - sent_ns)
     }
 
-    /// The next request, recorded as `label`, marked in the trace and timed.
+    /// Make the next request. The trace records it as `label` and marks its start; its time is
+    /// kept.
     ///
     /// # Errors
-    /// The request's.
+    /// Returns the error of the request.
     ///
     /// # Panics
     /// After 2^32 requests.
@@ -249,7 +252,7 @@ impl<'a> Interval<'a> {
         Ok(done)
     }
 
-    /// Ask for nothing for so long.
+    /// Pause for `ns` nanoseconds between requests.
     pub fn pause(&mut self, ns: u64) {
         if ns > 0 {
             self.session.site.sleep(ns);
@@ -257,14 +260,14 @@ impl<'a> Interval<'a> {
         }
     }
 
-    /// Mean response time of the requests so far, microseconds; 0 before the first.
+    /// Mean response time of the requests so far in microseconds; 0 before the first.
     #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
     pub fn mean_request_us(&self) -> f64 {
         let sum: u64 = self.request_ns.iter().sum();
         sum as f64 / 1e3 / self.request_ns.len().max(1) as f64
     }
 
-    /// End the interval.
+    /// End the interval and return its times.
     pub fn end(self) -> Timing {
         Timing {
             time_ns: self.session.now_ns() - self.start_ns,
@@ -277,24 +280,24 @@ impl<'a> Interval<'a> {
     }
 }
 
-/// Instructions that making a statement's text takes, and each random character of it: the release
-/// build in a guest that executes one every 32 ns made 5000 texts of 150, 300 and 600 characters in
-/// 846, 1332 and 2275 ms.
+/// Instructions that building the text of a statement takes, and those for each random character of
+/// it. They are fitted to a release build in a guest that executes one instruction every 32 ns: it
+/// built 5000 texts of 150, 300 and 600 characters in 846, 1332 and 2275 ms.
 const TEXT_INSTRUCTIONS: u64 = 2_300;
 const CHARACTER_INSTRUCTIONS: u64 = 20;
 
-/// Instructions that SQLite takes for counted work: for each byte of the statement's text outside
-/// string literals, inside them, and for each step of its virtual machine.
+/// Estimate the instructions that SQLite executes: for each byte of SQL text outside string
+/// literals, for each byte inside them, and for each step of SQLite's virtual machine.
 ///
-/// Fitted to counts of an instruction profiler (callgrind) on the release build of this program,
-/// x86-64, SQLite 3.54 in memory: BEGIN 2,556, select by key 15,222, insert of 150 and 600 bytes
-/// 16,536 and 24,597, update likewise 18,610 and 24,090, join of 1000 rows 1,426,805. It gives all
-/// of these within 12 %.
+/// The factors are fitted to counts of an instruction profiler (callgrind) on the release build of
+/// this program, x86-64, SQLite 3.54 in memory: BEGIN 2,556, select by key 15,222, insert of 150
+/// and 600 bytes 16,536 and 24,597, update likewise 18,610 and 24,090, join of 1000 rows 1,426,805.
+/// The estimate is within 12 % of each of them.
 const fn instructions(work: &Work, literal_len: u64) -> u64 {
     (work.sql_bytes - literal_len) * 340 + literal_len * 16 + work.vm_steps * 158
 }
 
-/// Bytes inside the string literals of a statement.
+/// Number of bytes inside the string literals of a statement.
 fn literal_len(sql: &[u8]) -> u64 {
     let parts = sql.split(|&byte| byte == b'\'').skip(1).step_by(2);
     parts.map(|literal| literal.len() as u64).sum()

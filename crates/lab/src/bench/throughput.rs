@@ -1,4 +1,4 @@
-//! Throughput of plain reads and writes at each level of the stack, as platforms are calibrated by
+//! Throughput of plain reads and writes at each level of the stack. Platforms are calibrated by it
 //! (Table I of Boukhobza et al., ERTS 2014).
 
 use flysch_chip::{Clock, FaultInjector, Prng, Recorder, Shared, Tracer};
@@ -11,7 +11,7 @@ use super::error::RunError;
 use crate::machine::Build;
 use crate::machine::stack::Stack;
 
-/// Bytes moved at each level.
+/// Bytes that are written and read at each level.
 const MOVED: u32 = 2 << 20;
 
 /// Throughput at one level, in units of 10^6 bytes a second.
@@ -19,16 +19,15 @@ const MOVED: u32 = 2 << 20;
 pub struct Throughput {
     /// `driver` (MTD in the kernel), `user` (MTD device from a program), `file` (through JFFS2).
     pub level: &'static str,
-    /// Of writes.
     pub write_mb_s: f64,
-    /// Of reads with cold caches.
+    /// Throughput of reads with cold caches.
     pub read_mb_s: f64,
 }
 
-/// Measure all levels of a stack as it is built.
+/// Measure all levels of a stack.
 ///
 /// # Errors
-/// The stack could not be built, or the file system failed.
+/// Fails if the stack cannot be built or the file system fails.
 pub fn levels(build: &Build) -> Result<[Throughput; 3], RunError> {
     let driver_ns = mtd(build, |_| {})?;
     let user_ns = mtd(build, |cpu| {
@@ -43,7 +42,8 @@ pub fn levels(build: &Build) -> Result<[Throughput; 3], RunError> {
     }))
 }
 
-/// Write pages to a blank partition and read them back; `call` charges what each costs above MTD.
+/// Write pages to a blank partition and read them back. `call` charges the CPU time that each page
+/// costs above MTD.
 fn mtd(build: &Build, call: impl Fn(&Cpu)) -> Result<(u64, u64), RunError> {
     let clock = Clock::new();
     let recorder = Recorder::new(clock.clone(), "throughput");
@@ -73,7 +73,7 @@ fn page_len(build: &Build) -> usize {
     build.part.geometry.page_size as usize
 }
 
-/// Write a file of random bytes and read it back with cold caches; both by pages of the cache.
+/// Write a file of random bytes and read it back with cold caches, one cache page at a time.
 fn file(build: &Build) -> Result<(u64, u64), RunError> {
     let machine = build.format_and_mount(Stack::JFFS2)?;
     let mut linux = machine.linux.borrow_mut();

@@ -1,4 +1,4 @@
-//! The files of an image become files of the host.
+//! Copy the files of a flash image to a folder of the host.
 
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
@@ -13,30 +13,31 @@ use super::{PIECE, TransferError};
 use crate::machine::Build;
 use crate::machine::stack::{Main, Stack};
 
-/// Longest path that is followed, bytes (`PATH_MAX`): folders of a damaged image may hold each other.
+/// Longest path that is followed, in bytes (`PATH_MAX`). In a damaged image, folders may contain
+/// each other, and the limit ends the descent.
 const PATH_MAX: usize = 4096;
-/// Bytes that files may claim per byte of the image: holes take no room on flash, and a damaged
-/// image may claim any size.
+/// How many bytes all files together may claim for each byte of the image. Holes take no room on
+/// flash, so large files are possible; but a damaged image may claim any size.
 const CLAIMED_MAX: u64 = 1024;
 
-/// What was taken out.
+/// What was copied from an image, and what was not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extracted {
-    /// Files that are there in full.
+    /// Number of files that were copied in full.
     pub files: u32,
-    /// Pages that were read to mount the image.
+    /// Page reads that mounting the image took.
     pub mount_reads: u64,
-    /// Those of them that were read to attach UBI.
+    /// Of `mount_reads`, those that attaching UBI took.
     pub attach_reads: u64,
-    /// Those that are not, and why.
+    /// Paths that could not be copied, each with the reason.
     pub lost: Vec<(String, String)>,
 }
 
-/// Mount `image`, the flash of a partition, and copy all its files into `folder`, which is made.
-/// What is damaged is told, and the rest taken out.
+/// Mount `image`, the flash of a partition, and copy all its files to `folder`, which is created.
+/// Damaged files are listed in the result, and all others are copied.
 ///
 /// # Errors
-/// It cannot be mounted, or the host refuses a file.
+/// Fails if the image cannot be mounted or the host refuses a file.
 pub fn extract(
     build: &Build,
     main: Main,
@@ -73,7 +74,7 @@ fn attach_reads(trace: &Trace) -> u64 {
     reads.filter(|event| trace.causes.path(event.cause).contains("ubi_attach")).count() as u64
 }
 
-/// The part, cut to the blocks that the image has, and the image's size.
+/// The part with as many blocks as the image has, and the size of the image.
 fn part_of(part: &Part, image: &Path) -> Result<(Part, u64), TransferError> {
     let size = fs::metadata(image).map_err(TransferError::host(image))?.len();
     let geometry = part.geometry;
@@ -95,7 +96,7 @@ fn part_of(part: &Part, image: &Path) -> Result<(Part, u64), TransferError> {
 
 struct Copy<'a> {
     linux: &'a mut Vfs,
-    /// Bytes that files may yet claim.
+    /// How many bytes the files that follow may still claim.
     room: u64,
     done: Extracted,
 }
@@ -143,7 +144,7 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Copy a file; pieces of zeros become holes.
+    /// Copy a file. A piece that is all zeros becomes a hole.
     fn content(&mut self, from: &str, to: &mut File) -> Result<(), Failed> {
         let fd = self.linux.open(from, false)?;
         let size = self.linux.size(fd)?;
@@ -166,7 +167,7 @@ impl Copy<'_> {
     }
 }
 
-/// Why a file was not copied.
+/// Why a file could not be copied.
 enum Failed {
     Flash(FsError),
     Host(std::io::Error),
@@ -179,7 +180,7 @@ impl From<FsError> for Failed {
     }
 }
 
-/// Where an entry of this name goes: nowhere, if it would lead out of the folder.
+/// Path on the host for an entry of this name. None if the name would lead out of the folder.
 fn place(folder: &Path, name: &[u8]) -> Option<PathBuf> {
     let name = std::str::from_utf8(name).ok()?;
     let is_plain =

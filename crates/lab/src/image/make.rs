@@ -1,4 +1,4 @@
-//! A folder of the host becomes the flash of a stack.
+//! Make a flash image from a folder of the host.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -12,21 +12,22 @@ use super::{PIECE, TransferError};
 use crate::machine::Build;
 use crate::machine::stack::{Main, Stack};
 
-/// What was made.
+/// What was written to the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Made {
-    /// Files that are on the flash in full and durable.
+    /// Number of files that are on the flash in full and durable.
     pub files: u32,
-    /// Flash operations, from the first file to the unmount or the cut.
+    /// Flash operations from the first file to the unmount or the power cut.
     pub operations: u64,
 }
 
 /// Write all of `folder` to a new file system and save the partition as `image`. Each file is
-/// durable before the next is begun; the file system is unmounted at the end, or the power cut
-/// during operation `cut_at`, counted from 0.
+/// durable before the next begins. At the end the file system is unmounted. If `cut_at` is given,
+/// the power is cut during that operation instead; operations are counted from 0.
 ///
 /// # Errors
-/// The folder cannot be read or does not fit, or there is no such operation to cut.
+/// Fails if the folder cannot be read or does not fit, or if the run ends before operation
+/// `cut_at`.
 pub fn make(
     build: &Build,
     main: Main,
@@ -58,7 +59,7 @@ struct Copy<'a> {
 }
 
 impl Copy<'_> {
-    /// Everything in `from`, in order of names, below the folder `to` of the flash.
+    /// Copy everything in `from`, sorted by name, to the folder `to` on the flash.
     fn folder(&mut self, from: &Path, to: &str) -> Result<(), TransferError> {
         let entries = fs::read_dir(from).map_err(TransferError::host(from))?;
         let paths: Result<Vec<PathBuf>, _> = entries.map(|entry| Ok(entry?.path())).collect();

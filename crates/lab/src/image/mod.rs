@@ -1,11 +1,11 @@
-//! Images: a folder of the host becomes the flash of a stack, and the other way round.
+//! Images: make the flash of a stack from a folder of the host, and copy files out of an image.
 //!
-//! An image is what `nanddump --oob` makes of a partition and `nandwrite --oob` puts back: each
-//! page's data followed by its OOB bytes.
+//! An image is what `nanddump --oob` reads from a partition and `nandwrite --oob` writes back: the
+//! data of each page followed by its OOB bytes.
 //!
 //! Invariants:
-//! 1. No name of an image leads out of the folder it is taken out into.
-//! 2. Taking files out of any image ends, whatever it claims of sizes and folders.
+//! 1. No name in an image leads out of the folder that files are copied to.
+//! 2. Copying files out of an image ends, whatever sizes and folders the image claims.
 
 mod extract;
 mod make;
@@ -22,38 +22,37 @@ use crate::machine::StackError;
 pub use extract::{Extracted, extract};
 pub use make::{Made, make};
 
-/// Bytes that are moved at once.
+/// Bytes that are copied at once.
 const PIECE: usize = 64 << 10;
 
-/// Why an image was not made, or nothing taken out of one.
+/// Why an image could not be made or read.
 #[derive(Debug)]
 pub enum TransferError {
-    /// The stack refuses the part or the image.
+    /// The stack cannot be built, or it cannot mount the image.
     Stack(StackError),
-    /// A file of the host.
+    /// A file of the host failed.
     Host(PathBuf, io::Error),
-    /// A file on the flash.
+    /// A file on the flash failed.
     Flash(String, FsError),
-    /// Neither a file nor a folder, or of a name that is no text.
+    /// This path is neither a file nor a folder, or its name is not valid UTF-8.
     Kind(PathBuf),
-    /// The image itself.
+    /// The image file cannot be read or written.
     Image(ImageError),
-    /// It is not of whole blocks of the part, or of more than it has.
+    /// The image does not consist of whole blocks of the part, or has more blocks than the part.
     Size {
-        /// Bytes of the image.
+        /// Size of the image in bytes.
         image: u64,
-        /// Name of the part.
         part: String,
-        /// Bytes of a block with OOB.
+        /// Size of a block with its OOB bytes.
         block: u64,
-        /// Blocks of the part.
+        /// Number of blocks of the part.
         blocks: u32,
     },
-    /// The cut was to be later than all operations.
+    /// The power was to be cut during an operation that was never reached.
     Uncut {
-        /// The operation that was to be cut.
+        /// The number of that operation.
         cut: u64,
-        /// How many there were.
+        /// How many operations there were.
         operations: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! One run of an index method: load keys, change some, look some up.
+//! One run of an index method: load keys, update some of them, look some up.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,27 +8,27 @@ use flysch::index::runs::Pace;
 use flysch_chip::{Part, Prng};
 use rayon::prelude::*;
 
-use super::bed::Bed;
+use super::chip_setup::ChipSetup;
+use super::costs::{IndexCosts, LookupCost, UpdateCost};
 use super::error::MethodError;
 use super::keys::{KeyDistribution, Keys};
 use super::meter::{Counts, Meter};
 use super::method::{IndexMethod, MethodName, MethodSpec, Tuning};
 use super::records::Records;
-use super::run::{IndexRun, LookupCost, UpdateCost};
 
 /// Which keys are looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LookupKind {
-    /// Keys that are there, drawn at random.
+    /// Keys that are in the index, drawn at random.
     Present,
-    /// Keys that are not.
+    /// Keys that are not in the index.
     Absent,
-    /// The key that was inserted half-way.
+    /// The one key that was inserted half-way through the load.
     Middle,
 }
 
 impl LookupKind {
-    /// Every kind.
+    /// All kinds, in the order of the declaration.
     pub const ALL: [Self; 3] = [Self::Present, Self::Absent, Self::Middle];
 
     /// Name on the command line.
@@ -41,46 +41,47 @@ impl LookupKind {
     }
 }
 
-/// One run, asked for in full.
+/// The description of one run in full.
 #[derive(Clone, Debug)]
 pub struct IndexBench {
-    /// The method.
+    /// The index method to measure.
     pub method: MethodName,
-    /// Keys to load.
+    /// Number of keys to load.
     pub keys: u32,
-    /// Bytes of a key.
+    /// Size of a key in bytes.
     pub key_size: usize,
-    /// How the keys are spread.
+    /// How the keys are distributed.
     pub distribution: KeyDistribution,
-    /// Updates after the load, per cent of the keys.
+    /// Number of updates after the load, in percent of the keys.
     pub update_percent: u32,
-    /// Which lookups are measured.
+    /// The kinds of lookup to measure.
     pub lookups: Vec<LookupKind>,
-    /// Lookups of each kind; the middle key is looked up once.
+    /// Lookups of each kind. The middle key is looked up only once.
     pub lookup_count: u32,
-    /// States of the second half of the load over which lookups are spread, 0 for all at the end;
-    /// none for the method's usual.
+    /// Number of points in the second half of the load at which lookups are made; they are spread
+    /// evenly over these points. With 0, all lookups come after the load. None stands for the
+    /// method's default.
     pub states: Option<u32>,
-    /// Seed of keys and draws.
+    /// Seed of the keys and of the random draws.
     pub seed: u64,
-    /// The chip.
+    /// The flash part that the index is stored on.
     pub part: Arc<Part>,
-    /// Power that the chip draws while it works, milliwatts.
+    /// Power that the chip takes while it works, milliwatts.
     pub active_mw: u32,
-    /// RAM the method may take, bytes; none for the method's usual.
+    /// RAM that the method may use, in bytes. None stands for the method's default.
     pub ram: Option<usize>,
-    /// Parameters of single methods.
+    /// Parameters that only some methods have.
     pub tuning: Tuning,
 }
 
-/// Numbers of absent keys and of draws come from a seed of their own.
+/// Changes the seed for absent keys and for draws, so that they differ from the loaded keys.
 const DRAWS: u64 = 0x6C6F_6F6B;
 
-/// Carry all runs out on all cores; `finished` is called after each.
+/// Run all benches on all cores. `finished` is called after each.
 pub fn run_all(
     benches: &[IndexBench],
     finished: impl Fn() + Sync,
-) -> Vec<Result<IndexRun, MethodError>> {
+) -> Vec<Result<IndexCosts, MethodError>> {
     let one = |bench: &IndexBench| {
         let outcome = bench.run();
         finished();
@@ -90,21 +91,21 @@ pub fn run_all(
 }
 
 impl IndexBench {
-    /// What it is, in one line.
+    /// A description of the run in one line.
     pub fn title(&self) -> String {
         let Self { method, keys, key_size, distribution, part, .. } = self;
         let (method, distribution) = (method.name(), distribution.name());
         format!("{method} ({keys} {distribution} keys of {key_size} bytes on {})", part.name)
     }
 
-    /// Refuse what cannot run, by making the index empty.
+    /// Check that the method can run with these parameters, by building an empty index.
     pub fn check(&self) -> Result<(), MethodError> {
         self.keys()?;
         let spec = self.spec();
-        spec.with(&self.bed(&spec)?, |_| Ok(()))
+        spec.with(&self.setup(&spec)?, |_| Ok(()))
     }
 
-    /// The parameters that have no field of their own in a run.
+    /// The parameters that are not fields of the result.
     fn parameters(&self) -> BTreeMap<&'static str, String> {
         let Tuning { bits_per_key, hash_count, flush, pace, .. } = self.tuning;
         let Tuning { spare_percent, list_max, chain_len, .. } = self.tuning;
@@ -145,30 +146,30 @@ impl IndexBench {
         }
     }
 
-    fn bed(&self, spec: &MethodSpec) -> Result<Bed, MethodError> {
+    fn setup(&self, spec: &MethodSpec) -> Result<ChipSetup, MethodError> {
         let block_count = spec.block_count(&self.part.geometry)?;
-        Ok(Bed::new(&self.part, block_count, self.seed))
+        Ok(ChipSetup::new(&self.part, block_count, self.seed))
     }
 
-    /// Carry it out.
-    pub fn run(&self) -> Result<IndexRun, MethodError> {
+    /// Run the bench and return its figures.
+    pub fn run(&self) -> Result<IndexCosts, MethodError> {
         let (keys, spec) = (self.keys()?, self.spec());
-        let bed = self.bed(&spec)?;
+        let setup = self.setup(&spec)?;
         let updates = spec.changes;
-        spec.with(&bed, |method| {
-            let meter = Meter::new(bed.recorder.clone(), bed.part.geometry);
-            let records = Records::new(&bed, keys);
+        spec.with(&setup, |method| {
+            let meter = Meter::new(setup.recorder.clone(), setup.part.geometry);
+            let records = Records::new(&setup, keys);
             let prng = Prng::new(self.seed ^ DRAWS);
-            let run = Experiment { bench: self, bed: &bed, method, meter, keys, records, prng };
+            let run = Experiment { bench: self, setup: &setup, method, meter, keys, records, prng };
             run.carry_out(updates)
         })
     }
 }
 
-/// A run under way.
+/// A run that is under way.
 struct Experiment<'a> {
     bench: &'a IndexBench,
-    bed: &'a Bed,
+    setup: &'a ChipSetup,
     method: &'a mut dyn IndexMethod,
     meter: Meter,
     keys: Keys,
@@ -177,8 +178,9 @@ struct Experiment<'a> {
 }
 
 impl Experiment<'_> {
-    fn carry_out(mut self, updates: u32) -> Result<IndexRun, MethodError> {
-        // Updates come after the load, and what they cost lookups shows only then.
+    fn carry_out(mut self, updates: u32) -> Result<IndexCosts, MethodError> {
+        // Updates come after the load, so their effect on lookups only shows if all lookups come
+        // later still.
         let usual = self.bench.method.usual_states();
         let states = if updates > 0 { 0 } else { self.bench.states.unwrap_or(usual) };
         let [load, present, absent] = self.load(states)?;
@@ -199,14 +201,14 @@ impl Experiment<'_> {
             cost.map(|cost| cost.reads)
         };
         let w_pages = self.pages(load.sectors_programmed);
-        let page_size = f64::from(self.bed.part.geometry.page_size);
-        Ok(IndexRun {
+        let page_size = f64::from(self.setup.part.geometry.page_size);
+        Ok(IndexCosts {
             method: self.bench.method.name(),
             n: self.keys.count(),
             key_size: self.keys.size(),
             key_distribution: self.bench.distribution.name(),
-            part: self.bed.part.name.clone(),
-            blocks: self.bed.part.geometry.block_count,
+            part: self.setup.part.name.clone(),
+            blocks: self.setup.part.geometry.block_count,
             seed: self.bench.seed,
             parameters: self.bench.parameters(),
             ram_bytes: ram.own,
@@ -234,8 +236,8 @@ impl Experiment<'_> {
         })
     }
 
-    /// Insert all keys. Give what that cost, and what the lookups in between did, of keys that are
-    /// there and of those that are not.
+    /// Insert all keys. Returns three sums of counts: of the inserts, of the lookups of present
+    /// keys in between, and of the lookups of absent keys in between.
     fn load(&mut self, states: u32) -> Result<[Counts; 3], MethodError> {
         let mut total = [Counts::default(); 3];
         let count = self.keys.count();
@@ -263,7 +265,7 @@ impl Experiment<'_> {
         let record = self.records.append();
         let key = self.keys.present(number);
         self.meter.begin();
-        let _scope = self.bed.recorder.scope("insert");
+        let _scope = self.setup.recorder.scope("insert");
         self.method.insert(&key, record)
     }
 
@@ -273,12 +275,12 @@ impl Experiment<'_> {
             let (old, new) = self.records.update(number);
             let key = self.keys.present(number);
             self.meter.begin();
-            let _scope = self.bed.recorder.scope("update");
+            let _scope = self.setup.recorder.scope("update");
             self.method.update(&key, old, new)?;
         }
         let counts = self.meter.take();
         let w_pages = self.pages(counts.sectors_programmed);
-        let page_size = f64::from(self.bed.part.geometry.page_size);
+        let page_size = f64::from(self.setup.part.geometry.page_size);
         Ok(UpdateCost {
             w_pages,
             w_bytes_per_update: w_pages * page_size / f64::from(updates),
@@ -291,7 +293,7 @@ impl Experiment<'_> {
         })
     }
 
-    /// Look keys up, of the first `inserted`.
+    /// Look up `count` keys of one kind. Present keys are drawn from the first `inserted`.
     fn look_up(
         &mut self,
         kind: LookupKind,
@@ -307,7 +309,7 @@ impl Experiment<'_> {
             let is_absent = kind == LookupKind::Absent;
             let key = if is_absent { self.keys.absent(number) } else { self.keys.present(number) };
             self.meter.begin();
-            let _scope = self.bed.recorder.scope("lookup");
+            let _scope = self.setup.recorder.scope("lookup");
             let records = &self.records;
             let is_found = self.method.lookup(&key, &mut |place| records.holds(place, &key))?;
             match (is_found, is_absent) {
@@ -338,17 +340,18 @@ impl Experiment<'_> {
     }
 
     fn pages(&self, sectors: u64) -> f64 {
-        real(sectors) / f64::from(self.bed.part.geometry.sectors_per_page)
+        real(sectors) / f64::from(self.setup.part.geometry.sectors_per_page)
     }
 
-    /// Energy of an operation: time that the chip works, times the power that it then draws.
+    /// Energy of one operation in microjoules: the time that the chip works times the power it then
+    /// takes.
     fn energy_uj(&self, counts: &Counts) -> f64 {
         mean(counts.busy_ns, counts.operations) * f64::from(self.bench.active_mw) / 1e6
     }
 }
 
 impl Counts {
-    /// Add the counts of more operations of the same kind.
+    /// Add the counts of further operations of the same kind.
     fn join(&mut self, more: &Self) {
         self.operations += more.operations;
         self.reads += more.reads;

@@ -1,14 +1,14 @@
-//! Entries of ascending keys, laid end to end: a key, then its pointer as a little-endian word.
+//! Entries in ascending order of keys, without gaps: each a key and its pointer, little-endian.
 
-/// Bytes of a pointer.
+/// Size of a pointer in bytes.
 pub(super) const POINTER_SIZE: usize = 4;
 
-/// A view of entries.
+/// A view of a sequence of entries.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entries<'a> {
-    /// Whole entries and nothing else.
+    /// The bytes of the entries. The last entry is complete.
     pub bytes: &'a [u8],
-    /// Bytes of a key.
+    /// Size of a key in bytes.
     pub key_size: usize,
 }
 
@@ -29,7 +29,8 @@ impl<'a> Entries<'a> {
         word(&self.bytes[place * self.entry_size() + self.key_size..])
     }
 
-    /// The first entry whose key is not below `key`, and whether it is that key's.
+    /// The position of the first entry whose key is not less than `key`, and whether it equals
+    /// `key`.
     pub(super) fn search(self, key: &[u8]) -> (usize, bool) {
         let (mut low, mut high) = (0, self.len());
         while low < high {
@@ -43,14 +44,14 @@ impl<'a> Entries<'a> {
         (low, low < self.len() && self.key(low) == key)
     }
 
-    /// The child that a key belongs to, where the pointers are those of children.
+    /// The child node that leads to a key. Only for entries whose pointers are children.
     pub(super) fn child(self, key: &[u8]) -> u32 {
         let (place, is_it) = self.search(key);
         self.pointer(if is_it { place } else { place.saturating_sub(1) })
     }
 }
 
-/// The little-endian word that bytes begin with.
+/// The little-endian word at the start of `bytes`.
 pub(super) fn word(bytes: &[u8]) -> u32 {
     let word = bytes.first_chunk().expect("an entry's word is within its page");
     u32::from_le_bytes(*word)

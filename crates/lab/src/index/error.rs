@@ -1,4 +1,4 @@
-//! What goes wrong with an index method.
+//! The errors of index methods.
 
 use std::fmt;
 
@@ -9,20 +9,20 @@ use flysch_linux::ftl::FtlError;
 
 use super::keys::KeyError;
 
-/// Why an index method failed.
+/// Why a run of an index method failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MethodError {
-    /// The engine, the chip or the parameters.
+    /// The engine's index, the chip or the parameters failed.
     Index(IndexError),
-    /// The translation layer below does not mount.
+    /// The translation layer below could not be mounted.
     Ftl(FtlError),
-    /// The translation layer below fails.
+    /// The translation layer below failed.
     Device(BlockError),
-    /// There are no such keys.
+    /// Keys of this size and number cannot be made.
     Keys(KeyError),
-    /// This key was inserted and is not found.
+    /// This key was inserted but not found.
     Missed(u32),
-    /// This key was never inserted and is found.
+    /// This key was never inserted but was found.
     Imagined(u32),
 }
 

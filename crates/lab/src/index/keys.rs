@@ -1,31 +1,31 @@
-//! The keys of a run: distinct ones in four distributions, and as many that are absent.
+//! The keys of a run: distinct keys in one of four distributions, and as many absent keys.
 
 use std::fmt;
 use std::str::FromStr;
 
 use flysch_chip::Prng;
 
-use crate::choice::UnknownChoice;
+use crate::unknown_name::UnknownName;
 
-/// How the keys of a run are spread over all keys of their size, in order of insertion.
+/// How the keys of a run are distributed over all keys of their size, in the order of insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KeyDistribution {
-    /// Every key as likely as any other.
+    /// Every key is equally likely.
     Random,
-    /// Ascending numbers.
+    /// Ascending numbers, without gaps.
     Ordinal,
-    /// The leading bits around the middle of all keys, a twelfth of them being one standard
-    /// deviation.
+    /// The leading bits are normally distributed around the middle. One standard deviation is a
+    /// twelfth of all keys.
     Normal,
-    /// Bursts of [`BURST`] ascending numbers, each burst beginning anywhere.
+    /// Bursts of [`BURST`] ascending numbers. Each burst begins at a random number.
     Bursty,
 }
 
-/// Keys of a burst.
+/// Number of keys in a burst.
 pub const BURST: u32 = 64;
 
 impl KeyDistribution {
-    /// Every distribution.
+    /// All distributions, in the order of the declaration.
     pub const ALL: [Self; 4] = [Self::Random, Self::Ordinal, Self::Normal, Self::Bursty];
 
     /// Name on the command line.
@@ -40,23 +40,23 @@ impl KeyDistribution {
 }
 
 impl FromStr for KeyDistribution {
-    type Err = UnknownChoice;
+    type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let known = Self::ALL.map(Self::name);
         let found = Self::ALL.into_iter().find(|choice| choice.name() == name);
-        found.ok_or_else(|| UnknownChoice::new("key distribution", name, &known))
+        found.ok_or_else(|| UnknownName::new("key distribution", name, &known))
     }
 }
 
-/// Keys of this size cannot be told apart.
+/// The keys are too short to be distinct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyError {
-    /// Keys asked for.
+    /// Number of keys that were asked for.
     pub count: u32,
-    /// Bytes of each.
+    /// Size of a key in bytes.
     pub size: usize,
-    /// Bytes that would be enough.
+    /// The least size in bytes for which the keys are distinct.
     pub needed: usize,
 }
 
@@ -73,8 +73,8 @@ impl fmt::Display for KeyError {
 
 impl std::error::Error for KeyError {}
 
-/// The keys of a run, by number in order of insertion. A key's number is spread over the bits of
-/// its first or last eight bytes by a function that has an inverse: so no two keys are equal.
+/// The keys of a run, numbered in the order of insertion. A key's number is mapped to its first or
+/// last eight bytes by a function that has an inverse, so no two keys are equal.
 #[derive(Clone, Copy, Debug)]
 pub struct Keys {
     distribution: KeyDistribution,
@@ -84,7 +84,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Keys of `size` bytes: `count` of them, and as many absent ones.
+    /// `count` keys of `size` bytes, and as many absent ones.
     pub fn new(
         distribution: KeyDistribution,
         size: usize,
@@ -99,23 +99,22 @@ impl Keys {
         Ok(Self { distribution, size, count, seed })
     }
 
-    /// How many keys there are.
     pub const fn count(&self) -> u32 {
         self.count
     }
 
-    /// Bytes of a key.
+    /// Size of a key in bytes.
     pub const fn size(&self) -> usize {
         self.size
     }
 
-    /// The key of a number below [`Keys::count`].
+    /// The key with this number, which must be below [`Keys::count`].
     pub fn present(&self, number: u32) -> Vec<u8> {
         debug_assert!(number < self.count, "key {number} of {}", self.count);
         self.key(number, false)
     }
 
-    /// A key that is never inserted; of the same distribution.
+    /// A key of the same distribution that is never inserted.
     pub fn absent(&self, number: u32) -> Vec<u8> {
         self.key(number, true)
     }
@@ -140,7 +139,7 @@ impl Keys {
                 permute(burst, bits - span, self.seed) << span | place
             }
         };
-        // Most significant first, so that keys compare as their numbers do.
+        // The most significant byte comes first, so that keys compare like their numbers.
         let mut value = value.to_le_bytes();
         value.reverse();
         let len = self.size.min(8);
@@ -153,7 +152,7 @@ impl Keys {
     }
 }
 
-/// Bits that tell the keys of a run and the absent ones apart.
+/// Number of bits that are needed to number the keys of a run and the absent ones.
 const fn id_bits(distribution: KeyDistribution, count: u32) -> u32 {
     let numbers = match distribution {
         KeyDistribution::Bursty => count.next_multiple_of(BURST),
@@ -162,7 +161,7 @@ const fn id_bits(distribution: KeyDistribution, count: u32) -> u32 {
     u64::BITS - (2 * numbers as u64 - 1).leading_zeros()
 }
 
-/// A permutation of the numbers of so many bits: each step has an inverse.
+/// A permutation of the numbers with this many bits. Each of its steps has an inverse.
 fn permute(value: u64, bits: u32, seed: u64) -> u64 {
     let mask = u64::MAX >> (64 - bits);
     let mut prng = Prng::new(seed);
@@ -174,7 +173,7 @@ fn permute(value: u64, bits: u32, seed: u64) -> u64 {
     value ^ value >> bits.div_ceil(2)
 }
 
-/// A normal deviate over all 64 bits: the mean of twelve uniform ones.
+/// A normally distributed number of 64 bits: the mean of twelve uniformly distributed ones.
 fn normal(seed: u64) -> u64 {
     let mut prng = Prng::new(seed);
     (0..12).map(|_| prng.next() / 12).sum()

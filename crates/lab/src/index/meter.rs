@@ -1,62 +1,64 @@
-//! From the trace to counts: events are folded as they come, for a trace of all would not fit.
+//! Compute counts from the trace. Events are added to the counts as they come, because the whole
+//! trace would not fit in memory.
 //!
-//! A mark stands before each operation of the index; what lies between two marks is one operation.
+//! A mark precedes each operation of the index. The events between two marks belong to one
+//! operation.
 
 use flysch_chip::{CauseTree, Event, EventKind, Recorder};
 use flysch_nand::Geometry;
 
 use super::records;
 
-/// Scopes in which a translation layer copies pages nobody asked it to.
+/// Scopes in which a translation layer copies pages on its own account.
 const COPYING: [&str; 2] = ["ftl_collect", "ftl_level_wear"];
 
-/// Operations after which the events are folded.
+/// Number of operations after which recorded events are added to the counts.
 const FOLD_EVERY: u32 = 256;
 
-/// What happened on the chip.
+/// Counts of what the chip and the index did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Operations of the index.
+    /// Number of operations on the index.
     pub operations: u64,
-    /// Array reads of data, those of records included.
+    /// Array reads of data, including those of records.
     pub reads: u64,
-    /// Those of them that read a page of records.
+    /// Of `reads`, those that read a page of records.
     pub record_reads: u64,
-    /// Sectors that the other reads began or read through.
+    /// Sectors that the other reads touched in full or in part.
     pub sectors_read: u64,
     /// Array programs of data.
     pub programs: u64,
-    /// Sectors that they programmed.
+    /// Sectors that these programs wrote.
     pub sectors_programmed: u64,
-    /// Block erases.
+    /// Number of block erases.
     pub erases: u64,
-    /// Programs of a page below one that was programmed since its block's erase.
+    /// Programs of a page although a higher page of its block was programmed since the last erase.
     pub out_of_order: u64,
-    /// Programs by a translation layer's garbage collection and wear levelling.
+    /// Programs by the garbage collection and wear levelling of a translation layer.
     pub copies: u64,
     /// Time of all events, nanoseconds.
     pub busy_ns: u64,
-    /// Longest operation, nanoseconds.
+    /// Time of the longest operation, nanoseconds.
     pub worst_ns: u64,
-    /// Most reads of an operation.
+    /// The most reads that one operation made.
     pub worst_reads: u64,
 }
 
-/// Folds the events of one recorder.
+/// Counts the events of one recorder.
 #[derive(Debug)]
 pub struct Meter {
     recorder: Recorder,
     geometry: Geometry,
     counts: Counts,
-    /// Time and reads of the operation under way.
+    /// Time and reads of the operation that is under way.
     under_way: (u64, u64),
-    /// The highest page of each block that was programmed since its erase.
+    /// For each block, the highest page that was programmed since its last erase.
     frontiers: Vec<Option<u32>>,
     marks: u32,
 }
 
 impl Meter {
-    /// Forget what was recorded so far, and measure what comes.
+    /// Discard what the recorder holds, and count from now on.
     pub fn new(recorder: Recorder, geometry: Geometry) -> Self {
         let frontiers = vec![None; geometry.block_count as usize];
         let counts = Counts::default();
@@ -64,7 +66,7 @@ impl Meter {
         Self { recorder, geometry, counts, under_way: (0, 0), frontiers, marks: 0 }
     }
 
-    /// An operation of the index begins.
+    /// Mark the begin of an operation on the index.
     pub fn begin(&mut self) {
         self.recorder.mark(self.marks);
         self.marks = self.marks.wrapping_add(1);
@@ -108,14 +110,14 @@ impl Meter {
                 if class == Class::Record {
                     counts.record_reads += 1;
                 } else {
-                    // What a page has more than its sectors is OOB.
+                    // Bytes beyond the sectors of a page are OOB bytes and do not count.
                     let sectors = event.bytes.div_ceil(sector_size);
                     counts.sectors_read += u64::from(sectors.min(self.geometry.sectors_per_page));
                 }
             }
             EventKind::Program => {
                 counts.programs += 1;
-                // A program's data are whole sectors; the rest of the bytes is OOB.
+                // A program writes whole sectors. The remaining bytes are OOB bytes.
                 counts.sectors_programmed += u64::from(event.bytes / sector_size);
                 counts.copies += u64::from(class == Class::Copy);
                 let page = event.addr % self.geometry.pages_per_block;
@@ -141,7 +143,7 @@ impl Meter {
     }
 }
 
-/// What a cause means to the counts.
+/// The group of operations that an event counts in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     Index,
@@ -149,7 +151,7 @@ enum Class {
     Copy,
 }
 
-/// The class of each cause: a parent's is its children's.
+/// The class of each cause. A cause without a class of its own has that of its parent.
 fn classes(causes: &CauseTree) -> Vec<Class> {
     let mut classes = vec![Class::Index; causes.len()];
     for place in 0..causes.len() {

@@ -1,4 +1,4 @@
-//! What every index method can do, and the methods by name.
+//! The operations of every index method, and the methods by name.
 
 use std::str::FromStr;
 
@@ -8,75 +8,74 @@ use flysch::index::runs::Pace;
 
 use super::error::MethodError;
 use super::records::Place;
-use crate::choice::UnknownChoice;
+use crate::unknown_name::UnknownName;
 
-/// An index from keys to records, on a chip of its own.
+/// An index from keys to record numbers, on a chip of its own.
 pub trait IndexMethod {
-    /// Add a key, which is not there, and the number of its record.
+    /// Add a key that is not in the index, with the number of its record.
     fn insert(&mut self, key: &[u8], record: u32) -> Result<(), MethodError>;
 
-    /// A key's record moved: `old` is no more.
+    /// Replace the record number `old` of a key by `new`.
     fn update(&mut self, key: &[u8], old: u32, new: u32) -> Result<(), MethodError>;
 
-    /// Take a key and its record out.
+    /// Remove a key and the number of its record.
     fn delete(&mut self, key: &[u8], record: u32) -> Result<(), MethodError>;
 
-    /// Put the places where the key's record may be to `is_there` until it says yes; tell whether
-    /// it did.
+    /// Pass the places where the key's record may be to `is_there` until it returns true. Returns
+    /// whether it did.
     fn lookup(
         &mut self,
         key: &[u8],
         is_there: &mut dyn FnMut(Place) -> bool,
     ) -> Result<bool, MethodError>;
 
-    /// Pages on flash that are still needed, page equivalents where one is filled in part.
+    /// Pages on flash that are still needed. A partly filled page counts as its share of a page.
     fn valid_pages(&self) -> u32;
 
-    /// RAM that it takes at this moment.
+    /// The RAM that the index uses at this moment.
     fn ram(&self) -> Ram;
 }
 
-/// RAM of an index, bytes.
+/// RAM of an index in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ram {
-    /// What the paper counts: buffers, and the structures that the method keeps in RAM.
+    /// RAM as the paper counts it: buffers and the data structures that the method keeps in RAM.
     pub own: usize,
-    /// What finds pages on flash, in any method: tables of blocks or a translation layer's map.
+    /// RAM for finding pages on flash: tables of blocks, or the map of a translation layer.
     pub tables: usize,
-    /// The fields of the structures, counters and the like, as this program lays them out.
+    /// The sizes of this program's structs, with counters and the like.
     pub fields: usize,
 }
 
 impl Ram {
-    /// All of it.
+    /// The sum of all three.
     pub const fn total(self) -> usize {
         self.own + self.tables + self.fields
     }
 }
 
-/// A method's name.
+/// The name of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MethodName {
-    /// `PBFilter` as published: four L1 partitions.
+    /// `PBFilter` as published, with four L1 partitions.
     Pbfilter,
     /// `PBFilter` with sixteen L1 partitions.
     Pbfilter2,
-    /// Hash-ordered runs.
+    /// Runs of entries ordered by hash: the engine's own index.
     Runs,
     /// Hash-ordered runs with the existence filter.
     RunsFilter,
     /// A B+tree on a page-mapping translation layer.
     Btree,
-    /// BFTL whose lists of pages are never compacted.
+    /// BFTL that never compacts its lists of pages.
     Bftl1,
-    /// BFTL whose lists are.
+    /// BFTL that compacts its lists of pages.
     Bftl2,
-    /// `SkimpyStash`.
     Skimpystash,
 }
 
 impl MethodName {
-    /// Every method.
+    /// All methods, in the order of the declaration.
     pub const ALL: [Self; 8] = [
         Self::Pbfilter,
         Self::Pbfilter2,
@@ -102,8 +101,9 @@ impl MethodName {
         }
     }
 
-    /// States of the second half of a load over which lookups are spread unless asked otherwise. The
-    /// reads of runs rise and fall with each merge, so one state says little; 0 means the end.
+    /// The default number of points in the second half of a load at which lookups are made. The
+    /// reads of runs rise and fall with each merge, so one point would say little. 0 stands for the
+    /// end of the load.
     pub(super) const fn usual_states(self) -> u32 {
         match self {
             Self::Runs | Self::RunsFilter => 40,
@@ -113,53 +113,52 @@ impl MethodName {
 }
 
 impl FromStr for MethodName {
-    type Err = UnknownChoice;
+    type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let known = Self::ALL.map(Self::name);
         let found = Self::ALL.into_iter().find(|method| method.name() == name);
-        found.ok_or_else(|| UnknownChoice::new("index method", name, &known))
+        found.ok_or_else(|| UnknownName::new("index method", name, &known))
     }
 }
 
 /// A method with its parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct MethodSpec {
-    /// Which.
     pub name: MethodName,
-    /// Keys that it is to hold.
+    /// Number of keys that the index must be able to hold.
     pub keys: u32,
-    /// Bytes of a key.
+    /// Size of a key in bytes.
     pub key_size: usize,
-    /// Updates and deletes that will come.
+    /// Number of updates and deletes that will follow.
     pub changes: u32,
-    /// RAM that it may take in all, bytes; none for the method's usual.
+    /// RAM that the method may use in bytes. None stands for the method's default.
     pub ram: Option<usize>,
-    /// The rest.
+    /// The parameters that only some methods have.
     pub tuning: Tuning,
 }
 
 /// Parameters that only some methods have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
-    /// `PBFilter`: bits of a Bloom filter for each key, d.
+    /// `PBFilter`: bits of the Bloom filter for each key, called d in the paper.
     pub bits_per_key: u8,
-    /// `PBFilter`: bits set for each key, k.
+    /// `PBFilter`: bits that each key sets in the Bloom filter, called k in the paper.
     pub hash_count: u8,
     /// `PBFilter`: what a flush of the summary programs.
     pub flush: FlushUnit,
-    /// Runs: when merges are done.
+    /// Runs: when merges happen.
     pub pace: Pace,
-    /// B+tree: blocks of the translation layer that it does not offer, per cent.
+    /// B+tree: share of its blocks that the translation layer keeps in reserve, in percent.
     pub spare_percent: u32,
-    /// BFTL: pages of a list from which it is compacted, C.
+    /// BFTL: length in pages at which a list is compacted, called C in the paper.
     pub list_max: u32,
-    /// `SkimpyStash`: keys of a chain, on average.
+    /// `SkimpyStash`: mean number of keys in a chain.
     pub chain_len: u32,
 }
 
 impl Default for Tuning {
-    /// The paper's parameters, and merges spread over the inserts.
+    /// The paper's parameters. Merges of runs are spread over the inserts.
     fn default() -> Self {
         Self {
             bits_per_key: 16,
@@ -173,7 +172,7 @@ impl Default for Tuning {
     }
 }
 
-/// Refuse keys of which a page of the method does not hold enough.
+/// Check that a key is small enough for a page of the method to hold several.
 pub(super) fn check_key_size(spec: &MethodSpec, max: usize) -> Result<(), ConfigError> {
     let parameter = "key_size";
     let [given, max] = [spec.key_size, max].map(|size| u32::try_from(size).unwrap_or(u32::MAX));

@@ -1,20 +1,22 @@
-//! Index methods side by side on one simulated chip, each storing and finding real keys.
+//! Index methods compared on the same simulated chip. Each stores and finds real keys.
 //!
-//! [`method`] what all of them can do, by name; [`bed`] the chip below; [`keys`] and [`records`]
-//! what is indexed; `pbfilter` and `runs` the engine's own; `btree` on a translation layer; `bftl` and
-//! `skimpystash` on a `page_log`; [`meter`] from the trace to counts; [`bench`](mod@bench) makes a
-//! [`run`].
+//! [`method`] defines what all of them can do, [`chip_setup`] the chip below, and [`keys`] and
+//! [`records`] what is indexed. `pbfilter` and `runs` are the engine's own indexes. `btree` works
+//! on a translation layer, `bftl` and `skimpystash` on a `page_log`. [`meter`] computes counts from
+//! the trace, and [`bench`](mod@bench) makes a result, the [`costs`].
 //!
 //! Invariants:
 //! 1. Every count and every time comes from the trace.
-//! 2. A key that is missed, or one that is found though nobody inserted it, ends the run.
+//! 2. A run fails if an inserted key is not found, or if a key is found that was never inserted.
 
-pub mod bed;
 pub mod bench;
 mod bftl;
 mod btree;
+pub mod chip_setup;
+pub mod costs;
 mod entries;
 pub mod error;
+mod hash_runs;
 pub mod keys;
 mod make;
 pub mod meter;
@@ -22,6 +24,4 @@ pub mod method;
 mod page_log;
 mod pbfilter;
 pub mod records;
-pub mod run;
-mod runs;
 mod skimpystash;

@@ -1,28 +1,28 @@
-//! A log of pages on the bare chip, as methods without a translation layer write it.
+//! A log of pages on the bare chip, for methods that use no translation layer.
 //!
-//! 1. Pages are programmed in ascending order within a block; a block is erased when it is taken.
-//! 2. A page has users; a block none of whose pages has any can be taken again. No page is copied.
+//! 1. Pages of a block are programmed in ascending order. A block is erased when the log takes it.
+//! 2. A page has a number of users. Once no page of a block has users, the block can be taken
+//!    again. No page is ever copied.
 
 use flysch::flash::FlashError;
 use flysch_nand::{BlockAddr, EraseError, Geometry, Nand, PageAddr};
 
-use super::bed::Device;
+use super::chip_setup::Device;
 
-/// A log of pages.
 pub(super) struct PageLog {
     device: Device,
     geometry: Geometry,
-    /// Users of each page.
+    /// Number of users of each page.
     users: Vec<u16>,
-    /// Pages of each block that have users; none for a block that is given up.
+    /// How many pages of each block have users. None for a block that has failed.
     live: Vec<Option<u32>>,
-    /// The block that takes pages, and its next page.
+    /// The block that new pages go to, and the next page in it.
     open: Option<(u32, u32)>,
     live_count: u32,
 }
 
 impl PageLog {
-    /// An empty log on a chip. Cost: an OOB read for each block.
+    /// An empty log on a chip. Cost: one OOB read for each block.
     pub(super) fn new(mut device: Device) -> Result<Self, FlashError> {
         let geometry = device.geometry();
         let mut live = Vec::new();
@@ -37,17 +37,18 @@ impl PageLog {
         &self.geometry
     }
 
-    /// Pages that have users.
+    /// Number of pages that have users.
     pub(super) const fn live_count(&self) -> u32 {
         self.live_count
     }
 
-    /// Bytes of RAM of the count of each page's users: a byte would do.
+    /// RAM that the users of all pages need, in bytes. One byte for each page would be enough.
     pub(super) const fn table_size(&self) -> usize {
         self.users.len()
     }
 
-    /// Append a page for so many users; give its number. Cost: a program; an erase for each block.
+    /// Append a page with this many users and return its number. Cost: one program, and one erase
+    /// for each block.
     pub(super) fn append(&mut self, data: &[u8], users: u16) -> Result<u32, FlashError> {
         loop {
             let (block, place) = match self.open {
@@ -70,13 +71,13 @@ impl PageLog {
         }
     }
 
-    /// Read a page: one read.
+    /// Read a page. Cost: one read.
     pub(super) fn read(&mut self, page: u32, data: &mut [u8]) -> Result<(), FlashError> {
         self.device.read(PageAddr(page), 0, data)?;
         Ok(())
     }
 
-    /// A page has a user less.
+    /// Remove one user from a page.
     pub(super) fn release(&mut self, page: u32) {
         let users = &mut self.users[page as usize];
         *users -= 1;
@@ -101,7 +102,7 @@ impl PageLog {
         Err(FlashError::Full)
     }
 
-    /// Take no more pages from a block; what it holds can still be read.
+    /// Stop using a block for new pages. What it holds can still be read.
     fn give_up(&mut self, block: u32) -> Result<(), FlashError> {
         self.live[block as usize] = None;
         self.open = None;

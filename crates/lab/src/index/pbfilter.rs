@@ -1,4 +1,4 @@
-//! `PBFilter` as a method: the engine's, with a deletion area where changes are to come.
+//! The engine's `PBFilter` as an index method. It has a deletion area if updates are to come.
 
 use std::ops::ControlFlow;
 
@@ -7,7 +7,7 @@ use flysch::index::pbfilter::{Deletions, PbConfig, PbFilter};
 use flysch::index::{ConfigError, IndexError};
 use flysch_nand::Geometry;
 
-use super::bed::{Bed, Device};
+use super::chip_setup::{ChipSetup, Device};
 use super::error::MethodError;
 use super::method::{IndexMethod, MethodName, MethodSpec, Ram, Tuning};
 use super::records::Place;
@@ -19,7 +19,7 @@ struct PbFilterMethod<'ram> {
     geometry: Geometry,
 }
 
-/// The first area of the deletion area: behind the keys' three.
+/// First area number of the deletion area. It is beyond the three areas of the keys.
 const DELETIONS_AREA: u8 = 64;
 
 fn config(spec: &MethodSpec, geometry: &Geometry) -> Result<PbConfig, ConfigError> {
@@ -45,7 +45,7 @@ fn deletions_config(
     config.with_room_for(spec.changes, geometry)
 }
 
-/// Blocks that keys and deletions may take, on a chip that has as many.
+/// The most blocks that keys and deletions need, on a chip that is large enough.
 pub(super) fn block_count(spec: &MethodSpec, geometry: &Geometry) -> Result<u32, MethodError> {
     let roomy = Geometry { block_count: BLOCKS_MAX, ..*geometry };
     let keys = config(spec, &roomy)?;
@@ -54,21 +54,21 @@ pub(super) fn block_count(spec: &MethodSpec, geometry: &Geometry) -> Result<u32,
     Ok(u32::from(keys.blocks_max) + u32::from(gone))
 }
 
-/// As many blocks as the engine numbers.
+/// The most blocks that the engine can number.
 pub(super) const BLOCKS_MAX: u32 = 0xFFFE;
 
 pub(super) fn with<T>(
     spec: &MethodSpec,
-    bed: &Bed,
+    setup: &ChipSetup,
     visit: impl FnOnce(&mut dyn IndexMethod) -> Result<T, MethodError>,
 ) -> Result<T, MethodError> {
-    let geometry = bed.part.geometry;
+    let geometry = setup.part.geometry;
     let keys = config(spec, &geometry)?;
     let gone = deletions_config(keys, spec, &geometry)?;
     let mut table = vec![0; Flash::<Device>::ram_size(&geometry)];
     let mut ram = vec![0; keys.ram_size(&geometry)];
     let mut gone_ram = vec![0; gone.ram_size(&geometry)];
-    let mut flash = Flash::mount(bed.device(), &mut table)?;
+    let mut flash = Flash::mount(setup.device(), &mut table)?;
     let keys = PbFilter::create(&mut flash, keys, &mut ram)?;
     let deletions = if spec.changes > 0 {
         Some(Deletions::new(PbFilter::create(&mut flash, gone, &mut gone_ram)?))
@@ -136,7 +136,7 @@ impl IndexMethod for PbFilterMethod<'_> {
     }
 }
 
-/// What the engine's flash layer takes.
+/// RAM of the engine's flash layer.
 pub(super) fn flash_ram(geometry: &Geometry) -> Ram {
     let tables = Flash::<Device>::ram_size(geometry);
     Ram { own: 0, tables, fields: size_of::<Flash<'_, ()>>() }

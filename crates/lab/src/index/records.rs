@@ -1,61 +1,61 @@
-//! The record area: records of 100 bytes in order of arrival.
+//! The record area: records of 100 bytes in the order in which they arrive.
 //!
-//! What a record holds follows from its number, so no array of cells is kept for it. A read of one
-//! of its pages takes the time of the part's page and stands in the trace, in the scope `record`.
-//! Its programs are the same for every method and are not counted.
+//! The content of a record follows from its number, so nothing is stored for it. A read of one of
+//! its pages takes as long as the part says and is recorded in the trace, in the scope `record`.
+//! Programs of this area are the same for every method, so they are not counted.
 
 use flysch_chip::EventKind;
 
-use super::bed::Bed;
+use super::chip_setup::ChipSetup;
 use super::keys::Keys;
 
-/// Bytes of a record: the paper's tuples, 20 to a page of 2 KiB.
+/// Size of a record in bytes. The paper has 20 of them on a page of 2 KiB.
 const RECORD_SIZE: u32 = 100;
 
-/// Scope of a page read of the record area.
+/// The scope in which reads of the record area are recorded.
 pub const SCOPE: &str = "record";
 
-/// What an index gives for a key.
+/// The place to which an index directs a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// One record.
+    /// The number of one record.
     Record(u32),
-    /// A page of records.
+    /// A page of the record area.
     Page(u32),
 }
 
-/// Records of a page of so many bytes.
+/// How many records fit on a page of this size.
 pub const fn records_per_page(page_size: u32) -> u32 {
     if page_size < RECORD_SIZE { 1 } else { page_size / RECORD_SIZE }
 }
 
-/// The record area: a record for each key, then one for each update of a key.
+/// The record area: one record for each key, then one more for each update of a key.
 #[derive(Debug)]
 pub struct Records {
-    bed: Bed,
+    setup: ChipSetup,
     keys: Keys,
-    /// Keys inserted so far, each with a record of its number.
+    /// Number of keys inserted so far. Each has a record with its own number.
     inserted: u32,
-    /// The keys of the records that came later.
+    /// The keys of the records that updates added.
     updated: Vec<u32>,
-    /// The newest record of each key that was updated, by key; its own number elsewhere.
+    /// The newest record of each key, by key. Empty while no key was updated.
     newest: Vec<u32>,
 }
 
 impl Records {
-    /// An empty area.
-    pub fn new(bed: &Bed, keys: Keys) -> Self {
-        Self { bed: bed.clone(), keys, inserted: 0, updated: Vec::new(), newest: Vec::new() }
+    /// An empty record area.
+    pub fn new(setup: &ChipSetup, keys: Keys) -> Self {
+        Self { setup: setup.clone(), keys, inserted: 0, updated: Vec::new(), newest: Vec::new() }
     }
 
-    /// Append the record of the next key; give its number, which is the key's.
+    /// Append the record of the next key. Returns its number, which equals the number of the key.
     pub const fn append(&mut self) -> u32 {
         self.inserted += 1;
         self.inserted - 1
     }
 
-    /// Append a new version of a key's record, all keys being there; give the old and the new
-    /// number.
+    /// Append a new version of a key's record, after all keys were inserted. Returns the old number
+    /// and the new one.
     ///
     /// # Panics
     /// At 2^32 records.
@@ -68,9 +68,9 @@ impl Records {
         (std::mem::replace(&mut self.newest[key as usize], new), new)
     }
 
-    /// Read the page of a place; tell whether the newest version of a key is there.
+    /// Read the page of a place. Returns whether the newest version of the wanted key is there.
     pub fn holds(&self, place: Place, wanted: &[u8]) -> bool {
-        let per_page = records_per_page(self.bed.part.geometry.page_size);
+        let per_page = records_per_page(self.setup.part.geometry.page_size);
         let (first, count, page) = match place {
             Place::Record(record) => (record, 1, record / per_page),
             Place::Page(page) => (page * per_page, per_page, page),
@@ -93,7 +93,7 @@ impl Records {
     }
 
     fn read(&self, page: u32) {
-        let Bed { part, recorder, .. } = &self.bed;
+        let ChipSetup { part, recorder, .. } = &self.setup;
         let _scope = recorder.scope(SCOPE);
         let began_ns = recorder.clock().now_ns();
         let bytes = part.geometry.page_size;

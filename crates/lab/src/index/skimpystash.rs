@@ -1,8 +1,8 @@
-//! `SkimpyStash`: buckets in RAM, each the head of a chain of entries through a log on flash.
+//! `SkimpyStash`: buckets in RAM. Each bucket is the head of a chain of entries in a log on flash.
 //!
 //! Debnath, Sengupta, Li: `SkimpyStash`: RAM space skimpy key-value store on flash-based storage,
-//! SIGMOD 2011, with one bucket for each key. Chains are not compacted: at eight entries none
-//! fills a page.
+//! SIGMOD 2011. A key has one possible bucket. Chains are not compacted: with eight entries, no
+//! chain fills a page.
 //!
 //! ```text
 //! RAM    bucket | newest entry u32 | Bloom filter of 64 bits |
@@ -13,18 +13,18 @@ use flysch::index::ConfigError;
 use flysch::index::hash::hash64;
 use flysch_nand::Geometry;
 
-use super::bed::Bed;
+use super::chip_setup::ChipSetup;
 use super::entries::word;
 use super::error::MethodError;
 use super::method::{IndexMethod, MethodSpec, Ram};
 use super::page_log::PageLog;
 use super::records::Place;
 
-/// No entry: the end of a chain. No record: the key was deleted.
+/// As an entry: the end of a chain. As a record: the key was deleted.
 const NONE: u32 = u32::MAX;
-/// Bits set in a bucket's Bloom filter for each key: near the best for 8 bits a key.
+/// Bits that each key sets in its bucket's Bloom filter: near the best for 8 bits a key.
 const HASH_COUNT: u32 = 5;
-/// Bytes of a bucket.
+/// Size of a bucket in bytes.
 const BUCKET_SIZE: usize = 12;
 
 #[derive(Clone, Copy, Debug)]
@@ -37,16 +37,16 @@ struct SkimpyStash {
     log: PageLog,
     buckets: Vec<Bucket>,
     key_size: usize,
-    /// The page being filled.
+    /// The page that is being filled in RAM.
     page: Vec<u8>,
-    /// The page being read.
+    /// The page that was read last.
     spare: Vec<u8>,
-    /// Where each page of the log is.
+    /// The numbers that the log gave the pages, in the order of writing.
     pages: Vec<u32>,
     count: u32,
 }
 
-/// Entries of a page.
+/// How many entries fit on a page.
 fn per_page(key_size: usize, geometry: &Geometry) -> u32 {
     let per_page = geometry.page_size as usize / (key_size + 8);
     u32::try_from(per_page).expect("fewer than bytes")
@@ -61,17 +61,17 @@ pub(super) fn block_count(spec: &MethodSpec, geometry: &Geometry) -> u32 {
 
 pub(super) fn with<T>(
     spec: &MethodSpec,
-    bed: &Bed,
+    setup: &ChipSetup,
     visit: impl FnOnce(&mut dyn IndexMethod) -> Result<T, MethodError>,
 ) -> Result<T, MethodError> {
-    let geometry = bed.part.geometry;
+    let geometry = setup.part.geometry;
     let page_size = geometry.page_size as usize;
     super::method::check_key_size(spec, page_size - 8)?;
     let bucket_count = (spec.keys / spec.tuning.chain_len.max(1)).max(1) as usize;
     let needed = bucket_count * BUCKET_SIZE + 2 * page_size;
     spec.ram.map_or(Ok(()), |given| ConfigError::check_ram(needed, given))?;
     visit(&mut SkimpyStash {
-        log: PageLog::new(bed.device())?,
+        log: PageLog::new(setup.device())?,
         buckets: vec![Bucket { newest: NONE, bloom: 0 }; bucket_count],
         key_size: spec.key_size,
         page: vec![0xFF; page_size],
@@ -82,7 +82,7 @@ pub(super) fn with<T>(
 }
 
 impl SkimpyStash {
-    /// A key's bucket, and its bits in the bucket's Bloom filter.
+    /// The bucket of a key, and the key's bits in the Bloom filter of that bucket.
     fn place(&self, key: &[u8]) -> (usize, u64) {
         let hash = hash64(key, 0);
         let bucket = ((hash >> 32) * self.buckets.len() as u64) >> 32;

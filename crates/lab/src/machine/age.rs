@@ -1,8 +1,8 @@
-//! The age of a device: what it holds, and how worn it is, before a workload begins.
+//! The age of a device: which data it holds and how worn it is before a workload begins.
 //!
-//! The study of SQLite on JFFS2 and UBIFS left the initial state of the flash as future work. Here a
-//! partition may be filled with the data of files that the workload never touches, and with dead data
-//! scattered among them, as years of use leave it; and its blocks may have been erased before.
+//! The study of SQLite on JFFS2 and UBIFS left the initial state of the flash as future work. Here
+//! a partition may be filled with files that the workload never touches, and with dead data
+//! scattered among them, as after years of use. Its blocks may also have been erased before.
 
 use std::fmt;
 
@@ -10,40 +10,40 @@ use flysch_chip::{Prng, Recorder};
 use flysch_linux::filesystem::FsError;
 use flysch_linux::vfs::{Fd, Vfs};
 
-/// Bytes written at a time: half a dozen flash pages, so that a block holds many pieces.
+/// Bytes written at a time. They fill half a dozen flash pages, so a block holds many pieces.
 const PIECE: u32 = 16 << 10;
-/// Bytes of each file.
+/// Size of each file in bytes.
 const FILE: u32 = 1 << 20;
-/// Time that the device is left alone afterwards, nanoseconds: background work comes to its end.
+/// Time without requests after ageing, in which background work ends, nanoseconds.
 const REST_NS: u64 = 10_000_000_000;
 
 /// How a device has aged before a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Age {
-    /// Percent of the partition that live data of other files take.
+    /// Percentage of the partition that live data of other files fills.
     pub fill_percent: u32,
-    /// Percent of the partition that were written over since: dead data, as far as the stack has
-    /// not collected it.
+    /// Percentage of the partition that was written and then overwritten. It is dead data, unless
+    /// the stack has collected it since.
     pub invalid_percent: u32,
-    /// Erase counts are drawn from 0 to this for each block, all equally likely.
+    /// Each block's erase count is drawn from 0 to this number, all equally likely.
     pub erase_spread: u32,
 }
 
-/// How far a device could be aged.
+/// Why ageing a device failed, and how far it came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgeError {
-    /// While live data were written.
+    /// It failed while live data was written.
     Fill {
-        /// What the file system says.
+        /// The error of the file system.
         why: FsError,
-        /// Percent of the partition that it had taken by then.
+        /// Percentage of the partition that live data filled by then.
         percent: u64,
     },
-    /// While data were written over.
+    /// It failed while data was overwritten.
     Invalid {
-        /// What the file system says.
+        /// The error of the file system.
         why: FsError,
-        /// Percent of the partition that were written over by then.
+        /// Percentage of the partition that was overwritten by then.
         percent: u64,
     },
 }
@@ -64,10 +64,10 @@ impl fmt::Display for AgeError {
 impl std::error::Error for AgeError {}
 
 impl Age {
-    /// How often the first `blocks` blocks were erased; empty for a new device.
+    /// How often each of the first `blocks` blocks was erased. Empty for a new device.
     ///
     /// # Panics
-    /// Never: what is drawn is at most the spread.
+    /// Never: the drawn counts are at most the spread, which has 32 bits.
     pub fn erase_counts(&self, blocks: u32, seed: u64) -> Vec<u32> {
         if self.erase_spread == 0 {
             return Vec::new();
@@ -77,10 +77,11 @@ impl Age {
         (0..blocks).map(|_| u32::try_from(prng.below(bound)).expect("32 bits")).collect()
     }
 
-    /// Write what the file system `linux` is to hold, `capacity` bytes being its partition.
+    /// Write the ageing data to the file system `linux`, whose partition has `capacity` bytes.
     ///
     /// # Errors
-    /// The file system's, and how far it came: more than it holds is [`FsError::NoSpace`].
+    /// Fails with the file system's error and the progress. If the data does not fit, the error is
+    /// [`FsError::NoSpace`].
     pub fn apply(
         &self,
         linux: &mut Vfs,
@@ -93,7 +94,7 @@ impl Age {
         }
         let _scope = recorder.scope("age");
         let pieces = |percent: u32| capacity * u64::from(percent) / 100 / u64::from(PIECE);
-        // Without any live data there is one piece to write over.
+        // There must be at least one piece to overwrite, even if no live data was asked for.
         let live = pieces(self.fill_percent).max(1);
         let mut writer = Writer { linux: &mut *linux, prng: Prng::new(seed ^ 0xA6ED), open: None };
         let percent = |pieces: u64| pieces * u64::from(PIECE) * 100 / capacity;
@@ -111,7 +112,8 @@ impl Age {
     }
 }
 
-/// Writes pieces, each durable before the next: what a stack gathers would not be scattered.
+/// Writes pieces and makes each durable before the next. Otherwise the stack could gather them, and
+/// they would not be scattered.
 struct Writer<'a> {
     linux: &'a mut Vfs,
     prng: Prng,

@@ -1,4 +1,4 @@
-//! A card: a flash translation layer on the partition behind a bus, with a plain file system on it.
+//! An SD card: a flash translation layer on the partition, behind a bus, with a plain file system.
 
 use flysch_chip::Recorder;
 use flysch_linux::block_device::BlockDevice;
@@ -11,22 +11,20 @@ use flysch_linux::plainfs::Plainfs;
 use super::device::Device;
 use super::error::StackError;
 
-/// Erase counts that may lie between the least and the most worn block.
+/// How far the erase counts of the least and the most worn block may differ.
 pub(super) const WEAR_GAP: u32 = 8;
 
-/// Whether a file system is made first.
+/// Whether to make a file system or to mount the one that is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
-    /// Make it.
     Format,
-    /// Mount what is there.
     Mount,
 }
 
-/// Mount the translation layer on a device whose blocks were erased so often before.
+/// Mount the translation layer on a device. `erase_counts` says how worn its blocks are.
 ///
 /// # Errors
-/// What the layer says.
+/// Fails if the translation layer cannot be mounted.
 pub(super) fn card(
     device: &Device,
     options: FtlOptions,
@@ -42,7 +40,7 @@ pub(super) fn card(
 /// Mount a plain file system on a card.
 ///
 /// # Errors
-/// What the file system says.
+/// Fails if the file system cannot be made or mounted.
 pub(super) fn plainfs(
     card: Box<dyn BlockDevice>,
     cpu: &Cpu,

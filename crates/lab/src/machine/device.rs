@@ -1,9 +1,9 @@
-//! The devices as the laboratory holds them.
+//! The types of the simulated devices, with the layers that stand on them.
 
 use flysch_chip::{FaultInjector, Pram, Shared, Tracer};
 
-/// A NAND: chip, fault injector, tracer.
+/// A NAND chip with a fault injector and a tracer on it.
 pub type Device = Shared<Tracer<FaultInjector>>;
 
-/// A PRAM: chip and tracer.
+/// A PRAM chip with a tracer on it.
 pub type Memory = Shared<Tracer<Pram>>;

@@ -1,8 +1,10 @@
-//! Dual file systems: the files of one database on two, as Park et al. put the rollback journal
-//! on PRAM beside NAND. They changed SQLite; here its calls are routed, and SQLite knows nothing.
+//! Dual file systems: the files of one database lie on two file systems. Park et al. put the
+//! rollback journal on PRAM, in addition to NAND. They changed SQLite; here its calls are routed,
+//! and SQLite does not know.
 //!
-//! Atomic under power cuts: the journal is found under its name, wherever it lies, and both file
-//! systems keep what was synced. Its deletion commits, on the second file system alone.
+//! It is atomic under power cuts: the journal is found under its name, wherever it lies, and both
+//! file systems keep what was synced. A transaction commits when its journal is deleted, which
+//! touches the second file system alone.
 
 use std::fmt;
 use std::rc::Rc;
@@ -10,23 +12,21 @@ use std::str::FromStr;
 
 use flysch_sqlite::{File, FileKind, OpenFlags, Vfs, VfsError};
 
-use crate::choice::UnknownChoice;
+use crate::unknown_name::UnknownName;
 
-/// Which files lie on the second file system: rollback journals in the paper, the others in its
-/// future work.
+/// The kinds of files that lie on the second file system. In the paper these are rollback journals;
+/// the other kinds are its future work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route(u8);
 
 impl Route {
-    /// Rollback journals.
     pub const JOURNAL: Self = Self(1);
     /// Super-journals (master journals), which tie transactions over several files together.
     pub const SUPER_JOURNAL: Self = Self(2);
-    /// Statement journals.
     pub const STATEMENT_JOURNAL: Self = Self(4);
-    /// Temporary databases with their journals, sorters, and what VACUUM copies to.
+    /// Temporary databases with their journals, sorters, and the copy that VACUUM makes.
     pub const TEMPORARY: Self = Self(8);
-    /// All of these.
+    /// All of these kinds.
     pub const ALL: Self = Self(15);
 
     const NAMES: [(Self, &'static str); 4] = [
@@ -36,7 +36,7 @@ impl Route {
         (Self::TEMPORARY, "temporary"),
     ];
 
-    /// These files and those.
+    /// The kinds of `self` and those of `others`.
     #[must_use]
     pub const fn and(self, others: Self) -> Self {
         Self(self.0 | others.0)
@@ -65,22 +65,21 @@ impl fmt::Display for Route {
 }
 
 impl FromStr for Route {
-    type Err = UnknownChoice;
+    type Err = UnknownName;
 
-    /// Kinds of files joined by `+`, or `all`.
+    /// Parse kinds of files joined by `+`, or `all`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let known = Self::NAMES.map(|(_, name)| name);
         text.split('+').try_fold(Self(0), |route, given| {
             let found = Self::NAMES.iter().chain(&[(Self::ALL, "all")]);
             let found = found.clone().find(|(_, name)| *name == given);
-            let (one, _) =
-                found.ok_or_else(|| UnknownChoice::new("kind of file", given, &known))?;
+            let (one, _) = found.ok_or_else(|| UnknownName::new("kind of file", given, &known))?;
             Ok(route.and(*one))
         })
     }
 }
 
-/// Two file systems as one.
+/// Two file systems that SQLite sees as one.
 pub struct Dual {
     main: Rc<dyn Vfs>,
     second: Rc<dyn Vfs>,
@@ -88,7 +87,7 @@ pub struct Dual {
 }
 
 impl Dual {
-    /// Route some files to `second`, all others to `main`.
+    /// Route the files of some kinds to `second`, and all others to `main`.
     pub fn new(main: Rc<dyn Vfs>, second: Rc<dyn Vfs>, route: Route) -> Self {
         Self { main, second, route }
     }
@@ -97,7 +96,8 @@ impl Dual {
         if self.route.has(kind) { &*self.second } else { &*self.main }
     }
 
-    /// The file system of a name, by SQLite's naming: `-journal`, and `-mj` with nine digits.
+    /// The file system that holds a file, by its name. SQLite's names of journals end in
+    /// `-journal`, those of super-journals in `-mj` and nine digits.
     fn of_name(&self, name: &str) -> &dyn Vfs {
         let is_super = name.rsplit_once("-mj").is_some_and(|(_, digits)| digits.len() == 9);
         let kind = match name {
@@ -111,7 +111,8 @@ impl Dual {
 
 impl Vfs for Dual {
     fn open(&self, name: Option<&str>, flags: OpenFlags) -> Result<Box<dyn File>, VfsError> {
-        // A journal that a super-journal names is opened as if it were one, so the name decides.
+        // SQLite opens a journal that a super-journal names like a super-journal. So the name
+        // decides.
         let place = name.map_or_else(|| self.of_kind(flags.kind()), |name| self.of_name(name));
         place.open(name, flags)
     }

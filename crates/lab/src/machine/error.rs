@@ -1,17 +1,17 @@
-//! Why a stack does not stand.
+//! The error of a stack that cannot be built.
 
 use std::fmt;
 
-/// Why a stack does not stand.
+/// Why a stack cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StackError {
-    /// The supply failed.
+    /// The power failed during the work.
     PowerLost,
-    /// A layer refuses.
+    /// A layer of the stack reported an error.
     Refused {
-        /// Which.
+        /// The name of the layer.
         layer: &'static str,
-        /// What it says.
+        /// The error message of the layer.
         why: String,
     },
 }
@@ -28,7 +28,7 @@ impl fmt::Display for StackError {
 impl std::error::Error for StackError {}
 
 impl StackError {
-    /// What `layer` says, unless it is that the supply failed.
+    /// The error of `layer`, or [`Self::PowerLost`] if the power failed.
     pub(crate) fn of(layer: &'static str, error: &impl fmt::Display) -> Self {
         match error.to_string() {
             why if why == "power lost" => Self::PowerLost,

@@ -1,50 +1,42 @@
-//! Calls on files, whatever file system they are on.
+//! Calls on files, the same for the simulated stack and for the host.
 
 use flysch_linux::filesystem::FsError;
 use flysch_linux::vfs::{Advice, Fd, Vfs};
 
 /// Calls on the files of a mounted file system.
 pub trait Files {
-    /// Open a file, made first if it may be and is missing.
+    /// Open a file. If `create` is set and the file is missing, it is made.
     ///
     /// # Errors
-    /// The file system's.
+    /// Fails if the file system fails or there is no such file.
     fn open(&mut self, name: &str, create: bool) -> Result<Fd, FsError>;
 
-    /// Read up to a buffer's worth; short only at the end of the file.
+    /// Read into a buffer. Returns fewer bytes than the buffer has only at the end of the file.
     ///
     /// # Errors
-    /// The file system's.
+    /// Fails if the file system fails.
     fn read(&mut self, fd: Fd, offset: u64, bytes: &mut [u8]) -> Result<usize, FsError>;
 
     /// Write all of `bytes`.
     ///
     /// # Errors
-    /// The file system's.
+    /// Fails if the file system fails or is full.
     fn write(&mut self, fd: Fd, offset: u64, bytes: &[u8]) -> Result<(), FsError>;
 
     /// Make the file durable.
     ///
     /// # Errors
-    /// The file system's.
+    /// Fails if the file system fails.
     fn fsync(&mut self, fd: Fd) -> Result<(), FsError>;
 
     /// Tell the kernel how the file will be used.
     ///
     /// # Errors
-    /// The file system's.
+    /// Fails if the file system fails.
     fn advise(&mut self, fd: Fd, advice: Advice) -> Result<(), FsError>;
 
-    /// Remove a file.
-    ///
-    /// # Errors
-    /// The file system's.
     fn unlink(&mut self, name: &str) -> Result<(), FsError>;
 
-    /// Close a file.
-    ///
-    /// # Errors
-    /// The file system's.
     fn close(&mut self, fd: Fd) -> Result<(), FsError>;
 }
 

@@ -1,4 +1,4 @@
-//! Options of the layers of a stack: each means something to some stacks and nothing to the others.
+//! Options of the layers of a stack. Each option matters to some stacks only.
 
 use std::str::FromStr;
 
@@ -8,46 +8,46 @@ use flysch_linux::ubifs::Maker;
 use flysch_linux::yaffs2::Profile;
 
 use super::platform::Platform;
-use crate::choice::UnknownChoice;
+use crate::unknown_name::UnknownName;
 
-/// Percent of its blocks that a translation layer keeps back: the 7.4 % between the 2^30 bytes of a
-/// gigabyte of flash and the 10^9 that a card of a gigabyte offers.
+/// Percentage of its blocks that a translation layer keeps in reserve: the 7.4 % between the 2^30
+/// bytes of a gigabyte of flash and the 10^9 bytes that a card of a gigabyte offers.
 const FTL_SPARE_PERCENT: u32 = 7;
-/// Fewest blocks that it keeps back.
+/// Fewest blocks that a translation layer keeps in reserve.
 const FTL_SPARE_MIN: u32 = 8;
-/// KiB of PRAM that journals get of the paper's chip, which has 64 MiB: more than any journal of the
-/// workloads takes, and quick to look through at a mount.
+/// KiB of the PRAM that hold journals. The paper's chip has 64 MiB; this is more than any journal
+/// of the workloads needs, and a mount reads it quickly.
 const PRAM_KIB: u32 = 8 << 10;
 
-/// How a translation layer maps.
+/// The mapping of a translation layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FtlKind {
-    /// Any page anywhere; the block with the fewest live pages is collected.
+    /// Pages are mapped. The block with the fewest live pages is collected.
     Page,
-    /// Any page anywhere; cost and benefit decide which block is collected.
+    /// Pages are mapped. The block with the best ratio of benefit to cost is collected.
     PageCostBenefit,
-    /// A hybrid: blocks stay blocks, and half of the spare ones are logs.
+    /// A hybrid: blocks are mapped, and half of the spare blocks are logs of pages.
     LogBlock,
 }
 
-/// Options of layers.
+/// The options of all layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layers {
-    /// YAFFS2: which code.
+    /// YAFFS2: the generation of its source code.
     pub yaffs2_profile: Profile,
-    /// UBIFS: who makes it, which decides the journal's size.
+    /// UBIFS: the program that makes the image, which decides the journal's size.
     pub ubifs_maker: Maker,
-    /// And whether it reads in bulk.
+    /// UBIFS: whether it uses bulk-read.
     pub ubifs_bulk_read: bool,
-    /// UBI: erase counts that may lie between a free block and the coldest one in use.
+    /// UBI: how far the erase counts of a free block and of the coldest one in use may differ.
     pub ubi_wear_threshold: u64,
-    /// And whether it writes fastmaps.
+    /// UBI: whether it writes fastmaps.
     pub ubi_fastmap: bool,
-    /// The translation layer: how it maps.
+    /// Translation layer: its mapping.
     pub ftl: FtlKind,
-    /// And the percent of its blocks that it keeps back.
+    /// Translation layer: percentage of its blocks that it keeps in reserve.
     pub ftl_spare_percent: u32,
-    /// Size of the PRAM.
+    /// Size of the PRAM in KiB.
     pub pram_kib: u32,
 }
 
@@ -65,16 +65,16 @@ impl FtlKind {
 }
 
 impl FromStr for FtlKind {
-    type Err = UnknownChoice;
+    type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let found = Self::ALL.into_iter().find(|kind| kind.name() == name);
-        found.ok_or_else(|| UnknownChoice::new("translation", name, &Self::ALL.map(Self::name)))
+        found.ok_or_else(|| UnknownName::new("translation", name, &Self::ALL.map(Self::name)))
     }
 }
 
 impl Layers {
-    /// Everything as the platform has it.
+    /// The options that the platform has.
     pub const fn of(platform: &Platform) -> Self {
         Self {
             yaffs2_profile: platform.yaffs2_profile,
@@ -88,13 +88,13 @@ impl Layers {
         }
     }
 
-    /// Blocks that a translation layer on `blocks` keeps back.
+    /// Number of blocks that a translation layer on `blocks` blocks keeps in reserve.
     pub fn ftl_spare_blocks(&self, blocks: u32) -> u32 {
         let percent = self.ftl_spare_percent;
         (blocks / 100 * percent + blocks % 100 * percent / 100).max(FTL_SPARE_MIN)
     }
 
-    /// The mapping of one that keeps `spare_blocks` back.
+    /// The mapping of a translation layer that keeps `spare_blocks` in reserve.
     pub const fn ftl_mapping(&self, spare_blocks: u32) -> Mapping {
         match self.ftl {
             FtlKind::Page => Mapping::Page { victim: Victim::Greedy },

@@ -1,10 +1,11 @@
-//! Machines: a stack built from a platform's figures, formatted and mounted.
+//! Machines: a stack built from the data of a platform, formatted and mounted.
 //!
-//! [`platform`] is a board and its kernel as data, [`stack`] names an engine and its file systems,
-//! [`layers`] holds the options of the layers, [`age`] what a device held before. [`power`] is what
-//! the devices draw. `pram` is the memory beside the NAND, `card` a flash translation layer with a
-//! plain file system. [`dual`] puts one database on two file systems, and [`storage`] is the seam
-//! between SQLite and a file system. [`Build`] puts them together into a [`Machine`].
+//! [`platform`] describes a board and its kernel. [`stack`] names an engine and its file systems,
+//! [`layers`] holds the options of the layers, and [`age`] the data and the wear that a device has
+//! before a run. [`power`] is the power that the devices take. `pram` is the memory that some
+//! boards have in addition to the NAND, and `card` a flash translation layer with a plain file
+//! system. [`dual`] puts one database on two file systems, and [`storage`] connects SQLite with a
+//! file system. [`Build`] puts them together into a [`Machine`].
 
 pub mod age;
 mod card;
@@ -46,26 +47,24 @@ use platform::Platform;
 use stack::{Journals, Main, Stack};
 use storage::Storage;
 
-/// What a stack is built from, where it may differ from the platform's choice.
+/// What a stack is built from. All values can differ from those of the platform.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Build {
-    /// The platform.
     pub platform: Arc<Platform>,
-    /// The chip.
     pub part: Arc<Part>,
-    /// Blocks of the partition.
+    /// Number of blocks in the partition.
     pub partition_blocks: u32,
     /// Where error correction is computed.
     pub ecc: EccMode,
-    /// Largest read-ahead window of JFFS2 and YAFFS2, cache pages; UBIFS has none.
+    /// Largest read-ahead window of JFFS2 and YAFFS2, in cache pages. UBIFS has a window of its
+    /// own.
     pub ra_pages: u32,
-    /// JFFS2's compressors in order.
+    /// JFFS2's compressors in the order it tries them.
     pub compressors: Vec<Compressor>,
-    /// UBIFS's compressor.
     pub ubifs_compressor: ubifs::Compressor,
-    /// Which files lie beside, where the stack has a place for journals.
+    /// Which files lie on the second file system, if the stack has one for journals.
     pub route: Route,
-    /// Options of the layers.
+    /// Options of the layers of the stack.
     pub layers: Layers,
     /// How the device has aged.
     pub age: Age,
@@ -73,26 +72,27 @@ pub struct Build {
     pub seed: u64,
 }
 
-/// A machine that stands: devices, stack, clock, recorder.
+/// A machine that is ready to use: devices, mounted stack, clock and recorder.
 pub struct Machine {
-    /// The NAND.
+    /// The NAND that holds the partition.
     pub device: Device,
-    /// The PRAM beside it, on the same supply.
+    /// The PRAM. It has the same power supply as the NAND.
     pub pram: Memory,
-    /// The file system of the rollback journals, where they have one of their own.
+    /// The file system of the rollback journals, if they have one of their own.
     pub journals: Option<Rc<RefCell<Vfs>>>,
-    /// The mounted file system.
+    /// The mounted file system of the database.
     pub linux: Rc<RefCell<Vfs>>,
-    /// The recording.
+    /// The recorder of the devices' operations.
     pub recorder: Recorder,
-    /// The CPU of the kernel.
+    /// The CPU that runs the kernel.
     pub cpu: Cpu,
     /// Which files lie on the file system of the journals.
     pub route: Route,
 }
 
 impl Machine {
-    /// The file systems as SQLite sees them; `seed` is all the randomness it gets.
+    /// The file systems in the form in which SQLite uses them. `seed` decides all random numbers
+    /// that SQLite asks for.
     pub fn storage(&self, settings: Settings, seed: u64) -> Rc<dyn flysch_sqlite::Vfs> {
         let storage = |linux: &Rc<RefCell<Vfs>>| {
             Rc::new(Storage::new(Rc::clone(linux), self.recorder.clone(), settings, seed))
@@ -107,10 +107,10 @@ impl Machine {
 }
 
 impl Build {
-    /// Everything as the platform has it.
+    /// The values of the platform.
     ///
     /// # Panics
-    /// If the platform names no built-in part; one that was parsed does.
+    /// If the platform names a part that is not built in. A parsed platform never does.
     pub fn of(platform: &Arc<Platform>) -> Self {
         let part = Part::named(&platform.part).expect("a platform names a built-in part");
         Self {
@@ -128,19 +128,19 @@ impl Build {
         }
     }
 
-    /// An empty chip of the part, worn as its age says.
+    /// An empty chip of the part, worn as the device's age says.
     pub fn new_chip(&self, clock: Clock) -> Chip {
         let mut chip = Chip::new(Arc::clone(&self.part), clock, self.seed);
         chip.wear_in(&self.erase_counts());
         chip
     }
 
-    /// How often the blocks of the partition were erased before; empty for a new device.
+    /// How often each block of the partition was erased before. Empty for a new device.
     pub fn erase_counts(&self) -> Vec<u32> {
         self.age.erase_counts(self.partition_blocks, self.seed)
     }
 
-    /// A chip that may fail and is traced, and an empty PRAM on the same supply.
+    /// A traced chip with a fault injector, and an empty PRAM on the same power supply.
     pub(crate) fn devices(&self, chip: Chip, recorder: &Recorder) -> (Device, Memory) {
         let injector = FaultInjector::new(chip);
         let pram = pram::new_pram(self.layers.pram_kib, self.seed, recorder, injector.supply());
@@ -150,7 +150,7 @@ impl Build {
     /// Make the file systems of `stack` on new devices and mount them.
     ///
     /// # Errors
-    /// The partition does not fit the chip or the file system.
+    /// Fails if the partition is too large for the chip or too small for the file system.
     pub fn format_and_mount(&self, stack: Stack) -> Result<Machine, StackError> {
         let clock = Clock::new();
         let recorder = Recorder::new(clock.clone(), "sqlite");
@@ -185,10 +185,10 @@ impl Build {
         }
     }
 
-    /// Mount what is on the devices.
+    /// Mount the file systems that are on the devices.
     ///
     /// # Errors
-    /// What the file system says.
+    /// Fails if a file system cannot be mounted.
     pub fn mount(
         &self,
         stack: Stack,
@@ -256,7 +256,7 @@ impl Build {
         })
     }
 
-    /// A plain file system on a flash translation layer on the partition.
+    /// Make a plain file system on a flash translation layer on the partition, or mount it.
     fn plainfs(
         &self,
         device: &Device,
@@ -282,20 +282,20 @@ impl Build {
         Box::new(Tmpfs::new(self.partition_bytes()))
     }
 
-    /// Size of the partition, bytes.
+    /// Size of the partition in bytes.
     pub fn partition_bytes(&self) -> u64 {
         u64::from(self.partition_blocks) * u64::from(self.part.geometry.block_size())
     }
 
-    /// The platform's CPU.
+    /// The CPU that the platform describes.
     pub fn cpu(&self, recorder: &Recorder) -> Cpu {
         Cpu::new(recorder.clock().clone(), self.platform.cpu.kernel())
     }
 
-    /// The MTD layer on the device, and the test partition of it.
+    /// Attach the MTD layer to the device and return the test partition.
     ///
     /// # Errors
-    /// The partition does not fit the chip.
+    /// Fails if the partition is larger than the chip.
     pub fn partition(
         &self,
         device: &Device,

@@ -1,4 +1,4 @@
-//! A platform: a board and its kernel, as data.
+//! A platform: the description of a board and its kernel, as data.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use super::power::{Component, Draw, Power};
 
-/// Data bytes per step of the kernel's software ECC (Hamming).
+/// Data bytes that one step of the kernel's software ECC (Hamming) covers.
 const SOFT_ECC_STEP: u32 = 256;
 
 const BUILTIN: [&str; 4] = [
@@ -26,46 +26,44 @@ const BUILTIN: [&str; 4] = [
     include_str!("../../../../platforms/omap3evm-2.6.37.toml"),
 ];
 
-/// A board, its kernel, and what its software is set to.
+/// A board, its kernel, and the settings of its software.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Platform {
-    /// Name, as given on the command line.
+    /// Name on the command line.
     pub name: String,
-    /// One line: what it is.
+    /// A description in one line.
     pub description: String,
     /// Where the figures come from.
     pub source: String,
-    /// Name of its chip.
+    /// Name of the board's flash part.
     pub part: String,
-    /// Blocks of the test partition.
+    /// Number of blocks in the test partition.
     pub partition_blocks: u32,
     /// Where error correction is computed.
     pub ecc: EccMode,
-    /// What controller and driver add to a page read and to a page program, nanoseconds.
+    /// Time that controller and driver add to a page read and to a page program, nanoseconds.
     pub overhead_ns: (u64, u64),
-    /// Time of the CPU.
+    /// Time that the CPU takes for its work.
     pub cpu: CpuFigures,
-    /// Rules of the page cache's read-ahead.
+    /// The rules of the page cache's read-ahead.
     pub read_ahead: ReadAheadProfile,
-    /// JFFS2's largest read-ahead window, cache pages.
+    /// JFFS2's largest read-ahead window in cache pages.
     pub jffs2_ra_pages: u32,
-    /// JFFS2's compressors in order.
+    /// JFFS2's compressors in the order it tries them.
     pub jffs2_compressors: Vec<Compressor>,
     /// Whether JFFS2 ends each block with a summary.
     pub jffs2_summaries: bool,
-    /// How much dirty memory the kernel's flusher leaves to UBIFS.
+    /// How much dirty memory UBIFS may have before the kernel's flusher writes it.
     pub dirty_limit: DirtyLimit,
-    /// Which generation of YAFFS2.
+    /// The generation of YAFFS2's source code.
     pub yaffs2_profile: Profile,
-    /// UBIFS's compressor.
     pub ubifs_compressor: ubifs::Compressor,
     /// The bus to a card with a flash translation layer.
     pub card: Bus,
-    /// SQLite's settings.
     pub sqlite: Settings,
-    /// What the devices draw.
+    /// Power that the devices take.
     pub power: Power,
-    /// Throughput at the levels of the stack, as the source measured it.
+    /// The throughput that the source measured at the levels of the stack.
     pub throughput: Vec<Published>,
 }
 
@@ -73,25 +71,23 @@ pub struct Platform {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// The level, as [`crate::bench::throughput`] names it.
+    /// The level of the stack, named as in [`crate::bench::throughput`].
     pub level: String,
-    /// Of writes.
     pub write_mb_s: f64,
-    /// Of reads.
     pub read_mb_s: f64,
 }
 
-/// Time of the CPU, picoseconds.
+/// Time that the CPU takes, in picoseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CpuFigures {
-    /// Per instruction of the kernel.
+    /// Time for an instruction of the kernel.
     pub kernel_ps_per_instruction: u64,
-    /// Per byte that the kernel copies.
+    /// Time for a byte that the kernel copies.
     pub copy_ps_per_byte: u64,
-    /// Per instruction of the database engine.
+    /// Time for an instruction of the database engine.
     pub sqlite_ps_per_instruction: u64,
-    /// Which of these were fitted, and to what. Such figures are never reported as predictions.
+    /// Which of these were fitted, and to what. Fitted figures are never reported as predictions.
     pub fitted: Vec<String>,
 }
 
@@ -108,9 +104,9 @@ impl CpuFigures {
 /// Why a platform is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlatformError {
-    /// No platform has this name.
+    /// There is no platform of this name.
     Unknown(String),
-    /// The text is no platform.
+    /// The text does not describe a platform, for this reason.
     Invalid(String),
 }
 
@@ -212,7 +208,7 @@ struct SqliteFile {
 }
 
 impl Platform {
-    /// Names of the platforms that are built in.
+    /// The names of the built-in platforms.
     pub fn names() -> Vec<String> {
         Self::builtin().map(|platform| platform.name).collect()
     }
@@ -220,16 +216,16 @@ impl Platform {
     /// The built-in platform of this name.
     ///
     /// # Errors
-    /// Names the nearest, and all that are known.
+    /// Fails if there is none. The error lists the known names and suggests the nearest.
     pub fn named(name: &str) -> Result<Self, PlatformError> {
         let found = Self::builtin().find(|platform| platform.name == name);
         found.ok_or_else(|| PlatformError::Unknown(name.to_owned()))
     }
 
-    /// Read a platform's description.
+    /// Parse the description of a platform.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// Says what is wrong with the text.
     pub fn parse(text: &str) -> Result<Self, PlatformError> {
         let invalid = |why: &dyn fmt::Display| PlatformError::Invalid(why.to_string());
         let file: File = toml::from_str(text).map_err(|error| invalid(&error.message()))?;
@@ -293,7 +289,7 @@ fn yaffs2_profile(name: &str) -> Option<Profile> {
     Profile::ALL.into_iter().find(|profile| profile.name() == name)
 }
 
-/// The ECC mode of this name, `hardware` or `soft`.
+/// The ECC mode of this name: `hardware` or `soft`.
 pub fn ecc_mode(name: &str) -> Option<EccMode> {
     match name {
         "hardware" => Some(EccMode::Hardware),

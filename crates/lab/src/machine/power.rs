@@ -1,67 +1,66 @@
-//! Power and energy: time, times the power that a component draws meanwhile above what it draws idle.
+//! Power and energy. The energy of a component is time multiplied by power above idle.
 //!
-//! A platform whose power was measured gives mean powers of the whole run, by component, engine, file
-//! system, order of requests and read-ahead, as Tables 2 and 3 of Olivier et al. (`EWiLi` 2014) do;
-//! there RAM and flash hang on one rail. For other platforms they come from data sheets: CPU and RAM
-//! for the whole run, since the kernel waits for the chip with the CPU; NAND and memory beside it
-//! for the time that they are busy.
+//! For some platforms power was measured. They give mean powers of whole runs by component, engine,
+//! file system, order of requests and read-ahead, as in Tables 2 and 3 of Olivier et al. (`EWiLi`
+//! 2014). There RAM and flash share one power rail. For other platforms the powers come from data
+//! sheets. CPU and RAM then count for the whole run, because the CPU waits for the chip. NAND and
+//! NVRAM count for the time that they are busy.
 
 use serde::{Deserialize, Serialize};
 
 use crate::trace::Operations;
 
-/// Power that devices draw while they work.
+/// The power that devices take while they work.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Power {
-    /// The NAND, milliwatts; of no use where a draw covers it.
+    /// Power of the NAND, milliwatts. It has no effect on a run whose draws cover the NAND.
     pub nand_active_mw: u32,
-    /// The memory beside it that journals may lie on, milliwatts.
+    /// Power of the NVRAM that journals may lie on, milliwatts.
     pub nvram_active_mw: u32,
-    /// Mean powers of a run. Of each component the first that fits a run is drawn.
+    /// Mean powers of runs. For each component, the first entry that matches a run counts.
     pub draw: Vec<Draw>,
 }
 
-/// Mean power of a component during runs of some kind; what is not told does not matter.
+/// The mean power of a component in certain runs. A condition that is absent matches all runs.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Draw {
-    /// What draws it.
+    /// The component that takes the power.
     pub component: Component,
-    /// Milliwatts, above idle.
+    /// Power above idle, milliwatts.
     pub mw: f64,
-    /// Engine, as stacks name it.
+    /// The run has this engine, named as in stacks.
     pub engine: Option<String>,
-    /// File system, as stacks name it.
+    /// The run has this file system, named as in stacks.
     pub fs: Option<String>,
-    /// Order of the requests: `sequential` or `random`.
+    /// The order of the run's requests: `sequential` or `random`.
     pub pattern: Option<String>,
-    /// Whether the kernel reads ahead: `on` or `off`.
+    /// Whether the kernel reads ahead in the run: `on` or `off`.
     pub read_ahead: Option<String>,
 }
 
-/// What draws power.
+/// A component that takes power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Component {
-    /// The processor.
     Cpu,
-    /// RAM alone.
+    /// RAM, if its power is measured apart from the flash.
     Ram,
-    /// RAM and flash, on one rail.
+    /// RAM and flash together, on one power rail.
     Memory,
-    /// The NAND alone.
+    /// NAND, if its power is measured apart from RAM.
     Nand,
-    /// The memory beside it.
+    /// The byte-addressable memory in addition to the NAND.
     Nvram,
 }
 
-/// What of a run decides which mean powers are drawn.
+/// The facts about a run that its mean powers depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Activity {
-    /// Engine, as stacks name it.
+    /// Engine, named as in stacks.
     pub engine: &'static str,
-    /// File system, as stacks name it.
+    /// File system, named as in stacks.
     pub fs: &'static str,
     /// Order of the requests, by its name.
     pub pattern: &'static str,
@@ -69,16 +68,16 @@ pub struct Activity {
     pub reads_ahead: bool,
 }
 
-/// What a component drew in a run.
+/// What one component took in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Drawn {
-    /// What drew it.
+    /// The component that took the power.
     pub component: Component,
-    /// Mean power, milliwatts.
+    /// Mean power during this time, milliwatts.
     pub power_mw: f64,
-    /// How long, nanoseconds.
+    /// How long it took this power, nanoseconds.
     pub time_ns: u64,
-    /// Time times power, millijoules.
+    /// Time multiplied by power, millijoules.
     pub energy_mj: f64,
 }
 
@@ -90,7 +89,7 @@ impl Drawn {
 }
 
 impl Draw {
-    /// Whether it fits every run.
+    /// Whether this entry matches every run.
     pub const fn is_unconditional(&self) -> bool {
         self.engine.is_none()
             && self.fs.is_none()
@@ -110,8 +109,8 @@ impl Draw {
 }
 
 impl Power {
-    /// What each component drew in a run that was active for `active_ns` and kept the devices as
-    /// busy as `total` says.
+    /// The energy of each component in a run. The run worked for `active_ns`, and `total` says how
+    /// long the devices were busy.
     pub fn drawn(&self, activity: Activity, active_ns: u64, total: &Operations) -> Vec<Drawn> {
         let mut all: Vec<Drawn> = Vec::new();
         for draw in self.draw.iter().filter(|draw| draw.fits(activity)) {

@@ -1,4 +1,4 @@
-//! PRAM beside the NAND, with PRAMFS on it.
+//! The PRAM of a machine, and PRAMFS on it.
 
 use flysch_chip::{Pram, PramFigures, Recorder, Shared, Supply, Tracer};
 use flysch_linux::cpu::Cpu;
@@ -8,26 +8,26 @@ use flysch_linux::pramfs::{Pramfs, PramfsOptions};
 use super::device::Memory;
 use super::error::StackError;
 
-/// A new PRAM chip on the supply of the NAND.
+/// A new PRAM chip on the power supply of the NAND.
 pub(super) fn new_pram(size_kib: u32, seed: u64, recorder: &Recorder, supply: Supply) -> Memory {
     let figures = PramFigures { size: size_kib << 10, ..PramFigures::HYBRID_SQLITE };
     let pram = Pram::on_supply(figures, recorder.clock().clone(), seed, supply);
     Shared::new(Tracer::new(pram, recorder.clone()))
 }
 
-/// Make a PRAMFS.
+/// Make a PRAMFS on the PRAM.
 ///
 /// # Errors
-/// The supply failed.
+/// Fails if the power is cut.
 pub(super) fn format_pramfs(pram: &mut Memory) -> Result<(), StackError> {
     let options = PramfsOptions { inode_count: Some(256), ..PramfsOptions::default() };
     Pramfs::format(pram, options).map_err(|error| StackError::of("pramfs", &error))
 }
 
-/// Mount the PRAMFS.
+/// Mount the PRAMFS on the PRAM.
 ///
 /// # Errors
-/// What it says.
+/// Fails if the PRAM holds no valid PRAMFS.
 pub(super) fn pramfs(
     pram: &Memory,
     cpu: &Cpu,

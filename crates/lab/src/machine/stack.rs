@@ -3,18 +3,17 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::choice::UnknownChoice;
+use crate::unknown_name::UnknownName;
 
-/// What carries requests out.
+/// The program that handles the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Engine {
-    /// SQLite.
     Sqlite,
-    /// None: plain calls on files.
+    /// No engine: a program that calls files directly.
     File,
 }
 
-/// A file system with what it stands on, below the database's main file.
+/// The file system of the database's main file, with the layers below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Main {
     /// JFFS2 on raw NAND.
@@ -25,32 +24,32 @@ pub enum Main {
     Ubifs,
     /// A plain file system on a page-mapping flash translation layer, as on an SD card.
     Ftl,
-    /// A file system in RAM: what the engine costs with no flash at all.
+    /// A file system in RAM. It shows what the engine costs without flash.
     Tmpfs,
 }
 
-/// Where rollback journals lie, if not beside the main file.
+/// Where rollback journals lie, if not in the file system of the main file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Journals {
-    /// On PRAMFS, in a PRAM beside the NAND.
+    /// PRAMFS in a PRAM.
     Pramfs,
-    /// In RAM: a floor, not safe from power cuts.
+    /// RAM. It is a lower bound of the cost, and is not safe from power cuts.
     Tmpfs,
 }
 
-/// A stack.
+/// An engine and its file systems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stack {
-    /// What carries requests out.
+    /// The program that handles the requests.
     pub engine: Engine,
-    /// What the main file is on.
+    /// The file system of the main file.
     pub main: Main,
-    /// Where rollback journals lie apart from it.
+    /// The file system of the rollback journals, if they have one of their own.
     pub journals: Option<Journals>,
 }
 
 impl Engine {
-    /// Name in stacks.
+    /// Name in the names of stacks.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sqlite => "sqlite",
@@ -60,10 +59,9 @@ impl Engine {
 }
 
 impl Main {
-    /// Every file system.
     const ALL: [Self; 5] = [Self::Jffs2, Self::Yaffs2, Self::Ubifs, Self::Ftl, Self::Tmpfs];
 
-    /// Name in stacks.
+    /// Name in the names of stacks.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Jffs2 => "jffs2",
@@ -78,7 +76,7 @@ impl Main {
 impl Journals {
     const ALL: [Self; 2] = [Self::Pramfs, Self::Tmpfs];
 
-    /// Name in stacks.
+    /// Name in the names of stacks.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Pramfs => "pramfs",
@@ -88,18 +86,15 @@ impl Journals {
 }
 
 impl Stack {
-    /// SQLite on JFFS2.
     pub const JFFS2: Self = Self::on(Main::Jffs2);
-    /// SQLite on YAFFS2.
     pub const YAFFS2: Self = Self::on(Main::Yaffs2);
-    /// SQLite on UBIFS.
     pub const UBIFS: Self = Self::on(Main::Ubifs);
     /// SQLite on a flash translation layer.
     pub const FTL: Self = Self::on(Main::Ftl);
-    /// SQLite in RAM.
+    /// SQLite on a file system in RAM.
     pub const TMPFS: Self = Self::on(Main::Tmpfs);
 
-    /// The stacks that are compared unless others are asked for.
+    /// The stacks that are compared if the user names none.
     pub const ALL: [Self; 8] = [
         Self::JFFS2,
         Self::JFFS2.with(Journals::Pramfs),
@@ -115,18 +110,18 @@ impl Stack {
         Self { engine: Engine::Sqlite, main, journals: None }
     }
 
-    /// Plain files on a file system.
+    /// A program that uses the files of a file system directly.
     pub const fn file(main: Main) -> Self {
         Self { engine: Engine::File, main, journals: None }
     }
 
-    /// The same with its rollback journals elsewhere.
+    /// The same stack with its rollback journals on another file system.
     #[must_use]
     pub const fn with(self, journals: Journals) -> Self {
         Self { journals: Some(journals), ..self }
     }
 
-    /// Name: a path from the engine down.
+    /// The name of the stack: a path from the engine down.
     pub fn name(self) -> String {
         self.to_string()
     }
@@ -150,13 +145,13 @@ impl fmt::Display for Stack {
 }
 
 impl FromStr for Stack {
-    type Err = UnknownChoice;
+    type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let found = Self::every().find(|stack| stack.name() == name);
         let known: Vec<String> = Self::every().map(Self::name).collect();
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
-        found.ok_or_else(|| UnknownChoice::new("stack", name, &known))
+        found.ok_or_else(|| UnknownName::new("stack", name, &known))
     }
 }
 

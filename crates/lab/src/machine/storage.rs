@@ -1,4 +1,4 @@
-//! The file system below SQLite: SQLite's VFS calls become system calls of the simulated stack.
+//! The file system below SQLite. SQLite's VFS calls become system calls of the simulated stack.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -14,17 +14,17 @@ use flysch_sqlite::{
 /// Milliseconds since 1970 at virtual time zero: 2020-01-01, so that no run depends on the date.
 const EPOCH_MS: i64 = 1_577_836_800_000;
 
-/// A mounted stack, as SQLite sees it.
+/// A mounted stack as SQLite uses it.
 pub struct Storage {
     linux: Rc<RefCell<Vfs>>,
     recorder: Recorder,
     settings: Settings,
     random: RefCell<Prng>,
-    /// Number for the next nameless file.
+    /// The number of the next file without a name.
     temporary: RefCell<u32>,
 }
 
-/// A file that is to be opened.
+/// A file that is about to be opened.
 struct Entry {
     linux: Rc<RefCell<Vfs>>,
     recorder: Recorder,
@@ -45,7 +45,8 @@ impl Entry {
         })?;
         let kind = self.flags.kind();
         if self.flags.may_create() && matches!(kind, FileKind::Journal | FileKind::Wal) {
-            // SQLite's unix VFS, run by root, gives each journal it opens the database's owner.
+            // SQLite's unix VFS does this if root runs it: it gives each new journal the database's
+            // owner.
             self.linux.borrow_mut().set_owner(fd).map_err(vfs_error)?;
         }
         let ends = self.is_nameless || self.flags.is_deleted_on_close();
@@ -67,15 +68,15 @@ struct OpenFile {
     settings: Settings,
     fd: Fd,
     label: &'static str,
-    /// Whether its directory entry is not durable yet: the first sync sees to it, as SQLite's unix
-    /// VFS does for journals that it made.
+    /// Whether the file's directory entry is not durable yet. The first sync also syncs the
+    /// directory, as SQLite's unix VFS does for journals that it made.
     entry_unsynced: bool,
-    /// Name to remove on close.
+    /// Name to remove when the file is closed.
     ends_with_handle: Option<String>,
 }
 
 impl Storage {
-    /// Put SQLite on `linux`; `seed` is all the randomness it gets.
+    /// Put SQLite on `linux`. `seed` decides all random numbers that SQLite asks for.
     pub fn new(linux: Rc<RefCell<Vfs>>, recorder: Recorder, settings: Settings, seed: u64) -> Self {
         let random = RefCell::new(Prng::new(seed));
         Self { linux, recorder, settings, random, temporary: RefCell::new(0) }
@@ -92,7 +93,7 @@ impl Storage {
     }
 }
 
-/// The scope that calls on a file are recorded under.
+/// The label of the scope in which calls on a file of this kind are recorded.
 const fn label(kind: FileKind) -> &'static str {
     match kind {
         FileKind::Database => "database",
@@ -108,7 +109,7 @@ const fn is_journal(kind: FileKind) -> bool {
     matches!(kind, FileKind::Journal | FileKind::SuperJournal | FileKind::Wal)
 }
 
-/// The file that a name stands for, by SQLite's naming.
+/// The label of a file by its name, which follows SQLite's naming.
 fn label_of(name: &str) -> &'static str {
     match name {
         _ if name.ends_with("-journal") => "journal",
@@ -180,7 +181,7 @@ impl SqliteVfs for Storage {
 }
 
 impl OpenFile {
-    /// One call on the file, under its scope.
+    /// Make a call on the file, inside the scope of its label.
     fn call<T>(
         &self,
         call: impl FnOnce(&mut Vfs, Fd) -> Result<T, FsError>,
@@ -203,8 +204,8 @@ impl File for OpenFile {
         self.call(|linux, fd| linux.truncate(fd, size))
     }
 
-    /// Always `fsync`: SQLite's unix VFS calls `fdatasync` only where it was built to, and its
-    /// plain source, which the reference runs were built from, is not.
+    /// Call `fsync`, whatever the flags. SQLite's unix VFS calls `fdatasync` only if it was built
+    /// for that, and the plain source from which the reference runs were built is not.
     fn sync(&mut self, _flags: SyncFlags) -> Result<(), VfsError> {
         self.call(Vfs::fsync)?;
         if std::mem::take(&mut self.entry_unsynced) {
@@ -234,7 +235,7 @@ impl Drop for OpenFile {
     fn drop(&mut self) {
         let _scope = self.recorder.scope(self.label);
         let mut linux = self.linux.borrow_mut();
-        // A handle that ends has no one to tell of a failure; later calls meet the same one.
+        // A handle that is dropped cannot return an error. Later calls meet the same failure.
         let _unseen = linux.close(self.fd);
         if let Some(name) = &self.ends_with_handle {
             let _unseen = linux.unlink(name);

@@ -1,39 +1,39 @@
-//! Bands: how far from the kernel's count the simulation's may lie.
+//! Bands: how far a simulated count may lie from the count of the kernel.
 
 use serde::Serialize;
 
 /// How far a count may lie from the kernel's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Band {
-    /// A share of the kernel's count and a few more.
+    /// Within a percentage of the kernel's count plus a constant.
     Near {
-        /// The share, per cent.
+        /// The percentage of the kernel's count.
         percent: f64,
-        /// The few more.
+        /// The constant, in operations of the chip.
         slack: f64,
     },
-    /// A share of the kernel's count or a few, whichever is more. The kernel's count may also lie
-    /// between the least and the most of several runs.
+    /// Within a percentage of the kernel's count or a constant, whichever is more. It is also
+    /// enough if the kernel's count lies between the least and the greatest count of several runs.
     Among {
-        /// The share, per cent.
+        /// The percentage of the kernel's count.
         percent: f64,
-        /// The few.
+        /// The constant, in operations of the chip.
         few: f64,
     },
 }
 
-/// A count of the kernel beside those of the runs that answer to it.
+/// A count of the kernel and the counts of the simulated runs that are compared with it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Compared {
-    /// The kernel's.
+    /// The count of the kernel.
     pub kernel: f64,
-    /// The mean of the runs.
+    /// The mean of the runs' counts.
     pub flysch: f64,
-    /// The least of them.
+    /// The least of the runs' counts.
     pub least: f64,
-    /// The most of them.
+    /// The greatest of the runs' counts.
     pub most: f64,
-    /// Whether they lie within the band.
+    /// Whether the runs are within the band.
     pub within: bool,
 }
 

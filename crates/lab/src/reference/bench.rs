@@ -1,7 +1,8 @@
-//! The micro-benchmark on the kernel: `kernel-6.1-bench.csv`.
+//! Reference counts of the micro-benchmark: `kernel-6.1-bench.csv`.
 //!
-//! JFFS2's updates are answered by three seeds, as the kernel's own collection draws random blocks
-//! and varies there. The kernel's inserts on JFFS2 read up to 18 pages by chance and have no band.
+//! The updates on JFFS2 are compared with three seeds, because the kernel's garbage collector picks
+//! random blocks and so its counts vary. The inserts on JFFS2 have no band for reads: the kernel
+//! reads up to 18 pages by chance.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +11,13 @@ use serde::Deserialize;
 use super::band::Band;
 use super::error::ReferenceError;
 use super::{Count, Expected, Row, grid, lines};
-use crate::bench::grid::ReadAheadChoice;
+use crate::bench::grid::ReadAheadOption;
 use crate::bench::scenario::Scenario;
 use crate::machine::platform::ecc_mode;
 use crate::machine::stack::Stack;
 use crate::workload::{Alphabet, Workload};
 
-/// A line of the reference.
+/// A line of the file.
 #[derive(Clone, Debug, Deserialize)]
 struct Line {
     fs: String,
@@ -29,7 +30,7 @@ struct Line {
     variant: String,
 }
 
-/// The rows of the reference.
+/// The rows of the file.
 pub(super) fn rows(text: &str) -> Result<Vec<Row>, ReferenceError> {
     lines::<Line>(text)?.iter().map(Line::row).collect()
 }
@@ -56,7 +57,7 @@ impl Line {
         grid.axes.seeds = if self.is_update_on_jffs2() { vec![1, 2, 3] } else { vec![1] };
         match self.variant.as_str() {
             "main" | "yaffs2" => (),
-            "ra0" => grid.axes.read_ahead = vec![ReadAheadChoice::Off],
+            "ra0" => grid.axes.read_ahead = vec![ReadAheadOption::Off],
             "compr_none" => grid.axes.compressions = vec!["none".parse().expect("it is known")],
             "alpha" => grid.axes.alphabets = vec![Alphabet::Base64],
             "page4096" => grid.axes.page_sizes = vec![4096],
@@ -66,7 +67,7 @@ impl Line {
         Ok(grid.scenarios())
     }
 
-    /// The counts, each with its band. Erases may lie 3 or 30 % apart, whichever is more.
+    /// The counts, each with its band. Erases may differ by 3 or by 30 %, whichever is more.
     fn counts(&self) -> Vec<Expected> {
         let erases = Band::Near { percent: 0.0, slack: f64::max(3.0, self.block_erases * 0.3) };
         [

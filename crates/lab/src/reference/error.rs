@@ -1,26 +1,26 @@
-//! Why a text is no reference.
+//! The error of a text that is not a valid reference.
 
 use std::fmt;
 
 /// What is wrong with a reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReferenceError {
-    /// It is not the table that its first column promises.
+    /// The text is not the table that its first column stands for.
     Csv {
-        /// What is wrong with it.
+        /// The error message of the CSV reader.
         why: String,
     },
     /// It names something that the laboratory does not have.
     Unknown {
-        /// What was to be named.
+        /// What the name is of, such as "variant".
         what: &'static str,
-        /// The name.
+        /// The name in the text.
         name: String,
     },
 }
 
 impl ReferenceError {
-    /// Say that nothing of the kind `what` has this name.
+    /// The error that no `what` has this name.
     pub(super) fn unknown(what: &'static str, name: &str) -> Self {
         Self::Unknown { what, name: name.to_owned() }
     }

@@ -1,4 +1,5 @@
-//! Transactions of one row each, with journals in several places: `kernel-6.1-hybrid.csv`.
+//! Reference counts of transactions of one row each, with rollback journals in several places:
+//! `kernel-6.1-hybrid.csv`.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +12,18 @@ use super::{Count, Expected, Row, grid, lines};
 use crate::machine::stack::{Journals, Stack};
 use crate::workload::Micro;
 
-/// Rows of the table and bytes in each, which the reference does not tell. The cold reads of its
-/// UBIFS and YAFFS2 runs without a journal fix the rows, the programs the bytes.
+/// Number of rows in the table and bytes in each row. The reference does not say them. They were
+/// inferred from its UBIFS and YAFFS2 runs without a journal: the number of rows from the cold
+/// reads, the bytes from the programs.
 const ROWS: u32 = 1000;
 const ROW_SIZE: u32 = 100;
-/// How far from the kernel's a count may lie, per cent, and erases by a few more.
+/// How far a count may lie from the kernel's, in percent. Erases may lie a few further.
 const PERCENT: f64 = 15.0;
 const ERASE_SLACK: f64 = 3.0;
-/// Blocks of a partition of 12 MiB.
+/// Number of blocks in a partition of 12 MiB.
 const SMALL_BLOCKS: u32 = 96;
 
-/// A line of the reference.
+/// A line of the file.
 #[derive(Debug, Deserialize)]
 struct Line {
     config: String,
@@ -31,7 +33,7 @@ struct Line {
     block_erases: f64,
 }
 
-/// The rows that count something.
+/// The rows of the file in which the kernel programmed pages.
 pub(super) fn rows(text: &str) -> Result<Vec<Row>, ReferenceError> {
     let lines = lines::<Line>(text)?;
     lines.iter().filter(|line| line.page_writes > 0.0).map(Line::row).collect()
@@ -65,7 +67,7 @@ impl Line {
         Ok(Row { labels, scenarios: grid.scenarios(), counts })
     }
 
-    /// The stack and the journal mode of a run such as `jffs2-tmpfs-12M`.
+    /// The stack and the journal mode of a run, from its name, such as `jffs2-tmpfs-12M`.
     fn stack(&self) -> Result<(Stack, JournalMode), ReferenceError> {
         let unknown = || ReferenceError::unknown("run", &self.config);
         let mut words = self.config.split('-');

@@ -1,10 +1,11 @@
-//! The reference: what Linux 6.1 with nandsim counted, and how near to it a simulation must come.
+//! The reference: what Linux 6.1 with nandsim counted, and how near a simulation must come to it.
 //!
-//! The files lie in `docs/reference`. They were measured on the unmodified kernel at the functions
-//! that read, program and erase the simulated array. [`parse`] makes rows of any of them: `bench` of
-//! the micro-benchmark, `journals` of transactions with journals in several places, `reads` of files
-//! and databases that are read with and without read-ahead. A [`Row`] names the scenarios that answer
-//! to it, and [`Row::judge`] sets their counts against the kernel's, each within its [`Band`].
+//! The files lie in `docs/reference`. They were measured on the unmodified kernel, at the functions
+//! that read, program and erase the simulated array. [`parse`] turns any of them into rows: `bench`
+//! those of the micro-benchmark, `journals` those of transactions with journals in several places,
+//! `reads` those of files and databases that are read with and without read-ahead. A [`Row`] names
+//! the scenarios to simulate. [`Row::judge`] compares their counts with the kernel's, each within
+//! its [`Band`].
 
 mod band;
 mod bench;
@@ -28,57 +29,57 @@ use crate::workload::Workload;
 pub use band::{Band, Compared};
 pub use error::ReferenceError;
 
-/// The platform that was measured.
+/// The platform whose kernel was measured.
 const PLATFORM: &str = "nandsim-6.1";
 
-/// A row of a reference.
+/// One row of a reference.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// What was run, by the names of the columns that tell it.
+    /// What the kernel ran, by the names of the columns that describe it.
     pub labels: BTreeMap<&'static str, String>,
-    /// The runs that answer to it; they differ in their seed alone.
+    /// The scenarios to compare with it. They differ only in their seed.
     pub scenarios: Vec<Scenario>,
-    /// What the kernel counted.
+    /// The counts of the kernel.
     pub counts: Vec<Expected>,
 }
 
-/// A count of the kernel, and how far from it a simulation may lie.
+/// A count of the kernel, and how far a simulation may lie from it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expected {
-    /// What is counted.
+    /// Which operations are counted.
     pub count: Count,
-    /// The kernel's count.
+    /// The count of the kernel.
     pub kernel: f64,
-    /// How far from it; anything goes where there is none.
+    /// How far a simulation may lie from it. Without a band, any count is accepted.
     pub band: Option<Band>,
 }
 
-/// What is counted.
+/// Which operations are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
-    /// Array reads of data.
+    /// Pages of data that the chip read from its array.
     PageReads,
-    /// Array programs of data.
+    /// Pages of data that the chip programmed into its array.
     PagePrograms,
-    /// Block erases.
+    /// Blocks that the chip erased.
     BlockErases,
 }
 
-/// A row with the simulation's counts beside the kernel's.
+/// A row with the counts of the kernel and of the simulation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judgement {
-    /// What was run, by the names of the columns that tell it.
+    /// What the kernel ran, by the names of the columns that describe it.
     #[serde(flatten)]
     pub labels: BTreeMap<&'static str, String>,
-    /// Both counts, by name.
+    /// The compared counts, by name.
     #[serde(flatten)]
     pub counts: BTreeMap<&'static str, Compared>,
-    /// Whether all counts lie within their bands.
+    /// Whether all counts are within their bands.
     pub within: bool,
 }
 
 impl Count {
-    /// Name, as a run has it.
+    /// Name of the count in the JSON of a result.
     pub const fn name(self) -> &'static str {
         match self {
             Self::PageReads => "page_reads",
@@ -87,7 +88,7 @@ impl Count {
         }
     }
 
-    /// It, in a run.
+    /// This count in the result of a run.
     #[expect(clippy::cast_precision_loss, reason = "counts of operations, far below 2^52")]
     fn of(self, run: &Run) -> f64 {
         let count = match self {
@@ -100,7 +101,7 @@ impl Count {
 }
 
 impl Row {
-    /// Set the counts of the runs that answer to it against the kernel's.
+    /// Compare the counts of the runs of this row's scenarios with those of the kernel.
     pub fn judge(&self, runs: &[Run]) -> Judgement {
         let compare = |expected: &Expected| {
             let counts: Vec<f64> = runs.iter().map(|run| expected.count.of(run)).collect();
@@ -112,10 +113,10 @@ impl Row {
     }
 }
 
-/// Read the rows of a reference; its columns tell which it is.
+/// Parse the rows of a reference. Its first column decides which kind it is.
 ///
 /// # Errors
-/// The text is none of the references, or a row is not understood.
+/// Fails if the text is none of the references, or if a row has an unknown value.
 pub fn parse(text: &str) -> Result<Vec<Row>, ReferenceError> {
     match text.split(',').next().unwrap_or_default() {
         "fs" => bench::rows(text),
@@ -126,7 +127,7 @@ pub fn parse(text: &str) -> Result<Vec<Row>, ReferenceError> {
     }
 }
 
-/// Judge each row by its share of `runs`, which are those of all rows' scenarios in order.
+/// Judge each row by its own runs. `runs` are those of all rows' scenarios, in order.
 pub fn judge(rows: &[Row], runs: &[Run]) -> Vec<Judgement> {
     let mut left = runs;
     let mut judged = Vec::with_capacity(rows.len());
@@ -138,13 +139,13 @@ pub fn judge(rows: &[Row], runs: &[Run]) -> Vec<Judgement> {
     judged
 }
 
-/// The lines of a reference, by the names of their columns.
+/// The lines of a reference as structs. Fields are found by the names of the columns.
 fn lines<L: DeserializeOwned>(text: &str) -> Result<Vec<L>, ReferenceError> {
     let lines = csv::Reader::from_reader(text.as_bytes()).into_deserialize();
     lines.collect::<Result<_, _>>().map_err(|error| ReferenceError::Csv { why: error.to_string() })
 }
 
-/// A workload on a stack of the platform that was measured.
+/// A workload on a stack of the measured platform.
 fn grid(workload: impl Into<Workload>, stack: Stack) -> Grid {
     let platform = Platform::named(PLATFORM).expect("it is built in");
     Grid::new(workload, stack, Arc::new(platform))

@@ -1,7 +1,9 @@
-//! What read-ahead reads: a file of 5 MiB (`kernel-6.1-readahead.csv`), and selects on a database of
-//! contacts (`kernel-6.1-contacts.csv`).
+//! Reference counts of reads with and without read-ahead: of a file of 5 MiB
+//! (`kernel-6.1-readahead.csv`), and of selects on a database of contacts
+//! (`kernel-6.1-contacts.csv`).
 //!
-//! The kernel's random requests are one draw, which is not known: such a row is answered by 32 seeds.
+//! The kernel's random requests are one random draw that is not known. So the rows with random
+//! requests are compared with 32 seeds.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +12,14 @@ use serde::Deserialize;
 use super::band::Band;
 use super::error::ReferenceError;
 use super::{Count, Expected, Row, grid, lines};
-use crate::bench::grid::{Grid, ReadAheadChoice};
+use crate::bench::grid::{Grid, ReadAheadOption};
 use crate::machine::stack::{Main, Stack};
 use crate::workload::{Contacts, Pattern, Read, Workload};
 
-/// How far from the kernel's the pages read may lie, per cent or in pages, whichever is more.
+/// How far the pages read may lie from the kernel's, in percent or in pages, whichever is more.
 const PERCENT: f64 = 5.0;
 const FEW_PAGES: f64 = 2.0;
-/// Seeds that answer to a row of random requests.
+/// Number of seeds that a row of random requests is compared with.
 const DRAWS: u64 = 32;
 
 /// A line of the reference of files.
@@ -41,14 +43,14 @@ struct ContactsLine {
     pages_read: f64,
 }
 
-/// The rows of the first. Two of requests that are not aligned were taken on another machine and are
-/// left out.
+/// The rows of the reference of files. Two rows of requests that are not aligned were measured on
+/// another machine and are left out.
 pub(super) fn of_files(text: &str) -> Result<Vec<Row>, ReferenceError> {
     let lines = lines::<FileLine>(text)?;
     lines.iter().filter(|line| line.pattern != "urand").map(FileLine::row).collect()
 }
 
-/// The rows of the second.
+/// The rows of the reference of contacts.
 pub(super) fn of_contacts(text: &str) -> Result<Vec<Row>, ReferenceError> {
     lines::<ContactsLine>(text)?.iter().map(ContactsLine::row).collect()
 }
@@ -59,16 +61,16 @@ impl FileLine {
         let main = mains.into_iter().find(|main| self.fs_variant.starts_with(main.name()));
         let main = main.ok_or_else(|| ReferenceError::unknown("variant", &self.fs_variant))?;
         let (choice, read_ahead) = match (&self.fs_variant[main.name().len()..], &*self.readahead) {
-            ("fadv", _) => (ReadAheadChoice::Advised, "fadvise"),
-            ("bdi0", _) | (_, "off") => (ReadAheadChoice::Off, "off"),
-            _ => (ReadAheadChoice::On, "on"),
+            ("fadv", _) => (ReadAheadOption::Advised, "fadvise"),
+            ("bdi0", _) | (_, "off") => (ReadAheadOption::Off, "off"),
+            _ => (ReadAheadOption::On, "on"),
         };
         let (pattern, request_size) = (order(&self.pattern)?, self.request_bytes);
         let read = Workload::Read(Read { pattern, request_size, ..Read::DEFAULT });
         let mut grid = grid(read, Stack::file(main));
         grid.axes.requests = vec![self.requests];
         grid.axes.read_ahead = vec![choice];
-        // The file is random: no compressor gains anything, they only take time.
+        // The file is random bytes. No compressor makes it smaller; they would only take time.
         grid.axes.compressions = vec!["none".parse().expect("it is known")];
         Ok(row(grid, read_ahead, request_size, self.pages_read))
     }
@@ -84,13 +86,14 @@ impl ContactsLine {
         let mut grid = grid(contacts, stack);
         grid.axes.requests = vec![self.selects];
         let is_off = self.readahead == "off";
-        let choice = if is_off { ReadAheadChoice::Off } else { ReadAheadChoice::On };
+        let choice = if is_off { ReadAheadOption::Off } else { ReadAheadOption::On };
         grid.axes.read_ahead = vec![choice];
         Ok(row(grid, if is_off { "off" } else { "on" }, text_size, self.pages_read))
     }
 }
 
-/// The row that a grid of one workload, one stack and one number of requests answers to.
+/// The row whose scenarios are those of a grid. The grid has one workload, one stack and one number
+/// of requests.
 fn row(mut grid: Grid, read_ahead: &str, size: u32, pages_read: f64) -> Row {
     let pattern = grid.workloads[0].pattern();
     let is_random = pattern == Pattern::Random;

@@ -1,4 +1,4 @@
-//! Section: what the numbers say, in sentences. Every ratio is computed from the runs shown.
+//! Report section: the results in sentences. Every ratio is computed from the runs shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,17 +10,17 @@ use super::headline::counted;
 use super::metrics::{ERASES_PER_KB, PROGRAMS_PER_KB, READS_PER_KB};
 use crate::bench::run::Run;
 
-/// The daily load that lifetimes are told for, in units of 2^20 bytes.
+/// The daily load for which lifetimes are given, in units of 2^20 bytes.
 const DAILY_MB: f64 = 100.0;
 
-/// A question that has a winner: the series with the least.
+/// A question about the runs. The series with the least value wins.
 struct Question {
     title: &'static str,
     of: fn(&Run) -> u64,
     text: fn(u64) -> String,
-    /// Verb and measure of those that have more.
+    /// Verb and object for the series that have more than the winner.
     more: (&'static str, &'static str),
-    /// What there is none of at zero.
+    /// The noun to use if the value is zero everywhere.
     nothing: &'static str,
 }
 
@@ -48,18 +48,19 @@ const QUESTIONS: [Question; 3] = [
     },
 ];
 
-/// Of a longer ranking than this, only the ends are told.
+/// If a ranking is longer than this, only its first and its last entry are shown.
 const TOLD: usize = 3;
 
-/// The runs of one workload that every series has done, by record size and requests.
+/// The runs of one workload, grouped by record size and number of requests. A group counts only if
+/// every series has a run in it.
 struct Field<'a> {
-    /// Places of the series.
+    /// The series, as positions in [`Cases::series`].
     styles: BTreeSet<usize>,
-    /// For each case, the run of each series.
+    /// For each group, the run of each series.
     cases: Vec<BTreeMap<usize, &'a Run>>,
 }
 
-/// Write an answer for each workload.
+/// Write the answers for each workload.
 pub(super) fn answers(cases: &Cases<'_>) -> String {
     let mut html = "<div class=\"answers\">\n".to_owned();
     for workload in &cases.workloads {
@@ -91,7 +92,7 @@ fn field<'a>(cases: &[&Case<'a>]) -> Field<'a> {
     Field { styles, cases: complete }
 }
 
-/// Which series has the least in all, and how much more the others have.
+/// Say which series has the least in total, and how much more the others have.
 fn answer(question: &Question, field: &Field<'_>, cases: &Cases<'_>) -> String {
     let mut totals: Vec<(u64, usize)> = field
         .styles
@@ -126,14 +127,14 @@ fn answer(question: &Question, field: &Field<'_>, cases: &Cases<'_>) -> String {
     said
 }
 
-/// The ends of a ranking that is too long to tell.
+/// All entries of a short ranking, or the first and the last of a long one.
 fn next_and_last<T>(ranked: &[T]) -> impl Iterator<Item = &T> {
     let last = ranked.len() - 1;
     let is_told = move |place: &usize| last < TOLD || *place == 0 || *place == last;
     ranked.iter().enumerate().filter(move |(place, _)| is_told(place)).map(|(_, ranked)| ranked)
 }
 
-/// Names in a sentence.
+/// Join names to a list in a sentence.
 fn list(names: &[String]) -> String {
     match names {
         [] => String::new(),
@@ -156,7 +157,7 @@ fn more(question: &Question, least: u64, total: u64, name: &str) -> String {
     format!(" {name} {verb} {ratio}\u{202f}\u{d7} {times} ({text}).")
 }
 
-/// What there is to say of one run that stands alone.
+/// The sentences about a run that has nothing to be compared with.
 fn alone(run: &Run) -> Vec<String> {
     let flash_ns = super::causes::flash_ns(run);
     let mut said = vec![
@@ -209,13 +210,14 @@ fn span(field: &Field<'_>) -> Vec<String> {
     vec![format!("{cases}: from {slowest} to {fastest} KB/s of record data.")]
 }
 
-/// How much record data the partition takes in its life, on the series that program.
+/// How much record data the partition can store in its life, for the series that program pages.
 fn wear_out(field: &Field<'_>, cases: &Cases<'_>) -> Option<String> {
     let lasting = |style: &usize| {
         let runs = field.cases.iter().map(|case| case[style]);
         let (mut mb, mut lives) = (0.0, 0.0);
         for run in runs {
-            // Each case uses up its share of a life; their sum over their shares is the mean.
+            // Each case uses up a share of the partition's life. The sum of the data divided by the
+            // sum of the shares is the mean lifetime.
             let data = real(run.bytes) / 1_048_576.0;
             mb += data;
             lives += run.lifetime_mb.map_or(0.0, |lifetime| data / lifetime);

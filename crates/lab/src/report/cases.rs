@@ -1,7 +1,7 @@
-//! The runs of a report as cases: what varies between them, and what each is called.
+//! The runs of a report as cases: what varies between them, and which names they get.
 //!
-//! A *series* is all that a line of a chart stands for: the stack, and whatever else tells two
-//! runs of equal workload, record size and requests apart.
+//! A *series* is what one line of a chart shows: a stack, plus the parameters that differ between
+//! runs of the same workload, record size and number of requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,36 +9,36 @@ use flysch_charts::number::thousands;
 
 use crate::bench::run::Run;
 
-/// Up to so many runs are shown one by one; of more, one for each workload and series.
+/// The most runs that are shown one by one. If there are more, one is shown for each workload and
+/// series.
 const SHOWN_MAX: usize = 16;
 
-/// One run, and what it is called here.
+/// One run with its series.
 pub(super) struct Case<'a> {
-    /// The run.
     pub(super) run: &'a Run,
-    /// Place of its series in [`Cases::series`]: its colour.
+    /// The position of its series in [`Cases::series`], which also decides its colour.
     pub(super) style: usize,
 }
 
-/// All the runs of a report.
+/// All runs of a report.
 pub(super) struct Cases<'a> {
-    /// In the order given.
+    /// The cases in the order of the runs.
     pub(super) all: Vec<Case<'a>>,
-    /// Workloads, in order of appearance.
+    /// Names of the workloads, in order of appearance.
     pub(super) workloads: Vec<&'a str>,
     /// Names of the series, in order of appearance.
     pub(super) series: Vec<String>,
-    /// Record sizes, ascending.
+    /// Record sizes in ascending order.
     pub(super) record_sizes: Vec<u32>,
-    /// Counts of requests, ascending.
+    /// Numbers of requests in ascending order.
     pub(super) requests: Vec<u32>,
 }
 
-/// What two runs have in common that may be compared.
+/// What runs must have in common to be compared: workload, stack, record size and requests.
 type Key<'a> = (&'a str, &'a str, u32, u32);
 
 impl<'a> Cases<'a> {
-    /// Find what varies.
+    /// Find out what varies between the runs.
     pub(super) fn of(runs: &'a [Run]) -> Self {
         let names = distinguishing(runs);
         let mut seen: BTreeMap<(String, Key<'a>), usize> = BTreeMap::new();
@@ -63,13 +63,13 @@ impl<'a> Cases<'a> {
         cases
     }
 
-    /// Whether lines against the number of requests can be drawn.
+    /// Whether the number of requests varies, so that lines against it can be drawn.
     pub(super) fn is_sweep(&self) -> bool {
         self.requests.len() > 1
     }
 
-    /// The runs that are shown one by one: all, or those of most requests and greatest records
-    /// for each workload and series.
+    /// The cases that are shown one by one. These are all, or for each workload and series the one
+    /// with the most requests and, among those, the largest records.
     pub(super) fn shown(&self) -> Vec<&Case<'a>> {
         if self.all.len() <= SHOWN_MAX {
             return self.all.iter().collect();
@@ -88,7 +88,7 @@ impl<'a> Cases<'a> {
         self.all.iter().filter(is_largest).collect()
     }
 
-    /// Say which runs [`Cases::shown`] chose, where it left some out.
+    /// A sentence that says which runs [`Cases::shown`] chose. Empty if it shows all.
     pub(super) fn shown_note(&self) -> String {
         if self.shown().len() == self.all.len() {
             return String::new();
@@ -98,17 +98,16 @@ impl<'a> Cases<'a> {
             .to_owned()
     }
 
-    /// The cases of one workload.
     pub(super) fn of_workload(&self, workload: &str) -> Vec<&Case<'a>> {
         self.all.iter().filter(|case| case.run.workload == workload).collect()
     }
 
-    /// The name of the series a case belongs to.
+    /// The name of the series that a case belongs to.
     pub(super) fn name(&self, case: &Case<'_>) -> &str {
         &self.series[case.style]
     }
 
-    /// Series, record size and requests: as much of them as varies among the runs shown.
+    /// The name of the series, with the record size and the number of requests if they vary.
     pub(super) fn full_name(&self, case: &Case<'_>) -> String {
         let mut name = self.name(case).to_owned();
         if self.record_sizes.len() > 1 {
@@ -121,7 +120,7 @@ impl<'a> Cases<'a> {
     }
 }
 
-/// What else is known of a run, by name.
+/// All parameters of a run that are not in its [`Key`], by name.
 fn particulars(run: &Run) -> BTreeMap<&str, String> {
     let mut all: BTreeMap<&str, String> =
         run.parameters.iter().map(|(name, value)| (*name, value.clone())).collect();
@@ -131,7 +130,7 @@ fn particulars(run: &Run) -> BTreeMap<&str, String> {
     all
 }
 
-/// Names of the particulars that tell runs of one key apart.
+/// Names of the parameters that differ between runs with the same [`Key`].
 fn distinguishing(runs: &[Run]) -> BTreeSet<&str> {
     let mut names = BTreeSet::new();
     let mut first_of: BTreeMap<Key<'_>, &Run> = BTreeMap::new();
@@ -168,7 +167,7 @@ fn ascending(values: impl Iterator<Item = u32>) -> Vec<u32> {
     values.collect::<BTreeSet<u32>>().into_iter().collect()
 }
 
-/// The place of a value in a list, appended where it is new.
+/// The position of a value in a list. A new value is appended.
 fn place_of<T: PartialEq>(list: &mut Vec<T>, value: T) -> usize {
     list.iter().position(|known| *known == value).unwrap_or_else(|| {
         list.push(value);

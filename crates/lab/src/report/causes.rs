@@ -1,4 +1,4 @@
-//! Section: which layer asked for the operations.
+//! Report section: which layer asked for the chip's operations.
 
 use flysch_charts::escape::escape;
 use flysch_charts::number::duration;
@@ -7,10 +7,10 @@ use super::cases::Cases;
 use super::tree::{Node, head};
 use crate::bench::run::Run;
 
-/// Trees opened at first: those of the first runs.
+/// How many trees are open when the page is loaded.
 const OPEN: usize = 2;
 
-/// Trees of the runs shown.
+/// The trees of causes of the runs shown.
 pub(super) fn causes(cases: &Cases<'_>) -> String {
     let mut html = cases.shown_note();
     for (place, case) in cases.shown().into_iter().enumerate() {
@@ -34,7 +34,7 @@ pub(super) fn causes(cases: &Cases<'_>) -> String {
     html
 }
 
-/// Time that the chip was busy for a run, nanoseconds.
+/// Time that the chip was busy during a run, nanoseconds.
 pub(super) fn flash_ns(run: &Run) -> u64 {
     run.by_cause.values().map(|spent| spent.time_ns).sum()
 }

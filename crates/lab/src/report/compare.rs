@@ -1,4 +1,4 @@
-//! Section: operations and time of the runs side by side, as bars.
+//! Report section: operations and time of the runs as bars next to each other.
 
 use flysch_charts::bars::{Bar, Group, bars};
 use flysch_charts::number::{duration, real};
@@ -7,7 +7,7 @@ use flysch_charts::page::panel_width;
 use super::cases::{Case, Cases};
 use super::metrics::{ERASES, Metric, PROGRAMS, READS};
 
-/// Bars of the runs shown, by workload.
+/// Bars of the runs shown, grouped by workload.
 pub(super) fn compare(cases: &Cases<'_>) -> String {
     let shown = cases.shown();
     let width = panel_width(2);
@@ -42,7 +42,7 @@ fn groups(
     cases.workloads.iter().map(of_workload).collect()
 }
 
-/// CPU, flash and the rest, in nanoseconds.
+/// The times of CPU, flash and neither, in nanoseconds, and the text of the total.
 fn time(case: &Case<'_>) -> (Vec<f64>, String) {
     let (run, flash_ns) = (case.run, super::causes::flash_ns(case.run));
     let rest_ns = run.time_ns.saturating_sub(run.cpu_ns + flash_ns);

@@ -1,4 +1,4 @@
-//! Section: throughput and flash operations against the number of requests.
+//! Report section: throughput and flash operations against the number of requests.
 
 use flysch_charts::axis::Axis;
 use flysch_charts::escape::escape;
@@ -15,7 +15,7 @@ use super::metrics::{ERASES_PER_KB, Metric, PROGRAMS_PER_KB, READS_PER_KB, THROU
 const HEIGHT: f64 = 210.0;
 const METRICS: [&Metric; 4] = [&THROUGHPUT, &READS_PER_KB, &PROGRAMS_PER_KB, &ERASES_PER_KB];
 
-/// Charts of every workload that was run with several counts of requests.
+/// Charts of every workload that was run with several numbers of requests.
 pub(super) fn growth(cases: &Cases<'_>) -> String {
     let mut html = String::new();
     for workload in &cases.workloads {
@@ -29,7 +29,7 @@ pub(super) fn growth(cases: &Cases<'_>) -> String {
     html
 }
 
-/// The key of the series among these cases.
+/// A legend of the series that these cases belong to.
 pub(super) fn series_key(cases: &Cases<'_>, these: &[&Case<'_>]) -> String {
     let mut styles: Vec<usize> = these.iter().map(|case| case.style).collect();
     styles.sort_unstable();
@@ -37,7 +37,7 @@ pub(super) fn series_key(cases: &Cases<'_>, these: &[&Case<'_>]) -> String {
     key(styles.into_iter().map(|style| (style, cases.series[style].as_str())))
 }
 
-/// One number of one workload: a chart for each record size, all on the same scale.
+/// Charts of one metric of one workload: one for each record size, all on the same scale.
 fn row(cases: &Cases<'_>, workload: &str, metric: &Metric, these: &[&Case<'_>]) -> String {
     let values = these.iter().map(|case| (metric.of)(case.run)).filter(|value| value.is_finite());
     let max = values.fold(0.0, f64::max);
@@ -89,7 +89,8 @@ fn curves<'a>(
     curves.filter(|curve| !curve.points.is_empty()).collect()
 }
 
-/// The numbers of a row of charts: requests downwards, record size and series rightwards.
+/// The numbers of a row of charts as a table. Requests vary by row, record size and series by
+/// column.
 fn table(cases: &Cases<'_>, workload: &str, metric: &Metric, these: &[&Case<'_>]) -> Table {
     let mut columns: Vec<(u32, usize)> =
         these.iter().map(|case| (case.run.record_size, case.style)).collect();

@@ -1,4 +1,4 @@
-//! Section: what was run, and a table of every run.
+//! Report section: which runs were made, and a table of all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,10 +10,10 @@ use super::cases::Cases;
 use super::metrics::SUMMARY;
 use crate::bench::run::Run;
 
-/// More values than this are given as a range.
+/// If there are more values than this, they are shown as a range.
 const VALUES_MAX: usize = 6;
 
-/// List what all runs have in common and what varies.
+/// A list of what all runs have in common and of what varies.
 pub(super) fn facts(cases: &Cases<'_>) -> String {
     let runs: Vec<&Run> = cases.all.iter().map(|case| case.run).collect();
     let mut facts = vec![
@@ -38,7 +38,7 @@ pub(super) fn facts(cases: &Cases<'_>) -> String {
     html + "</dl>\n"
 }
 
-/// The table of every run.
+/// A table with one row for every run.
 pub(super) fn summary(cases: &Cases<'_>) -> String {
     let mut head: Vec<String> =
         ["Workload", "Stack", "Record, B", "Requests"].map(str::to_owned).to_vec();
@@ -67,7 +67,7 @@ fn chip(run: &Run) -> String {
     )
 }
 
-/// The parameters by name, with all their values.
+/// The parameters by name, each with all its values.
 fn parameters<'a>(runs: &[&'a Run]) -> BTreeMap<&'a str, String> {
     let names: BTreeSet<&str> =
         runs.iter().flat_map(|run| run.parameters.keys().copied()).collect();
@@ -101,7 +101,7 @@ fn numbers(values: &[u32]) -> String {
     }
 }
 
-/// A count with its noun.
+/// A count with its noun, in the singular or the plural.
 pub(super) fn counted(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", thousands(count as u64))

@@ -1,5 +1,5 @@
-//! The report on index methods: a table of all runs, bars side by side, lines where one of the
-//! numbers asked for varies.
+//! The report on index methods: a table of all runs, bars next to each other, and lines if a
+//! numeric parameter varies.
 
 use std::collections::BTreeSet;
 
@@ -13,17 +13,17 @@ use flysch_charts::sheet::Sheet;
 use flysch_charts::svg::Point;
 use flysch_charts::table::Table;
 
-use crate::index::run::IndexRun;
+use crate::index::costs::IndexCosts;
 
 const HEIGHT: f64 = 240.0;
-/// Bars are for few runs; beyond that the table says more.
+/// The most runs that are shown as bars. With more, the table is clearer.
 const BARS_MAX: usize = 40;
 
-/// One number of a run.
+/// A number of a run that is shown.
 struct Metric {
     name: &'static str,
-    of: fn(&IndexRun) -> Option<f64>,
-    /// Whether methods differ by powers of ten.
+    of: fn(&IndexCosts) -> Option<f64>,
+    /// Whether the axis is logarithmic, because methods differ by powers of ten.
     is_log: bool,
 }
 
@@ -42,19 +42,19 @@ const METRICS: [Metric; 12] = [
     Metric { name: "RAM, bytes", of: |run| Some(real(run.ram_bytes as u64)), is_log: true },
 ];
 
-fn lookup_ms(run: &IndexRun, kind: &str) -> Option<f64> {
+fn lookup_ms(run: &IndexCosts, kind: &str) -> Option<f64> {
     run.lookups.iter().find(|cost| cost.kind == kind).map(|cost| cost.time_ns / 1e6)
 }
 
-fn worst_insert_ms(run: &IndexRun) -> f64 {
+fn worst_insert_ms(run: &IndexCosts) -> f64 {
     real(run.worst_insert_ns) / 1e6
 }
 
-/// What may be drawn to the right: the first of these that varies.
+/// Parameters for the horizontal axis. The first one that varies is used.
 const ACROSS: [&str; 6] = ["n", "updates", "key-size", "ram", "bits-per-key", "hash-count"];
 
 /// Write the report of these runs.
-pub fn indexes(runs: &[IndexRun]) -> String {
+pub fn indexes(runs: &[IndexCosts]) -> String {
     let varying = varying(runs);
     let across = ACROSS.into_iter().find(|name| varying.contains(name));
     let mut sections = vec![Section {
@@ -83,8 +83,8 @@ pub fn indexes(runs: &[IndexRun]) -> String {
     page("Indexes on raw flash", &format!("{} runs of flysch index bench", runs.len()), &sections)
 }
 
-/// What differs between runs; a parameter that a method does not have makes no difference.
-fn varying(runs: &[IndexRun]) -> Vec<&'static str> {
+/// Names of the parameters that vary. A run without a parameter does not make it vary.
+fn varying(runs: &[IndexCosts]) -> Vec<&'static str> {
     let mut values: Vec<(&'static str, BTreeSet<String>)> = Vec::new();
     for (name, value) in runs.iter().flat_map(attributes) {
         match values.iter_mut().find(|(known, _)| *known == name) {
@@ -97,8 +97,8 @@ fn varying(runs: &[IndexRun]) -> Vec<&'static str> {
     values.into_iter().filter(|(_, values)| values.len() > 1).map(|(name, _)| name).collect()
 }
 
-/// What was asked for, by command-line names.
-fn attributes(run: &IndexRun) -> Vec<(&'static str, String)> {
+/// The parameters of a run, by their names on the command line.
+fn attributes(run: &IndexCosts) -> Vec<(&'static str, String)> {
     let fixed = [
         ("method", run.method.to_owned()),
         ("n", run.n.to_string()),
@@ -112,13 +112,13 @@ fn attributes(run: &IndexRun) -> Vec<(&'static str, String)> {
     fixed.into_iter().chain(others).collect()
 }
 
-fn attribute(run: &IndexRun, name: &str) -> String {
+fn attribute(run: &IndexCosts, name: &str) -> String {
     let found = attributes(run).into_iter().find(|(known, _)| *known == name);
     found.map_or(String::new(), |(_, value)| value)
 }
 
-/// A run's method, and what else tells it from the other runs.
-fn title(run: &IndexRun, varying: &[&str], across: Option<&str>) -> String {
+/// The method of a run, with the parameters that vary, except that of the horizontal axis.
+fn title(run: &IndexCosts, varying: &[&str], across: Option<&str>) -> String {
     let told = varying.iter().filter(|&&name| name != "method" && Some(name) != across);
     let told = told.map(|name| (name, attribute(run, name)));
     let told = told.filter(|(_, value)| !value.is_empty());
@@ -126,13 +126,13 @@ fn title(run: &IndexRun, varying: &[&str], across: Option<&str>) -> String {
     run.method.to_owned() + &told.collect::<String>()
 }
 
-fn table(runs: &[IndexRun], varying: &[&str]) -> Table {
+fn table(runs: &[IndexCosts], varying: &[&str]) -> Table {
     let names: Vec<&str> = varying.iter().copied().filter(|&name| name != "method").collect();
     let mut head = vec!["method".to_owned()];
     head.extend(names.iter().map(|&name| name.to_owned()));
     head.extend(METRICS.iter().map(|metric| metric.name.to_owned()));
     head.extend(["Out of order", "Copies"].map(str::to_owned));
-    let row = |run: &IndexRun| {
+    let row = |run: &IndexCosts| {
         let mut row = vec![run.method.to_owned()];
         row.extend(names.iter().map(|name| attribute(run, name)));
         row.extend(METRICS.iter().map(|metric| text((metric.of)(run))));
@@ -152,7 +152,7 @@ fn text(value: Option<f64>) -> String {
     value.map_or(flysch_charts::number::NONE.to_owned(), significant)
 }
 
-fn growth(runs: &[IndexRun], varying: &[&str], across: &str) -> String {
+fn growth(runs: &[IndexCosts], varying: &[&str], across: &str) -> String {
     let mut series: Vec<String> = Vec::new();
     for run in runs {
         let name = title(run, varying, Some(across));
@@ -204,7 +204,7 @@ fn chart(metric: &Metric, across: &str, curves: &[Line<'_>]) -> String {
     lines(&sheet, curves)
 }
 
-fn side_by_side(runs: &[IndexRun], varying: &[&str]) -> String {
+fn side_by_side(runs: &[IndexCosts], varying: &[&str]) -> String {
     let mut methods: Vec<&str> = Vec::new();
     for run in runs {
         if !methods.contains(&run.method) {
@@ -213,7 +213,7 @@ fn side_by_side(runs: &[IndexRun], varying: &[&str]) -> String {
     }
     let mut html = "<div class=\"panels\">\n".to_owned();
     for metric in &METRICS {
-        let bar = |run: &IndexRun| {
+        let bar = |run: &IndexCosts| {
             let value = (metric.of)(run);
             let style = methods.iter().position(|name| *name == run.method).unwrap_or(0);
             let name = title(run, varying, None);

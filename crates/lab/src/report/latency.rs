@@ -1,4 +1,4 @@
-//! Section: response time of each request, in order and as a distribution.
+//! Report section: the response time of each request, in order and as a distribution.
 
 use flysch_charts::axis::Axis;
 use flysch_charts::escape::escape;
@@ -16,12 +16,12 @@ use super::peaks::{peaks, sentence};
 use crate::bench::run::Latency;
 
 const HEIGHT: f64 = 250.0;
-/// Response times this far apart, greatest to least, are drawn on a logarithmic axis.
+/// From this ratio of greatest to least response time on, the axis is logarithmic.
 const LOG_FROM: f64 = 20.0;
-/// Points of the line of a distribution, about.
+/// About how many points the line of a distribution has.
 const QUANTILES: usize = 160;
 
-/// Response times of the runs shown, by workload.
+/// Response times of the runs shown, grouped by workload.
 pub(super) fn latency(cases: &Cases<'_>) -> String {
     let mut html = cases.shown_note();
     for workload in &cases.workloads {
@@ -42,7 +42,7 @@ pub(super) fn latency(cases: &Cases<'_>) -> String {
     html
 }
 
-/// A chart of each run, all on the same scale upwards.
+/// A chart for each run. All have the same vertical scale.
 fn scatters(cases: &Cases<'_>, workload: &str, timed: &[&Case<'_>]) -> String {
     let axis = time_axis(timed);
     let mut html = String::new();
@@ -82,7 +82,7 @@ fn time_axis(timed: &[&Case<'_>]) -> Axis {
     }
 }
 
-/// The share of requests that was answered within a time.
+/// Chart of the share of requests that were answered within a time.
 fn distribution(cases: &Cases<'_>, workload: &str, timed: &[&Case<'_>]) -> String {
     let names: Vec<String> = timed.iter().map(|case| cases.full_name(case)).collect();
     let curve = |(case, name): (&&Case<'_>, _)| {
@@ -104,8 +104,8 @@ fn distribution(cases: &Cases<'_>, workload: &str, timed: &[&Case<'_>]) -> Strin
     format!("<figure>{chart}{}</figure>\n", series_key(cases, timed))
 }
 
-/// Corners of the staircase that counts requests by response time, thinned evenly; the ends and
-/// the slowest hundredth stay.
+/// Points of the cumulative distribution, drawn as a staircase. They are thinned evenly, but both
+/// ends and the slowest hundredth of the requests are kept.
 fn quantiles(request_ns: &[u64]) -> Vec<Point> {
     let mut sorted = request_ns.to_vec();
     sorted.sort_unstable();

@@ -1,56 +1,55 @@
-//! The numbers of a run that tables and charts show, by name, with their units.
+//! The numbers of a run that tables and charts show, with their names and units.
 
 use flysch_charts::number::{fixed, real};
 
 use crate::bench::run::Run;
 
-/// One number of a run.
+/// A number of a run that is shown.
 pub struct Metric {
     /// Name in the head of a column and above a chart.
     pub name: &'static str,
-    /// Digits behind the point.
+    /// Number of digits after the decimal point.
     pub decimals: usize,
-    /// Take it from a run. Not finite where it has no meaning.
+    /// Compute the number from a run. The result is not finite if it has no meaning.
     pub of: fn(&Run) -> f64,
 }
 
 impl Metric {
-    /// The number of a run as text; a plain 0 where there is nothing.
+    /// The number of a run as text. Zero has no decimals.
     pub fn text(&self, run: &Run) -> String {
         let value = (self.of)(run);
         fixed(value, if value == 0.0 { 0 } else { self.decimals })
     }
 }
 
-/// Virtual time from before BEGIN to after END.
+/// Length of the measured interval in virtual time.
 pub const TIME: Metric =
     Metric { name: "Time, ms", decimals: 1, of: |run| real(run.time_ns) / 1e6 };
 
-/// Record data per virtual second.
+/// Record data per second of virtual time.
 pub const THROUGHPUT: Metric =
     Metric { name: "Throughput, KB/s", decimals: 1, of: |run| run.throughput_kb_s };
 
-/// Array reads of data.
+/// Pages of data that the chip read from its array.
 pub const READS: Metric =
     Metric { name: "Page reads", decimals: 0, of: |run| real(run.page_reads) };
 
-/// Array programs of data.
+/// Pages of data that the chip programmed into its array.
 pub const PROGRAMS: Metric =
     Metric { name: "Page programs", decimals: 0, of: |run| real(run.page_programs) };
 
-/// Block erases.
 pub const ERASES: Metric =
     Metric { name: "Block erases", decimals: 0, of: |run| real(run.block_erases) };
 
-/// Array reads for a kilobyte of record data.
+/// Page reads for each kilobyte of record data.
 pub const READS_PER_KB: Metric =
     Metric { name: "Page reads per KB", decimals: 3, of: |run| per_kb(run.page_reads, run) };
 
-/// Array programs for a kilobyte of record data.
+/// Page programs for each kilobyte of record data.
 pub const PROGRAMS_PER_KB: Metric =
     Metric { name: "Page programs per KB", decimals: 3, of: |run| per_kb(run.page_programs, run) };
 
-/// Block erases for a kilobyte of record data.
+/// Block erases for each kilobyte of record data.
 pub const ERASES_PER_KB: Metric =
     Metric { name: "Block erases per KB", decimals: 4, of: |run| per_kb(run.block_erases, run) };
 
@@ -65,7 +64,7 @@ const ENERGY: Metric = Metric { name: "Energy, mJ", decimals: 2, of: |run| run.e
 const ERASE_COUNT_MAX: Metric =
     Metric { name: "Max erase count", decimals: 0, of: |run| f64::from(run.wear.max_erase_count) };
 
-/// What the summary shows of each run.
+/// The numbers that the summary shows of each run.
 pub const SUMMARY: [Metric; 12] = [
     TIME,
     THROUGHPUT,
@@ -85,7 +84,8 @@ fn per_kb(count: u64, run: &Run) -> f64 {
     real(count) * 1024.0 / real(run.bytes)
 }
 
-/// Bytes programmed over bytes asked for; no number for a run that programmed nothing.
+/// Bytes programmed, divided by bytes that the workload moved. Not a number if nothing was
+/// programmed.
 fn write_amplification(run: &Run) -> f64 {
     if run.page_programs == 0 {
         return f64::NAN;

@@ -1,12 +1,13 @@
 //! The report: one HTML file that shows what runs cost, in sentences, tables and charts.
 //!
-//! `metrics`, `cases` and `peaks` say what is worth showing, `tree` shows what holds what, and each
-//! other module is a section of the page. The charts are those of [`flysch_charts`].
+//! `metrics`, `cases` and `peaks` decide what is worth showing. `tree` shows the causes of
+//! operations. Each other module is a section of the page. The charts are those of
+//! [`flysch_charts`].
 //!
 //! Invariants:
-//! 1. Same runs, same bytes.
-//! 2. The page asks the network for nothing; every name in it is escaped.
-//! 3. Every number comes from the runs. What a run does not tell is left out.
+//! 1. The same runs give the same bytes.
+//! 2. The page loads nothing from the network. Every name in it is escaped.
+//! 3. Every number comes from the runs. A number that a run does not have is left out.
 
 #![expect(
     clippy::format_push_string,
@@ -34,7 +35,7 @@ use flysch_charts::page::{Section, page};
 use crate::bench::run::Run;
 
 /// Write the report of these runs: one run, a comparison of stacks, or a sweep over requests and
-/// record sizes. The charts are chosen by what varies.
+/// record sizes. The charts depend on what varies.
 pub fn html(title: &str, subtitle: &str, runs: &[Run]) -> String {
     let cases = Cases::of(runs);
     let mut sections = vec![Section {
@@ -62,7 +63,7 @@ pub fn html(title: &str, subtitle: &str, runs: &[Run]) -> String {
     page(title, subtitle, &sections)
 }
 
-/// The sections that look into single runs, and the one that says how it was measured.
+/// The sections about single runs, and the section about how they were measured.
 fn details(cases: &Cases<'_>) -> [Section<'static>; 4] {
     [
         Section {

@@ -1,17 +1,18 @@
-//! Peaks of response times: which requests stand out, and at what distance they follow.
+//! Peaks of response times: which requests are slow, and at which distance they follow each other.
 
 use flysch_charts::number::{duration, thousands};
 
 use crate::bench::run::Run;
 
-/// A peak takes at least this many times the median, in tenths.
+/// A request is a peak if it takes at least this many tenths of the median.
 const TENTHS_OF_MEDIAN: u64 = 15;
-/// Peaks that are named before the rest is counted.
+/// The most peaks that are listed by number.
 const NAMED: usize = 12;
-/// Gaps between the last peaks that must agree for a period to be told.
+/// How many of the last gaps between peaks must agree, so that they count as a period.
 const GAPS: usize = 3;
 
-/// Places of the requests that took markedly longer than the median and than their neighbours.
+/// Positions of the requests that took much longer than the median and longer than their
+/// neighbours.
 pub fn peaks(request_ns: &[u64], median_ns: u64) -> Vec<usize> {
     let is_peak = |&index: &usize| {
         let own = request_ns[index];
@@ -22,7 +23,7 @@ pub fn peaks(request_ns: &[u64], median_ns: u64) -> Vec<usize> {
     (0..request_ns.len()).filter(is_peak).collect()
 }
 
-/// Say in words which requests of a run are peaks.
+/// A sentence about which requests of a run are peaks.
 pub fn sentence(run: &Run, peaks: &[usize]) -> String {
     let Some(highest) = peaks.iter().map(|&index| run.request_ns[index]).max() else {
         return "No request took 1.5 times the median or more.".to_owned();
@@ -38,7 +39,7 @@ pub fn sentence(run: &Run, peaks: &[usize]) -> String {
     format!("Peaks at {noun} {}{rest}, up to {highest}{period}.", numbers.join(", "))
 }
 
-/// The distance of the last peaks, where it is the same to within one request.
+/// The distance between the last peaks, if it is the same to within one request.
 fn period(peaks: &[usize]) -> Option<String> {
     let gaps: Vec<usize> =
         peaks.windows(2).rev().take(GAPS.max(peaks.len() / 3)).map(|two| two[1] - two[0]).collect();

@@ -1,4 +1,4 @@
-//! The report as its readers get it: whole, the same every time, safe to open.
+//! Tests of the report: it is complete, the same every time, and safe to open.
 
 use std::collections::BTreeMap;
 
@@ -81,7 +81,7 @@ fn run(workload: &str, on: &str, record_size: u32, requests: u32) -> Run {
     }
 }
 
-/// A run in which nothing happened, on a partition of so many blocks.
+/// A run in which nothing happened, on a partition with this many blocks.
 fn nothing(blocks: usize) -> Run {
     Run {
         bytes: 0,
@@ -113,7 +113,8 @@ fn sweep() -> Vec<Run> {
     runs
 }
 
-/// Every report: of good form, without a request to the network, without a number gone wrong.
+/// Check what holds for every report: it is well-formed, loads nothing from the network, and shows
+/// no invalid number.
 fn check(runs: &[Run]) -> String {
     let page = html("Title", "subtitle", runs);
     assert_eq!(page, html("Title", "subtitle", runs), "the same runs give the same bytes");
@@ -125,7 +126,7 @@ fn check(runs: &[Run]) -> String {
     page
 }
 
-/// Every element is closed, in the order opposite to that of opening.
+/// Check that every element is closed, in the reverse order of opening.
 fn check_balance(page: &str) {
     let body = page.split("<script>").next().expect("a page");
     let mut open: Vec<&str> = Vec::new();

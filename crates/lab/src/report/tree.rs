@@ -1,4 +1,4 @@
-//! Operations by cause as a tree: paths cut at " > ", each branch the sum of what it holds.
+//! Operations by cause as a tree. Each branch shows the sum of the branches below it.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,21 @@ use flysch_charts::number::{percent, real, thousands};
 
 use crate::trace::Operations;
 
-/// Branches open at first, counted from the root.
+/// Depth of the branches that are open when the page is loaded.
 const OPEN_DEPTH: usize = 3;
 
-/// A scope, with all that happened inside it.
+/// A scope, with all operations inside it.
 #[derive(Default)]
 pub(super) struct Node {
-    /// All that happened within, the branches included.
+    /// Operations in this scope and in the scopes inside it.
     pub(super) total: Operations,
-    /// What happened while no inner scope was open.
+    /// Operations while no inner scope was open.
     own: Operations,
     branches: BTreeMap<String, Node>,
 }
 
 impl Node {
-    /// Grow the tree from paths.
+    /// Build the tree from paths of scopes, which are separated by " > ".
     pub(super) fn of(by_cause: &BTreeMap<String, Operations>) -> Self {
         let mut root = Self::default();
         for (path, spent) in by_cause {
@@ -36,12 +36,12 @@ impl Node {
         root
     }
 
-    /// The tree as nested, foldable rows; shares are of the root.
+    /// The tree as nested rows that can be folded. Shares are relative to the root.
     pub(super) fn html(&self) -> String {
         self.rows(&self.total, 0)
     }
 
-    /// The branches, costliest first.
+    /// The branches of this node as rows, the most costly first.
     fn rows(&self, whole: &Operations, depth: usize) -> String {
         let mut html = String::new();
         let mut ranked: Vec<(&String, &Self)> = self.branches.iter().collect();
@@ -69,7 +69,7 @@ impl Node {
     }
 }
 
-/// The head of the columns.
+/// The names of the columns.
 pub(super) fn head() -> String {
     let names = ["Time, ms", "Page reads", "Programs", "Erases", "OOB alone", "PRAM"];
     let columns = names.map(|name| format!("<span>{name}</span>")).concat();
@@ -78,7 +78,7 @@ pub(super) fn head() -> String {
     )
 }
 
-/// One row: label, bar, numbers with their shares.
+/// One row: label, bar, and numbers with their shares.
 fn cells(label: &str, spent: &Operations, whole: &Operations, depth: usize) -> String {
     let share = if whole.time_ns == 0 { 0.0 } else { real(spent.time_ns) / real(whole.time_ns) };
     let numbers: String = [
@@ -115,7 +115,7 @@ fn nvram(spent: &Operations) -> u64 {
     spent.nvram_reads + spent.nvram_writes + spent.nvram_erases
 }
 
-/// Ranks by time, then by operations where a part takes no time.
+/// The order of branches: by time, and by operations if their parts take no time.
 fn weight(spent: &Operations) -> (u64, u64) {
     (spent.time_ns, spent.page_reads + spent.page_programs + spent.block_erases)
 }

@@ -1,30 +1,29 @@
-//! The consistency conditions of the specification (clauses 3.3.2.1 to 3.3.2.4), and their violations.
+//! The consistency conditions of the specification (clauses 3.3.2.1 to 3.3.2.4) and their
+//! violations.
 
 use std::fmt;
 
-/// A condition of the specification.
+/// A consistency condition of the specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// A warehouse has earned what its districts have: `W_YTD = sum(D_YTD)`.
+    /// A warehouse has earned as much as its districts: `W_YTD = sum(D_YTD)`.
     Earnings,
     /// A district's next order follows its last: `D_NEXT_O_ID - 1 = max(O_ID) = max(NO_O_ID)`.
     NextOrder,
     /// Undelivered orders have no gaps: `max(NO_O_ID) - min(NO_O_ID) + 1 = rows`.
     Undelivered,
-    /// Orders have the lines they say: `sum(O_OL_CNT) = rows of ORDER-LINE`.
+    /// Orders have as many lines as they say: `sum(O_OL_CNT) = rows of ORDER-LINE`.
     Lines,
 }
 
-/// A condition that does not hold.
+/// A condition that does not hold at one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which.
     pub condition: Condition,
-    /// Warehouse.
     pub warehouse: i64,
-    /// District; 0 where the whole warehouse is meant.
+    /// The district, or 0 if the whole warehouse is meant.
     pub district: i64,
-    /// The two or three numbers that should be equal, or follow from each other.
+    /// The two or three numbers that do not agree.
     pub found: Vec<Option<i64>>,
 }
 
@@ -42,7 +41,8 @@ impl Condition {
         }
     }
 
-    /// Rows that break the condition: warehouse, district, numbers.
+    /// A query for the rows that break the condition. Its columns are warehouse, district, and
+    /// numbers.
     pub(super) const fn violations(self) -> &'static str {
         match self {
             Self::Earnings => {
@@ -50,7 +50,7 @@ impl Condition {
                  (SELECT d_w_id, sum(d_ytd) AS earned FROM district GROUP BY d_w_id)
                  ON d_w_id = w_id WHERE w_ytd IS NOT earned"
             }
-            // All orders of a district may have been delivered: then NEW-ORDER has no last one.
+            // If all orders of a district are delivered, NEW-ORDER has no row of it. That is valid.
             Self::NextOrder => {
                 "SELECT d_w_id, d_id, d_next_o_id - 1, last, undelivered FROM
                  (SELECT d_w_id, d_id, d_next_o_id,

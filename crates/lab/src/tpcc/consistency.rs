@@ -1,14 +1,14 @@
-//! The check that every run keeps the consistency conditions.
+//! The check of the consistency conditions, which is made after every run.
 
 use flysch_sqlite::{Database, Value};
 
 use super::condition::{Condition, Violation};
 use super::error::TpccError;
 
-/// Every violation of a condition.
+/// All violations of one condition.
 ///
 /// # Errors
-/// SQLite's.
+/// Fails if SQLite fails.
 pub fn violations(database: &Database, condition: Condition) -> Result<Vec<Violation>, TpccError> {
     let statement = condition.violations();
     let rows = database.query(statement);
@@ -35,7 +35,7 @@ pub fn violations(database: &Database, condition: Condition) -> Result<Vec<Viola
 /// Check all conditions.
 ///
 /// # Errors
-/// The first violation, or SQLite's.
+/// Returns the first violation, or the error of SQLite.
 pub fn check(database: &Database) -> Result<(), TpccError> {
     for condition in Condition::ALL {
         if let Some(first) = violations(database, condition)?.into_iter().next() {

@@ -1,24 +1,21 @@
-//! Which transaction comes next: the deck of clause 5.2.4.2.
+//! Which transaction comes next: the deck of cards of clause 5.2.4.2.
 
 use super::random::Random;
 
-/// A transaction of TPC-C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// A customer orders 5 to 15 items.
     NewOrder,
-    /// A customer pays.
     Payment,
     /// A customer asks for their last order.
     OrderStatus,
     /// The oldest order of each district is delivered.
     Delivery,
-    /// Items of recent orders that run low are counted.
+    /// Items of recent orders whose stock is low are counted.
     StockLevel,
 }
 
 impl Kind {
-    /// Every transaction.
     pub const ALL: [Self; 5] =
         [Self::NewOrder, Self::Payment, Self::OrderStatus, Self::Delivery, Self::StockLevel];
 
@@ -33,8 +30,8 @@ impl Kind {
         }
     }
 
-    /// Cards of a deck of 23: the fewest that keep every minimum of clause 5.2.3 (43 % of
-    /// payments, 4 % of each of the last three).
+    /// How many of the 23 cards of a deck are of this kind. It is the smallest deck that keeps
+    /// every minimum of clause 5.2.3 (43 % of payments, 4 % of each of the last three kinds).
     const fn cards(self) -> usize {
         match self {
             Self::NewOrder | Self::Payment => 10,
@@ -43,7 +40,7 @@ impl Kind {
     }
 }
 
-/// Cards that are drawn one by one; an empty deck is shuffled anew.
+/// Cards that are drawn one by one. Once the deck is empty, a new one is shuffled.
 #[derive(Clone, Debug, Default)]
 pub struct Deck {
     left: Vec<Kind>,

@@ -1,22 +1,21 @@
-//! Why a TPC-C run has no result.
+//! The error of a TPC-C run.
 
 use std::fmt;
 
 use super::condition::Violation;
 
-/// What went wrong.
+/// Why a TPC-C run failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TpccError {
-    /// SQLite failed.
+    /// A statement failed in SQLite.
     Sqlite {
-        /// At which statement.
+        /// The statement that failed.
         statement: &'static str,
-        /// What it says.
         error: flysch_sqlite::Error,
     },
-    /// A row that the specification promises is not there, or not as it should be.
+    /// A row that the specification requires is missing, or it has unexpected values.
     Unexpected {
-        /// Which statement asked for it.
+        /// The statement that asked for the row.
         statement: &'static str,
     },
     /// A condition of the specification does not hold.

@@ -1,7 +1,8 @@
-//! The files of a database: loaded in memory, stored whole, opened.
+//! The files of a database: loaded in memory, stored as a whole, then opened.
 //!
-//! A load in place would write each page many times and say nothing of a run, so the rows are
-//! loaded into a database in memory and its file is copied, as a device's is at the factory.
+//! Loading the database in place would write each page many times, which says nothing about a run.
+//! So the rows are loaded into a database in memory, and its file is copied to the device, as a
+//! factory does it.
 
 use std::rc::Rc;
 
@@ -12,33 +13,31 @@ use super::error::TpccError;
 use super::load::load;
 use super::scale::Scale;
 
-/// File of the database, or of all but its orders.
+/// The file of the database, or of all tables but those of orders.
 const MAIN: &str = "tpcc.db";
-/// File of the orders, where they have one of their own.
+/// The file of the orders, if they have one of their own.
 const ORDERS: &str = "orders.db";
-/// Bytes that a file is stored by at a time.
+/// Bytes that are written at once when a file is stored.
 const PIECE: usize = 64 << 10;
 
-/// How many files a database is in.
+/// How many files a database has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Files {
-    /// One.
+    /// One file for all tables.
     One,
-    /// Orders in a second one: a transaction that changes both needs a super-journal.
+    /// A second file for the orders. A transaction that changes both files needs a super-journal.
     Two,
 }
 
-/// A file, ready to be stored.
+/// A database file in memory, ready to be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// Name.
     pub name: &'static str,
-    /// Content.
     pub bytes: Vec<u8>,
 }
 
 impl Files {
-    /// The schema that the orders are in.
+    /// The schema that holds the tables of orders.
     const fn orders_schema(self) -> &'static str {
         match self {
             Self::One => "main",
@@ -46,7 +45,7 @@ impl Files {
         }
     }
 
-    /// The text that attaches what is not in the main file.
+    /// The SQL that attaches the second file, if there is one.
     fn attach(self, orders: &str) -> String {
         match self {
             Self::One => String::new(),
@@ -54,10 +53,10 @@ impl Files {
         }
     }
 
-    /// Load a database and give its files. `vfs` tells the time and nothing else.
+    /// Load a database and return its files. Of `vfs`, only the clock is used.
     ///
     /// # Errors
-    /// SQLite's.
+    /// Fails if SQLite fails.
     pub fn load(
         self,
         vfs: Rc<dyn flysch_sqlite::Vfs>,
@@ -89,7 +88,7 @@ impl Files {
     /// Open the database whose files were stored.
     ///
     /// # Errors
-    /// SQLite's.
+    /// Fails if SQLite cannot open or configure the database.
     pub fn open(
         self,
         vfs: Rc<dyn flysch_sqlite::Vfs>,
@@ -114,7 +113,7 @@ impl Image {
     /// Store the file and make it durable.
     ///
     /// # Errors
-    /// The file system's, for instance that the file does not fit.
+    /// Fails if the file system fails, for instance because it is full.
     pub fn store(&self, linux: &mut dyn crate::machine::files::Files) -> Result<(), FsError> {
         let fd = linux.open(self.name, true)?;
         let mut offset = 0;

@@ -1,17 +1,17 @@
-//! TPC-C (standard specification, revision 5.11; the mix that DBT-2 implements) on SQLite.
+//! TPC-C on SQLite (standard specification, revision 5.11, with the mix of transactions of DBT-2).
 //!
 //! ```text
 //! scale random          how many rows; the specification's random numbers and strings
 //! schema load/          nine tables and their rows
-//! files                 the files they are in
-//! deck request          which transaction comes next, and with what input
+//! files                 the files that hold them
+//! deck request          which transaction comes next, and its input
 //! query transactions/   prepared statements; the five transactions
 //! terminals             when each terminal asks: keying and think times on the virtual clock
 //! condition consistency the specification's four conditions, checked after every run
 //! ```
 //!
-//! Money is in cents, rates in hundredths of a percent, times in milliseconds since 1970: integers,
-//! so that the conditions hold exactly or not at all.
+//! Money is in cents, rates in hundredths of a percent, and times in milliseconds since 1970. All
+//! are integers, so that the conditions hold exactly or not at all.
 
 mod condition;
 mod consistency;

@@ -1,42 +1,42 @@
-//! Prepared statements whose work is charged.
+//! Prepared statements whose CPU time is charged.
 
 use flysch_sqlite::{Database, Prepared, Value, Work};
 
 use super::error::TpccError;
 
-/// Compiles statements of one database, and charges their work.
+/// Compiles statements of one database and charges the work of compiling and running them.
 #[derive(Clone, Copy)]
 pub struct Compiler<'d> {
     database: &'d Database,
     charge: &'d dyn Fn(&Work),
 }
 
-/// A prepared statement.
+/// A prepared statement whose work is charged.
 pub(super) struct Query<'d> {
     prepared: Prepared<'d>,
     text: &'static str,
     charge: &'d dyn Fn(&Work),
 }
 
-/// A row of a query.
+/// A row that a query returned.
 pub(super) struct Row {
     values: Vec<Value>,
     text: &'static str,
 }
 
-/// Values for the parameters of a query, from whatever a [`Value`] can be made of.
+/// Build the parameters of a query from anything that converts to a [`Value`].
 macro_rules! values {
     ($($value:expr),* $(,)?) => { &[$(::flysch_sqlite::Value::from($value)),*] };
 }
 pub(super) use values;
 
 impl<'d> Compiler<'d> {
-    /// Compile for `database`; each statement's work goes to `charge`.
+    /// A compiler for `database`. The work of each statement is passed to `charge`.
     pub fn new(database: &'d Database, charge: &'d dyn Fn(&Work)) -> Self {
         Self { database, charge }
     }
 
-    /// Compile a statement.
+    /// Compile a statement and charge the work of it.
     pub(super) fn query(self, text: &'static str) -> Result<Query<'d>, TpccError> {
         let prepared = self.database.prepare(text);
         let prepared = prepared.map_err(|error| TpccError::Sqlite { statement: text, error })?;
@@ -46,7 +46,7 @@ impl<'d> Compiler<'d> {
 }
 
 impl Query<'_> {
-    /// All rows.
+    /// Run the statement and return all rows.
     pub(super) fn rows(&mut self, values: &[Value]) -> Result<Vec<Row>, TpccError> {
         let text = self.text;
         let answer = self.prepared.run(values);
@@ -55,30 +55,30 @@ impl Query<'_> {
         Ok(answer.rows.into_iter().map(|values| Row { values, text }).collect())
     }
 
-    /// The first row, if there is one.
+    /// Run the statement and return the first row, if there is one.
     pub(super) fn find(&mut self, values: &[Value]) -> Result<Option<Row>, TpccError> {
         Ok(self.rows(values)?.into_iter().next())
     }
 
-    /// The first row, which must be there.
+    /// Run the statement and return the first row. It is an error if there is none.
     pub(super) fn fetch(&mut self, values: &[Value]) -> Result<Row, TpccError> {
         let text = self.text;
         self.find(values)?.ok_or(TpccError::Unexpected { statement: text })
     }
 
-    /// Run a statement that gives no rows.
+    /// Run the statement and ignore its rows.
     pub(super) fn execute(&mut self, values: &[Value]) -> Result<(), TpccError> {
         self.rows(values).map(drop)
     }
 }
 
 impl Row {
-    /// The integer of a column.
+    /// The integer in a column.
     pub(super) fn integer(&self, column: usize) -> Result<i64, TpccError> {
         self.optional(column)?.ok_or(TpccError::Unexpected { statement: self.text })
     }
 
-    /// The integer of a column that may be NULL.
+    /// The integer in a column that may be NULL.
     pub(super) fn optional(&self, column: usize) -> Result<Option<i64>, TpccError> {
         match self.values.get(column) {
             Some(Value::Integer(number)) => Ok(Some(*number)),
@@ -87,7 +87,7 @@ impl Row {
         }
     }
 
-    /// The text of a column.
+    /// The text in a column.
     pub(super) fn text(&self, column: usize) -> Result<String, TpccError> {
         match self.values.get(column) {
             Some(Value::Text(bytes)) => Ok(String::from_utf8_lossy(bytes).into_owned()),

@@ -1,20 +1,21 @@
-//! The specification's random numbers and strings.
+//! The random numbers and strings of the specification.
 
 use flysch_chip::Prng;
 
-/// Syllables of last names (clause 4.3.2.3).
+/// The syllables of last names (clause 4.3.2.3).
 const SYLLABLES: [&str; 10] =
     ["BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"];
-/// The characters of an a-string (clause 4.3.2.2 asks for letters of both cases and digits at least).
+/// The characters of an a-string (clause 4.3.2.2 asks at least for letters of both cases and
+/// digits).
 const ALPHANUMERIC: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-/// A of `NURand` for last names, customers and items (clause 2.1.6).
+/// The constant A of `NURand` for last names, customers and items (clause 2.1.6).
 const A_LAST: i64 = 255;
 const A_CUSTOMER: i64 = 1023;
 const A_ITEM: i64 = 8191;
-/// Last names of customers (clause 4.3.2.3): three syllables of ten.
+/// How many last names there are (clause 4.3.2.3): three syllables, each one of ten.
 const LAST_NAMES: i64 = 1000;
 
-/// The constants C of `NURand`, drawn once for a load and once for a run.
+/// The constants C of `NURand`. They are drawn once for a load and once for a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Constants {
     last: i64,
@@ -30,7 +31,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// The source of a load.
+    /// The random source for loading the database.
     pub fn of_load(seed: u64) -> Self {
         let mut prng = Prng::new(seed ^ 0x10AD);
         let constants = Constants {
@@ -41,8 +42,8 @@ impl Random {
         Self { prng, constants }
     }
 
-    /// The source of a run on what `of_load` of the same seed has loaded: its C for last names is
-    /// as far from that of the load as clause 2.1.6.1 wants.
+    /// The random source for a run on a database that was loaded with the same seed. Its constant C
+    /// for last names differs from that of the load by as much as clause 2.1.6.1 requires.
     pub fn of_run(seed: u64) -> Self {
         let loaded = Self::of_load(seed).constants.last;
         let mut own = Self { prng: Prng::new(seed ^ 0x0219), ..Self::of_load(seed) };
@@ -60,55 +61,56 @@ impl Random {
         own
     }
 
-    /// A number of `min..=max`, all alike.
+    /// A number in `min..=max`, uniformly distributed.
     pub fn number(&mut self, min: i64, max: i64) -> i64 {
         min + below(&mut self.prng, max - min + 1)
     }
 
-    /// Whether something happens that does so in `percent` of 100 cases.
+    /// True in `percent` of 100 cases.
     pub fn happens(&mut self, percent: u32) -> bool {
         self.prng.below(100) < u64::from(percent)
     }
 
-    /// A fraction above 0, at most 1.
+    /// A fraction greater than 0 and at most 1.
     #[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
     pub fn fraction(&mut self) -> f64 {
         ((self.prng.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 
-    /// `NURand` (clause 2.1.6): some numbers of `min..=max` more often than others.
+    /// `NURand` (clause 2.1.6): a number in `min..=max`, some more often than others.
     fn uneven(&mut self, a: i64, c: i64, min: i64, max: i64) -> i64 {
         let mixed = self.number(0, a) | self.number(min, max);
         (mixed + c) % (max - min + 1) + min
     }
 
-    /// A customer of `customers`.
+    /// The id of a customer, not uniformly distributed.
     pub fn customer(&mut self, customers: i64) -> i64 {
         self.uneven(A_CUSTOMER, self.constants.customer, 1, customers)
     }
 
-    /// An item of `items`.
+    /// The id of an item, not uniformly distributed.
     pub fn item(&mut self, items: i64) -> i64 {
         self.uneven(A_ITEM, self.constants.item, 1, items)
     }
 
-    /// A last name that one of `customers` in a district has.
+    /// A last name that at least one of `customers` in a district has.
     pub fn last_name(&mut self, customers: i64) -> String {
         let last = customers.min(LAST_NAMES) - 1;
         name_of(self.uneven(A_LAST, self.constants.last, 0, last))
     }
 
-    /// The last name of customer `id` of a district at the load: the first thousand get one each.
+    /// The last name of customer `id` when a district is loaded. The first thousand get one name
+    /// each.
     pub fn loaded_last_name(&mut self, id: i64, customers: i64) -> String {
         if id <= LAST_NAMES { name_of(id - 1) } else { self.last_name(customers) }
     }
 
-    /// An a-string of `min..=max` characters.
+    /// An a-string (letters and digits) of `min` to `max` characters.
     pub fn text(&mut self, min: i64, max: i64) -> String {
         self.characters(ALPHANUMERIC, min, max)
     }
 
-    /// An n-string of `len` digits.
+    /// An n-string (digits only) of `len` characters.
     pub fn digits(&mut self, len: i64) -> String {
         self.characters(b"0123456789", len, len)
     }
@@ -119,12 +121,12 @@ impl Random {
         (0..len).map(one).collect()
     }
 
-    /// A zip code (clause 4.3.2.7).
+    /// A zip code as clause 4.3.2.7 defines it.
     pub fn zip(&mut self) -> String {
         self.digits(4) + "11111"
     }
 
-    /// A text of 26 to 50 characters, with ORIGINAL inside one in ten (clause 4.3.3.1).
+    /// A text of 26 to 50 characters. One in ten contains ORIGINAL (clause 4.3.3.1).
     pub fn brand(&mut self) -> String {
         let mut text = self.text(26, 50);
         if self.happens(10) {
@@ -141,7 +143,7 @@ impl Random {
         numbers
     }
 
-    /// Put things into random order.
+    /// Put the elements into random order.
     pub fn shuffle<T>(&mut self, things: &mut [T]) {
         for last in (1..things.len()).rev() {
             things.swap(last, below_usize(&mut self.prng, last + 1));
@@ -149,7 +151,7 @@ impl Random {
     }
 }
 
-/// What marks a part of the items and of the stock.
+/// The text that marks a tenth of the items and of the stock.
 const ORIGINAL: &str = "ORIGINAL";
 
 fn name_of(number: i64) -> String {
@@ -170,7 +172,7 @@ fn below_usize(prng: &mut Prng, bound: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// The example of clause 4.3.2.3.
+    /// Checks the example of clause 4.3.2.3.
     #[test]
     fn a_last_name_is_three_syllables() {
         assert_eq!(name_of(371), "PRICALLYOUGHT");
@@ -186,8 +188,8 @@ mod tests {
         }
     }
 
-    /// The or of two numbers favours set bits: the upper half of a power of two comes three times
-    /// in four.
+    /// The bitwise OR of two numbers has more bits set. So the upper half of a range of 2^n numbers
+    /// is drawn in three of four cases.
     #[test]
     fn uneven_numbers_stay_in_range_and_are_uneven() {
         let mut random = Random::of_run(1);

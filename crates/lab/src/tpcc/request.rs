@@ -1,4 +1,4 @@
-//! What a terminal asks for: the input of each transaction (clauses 2.4.1 to 2.8.1).
+//! The input of each transaction, as a terminal draws it (clauses 2.4.1 to 2.8.1).
 
 use super::deck::{Deck, Kind};
 use super::random::Random;
@@ -7,94 +7,82 @@ use super::scale::{DISTRICTS, Scale};
 /// A transaction with its input. Ids count from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// New-Order.
     NewOrder {
         /// Home warehouse of the terminal.
         warehouse: i64,
-        /// District.
         district: i64,
-        /// Customer of that district.
+        /// A customer of that district.
         customer: i64,
-        /// What is ordered. An item beyond the last makes the transaction roll back.
+        /// What is ordered. If an item does not exist, the transaction rolls back.
         lines: Vec<Line>,
     },
-    /// Payment.
     Payment {
         /// Home warehouse of the terminal.
         warehouse: i64,
-        /// District that is paid to.
+        /// The district that receives the payment.
         district: i64,
-        /// Who pays.
+        /// The customer who pays.
         customer: Customer,
-        /// Cents.
+        /// The amount that is paid, in cents.
         amount: i64,
     },
-    /// Order-Status.
     OrderStatus {
-        /// Whose last order.
+        /// The customer whose last order is asked for.
         customer: Customer,
     },
-    /// Delivery.
     Delivery {
         /// Home warehouse of the terminal.
         warehouse: i64,
-        /// Who carries.
+        /// The carrier of the delivery.
         carrier: i64,
     },
-    /// Stock-Level.
     StockLevel {
         /// Home warehouse of the terminal.
         warehouse: i64,
         /// District of the terminal.
         district: i64,
-        /// Stock below this runs low.
+        /// Stock below this number is low.
         threshold: i64,
     },
 }
 
-/// A line of an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Item.
     pub item: i64,
-    /// Warehouse that supplies it.
+    /// The warehouse that supplies the item.
     pub supplier: i64,
-    /// How many.
+    /// Number of pieces that are ordered.
     pub quantity: i64,
 }
 
-/// A customer, as a terminal names them.
+/// A customer, named by id or by last name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Customer {
-    /// Warehouse.
     pub warehouse: i64,
-    /// District.
     pub district: i64,
-    /// Which of its customers.
+    /// How the customer is named within the district.
     pub who: Who,
 }
 
 /// How a terminal names a customer of a district.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Who {
-    /// By id.
     Id(i64),
-    /// By last name.
     LastName(String),
 }
 
-/// Makes requests, one after the other.
+/// Draws requests one after the other.
 #[derive(Clone, Debug)]
 pub struct Requests {
     scale: Scale,
-    /// Share of New-Orders that roll back, percent.
+    /// Percentage of New-Orders that roll back.
     rollback_percent: u32,
     random: Random,
     deck: Deck,
 }
 
 impl Request {
-    /// Which transaction it is.
+    /// The kind of this transaction.
     pub const fn kind(&self) -> Kind {
         match self {
             Self::NewOrder { .. } => Kind::NewOrder,
@@ -107,19 +95,19 @@ impl Request {
 }
 
 impl Requests {
-    /// Requests to what the same seed has loaded at this scale.
+    /// Requests to a database that was loaded with this scale and seed.
     pub fn new(scale: Scale, rollback_percent: u32, seed: u64) -> Self {
         let random = Random::of_run(seed);
         Self { scale, rollback_percent, random, deck: Deck::default() }
     }
 
-    /// Random times and choices beside those of the requests.
+    /// The random source, for choices other than the requests.
     pub const fn random(&mut self) -> &mut Random {
         &mut self.random
     }
 
-    /// Draw the next request of terminal `terminal`, counted from 0: its warehouse and, for
-    /// Stock-Level, its district are fixed (clauses 2.4.1.1 and 2.8.1.1).
+    /// Draw the next request of terminal `terminal`, counted from 0. A terminal has a fixed
+    /// warehouse and, for Stock-Level, a fixed district (clauses 2.4.1.1 and 2.8.1.1).
     pub fn draw(&mut self, terminal: u32) -> Request {
         let terminal = i64::from(terminal);
         let warehouse = terminal / DISTRICTS % self.scale.last_warehouse() + 1;
@@ -143,7 +131,7 @@ impl Requests {
         self.random.number(1, DISTRICTS)
     }
 
-    /// Six in ten customers are named by their last name, the others by their id.
+    /// Draw a customer. Six in ten are named by their last name, the others by their id.
     fn customer(&mut self, warehouse: i64, district: i64) -> Customer {
         let customers = self.scale.customers();
         let who = if self.random.happens(60) {
@@ -154,7 +142,7 @@ impl Requests {
         Customer { warehouse, district, who }
     }
 
-    /// Another warehouse, or the same where there is only one.
+    /// Draw another warehouse. If there is only one, it is returned.
     fn other_warehouse(&mut self, warehouse: i64) -> i64 {
         let last = self.scale.last_warehouse();
         if last == 1 {
@@ -175,7 +163,7 @@ impl Requests {
         Request::NewOrder { warehouse, district, customer, lines }
     }
 
-    /// One line in a hundred is supplied by another warehouse.
+    /// Draw a line of an order. One line in a hundred is supplied by another warehouse.
     fn line(&mut self, warehouse: i64) -> Line {
         let item = self.random.item(self.scale.items());
         let is_remote = self.random.happens(1);
@@ -183,7 +171,7 @@ impl Requests {
         Line { item, supplier, quantity: self.random.number(1, 10) }
     }
 
-    /// Fifteen in a hundred customers pay at another warehouse than their own.
+    /// Draw a payment. Fifteen in a hundred customers pay at a warehouse that is not their own.
     fn payment(&mut self, warehouse: i64) -> Request {
         let district = self.district();
         let customer = if self.random.happens(85) {

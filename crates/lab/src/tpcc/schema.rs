@@ -1,10 +1,10 @@
-//! The nine tables (clause 1.3), with primary keys and the two indexes that DBT-2 adds.
+//! The nine tables (clause 1.3) with their primary keys, and the two indexes that DBT-2 adds.
 
-/// Tables that lie in the second file where a database is in two: what orders are made of. A
-/// New-Order or Delivery then changes both files in one transaction.
+/// Tables that lie in the second file, if a database has two: those that make up orders. A
+/// New-Order or a Delivery then changes both files in one transaction.
 const ORDER_TABLES: [&str; 3] = ["new_order", "orders", "order_line"];
 
-/// Text that makes the tables, each `CREATE TABLE name(...)`.
+/// Names and columns of the tables.
 const TABLES: [(&str, &str); 9] = [
     (
         "warehouse",
@@ -60,13 +60,13 @@ const TABLES: [(&str, &str); 9] = [
     ),
 ];
 
-/// Indexes beside the primary keys: table, columns.
+/// Indexes in addition to the primary keys: table and columns.
 const INDEXES: [(&str, &str); 2] = [
     ("customer", "c_w_id, c_d_id, c_last, c_first, c_id"),
     ("orders", "o_w_id, o_d_id, o_c_id, o_id"),
 ];
 
-/// The text that makes all tables; those of orders in `orders_schema`.
+/// The SQL that makes all tables. The tables of orders go to `orders_schema`.
 pub(super) fn tables(orders_schema: &str) -> String {
     let table = |(name, columns): &(&str, &str)| {
         format!("CREATE TABLE {}.{name} ({columns});\n", schema_of(name, orders_schema))
@@ -74,7 +74,7 @@ pub(super) fn tables(orders_schema: &str) -> String {
     TABLES.iter().map(table).collect()
 }
 
-/// The text that makes the indexes beside the primary keys.
+/// The SQL that makes the indexes in addition to the primary keys.
 pub(super) fn indexes(orders_schema: &str) -> String {
     let index = |(table, columns): &(&str, &str)| {
         let schema = schema_of(table, orders_schema);

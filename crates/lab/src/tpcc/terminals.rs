@@ -1,5 +1,6 @@
-//! Terminals: who asks when. A terminal keys in a request, waits for the answer, thinks, and asks
-//! again (clause 5.2.5); SQLite serves one after the other, so requests wait for their turn.
+//! Terminals decide when requests come. A terminal keys in a request, waits for the answer, thinks,
+//! and asks again (clause 5.2.5). SQLite serves one request at a time, so requests wait for their
+//! turn.
 
 use std::collections::BTreeSet;
 
@@ -7,41 +8,41 @@ use super::deck::Kind;
 use super::random::Random;
 use super::request::{Request, Requests};
 
-/// Whether terminals take the specification's times.
+/// Whether terminals take the times of the specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// A terminal asks as soon as it is answered.
+    /// A terminal asks again as soon as it has its answer.
     None,
-    /// Keying times and think times of clause 5.2.5.7.
+    /// The keying times and think times of clause 5.2.5.7.
     Specified,
 }
 
-/// A request that waits or is served.
+/// A request that waits to be served or is being served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// Who asks.
+    /// The number of the terminal that sent it.
     pub terminal: u32,
-    /// When it was sent, nanoseconds of the virtual clock.
+    /// When it was sent, in nanoseconds of the virtual clock.
     pub sent_ns: u64,
-    /// What is asked.
     pub request: Request,
 }
 
-/// All terminals.
+/// All terminals and the requests they will send.
 #[derive(Clone, Debug)]
 pub struct Terminals {
     pace: Pace,
     requests: Requests,
-    /// Of times: so that they do not change what is asked.
+    /// The random source of times. It is apart from that of the requests, so that pauses do not
+    /// change what is requested.
     random: Random,
-    /// What each terminal has ready.
+    /// The next request of each terminal.
     ready: Vec<Request>,
-    /// When they send it, first come first.
+    /// When each terminal sends its request, and the number of the terminal, in order of time.
     queue: BTreeSet<(u64, u32)>,
 }
 
 impl Kind {
-    /// Time to key in the request, milliseconds (clause 5.2.5.7).
+    /// Time to key in the request in milliseconds (clause 5.2.5.7).
     const fn keying_ms(self) -> u64 {
         match self {
             Self::NewOrder => 18_000,
@@ -50,7 +51,7 @@ impl Kind {
         }
     }
 
-    /// Mean time to think about the answer, milliseconds (clause 5.2.5.7).
+    /// Mean time to think about the answer in milliseconds (clause 5.2.5.7).
     const fn think_ms_mean(self) -> f64 {
         match self {
             Self::NewOrder | Self::Payment => 12_000.0,
@@ -60,7 +61,7 @@ impl Kind {
     }
 }
 
-/// Most that a time to think may be of its mean (clause 5.2.5.4).
+/// Upper limit of a think time as a multiple of its mean (clause 5.2.5.4).
 const THINK_MEANS_MAX: f64 = 10.0;
 
 impl Terminals {
@@ -72,16 +73,16 @@ impl Terminals {
         Self { pace, requests, random: Random::of_load(seed), ready, queue }
     }
 
-    /// The request that was sent first of those not served.
+    /// The request that was sent first among those not served yet.
     ///
     /// # Panics
-    /// Where every terminal waits for its answer.
+    /// If every terminal waits for its answer.
     pub fn turn(&mut self) -> Waiting {
         let (sent_ns, terminal) = self.queue.pop_first().expect("a terminal that is not waiting");
         Waiting { terminal, sent_ns, request: self.ready[terminal as usize].clone() }
     }
 
-    /// Tell a terminal at `now_ns` that it was served.
+    /// Tell a terminal that its request was served at `now_ns`. It then plans its next request.
     pub fn answered(&mut self, waiting: &Waiting, now_ns: u64) {
         let next = self.requests.draw(waiting.terminal);
         let think_ns = self.think_ns(waiting.request.kind());
@@ -90,7 +91,7 @@ impl Terminals {
         self.queue.insert((sent_ns, waiting.terminal));
     }
 
-    /// Negative exponential, cut off, in whole milliseconds.
+    /// Draw a think time from a negative exponential distribution, with an upper limit.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -139,7 +140,8 @@ mod tests {
         assert!(served[3..].iter().all(|(_, response_ns)| *response_ns == 30));
     }
 
-    /// By clause 5.2.5.7 and the mix: (10 (18 + 12) + 10 (3 + 12) + 12 + 7 + 7) s / 23 = 20.7 s.
+    /// By clause 5.2.5.7 and the mix, the mean is (10 (18 + 12) + 10 (3 + 12) + 12 + 7 + 7) s / 23
+    /// = 20.7 s.
     #[test]
     fn the_times_are_those_of_the_specification() {
         let mut terminals = terminals(1, Pace::Specified);

@@ -1,4 +1,4 @@
-//! Operations by block.
+//! Operations counted by block.
 
 use flysch_chip::{Event, EventPlace, Trace};
 use flysch_nand::{Geometry, PageAddr};
@@ -6,17 +6,17 @@ use serde::Serialize;
 
 use super::tally::Tally;
 
-/// One block of a table.
+/// One row of the table of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct BlockRow {
-    /// Block, from the start of the chip.
+    /// Block number, counted from the start of the chip.
     pub block: u32,
-    /// What happened in it.
+    /// The operations on this block.
     #[serde(flatten)]
     pub tally: Tally,
 }
 
-/// Count the events of each block of the chip; marks and memory beside it are in no block.
+/// Count the events of each block of the chip. Marks and events of the NVRAM belong to no block.
 pub fn by_block(trace: &Trace) -> Vec<Tally> {
     let mut blocks = vec![Tally::default(); trace.geometry.block_count as usize];
     for event in &trace.events {
@@ -27,14 +27,14 @@ pub fn by_block(trace: &Trace) -> Vec<Tally> {
     blocks
 }
 
-/// The blocks in which anything happened.
+/// The blocks that had at least one event.
 pub fn block_rows(blocks: &[Tally]) -> Vec<BlockRow> {
     let numbered = (0..).zip(blocks);
     let touched = numbered.filter(|(_, tally)| tally.event_count() > 0);
     touched.map(|(block, &tally)| BlockRow { block, tally }).collect()
 }
 
-/// The block an event is in; none for a mark and for memory beside the NAND.
+/// The block of an event. None for marks and for events of the NVRAM.
 pub(super) const fn block_of(geometry: &Geometry, event: &Event) -> Option<u32> {
     match event.kind.place() {
         EventPlace::Nowhere | EventPlace::Byte => None,

@@ -1,36 +1,36 @@
-//! Operations by cause: the tree of scopes with what each did itself and in all.
+//! Operations counted by cause: a tree of scopes, each with its own events and its total.
 
 use flysch_chip::{CauseId, Trace};
 use serde::Serialize;
 
 use super::tally::Tally;
 
-/// The tree of causes, counted.
+/// The tree of causes with their counts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Causes {
-    /// The whole trace.
+    /// The counts of the whole trace.
     pub all: Tally,
-    /// The causes, each followed by those below it, the longest busy first; causes without any
-    /// event are left out. Events outside every scope are listed as "other".
+    /// The causes in depth-first order; among siblings, the one with the longest time comes first.
+    /// Causes without events are left out. Events outside every scope are listed as "other".
     pub nodes: Vec<CauseNode>,
 }
 
-/// One cause.
+/// One cause with its counts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CauseNode {
-    /// Scopes from the outermost on, joined by " > ".
+    /// The labels of its scopes from the outermost on, joined by " > ".
     pub cause: String,
-    /// The innermost scope.
+    /// The label of the innermost scope.
     pub label: String,
-    /// Scopes around it.
+    /// How many scopes are around it.
     pub depth: usize,
-    /// What it did itself.
+    /// The events of this cause itself.
     pub own: Tally,
-    /// What it and the scopes inside it did.
+    /// The events of this cause and of the scopes inside it.
     pub total: Tally,
 }
 
-/// Count the events of each cause. The totals of the outermost causes sum up to the trace's.
+/// Count the events of each cause. The totals of the outermost causes sum up to that of the trace.
 pub fn causes(trace: &Trace) -> Causes {
     let own = own_tallies(trace);
     let total = total_tallies(trace, &own);
@@ -55,7 +55,7 @@ pub fn causes(trace: &Trace) -> Causes {
     Causes { all, nodes }
 }
 
-/// Count the events outside every scope: there should be none, each is a bug of its stack.
+/// Count the events outside every scope. There should be none: each is a bug of the stack.
 pub fn other_events(trace: &Trace) -> u64 {
     trace.events.iter().filter(|event| event.cause == CauseId::ROOT).count() as u64
 }
@@ -68,7 +68,7 @@ fn own_tallies(trace: &Trace) -> Vec<Tally> {
     own
 }
 
-/// Sum from the leaves up: a parent has a lower number than its children.
+/// Sum up from the leaves. A parent has a lower number than its children.
 fn total_tallies(trace: &Trace, own: &[Tally]) -> Vec<Tally> {
     let mut total = own.to_vec();
     for place in (1..total.len()).rev() {
@@ -79,7 +79,7 @@ fn total_tallies(trace: &Trace, own: &[Tally]) -> Vec<Tally> {
     total
 }
 
-/// The children that did anything, in the order of a stack: the first to be taken is the last.
+/// The children that have events, in the order of a stack: the child to visit first comes last.
 fn children_by_time(
     trace: &Trace,
     parent: CauseId,

@@ -1,4 +1,4 @@
-//! Why a trace cannot be read or written.
+//! The errors of reading and writing traces.
 
 use std::fmt;
 use std::io;
@@ -7,24 +7,19 @@ use flysch_nand::GeometryError;
 
 use super::format::FileFormat;
 
-/// Why a trace cannot be read or written. Renders as one line; the caller names the file.
+/// Why a trace cannot be read or written. It is printed as one line, without the name of the file.
 #[derive(Debug)]
 pub enum TraceError {
-    /// The operating system refuses.
+    /// The operating system reported an error.
     Io(io::Error),
-    /// The bytes are of none of the known formats.
+    /// The bytes are in none of the known formats.
     Unknown,
-    /// A format that does not tell the chip's geometry was given without one.
+    /// This format does not contain the chip's geometry, and the caller gave none.
     NoGeometry(FileFormat),
-    /// The file holds per-block counters, where events are needed.
+    /// The file holds counters of blocks, but events are needed.
     OnlyCounters,
-    /// Something is wrong at one place.
-    At {
-        /// Where.
-        place: Place,
-        /// What.
-        fault: Fault,
-    },
+    /// Something is wrong at one place of the file.
+    At { place: Place, fault: Fault },
 }
 
 /// A place in a trace.
@@ -32,52 +27,50 @@ pub enum TraceError {
 pub enum Place {
     /// Offset from the start of a binary file.
     Byte(usize),
-    /// Line of a text, from 1.
+    /// Line of a text file, counted from 1.
     Line(usize),
-    /// Event of a trace in memory, from 0.
+    /// Event of a trace in memory, counted from 0.
     Event(usize),
-    /// A name or a number of the trace in memory that no event holds.
+    /// A name or number of the trace in memory that is not part of an event.
     Head,
 }
 
-/// What may be wrong at a place.
+/// What is wrong at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Written by a version of the format that is not known here.
+    /// The file has a version of the format that is not known here.
     Version(u16),
-    /// The checksum does not match.
     Checksum,
-    /// The bytes end before what was announced.
+    /// The bytes end too early.
     CutShort,
-    /// Bytes follow the last event.
+    /// More bytes follow after the last event.
     Excess,
-    /// A number larger than its place allows.
+    /// A number is larger than it may be.
     Beyond {
         /// What the number counts.
         what: &'static str,
-        /// The number.
         value: u64,
-        /// The largest one allowed.
+        /// The largest value that is allowed.
         max: u64,
     },
     /// The geometry is impossible.
     Geometry(GeometryError),
-    /// A name is too long, not UTF-8, or holds control characters.
+    /// A name is too long, not UTF-8, or contains control characters.
     Name,
-    /// A cause is listed twice.
+    /// The same cause is listed twice.
     CauseTwice,
     /// No kind of event has this number.
     Kind(u8),
     /// The event is earlier than the one before it.
     Backwards,
-    /// The text is not what this column holds.
+    /// The text is not a valid value of this column.
     Column(&'static str),
-    /// The line has not the shape of its format.
+    /// The line does not have the form of its format, which is this.
     Shape(&'static str),
 }
 
 impl TraceError {
-    /// Say what is wrong where.
+    /// The error that `fault` was found at `place`.
     pub(super) const fn at(place: Place, fault: Fault) -> Self {
         Self::At { place, fault }
     }

@@ -5,24 +5,25 @@
 //! version     2 bytes  2, little-endian
 //! geometry    numbers  page_size oob_size sectors_per_page partial_programs
 //!                      pages_per_block block_count in_order (0 or 1)
-//! causes      number   how many, the root not counted
+//! causes      number   how many, without the root
 //!   each      number   parent: 0 is the root, n the n-th listed
 //!             name     label
 //! tasks       number   how many
 //!   each      name
 //! events      number   how many
-//!   each      1 byte   bits 0-2 and, as the highest, bit 7: kind; bit 3: task, bit 4: cause of the
-//!                      event before; bit 5: duration, bit 6: bytes of the last of the same kind
+//!   each      1 byte   bits 0-2 and, as the highest, bit 7: kind; bit 3: task, bit 4: cause equal
+//!                      to those of the event before; bit 5: duration, bit 6: bytes equal to those
+//!                      of the last event of the same kind
 //!             number   time since the event before
 //!             number   address, as zigzag difference from the last event of the same kind
-//!             numbers  duration, bytes, cause, task, each unless its bit is set
+//!             numbers  duration, bytes, cause, task: each only if its bit is not set
 //! checksum    4 bytes  CRC-32 (IEEE 802.3) of all bytes before, little-endian
 //! ```
 //!
-//! A number is an LEB128 varint; a name is its length as a number and UTF-8 bytes. What comes
-//! "before" the first event of a trace or of a kind is all zero.
+//! A number is an LEB128 varint. A name is its length as a number, then UTF-8 bytes. For the first
+//! event of the trace, or of its kind, all values of the event before count as zero.
 //!
-//! Version 1 is read too: it knows the first seven kinds, and its bit 7 is never set.
+//! Version 1 can be read too. It has only the first seven kinds, and its bit 7 is never set.
 
 use std::fs;
 use std::path::Path;
@@ -35,15 +36,15 @@ use super::intake::{CAUSES_MAX, Intake, NAME_MAX, TASKS_MAX, check_trace, within
 use super::persist::write_atomic;
 use super::varint;
 
-/// First bytes of every trace file.
+/// The first bytes of every trace file.
 pub const MAGIC: &[u8; 8] = b"FLYSCHTR";
 
-/// The version written, and the oldest that is read.
+/// The version that is written, and the oldest version that can be read.
 const VERSION: u16 = 2;
 const VERSION_MIN: u16 = 1;
 const BODY_AT: usize = 10;
 const CHECKSUM_SIZE: usize = 4;
-/// The head byte, a time and an address.
+/// Least size of an event: head byte, time and address.
 const EVENT_SIZE_MIN: usize = 3;
 
 const KIND_LOW_BITS: u8 = 0b111;
@@ -53,7 +54,7 @@ const SAME_DURATION: u8 = 1 << 5;
 const SAME_BYTES: u8 = 1 << 6;
 const KIND_HIGH_BIT: u8 = 1 << 7;
 
-/// Save a trace, whole or not at all; a file that exists is replaced only on `overwrite`.
+/// Save a trace completely or not at all. An existing file is only replaced if `overwrite` is set.
 pub fn save(trace: &Trace, path: &Path, overwrite: bool) -> Result<(), TraceError> {
     Ok(write_atomic(path, &encode(trace)?, overwrite)?)
 }
@@ -63,7 +64,7 @@ pub fn load(path: &Path) -> Result<Trace, TraceError> {
     decode(&fs::read(path)?)
 }
 
-/// Write a trace as the bytes of a trace file. Fails where [`decode`] would.
+/// Encode a trace as the bytes of a trace file. Fails for traces that [`decode`] would refuse.
 pub fn encode(trace: &Trace) -> Result<Vec<u8>, TraceError> {
     check_trace(trace)?;
     let mut bytes = MAGIC.to_vec();
@@ -88,7 +89,7 @@ pub fn encode(trace: &Trace) -> Result<Vec<u8>, TraceError> {
     Ok(bytes)
 }
 
-/// Read a trace from the bytes of a trace file.
+/// Decode a trace from the bytes of a trace file.
 pub fn decode(bytes: &[u8]) -> Result<Trace, TraceError> {
     let (version, body_end) = check_frame(bytes)?;
     let kinds = if version == VERSION_MIN { &EventKind::ALL[..7] } else { &EventKind::ALL };
@@ -97,7 +98,7 @@ pub fn decode(bytes: &[u8]) -> Result<Trace, TraceError> {
     trace.map_err(|fault| TraceError::at(Place::Byte(parser.at), fault))
 }
 
-/// Check magic, version and checksum; give the version, and the end of what the checksum covers.
+/// Check magic, version and checksum. Returns the version and the end of the checked bytes.
 fn check_frame(bytes: &[u8]) -> Result<(u16, usize), TraceError> {
     if !bytes.starts_with(MAGIC) {
         return Err(TraceError::Unknown);
@@ -118,7 +119,7 @@ fn check_frame(bytes: &[u8]) -> Result<(u16, usize), TraceError> {
     Ok((version, body_end))
 }
 
-/// What the next event is told relative to.
+/// The events that the next event is encoded relative to.
 #[derive(Default)]
 struct Before {
     event: Option<Event>,
@@ -189,11 +190,11 @@ fn put_event(bytes: &mut Vec<u8>, event: &Event, before: &Before) {
     }
 }
 
-/// Reads the body. Invariant: `at` is within the bytes, and after a fault it is where that began.
+/// Parses the body. Invariant: `at` is within the bytes, and after a fault it is where that began.
 struct Parser<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// The kinds that the file's version knows.
+    /// The kinds of events that this version of the file has.
     kinds: &'static [EventKind],
 }
 

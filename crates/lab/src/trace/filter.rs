@@ -1,4 +1,4 @@
-//! A part of a trace.
+//! A filter that keeps a part of a trace.
 
 use std::ops::RangeInclusive;
 
@@ -6,32 +6,32 @@ use flysch_chip::{CauseId, Event, EventKind, TaskId, Trace};
 
 use super::blocks::block_of;
 
-/// Which events to keep: those that every given condition holds for.
+/// Which events to keep: those that meet all conditions. A condition that is absent is always met.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Earliest time.
+    /// The earliest time to keep.
     pub from_ns: Option<u64>,
-    /// Latest time, included.
+    /// The latest time to keep.
     pub until_ns: Option<u64>,
-    /// These kinds alone; all where empty.
+    /// The kinds to keep. If empty, all kinds are kept.
     pub kinds: Vec<EventKind>,
-    /// This task alone.
+    /// Keep only events of this task.
     pub task: Option<String>,
-    /// Only causes whose path contains this.
+    /// Keep only events whose cause, written as a path, contains this text.
     pub cause: Option<String>,
-    /// These blocks alone; marks, which are in no block, stay.
+    /// Keep only events of these blocks. Events that belong to no block are always kept.
     pub blocks: Option<RangeInclusive<u32>>,
-    /// At most so many events, the first ones.
+    /// Keep at most this many events, beginning with the first.
     pub limit: Option<usize>,
 }
 
 impl Filter {
-    /// Whether it keeps every event.
+    /// Whether the filter keeps every event.
     pub fn is_all(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Keep the part of `trace` that the filter asks for.
+    /// The part of `trace` that meets all conditions.
     pub fn apply(&self, trace: &Trace) -> Trace {
         let tasks: Vec<bool> = trace
             .tasks
@@ -64,7 +64,8 @@ impl Filter {
         }
     }
 
-    /// Which causes to keep, by number: each path is looked at once, not once an event.
+    /// Whether to keep each cause, by its number. Each path is tested only once, not for each
+    /// event.
     fn causes(&self, trace: &Trace) -> Vec<bool> {
         let ids = (0..).map(CauseId).take(trace.causes.len());
         let Some(wanted) = &self.cause else { return ids.map(|_| true).collect() };

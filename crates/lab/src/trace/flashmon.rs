@@ -1,12 +1,15 @@
-//! The two texts of Flashmon v2.1, the kernel module that the papers traced with.
+//! The two text formats of Flashmon v2.1, the kernel module that the papers used for their traces.
 //!
-//! * `/proc/flashmon`, the **counters**: one line a block, `reads writes erases` since loading.
-//! * `/proc/flashmon_log`, the **log**: `seconds.nanoseconds;T;address;task`, where `T` is `R`,
-//!   `W`, `C` (a read served by the MTD layer's buffer), all with a page address, or `E` with a
-//!   block address; a marker is the line `---`. Task names are cut to the kernel's 15 bytes.
+//! - `/proc/flashmon`, the **counters**: one line for each block, `reads writes erases` since the
+//!   module was loaded.
+//! - `/proc/flashmon_log`, the **log**: lines of `seconds.nanoseconds;T;address;task`. `T` is `R`,
+//!   `W` or `C` (a read that the buffer of the MTD layer served) with a page address, or `E` with a
+//!   block address. A marker is the line `---`. Task names are cut to the 15 bytes that the kernel
+//!   keeps.
 //!
-//! A log read in has no durations, whole pages as bytes, and "flashmon" as the cause of all. A
-//! marker takes the time of the line before it and its number in the log as address.
+//! A log has less information than a trace. When it is read, durations are zero, page operations
+//! have the bytes of a whole page, and the cause of all events is "flashmon". A marker gets the
+//! time of the line before it, and its address is its number in the log.
 
 use std::fmt::Write;
 
@@ -19,7 +22,7 @@ use super::intake::{BLOCKS_MAX, Intake, within};
 use super::operations::Operations;
 use super::tally::Tally;
 
-/// `TASK_COMM_LEN` of the kernel, less the closing zero.
+/// `TASK_COMM_LEN` of the kernel, without the terminating zero byte.
 const TASK_SIZE_MAX: usize = 15;
 const MARKER: &str = "---";
 const NS_PER_S: u64 = 1_000_000_000;
@@ -29,7 +32,7 @@ const COUNTERS_FORM: &str = "reads writes erases";
 /// The cause of events that come from Flashmon, and the task of its markers.
 const FLASHMON: &str = "flashmon";
 
-/// The letter of a kind; none for what the module does not see.
+/// The letter of a kind in the log. None if the module does not see events of this kind.
 const fn letter(kind: EventKind) -> Option<char> {
     match kind {
         EventKind::Read => Some('R'),
@@ -45,7 +48,8 @@ const fn letter(kind: EventKind) -> Option<char> {
     }
 }
 
-/// Write the log, without an end to its length; what has no letter is left out.
+/// Write the log. Unlike the module's, its length has no limit. Kinds without a letter are left
+/// out.
 pub fn write_log(trace: &Trace) -> String {
     let mut text = String::new();
     for event in &trace.events {
@@ -62,7 +66,7 @@ pub fn write_log(trace: &Trace) -> String {
     text
 }
 
-/// As much of a task's name as the kernel keeps, in whole characters.
+/// The part of a task's name that the kernel keeps, cut after a whole character.
 fn kernel_name(task: &str) -> &str {
     let ends = task.char_indices().map(|(at, letter)| at + letter.len_utf8());
     &task[..ends.take_while(|&end| end <= TASK_SIZE_MAX).last().unwrap_or(0)]
@@ -73,7 +77,7 @@ pub fn write_counters(trace: &Trace) -> String {
     counters_text(&by_block(trace))
 }
 
-/// Write counters by block.
+/// Write counters that were already summed up by block.
 pub fn counters_text(blocks: &[Tally]) -> String {
     let mut text = String::new();
     for Tally { operations, .. } in blocks {
@@ -84,7 +88,7 @@ pub fn counters_text(blocks: &[Tally]) -> String {
     text
 }
 
-/// Read a log of a chip of this geometry.
+/// Parse a log. `geometry` is that of the traced chip.
 pub fn parse_log(text: &str, geometry: Geometry) -> Result<Trace, TraceError> {
     let mut intake = Intake::new(geometry).map_err(at_line(0))?;
     let mut markers = 0;
@@ -100,7 +104,7 @@ pub fn parse_log(text: &str, geometry: Geometry) -> Result<Trace, TraceError> {
     Ok(intake.finish())
 }
 
-/// Read counters, one tally a block.
+/// Parse counters. Returns one tally for each block.
 pub fn parse_counters(text: &str) -> Result<Vec<Tally>, TraceError> {
     let mut blocks = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -114,12 +118,12 @@ pub fn parse_counters(text: &str) -> Result<Vec<Tally>, TraceError> {
     Ok(blocks)
 }
 
-/// Whether the first line of a text is one of a log.
+/// Whether a line has the form of the log's lines.
 pub(super) fn is_log_line(line: &str) -> bool {
     line == MARKER || split_log_line(line).is_some()
 }
 
-/// The three counters of a line.
+/// The three counters in a line.
 pub(super) fn counter_line(line: &str) -> Option<[u64; 3]> {
     let mut numbers = line.split_whitespace().map(|word| word.parse::<u32>().map(u64::from));
     let counters = [numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?];
@@ -158,7 +162,7 @@ fn event(
     Ok(Event { time_ns, duration_ns: 0, addr, bytes, cause, kind, task })
 }
 
-/// The four fields of a line of the log; a task's name may hold more semicolons.
+/// The four fields of a line of the log. The name of a task may itself contain semicolons.
 fn split_log_line(line: &str) -> Option<[&str; 4]> {
     let mut fields = line.splitn(4, ';');
     Some([fields.next()?, fields.next()?, fields.next()?, fields.next()?])

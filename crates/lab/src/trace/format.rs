@@ -1,17 +1,17 @@
-//! The formats that a trace may be read from.
+//! The file formats that a trace can be read from.
 
 use std::fmt;
 
-/// The formats that can be read.
+/// A file format that a trace can be read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileFormat {
-    /// The project's own: module [`file`](mod@super::file).
+    /// The project's own format, described in [`file`](mod@super::file).
     Binary,
     /// CSV with the columns of [`LogRow`](super::LogRow).
     Csv,
-    /// `/proc/flashmon_log`.
+    /// The text of `/proc/flashmon_log`.
     FlashmonLog,
-    /// `/proc/flashmon`.
+    /// The text of `/proc/flashmon`.
     FlashmonCounters,
 }
 

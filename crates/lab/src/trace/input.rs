@@ -1,4 +1,4 @@
-//! Whatever may hold a trace, told apart by its first bytes.
+//! Read a trace from a file of any known format. The first bytes decide which format it is.
 
 use std::fs;
 use std::path::Path;
@@ -13,17 +13,16 @@ use super::format::FileFormat;
 use super::rows::{COLUMNS, parse_csv};
 use super::tally::Tally;
 
-/// What a file held.
+/// The content of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// Events.
     Trace(Trace),
-    /// Counters by block, without events.
+    /// Counters of each block, without events.
     Counters(Vec<Tally>),
 }
 
 impl FileFormat {
-    /// Tell the format of a file by its start.
+    /// Detect the format of a file by its first bytes.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         if bytes.starts_with(MAGIC) {
             return Some(Self::Binary);
@@ -40,12 +39,12 @@ impl FileFormat {
     }
 }
 
-/// Load a file of any format. `geometry` is for those that do not tell the chip's.
+/// Load a file of any format. `geometry` is used for formats that do not contain it.
 pub fn load_any(path: &Path, geometry: Option<Geometry>) -> Result<Input, TraceError> {
     parse_any(&fs::read(path)?, geometry)
 }
 
-/// Read the bytes of a file of any format.
+/// Parse the bytes of a file of any format.
 pub fn parse_any(bytes: &[u8], geometry: Option<Geometry>) -> Result<Input, TraceError> {
     let format = FileFormat::of(bytes).ok_or(TraceError::Unknown)?;
     if format == FileFormat::Binary {

@@ -1,6 +1,6 @@
-//! The door through which every trace comes in: nothing unsound passes it.
+//! Builds traces from untrusted sources. Every trace that is read passes these checks.
 //!
-//! The limits keep the memory that a hostile file can ask for below what a laptop has.
+//! The limits keep the memory that a malicious file can ask for below that of a laptop.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +9,23 @@ use flysch_nand::Geometry;
 
 use super::error::{Fault, Place, TraceError};
 
-/// Blocks of a traced chip: 64 GiB in blocks of 64 KiB.
+/// The most blocks of a traced chip: 64 GiB in blocks of 64 KiB.
 pub(super) const BLOCKS_MAX: u32 = 1 << 20;
-/// Nodes of the tree of causes, the root included.
+/// The most nodes in the tree of causes, including the root.
 pub(super) const CAUSES_MAX: usize = 1 << 14;
-/// Scopes open at once.
+/// The most scopes that are open at the same time.
 pub(super) const DEPTH_MAX: usize = 64;
-/// Tasks; [`TaskId`] counts no further.
+/// The most tasks, because a [`TaskId`] has 8 bits.
 pub(super) const TASKS_MAX: usize = 256;
-/// Bytes of a name.
+/// The most bytes in a name.
 pub(super) const NAME_MAX: usize = 255;
-/// Latest time: no sum of a time and a duration overflows.
+/// The latest time. With it, no sum of a time and a duration overflows.
 const TIME_NS_MAX: u64 = i64::MAX as u64;
 
-/// Between the scopes of a cause's path.
+/// Separates the scopes in the path of a cause.
 const SCOPE_SEPARATOR: &str = " > ";
 
-/// A trace under construction from a source that is not to be trusted.
+/// A trace that is being built from an untrusted source.
 #[derive(Debug)]
 pub(super) struct Intake {
     trace: Trace,
@@ -43,7 +43,7 @@ impl Intake {
         Ok(Self { trace, depths: vec![0], known_causes: BTreeMap::new() })
     }
 
-    /// Find or make the child `label` of `parent`.
+    /// The child `label` of `parent`, which is added if it is new.
     pub(super) fn child(&mut self, parent: CauseId, label: &str) -> Result<CauseId, Fault> {
         check_name(label)?;
         let depth = self.depths[parent.0 as usize] + 1;
@@ -56,7 +56,7 @@ impl Intake {
         Ok(cause)
     }
 
-    /// Find or make the cause of a path, as [`CauseTree::path`] writes it.
+    /// The cause of a path as [`CauseTree::path`] writes it. New scopes are added.
     pub(super) fn cause(&mut self, path: &str) -> Result<CauseId, Fault> {
         if let Some(&cause) = self.known_causes.get(path) {
             return Ok(cause);
@@ -71,7 +71,7 @@ impl Intake {
         Ok(cause)
     }
 
-    /// Find or make the task of this name.
+    /// The task of this name, which is added if it is new.
     pub(super) fn task(&mut self, name: &str) -> Result<TaskId, Fault> {
         if let Some(place) = self.trace.tasks.iter().position(|task| task == name) {
             return Ok(TaskId(u8::try_from(place).expect("at most 256 tasks are let in")));
@@ -79,7 +79,7 @@ impl Intake {
         self.add_task(name)
     }
 
-    /// Add a task, known or not.
+    /// Add a task, even if one of this name exists.
     pub(super) fn add_task(&mut self, name: &str) -> Result<TaskId, Fault> {
         check_name(name)?;
         let place = self.trace.tasks.len();
@@ -88,7 +88,7 @@ impl Intake {
         Ok(TaskId(u8::try_from(place).expect("just checked")))
     }
 
-    /// Add an event.
+    /// Check an event and append it.
     pub(super) fn push(&mut self, event: Event) -> Result<(), Fault> {
         let earlier_ns = self.trace.events.last().map_or(0, |last| last.time_ns);
         check_event(&self.trace, &event, earlier_ns)?;
@@ -96,18 +96,18 @@ impl Intake {
         Ok(())
     }
 
-    /// The trace so far.
+    /// The trace as built so far.
     pub(super) fn trace(&self) -> &Trace {
         &self.trace
     }
 
-    /// The whole trace.
+    /// Return the finished trace.
     pub(super) fn finish(self) -> Trace {
         self.trace
     }
 }
 
-/// Check a trace made in memory: whatever is saved can be loaded.
+/// Check a trace before it is saved, so that the file can be loaded again.
 pub(super) fn check_trace(trace: &Trace) -> Result<(), TraceError> {
     check_head(trace).map_err(|fault| TraceError::at(Place::Head, fault))?;
     let mut earlier_ns = 0;
@@ -148,7 +148,7 @@ fn check_event(trace: &Trace, event: &Event, earlier_ns: u64) -> Result<(), Faul
     Ok(())
 }
 
-/// Check a name of a task or a cause.
+/// Check the name of a task or a cause.
 fn check_name(name: &str) -> Result<(), Fault> {
     if name.len() > NAME_MAX || name.chars().any(char::is_control) {
         return Err(Fault::Name);
@@ -156,7 +156,7 @@ fn check_name(name: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Check a number against its largest value.
+/// Check that a number is at most `max`. `what` names it in the error.
 pub(super) fn within(what: &'static str, value: u64, max: u64) -> Result<(), Fault> {
     if value > max {
         return Err(Fault::Beyond { what, value, max });

@@ -1,28 +1,28 @@
-//! A trace as rows: one event a line, with names in place of numbers.
+//! A trace as rows: one for each event, with names instead of numbers.
 
 use flysch_chip::{CauseId, Event, Trace};
 use serde::Serialize;
 
-/// One event, as tables, CSV and JSON show it. The fields are the columns of a CSV trace.
+/// An event as tables, CSV and JSON show it. The fields are the columns of a CSV trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LogRow<'a> {
     /// Virtual time at which it began, nanoseconds.
     pub time_ns: u64,
     /// How long it took, nanoseconds.
     pub duration_ns: u32,
-    /// Name of the kind.
+    /// Name of the kind of event.
     pub kind: &'static str,
-    /// Page; block for an erase; number for a mark.
+    /// The page; for an erase the block, for a mark its number.
     pub addr: u32,
-    /// Bytes moved over the bus.
+    /// Bytes that were moved over the bus.
     pub bytes: u32,
-    /// The task that ran.
+    /// Name of the task that was running.
     pub task: &'a str,
-    /// Scopes open, from the outermost on, joined by " > ".
+    /// The scopes that were open, from the outermost on, joined by " > ".
     pub cause: &'a str,
 }
 
-/// The rows of a trace. Paths of causes are built once, not once a row.
+/// The rows of a trace. The path of each cause is built only once, not for each row.
 #[derive(Clone, Debug)]
 pub struct Log<'a> {
     trace: &'a Trace,
@@ -30,13 +30,13 @@ pub struct Log<'a> {
 }
 
 impl<'a> Log<'a> {
-    /// Prepare the rows of `trace`.
+    /// Prepare the rows of a trace.
     pub fn new(trace: &'a Trace) -> Self {
         let ids = (0..).map(CauseId).take(trace.causes.len());
         Self { trace, paths: ids.map(|id| trace.causes.path(id)).collect() }
     }
 
-    /// The rows, in order of time.
+    /// The rows in order of time.
     pub fn rows(&self) -> impl Iterator<Item = LogRow<'_>> {
         self.trace.events.iter().map(|event| self.row(event))
     }

@@ -1,20 +1,21 @@
-//! What Flashmon would have missed: its blind spots, counted in a trace that has none.
+//! Which events of a trace Flashmon would have missed. A simulated trace is complete, so they can
+//! be counted.
 //!
 //! Flashmon v2.1 hooks the functions of the MTD layer that read, write and erase whole pages and
-//! blocks. It does not see OOB-only operations (JFFS2's clean markers, bad-block marks, scans)
-//! nor reads of a part of a page where the driver has a function of its own for them, nor anything
-//! of a memory beside the NAND, which is no MTD device. Its log is a ring: the oldest entries of a
-//! long run are overwritten, though counted.
+//! blocks. It does not see OOB-only operations (JFFS2's clean markers, bad-block marks, scans). It
+//! does not see reads of parts of pages if the driver has a function of its own for them. It does
+//! not see NVRAM, which is no MTD device. Its log is a ring: in a long run, new entries overwrite
+//! the oldest ones, although they were counted.
 
 use std::collections::BTreeMap;
 
 use flysch_chip::{Event, EventKind, EventPlace, Trace};
 use serde::Serialize;
 
-/// How the module and its driver were set up on the board to compare with.
+/// The configuration of the module and of its driver on the board to compare with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Module {
-    /// Entries of the log (`LOG_MODE`). Operations, buffer hits and markers take one each.
+    /// Number of entries in the log (`LOG_MODE`). Each operation, buffer hit and marker takes one.
     pub log_entries: usize,
     /// Whether the driver reads parts of pages (`ecc.read_subpage`), as with software ECC.
     pub subpage_reads: bool,
@@ -31,30 +32,29 @@ impl Default for Module {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Blindness {
-    /// OOB bytes alone.
+    /// It moves OOB bytes without the page's data.
     OobOnly,
-    /// A read of a part of a page.
+    /// It reads a part of a page.
     SubpageRead,
-    /// An access to byte-addressable memory beside the NAND.
+    /// It is an access to byte-addressable memory, not to the NAND.
     OtherMemory,
-    /// Counted, but overwritten in the log by later entries.
+    /// It was counted, but later entries overwrote it in the log.
     Overwritten,
 }
 
-/// Events missed, of one kind and one cause.
+/// The number of missed events of one kind and one cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MissedRow {
-    /// Why.
+    /// Why they are missed.
     pub why: Blindness,
-    /// Name of the kind.
+    /// Name of the kind of event.
     pub kind: &'static str,
     /// Path of the cause.
     pub cause: String,
-    /// How many.
     pub events: u64,
 }
 
-/// Count what `module` would not have shown of a trace.
+/// Count the events of a trace that `module` would not have shown.
 pub fn missed(trace: &Trace, module: &Module) -> Vec<MissedRow> {
     let unseen = |event: &Event| blind_spot(event, module, trace.geometry.page_size);
     let seen_count = trace.events.iter().filter(|event| unseen(event).is_none()).count();
@@ -77,7 +77,7 @@ pub fn missed(trace: &Trace, module: &Module) -> Vec<MissedRow> {
     rows.collect()
 }
 
-/// Why the module does not even count an event; none where it does.
+/// Why the module does not see an event at all. None if it does.
 fn blind_spot(event: &Event, module: &Module, page_size: u32) -> Option<Blindness> {
     match event.kind {
         EventKind::ReadOob | EventKind::ProgramOob => Some(Blindness::OobOnly),

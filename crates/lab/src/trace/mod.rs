@@ -1,16 +1,17 @@
-//! Traces as files and as figures: load, save, convert, filter, summarise and draw them.
+//! Traces: load, save, convert, filter, summarise and draw them.
 //!
-//! A [`Trace`](flysch_chip::Trace) comes from a simulation or, through [`load_any`], from a file:
-//! the binary format of [`file`](mod@file), CSV, or the two texts of Flashmon, the kernel module
-//! that the papers traced with ([`flashmon`]). The analyses are pure functions from a trace to
-//! small values that serialise.
+//! A [`Trace`](flysch_chip::Trace) comes from a simulation, or from a file through [`load_any`]. A
+//! file may have the binary format of [`file`](mod@file), CSV, or one of the two text formats of
+//! Flashmon, the kernel module that the papers used ([`flashmon`]). The analyses are pure functions
+//! from a trace to small values that can be serialised.
 //!
 //! Invariants:
-//! 1. Any bytes may be loaded: what is wrong with them is a [`TraceError`] that says where.
-//! 2. What was loaded is sound: events in order of time, addresses on the chip, causes and tasks
-//!    known. The analyses rely on it.
-//! 3. The totals over causes, over blocks and over kinds are the trace's own.
-//! 4. Same trace, same bytes: of files, of tables, of drawings.
+//! 1. Any bytes may be loaded. If they are not a valid trace, a [`TraceError`] says what is wrong
+//!    and where.
+//! 2. A loaded trace is valid: events are in order of time, addresses are on the chip, causes and
+//!    tasks are known. The analyses rely on it.
+//! 3. The sums over causes, over blocks and over kinds equal those of the trace.
+//! 4. The same trace gives the same bytes of files, tables and drawings.
 
 mod blocks;
 mod causes;

@@ -5,35 +5,35 @@ use std::ops::AddAssign;
 use flysch_chip::{Event, EventKind, EventPlace};
 use serde::Serialize;
 
-/// Operations of the devices, by kind.
+/// Operations of the devices, counted by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Operations {
-    /// Array reads of data.
+    /// Pages of data that the chip read from its array.
     pub page_reads: u64,
-    /// Array programs of data.
+    /// Pages of data that the chip programmed into its array.
     pub page_programs: u64,
-    /// Block erases.
+    /// Blocks that the chip erased.
     pub block_erases: u64,
-    /// Array reads of OOB bytes alone.
+    /// Array reads of OOB bytes without the page's data.
     pub oob_reads: u64,
-    /// Array programs of OOB bytes alone.
+    /// Array programs of OOB bytes without the page's data.
     pub oob_programs: u64,
-    /// Reads of byte-addressable memory beside the NAND.
+    /// Reads of the byte-addressable memory (NVRAM) in addition to the NAND.
     pub nvram_reads: u64,
-    /// Writes to it.
+    /// Writes to the NVRAM.
     pub nvram_writes: u64,
-    /// Erases of its sectors, where it has any.
+    /// Erases of NVRAM sectors, for kinds of memory that have them.
     pub nvram_erases: u64,
-    /// Bytes that its reads and writes moved.
+    /// Bytes that the NVRAM's reads and writes moved.
     pub nvram_bytes: u64,
-    /// Time that it was busy with them, nanoseconds.
+    /// Time that the NVRAM was busy, nanoseconds.
     pub nvram_time_ns: u64,
-    /// Time that all the devices were busy, nanoseconds.
+    /// Time that all devices were busy, nanoseconds.
     pub time_ns: u64,
 }
 
 impl Operations {
-    /// Count one event.
+    /// Add one event to the counts.
     pub fn add(&mut self, event: &Event) {
         match event.kind {
             EventKind::Read => self.page_reads += 1,
@@ -54,7 +54,7 @@ impl Operations {
         }
     }
 
-    /// All of them, whatever their kind.
+    /// The number of operations of all kinds.
     pub const fn count(&self) -> u64 {
         let array = self.page_reads + self.page_programs + self.block_erases;
         let oob = self.oob_reads + self.oob_programs;

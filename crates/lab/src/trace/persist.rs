@@ -1,4 +1,4 @@
-//! Write a file whole or not at all.
+//! Write a file completely or not at all.
 
 use std::fs;
 use std::io::{self, Write};
@@ -6,11 +6,11 @@ use std::path::Path;
 
 use tempfile::Builder;
 
-/// Write `bytes` to `path` through a temporary file beside it; a file that exists is replaced only
-/// on `overwrite`, and something that is no file never is.
+/// Write `bytes` to `path`, through a temporary file in the same folder. An existing file is only
+/// replaced if `overwrite` is set. Anything that is not a regular file is never replaced.
 ///
 /// # Errors
-/// [`io::ErrorKind::AlreadyExists`] where the file exists and is to stay.
+/// The error is [`io::ErrorKind::AlreadyExists`] if the file exists and may not be replaced.
 pub fn write_atomic(path: &Path, bytes: &[u8], overwrite: bool) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|found| !overwrite || !found.is_file()) {
         return Err(io::ErrorKind::AlreadyExists.into());
@@ -18,15 +18,16 @@ pub fn write_atomic(path: &Path, bytes: &[u8], overwrite: bool) -> io::Result<()
     let mut file = builder().tempfile_in(folder_of(path))?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
-    // The check above may be outdated: without `overwrite` the rename itself must not replace.
+    // The check above may be out of date. So without `overwrite`, the rename itself must not
+    // replace.
     let placed = if overwrite { file.persist(path) } else { file.persist_noclobber(path) };
     placed.map(|_| ()).map_err(|refused| refused.error)
 }
 
-/// Check that [`write_atomic`] will find a place for its temporary file: make one, and let it go.
+/// Check that [`write_atomic`] can write to the folder of `path`, by making a temporary file there.
 ///
 /// # Errors
-/// What the folder answers.
+/// Fails if no file can be made in the folder.
 pub fn check_place(path: &Path) -> io::Result<()> {
     builder().tempfile_in(folder_of(path)).map(drop)
 }

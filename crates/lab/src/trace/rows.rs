@@ -1,8 +1,8 @@
 //! Traces as CSV and JSON.
 //!
-//! CSV has one line of column names, `time_ns,duration_ns,kind,addr,bytes,task,cause`, and one
-//! line an event, quoted where a name needs it. It does not tell the geometry.
-//! JSON is `{"geometry":{...},"events":[{...}]}` with the same names; it is written, not read.
+//! CSV has a line of column names, `time_ns,duration_ns,kind,addr,bytes,task,cause`, then one line
+//! for each event. Names are quoted if necessary. It does not contain the geometry. JSON is
+//! `{"geometry":{...},"events":[{...}]}` with the same names. It can be written but not read.
 
 use flysch_chip::{Event, EventKind, Trace};
 use flysch_nand::Geometry;
@@ -12,7 +12,7 @@ use super::error::{Fault, Place, TraceError};
 use super::intake::Intake;
 use super::log::{Log, LogRow};
 
-/// The columns, in order.
+/// The names of the columns, in order.
 pub(super) const COLUMNS: [&str; 7] =
     ["time_ns", "duration_ns", "kind", "addr", "bytes", "task", "cause"];
 
@@ -36,7 +36,7 @@ struct Shape {
 /// Write a trace as CSV.
 ///
 /// # Panics
-/// Never: memory takes whatever is written.
+/// Never: writing to memory does not fail.
 pub fn write_csv(trace: &Trace) -> Vec<u8> {
     let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
     writer.write_record(COLUMNS).expect("memory takes what is written");
@@ -49,7 +49,7 @@ pub fn write_csv(trace: &Trace) -> Vec<u8> {
 /// Write a trace as JSON.
 ///
 /// # Panics
-/// Never: memory takes whatever is written.
+/// Never: writing to memory does not fail.
 pub fn write_json(trace: &Trace) -> Vec<u8> {
     let shape = &trace.geometry;
     let geometry = Shape {
@@ -68,7 +68,7 @@ pub fn write_json(trace: &Trace) -> Vec<u8> {
     bytes
 }
 
-/// Read a CSV trace of a chip of this geometry.
+/// Parse a CSV trace. `geometry` is that of the traced chip.
 pub fn parse_csv(text: &str, geometry: Geometry) -> Result<Trace, TraceError> {
     let at_line = |line| move |fault| TraceError::at(Place::Line(line), fault);
     let mut intake = Intake::new(geometry).map_err(at_line(1))?;

@@ -1,4 +1,4 @@
-//! Geometry in a word: `2048+64x64x2048` is page + OOB bytes x pages per block x blocks.
+//! Geometry as one word: `2048+64x64x2048` is page + OOB bytes x pages per block x blocks.
 
 use std::fmt;
 
@@ -6,14 +6,14 @@ use flysch_nand::{Geometry, GeometryError};
 
 use super::intake::BLOCKS_MAX;
 
-/// Why a word is no geometry.
+/// Why a word is not a geometry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShapeError {
-    /// Not of the form.
+    /// The word does not have the form.
     Form,
-    /// The numbers make no chip.
+    /// No chip can have these numbers.
     Impossible(GeometryError),
-    /// More blocks than traces are made for.
+    /// There are more blocks than a trace may have.
     Blocks(u32),
 }
 
@@ -29,8 +29,8 @@ impl fmt::Display for ShapeError {
 
 impl std::error::Error for ShapeError {}
 
-/// Read a geometry. No analysis of a trace needs the rules of programming: they are set to
-/// whole pages, once, in any order.
+/// Parse a geometry. Analyses of a trace do not need the rules of programming, so the result has
+/// defaults for them: whole pages, programmed once, in any order.
 pub fn parse_shape(word: &str) -> Result<Geometry, ShapeError> {
     let mut numbers = word.split(['+', 'x']).map(str::parse::<u32>);
     let mut next = || numbers.next().and_then(Result::ok).ok_or(ShapeError::Form);
@@ -53,7 +53,7 @@ pub fn parse_shape(word: &str) -> Result<Geometry, ShapeError> {
     Ok(geometry)
 }
 
-/// Write a geometry as [`parse_shape`] reads it.
+/// Write a geometry in the form that [`parse_shape`] reads.
 pub fn shape_text(geometry: &Geometry) -> String {
     let Geometry { page_size, oob_size, pages_per_block, block_count, .. } = geometry;
     format!("{page_size}+{oob_size}x{pages_per_block}x{block_count}")

@@ -1,4 +1,4 @@
-//! A trace in a few numbers.
+//! The summary of a trace in a few numbers.
 
 use std::collections::BTreeSet;
 
@@ -10,61 +10,59 @@ use super::causes::other_events;
 use super::shape::shape_text;
 use super::tally::Tally;
 
-/// A trace in a few numbers.
+/// The most important numbers of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Summary {
-    /// The chip: page + OOB bytes x pages per block x blocks.
+    /// Geometry of the chip: page + OOB bytes x pages per block x blocks.
     pub geometry: String,
-    /// Number of events.
     pub events: u64,
     /// Time of the first event, nanoseconds.
     pub begin_ns: u64,
-    /// Time at which the last one to end had ended, nanoseconds.
+    /// The latest time at which an event ended, nanoseconds.
     pub end_ns: u64,
-    /// Time the array was busy, nanoseconds.
+    /// Time that the devices were busy, nanoseconds.
     pub busy_ns: u64,
-    /// Blocks in which anything happened.
+    /// Number of blocks with at least one event.
     pub blocks: u64,
-    /// Erases of the block erased most.
+    /// Number of erases of the block that was erased most.
     pub block_erases_max: u64,
-    /// Events outside every scope: each is a bug of its stack.
+    /// Number of events outside every scope. Each is a bug of the stack.
     pub other_events: u64,
-    /// The kinds that occur.
+    /// One row for each kind of event that occurs.
     pub kinds: Vec<KindRow>,
-    /// The tasks that ran.
+    /// One row for each task that ran.
     pub tasks: Vec<TaskRow>,
 }
 
 /// The events of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct KindRow {
-    /// Name of the kind.
+    /// Name of the kind of event.
     pub kind: &'static str,
-    /// How many.
     pub events: u64,
-    /// Bytes moved over the bus.
+    /// Bytes that were moved over the bus.
     pub bytes: u64,
-    /// Time they took, nanoseconds.
+    /// Time that they took, nanoseconds.
     pub time_ns: u64,
-    /// Shortest, nanoseconds.
+    /// Time of the shortest event, nanoseconds.
     pub min_ns: u32,
-    /// Longest, nanoseconds.
+    /// Time of the longest event, nanoseconds.
     pub max_ns: u32,
-    /// Blocks they touched.
+    /// Number of blocks that they touched.
     pub blocks: u64,
 }
 
 /// The events of one task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TaskRow {
-    /// Its name.
+    /// Name of the task.
     pub task: String,
-    /// Its events.
+    /// The counts of its events.
     #[serde(flatten)]
     pub tally: Tally,
 }
 
-/// Summarise a trace; all zero where it has no event.
+/// Summarise a trace. All numbers are zero if it has no events.
 pub fn summary(trace: &Trace) -> Summary {
     let tally = Tally::of(&trace.events);
     let ends = trace.events.iter().map(|event| event.time_ns + u64::from(event.duration_ns));

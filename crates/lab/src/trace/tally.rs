@@ -1,4 +1,4 @@
-//! Counts of what happened.
+//! Counts of all events by kind.
 
 use std::ops::AddAssign;
 
@@ -7,20 +7,19 @@ use serde::Serialize;
 
 use super::operations::Operations;
 
-/// Events by kind.
+/// Counts of events by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
     /// Operations of the devices, and the time they took.
     #[serde(flatten)]
     pub operations: Operations,
-    /// Reads served by the MTD layer's one-page buffer.
+    /// Reads that the one-page buffer of the MTD layer served, without the chip.
     pub buffer_hits: u64,
-    /// Marks of the experiment.
+    /// Marks that the workload set, for instance at each request.
     pub marks: u64,
 }
 
 impl Tally {
-    /// Count `events`.
     pub fn of(events: &[Event]) -> Self {
         let mut tally = Self::default();
         for event in events {
@@ -29,7 +28,7 @@ impl Tally {
         tally
     }
 
-    /// Count one more.
+    /// Add one event to the counts.
     pub fn add(&mut self, event: &Event) {
         match event.kind {
             EventKind::BufferHit => self.buffer_hits += 1,
@@ -38,7 +37,7 @@ impl Tally {
         }
     }
 
-    /// All events, whatever their kind.
+    /// The number of events of all kinds.
     pub const fn event_count(&self) -> u64 {
         self.operations.count() + self.buffer_hits + self.marks
     }

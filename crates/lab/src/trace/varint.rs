@@ -1,8 +1,8 @@
-//! Numbers of variable length: seven bits a byte, least significant first, as LEB128 has them.
+//! Numbers of variable length (LEB128): seven bits in each byte, least significant first.
 
 use super::error::Fault;
 
-/// Append `value`.
+/// Append `value` to `bytes`.
 pub(super) fn put(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(low_bits(value) | 0x80);
@@ -15,17 +15,17 @@ fn low_bits(value: u64) -> u8 {
     value.to_le_bytes()[0] & 0x7F
 }
 
-/// Fold a signed difference so that small ones of either sign are short.
+/// Map a signed number to an unsigned one, so that numbers near zero of either sign are short.
 pub(super) const fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)).cast_unsigned()
 }
 
-/// Unfold what [`zigzag`] folded.
+/// The inverse of [`zigzag`].
 pub(super) const fn unzigzag(value: u64) -> i64 {
     (value >> 1).cast_signed() ^ -((value & 1).cast_signed())
 }
 
-/// Take a number from the front of `bytes`, with its length.
+/// Parse a number at the start of `bytes`. Returns it with its length in bytes.
 pub(super) fn parse(bytes: &[u8]) -> Result<(u64, usize), Fault> {
     let mut value = 0_u64;
     for (place, &byte) in bytes.iter().enumerate().take(10) {

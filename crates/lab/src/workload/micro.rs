@@ -1,6 +1,6 @@
-//! The micro-benchmark of Boukhobza et al. (ERTS 2014), Algorithm 1: one kind of request, repeated
-//! in one transaction, on a table of an integer key and a random string. And, on the same table,
-//! transactions of one request each, which show what a journal costs.
+//! The micro-benchmark of Boukhobza et al. (ERTS 2014), Algorithm 1: one kind of request is
+//! repeated in one transaction, on a table with an integer key and a random string. In addition, on
+//! the same table, transactions of one request each, which show what a journal costs.
 
 use super::strings::RandomStrings;
 
@@ -9,9 +9,9 @@ use super::strings::RandomStrings;
 pub enum Micro {
     /// Insert records with ascending keys.
     Insert,
-    /// Select records by key, ascending.
+    /// Select records by ascending key.
     Select,
-    /// Join two equal tables over their keys: one statement for all requests.
+    /// Join two equal tables by their keys. One statement makes all requests.
     Join,
     /// Replace the string of records, by ascending key.
     Update,
@@ -34,7 +34,7 @@ impl Micro {
         }
     }
 
-    /// Tables it needs.
+    /// Number of tables that it needs.
     pub const fn tables(self) -> u32 {
         match self {
             Self::Join => 2,
@@ -47,7 +47,7 @@ impl Micro {
         !matches!(self, Self::Insert)
     }
 
-    /// Whether it leaves the tables as they are.
+    /// Whether it only reads the tables.
     pub const fn is_reading(self) -> bool {
         matches!(self, Self::Select | Self::Join)
     }
@@ -60,12 +60,12 @@ impl Micro {
         }
     }
 
-    /// Whether all requests are one transaction.
+    /// Whether all requests are in the same transaction.
     pub const fn is_one_transaction(self) -> bool {
         !matches!(self, Self::Commit)
     }
 
-    /// The text of the statement on record `number`, counted from 1, of a run of `requests`.
+    /// The SQL of statement `number`, counted from 1, in a run of `requests` requests.
     pub fn statement(self, number: u32, requests: u32, strings: &mut RandomStrings) -> Vec<u8> {
         match self {
             Self::Insert => insert("table1", number, strings),
@@ -85,12 +85,12 @@ impl Micro {
     }
 }
 
-/// The text that makes a table.
+/// The SQL that makes a table.
 pub fn schema(table: &str) -> String {
     format!("CREATE TABLE {table} (id INTEGER PRIMARY KEY, val TEXT);")
 }
 
-/// The text that inserts record `id`.
+/// The SQL that inserts record `id`.
 pub fn insert(table: &str, id: u32, strings: &mut RandomStrings) -> Vec<u8> {
     let mut sql = format!("INSERT INTO {table} VALUES ({id}, '").into_bytes();
     strings.append(&mut sql);

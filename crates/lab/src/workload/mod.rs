@@ -1,15 +1,15 @@
-//! What is asked of a stack: one workload a file, each with the parameters that are its own.
+//! Workloads: what programs do on a stack. Each has a file with its own parameters.
 //!
-//! A workload is a value ([`Workload`]); how it is carried out stands in `bench::steps`, a file of
-//! the same name. To add one: both files, a variant here, its options on the command line.
+//! A workload is a value ([`Workload`]). How it runs is in `bench::steps`, in a file of the same
+//! name. To add a workload, add both files, a variant here, and its options on the command line.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use flysch_sqlite::Settings;
 
-use crate::choice::UnknownChoice;
 use crate::machine::stack::Engine;
+use crate::unknown_name::UnknownName;
 
 mod contacts;
 mod micro;
@@ -29,25 +29,24 @@ pub use read::Read;
 pub use strings::{Alphabet, RandomStrings};
 pub use tpcc::Tpcc;
 
-/// A workload with its own parameters. Requests and seed are the scenario's.
+/// A workload with its own parameters. The number of requests and the seed are in the scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
     /// Algorithm 1 of Boukhobza et al.
     Micro(Micro),
-    /// Reads of a file.
+    /// Reads of one file.
     Read(Read),
     /// Selects on a database of contacts.
     Contacts(Contacts),
     /// Transactions on many small files.
     Postmark(Postmark),
-    /// TPC-C.
     Tpcc(Tpcc),
-    /// Overwrites of one file that takes half of the partition: its wear.
+    /// Overwrites of one file that takes half of the partition, which show its wear.
     Overwrite,
 }
 
 impl Workload {
-    /// Every workload, its own parameters at their defaults.
+    /// Every workload with its default parameters.
     pub const ALL: [Self; 10] = [
         Self::Micro(Micro::Insert),
         Self::Micro(Micro::Select),
@@ -73,7 +72,7 @@ impl Workload {
         }
     }
 
-    /// What carries its requests out.
+    /// The engine that handles its requests.
     pub const fn engine(self) -> Engine {
         match self {
             Self::Micro(_) | Self::Contacts(_) | Self::Tpcc(_) => Engine::Sqlite,
@@ -81,13 +80,13 @@ impl Workload {
         }
     }
 
-    /// Whether records, their size, number and alphabet are the scenario's.
+    /// Whether it is the micro-benchmark, whose records are described by the scenario.
     pub const fn is_micro(self) -> bool {
         matches!(self, Self::Micro(_))
     }
 
-    /// The workload that is prepared alike, whatever its requests are then; none where they change
-    /// what they work on.
+    /// A workload that prepares the same files as this one, whatever its requests are. None if the
+    /// requests change the files.
     pub(crate) fn preparation(self) -> Option<Self> {
         match self {
             Self::Micro(kind) => kind.is_reading().then_some(self),
@@ -101,7 +100,7 @@ impl Workload {
         }
     }
 
-    /// Order of its requests.
+    /// The order of its requests.
     pub const fn pattern(self) -> Pattern {
         match self {
             Self::Micro(_) | Self::Overwrite => Pattern::Sequential,
@@ -111,12 +110,12 @@ impl Workload {
         }
     }
 
-    /// Whether it writes random strings, of the scenario's alphabet.
+    /// Whether it writes random strings of the scenario's alphabet.
     pub const fn has_strings(self) -> bool {
         matches!(self, Self::Micro(_) | Self::Contacts(_))
     }
 
-    /// Bytes of a request's data where the workload itself says it.
+    /// Bytes of a request's data, if they follow from the workload's own parameters.
     pub const fn record_size(self) -> Option<u32> {
         match self {
             Self::Micro(_) | Self::Tpcc(_) | Self::Overwrite => None,
@@ -126,8 +125,8 @@ impl Workload {
         }
     }
 
-    /// Bytes that a run of `requests` needs on the file system, where it may be more than the
-    /// platform's partition.
+    /// Bytes that a run of `requests` needs on the file system, if that may be more than the
+    /// platform's partition has.
     pub fn room(self, settings: &Settings, requests: u32) -> Option<u64> {
         match self {
             Self::Micro(_)
@@ -139,7 +138,7 @@ impl Workload {
         }
     }
 
-    /// Its own parameters, by their command-line names.
+    /// Its own parameters, by their names on the command line.
     pub fn parameters(self) -> BTreeMap<&'static str, String> {
         match self {
             Self::Micro(_) | Self::Overwrite => BTreeMap::new(),
@@ -158,11 +157,11 @@ impl From<Micro> for Workload {
 }
 
 impl FromStr for Workload {
-    type Err = UnknownChoice;
+    type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let found = Self::ALL.into_iter().find(|workload| workload.name() == name);
-        found.ok_or_else(|| UnknownChoice::new("workload", name, &Self::ALL.map(Self::name)))
+        found.ok_or_else(|| UnknownName::new("workload", name, &Self::ALL.map(Self::name)))
     }
 }
 

@@ -1,17 +1,17 @@
-//! The order of requests.
+//! The order in which a workload's requests go to places.
 
 use std::str::FromStr;
 
 use flysch_chip::Prng;
 
-use crate::choice::UnknownChoice;
+use crate::unknown_name::UnknownName;
 
-/// The order of requests on places that are alike.
+/// The order of requests to equal places, such as the pages of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// One after the other, from the first; after the last the first again.
+    /// One place after the other, beginning with the first. The last is followed by the first.
     Sequential,
-    /// At random, all places equally likely, each time anew.
+    /// A random place each time. All are equally likely.
     Random,
 }
 
@@ -28,15 +28,15 @@ impl Pattern {
 }
 
 impl FromStr for Pattern {
-    type Err = UnknownChoice;
+    type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let found = Self::ALL.into_iter().find(|pattern| pattern.name() == name);
-        found.ok_or_else(|| UnknownChoice::new("pattern", name, &Self::ALL.map(Self::name)))
+        found.ok_or_else(|| UnknownName::new("pattern", name, &Self::ALL.map(Self::name)))
     }
 }
 
-/// The places that a run's requests go to.
+/// The places that the requests of a run go to.
 pub(crate) struct Places {
     pattern: Pattern,
     count: u64,
@@ -45,7 +45,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Order requests on `count` places.
+    /// Requests to `count` places in this order.
     pub(crate) fn new(pattern: Pattern, count: u64, seed: u64) -> Self {
         Self { pattern, count, next: 0, prng: Prng::new(seed) }
     }
@@ -54,7 +54,7 @@ impl Places {
 impl Iterator for Places {
     type Item = u64;
 
-    /// The next place, counted from 0; there is always one.
+    /// The next place, counted from 0. The sequence does not end.
     fn next(&mut self) -> Option<u64> {
         Some(match self.pattern {
             Pattern::Random => self.prng.below(self.count),

@@ -1,32 +1,33 @@
-//! `PostMark`: the life of many small files, as a mail server makes it (Katcher, TR3022, 1997).
+//! `PostMark`: many small files with short lives, as on a mail server (Katcher, TR3022, 1997).
 //!
-//! A set of files of random sizes is made. Then each transaction reads a file or appends to one, and
-//! makes a file or deletes one; which, and which file, is drawn, all alternatives equally likely.
-//! At the end all files are deleted. The transactions are the measured requests.
+//! First, a set of files of random sizes is made. Then each transaction reads a file or appends to
+//! one, and makes a file or deletes one. These choices and the files are random, all equally
+//! likely. At the end all files are deleted. The transactions are the measured requests.
 //!
-//! Olivier et al. (`EWiLi` 2014, Table 1) tell the throughput of its reads when 25, 50 and 100 % of
-//! a file are read. They do so with files that are not in the page cache: a file's pages are dropped
-//! before it is read.
+//! Olivier et al. (`EWiLi` 2014, Table 1) report the throughput of its reads when 25, 50 and 100 %
+//! of a file are read. They read files that are not in the page cache, so a file's pages are
+//! dropped from the cache before it is read.
 
 use std::collections::BTreeMap;
 
-/// Transactions on a set of files. The number of transactions is the scenario's `requests`.
+/// Transactions on a set of files. Their number is `requests` of the scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Postmark {
-    /// Files made before the transactions.
+    /// Number of files that are made before the transactions.
     pub files: u32,
-    /// Bytes of the smallest file.
+    /// Size of the smallest file in bytes.
     pub size_min: u32,
-    /// Bytes of the largest file.
+    /// Size of the largest file in bytes.
     pub size_max: u32,
-    /// Bytes of each call that reads or writes.
+    /// Bytes of each read or write call.
     pub block_size: u32,
-    /// How much of a file each read reads, per cent.
+    /// How much of a file a transaction reads, in percent.
     pub percent: u32,
 }
 
 impl Postmark {
-    /// `PostMark`'s own defaults (500 files of 500 to 10,000 bytes, 512 bytes a call); whole files.
+    /// `PostMark`'s own defaults: 500 files of 500 to 10,000 bytes, 512 bytes a call. Files are
+    /// read in full.
     pub const DEFAULT: Self =
         Self { files: 500, size_min: 500, size_max: 10_000, block_size: 512, percent: 100 };
 

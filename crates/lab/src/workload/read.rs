@@ -1,4 +1,4 @@
-//! Reads of one file, as Olivier et al. (`EWiLi` 2014) do them to see what read-ahead costs.
+//! Reads of one file, with which Olivier et al. (`EWiLi` 2014) measured the cost of read-ahead.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use super::pattern::Pattern;
 /// Reads of a file of random bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
-    /// Their order.
+    /// The order of the reads.
     pub pattern: Pattern,
-    /// Bytes of each; it begins at a multiple of this.
+    /// Bytes of each read. Its offset is a multiple of this size.
     pub request_size: u32,
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub file_size: u32,
-    /// Time from the end of a request to the next, microseconds.
+    /// Time from the end of a request to the start of the next, microseconds.
     pub inter_arrival_us: u32,
 }
 
 impl Read {
-    /// The paper's: a file of 5 MiB, read by pages of the cache, one request after the other.
+    /// The paper's workload: a file of 5 MiB is read in cache pages, without pauses.
     pub const DEFAULT: Self = Self {
         pattern: Pattern::Sequential,
         request_size: 4096,

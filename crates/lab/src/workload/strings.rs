@@ -1,26 +1,25 @@
-//! Random strings, and what they are made of.
+//! Random strings and the characters they consist of.
 
 use std::str::FromStr;
 
 use flysch_chip::Prng;
 
-use crate::choice::UnknownChoice;
+use crate::unknown_name::UnknownName;
 
-/// The characters that the random strings are made of: they decide what compression gains.
+/// The characters of random strings. They decide how well the strings can be compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alphabet {
     /// Any byte but 0 and the apostrophe: 254 values.
     Bytes,
     /// The 64 characters of Base64.
     Base64,
-    /// Decimal digits.
     Digits,
-    /// One letter, repeated: as compressible as can be.
+    /// One letter, repeated: the most compressible string.
     Constant,
 }
 
 impl Alphabet {
-    /// Every alphabet.
+    /// All alphabets, in the order of the declaration.
     pub const ALL: [Self; 4] = [Self::Bytes, Self::Base64, Self::Digits, Self::Constant];
 
     /// Name on the command line.
@@ -47,15 +46,15 @@ impl Alphabet {
 }
 
 impl FromStr for Alphabet {
-    type Err = UnknownChoice;
+    type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let found = Self::ALL.into_iter().find(|alphabet| alphabet.name() == name);
-        found.ok_or_else(|| UnknownChoice::new("alphabet", name, &Self::ALL.map(Self::name)))
+        found.ok_or_else(|| UnknownName::new("alphabet", name, &Self::ALL.map(Self::name)))
     }
 }
 
-/// A seeded source of strings of one length.
+/// A seeded source of random strings of one length.
 #[derive(Clone, Debug)]
 pub struct RandomStrings {
     characters: Vec<u8>,
@@ -64,7 +63,7 @@ pub struct RandomStrings {
 }
 
 impl RandomStrings {
-    /// Draw strings of `len` characters of `alphabet`.
+    /// Strings of `len` characters of `alphabet`.
     pub fn new(alphabet: Alphabet, len: u32, seed: u64) -> Self {
         Self { characters: alphabet.characters(), len, prng: Prng::new(seed) }
     }
@@ -76,7 +75,8 @@ impl RandomStrings {
     pub fn append(&mut self, text: &mut Vec<u8>) {
         let Self { characters, len, prng } = self;
         let count = characters.len() as u64;
-        // Drawn in one go, so that a text costs a real machine little beside the statement it is in.
+        // All characters are drawn in one call. On a real machine, making a text should take much
+        // less time than its statement.
         text.extend(
             (0..*len).map(|_| characters[usize::try_from(prng.below(count)).expect("below 256")]),
         );

@@ -1,4 +1,4 @@
-//! TPC-C on SQLite, as Park et al. (`DBT-2`) measure journals on PRAM with it.
+//! TPC-C on SQLite, with which Park et al. (`DBT-2`) measured journals on PRAM.
 
 use std::collections::BTreeMap;
 
@@ -6,23 +6,22 @@ use flysch_sqlite::Settings;
 
 use crate::tpcc::{Files, Pace, Scale};
 
-/// TPC-C.
+/// TPC-C with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tpcc {
     /// Size of the database.
     pub scale: Scale,
-    /// Terminals.
     pub terminals: u32,
-    /// When they ask.
+    /// Whether terminals pause between requests.
     pub pace: Pace,
-    /// Share of New-Orders that roll back, percent.
+    /// Percentage of New-Orders that roll back.
     pub rollback_percent: u32,
-    /// Files of the database.
+    /// How many files the database has.
     pub files: Files,
 }
 
 impl Tpcc {
-    /// One warehouse of the specification's size, one terminal that does not stop to think.
+    /// One warehouse of full size, and one terminal that does not pause.
     pub const DEFAULT: Self = Self {
         scale: Scale { warehouses: 1, divisor: 1 },
         terminals: 1,
@@ -50,14 +49,14 @@ impl Tpcc {
         ])
     }
 
-    /// Bytes that a run needs on the file system: half as much again as the database, which leaves
-    /// the collector of any file system room, and what new orders add.
+    /// Bytes that a run needs on the file system: one and a half times the database, so that the
+    /// garbage collector of any file system has room, plus what new orders add.
     pub(super) fn room(self, settings: &Settings, transactions: u32) -> u64 {
         let database = self.scale.bytes(settings.page_size);
         database + database / 2 + u64::from(transactions) * BYTES_PER_TRANSACTION
     }
 }
 
-/// Bytes that a transaction of the mix adds to the database, rounded up: half of them enter an
-/// order of ten lines.
+/// Bytes that a mean transaction adds to the database, rounded up: half of the transactions enter
+/// an order of ten lines.
 const BYTES_PER_TRANSACTION: u64 = 1024;

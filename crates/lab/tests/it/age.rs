@@ -1,4 +1,5 @@
-//! The age of a device, and the options of layers: what is asked for is what the stack meets.
+//! Tests of the age of a device and of the options of layers: the stack must get what was asked
+//! for.
 
 use std::sync::Arc;
 
@@ -27,12 +28,12 @@ fn runs(grid: &Grid) -> Vec<Run> {
     run_all(&grid.scenarios(), || ()).into_iter().map(Result::unwrap).collect()
 }
 
-/// A device that is nearly full and holds dead data costs collection within the interval.
+/// On a device that is nearly full and holds dead data, garbage is collected during the interval.
 #[test]
 fn an_aged_device_costs_more() {
     for stack in ON_FLASH {
         let mut grid = grid(stack);
-        // UBIFS keeps more of so small a partition for itself.
+        // UBIFS reserves a larger part of such a small partition for itself.
         let fill = if stack == Stack::UBIFS { 45 } else { 60 };
         grid.axes.aged_fills = vec![0, fill];
         grid.axes.aged_invalids = vec![0, 35];
@@ -60,7 +61,7 @@ fn worn_blocks_are_worn_by_seed_and_the_layers_know() {
         assert!(first.wear.min_erase_count < 50, "{title}");
         assert_ne!(first.erase_counts, second.erase_counts, "{title}");
     }
-    // The translation layer levels what it finds, UBI from its threshold on.
+    // The translation layer levels existing wear; UBI does so above its threshold.
     let mut grid = grid(Stack::FTL);
     grid.axes.aged_erases = vec![0, 500];
     let [new, worn] = &runs(&grid)[..] else { panic!("two runs") };
@@ -87,7 +88,7 @@ fn what_does_not_fit_is_said() {
     }
 }
 
-/// Each option changes what its stack does, and is no value of the others.
+/// Each option changes the figures of its own stack, and does not multiply the runs of others.
 #[test]
 fn options_mean_something_to_their_stacks() {
     let plain = grid(Stack::JFFS2).axes;
@@ -116,9 +117,10 @@ fn options_mean_something_to_their_stacks() {
     }
 }
 
-/// A journal holds the page that each update changes, 1024 bytes and 8, behind a header of 512. Of 128
-/// KiB of PRAM, PRAMFS takes 512 bytes and 256 inodes of 128 bytes, a block for the bitmap's sake, and
-/// two blocks for the journal's pointers: the journal of 88 updates fits, that of 89 does not.
+/// Checks the exact number of updates whose journal fits. A journal has a header of 512 bytes, then
+/// for each update its page of 1024 bytes and 8 more. Of 128 KiB of PRAM, PRAMFS takes 512 bytes,
+/// 256 inodes of 128 bytes, and one block for its bitmap. The journal's pointers take two blocks.
+/// So the journal of 88 updates fits, and that of 89 does not.
 #[test]
 fn journals_get_as_much_pram_as_is_asked_for() {
     let mut grid = grid(Stack::YAFFS2.with(Journals::Pramfs));

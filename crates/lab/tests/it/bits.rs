@@ -1,5 +1,5 @@
-//! Bit errors: within what ECC corrects they cost nothing but, on UBI, a move; beyond it they are
-//! told with the file and the place in it.
+//! Tests of bit errors. Errors that ECC can correct cost nothing, except that UBI moves the block.
+//! Other errors are reported with the file and the offset.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use flysch_lab::workload::Workload;
 use flysch_linux::filesystem::FsError;
 use flysch_nand::PageAddr;
 
-/// Blocks of the partition.
+/// Number of blocks in the partition.
 const BLOCKS: u32 = 40;
-/// A byte far into the file.
+/// The offset of a byte far from the start of the file.
 const PLACE: u64 = 20 * 4096;
 
-/// Every page of the partition reads with so many wrong bits from now on.
+/// From now on, every page of the partition reads with this many wrong bits.
 fn flaw(machine: &Machine, bits: u16) {
     let pages = (0..BLOCKS * 64).map(|page| (PageAddr(page), bits));
     let flawed_pages = if bits == 0 { BTreeMap::default() } else { pages.collect() };
@@ -42,7 +42,7 @@ fn check(main: Main) {
     linux.write(fd, 0, &content).unwrap();
     linux.sync().unwrap();
     linux.drop_caches().unwrap();
-    // What leads to the content is known from here on.
+    // This read brings the metadata into memory, so that the flaws hit only the content.
     let mut read = vec![0; content.len()];
     linux.read(fd, 0, &mut read[..4096]).unwrap();
     flaw(&machine, 1);

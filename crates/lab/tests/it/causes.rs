@@ -1,11 +1,11 @@
-//! Every operation of the chip has a cause, the causes sum up to what the chip did, and the same
-//! scenario gives the same figures whatever runs beside it.
+//! Every operation of the chip has a cause. The operations of all causes sum up to those of the
+//! chip. The same scenario gives the same figures, whatever runs at the same time.
 
 use std::sync::Arc;
 
 use flysch_chip::{CauseId, Event, EventKind, EventPlace, Trace, Traffic};
 use flysch_lab::JournalMode;
-use flysch_lab::bench::grid::{Grid, ReadAheadChoice, run_all, run_in_turns};
+use flysch_lab::bench::grid::{Grid, ReadAheadOption, run_all, run_in_turns};
 use flysch_lab::bench::run::Run;
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::platform::{Platform, ecc_mode};
@@ -14,7 +14,7 @@ use flysch_lab::trace::Operations;
 use flysch_lab::workload::{Alphabet, Contacts, Micro, Pattern, Read, Workload};
 use flysch_sqlite::Database;
 
-/// Every workload on every stack of every platform, small.
+/// Every workload on every stack of every platform, with few requests.
 fn everything() -> Grid {
     let platforms = Platform::names();
     let platforms = platforms.iter().map(|name| Platform::named(name).expect("it is built in"));
@@ -39,14 +39,14 @@ fn grids() -> Vec<Grid> {
     vec![
         everything(),
         unlike(&|grid| {
-            grid.axes.read_ahead = vec![ReadAheadChoice::Off, ReadAheadChoice::Pages(7)];
+            grid.axes.read_ahead = vec![ReadAheadOption::Off, ReadAheadOption::Pages(7)];
         }),
         unlike(&|grid| grid.axes.compressions = vec!["none".parse().expect("it is known")]),
         unlike(&|grid| grid.axes.ecc = vec![ecc_mode("soft").expect("it is known")]),
         unlike(&|grid| grid.axes.page_sizes = vec![4096]),
         unlike(&|grid| grid.axes.cache_sizes = vec![10]),
         unlike(&|grid| grid.axes.alphabets = vec![Alphabet::Constant]),
-        // So small that the collector works.
+        // The partition is so small that garbage must be collected.
         unlike(&|grid| {
             grid.stacks.retain(|stack| stack.main == Main::Jffs2);
             grid.axes.partition_blocks = vec![12];
@@ -128,8 +128,8 @@ fn causes_are_all_known_and_sum_up() {
     }
 }
 
-/// The devices count their operations for themselves; from the factory on, each is an event with a
-/// cause.
+/// The devices count their operations themselves. From the first format on, each must be an event
+/// with a cause.
 #[test]
 fn the_trace_holds_all_that_the_chip_did() {
     for scenario in everything().scenarios() {
@@ -152,7 +152,7 @@ fn the_trace_holds_all_that_the_chip_did() {
     }
 }
 
-/// What the events say that moved through the bus of the PRAM.
+/// What the events say about transfers on the bus of the PRAM.
 fn traffic(trace: &Trace) -> Traffic {
     let moved = |kind| {
         let events = trace.events.iter().filter(move |event| event.kind == kind);
@@ -202,11 +202,12 @@ fn a_sweep_on_one_machine_gives_the_figures_of_separate_runs() {
         grid.axes.requests = vec![5, 200];
         grid.keeps_traces = false;
         grid.axes.read_ahead =
-            vec![ReadAheadChoice::On, ReadAheadChoice::Off, ReadAheadChoice::Advised];
+            vec![ReadAheadOption::On, ReadAheadOption::Off, ReadAheadOption::Advised];
         let scenarios = grid.scenarios();
         for (together, scenario) in run_in_turns(&scenarios, || ()).into_iter().zip(&scenarios) {
             let figures = |run: Run| {
-                // What opening reads depends on the page that MTD buffers.
+                // The page reads at open depend on the page that MTD buffers, so they are not
+                // compared.
                 let run = Run { page_reads_at_open: 0, ..run };
                 let json = serde_json::to_value(&run).expect("figures have JSON values");
                 (json, run.request_ns, run.erase_counts)

@@ -1,9 +1,11 @@
-//! SQLite on every stack when the power is cut: in every operation of its devices, with every ending
-//! that operation may have, and again while the machine comes back.
+//! SQLite on every stack when the power is cut: during every operation of its devices, with every
+//! outcome that the operation may have, and again while the machine starts after a cut.
 //!
-//! A run is a row of sessions: mount, open, transactions, close, unmount. A session starts from the
-//! image that the one before it left, so that its operations are few enough to be cut one by one.
-//! After a cut the machine is started again and must find a sound database in the state before or
+//! A run consists of several sessions: mount, open, transactions, close, unmount. A session starts
+//! from the image that the one before it left. So it has few operations, and the power can be cut
+//! at each of them. After a cut the machine starts again. It must find a sound database in the
+//! state before or after the interrupted transaction, and it must be able to write. The power is
+//! cut during this start too, and during the next one.
 //! after the transaction that was under way; then it writes. That start is cut too, and the next.
 
 use std::cell::Cell;
@@ -25,7 +27,7 @@ use flysch_lab::{JournalMode, Synchronous};
 use flysch_sqlite::{Database, Settings, Value};
 use rayon::prelude::*;
 
-/// Small, so that the collector has work and a start reads little.
+/// A small part, so that garbage must be collected and a start reads little.
 const PART: &str = r#"
 name = "small"
 description = "1.25 MiB SLC"
@@ -50,30 +52,31 @@ bits = 1
 step_size = 256
 "#;
 
-/// How a transaction is made to last.
+/// The journal mode and the durability of transactions.
 type Mode = (JournalMode, Synchronous);
-/// The modes of every stack.
+/// The modes that are tested on every stack.
 const MODES: [Mode; 4] = [
     (JournalMode::Delete, Synchronous::Extra),
     (JournalMode::Delete, Synchronous::Full),
     (JournalMode::Truncate, Synchronous::Full),
     (JournalMode::Persist, Synchronous::Full),
 ];
-/// The mode of those that map shared memory besides.
+/// A further mode, for stacks that can map shared memory.
 const WAL: Mode = (JournalMode::Wal, Synchronous::Full);
-/// Sessions of a run.
+/// Number of sessions in a run.
 const SESSIONS: usize = 4;
-/// Transactions of a session.
+/// Number of transactions in a session.
 const TRANSACTIONS: usize = 4;
-/// After a cut at a multiple of this, the start is cut at every operation; else at two.
+/// After a cut at a multiple of this number, the start is cut at every operation. After other cuts,
+/// it is cut at two.
 const EXHAUSTIVE: u64 = 100;
-/// Cuts that a run comes to at least.
+/// A run must have at least this many cuts.
 const CUTS_MIN: u64 = 1_000;
-/// The table that each start after a cut adds to.
+/// Every start after a cut adds a row to this table.
 const WITNESS: &str = "CREATE TABLE IF NOT EXISTS witness (id INTEGER PRIMARY KEY, note TEXT);
     INSERT INTO witness (note) VALUES (hex(zeroblob(100)));";
 
-/// Rows of every table but the witness, table by table.
+/// The rows of every table except `witness`, by table.
 type Rows = Vec<(String, Vec<Vec<Value>>)>;
 
 /// A run on the small chip.
@@ -81,41 +84,41 @@ struct Trial {
     stack: Stack,
     build: Build,
     settings: Settings,
-    /// What a session executes.
+    /// The transactions of each session.
     sessions: Vec<Vec<String>>,
-    /// What the tables hold before any, and after each transaction of the run.
+    /// The content of the tables at the start and after each transaction of the run.
     states: Vec<Rows>,
 }
 
-/// What lies on the devices while they are off.
+/// The content of the devices while they are switched off.
 struct Image {
     chip: Chip,
     pram: Pram,
 }
 
-/// What the time between two cuts came to.
+/// The outcome of the time from one start to the next power cut or the end.
 struct Life {
     image: Image,
     is_cut: bool,
-    /// The operations of the devices.
+    /// The kinds of the devices' operations, in order.
     kinds: Vec<EventKind>,
 }
 
-/// A session that was not cut.
+/// A session during which the power was not cut.
 struct Whole {
     life: Life,
-    /// How many operations there had been when each transaction was committed.
+    /// For each transaction, the number of operations at its commit.
     commits: Vec<u64>,
 }
 
-/// Where the power was cut, innermost last: what replays a failure.
+/// Where the power was cut, the latest cut last. It is printed so that a failure can be replayed.
 #[derive(Clone, Debug)]
 struct Cuts {
     stack: Stack,
     seed: u64,
     mode: Mode,
     session: usize,
-    /// Operation, and how it ended.
+    /// The operation that was cut, and its outcome.
     at: Vec<(u64, Ending)>,
 }
 
@@ -133,7 +136,7 @@ impl Cuts {
         more
     }
 
-    /// The last cut.
+    /// A fault plan that makes the last of these cuts.
     fn plan(&self) -> FaultPlan {
         let (at, ending) = *self.at.last().expect("a cut");
         FaultPlan {
@@ -154,7 +157,8 @@ impl Image {
 impl Trial {
     fn new(stack: Stack, seed: u64, (journal_mode, synchronous): Mode) -> Self {
         let platform = Platform::named("nandsim-6.1").expect("it is built in");
-        // Few pages, so that larger transactions write to the database before they commit.
+        // The cache has few pages, so that larger transactions write to the database before they
+        // commit.
         let settings = Settings { journal_mode, synchronous, cache_size: 10, ..platform.sqlite };
         let part = Part::parse(PART).expect("a sound part");
         let build = Build {
@@ -165,7 +169,7 @@ impl Trial {
             compressors: platform.jffs2_compressors.clone(),
             ubifs_compressor: platform.ubifs_compressor,
             route: Route::JOURNAL,
-            // Little to look through at each of the many starts.
+            // A small PRAM, because each of the many starts reads through it.
             layers: Layers { pram_kib: 256, ..Layers::of(&platform) },
             age: Age::default(),
             seed,
@@ -177,7 +181,7 @@ impl Trial {
         trial
     }
 
-    /// The states of the database, as a stack that never fails has them.
+    /// The states of the database on a stack that never fails.
     fn model(&self) -> Vec<Rows> {
         let machine = self.build.format_and_mount(Stack::TMPFS).expect("it is RAM");
         let database = self.open(&machine).expect("nothing fails");
@@ -196,7 +200,8 @@ impl Trial {
         Ok(database)
     }
 
-    /// Switch on, mount, do `work` on the database, until it is done or the power is cut.
+    /// Start the machine, mount, and do `work` on the database, until it is done or the power is
+    /// cut.
     fn live(
         &self,
         image: &Image,
@@ -234,7 +239,7 @@ impl Trial {
         Life { image, is_cut, kinds }
     }
 
-    /// Live through a session; tell how many operations there had been at each commit.
+    /// Run a session. Returns also how many operations there had been at each commit.
     fn session(&self, image: &Image, cuts: &Cuts, plan: FaultPlan) -> (Life, Vec<u64>) {
         let mut commits = Vec::new();
         let life = self.live(image, cuts, plan, |database, recorder| {
@@ -248,8 +253,8 @@ impl Trial {
         (life, commits)
     }
 
-    /// Start again after a cut: the database must be sound, in one of these states, and take more.
-    /// Tell the life and, if it came so far, the state.
+    /// Start again after a cut. The database must be sound, be in one of the allowed states, and
+    /// accept a write. Returns the state if the start came that far.
     fn restart<'a>(
         &self,
         image: &Image,
@@ -270,33 +275,33 @@ impl Trial {
         (life, seen.get())
     }
 
-    /// The states that a cut may leave when `done` transactions of the session were committed for
-    /// sure, and `begun` at most.
+    /// The states that a cut may leave. `done` transactions of the session were certainly
+    /// committed, and at most `begun` were begun.
     fn allowed(&self, session: usize, done: usize, begun: usize) -> Vec<&Rows> {
         let before: usize = self.sessions[..session].iter().map(Vec::len).sum();
         let last = before + begun.min(self.sessions[session].len());
         let now = before + done;
         let ends_by_unlink = self.settings.journal_mode == JournalMode::Delete;
         let is_synced = self.settings.synchronous == Synchronous::Extra;
-        // On PRAMFS a removal is durable when it returns.
+        // PRAMFS makes a removal durable before the call returns.
         if !ends_by_unlink || is_synced || self.stack.journals == Some(Journals::Pramfs) {
             return self.states[now..=last].iter().collect();
         }
-        // Without EXTRA the removal of the journal is not synced: until something else is, the
-        // journal may come back and take the session's last transaction that changed rows with it.
+        // Without EXTRA, the removal of the journal is not synced. Until another sync, the journal
+        // may come back and undo the session's last transaction that changed rows.
         let changed = (before..now).rev().find(|&state| self.states[state] != self.states[now]);
         let first = changed.unwrap_or(now);
         self.states[first..=last].iter().collect()
     }
 
-    /// Live through a session to its end; tell what that came to.
+    /// Run a session to its end without a cut.
     fn uncut(&self, image: &Image, cuts: &Cuts) -> Whole {
         let (life, commits) = self.session(image, cuts, FaultPlan::default());
         assert_eq!(commits.len(), self.sessions[cuts.session].len(), "{cuts}");
         Whole { life, commits }
     }
 
-    /// Cut a session at every operation that it has when it is not cut; tell how many cuts that were.
+    /// Cut a session at each of its operations. Returns the number of cuts.
     fn cut_everywhere(&self, image: &Image, uncut: &Cuts, whole: &Whole) -> u64 {
         let mut count = 0;
         for (at, endings) in cut_points(&whole.life.kinds) {
@@ -307,13 +312,13 @@ impl Trial {
         count
     }
 
-    /// Cut a session once, then what follows it. Tell how many cuts that were.
+    /// Cut a session once, then cut the starts that follow. Returns the number of cuts.
     fn cut(&self, image: &Image, cuts: &Cuts, whole: &Whole) -> u64 {
         let (life, commits) = self.session(image, cuts, cuts.plan());
         assert!(life.is_cut, "{cuts}");
         let (at, ending) = cuts.at[0];
-        // A complete operation is also what a cut before the next one leaves, when transactions
-        // may have returned.
+        // A cut after a complete operation may also come just before the next operation.
+        // Transactions that commit in between may have returned.
         let later = whole.commits.iter().filter(|&&commit| commit <= at + 1).count();
         let done = if ending == Ending::Complete { later } else { commits.len() };
         let allowed = self.allowed(cuts.session, done, done.max(commits.len() + 1));
@@ -339,7 +344,7 @@ impl Trial {
         }
     }
 
-    /// Cut the start that follows a cut at every operation.
+    /// After a cut, cut the start at every operation.
     fn cut_restart(&self, image: &Image, cuts: &Cuts, start: &Life, state: &Rows) -> u64 {
         let points = every_point(&start.kinds);
         for &at in &points {
@@ -352,8 +357,8 @@ impl Trial {
     }
 }
 
-/// The operations to cut in, by number: all but reads behind reads, where a cut leaves what it leaves
-/// in the first of them.
+/// The operations to cut at, by number. A read after a read is left out, because cuts in both leave
+/// the same state.
 fn every_point(kinds: &[EventKind]) -> Vec<u64> {
     let before = [None].into_iter().chain(kinds.iter().copied().map(Some));
     let numbered = (0..).zip(kinds.iter().zip(before));
@@ -363,9 +368,9 @@ fn every_point(kinds: &[EventKind]) -> Vec<u64> {
     telling.map(|(at, _)| at).collect()
 }
 
-/// The operations to cut in with the endings that leave what no other cut leaves. A cut before an
-/// operation leaves what the complete one before it left; only behind a write to byte-addressable
-/// memory, of which a cut leaves a prefix, that is a case of its own.
+/// The operations to cut at, each with the outcomes that leave a state of their own. A cut before
+/// an operation leaves the same as the complete operation before it. The exception is a write to
+/// byte-addressable memory before it, because a cut leaves a prefix of such a write.
 fn cut_points(kinds: &[EventKind]) -> Vec<(u64, &'static [Ending])> {
     let mut was_completed = false;
     let mut points = Vec::new();
@@ -390,7 +395,7 @@ fn is_read(kind: EventKind) -> bool {
 }
 
 /// The transactions of a run: inserts, updates and deletes of records of many sizes, growth beyond
-/// the cache, and rollbacks.
+/// the size of the cache, and rollbacks.
 fn script(seed: u64) -> Vec<Vec<String>> {
     let mut prng = Prng::new(seed);
     let schema = "BEGIN; CREATE TABLE one (id INTEGER PRIMARY KEY, val TEXT);
@@ -450,7 +455,7 @@ fn difference(rows: &Rows, allowed: &[&Rows]) -> String {
     format!("rows of a state that was not: {}; allowed: {}", counts(rows), allowed.join("; or "))
 }
 
-/// Cut every session of a run; tell how many cuts that were.
+/// Cut every session of a run. Returns the number of cuts.
 fn cut_run(stack: Stack, seed: u64, mode: Mode) -> u64 {
     let trial = Trial::new(stack, seed, mode);
     let formatted = trial.build.format_and_mount(stack).expect("nothing fails");
@@ -468,7 +473,7 @@ fn cut_run(stack: Stack, seed: u64, mode: Mode) -> u64 {
     count
 }
 
-/// `FLYSCH_SEEDS` tells how many runs of each mode are cut; if it is not set, one is.
+/// Cut the runs of each mode. `FLYSCH_SEEDS` sets how many runs; the default is one.
 fn check(stack: Stack, modes: &[Mode]) {
     let seeds = std::env::var("FLYSCH_SEEDS").map_or(1, |text| text.parse().expect("a number"));
     let runs: Vec<(u64, Mode)> =
@@ -487,10 +492,10 @@ fn committed_rows_survive_every_cut_on_yaffs2() {
     check(Stack::YAFFS2, &[MODES.as_slice(), &[WAL]].concat());
 }
 
-/// It found two cuts that UBIFS did not come back from. A start that had to write the size of a file
-/// down put its reference into the log's next page, which an earlier cut had torn. And a start after a
-/// cut between the two master nodes of a clean mount wrote both as clean, so that a third one did not
-/// look for what the next cut tore in the log.
+/// This test found two cuts after which UBIFS could not be mounted. In the first, a start that had
+/// to record a file's size put its reference into the log's next page, which an earlier cut had
+/// torn. In the second, a start after a cut between the two master nodes of a clean mount wrote
+/// both as clean, so that the next start did not look for what another cut had torn in the log.
 #[test]
 fn committed_rows_survive_every_cut_on_ubifs() {
     check(Stack::UBIFS, &[MODES.as_slice(), &[WAL]].concat());
@@ -501,7 +506,7 @@ fn committed_rows_survive_every_cut_on_a_translation_layer() {
     check(Stack::FTL, &[MODES.as_slice(), &[WAL]].concat());
 }
 
-/// Two devices on one supply.
+/// Two devices share one power supply here.
 #[test]
 fn committed_rows_survive_every_cut_with_journals_on_pram() {
     for stack in [Stack::JFFS2, Stack::YAFFS2, Stack::UBIFS, Stack::FTL] {

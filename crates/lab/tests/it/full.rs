@@ -1,5 +1,5 @@
-//! A full device: SQLite says so, and what was committed is there and can be read, as soon as the last
-//! transaction could be undone, and after a mount.
+//! Tests of a full device. SQLite must report that it is full. Committed data must stay and be
+//! readable, both once the last transaction could be undone and after a mount.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use flysch_lab::machine::stack::{Journals, Main, Stack};
 use flysch_lab::workload::Micro;
 use flysch_sqlite::{Database, Error, Value};
 
-/// Name of a file that may go.
+/// Name of a file that may be removed to make room.
 const SPARE: &str = "spare";
 
 fn open(scenario: &Scenario, machine: &Machine) -> Result<Database, Error> {
@@ -23,7 +23,7 @@ fn open(scenario: &Scenario, machine: &Machine) -> Result<Database, Error> {
     Ok(database)
 }
 
-/// The database holds the rows 1 to `committed`, whole.
+/// Check that the database holds exactly the rows 1 to `committed`, with their full size.
 fn check(database: &Database, committed: i64, title: &str) {
     let verdict = database.query("PRAGMA integrity_check");
     let verdict = verdict.unwrap_or_else(|error| panic!("{title}: {error}"));
@@ -33,7 +33,7 @@ fn check(database: &Database, committed: i64, title: &str) {
     assert_eq!(found, [wanted], "{title}");
 }
 
-/// A file to be removed when room is needed.
+/// Make the file that is removed when room is needed.
 fn put_by(machine: &Machine) {
     let mut linux = machine.linux.borrow_mut();
     let fd = linux.open(SPARE, true).unwrap();
@@ -59,9 +59,9 @@ fn fill(scenario: &Scenario, title: &str) {
     };
     assert!(error.contains("full"), "{title}: {error}");
     assert!(committed.get() > 100, "{title}: {} rows", committed.get());
-    // Undoing the last transaction is writing, for which a log-structured file system may have no
-    // room either: then SQLite waits for room, and nothing is lost meanwhile. JFFS2 of Linux 6.1 is
-    // the same: what it keeps back is for removing files alone (docs/lab.md).
+    // Undoing the last transaction needs writes, and a log-structured file system may have no room
+    // for them. Then SQLite waits for room, and nothing is lost meanwhile. JFFS2 of Linux 6.1 does
+    // the same: its reserve serves only the removal of files (docs/lab.md).
     if let Err(error) = database.query("SELECT count(*) FROM t") {
         assert!(error.to_string().contains("full"), "{title}: {error}");
         machine.linux.borrow_mut().unlink(SPARE).unwrap();
@@ -83,7 +83,7 @@ fn a_full_device_keeps_what_was_committed() {
     let stacks = plain.into_iter().flat_map(|stack| [stack, stack.with(Journals::Pramfs)]);
     for stack in stacks {
         let mut grid = Grid::new(Micro::Insert, stack, Arc::clone(&platform));
-        // UBI keeps twenty blocks of this chip for those that go bad.
+        // UBI reserves twenty blocks of this chip as replacements for blocks that go bad.
         grid.axes.partition_blocks = vec![if stack.main == Main::Ubifs { 72 } else { 40 }];
         grid.axes.journal_modes = vec![JournalMode::Delete, JournalMode::Persist];
         for scenario in grid.scenarios() {

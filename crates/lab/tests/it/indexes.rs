@@ -1,16 +1,16 @@
-//! Every index method against an ordered map, and what its runs count.
+//! Every index method must agree with an ordered map, and its runs must have the right counts.
 
 use std::collections::BTreeMap;
 
 use flysch_chip::{Part, Prng};
-use flysch_lab::index::bed::Bed;
 use flysch_lab::index::bench::{IndexBench, LookupKind};
+use flysch_lab::index::chip_setup::ChipSetup;
+use flysch_lab::index::costs::IndexCosts;
 use flysch_lab::index::keys::{KeyDistribution, Keys};
 use flysch_lab::index::method::{IndexMethod, MethodName, MethodSpec, Tuning};
 use flysch_lab::index::records::{Place, records_per_page};
-use flysch_lab::index::run::IndexRun;
 
-/// Pages of 512 bytes, so that a few thousand keys make a structure of several levels.
+/// A part with pages of 512 bytes, so that a few thousand keys fill several levels.
 fn part() -> Part {
     let mut part = Part::named("gemalto-vfl").unwrap();
     part.geometry.page_size = 512;
@@ -19,10 +19,10 @@ fn part() -> Part {
 }
 
 const KEYS: u32 = 4_000;
-/// Updates and deletes, at most.
+/// The most updates and deletes.
 const CHANGES: u32 = 1_500;
 
-/// An index beside the map it is to agree with.
+/// An index and the map that it must agree with.
 struct Pair<'a> {
     method: &'a mut dyn IndexMethod,
     keys: Keys,
@@ -64,7 +64,8 @@ impl Pair<'_> {
             };
             let is_found = self.method.lookup(&self.keys.present(number), &mut is_there).unwrap();
             assert_eq!(is_found, wanted.is_some(), "key {number} of {bound}; {}", self.story);
-            // A place may be given where hashes are alike: the record has the last word.
+            // A hash collision may lead to a place of another key. The record then decides, so this
+            // is valid.
             let is_found = self.method.lookup(&self.keys.absent(number), &mut |_| false).unwrap();
             assert!(!is_found, "absent key {number}; {}", self.story);
         }
@@ -76,8 +77,8 @@ fn check(name: MethodName, distribution: KeyDistribution, seed: u64) {
     let tuning = Tuning::default();
     let spec = MethodSpec { name, keys: KEYS, key_size: 12, changes: CHANGES, ram: None, tuning };
     let part = part();
-    let bed = Bed::new(&part, spec.block_count(&part.geometry).unwrap(), seed);
-    let outcome = spec.with(&bed, |method| {
+    let setup = ChipSetup::new(&part, spec.block_count(&part.geometry).unwrap(), seed);
+    let outcome = spec.with(&setup, |method| {
         let story = format!("{}, {distribution:?}, seed {seed}", name.name());
         let (map, prng) = (BTreeMap::new(), Prng::new(seed));
         let mut pair = Pair { method, keys, prng, map, records: 0, story };
@@ -121,15 +122,15 @@ fn bench(method: MethodName, keys: u32) -> IndexBench {
     }
 }
 
-/// W, IR and VP of the closed form (Tables 4 and 5 of the paper) at 100,000 keys, the last key page
-/// being in RAM still; PBF2's summary is flushed by sectors of 16 partitions.
+/// W, IR and VP of the closed form (Tables 4 and 5 of the paper) at 100,000 keys. The last key page
+/// is still in RAM. The summary of PBF2 is flushed in sectors of 16 partitions.
 #[test]
 fn pbfilter_costs_what_its_closed_form_says() {
     for (method, w, ir, vp) in
         [(MethodName::Pbfilter, 1_310.0, 400.0, 913), (MethodName::Pbfilter2, 941.0, 64.0, 877)]
     {
         let run = bench(method, 100_000).run().unwrap();
-        let IndexRun { w_pages, ir_pages, vp_pages, .. } = run;
+        let IndexCosts { w_pages, ir_pages, vp_pages, .. } = run;
         assert_eq!((w_pages, ir_pages, vp_pages), (w, ir, vp), "{}", run.method);
     }
 }

@@ -1,9 +1,9 @@
-//! The counts of the real kernel: Linux 6.1 with nandsim, row by row of `docs/reference`, and where
-//! its read-ahead shows.
+//! The simulated counts against those of the real kernel: Linux 6.1 with nandsim, row by row of
+//! `docs/reference`. Also the requests at which its read-ahead shows.
 
 use std::sync::Arc;
 
-use flysch_lab::bench::grid::{Grid, ReadAheadChoice, run_all};
+use flysch_lab::bench::grid::{Grid, ReadAheadOption, run_all};
 use flysch_lab::bench::run::Run;
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::platform::Platform;
@@ -16,13 +16,13 @@ const JOURNALS: &str = include_str!("../../../../docs/reference/kernel-6.1-hybri
 const READS: &str = include_str!("../../../../docs/reference/kernel-6.1-readahead.csv");
 const CONTACTS: &str = include_str!("../../../../docs/reference/kernel-6.1-contacts.csv");
 
-/// Carry scenarios out.
 fn runs(scenarios: &[Scenario]) -> Vec<Run> {
     let outcomes = run_all(scenarios, || ()).into_iter().collect::<Result<_, _>>();
     outcomes.expect("the reference's runs fit their partition")
 }
 
-/// Carry out what answers to so many rows: all counts lie within their bands.
+/// Run the scenarios of these rows. All counts must be within their bands. `count` is the expected
+/// number of rows.
 fn check(rows: &[Row], count: usize) {
     assert_eq!(rows.len(), count);
     let scenarios: Vec<Scenario> = rows.iter().flat_map(|row| row.scenarios.clone()).collect();
@@ -64,9 +64,9 @@ fn what_is_no_reference_is_refused() {
     assert_eq!(error, "no reference: unknown run 'jffs2-paper'");
 }
 
-/// Requests of a select of 600 records of 600 bytes that take 20 times the median and more: those
-/// that a read-ahead fetches 4 cache pages and more for.
-fn peaks(read_ahead: ReadAheadChoice) -> Vec<usize> {
+/// The requests that take at least 20 times the median, in a select of 600 records of 600 bytes.
+/// These are the requests for which read-ahead fetches 4 or more cache pages.
+fn peaks(read_ahead: ReadAheadOption) -> Vec<usize> {
     let platform = Platform::named("nandsim-6.1").expect("it is built in");
     let mut grid = Grid::new(Micro::Select, Stack::JFFS2, Arc::new(platform));
     grid.axes.requests = vec![600];
@@ -79,9 +79,9 @@ fn peaks(read_ahead: ReadAheadChoice) -> Vec<usize> {
 #[test]
 fn select_peaks_where_the_window_is_read() {
     let kernel = [3_usize, 15, 47, 111, 237, 364, 491];
-    let ours = peaks(ReadAheadChoice::On);
+    let ours = peaks(ReadAheadOption::On);
     assert_eq!(ours.len(), kernel.len(), "{ours:?}");
     let mut pairs = kernel.iter().zip(&ours);
     assert!(pairs.all(|(kernel, ours)| kernel.abs_diff(*ours) <= 1), "{ours:?}");
-    assert_eq!(peaks(ReadAheadChoice::Off), [0_usize; 0]);
+    assert_eq!(peaks(ReadAheadOption::Off), [0_usize; 0]);
 }

@@ -1,4 +1,4 @@
-//! The lab at its boundaries.
+//! Tests of the lab through its public interface.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod age;

@@ -1,15 +1,15 @@
-//! Which mean powers a scenario draws: those that the papers' tables state for it.
+//! Which mean powers apply to a scenario: those that the tables of the papers state for it.
 
 use std::sync::Arc;
 
-use flysch_lab::bench::grid::{Grid, ReadAheadChoice};
+use flysch_lab::bench::grid::{Grid, ReadAheadOption};
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::platform::Platform;
 use flysch_lab::machine::stack::{Main, Stack};
 use flysch_lab::trace::Operations;
 use flysch_lab::workload::{Contacts, Pattern, Read, Workload};
 
-fn scenario(workload: Workload, stack: Stack, choice: ReadAheadChoice) -> Scenario {
+fn scenario(workload: Workload, stack: Stack, choice: ReadAheadOption) -> Scenario {
     let platform = Platform::named("omap3evm-2.6.37").expect("it is built in");
     let mut grid = Grid::new(workload, stack, Arc::new(platform));
     grid.axes.read_ahead = vec![choice];
@@ -18,7 +18,7 @@ fn scenario(workload: Workload, stack: Stack, choice: ReadAheadChoice) -> Scenar
 
 #[test]
 fn powers_are_those_of_the_papers_tables() {
-    use ReadAheadChoice::{Advised, Off, On};
+    use ReadAheadOption::{Advised, Off, On};
     let read = |pattern| Workload::Read(Read { pattern, ..Read::DEFAULT });
     let (sequential, random) = (read(Pattern::Sequential), read(Pattern::Random));
     let contacts = Workload::Contacts(Contacts::DEFAULT);

@@ -1,4 +1,4 @@
-//! Traces: what is written comes back, what is damaged is refused, totals agree.
+//! Tests of traces: saved traces load again, damaged ones are refused, and totals agree.
 
 use std::ops::RangeInclusive;
 
@@ -15,7 +15,7 @@ fn below(prng: &mut Prng, bound: u64) -> u32 {
     u32::try_from(prng.below(bound)).expect("bounds are 32-bit")
 }
 
-/// A sound trace with something of everything in it.
+/// A valid trace that contains all kinds of events.
 fn random_trace(seed: u64, event_count: usize) -> Trace {
     let mut prng = Prng::new(seed);
     let geometry = parse_shape(SHAPE).expect("a sound geometry");
@@ -64,7 +64,7 @@ fn saved_traces_come_back() {
     }
 }
 
-/// The first seven kinds are in version 2 what they were in version 1.
+/// The first seven kinds have the same encoding in both versions.
 #[test]
 fn files_of_version_1_are_read() {
     let mut trace = random_trace(13, 200);

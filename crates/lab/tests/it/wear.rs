@@ -1,4 +1,4 @@
-//! Wear after many overwrites of half of a partition, beside data that never change.
+//! Wear after many overwrites of half of a partition that also holds data that never changes.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use flysch_lab::machine::platform::Platform;
 use flysch_lab::machine::stack::{Engine, Main, Stack};
 use flysch_lab::workload::Workload;
 
-/// Wear of the stack's partition, whose first percents of `aged_fill` files take that stay as they
-/// are, after so many overwrites.
+/// The wear of the partition after this many overwrites. Files that never change fill the first
+/// `aged_fill` percent of it.
 fn wear(main: Main, blocks: u32, aged_fill: u32, requests: u32, ubi_threshold: u64) -> Wear {
     let platform = Arc::new(Platform::named("nandsim-6.1").unwrap());
     let stack = Stack { engine: Engine::File, main, journals: None };
@@ -31,7 +31,7 @@ fn a_translation_layer_wears_evenly() {
     assert!(wear.max_over_mean <= 1.10, "{wear:?}");
 }
 
-/// JFFS2 and YAFFS2 promise no bound; the figures of both are told as any other's.
+/// JFFS2 and YAFFS2 promise no bound, so this only checks that their figures are reported.
 #[test]
 fn file_systems_without_wear_levelling_tell_their_wear() {
     for main in [Main::Jffs2, Main::Yaffs2] {
@@ -39,8 +39,8 @@ fn file_systems_without_wear_levelling_tell_their_wear() {
     }
 }
 
-/// The kernel lets free blocks differ by twice the threshold (`WL_FREE_MAX_DIFF`). UBIFS is nearly
-/// full here, so that few overwrites wear much.
+/// The kernel lets erase counts of free blocks differ by twice the threshold (`WL_FREE_MAX_DIFF`).
+/// UBIFS is nearly full here, so that few overwrites cause much wear.
 #[test]
 fn ubi_keeps_erase_counts_within_its_threshold() {
     let threshold = 4;

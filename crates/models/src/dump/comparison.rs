@@ -15,7 +15,7 @@ pub(super) const METHODS: [(&str, Method); 3] =
     [("BTree", Method::BTree), ("BFTL1", Method::Unbounded), ("BFTL2", Method::Compacted(5))];
 const CHAIN_LEN: u32 = 8;
 
-/// PBF1 after so many insertions.
+/// PBF1 after this many insertions.
 pub(super) fn published(keys: u32) -> PbFilter {
     PbFilter::new(Setting::published(keys), Tuning::PUBLISHED, SummaryPages::ByKeys)
 }
@@ -75,12 +75,12 @@ fn put_pbfilter(entries: &mut Entries) {
     );
 }
 
-/// f of the published filter, its keys hashed to four buckets first.
+/// f of the published filter, whose keys are first hashed to one of four buckets.
 pub(super) fn hashed_rate() -> f64 {
     bucketed_rate(2048, 128, 4, 7)
 }
 
-/// Readings of R1 and of the pages read in vain, by name.
+/// Readings of R1 and of the rounding of false positives, by name.
 pub(super) const INITIALS: [(&str, Initial); 3] =
     [("prob", Initial::Probability), ("floor", Initial::Floor), ("ceil", Initial::Ceiling)];
 pub(super) const ROUNDINGS: [(&str, bool); 2] = [("ceil", true), ("none", false)];

@@ -1,4 +1,5 @@
-//! The layout of a grown `PBFilter`, page by page, beside the closed form; and expected reads.
+//! The layout of a growing `PBFilter`, page by page, compared with the closed form; and the
+//! expected reads.
 
 use super::Entries;
 use super::comparison::{hashed_rate, published};
@@ -34,7 +35,7 @@ pub(super) fn put(entries: &mut Entries) {
     put_reads(entries);
 }
 
-/// Where M d is no power of two the layout decides between the readings of the summary's pages.
+/// If M d is not a power of two, the layout decides which reading of the summary's pages is right.
 fn put_readings_of_pages(entries: &mut Entries, bits_per_key: u32, keys: u32) {
     let tuning = Tuning { bits_per_key, ..Tuning::PUBLISHED };
     let index = |pages| PbFilter::new(Setting::published(keys), tuning, pages);

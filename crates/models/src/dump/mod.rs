@@ -1,7 +1,7 @@
-//! Every value of the model by its label, for other programs to check theirs against.
+//! Every value of the model with a label, so that other programs can compare theirs.
 //!
-//! A label reads from the place in the paper down: `fig12m/d=16/W`. Values are rounded to six
-//! decimals. Where the printed formulas can be read in several ways, each way has a label.
+//! A label begins with the place in the paper: `fig12m/d=16/W`. Values are rounded to six decimals.
+//! If a printed formula can be read in several ways, each reading has its own label.
 
 mod comparison;
 mod growth;
@@ -17,18 +17,18 @@ use serde_json::Value;
 
 use super::Costs;
 
-/// A value.
+/// A value of the model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Entry {
-    /// Where it belongs.
+    /// The place in the paper and the name of the value.
     pub label: String,
-    /// A number, or whether something holds.
+    /// A number, or a boolean.
     pub value: Value,
-    /// What the text of the paper says, or how a reading differs.
+    /// What the paper says, or in what the reading differs.
     pub note: String,
 }
 
-/// All values.
+/// All values of the model.
 pub fn values() -> Vec<Entry> {
     let mut entries = Entries(Vec::new());
     comparison::put(&mut entries);
@@ -51,7 +51,7 @@ impl Entries {
         self.0.push(Entry { label: label.into(), value: rounded.into(), note: note.to_owned() });
     }
 
-    /// All fields of something, each by its own name.
+    /// Add all fields of a struct, each by its own name.
     fn put_fields(&mut self, place: &str, fields: &impl Serialize) {
         let value = serde_json::to_value(fields).expect("numbers have JSON values");
         let Value::Object(fields) = value else { unreachable!("fields have names") };
@@ -64,7 +64,7 @@ impl Entries {
         }
     }
 
-    /// A column of Table 5, by the paper's names.
+    /// Add a column of Table 5, by the paper's names.
     fn put_costs(&mut self, place: &str, costs: &Costs, note: &str) {
         for (name, value) in [
             ("R", costs.r_pages),

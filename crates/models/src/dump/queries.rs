@@ -7,7 +7,7 @@ use crate::bloom::false_positive_rate;
 use crate::queries::{range_query, updated, updated_consistent};
 use crate::reading::{Initial, Reading};
 
-/// Updates in per cent of the valid records: label, and share.
+/// Updates as a share of the valid records: label and share.
 pub(crate) const UPDATE_RATES: [(&str, f64); 11] = [
     ("0.0", 0.0),
     ("0.1", 0.1),
@@ -22,7 +22,7 @@ pub(crate) const UPDATE_RATES: [(&str, f64); 11] = [
     ("1.0", 1.0),
 ];
 
-/// Shares of the tuples that a range query selects.
+/// Shares of the tuples that a range query selects: label and share.
 pub(crate) const SELECTIVITIES: [(&str, f64); 14] = [
     ("0.0001", 0.0001),
     ("0.0005", 0.0005),
@@ -40,7 +40,8 @@ pub(crate) const SELECTIVITIES: [(&str, f64); 14] = [
     ("1.0", 1.0),
 ];
 
-/// Section 5.1: 20 tuples of 100 bytes on each of 50,000 pages, and the space-time optimal index.
+/// Section 5.1: 20 tuples of 100 bytes on each of 50,000 pages, and the pages that the space-time
+/// optimal index reads.
 pub(crate) const TABLE_PAGES: f64 = 50_000.0;
 pub(crate) const BITMAP_PAGES: f64 = 200.0;
 
@@ -83,7 +84,7 @@ fn put_updated(entries: &mut Entries, (label, rate): (&str, f64)) {
     }
 }
 
-/// Updates of this share of the published million records.
+/// The number of updates that is this share of the published million records.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most a million")]
 pub(crate) fn updates(rate: f64) -> u32 {
     (f64::from(KEYS) * rate).round() as u32
@@ -103,8 +104,8 @@ fn put_range(entries: &mut Entries, (label, selectivity): (&str, f64)) {
     }
 }
 
-/// Sections 4.3 and 4.4: filters of 2048 bits over pages of 256 entries of 8 bytes, in 32
-/// partitions; four sectors, seven hash functions.
+/// Sections 4.3 and 4.4: filters of 2048 bits for pages of 256 entries of 8 bytes, in 32
+/// partitions, with four sectors and seven hash functions.
 fn put_partitions(entries: &mut Entries) {
     let page_bits = 2048.0 * 8.0;
     let filters = page_bits / (2048.0 / 32.0);

@@ -1,50 +1,50 @@
-//! Forms: the sums that a cost may be. What they add up is what the engine does for requests of a
-//! size: so much in any case, for each request, for each byte, for each page, for each page beyond
-//! its cache.
+//! Forms: the sums that may describe a cost. Their terms stand for what the engine does: a
+//! constant, so much for each request, for each byte, for each page, and for each page beyond its
+//! cache.
 
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a page of the database that cells and their pointers share: the paper's default page
-/// of 1024 bytes less its head of 8.
+/// Bytes of a database page that cells and their pointers share: the paper's default page of 1024
+/// bytes without its header of 8.
 const PAGE_ROOM: f64 = 1016.0;
-/// What a record takes beside its string: pointer, sizes, key, record head.
+/// Bytes that a record takes in addition to its string: pointer, sizes, key, record header.
 const CELL_OVERHEAD: f64 = 9.0;
-/// Pages that the paper's SQLite keeps before it writes without being told to commit: nine tenths
-/// of 2000.
+/// Pages that SQLite caches before it writes to the database within a transaction: nine tenths of
+/// the 2000 of the paper's version.
 const CACHE_PAGES: f64 = 1800.0;
 
-/// A sum of terms.
+/// A sum of terms that describes a cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Form {
-    /// A constant and so much for each request.
+    /// A constant, and a term for the requests.
     Requests,
-    /// Besides, so much for each byte.
+    /// In addition, a term for the bytes.
     Bytes,
-    /// Besides, so much for each page of the database.
+    /// In addition, a term for the pages of the database.
     Pages,
-    /// Besides, so much for each page beyond the cache.
+    /// In addition, a term for the pages beyond the cache.
     Spill,
 }
 
 impl Form {
-    /// Every form, the shortest first.
+    /// All forms, the shortest first.
     pub const ALL: [Self; 4] = [Self::Requests, Self::Bytes, Self::Pages, Self::Spill];
 
-    /// What the terms are, for so many requests of records of this size.
+    /// The values of the terms for a number of requests of this record size.
     pub fn terms(self, requests: f64, record_size: f64) -> Vec<f64> {
         let pages = requests * pages_of(record_size);
         let all = [1.0, requests, requests * record_size, pages, (pages - CACHE_PAGES).max(0.0)];
         all[..self.len()].to_vec()
     }
 
-    /// Names of the terms.
+    /// The names of the terms.
     pub fn names(self) -> &'static [&'static str] {
         const ALL: [&str; 5] = ["constant", "requests", "bytes", "pages", "pages beyond the cache"];
         &ALL[..self.len()]
     }
 
-    /// How many terms it has.
+    /// How many terms the form has.
     const fn len(self) -> usize {
         match self {
             Self::Requests => 2,
@@ -55,7 +55,7 @@ impl Form {
     }
 }
 
-/// Pages that one record takes: a share of one, or several.
+/// Pages that one record takes: a fraction of a page, or several pages.
 fn pages_of(record_size: f64) -> f64 {
     let cell = record_size + CELL_OVERHEAD;
     if cell <= PAGE_ROOM { 1.0 / (PAGE_ROOM / cell).floor() } else { (cell / PAGE_ROOM).ceil() }

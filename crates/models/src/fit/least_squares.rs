@@ -1,11 +1,12 @@
-//! Least squares: the coefficients of a sum that lie nearest to what was measured, by the normal
-//! equations. Columns are scaled to one before, so that requests and bytes may stand side by side.
+//! Least squares by the normal equations: find the coefficients of a sum that come nearest to the
+//! measured values. Columns are first scaled to the same size, so that requests and bytes can be in
+//! the same sum.
 
-/// A pivot less than this share of a column's scale says that the column repeats the others.
+/// A smaller pivot means that the column is a combination of the others.
 const SINGULAR: f64 = 1e-10;
 
-/// The coefficients for which the weighted squares of `rows` times them less `values` are least;
-/// none where the rows do not tell the columns apart.
+/// The coefficients that minimise the weighted squares of `rows` times coefficients minus `values`.
+/// None if the columns depend on each other.
 pub(super) fn solve(rows: &[Vec<f64>], values: &[f64], weights: &[f64]) -> Option<Vec<f64>> {
     let width = rows.first()?.len();
     let weighted = || rows.iter().zip(weights);
@@ -32,7 +33,7 @@ pub(super) fn solve(rows: &[Vec<f64>], values: &[f64], weights: &[f64]) -> Optio
     Some(solved.iter().zip(&scales).map(|(value, scale)| value / scale).collect())
 }
 
-/// Gauss and Jordan's elimination with the largest pivot of each column.
+/// Gauss-Jordan elimination with the largest pivot of each column.
 fn eliminate(mut system: Vec<Vec<f64>>) -> Option<Vec<f64>> {
     let width = system.len();
     for column in 0..width {
@@ -45,7 +46,7 @@ fn eliminate(mut system: Vec<Vec<f64>>) -> Option<Vec<f64>> {
         system.swap(column, largest);
         let pivot = system[column].clone();
         for (place, line) in system.iter_mut().enumerate() {
-            // The pivot's own line is left with one in the column, the others with nothing.
+            // In this column, the pivot's own line becomes one and all other lines become zero.
             let wanted = if place == column { 1.0 } else { 0.0 };
             let factor = (line[column] - wanted) / pivot[column];
             for (cell, own) in line.iter_mut().zip(&pivot) {

@@ -1,80 +1,75 @@
-//! Models: for each subject and cost the form that errs least in cross-validation.
+//! Models: for each subject and cost, the form with the smallest error in cross-validation.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use flysch_charts::number::real_len;
-use flysch_lab::choice::UnknownChoice;
+use flysch_lab::unknown_name::UnknownName;
 use serde::{Deserialize, Serialize};
 
 use super::form::Form;
 use super::least_squares::solve;
 use super::observation::{COSTS, Observation, Subject};
 
-/// Parts that the observations are dealt into; each is predicted from the others.
+/// Number of parts that the observations are split into. Each part is predicted from the others.
 const FOLDS: usize = 10;
-/// Fewest observations of a subject.
+/// The fewest observations of a subject.
 const ROWS_MIN: usize = 6;
-/// Costs below this share of a subject's mean weigh as if they were it: a run that erases nothing
-/// is to be met within a block, not within a share of nothing.
+/// Costs below this share of a subject's mean are weighted as if they had this share. Otherwise a
+/// run with almost no erases would have to be matched to a fraction of a block.
 const WEIGHT_FLOOR: f64 = 0.05;
 
-/// Cost models of the subjects of one CSV.
+/// The cost models of all subjects in a CSV file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Models {
-    /// What wrote the file.
+    /// The program that wrote the file.
     pub generator: String,
-    /// One for each subject and cost.
+    /// One model for each subject and cost.
     pub models: Vec<Model>,
 }
 
-/// The model of one cost.
+/// The model of one cost of a subject.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
-    /// What it is for.
+    /// The subject of the model.
     #[serde(flatten)]
     pub of: Subject,
-    /// Name of the cost.
+    /// Name of the modelled cost.
     pub cost: String,
-    /// Observations it was fitted to.
+    /// Number of observations it was fitted to.
     pub runs: usize,
-    /// The form chosen.
+    /// The form that was chosen.
     pub form: Form,
-    /// Its coefficients, in the order of its terms.
+    /// The coefficients in the order of the form's terms.
     pub coefficients: Vec<f64>,
-    /// Mean error of predictions in cross-validation, over the mean cost, per cent.
+    /// Mean error in cross-validation, in percent of the mean cost.
     pub error_percent: f64,
-    /// Half of the predictions in cross-validation err less, per cent of the cost itself.
+    /// Median error in cross-validation, in percent of the cost itself.
     pub median_error_percent: f64,
-    /// Least and most requests that were observed.
+    /// Least and greatest number of requests among the observations.
     pub requests: [f64; 2],
-    /// Least and largest record size that was observed.
+    /// Least and greatest record size among the observations.
     pub record_sizes: [f64; 2],
 }
 
-/// What a subject costs.
+/// What a workload is predicted to cost.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Prediction {
-    /// Workload.
     pub workload: String,
-    /// Stack.
     pub on: String,
-    /// Platform.
     pub platform: String,
-    /// Bytes of a record.
+    /// Size of a record in bytes.
     pub record_size: u32,
-    /// Requests.
     pub requests: u32,
-    /// Virtual time, nanoseconds.
+    /// Virtual time of the run, nanoseconds.
     pub time_ns: f64,
-    /// Array reads.
+    /// Page reads of the array.
     pub page_reads: f64,
-    /// Array programs.
+    /// Page programs of the array.
     pub page_programs: f64,
-    /// Block erases.
     pub block_erases: f64,
-    /// Whether it lies beyond what was observed.
+    /// Whether the prediction lies beyond the observed requests or record sizes.
     pub is_extrapolated: bool,
 }
 
@@ -83,14 +78,14 @@ pub struct Prediction {
 pub enum FitError {
     /// A subject has too few observations.
     Few {
-        /// Which.
+        /// The subject with too few observations.
         of: Subject,
-        /// How many it has.
+        /// Number of observations that it has.
         runs: usize,
     },
     /// All observations of a subject have the same number of requests.
     Alike {
-        /// Which.
+        /// The subject of these observations.
         of: Subject,
     },
 }
@@ -115,7 +110,7 @@ impl std::error::Error for FitError {}
 /// Fit models to observations.
 ///
 /// # Errors
-/// The first subject that has too little to fit to.
+/// Returns the first subject whose observations are not enough.
 pub fn fit(observations: &[Observation]) -> Result<Models, FitError> {
     let mut subjects: BTreeMap<&Subject, Vec<&Observation>> = BTreeMap::new();
     for one in observations {
@@ -135,7 +130,7 @@ pub fn fit(observations: &[Observation]) -> Result<Models, FitError> {
 }
 
 impl Model {
-    /// The form that errs least, fitted to all rows.
+    /// Choose the form with the smallest error and fit it to all rows.
     fn fit(of: &Subject, rows: &[&Observation], cost: usize) -> Option<Self> {
         let tried =
             Form::ALL.into_iter().filter_map(|form| Some((form, validate(form, rows, cost)?)));
@@ -157,7 +152,7 @@ impl Model {
         })
     }
 
-    /// What it predicts; no cost is below zero.
+    /// The predicted cost, which is never negative.
     fn predict(&self, requests: f64, record_size: f64) -> f64 {
         value(self.form, &self.coefficients, requests, record_size)
     }
@@ -183,8 +178,8 @@ fn coefficients(form: Form, rows: &[&Observation], cost: usize) -> Option<Vec<f6
     solve(&terms, &values, &weights)
 }
 
-/// Errors of predictions of rows that were left out, per cent: their mean over the mean cost, and
-/// the median of each over its own cost. None where the form cannot be fitted.
+/// The errors of predicting rows that were left out of the fit, in percent: the mean error over the
+/// mean cost, and the median of each error over its own cost. None if the form cannot be fitted.
 fn validate(form: Form, rows: &[&Observation], cost: usize) -> Option<[f64; 2]> {
     let (mut error_sum, mut cost_sum) = (0.0, 0.0);
     let mut shares = Vec::new();
@@ -210,17 +205,17 @@ fn validate(form: Form, rows: &[&Observation], cost: usize) -> Option<[f64; 2]> 
 }
 
 impl Models {
-    /// What a workload costs on a stack, on each platform that there are models of.
+    /// What a workload costs on a stack, for each platform that has a model.
     ///
     /// # Errors
-    /// There is no model of it: names the nearest.
+    /// Fails if there is no model of it. The error suggests the nearest name.
     pub fn predict(
         &self,
         workload: &str,
         on: &str,
         requests: u32,
         record_size: u32,
-    ) -> Result<Vec<Prediction>, UnknownChoice> {
+    ) -> Result<Vec<Prediction>, UnknownName> {
         let known = |of: fn(&Subject) -> &str| -> Vec<&str> {
             let mut known: Vec<&str> = self.models.iter().map(|model| of(&model.of)).collect();
             known.sort_unstable();
@@ -229,12 +224,12 @@ impl Models {
         };
         let workloads = known(|of| &of.workload);
         if !workloads.contains(&workload) {
-            return Err(UnknownChoice::new("workload", workload, &workloads));
+            return Err(UnknownName::new("workload", workload, &workloads));
         }
         let is_asked = |model: &&Model| model.of.workload == workload && model.of.on == on;
         let asked: Vec<&Model> = self.models.iter().filter(is_asked).collect();
         if asked.is_empty() {
-            return Err(UnknownChoice::new("stack", on, &known(|of| &of.on)));
+            return Err(UnknownName::new("stack", on, &known(|of| &of.on)));
         }
         let (n, size) = (f64::from(requests), f64::from(record_size));
         let one = |models: &[&Model]| {

@@ -1,4 +1,4 @@
-//! Observations: the rows of a run's CSV that a model is fitted to.
+//! Observations: the rows of a CSV of runs that a model is fitted to.
 
 use std::fmt;
 
@@ -7,53 +7,48 @@ pub const COSTS: [&str; 4] = ["time_ns", "page_reads", "page_programs", "block_e
 /// The columns that say what was run.
 const ASKED: [&str; 5] = ["workload", "on", "platform", "record_size", "requests"];
 
-/// One run.
+/// The parameters and costs of a measured run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observation {
-    /// Workload, stack and platform: what shares a model.
+    /// Workload, stack and platform. Observations with the same subject share a model.
     pub of: Subject,
-    /// Bytes of a record.
+    /// Size of a record in bytes.
     pub record_size: f64,
-    /// Requests.
     pub requests: f64,
-    /// What it cost, in the order of [`COSTS`].
+    /// The costs in the order of [`COSTS`].
     pub costs: [f64; COSTS.len()],
 }
 
-/// What a model is for.
+/// What a model describes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct Subject {
-    /// Workload.
     pub workload: String,
-    /// Stack.
     pub on: String,
-    /// Platform.
     pub platform: String,
 }
 
-/// Why a text holds no observations.
+/// Why a text contains no observations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObservationError {
-    /// It is no CSV.
+    /// The text is not valid CSV.
     Csv {
-        /// What the reader says.
+        /// The error message of the CSV reader.
         why: String,
     },
-    /// Columns are missing.
     Columns {
-        /// Their names.
+        /// The names of the missing columns.
         missing: Vec<&'static str>,
     },
-    /// A cell is no number, or a negative one.
+    /// A cell is not a number, or is negative.
     Number {
-        /// Line, counted from 1.
+        /// Line of the file, counted from 1.
         line: u64,
-        /// Column.
+        /// Name of the column.
         column: &'static str,
-        /// The cell.
+        /// The text of the cell.
         given: String,
     },
-    /// There are no rows.
+    /// The file has no rows.
     Empty,
 }
 
@@ -74,10 +69,10 @@ impl fmt::Display for ObservationError {
 
 impl std::error::Error for ObservationError {}
 
-/// The observations of a CSV with a head; columns beyond those needed are ignored.
+/// Parse the observations of a CSV file with column names. Other columns are ignored.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// Returns the first problem that is found.
 pub fn read(text: &[u8]) -> Result<Vec<Observation>, ObservationError> {
     let invalid = |error: csv::Error| ObservationError::Csv { why: error.to_string() };
     let mut reader = csv::Reader::from_reader(text);

@@ -1,11 +1,11 @@
-//! The paper's pairs of charts: one for each file system, a line for each record size.
+//! The paper's pairs of charts: one for each file system, with a line for each record size.
 
 use flysch_charts::figure::{Figure, Panel, Scale, Series};
 use flysch_lab::report::metrics::Metric;
 
 use super::sweep::{SIZES, STACKS, Sweep};
 
-/// Draw a number of every run against the number of requests.
+/// Draw one metric of all runs against the number of requests.
 pub(super) fn chart(
     sweep: &Sweep,
     item: &'static str,
@@ -35,7 +35,7 @@ pub(super) fn chart(
     }
 }
 
-/// Name of a file system as the paper writes it.
+/// The name of a file system in the paper's spelling.
 pub(super) fn stack_name(stack: flysch_lab::machine::stack::Stack) -> String {
     stack.main.name().to_uppercase()
 }

@@ -13,10 +13,11 @@ use crate::band::{Band, Target};
 use crate::claim::Claim;
 use crate::paper::Evidence;
 
-/// Throughput of writes through the file system (Table I), KB/s: what inserts are low beside.
+/// Throughput of plain writes through the file system (Table I) in KB/s. Inserts are compared with
+/// it.
 const RAW_KB_S: f64 = 1.26e6 / 1024.0;
 
-/// Figures 3 and 4.
+/// Figures 3 and 4 with their claims.
 pub(super) fn figures(sweep: &Sweep) -> Evidence {
     let of_4 = |name, title, metric| chart(sweep, "figure-4", name, title, metric);
     let figures = vec![

@@ -1,4 +1,5 @@
-//! Section V.D: throughput and operations of joins, Figures 7 and 8, and joins beside selects.
+//! Section V.D: throughput and operations of joins, Figures 7 and 8, and joins compared with
+//! selects.
 
 use flysch_charts::statistics::{mean, share};
 use flysch_lab::bench::run::Run;
@@ -12,13 +13,13 @@ use crate::band::{Band, Target};
 use crate::claim::Claim;
 use crate::paper::Evidence;
 
-/// From this many requests on a number is large, up to the other it is small.
+/// From how many requests on a number is called large, and up to how many small.
 const LARGE: u32 = 3500;
 const SMALL: u32 = 500;
-/// Requests of the comparison with selects.
-const BESIDE: u32 = 2000;
+/// Number of requests in the comparison with selects.
+const COMPARED_REQUESTS: u32 = 2000;
 
-/// Figures 7 and 8.
+/// Figures 7 and 8 with their claims.
 pub(super) fn figures(sweep: &Sweep) -> Evidence {
     let figures = vec![
         chart(sweep, "figure-7", "figure-7", "Figure 7: throughput of joins", &THROUGHPUT),
@@ -99,10 +100,10 @@ fn operations(sweep: &Sweep) -> Vec<Claim> {
     claims
 }
 
-/// Joins beside selects of the same records.
-pub(super) fn beside_select(join: &Sweep, select: &Sweep) -> Evidence {
+/// Joins compared with selects of the same records.
+pub(super) fn compared_with_select(join: &Sweep, select: &Sweep) -> Evidence {
     let of_stack = |stack: Stack| {
-        let of = |sweep: &Sweep, size| (THROUGHPUT.of)(sweep.at(stack, size, BESIDE));
+        let of = |sweep: &Sweep, size| (THROUGHPUT.of)(sweep.at(stack, size, COMPARED_REQUESTS));
         let gains = SIZES.map(|size| of(join, size) / of(select, size));
         Claim {
             note: format!("By record size: {}.", said(&gains)),

@@ -1,5 +1,5 @@
-//! Updates beside inserts, and what both cost of the flash's life: operations for each request, the
-//! wear of blocks, and how long the part lasts at a daily load.
+//! Updates compared with inserts, and what both cost of the flash's life: operations for each
+//! request, the wear of blocks, and how long the part lasts at a daily load.
 
 use flysch_charts::figure::{Figure, Panel, Scale, Series, Source};
 use flysch_charts::number::real_len;
@@ -17,16 +17,17 @@ use crate::claim::Claim;
 use crate::listing::Listing;
 use crate::paper::Evidence;
 
-/// Numbers of requests that both kinds are compared at.
+/// Numbers of requests at which both are compared.
 const REQUESTS: [u32; 2] = [1000, 5000];
-/// The daily load that lives are told for: transactions of the most requests.
+/// The daily load for which lifetimes are given, in transactions of the greatest number of
+/// requests.
 const TRANSACTIONS_A_DAY: f64 = 100.0;
 const DAYS_A_YEAR: f64 = 365.25;
 
-/// Inserts and updates, and what they cost.
+/// The claims about inserts and updates and their cost.
 pub(super) fn writes(insert: &Sweep, update: &Sweep) -> Evidence {
     let mut claims: Vec<Claim> =
-        STACKS.into_iter().map(|stack| beside(stack, insert, update)).collect();
+        STACKS.into_iter().map(|stack| slower_than_inserts(stack, insert, update)).collect();
     claims.extend(STACKS.map(|stack| rewritten(stack, insert, update)));
     claims.extend(lives(update));
     let kinds = [("insert", insert), ("update", update)];
@@ -34,7 +35,7 @@ pub(super) fn writes(insert: &Sweep, update: &Sweep) -> Evidence {
     Evidence { claims, figures, listings: vec![listing(&kinds)] }
 }
 
-fn beside(stack: Stack, insert: &Sweep, update: &Sweep) -> Claim {
+fn slower_than_inserts(stack: Stack, insert: &Sweep, update: &Sweep) -> Claim {
     let of_size = |size: u32| {
         let of = |sweep: &Sweep, requests| (THROUGHPUT.of)(sweep.at(stack, size, requests));
         mean(&REQUESTS.map(|requests| of(insert, requests) / of(update, requests)))
@@ -50,7 +51,8 @@ fn beside(stack: Stack, insert: &Sweep, update: &Sweep) -> Claim {
     }
 }
 
-/// Pages that an update programs beside an insert: it rewrites all of the record's page.
+/// Compares the pages that an update and an insert program. An update rewrites the whole page of
+/// the record.
 fn rewritten(stack: Stack, insert: &Sweep, update: &Sweep) -> Claim {
     let of = |sweep: &Sweep, size| (PROGRAMS.of)(sweep.last(stack, size));
     let by_size = SIZES.map(|size| of(update, size) / of(insert, size));
@@ -101,7 +103,7 @@ fn lives(update: &Sweep) -> [Claim; 2] {
     ]
 }
 
-/// Years until the rated erase cycles of the partition are used up, wear being even.
+/// Years until the partition's rated erase cycles are used up, if wear is even.
 fn years(run: &Run) -> f64 {
     let data_a_day = TRANSACTIONS_A_DAY * flysch_charts::number::real(run.bytes) / 1_048_576.0;
     run.lifetime_mb.map_or(f64::NAN, |mb| mb / data_a_day / DAYS_A_YEAR)

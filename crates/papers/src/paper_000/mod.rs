@@ -1,7 +1,7 @@
-//! SQLite on JFFS2 and UBIFS: response times and operations of inserts, selects, joins, updates.
+//! SQLite on JFFS2 and UBIFS: response times and operations of inserts, selects, joins and updates.
 //!
-//! [`sweep`] runs what the figures show and [`chart`] draws them; the other modules each judge what
-//! one section of the paper says.
+//! [`sweep`] makes the runs that the figures show, and [`chart`] draws them. Each other module
+//! judges what one section of the paper says.
 
 mod chart;
 mod insert;
@@ -18,7 +18,6 @@ use flysch_lab::workload::Micro;
 use super::paper::{Cause, Effort, Evidence, Experiment, Item, Paper, Trial};
 use sweep::Sweep;
 
-/// The paper.
 pub(super) const PAPER: Paper = Paper {
     number: "000",
     title: "Boukhobza, Olivier, Plassart, Ouarnoughi, Bellatreche: Embedded Databases on Flash \
@@ -69,17 +68,17 @@ fn steps(kinds: [Micro; 2], effort: Effort) -> u64 {
     kinds.into_iter().map(|kind| Sweep::run_count(kind, effort)).sum()
 }
 
-/// One sweep of selects and one of joins serve all that is said of them.
+/// The claims about selects and joins. They share one sweep of each.
 fn reads(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     let select = Sweep::carry_out(Micro::Select, trial)?;
     let join = Sweep::carry_out(Micro::Join, trial)?;
     let mut evidence = select::figures(&select);
     evidence.append(join::figures(&join));
-    evidence.append(join::beside_select(&join, &select));
+    evidence.append(join::compared_with_select(&join, &select));
     Ok(evidence)
 }
 
-/// One sweep of inserts and one of updates, likewise.
+/// The claims about inserts and updates. They share one sweep of each.
 fn writes(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     let insert = Sweep::carry_out(Micro::Insert, trial)?;
     let update = Sweep::carry_out(Micro::Update, trial)?;

@@ -12,10 +12,10 @@ use crate::band::{Band, Target};
 use crate::claim::Claim;
 use crate::paper::Evidence;
 
-/// Where the paper sees JFFS2's reads meet UBIFS's, requests.
+/// Number of requests from which on JFFS2 and UBIFS read alike, according to the paper.
 const MEETS: u32 = 1300;
 
-/// Figures 5 and 6.
+/// Figures 5 and 6 with their claims.
 pub(super) fn figures(sweep: &Sweep) -> Evidence {
     let figures = vec![
         chart(sweep, "figure-5", "figure-5", "Figure 5: throughput of selects", &THROUGHPUT),
@@ -105,7 +105,7 @@ fn operations(sweep: &Sweep) -> Vec<Claim> {
     ]
 }
 
-/// How often a last prefetch that is not used makes the reads for a KB rise.
+/// Counts how often the reads for a KB rise because the last prefetch was not used.
 pub(super) fn peaks_of_reads(item: &'static str, what: &str, sweep: &Sweep) -> Claim {
     let rises = |stack| {
         let per_kb: Vec<f64> = sweep.of(stack, 150).iter().map(READS_PER_KB.of).collect();
@@ -119,7 +119,7 @@ pub(super) fn peaks_of_reads(item: &'static str, what: &str, sweep: &Sweep) -> C
     Claim::new(item, text, Target::AtLeast(1.0), more, Band::STATEMENT)
 }
 
-/// Ratios in a sentence.
+/// Ratios by record size, as text.
 pub(super) fn said(ratios: &[f64; SIZES.len()]) -> String {
     let parts = SIZES.iter().zip(ratios).map(|(size, ratio)| format!("{size} B {ratio:.2}"));
     parts.collect::<Vec<_>>().join(", ")

@@ -11,23 +11,23 @@ use flysch_lab::workload::Micro;
 
 use crate::paper::{Cause, Effort, Trial};
 
-/// The paper's board and kernel.
+/// The board and kernel of the paper.
 pub(super) const PLATFORM: &str = "apf27-2.6.29";
-/// The paper's record sizes, bytes.
+/// Record sizes of the paper in bytes.
 pub(super) const SIZES: [u32; 4] = [150, 300, 450, 600];
-/// The paper's file systems, JFFS2 first.
+/// File systems of the paper, JFFS2 first.
 pub(super) const STACKS: [Stack; 2] = [Stack::JFFS2, Stack::UBIFS];
 
-/// Runs of one kind of request.
+/// The runs of one kind of request.
 pub(super) struct Sweep {
-    /// Its numbers of requests, ascending.
+    /// The numbers of requests in ascending order.
     pub(super) requests: Vec<u32>,
-    /// By stack, by record size, by requests.
+    /// The runs, ordered by stack, record size and number of requests.
     runs: Vec<Run>,
 }
 
-/// The numbers of requests of the figures. A quick sweep of runs that read is as dense as a full one
-/// up to the most requests for which the paper tells JFFS2's reads apart.
+/// The numbers of requests of the figures. Up to 1000, a quick sweep of reads has as many of them
+/// as a full one, because the paper makes claims about small numbers of requests.
 fn requests(kind: Micro, effort: Effort) -> Vec<u32> {
     match effort {
         Effort::Full => (100..=5000).step_by(100).collect(),
@@ -38,7 +38,7 @@ fn requests(kind: Micro, effort: Effort) -> Vec<u32> {
     }
 }
 
-/// One run of the paper's platform.
+/// One run on the platform of the paper.
 pub(super) fn scenario(
     kind: Micro,
     stack: Stack,
@@ -53,15 +53,15 @@ pub(super) fn scenario(
 }
 
 impl Sweep {
-    /// How many runs the sweep of a kind is.
+    /// How many runs the sweep of a kind has.
     pub(super) fn run_count(kind: Micro, effort: Effort) -> u64 {
         (STACKS.len() * SIZES.len() * requests(kind, effort).len()) as u64
     }
 
-    /// Carry a sweep out on all cores; one step for each run.
+    /// Run a sweep on all cores and report one step for each run.
     ///
     /// # Errors
-    /// That of the first run that fails.
+    /// Returns the error of the first run that failed.
     pub(super) fn carry_out(kind: Micro, trial: &Trial<'_>) -> Result<Self, Cause> {
         let requests = requests(kind, trial.effort);
         let mut scenarios = Vec::new();
@@ -75,7 +75,7 @@ impl Sweep {
         Ok(Self { runs: trial.run_all(&scenarios)?, requests })
     }
 
-    /// The runs of one stack and record size, by requests.
+    /// The runs of one stack and record size, by number of requests.
     pub(super) fn of(&self, stack: Stack, size: u32) -> &[Run] {
         let place = |found: Option<usize>| found.expect("it is one of the sweep's");
         let stack = place(STACKS.iter().position(|other| *other == stack));
@@ -84,13 +84,13 @@ impl Sweep {
         &self.runs[first..first + self.requests.len()]
     }
 
-    /// The run of one stack, record size and number of requests of the sweep.
+    /// The run of one stack, record size and number of requests.
     pub(super) fn at(&self, stack: Stack, size: u32, requests: u32) -> &Run {
         let found = self.of(stack, size).iter().find(|run| run.requests == requests);
         found.expect("it is one of the sweep's")
     }
 
-    /// All runs.
+    /// The runs of all stacks and sizes.
     pub(super) fn all(&self) -> &[Run] {
         &self.runs
     }
@@ -100,8 +100,8 @@ impl Sweep {
         self.of(stack, size).last().expect("a sweep has runs")
     }
 
-    /// A number of JFFS2's run over that of UBIFS's, for each size and number of requests that
-    /// `chosen` takes.
+    /// Ratios of a number of JFFS2's run to that of UBIFS's run, for each size and number of
+    /// requests that `chosen` accepts.
     pub(super) fn ratios(&self, of: fn(&Run) -> f64, chosen: impl Fn(&Run) -> bool) -> Vec<f64> {
         let of_size = |size: u32| {
             let pairs = self.of(STACKS[0], size).iter().zip(self.of(STACKS[1], size));

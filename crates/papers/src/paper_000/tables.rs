@@ -1,4 +1,4 @@
-//! Tables I, II and III: throughput by level, response times one by one.
+//! Tables I, II and III: throughput by level, and the response times of single requests.
 
 use std::sync::Arc;
 
@@ -20,14 +20,13 @@ use crate::claim::Claim;
 use crate::listing::Listing;
 use crate::paper::{Cause, Evidence, Trial};
 
-/// Why BEGIN and the first request after it are far below the paper's.
+/// Why BEGIN and the first request after it are much faster than in the paper.
 const PAGED_IN: &str = "The paper's time is no cost of the database: the program itself is paged in \
     from the flash after all caches were dropped (on a real kernel 50 ms so, 0.08 ms with the \
     program in RAM). Its size and layout are not stated, so it is not modelled.";
-/// Requests that the drawing of response times shows: as far as the paper's snapshot, and as far
-/// again.
+/// How many requests the chart of response times shows: twice as many as the paper's snapshot.
 const SNAPSHOT: u32 = 250;
-/// Requests of each run: enough for two fetches of 128 KB of the smallest records.
+/// Requests of each run. They are enough for two fetches of 128 KB, even with the smallest records.
 const REQUESTS: u32 = 3000;
 
 /// Table II, JFFS2, milliseconds: record size, BEGIN, request 1, requests 11 to 19, END.
@@ -56,7 +55,7 @@ const TABLE_3: [(u32, f64, f64); 15] = [
     (112, 0.98, 1.24),
 ];
 
-/// Table I.
+/// Table I with its claims.
 pub(super) fn throughput(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     let platform = Arc::new(Platform::named(PLATFORM)?);
     let build = scenario(Micro::Select, Stack::JFFS2, 600, 1)?.build;
@@ -94,7 +93,7 @@ pub(super) fn throughput(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     Ok(Evidence { claims, ..Evidence::default() })
 }
 
-/// Table II.
+/// Table II with its claims.
 pub(super) fn inserts(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     let mut scenarios = Vec::new();
     for stack in STACKS {
@@ -138,7 +137,7 @@ pub(super) fn inserts(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     Ok(Evidence { claims, listings: vec![listing], ..Evidence::default() })
 }
 
-/// What the paper reads out of Table II.
+/// What the paper concludes from Table II.
 fn insert_statements(jffs2: &[Run], ubifs: &[Run]) -> [Claim; 4] {
     let both = || jffs2.iter().chain(ubifs);
     let statement = |text: &str, target, measured| {
@@ -182,7 +181,7 @@ fn insert_statements(jffs2: &[Run], ubifs: &[Run]) -> [Claim; 4] {
     ]
 }
 
-/// Table III.
+/// Table III with its claims.
 pub(super) fn selects(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     let mut scenarios = Vec::new();
     for stack in STACKS {
@@ -250,7 +249,7 @@ pub(super) fn selects(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     Ok(Evidence { claims, figures, listings: vec![listing] })
 }
 
-/// Where a peak of the paper is found, and how high it is.
+/// Claims about the position and the height of one of the paper's peaks.
 fn peak(stack: &str, run: &Run, request: u32, paper_ms: f64) -> [Claim; 2] {
     let found = peak_requests(run);
     let near = found.iter().copied().min_by_key(|peak| peak.abs_diff(request as usize));
@@ -265,7 +264,7 @@ fn peak(stack: &str, run: &Run, request: u32, paper_ms: f64) -> [Claim; 2] {
     ]
 }
 
-/// What the paper says of JFFS2's peaks; `runs` by record size.
+/// What the paper says about JFFS2's peaks. `runs` are ordered by record size.
 fn jffs2_statements(runs: &[Run]) -> Vec<Claim> {
     let run = &runs[runs.len() - 1];
     let high: Vec<usize> = peak_requests(run).into_iter().filter(|&peak| peak > 40).collect();
@@ -313,7 +312,7 @@ fn jffs2_statements(runs: &[Run]) -> Vec<Claim> {
     ]
 }
 
-/// What the paper says of UBIFS's peaks; `runs` by record size.
+/// What the paper says about UBIFS's peaks. `runs` are ordered by record size.
 fn ubifs_statements(runs: &[Run]) -> [Claim; 3] {
     let widest = &runs[runs.len() - 1];
     let statement =
@@ -335,7 +334,7 @@ fn ubifs_statements(runs: &[Run]) -> [Claim; 3] {
     ]
 }
 
-/// What the paper says of both file systems' peaks beside each other.
+/// What the paper says about the peaks of both file systems compared.
 fn both_statements(jffs2: &[Run], ubifs: &[Run]) -> [Claim; 4] {
     let (one, other) = (&jffs2[jffs2.len() - 1], &ubifs[ubifs.len() - 1]);
     let spread = |run: &Run| variation(&some_ms(run, 1..=REQUESTS as usize));
@@ -363,7 +362,7 @@ fn both_statements(jffs2: &[Run], ubifs: &[Run]) -> [Claim; 4] {
     ]
 }
 
-/// Whether the period falls as records grow.
+/// The claim that the period of the peaks falls as records grow.
 fn falling(name: &str, runs: &[Run]) -> Claim {
     let periods: Vec<f64> = runs.iter().map(period).collect();
     let shrinks = periods.windows(2).all(|two| two[1] < two[0]);
@@ -379,13 +378,13 @@ fn falling(name: &str, runs: &[Run]) -> Claim {
     }
 }
 
-/// The usual height of a run's peaks, milliseconds.
+/// The median height of a run's peaks, milliseconds.
 fn height(run: &Run) -> f64 {
     let heights = peak_requests(run).into_iter().map(|peak| ms(run.request_ns[peak - 1]));
     median(&heights.collect::<Vec<_>>())
 }
 
-/// The usual distance between two peaks, requests.
+/// The median distance between two peaks, in requests.
 fn period(run: &Run) -> f64 {
     let peaks = peak_requests(run);
     median(&peaks.windows(2).map(|two| real_len(two[1] - two[0])).collect::<Vec<_>>())
@@ -413,12 +412,12 @@ fn response_figure(jffs2: &Run, ubifs: &Run) -> Figure {
     }
 }
 
-/// Numbers of the requests that stand out, counted from 1.
+/// Numbers of the requests that are peaks, counted from 1.
 fn peak_requests(run: &Run) -> Vec<usize> {
     peaks(&run.request_ns, run.latency_ns.p50).into_iter().map(|index| index + 1).collect()
 }
 
-/// Response times of some requests, counted from 1, milliseconds.
+/// Response times of a range of requests, counted from 1, in milliseconds.
 fn some_ms(run: &Run, requests: std::ops::RangeInclusive<usize>) -> Vec<f64> {
     run.request_ns[requests.start() - 1..*requests.end()].iter().map(|&ns| ms(ns)).collect()
 }

@@ -1,4 +1,4 @@
-//! The flush threshold: how much is inserted before SQLite writes without being told to commit.
+//! The flush threshold: how much is inserted before SQLite writes to the database without a commit.
 
 use flysch_charts::figure::{Figure, Panel, Scale, Series};
 use flysch_charts::number::real;
@@ -13,12 +13,12 @@ use crate::band::{Band, Target};
 use crate::claim::Claim;
 use crate::paper::{Cause, Evidence, Trial};
 
-/// What is inserted in each run: beyond the threshold of every size, bytes.
+/// Bytes that each run inserts. It is more than the threshold of any record size.
 const INSERTED: u32 = 2_200_000;
-/// The paper's threshold, units of 2^20 bytes.
+/// The paper's threshold in units of 2^20 bytes.
 const PAPER_MB: f64 = 1.75;
 
-/// Insert on and on, and see which request is the first that programs a page.
+/// Insert records and find the first request that programs a page.
 pub(super) fn threshold(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     let run = |size: u32| -> Result<Scenario, Cause> {
         let scenario = scenario(Micro::Insert, Stack::JFFS2, size, INSERTED / size)?;
@@ -55,13 +55,13 @@ fn mb(run: &Run, requests: u32) -> f64 {
     f64::from(requests) * f64::from(run.record_size) / 1_048_576.0
 }
 
-/// The first request in which a page of the partition was programmed.
+/// The first request during which a page of the partition was programmed.
 fn first_flush(run: &Run) -> Option<u32> {
     let programs = programs_by_request(run);
     (1..).zip(programs).find(|&(_, count)| count > 0).map(|(request, _)| request)
 }
 
-/// Programs of each request; what END programs is left out.
+/// Page programs of each request, without those of END.
 fn programs_by_request(run: &Run) -> Vec<u64> {
     let mut programs = vec![0; run.requests as usize];
     let mut place: Option<usize> = None;
@@ -83,7 +83,7 @@ fn programs_by_request(run: &Run) -> Vec<u64> {
     programs
 }
 
-/// Programs so far against what was inserted, at a hundred places.
+/// Programs so far against bytes inserted, at about a hundred points.
 fn flushed(run: &Run) -> Vec<(f64, f64)> {
     let mut sum = 0;
     let sums = programs_by_request(run).into_iter().map(|count| {

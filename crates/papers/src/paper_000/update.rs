@@ -14,13 +14,13 @@ use crate::band::{Band, Target};
 use crate::claim::Claim;
 use crate::paper::Evidence;
 
-/// Pages of a block of the paper's chip.
+/// Pages in a block of the paper's chip.
 const PAGES_PER_BLOCK: f64 = 64.0;
-/// Why the paper's erases are not reached.
+/// Why there are fewer erases than in the paper.
 const FEW_ERASES: &str = "Neither the real kernel 6.1 (0.012) nor this model erases as often on a clean \
     partition; the board's state was likely not as clean as the paper says.";
 
-/// Figures 9 and 10.
+/// Figures 9 and 10 with their claims.
 pub(super) fn figures(sweep: &Sweep) -> Evidence {
     let of_10 = |name, title, metric| chart(sweep, "figure-10", name, title, metric);
     let figures = vec![

@@ -6,20 +6,20 @@ use flysch_lab::bench::grid::Grid;
 use flysch_lab::machine::stack::{Engine, Main, Stack};
 use flysch_lab::workload::{Contacts, Pattern, Workload};
 
-use super::runs::{FILE_SYSTEMS, PATTERNS, Pair, greatest, grid, pairs};
+use super::board::{FILE_SYSTEMS, PATTERNS, Pair, greatest, grid, pairs};
 use super::seed_count;
 use crate::band::{Band, Target};
 use crate::claim::Claim;
 use crate::paper::{Cause, Effort, Evidence, Trial};
 
-/// Steps of a run.
+/// Progress steps of a run.
 const STEPS: u64 = 6;
-/// Bytes of each text: the small database, and the large one.
+/// Bytes of each text in the small database and in the large one.
 const TEXT_SIZES: [u32; 2] = [64, 128];
 const RANGE_NOTE: &str =
     "The paper does not tell the runs that its means are over: here 20 to 1000 selects.";
 
-/// Mean and, where the paper tells it, greatest saving, per cent.
+/// The mean savings that the paper states, and the greatest one if it states it, in percent.
 struct Stated {
     main: Main,
     pattern: Pattern,
@@ -59,7 +59,7 @@ const PAPER: [Stated; 4] = [
     },
 ];
 
-/// What one run saved.
+/// What was saved by one number of selects.
 struct Point {
     main: Main,
     pattern: Pattern,

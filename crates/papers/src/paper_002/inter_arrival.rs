@@ -3,12 +3,13 @@
 use flysch_charts::figure::{Figure, Panel, Scale, Series};
 use flysch_lab::workload::Read;
 
-use super::runs::{FILE_SYSTEMS, READ_STEPS, carry_out, greatest, least, reads};
+use super::board::{FILE_SYSTEMS, READ_STEPS, carry_out, greatest, least, reads};
 use crate::band::{Band, Target};
 use crate::claim::Claim;
 use crate::paper::{Cause, Evidence, Trial};
 
-/// Pauses, microseconds: none, and from less than a page's read to more than a window's.
+/// Pauses in microseconds: none, then from less than the read of a page to more than that of a
+/// window.
 pub(super) const PAUSES_US: [u32; 6] = [0, 100, 500, 1000, 5000, 20_000];
 const REQUESTS: u32 = 256;
 

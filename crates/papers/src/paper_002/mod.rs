@@ -1,24 +1,25 @@
-//! Read-ahead on JFFS2 and YAFFS2: what it costs to read what nobody asks for.
+//! Read-ahead on JFFS2 and YAFFS2: what it costs to read data that nobody asks for.
 //!
-//! [`runs`] the board and its runs; the other modules each measure a table or some figures.
+//! [`board`] describes the board and makes the runs. Each other module measures a table or some
+//! figures.
 
 use super::paper::{Effort, Experiment, Item, Paper};
 
+mod board;
 mod contacts;
 mod inter_arrival;
 mod postmark;
 mod request_count;
 mod request_size;
-mod runs;
 
-/// The paper. It appeared twice with the same text: 001 is another name of it.
+/// The paper appeared twice with the same text: 001 is another name of it.
 pub(super) const PAPER: Paper = Paper {
     number: "002",
     title: "Olivier, Boukhobza, Senn: Revisiting Read-ahead Efficiency for Raw NAND Flash Storage \
             in Embedded Linux (EWiLi 2014)",
     lead: "Reads of files, PostMark, and selects of SQLite on a database of contacts, on JFFS2 and \
            YAFFS2, with read-ahead and without: time, flash reads, energy.",
-    platform: Some(runs::PLATFORM),
+    platform: Some(board::PLATFORM),
     items: &[
         Item { name: "table-1", title: "Table 1: PostMark's mean read throughput" },
         Item { name: "figure-2", title: "Figure 2: inter-arrival times" },
@@ -33,7 +34,7 @@ pub(super) const PAPER: Paper = Paper {
         Experiment { items: &["table-1"], steps: |_| 12 * postmark::STEPS, run: postmark::table_1 },
         Experiment {
             items: &["figure-2"],
-            steps: |_| 2 * inter_arrival::PAUSES_US.len() as u64 * runs::READ_STEPS,
+            steps: |_| 2 * inter_arrival::PAUSES_US.len() as u64 * board::READ_STEPS,
             run: inter_arrival::figure_2,
         },
         Experiment {
@@ -54,7 +55,8 @@ pub(super) const PAPER: Paper = Paper {
     ],
 };
 
-/// Seeds that random orders are drawn from: the paper's draws are not known.
+/// Number of seeds for random orders. There are several, because the order in the paper is not
+/// known.
 const fn seed_count(effort: Effort) -> u64 {
     match effort {
         Effort::Full => 8,

@@ -5,29 +5,30 @@ use flysch_lab::machine::stack::{Main, Stack};
 use flysch_lab::workload::{Postmark, Workload};
 use serde_json::Value;
 
-use super::runs::{FILE_SYSTEMS, Pair, grid, pairs};
+use super::board::{FILE_SYSTEMS, Pair, grid, pairs};
 use crate::band::{Band, Target};
 use crate::claim::Claim;
 use crate::listing::Listing;
 use crate::paper::{Cause, Evidence, Trial};
 
-/// Steps of a run.
+/// Progress steps of a run.
 pub(super) const STEPS: u64 = 45;
 
-/// The file set, which the paper does not tell: files of half a megabyte to one. Smaller ones would
-/// be read whole by the first window, and give other ratios than the paper's.
+/// The set of files, which the paper does not state: files of half a megabyte to one megabyte. The
+/// first window would contain the whole of smaller files, and the ratios would differ from the
+/// paper's.
 const FILES: Postmark =
     Postmark { files: 24, size_min: 512 << 10, size_max: 1 << 20, block_size: 4096, percent: 100 };
 const TRANSACTIONS: u32 = 40;
 
-/// Per cent of a file read; MB/s with read-ahead and without, of JFFS2 and of YAFFS2.
+/// Percentage of a file that is read, then MB/s with and without read-ahead, for JFFS2 and YAFFS2.
 const PAPER: [(u32, [(f64, f64); 2]); 3] = [
     (25, [(2.86, 6.68), (6.68, 14.30)]),
     (50, [(4.77, 7.63), (9.54, 14.30)]),
     (100, [(7.63, 7.63), (14.30, 14.30)]),
 ];
-/// All figures of the table are whole bytes a microsecond, in units of 2^20 bytes a second: their
-/// fractions were cut off, so that the true ones are up to this much greater.
+/// All values of the table are whole bytes per microsecond, given in units of 2^20 bytes per
+/// second. Their fractions were cut off, so the true values are up to this much greater.
 const CUT_OFF: f64 = 1e6 / 1_048_576.0;
 const NOTE: &str = "The paper's figures are whole bytes per microsecond, cut off: 0.95 MB/s.";
 

@@ -1,5 +1,5 @@
-//! Figure 3: how many requests there are, and what the kernel's era makes of random ones; Tables 2
-//! and 3, whose powers the energy of all these runs comes from.
+//! Figure 3: the effect of the number of requests, and of the kernel's version on random requests.
+//! Also Tables 2 and 3, which state the powers that the energy of these runs is computed from.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use flysch_lab::machine::stack::Main;
 use flysch_lab::workload::{Pattern, Read};
 use serde_json::Value;
 
-use super::runs::{
+use super::board::{
     FILE_SYSTEMS, PATTERNS, PLATFORM, Pair, READ_STEPS, exact, greatest, least, pairs, reads,
 };
 use crate::band::{Band, Target};
@@ -18,14 +18,15 @@ use crate::claim::Claim;
 use crate::listing::Listing;
 use crate::paper::{Cause, Effort, Evidence, Trial};
 
-/// Numbers of requests.
+/// Numbers of requests in a run.
 const COUNTS: [u32; 8] = [8, 16, 32, 64, 128, 256, 512, 1024];
-/// Kernels beside the board's own, by the rules of their read-ahead.
+/// Further kernel versions, whose rules of read-ahead are compared with those of the board's
+/// kernel.
 const ERAS: [&str; 2] = ["2.6.29", "6.1"];
 const ERA_NOTE: &str = "Not of the paper: the same board under the rules of another kernel.";
 
-/// Draws of random orders. Few requests seldom meet a cached neighbour, so that what they save
-/// scatters by more than its mean.
+/// Number of random orders that are averaged. A few requests rarely meet a cached neighbour, so
+/// what they save varies by more than its mean.
 const fn draw_count(effort: Effort) -> u64 {
     match effort {
         Effort::Full => 32,
@@ -33,7 +34,7 @@ const fn draw_count(effort: Effort) -> u64 {
     }
 }
 
-/// What one number of requests saved.
+/// What was saved by one number of requests.
 struct Point {
     main: Main,
     pattern: Pattern,
@@ -76,14 +77,14 @@ pub(super) fn figure_3(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     Ok(evidence)
 }
 
-/// One order on one file system under one kernel's rules.
+/// One order of requests on one file system, under the rules of one kernel.
 struct Sweep {
     main: Main,
     pattern: Pattern,
     platform: Arc<Platform>,
 }
 
-/// All numbers of requests of each sweep, one sweep after the other.
+/// Run each sweep with all numbers of requests. The points of a sweep follow each other.
 fn points(trial: &Trial<'_>, sweeps: &[Sweep]) -> Result<Vec<Point>, Cause> {
     let (mut places, mut grids) = (Vec::new(), Vec::new());
     for &Sweep { main, pattern, ref platform } in sweeps {
@@ -179,7 +180,7 @@ fn random(points: &[Point]) -> Vec<Claim> {
     claims
 }
 
-/// What holds of all runs together.
+/// Claims about all runs together.
 fn whole(points: &[Point]) -> Vec<Claim> {
     let times: Vec<f64> = points.iter().map(|it| it.pair.time_saved()).collect();
     let random: Vec<f64> = points
@@ -257,7 +258,7 @@ fn drawn(points: &[Point]) -> Figure {
     }
 }
 
-/// The gains of random reads in three eras, and what is claimed of them.
+/// The savings of random reads under the rules of three kernels, with their claims.
 fn by_era(own: &[&Point], old: &[Point], new: &[Point], claims: &mut Vec<Claim>) -> Figure {
     let most = |points: &[&Point]| {
         let few = points.iter().filter(|it| it.requests <= 256);
@@ -306,7 +307,7 @@ fn by_era(own: &[&Point], old: &[Point], new: &[Point], claims: &mut Vec<Claim>)
     }
 }
 
-/// Energy is time, times the sum of the powers of Table 2.
+/// Claims about energy, which is time multiplied by the sum of the powers in Table 2.
 fn energies(points: &[Point]) -> Vec<Claim> {
     let paper_w = |main: Main, pattern: Pattern, on: bool| match (main, pattern, on) {
         (Main::Jffs2, Pattern::Sequential, true) => 0.223 + 0.029,

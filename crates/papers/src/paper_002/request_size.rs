@@ -1,21 +1,21 @@
-//! Figure 4: how large requests are, on a file of 32 MiB, in time and in energy.
+//! Figure 4: the effect of the size of requests on time and energy, with a file of 32 MiB.
 
 use flysch_charts::figure::{Figure, Panel, Scale, Series};
 use flysch_lab::machine::stack::Main;
 use flysch_lab::workload::{Pattern, Read};
 
-use super::runs::{FILE_SYSTEMS, PATTERNS, Pair, exact, greatest, least, pairs, reads};
+use super::board::{FILE_SYSTEMS, PATTERNS, Pair, exact, greatest, least, pairs, reads};
 use crate::band::{Band, Target};
 use crate::claim::Claim;
 use crate::paper::{Cause, Effort, Evidence, Trial};
 
-/// Steps of a run on so large a file.
+/// Progress steps of a run on such a large file.
 const STEPS: u64 = 50;
 const FILE_SIZE: u32 = 32 << 20;
 const MANY: u32 = 1024;
 const FEW: u32 = 16;
 
-/// What one number and size saved.
+/// What was saved with one number and size of requests.
 struct Point {
     main: Main,
     pattern: Pattern,

@@ -1,4 +1,4 @@
-//! The paper's tests: five in a row, averaged.
+//! The tests of the paper: five in a row, whose results are averaged.
 
 use flysch_charts::figure::{Figure, Panel, Scale, Series, Source};
 use flysch_lab::bench::run::Run;
@@ -7,19 +7,19 @@ use flysch_lab::tpcc::Kind;
 use super::band::{Band, Target};
 use super::claim::Claim;
 use super::paper::{Cause, Effort, Evidence, Trial};
-use super::runs::{
+use super::stacks::{
     HYBRID, NAND, Pair, erases, erases_per_second, fill, per_minute, run_all, scenario, tpcc,
     under, writes, writes_per_second,
 };
 
-/// Tests in a row (section 6.2).
+/// Number of tests in a row (section 6.2).
 const TESTS: u32 = 5;
-/// Transactions of a test, which the paper does not tell.
+/// Transactions of a test. The paper does not state them.
 const TRANSACTIONS: u32 = 400;
-/// What of the flash the database fills, which the paper does not tell either: the flash is half
-/// as large again, as `flysch bench tpcc` makes it by itself.
+/// How much of the flash the database fills, in percent. The paper does not state it. The flash is
+/// one and a half times as large as the database, which is also the default of `flysch bench tpcc`.
 const FILL_PERCENT: u32 = 67;
-/// What "45 %" leaves of a response time.
+/// The share of a response time that is left if "45 %" are saved.
 const LEFT: f64 = 0.55;
 
 const FREE_SPACE: &str = "How much is gained hangs on how full the flash is, which the paper does \
@@ -29,7 +29,7 @@ const UNIT: &str = "The paper's figure would be one order in three to six minute
 const LENGTH: &str = "The paper does not tell how many transactions a test has, nor how full the \
     flash is, on which the collector's share hangs: see free-space.";
 
-/// Warehouses are divided by ten for a quick look.
+/// The divisor of the database's size.
 const fn divisor(effort: Effort) -> u32 {
     match effort {
         Effort::Full => 1,
@@ -37,7 +37,8 @@ const fn divisor(effort: Effort) -> u32 {
     }
 }
 
-/// What a run takes: the conventional one collects garbage for most of its time.
+/// Progress steps of the run without PRAM and of the one with PRAM. The first spends most of its
+/// time collecting garbage.
 const fn run_steps(effort: Effort) -> (u64, u64) {
     match effort {
         Effort::Full => (250, 40),
@@ -81,7 +82,7 @@ pub(super) fn run(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     Ok(Evidence { claims, figures: vec![figure_6(&pair)], ..Evidence::default() })
 }
 
-/// A share of what the conventional database takes.
+/// A claim about the ratio of the proposed database to the conventional one.
 fn share(item: &'static str, text: String, paper: f64, measured: f64) -> Claim {
     Claim {
         reason: FREE_SPACE,
@@ -154,7 +155,7 @@ fn counts(pair: &Pair, tests: f64) -> Vec<Claim> {
     ]
 }
 
-/// What the paper says in words: less work for the collector, quicker journals, a small PRAM.
+/// What the paper says in words: less work for the garbage collector, and faster journals.
 #[expect(clippy::cast_precision_loss, reason = "counts and times far below 2^52")]
 fn burdens(pair: &Pair) -> Vec<Claim> {
     let copies = |run: &Run| under(run, "yaffs_gc").page_programs as f64;

@@ -1,4 +1,4 @@
-//! What each kind of file brings on PRAM: the paper's future work.
+//! What it brings to put each kind of file on PRAM: the future work of the paper.
 
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::Machine;
@@ -11,21 +11,22 @@ use serde_json::json;
 
 use super::band::{Band, Target};
 use super::claim::Claim;
-use super::drill::Drill;
 use super::listing::Listing;
 use super::paper::{Cause, Effort, Evidence, Trial};
-use super::runs::{HYBRID, NAND, scenario, tpcc};
+use super::power_cut::PowerCutTest;
+use super::stacks::{HYBRID, NAND, scenario, tpcc};
 
-/// A fortieth of the specification's sizes: all of it, its journal and its copy fit into the PRAM.
+/// A fortieth of the specification's size. The database, its journal and its copy all fit in the
+/// PRAM.
 const DIVISOR: u32 = 40;
-/// Transactions of the mix.
+/// Number of transactions of TPC-C.
 const TRANSACTIONS: u32 = 200;
-/// Pages of the caches while the database is kept: temporary tables are larger.
+/// Size of the caches in pages. Temporary tables are larger than that.
 const CACHE_PAGES: u32 = 100;
-/// Steps of progress for one choice of files.
+/// Progress steps for each choice of files.
 const STEPS: u64 = 10;
 
-/// What is done, and what of it is on PRAM where the choice is made.
+/// The jobs, and what each does.
 const JOBS: [Job; 4] = [
     Job { name: "tpcc", what: "transactions over two files, each tied by a super-journal", sql: "" },
     Job {
@@ -45,12 +46,12 @@ const JOBS: [Job; 4] = [
     Job { name: "vacuum", what: "the database copied and written back", sql: "VACUUM" },
 ];
 
-/// Before the jobs: a table whose updates may fail half-way.
+/// Run before the jobs: make a table whose updates may fail half-way.
 const AUDIT: &str = "CREATE TABLE audit(item INTEGER PRIMARY KEY,
     quantity INTEGER CHECK (quantity > -1000), note TEXT);
     INSERT INTO audit SELECT s_i_id, s_quantity, s_data FROM stock";
 
-/// Choices of files, each with one kind more than the one before.
+/// Choices of files on PRAM. Each has one kind more than the one before.
 const CHOICES: [(Stack, Route); 5] = [
     (NAND, Route::JOURNAL),
     (HYBRID, Route::JOURNAL),
@@ -91,17 +92,17 @@ pub(super) fn run(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     })
 }
 
-/// All jobs with one choice of files.
+/// Run all jobs with one choice of files.
 fn choice(scenario: &Scenario, tpcc: Tpcc) -> Result<Vec<Cost>, Cause> {
-    let drill = Drill::new(scenario, tpcc, TRANSACTIONS);
-    let machine = drill.loaded()?;
-    let database = drill.open(&machine)?;
+    let test = PowerCutTest::new(scenario, tpcc, TRANSACTIONS);
+    let machine = test.loaded()?;
+    let database = test.open(&machine)?;
     database.execute(AUDIT)?;
     let measured = |job: &Job| {
         machine.recorder.reset();
         let began_ns = machine.recorder.clock().now_ns();
         if job.sql.is_empty() {
-            if let Some(error) = drill.run(&database, TRANSACTIONS).error {
+            if let Some(error) = test.run(&database, TRANSACTIONS).error {
                 return Err(Cause::from(error));
             }
             let caches = format!(
@@ -124,7 +125,7 @@ fn cost(scenario: &Scenario, machine: &Machine, began_ns: u64) -> Cost {
     Cost { operations, time_ns }
 }
 
-/// Of the four kinds, those whose move to PRAM spares the NAND writes in some job.
+/// Count the kinds of files whose move to PRAM saves writes to the NAND in at least one job.
 fn claim(costs: &[Vec<Cost>]) -> Claim {
     let writes = |costs: &Vec<Cost>, job: usize| costs[job].operations.page_programs;
     let helps = |pair: &&[Vec<Cost>]| {

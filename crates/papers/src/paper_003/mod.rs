@@ -1,8 +1,9 @@
-//! SQLite on NAND with its journals on PRAM: DBT-2, which is TPC-C.
+//! SQLite on NAND with its journals on PRAM, measured by DBT-2, which implements TPC-C.
 //!
-//! `runs` what is run, and how two stacks are compared; `dbt2` the paper's tests: Figure 6, NOTPM,
-//! Table 2; `space` the same over what the paper does not tell, the free space of the flash;
-//! `outage` power cuts, each a `drill`; `files` what each kind of file brings on PRAM.
+//! `stacks` describes the runs and compares two stacks. `dbt2` repeats the paper's tests: Figure 6,
+//! NOTPM, Table 2. `space` repeats them for several amounts of free flash space, which the paper
+//! does not state. `outage` cuts the power, with the runs of `power_cut`. `files` puts each kind of
+//! file on PRAM.
 
 use super::band;
 use super::claim;
@@ -10,15 +11,14 @@ use super::listing;
 use super::paper::{self, Experiment, Item, Paper};
 
 mod dbt2;
-mod drill;
 mod files;
 mod outage;
-mod runs;
+mod power_cut;
 mod space;
+mod stacks;
 
-pub use drill::{Drill, Life, Tally};
+pub use power_cut::{AfterCut, PowerCutTest, Tally};
 
-/// The paper.
 pub(super) const PAPER: Paper = Paper {
     number: "003",
     title: "Park, Park, Park: Design of Embedded Database Based on Hybrid Storage of PRAM and NAND Flash Memory (KAIST)",
@@ -27,7 +27,7 @@ pub(super) const PAPER: Paper = Paper {
            flash, nor how long a test is: one warehouse of the specification, ten terminals that \
            do not think, five tests of 400 transactions in a row, on flash half as large again as \
            the database.",
-    platform: Some(runs::PLATFORM),
+    platform: Some(stacks::PLATFORM),
     items: &[
         Item { name: "figure-6", title: "Figure 6: response time of each transaction" },
         Item { name: "notpm", title: "New-Order transactions per minute" },

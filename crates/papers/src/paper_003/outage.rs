@@ -1,37 +1,37 @@
-//! The power is cut in the middle of a run: nothing that was committed is lost, nothing is torn.
+//! The power is cut in the middle of a run. Nothing that was committed may be lost or torn.
 
 use serde_json::json;
 
 use super::band::{Band, Target};
 use super::claim::Claim;
-use super::drill::Drill;
 use super::listing::Listing;
 use super::paper::{Cause, Evidence, Trial};
-use super::runs::{HYBRID, scenario, tpcc};
+use super::power_cut::PowerCutTest;
+use super::stacks::{HYBRID, scenario, tpcc};
 
-/// Thirty customers and orders a district.
+/// With this divisor, a district has thirty customers and orders.
 const DIVISOR: u32 = 100;
-/// Cuts, evenly over the run.
+/// Number of power cuts. They are spread evenly over the run.
 const CUTS: u64 = 12;
-/// Steps of progress for all of them.
+/// Progress steps for all of them.
 pub(super) const STEPS: u64 = 36;
-/// Transactions before the cut.
+/// Number of transactions in a run without a cut.
 const TRANSACTIONS: u32 = 200;
 
 pub(super) fn run(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     let tpcc = tpcc(DIVISOR);
     let scenario = scenario(tpcc, HYBRID, TRANSACTIONS)?;
-    let drill = Drill::new(&scenario, tpcc, TRANSACTIONS);
-    let whole = drill.live(None)?;
+    let test = PowerCutTest::new(&scenario, tpcc, TRANSACTIONS);
+    let whole = test.run_until_cut(None)?;
     let mut rows = Vec::new();
     let mut sound = 0_u32;
     for cut in 1..=CUTS {
         let at = whole.operations * cut / (CUTS + 1);
-        let life = drill.live(Some(at))?;
-        let outcome = drill.recover(&life);
+        let after = test.run_until_cut(Some(at))?;
+        let outcome = test.recover(&after);
         sound += u32::from(outcome.is_ok());
         let verdict = outcome.map_or_else(|error| error.to_string(), |()| "sound".to_owned());
-        rows.push(vec![json!(at), json!(life.tally.committed), json!(verdict)]);
+        rows.push(vec![json!(at), json!(after.tally.committed), json!(verdict)]);
         (trial.done)(STEPS / CUTS);
     }
     #[expect(clippy::cast_precision_loss, reason = "a dozen")]

@@ -1,4 +1,4 @@
-//! The same test over the free space of the flash, on which everything hangs.
+//! The same test with different amounts of free flash space, on which all results depend.
 
 use flysch_charts::figure::{Figure, Panel, Points, Scale, Series, Source};
 use serde_json::json;
@@ -7,23 +7,25 @@ use super::band::{Band, Target};
 use super::claim::Claim;
 use super::listing::Listing;
 use super::paper::{Cause, Effort, Evidence, Trial};
-use super::runs::{
+use super::stacks::{
     self, HYBRID, NAND, Pair, erases_per_second, per_minute, response_ms, run_all, scenario, tpcc,
     writes_per_second,
 };
 
-/// A tenth of the specification's sizes: the collector sees shares of the flash.
+/// A tenth of the specification's size. It is enough, because the garbage collector depends on
+/// shares of the flash.
 const DIVISOR: u32 = 10;
-/// Transactions of a run.
+/// Number of transactions in a run.
 const TRANSACTIONS: u32 = 400;
-/// What of the flash the database fills, percent.
+/// How much of the flash the database fills, in percent.
 const FILLS: [u32; 10] = [85, 75, 70, 65, 60, 55, 50, 45, 35, 25];
-/// The same for a quick look.
+/// The values of a quick run.
 const FILLS_QUICK: [u32; 3] = [65, 50, 25];
-/// Steps of a run on NAND and with PRAM.
+/// Progress steps of a run without PRAM and of one with PRAM.
 const STEPS: (u64, u64) = (12, 6);
 
-/// What the paper reports, proposed over conventional: response time, NOTPM, writes, erases.
+/// The ratios that the paper reports, proposed over conventional: response time, NOTPM, writes,
+/// erases.
 const PAPER: [(&str, f64); 4] = [
     ("response time", 0.55),
     ("NOTPM", 0.334 / 0.172),
@@ -42,7 +44,7 @@ pub(super) fn steps(effort: Effort) -> u64 {
     fills(effort).len() as u64 * (STEPS.0 + STEPS.1)
 }
 
-/// Ratios at one fill.
+/// The measured ratios at one fill of the flash.
 struct Point {
     fill: u32,
     blocks: u32,
@@ -50,7 +52,7 @@ struct Point {
 }
 
 impl Point {
-    /// How many of the paper's ratios it gives within the band.
+    /// How many of the paper's ratios are within the band at this fill.
     fn met(&self) -> usize {
         let pairs = PAPER.iter().zip(self.ratios);
         pairs.filter(|((_, paper), own)| Band::RATIO.holds(Target::Value(*paper), *own)).count()
@@ -62,7 +64,7 @@ pub(super) fn run(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     for &fill in fills(trial.effort) {
         for (stack, steps) in [(NAND, STEPS.0), (HYBRID, STEPS.1)] {
             let mut one = scenario(tpcc(DIVISOR), stack, TRANSACTIONS)?;
-            runs::fill(&mut one, tpcc(DIVISOR), fill)?;
+            stacks::fill(&mut one, tpcc(DIVISOR), fill)?;
             scenarios.push((one, steps));
         }
     }

@@ -1,4 +1,4 @@
-//! The token's flash: reads counted by what is read.
+//! The flash of the token. It counts reads by the area that a page belongs to.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,14 +13,15 @@ const PART: &str = "gemalto-vfl";
 /// A chip that counts its reads.
 pub(super) type Device = Hooked<Chip, Reads>;
 
-/// A blank one.
+/// A new, erased chip.
 pub(super) fn blank() -> Result<Device, PartError> {
     let clock = Clock::new();
     let device = Chip::new(Arc::new(Part::named(PART)?), clock.clone(), 1);
     Ok(Hooked { device, hooks: Reads { clock, areas: BTreeMap::new(), counts: BTreeMap::new() } })
 }
 
-/// Reads so far, by the area a page was programmed for, which the tag in its OOB area tells.
+/// The number of reads of each area. The tag in a page's OOB bytes says which area it was
+/// programmed for.
 pub(super) struct Reads {
     clock: Clock,
     areas: BTreeMap<PageAddr, u8>,
@@ -28,22 +29,22 @@ pub(super) struct Reads {
 }
 
 impl Reads {
-    /// Milliseconds that the flash has been busy.
+    /// How long the flash has been busy, in milliseconds.
     pub(super) fn busy_ms(&self) -> f64 {
         flysch_charts::number::real(self.clock.now_ns()) / 1e6
     }
 
-    /// Forget the reads counted so far.
+    /// Set all counts to zero.
     pub(super) fn forget(&mut self) {
         self.counts.clear();
     }
 
-    /// Reads of an area's pages since.
+    /// Number of reads in an area since then.
     pub(super) fn of_area(&self, area: u8) -> u32 {
         self.counts.get(&area).copied().unwrap_or(0)
     }
 
-    /// All reads since.
+    /// Number of all reads since then.
     pub(super) fn all(&self) -> u32 {
         self.counts.values().sum()
     }

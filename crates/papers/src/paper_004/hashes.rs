@@ -1,8 +1,8 @@
-//! The three hash functions of Table 6, and triple hashing over them.
+//! The three hash functions of Table 6, and triple hashing with them.
 //!
-//! The paper makes k positions of three calls [13]: triple hashing (Dillinger and Manolios, SPIN
-//! 2003), `h1 + i h2 + i (i - 1) / 2 h3` modulo the bits. A fourth call chooses the bucket. None
-//! of the three hashes is used by the engine.
+//! The paper computes k positions from three calls [13] by triple hashing (Dillinger and Manolios,
+//! SPIN 2003): `h1 + i h2 + i (i - 1) / 2 h3` modulo the number of bits. A fourth call chooses the
+//! bucket. The engine uses none of the three functions.
 
 use flysch::index::pbfilter::Placement;
 
@@ -11,7 +11,7 @@ use flysch::index::pbfilter::Placement;
 pub(super) struct HashFunction {
     /// Its name in the table.
     pub(super) name: &'static str,
-    /// How it places keys.
+    /// How it maps keys to a bucket and to bits.
     pub(super) placement: Placement,
 }
 
@@ -30,7 +30,7 @@ pub(super) const FUNCTIONS: [HashFunction; 3] = [
     },
 ];
 
-/// Calls of the hash function that place a key.
+/// Calls of the hash function for each key.
 pub(super) const CALLS: u32 = 4;
 
 fn triple(
@@ -50,8 +50,8 @@ fn triple(
     bucket
 }
 
-/// Bob Jenkins's lookup2 (Dr. Dobb's Journal, September 1997): three words are mixed for each
-/// twelve bytes, what is left over and the length at the end.
+/// Bob Jenkins's lookup2 (Dr. Dobb's Journal, September 1997). Three words are mixed for each
+/// twelve bytes; at the end, the remaining bytes and the length.
 fn lookup2(key: &[u8], seed: u32) -> u32 {
     let mut state = [0x9E37_79B9, 0x9E37_79B9, seed];
     let mut blocks = key.chunks_exact(12);
@@ -59,7 +59,7 @@ fn lookup2(key: &[u8], seed: u32) -> u32 {
         add(&mut state, block);
         mix(&mut state);
     }
-    // The lowest byte of the last word is kept for the length.
+    // The lowest byte of the last word is reserved for the length.
     let mut last = [0; 12];
     for (number, &byte) in blocks.remainder().iter().enumerate() {
         last[number + usize::from(number >= 8)] = byte;
@@ -76,7 +76,7 @@ fn add(state: &mut [u32; 3], block: &[u8]) {
     }
 }
 
-/// Each word in turn loses the two others, and is mixed with the one written before it.
+/// Each word in turn has the two others subtracted, and is mixed with the word before it.
 fn mix(state: &mut [u32; 3]) {
     for (number, shift) in [13, 8, 13, 12, 16, 5, 3, 10, 15].into_iter().enumerate() {
         let (own, next, before) = (number % 3, (number + 1) % 3, (number + 2) % 3);
@@ -86,7 +86,8 @@ fn mix(state: &mut [u32; 3]) {
     }
 }
 
-/// Paul Hsieh's `SuperFastHash` (2004): two half words a round, and an avalanche at the end.
+/// Paul Hsieh's `SuperFastHash` (2004). Each round takes two half words; at the end, all bits are
+/// mixed once more.
 fn super_fast(key: &[u8], seed: u32) -> u32 {
     let mut hash = u32::try_from(key.len()).unwrap_or(u32::MAX).wrapping_add(seed);
     let mut rounds = key.chunks_exact(4);
@@ -125,8 +126,8 @@ fn super_fast(key: &[u8], seed: u32) -> u32 {
     hash
 }
 
-/// Arash Partow's hash: bytes in even and odd places are mixed in by turns. It has no seed; the
-/// seed changes what it begins with.
+/// Arash Partow's hash. Bytes at even and odd positions are mixed in by two different rules. The
+/// original has no seed; here the seed changes the initial value.
 fn partow(key: &[u8], seed: u32) -> u32 {
     let mut hash = 0xAAAA_AAAA ^ seed;
     for (number, &byte) in key.iter().enumerate() {

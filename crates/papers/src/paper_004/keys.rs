@@ -1,15 +1,16 @@
-//! Keys of twelve bytes, or as many as asked for: random, ordinal, normal.
+//! Keys of any size: random, ordinal or normally distributed.
 
 use flysch_chip::Prng;
 
 /// How keys are distributed (section 7.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Distribution {
-    /// Every byte is drawn.
+    /// Every byte is random.
     Random,
     /// Numbers in ascending order.
     Ordinal,
-    /// Numbers around 2^47, with a standard deviation of 2^43, as sums of twelve drawn ones.
+    /// Numbers around 2^47 with a standard deviation of 2^43. Each is a sum of twelve random
+    /// numbers.
     Normal,
 }
 
@@ -17,8 +18,8 @@ impl Distribution {
     pub(super) const ALL: [(&'static str, Self); 3] =
         [("random", Self::Random), ("ordinal", Self::Ordinal), ("normal", Self::Normal)];
 
-    /// The key of this number. Numbers are stored as the token's processor has them, low byte
-    /// first; bytes beyond them are zero.
+    /// The key with this number. Numbers are stored as on the token's processor, lowest byte first.
+    /// The bytes after them are zero.
     pub(super) fn key(self, seed: u64, number: u32, size: usize) -> Vec<u8> {
         let mut key = vec![0; size];
         let mut prng = Prng::new(seed << 32 ^ u64::from(number) ^ 0x5DEE_CE66_D1CE_4E5B);
@@ -29,7 +30,8 @@ impl Distribution {
             }
             Self::Ordinal => u64::from(number),
             Self::Normal => {
-                // A sum of twelve numbers below 2^43 has that deviation, and six times it as mean.
+                // A sum of twelve numbers below 2^43 has this deviation, and a mean of six times
+                // 2^43.
                 let sum: u64 = (0..12).map(|_| prng.below(1 << 43)).sum();
                 sum + (1 << 47) - (6 << 43)
             }

@@ -1,4 +1,4 @@
-//! Lookups in the middle of the database, by each of the three structures of section 7.3.4.
+//! Lookups in the middle of the database, with each of the three structures of section 7.3.4.
 
 use std::ops::ControlFlow;
 
@@ -15,14 +15,13 @@ use super::sequence::Sequence;
 use super::work::{Layout, Processor, Work};
 use crate::paper::Cause;
 
-/// A way to look a key up.
+/// A way to look up a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Structure {
-    /// Scanning the key area.
+    /// Scan all keys, page by page.
     KeyArea,
-    /// Scanning its summary, with pre-hashing, not partitioned.
+    /// Scan the summary of the keys. It has pre-hashing but no partitions.
     Summary,
-    /// `PBFilter`.
     PbFilter,
 }
 
@@ -36,7 +35,7 @@ impl Structure {
     }
 }
 
-/// Columns of a listing of costs.
+/// Columns of a table of costs.
 pub(super) const HEAD: [&str; 8] = [
     "structure",
     "tuples",
@@ -48,26 +47,26 @@ pub(super) const HEAD: [&str; 8] = [
     "120 MHz, ms",
 ];
 
-/// What a lookup takes on average.
+/// The mean cost of a lookup.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cost {
-    /// Tuples in the database.
+    /// Number of tuples in the database.
     pub(super) tuples: u32,
-    /// Pages read.
+    /// Number of pages read.
     pub(super) reads: f64,
-    /// Milliseconds of the flash.
+    /// Time of the flash, milliseconds.
     pub(super) io_ms: f64,
     /// Work of the processor.
     pub(super) work: Work,
 }
 
 impl Cost {
-    /// Milliseconds in all, on this processor.
+    /// Total time on this processor, milliseconds.
     pub(super) fn ms(&self, processor: Processor) -> f64 {
         self.io_ms + processor.ms(self.work)
     }
 
-    /// A row of a listing: see [`HEAD`].
+    /// A row of a table with the columns of [`HEAD`].
     pub(super) fn row(&self, structure: Structure) -> Vec<Value> {
         let work = self.work;
         let ms = [Processor::TODAY, Processor::NEXT].map(|processor| self.ms(processor));
@@ -76,24 +75,26 @@ impl Cost {
         names.into_iter().chain(numbers.map(|number| json!(number))).collect()
     }
 
-    /// Share of the processor in that.
+    /// The processor's share of the total time.
     pub(super) fn cpu_share(&self, processor: Processor) -> f64 {
         processor.ms(self.work) / self.ms(processor)
     }
 }
 
-/// Lookups averaged for each size: of so many tuples around the middle of the database, as of "the
-/// key in the middle" of many databases. A page has as many of twelve bytes.
+/// Number of lookups that are averaged for each size. They search for tuples around the middle of
+/// the database, because the paper searches "the key in the middle" of many databases. A page has
+/// this many keys of twelve bytes.
 const AROUND: u32 = 128;
 
-/// The parameters of the experiment: those of section 6, and the hash that the authors chose.
+/// The parameters of the experiment: those of section 6, and the hash function that the authors
+/// chose.
 pub(super) fn config(key_size: u8, hash_count: u8, tuples: u32) -> Result<PbConfig, Cause> {
     let geometry = blank()?.geometry();
     let published = PbConfig::published(key_size, tuples, &geometry);
     Ok(PbConfig { hash_count, placement: FUNCTIONS[0].placement, ..published })
 }
 
-/// Load a database and stop at each of these sizes to look keys up.
+/// Load a database, and make lookups each time it has one of these sizes.
 pub(super) fn measure(
     structure: Structure,
     config: PbConfig,
@@ -157,13 +158,13 @@ fn measure_pbfilter(config: PbConfig, sizes: &[u32]) -> Result<Vec<Cost>, Cause>
     let geometry = device.geometry();
     let mut table = vec![0; Flash::<Device>::ram_size(&geometry)];
     let mut ram = vec![0; config.ram_size(&geometry)];
-    let mut flash = Flash::mount(device, &mut table).map_err(told)?;
-    let mut index = PbFilter::create(&mut flash, config, &mut ram).map_err(told)?;
+    let mut flash = Flash::mount(device, &mut table).map_err(engine_error)?;
+    let mut index = PbFilter::create(&mut flash, config, &mut ram).map_err(engine_error)?;
     let mut costs = Vec::new();
     let mut count = 0;
     for &tuples in sizes {
         for number in count..tuples {
-            index.insert(&mut flash, &key(&config, number), number).map_err(told)?;
+            index.insert(&mut flash, &key(&config, number), number).map_err(engine_error)?;
         }
         count = tuples;
         let before = flash.nand().hooks.busy_ms();
@@ -177,7 +178,7 @@ fn measure_pbfilter(config: PbConfig, sizes: &[u32]) -> Result<Vec<Cost>, Cause>
                 found = Some(pointer);
                 Ok::<_, IndexError>(ControlFlow::Break(()))
             };
-            index.lookup(&mut flash, &key(&config, number), visit).map_err(told)?;
+            index.lookup(&mut flash, &key(&config, number), visit).map_err(engine_error)?;
             if found != Some(number) {
                 return Err("a key of the index is not found".into());
             }
@@ -192,12 +193,13 @@ fn measure_pbfilter(config: PbConfig, sizes: &[u32]) -> Result<Vec<Cost>, Cause>
     Ok(costs)
 }
 
-/// Errors of the engine carry addresses, not text.
-fn told(error: impl std::fmt::Debug) -> Cause {
+/// Errors of the engine carry addresses and no text, so their debug form is shown.
+fn engine_error(error: impl std::fmt::Debug) -> Cause {
     format!("{error:?}").into()
 }
 
-/// Where the filters of an index are: what a lookup has to look at, beside what it reads.
+/// Where the filters of an index are. It decides which of them a lookup must test, in addition to
+/// the pages it reads.
 #[derive(Clone, Copy, Debug)]
 struct Places {
     entries: u32,
@@ -213,7 +215,7 @@ impl Places {
         let bits = u32::from(config.bits_per_key);
         let filter_bits = (entries * bits).next_power_of_two();
         let keys_per_filter = filter_bits / bits / entries * entries;
-        // A flush writes a sector of each of four partitions, and sixteen of them fill L1.
+        // A flush writes one sector of each of four partitions. Sixteen flushes fill L1.
         let per_flush = page_size * 8 / filter_bits;
         let filters = tuples / keys_per_filter;
         let set = filters / (16 * per_flush) * 16 * per_flush;
@@ -222,12 +224,12 @@ impl Places {
         Self { entries, set, l1: flushed - set, buffer: filters - flushed, filters_per_page }
     }
 
-    /// Work of the lookup of a key that has just been found, by what it read.
+    /// The work of looking up a key that was just found, computed from the pages that were read.
     fn work(self, config: &PbConfig, reads: &Reads, number: u32) -> Work {
         let [keys, passing] = [0, 1].map(|area| reads.of_area(config.first_area + area));
         let k = u32::from(config.hash_count);
         let mut work = Work::hashing(CALLS, u32::from(config.key_size));
-        // Every key page but the last was read in vain, and compared with to its end.
+        // Every key page but the last was a false positive, and all its keys were compared.
         let in_vain = keys.saturating_sub(1) * self.entries;
         work += Work::comparing(in_vain + number % self.entries + 1);
         let is_in_set = number / self.entries < self.set;
@@ -245,8 +247,8 @@ impl Places {
         work
     }
 
-    /// Filters tested bit by bit, up to the first bit that is not set: as many as the filters'
-    /// fill lets expect.
+    /// Filters are tested bit by bit, up to the first bit that is not set. The expected number of
+    /// bits follows from the fill of the filters.
     fn tested(config: &PbConfig, layout: Layout, filters: u32) -> Work {
         let fill = 1.0 - (-f64::from(config.hash_count) / f64::from(config.bits_per_key)).exp();
         let per_filter = (0..u32::from(config.hash_count)).map(f64::from).map(|n| fill.powf(n));

@@ -1,9 +1,9 @@
 //! Indexes on flash: the closed forms and experiments of `PBFilter`.
 //!
-//! [`stated`] judges the closed forms by what the text says of them; [`table_6`] measures reads at
-//! a million keys; [`speed`] times lookups by [`lookups`] of three structures, of which
-//! [`sequence`] is the two that scan. Under them: [`hashes`] and [`keys`], the [`device`], and
-//! [`work`] of the processor.
+//! [`stated`] compares the closed forms with what the text says about them. [`table_6`] measures
+//! the reads at a million keys. [`speed`] measures the times of lookups, which [`lookups`] makes
+//! with three structures; [`sequence`] is the two of them that scan. Below them are [`hashes`],
+//! [`keys`], the [`device`], and the [`work`] of the processor.
 
 mod device;
 mod hashes;
@@ -17,7 +17,6 @@ mod work;
 
 use super::paper::{Experiment, Item, Paper};
 
-/// The paper.
 pub(super) const PAPER: Paper = Paper {
     number: "004",
     title: "Yin, Pucheral: PBFilter, a flash-based indexing scheme for embedded systems (Information Systems 2012)",

@@ -1,5 +1,6 @@
-//! Keys in a sequence, and their Bloom filters in another: what is scanned where nothing is
-//! partitioned (section 7.3.4, structures 1 and 2; section 7.3.3 has the second in its engine).
+//! Keys in one sequence of pages, and their Bloom filters in another. They are scanned, because
+//! nothing is partitioned (section 7.3.4, structures 1 and 2; the engine of section 7.3.3 uses the
+//! second).
 
 use flysch::index::pbfilter::{PbConfig, Placement};
 use flysch_nand::{Nand, PageAddr};
@@ -8,21 +9,21 @@ use super::device::{Device, blank};
 use super::work::{Layout, Work};
 use crate::paper::Cause;
 
-/// Hash buckets of a filter: the pre-hashing.
+/// Hash buckets of a filter, for the pre-hashing.
 const BUCKETS: u32 = 4;
-/// Half of the chip for each sequence.
+/// The first page of the summary. Each sequence has half of the chip.
 const SUMMARY_AT: u32 = 32 * 1024;
 
-/// The two sequences.
+/// The sequence of keys and the sequence of their filters.
 pub(super) struct Sequence {
     pub(super) device: Device,
     config: PbConfig,
     entries: u32,
     filter_bits: u32,
     page_size: usize,
-    /// The key page being filled.
+    /// The key page that is being filled.
     open: Vec<u8>,
-    /// The summary page being filled.
+    /// The summary page that is being filled.
     filters: Vec<u8>,
     count: u32,
     summary_pages: u32,
@@ -30,7 +31,7 @@ pub(super) struct Sequence {
 }
 
 impl Sequence {
-    /// Empty ones, with the parameters of an index.
+    /// Empty sequences, with the parameters of an index.
     pub(super) fn new(config: PbConfig) -> Result<Self, Cause> {
         let device = blank()?;
         let page_size = device.geometry().page_size;
@@ -49,7 +50,7 @@ impl Sequence {
         })
     }
 
-    /// Append a key; its number is its pointer.
+    /// Append a key. Its number is its pointer.
     pub(super) fn insert(&mut self, key: &[u8]) -> Result<(), Cause> {
         let row = self.buffered_filters() * self.filter_bits;
         for bit in self.bits(key) {
@@ -73,7 +74,7 @@ impl Sequence {
         Ok(())
     }
 
-    /// Structure 1: look at every key until it is found. Give the work.
+    /// Structure 1: compare all keys until the key is found. Returns the work.
     pub(super) fn scan_keys(&mut self, key: &[u8]) -> Result<Work, Cause> {
         self.work = Work::default();
         let mut is_found = self.search_open(key);
@@ -83,7 +84,7 @@ impl Sequence {
         if is_found { Ok(self.work) } else { Err("a key of the sequence is not found".into()) }
     }
 
-    /// Structure 2: look at every filter, and at the keys of those that agree.
+    /// Structure 2: test all filters, and compare the keys of those that match. Returns the work.
     pub(super) fn scan_summary(&mut self, key: &[u8]) -> Result<Work, Cause> {
         self.work = Work::hashing(super::hashes::CALLS, u32::from(self.config.key_size));
         let mut is_found = self.search_open(key);
@@ -115,12 +116,12 @@ impl Sequence {
         u32::try_from(self.page_size).unwrap_or(u32::MAX) * 8 / self.filter_bits
     }
 
-    /// Filters of complete key pages that are still in RAM.
+    /// Number of filters in RAM, of key pages that are complete.
     fn buffered_filters(&self) -> u32 {
         self.count / self.entries % self.filters_per_page()
     }
 
-    /// The bits of a key in its filter.
+    /// Positions of a key's bits in its filter.
     fn bits(&self, key: &[u8]) -> Vec<u32> {
         let bucket_bits = self.filter_bits / BUCKETS;
         let mut places = vec![0; usize::from(self.config.hash_count)];
@@ -129,7 +130,7 @@ impl Sequence {
         places.into_iter().map(|place| bucket * bucket_bits + place).collect()
     }
 
-    /// Whether a filter of a page agrees; bits are tested up to the first that is not set.
+    /// Whether a filter matches. Its bits are tested up to the first that is not set.
     fn test(&mut self, page: &[u8], filter: u32, bits: &[u32]) -> bool {
         let row = filter * self.filter_bits;
         let is_set = |bit: u32| page[((row + bit) / 8) as usize] >> ((row + bit) % 8) & 1 != 0;
@@ -154,7 +155,7 @@ impl Sequence {
         Ok(self.search(&bytes, key))
     }
 
-    /// Compare entries up to the one of this key.
+    /// Compare entries up to the one with this key.
     fn search(&mut self, entries: &[u8], key: &[u8]) -> bool {
         for entry in entries.chunks_exact(key.len() + 4) {
             self.work += Work::comparing(1);

@@ -9,7 +9,7 @@ use crate::claim::Claim;
 use crate::listing::Listing;
 use crate::paper::{Cause, Effort, Evidence, Trial};
 
-/// Tuples of Figures 15 to 18.
+/// Number of tuples in Figures 15 to 18.
 const TUPLES_MAX: u32 = 100_000;
 
 fn sizes(step: u32, count: u32) -> Vec<u32> {
@@ -74,7 +74,7 @@ pub(super) fn queries(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     Ok(evidence)
 }
 
-/// Reading the tuple's page: Table 7, VFL.
+/// Time to read the page of a tuple: Table 7, VFL.
 const RECORD_MS: f64 = 0.367;
 pub(super) const QUERY_STEPS: u64 = 60;
 pub(super) const GAIN_STEPS: u64 = 80;
@@ -89,7 +89,7 @@ fn ends(costs: &[Cost]) -> (Cost, Cost) {
     (costs[0], costs[costs.len() - 1])
 }
 
-/// CPU and IO of lookups, by tuples, in one panel.
+/// A chart of CPU and IO time of lookups against the number of tuples.
 fn split(item: &'static str, name: &str, title: &str, costs: &[Cost]) -> Figure {
     let line = |value: &dyn Fn(&Cost) -> f64| {
         costs.iter().map(|cost| (f64::from(cost.tuples), value(cost))).collect::<Vec<_>>()
@@ -114,7 +114,7 @@ fn split(item: &'static str, name: &str, title: &str, costs: &[Cost]) -> Figure 
     }
 }
 
-/// Figures 16 and 17: the three structures beside each other.
+/// Figures 16 and 17: the three structures compared.
 pub(super) fn gain(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     let config = config(12, 7, TUPLES_MAX)?;
     let sizes = match trial.effort {

@@ -1,4 +1,4 @@
-//! Table 1, Fig. 12 and section 5.1: what the text states of the closed forms.
+//! Table 1, Fig. 12 and section 5.1: what the text states about the closed forms.
 
 use flysch_models::bitmap::{self, bitmaps};
 use flysch_models::bloom::false_positive_rate;
@@ -13,7 +13,7 @@ use crate::band::{Band, Target};
 use crate::claim::Claim;
 use crate::paper::{Cause, Evidence, Trial};
 
-/// Table 1 as printed: bits per key, hash functions from 3 on.
+/// Table 1 as printed: bits per key, then the rates for three and more hash functions.
 const TABLE_1: [(f64, &[f64]); 3] = [
     (8.0, &[0.0306, 0.024, 0.0217, 0.0216, 0.0229]),
     (12.0, &[0.0108, 0.0065, 0.0046, 0.0037, 0.0033, 0.0031]),
@@ -33,7 +33,7 @@ pub(super) fn judge(trial: &Trial<'_>) -> Result<Evidence, Cause> {
 
 pub(super) const STEPS: u64 = 5;
 
-/// Greatest deviation of a printed value, in units of its last digit.
+/// The greatest deviation from a printed value, in units of its last digit.
 fn table_1() -> Claim {
     let mut worst = 0.0_f64;
     for (bits, stated) in TABLE_1 {
@@ -101,7 +101,7 @@ fn figure_12() -> Result<Vec<Claim>, Cause> {
     Ok(claims)
 }
 
-/// The first N, in steps of 10,000, at which a lookup in PBF is dearer than in BFTL2.
+/// The first N, in steps of 10,000, at which a lookup costs more in PBF than in BFTL2.
 fn crossing() -> Result<f64, Cause> {
     for keys in (1_000_000..=7_000_000).step_by(10_000) {
         let parameters = Parameters::published(keys);

@@ -19,9 +19,9 @@ use crate::listing::Listing;
 use crate::paper::{Cause, Effort, Evidence, Trial};
 
 const ITEM: &str = "table-6";
-/// Keys of the experiment.
+/// Number of keys in the index.
 const KEYS: u32 = 1_000_000;
-/// Lookups of keys drawn among them.
+/// Number of lookups. Their keys are drawn from those in the index.
 const fn lookups(effort: Effort) -> u32 {
     match effort {
         Effort::Full => 10_000,
@@ -29,12 +29,12 @@ const fn lookups(effort: Effort) -> u32 {
     }
 }
 
-/// The table: rows of distributions, columns of hash functions.
+/// The printed table. Rows are distributions, columns are hash functions.
 const STATED: [[f64; 3]; 3] = [[12.33, 12.28, 68.37], [12.34, 12.32, 41.06], [12.28, 12.36, 76.95]];
 
 pub(super) const STEPS: u64 = 900;
 
-/// Measure all nine.
+/// Measure all nine cells of the table.
 pub(super) fn measure(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     let mut cells = Vec::new();
     for (row, (name, distribution)) in Distribution::ALL.into_iter().enumerate() {
@@ -74,23 +74,23 @@ pub(super) fn measure(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     })
 }
 
-/// Page reads of a lookup, that of the record included, on average.
+/// Mean page reads of a lookup, including that of the record.
 fn mean_reads(
     distribution: Distribution,
     function: HashFunction,
     lookups: u32,
 ) -> Result<f64, Cause> {
-    let told = |error: IndexError| Cause::from(format!("{error:?}"));
+    let engine_error = |error: IndexError| Cause::from(format!("{error:?}"));
     let device = blank()?;
     let geometry = device.geometry();
     let published = PbConfig::published(12, KEYS, &geometry);
     let config = PbConfig { placement: function.placement, ..published };
     let mut table = vec![0; Flash::<Device>::ram_size(&geometry)];
     let mut ram = vec![0; config.ram_size(&geometry)];
-    let mut flash = Flash::mount(device, &mut table).map_err(|error| told(error.into()))?;
-    let mut index = PbFilter::create(&mut flash, config, &mut ram).map_err(told)?;
+    let mut flash = Flash::mount(device, &mut table).map_err(|error| engine_error(error.into()))?;
+    let mut index = PbFilter::create(&mut flash, config, &mut ram).map_err(engine_error)?;
     for number in 0..KEYS {
-        index.insert(&mut flash, &distribution.key(0, number, 12), number).map_err(told)?;
+        index.insert(&mut flash, &distribution.key(0, number, 12), number).map_err(engine_error)?;
     }
     flash.nand_mut().hooks.forget();
     let mut prng = Prng::new(6);
@@ -105,7 +105,7 @@ fn mean_reads(
                 ControlFlow::Continue(())
             })
         };
-        index.lookup(&mut flash, &distribution.key(0, number, 12), visit).map_err(told)?;
+        index.lookup(&mut flash, &distribution.key(0, number, 12), visit).map_err(engine_error)?;
         if !is_found {
             return Err("a key of the index is not found".into());
         }

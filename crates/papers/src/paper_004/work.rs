@@ -1,34 +1,36 @@
-//! What the token's processor does for a lookup, and how long it takes.
+//! The work of the token's processor in a lookup, and the time it takes.
 //!
-//! Work is counted, in comparisons of keys and in instructions; one fitted figure turns it into
-//! time, see [`Processor`]. Instructions were counted by hand in this project's own code as the
+//! Work is counted in comparisons of keys and in other instructions. One fitted constant turns it
+//! into time, see [`Processor`]. The instructions were counted by hand in this project's own code,
+//! compiled for a Cortex-M3 (rustc 1.95, opt-level s). The paper does not state its own.
 //! compiler makes it for a Cortex-M3 (rustc 1.95, opt-level s); the paper does not give its own.
 
 use std::ops::AddAssign;
 
-/// Work of the processor.
+/// The work of the processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Work {
-    /// Keys compared.
+    /// Number of compared keys.
     pub(super) comparisons: f64,
-    /// Instructions for everything else.
+    /// Number of instructions for everything else.
     pub(super) instructions: f64,
 }
 
-/// Instructions to compare a key of an entry, `memcmp` up to the first byte included.
+/// Instructions to compare a key of an entry, including `memcmp` up to the first byte.
 const COMPARISON: f64 = 25.0;
 /// Instructions to hash twelve bytes by lookup2.
 const HASH: f64 = 66.0;
-/// Instructions to intersect a word of a row, and to look for matches in a byte.
+/// Instructions to intersect a word of a row, and to search a byte for matches.
 const WORD: f64 = 7.0;
 const BYTE: f64 = 11.0;
 
-/// How filters lie that are tested one by one: instructions for a filter, and for each bit.
+/// How filters that are tested one by one are stored. It decides the instructions for a filter and
+/// for each bit.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Layout {
-    /// One behind the other.
+    /// The filters follow each other.
     Whole,
-    /// In the pages of L1 partitions.
+    /// The filters are in the pages of L1 partitions.
     Partitioned,
 }
 
@@ -42,23 +44,24 @@ impl Layout {
 }
 
 impl Work {
-    /// So many keys compared.
+    /// The work of comparing this many keys.
     pub(super) fn comparing(keys: u32) -> Self {
         Self { comparisons: f64::from(keys), instructions: 0.0 }
     }
 
-    /// A key of so many bytes hashed so often.
+    /// The work of calling the hash function this often on a key of this size.
     pub(super) fn hashing(calls: u32, key_size: u32) -> Self {
         Self::of(f64::from(calls) * f64::from(key_size.div_ceil(12)) * HASH)
     }
 
-    /// So many filters examined one by one, with so many bits tested in all.
+    /// The work of testing this many filters one by one, with this many bits in total.
     pub(super) fn testing(layout: Layout, filters: u32, bits: f64) -> Self {
         let (filter, bit) = layout.instructions();
         Self::of(f64::from(filters) * filter + bits * bit)
     }
 
-    /// So many rows of a bit for each filter intersected, and searched for filters left over.
+    /// The work of intersecting rows that have one bit for each filter, and of searching the
+    /// result.
     pub(super) fn intersecting(rows: u32, filters: u32) -> Self {
         let (words, bytes) = (filters.div_ceil(32), filters.div_ceil(8));
         Self::of(f64::from(rows) * f64::from(words) * WORD + f64::from(bytes) * BYTE)
@@ -76,24 +79,24 @@ impl AddAssign for Work {
     }
 }
 
-/// The token's processor.
+/// The processor of the token.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Processor {
-    /// Clock, MHz.
+    /// Clock frequency in MHz.
     mhz: f64,
 }
 
 impl Processor {
-    /// Today's and the next (section 7.1).
+    /// The processor of that time, and the next one (section 7.1).
     pub(super) const TODAY: Self = Self { mhz: 50.0 };
     pub(super) const NEXT: Self = Self { mhz: 120.0 };
 
-    /// FITTED: cycles of an instruction, so that the processor takes 47 % of `PBFilter`'s lookup
-    /// at 100,000 tuples, which section 7.3.4 calls "almost half". That they are so many says that
-    /// code and data lie in slow memory, or that the authors' code did more.
+    /// FITTED: cycles of an instruction. It makes the processor take 47 % of `PBFilter`'s lookup at
+    /// 100,000 tuples, which section 7.3.4 calls "almost half". Such a large number means that code
+    /// and data lie in slow memory, or that the authors' code executed more instructions.
     const INSTRUCTION_CYCLES: f64 = 20.5;
 
-    /// Milliseconds that work takes.
+    /// The time that work takes, milliseconds.
     pub(super) fn ms(self, work: Work) -> f64 {
         let instructions = work.comparisons * COMPARISON + work.instructions;
         instructions * Self::INSTRUCTION_CYCLES / self.mhz / 1000.0

@@ -1,4 +1,4 @@
-//! The papers' experiments at their boundaries.
+//! Tests of the papers' experiments through their public interface.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod tpcc;

@@ -1,4 +1,4 @@
-//! TPC-C: the rows that are loaded, and the consistency conditions after whatever happens.
+//! Tests of TPC-C: the rows that are loaded, and the consistency conditions in all circumstances.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use flysch_lab::machine::platform::Platform;
 use flysch_lab::machine::stack::{Journals, Stack};
 use flysch_lab::tpcc::{Condition, Files, Scale, check, violations};
 use flysch_lab::workload::{Tpcc, Workload};
-use flysch_papers::Drill;
+use flysch_papers::PowerCutTest;
 use flysch_sqlite::{Database, Value};
 
 const SEED: u64 = 5;
 
-/// A run of a database of the specification's size divided by `divisor`.
+/// A run on a database of the specification's size divided by `divisor`.
 fn scenario(stack: Stack, divisor: u32) -> (Scenario, Tpcc) {
     let scale = Scale { warehouses: 1, divisor };
     let tpcc = Tpcc { scale, terminals: 10, ..Tpcc::DEFAULT };
@@ -30,7 +30,7 @@ fn count(database: &Database, table: &str) -> i64 {
     *count
 }
 
-/// What a run sets room aside for is what the database takes.
+/// The size that a run reserves room for must be that of the database.
 #[test]
 fn the_size_of_a_database_is_known_before_it_is_loaded() {
     for (divisor, page_size) in [(10, 512), (10, 1024), (20, 2048), (50, 4096)] {
@@ -46,13 +46,13 @@ fn the_size_of_a_database_is_known_before_it_is_loaded() {
     }
 }
 
-/// Clause 1.2.1, and three in ten orders undelivered.
+/// The numbers of clause 1.2.1, and three in ten orders undelivered.
 #[test]
 fn a_warehouse_has_the_rows_of_the_specification() {
     let (scenario, tpcc) = scenario(Stack::TMPFS, 1);
-    let drill = Drill::new(&scenario, tpcc, 0);
-    let machine = drill.loaded().unwrap();
-    let database = drill.open(&machine).unwrap();
+    let test = PowerCutTest::new(&scenario, tpcc, 0);
+    let machine = test.loaded().unwrap();
+    let database = test.open(&machine).unwrap();
     let rows = [
         ("warehouse", 1),
         ("district", 10),
@@ -77,11 +77,11 @@ fn the_conditions_hold_after_a_thousand_transactions_and_after_a_mix_of_rollback
     for (stack, files) in [(Stack::YAFFS2, Files::One), (Stack::TMPFS, Files::Two)] {
         for (transactions, rollback_percent) in [(1000, 1), (300, 50)] {
             let (scenario, plain) = scenario(stack, 30);
-            let drill = Drill::new(&scenario, Tpcc { files, rollback_percent, ..plain }, 0);
-            let machine = drill.loaded().unwrap();
-            let database = drill.open(&machine).unwrap();
+            let test = PowerCutTest::new(&scenario, Tpcc { files, rollback_percent, ..plain }, 0);
+            let machine = test.loaded().unwrap();
+            let database = test.open(&machine).unwrap();
             let before = count(&database, "orders");
-            let tally = drill.run(&database, transactions);
+            let tally = test.run(&database, transactions);
             assert_eq!(tally.error, None);
             assert_eq!(tally.committed + tally.rolled_back, transactions);
             check(&database).unwrap();
@@ -95,8 +95,9 @@ fn the_conditions_hold_after_a_thousand_transactions_and_after_a_mix_of_rollback
     }
 }
 
-/// In the middle of a run, on NAND alone and with journals, super-journals included, on PRAM. The
-/// journals that a super-journal names were once looked for where it lies.
+/// The power is cut in the middle of a run: on NAND alone, and with journals and super-journals on
+/// PRAM. In the past, the journals that a super-journal names were searched on the wrong file
+/// system.
 #[test]
 fn the_conditions_hold_after_a_power_cut_and_recovery() {
     let hybrid = Stack::YAFFS2.with(Journals::Pramfs);
@@ -109,20 +110,20 @@ fn the_conditions_hold_after_a_power_cut_and_recovery() {
     for (stack, files, route) in cases {
         let (mut scenario, plain) = scenario(stack, 100);
         scenario.build.route = route;
-        let drill = Drill::new(&scenario, Tpcc { files, ..plain }, 200);
-        let whole = drill.live(None).unwrap();
+        let test = PowerCutTest::new(&scenario, Tpcc { files, ..plain }, 200);
+        let whole = test.run_until_cut(None).unwrap();
         assert_eq!(whole.tally.error, None);
         for sixth in 1..6 {
             let at = whole.operations * sixth / 6;
-            let cut = drill.live(Some(at)).unwrap();
+            let cut = test.run_until_cut(Some(at)).unwrap();
             assert!(cut.tally.error.is_some(), "{stack} cut at {at}");
-            let recovered = drill.recover(&cut);
+            let recovered = test.recover(&cut);
             recovered.unwrap_or_else(|error| panic!("{stack} {files:?} cut at {at}: {error}"));
         }
     }
 }
 
-/// Each condition is broken by one statement, and by that alone.
+/// Each statement breaks one condition and no other.
 #[test]
 fn a_planted_inconsistency_is_caught() {
     let plants = [
@@ -135,9 +136,9 @@ fn a_planted_inconsistency_is_caught() {
         ),
     ];
     let (scenario, tpcc) = scenario(Stack::TMPFS, 100);
-    let drill = Drill::new(&scenario, tpcc, 0);
-    let machine = drill.loaded().unwrap();
-    let database = drill.open(&machine).unwrap();
+    let test = PowerCutTest::new(&scenario, tpcc, 0);
+    let machine = test.loaded().unwrap();
+    let database = test.open(&machine).unwrap();
     for (planted, sql) in plants {
         database.execute("BEGIN").unwrap();
         database.execute(sql).unwrap();

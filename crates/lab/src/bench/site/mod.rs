@@ -1,6 +1,7 @@
-//! Sites: where a scenario is carried out. A workload asks the same of each and is not told which.
+//! Sites: where a scenario runs. A workload does the same at each site and does not know which it
+//! is.
 //!
-//! [`Simulated`] is a machine of the laboratory. A crate above it has the Linux machine that this
+//! [`Simulated`] is the simulated machine. The kernel crate adds the Linux machine that this
 //! program runs on.
 
 mod simulated;
@@ -20,83 +21,83 @@ pub use simulated::{SETTLE_NS, Simulated};
 /// The state of the partition's blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Blocks {
-    /// Erase count of each.
     pub erase_counts: Vec<u32>,
-    /// How many are marked bad.
+    /// Number of blocks that are marked bad.
     pub bad_count: u32,
 }
 
-/// Where a scenario is carried out: a mounted file system, a clock, a recording.
+/// A place where scenarios run: a mounted file system, a clock, and a recorder of operations.
 pub trait Site {
-    /// Open the database `name` on the file system; its settings are left to the caller.
+    /// Open the database `name` on the file system. The caller sets its settings.
     ///
     /// # Errors
-    /// SQLite's.
+    /// Fails if SQLite cannot open the database.
     fn open_database(&self, name: &str) -> Result<Database, flysch_sqlite::Error>;
 
-    /// The file systems as SQLite sees them, where it does not bring its own.
+    /// The file systems in the form in which SQLite uses them. None if SQLite uses those of the
+    /// host.
     fn storage(&self) -> Option<Rc<dyn flysch_sqlite::Vfs>> {
         None
     }
 
-    /// The files of the file system.
+    /// The files on the file system.
     fn files(&self) -> RefMut<'_, dyn Files>;
 
-    /// Make everything durable and drop all caches: twice, with a while between.
+    /// Make everything durable, drop all caches, wait, and drop them again.
     ///
     /// # Errors
-    /// The file system's, or the kernel's.
+    /// Fails if the file system or the kernel fails.
     fn settle(&self) -> Result<(), RunError>;
 
-    /// The time, nanoseconds from any start.
+    /// The current time in nanoseconds. Where it starts is not defined.
     fn now_ns(&self) -> u64;
 
-    /// How long the CPU worked so far, nanoseconds.
+    /// How long the CPU has worked so far, nanoseconds.
     fn cpu_ns(&self) -> u64;
 
-    /// Keep the file systems' timers from ending, or let them again: work costs no time on a virtual
-    /// clock meanwhile, and a real kernel is told to wait longer.
+    /// Keep the timers of the file systems from expiring, or release them. On the virtual clock,
+    /// work then takes no time; a real kernel is given longer timeouts.
     ///
     /// # Errors
-    /// The kernel's.
+    /// Fails if the kernel refuses the timeouts.
     fn hold_timers(&self, held: bool) -> Result<(), RunError>;
 
-    /// Set the read-ahead that the scenario asks for, before its database or file is opened.
+    /// Set the scenario's read-ahead. This comes before its database or file is opened.
     ///
     /// # Errors
-    /// The kernel's.
+    /// Fails if the kernel refuses the setting.
     fn tune(&self, scenario: &Scenario) -> Result<(), RunError>;
 
     /// Let time pass without work.
     fn sleep(&self, ns: u64);
 
-    /// Charge the engine's work, picoseconds; a real CPU charges itself.
+    /// Charge CPU time of the engine, in picoseconds. On a real CPU this does nothing.
     fn charge_ps(&self, ps: u64);
 
-    /// Where scopes and marks are recorded.
+    /// The recorder of scopes and marks.
     fn recorder(&self) -> &Recorder;
 
-    /// Open a scope.
+    /// Open a scope. Operations that follow have it in their cause until it is dropped.
     fn enter(&self, label: &'static str) -> Scope {
         self.recorder().scope(label)
     }
 
-    /// Forget what was recorded.
+    /// Discard what was recorded so far.
     ///
     /// # Errors
-    /// The recording's.
+    /// Fails if the recorder of a real kernel fails.
     fn reset(&self) -> Result<(), RunError>;
 
-    /// Events of a kind since the last reset.
+    /// The number of events of one kind since the last reset.
     ///
     /// # Errors
-    /// The recording's.
+    /// Fails if the recorder of a real kernel fails.
     fn count(&self, kind: EventKind) -> Result<u64, RunError>;
 
-    /// Take the recording since the last reset.
+    /// Take the trace recorded since the last reset.
     ///
     /// # Errors
-    /// The recording's.
+    /// Fails if the recorder of a real kernel fails.
     fn take(&self) -> Result<Trace, RunError>;
 
     /// The state of the partition's blocks.

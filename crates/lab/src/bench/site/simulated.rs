@@ -1,4 +1,4 @@
-//! The simulated site: a machine of the laboratory on virtual time.
+//! The simulated site: a simulated machine on virtual time.
 
 use std::cell::RefMut;
 use std::rc::Rc;
@@ -14,10 +14,10 @@ use crate::machine::Machine;
 use crate::machine::files::Files;
 use crate::machine::stack::Main;
 
-/// Time between the two times that caches are dropped, as the reference runs have it, nanoseconds.
+/// Time between the two drops of the caches, nanoseconds. The reference runs waited as long.
 pub const SETTLE_NS: u64 = 2_000_000_000;
 
-/// A machine of the laboratory with a scenario's stack on it.
+/// A simulated machine with a scenario's stack on it.
 pub struct Simulated {
     machine: Machine,
     storage: Rc<dyn flysch_sqlite::Vfs>,
@@ -26,10 +26,10 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    /// Format, mount and age what the scenario asks for.
+    /// Format and mount the scenario's file systems, and age the device.
     ///
     /// # Errors
-    /// The stack could not be built, or not aged so.
+    /// Fails if the stack cannot be built or the device cannot be aged as asked.
     pub fn new(scenario: &Scenario) -> Result<Self, RunError> {
         let build = &scenario.build;
         let machine = build.format_and_mount(scenario.stack)?;
@@ -103,7 +103,8 @@ impl Site for Simulated {
     }
 
     fn reset(&self) -> Result<(), RunError> {
-        // What was before may have cost parts of a nanosecond, opening too: it reads what MTD has not.
+        // Earlier work, such as opening the database, may have left a fraction of a nanosecond of
+        // CPU time. It ends here, so that the interval starts on a whole nanosecond.
         self.machine.cpu.end_nanosecond();
         self.machine.recorder.reset();
         Ok(())

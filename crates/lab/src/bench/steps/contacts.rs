@@ -10,10 +10,10 @@ use crate::bench::session::{Interval, Session, Steps};
 use crate::bench::{RunError, sqlite_error};
 use crate::workload::{Contacts, Places, RandomStrings, TEXT_COUNT};
 
-/// Integers in a record, beside its key.
+/// Integer columns of a record, in addition to its key.
 const INTEGER_COUNT: u32 = 11;
 
-/// The table, its fields named as Android names those of its contacts.
+/// The table. Its columns have the names that Android gives those of its contacts.
 const SCHEMA: &str = "\
 CREATE TABLE contacts (_id INTEGER PRIMARY KEY, name_raw_contact_id INTEGER, photo_id INTEGER, \
 send_to_voicemail INTEGER, times_contacted INTEGER, last_time_contacted INTEGER, starred INTEGER, \
@@ -21,7 +21,7 @@ in_visible_group INTEGER, has_phone_number INTEGER, status_update_id INTEGER, si
 INTEGER, link_type INTEGER, display_name TEXT, phonetic_name TEXT, custom_ringtone TEXT, sort_key TEXT, \
 lookup TEXT);";
 
-/// A run under way.
+/// The state of this workload during a run.
 pub(super) struct ContactsSteps {
     contacts: Contacts,
     strings: RandomStrings,
@@ -35,7 +35,7 @@ impl ContactsSteps {
         Self { contacts, strings, seed }
     }
 
-    /// The text that inserts record `id`.
+    /// The SQL that inserts record `id`.
     fn insert(&mut self, id: u32, integers: &mut Prng) -> Vec<u8> {
         let mut head = format!("INSERT INTO contacts VALUES ({id}");
         for _ in 0..INTEGER_COUNT {

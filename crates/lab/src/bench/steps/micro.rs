@@ -11,8 +11,8 @@ use crate::bench::session::{Interval, Session, Steps};
 use crate::bench::{RunError, sqlite_error};
 use crate::workload::{Micro, RandomStrings, insert, schema};
 
-/// Texts of statements, made before they are due: making them takes time on a real machine, which is
-/// neither the database's nor the flash's.
+/// The texts of statements, built in batches before they are needed. Building them takes time on a
+/// real machine, and that time belongs neither to the database nor to the flash.
 struct Ahead<F> {
     numbers: RangeInclusive<u32>,
     make: F,
@@ -20,7 +20,7 @@ struct Ahead<F> {
 }
 
 impl<F: FnMut(u32) -> Vec<u8>> Ahead<F> {
-    /// So many at a time, so that they take tens of megabytes at most.
+    /// Texts in a batch. A batch takes tens of megabytes at most.
     const BATCH: usize = 8192;
 
     fn new(numbers: RangeInclusive<u32>, make: F) -> Self {
@@ -45,11 +45,11 @@ impl<F: FnMut(u32) -> Vec<u8>> Iterator for Ahead<F> {
     }
 }
 
-/// A run of the micro-benchmark under way.
+/// The state of the micro-benchmark during a run.
 pub(super) struct MicroSteps {
     kind: Micro,
     strings: RandomStrings,
-    /// Which records are picked where that is random.
+    /// Draws the records of the kinds that pick them at random.
     picks: Prng,
 }
 
@@ -61,7 +61,7 @@ impl MicroSteps {
         Self { kind, strings, picks: Prng::new(scenario.seed ^ 0xB1C5) }
     }
 
-    /// The record that request `number` is about.
+    /// The record that request `number` reads or changes.
     fn record(&mut self, number: u32, session: &Session<'_>) -> u32 {
         if self.kind.is_one_transaction() {
             return number;
@@ -70,8 +70,8 @@ impl MicroSteps {
         1 + u32::try_from(picked).expect("records are counted so")
     }
 
-    /// Fill the tables, each in one transaction. Their texts are made on the way, as a program makes
-    /// them: how long that takes decides whether the flusher wakes before the transaction ends.
+    /// Fill the tables, each in one transaction. The texts are built on the way, as a real program
+    /// does: the time it takes decides whether the flusher wakes before the transaction ends.
     fn fill(&mut self, session: &Session<'_>, database: &Database) -> Result<(), RunError> {
         let fill = session.scenario.fill;
         for table in 1..=self.kind.tables() {
@@ -92,10 +92,10 @@ impl MicroSteps {
 impl Steps for MicroSteps {
     type Opened = Database;
 
-    /// As the reference runs were.
+    /// Timers run on, as they did in the reference runs.
     const HOLDS_TIMERS: bool = false;
 
-    /// Make the tables, and fill them if the kind reads or changes records.
+    /// Make the tables, and fill them if this kind of request reads or changes records.
     fn prepare(&mut self, session: &Session<'_>) -> Result<(), RunError> {
         let database = session.open_database()?;
         for table in 1..=self.kind.tables() {
@@ -112,7 +112,8 @@ impl Steps for MicroSteps {
         session.open_database()
     }
 
-    /// BEGIN, the requests, END: each timed. Without BEGIN and END where each request commits.
+    /// Time BEGIN, each request, and END. There is no BEGIN and END if each request commits by
+    /// itself.
     fn measure(
         &mut self,
         session: &Session<'_>,

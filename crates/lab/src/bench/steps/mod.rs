@@ -1,4 +1,4 @@
-//! The steps of each workload, a file each: what is made, opened, measured and checked.
+//! The steps of each workload, one file each: what it prepares, opens, measures and checks.
 
 mod contacts;
 mod micro;
@@ -12,7 +12,7 @@ use super::run::Run;
 use super::session::Session;
 use crate::workload::Workload;
 
-/// Carry out the workload of a session from first to last.
+/// Run the workload of a session from start to end.
 pub(super) fn carry_out(session: &Session<'_>) -> Result<Run, RunError> {
     match session.scenario.workload {
         Workload::Micro(kind) => session.carry_out(micro::MicroSteps::new(kind, session)),

@@ -1,4 +1,4 @@
-//! One file, written over whole again and again: what wear levelling makes of it.
+//! One file that is overwritten in full again and again. It shows how well wear levelling works.
 
 use flysch_chip::Prng;
 use flysch_linux::vfs::Fd;
@@ -7,14 +7,14 @@ use crate::bench::RunError;
 use crate::bench::measure::Measured;
 use crate::bench::session::{Interval, Session, Steps};
 
-/// Name of the file.
 const FILE: &str = "file";
-/// Percent of the partition that it takes: all stacks have room for it and its successor's pieces.
+/// Size of the file in percent of the partition. All stacks have room for it and for the pieces
+/// that are written before the old ones are freed.
 const FILE_PERCENT: u64 = 50;
-/// Bytes of a write; all of a request are durable at its end.
+/// Bytes of one write call. A request ends with an fsync, so all its writes are then durable.
 const WRITTEN_AT_ONCE: usize = 64 << 10;
 
-/// A run under way.
+/// The state of this workload during a run.
 pub(super) struct OverwriteSteps {
     bytes: Vec<u8>,
     prng: Prng,
@@ -27,7 +27,7 @@ impl OverwriteSteps {
         Self { bytes: vec![0; size], prng: Prng::new(session.scenario.seed) }
     }
 
-    /// Write the whole file, its content new.
+    /// Write the whole file with new content.
     fn write(&mut self, session: &Session<'_>, fd: Fd) -> Result<(), RunError> {
         self.prng.fill(&mut self.bytes);
         let mut linux = session.linux();

@@ -1,4 +1,5 @@
-//! The steps of `PostMark`: make the set of files, then the transactions, then delete what is left.
+//! The steps of `PostMark`: make a set of files, run transactions, then delete the files that are
+//! left.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +11,13 @@ use crate::bench::measure::Measured;
 use crate::bench::session::{Interval, Session, Steps};
 use crate::workload::Postmark;
 
-/// A file of the set.
+/// One file of the set.
 struct Entry {
     name: String,
     size: u32,
 }
 
-/// What was done, for the figures.
+/// Counts of what was done, for the figures.
 #[derive(Default)]
 struct Tally {
     read_count: u32,
@@ -25,18 +26,18 @@ struct Tally {
     delete_count: u32,
     bytes_read: u64,
     bytes_written: u64,
-    /// Time in which files were read, nanoseconds.
+    /// Time spent reading files, nanoseconds.
     read_ns: u64,
 }
 
-/// A run under way.
+/// The state of `PostMark` during a run.
 pub(super) struct PostmarkSteps {
     postmark: Postmark,
     draw: Prng,
     files: Vec<Entry>,
-    /// Number in the next file's name.
+    /// The number that names the next new file.
     next_name: u32,
-    /// Random bytes that files are written from, and a buffer to read into.
+    /// A buffer of random bytes to write from, and to read into.
     bytes: Vec<u8>,
     tally: Tally,
 }
@@ -55,8 +56,8 @@ impl PostmarkSteps {
         least + u32::try_from(drawn).expect("below a difference of 32 bits")
     }
 
-    /// Fill the buffer's first `len` bytes with random printable characters, as `PostMark` does: the
-    /// 95 of ASCII from the space on. They are compressible to 82 %.
+    /// Fill the first `len` bytes of the buffer with random printable characters: the 95 of ASCII
+    /// from the space on, as `PostMark` does. They compress to 82 %.
     fn draw_text(&mut self, len: usize) {
         for byte in &mut self.bytes[..len] {
             *byte = b' ' + u8::try_from(self.draw.below(95)).expect("below 95");
@@ -72,7 +73,7 @@ impl PostmarkSteps {
         self.draw.below(2) == 0
     }
 
-    /// Write `len` bytes at `offset`, call by call.
+    /// Write `len` bytes at `offset` in calls of one block each.
     fn write(
         &mut self,
         session: &Session<'_>,
@@ -90,7 +91,7 @@ impl PostmarkSteps {
         Ok(linux.close(fd)?)
     }
 
-    /// Offset and length of each call that moves `len` bytes.
+    /// Offset and length of each call when `len` bytes are moved in blocks.
     fn calls(&self, len: u32) -> impl Iterator<Item = (u64, usize)> + use<> {
         let block_size = self.postmark.block_size;
         (0..len).step_by(block_size as usize).map(move |at| {
@@ -175,7 +176,8 @@ impl Tally {
             ("bytes_read", self.bytes_read as f64),
             ("bytes_written", self.bytes_written as f64),
             ("read_time_ms", self.read_ns as f64 / 1e6),
-            // Units of 2^20 bytes a second; no files read, no time: then there is none.
+            // In units of 2^20 bytes a second. If no file was read, the bytes are 0 and so is the
+            // result.
             (
                 "read_mb_s",
                 self.bytes_read as f64 / 1_048_576.0 / (self.read_ns.max(1) as f64 / 1e9),
@@ -185,7 +187,7 @@ impl Tally {
 }
 
 impl Steps for PostmarkSteps {
-    /// Files are opened by each transaction.
+    /// Nothing stays open, because each transaction opens its files.
     type Opened = ();
 
     fn prepare(&mut self, session: &Session<'_>) -> Result<(), RunError> {
@@ -208,7 +210,7 @@ impl Steps for PostmarkSteps {
         Ok(measured)
     }
 
-    /// All files are deleted, and then there are none.
+    /// Delete all files. Fails if one of them cannot be deleted.
     fn check(&mut self, session: &Session<'_>, (): &mut ()) -> Result<(), RunError> {
         while !self.files.is_empty() {
             self.delete(session)?;

@@ -1,4 +1,4 @@
-//! The steps of reads of one file: write it, open it, read it in the order asked for.
+//! The steps of reads of one file: write it, open it, and read it in the requested order.
 
 use flysch_chip::Prng;
 use flysch_linux::vfs::Fd;
@@ -8,14 +8,14 @@ use crate::bench::measure::Measured;
 use crate::bench::session::{Interval, Session, Steps};
 use crate::workload::{Places, Read};
 
-/// Name of the file.
 const FILE: &str = "file";
-/// Bytes of the file that are written before they are made durable. The reference's file was seen
-/// to have had its first three pages moved by JFFS2's collector when the 5 MiB were written (it
-/// reads so many pages more): one for each time something was made durable, by a call or a timer.
+/// Bytes of the file that are written between two fsyncs. In the reference run, JFFS2's collector
+/// moved the first three pages of the file while its 5 MiB were written: the run reads three pages
+/// more. The collector moves one page each time data is made durable, by a call or by a timer,
+/// which is why the file is written in three parts.
 const WRITTEN_AT_ONCE: usize = 2 << 20;
 
-/// A run under way.
+/// The state of this workload during a run.
 pub(super) struct ReadSteps {
     read: Read,
     seed: u64,

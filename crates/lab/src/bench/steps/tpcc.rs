@@ -1,4 +1,4 @@
-//! The steps of TPC-C: store the loaded database, then let the terminals ask.
+//! The steps of TPC-C: store the loaded database, then let the terminals send their transactions.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::bench::session::{Interval, Session, Steps};
 use crate::tpcc::{Compiler, Kind, Outcome, Requests, Terminals, TpccError, Transactions, check};
 use crate::workload::Tpcc;
 
-/// A run under way.
+/// The state of TPC-C during a run.
 pub(super) struct TpccSteps {
     tpcc: Tpcc,
 }
@@ -64,7 +64,8 @@ impl Steps for TpccSteps {
     ) -> Result<Measured, RunError> {
         let charge = |work: &Work| session.charge(work, 0);
         let mut transactions = Transactions::prepare(Compiler::new(database, &charge))?;
-        // Statements are compiled once, before the interval, and that reads the schema.
+        // Compiling the statements reads the schema. It happens once, before the interval, so it is
+        // reset.
         session.site.reset()?;
         let mut terminals = self.terminals(session);
         let mut tally = Tally::default();
@@ -90,13 +91,13 @@ impl Steps for TpccSteps {
         Ok(measured)
     }
 
-    /// The consistency conditions of the specification.
+    /// Check the consistency conditions of the TPC-C specification.
     fn check(&mut self, _: &Session<'_>, database: &mut Database) -> Result<(), RunError> {
         Ok(check(database)?)
     }
 }
 
-/// What the transactions came to.
+/// What the transactions did, for the figures.
 #[derive(Default)]
 struct Tally {
     response_ns: Vec<u64>,
@@ -113,7 +114,7 @@ impl Tally {
         self.rolled_back += u32::from(outcome == Outcome::RolledBack);
     }
 
-    /// New orders a minute count those rolled back, as clause 5.4 does.
+    /// The rate of new orders includes those that were rolled back, as clause 5.4 does.
     #[expect(clippy::cast_precision_loss, reason = "figures for people, far below 2^52")]
     fn figures(&self, time_ns: u64, service_ns: &[u64]) -> BTreeMap<&'static str, f64> {
         let minutes = time_ns as f64 / 60e9;

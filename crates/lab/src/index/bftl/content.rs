@@ -1,9 +1,9 @@
-//! The entries of a node, as its units leave them.
+//! The entries of a node, as its index units define them.
 
 use super::super::entries::{Entries, POINTER_SIZE};
 use super::unit::{NodeId, Op, Unit};
 
-/// Entries of ascending keys, laid end to end.
+/// The entries of a node in ascending order of keys, without gaps between them.
 #[derive(Clone, Debug)]
 pub(super) struct Content {
     key_size: usize,
@@ -27,7 +27,7 @@ impl Content {
         Entries { bytes: &self.bytes, key_size: self.key_size }
     }
 
-    /// Let a unit take effect.
+    /// Apply the change that a unit describes.
     pub(super) fn apply(&mut self, unit: &Unit<'_>) {
         match unit.op {
             Op::Insert => self.insert(unit.key, unit.pointer),
@@ -45,7 +45,7 @@ impl Content {
         }
     }
 
-    /// Add an entry; one of an equal key is replaced.
+    /// Add an entry. It replaces an entry with the same key.
     pub(super) fn insert(&mut self, key: &[u8], pointer: u32) {
         let (place, is_it) = self.view().search(key);
         let at = place * self.entry_size();
@@ -54,18 +54,18 @@ impl Content {
         self.bytes.splice(at..at + replaced, entry);
     }
 
-    /// The child that a key belongs to.
+    /// The child node that leads to a key.
     pub(super) fn child(&self, key: &[u8]) -> NodeId {
         self.view().child(key)
     }
 
-    /// The entries from this place on, taken out.
+    /// Remove the entries from position `place` on and return them.
     pub(super) fn split_off(&mut self, place: usize) -> Self {
         let bytes = self.bytes.split_off(place * self.entry_size());
         Self { key_size: self.key_size, bytes }
     }
 
-    /// Its least key.
+    /// The smallest key of the node.
     pub(super) fn least(&self) -> &[u8] {
         self.view().key(0)
     }

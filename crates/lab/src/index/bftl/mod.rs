@@ -1,19 +1,20 @@
-//! BFTL: a B-tree whose nodes are index units strewn over log pages, and lists of those pages.
+//! BFTL: a B-tree whose nodes are stored as index units, scattered over the pages of a log. For
+//! each node, a list in RAM names the pages that hold its units.
 //!
 //! Wu, Chang, Kuo: An efficient B-tree layer for flash-memory storage systems, RTCSA 2003, with the
-//! sizes of the `PBFilter` paper (Tables 2 to 5). It writes to a log of its own on the bare chip, so
-//! that the cost of a translation layer below does not count.
+//! sizes of the `PBFilter` paper (Tables 2 to 5). It writes to a log of its own on the bare chip,
+//! so that its figures do not include the cost of a translation layer.
 //!
 //! ```text
 //! change ▸ index unit ▸ reservation buffer ─full▸ pages, the units of a node together
 //! node translation table: node ▸ pages that hold units of it, oldest first
 //! ```
 //!
-//! `unit` the bytes of an index unit; `content` what the units of a node amount to; `table` the
-//! node translation table with buffer and log.
+//! `unit` defines the bytes of an index unit, `content` the entries that the units of a node
+//! define, and `table` the node translation table with its buffer and its log.
 //!
-//! 1. Units of a node apply in order: those of older pages first, those of the buffer last.
-//! 2. A list longer than C pages is compacted: the node's entries are written anew.
+//! 1. The units of a node apply in order: those of older pages first, those of the buffer last.
+//! 2. A list that is longer than C pages is compacted: the entries of the node are written anew.
 
 mod content;
 mod table;
@@ -24,27 +25,29 @@ use flysch_nand::Geometry;
 
 use self::table::Tables;
 use self::unit::{NodeId, Op, Shape};
-use super::bed::Bed;
+use super::chip_setup::ChipSetup;
 use super::error::MethodError;
 use super::method::{IndexMethod, MethodName, MethodSpec, Ram};
 use super::page_log::PageLog;
 use super::records::Place;
 
-/// RAM of the buffers, unless asked otherwise: seven pages, as the paper's B. The node translation
-/// table comes on top, as large as it grows.
+/// Default RAM of the buffers in pages: seven, as in the paper's configuration B. The node
+/// translation table comes in addition and grows without a limit.
 const BUFFERS: usize = 7;
-/// Pages of the reservation buffer, a page that is read or made, and a node's entries.
+/// The least pages of RAM: the reservation buffer, a page that is read or built, and the entries of
+/// a node.
 const BUFFERS_MIN: usize = 3;
 
 struct Bftl {
     tables: Tables,
     root: NodeId,
-    /// Levels, leaves included.
+    /// Number of levels, including the leaves.
     height: u32,
 }
 
-/// Blocks for a log of which nothing is freed: twice what units of keys and of splits take, and
-/// once more where lists are compacted, for what is still listed.
+/// Blocks that the log needs. Nothing is freed, so there is room for twice the units that keys and
+/// splits take, and as much again for lists that are compacted while their old pages are still
+/// listed.
 pub(super) fn block_count(spec: &MethodSpec, geometry: &Geometry) -> u32 {
     let entries = u64::from(spec.keys) + 2 * u64::from(spec.changes);
     let pages = entries * 4 / Shape::new(spec.key_size, geometry).per_page.max(1) as u64;
@@ -54,10 +57,10 @@ pub(super) fn block_count(spec: &MethodSpec, geometry: &Geometry) -> u32 {
 
 pub(super) fn with<T>(
     spec: &MethodSpec,
-    bed: &Bed,
+    setup: &ChipSetup,
     visit: impl FnOnce(&mut dyn IndexMethod) -> Result<T, MethodError>,
 ) -> Result<T, MethodError> {
-    let geometry = bed.part.geometry;
+    let geometry = setup.part.geometry;
     let page_size = geometry.page_size as usize;
     super::method::check_key_size(spec, Shape::key_size_max(&geometry))?;
     let given = spec.ram.unwrap_or(BUFFERS * page_size);
@@ -67,7 +70,7 @@ pub(super) fn with<T>(
         MethodName::Bftl2 => Some(spec.tuning.list_max.max(1) as usize),
         _ => None,
     };
-    let log = PageLog::new(bed.device())?;
+    let log = PageLog::new(setup.device())?;
     let shape = Shape::new(spec.key_size, &geometry);
     let mut tables = Tables::new(log, shape, given / page_size, list_max);
     let root = tables.add();
@@ -75,7 +78,8 @@ pub(super) fn with<T>(
 }
 
 impl Bftl {
-    /// The nodes from the root to the leaf of a key. Cost: the pages of each inner node's list.
+    /// The nodes on the path from the root to the leaf of a key. Cost: reads the pages of each
+    /// inner node's list.
     fn descend(&mut self, key: &[u8]) -> Result<Vec<NodeId>, MethodError> {
         let mut path = vec![self.root];
         let mut node = self.root;
@@ -86,7 +90,7 @@ impl Bftl {
         Ok(path)
     }
 
-    /// Add an entry to the last node of a path, and split what is full from there up.
+    /// Add an entry to the last node of a path. Splits full nodes from there up to the root.
     fn add(&mut self, mut path: Vec<NodeId>, key: &[u8], pointer: u32) -> Result<(), MethodError> {
         let (mut key, mut pointer) = (key.to_vec(), pointer);
         while let Some(node) = path.pop() {
@@ -113,7 +117,7 @@ impl Bftl {
         Ok(())
     }
 
-    /// Put one unit to a key's leaf, which stays as large as it was or becomes smaller.
+    /// Add a unit to the leaf of a key. It must not make the leaf larger, so no split is needed.
     fn change(&mut self, op: Op, key: &[u8], pointer: u32) -> Result<(), MethodError> {
         let leaf = *self.descend(key)?.last().expect("a path begins with the root");
         self.tables.put(op, leaf, key, pointer)

@@ -1,4 +1,4 @@
-//! The node translation table, the reservation buffer before it and the log below.
+//! The node translation table, the reservation buffer in front of it, and the log below it.
 
 use super::super::error::MethodError;
 use super::super::method::Ram;
@@ -6,23 +6,24 @@ use super::super::page_log::PageLog;
 use super::content::Content;
 use super::unit::{NodeId, Op, Shape, Unit, units_of};
 
-/// Pages that hold units of each node, and what is not on flash yet.
+/// The list of pages of each node, and the units that are not on flash yet.
 pub(super) struct Tables {
     log: PageLog,
     shape: Shape,
     /// The pages of each node, oldest first.
     lists: Vec<Vec<u32>>,
-    /// Units that are not on flash, in order.
+    /// Units that are not on flash yet, in order.
     buffer: Vec<u8>,
     buffer_max: usize,
-    /// The page being read or made.
+    /// The page that is being read or built.
     page: Vec<u8>,
     pages_given: usize,
     list_max: Option<usize>,
 }
 
 impl Tables {
-    /// Tables with so many pages of RAM: one to read and one for a node's entries among them.
+    /// Tables with `pages` pages of RAM. Two of them hold a page being read and the entries of a
+    /// node; the rest is the buffer.
     pub(super) fn new(log: PageLog, shape: Shape, pages: usize, list_max: Option<usize>) -> Self {
         let page_size = log.geometry().page_size as usize;
         let buffer_max = (pages - 2) * shape.per_page * shape.unit_size();
@@ -32,12 +33,12 @@ impl Tables {
         Self { log, shape, lists, buffer, buffer_max, page, pages_given: pages, list_max }
     }
 
-    /// Entries of a node at most.
+    /// The most entries that a node may have.
     pub(super) const fn capacity(&self) -> usize {
         self.shape.per_page
     }
 
-    /// A new node without entries.
+    /// Add a node without entries.
     pub(super) fn add(&mut self) -> NodeId {
         self.lists.push(Vec::new());
         u32::try_from(self.lists.len() - 1).expect("fewer than 2^32 nodes")
@@ -56,7 +57,7 @@ impl Tables {
         }
     }
 
-    /// A node's entries. Cost: a read for each page of its list.
+    /// The entries of a node. Cost: one read for each page of its list.
     pub(super) fn load(&mut self, node: NodeId) -> Result<Content, MethodError> {
         let mut content = Content::new(self.shape.key_size);
         for place in 0..self.lists[node as usize].len() {
@@ -67,8 +68,8 @@ impl Tables {
         Ok(content)
     }
 
-    /// The pointer of a key in its leaf. Cost: a read for each page of the list, from the newest to
-    /// the one that knows the key.
+    /// The pointer that a leaf holds for a key. Cost: reads the pages of the list from the newest
+    /// to the first that has a unit of this key.
     pub(super) fn find(&mut self, node: NodeId, key: &[u8]) -> Result<Option<u32>, MethodError> {
         let known = |unit: &Unit<'_>| unit.op != Op::Cut && unit.key == key;
         let told = |unit: Unit<'_>| (unit.op == Op::Insert).then_some(unit.pointer);
@@ -84,8 +85,8 @@ impl Tables {
         Ok(None)
     }
 
-    /// Put a unit into the buffer. Cost: nothing mostly; the programs of a full buffer, and those
-    /// and the reads of the lists that have become too long.
+    /// Put a unit into the buffer. Cost: usually nothing. If the buffer is full, it is programmed,
+    /// and the lists that become too long are read and programmed anew.
     pub(super) fn put(
         &mut self,
         op: Op,
@@ -106,7 +107,7 @@ impl Tables {
         units.filter(move |unit| unit.node == node)
     }
 
-    /// Write the buffer, the units of a node together.
+    /// Write the buffer to flash. The units of a node go to the same page if they fit.
     fn flush(&mut self) -> Result<(), MethodError> {
         let (buffer, shape) = (std::mem::take(&mut self.buffer), self.shape);
         let units = buffer.chunks_exact(shape.unit_size());
@@ -134,7 +135,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Add units of a node to a page; a page that has no room for all of them is written first.
+    /// Add units of one node to a page. If they do not all fit, the page is written first.
     fn pack(&mut self, page: &mut PageOfUnits, units: &[Unit<'_>]) -> Result<(), MethodError> {
         if page.bytes.len() / self.shape.unit_size() + units.len() > self.shape.per_page {
             self.write(page)?;
@@ -146,7 +147,8 @@ impl Tables {
         Ok(())
     }
 
-    /// Write a node's entries anew. Cost: a read for each page of its list, and its share of pages.
+    /// Write the entries of a node anew. Cost: one read for each page of its list, plus its share
+    /// of the programmed pages.
     fn compact(&mut self, page: &mut PageOfUnits, node: NodeId) -> Result<(), MethodError> {
         let content = self.load(node)?;
         let unit = |(key, pointer)| Unit { op: Op::Insert, node, key, pointer };
@@ -159,7 +161,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Write what a page has, and let go of the pages that it replaces.
+    /// Write the page, then release the pages that it replaces.
     fn write(&mut self, page: &mut PageOfUnits) -> Result<(), MethodError> {
         let PageOfUnits { mut bytes, nodes, replaced } = std::mem::take(page);
         if !nodes.is_empty() {
@@ -177,11 +179,11 @@ impl Tables {
     }
 }
 
-/// A page being made of units, ordered by node.
+/// A page under construction. Its units are ordered by node.
 #[derive(Default)]
 struct PageOfUnits {
     bytes: Vec<u8>,
     nodes: Vec<NodeId>,
-    /// Pages that lose a user once it is written.
+    /// Pages that this page replaces. Each loses one user once this page is written.
     replaced: Vec<u32>,
 }

@@ -1,17 +1,18 @@
-//! The bytes of an index unit: five words and a key, as in the paper's first note to Table 4.
+//! The bytes of an index unit: a key and five words, as in the paper's first note to Table 4.
 //!
 //! ```text
 //! | key | data u32 | parent u32 | node u32 | left u32 | right u32 |
 //! ```
 //!
-//! A B+tree's entry has one pointer, to a record or to a child: it is the data word. The parent is
-//! kept in the path of a descent, the left word is free, and the right one says what is done.
+//! An entry of a B+tree has one pointer, to a record or to a child. It is stored in the data word.
+//! The parent word is unused, because a descent remembers the path. The left word is unused too,
+//! and the right word holds the operation.
 
 use flysch_nand::Geometry;
 
 use super::super::entries::word;
 
-/// A node's number: its place in the table.
+/// The number of a node: its position in the node translation table.
 pub(super) type NodeId = u32;
 
 const WORDS: usize = 5;
@@ -22,19 +23,19 @@ const OPERATION: usize = 4;
 /// What a unit does to its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Op {
-    /// Add the entry; one of an equal key is replaced.
+    /// Add the entry. It replaces an entry with the same key.
     Insert,
-    /// Take the key out.
+    /// Remove the entry of the key.
     Delete,
-    /// Take out the key and all above it: they moved to a neighbour.
+    /// Remove this key and all greater ones, because they moved to a new neighbour.
     Cut,
 }
 
-/// Sizes of units.
+/// The sizes that follow from the key size and the page size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub(super) key_size: usize,
-    /// Units of a page, and entries of a node.
+    /// How many units fit on a page. A node may have as many entries.
     pub(super) per_page: usize,
 }
 
@@ -43,7 +44,7 @@ impl Shape {
         Self { key_size, per_page: geometry.page_size as usize / (key_size + 4 * WORDS) }
     }
 
-    /// The longest key of which four fit a page.
+    /// The longest key for which four units fit on a page.
     pub(super) const fn key_size_max(geometry: &Geometry) -> usize {
         (geometry.page_size as usize / 4).saturating_sub(4 * WORDS)
     }
@@ -53,7 +54,7 @@ impl Shape {
     }
 }
 
-/// A unit, as it is in a page or in the buffer.
+/// A unit as it is stored in a page or in the buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unit<'a> {
     pub(super) op: Op,
@@ -63,7 +64,7 @@ pub(super) struct Unit<'a> {
 }
 
 impl<'a> Unit<'a> {
-    /// Read a unit; none where a page has no more.
+    /// Read a unit. None if the page has no more units, so that its erased bytes follow.
     pub(super) fn parse(bytes: &'a [u8], shape: Shape) -> Option<Self> {
         let (key, words) = bytes.split_at(shape.key_size);
         let op = match word(&words[4 * OPERATION..]) {
@@ -89,7 +90,7 @@ impl<'a> Unit<'a> {
     }
 }
 
-/// The units of one node in a page, whose units are ordered by node.
+/// The units of one node in a page. The units of a page are ordered by node.
 pub(super) fn units_of(page: &[u8], node: NodeId, shape: Shape) -> impl Iterator<Item = Unit<'_>> {
     let size = shape.unit_size();
     let unit = move |place: usize| Unit::parse(&page[place * size..][..size], shape);

@@ -1,4 +1,4 @@
-//! Nodes in RAM: so many pages of the device, the least recently used written back first.
+//! Nodes in RAM: a fixed number of pages. The least recently used one is written back first.
 
 use flysch::flash::FlashError;
 use flysch_linux::block_device::BlockDevice;
@@ -12,13 +12,13 @@ struct Frame {
     used: u64,
 }
 
-/// A cache of nodes over a block device.
+/// A cache of nodes in front of a block device.
 pub(super) struct NodeCache {
     device: Box<dyn BlockDevice>,
     frames: Vec<Frame>,
     capacity: usize,
     page_size: usize,
-    /// Pages of the device, and how many of them are nodes.
+    /// Size of the device in pages. The first `page_count` of them hold nodes.
     page_limit: u32,
     page_count: u32,
     clock: u64,
@@ -43,7 +43,7 @@ impl NodeCache {
         self.capacity * self.page_size
     }
 
-    /// A page for a new node, in RAM at first.
+    /// Allocate a page for a new node. It stays in RAM until it is evicted.
     pub(super) fn add(&mut self) -> Result<u32, MethodError> {
         if self.page_count == self.page_limit {
             return Err(FlashError::Full.into());
@@ -55,13 +55,13 @@ impl NodeCache {
         Ok(page)
     }
 
-    /// A node to be read.
+    /// Read the bytes of a node.
     pub(super) fn fetch(&mut self, page: u32) -> Result<&[u8], MethodError> {
         let place = self.load(page)?;
         Ok(&self.frames[place].bytes)
     }
 
-    /// A node to be changed.
+    /// Return the bytes of a node to be changed. The node is marked dirty.
     pub(super) fn change(&mut self, page: u32) -> Result<&mut [u8], MethodError> {
         let place = self.load(page)?;
         let frame = &mut self.frames[place];

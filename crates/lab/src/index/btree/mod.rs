@@ -1,11 +1,13 @@
-//! A B+tree on a page-mapping translation layer: what a database on a card does, every node a page.
+//! A B+tree on a page-mapping translation layer, as a database on an SD card has it. Every node is
+//! a page.
 //!
-//! `node` the bytes of a node; `cache` the nodes in RAM, least recently used out first.
+//! `node` defines the bytes of a node, and `cache` keeps nodes in RAM.
 //!
-//! 1. An entry of an inner node is the least key of its child, that of the first being no key at
-//!    all but less than any.
-//! 2. A full node is split in the middle; a leaf that grows at its end, behind its last entry.
-//! 3. A node that deletions have emptied stays: nothing is merged.
+//! 1. The key of an entry in an inner node is the least key of its child. The first entry is an
+//!    exception: its key stands for minus infinity.
+//! 2. A full node is split in the middle. A leaf that grows at its end is split behind its last
+//!    entry, so that ascending keys fill it.
+//! 3. A node that deletions have emptied stays: nodes are never merged.
 
 mod cache;
 mod node;
@@ -16,29 +18,29 @@ use flysch_nand::Geometry;
 
 use self::cache::NodeCache;
 use self::node::{Shape, view, view_mut};
-use super::bed::Bed;
+use super::chip_setup::ChipSetup;
 use super::error::MethodError;
 use super::method::{IndexMethod, MethodSpec, Ram};
 use super::records::Place;
 
-/// RAM in all, unless asked otherwise: seven pages, as the paper's B.
+/// Default RAM in bytes: seven pages of 2 KiB, as in the paper's configuration B.
 const RAM: usize = 14_336;
-/// Nodes that are worked on at a time: two of a split, and one more.
+/// Nodes that are in use at the same time: the two halves of a split and one more.
 const NODES_MIN: usize = 3;
-/// A device is sized for nodes this full, per cent: 69 is the mean of random keys (Yao 1978), and
-/// it swings while all leaves split at about the same time.
+/// How full nodes are when the device is sized, in percent. The mean of random keys is 69 (Yao
+/// 1978), but the fill varies, because all leaves split at about the same time.
 const FILL_PERCENT: u64 = 62;
-/// Erase counts may differ by so much before content is moved: as the lab's cards.
+/// How far erase counts may differ before data is moved. The simulated cards use the same value.
 const WEAR_GAP: u32 = 64;
 const SECTOR_SIZE: u32 = 512;
-/// Blocks that the translation layer cannot do without.
+/// Spare blocks that the translation layer needs at least.
 const SPARE_MIN: u32 = 6;
 
 struct BTree {
     nodes: NodeCache,
     shape: Shape,
     root: u32,
-    /// Levels, leaves included.
+    /// Number of levels, including the leaves.
     height: u32,
     page_limit: u32,
 }
@@ -47,11 +49,11 @@ fn shape(spec: &MethodSpec, geometry: &Geometry) -> Shape {
     Shape::new(spec.key_size, geometry.page_size as usize)
 }
 
-/// Blocks of pages that the tree needs, and blocks of the device.
+/// The blocks that the tree needs, and the blocks of the device, which include spare ones.
 fn sizes(spec: &MethodSpec, geometry: &Geometry) -> (u32, u32) {
     let capacity = shape(spec, geometry).capacity.max(2) as u64;
     let leaves = u64::from(spec.keys) * 100 / FILL_PERCENT / capacity + 1;
-    // Each level above is smaller by the fan-out, which is half the capacity at least.
+    // Each level has fewer nodes than the one below by the fan-out: at least half the capacity.
     let nodes = leaves + leaves / (capacity / 2).max(2) * 2 + 8;
     let blocks = nodes.div_ceil(u64::from(geometry.pages_per_block));
     let logical = u32::try_from(blocks).unwrap_or(u32::MAX / 200);
@@ -66,10 +68,10 @@ pub(super) fn block_count(spec: &MethodSpec, geometry: &Geometry) -> u32 {
 
 pub(super) fn with<T>(
     spec: &MethodSpec,
-    bed: &Bed,
+    setup: &ChipSetup,
     visit: impl FnOnce(&mut dyn IndexMethod) -> Result<T, MethodError>,
 ) -> Result<T, MethodError> {
-    let geometry = bed.part.geometry;
+    let geometry = setup.part.geometry;
     let page_size = geometry.page_size as usize;
     super::method::check_key_size(spec, Shape::key_size_max(page_size))?;
     let (needed, given) = (NODES_MIN * page_size, spec.ram.unwrap_or(RAM.max(7 * page_size)));
@@ -83,7 +85,7 @@ pub(super) fn with<T>(
         wear_gap: WEAR_GAP,
         mapping: Mapping::Page { victim: Victim::Greedy },
     };
-    let device = ftl::mount(Box::new(bed.device()), bed.recorder.clone(), options, &[])?;
+    let device = ftl::mount(Box::new(setup.device()), setup.recorder.clone(), options, &[])?;
     let page_limit = logical * geometry.pages_per_block;
     let mut nodes = NodeCache::new(device, given / page_size, page_size, page_limit);
     let root = nodes.add()?;
@@ -92,7 +94,7 @@ pub(super) fn with<T>(
 }
 
 impl BTree {
-    /// The nodes from the root to the leaf of a key.
+    /// The nodes on the path from the root to the leaf of a key.
     fn descend(&mut self, key: &[u8]) -> Result<Vec<u32>, MethodError> {
         let mut path = vec![self.root];
         let mut page = self.root;
@@ -103,7 +105,7 @@ impl BTree {
         Ok(path)
     }
 
-    /// Add an entry to the last node of a path, and split what is full from there up.
+    /// Add an entry to the last node of a path. Splits full nodes from there up to the root.
     fn add(&mut self, mut path: Vec<u32>, key: &[u8], pointer: u32) -> Result<(), MethodError> {
         let (mut key, mut pointer) = (key.to_vec(), pointer);
         while let Some(page) = path.pop() {
@@ -120,7 +122,7 @@ impl BTree {
         self.grow(&key, pointer)
     }
 
-    /// A new root above the old one and its new neighbour.
+    /// Make a new root above the old one and its new neighbour.
     fn grow(&mut self, key: &[u8], pointer: u32) -> Result<(), MethodError> {
         let root = self.nodes.add()?;
         let mut node = view_mut(self.nodes.change(root)?, self.shape);

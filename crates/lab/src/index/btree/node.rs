@@ -1,4 +1,4 @@
-//! The bytes of a node.
+//! The bytes of a node of the B+tree.
 //!
 //! ```text
 //! 0            2           8
@@ -8,14 +8,14 @@
 use super::super::entries::{Entries, POINTER_SIZE};
 
 const HEADER_SIZE: usize = 8;
-/// A node that cannot be split makes no tree.
+/// A node must hold at least this many entries, so that it can be split.
 const CAPACITY_MIN: usize = 4;
 
-/// Sizes of the parts of a node.
+/// The sizes that follow from the key size and the page size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     key_size: usize,
-    /// Entries of a node.
+    /// The most entries that a node may have.
     pub(super) capacity: usize,
 }
 
@@ -41,13 +41,13 @@ pub(super) struct Half {
 }
 
 impl Half {
-    /// Its least key.
+    /// The least key of this half.
     pub(super) fn least(&self, shape: Shape) -> &[u8] {
         &self.entries[..shape.key_size]
     }
 }
 
-/// A node.
+/// A view of the bytes of a node.
 pub(super) struct Node<B> {
     bytes: B,
     shape: Shape,
@@ -83,33 +83,33 @@ impl<B: AsRef<[u8]>> Node<B> {
         }
     }
 
-    /// The pointer of a key.
+    /// The pointer that the node holds for a key.
     pub(super) fn find(&self, key: &[u8]) -> Option<u32> {
         let (place, is_it) = self.entries().search(key);
         is_it.then(|| self.entries().pointer(place))
     }
 
-    /// The child that a key belongs to.
+    /// The child node that leads to a key.
     pub(super) fn child(&self, key: &[u8]) -> u32 {
         self.entries().child(key)
     }
 }
 
 impl Node<&mut [u8]> {
-    /// Make it an empty node.
+    /// Turn these bytes into an empty node.
     pub(super) fn clear(&mut self, is_leaf: bool) {
         self.bytes.fill(0);
         self.bytes[2] = u8::from(is_leaf);
     }
 
-    /// Take the entries of a half.
+    /// Replace the entries of this node by those of a half.
     pub(super) fn fill(&mut self, half: &Half) {
         self.clear(half.is_leaf);
         self.bytes[HEADER_SIZE..][..half.entries.len()].copy_from_slice(&half.entries);
         self.count_entries(half.entries.len() / self.shape.entry_size());
     }
 
-    /// Add an entry where there is room; one of an equal key is replaced.
+    /// Add an entry to a node that is not full. It replaces an entry with the same key.
     pub(super) fn insert(&mut self, key: &[u8], pointer: u32) {
         let (place, is_it) = self.entries().search(key);
         let (count, size) = (self.count(), self.shape.entry_size());
@@ -122,7 +122,7 @@ impl Node<&mut [u8]> {
         self.point(place, pointer);
     }
 
-    /// Let a key that is there point elsewhere.
+    /// Change the pointer of a key. Does nothing if the key is not there.
     pub(super) fn replace(&mut self, key: &[u8], pointer: u32) {
         let (place, is_it) = self.entries().search(key);
         if is_it {
@@ -130,7 +130,7 @@ impl Node<&mut [u8]> {
         }
     }
 
-    /// Take a key's entry out.
+    /// Remove the entry of a key. Does nothing if the key is not there.
     pub(super) fn remove(&mut self, key: &[u8]) {
         let (place, is_it) = self.entries().search(key);
         if is_it {
@@ -141,8 +141,8 @@ impl Node<&mut [u8]> {
         }
     }
 
-    /// Add an entry to a full node and give its upper half away: where the entry is a leaf's last,
-    /// that entry alone.
+    /// Add an entry to a full node, then remove the upper half and return it. If the entry becomes
+    /// the last of a leaf, the upper half is that entry alone.
     pub(super) fn split_off(&mut self, key: &[u8], pointer: u32) -> Half {
         let (place, _) = self.entries().search(key);
         let (count, size) = (self.count(), self.shape.entry_size());

@@ -1,4 +1,4 @@
-//! Items and their stock.
+//! The rows of items and of their stock.
 
 use flysch_sqlite::Value;
 
@@ -7,7 +7,6 @@ use super::super::query::{Compiler, values};
 use super::super::random::Random;
 use super::super::scale::{DISTRICTS, Scale};
 
-/// Item.
 pub(super) fn items(
     compiler: Compiler<'_>,
     random: &mut Random,
@@ -26,7 +25,7 @@ pub(super) fn items(
     Ok(())
 }
 
-/// Stock of a warehouse.
+/// Load the stock of a warehouse.
 pub(super) fn stock(
     compiler: Compiler<'_>,
     random: &mut Random,

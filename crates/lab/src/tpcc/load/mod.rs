@@ -1,4 +1,4 @@
-//! The rows that a database has at first (clause 4.3.3.1).
+//! The rows that a database has at the start (clause 4.3.3.1).
 
 mod goods;
 mod orders;
@@ -12,12 +12,12 @@ use super::random::Random;
 use super::scale::Scale;
 use super::schema;
 
-/// Make the tables in an empty database, those of orders in the attached `orders_schema` (or
-/// `main`), fill them in one transaction, and index them. The same seed gives the same rows.
-/// `now_ms` is when customers came and orders were entered, milliseconds since 1970.
+/// Make the tables in an empty database, fill them in one transaction, and index them. The tables
+/// of orders go to `orders_schema`, which is `main` or an attached file. The same seed gives the
+/// same rows. Customers and orders get the time `now_ms`, in milliseconds since 1970.
 ///
 /// # Errors
-/// SQLite's.
+/// Fails if SQLite fails.
 pub(super) fn load(
     database: &Database,
     orders_schema: &str,

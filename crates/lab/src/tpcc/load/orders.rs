@@ -1,4 +1,4 @@
-//! Orders, their lines, and which of them are undelivered.
+//! The rows of orders, of their lines, and of the orders that are undelivered.
 
 use flysch_sqlite::Value;
 
@@ -7,10 +7,10 @@ use super::super::query::{Compiler, Query, values};
 use super::super::random::Random;
 use super::super::scale::{DISTRICTS, Scale};
 
-/// Quantity of every line at first.
+/// Quantity in every line that is loaded.
 const QUANTITY: i64 = 5;
 
-/// Inserts of the three tables.
+/// The statements that insert into the three tables.
 struct Inserts<'d> {
     orders: Query<'d>,
     lines: Query<'d>,
@@ -25,7 +25,7 @@ struct Order {
     is_delivered: bool,
 }
 
-/// Orders of a warehouse: in each district one of each customer, in random order.
+/// Load the orders of a warehouse: in each district one for each customer, in random order.
 pub(super) fn orders(
     compiler: Compiler<'_>,
     random: &mut Random,

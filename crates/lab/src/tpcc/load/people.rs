@@ -1,4 +1,4 @@
-//! Warehouses, districts, customers and what they have paid.
+//! The rows of warehouses, districts, customers and their payments.
 
 use flysch_sqlite::Value;
 
@@ -7,23 +7,23 @@ use super::super::query::{Compiler, values};
 use super::super::random::Random;
 use super::super::scale::{DISTRICTS, Scale};
 
-/// What each customer has paid at first, cents.
+/// What each customer has paid at the start, in cents.
 const PAID: i64 = 1_000;
-/// Credit limit, cents.
+/// Credit limit of each customer in cents.
 const CREDIT_LIMIT: i64 = 5_000_000;
 
-/// What the customers of a district have paid at first, cents: 30,000.00 at full size.
+/// What the customers of a district have paid at the start, in cents: 30,000.00 at full size.
 const fn paid_in_district(scale: Scale) -> i64 {
     scale.customers() * PAID
 }
 
-/// Streets, city, state and zip code.
+/// Two streets, city, state and zip code.
 fn address(random: &mut Random) -> [Value; 5] {
     [random.text(10, 20), random.text(10, 20), random.text(10, 20), random.text(2, 2), random.zip()]
         .map(|text| Value::from(text.as_str()))
 }
 
-/// Warehouse.
+/// Load the row of a warehouse.
 pub(super) fn warehouse(
     compiler: Compiler<'_>,
     random: &mut Random,
@@ -37,7 +37,7 @@ pub(super) fn warehouse(
     insert.execute(&row)
 }
 
-/// Districts of a warehouse.
+/// Load the districts of a warehouse.
 pub(super) fn districts(
     compiler: Compiler<'_>,
     random: &mut Random,
@@ -56,7 +56,7 @@ pub(super) fn districts(
     Ok(())
 }
 
-/// Customers of a warehouse, each with one row of history.
+/// Load the customers of a warehouse, each with one row of history.
 pub(super) fn customers(
     compiler: Compiler<'_>,
     random: &mut Random,
@@ -86,7 +86,7 @@ pub(super) fn customers(
     Ok(())
 }
 
-/// One in ten customers has bad credit.
+/// The row of a customer. One in ten customers has bad credit.
 fn customer_row(
     random: &mut Random,
     [id, district, warehouse]: [i64; 3],

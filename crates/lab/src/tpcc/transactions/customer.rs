@@ -1,10 +1,10 @@
-//! Who a terminal means: a customer by id, or by last name.
+//! Find the customer that a terminal names by id or by last name.
 
 use super::super::error::TpccError;
 use super::super::query::{Compiler, Query, values};
 use super::super::request::{Customer, Who};
 
-/// Finds customers.
+/// Finds the id of a customer.
 pub(super) struct Find<'d> {
     by_name: Query<'d>,
 }
@@ -16,8 +16,8 @@ impl<'d> Find<'d> {
         Ok(Self { by_name: compiler.query(by_name)? })
     }
 
-    /// The id. Of many with one last name it is the one in the middle, by first name and rounded
-    /// up (clause 2.5.2.2).
+    /// The id of a customer. If several have the same last name, it is the middle one in the order
+    /// of first names, rounded up (clause 2.5.2.2).
     pub(super) fn id(&mut self, customer: &Customer) -> Result<i64, TpccError> {
         let name = match &customer.who {
             Who::LastName(name) => name.as_str(),

@@ -1,4 +1,4 @@
-//! Delivery (clause 2.7.4): ten districts in one database transaction, as DBT-2 has it.
+//! Delivery (clause 2.7.4). As in DBT-2, one database transaction serves all ten districts.
 
 use super::super::error::TpccError;
 use super::super::query::{Compiler, Query, values};
@@ -48,7 +48,7 @@ impl<'d> Delivery<'d> {
         now_ms: i64,
     ) -> Result<(), TpccError> {
         for district in 1..=DISTRICTS {
-            // A district where all is delivered is skipped.
+            // A district without undelivered orders is skipped.
             if let Some(order) = self.oldest.fetch(values![warehouse, district])?.optional(0)? {
                 self.one([warehouse, district, order], carrier, now_ms)?;
             }

@@ -26,7 +26,7 @@ pub enum Outcome {
     RolledBack,
 }
 
-/// All statements of all transactions, compiled.
+/// The compiled statements of all transactions.
 pub struct Transactions<'d> {
     begin: Query<'d>,
     commit: Query<'d>,
@@ -39,10 +39,10 @@ pub struct Transactions<'d> {
 }
 
 impl<'d> Transactions<'d> {
-    /// Compile the statements.
+    /// Compile all statements.
     ///
     /// # Errors
-    /// SQLite's, for instance where a table is missing.
+    /// Fails if SQLite fails, for instance because a table is missing.
     pub fn prepare(compiler: Compiler<'d>) -> Result<Self, TpccError> {
         Ok(Self {
             begin: compiler.query("BEGIN")?,
@@ -56,10 +56,10 @@ impl<'d> Transactions<'d> {
         })
     }
 
-    /// Carry out a request at `now_ms`, milliseconds since 1970.
+    /// Run the transaction of a request at `now_ms`, in milliseconds since 1970.
     ///
     /// # Errors
-    /// SQLite's, or a row that is missing: the database is not what was loaded.
+    /// Fails if SQLite fails, or if a row is missing because the database is not the loaded one.
     pub fn run(&mut self, request: &Request, now_ms: i64) -> Result<Outcome, TpccError> {
         self.begin.execute(&[])?;
         let outcome = self.carry_out(request, now_ms)?;

@@ -1,4 +1,4 @@
-//! New-Order (clause 2.4.2).
+//! New-Order (clause 2.4.2): a customer orders several items.
 
 use flysch_sqlite::Value;
 
@@ -7,12 +7,13 @@ use super::super::query::{Compiler, Query, Row, values};
 use super::super::request::Line;
 use super::Outcome;
 
-/// Stock that is lower than this after an order is filled up again (clause 2.4.2.2).
+/// If an order leaves less stock than this, the stock is refilled (clause 2.4.2.2).
 const STOCK_MIN: i64 = 10;
-/// By so much.
+/// The number of pieces that a refill adds.
 const STOCK_REFILL: i64 = 91;
 
-/// The stock of an item, with what district `$district` writes on its lines: one of ten columns.
+/// A query for the stock of an item. It includes the text that `$district` writes on its lines,
+/// which is one of ten columns.
 macro_rules! stock_for {
     ($district:literal) => {
         concat!(
@@ -49,7 +50,7 @@ pub(super) struct NewOrder<'d> {
     line: Query<'d>,
 }
 
-/// The order that is being entered: order, district, warehouse.
+/// The key of the order that is being entered: order, district, warehouse.
 type Key = [i64; 3];
 
 impl<'d> NewOrder<'d> {
@@ -102,7 +103,7 @@ impl<'d> NewOrder<'d> {
         Ok(Outcome::Committed)
     }
 
-    /// Take the stock of one line, and write the line.
+    /// Reduce the stock by one line, and insert the line.
     fn enter(
         &mut self,
         line: &Line,
@@ -128,7 +129,7 @@ impl<'d> NewOrder<'d> {
     }
 }
 
-/// The stock after a line was taken from it, and its key.
+/// The stock row after a line was subtracted, followed by its key.
 fn taken(stock: &Row, line: &Line, warehouse: i64) -> Result<[Value; 6], TpccError> {
     let left = stock.integer(0)? - line.quantity;
     let quantity = if left < STOCK_MIN { left + STOCK_REFILL } else { left };

@@ -1,4 +1,4 @@
-//! Order-Status (clause 2.6.2).
+//! Order-Status (clause 2.6.2): a customer asks for their last order.
 
 use flysch_sqlite::Value;
 

@@ -1,4 +1,4 @@
-//! Payment (clause 2.5.2).
+//! Payment (clause 2.5.2): a customer pays an amount.
 
 use flysch_sqlite::Value;
 
@@ -7,7 +7,7 @@ use super::super::query::{Compiler, Query, Row, values};
 use super::super::request::Customer;
 use super::customer::Find;
 
-/// Most characters of a customer's data.
+/// The most characters that the data of a customer may have.
 const DATA_MAX: usize = 500;
 
 pub(super) struct Payment<'d> {
@@ -84,7 +84,8 @@ impl<'d> Payment<'d> {
         ])
     }
 
-    /// Book the payment. Of a customer with bad credit it is noted in the data, newest first.
+    /// Record the payment. If the customer has bad credit, it is also noted at the start of their
+    /// data.
     fn book(
         &mut self,
         row: &Row,

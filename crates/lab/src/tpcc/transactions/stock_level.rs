@@ -1,9 +1,9 @@
-//! Stock-Level (clause 2.8.2).
+//! Stock-Level (clause 2.8.2): how many items of recent orders are low.
 
 use super::super::error::TpccError;
 use super::super::query::{Compiler, Query, values};
 
-/// How many of the district's last orders are looked at (clause 2.8.2.2).
+/// How many of the district's last orders are examined (clause 2.8.2.2).
 const ORDERS: i64 = 20;
 
 pub(super) struct StockLevel<'d> {
@@ -16,7 +16,8 @@ impl<'d> StockLevel<'d> {
         Ok(Self {
             next_order: compiler
                 .query("SELECT d_next_o_id FROM district WHERE d_w_id = ? AND d_id = ?")?,
-            // The lines are few and the stock is large, which SQLite cannot know without statistics.
+            // CROSS JOIN makes SQLite begin with the order lines. They are few and the stock is
+            // large, which SQLite does not know without statistics.
             low: compiler.query(
                 "SELECT count(DISTINCT s_i_id) FROM order_line CROSS JOIN stock
                  WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id >= ? AND ol_o_id < ?

@@ -1,8 +1,8 @@
-//! Heat maps: reads, programs and erases of each block.
+//! Heat maps of blocks: reads, programs and erases.
 //!
-//! Blocks run from left to right, then down. Counts are drawn in classes that double, because a
-//! few hot blocks would leave all others white on an even scale. Chips with more blocks than
-//! cells share them out, several to a cell.
+//! Blocks are drawn from left to right, then from top to bottom. Each colour stands for a class of
+//! counts, and classes double in width: on a linear scale, a few hot blocks would make all others
+//! look white. If a chip has more blocks than cells, each cell shows the sum of several blocks.
 
 use std::fmt::Write;
 
@@ -11,23 +11,23 @@ use flysch_charts::svg::Svg;
 
 use crate::trace::Tally;
 
-/// Cells in a row, and rows at most.
+/// Number of cells in a row, and the most rows.
 const COLUMN_COUNT: usize = 32;
 const ROW_COUNT_MAX: usize = 64;
-/// Side of a cell.
+/// Side length of a cell in pixels.
 const CELL: u32 = 10;
 const PANEL_TOP: u32 = 66;
 const PANEL_LEFT: u32 = 70;
 const PANEL_STRIDE: u32 = 380;
 const PANEL_WIDTH: u32 = 32 * CELL;
-/// Classes of counts above zero, at most.
+/// The most classes of counts above zero.
 const CLASS_COUNT_MAX: u32 = 8;
 
 /// One of the three maps.
 struct Panel {
     name: &'static str,
     count: fn(&Tally) -> u64,
-    /// Colours of the least and the greatest class.
+    /// Colours of the lowest and the highest class.
     colours: [[u8; 3]; 2],
 }
 
@@ -49,14 +49,14 @@ const PANELS: [Panel; 3] = [
     },
 ];
 
-/// The part of the chip that is drawn, and how.
+/// The part of the chip that is drawn, and the number of blocks in a cell.
 struct Grid {
     first_block: usize,
     blocks_per_cell: usize,
     row_count: usize,
 }
 
-/// Draw the counts of each block, from the first block touched to the last.
+/// Draw the counts of each block, from the first block with events to the last.
 pub fn blocks(blocks: &[Tally], title: &str) -> String {
     let grid = Grid::new(blocks);
     let height = grid.height() + PANEL_TOP + 120;
@@ -96,7 +96,7 @@ impl Grid {
         CELL * pixels(self.row_count)
     }
 
-    /// The sums of the cells, row by row; the last ones of a chip may have no block.
+    /// The sum of each cell, row by row. Cells beyond the end of the chip are missing.
     fn cells(&self, blocks: &[Tally], count: fn(&Tally) -> u64) -> Vec<u64> {
         let cells = blocks[self.first_block..].chunks(self.blocks_per_cell);
         let shown = cells.take(self.row_count * COLUMN_COUNT);
@@ -104,7 +104,8 @@ impl Grid {
     }
 }
 
-/// Classes of counts: the widths double, or quadruple and so on, so that there are few.
+/// Classes of counts. Each is twice as wide as the one before; with large counts, four times or
+/// more, so that there are few classes.
 #[derive(Clone, Copy, Debug)]
 struct Classes {
     bits: u32,
@@ -118,7 +119,7 @@ impl Classes {
         Self { bits, class_count: top_bit / bits + 1 }
     }
 
-    /// The class of a count, from 0; none for zero.
+    /// The class of a count, numbered from 0. None for a count of zero.
     fn class(self, count: u64) -> Option<u32> {
         count.checked_ilog2().map(|top_bit| top_bit / self.bits)
     }
@@ -129,7 +130,7 @@ impl Classes {
         if first >= last { first.to_string() } else { format!("{first}-{last}") }
     }
 
-    /// Mix the colour of a class out of the panel's two.
+    /// The colour of a class, mixed from the two colours of the panel.
     fn colour(self, class: u32, [light, dark]: [[u8; 3]; 2]) -> String {
         let steps = (self.class_count - 1).max(1);
         let mut colour = String::from("#");
@@ -170,7 +171,7 @@ fn cells_of_class(cells: &[u64], classes: Classes, class: u32, left: u32) -> Str
 
 fn row_labels(svg: &mut Svg, grid: &Grid, left: u32) {
     svg.label((left - 6, PANEL_TOP - 6), Anchor::End, "block");
-    // Every row would be too tight to read.
+    // A label for every row would be too dense to read.
     let stride = grid.row_count.div_ceil(16).max(2);
     for row in (0..grid.row_count).step_by(stride) {
         let block = grid.first_block + row * COLUMN_COUNT * grid.blocks_per_cell;

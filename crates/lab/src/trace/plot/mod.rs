@@ -1,4 +1,5 @@
-//! Drawings: self-contained SVG, in whole pixels, the same bytes for the same trace.
+//! Drawings of traces: self-contained SVG with coordinates in whole pixels. The same trace gives
+//! the same bytes.
 
 mod heat;
 mod scatter;

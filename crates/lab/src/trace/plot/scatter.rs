@@ -1,7 +1,7 @@
-//! Time against page: one dot an event, coloured by kind.
+//! Scatter plot of time and page: one dot for each event, coloured by kind.
 //!
-//! Events that fall on the same pixel are one dot, so a drawing's size is bounded. An erase is a
-//! bar as high as its block; a mark is a line across.
+//! Events on the same pixel become one dot, so the size of a drawing is bounded. An erase is a bar
+//! as high as its block. A mark is a line from top to bottom.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -13,16 +13,16 @@ use flysch_chip::{Event, EventKind, EventPlace, Trace};
 use flysch_nand::BlockAddr;
 
 const SIZE: (u32, u32) = (1000, 620);
-/// Left, top, right and bottom edge of the area of the data.
+/// The four edges of the plot area.
 const LEFT: u32 = 96;
 const TOP: u32 = 72;
 const RIGHT: u32 = 976;
 const BOTTOM: u32 = 560;
-/// Side of a dot, and width of a bar.
+/// Side length of a dot, and width of a bar.
 const DOT: u32 = 3;
 const MARK_COLOUR: &str = "#c0a060";
 
-/// Kinds with a dot, from the back of the drawing to its front.
+/// The kinds that are drawn as dots, from the back of the drawing to its front.
 const DOTS: [(EventKind, &str); 6] = [
     (EventKind::Erase, "#d62728"),
     (EventKind::BufferHit, "#bbbbbb"),
@@ -32,7 +32,7 @@ const DOTS: [(EventKind, &str); 6] = [
     (EventKind::Program, "#ff7f0e"),
 ];
 
-/// Draw a trace, the whole of its time over the blocks it touches.
+/// Draw a trace: its whole time, and the blocks that it touches.
 pub fn scatter(trace: &Trace, title: &str) -> String {
     let mut svg = Svg::painted(SIZE.0, SIZE.1, title);
     legend(&mut svg, trace);
@@ -67,7 +67,7 @@ fn legend(svg: &mut Svg, trace: &Trace) {
     }
 }
 
-/// The pages of an event: the whole block for an erase, none for a mark and for other memory.
+/// The first and last page of an event. An erase has those of its block. None for marks and NVRAM.
 fn pages_of(trace: &Trace, event: &Event) -> Option<(u32, u32)> {
     match event.kind.place() {
         EventPlace::Nowhere | EventPlace::Byte => None,
@@ -118,7 +118,7 @@ fn marks(svg: &mut Svg, trace: &Trace, time: &Scale) {
     }
 }
 
-/// The dots of one kind as the data of a path, each pixel once.
+/// The dots of one kind as SVG path data. Each pixel is drawn once.
 fn dots(trace: &Trace, kind: EventKind, time: &Scale, pages: &Scale) -> String {
     let mut places = BTreeSet::new();
     for event in trace.events.iter().filter(|event| event.kind == kind) {

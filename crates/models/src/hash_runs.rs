@@ -1,8 +1,9 @@
-//! Hash-ordered runs: what the engine's index will cost, from its merges carried out on counts.
+//! Hash-ordered runs: what the engine's index will cost, computed by simulating its merges on
+//! counts.
 //!
-//! No keys and no bytes: every flush, merge of recent runs and merge into a level is done with the
-//! numbers of entries alone, by the engine's own rules and parameters. So written pages are those
-//! of the engine but for the spread of its merges over time; reads are expectations.
+//! There are no keys and no bytes. Every flush, merge of recent runs and merge into a level is done
+//! with numbers of entries, by the rules and parameters of the engine. So the written pages are
+//! those of the engine, except that its merges are spread over time. The reads are expected values.
 
 use flysch::index::runs::{Output, RunsConfig};
 use flysch_charts::number::real_len;
@@ -10,26 +11,27 @@ use flysch_nand::Geometry;
 
 /// What an index of runs costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct RunsCosts {
-    /// Bytes programmed for all insertions.
+pub struct HashRunsCosts {
+    /// Bytes programmed by all insertions.
     pub written_bytes: f64,
     /// Bytes that hold valid runs at the end.
     pub valid_bytes: f64,
-    /// Page or sector reads of a lookup of a key that is there, its record's included.
+    /// Page or sector reads of a lookup of a present key, including the read of its record.
     pub present_reads: f64,
-    /// The same of a key that is not there.
+    /// Page or sector reads of a lookup of an absent key.
     pub absent_reads: f64,
 }
 
-/// Bits that a Bloom filter over recent runs sets for a hash.
+/// Bits that the Bloom filter of recent runs sets for a hash.
 const BLOOM_PROBES: f64 = 3.0;
-/// Bits of a gap beyond log2 of its mean: log2 e for a geometric one, and 3 % for Rice's code.
+/// Bits for a gap between hashes, beyond log2 of its mean: log2 e for a geometric distribution,
+/// plus 3 % for Rice's code.
 const GAP_BITS: f64 = std::f64::consts::LOG2_E * 1.03;
-/// Bytes of a unit's header.
+/// Size of a unit's header in bytes.
 const HEADER_SIZE: f64 = 8.0;
 
-/// Grow an index to so many keys.
-pub fn grow(config: &RunsConfig, geometry: &Geometry, keys: u32) -> RunsCosts {
+/// Let an index grow to this number of keys.
+pub fn grow(config: &RunsConfig, geometry: &Geometry, keys: u32) -> HashRunsCosts {
     let mut walk = Walk::new(config, geometry);
     let memory = walk.memory;
     let mut inserted = 0.0;
@@ -44,7 +46,7 @@ pub fn grow(config: &RunsConfig, geometry: &Geometry, keys: u32) -> RunsCosts {
     if reads.count == 0.0 {
         reads.add(walk.reads(f64::from(keys)));
     }
-    RunsCosts {
+    HashRunsCosts {
         written_bytes: walk.written,
         valid_bytes: walk.valid(),
         present_reads: reads.present / reads.count,
@@ -52,7 +54,8 @@ pub fn grow(config: &RunsConfig, geometry: &Geometry, keys: u32) -> RunsCosts {
     }
 }
 
-/// Reads summed over states of the second half of the load: levels come and go.
+/// The sum of reads at many points in the second half of the load. One point is not enough, because
+/// levels fill and empty.
 #[derive(Default)]
 struct Mean {
     present: f64,
@@ -68,16 +71,16 @@ impl Mean {
     }
 }
 
-/// Entries by place.
+/// The numbers of entries at each place of the index.
 struct Walk<'a> {
     config: &'a RunsConfig,
     geometry: &'a Geometry,
-    /// Entries of the memory table.
+    /// Entries that the memory table holds.
     memory: f64,
     flushed: Vec<f64>,
     merged: Vec<f64>,
     levels: Vec<f64>,
-    /// Keys of the existence filter, where there is one.
+    /// Keys in the existence filter, if there is one.
     filtered: f64,
     written: f64,
 }
@@ -99,7 +102,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Flush the memory table, and merge what is due.
+    /// Flush the memory table, then merge what is due.
     fn flush(&mut self, inserted: f64) {
         self.written += self.run_bytes(self.memory);
         self.flushed.push(self.memory);
@@ -116,7 +119,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Merge recent entries into the level whose capacity holds them and all above it.
+    /// Merge recent entries into the first level that can hold them and all levels above it.
     fn merge(&mut self, recent: f64, inserted: f64) {
         if self.config.filter_bits > 0 {
             self.filtered += recent;
@@ -140,7 +143,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Bytes of a run of so many entries, in whole pages or sectors.
+    /// Bytes of a run with this many entries, in whole pages or sectors.
     fn run_bytes(&self, entries: f64) -> f64 {
         let mean_gap = 2_f64.powi(i32::from(self.config.hash_bits)) / entries;
         let bits = f64::from(self.config.pointer_bits) + mean_gap.log2() + GAP_BITS;
@@ -174,8 +177,9 @@ impl<'a> Walk<'a> {
         self.runs().map(|entries| self.run_bytes(entries)).sum::<f64>() + filter
     }
 
-    /// Reads of a key that is there, its record's included, and of one that is not. Levels are
-    /// searched largest first, then recent runs, half of them before the one.
+    /// Reads of a lookup of a present key, including its record, and of an absent key. Levels are
+    /// searched first, the largest first. Then come recent runs, of which half are searched on
+    /// average.
     fn reads(&self, keys: f64) -> (f64, f64) {
         let recent: f64 = self.flushed.iter().chain(&self.merged).sum();
         let recent_runs = real_len(self.flushed.len() + self.merged.len());
@@ -186,7 +190,7 @@ impl<'a> Walk<'a> {
         }
         present += recent / keys * (before + 0.5 + recent_runs / 2.0);
         let wrong = self.bloom_rate(recent) * recent_runs;
-        // The existence filter first, and the levels only where it says maybe.
+        // A lookup asks the existence filter first, and searches the levels only if it says maybe.
         let maybe = 2_f64.powi(-i32::from(self.config.filter_bits));
         let probed = match self.config.filter_bits {
             0 => before,
@@ -196,7 +200,7 @@ impl<'a> Walk<'a> {
         (1.0 + present + filtered, probed + wrong)
     }
 
-    /// How often the Bloom filter over recent runs is wrong.
+    /// The rate of false positives of the Bloom filter of recent runs.
     fn bloom_rate(&self, recent: f64) -> f64 {
         let bits = real_len(self.config.bloom_size) * 8.0;
         if bits == 0.0 || recent == 0.0 {

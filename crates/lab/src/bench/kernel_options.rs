@@ -1,4 +1,4 @@
-//! Read-ahead and compressors as they are asked for, and what a choice makes of a scenario.
+//! Read-ahead and compressors as the user asks for them, and how they change a scenario.
 
 use std::str::FromStr;
 
@@ -8,24 +8,25 @@ use flysch_linux::ubifs;
 use super::scenario::Scenario;
 use crate::machine::Build;
 
-/// The read-ahead window that "on" means where the platform has none, cache pages: 128 KiB.
+/// The window in cache pages that `on` stands for, if the platform has none: 128 KiB.
 const RA_PAGES_ON: u32 = 32;
 
-/// Read-ahead, as asked for.
+/// A read-ahead setting, as the user asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReadAheadChoice {
-    /// The platform's window, or 128 KiB where it has none.
+pub enum ReadAheadOption {
+    /// The platform's window, or 128 KiB if it has none.
     On,
-    /// None.
+    /// The kernel does not read ahead.
     Off,
-    /// As `On`, but programs advise against it on each file they open (`posix_fadvise`).
+    /// Like `On`, but programs tell the kernel not to read ahead in the files they open
+    /// (`posix_fadvise`).
     Advised,
-    /// A window of so many cache pages.
+    /// A window of this many cache pages.
     Pages(u32),
 }
 
-impl ReadAheadChoice {
-    /// Let a scenario read ahead so.
+impl ReadAheadOption {
+    /// Give a scenario this read-ahead setting.
     pub(super) fn apply(self, scenario: &mut Scenario) {
         scenario.build.ra_pages = self.pages(scenario.build.ra_pages);
         scenario.ubifs_ra_pages = self.pages(0);
@@ -42,17 +43,18 @@ impl ReadAheadChoice {
     }
 }
 
-/// Compressors, as asked for; what a choice says nothing of stays the platform's.
+/// The compressors that the user asks for. `None` keeps the platform's compressors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CompressionChoice {
-    /// JFFS2's, in order; an empty list stores everything raw.
+pub struct CompressionOption {
+    /// Compressors of JFFS2 in the order it tries them. With an empty list it stores data
+    /// uncompressed.
     pub jffs2: Option<Vec<Compressor>>,
-    /// UBIFS's.
+    /// The compressor of UBIFS.
     pub ubifs: Option<ubifs::Compressor>,
 }
 
-impl CompressionChoice {
-    /// Let `build` compress so.
+impl CompressionOption {
+    /// Let `build` use these compressors.
     pub fn apply(&self, build: &mut Build) {
         if let Some(list) = &self.jffs2 {
             build.compressors.clone_from(list);
@@ -61,11 +63,11 @@ impl CompressionChoice {
     }
 }
 
-impl FromStr for CompressionChoice {
+impl FromStr for CompressionOption {
     type Err = UnknownCompressor;
 
-    /// `none`, a compressor, or JFFS2's joined by `+` in the order they are tried. UBIFS has one:
-    /// the first that it knows.
+    /// Parse `none`, one compressor, or several compressors of JFFS2 joined by `+` in the order
+    /// JFFS2 tries them. UBIFS has one compressor: the first name in the list that it knows.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let ubifs = text.split('+').find_map(|name| name.parse().ok());
         match text {

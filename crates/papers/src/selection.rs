@@ -1,22 +1,22 @@
-//! Choices: papers and items by name.
+//! Find papers and their items by name.
 
-use flysch_lab::choice::UnknownChoice;
+use flysch_lab::unknown_name::UnknownName;
 
 use super::PAPERS;
 use super::paper::Paper;
 
-/// Other names of papers: 001 and 002 are the same text.
+/// Other names of papers: 001 and 002 have the same text.
 const ALIASES: [(&str, &str); 1] = [("001", "002")];
 
-/// What is asked for: a paper, and names of its items in its order.
-pub type Choice = (&'static Paper, Vec<&'static str>);
+/// A paper, and the names of the chosen items in the order of the paper.
+pub type Selection = (&'static Paper, Vec<&'static str>);
 
-/// The papers of this name, `all` being those that have experiments, each with the items asked
-/// for; all of its items where none is.
+/// The papers of this name, each with the chosen items. `all` stands for all papers that have
+/// experiments. Without items, all items of a paper are chosen.
 ///
 /// # Errors
-/// The first name that stands for nothing.
-pub fn choose(paper: &str, items: &[String]) -> Result<Vec<Choice>, UnknownChoice> {
+/// Returns the first name that is not known.
+pub fn choose(paper: &str, items: &[String]) -> Result<Vec<Selection>, UnknownName> {
     let alias = ALIASES.into_iter().find(|(alias, _)| *alias == paper);
     let papers: Vec<&'static Paper> = match alias.map_or(paper, |(_, number)| number) {
         "all" => PAPERS.into_iter().filter(|paper| !paper.experiments.is_empty()).collect(),
@@ -24,19 +24,19 @@ pub fn choose(paper: &str, items: &[String]) -> Result<Vec<Choice>, UnknownChoic
     };
     if papers.is_empty() {
         let known: Vec<&str> = PAPERS.iter().map(|paper| paper.number).chain(["all"]).collect();
-        return Err(UnknownChoice::new("paper", paper, &known));
+        return Err(UnknownName::new("paper", paper, &known));
     }
     let known: Vec<&str> =
         papers.iter().flat_map(|paper| paper.items.iter().map(|item| item.name)).collect();
     if let Some(item) = items.iter().find(|item| !known.contains(&item.as_str())) {
-        return Err(UnknownChoice::new("item", item, &known));
+        return Err(UnknownName::new("item", item, &known));
     }
     let is_asked = |name: &str| items.is_empty() || items.iter().any(|item| item == name);
-    let choices = papers.into_iter().map(|paper| {
+    let selected = papers.into_iter().map(|paper| {
         let names = paper.items.iter().map(|item| item.name);
         (paper, names.filter(|name| is_asked(name)).collect::<Vec<_>>())
     });
-    Ok(choices.filter(|(_, names)| !names.is_empty()).collect())
+    Ok(selected.filter(|(_, names)| !names.is_empty()).collect())
 }
 
 #[cfg(test)]
@@ -47,8 +47,8 @@ mod tests {
     fn names_are_found_or_the_nearest_is_told() {
         let of = |paper: &str, items: &[&str]| {
             let items: Vec<String> = items.iter().map(|&item| item.to_owned()).collect();
-            choose(paper, &items).map(|choices| {
-                choices.into_iter().map(|(paper, items)| (paper.number, items)).collect::<Vec<_>>()
+            choose(paper, &items).map(|selected| {
+                selected.into_iter().map(|(paper, items)| (paper.number, items)).collect::<Vec<_>>()
             })
         };
         let one = of("000", &["figure-4", "table-1"]).expect("both are known");

@@ -1,4 +1,4 @@
-//! What is run, and how two stacks are compared.
+//! The runs of the paper, and how two stacks are compared.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use rayon::prelude::*;
 
 use super::paper::{Cause, Trial};
 
-/// The paper's board.
+/// The board of the paper.
 pub(super) const PLATFORM: &str = "kaist-2.6.19";
-/// The conventional database.
+/// The stack of the conventional database.
 pub(super) const NAND: Stack = Stack::YAFFS2;
-/// The proposed one.
+/// The stack of the proposed database.
 pub(super) const HYBRID: Stack = Stack::YAFFS2.with(Journals::Pramfs);
-/// Terminals of a warehouse (clause 4.2.2), as DBT-2 has them. All of them wait at most times, so
+/// Terminals of a warehouse (clause 4.2.2), as in DBT-2. Most of the time all of them wait. So
 /// every kind of transaction waits for the others and gains what they gain.
 const TERMINALS: u32 = 10;
 
@@ -35,7 +35,7 @@ pub(super) const fn tpcc(divisor: u32) -> Tpcc {
     }
 }
 
-/// A run on the paper's board.
+/// One run on the board of the paper.
 pub(super) fn scenario(tpcc: Tpcc, stack: Stack, transactions: u32) -> Result<Scenario, Cause> {
     let platform = Arc::new(Platform::named(PLATFORM)?);
     let mut grid = Grid::new(flysch_lab::workload::Workload::Tpcc(tpcc), stack, platform);
@@ -43,7 +43,7 @@ pub(super) fn scenario(tpcc: Tpcc, stack: Stack, transactions: u32) -> Result<Sc
     Ok(grid.scenarios().swap_remove(0))
 }
 
-/// Make the partition so large that the database fills `percent` of it.
+/// Resize the partition so that the database fills `percent` of it.
 pub(super) fn fill(scenario: &mut Scenario, tpcc: Tpcc, percent: u32) -> Result<(), Cause> {
     let bytes = tpcc.scale.bytes(scenario.settings.page_size) * 100 / u64::from(percent);
     let block_size = u64::from(scenario.build.part.geometry.block_size());
@@ -51,7 +51,7 @@ pub(super) fn fill(scenario: &mut Scenario, tpcc: Tpcc, percent: u32) -> Result<
     Ok(())
 }
 
-/// Carry scenarios out on all cores; each is so many steps.
+/// Run scenarios on all cores. Each has its number of progress steps.
 pub(super) fn run_all(trial: &Trial<'_>, all: &[(Scenario, u64)]) -> Result<Vec<Run>, Cause> {
     let one = |(scenario, steps): &(Scenario, u64)| {
         let outcome = scenario.run().map_err(Cause::from);
@@ -61,28 +61,28 @@ pub(super) fn run_all(trial: &Trial<'_>, all: &[(Scenario, u64)]) -> Result<Vec<
     all.par_iter().with_max_len(1).map(one).collect()
 }
 
-/// The same work on two stacks.
+/// The same workload on two stacks.
 pub(super) struct Pair {
-    /// The conventional database.
+    /// The conventional database, with its journal on NAND.
     pub(super) nand: Run,
-    /// The proposed one.
+    /// The proposed database, with its journal on PRAM.
     pub(super) hybrid: Run,
 }
 
 impl Pair {
-    /// A figure of the proposed database over that of the conventional one.
+    /// The ratio of the proposed database to the conventional one in a figure.
     pub(super) fn ratio(&self, figure: impl Fn(&Run) -> f64) -> f64 {
         figure(&self.hybrid) / figure(&self.nand)
     }
 }
 
-/// Page programs, the paper's writes.
+/// Number of page programs, which the paper calls writes.
 #[expect(clippy::cast_precision_loss, reason = "a count far below 2^52")]
 pub(super) fn writes(run: &Run) -> f64 {
     run.page_programs as f64
 }
 
-/// Block erases.
+/// Number of block erases.
 #[expect(clippy::cast_precision_loss, reason = "a count far below 2^52")]
 pub(super) fn erases(run: &Run) -> f64 {
     run.block_erases as f64
@@ -94,7 +94,7 @@ fn seconds(run: &Run) -> f64 {
     run.time_ns as f64 / 1e9
 }
 
-/// Operations of what happened under a scope of this label.
+/// The operations inside all scopes with this label.
 pub(super) fn under(run: &Run, label: &str) -> Operations {
     let mut sum = Operations::default();
     for (path, operations) in &run.by_cause {
@@ -110,17 +110,17 @@ pub(super) fn response_ms(run: &Run) -> f64 {
     run.figures["response_ns_mean"] / 1e6
 }
 
-/// New orders a minute.
+/// Number of new orders in a minute.
 pub(super) fn per_minute(run: &Run) -> f64 {
     run.figures["new_orders_per_minute"]
 }
 
-/// Writes a second: of tests that take equally long, as those of DBT-2 do.
+/// Page programs per second. They allow to compare tests of equal length, like those of DBT-2.
 pub(super) fn writes_per_second(run: &Run) -> f64 {
     writes(run) / seconds(run)
 }
 
-/// Erases a second.
+/// Block erases per second.
 pub(super) fn erases_per_second(run: &Run) -> f64 {
     erases(run) / seconds(run)
 }

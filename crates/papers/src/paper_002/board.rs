@@ -1,8 +1,8 @@
-//! The board, its runs, and what is saved by reading nothing ahead.
+//! The board, its runs, and what is saved without read-ahead.
 
 use std::sync::Arc;
 
-use flysch_lab::bench::grid::{self, Axes, Grid, ReadAheadChoice};
+use flysch_lab::bench::grid::{self, Axes, Grid, ReadAheadOption};
 use flysch_lab::bench::run::Run;
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::platform::Platform;
@@ -11,37 +11,38 @@ use flysch_lab::workload::{Pattern, Read, Workload};
 
 use crate::paper::{Cause, Trial};
 
-/// The platform.
+/// The simulated platform of the paper's board.
 pub(super) const PLATFORM: &str = "omap3evm-2.6.37";
-/// Steps of a run on a file of 5 MiB.
+/// Progress steps of a run on a file of 5 MiB.
 pub(super) const READ_STEPS: u64 = 5;
-/// The file systems of the paper.
+/// File systems of the paper.
 pub(super) const FILE_SYSTEMS: [Main; 2] = [Main::Jffs2, Main::Yaffs2];
-/// Both orders.
+/// Orders of requests in the paper.
 pub(super) const PATTERNS: [Pattern; 2] = [Pattern::Sequential, Pattern::Random];
 
-/// Runs with read-ahead and without, otherwise alike: of each pair all seeds.
+/// Runs with and without read-ahead that are otherwise the same, with all seeds.
 pub(super) struct Pair {
-    /// With.
+    /// The runs with read-ahead.
     pub(super) on: Vec<Run>,
-    /// Without.
+    /// The runs without read-ahead.
     pub(super) off: Vec<Run>,
 }
 
-/// A workload on the platform, with everything else as it has it.
+/// A workload on the platform, with the platform's values for all parameters.
 pub(super) fn grid(workload: Workload, stack: Stack) -> Result<Grid, Cause> {
     Ok(Grid::new(workload, stack, Arc::new(Platform::named(PLATFORM)?)))
 }
 
-/// Reads of a file. It is random, so that no compressor gains anything: JFFS2 does without, which
-/// gives the same nodes in a fraction of the time that a simulation takes.
+/// Reads of a file of random bytes. JFFS2 does not compress it here: compressors would gain
+/// nothing, so it gives the same nodes, but the simulation is much faster.
 pub(super) fn reads(read: Read, main: Main) -> Result<Grid, Cause> {
     let mut grid = grid(Workload::Read(read), Stack::file(main))?;
     grid.axes.compressions = vec!["none".parse()?];
     Ok(grid)
 }
 
-/// Carry grids out together, so many steps a run: those of each apart.
+/// Run several grids at the same time and report `steps` for each run. The results are grouped by
+/// grid.
 pub(super) fn carry_out(
     trial: &Trial<'_>,
     grids: &[Grid],
@@ -56,7 +57,8 @@ pub(super) fn carry_out(
     scenarios.iter().map(of_grid).collect()
 }
 
-/// Grids, each with one number of requests, with read-ahead as the platform has it and without.
+/// Run each grid with the platform's read-ahead and without it. Each grid has one number of
+/// requests.
 pub(super) fn pairs(trial: &Trial<'_>, grids: &[Grid], steps: u64) -> Result<Vec<Pair>, Cause> {
     let with = |choice| {
         let with_it = |grid: &Grid| {
@@ -65,30 +67,30 @@ pub(super) fn pairs(trial: &Trial<'_>, grids: &[Grid], steps: u64) -> Result<Vec
         };
         grids.iter().map(with_it).collect::<Vec<_>>()
     };
-    let both = [with(ReadAheadChoice::On), with(ReadAheadChoice::Off)].concat();
+    let both = [with(ReadAheadOption::On), with(ReadAheadOption::Off)].concat();
     let mut on = carry_out(trial, &both, steps)?;
     let off = on.split_off(grids.len());
     Ok(on.into_iter().zip(off).map(|(on, off)| Pair { on, off }).collect())
 }
 
 impl Pair {
-    /// Per cent that doing without saves of a figure, over all seeds.
+    /// How much of a figure is saved without read-ahead, in percent, over all seeds.
     pub(super) fn saved(&self, of: impl Fn(&Run) -> f64) -> f64 {
         let sum = |runs: &[Run]| runs.iter().map(&of).sum::<f64>();
         (1.0 - sum(&self.off) / sum(&self.on)) * 100.0
     }
 
-    /// Of the time.
+    /// Percentage of time that is saved.
     pub(super) fn time_saved(&self) -> f64 {
         self.saved(|run| exact(run.time_ns))
     }
 
-    /// Of the pages read from flash.
+    /// Percentage of page reads that are saved.
     pub(super) fn reads_saved(&self) -> f64 {
         self.saved(|run| exact(run.page_reads))
     }
 
-    /// Of the energy.
+    /// Percentage of energy that is saved.
     pub(super) fn energy_saved(&self) -> f64 {
         self.saved(|run| run.energy_mj)
     }

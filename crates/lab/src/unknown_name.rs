@@ -1,29 +1,29 @@
-//! Names that stand for a choice, and what is said of one that stands for nothing.
+//! The error of a name that is not known: it lists the known names and suggests the nearest.
 
 use std::fmt;
 
 use flysch_chip::nearest::nearest;
 
-/// A name that stands for nothing.
+/// The user gave a name that is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownChoice {
-    /// What was to be named.
+pub struct UnknownName {
+    /// What the name is of, such as "platform".
     pub what: &'static str,
-    /// The name given.
+    /// The name that the user gave.
     pub given: String,
     /// The names that are known.
     pub known: Vec<String>,
 }
 
-impl UnknownChoice {
-    /// Say that `given` is none of `known`.
+impl UnknownName {
+    /// The error that `given` is not one of `known`.
     pub fn new(what: &'static str, given: &str, known: &[&str]) -> Self {
         let known = known.iter().map(|&name| name.to_owned()).collect();
         Self { what, given: given.to_owned(), known }
     }
 }
 
-impl fmt::Display for UnknownChoice {
+impl fmt::Display for UnknownName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "unknown {} '{}'", self.what, self.given)?;
         if let Some(near) = nearest(&self.given, self.known.iter().map(String::as_str)) {
@@ -33,4 +33,4 @@ impl fmt::Display for UnknownChoice {
     }
 }
 
-impl std::error::Error for UnknownChoice {}
+impl std::error::Error for UnknownName {}

@@ -1,4 +1,4 @@
-//! Power cuts: load, run until the power is gone, switch on again, check.
+//! Power cuts: load the database, run until the power is cut, start again, check the database.
 
 use flysch_chip::{Chip, Clock, FaultInjector, FaultPlan, Pram, Recorder, Shared, Tracer};
 use flysch_lab::bench::RunError;
@@ -8,46 +8,46 @@ use flysch_lab::tpcc::{Compiler, Outcome, Requests, TpccError, Transactions, che
 use flysch_lab::workload::Tpcc;
 use flysch_sqlite::{Database, Value};
 
-/// A run that is cut short, again and again.
-pub struct Drill<'a> {
+/// A run of TPC-C during which the power may be cut.
+pub struct PowerCutTest<'a> {
     scenario: &'a Scenario,
     tpcc: Tpcc,
     transactions: u32,
 }
 
-/// What transactions came to.
+/// How the transactions of a run ended.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Those that changed or read what they were to.
+    /// Number of transactions that committed.
     pub committed: u32,
-    /// Those that found an item that does not exist.
+    /// Number of transactions that found an item that does not exist.
     pub rolled_back: u32,
-    /// Why there were no more.
+    /// The error that ended the run, if any.
     pub error: Option<TpccError>,
 }
 
-/// What the time until a cut came to.
-pub struct Life {
-    /// The transactions.
+/// The outcome of the time from the start to the power cut.
+pub struct AfterCut {
+    /// How the transactions ended.
     pub tally: Tally,
-    /// Operations of both devices.
+    /// Number of operations of both devices.
     pub operations: u64,
-    /// The chip as it was left.
+    /// The state of the chip at the end.
     pub chip: Chip,
-    /// The PRAM as it was left.
+    /// The state of the PRAM at the end.
     pub pram: Pram,
 }
 
-impl<'a> Drill<'a> {
-    /// A drill of so many transactions.
+impl<'a> PowerCutTest<'a> {
+    /// A run of at most `transactions` transactions.
     pub const fn new(scenario: &'a Scenario, tpcc: Tpcc, transactions: u32) -> Self {
         Self { scenario, tpcc, transactions }
     }
 
-    /// A machine with the database on it.
+    /// A machine with the loaded database on it.
     ///
     /// # Errors
-    /// It does not fit, or SQLite's.
+    /// Fails if the database does not fit or SQLite fails.
     pub fn loaded(&self) -> Result<Machine, RunError> {
         let Scenario { build, stack, settings, seed, .. } = self.scenario;
         let machine = build.format_and_mount(*stack)?;
@@ -59,10 +59,10 @@ impl<'a> Drill<'a> {
         Ok(machine)
     }
 
-    /// The database on a machine.
+    /// Open the database on a machine.
     ///
     /// # Errors
-    /// SQLite's, for instance where the power is gone.
+    /// Fails if SQLite fails, for instance because the power was cut.
     pub fn open(&self, machine: &Machine) -> Result<Database, TpccError> {
         let Scenario { settings, seed, .. } = self.scenario;
         self.tpcc.files.open(machine.storage(*settings, *seed), settings)
@@ -88,11 +88,12 @@ impl<'a> Drill<'a> {
         tally
     }
 
-    /// Load, then run until the power is cut at an operation of either device, or to the end.
+    /// Load the database and run. The power is cut at operation `cut_at` of either device. Without
+    /// it, the run goes to its end.
     ///
     /// # Errors
-    /// The load's; what the cut makes fail is in the tally.
-    pub fn live(&self, cut_at: Option<u64>) -> Result<Life, RunError> {
+    /// Fails if loading fails. Errors that the power cut causes are in the tally.
+    pub fn run_until_cut(&self, cut_at: Option<u64>) -> Result<AfterCut, RunError> {
         let machine = self.loaded()?;
         let plan = FaultPlan { seed: self.scenario.seed, cut_at, ..FaultPlan::default() };
         machine.device.borrow_mut().device_mut().arm(plan);
@@ -104,29 +105,30 @@ impl<'a> Drill<'a> {
         let operations = device.device().supply().operations();
         let chip = device.device().chip().fork(Clock::new());
         let pram = machine.pram.borrow().device().fork(Clock::new());
-        Ok(Life { tally, operations, chip, pram })
+        Ok(AfterCut { tally, operations, chip, pram })
     }
 
-    /// Switch on again, and mount what is there.
+    /// Switch the machine on again and mount what is on the devices.
     ///
     /// # Errors
-    /// The file system's.
-    pub fn switch_on(&self, life: &Life) -> Result<Machine, RunError> {
+    /// Fails if a file system cannot be mounted.
+    pub fn switch_on(&self, after: &AfterCut) -> Result<Machine, RunError> {
         let clock = Clock::new();
         let recorder = Recorder::new(clock.clone(), "sqlite");
-        let injector = FaultInjector::new(life.chip.fork(clock.clone()));
+        let injector = FaultInjector::new(after.chip.fork(clock.clone()));
         let device = Shared::new(Tracer::new(injector, recorder.clone()));
-        let pram = Shared::new(Tracer::new(life.pram.fork(clock), recorder.clone()));
+        let pram = Shared::new(Tracer::new(after.pram.fork(clock), recorder.clone()));
         let Scenario { build, stack, .. } = self.scenario;
         Ok(build.mount(*stack, device, pram, recorder)?)
     }
 
-    /// Switch on again: the database must be sound and consistent, and take more transactions.
+    /// Switch the machine on again. The database must be sound and consistent, and accept more
+    /// transactions.
     ///
     /// # Errors
-    /// What is not as it must be.
-    pub fn recover(&self, life: &Life) -> Result<(), RunError> {
-        let machine = self.switch_on(life)?;
+    /// Says what is wrong.
+    pub fn recover(&self, after: &AfterCut) -> Result<(), RunError> {
+        let machine = self.switch_on(after)?;
         let database = self.open(&machine)?;
         let statement = "PRAGMA integrity_check";
         let verdict = database.query(statement);

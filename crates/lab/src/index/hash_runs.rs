@@ -1,7 +1,7 @@
-//! Hash-ordered runs as a method: the engine's, in the RAM that is given.
+//! The engine's hash-ordered runs as an index method, in the RAM that the bench gives.
 //!
-//! Pointers name pages of records where nothing changes; where records move they name records, so
-//! that a pair of key and pointer is never inserted twice.
+//! If no record ever moves, a pointer names a page of records. If records move, it names a record,
+//! so that the same pair of key and pointer is never inserted twice.
 
 use std::ops::ControlFlow;
 
@@ -10,29 +10,29 @@ use flysch::index::runs::{Runs, RunsConfig};
 use flysch::index::{ConfigError, IndexError};
 use flysch_nand::Geometry;
 
-use super::bed::{Bed, Device};
+use super::chip_setup::{ChipSetup, Device};
 use super::error::MethodError;
 use super::method::{IndexMethod, MethodName, MethodSpec, Ram};
 use super::pbfilter::{BLOCKS_MAX, flash_ram};
 use super::records::{Place, records_per_page};
 
-/// RAM in all, unless asked otherwise: as the paper's seven pages of 2 KiB.
+/// Default RAM in bytes: the paper's seven pages of 2 KiB.
 const RAM: usize = 14_336;
-/// With the existence filter, whose hashes are longer by so many bits than would tell the keys apart,
-/// fewer entries are recent: 7 1/4 bits of the Bloom filter for each, so that it seldom says yes to
-/// an absent key.
+/// Extra bits of each hash with the existence filter, beyond those that make the keys distinct.
+/// Fewer entries are then recent: each has 7 1/4 bits of the Bloom filter, so that the filter
+/// seldom says yes to an absent key.
 const FILTER_BITS: u8 = 7;
 const QUARTER_BITS_PER_RECENT: usize = 29;
 
-struct RunsMethod<'ram> {
+struct HashRunsMethod<'ram> {
     flash: Flash<'ram, Device>,
     runs: Runs<'ram>,
-    /// Records that a pointer names.
+    /// How many records one pointer covers: one, or those of a page.
     span: u32,
     geometry: Geometry,
 }
 
-/// Records that a pointer names.
+/// How many records one pointer covers: one, or those of a page.
 fn span(spec: &MethodSpec, geometry: &Geometry) -> u32 {
     if spec.changes > 0 { 1 } else { records_per_page(geometry.page_size) }
 }
@@ -60,32 +60,32 @@ fn config(spec: &MethodSpec, geometry: &Geometry) -> Result<RunsConfig, ConfigEr
     Ok(config)
 }
 
-/// Blocks that the runs may come to hold, on a chip that has as many.
+/// The most blocks that the runs need, on a chip that is large enough.
 pub(super) fn block_count(spec: &MethodSpec, geometry: &Geometry) -> u32 {
     let roomy = Geometry { block_count: BLOCKS_MAX, ..*geometry };
     RunsConfig::blocks_for(entries(spec), &roomy).into()
 }
 
-/// Entries at most: an update takes one back and adds one.
+/// The most entries in the index: an update adds one entry and one that revokes the old one.
 const fn entries(spec: &MethodSpec) -> u32 {
     spec.keys + 2 * spec.changes
 }
 
 pub(super) fn with<T>(
     spec: &MethodSpec,
-    bed: &Bed,
+    setup: &ChipSetup,
     visit: impl FnOnce(&mut dyn IndexMethod) -> Result<T, MethodError>,
 ) -> Result<T, MethodError> {
-    let geometry = bed.part.geometry;
+    let geometry = setup.part.geometry;
     let config = config(spec, &geometry)?;
     let mut table = vec![0; Flash::<Device>::ram_size(&geometry)];
     let mut ram = vec![0; config.ram_size(&geometry)];
-    let mut flash = Flash::mount(bed.device(), &mut table)?;
+    let mut flash = Flash::mount(setup.device(), &mut table)?;
     let runs = Runs::create(&mut flash, config, &mut ram)?;
-    visit(&mut RunsMethod { flash, runs, span: span(spec, &geometry), geometry })
+    visit(&mut HashRunsMethod { flash, runs, span: span(spec, &geometry), geometry })
 }
 
-impl IndexMethod for RunsMethod<'_> {
+impl IndexMethod for HashRunsMethod<'_> {
     fn insert(&mut self, key: &[u8], record: u32) -> Result<(), MethodError> {
         Ok(self.runs.insert(&mut self.flash, key, record / self.span)?)
     }

@@ -1,26 +1,26 @@
-//! The chip that an index stands on, and the recording of what it is asked.
+//! The chip that an index is stored on, and the recorder of its operations.
 
 use std::sync::Arc;
 
 use flysch_chip::{Chip, Clock, Part, Recorder, Tracer};
 
-/// A part, a clock and a recorder: what every device of one run shares.
+/// What all devices of one run share: part, clock and recorder.
 #[derive(Clone, Debug)]
-pub struct Bed {
-    /// The chip's data sheet.
+pub struct ChipSetup {
+    /// The data sheet of the chip.
     pub part: Arc<Part>,
-    /// Where its operations are recorded, with the clock they move on.
+    /// The recorder of the chip's operations. It holds the clock that they advance.
     pub recorder: Recorder,
-    /// Seed of what is random about the chip.
+    /// Seed of the chip's random behaviour.
     pub seed: u64,
 }
 
-/// The chip as every method sees it.
+/// The chip as an index method uses it.
 pub type Device = Tracer<Chip>;
 
-impl Bed {
-    /// A bed of a factory-new chip of so many blocks at least: a larger array of the same part where
-    /// the part's own does not hold the index.
+impl ChipSetup {
+    /// A new chip with at least `block_count` blocks. If the part has fewer, a larger array of the
+    /// same kind is assumed, so that the index fits.
     pub fn new(part: &Part, block_count: u32, seed: u64) -> Self {
         let mut part = part.clone();
         part.geometry.block_count = part.geometry.block_count.max(block_count);
@@ -28,7 +28,7 @@ impl Bed {
         Self { part: Arc::new(part), recorder, seed }
     }
 
-    /// The chip, new.
+    /// A factory-new chip. Its operations are recorded.
     pub fn device(&self) -> Device {
         let chip = Chip::new(Arc::clone(&self.part), self.recorder.clock().clone(), self.seed);
         Tracer::new(chip, self.recorder.clone())

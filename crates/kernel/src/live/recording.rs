@@ -1,4 +1,4 @@
-//! The tape: lines of probes become the events of a trace.
+//! The recording: turns the lines of probes into the events of a trace.
 
 use flysch_chip::{CauseId, CauseTree, Event, EventKind, TaskId, Trace};
 
@@ -6,40 +6,41 @@ use super::device::Window;
 use super::hook::{Meaning, Probe};
 use super::line::Line;
 
-/// Tasks of a trace: what its events have room for. Those beyond share the last place.
+/// The most tasks of a trace, because events have 8 bits for them. All further tasks share the last
+/// number.
 const TASKS_MAX: usize = 256;
-/// Name of that last place.
+/// The name of the task with the last number.
 const OTHERS: &str = "others";
 
-/// nandsim's actions, in the bits `NS_ACTION_MASK` of its state table.
+/// The actions of nandsim, in the bits `NS_ACTION_MASK` of its state table.
 const ACTION_MASK: u64 = 0x0070_0000;
 const ACTION_READ: u64 = 0x0010_0000;
 const ACTION_PROGRAM: u64 = 0x0020_0000;
 const ACTION_ERASE: u64 = 0x0030_0000;
 
-/// What a task was about from a time on.
+/// From a time on, what a task's operations are for.
 #[derive(Clone, Debug)]
 pub struct Span {
-    /// From when, nanoseconds of the trace's clock.
+    /// The start of the span, in nanoseconds of the trace's clock.
     pub from_ns: u64,
-    /// About what.
+    /// The cause of the operations in this span.
     pub label: &'static str,
 }
 
-/// A recording under way.
+/// A recording that is under way.
 #[derive(Debug)]
-pub(super) struct Tape {
+pub(super) struct Recording {
     window: Window,
     pub(super) probes: Vec<Probe>,
     causes: CauseTree,
     tasks: Vec<String>,
-    /// The task whose events are about the spans, and those in order.
+    /// The task that the spans belong to, and the spans in order of time.
     pub(super) own_task: String,
     pub(super) spans: Vec<Span>,
     events: Vec<Event>,
 }
 
-impl Tape {
+impl Recording {
     pub(super) fn new(window: Window, probes: Vec<Probe>) -> Self {
         Self {
             window,
@@ -52,7 +53,7 @@ impl Tape {
         }
     }
 
-    /// Record what a line tells.
+    /// Add the events of a line.
     pub(super) fn record(&mut self, line: &Line<'_>) {
         let probe = self.probes.iter().find(|probe| probe.event == line.event);
         let Some(meaning) = probe.map(|probe| probe.meaning) else { return };
@@ -79,7 +80,8 @@ impl Tape {
                     (ACTION_PROGRAM, EventKind::Program, first_page),
                     (ACTION_ERASE, EventKind::Erase, u64::from(self.window.first_block)),
                 ];
-                // The others move what is in the page register, and touch no cell.
+                // Other actions only move data to and from the page register, without touching
+                // cells.
                 if let Some(&(_, kind, addr)) = kinds.iter().find(|(code, ..)| *code == action) {
                     self.push(line, kind, addr, 0);
                 }
@@ -87,7 +89,7 @@ impl Tape {
         }
     }
 
-    /// An operation on a page: one beyond its data is on OOB bytes alone.
+    /// Add an operation on a page. If it begins after the page's data, it concerns only OOB bytes.
     fn page(&mut self, line: &Line<'_>, kind: EventKind) {
         let number = |name| line.number(name).unwrap_or(0);
         let is_oob = number("off") >= u64::from(self.window.geometry.page_size);
@@ -95,7 +97,7 @@ impl Tape {
         self.push(line, kind, number("page"), number("len"));
     }
 
-    /// A request: one operation on each page it touches.
+    /// Add a request as one operation for each page it touches.
     fn range(&mut self, line: &Line<'_>, kind: EventKind) {
         let number = |name| line.number(name).unwrap_or(0);
         let page_size = u64::from(self.window.geometry.page_size);
@@ -112,7 +114,7 @@ impl Tape {
         }
     }
 
-    /// One event, unless it is outside the window.
+    /// Add an event, unless its address is outside of the window.
     fn push(&mut self, line: &Line<'_>, kind: EventKind, addr: u64, bytes: u64) {
         let Window { geometry, first_block, .. } = self.window;
         let is_block = kind == EventKind::Erase;
@@ -143,7 +145,8 @@ impl Tape {
         u32::try_from(ns).unwrap_or(u32::MAX)
     }
 
-    /// What an event is about: the span it is in, if its task is the one that has spans, or its task.
+    /// The cause of an event: the label of the current span if the spans belong to its task,
+    /// otherwise the name of its task.
     fn cause(&mut self, line: &Line<'_>) -> CauseId {
         let label = if line.task == self.own_task {
             let at = self.spans.partition_point(|span| span.from_ns <= line.time_ns);
@@ -166,32 +169,33 @@ impl Tape {
         TaskId(u8::try_from(place).expect("places are below 256"))
     }
 
-    /// Events so far of one kind.
+    /// Number of recorded events of one kind.
     pub(super) fn count(&self, kind: EventKind) -> u64 {
         self.events.iter().filter(|event| event.kind == kind).count() as u64
     }
 
-    /// All events so far.
+    /// Number of all recorded events.
     pub(super) fn len(&self) -> usize {
         self.events.len()
     }
 
-    /// Forget the events so far.
+    /// Discard the recorded events.
     pub(super) fn clear(&mut self) {
         self.events.clear();
     }
 
-    /// The events so far, in order of time, with the names they refer to.
+    /// Take the recorded events in order of time, with the names of their tasks and causes.
     pub(super) fn take(&mut self) -> Trace {
         let mut events = std::mem::take(&mut self.events);
-        // The kernel merges the buffers of its processors, and microseconds make ties.
+        // The kernel merges the buffers of its processors, so events are only roughly in order. The
+        // sort is stable, because several events may have the same microsecond.
         events.sort_by_key(|event| event.time_ns);
         let geometry = self.window.geometry;
         Trace { geometry, causes: self.causes.clone(), tasks: self.tasks.clone(), events }
     }
 }
 
-/// The same operation on OOB bytes alone.
+/// The kind of the same operation on OOB bytes alone.
 const fn oob_twin(kind: EventKind) -> EventKind {
     match kind {
         EventKind::Read => EventKind::ReadOob,
@@ -206,20 +210,20 @@ mod tests {
     use crate::live::level::Level;
     use flysch_lab::trace::parse_shape;
 
-    /// What lines of a level become, as `kind address bytes`.
+    /// Check the events of some lines, written as `kind address bytes`.
     fn check(level: Level, first_block: u32, lines: &[&str], wanted: &[&str]) {
         let geometry = parse_shape("2048+64x64x10").unwrap();
         let window = Window { geometry, first_block, timing: None, is_spi_nand: false };
-        let mut tape = Tape::new(window, level.every_probe());
+        let mut recording = Recording::new(window, level.every_probe());
         for text in lines {
             let text = format!(
                 " sh-1 [000] .... 1.000001: {}: (f+0x0/0x1) {}",
                 text.split(' ').next().unwrap(),
                 text
             );
-            tape.record(&Line::parse(&text).unwrap());
+            recording.record(&Line::parse(&text).unwrap());
         }
-        let trace = tape.take();
+        let trace = recording.take();
         let event = |event: &Event| format!("{} {} {}", event.kind.name(), event.addr, event.bytes);
         assert_eq!(trace.events.iter().map(event).collect::<Vec<_>>(), wanted);
     }
@@ -290,18 +294,18 @@ mod tests {
     fn spans_tell_what_a_task_was_about() {
         let geometry = parse_shape("2048+64x64x10").unwrap();
         let window = Window { geometry, first_block: 0, timing: None, is_spi_nand: false };
-        let mut tape = Tape::new(window, Level::Chip.every_probe());
-        tape.own_task = "me".to_owned();
-        tape.spans = vec![
+        let mut recording = Recording::new(window, Level::Chip.every_probe());
+        recording.own_task = "me".to_owned();
+        recording.spans = vec![
             Span { from_ns: 2_000_000_000, label: "begin" },
             Span { from_ns: 3_000_000_000, label: "insert" },
         ];
         for (task, second) in [("me", 1), ("me", 2), ("jffs2_gcd_mtd0", 3), ("me", 3)] {
             let text =
                 format!(" {task}-7 [000] .... {second}.000000: block_erase: (f+0x0/0x1) block=1");
-            tape.record(&Line::parse(&text).unwrap());
+            recording.record(&Line::parse(&text).unwrap());
         }
-        let trace = tape.take();
+        let trace = recording.take();
         let causes = trace.events.iter().map(|event| trace.causes.label(event.cause));
         assert_eq!(causes.collect::<Vec<_>>(), ["me", "begin", "jffs2_gcd_mtd0", "insert"]);
         assert_eq!(trace.tasks, ["me", "jffs2_gcd_mtd0"]);
