@@ -5,6 +5,7 @@ use flysch_nand::Nand;
 use super::commit::Durability;
 use super::index::{Wanted, carries};
 use super::{Db, DbError};
+use crate::log::NUMBER_MAX;
 use crate::record::NewRow;
 use crate::row::{RowHead, RowKind, RowView, Table, Value, ValueError, key};
 use crate::store::Probe;
@@ -19,6 +20,9 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// Begin a transaction. Cost: nothing as a rule; what is due after an open, see the module.
     pub fn begin(&mut self) -> Result<Transaction<'_, 'ram, 's, N>, DbError> {
         self.roll_back_open()?;
+        if self.commit >= NUMBER_MAX {
+            return Err(DbError::Full);
+        }
         self.settle()?;
         self.is_open = true;
         Ok(Transaction { db: self })

@@ -17,7 +17,7 @@ mod mount;
 mod root;
 mod stream;
 
-pub(crate) use body::{Body, CHECKPOINT, NVRAM, STOPPED};
+pub(crate) use body::{Body, CHECKPOINT, NUMBER_MAX, NVRAM, STOPPED};
 pub use mount::MountError;
 pub(crate) use mount::{Buffers, Found, find, format};
 
