@@ -1,4 +1,8 @@
 //! The database as its user sees it: through its calls, on a simulated chip.
 
 mod cuts;
+mod forge;
+mod hostile;
+mod image;
+mod lies;
 mod world;
