@@ -16,6 +16,8 @@ pub(super) struct Image {
     pub(super) reads: u64,
     /// Reads after which the caller is taken to go round in circles.
     pub(super) reads_max: u64,
+    /// The read of this number gives noise, once.
+    pub(super) noise_at: Option<u64>,
     /// Programs and erases until the power goes.
     pub(super) cut_in: Option<u64>,
 }
@@ -38,6 +40,7 @@ impl Image {
             bad: vec![false; block_count as usize],
             reads: 0,
             reads_max: u64::MAX,
+            noise_at: None,
             cut_in: None,
         }
     }
@@ -77,6 +80,10 @@ impl Nand for Image {
         match &self.pages[page.0 as usize] {
             Some(cells) => bytes.copy_from_slice(&cells[column as usize..][..bytes.len()]),
             None => bytes.fill(0xFF),
+        }
+        if self.noise_at == Some(self.reads) {
+            bytes.iter_mut().step_by(7).for_each(|byte| *byte ^= 0x5A);
+            return Err(ReadError::Uncorrectable(page));
         }
         Ok(Ecc::Clean)
     }
