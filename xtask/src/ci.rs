@@ -24,6 +24,7 @@ const STAGES: &[Stage] = &[
     Stage { name: "doc", run: doc },
     Stage { name: "build", run: build },
     Stage { name: "smoke", run: smoke::run },
+    Stage { name: "example", run: example },
     Stage { name: "results", run: || results::run(results::Mode::Check) },
     Stage { name: "vm-test", run: vm::run },
     Stage { name: "test", run: test },
@@ -67,6 +68,10 @@ fn doc() -> Outcome {
 
 fn build() -> Outcome {
     shell::release_binary().map(drop)
+}
+
+fn example() -> Outcome {
+    shell::run(&mut shell::cargo(&["run", "--package", "flysch", "--example", "logger"]))
 }
 
 fn test() -> Outcome {
