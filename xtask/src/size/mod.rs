@@ -1,4 +1,4 @@
-//! `cargo xtask size`: code and RAM of the engine's index layer on a Cortex-M3.
+//! `cargo xtask size`: code and RAM of the engine on a Cortex-M3: its index layer, its database.
 //!
 //! A firmware that calls every operation of an index over two registers (`firmware.txt`) is built
 //! for thumbv7m as one optimised object, and its sections are added up. The library functions that
@@ -7,6 +7,7 @@
 //! The target comes from rustup where that has it, else from Debian's `rustc-web` and
 //! `rust-web-src`, with core built from source.
 
+mod database;
 mod elf;
 
 use std::fmt::Write;
@@ -36,9 +37,10 @@ runs = []
 pbfilter = []
 bitmap = []
 zone = []
+database = []
 
 [profile.release]
-opt-level = \"s\"
+opt-level = \"OPTIMISED\"
 lto = \"fat\"
 codegen-units = 1
 panic = \"abort\"
@@ -73,13 +75,15 @@ enum Toolchain {
 /// Measure, print the table and write the document.
 pub(crate) fn run() -> Outcome {
     let toolchain = toolchain()?;
-    let folder = prepare()?;
+    let folder = prepare("s")?;
     let mut rows = Vec::new();
     for (name, features, symbol) in BUILDS {
         let object = build(&folder, toolchain, features)?;
         rows.push((name, object.code_size(), object.data_size()?, object.symbol_size(symbol)?));
     }
-    let text = document(&rows, &compiler(toolchain)?);
+    let mut text = document(&rows, &compiler(toolchain)?);
+    let object = build(&prepare("z")?, toolchain, "database")?;
+    text.push_str(&database::section(&object)?);
     print!("{text}");
     fs::write(shell::root().join(DOCUMENT), text)?;
     Ok(())
@@ -107,7 +111,7 @@ fn toolchain() -> Outcome<Toolchain> {
 }
 
 /// The firmware as a package of its own, beside what cargo builds.
-fn prepare() -> Outcome<PathBuf> {
+fn prepare(level: &str) -> Outcome<PathBuf> {
     let folder = std::env::current_exe()?.with_file_name("firmware");
     fs::create_dir_all(folder.join("src"))?;
     let crates = shell::root().join("crates");
@@ -117,7 +121,8 @@ fn prepare() -> Outcome<PathBuf> {
         path("flysch"),
         path("nand")
     );
-    fs::write(folder.join("Cargo.toml"), format!("{MANIFEST}{dependencies}"))?;
+    let manifest = MANIFEST.replace("OPTIMISED", level);
+    fs::write(folder.join("Cargo.toml"), format!("{manifest}{dependencies}"))?;
     fs::write(folder.join("src/lib.rs"), include_str!("firmware.txt"))?;
     Ok(folder)
 }
