@@ -6,4 +6,6 @@ mod forge;
 mod hostile;
 mod image;
 mod lies;
+mod memory;
+mod version_1;
 mod world;
