@@ -37,7 +37,7 @@ pub(super) fn section(object: &Object) -> Outcome<String> {
     Ok(text)
 }
 
-/// What the test `ram` of the engine asserts.
+/// What the test `memory` of the engine asserts.
 const MEMORY: &str = "
 A function that is used once is put into its caller, and counts there. The caller gives the memory, at the least this many bytes:
 
