@@ -5,7 +5,7 @@ use flysch_nand::Nand;
 use super::commit::Durability;
 use super::index::{Wanted, carries};
 use super::{Db, DbError};
-use crate::log::NUMBER_MAX;
+use crate::log::{CHANGES_AHEAD, NUMBER_MAX};
 use crate::record::NewRow;
 use crate::row::{RowHead, RowKind, RowView, Table, Value, ValueError, key};
 use crate::store::Probe;
@@ -24,6 +24,11 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             return Err(DbError::Full);
         }
         self.settle()?;
+        if self.media.changes.room() < CHANGES_AHEAD {
+            // A long transaction was taken back: a record tells the blocks that it took.
+            self.is_lazy = true;
+            self.sync()?;
+        }
         self.is_open = true;
         Ok(Transaction { db: self })
     }
