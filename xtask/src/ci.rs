@@ -70,10 +70,11 @@ fn build() -> Outcome {
     shell::release_binary().map(drop)
 }
 
-/// Run the example of the lab as a library.
+/// Run the example of the lab as a library, and that of the engine.
 fn example() -> Outcome {
     let arguments = ["run", "--release", "--package", "flysch-lab", "--example", "compare_two"];
-    shell::run(&mut shell::cargo(&arguments))
+    shell::run(&mut shell::cargo(&arguments))?;
+    shell::run(&mut shell::cargo(&["run", "--package", "flysch", "--example", "logger"]))
 }
 
 fn test() -> Outcome {

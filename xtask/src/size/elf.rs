@@ -73,7 +73,7 @@ impl Object {
     }
 
     /// Names and sizes of all symbols.
-    fn symbols(&self) -> Outcome<Vec<(&[u8], u32)>> {
+    pub(super) fn symbols(&self) -> Outcome<Vec<(&[u8], u32)>> {
         let mut symbols = Vec::new();
         for table in self.sections.iter().filter(|section| section.kind == SYMBOLS) {
             let names = self.sections.get(table.link).ok_or("a symbol table without names")?;

@@ -1,4 +1,4 @@
-//! `cargo xtask size`: code and RAM of the engine's index layer on a Cortex-M3.
+//! `cargo xtask size`: code and RAM of the engine on a Cortex-M3: its index layer, its database.
 //!
 //! A firmware that calls every operation of an index over two registers (`firmware.txt`) is built
 //! for thumbv7m as one optimised object, and the sizes of its sections are added up. Library
@@ -7,6 +7,7 @@
 //! The target is installed by rustup if possible. Otherwise it comes from Debian's `rustc-web` and
 //! `rust-web-src`, with core built from source.
 
+mod database;
 mod elf;
 
 use std::fmt::Write;
@@ -36,9 +37,10 @@ runs = []
 pbfilter = []
 bitmap = []
 zone = []
+database = []
 
 [profile.release]
-opt-level = \"s\"
+opt-level = \"OPTIMISED\"
 lto = \"fat\"
 codegen-units = 1
 panic = \"abort\"
@@ -74,13 +76,15 @@ enum Toolchain {
 /// Measure, print the table and write the document.
 pub(crate) fn run() -> Outcome {
     let toolchain = toolchain()?;
-    let folder = prepare()?;
+    let folder = prepare("s")?;
     let mut rows = Vec::new();
     for (name, features, symbol) in BUILDS {
         let object = build(&folder, toolchain, features)?;
         rows.push((name, object.code_size(), object.data_size()?, object.symbol_size(symbol)?));
     }
-    let text = document(&rows, &compiler(toolchain)?);
+    let mut text = document(&rows, &compiler(toolchain)?);
+    let object = build(&prepare("z")?, toolchain, "database")?;
+    text.push_str(&database::section(&object)?);
     print!("{text}");
     fs::write(shell::root().join(DOCUMENT), text)?;
     Ok(())
@@ -108,7 +112,7 @@ fn toolchain() -> Outcome<Toolchain> {
 }
 
 /// Write the firmware as a package of its own, in the folder of this program.
-fn prepare() -> Outcome<PathBuf> {
+fn prepare(level: &str) -> Outcome<PathBuf> {
     let folder = std::env::current_exe()?.with_file_name("firmware");
     fs::create_dir_all(folder.join("src"))?;
     let crates = shell::root().join("crates");
@@ -118,7 +122,8 @@ fn prepare() -> Outcome<PathBuf> {
         path("flysch"),
         path("nand")
     );
-    fs::write(folder.join("Cargo.toml"), format!("{MANIFEST}{dependencies}"))?;
+    let manifest = MANIFEST.replace("OPTIMISED", level);
+    fs::write(folder.join("Cargo.toml"), format!("{manifest}{dependencies}"))?;
     fs::write(folder.join("src/lib.rs"), include_str!("firmware.txt"))?;
     Ok(folder)
 }

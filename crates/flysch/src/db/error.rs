@@ -42,7 +42,7 @@ pub enum DbError {
         /// Bytes of the row.
         needed: usize,
     },
-    /// There is no room for more rows.
+    /// There is no room for more rows, or no number for another commit.
     Full,
 }
 

@@ -5,6 +5,7 @@ use flysch_nand::Nand;
 use super::commit::Durability;
 use super::index::{Wanted, carries};
 use super::{Db, DbError, UnderWay};
+use crate::log::{CHANGES_AHEAD, NUMBER_MAX};
 use crate::record::NewRow;
 use crate::row::{RowHead, RowKind, RowView, Table, Value, ValueError, key};
 use crate::store::Probe;
@@ -19,7 +20,15 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// Begin a transaction. Cost: nothing as a rule; what is due after an open, see the module.
     pub fn begin(&mut self) -> Result<Transaction<'_, 'ram, 's, N>, DbError> {
         self.roll_back_open()?;
+        if self.commit >= NUMBER_MAX {
+            return Err(DbError::Full);
+        }
         self.settle()?;
+        if self.media.changes.room() < CHANGES_AHEAD {
+            // A long transaction was taken back: a record tells the blocks that it took.
+            self.is_lazy = true;
+            self.sync()?;
+        }
         self.under_way = Some(UnderWay::default());
         self.begun_at = self.media.write;
         Ok(Transaction { db: self })

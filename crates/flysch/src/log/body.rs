@@ -21,6 +21,13 @@ use crate::media::{
 pub(crate) const CHECKPOINT: u8 = 1;
 /// The database was closed: nothing but this record was under way when the power went.
 pub(crate) const STOPPED: u8 = 2;
+/// Numbers of commits and of records end here: what is greater was never written, and leaves room
+/// to count on.
+pub(crate) const NUMBER_MAX: u32 = u32::MAX - (1 << 24);
+/// Programs of a device's life, at most: no part lasts as long.
+const WRITE_MAX: u64 = 1 << 47;
+/// Erases of a device's life, at most.
+const ERASE_MAX: u32 = 1 << 31;
 
 /// What a record says, besides what the flash layer knows itself.
 pub(crate) struct Body<'a> {
@@ -134,7 +141,9 @@ impl Preface {
             len: reader.number::<2, N>(media)? as usize,
         };
         let end = preface.base + preface.len;
-        if end <= media.layout().payload_size() { Ok(preface) } else { Err(StreamError::Broken) }
+        let is_sane =
+            end <= media.layout().payload_size() && (1..=NUMBER_MAX).contains(&preface.commit);
+        if is_sane { Ok(preface) } else { Err(StreamError::Broken) }
     }
 
     /// Read the tail's bytes that the record has into the memory of the tail.
@@ -160,6 +169,9 @@ pub(crate) fn read_flash<'s, N: Nand>(
     media.write = reader.number::<6, N>(media)?;
     media.erases = reader.number::<4, N>(media)? as u32;
     media.next = reader.number::<2, N>(media)? as u32;
+    if media.write > WRITE_MAX || media.erases > ERASE_MAX {
+        return Err(StreamError::Broken);
+    }
     for at in 0..media.heads.len() {
         let head = reader.number::<4, N>(media)? as u32;
         if head >= numbers.page_count() {

@@ -17,7 +17,7 @@ mod mount;
 mod root;
 mod stream;
 
-pub(crate) use body::{Body, CHECKPOINT, STOPPED};
+pub(crate) use body::{Body, CHECKPOINT, NUMBER_MAX, STOPPED};
 pub use mount::MountError;
 pub(crate) use mount::{Buffers, Found, find, format};
 
@@ -32,7 +32,7 @@ pub(crate) const CHAIN_MAX: usize = 12;
 /// Pages that are left in a log block when the next one is made ready.
 const AHEAD: u32 = 10;
 /// Changes of the block table that must still fit a record when it is begun.
-const CHANGES_AHEAD: usize = 8;
+pub(crate) const CHANGES_AHEAD: usize = 8;
 
 /// What the log knows of itself.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@ use core::fmt;
 
 use flysch_nand::Nand;
 
-use super::body::{self, Preface};
+use super::body::{self, NUMBER_MAX, Preface};
 use super::root::{self, CANDIDATES, CELLS_MAX, Cells, Front, List, Named, Seen, target};
 use super::stream::{Place, Reader, StreamError, part_of};
 use super::{Body, CHAIN_MAX, CHECKPOINT, Log, Next, STOPPED, choose_list, name_of};
@@ -300,7 +300,8 @@ impl<N: Nand> Finding<'_, '_, N> {
                 continue;
             };
             let (is_last, part) = part_of(&header);
-            if header.kind != Kind::Record || !is_last || part > page {
+            let is_record = header.kind == Kind::Record && header.commit <= NUMBER_MAX;
+            if !is_record || !is_last || part > page {
                 continue;
             }
             if part == 0 || self.is_whole(block, page - part, name.life, header.commit)? {

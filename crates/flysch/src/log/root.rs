@@ -13,6 +13,7 @@
 
 use flysch_nand::Nand;
 
+use super::body::NUMBER_MAX;
 use super::stream::{Place, Reader, Sink, StreamError, part_of};
 use crate::flash::array;
 use crate::media::{Kind, Label, Media, MediaError, Name, Sight, Use, clear};
@@ -61,6 +62,7 @@ impl List {
             *block = u16::from_le_bytes(array(from));
         }
         let is_sane = (1..=LIST_MAX).contains(&usize::from(list.len))
+            && ordinal <= NUMBER_MAX
             && list.as_slice().iter().all(|&block| u32::from(block) < block_count);
         is_sane.then_some(list)
     }
@@ -168,7 +170,7 @@ pub(crate) fn look<N: Nand>(
     frame: &mut [u8],
 ) -> Result<Option<Seen>, MediaError> {
     let Sight::Page(header) = media.look(block, 0, NAME, frame)? else { return Ok(None) };
-    if header.kind != Kind::Root || part_of(&header).1 != 0 {
+    if header.kind != Kind::Root || part_of(&header).1 != 0 || header.commit > NUMBER_MAX {
         return Ok(None);
     }
     let epoch = header.commit;

@@ -18,7 +18,13 @@ impl<N: Nand> Media<'_, N> {
 
     /// Take a free block for `used`. Cost: nothing after [`Media::prepare`]; else one read and one
     /// erase, more only where blocks are bad.
+    ///
+    /// # Errors
+    /// [`MediaError::Full`] too where the next record could not tell one change more.
     pub(crate) fn take(&mut self, used: Use) -> Result<u32, MediaError> {
+        if self.changes.room() == 0 {
+            return Err(MediaError::Full);
+        }
         let block = match self.ready.take() {
             Some(block) => block,
             None => self.erase_next()?,

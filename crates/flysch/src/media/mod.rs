@@ -39,6 +39,9 @@ pub struct Partition {
     pub count: u32,
 }
 
+/// Reads of a page before it is taken for one that was never whole.
+const LOOKS_MAX: u32 = 2;
+
 /// What `program` is to put on a page, besides its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Label {
@@ -193,8 +196,9 @@ impl<'ram, N: Nand> Media<'ram, N> {
         }
     }
 
-    /// Read the first cells of a page, as many as `frame` holds, and say what is seen. Cost: one
-    /// read.
+    /// Read the first cells of a page, as many as `frame` holds, and say what is seen. A page that
+    /// reads badly may read well the next time, and would be taken for one that a cut tore: it is
+    /// read a second time. Cost: one read, two where the page bears no seal.
     pub(crate) fn look(
         &mut self,
         block: u32,
@@ -204,15 +208,21 @@ impl<'ram, N: Nand> Media<'ram, N> {
     ) -> Result<Sight, MediaError> {
         let code = name.used.code();
         let addr = self.page_addr(block, page);
-        match self.nand.read(addr, 0, frame) {
-            Err(ReadError::PowerLost) => return Err(MediaError::PowerLost),
-            Err(ReadError::Uncorrectable(_)) | Ok(_) => {}
-        }
-        if layout::is_blank(frame) {
-            return Ok(Sight::Blank);
-        }
-        if !layout::is_sealed(frame, self.seed(name, page), 0) {
-            return Ok(Sight::Unreadable);
+        let mut looks = 0;
+        loop {
+            match self.nand.read(addr, 0, frame) {
+                Err(ReadError::PowerLost) => return Err(MediaError::PowerLost),
+                Err(ReadError::Uncorrectable(_)) | Ok(_) => looks += 1,
+            }
+            if layout::is_blank(frame) {
+                return Ok(Sight::Blank);
+            }
+            if layout::is_sealed(frame, self.seed(name, page), 0) {
+                break;
+            }
+            if looks == LOOKS_MAX {
+                return Ok(Sight::Unreadable);
+            }
         }
         match Header::parse(frame) {
             Ok(header) if header.block == code && u32::from(header.page) == page => {

@@ -1,4 +1,11 @@
 //! The database as its user sees it: through its calls, on a simulated chip.
 
 mod cuts;
+mod defects;
+mod forge;
+mod hostile;
+mod image;
+mod lies;
+mod memory;
+mod version_1;
 mod world;

@@ -1,0 +1,319 @@
+//! Any image is opened or refused: an error or an answer, never a panic, never a loop without end.
+
+use std::collections::BTreeMap;
+use std::panic::{self, AssertUnwindSafe};
+
+use flysch::db::{Db, DbError, Direction, Durability, MountError, Options};
+use flysch::media::{MediaError, Partition};
+use flysch::row::{Schema, Value};
+use flysch_chip::Prng;
+
+use super::forge::{Body, FRONT, Forge, Stream, kind};
+use super::image::Image;
+use super::lies::{History, spoil};
+use super::world::{OPTIONS, SCHEMA, insert, row};
+
+const RAM: usize = 10_000;
+
+/// How a history goes: page size, blocks, rows, rows of a transaction, note lengths, and its end.
+struct Plan {
+    page_size: u32,
+    block_count: u32,
+    rows: i64,
+    batch: usize,
+    note_max: usize,
+    ending: Ending,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Closed,
+    Left,
+    Cut,
+}
+
+const fn plan(
+    (page_size, block_count): (u32, u32),
+    (rows, batch): (i64, usize),
+    note_max: usize,
+    ending: Ending,
+) -> Plan {
+    Plan { page_size, block_count, rows, batch, note_max, ending }
+}
+
+const PLANS: [Plan; 8] = [
+    plan((512, 64), (0, 1), 0, Ending::Left),
+    plan((512, 64), (40, 3), 0, Ending::Left),
+    plan((512, 96), (400, 9), 30, Ending::Closed),
+    plan((512, 128), (700, 20), 0, Ending::Cut),
+    plan((1024, 64), (600, 30), 1500, Ending::Left),
+    plan((1024, 48), (300, 1), 60, Ending::Cut),
+    plan((2048, 40), (900, 40), 100, Ending::Left),
+    plan((2048, 40), (500, 7), 9000, Ending::Closed),
+];
+
+/// An honest image, its forger, and the chip at earlier moments.
+fn history(plan: &Plan) -> History {
+    let mut image = Image::blank(plan.page_size, plan.block_count);
+    let mut earlier = Vec::new();
+    let mut ram = vec![0; RAM];
+    let mut db = Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+    let numbers: Vec<i64> = (0..plan.rows).collect();
+    for (turn, numbers) in numbers.chunks(plan.batch).enumerate() {
+        if turn % 7 == 3 {
+            let mut tx = db.begin().unwrap();
+            let mut numbers = numbers.iter();
+            let full = numbers.try_for_each(|n| row(n + 100_000, plan.note_max).insert(&mut tx));
+            assert!(matches!(full, Ok(()) | Err(DbError::Full)));
+            tx.roll_back().unwrap();
+        }
+        match insert(&mut db, numbers, plan.note_max, Durability::Durable) {
+            Err(DbError::Full) => break,
+            inserted => inserted.unwrap(),
+        }
+        if turn % 9 == 8 {
+            earlier.push(Image::clone(db.nand()));
+        }
+    }
+    match plan.ending {
+        Ending::Closed => drop(db.close().unwrap()),
+        Ending::Left => drop(db),
+        Ending::Cut => {
+            db.nand_mut().cut_in = Some(5);
+            let numbers: Vec<i64> = (plan.rows..plan.rows + 500).collect();
+            let cut = numbers.chunks(9).try_for_each(|numbers| {
+                insert(&mut db, numbers, plan.note_max, Durability::Durable)
+            });
+            assert!(cut.is_err());
+        }
+    }
+    image.cut_in = None;
+    image.reads = 0;
+    History::new(image, earlier)
+}
+
+/// How much is done with an image that was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Depth {
+    /// It is asked for rows.
+    Mount,
+    /// It is written to as well, closed, and opened again.
+    Write,
+    /// It is scanned besides, and written to until merges go on.
+    Thorough,
+}
+
+impl Depth {
+    /// Most images are mounted only: it is the mount that believes most.
+    const fn of(seed: u64) -> Self {
+        match seed / 8 % 8 {
+            0 => Self::Thorough,
+            1 | 2 => Self::Write,
+            3.. => Self::Mount,
+        }
+    }
+}
+
+/// The plan of a seed: mostly one of small pages, which are quick to check.
+const fn plan_of(seed: u64) -> usize {
+    (if seed % 8 == 0 { 4 + seed / 8 % 4 } else { seed % 4 }) as usize
+}
+
+/// What became of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Outcome {
+    Refused,
+    Failed,
+    Answered,
+}
+
+/// Open an image and do everything with it. Gives the reads of the mount as well.
+fn use_all(image: &mut Image, rows: i64, depth: Depth) -> (Outcome, u64) {
+    let mut ram = vec![0; RAM];
+    image.reads = 0;
+    let Ok(mut db) = Db::open(&mut *image, &SCHEMA, OPTIONS, &mut ram) else {
+        return (Outcome::Refused, image.reads);
+    };
+    let reads = db.nand().reads;
+    if depth == Depth::Mount {
+        let failed = get(&mut db, rows / 2).is_err();
+        return (if failed { Outcome::Failed } else { Outcome::Answered }, reads);
+    }
+    let mut failed = ask(&mut db, rows).is_err();
+    failed |= depth == Depth::Thorough && scan(&mut db).is_err();
+    failed |= write(&mut db, rows, if depth == Depth::Thorough { 12 } else { 1 }).is_err();
+    failed |= db.close().is_err();
+    let mut ram = vec![0; RAM];
+    let again = Db::open(&mut *image, &SCHEMA, OPTIONS, &mut ram);
+    failed |= again.is_ok_and(|mut db| ask(&mut db, rows).is_err());
+    (if failed { Outcome::Failed } else { Outcome::Answered }, reads)
+}
+
+fn scan(db: &mut Db<'_, '_, &mut Image>) -> Result<(), DbError> {
+    let mut out = vec![0; 1 << 14];
+    let mut result = Ok(());
+    let places = db.nand().geometry.page_count() * db.nand().geometry.page_size;
+    for (table, direction) in [(0, Direction::Forward), (1, Direction::Backward)] {
+        let mut scan = db.scan(table, direction)?;
+        let mut count = 0;
+        loop {
+            match scan.next(db, &mut out) {
+                Ok(Some(_)) => count += 1,
+                Ok(None) => break,
+                Err(error) => {
+                    result = Err(error);
+                    break;
+                }
+            }
+            assert!(count < places, "a scan ends");
+        }
+    }
+    result
+}
+
+/// Look for a number in both tables.
+fn get(db: &mut Db<'_, '_, &mut Image>, id: i64) -> Result<(), DbError> {
+    let mut out = vec![0; 1 << 14];
+    let reading = db.get(0, 0, &[Value::Integer(id)], &mut out).map(drop);
+    reading.and(db.get(1, 0, &[Value::Integer(id)], &mut out).map(drop))
+}
+
+fn ask(db: &mut Db<'_, '_, &mut Image>, rows: i64) -> Result<(), DbError> {
+    let mut out = vec![0; 1 << 14];
+    let mut result = Ok(());
+    for id in [0, rows / 2, rows - 1, rows + 7] {
+        result = result.and(get(db, id));
+    }
+    let mut find = db.find(0, 1, &[Value::Integer(rows % 10)])?;
+    for _ in 0..40 {
+        match find.next(db, &mut out) {
+            Ok(Some(_)) => {}
+            Ok(None) => break,
+            Err(error) => return Err(error),
+        }
+    }
+    for direction in [Direction::Forward, Direction::Backward] {
+        let (least, greatest) = (Value::Integer(rows / 3), Value::Integer(rows / 3 + 60));
+        let mut range = db.range(0, 0, (&least, &greatest), direction)?;
+        for _ in 0..80 {
+            match range.next(db, &mut out) {
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    result
+}
+
+fn write(db: &mut Db<'_, '_, &mut Image>, rows: i64, turns: i64) -> Result<(), DbError> {
+    let first = rows + 1_000_000;
+    insert(db, &[first, first + 1, first + 2], 0, Durability::Durable)?;
+    for turn in 0..turns {
+        let numbers: Vec<i64> = (0..6).map(|n| first + 10 + turn * 6 + n).collect();
+        insert(db, &numbers, 100, Durability::Durable)?;
+    }
+    Ok(())
+}
+
+/// Reads of a mount of a spoilt image, at most, as a multiple of those of the honest one.
+const READS_FACTOR: u64 = 2;
+
+/// `FLYSCH_SEEDS` times a hundred mounts; 20,000 where it does not say.
+#[test]
+fn spoilt_images_are_answered_or_refused() {
+    let seeds = std::env::var("FLYSCH_SEEDS").ok().and_then(|seeds| seeds.parse::<u64>().ok());
+    let only = std::env::var("FLYSCH_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
+    let histories: Vec<History> = PLANS.iter().map(history).collect();
+    let honest: Vec<u64> = histories
+        .iter()
+        .zip(&PLANS)
+        .map(|(history, plan)| {
+            let (outcome, reads) =
+                use_all(&mut history.image().clone(), plan.rows, Depth::Thorough);
+            assert!(outcome != Outcome::Refused, "an honest image of {} rows", plan.rows);
+            reads
+        })
+        .collect();
+    let (mut counts, mut worst, mut panicked) = (BTreeMap::new(), (0, 0), Vec::new());
+    let seeds = only.map_or(0..seeds.unwrap_or(200) * 100, |seed| seed..seed + 1);
+    for seed in seeds {
+        let which = plan_of(seed);
+        let mut image = spoil(&mut Prng::new(seed), &histories[which]);
+        image.reads_max = 20_000;
+        let rows = PLANS[which].rows;
+        let use_it = || use_all(&mut image, rows, Depth::of(seed));
+        let used = panic::catch_unwind(AssertUnwindSafe(use_it));
+        let Ok((outcome, reads)) = used else {
+            panicked.push(seed);
+            continue;
+        };
+        *counts.entry(outcome).or_insert(0) += 1;
+        worst = worst.max((reads * 100 / honest[which], seed));
+        // What a mount has to read again besides is rows, of which the chip has no more than these.
+        let all = u64::from(image.geometry.page_count());
+        assert!(reads <= READS_FACTOR * honest[which] + all, "{reads} reads of seed {seed}");
+    }
+    println!("{counts:?}, honest mounts {honest:?} reads, worst per cent and its seed {worst:?}");
+    assert!(panicked.is_empty(), "{} images made it panic, seeds {panicked:?}", panicked.len());
+}
+
+/// The forger knows the format: what it reads and seals again is what it was.
+#[test]
+fn the_forger_writes_what_the_engine_writes() {
+    for plan in &PLANS {
+        let image = history(plan).image().clone();
+        let forge = Forge::of(&image);
+        let kinds = [kind::ROOT, kind::RECORD, kind::ROWS, kind::RUN];
+        for page in kinds.into_iter().flat_map(|kind| Forge::newest(&image, kind)) {
+            let bytes = image.bytes(page);
+            let is_current = forge.is_sealed(&bytes, page);
+            assert!(is_current || bytes[0] == kind::RUN || bytes[0] == kind::ROWS);
+            let is_first = bytes[1] & 0x7F == 0;
+            if !matches!(bytes[0], kind::ROOT | kind::RECORD) || !is_first {
+                continue;
+            }
+            let Some(stream) = Stream::read(&image, page) else { continue };
+            let mut copy = image.clone();
+            stream.write(&mut copy, &forge);
+            assert!(copy.pages == image.pages, "page {page} is written as it was");
+            let front = if bytes[0] == kind::ROOT { FRONT } else { 0 };
+            if stream.bytes.len() > front {
+                let body = Body::parse(&stream.bytes[front..]).unwrap();
+                assert_eq!(body.emit(), stream.bytes[front..], "page {page} has a body");
+            }
+        }
+    }
+}
+
+/// A database of another schema, capacity or partition is refused by name, and so is a newer one.
+#[test]
+fn what_is_not_ours_is_refused_by_name() {
+    let honest = history(&PLANS[1]).image().clone();
+    let forge = Forge::of(&honest);
+    let open = |image: &mut Image, schema, options| {
+        let mut ram = vec![0; RAM];
+        Db::open(image, schema, options, &mut ram).map(drop)
+    };
+    let other = Schema { tables: &SCHEMA.tables[..1] };
+    let strange = |opened| matches!(opened, Err(DbError::Mount(MountError::Schema(_))));
+    assert!(strange(open(&mut honest.clone(), &other, OPTIONS)));
+    let larger = Options { capacity: OPTIONS.capacity * 2, ..OPTIONS };
+    assert!(strange(open(&mut honest.clone(), &SCHEMA, larger)));
+    let fewer = Partition { first: 0, count: 63 };
+    let part = Options { partition: Some(fewer), ..OPTIONS };
+    let refused = Err(DbError::Mount(MountError::Partition));
+    assert_eq!(open(&mut honest.clone(), &SCHEMA, part), refused);
+    let refused = Err(DbError::Mount(MountError::Missing));
+    assert_eq!(open(&mut Image::blank(512, 64), &SCHEMA, OPTIONS), refused);
+    let newer = Err(DbError::Mount(MountError::Media(MediaError::Version(2))));
+    for pages in [honest.written(), Forge::newest(&honest, kind::RECORD)[..1].to_vec()] {
+        let mut image = honest.clone();
+        for page in pages {
+            let mut bytes = image.bytes(page);
+            bytes[0] += 0x10;
+            forge.put(&mut image, page, &mut bytes);
+        }
+        assert_eq!(open(&mut image, &SCHEMA, OPTIONS), newer);
+    }
+}

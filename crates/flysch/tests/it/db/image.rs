@@ -1,0 +1,126 @@
+//! A chip in memory that is copied in no time: pages without rules, reads that are counted.
+
+use std::rc::Rc;
+
+use flysch_nand::{
+    BlockAddr, Ecc, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError,
+};
+
+/// The content of a chip, and how much of it was read.
+#[derive(Clone)]
+pub(super) struct Image {
+    pub(super) geometry: Geometry,
+    /// None where a page is erased.
+    pub(super) pages: Vec<Option<Rc<[u8]>>>,
+    pub(super) bad: Vec<bool>,
+    pub(super) reads: u64,
+    /// Reads after which the caller is taken to go round in circles.
+    pub(super) reads_max: u64,
+    /// The read of this number gives noise, once.
+    pub(super) noise_at: Option<u64>,
+    /// Programs and erases until the power goes.
+    pub(super) cut_in: Option<u64>,
+}
+
+impl Image {
+    /// An erased chip of blocks of eight pages.
+    pub(super) fn blank(page_size: u32, block_count: u32) -> Self {
+        let geometry = Geometry {
+            page_size,
+            oob_size: page_size / 32,
+            sectors_per_page: page_size / 512,
+            partial_programs: 1,
+            pages_per_block: 8,
+            block_count,
+            in_order: true,
+        };
+        Self {
+            geometry,
+            pages: vec![None; geometry.page_count() as usize],
+            bad: vec![false; block_count as usize],
+            reads: 0,
+            reads_max: u64::MAX,
+            noise_at: None,
+            cut_in: None,
+        }
+    }
+
+    /// The bytes of a page.
+    pub(super) fn bytes(&self, page: usize) -> Vec<u8> {
+        let blank = || vec![0xFF; self.geometry.page_size as usize];
+        self.pages[page].as_ref().map_or_else(blank, |bytes| bytes.to_vec())
+    }
+
+    /// Make a page hold these bytes, whatever it held.
+    pub(super) fn set(&mut self, page: usize, bytes: &[u8]) {
+        self.pages[page] = Some(bytes.into());
+    }
+
+    /// The pages that are not erased.
+    pub(super) fn written(&self) -> Vec<usize> {
+        (0..self.pages.len()).filter(|page| self.pages[*page].is_some()).collect()
+    }
+
+    fn is_cut(&mut self) -> bool {
+        let Some(left) = &mut self.cut_in else { return false };
+        let is_cut = *left == 0;
+        *left = left.saturating_sub(1);
+        is_cut
+    }
+}
+
+impl Nand for Image {
+    fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    fn read(&mut self, page: PageAddr, column: u32, bytes: &mut [u8]) -> Result<Ecc, ReadError> {
+        self.reads += 1;
+        assert!(self.reads <= self.reads_max, "more than {} reads", self.reads_max);
+        match &self.pages[page.0 as usize] {
+            Some(cells) => bytes.copy_from_slice(&cells[column as usize..][..bytes.len()]),
+            None => bytes.fill(0xFF),
+        }
+        if self.noise_at == Some(self.reads) {
+            bytes.iter_mut().step_by(7).for_each(|byte| *byte ^= 0x5A);
+            return Err(ReadError::Uncorrectable(page));
+        }
+        Ok(Ecc::Clean)
+    }
+
+    fn program(
+        &mut self,
+        page: PageAddr,
+        _: u32,
+        data: &[u8],
+        _: &[u8],
+    ) -> Result<(), ProgramError> {
+        if self.is_cut() {
+            return Err(ProgramError::PowerLost);
+        }
+        let mut cells = self.bytes(page.0 as usize);
+        cells.iter_mut().zip(data).for_each(|(cell, byte)| *cell &= byte);
+        self.set(page.0 as usize, &cells);
+        Ok(())
+    }
+
+    fn erase(&mut self, block: BlockAddr) -> Result<(), EraseError> {
+        if self.is_cut() {
+            return Err(EraseError::PowerLost);
+        }
+        assert!(!self.bad[block.0 as usize], "a bad block is never erased");
+        let count = self.geometry.pages_per_block as usize;
+        self.pages[block.0 as usize * count..][..count].fill(None);
+        Ok(())
+    }
+
+    fn is_bad(&mut self, block: BlockAddr) -> Result<bool, PowerLost> {
+        self.reads += 1;
+        Ok(self.bad[block.0 as usize])
+    }
+
+    fn mark_bad(&mut self, block: BlockAddr) -> Result<(), PowerLost> {
+        self.bad[block.0 as usize] = true;
+        Ok(())
+    }
+}

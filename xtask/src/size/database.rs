@@ -1,0 +1,66 @@
+//! The database on the microcontroller: code by module, and the RAM of its fields.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::elf::Object;
+use crate::Outcome;
+
+/// Modules of the engine; what is in none of them is the firmware's own or of the core library.
+const MODULES: [&str; 7] = ["db", "log", "media", "record", "row", "store", "flash"];
+const OTHERS: &str = "core library, and what was put into the firmware's own functions";
+
+/// The section of the document.
+pub(super) fn section(object: &Object) -> Outcome<String> {
+    let mut sizes: BTreeMap<&str, u32> = BTreeMap::new();
+    for (name, size) in object.symbols()? {
+        let name = String::from_utf8_lossy(name);
+        if !name.starts_with("FIELDS_") {
+            *sizes.entry(module_of(&name)).or_default() += size;
+        }
+    }
+    let fields = object.symbol_size("FIELDS_database")?;
+    let mut text = format!(
+        "\n## The database\n\n\
+         The same compiler, opt-level \"z\", link-time optimisation, panic = abort: create, open, insert, commit, get, find, range,\n\
+         scan and close over two tables with hash and ordered indexes. {} bytes of code, {} of constants, {fields} bytes of fields.\n\n\
+         | module | bytes |\n|---|--:|\n",
+        object.code_size(),
+        object.data_size()?,
+    );
+    let mut rows: Vec<(&str, u32)> = sizes.into_iter().filter(|(_, size)| *size > 0).collect();
+    rows.sort_by_key(|(_, size)| core::cmp::Reverse(*size));
+    for (module, size) in rows {
+        writeln!(text, "| {module} | {size} |")?;
+    }
+    text.push_str(MEMORY);
+    Ok(text)
+}
+
+/// What the test `memory` of the engine asserts.
+const MEMORY: &str = "
+A function that is used once is put into its caller, and counts there. The caller gives the memory, at the least this many bytes:
+
+| what | bytes | 128 blocks of 2 KB pages | 1,024 blocks |
+|---|---|--:|--:|
+| block table | 2 a block | 256 | 2,048 |
+| tail | payload of a page | 2,004 | 2,004 |
+| page, lent | a page | 2,048 | 2,048 |
+| cell, lent | 512 | 512 | 512 |
+| state of a record | 1,024 | 1,024 | 1,024 |
+| windows of merges | 560 | 560 | 560 |
+| memory table | 512 | 512 | 512 |
+| in all | | 6,916 | 8,708 |
+
+More of it makes the memory table, the windows and the Bloom filters larger.
+";
+
+/// The module of the engine that a symbol belongs to: the first that its mangled name has.
+fn module_of(name: &str) -> &'static str {
+    let places = MODULES.iter().filter_map(|module| {
+        let found = [format!("flysch{}{module}", module.len()), format!("flysch..{module}..")];
+        let at = found.iter().filter_map(|pattern| name.find(pattern.as_str())).min()?;
+        Some((at, *module))
+    });
+    places.min().map_or(OTHERS, |(_, module)| module)
+}
