@@ -1,5 +1,7 @@
 //! A sensor log on raw NAND: readings are logged, found by time and by sensor, and survive a cut.
 
+#![expect(clippy::print_stdout, reason = "an example shows what it finds")]
+
 use std::error::Error;
 use std::sync::Arc;
 

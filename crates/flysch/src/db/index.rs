@@ -1,6 +1,7 @@
 //! Indexes of the database: what they are in the store, and how their entries lead to rows.
 //!
-//! 1. The row has the last word: an entry whose row does not carry the key costs a read and no more.
+//! 1. The row has the last word: an entry whose row does not carry the key costs a read and no
+//!    more.
 //! 2. A run names rows on programmed pages only; entries of rows in the tail are in RAM.
 
 use flysch_nand::Nand;

@@ -192,8 +192,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         Ok(db)
     }
 
-    /// Put the entries of the rows that are in no run into the memory table again: of the pages from
-    /// the flush mark up to `head`, then of the tail. Cost: one read for each page.
+    /// Put the entries of the rows that are in no run into the memory table again: of the pages
+    /// from the flush mark up to `head`, then of the tail. Cost: one read for each page.
     fn replay(&mut self, head: u32) -> Result<(), DbError> {
         let numbers = self.media.numbers();
         let mut number = self.records.mark;

@@ -6,12 +6,12 @@
 //! ```
 //!
 //! The indexes have the same rows: row `n` is the `n`th key inserted and the `n`th value appended.
-//! Nothing is kept between two rows but what each index's own buffers hold, so RAM does not grow with
-//! the rows that meet a criterion.
+//! Nothing is kept between two rows but what each index's own buffers hold, so RAM does not grow
+//! with the rows that meet a criterion.
 //!
 //! * All equality, predefined: an index over the attributes' concatenation is one lookup.
-//! * All equality, ad hoc: the most selective first; of the others' summaries only parts are read in
-//!   which it agrees. The same layout makes filter `n` of each speak of the same rows.
+//! * All equality, ad hoc: the most selective first; of the others' summaries only parts are read
+//!   in which it agrees. The same layout makes filter `n` of each speak of the same rows.
 //! * All ranges: [`BitmapIndex::lookup`](super::bitmap::BitmapIndex::lookup).
 //! * Mixed: [`select`] with both.
 
@@ -41,7 +41,8 @@ pub struct Equal<'a, 'ram> {
 /// and where they leave a row, a page of keys of each equality.
 ///
 /// # Panics
-/// Where there is no equality, or their indexes have keys of different sizes or different parameters.
+/// Where there is no equality, or their indexes have keys of different sizes or different
+/// parameters.
 pub fn select<N: Nand, E: From<IndexError>>(
     flash: &mut Flash<'_, N>,
     equalities: &mut [Equal<'_, '_>],

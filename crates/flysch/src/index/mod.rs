@@ -8,7 +8,8 @@
 //! * [`bitmap`]: for attributes of few values, and for ranges of them.
 //! * [`zone`]: least and greatest key of each page, for keys that ascend.
 //!
-//! [`criteria`]: a query of several criteria is a pipeline of these, and nothing is kept in between.
+//! [`criteria`]: a query of several criteria is a pipeline of these, and nothing is kept in
+//! between.
 
 pub mod bitmap;
 pub mod bloom;

@@ -13,13 +13,15 @@
 //!    before: an erase, a name page, a new root.
 
 mod body;
+mod format;
 mod mount;
 mod root;
 mod stream;
 
 pub(crate) use body::{Body, CHECKPOINT, NUMBER_MAX, STOPPED};
+pub(crate) use format::format;
 pub use mount::MountError;
-pub(crate) use mount::{Buffers, Found, find, format};
+pub(crate) use mount::{Buffers, Found, find};
 
 use flysch_nand::Nand;
 

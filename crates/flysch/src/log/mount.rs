@@ -10,7 +10,7 @@ use core::fmt;
 use flysch_nand::Nand;
 
 use super::body::{self, NUMBER_MAX, Preface};
-use super::root::{self, CANDIDATES, CELLS_MAX, Cells, Front, List, Named, Seen, target};
+use super::root::{self, CANDIDATES, CELLS_MAX, Front, List, Named, Seen, target};
 use super::stream::{Place, Reader, StreamError, part_of};
 use super::{Body, CHAIN_MAX, CHECKPOINT, Log, Next, STOPPED, choose_list, name_of};
 use crate::media::{Kind, Media, MediaError, Sight, Use};
@@ -423,9 +423,9 @@ impl Found {
         self.renew(media, body, frame)
     }
 
-    /// Write a root with the state as `body` has it. Cost: an erase and the checkpoint's pages and a
-    /// confirm page, an erase for each root block on which nothing was seen, and one for the first
-    /// log block.
+    /// Write a root with the state as `body` has it. Cost: an erase and the checkpoint's pages and
+    /// a confirm page, an erase for each root block on which nothing was seen, and one for the
+    /// first log block.
     fn renew<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -530,58 +530,4 @@ impl Log {
         }
         Ok(())
     }
-}
-
-/// Choose root blocks, and write a root into each. Cost: for each root block two erases, a
-/// checkpoint's pages and a confirm page.
-pub(crate) fn format<N: Nand>(
-    media: &mut Media<'_, N>,
-    (salt, schema): (u32, u32),
-    body: &Body<'_>,
-    frame: &mut [u8],
-) -> Result<Log, MediaError> {
-    let wanted = if media.table.len() >= 512 { CELLS_MAX } else { 4 };
-    let mut cells = Cells { blocks: [0; CELLS_MAX], len: 0 };
-    for block in 0..CANDIDATES.min(media.table.len()) {
-        // Every candidate is erased: no root of an earlier database may be found there.
-        if media.erase(block)? && usize::from(cells.len) < wanted {
-            cells.blocks[usize::from(cells.len)] = block as u16;
-            cells.len += 1;
-            media.table.set(block, Use::Root);
-        }
-    }
-    if cells.len < 4 {
-        return Err(MediaError::Full);
-    }
-    media.salt = salt;
-    let root = Seen { block: u32::from(cells.blocks[0]), epoch: 0, pages: 0, is_confirmed: false };
-    let mut log = Log {
-        cells,
-        root,
-        epoch: 0,
-        root_page: 0,
-        root_has_base: false,
-        root_next: None,
-        list: List::NONE,
-        live: List::NONE,
-        at: 0,
-        page: 0,
-        number: 0,
-        chain: 0,
-        logged: 0,
-        is_fresh: true,
-        next: Next::NONE,
-        salt,
-        schema,
-    };
-    log.list = choose_list(media, 0)?;
-    log.live = log.list;
-    let cells = log.cells;
-    for &block in cells.as_slice().iter().rev() {
-        if !write_root(&mut log, media, body, u32::from(block), frame)? {
-            return Err(MediaError::Full);
-        }
-    }
-    log.begin_block(media)?;
-    Ok(log)
 }

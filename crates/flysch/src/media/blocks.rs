@@ -44,7 +44,8 @@ impl<N: Nand> Media<'_, N> {
         self.changes.load(bytes, &mut self.table)
     }
 
-    /// Erase a block ahead of its use. Cost: one read and one erase, more only where blocks are bad.
+    /// Erase a block ahead of its use. Cost: one read and one erase, more only where blocks are
+    /// bad.
     pub(crate) fn prepare(&mut self) -> Result<(), MediaError> {
         if self.ready.is_none() {
             self.ready = Some(self.erase_next()?);

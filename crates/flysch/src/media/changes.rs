@@ -61,7 +61,8 @@ impl Changes {
         [a, b, c, d]
     }
 
-    /// Take over a change of a record, and make it in the table. One that makes no sense is refused.
+    /// Take over a change of a record, and make it in the table. One that makes no sense is
+    /// refused.
     pub(crate) fn load(
         &mut self,
         bytes: [u8; CHANGE_SIZE],

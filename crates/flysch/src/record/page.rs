@@ -158,8 +158,8 @@ pub(crate) fn read_page<'f, N: Nand>(
     Ok((Stretch::new(bytes, header.commit), header))
 }
 
-/// Read cells of a page, and lay their data out as one stretch. Behind it stands where the first row
-/// begins.
+/// Read cells of a page, and lay their data out as one stretch. Behind it stands where the first
+/// row begins.
 fn read<N: Nand>(
     media: &mut Media<'_, N>,
     page: Page,

@@ -2,8 +2,8 @@
 //! 2012), with a key of 128 bits made of a seed of 64.
 //!
 //! Who knows neither the seed nor the chip's content cannot make keys collide. lookup3
-//! (`index::hash`) cannot say that: its seed has 32 bits, and for keys of 12 bytes its last mix is a
-//! bijection, so that who knows the seed writes down keys of equal hash: 10,000 of them make a
+//! (`index::hash`) cannot say that: its seed has 32 bits, and for keys of 12 bytes its last mix is
+//! a bijection, so that who knows the seed writes down keys of equal hash: 10,000 of them make a
 //! lookup of one cost 5,000 reads.
 //!
 //! 1. How the bytes are cut into pieces does not change the hash.

@@ -77,9 +77,9 @@ impl Store<'_> {
         self.flush_segment(media, lent, Segment::Committed, &is_programmed)
     }
 
-    /// Flush the open entries, as an open run. Their rows are all programmed. Committed entries that
-    /// stay in the memory table are older than the run, and are found before it: nothing that an
-    /// open entry replaces may be among them.
+    /// Flush the open entries, as an open run. Their rows are all programmed. Committed entries
+    /// that stay in the memory table are older than the run, and are found before it: nothing that
+    /// an open entry replaces may be among them.
     ///
     /// # Errors
     /// [`StoreError::Crowded`] where the table of runs is full.

@@ -8,7 +8,8 @@
 //! Keys are not stored: an entry is a code and the position of a row, and the row has the last
 //! word. A hash's place in a run follows from the hash, so that a probe reads one unit of it.
 //!
-//! 1. Age falls from the last level to the memory table; a merge reads a contiguous stretch of ages.
+//! 1. Age falls from the last level to the memory table; a merge reads a contiguous stretch of
+//!    ages.
 //! 2. What the state on flash names stays readable until the next state is on flash.
 //! 3. The memory table and the Bloom filters are not part of the state: the first is put again from
 //!    rows, the others are learnt from the recent runs, a few reads at a time.
@@ -44,6 +45,8 @@ pub use range::Range;
 pub use solo::Solo;
 
 use flysch_nand::Nand;
+
+pub(crate) use levels::log2;
 
 use self::bloom::Blooms;
 use self::entry::Shape;
@@ -211,7 +214,8 @@ impl<'ram> Store<'ram> {
         Ok(work)
     }
 
-    /// Whether a logical block of runs is in use: let go of the others, once this state is on flash.
+    /// Whether a logical block of runs is in use: let go of the others, once this state is on
+    /// flash.
     pub fn is_live(&self, space: Space, block: u32) -> bool {
         let numbers: Numbers = self.config.numbers;
         let out = self.job.as_ref().map(|job| &job.out.run);

@@ -179,10 +179,9 @@ impl Store<'_> {
     /// The `number`-th place where entries of an index are, in the order of lookups.
     pub(crate) fn place(&self, index: u8, number: u8) -> Option<Place> {
         let number = usize::from(number);
-        match number {
-            0 => return Some(Place::Memory(Segment::Open)),
-            1 => return Some(Place::Memory(Segment::Committed)),
-            _ => {}
+        if number < 2 {
+            let segment = if number == 0 { Segment::Open } else { Segment::Committed };
+            return Some(Place::Memory(segment));
         }
         let runs = self.runs.as_slice();
         let mut slots = [0_u8; RUNS_MAX];

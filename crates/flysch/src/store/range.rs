@@ -1,8 +1,8 @@
 //! Cursors over the entries of an index between two codes, either way, borrowing nothing.
 //!
 //! A refill looks into each source once and keeps the entries that come next. An entry is given
-//! once every source was asked for what comes before it: that is the *bound*. A source that has more
-//! than the unit that was read moves the bound to the end of that unit.
+//! once every source was asked for what comes before it: that is the *bound*. A source that has
+//! more than the unit that was read moves the bound to the end of that unit.
 //!
 //! 1. The cursor's place is the last code and pointer given; it holds whatever happens to the runs.
 //!    The units where the next refill begins are remembered only while the runs stay as they are.

@@ -12,8 +12,8 @@
 //! [same code 1, if `dups`] | gap | pointer | one bit for each flag of the unit
 //! ```
 //!
-//! 1. A gap is Rice-coded with `rice` bits of remainder. [`QUOTIENT_MAX`] zeros in front stand for a
-//!    whole code instead, so that no gap closes a unit.
+//! 1. A gap is Rice-coded with `rice` bits of remainder. [`QUOTIENT_MAX`] zeros in front stand for
+//!    a whole code instead, so that no gap closes a unit.
 //! 2. Under the same code, where pointers ascend, the pointer is a Rice-coded distance with `delta`
 //!    bits of remainder; the same escape stands for a whole pointer.
 //! 3. First codes ascend: an empty unit has the last code before it.

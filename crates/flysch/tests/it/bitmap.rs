@@ -83,7 +83,8 @@ fn every_decomposition_finds_the_rows() {
 
 /// Chan and Ioannidis: `A <= v` reads a bitmap of the least digit unless that is the greatest, and
 /// of each other digit one unless it is the greatest and one unless it is 0. Here `v` runs from 1
-/// to 255, over 1,024 rows: four groups, but one where chunks are four times as long. The bitmaps kept are the paper's 255, 8 and 30.
+/// to 255, over 1,024 rows: four groups, but one where chunks are four times as long. The bitmaps
+/// kept are the paper's 255, 8 and 30.
 #[test]
 fn ranges_read_as_many_bitmaps_as_the_formula_says() {
     let cases = [

@@ -33,8 +33,8 @@ fn find<N: Nand>(
     Ok(found)
 }
 
-/// Programs, sectors counted as quarters, and reads of 100,000 insertions: 781 key pages, 97 flushes
-/// of four sectors, and six sets of 16, 32, 64, 64, 128 and 128 pages.
+/// Programs, sectors counted as quarters, and reads of 100,000 insertions: 781 key pages, 97
+/// flushes of four sectors, and six sets of 16, 32, 64, 64, 128 and 128 pages.
 #[test]
 fn a_load_costs_what_the_closed_form_says() {
     let part = Part::named("gemalto-vfl").unwrap();

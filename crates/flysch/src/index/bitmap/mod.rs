@@ -1,7 +1,7 @@
 //! Bitmap indexes: a bit for each row in each of a few bitmaps.
 //!
-//! Chan, Ioannidis: Bitmap index design and evaluation, SIGMOD 1998, as section 5.1 of the `PBFilter`
-//! paper uses it: a value is written as digits in a mixed base, each digit as bitmaps.
+//! Chan, Ioannidis: Bitmap index design and evaluation, SIGMOD 1998, as section 5.1 of the
+//! `PBFilter` paper uses it: a value is written as digits in a mixed base, each digit as bitmaps.
 //!
 //! ```text
 //! group of rows | bitmap 0: chunk | bitmap 1: chunk | … |   a few whole pages
@@ -63,7 +63,8 @@ pub struct BitmapIndex<'ram> {
     spare: &'ram mut [u8],
     chunk_size: usize,
     rows: u32,
-    /// The group and the values that the first chunk holds the result of, if it was read from flash.
+    /// The group and the values that the first chunk holds the result of, if it was read from
+    /// flash.
     evaluated: Option<(u32, u32, u32)>,
 }
 

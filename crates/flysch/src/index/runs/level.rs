@@ -2,6 +2,7 @@
 
 use super::config::RunsConfig;
 use super::run::{LEVEL, Run};
+use crate::store::log2;
 
 /// The level into which everything recent is merged, with all levels above it, after `keys` keys.
 ///
@@ -21,21 +22,6 @@ pub(super) fn target_level(runs: &[Run], config: &RunsConfig, keys: u32) -> u8 {
         }
     }
     config.levels - 1
-}
-
-/// The binary logarithm in 1/65536ths, a bit of the fraction for each squaring.
-fn log2(value: u32) -> u32 {
-    let whole = value.ilog2();
-    let mut mantissa = (u64::from(value) << 31) >> whole;
-    let mut log = whole << 16;
-    for bit in (0..16).rev() {
-        mantissa = (mantissa * mantissa) >> 31;
-        if mantissa >= 1 << 32 {
-            mantissa >>= 1;
-            log |= 1 << bit;
-        }
-    }
-    log
 }
 
 #[cfg(test)]

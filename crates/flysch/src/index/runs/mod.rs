@@ -191,8 +191,8 @@ impl Runs<'_> {
         self.table.as_slice().len() + 3 >= self.log.runs_max()
     }
 
-    /// Whether it is time to merge what was merged before: the table has to hold the levels, what is
-    /// being merged into them, and what comes meanwhile.
+    /// Whether it is time to merge what was merged before: the table has to hold the levels, what
+    /// is being merged into them, and what comes meanwhile.
     fn is_filling(&self) -> bool {
         let runs = self.table.as_slice();
         let fresh = runs.iter().filter(|run| run.is_recent() && run.is_free()).count();

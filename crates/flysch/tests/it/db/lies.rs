@@ -196,7 +196,8 @@ fn lie_in_name(prng: &mut Prng, image: &mut Image, history: &History) {
     history.forge.put(image, page, &mut bytes);
 }
 
-/// Every field of a root's front: salt, schema, partition, root blocks, list, whether it has a state.
+/// Every field of a root's front: salt, schema, partition, root blocks, list, whether it has a
+/// state.
 const FRONT_FIELDS: [(usize, usize); 12] = [
     (6, 4),
     (10, 4),
