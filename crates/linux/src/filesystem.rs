@@ -5,8 +5,8 @@ use std::fmt;
 use crate::cache::PageCache;
 use crate::mtd::MtdError;
 
-pub(crate) use crate::cache::{PAGE_SIZE, byte_in_page, page_parts};
 pub use crate::cache::{CACHE_PAGE_SIZE, Ino};
+pub(crate) use crate::cache::{PAGE_SIZE, byte_in_page, page_parts};
 
 /// The kind of file that a directory entry names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

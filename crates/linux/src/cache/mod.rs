@@ -15,8 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 mod page;
 pub mod read_ahead;
 
-pub(crate) use page::{PAGE_SIZE, byte_in_page, page_parts};
 pub use page::{CACHE_PAGE_SIZE, Ino};
+pub(crate) use page::{PAGE_SIZE, byte_in_page, page_parts};
 pub use read_ahead::{Fetch, ReadAhead, ReadAheadProfile};
 
 /// Smallest limit that may be set, pages. A file system may rely on the pages that it has just
