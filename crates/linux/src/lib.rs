@@ -35,4 +35,4 @@ pub mod ubi;
 pub mod ubifs;
 pub mod vfs;
 pub mod yaffs2;
-pub mod zstd;
+mod zstd;

@@ -522,7 +522,10 @@ impl Log {
     }
 
     /// Erase the first block of a list whose root holds the state.
-    fn begin_block<N: Nand>(&mut self, media: &mut Media<'_, N>) -> Result<(), MediaError> {
+    pub(super) fn begin_block<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+    ) -> Result<(), MediaError> {
         let block = u32::from(self.list.blocks[0]);
         if !media.erase(block)? {
             // The next record is a checkpoint in the block behind it.
