@@ -77,7 +77,7 @@ fn history(plan: &Plan) -> History {
     }
     match plan.ending {
         Ending::Closed => drop(db.close().unwrap()),
-        Ending::Left => drop(db),
+        Ending::Left => (),
         Ending::Cut => {
             db.nand_mut().cut_in = Some(5);
             let numbers: Vec<i64> = (plan.rows..plan.rows + 500).collect();
@@ -116,7 +116,7 @@ impl Depth {
 
 /// The plan of a seed: mostly one of small pages, which are quick to check.
 const fn plan_of(seed: u64) -> usize {
-    (if seed % 8 == 0 { 4 + seed / 8 % 4 } else { seed % 4 }) as usize
+    (if seed.is_multiple_of(8) { 4 + seed / 8 % 4 } else { seed % 4 }) as usize
 }
 
 /// What became of an image.
@@ -269,7 +269,7 @@ fn the_forger_writes_what_the_engine_writes() {
             let bytes = image.bytes(page);
             let is_current = forge.is_sealed(&bytes, page);
             assert!(is_current || bytes[0] == kind::RUN || bytes[0] == kind::ROWS);
-            let is_first = bytes[1] & 0x7F == 0;
+            let is_first = bytes[1].trailing_zeros() >= 7;
             if !matches!(bytes[0], kind::ROOT | kind::RECORD) || !is_first {
                 continue;
             }
