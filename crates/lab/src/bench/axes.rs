@@ -97,6 +97,10 @@ axes! {
     pram_sizes: u32, "pram-size", has_pram,
         |it, &value| it.build.layers.pram_kib = value,
         |it| it.build.layers.pram_kib;
+    /// Bytes of the engine's RAM.
+    engine_rams: u32, "ram", is_flysch,
+        |it, &value| it.build.layers.engine_ram = value,
+        |it| it.build.layers.engine_ram;
     /// Parts instead of the platforms' own.
     parts: Arc<Part>, "part", always,
         |it, value| it.build.part = Arc::clone(value),
@@ -118,15 +122,15 @@ axes! {
         |it, &value| it.build.age.erase_spread = value,
         |it| it.build.age.erase_spread;
     /// Where error correction is computed.
-    ecc: EccMode, "ecc", always,
+    ecc: EccMode, "ecc", has_kernel,
         |it, &value| it.build.ecc = value,
         |it| ecc_name(it.build.ecc);
     /// Compressors.
-    compressions: CompressionChoice, "compression", always,
+    compressions: CompressionChoice, "compression", has_kernel,
         |it, value| value.apply(&mut it.build),
         compression;
     /// Read-ahead.
-    read_ahead: ReadAheadChoice, "read-ahead", always,
+    read_ahead: ReadAheadChoice, "read-ahead", has_kernel,
         |it, value| value.apply(it),
         read_ahead;
     /// SQLite's journal modes.
@@ -150,7 +154,7 @@ axes! {
         |it, &value| it.alphabet = value,
         |it| it.alphabet.name();
     /// Bytes of the random string in each record.
-    record_sizes: u32, "record-size", is_micro,
+    record_sizes: u32, "record-size", has_records,
         |it, &value| it.record_size = value,
         |it| it.record_size;
     /// Numbers of requests. Tables are filled with as many records, and 5000 at least.
@@ -158,7 +162,7 @@ axes! {
         |it, &value| (it.requests, it.fill) = (value, FILL.max(value)),
         |it| it.requests;
     /// Records in each table before the interval, where that is not told by the requests.
-    fills: u32, "fill", is_micro,
+    fills: u32, "fill", has_records,
         |it, &value| it.fill = value,
         |it| it.fill;
     /// Which files lie on the second file system, on stacks that have a place for journals.
@@ -236,11 +240,19 @@ fn has_journals(scenario: &Scenario) -> bool {
 }
 
 fn is_sqlite(scenario: &Scenario) -> bool {
-    scenario.workload.engine() == Engine::Sqlite
+    scenario.stack.engine == Engine::Sqlite
 }
 
-fn is_micro(scenario: &Scenario) -> bool {
-    scenario.workload.is_micro()
+fn is_flysch(scenario: &Scenario) -> bool {
+    scenario.stack.engine == Engine::Flysch
+}
+
+fn has_kernel(scenario: &Scenario) -> bool {
+    !is_flysch(scenario)
+}
+
+fn has_records(scenario: &Scenario) -> bool {
+    scenario.workload.has_records()
 }
 
 fn has_strings(scenario: &Scenario) -> bool {
@@ -268,7 +280,7 @@ fn compression(scenario: &Scenario) -> String {
             names.collect::<Vec<_>>().join("+")
         }
         Main::Ubifs => build.ubifs_compressor.name().to_owned(),
-        Main::Yaffs2 | Main::Ftl | Main::Tmpfs => "none".to_owned(),
+        Main::Yaffs2 | Main::Ftl | Main::Tmpfs | Main::Chip => "none".to_owned(),
     }
 }
 
@@ -277,6 +289,8 @@ fn read_ahead(scenario: &Scenario) -> String {
     match scenario.stack.main {
         _ if scenario.advises_random => "fadvise".to_owned(),
         Main::Ubifs => scenario.ubifs_ra_pages.to_string(),
-        Main::Jffs2 | Main::Yaffs2 | Main::Ftl | Main::Tmpfs => scenario.build.ra_pages.to_string(),
+        Main::Jffs2 | Main::Yaffs2 | Main::Ftl | Main::Tmpfs | Main::Chip => {
+            scenario.build.ra_pages.to_string()
+        }
     }
 }

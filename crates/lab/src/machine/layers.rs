@@ -19,6 +19,9 @@ const FTL_SPARE_MIN: u32 = 8;
 /// workloads takes, and quick to look through at a mount.
 const PRAM_KIB: u32 = 8 << 10;
 
+/// Bytes of RAM that the engine gets.
+const ENGINE_RAM: u32 = 16 << 10;
+
 /// How a translation layer maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FtlKind {
@@ -49,6 +52,8 @@ pub struct Layers {
     pub ftl_spare_percent: u32,
     /// Size of the PRAM.
     pub pram_kib: u32,
+    /// The engine: bytes of its RAM.
+    pub engine_ram: u32,
 }
 
 impl FtlKind {
@@ -85,6 +90,7 @@ impl Layers {
             ftl: FtlKind::Page,
             ftl_spare_percent: FTL_SPARE_PERCENT,
             pram_kib: PRAM_KIB,
+            engine_ram: ENGINE_RAM,
         }
     }
 

@@ -2,11 +2,12 @@
 //!
 //! [`platform`] is a board and its kernel as data, [`stack`] names an engine and its file systems,
 //! [`layers`] holds the options of the layers, [`age`] what a device held before. [`power`] is what
-//! the devices draw. `pram` is the memory beside the NAND, `card` a flash translation layer with a
+//! the devices draw. [`bare`] is the chip as the engine sees it. `pram` is the memory beside the NAND, `card` a flash translation layer with a
 //! plain file system. [`dual`] puts one database on two file systems, and [`storage`] is the seam
 //! between SQLite and a file system. [`Build`] puts them together into a [`Machine`].
 
 pub mod age;
+pub mod bare;
 mod card;
 mod device;
 pub mod dual;
@@ -181,7 +182,7 @@ impl Build {
                     .map_err(|e| StackError::of("ubifs", &e))
             }
             Main::Ftl => self.plainfs(device, cpu, recorder, Start::Format).map(|_| ()),
-            Main::Tmpfs => Ok(()),
+            Main::Tmpfs | Main::Chip => Ok(()),
         }
     }
 
@@ -252,7 +253,8 @@ impl Build {
                 Box::new(fs.map_err(|error| StackError::of("ubifs", &error))?)
             }
             Main::Ftl => self.plainfs(device, cpu, recorder, Start::Mount)?,
-            Main::Tmpfs => self.tmpfs(),
+            // Beside the engine stands an empty file system in RAM, which nobody writes to.
+            Main::Tmpfs | Main::Chip => self.tmpfs(),
         })
     }
 

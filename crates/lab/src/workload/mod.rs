@@ -12,6 +12,7 @@ use crate::choice::UnknownChoice;
 use crate::machine::stack::Engine;
 
 mod contacts;
+mod logger;
 mod micro;
 mod pattern;
 mod postmark;
@@ -21,6 +22,8 @@ mod tpcc;
 
 pub use contacts::Contacts;
 pub(crate) use contacts::TEXT_COUNT;
+pub use logger::{Logger, READING_SIZE_MIN};
+pub(crate) use logger::{Reading, Readings, SENSORS};
 pub use micro::{Micro, insert, schema};
 pub use pattern::Pattern;
 pub(crate) use pattern::Places;
@@ -44,11 +47,13 @@ pub enum Workload {
     Tpcc(Tpcc),
     /// Overwrites of one file that takes half of the partition: its wear.
     Overwrite,
+    /// A log of sensors, and queries on it.
+    Logger(Logger),
 }
 
 impl Workload {
     /// Every workload, its own parameters at their defaults.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Micro(Micro::Insert),
         Self::Micro(Micro::Select),
         Self::Micro(Micro::Join),
@@ -59,6 +64,7 @@ impl Workload {
         Self::Postmark(Postmark::DEFAULT),
         Self::Tpcc(Tpcc::DEFAULT),
         Self::Overwrite,
+        Self::Logger(Logger::DEFAULT),
     ];
 
     /// Name on the command line.
@@ -70,20 +76,29 @@ impl Workload {
             Self::Postmark(_) => "postmark",
             Self::Tpcc(_) => "tpcc",
             Self::Overwrite => "overwrite",
+            Self::Logger(_) => "logger",
         }
     }
 
-    /// What carries its requests out.
+    /// What carries its requests out, unless another engine is asked for.
     pub const fn engine(self) -> Engine {
         match self {
-            Self::Micro(_) | Self::Contacts(_) | Self::Tpcc(_) => Engine::Sqlite,
+            Self::Micro(_) | Self::Contacts(_) | Self::Tpcc(_) | Self::Logger(_) => Engine::Sqlite,
             Self::Read(_) | Self::Postmark(_) | Self::Overwrite => Engine::File,
         }
     }
 
+    /// Whether an engine can carry its requests out.
+    pub fn runs_on(self, engine: Engine) -> bool {
+        match engine {
+            Engine::Sqlite | Engine::File => engine == self.engine(),
+            Engine::Flysch => matches!(self, Self::Logger(_)),
+        }
+    }
+
     /// Whether records, their size, number and alphabet are the scenario's.
-    pub const fn is_micro(self) -> bool {
-        matches!(self, Self::Micro(_))
+    pub const fn has_records(self) -> bool {
+        matches!(self, Self::Micro(_) | Self::Logger(_))
     }
 
     /// The workload that is prepared alike, whatever its requests are then; none where they change
@@ -97,14 +112,14 @@ impl Workload {
             Self::Contacts(contacts) => {
                 Some(Self::Contacts(Contacts { pattern: Pattern::Sequential, ..contacts }))
             }
-            Self::Postmark(_) | Self::Tpcc(_) | Self::Overwrite => None,
+            Self::Postmark(_) | Self::Tpcc(_) | Self::Overwrite | Self::Logger(_) => None,
         }
     }
 
     /// Order of its requests.
     pub const fn pattern(self) -> Pattern {
         match self {
-            Self::Micro(_) | Self::Overwrite => Pattern::Sequential,
+            Self::Micro(_) | Self::Overwrite | Self::Logger(_) => Pattern::Sequential,
             Self::Read(read) => read.pattern,
             Self::Contacts(contacts) => contacts.pattern,
             Self::Postmark(_) | Self::Tpcc(_) => Pattern::Random,
@@ -113,13 +128,13 @@ impl Workload {
 
     /// Whether it writes random strings, of the scenario's alphabet.
     pub const fn has_strings(self) -> bool {
-        matches!(self, Self::Micro(_) | Self::Contacts(_))
+        matches!(self, Self::Micro(_) | Self::Contacts(_) | Self::Logger(_))
     }
 
     /// Bytes of a request's data where the workload itself says it.
     pub const fn record_size(self) -> Option<u32> {
         match self {
-            Self::Micro(_) | Self::Tpcc(_) | Self::Overwrite => None,
+            Self::Micro(_) | Self::Tpcc(_) | Self::Overwrite | Self::Logger(_) => None,
             Self::Read(read) => Some(read.request_size),
             Self::Contacts(contacts) => Some(contacts.text_bytes()),
             Self::Postmark(postmark) => Some(postmark.block_size),
@@ -134,7 +149,8 @@ impl Workload {
             | Self::Read(_)
             | Self::Contacts(_)
             | Self::Postmark(_)
-            | Self::Overwrite => None,
+            | Self::Overwrite
+            | Self::Logger(_) => None,
             Self::Tpcc(tpcc) => Some(tpcc.room(settings, requests)),
         }
     }
@@ -147,6 +163,7 @@ impl Workload {
             Self::Contacts(contacts) => contacts.parameters(),
             Self::Postmark(postmark) => postmark.parameters(),
             Self::Tpcc(tpcc) => tpcc.parameters(),
+            Self::Logger(logger) => logger.parameters(),
         }
     }
 }

@@ -13,6 +13,7 @@ use flysch_sqlite::Database;
 
 use crate::bench::error::RunError;
 use crate::bench::scenario::Scenario;
+use crate::machine::bare::BareChip;
 use crate::machine::files::Files;
 
 pub use simulated::{SETTLE_NS, Simulated};
@@ -36,6 +37,12 @@ pub trait Site {
 
     /// The file systems as SQLite sees them, where it does not bring its own.
     fn storage(&self) -> Option<Rc<dyn flysch_sqlite::Vfs>> {
+        None
+    }
+
+    /// The chip as the engine sees it, where it can be had. To each page read and each page
+    /// programmed controller and driver add `overhead_ns`.
+    fn bare_chip(&self, _overhead_ns: (u64, u64)) -> Option<BareChip> {
         None
     }
 

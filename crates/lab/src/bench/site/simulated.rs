@@ -11,6 +11,7 @@ use super::{Blocks, Site};
 use crate::bench::RunError;
 use crate::bench::scenario::Scenario;
 use crate::machine::Machine;
+use crate::machine::bare::BareChip;
 use crate::machine::files::Files;
 use crate::machine::stack::Main;
 
@@ -53,6 +54,11 @@ impl Site for Simulated {
         Some(Rc::clone(&self.storage))
     }
 
+    fn bare_chip(&self, overhead_ns: (u64, u64)) -> Option<BareChip> {
+        let Machine { device, recorder, cpu, .. } = &self.machine;
+        Some(BareChip::new(device.clone(), recorder.clone(), cpu.clone(), overhead_ns))
+    }
+
     fn files(&self) -> RefMut<'_, dyn Files> {
         RefMut::map(self.machine.linux.borrow_mut(), |linux| linux as &mut dyn Files)
     }
@@ -85,7 +91,7 @@ impl Site for Simulated {
         match scenario.stack.main {
             Main::Ubifs => linux.set_read_ahead(scenario.ubifs_ra_pages),
             Main::Jffs2 | Main::Yaffs2 => linux.set_read_ahead(scenario.build.ra_pages),
-            Main::Ftl | Main::Tmpfs => {}
+            Main::Ftl | Main::Tmpfs | Main::Chip => {}
         }
         Ok(())
     }
