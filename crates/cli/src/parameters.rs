@@ -12,7 +12,7 @@ use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::choice::UnknownChoice;
 use flysch_lab::machine::dual::Route;
 use flysch_lab::machine::platform::{Platform, ecc_mode};
-use flysch_lab::machine::stack::{Engine, Stack};
+use flysch_lab::machine::stack::{Engine, Journals, Main, Stack};
 use flysch_lab::workload::{Alphabet, READING_SIZE_MIN, Workload};
 use flysch_lab::{EccMode, JournalMode, Synchronous};
 
@@ -209,7 +209,9 @@ fn check(grid: &Grid) -> Result<(), Failure> {
                 "--record-size {record_size}: one record is larger than the partition of {blocks} blocks"
             )));
         }
-        if matches!(workload, Workload::Logger(_)) && record_size < READING_SIZE_MIN {
+        if matches!(workload, Workload::Logger(_) | Workload::Mount(_))
+            && record_size < READING_SIZE_MIN
+        {
             return Err(Failure::Message(format!(
                 "--record-size {record_size}: a reading has {READING_SIZE_MIN} bytes at least"
             )));
@@ -242,6 +244,12 @@ fn check_stack(scenario: &Scenario) -> Result<(), Failure> {
     {
         let message = "--aged-fill, --aged-invalid: flysch has no files of others beside it";
         return Err(Failure::Message(message.to_owned()));
+    }
+    let is_in_ram = stack.main == Main::Tmpfs || stack.journals == Some(Journals::Tmpfs);
+    if matches!(workload, Workload::Mount(_)) && is_in_ram {
+        let message =
+            format!("--on {}: RAM does not outlive the stop before a mount", stack.name());
+        return Err(Failure::Message(message));
     }
     if workload.runs_on(stack.engine) {
         return Ok(());

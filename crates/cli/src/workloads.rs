@@ -2,7 +2,7 @@
 
 use clap::Args;
 use flysch_lab::bench::grid::spread;
-use flysch_lab::workload::{Contacts, Logger, Pattern, Postmark, Read, Workload};
+use flysch_lab::workload::{Contacts, Logger, Mount, Pattern, Postmark, Read, Stop, Workload};
 
 use crate::failure::Failure;
 use crate::numbers::{Numbers, at_most, optional};
@@ -48,6 +48,9 @@ pub(crate) struct Options {
     /// logger: queries by time after the transactions, and as many by sensor [default: 100]
     #[arg(long, value_name = "N")]
     queries: Option<Numbers>,
+    /// mount: how the machine stops before: cut (power fails in a transaction) or clean [default: cut]
+    #[arg(long, value_name = "HOW", value_delimiter = ',')]
+    stop: Vec<Stop>,
     #[command(flatten)]
     tpcc: TpccOptions,
 }
@@ -68,6 +71,11 @@ impl Options {
                 }
                 Workload::Logger(plain) => {
                     all.extend(self.loggers(plain)?.into_iter().map(Workload::Logger));
+                }
+                Workload::Mount(plain) => {
+                    let stops =
+                        spread(vec![plain], &self.stop, |it: &mut Mount, &stop| it.stop = stop);
+                    all.extend(stops.into_iter().map(Workload::Mount));
                 }
                 Workload::Tpcc(plain) => {
                     all.extend(self.tpcc.spread(plain)?.into_iter().map(Workload::Tpcc));
@@ -95,6 +103,7 @@ impl Options {
             ("size-max", self.size_max.is_some(), &["postmark"]),
             ("batch", self.batch.is_some(), &["logger"]),
             ("queries", self.queries.is_some(), &["logger"]),
+            ("stop", !self.stop.is_empty(), &["mount"]),
         ];
         let of_tpcc = self.tpcc.given().into_iter();
         given.extend(of_tpcc.map(|(name, is_given)| (name, is_given, ["tpcc"].as_slice())));

@@ -11,6 +11,7 @@ use super::measure::{Measured, Timing, measure};
 use super::run::Run;
 use super::scenario::Scenario;
 use super::site::Site;
+use crate::machine::Machine;
 use crate::machine::files::Files;
 
 /// File name of the database.
@@ -172,6 +173,17 @@ impl<'a> Session<'a> {
         let per_instruction = self.scenario.build.platform.cpu.sqlite_ps_per_instruction;
         let instructions = TEXT_INSTRUCTIONS + CHARACTER_INSTRUCTIONS * u64::from(characters);
         self.site.charge_ps(instructions * per_instruction);
+    }
+
+    /// The machine that is simulated.
+    ///
+    /// # Errors
+    /// The machine is a real one.
+    pub fn machine(&self) -> Result<&Machine, RunError> {
+        self.site.machine().ok_or_else(|| RunError::Kernel {
+            during: self.scenario.workload.name().to_owned(),
+            message: "it needs a machine that is simulated".to_owned(),
+        })
     }
 
     /// The file systems as SQLite sees them.

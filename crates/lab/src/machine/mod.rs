@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use flysch_chip::{Chip, Clock, FaultInjector, Part, Recorder, Shared, Tracer};
 use flysch_linux::cpu::Cpu;
-use flysch_linux::filesystem::FileSystem;
+use flysch_linux::filesystem::{FileSystem, FsError};
 use flysch_linux::ftl::FtlOptions;
 use flysch_linux::jffs2::{self, Compressor, Jffs2};
 use flysch_linux::mtd::{EccMode, Partition, RawNand};
@@ -104,6 +104,17 @@ impl Machine {
             }
             None => storage(&self.linux),
         }
+    }
+}
+
+impl Machine {
+    /// Unmount the file systems. No call on them may follow.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn unmount(&self) -> Result<(), FsError> {
+        let journals = self.journals.iter();
+        journals.chain([&self.linux]).try_for_each(|linux| linux.borrow_mut().unmount())
     }
 }
 
@@ -198,6 +209,26 @@ impl Build {
         recorder: Recorder,
     ) -> Result<Machine, StackError> {
         let cpu = self.cpu(&recorder);
+        self.mount_by(cpu, stack, device, pram, recorder)
+    }
+
+    /// Mount what is on the devices of a machine that was stopped; the CPU goes on.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn mount_again(&self, stack: Stack, machine: &Machine) -> Result<Machine, StackError> {
+        let Machine { device, pram, recorder, cpu, .. } = machine;
+        self.mount_by(cpu.clone(), stack, device.clone(), pram.clone(), recorder.clone())
+    }
+
+    fn mount_by(
+        &self,
+        cpu: Cpu,
+        stack: Stack,
+        device: Device,
+        pram: Memory,
+        recorder: Recorder,
+    ) -> Result<Machine, StackError> {
         let fs = self.mount_main(stack.main, &device, &cpu, &recorder)?;
         let journals = stack.journals.map(|journals| match journals {
             Journals::Pramfs => pram::pramfs(&pram, &cpu, &recorder),

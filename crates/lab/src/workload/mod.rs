@@ -14,6 +14,7 @@ use crate::machine::stack::Engine;
 mod contacts;
 mod logger;
 mod micro;
+mod mount;
 mod pattern;
 mod postmark;
 mod read;
@@ -25,6 +26,7 @@ pub(crate) use contacts::TEXT_COUNT;
 pub use logger::{Logger, READING_SIZE_MIN};
 pub(crate) use logger::{Reading, Readings, SENSORS};
 pub use micro::{Micro, insert, schema};
+pub use mount::{Mount, Stop};
 pub use pattern::Pattern;
 pub(crate) use pattern::Places;
 pub use postmark::Postmark;
@@ -49,11 +51,13 @@ pub enum Workload {
     Overwrite,
     /// A log of sensors, and queries on it.
     Logger(Logger),
+    /// The mount of a log after transactions on it.
+    Mount(Mount),
 }
 
 impl Workload {
     /// Every workload, its own parameters at their defaults.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Micro(Micro::Insert),
         Self::Micro(Micro::Select),
         Self::Micro(Micro::Join),
@@ -65,6 +69,7 @@ impl Workload {
         Self::Tpcc(Tpcc::DEFAULT),
         Self::Overwrite,
         Self::Logger(Logger::DEFAULT),
+        Self::Mount(Mount::DEFAULT),
     ];
 
     /// Name on the command line.
@@ -77,13 +82,18 @@ impl Workload {
             Self::Tpcc(_) => "tpcc",
             Self::Overwrite => "overwrite",
             Self::Logger(_) => "logger",
+            Self::Mount(_) => "mount",
         }
     }
 
     /// What carries its requests out, unless another engine is asked for.
     pub const fn engine(self) -> Engine {
         match self {
-            Self::Micro(_) | Self::Contacts(_) | Self::Tpcc(_) | Self::Logger(_) => Engine::Sqlite,
+            Self::Micro(_)
+            | Self::Contacts(_)
+            | Self::Tpcc(_)
+            | Self::Logger(_)
+            | Self::Mount(_) => Engine::Sqlite,
             Self::Read(_) | Self::Postmark(_) | Self::Overwrite => Engine::File,
         }
     }
@@ -92,13 +102,16 @@ impl Workload {
     pub fn runs_on(self, engine: Engine) -> bool {
         match engine {
             Engine::Sqlite | Engine::File => engine == self.engine(),
-            Engine::Flysch => matches!(self, Self::Logger(_)),
+            Engine::Flysch => {
+                let is_keyed = matches!(self, Self::Micro(Micro::Insert | Micro::Select));
+                is_keyed || matches!(self, Self::Contacts(_) | Self::Logger(_) | Self::Mount(_))
+            }
         }
     }
 
     /// Whether records, their size, number and alphabet are the scenario's.
     pub const fn has_records(self) -> bool {
-        matches!(self, Self::Micro(_) | Self::Logger(_))
+        matches!(self, Self::Micro(_) | Self::Logger(_) | Self::Mount(_))
     }
 
     /// The workload that is prepared alike, whatever its requests are then; none where they change
@@ -112,14 +125,20 @@ impl Workload {
             Self::Contacts(contacts) => {
                 Some(Self::Contacts(Contacts { pattern: Pattern::Sequential, ..contacts }))
             }
-            Self::Postmark(_) | Self::Tpcc(_) | Self::Overwrite | Self::Logger(_) => None,
+            Self::Postmark(_)
+            | Self::Tpcc(_)
+            | Self::Overwrite
+            | Self::Logger(_)
+            | Self::Mount(_) => None,
         }
     }
 
     /// Order of its requests.
     pub const fn pattern(self) -> Pattern {
         match self {
-            Self::Micro(_) | Self::Overwrite | Self::Logger(_) => Pattern::Sequential,
+            Self::Micro(_) | Self::Overwrite | Self::Logger(_) | Self::Mount(_) => {
+                Pattern::Sequential
+            }
             Self::Read(read) => read.pattern,
             Self::Contacts(contacts) => contacts.pattern,
             Self::Postmark(_) | Self::Tpcc(_) => Pattern::Random,
@@ -128,13 +147,15 @@ impl Workload {
 
     /// Whether it writes random strings, of the scenario's alphabet.
     pub const fn has_strings(self) -> bool {
-        matches!(self, Self::Micro(_) | Self::Contacts(_) | Self::Logger(_))
+        matches!(self, Self::Micro(_) | Self::Contacts(_) | Self::Logger(_) | Self::Mount(_))
     }
 
     /// Bytes of a request's data where the workload itself says it.
     pub const fn record_size(self) -> Option<u32> {
         match self {
-            Self::Micro(_) | Self::Tpcc(_) | Self::Overwrite | Self::Logger(_) => None,
+            Self::Micro(_) | Self::Tpcc(_) | Self::Overwrite | Self::Logger(_) | Self::Mount(_) => {
+                None
+            }
             Self::Read(read) => Some(read.request_size),
             Self::Contacts(contacts) => Some(contacts.text_bytes()),
             Self::Postmark(postmark) => Some(postmark.block_size),
@@ -150,7 +171,8 @@ impl Workload {
             | Self::Contacts(_)
             | Self::Postmark(_)
             | Self::Overwrite
-            | Self::Logger(_) => None,
+            | Self::Logger(_)
+            | Self::Mount(_) => None,
             Self::Tpcc(tpcc) => Some(tpcc.room(settings, requests)),
         }
     }
@@ -164,6 +186,7 @@ impl Workload {
             Self::Postmark(postmark) => postmark.parameters(),
             Self::Tpcc(tpcc) => tpcc.parameters(),
             Self::Logger(logger) => logger.parameters(),
+            Self::Mount(mount) => mount.parameters(),
         }
     }
 }

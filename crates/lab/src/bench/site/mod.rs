@@ -13,7 +13,7 @@ use flysch_sqlite::Database;
 
 use crate::bench::error::RunError;
 use crate::bench::scenario::Scenario;
-use crate::machine::bare::BareChip;
+use crate::machine::Machine;
 use crate::machine::files::Files;
 
 pub use simulated::{SETTLE_NS, Simulated};
@@ -40,9 +40,8 @@ pub trait Site {
         None
     }
 
-    /// The chip as the engine sees it, where it can be had. To each page read and each page
-    /// programmed controller and driver add `overhead_ns`.
-    fn bare_chip(&self, _overhead_ns: (u64, u64)) -> Option<BareChip> {
+    /// The machine, where it is simulated.
+    fn machine(&self) -> Option<&Machine> {
         None
     }
 

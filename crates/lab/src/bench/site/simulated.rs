@@ -11,7 +11,6 @@ use super::{Blocks, Site};
 use crate::bench::RunError;
 use crate::bench::scenario::Scenario;
 use crate::machine::Machine;
-use crate::machine::bare::BareChip;
 use crate::machine::files::Files;
 use crate::machine::stack::Main;
 
@@ -39,9 +38,24 @@ impl Simulated {
         let aged = build.age.apply(&mut linux, &machine.recorder, capacity, build.seed);
         drop(linux);
         aged.map_err(RunError::Age)?;
+        Ok(Self::on(machine, scenario))
+    }
+
+    /// What is on the devices of `machine`, mounted again. The file systems of `machine` are not to
+    /// be called any more.
+    ///
+    /// # Errors
+    /// What a file system says.
+    pub fn mounted_again(machine: &Machine, scenario: &Scenario) -> Result<Self, RunError> {
+        let machine = scenario.build.mount_again(scenario.stack, machine)?;
+        Ok(Self::on(machine, scenario))
+    }
+
+    fn on(machine: Machine, scenario: &Scenario) -> Self {
+        let build = &scenario.build;
         let storage = machine.storage(scenario.settings, scenario.seed);
         let geometry = build.part.geometry;
-        Ok(Self { machine, storage, geometry, partition_blocks: build.partition_blocks })
+        Self { machine, storage, geometry, partition_blocks: build.partition_blocks }
     }
 }
 
@@ -54,9 +68,8 @@ impl Site for Simulated {
         Some(Rc::clone(&self.storage))
     }
 
-    fn bare_chip(&self, overhead_ns: (u64, u64)) -> Option<BareChip> {
-        let Machine { device, recorder, cpu, .. } = &self.machine;
-        Some(BareChip::new(device.clone(), recorder.clone(), cpu.clone(), overhead_ns))
+    fn machine(&self) -> Option<&Machine> {
+        Some(&self.machine)
     }
 
     fn files(&self) -> RefMut<'_, dyn Files> {

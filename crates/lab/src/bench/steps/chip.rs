@@ -5,7 +5,6 @@ use flysch::media::Partition;
 
 use crate::bench::RunError;
 use crate::bench::session::Session;
-use crate::machine::StackError;
 use crate::machine::bare::BareChip;
 
 /// Bytes of a row beside its data: head, lengths, and numbers of ten bytes at most.
@@ -14,10 +13,9 @@ const ROW_EXTRA: usize = 256;
 /// The chip of a session.
 pub(super) fn of(session: &Session<'_>) -> Result<BareChip, RunError> {
     let overhead_ns = session.scenario.build.platform.overhead_ns;
-    session.site.bare_chip(overhead_ns).ok_or_else(|| {
-        let why = "it runs on simulated chips only".to_owned();
-        RunError::Mount(StackError::Refused { layer: "flysch", why })
-    })
+    let machine = session.machine()?;
+    let (device, cpu) = (machine.device.clone(), machine.cpu.clone());
+    Ok(BareChip::new(device, machine.recorder.clone(), cpu, overhead_ns))
 }
 
 /// How a database of the scenario for so many rows is made and found.

@@ -39,7 +39,9 @@ impl<'r> LoggerSteps<'r> {
 
     fn batch(&mut self) -> Vec<Reading> {
         let batch: Vec<Reading> = self.readings.by_ref().take(self.logger.batch as usize).collect();
-        batch.iter().for_each(|reading| self.of_sensor[reading.sensor as usize] += 1);
+        for reading in &batch {
+            self.of_sensor[reading.sensor as usize] += 1;
+        }
         batch
     }
 

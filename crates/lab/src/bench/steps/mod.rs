@@ -5,9 +5,11 @@ mod contacts;
 mod log;
 mod logger;
 mod micro;
+mod mount;
 mod overwrite;
 mod postmark;
 mod read;
+mod table;
 mod tpcc;
 
 use super::error::RunError;
@@ -18,9 +20,17 @@ use crate::workload::Workload;
 
 /// Carry out the workload of a session from first to last.
 pub(super) fn carry_out(session: &Session<'_>) -> Result<Run, RunError> {
+    let mut ram = engine_ram(session);
+    let on_chip = session.scenario.stack.engine == Engine::Flysch;
     match session.scenario.workload {
+        Workload::Micro(kind) if on_chip => {
+            session.carry_out(table::TableSteps::of_records(kind, session, &mut ram))
+        }
         Workload::Micro(kind) => session.carry_out(micro::MicroSteps::new(kind, session)),
         Workload::Read(read) => session.carry_out(read::ReadSteps::new(read, session)),
+        Workload::Contacts(contacts) if on_chip => {
+            session.carry_out(table::TableSteps::of_contacts(contacts, session, &mut ram))
+        }
         Workload::Contacts(contacts) => {
             session.carry_out(contacts::ContactsSteps::new(contacts, session))
         }
@@ -30,8 +40,10 @@ pub(super) fn carry_out(session: &Session<'_>) -> Result<Run, RunError> {
         Workload::Tpcc(tpcc) => session.carry_out(tpcc::TpccSteps::new(tpcc)),
         Workload::Overwrite => session.carry_out(overwrite::OverwriteSteps::new(session)),
         Workload::Logger(logger) => {
-            let mut ram = engine_ram(session);
             session.carry_out(logger::LoggerSteps::new(logger, session, &mut ram))
+        }
+        Workload::Mount(mount) => {
+            session.carry_out(mount::MountSteps::new(mount, session.scenario, &mut ram))
         }
     }
 }
