@@ -17,10 +17,8 @@ fn a_log_is_swept_on_the_engine_and_on_sqlite() {
     let told: Vec<_> = on_both.iter().map(|run| (&run["on"], &run["parameters"]["ram"])).collect();
     let sizes = told.iter().filter(|(on, _)| *on == "flysch").map(|(_, ram)| ram.as_str());
     let sizes: Vec<_> = sizes.collect();
-    assert_eq!(
-        sizes,
-        [Some("8192"), Some("8192"), Some("16384"), Some("16384")].as_slice().to_vec()
-    );
+    let sweep = ["8192", "16384", "8192", "16384"].map(Some);
+    assert_eq!(sizes, sweep);
     assert_eq!(told.len(), 6, "RAM is nothing to SQLite: {told:?}");
     for run in &on_both {
         for (kind, count) in [("insert", 10), ("by_time", 3), ("by_sensor", 3)] {
@@ -50,7 +48,7 @@ fn what_the_engine_does_not_take_is_one_clear_line() {
         ("join --on flysch", "join does not run on the engine yet"),
         ("logger --on flysch --aged-fill 20", "flysch has no files of others beside it"),
         ("logger --on flysch --record-size 19", "a reading has 20 bytes at least"),
-        ("logger --batch 70000", "65536 are the most"),
+        ("logger --batch 70000", "more than a transaction of 65536"),
         ("logger --stop cut", "--stop is for mount"),
         ("insert --queries 3", "--queries is for logger"),
         ("mount --stop of", "unknown stop 'of'"),
