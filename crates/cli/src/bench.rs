@@ -58,13 +58,17 @@ Examples:
   flysch bench update --on sqlite/jffs2,sqlite/ubifs --aged-fill 0,70 --aged-invalid 0,15
   flysch bench insert --on kernel:jffs2 --mtd mtd0
   flysch bench overwrite --on file/jffs2,file/yaffs2,file/ubifs,file/ftl --requests 100 --partition-blocks 100
+  flysch bench logger --record-size 40 --batch 1,128 --on flysch --ram 8K,16K
+  flysch bench mount --record-size 40 --stop cut,clean --on flysch,sqlite/ubifs
   flysch bench update --trace update.trace && flysch trace update.trace causes")]
 pub(crate) struct Args {
-    /// Workloads: insert, select, join, update, commit, read, contacts, postmark, tpcc, overwrite
+    /// Workloads: insert, select, join, update, commit, read, contacts, postmark, tpcc, overwrite,
+    /// logger, mount
     #[arg(value_name = "WORKLOAD", value_delimiter = ',', required = true)]
     workloads: Vec<Workload>,
     /// Stacks, from the engine down: sqlite/jffs2, file/yaffs2 [default: the workload's engine on
-    /// JFFS2]; or this machine's own: kernel:jffs2, kernel:ubifs, kernel:PATH
+    /// JFFS2]; flysch: the engine on the bare
+    /// chip; or this machine's own: kernel:jffs2, kernel:ubifs, kernel:PATH
     #[arg(long, value_name = "STACK", value_delimiter = ',')]
     on: Vec<On>,
     #[command(flatten)]

@@ -3,8 +3,10 @@
 
 use std::path::PathBuf;
 
+use flysch_lab::bench::grid::Axes;
 use flysch_lab::bench::run::Run;
-use flysch_lab::machine::stack::Stack;
+use flysch_lab::bench::scenario::Scenario;
+use flysch_lab::machine::stack::{Engine, Main, Stack};
 use flysch_lab::report;
 use flysch_lab::workload::{Micro, Workload};
 
@@ -36,13 +38,14 @@ const REQUESTS: [u32; 4] = [100, 500, 1000, 2000];
 #[command(after_help = "\
 Examples:
   flysch compare
+  flysch compare --workload logger --record-size 40 --requests 1000
   flysch compare --aged-fill 70 --aged-invalid 15 --aged-erases 1000
   flysch compare --platform apf27-2.6.29 --record-size 150,600 --report apf27.html")]
 pub(crate) struct Args {
     /// Workloads [default: all micro-benchmarks]
     #[arg(long, value_name = "WORKLOAD", value_delimiter = ',')]
     workload: Vec<Workload>,
-    /// Stacks, from the engine down [default: all]
+    /// Stacks, from the engine down [default: all, and the engine beside them]
     #[arg(long, value_name = "STACK", value_delimiter = ',')]
     on: Vec<Stack>,
     #[command(flatten)]
@@ -61,9 +64,9 @@ pub(crate) struct Args {
 /// Run every combination, print the table and write the page.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let workloads = or_all(&args.workload, &Micro::ALL.map(Workload::from));
-    let grid = args.parameters.grid(workloads, or_all(&args.on, &Stack::ALL), &REQUESTS)?;
+    let scenarios = args.scenarios(&workloads)?;
     output::check_report(&args.report, args.force)?;
-    let runs = carry_out(&grid.scenarios())?;
+    let runs = carry_out(&scenarios)?;
     let page = report::html("SQLite on flash: every stack compared", &subtitle(&runs), &runs);
     output::write_report(&args.report, &page, args.force)?;
     let shown = if args.format == Format::Table { largest(&runs) } else { runs.iter().collect() };
@@ -71,6 +74,28 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     match args.format {
         Format::Table => output::print(format!("\nreport: {}\n", args.report.display()).as_bytes()),
         Format::Csv | Format::Json => Ok(()),
+    }
+}
+
+impl Args {
+    /// Every workload on every stack asked for. Without any it is each stack of SQLite that keeps
+    /// what the workloads need, and beside them the engine as far as it takes the workloads.
+    fn scenarios(&self, workloads: &[Workload]) -> Result<Vec<Scenario>, Failure> {
+        let mut stacks = or_all(&self.on, &Stack::ALL);
+        if self.on.is_empty() && workloads.iter().any(|it| matches!(it, Workload::Mount(_))) {
+            stacks.retain(|stack| stack.main != Main::Tmpfs);
+        }
+        let grid = self.parameters.grid(workloads.to_vec(), stacks, &REQUESTS)?;
+        let mut scenarios = grid.scenarios();
+        let Axes { aged_fills, aged_invalids, .. } = &grid.axes;
+        let has_others = aged_fills.iter().chain(aged_invalids).any(|&percent| percent > 0);
+        let taken = workloads.iter().copied().filter(|it| it.runs_on(Engine::Flysch));
+        let taken: Vec<Workload> = taken.collect();
+        if self.on.is_empty() && !has_others && !taken.is_empty() {
+            let beside = self.parameters.grid(taken, vec![Stack::FLYSCH], &REQUESTS)?;
+            scenarios.extend(beside.scenarios());
+        }
+        Ok(scenarios)
     }
 }
 

@@ -17,6 +17,9 @@ const FTL_SPARES: std::ops::RangeInclusive<u32> = 1..=50;
 /// Sizes of the PRAM, KiB. It must hold its tables, and its bytes must fit in 32 bits.
 const PRAM_SIZES: std::ops::RangeInclusive<u32> = 64..=1 << 20;
 
+/// Sizes of the engine's RAM, bytes.
+const RAM_SIZES: std::ops::RangeInclusive<u32> = 4 << 10..=64 << 10;
+
 /// An erase count that no part reaches.
 const AGED_ERASES_MAX: u32 = 10_000_000;
 
@@ -49,6 +52,9 @@ pub(crate) struct LayerOptions {
     /// +pramfs: size of the PRAM in KiB, 64 to 1048576 [default: 8192]
     #[arg(long, value_name = "KIB")]
     pram_size: Option<Numbers>,
+    /// flysch: bytes of the engine's RAM, 4K to 64K [default: 16K]
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = ram)]
+    ram: Vec<u32>,
 }
 
 /// The state of the device before the run. Every option takes a list; every combination is run.
@@ -66,6 +72,15 @@ pub(crate) struct AgeOptions {
     erases: Option<Numbers>,
 }
 
+/// A size of the engine's RAM: bytes, or KiB with a K behind them.
+fn ram(text: &str) -> Result<u32, String> {
+    let (digits, unit) =
+        text.strip_suffix(['K', 'k']).map_or((text, 1), |digits| (digits, 1 << 10));
+    let size = digits.parse().ok().and_then(|number: u32| number.checked_mul(unit));
+    size.filter(|size| RAM_SIZES.contains(size))
+        .ok_or_else(|| "RAM is 4K to 64K, or bytes".to_owned())
+}
+
 impl LayerOptions {
     /// Put the values, checked, into the axes.
     pub(crate) fn fill(&self, axes: &mut Axes) -> Result<(), Failure> {
@@ -78,6 +93,7 @@ impl LayerOptions {
         axes.ubi_fastmaps.clone_from(&self.ubi_fastmap);
         axes.ftls.clone_from(&self.ftl);
         axes.ftl_spares = within("ftl-spare", self.ftl_spare.as_ref(), FTL_SPARES)?;
+        axes.engine_rams.clone_from(&self.ram);
         axes.pram_sizes = within("pram-size", self.pram_size.as_ref(), PRAM_SIZES)?;
         Ok(())
     }

@@ -11,9 +11,9 @@ use flysch_lab::bench::grid::{Axes, CompressionOption, Grid, ReadAheadOption};
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::dual::Route;
 use flysch_lab::machine::platform::{Platform, ecc_mode};
-use flysch_lab::machine::stack::Stack;
+use flysch_lab::machine::stack::{Engine, Journals, Main, Stack};
 use flysch_lab::unknown_name::UnknownName;
-use flysch_lab::workload::{Alphabet, Workload};
+use flysch_lab::workload::{Alphabet, READING_SIZE_MIN, Workload};
 use flysch_lab::{EccMode, JournalMode, Synchronous};
 
 use crate::failure::Failure;
@@ -50,7 +50,7 @@ pub(crate) struct Parameters {
     /// What the random strings are made of: bytes, base64, digits, constant
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "bytes")]
     alphabet: Vec<Alphabet>,
-    /// Records in each table before select, join and update [default: 5000, or the requests]
+    /// Records in each table before select, join, update and logger [default: 5000, or the requests]
     #[arg(long, value_name = "N")]
     fill: Option<Numbers>,
     /// SQLite's page size in bytes
@@ -209,6 +209,13 @@ fn check(grid: &Grid) -> Result<(), Failure> {
                 "--record-size {record_size}: one record is larger than the partition of {blocks} blocks"
             )));
         }
+        if matches!(workload, Workload::Logger(_) | Workload::Mount(_))
+            && record_size < READING_SIZE_MIN
+        {
+            return Err(Failure::Message(format!(
+                "--record-size {record_size}: a reading has {READING_SIZE_MIN} bytes at least"
+            )));
+        }
         if let Workload::Micro(kind) = workload
             && kind.is_filled()
             && kind.is_one_transaction()
@@ -232,8 +239,29 @@ fn check(grid: &Grid) -> Result<(), Failure> {
 /// Refuse a stack whose engine is not the one of the workload.
 fn check_stack(scenario: &Scenario) -> Result<(), Failure> {
     let (workload, stack) = (scenario.workload, scenario.stack);
-    if stack.engine == workload.engine() {
+    if stack.engine == Engine::Flysch
+        && scenario.build.age.fill_percent + scenario.build.age.invalid_percent > 0
+    {
+        let message = "--aged-fill, --aged-invalid: flysch has no files of others beside it";
+        return Err(Failure::Message(message.to_owned()));
+    }
+    let is_in_ram = stack.main == Main::Tmpfs || stack.journals == Some(Journals::Tmpfs);
+    if matches!(workload, Workload::Mount(_)) && is_in_ram {
+        let message =
+            format!("--on {}: RAM does not outlive the stop before a mount", stack.name());
+        return Err(Failure::Message(message));
+    }
+    if workload.runs_on(stack.engine) {
         return Ok(());
+    }
+    if stack.engine == Engine::Flysch {
+        let known = Workload::ALL.into_iter().filter(|it| it.runs_on(Engine::Flysch));
+        let known: Vec<&str> = known.map(Workload::name).collect();
+        return Err(Failure::Message(format!(
+            "--on flysch: {} does not run on the engine yet ({} do)",
+            workload.name(),
+            known.join(", ")
+        )));
     }
     let own = Stack { engine: workload.engine(), journals: None, ..stack };
     Err(Failure::Message(format!(

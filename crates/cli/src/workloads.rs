@@ -2,7 +2,7 @@
 
 use clap::Args;
 use flysch_lab::bench::grid::spread;
-use flysch_lab::workload::{Contacts, Pattern, Postmark, Read, Workload};
+use flysch_lab::workload::{Contacts, Logger, Mount, Pattern, Postmark, Read, Stop, Workload};
 
 use crate::failure::Failure;
 use crate::numbers::{Numbers, at_most, optional};
@@ -42,6 +42,15 @@ pub(crate) struct Options {
     /// postmark: bytes of the largest file [default: 10000]
     #[arg(long, value_name = "BYTES")]
     size_max: Option<Numbers>,
+    /// logger: readings of each transaction [default: 1]
+    #[arg(long, value_name = "N")]
+    batch: Option<Numbers>,
+    /// logger: queries by time after the transactions, and as many by sensor [default: 100]
+    #[arg(long, value_name = "N")]
+    queries: Option<Numbers>,
+    /// mount: how the machine stops before: cut (power fails in a transaction) or clean [default: cut]
+    #[arg(long, value_name = "HOW", value_delimiter = ',')]
+    stop: Vec<Stop>,
     #[command(flatten)]
     tpcc: TpccOptions,
 }
@@ -59,6 +68,14 @@ impl Options {
                 }
                 Workload::Contacts(plain) => {
                     all.extend(self.contacts(plain)?.into_iter().map(Workload::Contacts));
+                }
+                Workload::Logger(plain) => {
+                    all.extend(self.loggers(plain)?.into_iter().map(Workload::Logger));
+                }
+                Workload::Mount(plain) => {
+                    let stops =
+                        spread(vec![plain], &self.stop, |it: &mut Mount, &stop| it.stop = stop);
+                    all.extend(stops.into_iter().map(Workload::Mount));
                 }
                 Workload::Tpcc(plain) => {
                     all.extend(self.tpcc.spread(plain)?.into_iter().map(Workload::Tpcc));
@@ -84,6 +101,9 @@ impl Options {
             ("files", self.files.is_some(), &["postmark"]),
             ("size-min", self.size_min.is_some(), &["postmark"]),
             ("size-max", self.size_max.is_some(), &["postmark"]),
+            ("batch", self.batch.is_some(), &["logger"]),
+            ("queries", self.queries.is_some(), &["logger"]),
+            ("stop", !self.stop.is_empty(), &["mount"]),
         ];
         let of_tpcc = self.tpcc.given().into_iter();
         given.extend(of_tpcc.map(|(name, is_given)| (name, is_given, ["tpcc"].as_slice())));
@@ -137,6 +157,14 @@ impl Options {
         Ok(spread(all, &records, |it, &records| it.records = records))
     }
 
+    fn loggers(&self, plain: Logger) -> Result<Vec<Logger>, Failure> {
+        let batches = optional("batch", self.batch.as_ref())?;
+        let queries = optional("queries", self.queries.as_ref())?;
+        batches.iter().try_for_each(|&it| at_most("batch", it, "a transaction", BATCH_MAX))?;
+        let all = spread(vec![plain], &batches, |it, &batch| it.batch = batch);
+        Ok(spread(all, &queries, |it, &queries| it.queries = queries))
+    }
+
     fn postmarks(&self, plain: Postmark) -> Result<Vec<Postmark>, Failure> {
         let list = |name: &str, given: &Option<Numbers>| optional(name, given.as_ref());
         let percents = list("percent", &self.percent)?;
@@ -158,5 +186,7 @@ impl Options {
 
 /// The largest text of a contact, bytes. It keeps SQL texts far below SQLite's limit.
 const TEXT_SIZE_MAX: u32 = 1 << 16;
+/// The most readings of a transaction: they are in memory at a time.
+const BATCH_MAX: u32 = 1 << 16;
 /// The largest call on a file, bytes.
 const REQUEST_SIZE_MAX: u32 = 64 << 20;

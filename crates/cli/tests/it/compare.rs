@@ -23,6 +23,7 @@ fn a_comparison_is_a_table_and_a_page() {
         "sqlite/ubifs+pramfs",
         "sqlite/ftl",
         "sqlite/tmpfs",
+        "flysch",
     ];
     assert_eq!(rows.len(), 1 + 2 * stacks.len(), "the largest of each workload and stack: {table}");
     assert!(stacks.iter().all(|stack| table.contains(stack)), "{table}");
@@ -80,5 +81,21 @@ fn bad_input_gets_one_line_and_no_report() {
         assert!(line.contains(said), "{arguments}: {line}");
         let left = fs::read_dir(folder.path()).expect("it is there").count();
         assert_eq!(left, 0, "{arguments}");
+    }
+}
+
+#[test]
+fn the_engine_stands_beside_sqlite_as_far_as_it_takes_the_workloads() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let cases = [
+        ("--workload join --requests 20 --fill 50", false),
+        ("--workload select --requests 20 --fill 50 --aged-fill 10", false),
+        ("--workload select --requests 20 --fill 50 --on sqlite/tmpfs", false),
+        ("--workload logger --requests 10 --fill 50 --record-size 40", true),
+        ("--workload mount --requests 10 --fill 50 --record-size 40", true),
+    ];
+    for (arguments, is_there) in cases {
+        let table = output_of(folder.path(), &format!("compare {arguments}"));
+        assert_eq!(table.contains("| flysch "), is_there, "{arguments}: {table}");
     }
 }

@@ -3,6 +3,7 @@
 mod bench;
 mod command;
 mod compare;
+mod engine;
 mod fit;
 mod image;
 mod index;

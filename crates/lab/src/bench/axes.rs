@@ -100,7 +100,11 @@ axes! {
     pram_sizes: u32, "pram-size", has_pram,
         |it, &value| it.build.layers.pram_kib = value,
         |it| it.build.layers.pram_kib;
-    /// Flash parts to use instead of the one on the platform.
+    /// Bytes of the engine's RAM.
+    engine_rams: u32, "ram", is_flysch,
+        |it, &value| it.build.layers.engine_ram = value,
+        |it| it.build.layers.engine_ram;
+    /// Parts instead of the platforms' own.
     parts: Arc<Part>, "part", always,
         |it, value| it.build.part = Arc::clone(value),
         |it| it.build.part.name.clone();
@@ -120,16 +124,16 @@ axes! {
     aged_erases: u32, "aged-erases", always,
         |it, &value| it.build.age.erase_spread = value,
         |it| it.build.age.erase_spread;
-    /// Where error correction is computed: in the controller or in the kernel.
-    ecc: EccMode, "ecc", always,
+    /// Where error correction is computed.
+    ecc: EccMode, "ecc", has_kernel,
         |it, &value| it.build.ecc = value,
         |it| ecc_name(it.build.ecc);
-    /// Compressors of the file system.
-    compressions: CompressionOption, "compression", always,
+    /// Compressors.
+    compressions: CompressionOption, "compression", has_kernel,
         |it, value| value.apply(&mut it.build),
         compression;
-    /// Settings of the kernel's read-ahead.
-    read_ahead: ReadAheadOption, "read-ahead", always,
+    /// Read-ahead.
+    read_ahead: ReadAheadOption, "read-ahead", has_kernel,
         |it, value| value.apply(it),
         read_ahead;
     /// SQLite's settings of `PRAGMA journal_mode`.
@@ -152,16 +156,16 @@ axes! {
     alphabets: Alphabet, "alphabet", has_strings,
         |it, &value| it.alphabet = value,
         |it| it.alphabet.name();
-    /// Sizes of the random string in each record, in bytes.
-    record_sizes: u32, "record-size", is_micro,
+    /// Bytes of the random string in each record.
+    record_sizes: u32, "record-size", has_records,
         |it, &value| it.record_size = value,
         |it| it.record_size;
     /// Numbers of requests. The tables are filled with as many records, but at least 5000.
     requests: u32, "requests", always,
         |it, &value| (it.requests, it.fill) = (value, FILL.max(value)),
         |it| it.requests;
-    /// Records in each table before the measured interval, if it is not to follow from `requests`.
-    fills: u32, "fill", is_micro,
+    /// Records in each table before the interval, where that is not told by the requests.
+    fills: u32, "fill", has_records,
         |it, &value| it.fill = value,
         |it| it.fill;
     /// Which files lie on the second file system, in stacks that have one for journals.
@@ -240,11 +244,19 @@ fn has_journals(scenario: &Scenario) -> bool {
 }
 
 fn is_sqlite(scenario: &Scenario) -> bool {
-    scenario.workload.engine() == Engine::Sqlite
+    scenario.stack.engine == Engine::Sqlite
 }
 
-fn is_micro(scenario: &Scenario) -> bool {
-    scenario.workload.is_micro()
+fn is_flysch(scenario: &Scenario) -> bool {
+    scenario.stack.engine == Engine::Flysch
+}
+
+fn has_kernel(scenario: &Scenario) -> bool {
+    !is_flysch(scenario)
+}
+
+fn has_records(scenario: &Scenario) -> bool {
+    scenario.workload.has_records()
 }
 
 fn has_strings(scenario: &Scenario) -> bool {
@@ -272,7 +284,7 @@ fn compression(scenario: &Scenario) -> String {
             names.collect::<Vec<_>>().join("+")
         }
         Main::Ubifs => build.ubifs_compressor.name().to_owned(),
-        Main::Yaffs2 | Main::Ftl | Main::Tmpfs => "none".to_owned(),
+        Main::Yaffs2 | Main::Ftl | Main::Tmpfs | Main::Chip => "none".to_owned(),
     }
 }
 
@@ -281,6 +293,8 @@ fn read_ahead(scenario: &Scenario) -> String {
     match scenario.stack.main {
         _ if scenario.advises_random => "fadvise".to_owned(),
         Main::Ubifs => scenario.ubifs_ra_pages.to_string(),
-        Main::Jffs2 | Main::Yaffs2 | Main::Ftl | Main::Tmpfs => scenario.build.ra_pages.to_string(),
+        Main::Jffs2 | Main::Yaffs2 | Main::Ftl | Main::Tmpfs | Main::Chip => {
+            scenario.build.ra_pages.to_string()
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The error of a run that has no result.
 
+use flysch::db::DbError;
 use flysch_linux::filesystem::FsError;
 
 use crate::machine::StackError;
@@ -19,7 +20,14 @@ pub enum RunError {
         /// The error message of SQLite.
         message: String,
     },
-    /// The kernel of a real machine, or a program that serves it, reported an error.
+    /// The engine on the bare chip failed.
+    Engine {
+        /// What was under way.
+        during: String,
+        /// What it says.
+        error: DbError,
+    },
+    /// The kernel of a real machine, or a program that serves it, refuses.
     Kernel {
         /// The step during which it failed.
         during: String,
@@ -40,6 +48,10 @@ impl std::fmt::Display for RunError {
             Self::Sqlite { during, message } | Self::Kernel { during, message } => {
                 write!(f, "at {during}: {message}")
             }
+            Self::Engine { during, error: error @ DbError::RamTooSmall { .. } } => {
+                write!(f, "at {during}: {error}; --ram gives the engine more")
+            }
+            Self::Engine { during, error } => write!(f, "at {during}: {error}"),
             Self::FileSystem(error) => write!(f, "file system: {error}"),
             Self::Broken(what) => f.write_str(what),
         }
@@ -63,4 +75,9 @@ impl From<FsError> for RunError {
 /// An error of SQLite, with the step during which it happened.
 pub(crate) fn sqlite_error(during: String) -> impl FnOnce(flysch_sqlite::Error) -> RunError {
     move |error| RunError::Sqlite { during, message: error.to_string() }
+}
+
+/// What the engine says, and what was under way.
+pub(crate) fn engine_error(during: &str) -> impl Fn(DbError) -> RunError {
+    move |error| RunError::Engine { during: during.to_owned(), error }
 }

@@ -21,4 +21,4 @@ mod steps;
 pub mod throughput;
 
 pub use error::RunError;
-pub(crate) use error::sqlite_error;
+pub(crate) use error::{engine_error, sqlite_error};

@@ -43,7 +43,7 @@ impl Scenario {
         let ra_pages = match self.stack.main {
             Main::Ubifs => self.ubifs_ra_pages,
             Main::Jffs2 | Main::Yaffs2 | Main::Ftl => self.build.ra_pages,
-            Main::Tmpfs => 0,
+            Main::Tmpfs | Main::Chip => 0,
         };
         ra_pages > 0 && !self.advises_random
     }
@@ -64,7 +64,7 @@ impl Scenario {
     /// its own.
     pub(crate) fn preparation(&self) -> Option<Self> {
         let workload = self.workload.preparation().filter(|_| !self.keeps_trace)?;
-        let record_size = if workload.is_micro() { self.record_size } else { 0 };
+        let record_size = if workload.has_records() { self.record_size } else { 0 };
         let build = Build { ra_pages: 0, ..self.build.clone() };
         let any = Self { workload, build, record_size, requests: 0, ..self.clone() };
         Some(Self { ubifs_ra_pages: 0, advises_random: false, ..any })

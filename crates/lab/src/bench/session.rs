@@ -11,6 +11,7 @@ use super::measure::{Measured, Timing, measure};
 use super::run::Run;
 use super::scenario::Scenario;
 use super::site::Site;
+use crate::machine::Machine;
 use crate::machine::files::Files;
 
 const DATABASE: &str = "test.db";
@@ -175,7 +176,18 @@ impl<'a> Session<'a> {
         self.site.charge_ps(instructions * per_instruction);
     }
 
-    /// The file systems in the form in which SQLite uses them.
+    /// The machine that is simulated.
+    ///
+    /// # Errors
+    /// The machine is a real one.
+    pub fn machine(&self) -> Result<&Machine, RunError> {
+        self.site.machine().ok_or_else(|| RunError::Kernel {
+            during: self.scenario.workload.name().to_owned(),
+            message: "it needs a machine that is simulated".to_owned(),
+        })
+    }
+
+    /// The file systems as SQLite sees them.
     ///
     /// # Errors
     /// Fails at a site where SQLite uses the file system of the host, as on a real machine.

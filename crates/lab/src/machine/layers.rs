@@ -19,7 +19,10 @@ const FTL_SPARE_MIN: u32 = 8;
 /// of the workloads needs, and a mount reads it quickly.
 const PRAM_KIB: u32 = 8 << 10;
 
-/// The mapping of a translation layer.
+/// Bytes of RAM that the engine gets.
+const ENGINE_RAM: u32 = 16 << 10;
+
+/// How a translation layer maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FtlKind {
     /// Pages are mapped. The block with the fewest live pages is collected.
@@ -49,6 +52,8 @@ pub struct Layers {
     pub ftl_spare_percent: u32,
     /// Size of the PRAM in KiB.
     pub pram_kib: u32,
+    /// The engine: bytes of its RAM.
+    pub engine_ram: u32,
 }
 
 impl FtlKind {
@@ -85,6 +90,7 @@ impl Layers {
             ftl: FtlKind::Page,
             ftl_spare_percent: FTL_SPARE_PERCENT,
             pram_kib: PRAM_KIB,
+            engine_ram: ENGINE_RAM,
         }
     }
 

@@ -1,13 +1,13 @@
 //! Machines: a stack built from the data of a platform, formatted and mounted.
 //!
-//! [`platform`] describes a board and its kernel. [`stack`] names an engine and its file systems,
-//! [`layers`] holds the options of the layers, and [`age`] the data and the wear that a device has
-//! before a run. [`power`] is the power that the devices take. `pram` is the memory that some
-//! boards have in addition to the NAND, and `card` a flash translation layer with a plain file
-//! system. [`dual`] puts one database on two file systems, and [`storage`] connects SQLite with a
-//! file system. [`Build`] puts them together into a [`Machine`].
+//! [`platform`] is a board and its kernel as data, [`stack`] names an engine and its file systems,
+//! [`layers`] holds the options of the layers, [`age`] what a device held before. [`power`] is what
+//! the devices draw. [`bare`] is the chip as the engine sees it. `pram` is the memory beside the NAND, `card` a flash translation layer with a
+//! plain file system. [`dual`] puts one database on two file systems, and [`storage`] is the seam
+//! between SQLite and a file system. [`Build`] puts them together into a [`Machine`].
 
 pub mod age;
+pub mod bare;
 mod card;
 mod device;
 pub mod dual;
@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use flysch_chip::{Chip, Clock, FaultInjector, Part, Recorder, Shared, Tracer};
 use flysch_linux::cpu::Cpu;
-use flysch_linux::filesystem::FileSystem;
+use flysch_linux::filesystem::{FileSystem, FsError};
 use flysch_linux::ftl::FtlOptions;
 use flysch_linux::jffs2::{self, Compressor, Jffs2};
 use flysch_linux::mtd::{EccMode, Partition, RawNand};
@@ -103,6 +103,17 @@ impl Machine {
             }
             None => storage(&self.linux),
         }
+    }
+}
+
+impl Machine {
+    /// Unmount the file systems. No call on them may follow.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn unmount(&self) -> Result<(), FsError> {
+        let journals = self.journals.iter();
+        journals.chain([&self.linux]).try_for_each(|linux| linux.borrow_mut().unmount())
     }
 }
 
@@ -181,7 +192,7 @@ impl Build {
                     .map_err(|e| StackError::of("ubifs", &e))
             }
             Main::Ftl => self.plainfs(device, cpu, recorder, Start::Format).map(|_| ()),
-            Main::Tmpfs => Ok(()),
+            Main::Tmpfs | Main::Chip => Ok(()),
         }
     }
 
@@ -197,6 +208,26 @@ impl Build {
         recorder: Recorder,
     ) -> Result<Machine, StackError> {
         let cpu = self.cpu(&recorder);
+        self.mount_by(cpu, stack, device, pram, recorder)
+    }
+
+    /// Mount what is on the devices of a machine that was stopped; the CPU goes on.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn mount_again(&self, stack: Stack, machine: &Machine) -> Result<Machine, StackError> {
+        let Machine { device, pram, recorder, cpu, .. } = machine;
+        self.mount_by(cpu.clone(), stack, device.clone(), pram.clone(), recorder.clone())
+    }
+
+    fn mount_by(
+        &self,
+        cpu: Cpu,
+        stack: Stack,
+        device: Device,
+        pram: Memory,
+        recorder: Recorder,
+    ) -> Result<Machine, StackError> {
         let fs = self.mount_main(stack.main, &device, &cpu, &recorder)?;
         let journals = stack.journals.map(|journals| match journals {
             Journals::Pramfs => pram::pramfs(&pram, &cpu, &recorder),
@@ -252,7 +283,8 @@ impl Build {
                 Box::new(fs.map_err(|error| StackError::of("ubifs", &error))?)
             }
             Main::Ftl => self.plainfs(device, cpu, recorder, Start::Mount)?,
-            Main::Tmpfs => self.tmpfs(),
+            // Beside the engine stands an empty file system in RAM, which nobody writes to.
+            Main::Tmpfs | Main::Chip => self.tmpfs(),
         })
     }
 

@@ -12,7 +12,9 @@ use crate::machine::stack::Engine;
 use crate::unknown_name::UnknownName;
 
 mod contacts;
+mod logger;
 mod micro;
+mod mount;
 mod pattern;
 mod postmark;
 mod read;
@@ -21,7 +23,10 @@ mod tpcc;
 
 pub use contacts::Contacts;
 pub(crate) use contacts::TEXT_COUNT;
+pub use logger::{Logger, READING_SIZE_MIN};
+pub(crate) use logger::{Reading, Readings, SENSORS};
 pub use micro::{Micro, insert, schema};
+pub use mount::{Mount, Stop};
 pub use pattern::Pattern;
 pub(crate) use pattern::Places;
 pub use postmark::Postmark;
@@ -43,11 +48,15 @@ pub enum Workload {
     Tpcc(Tpcc),
     /// Overwrites of one file that takes half of the partition, which show its wear.
     Overwrite,
+    /// A log of sensors, and queries on it.
+    Logger(Logger),
+    /// The mount of a log after transactions on it.
+    Mount(Mount),
 }
 
 impl Workload {
-    /// Every workload with its default parameters.
-    pub const ALL: [Self; 10] = [
+    /// Every workload, its own parameters at their defaults.
+    pub const ALL: [Self; 12] = [
         Self::Micro(Micro::Insert),
         Self::Micro(Micro::Select),
         Self::Micro(Micro::Join),
@@ -58,6 +67,8 @@ impl Workload {
         Self::Postmark(Postmark::DEFAULT),
         Self::Tpcc(Tpcc::DEFAULT),
         Self::Overwrite,
+        Self::Logger(Logger::DEFAULT),
+        Self::Mount(Mount::DEFAULT),
     ];
 
     /// Name on the command line.
@@ -69,20 +80,37 @@ impl Workload {
             Self::Postmark(_) => "postmark",
             Self::Tpcc(_) => "tpcc",
             Self::Overwrite => "overwrite",
+            Self::Logger(_) => "logger",
+            Self::Mount(_) => "mount",
         }
     }
 
-    /// The engine that handles its requests.
+    /// What carries its requests out, unless another engine is asked for.
     pub const fn engine(self) -> Engine {
         match self {
-            Self::Micro(_) | Self::Contacts(_) | Self::Tpcc(_) => Engine::Sqlite,
+            Self::Micro(_)
+            | Self::Contacts(_)
+            | Self::Tpcc(_)
+            | Self::Logger(_)
+            | Self::Mount(_) => Engine::Sqlite,
             Self::Read(_) | Self::Postmark(_) | Self::Overwrite => Engine::File,
         }
     }
 
-    /// Whether it is the micro-benchmark, whose records are described by the scenario.
-    pub const fn is_micro(self) -> bool {
-        matches!(self, Self::Micro(_))
+    /// Whether an engine can carry its requests out.
+    pub fn runs_on(self, engine: Engine) -> bool {
+        match engine {
+            Engine::Sqlite | Engine::File => engine == self.engine(),
+            Engine::Flysch => {
+                let is_keyed = matches!(self, Self::Micro(Micro::Insert | Micro::Select));
+                is_keyed || matches!(self, Self::Contacts(_) | Self::Logger(_) | Self::Mount(_))
+            }
+        }
+    }
+
+    /// Whether records, their size, number and alphabet are the scenario's.
+    pub const fn has_records(self) -> bool {
+        matches!(self, Self::Micro(_) | Self::Logger(_) | Self::Mount(_))
     }
 
     /// A workload that prepares the same files as this one, whatever its requests are. None if the
@@ -96,14 +124,20 @@ impl Workload {
             Self::Contacts(contacts) => {
                 Some(Self::Contacts(Contacts { pattern: Pattern::Sequential, ..contacts }))
             }
-            Self::Postmark(_) | Self::Tpcc(_) | Self::Overwrite => None,
+            Self::Postmark(_)
+            | Self::Tpcc(_)
+            | Self::Overwrite
+            | Self::Logger(_)
+            | Self::Mount(_) => None,
         }
     }
 
     /// The order of its requests.
     pub const fn pattern(self) -> Pattern {
         match self {
-            Self::Micro(_) | Self::Overwrite => Pattern::Sequential,
+            Self::Micro(_) | Self::Overwrite | Self::Logger(_) | Self::Mount(_) => {
+                Pattern::Sequential
+            }
             Self::Read(read) => read.pattern,
             Self::Contacts(contacts) => contacts.pattern,
             Self::Postmark(_) | Self::Tpcc(_) => Pattern::Random,
@@ -112,13 +146,15 @@ impl Workload {
 
     /// Whether it writes random strings of the scenario's alphabet.
     pub const fn has_strings(self) -> bool {
-        matches!(self, Self::Micro(_) | Self::Contacts(_))
+        matches!(self, Self::Micro(_) | Self::Contacts(_) | Self::Logger(_) | Self::Mount(_))
     }
 
     /// Bytes of a request's data, if they follow from the workload's own parameters.
     pub const fn record_size(self) -> Option<u32> {
         match self {
-            Self::Micro(_) | Self::Tpcc(_) | Self::Overwrite => None,
+            Self::Micro(_) | Self::Tpcc(_) | Self::Overwrite | Self::Logger(_) | Self::Mount(_) => {
+                None
+            }
             Self::Read(read) => Some(read.request_size),
             Self::Contacts(contacts) => Some(contacts.text_bytes()),
             Self::Postmark(postmark) => Some(postmark.block_size),
@@ -133,7 +169,9 @@ impl Workload {
             | Self::Read(_)
             | Self::Contacts(_)
             | Self::Postmark(_)
-            | Self::Overwrite => None,
+            | Self::Overwrite
+            | Self::Logger(_)
+            | Self::Mount(_) => None,
             Self::Tpcc(tpcc) => Some(tpcc.room(settings, requests)),
         }
     }
@@ -146,6 +184,8 @@ impl Workload {
             Self::Contacts(contacts) => contacts.parameters(),
             Self::Postmark(postmark) => postmark.parameters(),
             Self::Tpcc(tpcc) => tpcc.parameters(),
+            Self::Logger(logger) => logger.parameters(),
+            Self::Mount(mount) => mount.parameters(),
         }
     }
 }

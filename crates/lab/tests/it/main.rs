@@ -5,6 +5,7 @@ mod age;
 mod bits;
 mod causes;
 mod crash;
+mod engine;
 mod full;
 mod indexes;
 mod kernel;

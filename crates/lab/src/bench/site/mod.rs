@@ -14,6 +14,7 @@ use flysch_sqlite::Database;
 
 use crate::bench::error::RunError;
 use crate::bench::scenario::Scenario;
+use crate::machine::Machine;
 use crate::machine::files::Files;
 
 pub use simulated::{SETTLE_NS, Simulated};
@@ -40,7 +41,12 @@ pub trait Site {
         None
     }
 
-    /// The files on the file system.
+    /// The machine, where it is simulated.
+    fn machine(&self) -> Option<&Machine> {
+        None
+    }
+
+    /// The files of the file system.
     fn files(&self) -> RefMut<'_, dyn Files>;
 
     /// Make everything durable, drop all caches, wait, and drop them again.

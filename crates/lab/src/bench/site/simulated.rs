@@ -38,9 +38,24 @@ impl Simulated {
         let aged = build.age.apply(&mut linux, &machine.recorder, capacity, build.seed);
         drop(linux);
         aged.map_err(RunError::Age)?;
+        Ok(Self::on(machine, scenario))
+    }
+
+    /// What is on the devices of `machine`, mounted again. The file systems of `machine` are not to
+    /// be called any more.
+    ///
+    /// # Errors
+    /// What a file system says.
+    pub fn mounted_again(machine: &Machine, scenario: &Scenario) -> Result<Self, RunError> {
+        let machine = scenario.build.mount_again(scenario.stack, machine)?;
+        Ok(Self::on(machine, scenario))
+    }
+
+    fn on(machine: Machine, scenario: &Scenario) -> Self {
+        let build = &scenario.build;
         let storage = machine.storage(scenario.settings, scenario.seed);
         let geometry = build.part.geometry;
-        Ok(Self { machine, storage, geometry, partition_blocks: build.partition_blocks })
+        Self { machine, storage, geometry, partition_blocks: build.partition_blocks }
     }
 }
 
@@ -51,6 +66,10 @@ impl Site for Simulated {
 
     fn storage(&self) -> Option<Rc<dyn flysch_sqlite::Vfs>> {
         Some(Rc::clone(&self.storage))
+    }
+
+    fn machine(&self) -> Option<&Machine> {
+        Some(&self.machine)
     }
 
     fn files(&self) -> RefMut<'_, dyn Files> {
@@ -85,7 +104,7 @@ impl Site for Simulated {
         match scenario.stack.main {
             Main::Ubifs => linux.set_read_ahead(scenario.ubifs_ra_pages),
             Main::Jffs2 | Main::Yaffs2 => linux.set_read_ahead(scenario.build.ra_pages),
-            Main::Ftl | Main::Tmpfs => {}
+            Main::Ftl | Main::Tmpfs | Main::Chip => {}
         }
         Ok(())
     }

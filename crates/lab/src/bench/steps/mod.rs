@@ -1,22 +1,36 @@
 //! The steps of each workload, one file each: what it prepares, opens, measures and checks.
 
+mod chip;
 mod contacts;
+mod log;
+mod logger;
 mod micro;
+mod mount;
 mod overwrite;
 mod postmark;
 mod read;
+mod table;
 mod tpcc;
 
 use super::error::RunError;
 use super::run::Run;
 use super::session::Session;
+use crate::machine::stack::Engine;
 use crate::workload::Workload;
 
 /// Run the workload of a session from start to end.
 pub(super) fn carry_out(session: &Session<'_>) -> Result<Run, RunError> {
+    let mut ram = engine_ram(session);
+    let on_chip = session.scenario.stack.engine == Engine::Flysch;
     match session.scenario.workload {
+        Workload::Micro(kind) if on_chip => {
+            session.carry_out(table::TableSteps::of_records(kind, session, &mut ram))
+        }
         Workload::Micro(kind) => session.carry_out(micro::MicroSteps::new(kind, session)),
         Workload::Read(read) => session.carry_out(read::ReadSteps::new(read, session)),
+        Workload::Contacts(contacts) if on_chip => {
+            session.carry_out(table::TableSteps::of_contacts(contacts, session, &mut ram))
+        }
         Workload::Contacts(contacts) => {
             session.carry_out(contacts::ContactsSteps::new(contacts, session))
         }
@@ -25,5 +39,20 @@ pub(super) fn carry_out(session: &Session<'_>) -> Result<Run, RunError> {
         }
         Workload::Tpcc(tpcc) => session.carry_out(tpcc::TpccSteps::new(tpcc)),
         Workload::Overwrite => session.carry_out(overwrite::OverwriteSteps::new(session)),
+        Workload::Logger(logger) => {
+            session.carry_out(logger::LoggerSteps::new(logger, session, &mut ram))
+        }
+        Workload::Mount(mount) => {
+            session.carry_out(mount::MountSteps::new(mount, session.scenario, &mut ram))
+        }
+    }
+}
+
+/// The RAM of the engine that stands on the bare chip; none for others.
+fn engine_ram(session: &Session<'_>) -> Vec<u8> {
+    let scenario = session.scenario;
+    match scenario.stack.engine {
+        Engine::Flysch => vec![0; scenario.build.layers.engine_ram as usize],
+        Engine::Sqlite | Engine::File => Vec::new(),
     }
 }

@@ -1,0 +1,61 @@
+//! `flysch bench` and `flysch compare` with the engine beside SQLite.
+
+use serde_json::Value;
+
+use crate::command::{complaint_of, output_of};
+
+fn runs(arguments: &str) -> Vec<Value> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let text = output_of(folder.path(), &format!("bench {arguments} --format json"));
+    serde_json::from_str(&text).expect("a list of objects")
+}
+
+#[test]
+fn a_log_is_swept_on_the_engine_and_on_sqlite() {
+    let small = "logger --record-size 40 --fill 200 --requests 10 --queries 3";
+    let on_both = runs(&format!("{small} --batch 1,8 --on flysch,sqlite/jffs2 --ram 8K,16K"));
+    let told: Vec<_> = on_both.iter().map(|run| (&run["on"], &run["parameters"]["ram"])).collect();
+    let sizes = told.iter().filter(|(on, _)| *on == "flysch").map(|(_, ram)| ram.as_str());
+    let sizes: Vec<_> = sizes.collect();
+    let sweep = ["8192", "16384", "8192", "16384"].map(Some);
+    assert_eq!(sizes, sweep);
+    assert_eq!(told.len(), 6, "RAM is nothing to SQLite: {told:?}");
+    for run in &on_both {
+        for (kind, count) in [("insert", 10), ("by_time", 3), ("by_sensor", 3)] {
+            assert_eq!(run["by_kind"][kind]["count"], count, "{kind} on {}", run["on"]);
+        }
+    }
+}
+
+#[test]
+fn a_mount_is_measured_after_each_stop() {
+    let both = runs("mount --record-size 40 --fill 100 --requests 5 --stop cut,clean --on flysch");
+    assert_eq!(both.len(), 2);
+    for (run, stop) in both.iter().zip(["cut", "clean"]) {
+        assert_eq!(run["parameters"]["stop"], stop);
+        assert!(run["by_kind"]["open"]["operations"]["page_reads"].as_u64() > Some(0), "{stop}");
+    }
+}
+
+#[test]
+fn what_the_engine_does_not_take_is_one_clear_line() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let cases = [
+        ("logger --on flysch+nvram", "'flysch+nvram': the engine does not take NvRam yet"),
+        ("logger --on flysch --ram 2K", "'2K' for '--ram <SIZE>': RAM is 4K to 64K"),
+        ("logger --on flysch --ram 16X", "'16X' for '--ram <SIZE>'"),
+        ("logger --on flysch --ram 4K", "bytes of memory are needed; --ram gives"),
+        ("join --on flysch", "join does not run on the engine yet"),
+        ("logger --on flysch --aged-fill 20", "flysch has no files of others beside it"),
+        ("logger --on flysch --record-size 19", "a reading has 20 bytes at least"),
+        ("logger --batch 70000", "more than a transaction of 65536"),
+        ("logger --stop cut", "--stop is for mount"),
+        ("insert --queries 3", "--queries is for logger"),
+        ("mount --stop of", "unknown stop 'of'"),
+        ("mount --on sqlite/tmpfs", "RAM does not outlive the stop"),
+    ];
+    for (arguments, said) in cases {
+        let line = complaint_of(folder.path(), &format!("bench {arguments}"));
+        assert!(line.contains(said), "{arguments}: {line}");
+    }
+}

@@ -1,0 +1,119 @@
+//! The log in the engine: ordered by time, and found by sensor through a hash.
+
+use std::ops::RangeInclusive;
+
+use flysch::db::{Db, Direction, Durability};
+use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
+
+use super::{Log, Start, WANTED};
+use crate::bench::session::Session;
+use crate::bench::steps::chip;
+use crate::bench::{RunError, engine_error};
+use crate::machine::bare::BareChip;
+use crate::workload::Reading;
+
+/// The table with its indexes.
+const SCHEMA: Schema<'static> = Schema {
+    tables: &[Table {
+        name: "log",
+        columns: &[
+            Column::required("at", ColumnType::Time),
+            Column::required("sensor", ColumnType::Integer),
+            Column::required("value", ColumnType::Real),
+            Column::required("note", ColumnType::Blob),
+        ],
+        indexes: &[
+            Index { columns: &[0], kind: IndexKind::Ordered, is_unique: true },
+            Index { columns: &[1], kind: IndexKind::Hash, is_unique: false },
+        ],
+        zone: Some(0),
+    }],
+};
+const _: () = assert!(SCHEMA.check().is_ok(), "the engine takes the schema");
+
+const LOG: u8 = 0;
+const BY_TIME: u8 = 0;
+const BY_SENSOR: u8 = 1;
+
+/// An open log.
+pub(super) struct ChipLog<'r> {
+    db: Db<'r, 'static, BareChip>,
+    row: Vec<u8>,
+}
+
+impl<'r> ChipLog<'r> {
+    pub(super) fn open(
+        session: &Session<'_>,
+        ram: &'r mut [u8],
+        capacity: u32,
+        start: Start,
+    ) -> Result<Self, RunError> {
+        let chip = chip::of(session)?;
+        let options = chip::options(session, capacity);
+        let db =
+            match start {
+                Start::Create => Db::create(chip, &SCHEMA, options, ram)
+                    .map_err(engine_error("making the log"))?,
+                Start::Open => Db::open(chip, &SCHEMA, options, ram)
+                    .map_err(engine_error("opening the log"))?,
+            };
+        Ok(Self { db, row: chip::row_memory(session.scenario.record_size) })
+    }
+}
+
+impl Log for ChipLog<'_> {
+    fn insert(&mut self, session: &Session<'_>, readings: &[Reading]) -> Result<(), RunError> {
+        let scope = session.site.enter("statement");
+        let mut transaction = self.db.begin().map_err(engine_error("beginning a transaction"))?;
+        for Reading { time, sensor, value, note } in readings {
+            let values = [
+                Value::Time(*time),
+                Value::from(i64::from(*sensor)),
+                Value::from(*value),
+                Value::Blob(note),
+            ];
+            transaction.insert(LOG, &values).map_err(engine_error("inserting a reading"))?;
+        }
+        drop(scope);
+        let _scope = session.site.enter("commit");
+        transaction.commit(Durability::Durable).map_err(engine_error("committing readings"))
+    }
+
+    fn by_time(
+        &mut self,
+        session: &Session<'_>,
+        times: RangeInclusive<i64>,
+    ) -> Result<u64, RunError> {
+        let _scope = session.site.enter("statement");
+        let failed = engine_error("a query by time");
+        let (from, to) = times.into_inner();
+        let ends = (&Value::Time(from), &Value::Time(to));
+        let range = self.db.range(LOG, BY_TIME, ends, Direction::Forward);
+        let mut range = range.map_err(&failed)?;
+        let mut count = 0;
+        while range.next(&mut self.db, &mut self.row).map_err(&failed)?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    fn by_sensor(&mut self, session: &Session<'_>, sensor: u32) -> Result<u64, RunError> {
+        let _scope = session.site.enter("statement");
+        let failed = engine_error("a query by sensor");
+        let key = [Value::from(i64::from(sensor))];
+        let mut found = self.db.find(LOG, BY_SENSOR, &key).map_err(&failed)?;
+        let mut count = 0;
+        while count < u64::from(WANTED) {
+            if found.next(&mut self.db, &mut self.row).map_err(&failed)?.is_none() {
+                break;
+            }
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    fn close(self: Box<Self>, session: &Session<'_>) -> Result<(), RunError> {
+        let _scope = session.site.enter("close");
+        self.db.close().map(drop).map_err(engine_error("closing the log"))
+    }
+}

@@ -1,0 +1,130 @@
+//! The steps of the log of sensors: fill it, then transactions, then queries by time and by sensor.
+
+use flysch_chip::Prng;
+
+use super::log::{self, Log, Start, WANTED};
+use crate::bench::RunError;
+use crate::bench::measure::Measured;
+use crate::bench::session::{Interval, Session, Steps};
+use crate::workload::{Logger, Reading, Readings, SENSORS};
+
+/// Readings that a query by time asks for.
+const RANGE: u32 = 100;
+
+/// A run under way.
+pub(super) struct LoggerSteps<'r> {
+    logger: Logger,
+    readings: Readings,
+    /// Readings of each sensor so far.
+    of_sensor: Vec<u32>,
+    picks: Prng,
+    /// The engine's RAM, until the log is opened.
+    ram: Option<&'r mut [u8]>,
+}
+
+impl<'r> LoggerSteps<'r> {
+    pub(super) fn new(logger: Logger, session: &Session<'_>, ram: &'r mut [u8]) -> Self {
+        let scenario = session.scenario;
+        let readings = Readings::new(scenario.alphabet, scenario.record_size, scenario.seed);
+        let of_sensor = vec![0; SENSORS as usize];
+        let picks = Prng::new(scenario.seed ^ 0xB1C5);
+        Self { logger, readings, of_sensor, picks, ram: Some(ram) }
+    }
+
+    /// Readings in the log at the end.
+    fn capacity(&self, session: &Session<'_>) -> u32 {
+        let measured = session.scenario.requests.saturating_mul(self.logger.batch);
+        session.scenario.fill.saturating_add(measured)
+    }
+
+    fn batch(&mut self) -> Vec<Reading> {
+        let batch: Vec<Reading> = self.readings.by_ref().take(self.logger.batch as usize).collect();
+        for reading in &batch {
+            self.of_sensor[reading.sensor as usize] += 1;
+        }
+        batch
+    }
+
+    fn pick(&mut self, bound: u32) -> u32 {
+        let picked = self.picks.below(u64::from(bound));
+        u32::try_from(picked).expect("below a number of 32 bits")
+    }
+
+    /// The queries by time, then those by sensor; gives how many there were.
+    fn ask(
+        &mut self,
+        session: &Session<'_>,
+        log: &mut dyn Log,
+        interval: &mut Interval<'_>,
+    ) -> Result<(), RunError> {
+        let count = self.capacity(session);
+        let range = RANGE.min(count);
+        for _ in 0..self.logger.queries {
+            let first = self.pick(count - range + 1);
+            let times = Reading::time_of(first)..=Reading::time_of(first + range - 1);
+            let came = interval.request(BY_TIME, || log.by_time(session, times))?;
+            check(came, range, BY_TIME)?;
+        }
+        for _ in 0..self.logger.queries {
+            let sensor = self.pick(SENSORS);
+            let came = interval.request(BY_SENSOR, || log.by_sensor(session, sensor))?;
+            check(came, self.of_sensor[sensor as usize].min(WANTED), BY_SENSOR)?;
+        }
+        Ok(())
+    }
+}
+
+/// The kinds of requests.
+const INSERT: &str = "insert";
+const BY_TIME: &str = "by_time";
+const BY_SENSOR: &str = "by_sensor";
+
+/// Refuse an answer with too few rows, or too many.
+fn check(came: u64, wanted: u32, kind: &str) -> Result<(), RunError> {
+    if came == u64::from(wanted) {
+        return Ok(());
+    }
+    Err(RunError::Broken(format!("a query {kind} gave {came} readings of {wanted}")))
+}
+
+impl<'r> Steps for LoggerSteps<'r> {
+    type Opened = Box<dyn Log + 'r>;
+
+    fn prepare(&mut self, session: &Session<'_>) -> Result<(), RunError> {
+        let capacity = self.capacity(session);
+        let ram = self.ram.as_deref_mut().expect("the log is not open");
+        let mut log = log::open(session, ram, capacity, Start::Create)?;
+        let counts = &mut self.of_sensor;
+        let mut readings =
+            self.readings.by_ref().inspect(|reading| counts[reading.sensor as usize] += 1);
+        log::fill(session, &mut *log, &mut readings, session.scenario.fill)?;
+        log.close(session)
+    }
+
+    fn open(&mut self, session: &Session<'_>) -> Result<Self::Opened, RunError> {
+        let ram = self.ram.take().expect("the log is opened once");
+        log::open(session, ram, self.capacity(session), Start::Open)
+    }
+
+    fn measure(
+        &mut self,
+        session: &Session<'_>,
+        log: &mut Self::Opened,
+    ) -> Result<Measured, RunError> {
+        let Logger { batch, queries } = self.logger;
+        let requests = session.scenario.requests;
+        let mut interval = Interval::begin(session);
+        for _ in 0..requests {
+            let readings = self.batch();
+            interval.request(INSERT, || log.insert(session, &readings))?;
+        }
+        self.ask(session, &mut **log, &mut interval)?;
+        let record_size = u64::from(session.scenario.record_size);
+        let bytes = u64::from(requests) * u64::from(batch) * record_size;
+        let mut measured = Measured::new(interval.end(), bytes);
+        for (kind, count) in [(INSERT, requests), (BY_TIME, queries), (BY_SENSOR, queries)] {
+            measured.kinds.extend(std::iter::repeat_n(kind, count as usize));
+        }
+        Ok(measured)
+    }
+}

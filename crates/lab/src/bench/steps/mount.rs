@@ -1,0 +1,151 @@
+//! The steps of a mount: transactions on a log, a stop, then the mount, the open, the first write.
+
+use flysch_chip::FaultPlan;
+
+use super::log::{self, Log, Start};
+use crate::bench::RunError;
+use crate::bench::measure::Measured;
+use crate::bench::scenario::Scenario;
+use crate::bench::session::{Interval, Session, Steps};
+use crate::bench::site::Simulated;
+use crate::machine::stack::Engine;
+use crate::workload::{Mount, Reading, Readings, Stop};
+
+/// The kinds of requests: file systems, database, a transaction.
+const KINDS: [&str; 3] = ["mount", "open", "write"];
+
+/// A run under way.
+pub(super) struct MountSteps<'r> {
+    mount: Mount,
+    scenario: &'r Scenario,
+    readings: Readings,
+    /// The engine's RAM, until the log is opened after the mount.
+    ram: Option<&'r mut [u8]>,
+}
+
+/// A machine that came back.
+pub(super) struct Restarted<'r> {
+    session: Session<'r>,
+    log: Box<dyn Log + 'r>,
+}
+
+impl<'r> MountSteps<'r> {
+    pub(super) fn new(mount: Mount, scenario: &'r Scenario, ram: &'r mut [u8]) -> Self {
+        let readings = Readings::new(scenario.alphabet, scenario.record_size, scenario.seed);
+        Self { mount, scenario, readings, ram: Some(ram) }
+    }
+
+    /// Readings in the log at the end: those asked for, the one that is cut, the first write.
+    const fn capacity(&self) -> u32 {
+        self.scenario.fill.saturating_add(self.scenario.requests).saturating_add(2)
+    }
+
+    fn one(&mut self) -> Vec<Reading> {
+        self.readings.by_ref().take(1).collect()
+    }
+
+    /// The transactions, and the stop.
+    fn run_and_stop(&mut self, session: &Session<'_>) -> Result<(), RunError> {
+        let requests = self.scenario.requests;
+        let (batches, interrupted): (Vec<_>, _) =
+            ((0..requests).map(|_| self.one()).collect(), self.one());
+        let capacity = self.capacity();
+        let ram = self.ram.as_deref_mut().expect("the log is not open");
+        let mut log = log::open(session, ram, capacity, Start::Open)?;
+        let device = &session.machine()?.device;
+        let mut operations = 0;
+        for batch in &batches {
+            device.borrow_mut().device_mut().arm(FaultPlan::default());
+            log.insert(session, batch)?;
+            operations = device.borrow().device().operations();
+        }
+        match self.mount.stop {
+            Stop::Cut => cut(session, &mut *log, &interrupted, operations),
+            Stop::Clean => {
+                log.close(session)?;
+                session.machine()?.unmount().map_err(RunError::FileSystem)
+            }
+        }
+    }
+}
+
+/// Cut the power in the middle of a transaction that takes about so many operations, and switch it
+/// on again.
+fn cut(
+    session: &Session<'_>,
+    log: &mut dyn Log,
+    readings: &[Reading],
+    operations: u64,
+) -> Result<(), RunError> {
+    let device = &session.machine()?.device;
+    let seed = session.scenario.seed;
+    let plan = FaultPlan { seed, cut_at: Some(operations / 2), ..FaultPlan::default() };
+    device.borrow_mut().device_mut().arm(plan);
+    let done = log.insert(session, readings);
+    let supply = device.borrow().device().supply();
+    match done {
+        Err(error) if supply.is_on() => return Err(error),
+        // A transaction that took fewer operations than the one before is through.
+        Ok(()) | Err(_) => supply.power_off(),
+    }
+    Ok(())
+}
+
+impl<'r> Steps for MountSteps<'r> {
+    type Opened = Option<Restarted<'r>>;
+
+    fn prepare(&mut self, session: &Session<'_>) -> Result<(), RunError> {
+        let capacity = self.capacity();
+        let ram = self.ram.as_deref_mut().expect("the log is not open");
+        let mut log = log::open(session, ram, capacity, Start::Create)?;
+        log::fill(session, &mut *log, &mut self.readings, self.scenario.fill)?;
+        log.close(session)
+    }
+
+    fn open(&mut self, _: &Session<'_>) -> Result<Self::Opened, RunError> {
+        Ok(None)
+    }
+
+    fn measure(
+        &mut self,
+        session: &Session<'_>,
+        restarted: &mut Self::Opened,
+    ) -> Result<Measured, RunError> {
+        self.run_and_stop(session)?;
+        let machine = session.machine()?;
+        machine.device.borrow_mut().device_mut().arm(FaultPlan::default());
+        machine.device.borrow_mut().device_mut().power_up();
+        let (scenario, first_write) = (self.scenario, self.one());
+        let (capacity, ram) = (self.capacity(), self.ram.take().expect("it comes back once"));
+        session.site.reset()?;
+        let mut interval = Interval::begin(session);
+        let [mount, open, write] = KINDS;
+        let site = interval.request(mount, || Simulated::mounted_again(machine, scenario))?;
+        let again = Session::new(scenario, Box::new(site));
+        again.site.tune(scenario)?;
+        let mut log = interval.request(open, || log::open(&again, ram, capacity, Start::Open))?;
+        interval.request(write, || log.insert(&again, &first_write))?;
+        let mut measured = Measured::new(interval.end(), 0);
+        measured.kinds = KINDS.to_vec();
+        *restarted = Some(Restarted { session: again, log });
+        Ok(measured)
+    }
+
+    /// Every transaction is there, and the one that was cut whole or not at all. SQLite may take the
+    /// last one back besides: unless it syncs the directory too, a journal that it deleted may be
+    /// there again.
+    fn check(&mut self, _: &Session<'_>, opened: &mut Self::Opened) -> Result<(), RunError> {
+        let Restarted { session, log } = opened.as_mut().expect("it was measured");
+        let Scenario { fill, requests, .. } = *self.scenario;
+        let times = Reading::time_of(fill)..=Reading::time_of(fill + requests + 1);
+        let came = log.by_time(session, times)?;
+        let whole = u64::from(requests) + 1;
+        let is_cut = self.mount.stop == Stop::Cut;
+        let may_go_back = is_cut && self.scenario.stack.engine == Engine::Sqlite;
+        let expected = whole - u64::from(may_go_back)..=whole + u64::from(is_cut);
+        if expected.contains(&came) {
+            return Ok(());
+        }
+        Err(RunError::Broken(format!("{came} readings of {whole} are there after the mount")))
+    }
+}

@@ -1,0 +1,261 @@
+//! The steps of inserts and selects by key in the engine: the tables of the micro-benchmark and of
+//! the contacts, with the columns that they have in SQLite.
+
+use flysch::db::{Db, DbError, Durability};
+use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
+use flysch_chip::Prng;
+
+use super::chip;
+use crate::bench::measure::Measured;
+use crate::bench::session::{Interval, Session, Steps};
+use crate::bench::{RunError, engine_error};
+use crate::machine::bare::BareChip;
+use crate::workload::{Contacts, Micro, Pattern, Places, RandomStrings, TEXT_COUNT};
+
+const fn integer(name: &str) -> Column<'_> {
+    Column::required(name, ColumnType::Integer)
+}
+
+const fn text(name: &str) -> Column<'_> {
+    Column::required(name, ColumnType::Blob)
+}
+
+/// The key of both tables.
+const KEY: &[Index<'static>] =
+    &[Index { columns: &[0], kind: IndexKind::Ordered, is_unique: true }];
+
+/// The table of the micro-benchmark.
+const RECORDS: Schema<'static> = Schema {
+    tables: &[Table {
+        name: "table1",
+        columns: &[integer("id"), text("val")],
+        indexes: KEY,
+        zone: None,
+    }],
+};
+const _: () = assert!(RECORDS.check().is_ok(), "the engine takes the schema");
+
+/// The table of the contacts.
+const CONTACTS: Schema<'static> = Schema {
+    tables: &[Table {
+        name: "contacts",
+        columns: &[
+            integer("_id"),
+            integer("name_raw_contact_id"),
+            integer("photo_id"),
+            integer("send_to_voicemail"),
+            integer("times_contacted"),
+            integer("last_time_contacted"),
+            integer("starred"),
+            integer("in_visible_group"),
+            integer("has_phone_number"),
+            integer("status_update_id"),
+            integer("single_is_restricted"),
+            integer("link_type"),
+            text("display_name"),
+            text("phonetic_name"),
+            text("custom_ringtone"),
+            text("sort_key"),
+            text("lookup"),
+        ],
+        indexes: KEY,
+        zone: None,
+    }],
+};
+const _: () = assert!(CONTACTS.check().is_ok(), "the engine takes the schema");
+
+const TABLE: u8 = 0;
+const BY_KEY: u8 = 0;
+
+/// What the requests do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    /// Insert rows in one transaction.
+    Insert,
+    /// Select rows by key.
+    Select(Pattern),
+}
+
+/// A run under way.
+pub(super) struct TableSteps<'r> {
+    schema: &'static Schema<'static>,
+    asked: Asked,
+    /// Rows before the requests.
+    fill: u32,
+    /// Bytes of data in a row.
+    row_size: u32,
+    strings: RandomStrings,
+    integers: Prng,
+    seed: u64,
+    /// The engine's RAM, until the database is opened.
+    ram: Option<&'r mut [u8]>,
+}
+
+/// An open database, and memory for a row of it.
+pub(super) struct Opened<'r> {
+    db: Db<'r, 'static, BareChip>,
+    row: Vec<u8>,
+}
+
+impl<'r> TableSteps<'r> {
+    /// Inserts or selects of the micro-benchmark.
+    pub(super) fn of_records(kind: Micro, session: &Session<'_>, ram: &'r mut [u8]) -> Self {
+        let scenario = session.scenario;
+        let (asked, fill) = if kind.is_filled() {
+            (Asked::Select(Pattern::Sequential), scenario.fill)
+        } else {
+            (Asked::Insert, 0)
+        };
+        Self::new(&RECORDS, asked, fill, (scenario.record_size, 1), session, ram)
+    }
+
+    /// Selects of contacts.
+    pub(super) fn of_contacts(
+        contacts: Contacts,
+        session: &Session<'_>,
+        ram: &'r mut [u8],
+    ) -> Self {
+        let asked = Asked::Select(contacts.pattern);
+        let texts = (contacts.text_size, TEXT_COUNT);
+        Self::new(&CONTACTS, asked, contacts.records, texts, session, ram)
+    }
+
+    fn new(
+        schema: &'static Schema<'static>,
+        asked: Asked,
+        fill: u32,
+        (text_size, text_count): (u32, u32),
+        session: &Session<'_>,
+        ram: &'r mut [u8],
+    ) -> Self {
+        let seed = session.scenario.seed ^ 0x5EED;
+        let strings = RandomStrings::new(session.scenario.alphabet, text_size, seed);
+        let row_size = text_size * text_count;
+        let integers = Prng::new(seed);
+        Self { schema, asked, fill, row_size, strings, integers, seed, ram: Some(ram) }
+    }
+
+    fn capacity(&self, session: &Session<'_>) -> u32 {
+        match self.asked {
+            Asked::Insert => session.scenario.requests,
+            Asked::Select(_) => self.fill,
+        }
+    }
+
+    /// The integers and the texts of a row.
+    fn content(&mut self, id: u32) -> (Vec<i64>, Vec<Vec<u8>>) {
+        let columns = self.schema.tables[usize::from(TABLE)].columns;
+        let is_integer = |column: &&Column<'_>| column.kind == ColumnType::Integer;
+        let integer_count = columns.iter().filter(is_integer).count();
+        let drawn = (1..integer_count).map(|_| self.integers.below(1 << 31).cast_signed());
+        let integers = std::iter::once(i64::from(id)).chain(drawn).collect();
+        let texts = (integer_count..columns.len()).map(|_| {
+            let mut text = Vec::new();
+            self.strings.append(&mut text);
+            text
+        });
+        (integers, texts.collect())
+    }
+
+    /// Insert row `id` by `insert`.
+    fn insert(
+        &mut self,
+        id: u32,
+        insert: impl FnOnce(&[Value<'_>]) -> Result<(), DbError>,
+    ) -> Result<(), RunError> {
+        let (integers, texts) = self.content(id);
+        let integers = integers.iter().map(|&integer| Value::from(integer));
+        let values: Vec<_> = integers.chain(texts.iter().map(|text| Value::Blob(text))).collect();
+        insert(&values).map_err(|error| engine_error(&format!("inserting row {id}"))(error))
+    }
+
+    /// The inserts of the interval: one transaction.
+    fn inserts(
+        &mut self,
+        session: &Session<'_>,
+        db: &mut Db<'_, 'static, BareChip>,
+        interval: &mut Interval<'_>,
+    ) -> Result<(), RunError> {
+        let mut transaction = db.begin().map_err(engine_error("beginning a transaction"))?;
+        for id in 1..=session.scenario.requests {
+            interval.request("insert", || {
+                let _scope = session.site.enter("statement");
+                self.insert(id, |values| transaction.insert(TABLE, values))
+            })?;
+        }
+        interval.end_ns = interval.timed("end", || {
+            let _scope = session.site.enter("commit");
+            transaction.commit(Durability::Durable).map_err(engine_error("committing rows"))
+        })?;
+        Ok(())
+    }
+
+    /// The selects of the interval.
+    fn selects(
+        &self,
+        session: &Session<'_>,
+        opened: &mut Opened<'_>,
+        pattern: Pattern,
+        interval: &mut Interval<'_>,
+    ) -> Result<(), RunError> {
+        let Opened { db, row } = opened;
+        let places = Places::new(pattern, u64::from(self.fill), self.seed);
+        for (place, number) in places.zip(1..=session.scenario.requests) {
+            let key = [Value::from(place.cast_signed() + 1)];
+            let found = interval.request("select", || {
+                let _scope = session.site.enter("statement");
+                let found = db.get(TABLE, BY_KEY, &key, row).map(|found| found.is_some());
+                found.map_err(|error| engine_error(&format!("request {number}"))(error))
+            })?;
+            if !found {
+                return Err(RunError::Broken(format!("row {} is not found", place + 1)));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'r> Steps for TableSteps<'r> {
+    type Opened = Opened<'r>;
+
+    fn prepare(&mut self, session: &Session<'_>) -> Result<(), RunError> {
+        let options = chip::options(session, self.capacity(session));
+        let mut ram = self.ram.take();
+        let memory = ram.as_deref_mut().expect("the database is not open");
+        let db = Db::create(chip::of(session)?, self.schema, options, memory);
+        let mut db = db.map_err(engine_error("making the table"))?;
+        if self.fill > 0 {
+            let mut transaction = db.begin().map_err(engine_error("filling the table"))?;
+            for id in 1..=self.fill {
+                self.insert(id, |values| transaction.insert(TABLE, values))?;
+            }
+            let committed = transaction.commit(Durability::Durable);
+            committed.map_err(engine_error("filling the table"))?;
+        }
+        db.close().map(drop).map_err(engine_error("closing the database"))?;
+        self.ram = ram;
+        Ok(())
+    }
+
+    fn open(&mut self, session: &Session<'_>) -> Result<Opened<'r>, RunError> {
+        let options = chip::options(session, self.capacity(session));
+        let ram = self.ram.take().expect("the database is opened once");
+        let db = Db::open(chip::of(session)?, self.schema, options, ram);
+        let db = db.map_err(engine_error("opening the database"))?;
+        Ok(Opened { db, row: chip::row_memory(self.row_size) })
+    }
+
+    fn measure(
+        &mut self,
+        session: &Session<'_>,
+        opened: &mut Opened<'r>,
+    ) -> Result<Measured, RunError> {
+        let mut interval = Interval::begin(session);
+        match self.asked {
+            Asked::Insert => self.inserts(session, &mut opened.db, &mut interval)?,
+            Asked::Select(pattern) => self.selects(session, opened, pattern, &mut interval)?,
+        }
+        let bytes = u64::from(session.scenario.requests) * u64::from(self.row_size);
+        Ok(Measured::new(interval.end(), bytes))
+    }
+}

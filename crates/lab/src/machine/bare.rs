@@ -1,0 +1,83 @@
+//! The bare chip as the engine sees it.
+//!
+//! The engine knows no tracer, so the cause of a program is read from the page that it programs:
+//! the header says what the page holds. Reads and erases belong to the call that made them.
+
+use flysch::media::{Header, Kind, Space};
+use flysch_chip::Recorder;
+use flysch_linux::cpu::Cpu;
+use flysch_nand::{
+    BlockAddr, Ecc, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError,
+};
+
+use super::device::Device;
+
+/// A chip whose programs bear their causes.
+#[derive(Debug)]
+pub struct BareChip {
+    device: Device,
+    recorder: Recorder,
+    cpu: Cpu,
+    /// Time that controller and driver add to each page read and to each page programmed.
+    overhead_ns: (u64, u64),
+}
+
+impl BareChip {
+    /// The chip `device`. Each page read and each page programmed costs the CPU `overhead_ns`.
+    pub const fn new(
+        device: Device,
+        recorder: Recorder,
+        cpu: Cpu,
+        overhead_ns: (u64, u64),
+    ) -> Self {
+        Self { device, recorder, cpu, overhead_ns }
+    }
+}
+
+/// What a page is programmed for: the scope of the program. The upper two bits of a block's entry
+/// are its space.
+fn label(page: &[u8]) -> &'static str {
+    let Ok(header) = Header::parse(page) else { return "unknown" };
+    match header.kind {
+        Kind::Root | Kind::Confirm | Kind::Name => "root",
+        Kind::Record => "log",
+        Kind::Rows | Kind::More | Kind::Summary => "record",
+        Kind::Run | Kind::Fence if header.block >> 14 == Space::Old as u16 => "merge",
+        Kind::Run | Kind::Fence => "run",
+    }
+}
+
+impl Nand for BareChip {
+    fn geometry(&self) -> Geometry {
+        self.device.geometry()
+    }
+
+    fn read(&mut self, page: PageAddr, column: u32, bytes: &mut [u8]) -> Result<Ecc, ReadError> {
+        self.cpu.charge_ps(self.overhead_ns.0 * 1000);
+        self.device.read(page, column, bytes)
+    }
+
+    fn program(
+        &mut self,
+        page: PageAddr,
+        column: u32,
+        data: &[u8],
+        oob: &[u8],
+    ) -> Result<(), ProgramError> {
+        let _scope = self.recorder.scope(label(data));
+        self.cpu.charge_ps(self.overhead_ns.1 * 1000);
+        self.device.program(page, column, data, oob)
+    }
+
+    fn erase(&mut self, block: BlockAddr) -> Result<(), EraseError> {
+        self.device.erase(block)
+    }
+
+    fn is_bad(&mut self, block: BlockAddr) -> Result<bool, PowerLost> {
+        self.device.is_bad(block)
+    }
+
+    fn mark_bad(&mut self, block: BlockAddr) -> Result<(), PowerLost> {
+        self.device.mark_bad(block)
+    }
+}

@@ -1,0 +1,108 @@
+//! The engine on the bare chip beside SQLite: the same workloads, every operation with its cause.
+
+use std::sync::Arc;
+
+use flysch_lab::bench::grid::{Grid, run_all};
+use flysch_lab::bench::run::Run;
+use flysch_lab::machine::platform::Platform;
+use flysch_lab::machine::stack::{Journals, Stack};
+use flysch_lab::workload::{Contacts, Logger, Micro, Mount, Pattern, Stop, Workload};
+
+fn grid(workloads: &[Workload], stacks: &[Stack]) -> Grid {
+    let platform = Arc::new(Platform::named("nandsim-6.1").expect("it is built in"));
+    let mut grid = Grid::new(Micro::Insert, Stack::FLYSCH, platform);
+    grid.workloads = workloads.to_vec();
+    grid.stacks = stacks.to_vec();
+    grid.axes.record_sizes = vec![40];
+    grid.axes.requests = vec![50];
+    grid.axes.fills = vec![300];
+    grid
+}
+
+fn runs(grid: &Grid) -> Vec<Run> {
+    let scenarios = grid.scenarios();
+    let outcomes = run_all(&scenarios, || ()).into_iter().zip(&scenarios);
+    let runs = outcomes.map(|(outcome, scenario)| {
+        outcome.unwrap_or_else(|error| panic!("{}: {error}", scenario.stack.name()))
+    });
+    runs.collect()
+}
+
+#[test]
+fn a_log_is_kept_and_asked_on_the_engine_as_on_sqlite() {
+    let logger = Logger { batch: 3, queries: 7 };
+    for run in runs(&grid(&[Workload::Logger(logger)], &[Stack::FLYSCH, Stack::JFFS2])) {
+        let count = |kind| run.by_kind[kind].count;
+        assert_eq!((count("insert"), count("by_time"), count("by_sensor")), (50, 7, 7));
+        assert_eq!(run.by_kind["by_time"].operations.page_programs, 0, "{}", run.on);
+        let programs = run.by_kind["insert"].operations.page_programs;
+        assert!(programs >= 50, "{}: {programs} programs for 50 durable commits", run.on);
+        assert_eq!(run.bytes, 50 * 3 * 40);
+    }
+}
+
+#[test]
+fn programs_of_the_engine_bear_the_cause_that_their_page_tells() {
+    let logger = Workload::Logger(Logger { batch: 100, queries: 1 });
+    let mut grid = grid(&[logger], &[Stack::FLYSCH]);
+    grid.axes.requests = vec![200];
+    let runs = runs(&grid);
+    let [run] = runs.as_slice() else { panic!("one run") };
+    let mut programs = 0;
+    for (cause, operations) in &run.by_cause {
+        let innermost = cause.rsplit(" > ").next().expect("a scope");
+        let is_program = ["log", "record", "run", "merge", "root"].contains(&innermost);
+        assert_eq!(is_program, operations.page_programs > 0, "{cause}");
+        programs += operations.page_programs;
+    }
+    assert_eq!(programs, run.page_programs);
+    for label in ["log", "record", "run", "merge"] {
+        let is_there = run.by_cause.keys().any(|cause| cause.ends_with(&format!("> {label}")));
+        assert!(is_there, "{label} in {:?}", run.by_cause.keys());
+    }
+}
+
+#[test]
+fn inserts_and_selects_by_key_run_on_the_engine() {
+    let workloads = [
+        Workload::Micro(Micro::Insert),
+        Workload::Micro(Micro::Select),
+        Workload::Contacts(Contacts { pattern: Pattern::Random, ..Contacts::DEFAULT }),
+    ];
+    let runs = runs(&grid(&workloads, &[Stack::FLYSCH]));
+    let [insert, select, contacts] = runs.as_slice() else { panic!("three runs") };
+    assert!(insert.page_programs > 0 && insert.end_ns > 0);
+    for reading in [select, contacts] {
+        assert_eq!(reading.page_programs, 0, "{}", reading.workload);
+        assert!(reading.page_reads > 0, "{}", reading.workload);
+    }
+}
+
+/// The workload itself checks that all committed readings are there.
+#[test]
+fn every_stack_comes_back_from_a_cut_and_from_a_clean_stop() {
+    let workloads = [Stop::Cut, Stop::Clean].map(|stop| Workload::Mount(Mount { stop }));
+    let pramfs = Stack::YAFFS2.with(Journals::Pramfs);
+    let stacks = [Stack::FLYSCH, Stack::JFFS2, Stack::YAFFS2, Stack::UBIFS, Stack::FTL, pramfs];
+    let mut grid = grid(&workloads, &stacks);
+    grid.axes.seeds = vec![1, 2];
+    for run in runs(&grid) {
+        let kinds: Vec<_> = run.by_kind.keys().copied().collect();
+        assert_eq!(kinds, ["mount", "open", "write"], "{}", run.on);
+        assert!(run.by_kind["write"].operations.page_programs > 0, "{}", run.on);
+    }
+}
+
+#[test]
+fn the_engine_gives_the_same_figures_again() {
+    let workloads = [Workload::Logger(Logger::DEFAULT), Workload::Mount(Mount::DEFAULT)];
+    let grid = grid(&workloads, &[Stack::FLYSCH]);
+    let json = |run: &Run| serde_json::to_string(run).expect("a run has JSON values");
+    let [first, second] = [runs(&grid), runs(&grid)];
+    for (first, second) in first.iter().zip(&second) {
+        assert_eq!(json(first), json(second));
+    }
+    let mut other = grid;
+    other.axes.seeds = vec![2];
+    assert_ne!(json(&runs(&other)[0]), json(&first[0]), "the seed matters");
+}
