@@ -62,12 +62,13 @@ const LIES: [fn(&mut Prng, &mut Image, &History); 10] = [
 pub(super) fn spoil(prng: &mut Prng, history: &History) -> Image {
     let mut image = history.image.clone();
     let lies = prng.below(10) > 2;
-    for _ in 0..1 + prng.below(3) {
+    for _ in 0..=prng.below(3) {
         let ways: &[fn(&mut Prng, &mut Image, &History)] = if lies { &LIES } else { &DAMAGES };
         // Most of what a mount believes is in records.
-        let way = match lies && prng.below(3) > 0 {
-            true => 3 + prng.below(6),
-            false => prng.below(ways.len() as u64),
+        let way = if lies && prng.below(3) > 0 {
+            3 + prng.below(6)
+        } else {
+            prng.below(ways.len() as u64)
         };
         ways[way as usize](prng, &mut image, history);
     }
@@ -86,16 +87,16 @@ fn early<T: Copy>(prng: &mut Prng, things: &[T]) -> Option<T> {
 
 fn any_page(prng: &mut Prng, image: &Image) -> usize {
     let written = image.written();
-    match written.is_empty() {
-        true => 0,
-        false => written[prng.below(written.len() as u64) as usize],
+    if written.is_empty() {
+        return 0;
     }
+    written[prng.below(written.len() as u64) as usize]
 }
 
 fn flip_bits(prng: &mut Prng, image: &mut Image, _: &History) {
     let page = any_page(prng, image);
     let mut bytes = image.bytes(page);
-    for _ in 0..1 + prng.below(4) {
+    for _ in 0..=prng.below(4) {
         let at = prng.below(bytes.len() as u64) as usize;
         bytes[at] ^= 1 << prng.below(8);
     }
@@ -262,12 +263,11 @@ fn lie_in_body(prng: &mut Prng, image: &mut Image, history: &History) {
         8 => poke(prng, &mut body.flash, 10, 2),
         _ => {
             let at = 12 + prng.below(4) as usize * 4;
-            match prng.below(2) {
-                0 => poke(prng, &mut body.flash, at, 4),
-                _ => {
-                    let page = prng.below(u64::from(page_count)) as u32;
-                    body.flash[at..at + 4].copy_from_slice(&page.to_le_bytes());
-                }
+            if prng.below(2) == 0 {
+                poke(prng, &mut body.flash, at, 4);
+            } else {
+                let page = prng.below(u64::from(page_count)) as u32;
+                body.flash[at..at + 4].copy_from_slice(&page.to_le_bytes());
             }
         }
     });
@@ -277,7 +277,7 @@ fn lie_in_spans(prng: &mut Prng, image: &mut Image, history: &History) {
     let page_count = u64::from(image.geometry.page_count()) * 4;
     rewrite(prng, image, history, |prng, body| {
         let most = if prng.below(4) == 0 { 25 } else { 2 };
-        for _ in 0..1 + prng.below(most) {
+        for _ in 0..=prng.below(most) {
             let mut span = [prng.below(5) as u8, 0, 0, 0, 0, 0, 0, 0, 0];
             let head = word(&body.flash, 12);
             let near = |prng: &mut Prng| match prng.below(3) {
@@ -296,7 +296,7 @@ fn lie_in_changes(prng: &mut Prng, image: &mut Image, history: &History) {
     let blocks = image.bad.len() as u64;
     rewrite(prng, image, history, |prng, body| {
         let most = if prng.below(4) == 0 { 40 } else { 3 };
-        for _ in 0..1 + prng.below(most) {
+        for _ in 0..=prng.below(most) {
             let mut change = [0; 4];
             change[..2].copy_from_slice(&(prng.below(blocks + 1) as u16).to_le_bytes());
             change[2..].copy_from_slice(&code(prng, blocks).to_le_bytes());
@@ -322,7 +322,7 @@ fn lie_in_table(prng: &mut Prng, image: &mut Image, history: &History) {
         if !one {
             table.resize(prng.below(blocks * 3) as usize / 2 * 2, 0xFF);
         }
-        for _ in 0..1 + prng.below(6) {
+        for _ in 0..=prng.below(6) {
             let at = prng.below(table.len() as u64 / 2 + 1) as usize * 2;
             let code = if prng.below(3) == 0 { 0xFFFF } else { code(prng, blocks) };
             if let Some(entry) = table.get_mut(at..at + 2) {
@@ -339,16 +339,15 @@ fn lie_in_state(prng: &mut Prng, image: &mut Image, history: &History) {
         let state = &mut body.state;
         if state.len() < 30 || prng.below(4) == 0 {
             let at = [0, 4, 8, 10, 12, 20][prng.below(6) as usize];
-            match prng.below(2) {
-                0 => poke(prng, state, at, if at < 8 { 4 } else { 2 }),
-                _ => {
-                    let page = (prng.below(page_count) as u32).to_le_bytes();
-                    state.splice(at..at + 4, page);
-                }
+            if prng.below(2) == 0 {
+                poke(prng, state, at, if at < 8 { 4 } else { 2 });
+            } else {
+                let page = (prng.below(page_count) as u32).to_le_bytes();
+                state.splice(at..at + 4, page);
             }
             return;
         }
-        for _ in 0..1 + prng.below(2) {
+        for _ in 0..=prng.below(2) {
             let at = 28 + prng.below(state.len() as u64 - 28) as usize;
             match prng.below(6) {
                 0 => poke(prng, state, at, 1),
@@ -398,7 +397,7 @@ fn lie_in_stream(prng: &mut Prng, image: &mut Image, history: &History) {
     let kind = if prng.below(3) == 0 { kind::ROOT } else { kind::RECORD };
     let Some(page) = early(prng, history.newest(kind)) else { return };
     let Some(mut stream) = Stream::read(image, page) else { return };
-    for _ in 0..1 + prng.below(3) {
+    for _ in 0..=prng.below(3) {
         let at = prng.below(stream.bytes.len() as u64 + 1) as usize;
         match prng.below(4) {
             0 => stream.bytes.truncate(at),
@@ -417,7 +416,7 @@ fn lie_in_stream(prng: &mut Prng, image: &mut Image, history: &History) {
 fn lie_in_payload(prng: &mut Prng, image: &mut Image, history: &History) {
     let kinds = [kind::ROWS, kind::MORE, kind::SUMMARY, kind::RUN];
     let kind = kinds[prng.below(kinds.len() as u64) as usize];
-    for _ in 0..1 + prng.below(4) {
+    for _ in 0..=prng.below(4) {
         let Some(page) = early(prng, history.newest(kind)) else { return };
         let mut bytes = image.bytes(page);
         let cell = prng.below(bytes.len() as u64 / 512) as usize * 512;
