@@ -44,6 +44,9 @@ pub enum DbError {
     },
     /// There is no room for more rows, or no number for another commit.
     Full,
+    /// The transaction has more rows than the memory can keep entries of: commit what there is, or
+    /// give more memory.
+    TransactionTooLong,
 }
 
 impl fmt::Display for DbError {
@@ -61,6 +64,7 @@ impl fmt::Display for DbError {
             Self::Duplicate { index } => write!(f, "the key of index {index} is taken"),
             Self::RowTooLong { needed } => write!(f, "the row has {needed} bytes"),
             Self::Full => f.write_str("there is no room for more rows"),
+            Self::TransactionTooLong => f.write_str("the transaction has too many rows"),
         }
     }
 }

@@ -161,7 +161,11 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         }
         self.crowd_out()?;
         let mut lent = Lent { page: self.frame, cell: self.cell, commit: self.commit };
-        self.store.flush_open(&mut self.media, &mut lent)?;
+        let flushed = self.store.flush_open(&mut self.media, &mut lent);
+        flushed.map_err(|error| match error {
+            StoreError::Crowded => DbError::TransactionTooLong,
+            error => error.into(),
+        })?;
         self.under_way = self.under_way.map(|tx| UnderWay { has_runs: true, ..tx });
         Ok(())
     }

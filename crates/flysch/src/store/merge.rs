@@ -11,14 +11,14 @@ use super::error::StoreError;
 use super::group::{Drops, Group};
 use super::plan::Estimate;
 use super::read::Reading;
-use super::run::{IN_JOB, Run};
+use super::run::{IN_JOB, RUNS_MAX, Run};
 use super::seek::Seek;
 use super::unit::{ENTRY_SIZE_MAX, Header, Malformed, UnitReader};
 use super::writer::{Next, Source};
 use crate::media::CELL_DATA;
 
 /// Inputs of a merge, at most.
-pub(crate) const INPUTS_MAX: usize = 18;
+pub(crate) const INPUTS_MAX: usize = RUNS_MAX;
 /// The least window.
 pub(crate) const WINDOW_MIN: usize = 40;
 const _: () = assert!(WINDOW_MIN > ENTRY_SIZE_MAX);

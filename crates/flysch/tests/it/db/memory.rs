@@ -6,11 +6,11 @@ use super::image::Image;
 use super::world::{OPTIONS, SCHEMA};
 
 /// Windows of merges, and the least memory table.
-const STORE: usize = 18 * 40 + 512;
+const STORE: usize = 20 * 40 + 512;
 
 #[test]
 fn the_least_memory_is_what_the_document_says() {
-    for (page_size, blocks, wanted) in [(2048, 128, 7_076), (2048, 1024, 8_868)] {
+    for (page_size, blocks, wanted) in [(2048, 128, 7_156), (2048, 1024, 8_948)] {
         let payload = page_size / 512 * 506 - 20;
         let needed = 2 * blocks + payload + page_size + 512 + 1024 + STORE;
         assert_eq!(needed, wanted, "{blocks} blocks");
