@@ -50,7 +50,8 @@ pub(crate) struct Parameters {
     /// What the random strings are made of: bytes, base64, digits, constant
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "bytes")]
     alphabet: Vec<Alphabet>,
-    /// Records in each table before select, join, update and logger [default: 5000, or the requests]
+    /// Records in each table before select, join, update and logger [default: 5000, or the
+    /// requests]
     #[arg(long, value_name = "N")]
     fill: Option<Numbers>,
     /// SQLite's page size in bytes

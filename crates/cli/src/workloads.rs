@@ -48,7 +48,8 @@ pub(crate) struct Options {
     /// logger: queries by time after the transactions, and as many by sensor [default: 100]
     #[arg(long, value_name = "N")]
     queries: Option<Numbers>,
-    /// mount: how the machine stops before: cut (power fails in a transaction) or clean [default: cut]
+    /// mount: how the machine stops before: cut (power fails in a transaction) or clean [default:
+    /// cut]
     #[arg(long, value_name = "HOW", value_delimiter = ',')]
     stop: Vec<Stop>,
     #[command(flatten)]

@@ -1,8 +1,8 @@
 //! A log of sensors: readings come in order of time, some to a transaction, and are asked for by
 //! time and by sensor.
 //!
-//! A reading has a time, which is the primary key, a sensor, which has an index, a value and a note.
-//! The note fills the row up to the scenario's record size.
+//! A reading has a time, which is the primary key, a sensor, which has an index, a value and a
+//! note. The note fills the row up to the scenario's record size.
 
 use std::collections::BTreeMap;
 

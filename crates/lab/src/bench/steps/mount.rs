@@ -131,9 +131,9 @@ impl<'r> Steps for MountSteps<'r> {
         Ok(measured)
     }
 
-    /// Every transaction is there, and the one that was cut whole or not at all. SQLite may take the
-    /// last one back besides: unless it syncs the directory too, a journal that it deleted may be
-    /// there again.
+    /// Every transaction is there, and the one that was cut whole or not at all. SQLite may take
+    /// the last one back besides: unless it syncs the directory too, a journal that it deleted may
+    /// be there again.
     fn check(&mut self, _: &Session<'_>, opened: &mut Self::Opened) -> Result<(), RunError> {
         let Restarted { session, log } = opened.as_mut().expect("it was measured");
         let Scenario { fill, requests, .. } = *self.scenario;
