@@ -215,6 +215,9 @@ impl<'r> TableSteps<'r> {
     }
 }
 
+/// Rows of a transaction that fills a table.
+const FILLED_AT_ONCE: usize = 256;
+
 impl<'r> Steps for TableSteps<'r> {
     type Opened = Opened<'r>;
 
@@ -224,9 +227,10 @@ impl<'r> Steps for TableSteps<'r> {
         let memory = ram.as_deref_mut().expect("the database is not open");
         let db = Db::create(chip::of(session)?, self.schema, options, memory);
         let mut db = db.map_err(engine_error("making the table"))?;
-        if self.fill > 0 {
+        // A transaction of the engine has as many rows as its RAM can keep entries of.
+        for first in (1..=self.fill).step_by(FILLED_AT_ONCE) {
             let mut transaction = db.begin().map_err(engine_error("filling the table"))?;
-            for id in 1..=self.fill {
+            for id in (first..=self.fill).take(FILLED_AT_ONCE) {
                 self.insert(id, |values| transaction.insert(TABLE, values))?;
             }
             let committed = transaction.commit(Durability::Durable);
