@@ -1,5 +1,7 @@
 //! A Bloom filter in RAM over hashes: may say "maybe" for an absent one, never "no" for a present.
 
+use crate::store::places;
+
 /// The filter's bits; their memory is the caller's.
 #[derive(Debug)]
 pub struct Bloom<'ram> {
@@ -23,14 +25,15 @@ impl<'ram> Bloom<'ram> {
 
     /// Add a hash.
     pub fn insert(&mut self, hash: u32) {
-        for bit in places(hash, self.bit_count()) {
+        for bit in places(u64::from(hash), self.bit_count(), PROBES) {
             self.bits[bit / 8] |= 1 << (bit % 8);
         }
     }
 
     /// Whether the hash may have been added.
     pub fn may_contain(&self, hash: u32) -> bool {
-        places(hash, self.bit_count()).all(|bit| self.bits[bit / 8] & 1 << (bit % 8) != 0)
+        places(u64::from(hash), self.bit_count(), PROBES)
+            .all(|bit| self.bits[bit / 8] & 1 << (bit % 8) != 0)
     }
 
     /// The filter's memory, for another use; clear it afterwards.
@@ -41,20 +44,6 @@ impl<'ram> Bloom<'ram> {
     fn bit_count(&self) -> u64 {
         self.bits.len() as u64 * 8
     }
-}
-
-/// Enhanced double hashing in 32-bit arithmetic, of which the top bits are taken.
-fn places(hash: u32, bit_count: u64) -> impl Iterator<Item = usize> {
-    let mixed = (u64::from(hash) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let (mut at, mut step) = ((mixed >> 32) as u32, mixed as u32 | 1);
-    let probes = if bit_count == 0 { 0 } else { PROBES };
-    (0..probes).map(move |probe| {
-        let bit = (u64::from(at) * bit_count) >> 32;
-        at = at.wrapping_add(step);
-        step = step.wrapping_add(probe + 1);
-        bit as usize
-    })
 }
 
 #[cfg(test)]

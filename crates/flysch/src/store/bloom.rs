@@ -38,25 +38,31 @@ impl<'ram> Blooms<'ram> {
 
     /// Add a code of an index to the filter of `size` bytes at `at`.
     pub(crate) fn add(&mut self, (at, size): (usize, usize), index: u8, code: u64) {
-        for bit in places(index, code, size) {
+        for bit in places_of(index, code, size) {
             self.bytes[at + bit / 8] |= 1 << (bit % 8);
         }
     }
 
     /// Whether the code may have been added.
     pub(crate) fn may_hold(&self, (at, size): (usize, usize), index: u8, code: u64) -> bool {
-        places(index, code, size).all(|bit| self.bytes[at + bit / 8] & 1 << (bit % 8) != 0)
+        places_of(index, code, size).all(|bit| self.bytes[at + bit / 8] & 1 << (bit % 8) != 0)
     }
 }
 
-/// Enhanced double hashing in 32-bit arithmetic, of which the top bits are taken.
-fn places(index: u8, code: u64, size: usize) -> impl Iterator<Item = usize> {
-    let mixed = (code ^ u64::from(index) << 56).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+/// The bits of a code of an index in a filter of `size` bytes.
+fn places_of(index: u8, code: u64, size: usize) -> impl Iterator<Item = usize> {
+    places(code ^ u64::from(index) << 56, size as u64 * 8, PROBES)
+}
+
+/// The bits of a code in a filter, `probes` of them: enhanced double hashing in 32-bit arithmetic,
+/// of which the top bits are taken. None in a filter without bits.
+pub(crate) fn places(code: u64, bit_count: u64, probes: u32) -> impl Iterator<Item = usize> {
+    let mixed = code.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let (mut at, mut step) = ((mixed >> 32) as u32, mixed as u32 | 1);
-    let probes = if size == 0 { 0 } else { PROBES };
+    let probes = if bit_count == 0 { 0 } else { probes };
     (0..probes).map(move |probe| {
-        let bit = (u64::from(at) * size as u64 * 8) >> 32;
+        let bit = (u64::from(at) * bit_count) >> 32;
         at = at.wrapping_add(step);
         step = step.wrapping_add(probe + 1);
         bit as usize

@@ -46,6 +46,7 @@ pub use solo::Solo;
 
 use flysch_nand::Nand;
 
+pub(crate) use bloom::places;
 pub(crate) use levels::log2;
 
 use self::bloom::Blooms;
