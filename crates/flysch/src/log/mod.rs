@@ -14,6 +14,7 @@
 
 mod body;
 mod format;
+mod lost;
 mod mount;
 mod root;
 mod stream;

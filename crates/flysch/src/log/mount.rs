@@ -12,7 +12,7 @@ use flysch_nand::Nand;
 use super::body::{self, NUMBER_MAX, Preface};
 use super::root::{self, CANDIDATES, CELLS_MAX, Front, List, Named, Seen, target};
 use super::stream::{Place, Reader, StreamError, part_of};
-use super::{Body, CHAIN_MAX, CHECKPOINT, Log, Next, STOPPED, choose_list, name_of};
+use super::{Body, CHAIN_MAX, CHECKPOINT, Log, Next, STOPPED, choose_list, lost, name_of};
 use crate::media::{Kind, Media, MediaError, Sight, Use};
 
 /// Why a database cannot be found.
@@ -97,6 +97,9 @@ pub(crate) fn find<N: Nand>(
     let front = Front::read(&mut reader, media)?;
     check(media, &front, schema)?;
     media.salt = front.salt;
+    if lost::has_newer_name(media, (&first.cells, &seen), &newest, frame)? {
+        return Err(MountError::Broken);
+    }
     let (lists, root_page) = find_lists(media, &newest, &front, frame)?;
     let log = Log {
         cells: front.cells,
@@ -211,6 +214,9 @@ impl<N: Nand> Finding<'_, '_, N> {
     ) -> Result<Found, MountError> {
         let is_clean = preface.flags & STOPPED != 0 && self.has_no_rival(&seen)?;
         self.log.claim_blocks(self.media);
+        if !is_clean && self.log.is_succeeded(self.media, self.frame)? {
+            return Err(MountError::Broken);
+        }
         Ok(Found { log: self.log, preface, state_len, is_clean, seen })
     }
 
@@ -433,9 +439,7 @@ impl Found {
         frame: &mut [u8],
     ) -> Result<(), MediaError> {
         let Self { log, seen, .. } = self;
-        // No attempt of this or an earlier mount has used a number from here on.
-        let ordinal = log.next.ordinal.max(log.list.ordinal) + 2 * root::LIST_MAX as u32;
-        let list = choose_list(media, ordinal)?;
+        let list = choose_list(media, log.ordinal_of_mount())?;
         for block in 0..media.table.len() {
             if !list.as_slice().contains(&(block as u16)) {
                 media.release_log(block);

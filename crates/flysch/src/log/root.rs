@@ -26,7 +26,7 @@ pub(crate) const LIST_MAX: usize = 16;
 pub(crate) const CANDIDATES: u32 = 16;
 
 const MAGIC: [u8; 6] = *b"flysch";
-const NAME: Name = Name { used: Use::Root, life: 0 };
+pub(super) const NAME: Name = Name { used: Use::Root, life: 0 };
 
 /// A list of log blocks: the block at place `n` is the log's block number `ordinal + n`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +94,7 @@ pub(crate) struct Front {
     pub(crate) has_state: bool,
 }
 
-const FRONT_SIZE: usize = 6 + 4 + 4 + 4 + 4 + 1 + 2 * CELLS_MAX + List::SIZE + 1;
+pub(super) const FRONT_SIZE: usize = 6 + 4 + 4 + 4 + 4 + 1 + 2 * CELLS_MAX + List::SIZE + 1;
 
 impl Front {
     pub(crate) fn emit(&self) -> [u8; FRONT_SIZE] {

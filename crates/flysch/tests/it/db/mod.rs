@@ -7,5 +7,6 @@ mod hostile;
 mod image;
 mod lies;
 mod memory;
+mod roots;
 mod version_1;
 mod world;

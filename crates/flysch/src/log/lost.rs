@@ -1,0 +1,83 @@
+//! Whether a root was lost: one that was whole, and newer than the newest one that is visible.
+//!
+//! A root that an interrupted mount began is not whole, and giving way to an older one is right. A
+//! root that was confirmed and cannot be read any more is another matter: what was committed since
+//! would be gone in silence. Two things tell that one was there:
+//! 1. a name page of a later epoch, on a block whose checkpoint cannot be read: names are
+//!    programmed behind a confirmed root only;
+//! 2. a record in the very log block that this mount would take next. What a mount takes follows
+//!    from the state that it finds, and its log begins when its root is certain.
+
+use flysch_nand::Nand;
+
+use super::root::{self, Cells, FRONT_SIZE, LIST_MAX, Seen};
+use super::{Log, choose_list, name_of};
+use crate::media::{ENTRY_SIZE, Kind, Media, MediaError, Sight};
+
+/// Bytes of a root's checkpoint besides its front, the tail and the table, at most.
+const STATE_MAX: usize = 2048;
+
+/// Whether a root block on which no root is visible has a name page of a later epoch than the
+/// newest root. Cost: one read for each block without a root, some ten where its first page is
+/// neither blank nor whole.
+pub(super) fn has_newer_name<N: Nand>(
+    media: &mut Media<'_, N>,
+    (cells, seen): (&Cells, &[Option<Seen>]),
+    newest: &Seen,
+    frame: &mut [u8],
+) -> Result<bool, MediaError> {
+    let payload = media.layout().payload_size();
+    let size = FRONT_SIZE + STATE_MAX + payload + media.table.len() as usize * ENTRY_SIZE;
+    // Names begin behind the checkpoint and its confirm page.
+    let last = (size.div_ceil(payload) as u32 + 1).min(media.geometry().pages_per_block - 1);
+    for (&block, _) in cells.as_slice().iter().zip(seen).filter(|(_, seen)| seen.is_none()) {
+        let block = u32::from(block);
+        if media.look(block, 0, root::NAME, frame)? == Sight::Blank {
+            continue;
+        }
+        for page in 1..=last {
+            let sight = media.look(block, page, root::NAME, frame)?;
+            if let Sight::Page(header) = sight
+                && header.kind == Kind::Name
+                && header.commit > newest.epoch
+            {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+impl Log {
+    /// The number of the first block of the list that a mount takes: no attempt of this or an
+    /// earlier mount has used a number from here on.
+    pub(super) fn ordinal_of_mount(&self) -> u32 {
+        self.next.ordinal.max(self.list.ordinal) + 2 * LIST_MAX as u32
+    }
+
+    /// Whether the list that a mount takes from this state was taken already. Cost: one read, three
+    /// where the list's first block is bad.
+    pub(super) fn is_succeeded<N: Nand>(
+        &self,
+        media: &mut Media<'_, N>,
+        frame: &mut [u8],
+    ) -> Result<bool, MediaError> {
+        let next = media.next;
+        let list = match choose_list(media, self.ordinal_of_mount()) {
+            Ok(list) => list,
+            Err(MediaError::Full) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        media.next = next;
+        let mut is_taken = false;
+        for (at, &block) in (0..).zip(list.as_slice()) {
+            media.release_log(u32::from(block));
+            let is_in_turn = at == 0 || at == 1 && media.is_bad(u32::from(list.blocks[0]))?;
+            if is_in_turn && !is_taken {
+                let sight = media.look(u32::from(block), 0, name_of(list.ordinal + at), frame)?;
+                is_taken = matches!(sight, Sight::Page(header) if header.kind == Kind::Record);
+            }
+        }
+        Ok(is_taken)
+    }
+}

@@ -1,0 +1,110 @@
+//! Roots that go bad by themselves, and databases that are made where another one was.
+
+use flysch::db::{Db, DbError, Direction, Durability, MountError};
+
+use super::forge::{Forge, kind};
+use super::image::Image;
+use super::world::{OPTIONS, SCHEMA, expected, insert, rows};
+
+const RAM: usize = 9_000;
+
+fn create(image: &mut Image) -> Result<(), DbError> {
+    let mut ram = vec![0; RAM];
+    Db::create(image, &SCHEMA, OPTIONS, &mut ram).map(drop)
+}
+
+/// Open the database, and count its rows, which are those of the first numbers.
+fn try_open(image: &mut Image) -> Result<i64, DbError> {
+    let mut ram = vec![0; RAM];
+    let mut db = Db::open(image, &SCHEMA, OPTIONS, &mut ram)?;
+    let found = rows(&mut db, Direction::Forward)?;
+    let ids: Vec<i64> = (0..).take(found.len()).collect();
+    assert!(found == expected(&ids, 0), "rows are those of the first numbers");
+    Ok(i64::try_from(found.len()).unwrap())
+}
+
+/// Open, insert `count` transactions of one row, and leave without a close.
+fn live(image: &mut Image, from: i64, count: i64) -> Result<(), DbError> {
+    let mut ram = vec![0; RAM];
+    let mut db = Db::open(image, &SCHEMA, OPTIONS, &mut ram)?;
+    (from..from + count).try_for_each(|id| insert(&mut db, &[id], 0, Durability::Durable))
+}
+
+/// A page of the newest root that cannot be read for good made the mount believe an older root in
+/// silence: rows were gone, and the next write made the loss final. Here each page of the newest
+/// root is lost in turn, after lives of any length: the mount answers with every row, or says that
+/// the log is not whole, at the latest when something is to be written.
+#[test]
+fn a_root_that_is_lost_is_not_passed_over() {
+    for count in [1, 3, 6, 40, 150, 400] {
+        let mut image = Image::blank(512, 96);
+        create(&mut image).unwrap();
+        for life in 0..3 {
+            live(&mut image, life * count, count).unwrap();
+        }
+        let wanted = 3 * count;
+        for page in Forge::newest(&image, kind::ROOT) {
+            let mut copy = image.clone();
+            copy.set(page, &[0x5A; 512]);
+            let story = format!("page {page} is lost after lives of {count}");
+            let answer = try_open(&mut copy);
+            let written = live(&mut copy, 3 * count, 1);
+            match (answer, written) {
+                (Ok(found), Ok(())) => assert_eq!(found, wanted, "{story}"),
+                (_, written) => {
+                    assert_eq!(written, Err(DbError::Mount(MountError::Broken)), "{story}");
+                }
+            }
+        }
+    }
+}
+
+/// A database that is made where one with the same seed was: seals alone do not tell the pages of
+/// the two apart. Here the new one is never shown a row of the old one, whenever it is left.
+#[test]
+fn a_new_database_shows_nothing_of_the_one_before() {
+    for blocks in [96, 520] {
+        let mut image = Image::blank(512, blocks);
+        create(&mut image).unwrap();
+        live(&mut image, 5000, 150).unwrap();
+        live(&mut image, 6000, 150).unwrap();
+        for count in [0, 1, 2, 5, 7, 8, 9, 20, 64, 100] {
+            let mut copy = image.clone();
+            create(&mut copy).unwrap();
+            assert_eq!(try_open(&mut copy), Ok(0));
+            for life in 0..2 {
+                live(&mut copy, life * count, count).unwrap();
+                let found = try_open(&mut copy);
+                assert_eq!(found, Ok((life + 1) * count), "{blocks} blocks");
+            }
+        }
+    }
+}
+
+/// The power goes at any operation while a database is made where another was. What is found is the
+/// old one with all its rows, the new one with none, or an error; and a database can be made then.
+#[test]
+fn making_a_database_again_may_be_cut() {
+    let mut image = Image::blank(512, 96);
+    create(&mut image).unwrap();
+    live(&mut image, 0, 60).unwrap();
+    live(&mut image, 60, 60).unwrap();
+    for cut in 0.. {
+        let mut copy = image.clone();
+        copy.cut_in = Some(cut);
+        let made = create(&mut copy);
+        copy.cut_in = None;
+        if made.is_err() {
+            let found = try_open(&mut copy);
+            assert!(found.is_err() || found == Ok(0) || found == Ok(120), "{found:?}, cut {cut}");
+            create(&mut copy).unwrap();
+        }
+        live(&mut copy, 0, 10).unwrap();
+        assert_eq!(try_open(&mut copy), Ok(10), "cut {cut}");
+        live(&mut copy, 10, 80).unwrap();
+        assert_eq!(try_open(&mut copy), Ok(90), "cut {cut}");
+        if made.is_ok() {
+            break;
+        }
+    }
+}
