@@ -65,6 +65,7 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Everything since the last commit is committed.
     pub(super) fn commit_now(&mut self, durability: Durability) -> Result<(), DbError> {
+        self.note_time();
         self.records.commit(&mut self.media);
         self.store.commit();
         self.commit += 1;

@@ -9,6 +9,7 @@
 //! 2. Cursors borrow nothing between calls.
 //! 3. The first program after an open makes certain what the open found.
 
+mod clock;
 mod commit;
 mod error;
 mod find;
@@ -16,13 +17,16 @@ mod index;
 mod open;
 mod ram;
 mod scan;
+mod stats;
 mod write;
 
+pub use clock::Clock;
 pub use commit::Durability;
 pub use error::DbError;
 pub use find::{Find, KeyRange};
 pub use open::{OpenReport, Options};
 pub use scan::{Direction, Scan};
+pub use stats::Stats;
 pub use write::Transaction;
 
 pub use crate::log::MountError;
@@ -60,8 +64,10 @@ pub struct Db<'ram, 's, N> {
     is_lazy: bool,
     /// The transaction that was begun, and neither committed nor rolled back.
     under_way: Option<UnderWay>,
-    /// The caller's clock, as the last commit told it.
+    /// The time of the last commit.
     time: u64,
+    /// Who tells the time; the caller does where there is none.
+    clock: Option<&'s dyn Clock>,
     store: Store<'ram>,
     /// What keys the hashes of this device.
     key: HashKey,

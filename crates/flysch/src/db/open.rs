@@ -6,7 +6,7 @@ use super::commit::Layers;
 use super::index::plans;
 use super::ram::Ram;
 use super::{Db, DbError};
-use crate::log::{self, Buffers};
+use crate::log::{self, Buffers, Log};
 use crate::media::{CELL_SIZE, ENTRY_SIZE, Layout, Media, Page, Partition, Sight, Space};
 use crate::record::{
     BlockSummary, Position, Records, Rows, STATE_SIZE, is_void, read_page, tail_page,
@@ -37,8 +37,10 @@ pub struct OpenReport {
     pub commits: u32,
     /// Bytes of rows that were found in the log.
     pub tail_size: usize,
-    /// Pages that were under way, or may have been.
+    /// Pages that were under way, or may have been: nobody will believe them.
     pub void_pages: u32,
+    /// Reads of flash that the open took.
+    pub reads: u32,
 }
 
 struct Parts<'ram> {
@@ -101,13 +103,23 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let mut parts = Self::prepare(&nand, schema, options, ram)?;
         let partition = options.partition_of(&nand);
         let mut media = Media::new(nand, partition, core::mem::take(&mut parts.table));
-        let records = Records::new(parts.tail);
-        let salt = (options.seed ^ options.seed >> 32) as u32 | 1;
+        let records = Records::new(core::mem::take(&mut parts.tail));
+        let salt = (options.seed ^ options.seed >> 32) as u32;
         let layers = Layers { records: &records, store: &parts.store };
         let body = layers.body(0, (1, 0), parts.state);
         let ids = (salt, options.identity(schema));
         let log = log::format(&mut media, ids, &body, parts.frame)?;
-        Ok(Self {
+        Ok(Self::assemble((media, log, records), parts, schema, options))
+    }
+
+    /// A database without commits, of its layers and its memory.
+    fn assemble(
+        (media, log, records): (Media<'ram, N>, Log, Records<'ram>),
+        parts: Parts<'ram>,
+        schema: &'s Schema<'s>,
+        options: Options,
+    ) -> Self {
+        Self {
             media,
             log,
             found: None,
@@ -117,6 +129,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             is_lazy: false,
             under_way: None,
             time: 0,
+            clock: None,
             store: parts.store,
             key: HashKey::from_seed(options.seed),
             begun_at: 0,
@@ -127,7 +140,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             held: None,
             state: parts.state,
             report: OpenReport::default(),
-        })
+        }
     }
 
     /// Open the database that is on the chip. Nothing is programmed or erased before the first
@@ -141,7 +154,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let mut parts = Self::prepare(&nand, schema, options, ram)?;
         let partition = options.partition_of(&nand);
         let mut media = Media::new(nand, partition, core::mem::take(&mut parts.table));
-        let mut records = Records::new(parts.tail);
+        let mut records = Records::new(core::mem::take(&mut parts.tail));
         let buffers =
             Buffers { tail: records.tail.memory(), frame: parts.frame, state: parts.state };
         let found = log::find(&mut media, options.identity(schema), buffers)?;
@@ -154,41 +167,18 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         if !is_loaded || !records.tail.restore(tail_size, preface.tail_base) {
             return Err(log::MountError::Broken.into());
         }
-        let mut report = OpenReport {
-            is_clean: found.is_clean,
-            commits: preface.commit - 1,
-            tail_size,
-            void_pages: 0,
-        };
         let head = media.head(Space::Hot);
-        if !found.is_clean {
-            report.void_pages = skip_doubtful(&mut media, &mut records, parts.frame)?;
-        }
+        let void_pages =
+            if found.is_clean { 0 } else { skip_doubtful(&mut media, &mut records, parts.frame)? };
+        let is_clean = found.is_clean;
+        let mut db = Self::assemble((media, found.log, records), parts, schema, options);
         // A number that was under way at a cut is never given again.
-        let commit = preface.commit + u32::from(!found.is_clean);
-        let log = found.log;
-        let mut db = Self {
-            media,
-            log,
-            found: Some(found),
-            records,
-            schema,
-            commit,
-            is_lazy: false,
-            under_way: None,
-            time: preface.time,
-            store: parts.store,
-            key: HashKey::from_seed(options.seed),
-            begun_at: 0,
-            held_cells: None,
-            let_go_at: 0,
-            frame: parts.frame,
-            cell: parts.cell,
-            held: None,
-            state: parts.state,
-            report,
-        };
+        db.commit = preface.commit + u32::from(!is_clean);
+        db.time = preface.time;
+        db.found = Some(found);
         db.replay(head)?;
+        let (commits, reads) = (preface.commit - 1, db.media.counts.reads);
+        db.report = OpenReport { is_clean, commits, tail_size, void_pages, reads };
         Ok(db)
     }
 

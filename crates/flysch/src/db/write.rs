@@ -34,11 +34,6 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         Ok(Transaction { db: self })
     }
 
-    /// Tell the time, in microseconds since 1970: commits carry it.
-    pub const fn set_time(&mut self, time: u64) {
-        self.time = time;
-    }
-
     /// Roll back what a dropped transaction left.
     pub(super) fn roll_back_open(&mut self) -> Result<(), DbError> {
         if self.under_way.is_none() {

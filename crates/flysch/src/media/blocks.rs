@@ -74,11 +74,12 @@ impl<N: Nand> Media<'_, N> {
     /// erase.
     pub(crate) fn erase(&mut self, block: u32) -> Result<bool, MediaError> {
         let addr = self.block_addr(block);
-        if self.nand.is_bad(addr)? {
+        if self.is_bad(block)? {
             self.table.set(block, Use::Bad);
             return Ok(false);
         }
         self.erases += 1;
+        self.counts.erases += 1;
         if is_erased(self.nand.erase(addr))? {
             return Ok(true);
         }
@@ -96,6 +97,7 @@ impl<N: Nand> Media<'_, N> {
 
     /// Whether a block is marked bad. Cost: one read.
     pub(crate) fn is_bad(&mut self, block: u32) -> Result<bool, MediaError> {
+        self.counts.reads += 1;
         Ok(self.nand.is_bad(self.block_addr(block))?)
     }
 

@@ -9,14 +9,17 @@
 mod address;
 mod blocks;
 mod changes;
+mod counts;
 mod error;
 mod header;
 mod layout;
 mod span;
 mod table;
+mod verify;
 
 pub use address::{Numbers, Page, Space};
 pub(crate) use changes::{CHANGE_SIZE, Changes};
+pub use counts::{Cause, Counts};
 pub use error::MediaError;
 pub use header::{Header, HeaderError, Kind, VERSION};
 pub use layout::{CELL_DATA, CELL_SIZE, HEADER_SIZE, Layout};
@@ -25,6 +28,7 @@ pub(crate) use span::SPAN_SIZE;
 pub use span::{SPANS_MAX, Span, Spans};
 pub(crate) use table::Table;
 pub use table::{ENTRY_SIZE, Use};
+pub use verify::Verify;
 
 use flysch_nand::{BlockAddr, Ecc, Geometry, Nand, PageAddr, ReadError};
 
@@ -102,6 +106,10 @@ pub struct Media<'ram, N> {
     pub(crate) write: u64,
     /// Erases of the device's life.
     pub(crate) erases: u32,
+    /// Operations since the mount.
+    pub(crate) counts: Counts,
+    /// Which pages are read back when they are programmed.
+    pub(crate) verify: Verify,
     /// Where the search for a free block goes on.
     pub(crate) next: u32,
     /// A block erased ahead of its use. It is free in the table.
@@ -128,6 +136,8 @@ impl<'ram, N: Nand> Media<'ram, N> {
             heads: [0; 4],
             write: 0,
             erases: 0,
+            counts: Counts::default(),
+            verify: Verify::Never,
             next: 0,
             ready: None,
             worn: None,
@@ -152,6 +162,11 @@ impl<'ram, N: Nand> Media<'ram, N> {
     /// The shape of a page.
     pub const fn layout(&self) -> Layout {
         self.layout
+    }
+
+    /// A block of which a read had bits corrected, or more than ECC could correct.
+    pub const fn worn(&self) -> Option<u32> {
+        self.worn
     }
 
     /// The chip, to look at it.
@@ -186,6 +201,7 @@ impl<'ram, N: Nand> Media<'ram, N> {
         let at = self.numbers.page_in_block(page.number);
         let physical = self.table.find(page.space, block).ok_or(MediaError::Missing(page))?;
         let addr = self.page_addr(physical, at);
+        self.counts.reads += 1;
         let ecc = self.nand.read(addr, (first_cell * CELL_SIZE) as u32, frame);
         self.note_ecc(physical, ecc)?;
         let seed = self.seed(Name::of_data(page.space, block), at);
@@ -210,6 +226,7 @@ impl<'ram, N: Nand> Media<'ram, N> {
         let addr = self.page_addr(block, page);
         let mut looks = 0;
         loop {
+            self.counts.reads += 1;
             match self.nand.read(addr, 0, frame) {
                 Err(ReadError::PowerLost) => return Err(MediaError::PowerLost),
                 Err(ReadError::Uncorrectable(_)) | Ok(_) => looks += 1,
@@ -283,7 +300,8 @@ impl<'ram, N: Nand> Media<'ram, N> {
         Ok(())
     }
 
-    /// Seal a frame and program it at a place of the chip. Cost: one program.
+    /// Seal a frame and program it at a place of the chip. Cost: one program, and the reads of
+    /// [`Verify`].
     pub(crate) fn program(
         &mut self,
         block: u32,
@@ -301,9 +319,16 @@ impl<'ram, N: Nand> Media<'ram, N> {
             Header { kind, owner, used, block: code, page: page as u16, write, commit, rows };
         header.emit(frame);
         layout::seal(frame, self.seed(name, page));
+        let space = match name.used {
+            Use::Data(space, _) => Some(space),
+            Use::Free | Use::Bad | Use::Root | Use::Log => None,
+        };
+        let cause = Cause::of(kind, space);
         self.write += 1;
+        self.counts.programs[cause as usize] += 1;
         let addr = self.page_addr(block, page);
-        Ok(self.nand.program(addr, 0, frame, &[])?)
+        self.nand.program(addr, 0, frame, &[])?;
+        if self.verify.reads_back(cause) { self.check_program(addr, frame) } else { Ok(()) }
     }
 
     /// Roots tell the salt, so their own seals go without it.

@@ -20,6 +20,10 @@ pub(super) struct Image {
     pub(super) noise_at: Option<u64>,
     /// Programs and erases until the power goes.
     pub(super) cut_in: Option<u64>,
+    /// Programs and erases so far.
+    pub(super) changes: [u64; 2],
+    /// Every program whose number this divides leaves a wrong byte, and says that all is well.
+    pub(super) wrong_every: Option<u64>,
 }
 
 impl Image {
@@ -42,6 +46,8 @@ impl Image {
             reads_max: u64::MAX,
             noise_at: None,
             cut_in: None,
+            changes: [0; 2],
+            wrong_every: None,
         }
     }
 
@@ -100,6 +106,10 @@ impl Nand for Image {
         }
         let mut cells = self.bytes(page.0 as usize);
         cells.iter_mut().zip(data).for_each(|(cell, byte)| *cell &= byte);
+        self.changes[0] += 1;
+        if self.wrong_every.is_some_and(|every| self.changes[0].is_multiple_of(every)) {
+            cells[data.len() / 3] ^= 0x10;
+        }
         self.set(page.0 as usize, &cells);
         Ok(())
     }
@@ -109,6 +119,7 @@ impl Nand for Image {
             return Err(EraseError::PowerLost);
         }
         assert!(!self.bad[block.0 as usize], "a bad block is never erased");
+        self.changes[1] += 1;
         let count = self.geometry.pages_per_block as usize;
         self.pages[block.0 as usize * count..][..count].fill(None);
         Ok(())

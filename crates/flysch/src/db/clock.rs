@@ -1,0 +1,35 @@
+//! The time of commits, which the engine cannot know by itself.
+
+use core::fmt;
+
+use flysch_nand::Nand;
+
+use super::Db;
+
+/// A clock of the caller's: microseconds since 1970, or since any moment that does not move.
+pub trait Clock: fmt::Debug {
+    /// The time now.
+    fn now(&self) -> u64;
+}
+
+impl<'s, N: Nand> Db<'_, 's, N> {
+    /// Tell the time, in microseconds since 1970: commits carry it until they are told another.
+    pub const fn set_time(&mut self, time: u64) {
+        self.time = time;
+    }
+
+    /// Ask a clock for the time of each commit from now on.
+    pub const fn set_clock(&mut self, clock: &'s dyn Clock) {
+        self.clock = Some(clock);
+    }
+
+    /// The time of the last commit; that of the commit under way while a record is made.
+    pub const fn time(&self) -> u64 {
+        self.time
+    }
+
+    /// Ask the clock, where there is one.
+    pub(super) fn note_time(&mut self) {
+        self.time = self.clock.map_or(self.time, Clock::now);
+    }
+}

@@ -1,0 +1,65 @@
+//! What a database knows of its flash: space, wear, and what programs were for.
+
+use flysch_nand::Nand;
+
+use super::Db;
+use crate::media::{Counts, Use, Verify};
+
+/// The blocks of a database, its wear, and its operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Blocks of the partition.
+    pub blocks: u32,
+    /// Blocks that nothing is in: they are erased when they are taken.
+    pub free_blocks: u32,
+    /// Blocks of rows.
+    pub row_blocks: u32,
+    /// Blocks of index runs.
+    pub run_blocks: u32,
+    /// Blocks of the log and of roots.
+    pub log_blocks: u32,
+    /// Blocks that the maker or a failure marked.
+    pub bad_blocks: u32,
+    /// Pages programmed in the device's life.
+    pub programs: u64,
+    /// Blocks erased in the device's life. Over the blocks that are not bad it is the mean wear;
+    /// blocks are taken in turn, so that all but those of roots are near it.
+    pub erases: u32,
+    /// Commits so far.
+    pub commits: u32,
+    /// Operations since the database was opened.
+    pub counts: Counts,
+    /// A block of which a read had bits corrected, or more than ECC could correct.
+    pub worn_block: Option<u32>,
+}
+
+impl<N: Nand> Db<'_, '_, N> {
+    /// Space, wear and operations. Cost: no flash is touched; each block's entry is looked at.
+    pub fn stats(&self) -> Stats {
+        let mut stats = Stats {
+            blocks: self.media.partition().count,
+            programs: self.media.write,
+            erases: self.media.erases,
+            commits: self.commit - 1,
+            counts: self.media.counts,
+            worn_block: self.media.worn(),
+            ..Stats::default()
+        };
+        for block in 0..stats.blocks {
+            let count = match self.media.table.at(block) {
+                Use::Free => &mut stats.free_blocks,
+                Use::Bad => &mut stats.bad_blocks,
+                Use::Root | Use::Log => &mut stats.log_blocks,
+                Use::Data(space, _) if space.holds_rows() => &mut stats.row_blocks,
+                Use::Data(..) => &mut stats.run_blocks,
+            };
+            *count += 1;
+        }
+        stats
+    }
+
+    /// Read back what is programmed from now on. Roots of [`Db::create`] are not read back.
+    pub const fn set_verify(&mut self, verify: Verify) {
+        self.media.verify = verify;
+    }
+}

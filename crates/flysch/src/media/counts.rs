@@ -1,0 +1,59 @@
+//! Counts of operations, and what programs were for.
+
+use super::{Kind, Space};
+
+/// What a program was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A record of the log: a commit, or a checkpoint.
+    Log,
+    /// A page of rows, or the summary of a block of them.
+    Rows,
+    /// A page of a run that will be merged soon: entries that left the memory table.
+    Run,
+    /// A page of a run that stays: the output of a merge.
+    Merge,
+    /// A root, its confirm page, or a list of log blocks.
+    Root,
+}
+
+impl Cause {
+    /// Every cause.
+    pub const ALL: [Self; 5] = [Self::Log, Self::Rows, Self::Run, Self::Merge, Self::Root];
+
+    /// The cause of programming a page of this kind; runs differ by their space.
+    pub(super) const fn of(kind: Kind, space: Option<Space>) -> Self {
+        match kind {
+            Kind::Root | Kind::Confirm | Kind::Name => Self::Root,
+            Kind::Record => Self::Log,
+            Kind::Rows | Kind::More | Kind::Summary => Self::Rows,
+            Kind::Run | Kind::Fence if matches!(space, Some(Space::Young)) => Self::Run,
+            Kind::Run | Kind::Fence => Self::Merge,
+        }
+    }
+}
+
+/// Operations on the chip since the database was opened or created.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Reads of the array, those of bad-block marks among them.
+    pub reads: u32,
+    /// Programs, each under its cause.
+    pub programs: [u32; Cause::ALL.len()],
+    /// Erases.
+    pub erases: u32,
+    /// Pages that were programmed and read back otherwise.
+    pub misprogrammed: u32,
+}
+
+impl Counts {
+    /// Programs of a cause.
+    pub const fn programs_for(&self, cause: Cause) -> u32 {
+        self.programs[cause as usize]
+    }
+
+    /// Programs of all causes.
+    pub fn programs_in_all(&self) -> u32 {
+        self.programs.iter().sum()
+    }
+}

@@ -1,0 +1,124 @@
+//! What a database says of its flash is what the chip saw.
+
+use std::cell::Cell;
+
+use flysch::db::{Clock, Db, DbError, Direction, Durability, Stats};
+use flysch::media::{Cause, Verify};
+
+use super::image::Image;
+use super::world::{OPTIONS, SCHEMA, expected, insert, rows};
+
+const RAM: usize = 9_000;
+
+fn created(blocks: u32) -> Image {
+    let mut image = Image::blank(512, blocks);
+    let mut ram = vec![0; RAM];
+    Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).map(drop).unwrap();
+    image
+}
+
+/// Programs by cause, erases and reads are those that the chip counted.
+#[test]
+fn stats_are_what_the_chip_counted() {
+    let mut image = created(96);
+    image.bad[40] = true;
+    let mut ram = vec![0; RAM];
+    for life in 0..4 {
+        (image.reads, image.changes) = (0, [0; 2]);
+        let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+        assert_eq!(u64::from(db.report().reads), db.nand().reads, "reads of the open");
+        let before = db.stats();
+        for id in life * 200..life * 200 + 200 {
+            insert(&mut db, &[id], 40, Durability::Durable).unwrap();
+        }
+        let Stats { counts, .. } = db.stats();
+        let [programs, erases] = db.nand().changes;
+        assert_eq!(u64::from(counts.programs_in_all()), programs);
+        assert_eq!((u64::from(counts.erases), u64::from(counts.reads)), (erases, db.nand().reads));
+        assert!(Cause::ALL.iter().all(|&cause| counts.programs_for(cause) > 0), "{counts:?}");
+        let after = db.stats();
+        assert_eq!(after.programs - before.programs, programs);
+        assert_eq!(after.commits - before.commits, 200);
+        let Stats { free_blocks, row_blocks, run_blocks, log_blocks, bad_blocks, .. } = after;
+        assert_eq!(free_blocks + row_blocks + run_blocks + log_blocks + bad_blocks, after.blocks);
+        assert!(row_blocks > 0 && run_blocks > 0 && log_blocks >= 4);
+        // Every other life ends without a close.
+        if life % 2 == 0 {
+            db.close().map(drop).unwrap();
+        }
+    }
+}
+
+/// A driver that does not tell which programs failed loses rows, unless pages are read back.
+#[test]
+fn pages_that_went_wrong_are_found_by_reading_back() {
+    for every in [9, 23, 50] {
+        let mut image = created(160);
+        let wanted: Vec<i64> = (0..150).collect();
+        let mut ram = vec![0; RAM];
+        let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+        db.set_verify(Verify::All);
+        db.nand_mut().wrong_every = Some(every);
+        for &id in &wanted {
+            insert(&mut db, &[id], 40, Durability::Durable).unwrap();
+        }
+        let Stats { counts, .. } = db.stats();
+        assert!(counts.misprogrammed >= counts.programs_in_all() / u32::try_from(every).unwrap());
+        image.wrong_every = None;
+        assert_eq!(all(&mut image), Ok(wanted), "one page in {every} is wrong");
+    }
+}
+
+/// Read back are only the pages that were asked for.
+#[test]
+fn reading_back_commits_costs_their_reads() {
+    let reads_with = |verify| {
+        let mut image = created(96);
+        let mut ram = vec![0; RAM];
+        let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+        db.set_verify(verify);
+        (0..100).for_each(|id| insert(&mut db, &[id], 0, Durability::Durable).unwrap());
+        db.stats().counts
+    };
+    let never = reads_with(Verify::Never);
+    let commits = reads_with(Verify::Commits);
+    let all = reads_with(Verify::All);
+    let of_commits = never.programs_for(Cause::Log) + never.programs_for(Cause::Root);
+    assert_eq!(commits.reads - never.reads, of_commits, "a page of 512 bytes is one read");
+    assert_eq!(all.reads - never.reads, never.programs_in_all());
+}
+
+fn all(image: &mut Image) -> Result<Vec<i64>, DbError> {
+    let mut ram = vec![0; RAM];
+    let mut db = Db::open(image, &SCHEMA, OPTIONS, &mut ram)?;
+    let found = rows(&mut db, Direction::Forward)?;
+    let ids: Vec<i64> = (0..).take(found.len()).collect();
+    assert!(found == expected(&ids, 40), "{} rows", found.len());
+    Ok(ids)
+}
+
+#[derive(Debug)]
+struct Ticks(Cell<u64>);
+
+impl Clock for Ticks {
+    fn now(&self) -> u64 {
+        self.0.set(self.0.get() + 1);
+        self.0.get()
+    }
+}
+
+/// A commit carries the time of its moment, and a mount finds that of the last one.
+#[test]
+fn commits_carry_the_time_of_the_clock() {
+    let mut image = created(96);
+    let ticks = Ticks(Cell::new(1_000));
+    let mut ram = vec![0; RAM];
+    {
+        let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+        db.set_clock(&ticks);
+        (0..7).for_each(|id| insert(&mut db, &[id], 0, Durability::Durable).unwrap());
+        assert_eq!(db.time(), 1_007);
+    }
+    let db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+    assert_eq!(db.time(), 1_007);
+}
