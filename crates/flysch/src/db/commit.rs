@@ -3,7 +3,7 @@
 use flysch_nand::Nand;
 
 use super::{Db, DbError};
-use crate::log::Body;
+use crate::log::{Body, HAS_BESIDE, NvLog};
 use crate::media::{MediaError, Space};
 use crate::record::{Records, STATE_SIZE};
 use crate::store::Store;
@@ -21,6 +21,8 @@ pub enum Durability {
 pub(super) struct Layers<'l, 'ram> {
     pub(super) records: &'l Records<'ram>,
     pub(super) store: &'l Store<'ram>,
+    /// Whether commits go to memory beside the chip.
+    pub(super) has_beside: bool,
 }
 
 impl<'l> Layers<'l, '_> {
@@ -34,7 +36,7 @@ impl<'l> Layers<'l, '_> {
         state[..STATE_SIZE].copy_from_slice(&self.records.emit());
         let len = STATE_SIZE + self.store.emit_state(&mut state[STATE_SIZE..]);
         Body {
-            flags: 0,
+            flags: if self.has_beside { HAS_BESIDE } else { 0 },
             commit,
             time,
             tail: self.records.tail.committed(),
@@ -52,11 +54,13 @@ impl<N: Nand> Db<'_, '_, N> {
     pub(super) fn settle(&mut self) -> Result<(), DbError> {
         let Some(mut found) = self.found.take() else { return Ok(()) };
         self.forget_frame();
-        let layers = Layers { records: &self.records, store: &self.store };
+        let has_beside = self.beside.is_some();
+        let layers = Layers { records: &self.records, store: &self.store, has_beside };
         let body = layers.body(found.log.logged(), (self.commit, self.time), self.state);
         let settled = found.settle(&mut self.media, &body, self.frame);
         if settled.is_ok() {
             self.log = found.log;
+            self.begin_beside_anew();
         } else {
             self.found = Some(found);
         }
@@ -91,15 +95,49 @@ impl<N: Nand> Db<'_, '_, N> {
         }
         self.settle()?;
         self.forget_frame();
-        let layers = Layers { records: &self.records, store: &self.store };
+        if self.commit_beside()? {
+            self.is_lazy = false;
+            return self.pay_ahead();
+        }
+        self.forget_beside();
+        let has_beside = self.beside.is_some();
+        let layers = Layers { records: &self.records, store: &self.store, has_beside };
         let body = layers.body(self.log.logged(), (self.commit, self.time), self.state);
         self.log.commit(&mut self.media, &body, self.frame)?;
+        self.begin_beside_anew();
         self.is_lazy = false;
         if self.let_go_at != self.store.changes() {
             self.let_go_at = self.store.changes();
             self.let_go();
         }
         self.pay_ahead()
+    }
+
+    /// Put what is committed into the memory beside the chip; false where the log has to take it.
+    fn commit_beside(&mut self) -> Result<bool, DbError> {
+        let Some(beside) = &mut self.beside else { return Ok(false) };
+        let layers = Layers { records: &self.records, store: &self.store, has_beside: true };
+        let body = layers.body(0, (self.commit, self.time), self.state);
+        let logged = self.log.logged();
+        if !beside.commit(&mut self.media, &body, logged)? {
+            return Ok(false);
+        }
+        self.log.note_logged(body.tail.len());
+        Ok(true)
+    }
+
+    /// The log is to have everything: it cannot rest on the memory beside the chip.
+    fn forget_beside(&mut self) {
+        if self.beside.as_ref().is_some_and(NvLog::is_used) {
+            self.log.forget_tail();
+        }
+    }
+
+    /// The log has everything: the memory beside the chip begins anew.
+    pub(super) fn begin_beside_anew(&mut self) {
+        if let Some(beside) = &mut self.beside {
+            beside.begin_anew(self.commit, &self.media);
+        }
     }
 
     /// Do one thing that would be due soon: towards the next log block, a block erased ahead, or a
@@ -137,7 +175,9 @@ impl<N: Nand> Db<'_, '_, N> {
         }
         self.roll_back_open()?;
         self.settle()?;
-        let layers = Layers { records: &self.records, store: &self.store };
+        self.forget_beside();
+        let has_beside = self.beside.is_some();
+        let layers = Layers { records: &self.records, store: &self.store, has_beside };
         let body = layers.body(self.log.logged(), (self.commit, self.time), self.state);
         self.log.close(&mut self.media, &body, self.frame)?;
         Ok(self.into_nand())

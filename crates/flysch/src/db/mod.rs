@@ -34,7 +34,7 @@ pub use crate::record::Position;
 
 use flysch_nand::Nand;
 
-use crate::log::{Found, Log};
+use crate::log::{Found, Log, NvLog};
 use crate::media::Media;
 use crate::record::{Cells, Records};
 use crate::row::{HashKey, Schema};
@@ -54,6 +54,8 @@ struct UnderWay {
 pub struct Db<'ram, 's, N> {
     media: Media<'ram, N>,
     log: Log,
+    /// Memory beside the chip that takes commits.
+    beside: Option<NvLog<'ram>>,
     /// What the open found, until the first write makes it certain.
     found: Option<Found>,
     records: Records<'ram>,

@@ -1,12 +1,12 @@
 //! Creating a database, and finding one again.
 
-use flysch_nand::{Geometry, Nand};
+use flysch_nand::{Geometry, Nand, NvRam};
 
 use super::commit::Layers;
 use super::index::plans;
 use super::ram::Ram;
 use super::{Db, DbError};
-use crate::log::{self, Buffers, Log};
+use crate::log::{self, Buffers, Log, NvLog};
 use crate::media::{CELL_SIZE, ENTRY_SIZE, Layout, Media, Page, Partition, Sight, Space};
 use crate::record::{
     BlockSummary, Position, Records, Rows, STATE_SIZE, is_void, read_page, tail_page,
@@ -100,16 +100,32 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         options: Options,
         ram: &'ram mut [u8],
     ) -> Result<Self, DbError> {
+        Self::create_beside(nand, None, schema, options, ram)
+    }
+
+    /// Make an empty database whose commits go to byte-addressable memory first. Cost: as
+    /// [`Db::create`].
+    pub fn create_beside(
+        nand: N,
+        nvram: Option<&'ram mut dyn NvRam>,
+        schema: &'s Schema<'s>,
+        options: Options,
+        ram: &'ram mut [u8],
+    ) -> Result<Self, DbError> {
         let mut parts = Self::prepare(&nand, schema, options, ram)?;
         let partition = options.partition_of(&nand);
         let mut media = Media::new(nand, partition, core::mem::take(&mut parts.table));
         let records = Records::new(core::mem::take(&mut parts.tail));
         let salt = (options.seed ^ options.seed >> 32) as u32;
-        let layers = Layers { records: &records, store: &parts.store };
+        let has_beside = nvram.is_some();
+        let layers = Layers { records: &records, store: &parts.store, has_beside };
         let body = layers.body(0, (1, 0), parts.state);
         let ids = (salt, options.identity(schema));
         let log = log::format(&mut media, ids, &body, parts.frame)?;
-        Ok(Self::assemble((media, log, records), parts, schema, options))
+        let mut db = Self::assemble((media, log, records), parts, schema, options);
+        db.beside = nvram.map(NvLog::new);
+        db.begin_beside_anew();
+        Ok(db)
     }
 
     /// A database without commits, of its layers and its memory.
@@ -123,6 +139,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             media,
             log,
             found: None,
+            beside: None,
             records,
             schema,
             commit: 1,
@@ -151,13 +168,28 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         options: Options,
         ram: &'ram mut [u8],
     ) -> Result<Self, DbError> {
+        Self::open_beside(nand, None, schema, options, ram)
+    }
+
+    /// Open a database whose commits went to byte-addressable memory first. Without that memory it
+    /// is not opened, as commits may be in it alone: where it is lost, give an empty one. Cost: as
+    /// [`Db::open`], and the memory is read.
+    pub fn open_beside(
+        nand: N,
+        nvram: Option<&'ram mut dyn NvRam>,
+        schema: &'s Schema<'s>,
+        options: Options,
+        ram: &'ram mut [u8],
+    ) -> Result<Self, DbError> {
+        let mut beside = nvram.map(NvLog::new);
         let mut parts = Self::prepare(&nand, schema, options, ram)?;
         let partition = options.partition_of(&nand);
         let mut media = Media::new(nand, partition, core::mem::take(&mut parts.table));
         let mut records = Records::new(core::mem::take(&mut parts.tail));
         let buffers =
             Buffers { tail: records.tail.memory(), frame: parts.frame, state: parts.state };
-        let found = log::find(&mut media, options.identity(schema), buffers)?;
+        let identity = options.identity(schema);
+        let found = log::find(&mut media, identity, buffers, beside.as_mut())?;
         let state = parts.state[..found.state_len].split_first_chunk::<STATE_SIZE>();
         let is_loaded = state.is_some_and(|(rows, indexes)| {
             records.load(rows, &media) && parts.store.load_state(indexes).is_ok()
@@ -176,6 +208,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         db.commit = preface.commit + u32::from(!is_clean);
         db.time = preface.time;
         db.found = Some(found);
+        db.beside = beside;
         db.replay(head)?;
         let (commits, reads) = (preface.commit - 1, db.media.counts.reads);
         db.report = OpenReport { is_clean, commits, tail_size, void_pages, reads };

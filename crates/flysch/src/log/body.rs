@@ -8,11 +8,12 @@
 //! ```
 //!
 //! 1. The tail from byte `base` on is here: all of it where `base` is 0.
-//! 2. The state is whole in every record; only the tail and the block table may rest on others.
+//! 2. The state is whole in every record of the log; only the tail and the block table may rest on
+//!    others. A record in byte-addressable memory may end behind the tail.
 
 use flysch_nand::Nand;
 
-use super::stream::{Reader, Sink, StreamError};
+use super::stream::{Sink, Source, StreamError};
 use crate::media::{
     CHANGE_SIZE, Changes, ENTRY_SIZE, Media, MediaError, SPAN_SIZE, SPANS_MAX, Span, Spans,
 };
@@ -21,6 +22,10 @@ use crate::media::{
 pub(crate) const CHECKPOINT: u8 = 1;
 /// The database was closed: nothing but this record was under way when the power went.
 pub(crate) const STOPPED: u8 = 2;
+/// Commits go to memory beside the chip, and may be in it alone.
+pub(crate) const HAS_BESIDE: u8 = 4;
+/// Flash and state are as in the record before, and not in this one.
+pub(super) const UNCHANGED: u8 = 8;
 /// Numbers of commits and of records end here: what is greater was never written, and leaves room
 /// to count on.
 pub(crate) const NUMBER_MAX: u32 = u32::MAX - (1 << 24);
@@ -52,7 +57,7 @@ impl Body<'_> {
         debug_assert_eq!(counted, Ok(()), "counting touches no flash");
         match count {
             Sink::Count(count) => count,
-            Sink::Pages(_) => 0,
+            Sink::Pages(_) | Sink::NvRam(_) => 0,
         }
     }
 
@@ -70,6 +75,9 @@ impl Body<'_> {
         sink.put(media, &(self.base as u16).to_le_bytes())?;
         sink.put(media, &((self.tail.len() - self.base) as u16).to_le_bytes())?;
         sink.put(media, &self.tail[self.base..])?;
+        if self.flags & UNCHANGED != 0 {
+            return Ok(());
+        }
         emit_flash(sink, media)?;
         sink.put(media, &(self.state.len() as u16).to_le_bytes())?;
         sink.put(media, self.state)?;
@@ -129,16 +137,16 @@ pub(crate) struct Preface {
 impl Preface {
     /// Read the beginning of a body.
     pub(crate) fn read<N: Nand>(
-        reader: &mut Reader<'_>,
+        reader: &mut dyn Source<N>,
         media: &mut Media<'_, N>,
     ) -> Result<Self, StreamError> {
         let preface = Self {
-            flags: reader.number::<1, N>(media)? as u8,
-            commit: reader.number::<4, N>(media)? as u32,
-            time: reader.number::<8, N>(media)?,
-            tail_base: reader.number::<4, N>(media)? as u32,
-            base: reader.number::<2, N>(media)? as usize,
-            len: reader.number::<2, N>(media)? as usize,
+            flags: reader.number::<1>(media)? as u8,
+            commit: reader.number::<4>(media)? as u32,
+            time: reader.number::<8>(media)?,
+            tail_base: reader.number::<4>(media)? as u32,
+            base: reader.number::<2>(media)? as usize,
+            len: reader.number::<2>(media)? as usize,
         };
         let end = preface.base + preface.len;
         let is_sane =
@@ -149,7 +157,7 @@ impl Preface {
     /// Read the tail's bytes that the record has into the memory of the tail.
     pub(crate) fn read_tail<N: Nand>(
         &self,
-        reader: &mut Reader<'_>,
+        reader: &mut dyn Source<N>,
         media: &mut Media<'_, N>,
         tail: &mut [u8],
     ) -> Result<(), StreamError> {
@@ -161,26 +169,26 @@ impl Preface {
 /// Read what a body says of the flash, and make it so. The block table must be in force already:
 /// it is that of the checkpoint before. Gives the state's bytes in `state`.
 pub(crate) fn read_flash<'s, N: Nand>(
-    reader: &mut Reader<'_>,
+    reader: &mut dyn Source<N>,
     media: &mut Media<'_, N>,
     state: &'s mut [u8],
 ) -> Result<&'s [u8], StreamError> {
     let numbers = media.numbers();
-    media.write = reader.number::<6, N>(media)?;
-    media.erases = reader.number::<4, N>(media)? as u32;
-    media.next = reader.number::<2, N>(media)? as u32;
+    media.write = reader.number::<6>(media)?;
+    media.erases = reader.number::<4>(media)? as u32;
+    media.next = reader.number::<2>(media)? as u32;
     if media.write > WRITE_MAX || media.erases > ERASE_MAX {
         return Err(StreamError::Broken);
     }
     for at in 0..media.heads.len() {
-        let head = reader.number::<4, N>(media)? as u32;
+        let head = reader.number::<4>(media)? as u32;
         if head >= numbers.page_count() {
             return Err(StreamError::Broken);
         }
         media.heads[at] = head;
     }
     media.spans = Spans::new();
-    let spans = reader.number::<1, N>(media)? as usize;
+    let spans = reader.number::<1>(media)? as usize;
     if spans > SPANS_MAX {
         return Err(StreamError::Broken);
     }
@@ -191,18 +199,18 @@ pub(crate) fn read_flash<'s, N: Nand>(
         media.spans.add(span).map_err(|()| StreamError::Broken)?;
     }
     read_changes(reader, media)?;
-    let len = reader.number::<2, N>(media)? as usize;
+    let len = reader.number::<2>(media)? as usize;
     let state = state.get_mut(..len).ok_or(StreamError::Broken)?;
     reader.take(media, state)?;
     Ok(state)
 }
 
 fn read_changes<N: Nand>(
-    reader: &mut Reader<'_>,
+    reader: &mut dyn Source<N>,
     media: &mut Media<'_, N>,
 ) -> Result<(), StreamError> {
     media.changes = Changes::new();
-    for _ in 0..reader.number::<1, N>(media)? {
+    for _ in 0..reader.number::<1>(media)? {
         let mut bytes = [0; CHANGE_SIZE];
         reader.take(media, &mut bytes)?;
         media.load_change(bytes).map_err(|()| StreamError::Broken)?;
@@ -212,17 +220,17 @@ fn read_changes<N: Nand>(
 
 /// Go over what a body says of the flash, and take the block table behind it.
 pub(crate) fn read_table<N: Nand>(
-    reader: &mut Reader<'_>,
+    reader: &mut dyn Source<N>,
     media: &mut Media<'_, N>,
 ) -> Result<(), StreamError> {
     reader.skip(media, 6 + 4 + 2 + 16)?;
-    let spans = reader.number::<1, N>(media)? as usize;
+    let spans = reader.number::<1>(media)? as usize;
     reader.skip(media, spans * SPAN_SIZE)?;
-    let changes = reader.number::<1, N>(media)? as usize;
+    let changes = reader.number::<1>(media)? as usize;
     reader.skip(media, changes * CHANGE_SIZE)?;
-    let state = reader.number::<2, N>(media)? as usize;
+    let state = reader.number::<2>(media)? as usize;
     reader.skip(media, state)?;
-    let count = reader.number::<2, N>(media)? as u32;
+    let count = reader.number::<2>(media)? as u32;
     if count != media.table.len() {
         return Err(StreamError::Broken);
     }

@@ -16,13 +16,15 @@ mod body;
 mod format;
 mod lost;
 mod mount;
+mod nvram;
 mod root;
 mod stream;
 
-pub(crate) use body::{Body, CHECKPOINT, NUMBER_MAX, STOPPED};
+pub(crate) use body::{Body, CHECKPOINT, HAS_BESIDE, NUMBER_MAX, STOPPED};
 pub(crate) use format::format;
 pub use mount::MountError;
 pub(crate) use mount::{Buffers, Found, find};
+pub(crate) use nvram::NvLog;
 
 use flysch_nand::Nand;
 
@@ -109,6 +111,12 @@ impl Log {
     /// The part of the tail that a record needs not repeat: all up to here is in records before.
     pub(crate) const fn logged(&self) -> usize {
         if self.is_fresh { 0 } else { self.logged as usize }
+    }
+
+    /// Records have all of the tail up to here.
+    pub(crate) const fn note_logged(&mut self, len: usize) {
+        self.logged = len as u16;
+        self.is_fresh = false;
     }
 
     /// The tail went to a page, or changed otherwise than by growing.

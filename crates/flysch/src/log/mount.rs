@@ -11,8 +11,10 @@ use flysch_nand::Nand;
 
 use super::body::{self, NUMBER_MAX, Preface};
 use super::root::{self, CANDIDATES, CELLS_MAX, Front, List, Named, Seen, target};
-use super::stream::{Place, Reader, StreamError, part_of};
-use super::{Body, CHAIN_MAX, CHECKPOINT, Log, Next, STOPPED, choose_list, lost, name_of};
+use super::stream::{Place, Reader, Source, StreamError, part_of};
+use super::{
+    Body, CHAIN_MAX, CHECKPOINT, HAS_BESIDE, Log, Next, NvLog, STOPPED, choose_list, lost, name_of,
+};
 use crate::media::{Kind, Media, MediaError, Sight, Use};
 
 /// Why a database cannot be found.
@@ -24,6 +26,8 @@ pub enum MountError {
     Missing,
     /// A root is there, and what it leads to is not whole.
     Broken,
+    /// Commits went to memory beside the chip, and none is given.
+    NoNvRam,
     /// The database was made for other blocks of the chip.
     Partition,
     /// The database was made with another schema; this is its fingerprint.
@@ -36,6 +40,9 @@ impl fmt::Display for MountError {
             Self::Media(error) => error.fmt(f),
             Self::Missing => f.write_str("no database is here"),
             Self::Broken => f.write_str("the log of the database is not whole"),
+            Self::NoNvRam => {
+                f.write_str("the memory beside the chip, which takes commits, is missing")
+            }
             Self::Partition => f.write_str("the database was made for other blocks of the chip"),
             Self::Schema(other) => write!(f, "the database has another schema ({other:08x})"),
         }
@@ -79,11 +86,15 @@ pub(crate) struct Buffers<'a> {
     pub(crate) state: &'a mut [u8],
 }
 
+/// The memory beside the chip, where there is one.
+pub(crate) type Beside<'a, 'ram> = Option<&'a mut NvLog<'ram>>;
+
 /// Find the database. Programs and erases nothing. Cost: see `docs/design.md`, some 40 reads.
 pub(crate) fn find<N: Nand>(
     media: &mut Media<'_, N>,
     schema: u32,
     buffers: Buffers<'_>,
+    beside: Beside<'_, '_>,
 ) -> Result<Found, MountError> {
     let Buffers { tail, frame, state } = buffers;
     let first = find_front(media, frame)?;
@@ -124,8 +135,8 @@ pub(crate) fn find<N: Nand>(
     for list in lists.into_iter().flatten() {
         if let Some(at) = found.last_block(&list)? {
             (found.log.list, found.log.live, found.log.at) = (list, list, at);
-            let (preface, state_len) = found.read_block(state)?;
-            return found.done(preface, state_len, seen);
+            let record = found.read_block(state)?;
+            return found.done(record, beside, state, seen);
         }
         // A list that was named, and not begun.
         if list.ordinal != found.log.list.ordinal {
@@ -134,8 +145,8 @@ pub(crate) fn find<N: Nand>(
     }
     let list = found.front.list;
     (found.log.list, found.log.live, found.log.next) = (list, list, Next::NONE);
-    let (preface, state_len) = found.read_root(state)?;
-    found.done(preface, state_len, seen)
+    let record = found.read_root(state)?;
+    found.done(record, beside, state, seen)
 }
 
 fn check<N: Nand>(media: &Media<'_, N>, front: &Front, schema: u32) -> Result<(), MountError> {
@@ -208,10 +219,16 @@ struct Finding<'a, 'ram, N> {
 impl<N: Nand> Finding<'_, '_, N> {
     fn done(
         mut self,
-        preface: Preface,
-        state_len: usize,
+        record: (Preface, usize),
+        beside: Beside<'_, '_>,
+        state: &mut [u8],
         seen: [Option<Seen>; CELLS_MAX],
     ) -> Result<Found, MountError> {
+        let (preface, state_len) = match beside {
+            Some(beside) => beside.replay(self.media, record, (self.tail, state))?,
+            None if record.0.flags & HAS_BESIDE != 0 => return Err(MountError::NoNvRam),
+            None => record,
+        };
         let is_clean = preface.flags & STOPPED != 0 && self.has_no_rival(&seen)?;
         self.log.claim_blocks(self.media);
         if !is_clean && self.log.is_succeeded(self.media, self.frame)? {
@@ -361,13 +378,14 @@ impl<N: Nand> Finding<'_, '_, N> {
         };
         let place = self.place(0, header.commit);
         let mut reader = Reader::open(place, self.frame, self.media)?;
-        let preface = Preface::read(&mut reader, self.media)?;
+        let source: &mut dyn Source<N> = &mut reader;
+        let preface = Preface::read(source, self.media)?;
         if preface.flags & CHECKPOINT == 0 {
             self.log.root_has_base = true;
             return self.read_root_table();
         }
-        reader.skip(self.media, preface.len)?;
-        Ok(body::read_table(&mut reader, self.media)?)
+        source.skip(self.media, preface.len)?;
+        Ok(body::read_table(source, self.media)?)
     }
 
     fn read_root_table(&mut self) -> Result<(), MountError> {
@@ -376,10 +394,11 @@ impl<N: Nand> Finding<'_, '_, N> {
         }
         let place = root::place(self.log.root.block, self.log.root.epoch);
         let mut reader = Reader::open(place, self.frame, self.media)?;
-        Front::read(&mut reader, self.media)?;
-        let preface = Preface::read(&mut reader, self.media)?;
-        reader.skip(self.media, preface.len)?;
-        Ok(body::read_table(&mut reader, self.media)?)
+        let source: &mut dyn Source<N> = &mut reader;
+        Front::read(source, self.media)?;
+        let preface = Preface::read(source, self.media)?;
+        source.skip(self.media, preface.len)?;
+        Ok(body::read_table(source, self.media)?)
     }
 
     /// Take everything from the root: nothing was logged since the mount that wrote it.
@@ -398,7 +417,7 @@ impl<N: Nand> Finding<'_, '_, N> {
 /// Take the tail's bytes of a record that follows one whose tail ended at `reached`.
 fn read_tail<N: Nand>(
     preface: &Preface,
-    reader: &mut Reader<'_>,
+    reader: &mut dyn Source<N>,
     media: &mut Media<'_, N>,
     tail: &mut [u8],
     reached: usize,

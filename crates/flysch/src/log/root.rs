@@ -14,7 +14,7 @@
 use flysch_nand::Nand;
 
 use super::body::NUMBER_MAX;
-use super::stream::{Place, Reader, Sink, StreamError, part_of};
+use super::stream::{Place, Reader, Sink, Source, StreamError, part_of};
 use crate::flash::array;
 use crate::media::{Kind, Label, Media, MediaError, Name, Sight, Use, clear};
 
@@ -138,7 +138,7 @@ impl Front {
 
     /// Read the front of a root's checkpoint, and stay behind it.
     pub(crate) fn read<N: Nand>(
-        reader: &mut Reader<'_>,
+        reader: &mut dyn Source<N>,
         media: &mut Media<'_, N>,
     ) -> Result<Self, StreamError> {
         let mut bytes = [0; FRONT_SIZE];

@@ -5,6 +5,7 @@
 
 use flysch_nand::Nand;
 
+use super::nvram::NvWriter;
 use crate::media::{Header, Kind, Label, Media, MediaError, Name, Sight, clear};
 
 /// Set in the number of a record's last part.
@@ -33,6 +34,8 @@ pub(crate) enum Sink<'a> {
     Count(usize),
     /// Into pages.
     Pages(Writer<'a>),
+    /// Into byte-addressable memory.
+    NvRam(NvWriter<'a>),
 }
 
 impl<'a> Sink<'a> {
@@ -54,13 +57,14 @@ impl<'a> Sink<'a> {
                 Ok(())
             }
             Self::Pages(writer) => writer.put(media, bytes),
+            Self::NvRam(writer) => writer.put(bytes),
         }
     }
 
     /// Program the last page; tell how many pages there are. Cost: one program.
     pub(crate) fn finish<N: Nand>(self, media: &mut Media<'_, N>) -> Result<u32, MediaError> {
         match self {
-            Self::Count(_) => Ok(0),
+            Self::Count(_) | Self::NvRam(_) => Ok(0),
             Self::Pages(mut writer) => {
                 writer.program(media, LAST)?;
                 Ok(u32::from(writer.part))
@@ -129,7 +133,40 @@ impl From<MediaError> for StreamError {
     }
 }
 
-/// A record being read.
+/// Where the bytes of a record come from, in sequence.
+pub(crate) trait Source<N: Nand> {
+    /// Take the next bytes.
+    fn take(&mut self, media: &mut Media<'_, N>, out: &mut [u8]) -> Result<(), StreamError>;
+}
+
+impl<N: Nand> dyn Source<N> + '_ {
+    /// Take a number of `LEN` bytes.
+    pub(crate) fn number<const LEN: usize>(
+        &mut self,
+        media: &mut Media<'_, N>,
+    ) -> Result<u64, StreamError> {
+        let mut bytes = [0; 8];
+        self.take(media, &mut bytes[..LEN])?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    /// Go over bytes that are of no interest.
+    pub(crate) fn skip(
+        &mut self,
+        media: &mut Media<'_, N>,
+        mut len: usize,
+    ) -> Result<(), StreamError> {
+        let mut scrap = [0; 32];
+        while len > 0 {
+            let some = len.min(scrap.len());
+            self.take(media, &mut scrap[..some])?;
+            len -= some;
+        }
+        Ok(())
+    }
+}
+
+/// A record being read from pages.
 pub(crate) struct Reader<'a> {
     place: Place,
     frame: &'a mut [u8],
@@ -151,53 +188,6 @@ impl<'a> Reader<'a> {
         let mut reader = Self { place, frame, at: 0, used: 0, part: 0, is_last: false, reads: 0 };
         reader.load(media)?;
         Ok(reader)
-    }
-
-    /// Take the next bytes.
-    pub(crate) fn take<N: Nand>(
-        &mut self,
-        media: &mut Media<'_, N>,
-        mut out: &mut [u8],
-    ) -> Result<(), StreamError> {
-        while !out.is_empty() {
-            if self.at == self.used {
-                if self.is_last {
-                    return Err(StreamError::Broken);
-                }
-                self.part += 1;
-                self.load(media)?;
-            }
-            let len = out.len().min(self.used - self.at);
-            media.layout().take(self.frame, self.at, &mut out[..len]);
-            self.at += len;
-            out = &mut out[len..];
-        }
-        Ok(())
-    }
-
-    /// Take a number of `LEN` bytes.
-    pub(crate) fn number<const LEN: usize, N: Nand>(
-        &mut self,
-        media: &mut Media<'_, N>,
-    ) -> Result<u64, StreamError> {
-        let mut bytes = [0; 8];
-        self.take(media, &mut bytes[..LEN])?;
-        Ok(u64::from_le_bytes(bytes))
-    }
-
-    /// Go over bytes that are of no interest.
-    pub(crate) fn skip<N: Nand>(
-        &mut self,
-        media: &mut Media<'_, N>,
-        mut len: usize,
-    ) -> Result<(), StreamError> {
-        let mut scrap = [0; 32];
-        while len > 0 {
-            let some = len.min(scrap.len());
-            self.take(media, &mut scrap[..some])?;
-            len -= some;
-        }
-        Ok(())
     }
 
     /// Read on to the last part, so that the record is known to be whole; tell its pages.
@@ -226,6 +216,25 @@ impl<'a> Reader<'a> {
             return Err(StreamError::Broken);
         }
         (self.at, self.used, self.is_last) = (0, usize::from(header.used), is_last);
+        Ok(())
+    }
+}
+
+impl<N: Nand> Source<N> for Reader<'_> {
+    fn take(&mut self, media: &mut Media<'_, N>, mut out: &mut [u8]) -> Result<(), StreamError> {
+        while !out.is_empty() {
+            if self.at == self.used {
+                if self.is_last {
+                    return Err(StreamError::Broken);
+                }
+                self.part += 1;
+                self.load(media)?;
+            }
+            let len = out.len().min(self.used - self.at);
+            media.layout().take(self.frame, self.at, &mut out[..len]);
+            self.at += len;
+            out = &mut out[len..];
+        }
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use super::table::{Table, Use};
 use crate::flash::array;
 
 /// Changes kept at a time, at most. A log block that has as many is followed by the next one.
-pub(super) const CHANGES_MAX: usize = 32;
+pub(crate) const CHANGES_MAX: usize = 32;
 /// Bytes of a change in a record.
 pub(crate) const CHANGE_SIZE: usize = 4;
 

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use flysch_nand::{EraseError, PageAddr, PowerLost, ProgramError, ReadError};
+use flysch_nand::{EraseError, NvRamError, PageAddr, PowerLost, ProgramError, ReadError};
 
 use super::address::Page;
 
@@ -21,6 +21,8 @@ pub enum MediaError {
     ProgramFailed(PageAddr),
     /// No block can be taken.
     Full,
+    /// A byte of the memory beside the chip is worn out.
+    NvRamWornOut(u32),
     /// A page was written by a newer version of the format.
     Version(u8),
 }
@@ -34,6 +36,7 @@ impl fmt::Display for MediaError {
             Self::Missing(page) => write!(f, "no block holds {page}"),
             Self::ProgramFailed(page) => ProgramError::Failed(*page).fmt(f),
             Self::Full => f.write_str("no block is free"),
+            Self::NvRamWornOut(addr) => NvRamError::WornOut(*addr).fmt(f),
             Self::Version(version) => write!(f, "format version {version} is newer than this one"),
         }
     }

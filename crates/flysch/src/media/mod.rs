@@ -18,7 +18,7 @@ mod table;
 mod verify;
 
 pub use address::{Numbers, Page, Space};
-pub(crate) use changes::{CHANGE_SIZE, Changes};
+pub(crate) use changes::{CHANGE_SIZE, CHANGES_MAX, Changes};
 pub use counts::{Cause, Counts};
 pub use error::MediaError;
 pub use header::{Header, HeaderError, Kind, VERSION};

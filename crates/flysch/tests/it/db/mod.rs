@@ -8,6 +8,7 @@ mod hostile;
 mod image;
 mod lies;
 mod memory;
+mod nvram;
 mod roots;
 mod version_1;
 mod world;
