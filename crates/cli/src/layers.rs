@@ -1,6 +1,8 @@
 //! The options for the layers of a stack, and for the age of its device. Each option accepts a
 //! list.
 
+use std::ops::RangeInclusive;
+
 use clap::Args;
 use flysch_lab::bench::grid::Axes;
 use flysch_lab::machine::layers::FtlKind;
@@ -11,14 +13,16 @@ use crate::numbers::Numbers;
 use crate::words::{on_or_off, one_of};
 
 /// The differences of erase counts that UBI can be built for (`CONFIG_MTD_UBI_WL_THRESHOLD`).
-const UBI_WEAR_THRESHOLDS: std::ops::RangeInclusive<u32> = 2..=65_536;
+const UBI_WEAR_THRESHOLDS: RangeInclusive<u32> = 2..=65_536;
 /// Percentages of spare blocks that leave a translation layer room for data.
-const FTL_SPARES: std::ops::RangeInclusive<u32> = 1..=50;
+const FTL_SPARES: RangeInclusive<u32> = 1..=50;
 /// Sizes of the PRAM, KiB. It must hold its tables, and its bytes must fit in 32 bits.
-const PRAM_SIZES: std::ops::RangeInclusive<u32> = 64..=1 << 20;
+const PRAM_SIZES: RangeInclusive<u32> = 64..=1 << 20;
 
 /// Sizes of the engine's RAM, bytes.
-const RAM_SIZES: std::ops::RangeInclusive<u32> = 4 << 10..=64 << 10;
+const RAM_SIZES: RangeInclusive<u32> = 4 << 10..=64 << 10;
+/// Sizes of the memory that takes the engine's commits.
+const NVRAM_SIZES: RangeInclusive<u32> = 1 << 10..=64 << 10;
 
 /// An erase count that no part reaches.
 const AGED_ERASES_MAX: u32 = 10_000_000;
@@ -55,6 +59,9 @@ pub(crate) struct LayerOptions {
     /// flysch: bytes of the engine's RAM, 4K to 64K [default: 16K]
     #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = ram)]
     ram: Vec<u32>,
+    /// flysch+nvram: bytes of memory beside the chip that take commits, 1K to 64K [default: 8K]
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = nvram)]
+    nvram_size: Vec<u32>,
 }
 
 /// The state of the device before the run. Every option takes a list; every combination is run.
@@ -72,13 +79,22 @@ pub(crate) struct AgeOptions {
     erases: Option<Numbers>,
 }
 
-/// A size of the engine's RAM: bytes, or KiB with a K behind them.
+/// A size of the engine's RAM.
 fn ram(text: &str) -> Result<u32, String> {
+    bytes_in(text, &RAM_SIZES).ok_or_else(|| "RAM is 4K to 64K, or bytes".to_owned())
+}
+
+/// A size of the memory that takes the engine's commits.
+fn nvram(text: &str) -> Result<u32, String> {
+    bytes_in(text, &NVRAM_SIZES).ok_or_else(|| "the memory is 1K to 64K, or bytes".to_owned())
+}
+
+/// A number of bytes, or of KiB with a K behind it, within a range.
+fn bytes_in(text: &str, sizes: &RangeInclusive<u32>) -> Option<u32> {
     let (digits, unit) =
         text.strip_suffix(['K', 'k']).map_or((text, 1), |digits| (digits, 1 << 10));
     let size = digits.parse().ok().and_then(|number: u32| number.checked_mul(unit));
-    size.filter(|size| RAM_SIZES.contains(size))
-        .ok_or_else(|| "RAM is 4K to 64K, or bytes".to_owned())
+    size.filter(|size| sizes.contains(size))
 }
 
 impl LayerOptions {
@@ -94,6 +110,7 @@ impl LayerOptions {
         axes.ftls.clone_from(&self.ftl);
         axes.ftl_spares = within("ftl-spare", self.ftl_spare.as_ref(), FTL_SPARES)?;
         axes.engine_rams.clone_from(&self.ram);
+        axes.nvram_sizes.clone_from(&self.nvram_size);
         axes.pram_sizes = within("pram-size", self.pram_size.as_ref(), PRAM_SIZES)?;
         Ok(())
     }
@@ -113,7 +130,7 @@ impl AgeOptions {
 fn within(
     name: &str,
     numbers: Option<&Numbers>,
-    range: std::ops::RangeInclusive<u32>,
+    range: RangeInclusive<u32>,
 ) -> Result<Vec<u32>, Failure> {
     let one = |&value: &u64| match u32::try_from(value) {
         Ok(value) if range.contains(&value) => Ok(value),

@@ -182,7 +182,8 @@ fn check(grid: &Grid) -> Result<(), Failure> {
             "these are {runs} runs, and {RUNS_MAX} at once are the most"
         )));
     }
-    if !grid.axes.routes.is_empty() && grid.stacks.iter().all(|stack| stack.journals.is_none()) {
+    let has_files = |stack: &Stack| stack.main != Main::Chip && stack.journals.is_some();
+    if !grid.axes.routes.is_empty() && !grid.stacks.iter().any(has_files) {
         let message = "--beside is for stacks such as sqlite/yaffs2+pramfs".to_owned();
         return Err(Failure::Message(message));
     }

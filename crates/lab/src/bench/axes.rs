@@ -104,6 +104,10 @@ axes! {
     engine_rams: u32, "ram", is_flysch,
         |it, &value| it.build.layers.engine_ram = value,
         |it| it.build.layers.engine_ram;
+    /// Bytes of the memory that takes the engine's commits.
+    nvram_sizes: u32, "nvram-size", has_nvram,
+        |it, &value| it.build.layers.nvram_size = value,
+        |it| it.build.layers.nvram_size;
     /// Parts instead of the platforms' own.
     parts: Arc<Part>, "part", always,
         |it, value| it.build.part = Arc::clone(value),
@@ -239,8 +243,12 @@ fn has_pram(scenario: &Scenario) -> bool {
     scenario.stack.journals == Some(Journals::Pramfs)
 }
 
+fn has_nvram(scenario: &Scenario) -> bool {
+    scenario.stack.journals == Some(Journals::Nvram)
+}
+
 fn has_journals(scenario: &Scenario) -> bool {
-    scenario.stack.journals.is_some()
+    matches!(scenario.stack.journals, Some(Journals::Pramfs | Journals::Tmpfs))
 }
 
 fn is_sqlite(scenario: &Scenario) -> bool {

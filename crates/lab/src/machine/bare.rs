@@ -1,4 +1,4 @@
-//! The bare chip as the engine sees it.
+//! The bare chip, and the memory beside it, as the engine sees them.
 //!
 //! The engine knows no tracer, so the cause of a program is read from the page that it programs:
 //! the header says what the page holds. Reads and erases belong to the call that made them.
@@ -7,10 +7,11 @@ use flysch::media::{Header, Kind, Space};
 use flysch_chip::Recorder;
 use flysch_linux::cpu::Cpu;
 use flysch_nand::{
-    BlockAddr, Ecc, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError,
+    BlockAddr, Ecc, EraseError, Geometry, Nand, NvRam, NvRamError, PageAddr, PowerLost,
+    ProgramError, ReadError, WriteRule,
 };
 
-use super::device::Device;
+use super::device::{Device, Memory};
 
 /// A chip whose programs bear their causes.
 #[derive(Debug)]
@@ -79,5 +80,46 @@ impl Nand for BareChip {
 
     fn mark_bad(&mut self, block: BlockAddr) -> Result<(), PowerLost> {
         self.device.mark_bad(block)
+    }
+}
+
+/// The first bytes of the memory beside the chip, which take the engine's commits.
+#[derive(Debug)]
+pub struct CommitMemory {
+    memory: Memory,
+    size: u32,
+}
+
+impl CommitMemory {
+    /// The first `size` bytes of `memory`.
+    pub fn new(memory: Memory, size: u32) -> Self {
+        let size = size.min(memory.size());
+        Self { memory, size }
+    }
+}
+
+impl NvRam for CommitMemory {
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn write_rule(&self) -> WriteRule {
+        self.memory.write_rule()
+    }
+
+    fn erase_size(&self) -> u32 {
+        self.memory.erase_size()
+    }
+
+    fn read(&mut self, addr: u32, bytes: &mut [u8]) -> Result<(), NvRamError> {
+        self.memory.read(addr, bytes)
+    }
+
+    fn write(&mut self, addr: u32, bytes: &[u8]) -> Result<(), NvRamError> {
+        self.memory.write(addr, bytes)
+    }
+
+    fn erase(&mut self, addr: u32) -> Result<(), NvRamError> {
+        self.memory.erase(addr)
     }
 }

@@ -21,6 +21,8 @@ const PRAM_KIB: u32 = 8 << 10;
 
 /// Bytes of RAM that the engine gets.
 const ENGINE_RAM: u32 = 16 << 10;
+/// The smallest FRAM chips that are sold with an SPI bus have 512 bytes to 8 KiB.
+const NVRAM_SIZE: u32 = 8 << 10;
 
 /// How a translation layer maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +56,8 @@ pub struct Layers {
     pub pram_kib: u32,
     /// The engine: bytes of its RAM.
     pub engine_ram: u32,
+    /// The engine: bytes of the memory beside the chip that takes its commits.
+    pub nvram_size: u32,
 }
 
 impl FtlKind {
@@ -91,6 +95,7 @@ impl Layers {
             ftl_spare_percent: FTL_SPARE_PERCENT,
             pram_kib: PRAM_KIB,
             engine_ram: ENGINE_RAM,
+            nvram_size: NVRAM_SIZE,
         }
     }
 

@@ -230,9 +230,10 @@ impl Build {
         recorder: Recorder,
     ) -> Result<Machine, StackError> {
         let fs = self.mount_main(stack.main, &device, &cpu, &recorder)?;
-        let journals = stack.journals.map(|journals| match journals {
-            Journals::Pramfs => pram::pramfs(&pram, &cpu, &recorder),
-            Journals::Tmpfs => Ok(self.tmpfs()),
+        let journals = stack.journals.and_then(|journals| match journals {
+            Journals::Pramfs => Some(pram::pramfs(&pram, &cpu, &recorder)),
+            Journals::Tmpfs => Some(Ok(self.tmpfs())),
+            Journals::Nvram => None,
         });
         let vfs = |fs| {
             let vfs = Vfs::mount(fs, self.platform.read_ahead, cpu.clone(), recorder.clone());

@@ -32,13 +32,15 @@ pub enum Main {
     Chip,
 }
 
-/// Where rollback journals lie, if not in the file system of the main file.
+/// Where rollback journals or commits lie, if not in the file system or the chip of the main file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Journals {
     /// PRAMFS in a PRAM.
     Pramfs,
     /// RAM. It is a lower bound of the cost, and is not safe from power cuts.
     Tmpfs,
+    /// The first bytes of a PRAM: commits of the engine on the bare chip.
+    Nvram,
 }
 
 /// An engine and its file systems.
@@ -48,7 +50,7 @@ pub struct Stack {
     pub engine: Engine,
     /// The file system of the main file.
     pub main: Main,
-    /// The file system of the rollback journals, if they have one of their own.
+    /// The place of the rollback journals or commits, if they have one of their own.
     pub journals: Option<Journals>,
 }
 
@@ -81,6 +83,7 @@ impl Main {
 }
 
 impl Journals {
+    /// File systems that journals of SQLite can lie in.
     const ALL: [Self; 2] = [Self::Pramfs, Self::Tmpfs];
 
     /// Name in the names of stacks.
@@ -88,6 +91,7 @@ impl Journals {
         match self {
             Self::Pramfs => "pramfs",
             Self::Tmpfs => "tmpfs",
+            Self::Nvram => "nvram",
         }
     }
 }
@@ -103,6 +107,9 @@ impl Stack {
 
     /// The engine on the bare chip.
     pub const FLYSCH: Self = Self { engine: Engine::Flysch, main: Main::Chip, journals: None };
+
+    /// The engine on the bare chip, with commits in byte-addressable memory beside it.
+    pub const FLYSCH_NVRAM: Self = Self::FLYSCH.with(Journals::Nvram);
 
     /// The stacks of SQLite that are compared unless others are asked for.
     pub const ALL: [Self; 8] = [
@@ -125,7 +132,7 @@ impl Stack {
         Self { engine: Engine::File, main, journals: None }
     }
 
-    /// The same stack with its rollback journals on another file system.
+    /// The same stack with its rollback journals or commits in another place.
     #[must_use]
     pub const fn with(self, journals: Journals) -> Self {
         Self { journals: Some(journals), ..self }
@@ -143,16 +150,18 @@ impl Stack {
             let others = Journals::ALL.into_iter().map(move |journals| plain.with(journals));
             std::iter::once(plain).chain(others)
         });
-        of_sqlite.chain(Main::ALL.into_iter().map(Self::file)).chain([Self::FLYSCH])
+        of_sqlite
+            .chain(Main::ALL.into_iter().map(Self::file))
+            .chain([Self::FLYSCH, Self::FLYSCH_NVRAM])
     }
 }
 
 impl fmt::Display for Stack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.main == Main::Chip {
-            return f.write_str(self.engine.name());
+        f.write_str(self.engine.name())?;
+        if self.main != Main::Chip {
+            write!(f, "/{}", self.main.name())?;
         }
-        write!(f, "{}/{}", self.engine.name(), self.main.name())?;
         self.journals.map_or(Ok(()), |journals| write!(f, "+{}", journals.name()))
     }
 }
@@ -161,10 +170,6 @@ impl FromStr for Stack {
     type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        if name == "flysch+nvram" {
-            let why = "the engine does not take NvRam yet; 'flysch' runs without";
-            return Err(UnknownName::because("stack", name, why));
-        }
         let found = Self::every().find(|stack| stack.name() == name);
         let known: Vec<String> = Self::every().map(Self::name).collect();
         let known: Vec<&str> = known.iter().map(String::as_str).collect();

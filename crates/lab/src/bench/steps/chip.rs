@@ -1,17 +1,75 @@
 //! What every database of the engine on the bare chip takes.
 
-use flysch::db::Options;
+use flysch::db::{Db, Options};
 use flysch::media::Partition;
+use flysch::row::Schema;
+use flysch_nand::NvRam;
 
-use crate::bench::RunError;
+use crate::bench::scenario::Scenario;
 use crate::bench::session::Session;
-use crate::machine::bare::BareChip;
+use crate::bench::{RunError, engine_error};
+use crate::machine::bare::{BareChip, CommitMemory};
+use crate::machine::stack::{Engine, Journals};
 
 /// Bytes of a row beside its data: head, lengths, and numbers of ten bytes at most.
 const ROW_EXTRA: usize = 256;
 
+/// Whether a database is made or found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Start {
+    /// An empty one is made.
+    Create,
+    /// The one that is there is opened.
+    Open,
+}
+
+/// What the engine works in: RAM, and the memory that takes its commits where the stack has one.
+#[derive(Debug)]
+pub(super) struct EngineMemory {
+    ram: Vec<u8>,
+    beside: Option<CommitMemory>,
+}
+
+impl EngineMemory {
+    /// The memory for a scenario; none where its engine is another.
+    pub(super) fn of(session: &Session<'_>) -> Self {
+        let scenario = session.scenario;
+        let ram = match scenario.stack.engine {
+            Engine::Flysch => vec![0; scenario.build.layers.engine_ram as usize],
+            Engine::Sqlite | Engine::File => Vec::new(),
+        };
+        Self { ram, beside: None }
+    }
+
+    /// Make or find a database for so many rows.
+    pub(super) fn database<'r>(
+        &'r mut self,
+        session: &Session<'_>,
+        schema: &'static Schema<'static>,
+        capacity: u32,
+        start: Start,
+    ) -> Result<Db<'r, 'static, BareChip>, RunError> {
+        let Scenario { stack, build, .. } = session.scenario;
+        if stack.journals == Some(Journals::Nvram) {
+            let memory = session.machine()?.pram.clone();
+            self.beside = Some(CommitMemory::new(memory, build.layers.nvram_size));
+        }
+        let beside = self.beside.as_mut().map(|beside| beside as &mut dyn NvRam);
+        let (chip, options) = (chip_of(session)?, options(session, capacity));
+        let (made, doing) = match start {
+            Start::Create => {
+                (Db::create_beside(chip, beside, schema, options, &mut self.ram), "making")
+            }
+            Start::Open => {
+                (Db::open_beside(chip, beside, schema, options, &mut self.ram), "opening")
+            }
+        };
+        made.map_err(engine_error(&format!("{doing} the database")))
+    }
+}
+
 /// The chip of a session.
-pub(super) fn of(session: &Session<'_>) -> Result<BareChip, RunError> {
+fn chip_of(session: &Session<'_>) -> Result<BareChip, RunError> {
     let overhead_ns = session.scenario.build.platform.overhead_ns;
     let machine = session.machine()?;
     let (device, cpu) = (machine.device.clone(), machine.cpu.clone());
@@ -19,7 +77,7 @@ pub(super) fn of(session: &Session<'_>) -> Result<BareChip, RunError> {
 }
 
 /// How a database of the scenario for so many rows is made and found.
-pub(super) fn options(session: &Session<'_>, capacity: u32) -> Options {
+fn options(session: &Session<'_>, capacity: u32) -> Options {
     let scenario = session.scenario;
     let partition = Partition { first: 0, count: scenario.build.partition_blocks };
     Options { partition: Some(partition), seed: scenario.seed, capacity }

@@ -2,7 +2,8 @@
 
 use flysch_chip::Prng;
 
-use super::log::{self, Log, Start, WANTED};
+use super::chip::{EngineMemory, Start};
+use super::log::{self, Log, WANTED};
 use crate::bench::RunError;
 use crate::bench::measure::Measured;
 use crate::bench::session::{Interval, Session, Steps};
@@ -19,11 +20,11 @@ pub(super) struct LoggerSteps<'r> {
     of_sensor: Vec<u32>,
     picks: Prng,
     /// The engine's RAM, until the log is opened.
-    ram: Option<&'r mut [u8]>,
+    ram: Option<&'r mut EngineMemory>,
 }
 
 impl<'r> LoggerSteps<'r> {
-    pub(super) fn new(logger: Logger, session: &Session<'_>, ram: &'r mut [u8]) -> Self {
+    pub(super) fn new(logger: Logger, session: &Session<'_>, ram: &'r mut EngineMemory) -> Self {
         let scenario = session.scenario;
         let readings = Readings::new(scenario.alphabet, scenario.record_size, scenario.seed);
         let of_sensor = vec![0; SENSORS as usize];

@@ -20,7 +20,7 @@ use crate::workload::Workload;
 
 /// Run the workload of a session from start to end.
 pub(super) fn carry_out(session: &Session<'_>) -> Result<Run, RunError> {
-    let mut ram = engine_ram(session);
+    let mut ram = chip::EngineMemory::of(session);
     let on_chip = session.scenario.stack.engine == Engine::Flysch;
     match session.scenario.workload {
         Workload::Micro(kind) if on_chip => {
@@ -45,14 +45,5 @@ pub(super) fn carry_out(session: &Session<'_>) -> Result<Run, RunError> {
         Workload::Mount(mount) => {
             session.carry_out(mount::MountSteps::new(mount, session.scenario, &mut ram))
         }
-    }
-}
-
-/// The RAM of the engine that stands on the bare chip; none for others.
-fn engine_ram(session: &Session<'_>) -> Vec<u8> {
-    let scenario = session.scenario;
-    match scenario.stack.engine {
-        Engine::Flysch => vec![0; scenario.build.layers.engine_ram as usize],
-        Engine::Sqlite | Engine::File => Vec::new(),
     }
 }

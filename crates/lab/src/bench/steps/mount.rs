@@ -2,7 +2,8 @@
 
 use flysch_chip::FaultPlan;
 
-use super::log::{self, Log, Start};
+use super::chip::{EngineMemory, Start};
+use super::log::{self, Log};
 use crate::bench::RunError;
 use crate::bench::measure::Measured;
 use crate::bench::scenario::Scenario;
@@ -20,7 +21,7 @@ pub(super) struct MountSteps<'r> {
     scenario: &'r Scenario,
     readings: Readings,
     /// The engine's RAM, until the log is opened after the mount.
-    ram: Option<&'r mut [u8]>,
+    ram: Option<&'r mut EngineMemory>,
 }
 
 /// A machine that came back.
@@ -30,7 +31,7 @@ pub(super) struct Restarted<'r> {
 }
 
 impl<'r> MountSteps<'r> {
-    pub(super) fn new(mount: Mount, scenario: &'r Scenario, ram: &'r mut [u8]) -> Self {
+    pub(super) fn new(mount: Mount, scenario: &'r Scenario, ram: &'r mut EngineMemory) -> Self {
         let readings = Readings::new(scenario.alphabet, scenario.record_size, scenario.seed);
         Self { mount, scenario, readings, ram: Some(ram) }
     }

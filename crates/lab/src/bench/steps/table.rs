@@ -5,7 +5,7 @@ use flysch::db::{Db, DbError, Durability};
 use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
 use flysch_chip::Prng;
 
-use super::chip;
+use super::chip::{EngineMemory, Start, row_memory};
 use crate::bench::measure::Measured;
 use crate::bench::session::{Interval, Session, Steps};
 use crate::bench::{RunError, engine_error};
@@ -88,7 +88,7 @@ pub(super) struct TableSteps<'r> {
     integers: Prng,
     seed: u64,
     /// The engine's RAM, until the database is opened.
-    ram: Option<&'r mut [u8]>,
+    ram: Option<&'r mut EngineMemory>,
 }
 
 /// An open database, and memory for a row of it.
@@ -99,7 +99,11 @@ pub(super) struct Opened<'r> {
 
 impl<'r> TableSteps<'r> {
     /// Inserts or selects of the micro-benchmark.
-    pub(super) fn of_records(kind: Micro, session: &Session<'_>, ram: &'r mut [u8]) -> Self {
+    pub(super) fn of_records(
+        kind: Micro,
+        session: &Session<'_>,
+        ram: &'r mut EngineMemory,
+    ) -> Self {
         let scenario = session.scenario;
         let (asked, fill) = if kind.is_filled() {
             (Asked::Select(Pattern::Sequential), scenario.fill)
@@ -113,7 +117,7 @@ impl<'r> TableSteps<'r> {
     pub(super) fn of_contacts(
         contacts: Contacts,
         session: &Session<'_>,
-        ram: &'r mut [u8],
+        ram: &'r mut EngineMemory,
     ) -> Self {
         let asked = Asked::Select(contacts.pattern);
         let texts = (contacts.text_size, TEXT_COUNT);
@@ -126,7 +130,7 @@ impl<'r> TableSteps<'r> {
         fill: u32,
         (text_size, text_count): (u32, u32),
         session: &Session<'_>,
-        ram: &'r mut [u8],
+        ram: &'r mut EngineMemory,
     ) -> Self {
         let seed = session.scenario.seed ^ 0x5EED;
         let strings = RandomStrings::new(session.scenario.alphabet, text_size, seed);
@@ -222,11 +226,10 @@ impl<'r> Steps for TableSteps<'r> {
     type Opened = Opened<'r>;
 
     fn prepare(&mut self, session: &Session<'_>) -> Result<(), RunError> {
-        let options = chip::options(session, self.capacity(session));
+        let capacity = self.capacity(session);
         let mut ram = self.ram.take();
         let memory = ram.as_deref_mut().expect("the database is not open");
-        let db = Db::create(chip::of(session)?, self.schema, options, memory);
-        let mut db = db.map_err(engine_error("making the table"))?;
+        let mut db = memory.database(session, self.schema, capacity, Start::Create)?;
         // A transaction of the engine has as many rows as its RAM can keep entries of.
         for first in (1..=self.fill).step_by(FILLED_AT_ONCE) {
             let mut transaction = db.begin().map_err(engine_error("filling the table"))?;
@@ -242,11 +245,10 @@ impl<'r> Steps for TableSteps<'r> {
     }
 
     fn open(&mut self, session: &Session<'_>) -> Result<Opened<'r>, RunError> {
-        let options = chip::options(session, self.capacity(session));
+        let capacity = self.capacity(session);
         let ram = self.ram.take().expect("the database is opened once");
-        let db = Db::open(chip::of(session)?, self.schema, options, ram);
-        let db = db.map_err(engine_error("opening the database"))?;
-        Ok(Opened { db, row: chip::row_memory(self.row_size) })
+        let db = ram.database(session, self.schema, capacity, Start::Open)?;
+        Ok(Opened { db, row: row_memory(self.row_size) })
     }
 
     fn measure(

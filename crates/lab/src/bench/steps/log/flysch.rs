@@ -5,9 +5,9 @@ use std::ops::RangeInclusive;
 use flysch::db::{Db, Direction, Durability};
 use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
 
-use super::{Log, Start, WANTED};
+use super::{Log, WANTED};
 use crate::bench::session::Session;
-use crate::bench::steps::chip;
+use crate::bench::steps::chip::{EngineMemory, Start, row_memory};
 use crate::bench::{RunError, engine_error};
 use crate::machine::bare::BareChip;
 use crate::workload::Reading;
@@ -44,20 +44,12 @@ pub(super) struct ChipLog<'r> {
 impl<'r> ChipLog<'r> {
     pub(super) fn open(
         session: &Session<'_>,
-        ram: &'r mut [u8],
+        memory: &'r mut EngineMemory,
         capacity: u32,
         start: Start,
     ) -> Result<Self, RunError> {
-        let chip = chip::of(session)?;
-        let options = chip::options(session, capacity);
-        let db =
-            match start {
-                Start::Create => Db::create(chip, &SCHEMA, options, ram)
-                    .map_err(engine_error("making the log"))?,
-                Start::Open => Db::open(chip, &SCHEMA, options, ram)
-                    .map_err(engine_error("opening the log"))?,
-            };
-        Ok(Self { db, row: chip::row_memory(session.scenario.record_size) })
+        let db = memory.database(session, &SCHEMA, capacity, start)?;
+        Ok(Self { db, row: row_memory(session.scenario.record_size) })
     }
 }
 

@@ -7,6 +7,7 @@ use std::ops::RangeInclusive;
 
 use crate::bench::RunError;
 use crate::bench::session::Session;
+use crate::bench::steps::chip::{EngineMemory, Start};
 use crate::machine::stack::Engine;
 use crate::workload::Reading;
 
@@ -34,24 +35,15 @@ pub(super) trait Log {
     fn close(self: Box<Self>, session: &Session<'_>) -> Result<(), RunError>;
 }
 
-/// Whether a log is made or found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Start {
-    /// An empty one is made.
-    Create,
-    /// The one that is there is opened.
-    Open,
-}
-
-/// Open the log of a session. An engine on the bare chip works in `ram` alone.
+/// Open the log of a session. An engine on the bare chip works in `memory` alone.
 pub(super) fn open<'r>(
     session: &Session<'_>,
-    ram: &'r mut [u8],
+    memory: &'r mut EngineMemory,
     capacity: u32,
     start: Start,
 ) -> Result<Box<dyn Log + 'r>, RunError> {
     match session.scenario.stack.engine {
-        Engine::Flysch => Ok(Box::new(flysch::ChipLog::open(session, ram, capacity, start)?)),
+        Engine::Flysch => Ok(Box::new(flysch::ChipLog::open(session, memory, capacity, start)?)),
         Engine::Sqlite | Engine::File => Ok(Box::new(sqlite::FileLog::open(session, start)?)),
     }
 }

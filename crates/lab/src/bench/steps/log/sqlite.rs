@@ -5,8 +5,9 @@ use std::ops::RangeInclusive;
 
 use flysch_sqlite::Database;
 
-use super::{Log, Start, WANTED};
+use super::{Log, WANTED};
 use crate::bench::session::Session;
+use crate::bench::steps::chip::Start;
 use crate::bench::{RunError, sqlite_error};
 use crate::workload::Reading;
 
