@@ -41,7 +41,8 @@ fn a_mount_is_measured_after_each_stop() {
 fn what_the_engine_does_not_take_is_one_clear_line() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let cases = [
-        ("logger --on flysch+nvram", "'flysch+nvram': the engine does not take NvRam yet"),
+        ("logger --on flysch+nvram --nvram-size 65K", "the memory is 1K to 64K, or bytes"),
+        ("logger --on flysch+nvram --beside journal", "--beside is for stacks such as"),
         ("logger --on flysch --ram 2K", "'2K' for '--ram <SIZE>': RAM is 4K to 64K"),
         ("logger --on flysch --ram 16X", "'16X' for '--ram <SIZE>'"),
         ("logger --on flysch --ram 4K", "bytes of memory are needed; --ram gives"),

@@ -106,3 +106,17 @@ fn the_engine_gives_the_same_figures_again() {
     other.axes.seeds = vec![2];
     assert_ne!(json(&runs(&other)[0]), json(&first[0]), "the seed matters");
 }
+
+#[test]
+fn commits_beside_the_chip_program_nothing_and_outlive_a_cut() {
+    let logger = Workload::Logger(Logger { batch: 1, queries: 3 });
+    let both = runs(&grid(&[logger], &[Stack::FLYSCH, Stack::FLYSCH_NVRAM]));
+    let [plain, beside] = both.as_slice() else { panic!("two runs") };
+    assert_eq!(plain.nvram_writes, 0);
+    assert!(beside.nvram_writes >= 50, "{} writes for 50 commits", beside.nvram_writes);
+    assert!(beside.page_programs * 4 < plain.page_programs, "{} programs", beside.page_programs);
+    for stop in [Stop::Cut, Stop::Clean] {
+        let mounts = runs(&grid(&[Workload::Mount(Mount { stop })], &[Stack::FLYSCH_NVRAM]));
+        assert!(mounts[0].by_kind["open"].operations.page_reads > 0, "{stop:?}");
+    }
+}
