@@ -102,8 +102,7 @@ pub(crate) fn find<N: Nand>(
     for (seen, &block) in seen.iter_mut().zip(first.cells.as_slice()) {
         *seen = root::look(media, u32::from(block), frame)?;
     }
-    let newest = seen.iter().flatten().max_by_key(|seen| seen.epoch).copied();
-    let newest = newest.ok_or(MountError::Missing)?;
+    let newest = newest_good(media, &seen)?;
     let mut reader = Reader::open(root::place(newest.block, newest.epoch), frame, media)?;
     let front = Front::read(&mut reader, media)?;
     check(media, &front, schema)?;
@@ -147,6 +146,23 @@ pub(crate) fn find<N: Nand>(
     (found.log.list, found.log.live, found.log.next) = (list, list, Next::NONE);
     let record = found.read_root(state)?;
     found.done(record, beside, state, seen)
+}
+
+/// The newest root, of those on blocks that are not marked bad: a block is marked where a root could
+/// not be written to it, and what a failed program left is whole at one time and not at another.
+fn newest_good<N: Nand>(
+    media: &mut Media<'_, N>,
+    seen: &[Option<Seen>],
+) -> Result<Seen, MountError> {
+    let mut below = u32::MAX;
+    loop {
+        let older = seen.iter().flatten().filter(|seen| seen.epoch < below);
+        let newest = *older.max_by_key(|seen| seen.epoch).ok_or(MountError::Missing)?;
+        if !media.is_bad(newest.block)? {
+            return Ok(newest);
+        }
+        below = newest.epoch;
+    }
 }
 
 fn check<N: Nand>(media: &Media<'_, N>, front: &Front, schema: u32) -> Result<(), MountError> {
@@ -473,6 +489,9 @@ impl Found {
         let count = usize::from(cells.len);
         let seen: [Option<Seen>; CELLS_MAX] = *seen;
         let mut is_bad = [false; CELLS_MAX];
+        for (bad, &block) in is_bad.iter_mut().zip(cells.as_slice()) {
+            *bad = media.is_bad(u32::from(block))?;
+        }
         while let Some(at) = target(&seen[..count], &is_bad) {
             let block = u32::from(cells.blocks[at]);
             if write_root(log, media, body, block, frame)? {

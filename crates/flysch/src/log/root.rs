@@ -190,18 +190,19 @@ pub(crate) fn look<N: Nand>(
 }
 
 /// Which root block a mount may write to: one on which nothing is visible, else the newest
-/// unconfirmed one, else the oldest; never the newest confirmed one, and none that failed.
+/// unconfirmed one, else the oldest; never the newest confirmed one, and none that is bad. A root on
+/// a bad block is not believed, so that it is not the one to be kept.
 pub(crate) fn target(seen: &[Option<Seen>], is_bad: &[bool]) -> Option<usize> {
     let good = || (0..seen.len()).filter(|&at| !is_bad[at]);
     if let Some(at) = good().find(|&at| seen[at].is_none()) {
         return Some(at);
     }
-    let visible = || (0..seen.len()).filter_map(|at| seen[at].map(|seen| (at, seen)));
+    let visible = || good().filter_map(|at| seen[at].map(|seen| (at, seen)));
     let confirmed = visible().filter(|(_, seen)| seen.is_confirmed);
     let newest = confirmed.max_by_key(|(_, seen)| seen.epoch);
     let kept = newest.or_else(|| visible().min_by_key(|(_, seen)| seen.epoch));
     let others = || {
-        let other = |&(at, _): &(usize, Seen)| kept.is_none_or(|kept| at != kept.0) && !is_bad[at];
+        let other = |&(at, _): &(usize, Seen)| kept.is_none_or(|kept| at != kept.0);
         visible().filter(other)
     };
     let doubtful = others().filter(|(_, seen)| !seen.is_confirmed);

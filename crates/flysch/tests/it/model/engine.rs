@@ -26,7 +26,20 @@ pub(crate) struct Config {
     pub(crate) code_count: u8,
     /// Root blocks in use: four.
     pub(crate) root_count: u8,
+    pub(crate) roots: RootRules,
     pub(crate) broken: Option<Broken>,
+}
+
+/// Two sets of rules for roots and clean stops. Each holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RootRules {
+    /// Those of the protocol's text: the root whose log leads farthest is believed, a mount erases
+    /// every other root block, and a clean stop is two pages.
+    Planned,
+    /// Those that the engine has: the root of the highest epoch is believed, a mount erases the
+    /// root blocks on which no root is visible, and a clean stop is one page. It is none where a
+    /// root block shows no confirmed root. So a format writes a root into each.
+    Built,
 }
 
 /// An entry in RAM, with the row that it names.
@@ -184,12 +197,12 @@ impl Engine {
     }
 
     /// The next number of a space that no block in use has.
-    pub(crate) fn give_number(&mut self, space: u8) -> u8 {
+    pub(crate) fn give_number(&mut self, space: u8) -> Done<u8> {
         let mut number = self.state.next[usize::from(space)];
         if self.is(Broken::LowestNumber) || self.is(Broken::HitsUnchecked) {
             number = 0;
         }
-        loop {
+        for _ in 0..WINDOW[usize::from(space)] {
             let is_block = self
                 .block_of(space, number)
                 .is_some_and(|block| self.free >> block & 1 == 0 || space == 0);
@@ -198,10 +211,11 @@ impl Engine {
             });
             if !is_block && !is_head {
                 self.state.next[usize::from(space)] = (number + 1) % WINDOW[usize::from(space)];
-                return number;
+                return Ok(number);
             }
             number = (number + 1) % WINDOW[usize::from(space)];
         }
+        Err(Stop::Full)
     }
 
     pub(crate) fn free_count(&self) -> u32 {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::device::{Device, Done, Stop};
-use super::engine::{Config, Engine};
+use super::engine::{Config, Engine, RootRules};
 use super::state::Row;
 use super::switches::Broken;
 
@@ -39,6 +39,24 @@ impl Plan {
         plan
     }
 
+    /// A plan about roots, of short lives, by the rules that are built, on a device that fails.
+    pub(crate) fn built_roots(seed: u64, broken: Option<Broken>) -> Self {
+        let mut plan = Self::roots(seed, broken);
+        plan.config.roots = RootRules::Built;
+        plan.fail_one_in = 12;
+        plan
+    }
+
+    /// A plan by the rules that are built, of mounts that are nearly always cut, on a device that
+    /// fails.
+    pub(crate) fn built(seed: u64, broken: Option<Broken>) -> Self {
+        let mut plan = Self::new(seed * 2, broken);
+        plan.config.roots = RootRules::Built;
+        plan.config.nvram_units = 0;
+        plan.fail_one_in = 80;
+        plan
+    }
+
     /// A plan of long lives where all hashes are equal.
     pub(crate) fn hashes(seed: u64, broken: Option<Broken>) -> Self {
         let mut plan = Self::new(seed * 2 + 1_001, broken);
@@ -61,6 +79,11 @@ impl Plan {
             nvram_units: if draw(3) == 0 { 40 } else { 0 },
             code_count: [1, 3, 4, 8][usize::from(draw(4))],
             root_count: 4,
+            roots: if broken.is_some() || seed % 8 < 4 {
+                RootRules::Planned
+            } else {
+                RootRules::Built
+            },
             broken,
         };
         let fail_one_in = if draw(4) == 0 { 300 } else { 0 };

@@ -173,7 +173,7 @@ impl Engine {
                 self.device.mark(block)?;
             }
             if page + 1 == PAGES || outcome == Err(Stop::Bad) {
-                self.state.heads[head] = Head { number: self.give_number(space), page: 0 };
+                self.state.heads[head] = Head { number: self.give_number(space)?, page: 0 };
             } else {
                 self.state.heads[head].page += 1;
             }

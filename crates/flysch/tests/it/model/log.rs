@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::device::{Done, PAGES, Page, Stop};
-use super::engine::{Engine, StopPage};
+use super::engine::{Engine, RootRules, StopPage};
 use super::state::{
     BLOCKS_MAX, Checkpoint, HOT, List, NvRecord, Record, State, TablePart, Tail, TailPart,
 };
@@ -13,7 +13,9 @@ impl Engine {
     /// Make what has happened durable: to the `NvRam` where it may and fits, else to the log.
     pub(crate) fn write_record(&mut self, is_nvram: bool) -> Done {
         self.summarised_spans();
-        if is_nvram && self.config.nvram_units > 0 && !self.open_is_lying() {
+        // As built, the first commit of a session is the log's.
+        let is_awake = self.config.roots == RootRules::Planned || !self.is_clean;
+        if is_nvram && is_awake && self.config.nvram_units > 0 && !self.open_is_lying() {
             let units = 1 + self.tails[HOT].used + if self.is_moved { 3 } else { 0 };
             let fits = self.nvram_used + units <= self.config.nvram_units;
             if fits && self.nvram_slot < self.device.nvram.len() {
@@ -236,7 +238,10 @@ impl Engine {
             Ok(()) => {}
             Err(Stop::Full) => self.renew_root(&mut list)?,
             Err(Stop::Bad) => {
-                self.device.mark(self.root.block)?;
+                // As built, a root on a marked block is not believed, and this one still is.
+                if self.config.roots == RootRules::Planned {
+                    self.device.mark(self.root.block)?;
+                }
                 self.renew_root(&mut list)?;
             }
             Err(stop) => return Err(stop),
@@ -289,7 +294,7 @@ impl Engine {
         }
         let block = self.list.blocks[usize::from(self.list_at)];
         let id = self.list.id + u64::from(self.list_at);
-        if !self.is(Broken::OneStopPage) {
+        if !self.is(Broken::OneStopPage) && self.config.roots == RootRules::Planned {
             let stop = Page::Stop { id, seq: self.seq };
             match self.device.program(block, self.log_page, stop) {
                 Err(Stop::Bad) => self.device.mark(block)?,

@@ -41,8 +41,11 @@ fn no_history_breaks_the_protocol() {
     let mut sum = Tally::default();
     let mut seed = first;
     while sum.cuts < wanted {
-        let is_about_roots = seed % 4 == 3;
-        let plan = if is_about_roots { Plan::roots(seed, None) } else { Plan::new(seed, None) };
+        let plan = match seed % 8 {
+            3 => Plan::roots(seed, None),
+            7 => Plan::built_roots(seed, None),
+            _ => Plan::new(seed, None),
+        };
         let (outcome, tally) = run(plan);
         assert_eq!(outcome, Ok(()), "FLYSCH_MODEL_SEED={seed} FLYSCH_MODEL_CUTS=1");
         sum.add(&tally);

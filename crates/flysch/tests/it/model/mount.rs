@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::device::{Device, Done, PAGES, Page, Seen, Stop};
-use super::engine::{Config, Engine};
+use super::engine::{Config, Engine, RootRules};
 use super::log::apply_tail;
 use super::root::View;
 use super::rows::SUMMARY;
@@ -59,8 +59,11 @@ impl Engine {
     pub(crate) fn write_first_root(&mut self) -> Done {
         self.free = self.unclaimed(&self.state);
         let list = self.choose_list()?;
-        let views = self.root_blocks.map(View::blank);
-        self.write_mount_root(views.into(), list)
+        let views: Vec<View> = self.root_blocks.map(View::blank).into();
+        if self.config.roots == RootRules::Planned {
+            return self.write_mount_root(views, list);
+        }
+        self.write_every_root(list)
     }
 
     /// Mount: only root blocks are touched.
@@ -70,7 +73,7 @@ impl Engine {
         for view in &mut views {
             let log = if view.root.is_some() { Some(self.read_lists(view)?) } else { None };
             view.seq = log.as_ref().map_or(0, |log| log.last.seq);
-            if self.is(Broken::EpochsRank) {
+            if self.is(Broken::EpochsRank) || self.config.roots == RootRules::Built {
                 view.seq = 0;
             }
             logs.push(log);
@@ -92,7 +95,9 @@ impl Engine {
         self.list = log.list;
         self.list_at = log.list_at;
         self.log_page = log.page;
-        self.is_clean = log.is_stopped && (has_next || self.is(Broken::CleanGoesOn));
+        let is_sure = self.config.roots == RootRules::Planned
+            || log.nvram.0 == 0 && self.has_no_rival(&views);
+        self.is_clean = log.is_stopped && is_sure && (has_next || self.is(Broken::CleanGoesOn));
         if !self.is_clean {
             self.recover(views)?;
         }
@@ -106,6 +111,12 @@ impl Engine {
         let visible = || (0..views.len()).filter(|at| views[*at].root.is_some());
         let is_marked = |at: &usize| self.device.is_marked(views[*at].block);
         let good = visible().filter(|at| !is_marked(at)).max_by_key(|at| views[*at].rank());
+        if self.is(Broken::MarkedBelieved) {
+            return visible().max_by_key(|at| views[*at].rank());
+        }
+        if self.config.roots == RootRules::Built {
+            return good;
+        }
         let marked = visible().filter(is_marked).max_by_key(|at| views[*at].rank());
         let (Some(good), Some(marked)) = (good, marked) else { return good.or(marked) };
         let gives_way =
@@ -166,7 +177,7 @@ impl Engine {
         for head in [YOUNG, OLD] {
             if let Some(end) = self.find_end(head) {
                 self.state.heads[head] = if end >= PAGES {
-                    Head { number: self.give_number(space_of(head)), page: 0 }
+                    Head { number: self.give_number(space_of(head))?, page: 0 }
                 } else {
                     Head { page: end, ..self.state.heads[head] }
                 };
@@ -273,7 +284,8 @@ impl Engine {
                 Page::Stop { id: other, seq } if (*other, *seq) == (id, base.seq));
         }
         page += u8::from(is_stopped);
-        is_stopped |= self.is(Broken::OneStopPage) && stops;
+        is_stopped |=
+            (self.is(Broken::OneStopPage) || self.config.roots == RootRules::Built) && stops;
         let nvram = (0, 0);
         Some(Log { last: base, ground, list, list_at: at, page, is_stopped, nvram })
     }

@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use super::device::{Done, PAGES, Page, Seen, Stop};
-use super::engine::{Engine, Root};
+use super::engine::{Engine, Root, RootRules};
 use super::state::{Checkpoint, List};
 use super::switches::Broken;
 
@@ -93,7 +93,9 @@ impl Engine {
     fn target(&self, views: &[View]) -> Option<u8> {
         let good: Vec<&View> =
             views.iter().filter(|view| !self.device.is_marked(view.block)).collect();
-        let visible = || views.iter().filter(|view| view.root.is_some());
+        // As built, a root on a marked block is not believed: it needs not be kept.
+        let counts = |view: &&View| !self.is_built() || !self.device.is_marked(view.block);
+        let visible = || views.iter().filter(counts).filter(|view| view.root.is_some());
         if self.is(Broken::NaiveRoot) {
             return good.iter().min_by_key(|view| view.epoch()).map(|view| view.block);
         }
@@ -146,11 +148,35 @@ impl Engine {
         let written = self.root.block;
         for at in 0..self.root_count() {
             let block = self.root_blocks[at];
-            if block != written && !self.is(Broken::RivalsStay) {
+            let is_seen = |view: &View| view.block == block && view.root.is_some();
+            let stays = self.is_built() && views.iter().any(is_seen);
+            if block != written && !stays && !self.is(Broken::RivalsStay) {
                 self.erase_root(block)?;
             }
         }
         Ok(())
+    }
+
+    fn is_built(&self) -> bool {
+        self.config.roots == RootRules::Built
+    }
+
+    /// A format: every root block gets a root, the first of them the last one.
+    pub(crate) fn write_every_root(&mut self, mut list: List) -> Done {
+        for at in (0..self.root_count()).rev() {
+            let (block, epoch) = (self.root_blocks[at], self.root.epoch + 1);
+            list.id = list_id(self.seq, epoch);
+            self.write_root(block, epoch, list)?;
+        }
+        self.list = list;
+        Ok(())
+    }
+
+    /// Whether every root block that is not bad shows a confirmed root. One that does not may hold
+    /// the root of a mount that was cut, which is seen the next time.
+    pub(crate) fn has_no_rival(&self, views: &[View]) -> bool {
+        let is_broken = self.is(Broken::RivalsOverlooked);
+        is_broken || views.iter().all(|view| view.is_confirmed || self.device.is_marked(view.block))
     }
 
     fn erase_root(&mut self, block: u8) -> Done {
@@ -177,6 +203,7 @@ impl Engine {
             epoch += 1;
             list.id = list_id(self.seq, epoch);
             match self.write_root(block, epoch, *list) {
+                Ok(()) if self.is_built() => return Ok(()),
                 Ok(()) => return self.erase_root(old.block),
                 Err(Stop::Bad) => self.device.mark(block)?,
                 Err(stop) => return Err(stop),

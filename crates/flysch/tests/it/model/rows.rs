@@ -158,7 +158,7 @@ impl Engine {
     }
 
     fn next_block(&mut self, stream: usize) {
-        let number = self.give_number(0);
+        let number = self.give_number(0).expect("more numbers than blocks");
         self.state.heads[stream] = Head { number, page: 0 };
         self.state.marks[stream].blocks.push(number);
     }

@@ -51,6 +51,10 @@ pub(crate) enum Broken {
     NotConfirmed,
     /// What the `NvRam` holds is taken without regard to the log.
     NvRamUnchained,
+    /// A stop page is believed though a root block shows no confirmed root.
+    RivalsOverlooked,
+    /// A root on a block that is marked bad is believed, as built.
+    MarkedBelieved,
     /// Commit numbers do not jump at a mount.
     CommitsGoOn,
     /// The page behind the last that is not blank is not skipped.
@@ -102,6 +106,8 @@ const FOUND: &[(Broken, u64, Draw)] = &[
     (Broken::NaiveRoot, 2_000, Plan::roots),
     (Broken::NotConfirmed, 2_000, Plan::roots),
     (Broken::EpochsRank, 4_000, Plan::roots),
+    (Broken::RivalsOverlooked, 2_000, Plan::built_roots),
+    (Broken::MarkedBelieved, 6_000, Plan::built),
 ];
 
 /// Rules that no history of the model needs: numbers that go on, and commit numbers that jump. The
