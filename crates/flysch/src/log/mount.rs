@@ -148,8 +148,9 @@ pub(crate) fn find<N: Nand>(
     found.done(record, beside, state, seen)
 }
 
-/// The newest root, of those on blocks that are not marked bad: a block is marked where a root could
-/// not be written to it, and what a failed program left is whole at one time and not at another.
+/// The newest root, of those on blocks that are not marked bad: a block is marked where a root
+/// could not be written to it, and what a failed program left is whole at one time and not at
+/// another.
 fn newest_good<N: Nand>(
     media: &mut Media<'_, N>,
     seen: &[Option<Seen>],
