@@ -63,6 +63,8 @@ impl Count {
 struct Counter {
     chip: Chip,
     count: Count,
+    /// Programs by the kind of the page, and runs by their owner.
+    kinds: [u64; 10],
 }
 
 impl Nand for Counter {
@@ -83,6 +85,9 @@ impl Nand for Counter {
         oob: &[u8],
     ) -> Result<(), ProgramError> {
         self.count.programs += 1;
+        let kind = usize::from(data[0] & 15);
+        let is_level = kind == 7 && data[5] >> 6 == 3;
+        self.kinds[(kind + usize::from(is_level)).min(9)] += 1;
         self.chip.program(page, column, data, oob)
     }
 
@@ -118,7 +123,7 @@ fn main() -> Result<(), DbError> {
     let part = Part::builtin("w25n01gv").expect("the part comes with the program");
     let geometry = Geometry { block_count: blocks as u32, ..part.geometry };
     let chip = Chip::new(Arc::new(Part { geometry, ..part }), Clock::new(), 1);
-    let mut nand = Counter { chip, count: Count::default() };
+    let mut nand = Counter { chip, count: Count::default(), kinds: [0; 10] };
     let options = Options { partition: None, seed: 7, capacity: rows.max(1000) as u32 };
     let fields = size_of::<Store<'_, '_>>();
     println!("{rows} rows, {ram} bytes of RAM of which {fields} are fields, {blocks} blocks");
@@ -126,6 +131,7 @@ fn main() -> Result<(), DbError> {
     let mut db = Db::create(&mut nand, &SCHEMA, options, &mut memory)?;
     let mut number = 0;
     fill(&mut db, rows, batch, &mut number)?;
+    println!("programs by kind: {:?}", db.nand().kinds);
     worst(&mut db, &mut number)?;
     lookups(&mut db, number)?;
     ranges(&mut db, number)?;

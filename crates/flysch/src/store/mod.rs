@@ -15,9 +15,11 @@
 //!    rows, the others are learnt from the recent runs, a few reads at a time.
 
 mod bloom;
+mod bytes;
 mod config;
 mod entry;
 mod error;
+mod fence;
 mod flush;
 mod group;
 mod job;
@@ -33,6 +35,7 @@ mod run;
 mod seek;
 mod solo;
 mod state;
+mod table;
 mod unit;
 mod watch;
 mod writer;
@@ -51,10 +54,12 @@ pub(crate) use levels::log2;
 
 use self::bloom::Blooms;
 use self::entry::Shape;
+use self::fence::Fence;
 use self::job::Job;
 use self::memtable::Memtable;
 use self::merge::Inputs;
-use self::run::{LEARNT, OPEN, RUNS_MAX, Runs};
+use self::run::{Head, LEARNT, OPEN};
+use self::table::{RECENTS_MAX, Runs};
 use crate::media::{Media, Numbers, Space};
 
 /// Memory that a call borrows.
@@ -87,7 +92,8 @@ pub struct Store<'ram> {
     memtable: Memtable<'ram>,
     blooms: Blooms<'ram>,
     windows: &'ram mut [u8],
-    runs: Runs,
+    runs: Runs<'ram>,
+    fence: Fence<'ram>,
     job: Option<Job>,
     inputs: Inputs,
     /// Distinct codes in 256 entries of each index, as the last merge found them.
@@ -110,6 +116,8 @@ impl<'ram> Store<'ram> {
         assert!(ram.len() == config.carved(), "the store has its bytes");
         let shapes = config.shapes();
         let (windows, ram) = ram.split_at_mut(config.window_size);
+        let (table, ram) = ram.split_at_mut(config.table_size);
+        let (fence, ram) = ram.split_at_mut(config.fence_size);
         let (memtable, blooms) = ram.split_at_mut(config.memtable_size);
         Self {
             config,
@@ -117,7 +125,8 @@ impl<'ram> Store<'ram> {
             memtable: Memtable::new(memtable, &shapes),
             blooms: Blooms::new(blooms),
             windows,
-            runs: Runs::new(),
+            runs: Runs::new(table, &config),
+            fence: Fence::new(fence),
             job: None,
             inputs: Inputs::new(),
             distinct: [256; INDEX_MAX],
@@ -166,14 +175,14 @@ impl<'ram> Store<'ram> {
     /// Make the transaction's entries committed, open runs too. Cost: none.
     pub fn commit(&mut self) {
         self.memtable.commit(self.keeps_all);
-        self.runs.as_mut_slice().iter_mut().for_each(|run| run.marks &= !OPEN);
+        self.runs.change(|head| head.marks &= !OPEN);
         self.puts = self.puts.wrapping_add(1);
     }
 
     /// Drop the transaction's entries, open runs too. Cost: none.
     pub fn roll_back(&mut self) {
         self.memtable.roll_back();
-        self.drop_runs(|run| run.is(OPEN));
+        self.drop_runs(|head| head.is(OPEN));
         self.puts = self.puts.wrapping_add(1);
         self.run_changes = self.run_changes.wrapping_add(1);
     }
@@ -193,7 +202,7 @@ impl<'ram> Store<'ram> {
     /// Calls of [`Store::work`] that the next row has to make: two where runs come faster than the
     /// merge under way ends, so that [`Store::flush`] is not refused.
     pub fn slices_due(&self) -> u32 {
-        let is_pressed = self.runs.room() <= RUNS_MAX / 2;
+        let is_pressed = self.runs.room() <= RECENTS_MAX / 4;
         if self.is_due() { 1 + u32::from(is_pressed) } else { 0 }
     }
 
@@ -219,8 +228,8 @@ impl<'ram> Store<'ram> {
     /// flash.
     pub fn is_live(&self, space: Space, block: u32) -> bool {
         let numbers: Numbers = self.config.numbers;
-        let out = self.job.as_ref().map(|job| &job.out.run);
-        self.runs.as_slice().iter().chain(out).any(|run| run.touches(space, block, numbers))
+        let out = self.job.as_ref().map(|job| job.out.run);
+        self.runs.iter().chain(out).any(|run| run.touches(space, block, numbers))
     }
 
     /// Entries in the memory table.
@@ -230,11 +239,16 @@ impl<'ram> Store<'ram> {
 
     /// Runs, and the pages they have.
     pub fn run_count(&self) -> (usize, u32) {
-        let runs = self.runs.as_slice();
-        (runs.len(), runs.iter().map(run::Run::pages).sum())
+        (self.runs.slots().end, self.runs.iter().map(|run| run.pages()).sum())
     }
 
     fn is_learning(&self) -> bool {
-        self.runs.recents().any(|(_, run)| !run.is(LEARNT) && run.bloom_size > 0)
+        self.runs.recents().any(|(_, head)| !head.is(LEARNT) && head.bloom_size > 0)
+    }
+
+    /// Set marks of a run.
+    fn mark(&mut self, slot: usize, marks: u8) {
+        let head = self.runs.head(slot);
+        self.runs.set_head(slot, Head { marks: head.marks | marks, ..head });
     }
 }

@@ -14,15 +14,16 @@ use super::error::StoreError;
 use super::memtable::Segment;
 use super::range::Range;
 use super::read::Reading;
-use super::run::RUNS_MAX;
+use super::run::{LEARNT, Run};
 use super::seek::Seek;
+use super::table::SOURCES_MAX;
 use super::{Store, StoreConfig};
 use crate::media::Media;
 
 /// Pointers that were taken back, remembered at a time.
 const BACKS_MAX: usize = 4;
 /// Entries that a probe of many rows holds.
-const HELD_MAX: usize = 12;
+const HELD_MAX: usize = 8;
 
 /// The source has no more.
 const EXHAUSTED: u16 = u16::MAX;
@@ -129,9 +130,12 @@ impl Probe {
         slot: usize,
         reading: &mut Reading<'_, '_, N>,
     ) -> Result<Option<Entry>, StoreError> {
-        let run = &store.runs.as_slice()[slot];
         let shape = store.shapes[usize::from(self.index)];
-        if self.passed == EXHAUSTED || !store.may_hold(slot, self.index, self.code) {
+        if self.passed == EXHAUSTED {
+            return Ok(None);
+        }
+        let run = &store.runs.run(slot);
+        if !store.may_hold(slot, run, self.index, self.code) {
             return Ok(None);
         }
         let mut seek = Seek::new(run, self.index, self.code, shape);
@@ -140,6 +144,9 @@ impl Probe {
         let mut left = self.passed;
         let mut found = None;
         for unit in seek.unit()..section.start + section.units {
+            if section.is_fence(unit, shape) {
+                continue;
+            }
             let (header, mut reader) = reading.open(run, unit, shape)?;
             let mut has_more = header.spills;
             while !reader.is_done() {
@@ -176,6 +183,25 @@ impl Probe {
 }
 
 impl Store<'_> {
+    /// The places of the runs that hold entries of an index, the newest first.
+    pub(crate) fn order<'o>(&self, index: u8, order: &'o mut [u8; SOURCES_MAX]) -> &'o mut [u8] {
+        let mut len = 0;
+        let mut push = |slot: usize| {
+            assert!(len < SOURCES_MAX, "an index has a bounded number of runs");
+            order[len] = slot as u8;
+            len += 1;
+        };
+        for slot in self.runs.slots().rev() {
+            let head = self.runs.head(slot);
+            if head.is_recent() && head.serves(index) {
+                push(slot);
+            }
+        }
+        let levels = 0..self.config.indexes[usize::from(index)].levels;
+        levels.filter_map(|level| self.runs.level(index, level)).for_each(push);
+        &mut order[..len]
+    }
+
     /// The `number`-th place where entries of an index are, in the order of lookups.
     pub(crate) fn place(&self, index: u8, number: u8) -> Option<Place> {
         let number = usize::from(number);
@@ -183,34 +209,18 @@ impl Store<'_> {
             let segment = if number == 0 { Segment::Open } else { Segment::Committed };
             return Some(Place::Memory(segment));
         }
-        let runs = self.runs.as_slice();
-        let mut slots = [0_u8; RUNS_MAX];
-        let mut len = 0;
-        let recents = self.runs.recents().rev().filter(|(_, run)| run.serves(index));
-        for (slot, _) in recents {
-            slots[len] = slot as u8;
-            len += 1;
+        let mut order = [0; SOURCES_MAX];
+        let order = self.order(index, &mut order);
+        if !self.config.indexes[usize::from(index)].is_updated {
+            order.reverse();
         }
-        let plan = &self.config.indexes[usize::from(index)];
-        let levels = (0..plan.levels).filter_map(|level| self.runs.level(index, level));
-        for slot in levels.filter(|slot| runs[*slot].serves(index)) {
-            slots[len] = slot as u8;
-            len += 1;
-        }
-        if !plan.is_updated {
-            slots[..len].reverse();
-        }
-        slots[..len].get(number - 2).map(|slot| Place::Run(usize::from(*slot)))
+        order.get(number - 2).map(|slot| Place::Run(usize::from(*slot)))
     }
 
     /// Whether a run may hold a code, as far as RAM knows.
-    pub(crate) fn may_hold(&self, slot: usize, index: u8, code: u64) -> bool {
-        let run = &self.runs.as_slice()[slot];
-        if run.is_recent() {
-            let filter = self.filter(slot);
-            return !run.is(super::run::LEARNT) || self.blooms.may_hold(filter, index, code);
-        }
-        let (least, greatest) = run.bounds();
-        (least..=greatest).contains(&code)
+    pub(crate) fn may_hold(&self, slot: usize, run: &Run, index: u8, code: u64) -> bool {
+        let is_denied =
+            || run.head.is(LEARNT) && !self.blooms.may_hold(self.filter(slot), index, code);
+        run.section(index).spans(code) && !is_denied()
     }
 }
