@@ -60,6 +60,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
                 return Err(DbError::Duplicate { index: number });
             }
         }
+        let begun_at = self.media.write;
         self.make_room(table)?;
         let head = RowHead { table, kind: RowKind::Row, is_shared: false };
         let row = NewRow { head, values, commit: self.commit };
@@ -71,9 +72,9 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         }
         self.under_way = self.under_way.map(|tx| UnderWay { rows: tx.rows + 1, ..tx });
         self.put_entries(table, values, at)?;
-        // A row that programmed a page leaves a slice to the next one.
-        let slices = self.store.slices_due().saturating_sub(u32::from(moved.is_some()));
-        for _ in 0..slices {
+        // A row that programmed a page leaves its slice to the next one.
+        let is_idle = self.media.write == begun_at;
+        for _ in 0..if is_idle { self.store.slices_due() } else { 0 } {
             self.work()?;
         }
         Ok(())

@@ -246,7 +246,8 @@ impl StoreConfig {
             }
             rows as usize
         };
-        let pages = (1..=8).rev().find(|&pages| rows_in(pages) * self.row_size() <= size);
+        let pages =
+            (1..=FLUSH_PAGES_MAX).rev().find(|&pages| rows_in(pages) * self.row_size() <= size);
         pages.map_or(size, |pages| rows_in(pages) * self.row_size()).max(MEMTABLE_MIN)
     }
 
@@ -277,6 +278,8 @@ impl StoreConfig {
     }
 }
 
+/// Pages of a flush, at most: it is done in one call.
+const FLUSH_PAGES_MAX: u32 = 2;
 /// Bits in which keys differ that come one after the other, about.
 const KEY_BITS: u8 = 36;
 /// Sixteenths of the memory for the memory table: found by measuring.

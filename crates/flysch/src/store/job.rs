@@ -44,14 +44,29 @@ pub(crate) enum Due {
     Round,
     /// The part of the round that holds an index.
     Large(u8),
+    /// The large merge that was put off.
+    PutOff,
 }
 
 /// Programs that may fail one after another.
 const FAILURES_MAX: u32 = 4;
 
+impl Job {
+    /// A small job over runs in which these flags occur.
+    pub(crate) fn small(flags: u8, keeps_all: bool) -> Self {
+        let drops = Drops { keeps_all, is_bottom: false };
+        let mut run = Run::recent(flags);
+        run.head.marks = MERGED;
+        Self { drops, out: Output::new(run), ..Self::default() }
+    }
+}
+
 impl Store<'_> {
     /// The job that is due.
     pub(crate) fn due(&self) -> Option<Due> {
+        if let Some(due) = self.due_before() {
+            return Some(due);
+        }
         if let Some(index) = self.next_of_round() {
             return Some(Due::Large(index));
         }
@@ -76,6 +91,7 @@ impl Store<'_> {
         match self.due() {
             Some(Due::Small) => self.start_small(),
             Some(Due::Large(index)) => self.start_large(index),
+            Some(Due::PutOff) => self.take_up(),
             Some(Due::Round) | None => return false,
         }
         true
@@ -99,7 +115,7 @@ impl Store<'_> {
 
     /// Mark the `count` oldest recent runs that have none of the marks `without`. Gives the flags
     /// that occur in them.
-    fn mark_oldest(&mut self, count: usize, marks: u8, without: u8) -> u8 {
+    pub(crate) fn mark_oldest(&mut self, count: usize, marks: u8, without: u8) -> u8 {
         let (mut left, mut flags) = (count, 0);
         for slot in self.runs.slots() {
             let head = self.runs.head(slot);
@@ -116,15 +132,6 @@ impl Store<'_> {
     fn next_of_round(&self) -> Option<u8> {
         let round = || self.runs.heads().filter(|(_, head)| head.is(IN_ROUND));
         (0..INDEX_MAX as u8).find(|&index| round().any(|(_, head)| head.serves(index)))
-    }
-
-    fn start_small(&mut self) {
-        let flags = self.mark_oldest(INPUTS_MAX, IN_JOB, OPEN | MERGED | IN_ROUND);
-        let drops = Drops { keeps_all: self.keeps_all, is_bottom: false };
-        let mut run = Run::recent(flags);
-        run.head.marks = MERGED;
-        self.job = Some(Job { drops, out: Output::new(run), ..Job::default() });
-        self.inputs.clear();
     }
 
     fn start_large(&mut self, index: u8) {
@@ -153,6 +160,7 @@ impl Store<'_> {
         let drops = Drops { keeps_all: self.keeps_all, is_bottom };
         let out = Output::new(Run::of_level(index, target, flags));
         self.job = Some(Job { index: Some(index), drops, out, ..Job::default() });
+        self.taken_up_at = 0;
         self.inputs.clear();
     }
 
@@ -165,6 +173,11 @@ impl Store<'_> {
         lent: &mut Lent<'_>,
     ) -> Result<Work, StoreError> {
         let Some(mut job) = self.job else { return Ok(Work::default()) };
+        if job.index.is_some() && self.may_put_off(&job) && self.is_small_due() {
+            self.put_off(&job);
+            self.start_small();
+            return Ok(Work { is_left: true, ..Work::default() });
+        }
         if self.inputs.is_empty() {
             self.inputs.open(&self.runs, job.index, self.windows.len());
         }
@@ -341,6 +354,7 @@ pub(crate) fn program<N: Nand>(
     let label = Label { kind: Kind::Run, owner, used, commit: lent.commit, rows: 0 };
     let mut failures = 0;
     loop {
+        pass_live(media, space)?;
         match media.append(space, label, lent.page) {
             Ok(page) => return Ok(run.add_page(page.number, media.numbers())),
             Err(MediaError::ProgramFailed(page)) => {
@@ -352,4 +366,22 @@ pub(crate) fn program<N: Nand>(
             Err(error) => return Err(error.into()),
         }
     }
+}
+
+/// Leave out the numbers of blocks that are in use: those of a run that has stayed since the
+/// numbers of the space went round.
+fn pass_live<N: Nand>(
+    media: &mut Media<'_, N>,
+    space: crate::media::Space,
+) -> Result<(), StoreError> {
+    let numbers = media.numbers();
+    for _ in 0..numbers.block_count() {
+        let head = media.head(space);
+        let is_first = numbers.page_in_block(head) == 0;
+        if !is_first || media.table.find(space, numbers.block_of(head)).is_none() {
+            break;
+        }
+        media.skip(space, head, numbers.next_block(head))?;
+    }
+    Ok(())
 }

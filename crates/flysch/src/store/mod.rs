@@ -29,6 +29,7 @@ mod memtable;
 mod merge;
 mod plan;
 mod probe;
+mod put_off;
 mod range;
 mod read;
 mod run;
@@ -58,8 +59,9 @@ use self::fence::Fence;
 use self::job::Job;
 use self::memtable::Memtable;
 use self::merge::Inputs;
+use self::put_off::PutOff;
 use self::run::{Head, LEARNT, OPEN};
-use self::table::{RECENTS_MAX, Runs};
+use self::table::Runs;
 use crate::media::{Media, Numbers, Space};
 
 /// Memory that a call borrows.
@@ -95,6 +97,9 @@ pub struct Store<'ram> {
     runs: Runs<'ram>,
     fence: Fence<'ram>,
     job: Option<Job>,
+    put_off: PutOff,
+    /// Units of the large merge's output when it was taken up.
+    taken_up_at: u32,
     inputs: Inputs,
     /// Distinct codes in 256 entries of each index, as the last merge found them.
     distinct: [u16; INDEX_MAX],
@@ -128,6 +133,8 @@ impl<'ram> Store<'ram> {
             runs: Runs::new(table, &config),
             fence: Fence::new(fence),
             job: None,
+            put_off: PutOff::new(),
+            taken_up_at: 0,
             inputs: Inputs::new(),
             distinct: [256; INDEX_MAX],
             run_changes: 0,
@@ -199,11 +206,9 @@ impl<'ram> Store<'ram> {
         self.job.is_some() || self.is_learning() || self.due().is_some()
     }
 
-    /// Calls of [`Store::work`] that the next row has to make: two where runs come faster than the
-    /// merge under way ends, so that [`Store::flush`] is not refused.
+    /// Calls of [`Store::work`] that the next row has to make: none where nothing is due.
     pub fn slices_due(&self) -> u32 {
-        let is_pressed = self.runs.room() <= RECENTS_MAX / 4;
-        if self.is_due() { 1 + u32::from(is_pressed) } else { 0 }
+        u32::from(self.is_due())
     }
 
     /// Do one slice of the work that is due. Cost: at most [`StoreConfig::reads_max`] reads and
@@ -229,7 +234,11 @@ impl<'ram> Store<'ram> {
     pub fn is_live(&self, space: Space, block: u32) -> bool {
         let numbers: Numbers = self.config.numbers;
         let out = self.job.as_ref().map(|job| job.out.run);
-        self.runs.iter().chain(out).any(|run| run.touches(space, block, numbers))
+        self.runs
+            .iter()
+            .chain(out)
+            .chain(self.put_off_run())
+            .any(|run| run.touches(space, block, numbers))
     }
 
     /// Entries in the memory table.

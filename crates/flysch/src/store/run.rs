@@ -27,6 +27,8 @@ pub(crate) const IN_JOB: u8 = 4;
 pub(crate) const LEARNT: u8 = 8;
 /// A small merge has written it.
 pub(crate) const MERGED: u8 = 16;
+/// The merge that was put off reads it.
+pub(crate) const PUT_OFF: u8 = 64;
 /// Fences lie among its units.
 pub(crate) const FENCED: u8 = 32;
 

@@ -18,7 +18,7 @@ use super::error::StateError;
 use super::group::Drops;
 use super::job::Job;
 use super::merge::{INPUTS_MAX, Position};
-use super::run::{FENCED, Head, IN_JOB, IN_ROUND, MERGED, OPEN, Run, Section};
+use super::run::{FENCED, Head, IN_JOB, IN_ROUND, MERGED, OPEN, PUT_OFF, Run, Section};
 use super::table::RECENTS_MAX;
 use super::unit::Coding;
 use super::writer::Output;
@@ -32,7 +32,7 @@ const UNIT_ENTRIES_MAX: u64 = 2048;
 const KEPT: u8 = IN_ROUND | IN_JOB | MERGED | FENCED;
 
 /// What numbers are checked against.
-struct Limits<'a> {
+pub(crate) struct Limits<'a> {
     config: &'a StoreConfig,
     shapes: &'a [Shape; INDEX_MAX],
 }
@@ -63,7 +63,7 @@ impl Limits<'_> {
         head.level < plan.levels && section.planned <= self.config.numbers.page_count()
     }
 
-    fn emit_job(&self, job: &Job, out: &mut Writer<'_>) {
+    pub(crate) fn emit_job(&self, job: &Job, out: &mut Writer<'_>) {
         let Output { run, index, section, coding, floor, distinct, .. } = &job.out;
         out.byte(job.index.map_or(1, |index| index + 2));
         let is_fenced = u8::from(run.head.is(FENCED));
@@ -89,7 +89,7 @@ impl Limits<'_> {
         out.word(u32::from(given));
     }
 
-    fn parse_job(&self, kind: u8, bytes: &mut Parser<'_>) -> Option<Job> {
+    pub(crate) fn parse_job(&self, kind: u8, bytes: &mut Parser<'_>) -> Option<Job> {
         let index = kind.checked_sub(2);
         let drops = bytes.byte().filter(|drops| *drops < 8)?;
         let is_fenced = drops & 4 != 0;
@@ -137,7 +137,7 @@ impl Limits<'_> {
 }
 
 impl Store<'_> {
-    const fn limits(&self) -> Limits<'_> {
+    pub(crate) const fn limits(&self) -> Limits<'_> {
         Limits { config: &self.config, shapes: &self.shapes }
     }
 
@@ -157,10 +157,12 @@ impl Store<'_> {
         out.byte(VERSION);
         out.byte(runs().count() as u8);
         for (slot, head) in runs() {
-            out.byte(head.marks & KEPT);
+            let is_input = head.is(if self.put_off.is_some() { PUT_OFF } else { IN_JOB });
+            out.byte(head.marks & KEPT & !IN_JOB | if is_input { IN_JOB } else { 0 });
             out.copy(self.runs.body(slot));
         }
         match &self.job {
+            _ if self.put_off.is_some() => out.copy(self.put_off.bytes()),
             Some(job) => self.limits().emit_job(job, &mut out),
             None => out.byte(0),
         }
@@ -186,6 +188,7 @@ impl Store<'_> {
     fn clear(&mut self) {
         self.runs.clear();
         self.job = None;
+        self.put_off.clear();
         self.inputs.clear();
         self.memtable.clear();
         self.run_changes = self.run_changes.wrapping_add(1);
