@@ -25,6 +25,21 @@ const PACKAGES: &[Package] = &[
         without: "the simulator will not be compared with the kernel in a virtual machine",
     },
     Package {
+        name: "sqlite3",
+        program: "sqlite3",
+        without: "tests of `flysch run` with SQLite's own shell will be skipped",
+    },
+    Package {
+        name: "python3",
+        program: "/usr/bin/python3",
+        without: "tests of `flysch run` with Python will be skipped",
+    },
+    Package {
+        name: "strace",
+        program: "strace",
+        without: "the calls of programs on a simulated stack will not be compared with native ones",
+    },
+    Package {
         name: "chromium",
         program: "chromium",
         without: "the smoke run will not open report.html in a browser",

@@ -13,6 +13,7 @@ pub mod bench;
 pub mod image;
 pub mod index;
 pub mod machine;
+pub mod program;
 pub mod reference;
 pub mod report;
 pub mod tpcc;

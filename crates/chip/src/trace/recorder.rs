@@ -61,7 +61,7 @@ impl Recorder {
     }
 
     /// Open a scope within the one that is innermost.
-    pub fn scope(&self, label: &'static str) -> Scope {
+    pub fn scope(&self, label: &str) -> Scope {
         let mut tape = self.tape.borrow_mut();
         let outer = tape.cause;
         tape.cause = tape.causes.child(outer, label);
@@ -105,6 +105,21 @@ impl Recorder {
     /// Forget all events. Causes keep their numbers.
     pub fn reset(&self) {
         self.tape.borrow_mut().events.clear();
+    }
+
+    /// Number of events since the last reset.
+    pub fn len(&self) -> usize {
+        self.tape.borrow().events.len()
+    }
+
+    /// Whether there was no event since the last reset.
+    pub fn is_empty(&self) -> bool {
+        self.tape.borrow().events.is_empty()
+    }
+
+    /// Forget the events from the one at place `len` on, such as those of preparations.
+    pub fn cut(&self, len: usize) {
+        self.tape.borrow_mut().events.truncate(len);
     }
 
     /// Number of events of a kind since the last reset. The recording goes on.

@@ -1,0 +1,145 @@
+//! The machine behind a program's requests.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use flysch_chip::Scope;
+use flysch_sqlite::Vfs;
+use flysch_sqlite::remote::{Began, Ended, Machine, StatementId};
+
+use super::host_files::{HostFiles, Note, WriteBackError};
+use super::statements::Statements;
+use crate::bench::RunError;
+use crate::bench::measure::{Measured, Timing, measure};
+use crate::bench::run::Run;
+use crate::bench::scenario::Scenario;
+use crate::bench::site::{Simulated, Site};
+use crate::machine::Machine as Stack;
+
+/// How the time that a program takes for itself passes on the virtual clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// As the host measured it.
+    Measured,
+    /// Not at all: only the machine's own work takes time.
+    None,
+}
+
+/// A machine that programs use through their own SQLite.
+pub struct Simulation {
+    site: Simulated,
+    files: HostFiles,
+    pace: Pace,
+    statements: RefCell<Statements>,
+    scope: RefCell<Option<Scope>>,
+    start_ns: u64,
+    cpu_before_ns: u64,
+    /// Virtual time in which programs worked for themselves, nanoseconds.
+    idle_ns: Cell<u64>,
+}
+
+impl Simulation {
+    /// Format and mount the stack of a scenario, for a program.
+    ///
+    /// # Errors
+    /// Fails if the stack cannot be built or the device cannot be aged as asked.
+    pub fn new(scenario: &Scenario, pace: Pace) -> Result<Self, RunError> {
+        let site = Simulated::new(scenario)?;
+        site.settle()?;
+        site.tune(scenario)?;
+        site.reset()?;
+        let (Some(machine), Some(vfs)) = (site.machine(), site.storage()) else {
+            return Err(RunError::Broken("the machine is not simulated".to_owned()));
+        };
+        let files = HostFiles::new(vfs, Rc::clone(&machine.linux), machine.recorder.clone());
+        let (start_ns, cpu_before_ns) = (site.now_ns(), site.cpu_ns());
+        Ok(Self {
+            site,
+            files,
+            pace,
+            statements: RefCell::default(),
+            scope: RefCell::default(),
+            start_ns,
+            cpu_before_ns,
+            idle_ns: Cell::new(0),
+        })
+    }
+
+    /// What the user should know about the databases.
+    pub fn notes(&self) -> Vec<Note> {
+        self.files.notes()
+    }
+
+    /// Number of databases that programs opened.
+    pub fn database_count(&self) -> usize {
+        self.files.database_count()
+    }
+
+    /// Write the databases to the host. Returns how many there are.
+    ///
+    /// # Errors
+    /// Names the file that cannot be written.
+    pub fn write_back(&self) -> Result<usize, WriteBackError> {
+        let stack = self.stack();
+        stack.cpu.set_free(true);
+        self.files.write_back()
+    }
+
+    /// End the interval, and compute the figures.
+    ///
+    /// # Errors
+    /// Fails if the trace cannot be taken.
+    pub fn finish(&self, scenario: &Scenario) -> Result<Run, RunError> {
+        let trace = self.site.take()?;
+        let statements = self.statements.borrow();
+        let request_ns = statements.times_ns().to_vec();
+        let executions: BTreeMap<String, u64> = statements.executions();
+        let requests: u64 = executions.values().sum();
+        let timing = Timing {
+            time_ns: self.site.now_ns() - self.start_ns - self.files.copying_ns(),
+            cpu_ns: self.site.cpu_ns() - self.cpu_before_ns,
+            idle_ns: self.idle_ns.get(),
+            request_ns,
+            ..Timing::default()
+        };
+        let measured = Measured::new(timing, self.files.written());
+        let mut run = measure(scenario, self.site.blocks(), trace, measured, 0);
+        run.requests = u32::try_from(requests).unwrap_or(u32::MAX);
+        Ok(run)
+    }
+
+    fn stack(&self) -> &Stack {
+        self.site.machine().expect("the site is simulated")
+    }
+}
+
+impl Machine for Simulation {
+    fn vfs(&self) -> &dyn Vfs {
+        &self.files
+    }
+
+    fn elapsed(&self, ns: u64) {
+        if self.pace == Pace::Measured {
+            self.site.sleep(ns);
+            self.idle_ns.set(self.idle_ns.get() + ns);
+        }
+    }
+
+    fn enter(&self, statement: StatementId) {
+        let scope = self.site.recorder().scope(self.statements.borrow().label(statement));
+        *self.scope.borrow_mut() = Some(scope);
+    }
+
+    fn leave(&self) {
+        self.scope.borrow_mut().take();
+    }
+
+    fn began(&self, began: &Began<'_>) {
+        self.statements.borrow_mut().begin(began, self.site.now_ns());
+    }
+
+    fn ended(&self, ended: &Ended) {
+        self.statements.borrow_mut().end(ended, self.site.now_ns());
+    }
+}
