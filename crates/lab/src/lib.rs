@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+pub mod contents;
 pub mod image;
 pub mod index;
 pub mod machine;

@@ -51,6 +51,12 @@ enum Action {
     /// Operations by cause, as a tree with shares of the whole
     #[command(after_help = "Example:\n  flysch trace run.trace causes --task sqlite3")]
     Causes(Print),
+    /// Operations by statement: while it ran, and with its part of the commits
+    #[command(after_help = "Example:\n  flysch trace run.trace statements --format csv")]
+    Statements(Print),
+    /// Operations by table and index, whose pages they carry
+    #[command(after_help = "Example:\n  flysch trace run.trace tables")]
+    Tables(Print),
     /// The operations that Flashmon v2.1 would not have shown
     #[command(after_help = "Example:\n  flysch trace run.trace missed --subpage-reads")]
     Missed(Missed),
@@ -142,7 +148,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let of_file = |error: TraceError| Failure::of_file(path, error);
     let input = load_any(path, args.selection.geometry).map_err(of_file)?;
     let selected = match input {
-        Input::Trace(trace) => Input::Trace(args.selection.filter().apply(&trace)),
+        Input::Trace(trace) => Input::Trace(Box::new(args.selection.filter().apply(&trace))),
         Input::Counters(blocks) if args.selection.filter().is_all() => Input::Counters(blocks),
         Input::Counters(_) => return Err(of_file(TraceError::OnlyCounters)),
     };
@@ -160,6 +166,8 @@ fn run_on_trace(action: &Action, trace: &Trace, path: &Path) -> Result<(), Failu
         Action::Blocks(print) => tables::blocks(&by_block(trace), print.format),
         Action::Log(print) => tables::log(trace, print.format),
         Action::Causes(print) => tables::causes(trace, print.format),
+        Action::Statements(print) => tables::statements(trace, print.format),
+        Action::Tables(print) => tables::tables(trace, print.format),
         Action::Missed(missed) => {
             let Missed { log_entries, subpage_reads, print } = *missed;
             tables::missed(trace, Module { log_entries, subpage_reads }, print.format)

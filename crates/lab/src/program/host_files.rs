@@ -20,6 +20,8 @@ use flysch_sqlite::{File, FileKind, OpenFlags, Vfs, VfsError};
 use rustix::fs::{FlockOperation, fcntl_lock};
 
 use crate::bench::site::SETTLE_NS;
+use crate::contents::{Contents, Part};
+use crate::machine::Machine;
 use crate::trace::write_atomic;
 
 /// What every SQLite database begins with.
@@ -56,6 +58,7 @@ pub(super) struct HostFiles {
     vfs: Rc<dyn Vfs>,
     linux: Rc<RefCell<Linux>>,
     recorder: Recorder,
+    contents: Option<Rc<RefCell<Contents>>>,
     folders: RefCell<Vec<String>>,
     /// The databases that were opened, by their names on the host.
     databases: RefCell<BTreeSet<String>>,
@@ -67,11 +70,12 @@ pub(super) struct HostFiles {
 }
 
 impl HostFiles {
-    pub(super) fn new(vfs: Rc<dyn Vfs>, linux: Rc<RefCell<Linux>>, recorder: Recorder) -> Self {
+    pub(super) fn new(vfs: Rc<dyn Vfs>, machine: &Machine) -> Self {
         Self {
             vfs,
-            linux,
-            recorder,
+            linux: Rc::clone(&machine.linux),
+            recorder: machine.recorder.clone(),
+            contents: machine.contents.clone(),
             folders: RefCell::default(),
             databases: RefCell::default(),
             notes: RefCell::default(),
@@ -149,7 +153,9 @@ impl HostFiles {
         let mut linux = self.linux.borrow_mut();
         let mut outcome = Ok(());
         for (path, bytes) in files {
-            outcome = outcome.and_then(|()| write_file(&mut linux, &self.place(path), bytes));
+            let place = self.place(path);
+            let parts = self.parts(&place, bytes);
+            outcome = outcome.and_then(|()| write_file(&mut linux, &place, bytes, &parts));
         }
         if outcome.is_ok() {
             outcome = linux.sync();
@@ -163,6 +169,19 @@ impl HostFiles {
         let now_ns = self.recorder.clock().now_ns();
         self.copying_ns.set(self.copying_ns.get() + now_ns - began_ns);
         outcome
+    }
+
+    /// What the parts of a file hold that is copied in.
+    fn parts(&self, place: &str, bytes: &[u8]) -> Vec<Part> {
+        let Some(contents) = &self.contents else { return Vec::new() };
+        let mut contents = contents.borrow_mut();
+        match place {
+            _ if place.ends_with("-wal") => contents.written(place, FileKind::Wal, 0, bytes),
+            _ if place.ends_with("-journal") => {
+                contents.written(place, FileKind::Journal, 0, bytes)
+            }
+            _ => contents.load(place, bytes),
+        }
     }
 
     /// Write every database that was opened to the host: its file, its log and its hot journal.
@@ -227,8 +246,11 @@ fn read_locked(path: &str) -> Result<Vec<(String, Vec<u8>)>, &'static str> {
     Ok(files)
 }
 
-fn write_file(linux: &mut Linux, name: &str, bytes: &[u8]) -> Result<(), FsError> {
+fn write_file(linux: &mut Linux, name: &str, bytes: &[u8], parts: &[Part]) -> Result<(), FsError> {
     let fd = linux.open(name, true)?;
+    for (offset, len, origin) in parts {
+        linux.note_origin(fd, *offset, *len, *origin);
+    }
     let mut offset = 0;
     let mut outcome = Ok(());
     for piece in bytes.chunks(PIECE) {

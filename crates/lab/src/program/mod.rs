@@ -8,6 +8,7 @@
 //! simulation   the machine behind the requests: time, scopes, and the result
 //! host_files   databases of the host on the machine: their names, copied in, written back
 //! statements   which statements ran, how often and how long
+//! transactions who pays for a commit
 //! normal       the text of a statement without its values
 //! ```
 
@@ -15,6 +16,7 @@ mod host_files;
 mod normal;
 mod simulation;
 mod statements;
+mod transactions;
 
 pub use host_files::{Note, WriteBackError};
 pub use normal::normalised;

@@ -1,15 +1,14 @@
 //! The machine behind a program's requests.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
-use std::rc::Rc;
 
-use flysch_chip::Scope;
+use flysch_chip::{Blame, Scope};
 use flysch_sqlite::Vfs;
 use flysch_sqlite::remote::{Began, Ended, Machine, StatementId};
 
 use super::host_files::{HostFiles, Note, WriteBackError};
 use super::statements::Statements;
+use super::transactions::{Transactions, is_commit};
 use crate::bench::RunError;
 use crate::bench::measure::{Measured, Timing, measure};
 use crate::bench::run::Run;
@@ -32,6 +31,9 @@ pub struct Simulation {
     files: HostFiles,
     pace: Pace,
     statements: RefCell<Statements>,
+    transactions: RefCell<Transactions>,
+    /// The statement of the call that is under way.
+    current: Cell<Option<StatementId>>,
     scope: RefCell<Option<Scope>>,
     start_ns: u64,
     cpu_before_ns: u64,
@@ -52,13 +54,15 @@ impl Simulation {
         let (Some(machine), Some(vfs)) = (site.machine(), site.storage()) else {
             return Err(RunError::Broken("the machine is not simulated".to_owned()));
         };
-        let files = HostFiles::new(vfs, Rc::clone(&machine.linux), machine.recorder.clone());
+        let files = HostFiles::new(vfs, machine);
         let (start_ns, cpu_before_ns) = (site.now_ns(), site.cpu_ns());
         Ok(Self {
             site,
             files,
             pace,
             statements: RefCell::default(),
+            transactions: RefCell::default(),
+            current: Cell::new(None),
             scope: RefCell::default(),
             start_ns,
             cpu_before_ns,
@@ -91,11 +95,17 @@ impl Simulation {
     /// # Errors
     /// Fails if the trace cannot be taken.
     pub fn finish(&self, scenario: &Scenario) -> Result<Run, RunError> {
-        let trace = self.site.take()?;
+        let mut trace = self.site.take()?;
         let statements = self.statements.borrow();
         let request_ns = statements.times_ns().to_vec();
-        let executions: BTreeMap<String, u64> = statements.executions();
-        let requests: u64 = executions.values().sum();
+        let requests: u64 = statements.executions().iter().sum();
+        let of_statements = self.transactions.borrow().payers(&trace, statements.texts());
+        trace.blame = Blame {
+            statements: statements.texts().to_vec(),
+            executions: statements.executions().to_vec(),
+            of_statements,
+            ..trace.blame
+        };
         let timing = Timing {
             time_ns: self.site.now_ns() - self.start_ns - self.files.copying_ns(),
             cpu_ns: self.site.cpu_ns() - self.cpu_before_ns,
@@ -129,17 +139,41 @@ impl Machine for Simulation {
     fn enter(&self, statement: StatementId) {
         let scope = self.site.recorder().scope(self.statements.borrow().label(statement));
         *self.scope.borrow_mut() = Some(scope);
+        self.current.set(Some(statement));
     }
 
     fn leave(&self) {
         self.scope.borrow_mut().take();
+        let Some(contents) = &self.stack().contents else { return };
+        let journaled = contents.borrow_mut().take_journaled();
+        let current = self.current.take().filter(|_| !journaled.is_empty());
+        let statements = self.statements.borrow();
+        if let Some(id) = current
+            && let Some(running) = statements.running(id)
+        {
+            let connection = (id.client, running.connection);
+            self.transactions.borrow_mut().journal(connection, running.text, &journaled);
+        }
     }
 
     fn began(&self, began: &Began<'_>) {
-        self.statements.borrow_mut().begin(began, self.site.now_ns());
+        let events = self.site.recorder().len();
+        let text = self.statements.borrow_mut().begin(began, self.site.now_ns(), events);
+        if began.in_transaction {
+            let connection = (began.id.client, began.connection);
+            self.transactions.borrow_mut().note(connection, text);
+        }
     }
 
     fn ended(&self, ended: &Ended) {
-        self.statements.borrow_mut().end(ended, self.site.now_ns());
+        let mut statements = self.statements.borrow_mut();
+        let Some(running) = statements.end(ended, self.site.now_ns()) else { return };
+        if running.in_transaction && !ended.in_transaction {
+            let connection = (ended.id.client, running.connection);
+            let events = running.events..self.site.recorder().len();
+            let is_commit = is_commit(&statements.texts()[running.text]);
+            let mut transactions = self.transactions.borrow_mut();
+            transactions.end(connection, running.text, is_commit, events);
+        }
     }
 }

@@ -17,41 +17,62 @@ pub(super) const OUTSIDE: &str = "(outside statements)";
 /// The place of a text in the list of texts.
 pub(super) type Text = usize;
 
+/// A statement that has begun.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Running {
+    pub(super) text: Text,
+    pub(super) connection: u64,
+    /// Whether a transaction was open before.
+    pub(super) in_transaction: bool,
+    pub(super) began_ns: u64,
+    /// Number of events before.
+    pub(super) events: usize,
+}
+
 #[derive(Default)]
 pub(super) struct Statements {
     texts: Vec<String>,
     places: BTreeMap<String, Text>,
     known: BTreeMap<Vec<u8>, Text>,
-    running: BTreeMap<StatementId, (Text, u64)>,
+    running: BTreeMap<StatementId, Running>,
     counts: Vec<u64>,
     /// Response time of each execution, nanoseconds.
     times_ns: Vec<u64>,
 }
 
 impl Statements {
-    pub(super) fn begin(&mut self, began: &Began<'_>, now_ns: u64) -> Text {
+    pub(super) fn begin(&mut self, began: &Began<'_>, now_ns: u64, events: usize) -> Text {
         let text = self.text(began.text);
         self.counts[text] += 1;
-        self.running.insert(began.id, (text, now_ns));
+        let Began { id, connection, in_transaction, .. } = *began;
+        let running = Running { text, connection, in_transaction, began_ns: now_ns, events };
+        self.running.insert(id, running);
         text
     }
 
-    /// The statement has ended. Returns its text, if it was known to run.
-    pub(super) fn end(&mut self, ended: &Ended, now_ns: u64) -> Option<Text> {
-        let (text, began_ns) = self.running.remove(&ended.id)?;
-        self.times_ns.push(now_ns - began_ns);
-        Some(text)
+    /// The statement has ended. Returns it, if it was known to run.
+    pub(super) fn end(&mut self, ended: &Ended, now_ns: u64) -> Option<Running> {
+        let running = self.running.remove(&ended.id)?;
+        self.times_ns.push(now_ns - running.began_ns);
+        Some(running)
     }
 
     /// The label of what runs.
     pub(super) fn label(&self, id: StatementId) -> &str {
-        let running = self.running.get(&id);
-        running.map_or(OUTSIDE, |(text, _)| self.texts[*text].as_str())
+        self.running(id).map_or(OUTSIDE, |running| self.texts[running.text].as_str())
+    }
+
+    pub(super) fn running(&self, id: StatementId) -> Option<&Running> {
+        self.running.get(&id)
+    }
+
+    pub(super) fn texts(&self) -> &[String] {
+        &self.texts
     }
 
     /// How often each text was executed.
-    pub(super) fn executions(&self) -> BTreeMap<String, u64> {
-        self.texts.iter().cloned().zip(self.counts.iter().copied()).collect()
+    pub(super) fn executions(&self) -> &[u64] {
+        &self.counts
     }
 
     pub(super) fn times_ns(&self) -> &[u64] {

@@ -13,10 +13,12 @@
 //! 3. The sums over causes, over blocks and over kinds equal those of the trace.
 //! 4. The same trace gives the same bytes of files, tables and drawings.
 
+mod blame;
 mod blocks;
 mod causes;
 mod error;
 pub mod file;
+mod file_blame;
 mod filter;
 pub mod flashmon;
 mod format;
@@ -35,6 +37,7 @@ mod varint;
 
 pub use flysch_nand::Geometry;
 
+pub use blame::{StatementRow, TableRow, by_statement, by_table, headline};
 pub use blocks::{BlockRow, block_rows, by_block};
 pub use causes::{CauseNode, Causes, causes, other_events};
 pub use error::{Fault, Place, TraceError};
