@@ -173,7 +173,8 @@ int vfs_register_all(struct host *host) {
         .xGetLastError = vfs_last_error,
         .xCurrentTimeInt64 = vfs_now_ms,
     };
-    int code = host->vfs_register(&registered[i], i == 0);
+    /* The default stands first, and what stood first before stands behind it. */
+    int code = host->vfs_register(&registered[i], 1);
     if (code != SQLITE_OK) return code;
   }
   return SQLITE_OK;

@@ -9,7 +9,6 @@ mod obstacle;
 mod summary;
 
 use std::ffi::OsString;
-use std::fs;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -52,6 +51,9 @@ pub(crate) struct Args {
     /// Write the databases to the host when the program has ended
     #[arg(long)]
     write_back: bool,
+    /// Save each write, truncation and sync that SQLite asked for, one a line
+    #[arg(long, value_name = "FILE")]
+    calls: Option<PathBuf>,
     /// Save the trace of the run
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -90,6 +92,9 @@ enum FileFormat {
 /// Run the program, then report.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.check()?;
+    if let Some(why) = obstacle::foreseen(&args.command) {
+        return Err(Failure::Message(why));
+    }
     let scenario = args.hardware.scenario(args.on)?;
     let pace = match args.pace {
         PaceOption::Measured => Pace::Measured,
@@ -119,7 +124,7 @@ impl Args {
             let message = "--format json needs --out FILE: stdout is the program's";
             return Err(Failure::Message(message.to_owned()));
         }
-        let mut files = self.out.iter().chain(&self.trace);
+        let mut files = self.out.iter().chain(&self.trace).chain(&self.calls);
         files.try_for_each(|path| output::check_writable(path, self.force))
     }
 
@@ -163,7 +168,7 @@ impl Args {
         if simulation.database_count() > 0 {
             summary::show(&text);
         }
-        outcome = outcome.and(self.write_files(&run, &text));
+        outcome = outcome.and(self.write_files(simulation, &run, &text));
         if self.write_back {
             let written = simulation.write_back();
             outcome = outcome.and(written.map(drop).map_err(|error| Failure::of(&error)));
@@ -171,7 +176,10 @@ impl Args {
         outcome
     }
 
-    fn write_files(&self, run: &Run, text: &str) -> Result<(), Failure> {
+    fn write_files(&self, simulation: &Simulation, run: &Run, text: &str) -> Result<(), Failure> {
+        if let Some(path) = &self.calls {
+            output::write_file(path, simulation.calls().as_bytes(), self.force)?;
+        }
         if let Some(path) = &self.trace {
             trace::save(&run.trace, path, self.force)
                 .map_err(|error| Failure::of_file(path, error))?;
@@ -202,16 +210,4 @@ fn conclude(
         return Err(Failure::Program(u8::try_from(128 + signal).unwrap_or(u8::MAX)));
     }
     Err(Failure::Program(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(2)))
-}
-
-/// The program file that a command names, as a shell would find it.
-fn program_file(command: &[OsString]) -> Option<PathBuf> {
-    let name = PathBuf::from(command.first()?);
-    if name.components().count() > 1 {
-        return Some(name);
-    }
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path)
-        .map(|folder| folder.join(&name))
-        .find(|it| fs::metadata(it).is_ok_and(|found| found.is_file()))
 }

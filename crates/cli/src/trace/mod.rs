@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use clap::{Subcommand, ValueEnum};
 use flysch_chip::Trace;
 use flysch_lab::trace::{
-    Input, Module, Tally, TraceError, by_block, file, flashmon, load_any, plot, write_csv,
-    write_json,
+    Input, Module, Tally, TraceError, by_block, chrome, file, flashmon, folded, load_any, plot,
+    write_csv, write_json,
 };
 
 use crate::failure::Failure;
@@ -95,7 +95,7 @@ struct Missed {
 #[derive(Debug, clap::Args)]
 struct Export {
     /// Format of the output
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, visible_alias = "format")]
     to: ExportFormat,
     #[command(flatten)]
     destination: Destination,
@@ -109,6 +109,10 @@ enum ExportFormat {
     Csv,
     /// The geometry and the events
     Json,
+    /// Stacks of scopes with nanoseconds, for flame graphs
+    Folded,
+    /// Tracks of layers and statements, for Perfetto
+    Chrome,
     /// Counters by block, in the format of `/proc/flashmon`
     Flashmon,
     /// The events, in the format of `/proc/flashmon_log`
@@ -208,6 +212,8 @@ impl ExportFormat {
             Self::Binary => file::encode(trace).map_err(|error| Failure::of(&error))?,
             Self::Csv => write_csv(trace),
             Self::Json => write_json(trace),
+            Self::Folded => folded(trace),
+            Self::Chrome => chrome(trace),
             Self::Flashmon => flashmon::write_counters(trace).into_bytes(),
             Self::FlashmonLog => flashmon::write_log(trace).into_bytes(),
         };

@@ -67,6 +67,7 @@ pub(super) struct HostFiles {
     copying_ns: Cell<u64>,
     /// Bytes that programs wrote.
     written: Rc<Cell<u64>>,
+    calls: Rc<RefCell<String>>,
 }
 
 impl HostFiles {
@@ -81,6 +82,7 @@ impl HostFiles {
             notes: RefCell::default(),
             copying_ns: Cell::new(0),
             written: Rc::default(),
+            calls: Rc::default(),
         }
     }
 
@@ -94,6 +96,10 @@ impl HostFiles {
 
     pub(super) fn written(&self) -> u64 {
         self.written.get()
+    }
+
+    pub(super) fn calls(&self) -> String {
+        self.calls.borrow().clone()
     }
 
     pub(super) fn database_count(&self) -> usize {
@@ -281,7 +287,8 @@ impl Vfs for HostFiles {
         }
         let place = name.map(|path| self.place(path));
         let file = self.vfs.open(place.as_deref(), flags)?;
-        Ok(Box::new(Counted { file, written: Rc::clone(&self.written) }))
+        let (written, calls) = (Rc::clone(&self.written), Rc::clone(&self.calls));
+        Ok(Box::new(Counted { file, place, written, calls }))
     }
 
     fn delete(&self, name: &str, sync_directory: bool) -> Result<(), VfsError> {
@@ -309,10 +316,20 @@ impl Vfs for HostFiles {
     }
 }
 
-/// A file whose written bytes are counted.
+/// A file whose written bytes are counted, and whose changes are listed.
 struct Counted {
     file: Box<dyn File>,
+    place: Option<String>,
     written: Rc<Cell<u64>>,
+    calls: Rc<RefCell<String>>,
+}
+
+impl Counted {
+    fn list(&self, call: &str, numbers: &[u64]) {
+        let Some(place) = &self.place else { return };
+        let numbers: String = numbers.iter().map(|number| format!(" {number}")).collect();
+        self.calls.borrow_mut().push_str(&format!("{call} {place}{numbers}\n"));
+    }
 }
 
 impl File for Counted {
@@ -322,14 +339,17 @@ impl File for Counted {
 
     fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), VfsError> {
         self.written.set(self.written.get() + bytes.len() as u64);
+        self.list("write", &[offset, bytes.len() as u64]);
         self.file.write(offset, bytes)
     }
 
     fn truncate(&mut self, size: u64) -> Result<(), VfsError> {
+        self.list("truncate", &[size]);
         self.file.truncate(size)
     }
 
     fn sync(&mut self, flags: flysch_sqlite::SyncFlags) -> Result<(), VfsError> {
+        self.list("sync", &[]);
         self.file.sync(flags)
     }
 

@@ -80,6 +80,12 @@ impl Simulation {
         self.files.database_count()
     }
 
+    /// Each write, truncation and sync of a file with a name, one a line: what, the file's name on
+    /// the machine, then offset and length of a write, or the size.
+    pub fn calls(&self) -> String {
+        self.files.calls()
+    }
+
     /// Write the databases to the host. Returns how many there are.
     ///
     /// # Errors

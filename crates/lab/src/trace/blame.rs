@@ -238,9 +238,8 @@ mod tests {
 
     #[test]
     fn rounding_keeps_the_sum() {
-        let third = UNIT / 3;
         let mut sums = vec![[0; COLUMNS]; 3];
-        (sums[0][0], sums[1][0], sums[2][0]) = (third, third, 2 * UNIT - 2 * third);
+        (sums[0][0], sums[1][0], sums[2][0]) = (UNIT / 2, UNIT / 4, UNIT + UNIT / 4);
         let counts: Vec<u64> = rounded(&sums).iter().map(|row| row[0]).collect();
         assert_eq!(counts, [1, 0, 1]);
     }

@@ -116,6 +116,17 @@ fn the_trace_of_a_run_tells_the_same() {
     };
     assert_eq!(json("tables"), ran.figures["by_table"]);
     assert_eq!(json("statements"), ran.figures["by_statement"]);
+    let folded = command::output_of(folder.path(), "trace m.trace export --format folded");
+    assert!(folded.contains("commit;journal;"), "{folded}");
+    let of_line = |line: &str| line.rsplit_once(' ').and_then(|(_, ns)| ns.parse::<u64>().ok());
+    let sum: Option<u64> = folded.lines().map(of_line).sum();
+    let busy = json("causes");
+    assert_eq!(sum, busy.pointer("/all/time_ns").and_then(Value::as_u64));
+    let chrome = command::output_of(folder.path(), "trace m.trace export --to chrome");
+    let chrome: Value = serde_json::from_str(&chrome).expect("JSON");
+    let events = chrome["traceEvents"].as_array().expect("events");
+    let drawn = events.iter().filter(|event| event["name"] == "program").count();
+    assert_eq!(Some(drawn as u64), ran.figures["page_programs"].as_u64());
     let erases = command::output_of(folder.path(), "trace m.trace --events erase tables");
     assert!(erases.contains("| m_tag"), "{erases}");
 }

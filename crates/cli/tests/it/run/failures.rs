@@ -1,6 +1,10 @@
 //! What goes wrong: one clear line each, and nothing of the user's is changed.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use super::{folder, installed, names, run};
 
@@ -29,7 +33,7 @@ fn a_program_without_a_shared_sqlite() {
     let ran = run(folder.path(), "", &["true"]);
     assert_eq!(ran.code, Some(0));
     let line =
-        "flysch: true opened no database; only an SQLite that is a shared library can be run";
+        "flysch: true opened no database; only an SQLite that is a shared library can be put";
     assert!(ran.stderr.starts_with(line) && ran.stderr.lines().count() == 1, "{}", ran.stderr);
 }
 
@@ -71,4 +75,101 @@ fn options_that_make_no_sense() {
     }
     let complaint = crate::command::complaint_of(folder.path(), "run --format json -- true");
     assert!(complaint.contains("--format json needs --out"), "{complaint}");
+}
+
+/// Make a copy of a program with some of its bytes replaced.
+fn copied(folder: &Path, from: &str, change: impl FnOnce(&mut Vec<u8>)) {
+    let mut bytes = fs::read(from).expect("a program");
+    change(&mut bytes);
+    let path = folder.join("program");
+    fs::write(&path, bytes).expect("a copy");
+    fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("a mode");
+}
+
+#[test]
+fn a_program_that_the_shim_cannot_be_loaded_into_is_not_started() {
+    let folder = folder();
+    let refused = |wanted: &str| {
+        let ran = run(folder.path(), "", &["./program"]);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert_eq!(ran.stderr, format!("flysch: ./program {wanted}\n"));
+    };
+    copied(folder.path(), "/bin/true", |bytes| bytes[18] ^= 0x7F);
+    refused("is built for another architecture than the shim");
+    copied(folder.path(), "/bin/true", |bytes| {
+        let (old, new) = (b"/lib64/ld-linux", b"/lib64/ld-musl-");
+        let at = bytes.windows(old.len()).position(|part| part == old).expect("a loader");
+        bytes[at..at + new.len()].copy_from_slice(new);
+    });
+    refused("uses musl, and the shim is built for this system's C library");
+    copied(folder.path(), "/bin/true", |_| {});
+    let path = folder.path().join("program");
+    fs::set_permissions(&path, Permissions::from_mode(0o4755)).expect("a mode");
+    refused("is set-user-ID: the loader gives it no shim");
+    fs::write(folder.path().join("p.c"), "int main(void) { return 0; }").expect("a source");
+    let mut compiler = Command::new("cc");
+    let compiler = compiler.current_dir(folder.path()).args(["-static", "p.c", "-o", "program"]);
+    if compiler.status().is_ok_and(|status| status.success()) {
+        fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("a mode");
+        let way = "only an SQLite that is a shared library can be put on a simulated stack";
+        refused(&format!("is linked statically: {way}"));
+    }
+}
+
+#[test]
+fn a_database_that_another_program_writes_to() {
+    let Some(python) = installed("python3") else { return };
+    let folder = folder();
+    let hold = "import sqlite3\nc = sqlite3.connect('a.db', isolation_level=None)\n\
+        c.execute('create table t(x)')\nc.execute('begin exclusive')\nprint('held', flush=True)\n\
+        input()";
+    let mut holder = Command::new(&python);
+    holder.args(["-c", hold]).current_dir(folder.path());
+    let mut holder =
+        holder.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("Python starts");
+    let mut line = String::new();
+    let output = holder.stdout.take().expect("its output");
+    BufReader::new(output).read_line(&mut line).expect("a line");
+    let script = "import sqlite3; sqlite3.connect('a.db').execute('select * from t')";
+    let ran = run(folder.path(), "", &[&python, "-c", script]);
+    drop(holder.stdin.take());
+    holder.wait().expect("it ends");
+    assert_ne!(ran.code, Some(0));
+    let notice = "a.db is locked by another program, so it could not be copied\n";
+    assert!(ran.stderr.contains(notice), "{}", ran.stderr);
+}
+
+#[test]
+fn two_hundred_databases() {
+    let Some(python) = installed("python3") else { return };
+    let folder = folder();
+    let script = "
+import sqlite3
+all = [sqlite3.connect('%d.db' % n) for n in range(200)]
+for n, c in enumerate(all):
+    c.execute('create table t(x)')
+    c.execute('insert into t values(?)', (n,))
+    c.commit()
+print(sum(c.execute('select x from t').fetchone()[0] for c in all))
+";
+    let ran = run(folder.path(), "--on sqlite/ubifs", &[&python, "-c", script]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "19900\n"), "{}", ran.stderr);
+    assert_eq!(names(folder.path()), [""; 0]);
+}
+
+#[test]
+fn ctrl_c_ends_the_program_and_the_report_follows() {
+    let Some(python) = installed("python3") else { return };
+    let folder = folder();
+    let script = "
+import os, signal, sqlite3, time
+c = sqlite3.connect('a.db')
+c.execute('create table t(x)')
+os.kill(os.getppid(), signal.SIGINT)
+time.sleep(60)
+";
+    let ran = run(folder.path(), "", &[&python, "-c", script]);
+    assert!(ran.stderr.contains("KeyboardInterrupt"), "{}", ran.stderr);
+    assert_eq!(ran.code, Some(128 + 2), "{}", ran.stderr);
+    assert_eq!(ran.figures["requests"], 1, "{}", ran.stderr);
 }

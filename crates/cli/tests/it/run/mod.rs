@@ -2,7 +2,9 @@
 //! test, and the test says so. `cargo xtask ci` installs them.
 
 mod blame;
+mod calls;
 mod failures;
+mod programs;
 mod python;
 mod shell;
 
