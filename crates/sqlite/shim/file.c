@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define PART_MAX 65536 /* bytes of a request or an answer: SQLite's largest page */
 #define SECTOR_SIZE 4096 /* what SQLite's own file system says on Linux */
 
 static struct open_file *of(sqlite3_file *file) { return (struct open_file *)file; }
@@ -43,9 +44,16 @@ static int file_close(sqlite3_file *base) {
 }
 
 static int file_read(sqlite3_file *base, void *out, int size, sqlite3_int64 offset) {
-  struct head head = {.kind = REQUEST_READ, .number = size, .offset = offset};
+  char *bytes = out;
   memset(out, 0, (size_t)size);
-  return ask(of(base), &head, NULL, out, (uint32_t)size);
+  while (size > 0) {
+    int part = size > PART_MAX ? PART_MAX : size;
+    struct head head = {.kind = REQUEST_READ, .number = part, .offset = offset};
+    int code = ask(of(base), &head, NULL, bytes, (uint32_t)part);
+    if (code != SQLITE_OK) return code;
+    bytes += part, size -= part, offset += part;
+  }
+  return SQLITE_OK;
 }
 
 /* A journal is synced, or its file locked, before anything rests on it: its writes need no answer
@@ -54,7 +62,7 @@ static int file_write(sqlite3_file *base, const void *data, int size, sqlite3_in
   struct open_file *file = of(base);
   const char *bytes = data;
   while (size > 0) {
-    int part = size > 65536 ? 65536 : size;
+    int part = size > PART_MAX ? PART_MAX : size;
     struct head head = {.kind = REQUEST_WRITE, .size = (uint32_t)part, .offset = offset};
     if (file->kind & (SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_WAL)) {
       head.flags = 1;

@@ -100,7 +100,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         PaceOption::Measured => Pace::Measured,
         PaceOption::None => Pace::None,
     };
-    let simulation = Simulation::new(&scenario, pace).map_err(|error| Failure::of(&error))?;
+    let simulation = Simulation::new(&scenario, pace, args.calls.is_some());
+    let simulation = simulation.map_err(|error| Failure::of(&error))?;
     let ended = args.serve(&simulation)?;
     let own = args.report(&simulation, simulation.finish(&scenario));
     conclude(&args.command, ended.status, own)

@@ -67,11 +67,12 @@ pub(super) struct HostFiles {
     copying_ns: Cell<u64>,
     /// Bytes that programs wrote.
     written: Rc<Cell<u64>>,
-    calls: Rc<RefCell<String>>,
+    /// What was asked of files with names, where that is kept.
+    calls: Option<Rc<RefCell<String>>>,
 }
 
 impl HostFiles {
-    pub(super) fn new(vfs: Rc<dyn Vfs>, machine: &Machine) -> Self {
+    pub(super) fn new(vfs: Rc<dyn Vfs>, machine: &Machine, keeps_calls: bool) -> Self {
         Self {
             vfs,
             linux: Rc::clone(&machine.linux),
@@ -82,7 +83,7 @@ impl HostFiles {
             notes: RefCell::default(),
             copying_ns: Cell::new(0),
             written: Rc::default(),
-            calls: Rc::default(),
+            calls: keeps_calls.then(Rc::default),
         }
     }
 
@@ -99,7 +100,7 @@ impl HostFiles {
     }
 
     pub(super) fn calls(&self) -> String {
-        self.calls.borrow().clone()
+        self.calls.as_ref().map(|calls| calls.borrow().clone()).unwrap_or_default()
     }
 
     pub(super) fn database_count(&self) -> usize {
@@ -287,7 +288,7 @@ impl Vfs for HostFiles {
         }
         let place = name.map(|path| self.place(path));
         let file = self.vfs.open(place.as_deref(), flags)?;
-        let (written, calls) = (Rc::clone(&self.written), Rc::clone(&self.calls));
+        let (written, calls) = (Rc::clone(&self.written), self.calls.clone());
         Ok(Box::new(Counted { file, place, written, calls }))
     }
 
@@ -321,14 +322,18 @@ struct Counted {
     file: Box<dyn File>,
     place: Option<String>,
     written: Rc<Cell<u64>>,
-    calls: Rc<RefCell<String>>,
+    calls: Option<Rc<RefCell<String>>>,
 }
 
 impl Counted {
     fn list(&self, call: &str, numbers: &[u64]) {
-        let Some(place) = &self.place else { return };
-        let numbers: String = numbers.iter().map(|number| format!(" {number}")).collect();
-        self.calls.borrow_mut().push_str(&format!("{call} {place}{numbers}\n"));
+        let (Some(place), Some(calls)) = (&self.place, &self.calls) else { return };
+        let mut calls = calls.borrow_mut();
+        calls.extend([call, " ", place]);
+        for number in numbers {
+            calls.extend([" ", &number.to_string()]);
+        }
+        calls.push('\n');
     }
 }
 

@@ -42,11 +42,12 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Format and mount the stack of a scenario, for a program.
+    /// Format and mount the stack of a scenario, for a program. If `keeps_calls` is set,
+    /// [`Self::calls`] lists what SQLite asks for.
     ///
     /// # Errors
     /// Fails if the stack cannot be built or the device cannot be aged as asked.
-    pub fn new(scenario: &Scenario, pace: Pace) -> Result<Self, RunError> {
+    pub fn new(scenario: &Scenario, pace: Pace, keeps_calls: bool) -> Result<Self, RunError> {
         let site = Simulated::new(scenario)?;
         site.settle()?;
         site.tune(scenario)?;
@@ -54,7 +55,7 @@ impl Simulation {
         let (Some(machine), Some(vfs)) = (site.machine(), site.storage()) else {
             return Err(RunError::Broken("the machine is not simulated".to_owned()));
         };
-        let files = HostFiles::new(vfs, machine);
+        let files = HostFiles::new(vfs, machine, keeps_calls);
         let (start_ns, cpu_before_ns) = (site.now_ns(), site.cpu_ns());
         Ok(Self {
             site,

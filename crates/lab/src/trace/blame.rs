@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use flysch_chip::{Cargo, Event, TableName, TaskId, Trace};
+use flysch_chip::{Cargo, CauseId, Event, TableName, TaskId, Trace};
 use serde::Serialize;
 
 use super::operations::Operations;
@@ -99,8 +99,10 @@ pub fn by_statement(trace: &Trace) -> Vec<StatementRow> {
     };
     let known = trace.blame.statements.iter().cloned();
     let known: Vec<usize> = known.map(|name| place_of(name, &mut own)).collect();
+    let mut runners: BTreeMap<(TaskId, CauseId), usize> = BTreeMap::new();
     let runs = trace.events.iter().map(|event| {
-        let place = place_of(runner(trace, event), &mut own);
+        let runner = runners.entry((event.task, event.cause));
+        let place = *runner.or_insert_with(|| place_of(runner_of(trace, event), &mut own));
         if event.kind.is_operation() {
             own[place].add(event);
         }
@@ -142,7 +144,7 @@ fn weight(operations: &Operations) -> (u64, u64, u64) {
 }
 
 /// What ran when an event happened: the statement, or the task if it was another.
-fn runner(trace: &Trace, event: &Event) -> String {
+fn runner_of(trace: &Trace, event: &Event) -> String {
     if event.task == TaskId(0) {
         return trace.causes.label(trace.causes.outermost(event.cause)).to_owned();
     }

@@ -44,7 +44,7 @@ pub fn chrome(trace: &Trace) -> Vec<u8> {
         }
         let layer = trace.causes.label(event.cause);
         let known = layers.iter().position(|known| *known == layer);
-        let track = known.unwrap_or_else(|| {
+        let lane = known.unwrap_or_else(|| {
             layers.push(layer);
             layers.len() - 1
         });
@@ -52,11 +52,11 @@ pub fn chrome(trace: &Trace) -> Vec<u8> {
         let args = json!({ "address": event.addr, "cause": cause, "for": tables(trace, place) });
         let begin_ns = event.time_ns;
         let end_ns = begin_ns + u64::from(event.duration_ns);
-        events.push(slice(event.kind.name(), track, (begin_ns, end_ns), args));
+        events.push(slice(event.kind.name(), lane, (begin_ns, end_ns), &args));
     }
-    let named = layers.iter().enumerate().map(|(track, layer)| {
+    let named = layers.iter().enumerate().map(|(lane, layer)| {
         let args = json!({ "name": layer });
-        json!({ "ph": "M", "name": "thread_name", "pid": 1, "tid": track, "args": args })
+        json!({ "ph": "M", "name": "thread_name", "pid": 1, "tid": lane, "args": args })
     });
     events.extend(named);
     let document = json!({ "displayTimeUnit": "ms", "traceEvents": events });
@@ -80,13 +80,13 @@ fn statements(trace: &Trace) -> Vec<Value> {
         }
     }
     let slices = slices.into_iter();
-    slices.map(|(name, begin, end)| slice(name, 0, (begin, end), json!({}))).collect()
+    slices.map(|(name, begin, end)| slice(name, 0, (begin, end), &json!({}))).collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "microseconds for people")]
-fn slice(name: &str, track: usize, (begin_ns, end_ns): (u64, u64), args: Value) -> Value {
+fn slice(name: &str, lane: usize, (begin_ns, end_ns): (u64, u64), args: &Value) -> Value {
     let (begin, length) = (begin_ns as f64 / 1e3, (end_ns - begin_ns) as f64 / 1e3);
-    json!({ "ph": "X", "name": name, "pid": 1, "tid": track, "ts": begin, "dur": length, "args": args })
+    json!({ "ph": "X", "name": name, "pid": 1, "tid": lane, "ts": begin, "dur": length, "args": args })
 }
 
 /// The names of the tables that an event is for.

@@ -116,10 +116,10 @@ fn the_trace_of_a_run_tells_the_same() {
     };
     assert_eq!(json("tables"), ran.figures["by_table"]);
     assert_eq!(json("statements"), ran.figures["by_statement"]);
-    let folded = command::output_of(folder.path(), "trace m.trace export --format folded");
-    assert!(folded.contains("commit;journal;"), "{folded}");
+    let stacks = command::output_of(folder.path(), "trace m.trace export --format folded");
+    assert!(stacks.contains("commit;journal;"), "{stacks}");
     let of_line = |line: &str| line.rsplit_once(' ').and_then(|(_, ns)| ns.parse::<u64>().ok());
-    let sum: Option<u64> = folded.lines().map(of_line).sum();
+    let sum: Option<u64> = stacks.lines().map(of_line).sum();
     let busy = json("causes");
     assert_eq!(sum, busy.pointer("/all/time_ns").and_then(Value::as_u64));
     let chrome = command::output_of(folder.path(), "trace m.trace export --to chrome");

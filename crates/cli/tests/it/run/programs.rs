@@ -106,7 +106,6 @@ int main(int argc, char **argv) {
 "#;
 
 #[test]
-#[expect(clippy::print_stderr, reason = "a test that was skipped says so")]
 fn a_program_in_c_with_a_trace_and_a_file_system_of_its_choice() {
     if !Path::new("/usr/include/sqlite3.h").is_file() {
         eprintln!("skipped: libsqlite3-dev is not installed");
