@@ -20,6 +20,8 @@ use crate::locks::LockTable;
 const ROUNDS: u32 = 3000;
 /// Rounds in which a program looks at its turn before it sleeps: some 100 microseconds.
 const ROUNDS_OF_PROGRAM: u32 = 3000;
+/// Waits after which all rounds are tried again.
+const WAITS_BETWEEN: u32 = 64;
 /// Requests after which the server looks for new programs, however busy the others are.
 const REQUESTS_BETWEEN: u32 = 256;
 /// The longest sleep, milliseconds. It bounds the time until a signal is noticed.
@@ -42,8 +44,12 @@ pub struct Server<'a> {
     listener: UnixListener,
     clients: Vec<Client>,
     terms: Terms,
-    /// Rounds in which to look before sleeping.
+    /// The most rounds in which to look before sleeping.
     rounds: u32,
+    /// Rounds in which to look now. Where looking was in vain, as on a busy machine, it is less.
+    patience: u32,
+    /// How often the server looked.
+    waits: u32,
     /// When the last request was done.
     idle_since: Option<Instant>,
     /// Number of processes that came so far.
@@ -72,7 +78,17 @@ impl<'a> Server<'a> {
         let (locks, regions) = (LockTable::default(), super::regions::Regions::default());
         let house = House { machine, folder, locks, regions, holders: 0 };
         let clients = Vec::new();
-        Ok(Self { house, listener, clients, terms, rounds, idle_since: None, came: 0 })
+        Ok(Self {
+            house,
+            listener,
+            clients,
+            terms,
+            rounds,
+            patience: rounds,
+            waits: 0,
+            idle_since: None,
+            came: 0,
+        })
     }
 
     /// Number of processes that came so far.
@@ -107,16 +123,27 @@ impl<'a> Server<'a> {
     /// Answer requests until none comes for some rounds, or until it is time to look for new
     /// programs. Returns whether none comes.
     fn serve_many(&mut self) -> bool {
+        self.waits = self.waits.wrapping_add(1);
+        if self.waits.is_multiple_of(WAITS_BETWEEN) {
+            self.patience = self.rounds;
+        }
         let (mut round, mut served) = (0, 0);
-        while round <= self.rounds && served < REQUESTS_BETWEEN {
-            round += 1;
+        while round <= self.patience && served < REQUESTS_BETWEEN {
             if self.serve_due() {
+                if round > 0 {
+                    self.patience = self.rounds;
+                }
                 (round, served) = (0, served + 1);
             } else {
+                round += 1;
                 spin_loop();
             }
         }
-        served < REQUESTS_BETWEEN
+        let is_idle = served < REQUESTS_BETWEEN;
+        if is_idle {
+            self.patience /= 4;
+        }
+        is_idle
     }
 
     /// Answer every request that waits. Returns whether there was one.
