@@ -237,13 +237,8 @@ impl Engine {
         match outcome {
             Ok(()) => {}
             Err(Stop::Full) => self.renew_root(&mut list)?,
-            Err(Stop::Bad) => {
-                // As built, a root on a marked block is not believed, and this one still is.
-                if self.config.roots == RootRules::Planned {
-                    self.device.mark(self.root.block)?;
-                }
-                self.renew_root(&mut list)?;
-            }
+            // A root on a marked block is not believed, and this one still is: no mark is made.
+            Err(Stop::Bad) => self.renew_root(&mut list)?,
             Err(stop) => return Err(stop),
         }
         self.list = list;

@@ -106,22 +106,13 @@ impl Engine {
         self.derive()
     }
 
-    /// The root whose log leads farthest; one on a marked block gives way to a higher epoch.
+    /// The root whose log leads farthest. One on a marked block is none: the block was marked where
+    /// a root could not be written to it, and what was left is whole at one time and not at another.
     fn believed(&self, views: &[View]) -> Option<usize> {
-        let visible = || (0..views.len()).filter(|at| views[*at].root.is_some());
         let is_marked = |at: &usize| self.device.is_marked(views[*at].block);
-        let good = visible().filter(|at| !is_marked(at)).max_by_key(|at| views[*at].rank());
-        if self.is(Broken::MarkedBelieved) {
-            return visible().max_by_key(|at| views[*at].rank());
-        }
-        if self.config.roots == RootRules::Built {
-            return good;
-        }
-        let marked = visible().filter(is_marked).max_by_key(|at| views[*at].rank());
-        let (Some(good), Some(marked)) = (good, marked) else { return good.or(marked) };
-        let gives_way =
-            views[marked].epoch() < views[good].epoch() || views[marked].seq <= views[good].seq;
-        Some(if gives_way { good } else { marked })
+        let visible = (0..views.len()).filter(|at| views[*at].root.is_some());
+        let counts = visible.filter(|at| self.is(Broken::MarkedBelieved) || !is_marked(at));
+        counts.max_by_key(|at| views[*at].rank())
     }
 
     /// Apply the records of the `NvRam` that follow the log; those that it has are passed over.

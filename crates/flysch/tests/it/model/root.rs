@@ -93,8 +93,8 @@ impl Engine {
     fn target(&self, views: &[View]) -> Option<u8> {
         let good: Vec<&View> =
             views.iter().filter(|view| !self.device.is_marked(view.block)).collect();
-        // As built, a root on a marked block is not believed: it needs not be kept.
-        let counts = |view: &&View| !self.is_built() || !self.device.is_marked(view.block);
+        // A root on a marked block is not believed: it needs not be kept.
+        let counts = |view: &&View| !self.device.is_marked(view.block);
         let visible = || views.iter().filter(counts).filter(|view| view.root.is_some());
         if self.is(Broken::NaiveRoot) {
             return good.iter().min_by_key(|view| view.epoch()).map(|view| view.block);

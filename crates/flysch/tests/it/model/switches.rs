@@ -53,7 +53,7 @@ pub(crate) enum Broken {
     NvRamUnchained,
     /// A stop page is believed though a root block shows no confirmed root.
     RivalsOverlooked,
-    /// A root on a block that is marked bad is believed, as built.
+    /// A root on a block that is marked bad is believed.
     MarkedBelieved,
     /// Commit numbers do not jump at a mount.
     CommitsGoOn,
