@@ -70,13 +70,17 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Everything since the last commit is committed.
     pub(super) fn commit_now(&mut self, durability: Durability) -> Result<(), DbError> {
         self.note_time();
+        let has_runs = self.under_way.is_some_and(|tx| tx.has_runs);
+        if has_runs {
+            self.flush_all()?;
+        }
         self.records.commit(&mut self.media);
         self.store.commit();
         self.commit += 1;
         self.is_lazy = true;
-        if self.under_way.take().is_some_and(|tx| tx.has_runs) {
-            // The mark passes the rows of the open runs, so nothing behind it may be in RAM alone.
-            self.flush()?;
+        self.under_way = None;
+        if has_runs {
+            self.mark_flushed();
         }
         if durability == Durability::Durable { self.sync() } else { Ok(()) }
     }

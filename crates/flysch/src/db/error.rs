@@ -32,6 +32,8 @@ pub enum DbError {
     Row(RowError),
     /// The index store says no.
     Store(StoreError),
+    /// The table has no primary key: its rows cannot be named.
+    Keyless,
     /// The key of this index is taken.
     Duplicate {
         /// The index of the table.
@@ -61,6 +63,7 @@ impl fmt::Display for DbError {
             Self::Value(error) => error.fmt(f),
             Self::Row(error) => error.fmt(f),
             Self::Store(error) => error.fmt(f),
+            Self::Keyless => f.write_str("the table has no primary key"),
             Self::Duplicate { index } => write!(f, "the key of index {index} is taken"),
             Self::RowTooLong { needed } => write!(f, "the row has {needed} bytes"),
             Self::Full => f.write_str("there is no room for more rows"),

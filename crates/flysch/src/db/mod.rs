@@ -16,7 +16,9 @@ mod find;
 mod index;
 mod open;
 mod ram;
+mod replay;
 mod scan;
+mod seek;
 mod stats;
 mod write;
 

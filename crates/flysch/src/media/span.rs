@@ -27,13 +27,13 @@ pub struct Span {
 }
 
 impl Span {
-    /// Read a span of a record.
+    /// Read a span of a record; none where it makes no sense.
     pub(crate) fn parse(bytes: &[u8; SPAN_SIZE], numbers: Numbers) -> Option<Self> {
         let space = Space::of_code(bytes[0])?;
         let from = u32::from_le_bytes(array(&bytes[1..5]));
         let end = u32::from_le_bytes(array(&bytes[5..9]));
         let within = from < numbers.page_count() && end < numbers.page_count() && from != end;
-        within.then_some(Self { space, from, end })
+        (within && space.holds_rows()).then_some(Self { space, from, end })
     }
 
     /// Write the span of a record.

@@ -16,6 +16,7 @@ use super::group::{Drops, Group};
 use super::levels::target_level;
 use super::merge::{INPUTS_MAX, Merge, Position};
 use super::read::Reading;
+use super::row_blocks::RowBlocks;
 use super::run::{IN_JOB, IN_ROUND, LEARNT, OPEN, Run};
 use super::writer::{Fill, Output};
 use super::{Lent, Store, Work};
@@ -161,6 +162,7 @@ impl Store<'_> {
         }
         let layout = media.layout();
         let mut done = job.done;
+        let blocks = RowBlocks::of(media, &self.config);
         let mut merge = Merge {
             reading: Reading::new(media, lent.cell),
             runs: self.runs.as_slice(),
@@ -174,6 +176,7 @@ impl Store<'_> {
             resume: &mut job.resume,
             done: &mut done,
             reads_max: self.config.reads_max(),
+            blocks,
         };
         let is_tight = core::mem::take(&mut merge.inputs.is_tight);
         let filled = if is_tight {
@@ -210,7 +213,7 @@ impl Store<'_> {
         }
         self.job = Some(job);
         if matches!(fill, Fill::Last | Fill::End) {
-            self.finish(job);
+            self.finish(&job);
         }
         Ok(work)
     }
@@ -244,7 +247,7 @@ impl Store<'_> {
     }
 
     /// Put the output in the place of the inputs.
-    fn finish(&mut self, job: Job) {
+    fn finish(&mut self, job: &Job) {
         let out = job.out.run;
         self.job = None;
         self.inputs.clear();

@@ -29,6 +29,7 @@ mod plan;
 mod probe;
 mod range;
 mod read;
+mod row_blocks;
 mod run;
 mod seek;
 mod solo;
@@ -99,6 +100,8 @@ pub struct Store<'ram> {
     learning: u32,
     /// Whether merges drop nothing: a snapshot is open.
     keeps_all: bool,
+    /// A bit for each index whose rows were ever replaced or moved.
+    updated: u8,
 }
 
 impl<'ram> Store<'ram> {
@@ -125,6 +128,7 @@ impl<'ram> Store<'ram> {
             puts: 0,
             learning: 0,
             keeps_all: false,
+            updated: 0,
         }
     }
 
@@ -137,6 +141,16 @@ impl<'ram> Store<'ram> {
     /// is open. A merge that has begun is not changed by it.
     pub const fn keep_all(&mut self, keeps_all: bool) {
         self.keeps_all = keeps_all;
+    }
+
+    /// Say that rows of an index are replaced or moved from now on.
+    pub const fn set_updated(&mut self, index: u8) {
+        self.updated |= 1 << index;
+    }
+
+    /// Whether lookups in an index have to go from the newest entries to the oldest.
+    pub(crate) fn is_updated(&self, index: u8) -> bool {
+        self.config.indexes[usize::from(index)].is_updated || self.updated >> index & 1 != 0
     }
 
     /// Put an entry of the transaction under way. Cost: none.

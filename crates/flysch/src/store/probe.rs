@@ -14,7 +14,7 @@ use super::error::StoreError;
 use super::memtable::Segment;
 use super::range::Range;
 use super::read::Reading;
-use super::run::RUNS_MAX;
+use super::run::{OPEN, RUNS_MAX};
 use super::seek::Seek;
 use super::{Store, StoreConfig};
 use crate::media::Media;
@@ -176,18 +176,20 @@ impl Probe {
 }
 
 impl Store<'_> {
-    /// The `number`-th place where entries of an index are, in the order of lookups.
+    /// The `number`-th place where entries of an index are, in the order of lookups: what is open,
+    /// then what is committed, the newest first where rows are ever replaced.
     pub(crate) fn place(&self, index: u8, number: u8) -> Option<Place> {
-        let number = usize::from(number);
-        if number < 2 {
-            let segment = if number == 0 { Segment::Open } else { Segment::Committed };
-            return Some(Place::Memory(segment));
+        if number == 0 {
+            return Some(Place::Memory(Segment::Open));
         }
+        let number = usize::from(number) - 1;
         let runs = self.runs.as_slice();
         let mut slots = [0_u8; RUNS_MAX];
         let mut len = 0;
         let recents = self.runs.recents().rev().filter(|(_, run)| run.serves(index));
-        for (slot, _) in recents {
+        let mut opens = 0;
+        for (slot, run) in recents {
+            opens += usize::from(run.is(OPEN));
             slots[len] = slot as u8;
             len += 1;
         }
@@ -197,10 +199,14 @@ impl Store<'_> {
             slots[len] = slot as u8;
             len += 1;
         }
-        if !plan.is_updated {
-            slots[..len].reverse();
+        if !self.is_updated(index) {
+            slots[opens..len].reverse();
         }
-        slots[..len].get(number - 2).map(|slot| Place::Run(usize::from(*slot)))
+        if number == opens {
+            return Some(Place::Memory(Segment::Committed));
+        }
+        let at = number - usize::from(number > opens);
+        slots[..len].get(at).map(|slot| Place::Run(usize::from(*slot)))
     }
 
     /// Whether a run may hold a code, as far as RAM knows.

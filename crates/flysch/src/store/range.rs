@@ -16,7 +16,7 @@ use super::entry::{Entry, TAKE_BACK};
 use super::error::StoreError;
 use super::memtable::Segment;
 use super::read::Reading;
-use super::run::{RUNS_MAX, Run};
+use super::run::{OPEN, RUNS_MAX, Run};
 use super::seek::Seek;
 use crate::media::Media;
 
@@ -42,6 +42,8 @@ pub struct Range<const HELD: usize = 24> {
     /// The unit of each run in which the next refill begins, and the runs for which that holds.
     hints: [u32; RUNS_MAX],
     hinted: Option<u32>,
+    /// The entries put when the held ones were taken.
+    puts: u32,
 }
 
 /// The unit is not known.
@@ -63,6 +65,7 @@ impl<const HELD: usize> Range<HELD> {
             is_over: from > to,
             hints: [NO_HINT; RUNS_MAX],
             hinted: None,
+            puts: 0,
         }
     }
 
@@ -81,6 +84,9 @@ impl<const HELD: usize> Range<HELD> {
         media: &mut Media<'_, N>,
         cell: &mut [u8],
     ) -> Result<Option<Entry>, StoreError> {
+        if (self.hinted, self.puts) != (Some(store.run_changes), store.puts) {
+            self.forget_held();
+        }
         loop {
             while self.given < self.len {
                 let (key, flags) = self.held[usize::from(self.given)];
@@ -94,6 +100,18 @@ impl<const HELD: usize> Range<HELD> {
                 return Ok(None);
             }
             self.refill(store, &mut Reading::new(media, cell))?;
+        }
+    }
+
+    /// A row may have been replaced: what is held is asked for again, but for the rest of the code
+    /// that was given last.
+    fn forget_held(&mut self) {
+        let is_same = |(key, _): &&(Key, u8)| self.last.is_some_and(|(code, _)| code == key.0);
+        let held = &self.held[usize::from(self.given)..usize::from(self.len)];
+        let kept = held.iter().take_while(is_same).count();
+        if kept < held.len() {
+            self.len = self.given + kept as u8;
+            self.is_over = false;
         }
     }
 
@@ -118,23 +136,37 @@ impl<const HELD: usize> Range<HELD> {
             *pointer = if is_cut { *pointer } else { u32::MAX };
         }
         (self.len, self.given, self.bound) = (0, 0, None);
+        self.puts = store.puts;
         if self.hinted != Some(store.run_changes) {
             self.hints = [NO_HINT; RUNS_MAX];
             self.hinted = Some(store.run_changes);
         }
         self.read_memory(store, Segment::Open);
+        let recents = || store.runs.recents().rev();
+        let opens = recents().filter(|(_, run)| run.is(OPEN)).map(|(slot, _)| slot);
+        self.read_runs(store, opens, reading)?;
         self.read_memory(store, Segment::Committed);
-        let runs = store.runs.as_slice();
-        let recents = store.runs.recents().rev().map(|(slot, _)| slot);
+        let recents = recents().filter(|(_, run)| !run.is(OPEN)).map(|(slot, _)| slot);
         let index = self.index;
         let levels = (0..store.config.indexes[usize::from(index)].levels)
             .filter_map(|level| store.runs.level(index, level));
-        for slot in recents.chain(levels) {
-            if runs[slot].serves(self.index) && self.may_be_in(store, slot) {
+        self.read_runs(store, recents.chain(levels), reading)?;
+        self.is_over = self.bound.is_none();
+        Ok(())
+    }
+
+    /// Look into some runs, the newest first.
+    fn read_runs<N: Nand>(
+        &mut self,
+        store: &Store<'_>,
+        slots: impl Iterator<Item = usize>,
+        reading: &mut Reading<'_, '_, N>,
+    ) -> Result<(), StoreError> {
+        for slot in slots {
+            if store.runs.as_slice()[slot].serves(self.index) && self.may_be_in(store, slot) {
                 self.read_run(store, slot, reading)?;
             }
         }
-        self.is_over = self.bound.is_none();
         Ok(())
     }
 

@@ -1,0 +1,189 @@
+//! Power cuts under inserts, updates, deletes and rollbacks, on devices that fill up: what was
+//! acknowledged is there, whole transactions only, in every index.
+
+use flysch::db::MountError;
+use flysch::db::{Db, DbError, Direction, Options};
+use flysch::media::MediaError;
+use flysch_chip::{FaultInjector, FaultPlan, Prng};
+
+use super::ledger::{Bounds, Ledger, SCHEMA};
+use super::world::chip;
+
+const LOST: DbError = DbError::Media(MediaError::PowerLost);
+const MOUNT_LOST: DbError = DbError::Mount(MountError::Media(MediaError::PowerLost));
+
+#[derive(Debug)]
+struct Case {
+    page_size: u32,
+    block_count: u32,
+    bounds: Bounds,
+    /// Changes of a transaction, at most.
+    transaction_max: u64,
+    ram: usize,
+    /// Rows that the hashes are made for: few, and many keys share one.
+    capacity: u32,
+}
+
+const fn bounds(keys: u64, label_max: u64, data_max: u64) -> Bounds {
+    Bounds { keys, label_max, data_max }
+}
+
+const CASES: [Case; 5] = [
+    Case {
+        page_size: 512,
+        block_count: 100,
+        bounds: bounds(40, 30, 60),
+        transaction_max: 4,
+        ram: 7500,
+        capacity: 100_000,
+    },
+    Case {
+        page_size: 512,
+        block_count: 120,
+        bounds: bounds(120, 30, 60),
+        transaction_max: 6,
+        ram: 7500,
+        capacity: 2,
+    },
+    Case {
+        page_size: 2048,
+        block_count: 64,
+        bounds: bounds(60, 200, 300),
+        transaction_max: 6,
+        ram: 12_000,
+        capacity: 16,
+    },
+    Case {
+        page_size: 1024,
+        block_count: 90,
+        bounds: bounds(30, 40, 4000),
+        transaction_max: 5,
+        ram: 12_000,
+        capacity: 1000,
+    },
+    Case {
+        page_size: 1024,
+        block_count: 120,
+        bounds: bounds(200, 60, 200),
+        transaction_max: 160,
+        ram: 10_000,
+        capacity: 2,
+    },
+];
+
+fn options(case: &Case) -> Options {
+    Options { partition: None, seed: 7, capacity: case.capacity }
+}
+
+/// One life of a device after another, each ended by a cut or a close.
+fn history(case: &Case, seed: u64) -> u64 {
+    let mut prng = Prng::new(seed);
+    let mut nand = chip(case.page_size, case.block_count);
+    let mut ram = vec![0; case.ram];
+    Db::create(&mut nand, &SCHEMA, options(case), &mut ram).unwrap();
+    let (mut kept, mut cuts) = (Ledger::default(), 0);
+    for life in 0..12 {
+        let story = format!("seed {seed}, life {life}, {case:?}");
+        let reach = match life % 4 {
+            0 => 12,
+            1 => 600,
+            _ => 150,
+        };
+        let ppm = if seed % 4 == 1 { 3000 } else { 0 };
+        nand.arm(FaultPlan {
+            seed: prng.next(),
+            cut_at: Some(prng.below(reach)),
+            program_failures_ppm: ppm,
+            erase_failures_ppm: ppm,
+            ..FaultPlan::default()
+        });
+        let mut doubtful = kept.clone();
+        let lost = live(&mut nand, case, &mut prng, (&mut kept, &mut doubtful));
+        cuts += u64::from(lost.unwrap_or_else(|error| panic!("{error:?}: {story}")));
+        nand.power_up();
+        nand.arm(FaultPlan::default());
+        let mut ram = vec![0; case.ram];
+        let opened = Db::open(&mut nand, &SCHEMA, options(case), &mut ram);
+        let mut db = opened.unwrap_or_else(|error| panic!("{error:?}: {story}"));
+        let found = Ledger::scanned(&mut db, Direction::Forward);
+        let found = found.unwrap_or_else(|error| panic!("{error:?}: {story}"));
+        if found == doubtful {
+            kept = doubtful;
+        }
+        assert!(found == kept, "{}: {story}", difference(&found, &kept));
+        if life % 3 == 2 {
+            let found = Ledger::scanned(&mut db, Direction::Backward).unwrap();
+            assert!(found == kept, "backward: {story}");
+            kept.ask(&mut db, case.bounds, &story).unwrap();
+        }
+    }
+    cuts
+}
+
+/// The first keys in which two ledgers differ.
+fn difference(found: &Ledger, wanted: &Ledger) -> String {
+    let accounts = found.accounts.keys().chain(wanted.accounts.keys());
+    let account = accounts.copied().find(|id| found.accounts.get(id) != wanted.accounts.get(id));
+    let items = found.items.keys().chain(wanted.items.keys());
+    let mut items = items.filter(|name| found.items.get(*name) != wanted.items.get(*name));
+    let item = items.next().cloned();
+    let account =
+        account.map(|id| (id, found.accounts.get(&id).cloned(), wanted.accounts.get(&id).cloned()));
+    let item = item.map(|name| {
+        let lens = [found, wanted].map(|ledger| ledger.items.contains_key(&name));
+        (name, lens)
+    });
+    format!("found and wanted differ in {account:?}, {item:?}")
+}
+
+/// Change rows until the power goes, or the database is left. True where it was cut.
+fn live(
+    nand: &mut FaultInjector,
+    case: &Case,
+    prng: &mut Prng,
+    (kept, doubtful): (&mut Ledger, &mut Ledger),
+) -> Result<bool, DbError> {
+    let mut ram = vec![0; case.ram];
+    let mut db = match Db::open(nand, &SCHEMA, options(case), &mut ram) {
+        Err(error) if error == LOST || error == MOUNT_LOST => return Ok(true),
+        opened => opened?,
+    };
+    let patience = if prng.below(4) == 0 { 4 } else { 90 };
+    let mut refused = 0;
+    loop {
+        let whim = prng.below(patience);
+        if whim == 0 && patience > 4 || refused > 20 {
+            return Ok(false);
+        }
+        if whim == 1 {
+            return match db.close() {
+                Err(error) if error == LOST => Ok(true),
+                closed => closed.map(|_| false),
+            };
+        }
+        doubtful.clone_from(kept);
+        let count = 1 + prng.below(case.transaction_max);
+        match kept.transact(&mut db, prng, (count, case.bounds), doubtful) {
+            Ok(()) => kept.clone_from(doubtful),
+            Err(error) if error == LOST => return Ok(true),
+            Err(DbError::Full | DbError::TransactionTooLong) => {
+                doubtful.clone_from(kept);
+                refused += 1;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// `FLYSCH_SEEDS` histories of each case; 30 where it does not say.
+#[test]
+fn changes_survive_cuts() {
+    let seeds = std::env::var("FLYSCH_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
+    let mut cuts = 0;
+    for case in &CASES {
+        for seed in 0..seeds.unwrap_or(30) {
+            cuts += history(case, seed);
+        }
+    }
+    println!("{cuts} cuts");
+}
