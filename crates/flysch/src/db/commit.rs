@@ -97,24 +97,43 @@ impl<N: Nand> Db<'_, '_, N> {
         if !self.is_lazy {
             return Ok(());
         }
+        let rows = core::mem::take(&mut self.unpaid);
+        self.record()?;
+        self.pay_ahead()?;
+        self.compact_for(rows)
+    }
+
+    /// Write a record of this moment. Cost: one program as a rule.
+    pub(super) fn record(&mut self) -> Result<(), DbError> {
         self.settle()?;
         self.forget_frame();
-        if self.commit_beside()? {
+        // A record beside the chip lets nothing go.
+        if self.compaction.gone.is_none() && self.commit_beside()? {
             self.is_lazy = false;
-            return self.pay_ahead();
+            return Ok(());
         }
         self.forget_beside();
+        let goes = self.compaction.gone.filter(|_| self.media.changes.room() > 0);
+        if let Some((space, number)) = goes {
+            self.media.give_up(space, number);
+        }
+        self.media.trim_spans();
+        self.advance_firsts();
         let has_beside = self.beside.is_some();
         let layers = Layers { records: &self.records, store: &self.store, has_beside };
         let body = layers.body(self.log.logged(), (self.commit, self.time), self.state);
         self.log.commit(&mut self.media, &body, self.frame)?;
         self.begin_beside_anew();
         self.is_lazy = false;
-        if self.let_go_at != self.store.changes() {
+        if goes.is_some() {
+            self.media.release();
+            self.compaction.gone = None;
+        }
+        if self.let_go_at != self.store.changes() || goes.is_some() {
             self.let_go_at = self.store.changes();
             self.let_go();
         }
-        self.pay_ahead()
+        Ok(())
     }
 
     /// Put what is committed into the memory beside the chip; false where the log has to take it.

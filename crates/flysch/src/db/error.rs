@@ -46,6 +46,8 @@ pub enum DbError {
     },
     /// There is no room for more rows, or no number for another commit.
     Full,
+    /// Rows were moved since the cursor was made, so that it would miss some or give them twice.
+    Stale,
     /// The transaction has more rows than the memory can keep entries of: commit what there is, or
     /// give more memory.
     TransactionTooLong,
@@ -67,6 +69,7 @@ impl fmt::Display for DbError {
             Self::Duplicate { index } => write!(f, "the key of index {index} is taken"),
             Self::RowTooLong { needed } => write!(f, "the row has {needed} bytes"),
             Self::Full => f.write_str("there is no room for more rows"),
+            Self::Stale => f.write_str("rows were moved since the cursor was made"),
             Self::TransactionTooLong => f.write_str("the transaction has too many rows"),
         }
     }

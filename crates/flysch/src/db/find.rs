@@ -23,6 +23,8 @@ pub struct Find {
     /// The pointer whose cell was looked through before.
     last: Option<u32>,
     is_over: bool,
+    /// Pages of moved rows when it began.
+    moves: u32,
 }
 
 /// The rows of a range of keys, in the order of the keys.
@@ -35,6 +37,8 @@ pub struct KeyRange {
     passed: u32,
     /// Code and pointer of the entry before.
     last: Option<(u64, u32)>,
+    /// Pages of moved rows when it began.
+    moves: u32,
 }
 
 /// A row that carries the key that is looked for.
@@ -61,7 +65,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         let wanted = Wanted { table, index, digest: key::digest(declared, &self.key, values) };
         let (number, code) = self.code(wanted)?;
         let probe = Probe::new(self.store.config(), number, code);
-        Ok(Find { wanted, probe, entry: None, passed: 0, last: None, is_over: false })
+        let moves = self.compaction.moves;
+        Ok(Find { wanted, probe, entry: None, passed: 0, last: None, is_over: false, moves })
     }
 
     /// The row whose columns of this index have these values, copied into `out`. Cost: a read of
@@ -93,7 +98,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
             Direction::Forward => Range::new(number, from, to),
             Direction::Backward => Range::descending(number, from, to),
         };
-        Ok(KeyRange { table, index, range, entry: None, passed: 0, last: None })
+        let moves = self.compaction.moves;
+        Ok(KeyRange { table, index, range, entry: None, passed: 0, last: None, moves })
     }
 
     /// The row at place `passed` or later among those at a pointer that carry the key and are
@@ -192,6 +198,9 @@ impl Find {
             return Ok(None);
         }
         let is_unique = db.index(self.wanted.table, self.wanted.index)?.is_unique;
+        if !is_unique && self.moves != db.compaction.moves {
+            return Err(DbError::Stale);
+        }
         let place = if is_unique {
             self.is_over = true;
             self.only(db, out)?
@@ -250,6 +259,14 @@ impl KeyRange {
         out: &'o mut [u8],
     ) -> Result<Option<RowView<'o, 's>>, DbError> {
         db.roll_back_open()?;
+        let is_unique = db.index(self.table, self.index)?.is_unique;
+        if self.moves != db.compaction.moves {
+            // Rows of one key each are found by their keys, wherever they lie.
+            if !is_unique {
+                return Err(DbError::Stale);
+            }
+            (self.entry, self.passed, self.moves) = (None, 0, db.compaction.moves);
+        }
         loop {
             let entry = match self.entry {
                 Some(entry) => entry,

@@ -169,7 +169,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         self.under_way.map_or(0, |tx| tx.rows)
     }
 
-    fn spill_tail(&mut self) -> Result<(), DbError> {
+    pub(super) fn spill_tail(&mut self) -> Result<(), DbError> {
         self.forget_frame();
         let moved = self.records.spill(&mut self.media, self.schema, self.frame)?;
         self.log.forget_tail();

@@ -11,6 +11,7 @@
 
 mod clock;
 mod commit;
+mod compact;
 mod error;
 mod find;
 mod index;
@@ -19,6 +20,7 @@ mod ram;
 mod replay;
 mod scan;
 mod seek;
+mod space;
 mod stats;
 mod write;
 
@@ -28,6 +30,7 @@ pub use error::DbError;
 pub use find::{Find, KeyRange};
 pub use open::{OpenReport, Options};
 pub use scan::{Direction, Scan};
+pub use space::Budget;
 pub use stats::Stats;
 pub use write::Transaction;
 
@@ -75,6 +78,9 @@ pub struct Db<'ram, 's, N> {
     store: Store<'ram>,
     /// What keys the hashes of this device.
     key: HashKey,
+    compaction: compact::Compaction,
+    /// Rows that were appended, and not paid for by compaction.
+    unpaid: u32,
     /// Programs of the device's life when the last transaction began.
     begun_at: u64,
     /// The cells of rows that the frame holds.

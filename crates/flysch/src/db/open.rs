@@ -3,6 +3,7 @@
 use flysch_nand::{Geometry, Nand, NvRam};
 
 use super::commit::Layers;
+use super::compact::Compaction;
 use super::index::plans;
 use super::ram::Ram;
 use super::{Db, DbError};
@@ -147,6 +148,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             clock: None,
             store: parts.store,
             key: HashKey::from_seed(options.seed),
+            compaction: Compaction::default(),
+            unpaid: 0,
             begun_at: 0,
             held_cells: None,
             let_go_at: 0,

@@ -44,6 +44,8 @@ pub struct Scan {
     /// What the summary of the page's block says, once it was read.
     block: Option<((Space, u32), Option<BlockSummary>)>,
     is_over: bool,
+    /// Pages of moved rows when it began.
+    moves: u32,
 }
 
 impl<N: Nand> Db<'_, '_, N> {
@@ -70,19 +72,25 @@ impl<N: Nand> Db<'_, '_, N> {
         };
         let page = Page { space, number };
         let (passed, block, is_over) = (0, None, false);
-        Ok(Scan { table, direction, least, greatest, page, passed, block, is_over })
+        let moves = self.compaction.moves;
+        Ok(Scan { table, direction, least, greatest, page, passed, block, is_over, moves })
     }
 }
 
 impl Scan {
-    /// The next row, copied into `out`; none when there are no more. Cost: one read for each page
-    /// that is come to, one for each block, and none while rows of the same page follow.
+    /// The next row, copied into `out`; none when there are no more. [`DbError::Stale`] where
+    /// compaction moved rows since the scan began. Cost: one read for each page that is come to,
+    /// one for each block, and none while rows of the same page follow; where rows of the table
+    /// were ever replaced or moved, for each a lookup in the primary key's index.
     pub fn next<'o, 's, N: Nand>(
         &mut self,
         db: &mut Db<'_, 's, N>,
         out: &'o mut [u8],
     ) -> Result<Option<RowView<'o, 's>>, DbError> {
         db.roll_back_open()?;
+        if self.moves != db.compaction.moves {
+            return Err(DbError::Stale);
+        }
         if self.block.is_none() {
             self.pass_block(db)?;
         }

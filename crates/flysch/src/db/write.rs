@@ -5,6 +5,7 @@ use flysch_nand::Nand;
 use super::commit::Durability;
 use super::index::Wanted;
 use super::seek::Seat;
+use super::space::Claim;
 use super::{Db, DbError, UnderWay};
 use crate::log::{CHANGES_AHEAD, NUMBER_MAX};
 use crate::record::NewRow;
@@ -29,6 +30,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             self.is_lazy = true;
             self.sync()?;
         }
+        self.compact_ahead()?;
         self.under_way = Some(UnderWay::default());
         self.begun_at = self.media.write;
         Ok(Transaction { db: self })
@@ -68,6 +70,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let is_shared = self.check_unique(table, values, Some(old))?;
         self.set_changed(table);
         self.append(RowHead { table, kind: RowKind::Row, is_shared }, values)?;
+        self.note_dead(old.pointer, old.len);
         Ok(true)
     }
 
@@ -85,6 +88,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         self.set_changed(table);
         let is_shared = old.head.is_shared;
         self.append(RowHead { table, kind: RowKind::Tombstone, is_shared }, values)?;
+        self.note_dead(old.pointer, old.len);
         Ok(true)
     }
 
@@ -112,13 +116,20 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
                 }
             }
             is_shared |= sought.is_shared();
+            // A tombstone whose key is there again.
+            if let Some(old) = sought.seat.filter(|old| old.head.kind == RowKind::Tombstone) {
+                self.note_dead(old.pointer, old.len);
+            }
         }
         Ok(is_shared)
     }
 
     /// Append a row, or a tombstone whose values are the key's.
     fn append(&mut self, head: RowHead, values: &[Value<'_>]) -> Result<(), DbError> {
+        let claim = if head.kind == RowKind::Tombstone { Claim::Shrink } else { Claim::Grow };
+        self.check_space(claim)?;
         self.make_room(head.table)?;
+        self.unpaid = self.unpaid.saturating_add(1);
         let row = NewRow { head, values, commit: self.commit };
         self.forget_frame();
         let (at, moved) = self.records.append(&mut self.media, row, self.schema, self.frame)?;

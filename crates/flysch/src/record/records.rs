@@ -204,13 +204,13 @@ impl<'ram> Records<'ram> {
     }
 
     /// A page with rows of this summary was programmed.
-    fn note(&mut self, space: Space, summary: &Summary) {
+    pub(super) fn note(&mut self, space: Space, summary: &Summary) {
         let block = &mut self.stream_mut(space).block;
         *block = block.merge(summary);
     }
 
     /// The head of a space goes on in another block.
-    const fn leave(&mut self, space: Space) {
+    pub(super) const fn leave(&mut self, space: Space) {
         self.stream_mut(space).block = Summary::EMPTY;
     }
 
@@ -254,8 +254,7 @@ impl<'ram> Records<'ram> {
                 return Err(MediaError::Missing(from));
             }
         }
-        let head = media.head(Space::Hot);
-        media.skip(Space::Hot, first, head)?;
+        media.void(Space::Hot, first)?;
         Ok(Some(Move { from, to: tail_page(media) }))
     }
 
@@ -274,7 +273,7 @@ impl<'ram> Records<'ram> {
     }
 
     /// Program the summary where only its page is left of the block. Cost: nothing, or one program.
-    fn end_block<N: Nand>(
+    pub(crate) fn end_block<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
         space: Space,
@@ -300,32 +299,76 @@ impl<'ram> Records<'ram> {
         schema: &Schema<'_>,
         frame: &mut [u8],
     ) -> Result<Page, AppendError> {
-        let payload = media.layout().payload_size();
-        loop {
-            let mut encoder = Encoder::new(schema, row.head, 0, row.values)?;
-            let pages = encoder.remaining().div_ceil(payload) as u32;
-            if pages >= media.geometry().pages_per_block {
-                return Err(ValueError::TooLong.into());
+        let (layout, payload) = (media.layout(), media.layout().payload_size());
+        let mut encoder = Encoder::new(schema, row.head, 0, row.values)?;
+        let again = encoder.clone();
+        let pages = encoder.remaining().div_ceil(payload) as u32;
+        if pages >= media.geometry().pages_per_block {
+            return Err(ValueError::TooLong.into());
+        }
+        let at = (Space::Hot, pages, row.head.table);
+        let page = self.program_long(media, at, frame, |_, page, frame| {
+            if page == 0 {
+                encoder = again.clone();
             }
-            self.make_room(media, (Space::Hot, pages), frame)?;
-            let first = media.head(Space::Hot);
-            match self.program_long(media, &mut encoder, row, frame) {
+            clear(frame);
+            let mut used = 0;
+            while used < payload && encoder.remaining() > 0 {
+                let mut bytes = [0; 64];
+                let room = (payload - used).min(bytes.len());
+                let count = encoder.fill(&mut bytes[..room]);
+                layout.put(frame, used, &bytes[..count]);
+                used += count;
+            }
+            if page == 0 {
+                note_first(&mut frame[..crate::media::CELL_SIZE], layout.place(0).1);
+            }
+            let kind = if page == 0 { Kind::Rows } else { Kind::More };
+            let (owner, rows) = (1 << (row.head.table % 8), u16::from(page == 0));
+            Ok(Label { kind, owner, used: used as u16, commit: row.commit, rows })
+        })?;
+        if self.spilled.is_none() {
+            self.spilled = Some((page.number, 0));
+        }
+        Ok(page)
+    }
+
+    /// Program the pages of a row that is longer than a page, in one block; where one fails, all of
+    /// them in the next one. `compose` fills the frame of a page, the first one as often as the row
+    /// is begun.
+    pub(crate) fn program_long<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        (space, pages, table): (Space, u32, u8),
+        frame: &mut [u8],
+        mut compose: impl FnMut(&mut Media<'_, N>, u32, &mut [u8]) -> Result<Label, MediaError>,
+    ) -> Result<Page, MediaError> {
+        loop {
+            self.make_room(media, (space, pages), frame)?;
+            let first = media.head(space);
+            let done = (0..pages).try_for_each(|page| {
+                let label = compose(media, page, frame)?;
+                media.append(space, label, frame).map(|_| ())
+            });
+            match done {
                 Ok(()) => {
-                    if self.spilled.is_none() {
-                        self.spilled = Some((first, 0));
-                    }
-                    return Ok(Page { space: Space::Hot, number: first });
+                    // The zone is not looked for in long rows: too much is said rather than too
+                    // little.
+                    let block = &mut self.stream_mut(space).block;
+                    block.add(table, Some(i64::MIN));
+                    block.add(table, Some(i64::MAX));
+                    return Ok(Page { space, number: first });
                 }
                 Err(MediaError::ProgramFailed(_)) => {
-                    self.leave(Space::Hot);
-                    let end = media.head(Space::Hot);
+                    self.leave(space);
+                    let end = media.head(space);
                     let block = media.numbers().block_of(first) * media.numbers().pages_per_block;
                     debug_assert!(end != block, "a failure goes on in another block");
                     if first != media.spans.as_slice().last().map_or(end, |span| span.from) {
-                        media.skip(Space::Hot, first, end)?;
+                        media.skip(space, first, end)?;
                     }
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             }
         }
     }
@@ -352,42 +395,6 @@ impl<'ram> Records<'ram> {
                 Err(error) => return Err(error),
             }
         }
-    }
-
-    fn program_long<N: Nand>(
-        &mut self,
-        media: &mut Media<'_, N>,
-        encoder: &mut Encoder<'_>,
-        row: NewRow<'_>,
-        frame: &mut [u8],
-    ) -> Result<(), MediaError> {
-        let layout = media.layout();
-        let mut kind = Kind::Rows;
-        while encoder.remaining() > 0 {
-            clear(frame);
-            let mut used = 0;
-            while used < layout.payload_size() && encoder.remaining() > 0 {
-                let mut bytes = [0; 64];
-                let room = (layout.payload_size() - used).min(bytes.len());
-                let count = encoder.fill(&mut bytes[..room]);
-                layout.put(frame, used, &bytes[..count]);
-                used += count;
-            }
-            let is_first = kind == Kind::Rows;
-            if is_first {
-                note_first(&mut frame[..crate::media::CELL_SIZE], layout.place(0).1);
-            }
-            let owner = 1 << (row.head.table % 8);
-            let rows = u16::from(is_first);
-            let label = Label { kind, owner, used: used as u16, commit: row.commit, rows };
-            media.append(Space::Hot, label, frame)?;
-            kind = Kind::More;
-        }
-        // The zone is not looked for in long rows: too much is said rather than too little.
-        let block = &mut self.stream_mut(Space::Hot).block;
-        block.add(row.head.table, Some(i64::MIN));
-        block.add(row.head.table, Some(i64::MAX));
-        Ok(())
     }
 }
 

@@ -1,8 +1,7 @@
 //! Power cuts under inserts, updates, deletes and rollbacks, on devices that fill up: what was
 //! acknowledged is there, whole transactions only, in every index.
 
-use flysch::db::MountError;
-use flysch::db::{Db, DbError, Direction, Options};
+use flysch::db::{Budget, Db, DbError, Direction, MountError, Options};
 use flysch::media::MediaError;
 use flysch_chip::{FaultInjector, FaultPlan, Prng};
 
@@ -31,7 +30,7 @@ const fn bounds(keys: u64, label_max: u64, data_max: u64) -> Bounds {
 const CASES: [Case; 5] = [
     Case {
         page_size: 512,
-        block_count: 100,
+        block_count: 30,
         bounds: bounds(40, 30, 60),
         transaction_max: 4,
         ram: 7500,
@@ -39,7 +38,7 @@ const CASES: [Case; 5] = [
     },
     Case {
         page_size: 512,
-        block_count: 120,
+        block_count: 36,
         bounds: bounds(120, 30, 60),
         transaction_max: 6,
         ram: 7500,
@@ -47,7 +46,7 @@ const CASES: [Case; 5] = [
     },
     Case {
         page_size: 2048,
-        block_count: 64,
+        block_count: 28,
         bounds: bounds(60, 200, 300),
         transaction_max: 6,
         ram: 12_000,
@@ -55,7 +54,7 @@ const CASES: [Case; 5] = [
     },
     Case {
         page_size: 1024,
-        block_count: 90,
+        block_count: 44,
         bounds: bounds(30, 40, 4000),
         transaction_max: 5,
         ram: 12_000,
@@ -63,7 +62,7 @@ const CASES: [Case; 5] = [
     },
     Case {
         page_size: 1024,
-        block_count: 120,
+        block_count: 48,
         bounds: bounds(200, 60, 200),
         transaction_max: 160,
         ram: 10_000,
@@ -71,23 +70,34 @@ const CASES: [Case; 5] = [
     },
 ];
 
+/// What came about in histories.
+#[derive(Debug, Default)]
+struct Tally {
+    cuts: u64,
+    commits: u64,
+    /// Pages that compaction moved in the liveliest life.
+    moves: u32,
+    /// Transactions for which there was no space.
+    refused: u64,
+}
+
 fn options(case: &Case) -> Options {
     Options { partition: None, seed: 7, capacity: case.capacity }
 }
 
 /// One life of a device after another, each ended by a cut or a close.
-fn history(case: &Case, seed: u64) -> u64 {
+fn history(case: &Case, seed: u64) -> Tally {
     let mut prng = Prng::new(seed);
     let mut nand = chip(case.page_size, case.block_count);
     let mut ram = vec![0; case.ram];
     Db::create(&mut nand, &SCHEMA, options(case), &mut ram).unwrap();
-    let (mut kept, mut cuts) = (Ledger::default(), 0);
-    for life in 0..12 {
+    let (mut kept, mut tally) = (Ledger::default(), Tally::default());
+    for life in 0..16 {
         let story = format!("seed {seed}, life {life}, {case:?}");
         let reach = match life % 4 {
             0 => 12,
-            1 => 600,
-            _ => 150,
+            1 => 6000,
+            _ => 900,
         };
         let ppm = if seed % 4 == 1 { 3000 } else { 0 };
         nand.arm(FaultPlan {
@@ -98,8 +108,8 @@ fn history(case: &Case, seed: u64) -> u64 {
             ..FaultPlan::default()
         });
         let mut doubtful = kept.clone();
-        let lost = live(&mut nand, case, &mut prng, (&mut kept, &mut doubtful));
-        cuts += u64::from(lost.unwrap_or_else(|error| panic!("{error:?}: {story}")));
+        let lost = live(&mut nand, case, &mut prng, (&mut kept, &mut doubtful), &mut tally);
+        tally.cuts += u64::from(lost.unwrap_or_else(|error| panic!("{error:?}: {story}")));
         nand.power_up();
         nand.arm(FaultPlan::default());
         let mut ram = vec![0; case.ram];
@@ -117,7 +127,7 @@ fn history(case: &Case, seed: u64) -> u64 {
             kept.ask(&mut db, case.bounds, &story).unwrap();
         }
     }
-    cuts
+    tally
 }
 
 /// The first keys in which two ledgers differ.
@@ -142,13 +152,14 @@ fn live(
     case: &Case,
     prng: &mut Prng,
     (kept, doubtful): (&mut Ledger, &mut Ledger),
+    tally: &mut Tally,
 ) -> Result<bool, DbError> {
     let mut ram = vec![0; case.ram];
     let mut db = match Db::open(nand, &SCHEMA, options(case), &mut ram) {
         Err(error) if error == LOST || error == MOUNT_LOST => return Ok(true),
         opened => opened?,
     };
-    let patience = if prng.below(4) == 0 { 4 } else { 90 };
+    let patience = if prng.below(4) == 0 { 4 } else { 700 };
     let mut refused = 0;
     loop {
         let whim = prng.below(patience);
@@ -162,28 +173,44 @@ fn live(
             };
         }
         doubtful.clone_from(kept);
+        if whim == 2 {
+            let budget = Budget { operations: prng.below(200) as u32 };
+            match db.maintain(budget) {
+                Err(error) if error == LOST => return Ok(true),
+                done => done.map(|_| ())?,
+            }
+        }
         let count = 1 + prng.below(case.transaction_max);
         match kept.transact(&mut db, prng, (count, case.bounds), doubtful) {
-            Ok(()) => kept.clone_from(doubtful),
+            Ok(()) => {
+                kept.clone_from(doubtful);
+                tally.commits += 1;
+                tally.moves = tally.moves.max(db.moved_pages());
+            }
             Err(error) if error == LOST => return Ok(true),
             Err(DbError::Full | DbError::TransactionTooLong) => {
                 doubtful.clone_from(kept);
                 refused += 1;
+                tally.refused += 1;
             }
             Err(error) => return Err(error),
         }
     }
 }
 
-/// `FLYSCH_SEEDS` histories of each case; 30 where it does not say.
+/// `FLYSCH_SEEDS` histories of each case; 12 where it does not say.
 #[test]
 fn changes_survive_cuts() {
     let seeds = std::env::var("FLYSCH_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
-    let mut cuts = 0;
     for case in &CASES {
-        for seed in 0..seeds.unwrap_or(30) {
-            cuts += history(case, seed);
+        let mut all = Tally::default();
+        for seed in 0..seeds.unwrap_or(12) {
+            let Tally { cuts, commits, moves, refused } = history(case, seed);
+            all.cuts += cuts;
+            all.commits += commits;
+            all.moves += moves;
+            all.refused += refused;
         }
+        println!("{all:?}");
     }
-    println!("{cuts} cuts");
 }
