@@ -130,7 +130,7 @@ impl Store<'_> {
         {
             sizes[usize::from(run.level)] = run.entries;
         }
-        let target = target_level(fresh, &sizes[..usize::from(levels)]) as u8;
+        let target = self.target(index, fresh, &sizes[..usize::from(levels)]);
         let mut is_bottom = true;
         let mut flags = 0;
         for run in self.runs.as_mut_slice() {
@@ -146,6 +146,17 @@ impl Store<'_> {
         let out = Output::new(run);
         self.job = Some(Job { index: Some(index), drops, out, ..Job::default() });
         self.inputs.clear();
+    }
+
+    /// The level into which the fresh entries of an index go. Where rows are replaced a lookup has
+    /// to go from the newest level to the oldest: an index of one-row keys then keeps two of them.
+    fn target(&self, index: u8, fresh: u32, sizes: &[u32]) -> u8 {
+        let is_unique = self.shapes[usize::from(index)].is_unique;
+        if sizes.len() < 3 || !is_unique || !self.is_updated(index) {
+            return target_level(fresh, sizes) as u8;
+        }
+        let two = [sizes[0], sizes[1..].iter().sum()];
+        if target_level(fresh, &two) == 0 { 0 } else { sizes.len() as u8 - 1 }
     }
 
     /// Write the next page of the job, or read on towards it. Cost: the reads of
