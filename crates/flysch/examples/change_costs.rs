@@ -80,7 +80,8 @@ type Store<'a, 'ram> = Db<'ram, 'static, &'a mut Counter>;
 
 /// A row of some 100 bytes of values.
 fn values(id: i64, version: i64) -> [Value<'static>; 4] {
-    const NOTE: &str = "a part of which there are some in the house, and of which more are on their";
+    const NOTE: &str =
+        "a part of which there are some in the house, and of which more are on their";
     let group = Value::Integer(id * 7919 % 997);
     [Value::Integer(id), group, Value::Integer(version * 31 + id), Value::Text(NOTE)]
 }
@@ -99,10 +100,9 @@ impl Choice {
     fn draw(self, prng: &mut Prng, rows: i64) -> i64 {
         let rows = rows as u64;
         let id = match self {
-            Self::Uniform => prng.below(rows),
             // The hot rows lie among the others.
             Self::Skewed if prng.below(100) < 95 => prng.below(rows / 20) * 20,
-            Self::Skewed => prng.below(rows),
+            Self::Skewed | Self::Uniform => prng.below(rows),
             Self::Half => prng.below(rows / 2),
         };
         id as i64
@@ -156,7 +156,6 @@ fn measure(rows: i64, ram: usize, percent: i64, choice: Choice) -> Result<(), Db
         if version == rows * 3 / 2 {
             let nand = db.nand();
             start = (nand.programs, nand.reads, nand.erases.iter().sum::<u32>(), version);
-            println!("  {:?}", db.stats());
         }
         version += 1;
         let before = db.nand().programs;
@@ -224,5 +223,8 @@ fn deletes(db: &mut Store<'_, '_>, rows: i64) -> Result<(), DbError> {
 fn wear(nand: &Counter) {
     let most = nand.erases.iter().max().copied().unwrap_or(0);
     let mean = f64::from(nand.erases.iter().sum::<u32>()) / nand.erases.len() as f64;
-    println!("  wear: mean {mean:.2} erases, most {most}, {:.3} of the mean", f64::from(most) / mean);
+    println!(
+        "  wear: mean {mean:.2} erases, most {most}, {:.3} of the mean",
+        f64::from(most) / mean
+    );
 }

@@ -7,7 +7,7 @@ use flysch_nand::Nand;
 
 use super::{Db, DbError};
 use crate::log::list_len;
-use crate::media::Space;
+use crate::media::{SPANS_REFUSED, Space};
 
 /// Rows that a step of compaction is taken to look at.
 const ROWS_A_STEP: u32 = 8;
@@ -33,31 +33,30 @@ pub(super) enum Claim {
 impl<N: Nand> Db<'_, '_, N> {
     /// Free blocks that are kept back from transactions.
     fn kept_back(&self, claim: Claim) -> u32 {
-        let blocks = self.media.partition().count;
-        let log = 2 * u32::from(list_len(blocks)) + 1;
-        // A merge writes all of an index again before it lets the old runs go.
-        let runs = self.store.run_count().1.div_ceil(self.media.geometry().pages_per_block);
-        // The heads of new rows, moved rows and runs each take a block.
-        let base = log + 3 + runs;
+        // A merge writes an index again before it lets the old runs go.
+        let merged = self.store.merge_size().div_ceil(self.media.geometry().pages_per_block);
+        // The heads of new rows and of moved ones each take a block.
+        let base = u32::from(list_len(self.media.partition().count)) + 2 + merged;
         match claim {
             Claim::Shrink => base,
-            Claim::Grow => base + 2 + blocks / 128,
+            Claim::Grow => base + 2,
         }
     }
 
     /// Refuse a row for which there is no space.
     pub(super) fn check_space(&self, claim: Claim) -> Result<(), DbError> {
         let is_free = self.media.free_count() > self.kept_back(claim);
-        if is_free { Ok(()) } else { Err(DbError::Full) }
+        let has_spans = self.media.spans.as_slice().len() < SPANS_REFUSED;
+        if is_free && has_spans { Ok(()) } else { Err(DbError::Full) }
     }
 
     /// Free blocks below which compaction goes on.
     fn wanted_free(&self) -> u32 {
-        self.kept_back(Claim::Grow) + 2 + self.media.partition().count / 64
+        self.kept_back(Claim::Grow) + 2 + self.media.partition().count / 128
     }
 
     /// Whether something has to be moved, whatever it gains.
-    fn is_pressed(&self) -> bool {
+    fn is_pressed(&mut self) -> bool {
         self.media.free_count() < self.wanted_free() || self.has_to_move()
     }
 
@@ -87,6 +86,10 @@ impl<N: Nand> Db<'_, '_, N> {
             steps -= some;
             let moves = (self.compaction.moves, self.media.write, self.media.counts.reads);
             self.compact_some(some)?;
+            if self.compaction.gone.is_some() {
+                self.is_lazy = true;
+                self.tolerate_full(|db| db.record().map(|()| true))?;
+            }
             if moves == (self.compaction.moves, self.media.write, self.media.counts.reads) {
                 break;
             }
@@ -98,9 +101,13 @@ impl<N: Nand> Db<'_, '_, N> {
     fn compact_some(&mut self, steps: u32) -> Result<(), DbError> {
         let mut records = 0;
         for _ in 0..steps {
-            if self.store.slices_due() > 1 {
+            // Entries of moved rows are merged as those of new rows are.
+            if self.compaction.owed > 0 && self.store.is_due() {
+                self.compaction.owed -= 1;
                 self.tolerate_full(Self::work)?;
+                continue;
             }
+            self.compaction.owed = 0;
             if self.tolerate_full(Self::compact_step)? {
                 continue;
             }

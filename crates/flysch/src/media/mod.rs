@@ -24,7 +24,7 @@ pub use error::MediaError;
 pub use header::{Header, HeaderError, Kind, VERSION};
 pub use layout::{CELL_DATA, CELL_SIZE, HEADER_SIZE, Layout};
 pub(crate) use layout::{clear, first, note_first};
-pub(crate) use span::SPAN_SIZE;
+pub(crate) use span::{SPAN_SIZE, SPANS_LAST, SPANS_REFUSED};
 pub use span::{SPANS_MAX, Span, Spans};
 pub(crate) use table::Table;
 pub use table::{ENTRY_SIZE, Use};

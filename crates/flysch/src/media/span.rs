@@ -6,12 +6,17 @@
 //!
 //! 1. Only spaces of rows have spans: a run names its pages one by one.
 //! 2. A span is kept until the summary page of its block, which lies behind it, has taken it over.
+//! 3. A mount adds one for each space of rows at most: room is kept for many mounts.
 
 use super::address::{Numbers, Page, Space};
 use crate::flash::array;
 
 /// Spans kept at a time, at most.
-pub const SPANS_MAX: usize = 20;
+pub const SPANS_MAX: usize = 28;
+/// Spans with which no transaction begins, and none of them goes on.
+pub(crate) const SPANS_REFUSED: usize = 18;
+/// Spans with which nothing is moved: only mounts add more.
+pub(crate) const SPANS_LAST: usize = 24;
 /// Bytes of a span in a record.
 pub(crate) const SPAN_SIZE: usize = 9;
 

@@ -248,6 +248,18 @@ impl<'ram> Store<'ram> {
         (runs.len(), runs.iter().map(run::Run::pages).sum())
     }
 
+    /// Pages that a merge of the index that has most would write, without those that the merge
+    /// under way wrote already.
+    pub fn merge_size(&self) -> u32 {
+        let levels = |index| {
+            let runs = self.runs.as_slice().iter();
+            runs.filter(move |run| !run.is_recent() && run.index == index).map(run::Run::pages)
+        };
+        let most = (0..self.config.index_count).map(|index| levels(index).sum()).max();
+        let written = self.job.as_ref().map_or(0, |job| job.out.run.pages());
+        most.unwrap_or(0_u32).saturating_sub(written)
+    }
+
     fn is_learning(&self) -> bool {
         self.runs.recents().any(|(_, run)| !run.is(LEARNT) && run.bloom_size > 0)
     }

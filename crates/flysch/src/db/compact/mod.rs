@@ -20,7 +20,7 @@ use flysch_nand::Nand;
 
 use self::victim::{Place, Victim, WINDOW_MAX};
 use super::{Db, DbError};
-use crate::media::{MediaError, Page, Space};
+use crate::media::{MediaError, Page, SPANS_LAST, Space};
 use crate::record::{BlockSummary, Position, Rows, is_void, read_page};
 use crate::row::RowView;
 
@@ -35,6 +35,10 @@ pub(super) struct Compaction {
     pub(super) gone: Option<(Space, u32)>,
     /// Pages of rows that were moved, since the open.
     pub(super) moves: u32,
+    /// Slices of merges that are due for the entries of moved rows.
+    pub(super) owed: u32,
+    /// Erases of the device's life when wear was last looked at.
+    levelled_at: u32,
 }
 
 /// A row that is to be looked up.
@@ -88,6 +92,9 @@ impl<N: Nand> Db<'_, '_, N> {
     /// some 25 reads, or a program and a read for each cell or two of the rows that are moved.
     pub(super) fn compact_step(&mut self) -> Result<bool, DbError> {
         debug_assert!(self.under_way.is_none(), "rows are moved between transactions");
+        if self.media.spans.as_slice().len() >= SPANS_LAST {
+            return Ok(false);
+        }
         let Some(victim) = self.compaction.victim else {
             return self.begin_victim();
         };

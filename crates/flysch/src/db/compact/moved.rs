@@ -64,6 +64,7 @@ impl<N: Nand> Db<'_, '_, N> {
             let records = &mut self.records;
             let page = records.program_moved(&mut self.media, self.schema, bytes, self.frame)?;
             self.put_moved(page, moved.len)?;
+            self.compaction.owed += moved.rows as u32;
         }
         self.compaction.victim = Some(victim);
         Ok(before != (victim.from, victim.len))

@@ -30,32 +30,32 @@ const fn bounds(keys: u64, label_max: u64, data_max: u64) -> Bounds {
 const CASES: [Case; 5] = [
     Case {
         page_size: 512,
-        block_count: 30,
-        bounds: bounds(40, 30, 60),
-        transaction_max: 4,
+        block_count: 24,
+        bounds: bounds(130, 150, 150),
+        transaction_max: 8,
         ram: 7500,
         capacity: 100_000,
     },
     Case {
         page_size: 512,
-        block_count: 36,
-        bounds: bounds(120, 30, 60),
-        transaction_max: 6,
+        block_count: 32,
+        bounds: bounds(200, 120, 120),
+        transaction_max: 12,
         ram: 7500,
         capacity: 2,
     },
     Case {
         page_size: 2048,
-        block_count: 28,
-        bounds: bounds(60, 200, 300),
-        transaction_max: 6,
+        block_count: 24,
+        bounds: bounds(150, 600, 900),
+        transaction_max: 10,
         ram: 12_000,
         capacity: 16,
     },
     Case {
         page_size: 1024,
-        block_count: 44,
-        bounds: bounds(30, 40, 4000),
+        block_count: 36,
+        bounds: bounds(50, 100, 3000),
         transaction_max: 5,
         ram: 12_000,
         capacity: 1000,
@@ -63,8 +63,8 @@ const CASES: [Case; 5] = [
     Case {
         page_size: 1024,
         block_count: 48,
-        bounds: bounds(200, 60, 200),
-        transaction_max: 160,
+        bounds: bounds(400, 100, 300),
+        transaction_max: 120,
         ram: 10_000,
         capacity: 2,
     },
@@ -92,11 +92,14 @@ fn history(case: &Case, seed: u64) -> Tally {
     let mut ram = vec![0; case.ram];
     Db::create(&mut nand, &SCHEMA, options(case), &mut ram).unwrap();
     let (mut kept, mut tally) = (Ledger::default(), Tally::default());
-    for life in 0..16 {
+    for life in 0..24 {
         let story = format!("seed {seed}, life {life}, {case:?}");
+        // The first life is long: what follows happens on a device that has been full.
         let reach = match life % 4 {
+            0 if life == 0 => 4000,
             0 => 12,
-            1 => 6000,
+            1 => 60,
+            2 => 150,
             _ => 900,
         };
         let ppm = if seed % 4 == 1 { 3000 } else { 0 };
