@@ -172,6 +172,7 @@ fn live(
         if whim == 1 {
             return match db.close() {
                 Err(error) if error == LOST => Ok(true),
+                Err(DbError::Full) => Ok(false),
                 closed => closed.map(|_| false),
             };
         }
@@ -180,6 +181,7 @@ fn live(
             let budget = Budget { operations: prng.below(200) as u32 };
             match db.maintain(budget) {
                 Err(error) if error == LOST => return Ok(true),
+                Err(DbError::Full) => {}
                 done => done.map(|_| ())?,
             }
         }
