@@ -108,7 +108,8 @@ impl<N: Nand> Db<'_, '_, N> {
         self.settle()?;
         self.forget_frame();
         // A record beside the chip lets nothing go.
-        if self.compaction.gone.is_none() && self.commit_beside()? {
+        let is_log_due = self.is_log_due || self.compaction.gone.is_some();
+        if !is_log_due && self.commit_beside()? {
             self.is_lazy = false;
             return Ok(());
         }
@@ -124,7 +125,7 @@ impl<N: Nand> Db<'_, '_, N> {
         let body = layers.body(self.log.logged(), (self.commit, self.time), self.state);
         self.log.commit(&mut self.media, &body, self.frame)?;
         self.begin_beside_anew();
-        self.is_lazy = false;
+        (self.is_lazy, self.is_log_due) = (false, false);
         if goes.is_some() {
             self.media.release();
             self.compaction.gone = None;

@@ -79,6 +79,8 @@ pub struct Db<'ram, 's, N> {
     /// What keys the hashes of this device.
     key: HashKey,
     compaction: compact::Compaction,
+    /// Whether the state changed in a way that no program tells: the log has to have it.
+    is_log_due: bool,
     /// Rows that were appended, and not paid for by compaction.
     unpaid: u32,
     /// Programs of the device's life when the last transaction began.

@@ -149,6 +149,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             store: parts.store,
             key: HashKey::from_seed(options.seed),
             compaction: Compaction::default(),
+            is_log_due: false,
             unpaid: 0,
             begun_at: 0,
             held_cells: None,

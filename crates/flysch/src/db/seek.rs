@@ -66,8 +66,11 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Rows of a table are replaced, deleted or moved from now on.
     pub(super) fn set_changed(&mut self, table: u8) {
-        self.records.changed |= 1 << table;
-        self.note_changed();
+        if !self.is_changed(table) {
+            self.records.changed |= 1 << table;
+            self.is_log_due = true;
+            self.note_changed();
+        }
     }
 
     /// Tell the store which indexes are looked through from their newest entries.

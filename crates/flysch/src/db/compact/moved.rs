@@ -134,9 +134,7 @@ impl<N: Nand> Db<'_, '_, N> {
         while let Some(row) = Rows::from(&self.frame[..len], at).next_front() {
             let view = RowView::parse_front(self.schema, &self.frame[row.0..row.1], 0)?;
             let table = view.head.table;
-            if !self.is_changed(table) {
-                self.set_changed(table);
-            }
+            self.set_changed(table);
             at = self.replay_row(page, at, row)?;
         }
         self.store.commit();

@@ -4,8 +4,10 @@
 use flysch::db::{Budget, Db, DbError, Direction, MountError, Options};
 use flysch::media::MediaError;
 use flysch_chip::{FaultInjector, FaultPlan, Prng};
+use flysch_nand::{NvRam, WriteRule};
 
 use super::ledger::{Bounds, Ledger, SCHEMA};
+use super::nvram::Memory;
 use super::world::chip;
 
 const LOST: DbError = DbError::Media(MediaError::PowerLost);
@@ -21,13 +23,15 @@ struct Case {
     ram: usize,
     /// Rows that the hashes are made for: few, and many keys share one.
     capacity: u32,
+    /// Bytes of memory beside the chip.
+    beside: usize,
 }
 
 const fn bounds(keys: u64, label_max: u64, data_max: u64) -> Bounds {
     Bounds { keys, label_max, data_max }
 }
 
-const CASES: [Case; 5] = [
+const CASES: [Case; 6] = [
     Case {
         page_size: 512,
         block_count: 24,
@@ -35,6 +39,7 @@ const CASES: [Case; 5] = [
         transaction_max: 8,
         ram: 7500,
         capacity: 100_000,
+        beside: 0,
     },
     Case {
         page_size: 512,
@@ -43,6 +48,7 @@ const CASES: [Case; 5] = [
         transaction_max: 12,
         ram: 7500,
         capacity: 2,
+        beside: 0,
     },
     Case {
         page_size: 2048,
@@ -51,6 +57,7 @@ const CASES: [Case; 5] = [
         transaction_max: 10,
         ram: 12_000,
         capacity: 16,
+        beside: 0,
     },
     Case {
         page_size: 1024,
@@ -59,6 +66,7 @@ const CASES: [Case; 5] = [
         transaction_max: 5,
         ram: 12_000,
         capacity: 1000,
+        beside: 0,
     },
     Case {
         page_size: 1024,
@@ -67,6 +75,16 @@ const CASES: [Case; 5] = [
         transaction_max: 120,
         ram: 10_000,
         capacity: 2,
+        beside: 0,
+    },
+    Case {
+        page_size: 512,
+        block_count: 28,
+        bounds: bounds(130, 150, 150),
+        transaction_max: 8,
+        ram: 7500,
+        capacity: 2,
+        beside: 3000,
     },
 ];
 
@@ -90,7 +108,8 @@ fn history(case: &Case, seed: u64) -> Tally {
     let mut prng = Prng::new(seed);
     let mut nand = chip(case.page_size, case.block_count);
     let mut ram = vec![0; case.ram];
-    Db::create(&mut nand, &SCHEMA, options(case), &mut ram).unwrap();
+    let mut memory = (case.beside > 0).then(|| Memory::new(case.beside, WriteRule::Overwrite));
+    Db::create_beside(&mut nand, beside(&mut memory), &SCHEMA, options(case), &mut ram).unwrap();
     let (mut kept, mut tally) = (Ledger::default(), Tally::default());
     for life in 0..24 {
         let story = format!("seed {seed}, life {life}, {case:?}");
@@ -111,12 +130,20 @@ fn history(case: &Case, seed: u64) -> Tally {
             ..FaultPlan::default()
         });
         let mut doubtful = kept.clone();
-        let lost = live(&mut nand, case, &mut prng, (&mut kept, &mut doubtful), &mut tally);
+        if let Some(memory) = &mut memory {
+            memory.cut_in = (life % 3 == 1).then(|| prng.below(30_000) as usize);
+        }
+        let device = (&mut nand, &mut memory);
+        let lost = live(device, case, &mut prng, (&mut kept, &mut doubtful), &mut tally);
         tally.cuts += u64::from(lost.unwrap_or_else(|error| panic!("{error:?}: {story}")));
         nand.power_up();
         nand.arm(FaultPlan::default());
+        if let Some(memory) = &mut memory {
+            memory.cut_in = None;
+        }
         let mut ram = vec![0; case.ram];
-        let opened = Db::open(&mut nand, &SCHEMA, options(case), &mut ram);
+        let opened =
+            Db::open_beside(&mut nand, beside(&mut memory), &SCHEMA, options(case), &mut ram);
         let mut db = opened.unwrap_or_else(|error| panic!("{error:?}: {story}"));
         let found = Ledger::scanned(&mut db, Direction::Forward);
         let found = found.unwrap_or_else(|error| panic!("{error:?}: {story}"));
@@ -131,6 +158,11 @@ fn history(case: &Case, seed: u64) -> Tally {
         }
     }
     tally
+}
+
+/// The memory beside the chip, as an open takes it.
+fn beside(memory: &mut Option<Memory>) -> Option<&mut dyn NvRam> {
+    memory.as_mut().map(|memory| memory as &mut dyn NvRam)
 }
 
 /// The first keys in which two ledgers differ.
@@ -151,14 +183,15 @@ fn difference(found: &Ledger, wanted: &Ledger) -> String {
 
 /// Change rows until the power goes, or the database is left. True where it was cut.
 fn live(
-    nand: &mut FaultInjector,
+    (nand, memory): (&mut FaultInjector, &mut Option<Memory>),
     case: &Case,
     prng: &mut Prng,
     (kept, doubtful): (&mut Ledger, &mut Ledger),
     tally: &mut Tally,
 ) -> Result<bool, DbError> {
     let mut ram = vec![0; case.ram];
-    let mut db = match Db::open(nand, &SCHEMA, options(case), &mut ram) {
+    let opened = Db::open_beside(nand, beside(memory), &SCHEMA, options(case), &mut ram);
+    let mut db = match opened {
         Err(error) if error == LOST || error == MOUNT_LOST => return Ok(true),
         opened => opened?,
     };
