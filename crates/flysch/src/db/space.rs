@@ -33,13 +33,13 @@ pub(super) enum Claim {
 impl<N: Nand> Db<'_, '_, N> {
     /// Free blocks that are kept back from transactions.
     fn kept_back(&self, claim: Claim) -> u32 {
+        // The heads of new rows and of moved ones each take a block.
+        let base = u32::from(list_len(self.media.partition().count)) + 2;
         // A merge writes an index again before it lets the old runs go.
         let merged = self.store.merge_size().div_ceil(self.media.geometry().pages_per_block);
-        // The heads of new rows and of moved ones each take a block.
-        let base = u32::from(list_len(self.media.partition().count)) + 2 + merged;
         match claim {
             Claim::Shrink => base,
-            Claim::Grow => base + 2,
+            Claim::Grow => base + merged + 2,
         }
     }
 
@@ -51,7 +51,7 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Free blocks below which compaction goes on.
-    fn wanted_free(&self) -> u32 {
+    pub(super) fn wanted_free(&self) -> u32 {
         self.kept_back(Claim::Grow) + 2 + self.media.partition().count / 128
     }
 

@@ -67,6 +67,9 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let Some(old) = self.seek(Wanted { table, index: 0, digest })?.row() else {
             return Ok(false);
         };
+        if !self.has_key(old, |place| values[usize::from(primary.columns[place])])? {
+            return Ok(false);
+        }
         let is_shared = self.check_unique(table, values, Some(old))?;
         self.set_changed(table);
         self.append(RowHead { table, kind: RowKind::Row, is_shared }, values)?;
@@ -85,10 +88,33 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let Some(old) = self.seek(Wanted { table, index: 0, digest })?.row() else {
             return Ok(false);
         };
+        if !self.has_key(old, |place| values[place])? {
+            return Ok(false);
+        }
         self.set_changed(table);
         let is_shared = old.head.is_shared;
         self.append(RowHead { table, kind: RowKind::Tombstone, is_shared }, values)?;
         self.note_dead(old.pointer, old.len);
+        Ok(true)
+    }
+
+    /// Whether the key of a row has these values. Keys of text in an ordered index may have one code
+    /// and differ: the other one is not to be replaced. Cost: nothing, as the row was just read.
+    fn has_key<'v>(
+        &mut self,
+        seat: Seat,
+        value: impl Fn(usize) -> Value<'v>,
+    ) -> Result<bool, DbError> {
+        let schema = self.schema;
+        let primary = self.table(seat.head.table)?.primary_key().ok_or(DbError::Keyless)?;
+        let stretch = self.rows_at(seat.pointer, false)?;
+        let row = stretch.rows().nth(seat.place as usize).ok_or(DbError::Unknown)?;
+        let view = RowView::parse_front(schema, row, 0)?;
+        for (place, &column) in primary.columns.iter().enumerate() {
+            if view.column(column)? != value(place) {
+                return Ok(false);
+            }
+        }
         Ok(true)
     }
 

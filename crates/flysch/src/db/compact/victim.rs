@@ -132,7 +132,9 @@ impl<N: Nand> Db<'_, '_, N> {
     fn is_worn_unevenly(&mut self) -> bool {
         let erases = self.media.erases;
         let is_time = erases.wrapping_sub(self.compaction.levelled_at) >= ERASES_BETWEEN;
-        let found = is_time && self.least_worn().is_some();
+        // Moving rows of which none is dead gains nothing, and takes some space for a while.
+        let has_space = self.media.free_count() >= self.wanted_free();
+        let found = is_time && has_space && self.least_worn().is_some();
         if is_time && !found {
             self.compaction.levelled_at = erases;
         }

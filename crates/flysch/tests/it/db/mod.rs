@@ -5,6 +5,7 @@ mod counts;
 mod cuts;
 mod defects;
 mod forge;
+mod full;
 mod hostile;
 mod image;
 mod ledger;
