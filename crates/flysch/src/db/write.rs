@@ -98,8 +98,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         Ok(true)
     }
 
-    /// Whether the key of a row has these values. Keys of text in an ordered index may have one code
-    /// and differ: the other one is not to be replaced. Cost: nothing, as the row was just read.
+    /// Whether the key of a row has these values. Keys of text in an ordered index may have one
+    /// code and differ: the other one is not to be replaced. Cost: nothing: the row was just read.
     fn has_key<'v>(
         &mut self,
         seat: Seat,
