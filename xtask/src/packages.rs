@@ -25,6 +25,31 @@ const PACKAGES: &[Package] = &[
         without: "the simulator will not be compared with the kernel in a virtual machine",
     },
     Package {
+        name: "sqlite3",
+        program: "sqlite3",
+        without: "tests of `flysch run` with SQLite's own shell will be skipped",
+    },
+    Package {
+        name: "python3",
+        program: "/usr/bin/python3",
+        without: "tests of `flysch run` with Python will be skipped",
+    },
+    Package {
+        name: "python3-alembic",
+        program: "/usr/lib/python3/dist-packages/alembic/__init__.py",
+        without: "the test of `flysch run` with an application of SQLAlchemy will be skipped",
+    },
+    Package {
+        name: "libsqlite3-dev",
+        program: "/usr/include/sqlite3.h",
+        without: "the test of `flysch run` with a program in C will be skipped",
+    },
+    Package {
+        name: "strace",
+        program: "strace",
+        without: "the calls of programs on a simulated stack will not be compared with native ones",
+    },
+    Package {
         name: "chromium",
         program: "chromium",
         without: "the smoke run will not open report.html in a browser",

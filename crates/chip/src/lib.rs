@@ -60,6 +60,6 @@ pub use prng::Prng;
 pub use shared::Shared;
 pub use supply::Supply;
 pub use trace::{
-    CauseId, CauseTree, Event, EventKind, EventPlace, Recorder, Scope, TaskId, TaskScope, Trace,
-    Tracer,
+    Blame, Cargo, CauseId, CauseTree, Event, EventKind, EventPlace, Origin, Recorder, Scope,
+    Shares, Shipment, TableName, TaskId, TaskScope, Trace, Tracer, Writing,
 };

@@ -11,6 +11,8 @@ pub(crate) enum Failure {
     ReaderGone,
     /// An error message of one line.
     Message(String),
+    /// A program of the user's failed with this exit code, and has said why itself.
+    Program(u8),
     /// The measured costs are outside their bands. The text names them and by how much.
     Beyond(String),
 }
@@ -31,6 +33,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ReaderGone => f.write_str("the reader of the output is gone"),
+            Self::Program(code) => write!(f, "the program ended with {code}"),
             Self::Message(message) | Self::Beyond(message) => f.write_str(message),
         }
     }

@@ -19,6 +19,7 @@ mod parameters;
 mod platform;
 mod progress;
 mod repro;
+mod run;
 mod tpcc;
 mod trace;
 mod vm;
@@ -51,6 +52,8 @@ enum Command {
     Compare(Box<compare::Args>),
     /// Run workloads on stacks with every parameter exposed.
     Bench(Box<bench::Args>),
+    /// Run a program of yours with its SQLite on a simulated stack.
+    Run(Box<run::Args>),
     /// Do the papers' experiments again, and judge each of their claims.
     Repro(repro::Args),
     /// Make images of flash from folders, and take the files out of images.
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
+        Err(Failure::Program(code)) => ExitCode::from(code),
         Err(failure) => {
             let line = failure.to_string().replace(char::is_control, " ");
             // If stderr is closed too, only the exit code reports the failure.
@@ -87,6 +91,7 @@ fn run(command_line: CommandLine) -> Result<(), Failure> {
     match command_line.command {
         Command::Compare(args) => compare::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Run(args) => run::run(&args),
         Command::Repro(args) => repro::run(&args),
         Command::Image(args) => image::run(&args),
         Command::Index(args) => index::run(&args),

@@ -29,24 +29,14 @@ const REQUESTS_MAX: u32 = 10_000_000;
 /// (FROM..TO:STEP); every combination is run.
 #[derive(Debug, Args)]
 pub(crate) struct Parameters {
-    /// Platforms, board and kernel: names, or TOML files
-    #[arg(long, value_name = "NAME|FILE", value_delimiter = ',', default_value = "nandsim-6.1")]
-    platform: Vec<String>,
-    /// Chip instead of the platform's: a part's name, or a TOML file
-    #[arg(long, value_name = "NAME|FILE", value_delimiter = ',')]
-    part: Vec<String>,
-    /// Blocks of the test partition
-    #[arg(long, value_name = "N")]
-    partition_blocks: Option<Numbers>,
+    #[command(flatten)]
+    hardware: Hardware,
     /// Bytes of the random string in each record
     #[arg(long, value_name = "BYTES", default_value = "600")]
     record_size: Numbers,
     /// Requests between BEGIN and END [default: 1000; compare: 100,500,1000,2000]
     #[arg(long, value_name = "N", visible_alias = "transactions")]
     requests: Option<Numbers>,
-    /// Seeds of all random numbers
-    #[arg(long, value_name = "N", default_value = "1")]
-    seed: Numbers,
     /// What the random strings are made of: bytes, base64, digits, constant
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "bytes")]
     alphabet: Vec<Alphabet>,
@@ -66,6 +56,23 @@ pub(crate) struct Parameters {
     /// SQLite's durability: off, normal, full, extra
     #[arg(long, value_name = "LEVEL", value_delimiter = ',')]
     synchronous: Vec<Synchronous>,
+}
+
+/// What may be set about the machine, whatever runs on it.
+#[derive(Debug, Args)]
+pub(crate) struct Hardware {
+    /// Platforms, board and kernel: names, or TOML files
+    #[arg(long, value_name = "NAME|FILE", value_delimiter = ',', default_value = "nandsim-6.1")]
+    platform: Vec<String>,
+    /// Chip instead of the platform's: a part's name, or a TOML file
+    #[arg(long, value_name = "NAME|FILE", value_delimiter = ',')]
+    part: Vec<String>,
+    /// Blocks of the test partition
+    #[arg(long, value_name = "N")]
+    partition_blocks: Option<Numbers>,
+    /// Seeds of all random numbers
+    #[arg(long, value_name = "N", default_value = "1")]
+    seed: Numbers,
     /// Read-ahead: on, off, fadvise (on, but programs advise against it), or a
     /// window in 4 KiB pages
     #[arg(long, value_name = "on|off|fadvise|PAGES", value_delimiter = ',', value_parser = read_ahead)]
@@ -118,32 +125,65 @@ impl Parameters {
                 "--requests {most}: {REQUESTS_MAX} are the most"
             )));
         }
-        let mut axes = Axes::default();
-        self.age.fill(&mut axes)?;
-        let platforms = self.platform.iter().map(|name| platform(name));
-        let platforms = platforms.collect::<Result<_, _>>()?;
-        let mut axes = Axes {
-            parts: self.part.iter().map(|name| part(name)).collect::<Result<_, _>>()?,
-            partition_blocks: optional("partition-blocks", self.partition_blocks.as_ref())?,
+        let axes = Axes {
             record_sizes: counts("record-size", &self.record_size)?,
             requests: if asked.is_empty() { requests.to_vec() } else { asked },
-            seeds: self.seed.0.clone(),
             alphabets: self.alphabet.clone(),
             fills: optional("fill", self.fill.as_ref())?,
             page_sizes: optional("page-size", self.page_size.as_ref())?,
             cache_sizes: self.cache_size.clone(),
             journal_modes: self.journal_mode.clone(),
             synchronous: self.synchronous.clone(),
+            ..self.hardware.axes()?
+        };
+        let platforms = self.hardware.platforms()?;
+        let grid = Grid { workloads, stacks, platforms, axes, keeps_traces: false };
+        check(&grid)?;
+        Ok(grid)
+    }
+}
+
+impl Hardware {
+    /// The scenario of a program of the user's on a stack, or on the first one of the platform. The
+    /// partition is as large as the part unless another size is given.
+    pub(crate) fn scenario(&self, stack: Stack) -> Result<Scenario, Failure> {
+        let (axes, platforms) = (self.axes()?, self.platforms()?);
+        let is_whole = axes.partition_blocks.is_empty();
+        let (workloads, stacks) = (vec![Workload::Program], vec![stack]);
+        let mut grid = Grid { workloads, stacks, platforms, axes, keeps_traces: true };
+        if is_whole {
+            let parts = grid.scenarios();
+            let blocks = parts.first().map(|it| it.build.part.geometry.block_count);
+            grid.axes.partition_blocks = blocks.into_iter().collect();
+        }
+        check(&grid)?;
+        match grid.scenarios().as_slice() {
+            [one] => Ok(one.clone()),
+            many => Err(Failure::Message(format!(
+                "a program runs on one machine, and these options are for {}",
+                many.len()
+            ))),
+        }
+    }
+
+    fn platforms(&self) -> Result<Vec<Arc<Platform>>, Failure> {
+        self.platform.iter().map(|name| platform(name)).collect()
+    }
+
+    fn axes(&self) -> Result<Axes, Failure> {
+        let mut axes = Axes {
+            parts: self.part.iter().map(|name| part(name)).collect::<Result<_, _>>()?,
+            partition_blocks: optional("partition-blocks", self.partition_blocks.as_ref())?,
+            seeds: self.seed.0.clone(),
             read_ahead: self.read_ahead.clone(),
             compressions: self.compression.clone(),
             ecc: self.ecc.clone(),
             routes: self.beside.clone(),
-            ..axes
+            ..Axes::default()
         };
+        self.age.fill(&mut axes)?;
         self.layers.fill(&mut axes)?;
-        let grid = Grid { workloads, stacks, platforms, axes, keeps_traces: false };
-        check(&grid)?;
-        Ok(grid)
+        Ok(axes)
     }
 }
 

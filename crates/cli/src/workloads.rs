@@ -63,7 +63,7 @@ impl Options {
         let mut all = Vec::new();
         for &workload in workloads {
             match workload {
-                Workload::Micro(_) | Workload::Overwrite => all.push(workload),
+                Workload::Micro(_) | Workload::Overwrite | Workload::Program => all.push(workload),
                 Workload::Read(plain) => {
                     all.extend(self.reads(plain)?.into_iter().map(Workload::Read));
                 }

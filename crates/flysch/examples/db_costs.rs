@@ -7,6 +7,7 @@
 #![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts are small")]
 #![expect(clippy::cast_possible_wrap, clippy::cast_precision_loss, reason = "counts are small")]
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use flysch::db::{Db, DbError, Direction, Durability, Options};
@@ -59,10 +60,17 @@ impl Count {
     }
 }
 
+thread_local! {
+    /// What was counted, for those who cannot ask the chip.
+    static TOTAL: Cell<Count> = Cell::default();
+}
+
 /// A chip that counts.
 struct Counter {
     chip: Chip,
     count: Count,
+    /// Programs by the kind of the page, and runs by their owner.
+    kinds: [u64; 10],
 }
 
 impl Nand for Counter {
@@ -72,6 +80,7 @@ impl Nand for Counter {
 
     fn read(&mut self, page: PageAddr, column: u32, bytes: &mut [u8]) -> Result<Ecc, ReadError> {
         self.count.reads += 1;
+        TOTAL.set(self.count);
         self.chip.read(page, column, bytes)
     }
 
@@ -83,21 +92,28 @@ impl Nand for Counter {
         oob: &[u8],
     ) -> Result<(), ProgramError> {
         self.count.programs += 1;
+        TOTAL.set(self.count);
+        let kind = usize::from(data[0] & 15);
+        let is_level = kind == 7 && data[5] >> 6 == 3;
+        self.kinds[(kind + usize::from(is_level)).min(9)] += 1;
         self.chip.program(page, column, data, oob)
     }
 
     fn erase(&mut self, block: BlockAddr) -> Result<(), EraseError> {
         self.count.erases += 1;
+        TOTAL.set(self.count);
         self.chip.erase(block)
     }
 
     fn is_bad(&mut self, block: BlockAddr) -> Result<bool, PowerLost> {
         self.count.reads += 1;
+        TOTAL.set(self.count);
         self.chip.is_bad(block)
     }
 
     fn mark_bad(&mut self, block: BlockAddr) -> Result<(), PowerLost> {
         self.count.programs += 1;
+        TOTAL.set(self.count);
         self.chip.mark_bad(block)
     }
 }
@@ -118,7 +134,7 @@ fn main() -> Result<(), DbError> {
     let part = Part::builtin("w25n01gv").expect("the part comes with the program");
     let geometry = Geometry { block_count: blocks as u32, ..part.geometry };
     let chip = Chip::new(Arc::new(Part { geometry, ..part }), Clock::new(), 1);
-    let mut nand = Counter { chip, count: Count::default() };
+    let mut nand = Counter { chip, count: Count::default(), kinds: [0; 10] };
     let options = Options { partition: None, seed: 7, capacity: rows.max(1000) as u32 };
     let fields = size_of::<Store<'_, '_>>();
     println!("{rows} rows, {ram} bytes of RAM of which {fields} are fields, {blocks} blocks");
@@ -126,6 +142,7 @@ fn main() -> Result<(), DbError> {
     let mut db = Db::create(&mut nand, &SCHEMA, options, &mut memory)?;
     let mut number = 0;
     fill(&mut db, rows, batch, &mut number)?;
+    println!("programs by kind: {:?}", db.nand().kinds);
     worst(&mut db, &mut number)?;
     lookups(&mut db, number)?;
     ranges(&mut db, number)?;
@@ -134,17 +151,21 @@ fn main() -> Result<(), DbError> {
 
 fn fill(db: &mut Store<'_, '_>, rows: i64, batch: i64, number: &mut i64) -> Result<(), DbError> {
     let mut start = db.nand().count;
+    let mut worst = Count::default();
     while *number < rows {
         if *number <= rows / 2 {
             start = db.nand().count;
         }
         let mut tx = db.begin()?;
         for _ in 0..batch {
+            let before = TOTAL.get();
             tx.insert(0, &values(*number))?;
+            worst = worst.max(TOTAL.get().since(before));
             *number += 1;
         }
         tx.commit(Durability::Durable)?;
     }
+    println!("worst insert while it was filled, without its commit: {worst:?}");
     let done = db.nand().count.since(start);
     let half = (rows - rows / 2) as f64;
     println!(

@@ -10,9 +10,11 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+pub mod contents;
 pub mod image;
 pub mod index;
 pub mod machine;
+pub mod program;
 pub mod reference;
 pub mod report;
 pub mod tpcc;

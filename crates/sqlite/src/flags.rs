@@ -7,7 +7,22 @@ use libsqlite3_sys as sqlite;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct OpenFlags(pub(crate) i32);
 
+/// The bits of which one says the role of a file.
+const KINDS: i32 = sqlite::SQLITE_OPEN_MAIN_DB
+    | sqlite::SQLITE_OPEN_MAIN_JOURNAL
+    | sqlite::SQLITE_OPEN_WAL
+    | sqlite::SQLITE_OPEN_TEMP_DB
+    | sqlite::SQLITE_OPEN_TRANSIENT_DB
+    | sqlite::SQLITE_OPEN_TEMP_JOURNAL
+    | sqlite::SQLITE_OPEN_SUBJOURNAL
+    | sqlite::SQLITE_OPEN_SUPER_JOURNAL;
+
 impl OpenFlags {
+    /// The flags that another process passed. None if they do not hold exactly one kind of file.
+    pub(crate) fn parse(bits: i32) -> Option<Self> {
+        ((bits & KINDS).count_ones() == 1).then_some(Self(bits))
+    }
+
     /// The role of the file.
     ///
     /// # Panics

@@ -8,6 +8,7 @@
 //!            file (sqlite3_file), library (the configuration of the process)
 //! locks shm  file locks and the WAL's shared memory between connections, so that no `Vfs`
 //!            has to implement them
+//! remote     SQLite in programs of the user's, on a Vfs of this process
 //! vfs        the traits that an implementer writes: Vfs, File
 //! ```
 //!
@@ -29,6 +30,7 @@ mod locks;
 mod names;
 mod panics;
 mod prepared;
+pub mod remote;
 mod settings;
 mod shared;
 mod shm;

@@ -71,7 +71,7 @@ impl LockTable {
             .is_some_and(|holders| holders.values().any(|level| *level >= LockLevel::Reserved))
     }
 
-    fn level(&self, name: &str, holder: u64) -> LockLevel {
+    pub(crate) fn level(&self, name: &str, holder: u64) -> LockLevel {
         let held = self.files.get(name).and_then(|holders| holders.get(&holder));
         held.copied().unwrap_or(LockLevel::None)
     }

@@ -53,7 +53,7 @@ impl Shared {
     }
 }
 
-fn result_code(failure: VfsError, io_code: c_int) -> c_int {
+pub(crate) fn result_code(failure: VfsError, io_code: c_int) -> c_int {
     match failure {
         VfsError::Io | VfsError::PowerLost => io_code,
         VfsError::NoSpace => sqlite::SQLITE_FULL,

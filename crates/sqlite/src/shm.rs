@@ -30,8 +30,12 @@ pub(crate) struct ShmTable {
 struct Node {
     users: BTreeSet<u64>,
     regions: Vec<Region>,
-    slots: [Slot; SLOT_COUNT],
+    slots: Slots,
 }
+
+/// The lock slots of a database.
+#[derive(Default)]
+pub(crate) struct Slots([Slot; SLOT_COUNT]);
 
 #[derive(Default)]
 struct Slot {
@@ -60,8 +64,7 @@ impl ShmTable {
         node.regions.get(at.index).map(Rc::clone)
     }
 
-    /// Lock or release `slots` for `user`. Either all of them change or, if another user is in the
-    /// way, none; the function then returns false.
+    /// Lock or release `slots` of a database, as [`Slots::lock`].
     pub(crate) fn lock(
         &mut self,
         name: &str,
@@ -70,7 +73,25 @@ impl ShmTable {
         how: SlotLock,
     ) -> bool {
         let node = self.nodes.get_mut(name).expect("shared memory is mapped before it is locked");
-        let slots = &mut node.slots[slots];
+        node.slots.lock(user, slots, how)
+    }
+
+    /// End the mapping of `user` and release its locks.
+    pub(crate) fn unmap(&mut self, name: &str, user: u64) {
+        let Some(node) = self.nodes.get_mut(name) else { return };
+        node.users.remove(&user);
+        node.slots.release_all(user);
+        if node.users.is_empty() {
+            self.nodes.remove(name);
+        }
+    }
+}
+
+impl Slots {
+    /// Lock or release `slots` for `user`. Either all of them change or, if another user is in the
+    /// way or there are no such slots, none; the function then returns false.
+    pub(crate) fn lock(&mut self, user: u64, slots: Range<usize>, how: SlotLock) -> bool {
+        let Some(slots) = self.0.get_mut(slots) else { return false };
         let granted = slots.iter().all(|slot| slot.allows(user, how));
         if granted {
             for slot in slots {
@@ -80,15 +101,9 @@ impl ShmTable {
         granted
     }
 
-    /// End the mapping of `user` and release its locks.
-    pub(crate) fn unmap(&mut self, name: &str, user: u64) {
-        let Some(node) = self.nodes.get_mut(name) else { return };
-        node.users.remove(&user);
-        for slot in &mut node.slots {
+    pub(crate) fn release_all(&mut self, user: u64) {
+        for slot in &mut self.0 {
             slot.set(user, SlotLock::Release);
-        }
-        if node.users.is_empty() {
-            self.nodes.remove(name);
         }
     }
 }

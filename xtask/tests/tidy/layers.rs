@@ -56,6 +56,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "crates/chip",
             "crates/flysch",
+            "crates/sqlite",
             "crates/charts",
             "crates/lab",
             "crates/models",

@@ -2,6 +2,7 @@
 
 use flysch_nand::Geometry;
 
+use super::blame::Blame;
 use super::cause::{CauseId, CauseTree};
 
 /// The kind of an event.
@@ -122,6 +123,8 @@ pub struct Trace {
     /// Names of the tasks. A [`TaskId`] is an index into them.
     pub tasks: Vec<String>,
     pub events: Vec<Event>,
+    /// Whom the events are for, as far as that is known.
+    pub blame: Blame,
 }
 
 impl Trace {

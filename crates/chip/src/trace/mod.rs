@@ -5,12 +5,16 @@
 //! cause is the scope that is then innermost, with all that enclose it. All statistics are computed
 //! from the events.
 
+mod blame;
+mod cargo;
 mod cause;
 mod event;
 mod recorder;
 mod tracer;
 
+pub use blame::{Blame, TableName};
+pub use cargo::{Cargo, Origin, Shares};
 pub use cause::{CauseId, CauseTree};
 pub use event::{Event, EventKind, EventPlace, TaskId, Trace};
-pub use recorder::{Recorder, Scope, TaskScope};
+pub use recorder::{Recorder, Scope, Shipment, TaskScope, Writing};
 pub use tracer::Tracer;

@@ -5,6 +5,8 @@ use std::rc::Rc;
 
 use flysch_nand::Geometry;
 
+use super::blame::Blame;
+use super::cargo::{Cargo, Ledger, Origin};
 use super::cause::{CauseId, CauseTree};
 use super::event::{Event, EventKind, TaskId, Trace};
 use crate::Clock;
@@ -23,6 +25,7 @@ struct Tape {
     causes: CauseTree,
     tasks: Vec<String>,
     events: Vec<Event>,
+    ledger: Option<Ledger>,
 }
 
 /// An open scope. It is closed when this value is dropped.
@@ -31,6 +34,23 @@ struct Tape {
 pub struct Scope {
     tape: Rc<RefCell<Tape>>,
     outer: CauseId,
+}
+
+/// A program of the chip that carries what an address of the file system holds. It ends when this
+/// value is dropped.
+#[derive(Debug)]
+#[must_use = "a shipment ends when dropped"]
+pub struct Shipment {
+    tape: Rc<RefCell<Tape>>,
+    outer: Option<u64>,
+}
+
+/// A write of bytes with an origin. It ends when this value is dropped.
+#[derive(Debug)]
+#[must_use = "the write ends when dropped"]
+pub struct Writing {
+    tape: Rc<RefCell<Tape>>,
+    outer: Option<Origin>,
 }
 
 /// A running task. It ends when this value is dropped.
@@ -51,6 +71,7 @@ impl Recorder {
             causes: CauseTree::default(),
             tasks: vec![task.to_owned()],
             events: Vec::new(),
+            ledger: None,
         };
         Self { clock, tape: Rc::new(RefCell::new(tape)) }
     }
@@ -61,7 +82,7 @@ impl Recorder {
     }
 
     /// Open a scope within the one that is innermost.
-    pub fn scope(&self, label: &'static str) -> Scope {
+    pub fn scope(&self, label: &str) -> Scope {
         let mut tape = self.tape.borrow_mut();
         let outer = tape.cause;
         tape.cause = tape.causes.child(outer, label);
@@ -76,6 +97,52 @@ impl Recorder {
         let outer_cause = std::mem::replace(&mut tape.cause, CauseId::ROOT);
         tape.task = tape.task_id(name);
         TaskScope { tape: Rc::clone(&self.tape), outer, outer_cause }
+    }
+
+    /// From now on, follow bytes from files to the pages of a chip of this geometry.
+    pub fn follow_bytes(&self, geometry: Geometry) {
+        self.tape.borrow_mut().ledger = Some(Ledger::new(geometry));
+    }
+
+    /// A part of a file of the file system `fs` has this origin.
+    pub fn own(&self, fs: &'static str, ino: u32, (offset, len): (u64, u64), origin: Origin) {
+        if let Some(ledger) = &mut self.tape.borrow_mut().ledger {
+            ledger.own((fs, ino), offset, len, origin);
+        }
+    }
+
+    /// The file system stores a part of a file in `size` bytes at an address of its own.
+    pub fn store(&self, fs: &'static str, ino: u32, part: (u64, u64), (at, size): (u64, u64)) {
+        if let Some(ledger) = &mut self.tape.borrow_mut().ledger {
+            ledger.store((fs, ino), part, at, size);
+        }
+    }
+
+    /// What an address of the file system holds is its own.
+    pub fn store_own(&self, (at, size): (u64, u64)) {
+        if let Some(ledger) = &mut self.tape.borrow_mut().ledger {
+            ledger.clear(at, size);
+        }
+    }
+
+    /// The pages that are programmed next hold what the file system has at this address.
+    pub fn ship(&self, at: u64) -> Shipment {
+        let ledger = &mut self.tape.borrow_mut().ledger;
+        let outer = ledger.as_mut().and_then(|ledger| ledger.ship(Some(at)));
+        Shipment { tape: Rc::clone(&self.tape), outer }
+    }
+
+    /// What is written now has this origin. Byte-addressable memory takes it at once.
+    pub fn write(&self, origin: Origin) -> Writing {
+        let ledger = &mut self.tape.borrow_mut().ledger;
+        let outer = ledger.as_mut().and_then(|ledger| ledger.write(Some(origin)));
+        Writing { tape: Rc::clone(&self.tape), outer }
+    }
+
+    /// Take the cargo of the events since the last reset. It comes before the events are taken.
+    pub fn take_cargo(&self) -> Cargo {
+        let ledger = &mut self.tape.borrow_mut().ledger;
+        ledger.as_mut().map(|ledger| std::mem::take(&mut ledger.cargo)).unwrap_or_default()
     }
 
     /// Record an operation that began at `began_ns` and ends at this moment.
@@ -95,6 +162,9 @@ impl Recorder {
             task: tape.task,
         };
         tape.events.push(event);
+        if let Some(ledger) = &mut tape.ledger {
+            ledger.record(kind, addr);
+        }
     }
 
     /// Record a mark with this number.
@@ -104,7 +174,26 @@ impl Recorder {
 
     /// Forget all events. Causes keep their numbers.
     pub fn reset(&self) {
-        self.tape.borrow_mut().events.clear();
+        self.cut(0);
+    }
+
+    /// Number of events since the last reset.
+    pub fn len(&self) -> usize {
+        self.tape.borrow().events.len()
+    }
+
+    /// Whether there was no event since the last reset.
+    pub fn is_empty(&self) -> bool {
+        self.tape.borrow().events.is_empty()
+    }
+
+    /// Forget the events from the one at place `len` on, such as those of preparations.
+    pub fn cut(&self, len: usize) {
+        let mut tape = self.tape.borrow_mut();
+        tape.events.truncate(len);
+        if let Some(ledger) = &mut tape.ledger {
+            ledger.cargo.truncate(len);
+        }
     }
 
     /// Number of events of a kind since the last reset. The recording goes on.
@@ -116,7 +205,16 @@ impl Recorder {
     pub fn take(&self, geometry: Geometry) -> Trace {
         let mut tape = self.tape.borrow_mut();
         let events = std::mem::take(&mut tape.events);
-        Trace { geometry, causes: tape.causes.clone(), tasks: tape.tasks.clone(), events }
+        if let Some(ledger) = &mut tape.ledger {
+            ledger.cargo = Cargo::default();
+        }
+        Trace {
+            geometry,
+            causes: tape.causes.clone(),
+            tasks: tape.tasks.clone(),
+            events,
+            blame: Blame::default(),
+        }
     }
 }
 
@@ -134,6 +232,22 @@ impl Tape {
 impl Drop for Scope {
     fn drop(&mut self) {
         self.tape.borrow_mut().cause = self.outer;
+    }
+}
+
+impl Drop for Shipment {
+    fn drop(&mut self) {
+        if let Some(ledger) = &mut self.tape.borrow_mut().ledger {
+            ledger.ship(self.outer);
+        }
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        if let Some(ledger) = &mut self.tape.borrow_mut().ledger {
+            ledger.write(self.outer);
+        }
     }
 }
 

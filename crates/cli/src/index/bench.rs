@@ -63,7 +63,7 @@ Examples:
   flysch index bench btree bftl2 runs --n 10000..100000:10000 --key-distribution random,ordinal --report indexes.html
   flysch index bench pbfilter --n 100000 --updates 0..100:25 --lookups present,absent --part k9f2g08u0a --flush page")]
 pub(crate) struct Args {
-    /// Methods: pbfilter, pbfilter2, runs, runs+filter, btree, bftl1, bftl2, skimpystash
+    /// Methods: pbfilter, pbfilter2, runs, runs+filter, btree, bftl1, bftl2, skimpystash, store
     #[arg(value_name = "METHOD", value_delimiter = ',', required = true)]
     methods: Vec<MethodName>,
     /// Number of keys to load

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use clap::{Subcommand, ValueEnum};
 use flysch_chip::Trace;
 use flysch_lab::trace::{
-    Input, Module, Tally, TraceError, by_block, file, flashmon, load_any, plot, write_csv,
-    write_json,
+    Input, Module, Tally, TraceError, by_block, chrome, file, flashmon, folded, load_any, plot,
+    write_csv, write_json,
 };
 
 use crate::failure::Failure;
@@ -51,6 +51,12 @@ enum Action {
     /// Operations by cause, as a tree with shares of the whole
     #[command(after_help = "Example:\n  flysch trace run.trace causes --task sqlite3")]
     Causes(Print),
+    /// Operations by statement: while it ran, and with its part of the commits
+    #[command(after_help = "Example:\n  flysch trace run.trace statements --format csv")]
+    Statements(Print),
+    /// Operations by table and index, whose pages they carry
+    #[command(after_help = "Example:\n  flysch trace run.trace tables")]
+    Tables(Print),
     /// The operations that Flashmon v2.1 would not have shown
     #[command(after_help = "Example:\n  flysch trace run.trace missed --subpage-reads")]
     Missed(Missed),
@@ -89,7 +95,7 @@ struct Missed {
 #[derive(Debug, clap::Args)]
 struct Export {
     /// Format of the output
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, visible_alias = "format")]
     to: ExportFormat,
     #[command(flatten)]
     destination: Destination,
@@ -103,6 +109,10 @@ enum ExportFormat {
     Csv,
     /// The geometry and the events
     Json,
+    /// Stacks of scopes with nanoseconds, for flame graphs
+    Folded,
+    /// Tracks of layers and statements, for Perfetto
+    Chrome,
     /// Counters by block, in the format of `/proc/flashmon`
     Flashmon,
     /// The events, in the format of `/proc/flashmon_log`
@@ -142,7 +152,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let of_file = |error: TraceError| Failure::of_file(path, error);
     let input = load_any(path, args.selection.geometry).map_err(of_file)?;
     let selected = match input {
-        Input::Trace(trace) => Input::Trace(args.selection.filter().apply(&trace)),
+        Input::Trace(trace) => Input::Trace(Box::new(args.selection.filter().apply(&trace))),
         Input::Counters(blocks) if args.selection.filter().is_all() => Input::Counters(blocks),
         Input::Counters(_) => return Err(of_file(TraceError::OnlyCounters)),
     };
@@ -160,6 +170,8 @@ fn run_on_trace(action: &Action, trace: &Trace, path: &Path) -> Result<(), Failu
         Action::Blocks(print) => tables::blocks(&by_block(trace), print.format),
         Action::Log(print) => tables::log(trace, print.format),
         Action::Causes(print) => tables::causes(trace, print.format),
+        Action::Statements(print) => tables::statements(trace, print.format),
+        Action::Tables(print) => tables::tables(trace, print.format),
         Action::Missed(missed) => {
             let Missed { log_entries, subpage_reads, print } = *missed;
             tables::missed(trace, Module { log_entries, subpage_reads }, print.format)
@@ -200,6 +212,8 @@ impl ExportFormat {
             Self::Binary => file::encode(trace).map_err(|error| Failure::of(&error))?,
             Self::Csv => write_csv(trace),
             Self::Json => write_json(trace),
+            Self::Folded => folded(trace),
+            Self::Chrome => chrome(trace),
             Self::Flashmon => flashmon::write_counters(trace).into_bytes(),
             Self::FlashmonLog => flashmon::write_log(trace).into_bytes(),
         };

@@ -9,6 +9,28 @@ const KIND_COLUMNS: [&str; 7] =
     ["kind", "events", "bytes", "time_ns", "min_ns", "max_ns", "blocks"];
 const LOG_COLUMNS: [&str; 7] = ["time_ns", "duration_ns", "kind", "addr", "bytes", "task", "cause"];
 const MISSED_COLUMNS: [&str; 4] = ["why", "kind", "cause", "events"];
+const STATEMENT_COLUMNS: [&str; 9] = [
+    "statement",
+    "executions",
+    "page_reads",
+    "page_programs",
+    "block_erases",
+    "time_ns",
+    "with_commit.page_programs",
+    "with_commit.block_erases",
+    "with_commit.time_ns",
+];
+const TABLE_COLUMNS: [&str; 9] = [
+    "kind",
+    "name",
+    "table",
+    "page_reads",
+    "page_programs",
+    "block_erases",
+    "time_ns",
+    "journal_programs",
+    "wal_programs",
+];
 /// The largest number of rows of an event table below one header.
 const TABLE_ROW_COUNT_MAX: usize = 1_000;
 /// The fields of a [`Tally`], which are columns of several tables.
@@ -79,6 +101,16 @@ pub(super) fn log(trace: &Trace, format: Format) -> Vec<u8> {
 /// Render the operations that Flashmon would not have shown.
 pub(super) fn missed(trace: &Trace, module: Module, format: Format) -> Vec<u8> {
     output::rows(&MISSED_COLUMNS, &trace::missed(trace, &module), format)
+}
+
+/// Render the costs of each statement.
+pub(super) fn statements(trace: &Trace, format: Format) -> Vec<u8> {
+    output::rows(&STATEMENT_COLUMNS, &trace::by_statement(trace), format)
+}
+
+/// Render the costs of each table and index.
+pub(super) fn tables(trace: &Trace, format: Format) -> Vec<u8> {
+    output::rows(&TABLE_COLUMNS, &trace::by_table(trace), format)
 }
 
 pub(super) fn causes(trace: &Trace, format: Format) -> Vec<u8> {

@@ -10,5 +10,6 @@ mod index;
 mod machine;
 mod model;
 mod repro;
+mod run;
 mod tpcc;
 mod trace;

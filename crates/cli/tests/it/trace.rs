@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use flysch_chip::{CauseId, CauseTree, Event, EventKind, TaskId, Trace};
+use flysch_chip::{Blame, CauseId, CauseTree, Event, EventKind, TaskId, Trace};
 use flysch_lab::trace::{load, parse_shape, save};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -32,7 +32,13 @@ fn sample() -> Trace {
         event(12, EventKind::ReadOob, 96, 8, (gc, thread)),
     ];
     let geometry = parse_shape("512+16x32x4").expect("a sound geometry");
-    Trace { geometry, causes, tasks: vec!["sqlite3".to_owned(), "gcd".to_owned()], events }
+    Trace {
+        geometry,
+        causes,
+        tasks: vec!["sqlite3".to_owned(), "gcd".to_owned()],
+        events,
+        blame: Blame::default(),
+    }
 }
 
 /// Create a folder with the sample in every format that can be read.

@@ -134,7 +134,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         let count = self.table(table)?.indexes.len();
         // Entries of committed rows in the tail stay in RAM while a transaction is under way: it
         // begins with room for its own.
-        if self.row_count() == 0 && self.store.is_half_taken(self.tail_entries(count)) {
+        if self.row_count() == 0 && self.store.is_taken_by(self.tail_entries(count)) {
             self.spill_tail()?;
             self.flush()?;
         }
@@ -145,17 +145,49 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         if self.store.has_room(count) {
             return Ok(());
         }
-        // The transaction outgrows the RAM: its entries go to a run of its own.
-        if !self.records.tail.rows().is_empty() {
-            self.spill_tail()?;
-        }
-        // Committed rows on the first page that the transaction programmed go back into the tail
-        // where it is rolled back: their entries stay in RAM until it is committed.
-        self.flush()?;
+        // The transaction outgrows the RAM: its entries go to a run of its own. Committed rows on
+        // the first page that it programmed go back into the tail where it is rolled back: their
+        // entries stay in RAM until it is committed.
+        self.flush_open()?;
         if self.store.has_room(count) {
             return Ok(());
         }
+        if !self.records.tail.rows().is_empty() {
+            self.spill_tail()?;
+        }
+        self.flush()?;
         self.flush_open()
+    }
+
+    /// Flush the entries of the transaction under way whose rows are on pages, as a run of its own.
+    fn flush_open(&mut self) -> Result<(), DbError> {
+        self.forget_frame();
+        self.crowd_out()?;
+        let is_programmed = self.is_programmed(self.media.head(Space::Hot));
+        let mut lent = Lent { page: self.frame, cell: self.cell, commit: self.commit };
+        let flushed = self.store.flush_open(&mut self.media, &mut lent, is_programmed);
+        let programs = flushed.map_err(|error| match error {
+            StoreError::Crowded => DbError::TransactionTooLong,
+            error => error.into(),
+        })?;
+        let has_runs = programs > 0;
+        self.under_way =
+            self.under_way.map(|tx| UnderWay { has_runs: tx.has_runs || has_runs, ..tx });
+        Ok(())
+    }
+
+    /// What tells of a pointer whether its row is on a page before `limit`. Moved rows are on pages
+    /// before they have entries.
+    fn is_programmed(&self, limit: u32) -> impl Fn(u32) -> bool + use<N> {
+        let (layout, numbers) = (self.media.layout(), self.media.numbers());
+        let first = self.records.stream(Space::Hot).first;
+        let reach = numbers.distance(first, limit);
+        move |pointer| {
+            let at = Position::of_pointer(pointer, layout, numbers);
+            at.is_some_and(|Position { page, .. }| {
+                page.space == Space::Cold || numbers.distance(first, page.number) < reach
+            })
+        }
     }
 
     /// Entries of the rows in the tail, at most: a row has no more than `count`.
@@ -194,16 +226,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     pub(super) fn flush(&mut self) -> Result<(), DbError> {
         self.forget_frame();
         self.crowd_out()?;
-        let (layout, numbers) = (self.media.layout(), self.media.numbers());
-        let first = self.records.stream(Space::Hot).first;
         let limit = self.records.open_page().unwrap_or(self.media.head(Space::Hot));
-        let reach = numbers.distance(first, limit);
-        let is_programmed = |pointer| {
-            let at = Position::of_pointer(pointer, layout, numbers);
-            at.is_some_and(|Position { page, .. }| {
-                page.space == Space::Cold || numbers.distance(first, page.number) < reach
-            })
-        };
+        let is_programmed = self.is_programmed(limit);
         let mut lent = Lent { page: self.frame, cell: self.cell, commit: self.commit };
         self.store.flush(&mut self.media, &mut lent, is_programmed)?;
         self.records.stream_mut(Space::Hot).mark = limit;
@@ -230,21 +254,6 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         for space in ROW_SPACES {
             self.records.stream_mut(space).mark = self.media.head(space);
         }
-    }
-
-    /// Flush the entries of the transaction under way, whose rows are all on pages, as a run of its
-    /// own.
-    fn flush_open(&mut self) -> Result<(), DbError> {
-        self.forget_frame();
-        self.crowd_out()?;
-        let mut lent = Lent { page: self.frame, cell: self.cell, commit: self.commit };
-        let flushed = self.store.flush_open(&mut self.media, &mut lent);
-        flushed.map_err(|error| match error {
-            StoreError::Crowded => DbError::TransactionTooLong,
-            error => error.into(),
-        })?;
-        self.under_way = self.under_way.map(|tx| UnderWay { has_runs: true, ..tx });
-        Ok(())
     }
 
     /// Merge until another run can be listed.

@@ -154,6 +154,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     fn append(&mut self, head: RowHead, values: &[Value<'_>]) -> Result<(), DbError> {
         let claim = if head.kind == RowKind::Tombstone { Claim::Shrink } else { Claim::Grow };
         self.check_space(claim)?;
+        let begun_at = self.media.write;
         self.make_room(head.table)?;
         self.unpaid = self.unpaid.saturating_add(1);
         let row = NewRow { head, values, commit: self.commit };
@@ -165,9 +166,9 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         }
         self.under_way = self.under_way.map(|tx| UnderWay { rows: tx.rows + 1, ..tx });
         self.put_entries(head, values, at)?;
-        // A row that programmed a page leaves a slice to the next one.
-        let slices = self.store.slices_due().saturating_sub(u32::from(moved.is_some()));
-        for _ in 0..slices {
+        // A row that programmed a page leaves its slice to the next one.
+        let is_idle = self.media.write == begun_at;
+        for _ in 0..if is_idle { self.store.slices_due() } else { 0 } {
             self.work()?;
         }
         Ok(())

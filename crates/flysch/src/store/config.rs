@@ -10,8 +10,9 @@ use flysch_nand::Geometry;
 
 use super::Store;
 use super::entry::{FLAG_BITS, INDEX_MAX, Shape};
+use super::fence::FENCE_SIZE;
 use super::merge::{INPUTS_MAX, WINDOW_MIN};
-use super::run::RUNS_MAX;
+use super::table::{Form, LEVELS_MAX, recent_size, table_size};
 use crate::media::{CELL_DATA, HEADER_SIZE, Layout, Numbers};
 
 /// In which order an index keeps its keys.
@@ -67,7 +68,7 @@ pub enum ConfigError {
         /// Bytes.
         needed: usize,
     },
-    /// There are no indexes, or too many, or too many levels in all.
+    /// There are no indexes, or too many, or too many levels of one.
     Indexes,
 }
 
@@ -88,6 +89,10 @@ pub struct StoreConfig {
     pub bloom_size: usize,
     /// Bytes of the windows of merges.
     pub window_size: usize,
+    /// Bytes of the table of runs.
+    pub table_size: usize,
+    /// Bytes of the fence that is being written; none where no index may need one.
+    pub fence_size: usize,
     /// Entries that are recent before they are merged into levels.
     pub recents_max: u32,
     /// Flushed runs that are merged to one.
@@ -105,10 +110,9 @@ impl StoreConfig {
         geometry: &Geometry,
         block_count: u32,
     ) -> Result<Self, ConfigError> {
-        let levels: u32 = indexes.iter().map(|index| u32::from(index.levels)).sum();
         let is_listed = (1..=INDEX_MAX).contains(&indexes.len());
-        let in_bounds = indexes.iter().all(|index| (1..=4).contains(&index.levels));
-        if !is_listed || !in_bounds || levels as usize + RECENTS_MIN > RUNS_MAX {
+        let in_bounds = |index: &IndexPlan| (1..=LEVELS_MAX).contains(&usize::from(index.levels));
+        if !is_listed || !indexes.iter().all(in_bounds) {
             return Err(ConfigError::Indexes);
         }
         let mut config = Self {
@@ -119,10 +123,15 @@ impl StoreConfig {
             memtable_size: MEMTABLE_MIN,
             bloom_size: 0,
             window_size: INPUTS_MAX * WINDOW_MIN,
+            table_size: 0,
+            fence_size: 0,
             recents_max: 0,
             fan: 4,
         };
         config.indexes[..indexes.len()].copy_from_slice(indexes);
+        config.table_size = table_size(&config, RECENTS_MIN);
+        let has_fences = |plan: &IndexPlan| plan.order == Order::Key || plan.rows == Rows::Many;
+        config.fence_size = if indexes.iter().any(has_fences) { FENCE_SIZE } else { 0 };
         let needed = config.ram();
         if ram < needed {
             return Err(ConfigError::RamTooSmall { needed });
@@ -139,7 +148,38 @@ impl StoreConfig {
 
     /// Bytes of RAM that [`Store::new`] carves up.
     pub const fn carved(&self) -> usize {
-        self.window_size + self.memtable_size + self.bloom_size
+        self.window_size + self.table_size + self.fence_size + self.memtable_size + self.bloom_size
+    }
+
+    /// Levels of all indexes.
+    pub(crate) const fn level_count(&self) -> u32 {
+        let (mut count, mut at) = (0, 0);
+        while at < self.index_count as usize {
+            count += self.indexes[at].levels as u32;
+            at += 1;
+        }
+        count
+    }
+
+    /// Levels of the indexes whose codes are keys.
+    pub(crate) const fn key_level_count(&self) -> u32 {
+        let (mut count, mut at) = (0, 0);
+        while at < self.index_count as usize {
+            let is_keys = matches!(self.indexes[at].order, Order::Key);
+            count += if is_keys { self.indexes[at].levels as u32 } else { 0 };
+            at += 1;
+        }
+        count
+    }
+
+    /// What the form of runs depends on.
+    pub(crate) const fn form(&self) -> Form {
+        let (mut keys, mut at) = (0, 0);
+        while at < self.index_count as usize {
+            keys |= (matches!(self.indexes[at].order, Order::Key) as u8) << at;
+            at += 1;
+        }
+        Form { index_count: self.index_count, keys }
     }
 
     /// Bits of a pointer: space, page, cell.
@@ -164,17 +204,19 @@ impl StoreConfig {
 
     /// Reads of one call of `work`, at most.
     pub const fn reads_max(&self) -> u32 {
-        4 + 2 * self.layout.cells
+        5 + 5 * self.layout.cells / 2
     }
 
     /// Share out what is left beyond the least.
     fn share(&mut self, rest: usize) {
+        let recents = (rest / 16 / recent_size(self)).min(RECENTS_WANTED - RECENTS_MIN);
+        self.table_size += recents * recent_size(self);
+        let rest = rest - recents * recent_size(self);
         let windows = (rest / 6).min(WINDOWS_MAX - self.window_size);
         self.window_size += windows;
-        let rest = rest - windows;
-        let memtable = self.memtable_wanted(rest).saturating_sub(MEMTABLE_MIN).min(rest * 2 / 5);
-        self.memtable_size += memtable;
-        self.bloom_size = rest - memtable;
+        let rest = rest - windows + self.memtable_size;
+        self.memtable_size = self.memtable_wanted(rest * MEMTABLE_SHARE / 16);
+        self.bloom_size = rest - self.memtable_size;
         let entries = (self.memtable_size / self.entry_size()) as u32;
         // At most 5 bits of the filters for each recent entry, those that come in a merge included.
         let recents = (self.bloom_size * 8 / 5) as u32;
@@ -190,36 +232,66 @@ impl StoreConfig {
         (u64::from(entries) * self.bloom_size as u64 / all.max(1)) as usize
     }
 
-    /// Bytes of the entries that fill pages when they are flushed: one page, more where a fifth of
-    /// the RAM goes that far.
-    fn memtable_wanted(&self, rest: usize) -> usize {
-        let pages = (rest / (self.layout.page_size() * 5)).clamp(1, 8) as u32;
-        let indexes = u32::from(self.index_count);
-        let units = (self.layout.cells * pages).saturating_sub(indexes - 1).max(1);
-        // A unit is filled to 96 per cent, its header apart.
-        let room = units * (CELL_DATA - HEADER_SIZE - 8) as u32 * 8 * 96 / 100;
-        let plan = &self.indexes[0];
-        let wide = u32::from(plan.code_bits().min(44)) + u32::from(self.pointer_bits()) + 2;
-        let mut entries = 512;
-        for _ in 0..4 {
-            entries = room / (wide - (entries / indexes).max(1).ilog2().min(wide - 12));
-        }
-        entries as usize * self.entry_size()
+    /// Bytes of the entries that fill whole pages when they are flushed, of at most `size`: rows
+    /// have an entry in each index.
+    fn memtable_wanted(&self, size: usize) -> usize {
+        let rows_in = |pages: u32| {
+            let others = u32::from(self.index_count) - 1;
+            let units = (self.layout.cells * pages).saturating_sub(others).max(1);
+            // A unit is filled to 96 per cent, its header apart.
+            let room = units * (CELL_DATA - HEADER_SIZE - 8) as u32 * 8 * 96 / 100;
+            let mut rows = 256_u32;
+            for _ in 0..4 {
+                rows = room / self.row_bits(rows.ilog2());
+            }
+            rows as usize
+        };
+        let pages =
+            (1..=FLUSH_PAGES_MAX).rev().find(|&pages| rows_in(pages) * self.row_size() <= size);
+        pages.map_or(size, |pages| rows_in(pages) * self.row_size()).max(MEMTABLE_MIN)
     }
 
-    /// Bytes of the narrowest entry of the memory table.
-    fn entry_size(&self) -> usize {
-        let indexes = &self.indexes[..usize::from(self.index_count)];
-        let code_bits = indexes.iter().map(|index| index.code_bits()).min().unwrap_or(64);
-        usize::from((3 + code_bits + self.pointer_bits() + FLAG_BITS).div_ceil(8))
+    fn plans(&self) -> &[IndexPlan] {
+        &self.indexes[..usize::from(self.index_count)]
+    }
+
+    /// Bits of a row's entries in a run, with 2^`log` rows.
+    fn row_bits(&self, log: u32) -> u32 {
+        let codes = self.plans().iter().map(|plan| {
+            let bits = u32::from(plan.code_bits().min(KEY_BITS));
+            bits.saturating_sub(log).max(1) + 2
+        });
+        codes.map(|bits| bits + u32::from(self.pointer_bits())).sum()
+    }
+
+    /// Bytes of a row's entries in the memory table.
+    fn row_size(&self) -> usize {
+        let sizes = self.plans().iter().map(|plan| {
+            usize::from((3 + plan.code_bits() + self.pointer_bits() + FLAG_BITS).div_ceil(8))
+        });
+        sizes.sum()
+    }
+
+    /// Bytes of an entry of the memory table, as a mean.
+    pub(crate) fn entry_size(&self) -> usize {
+        self.row_size().div_ceil(usize::from(self.index_count))
     }
 }
 
+/// Pages of a flush, at most: it is done in one call.
+const FLUSH_PAGES_MAX: u32 = 2;
+/// Bits in which keys differ that come one after the other, about.
+const KEY_BITS: u8 = 36;
+/// Sixteenths of the memory for the memory table: found by measuring.
+const MEMTABLE_SHARE: usize = 11;
 /// Merged runs that are recent at a time, about.
 const MERGED_COUNT: u32 = 3;
 /// Bytes of windows that are enough.
 const WINDOWS_MAX: usize = 8 * CELL_DATA;
 /// Bytes of the least memory table.
 const MEMTABLE_MIN: usize = 512;
-/// Recent runs that have to fit the table of runs, beside the levels.
-pub(crate) const RECENTS_MIN: usize = 5;
+/// Recent runs that fit the table of runs beside the levels, however long they are: about twice as
+/// many do as a rule.
+const RECENTS_MIN: usize = 5;
+/// And so many where there is memory.
+const RECENTS_WANTED: usize = 9;

@@ -7,9 +7,10 @@ use flysch_nand::Nand;
 
 use super::entry::{Entry, INDEX_MAX};
 use super::error::StoreError;
+use super::fence::Fence;
 use super::job::program;
 use super::memtable::{Memtable, Segment};
-use super::plan::Estimate;
+use super::plan::{Estimate, are_even};
 use super::run::{LEARNT, OPEN, Run};
 use super::writer::{Fill, Next, Output, Source};
 use super::{Lent, Store};
@@ -51,14 +52,19 @@ impl<F: Fn(u32) -> bool> Source for Flushed<'_, '_, F> {
     }
 
     fn estimate(&self, index: u8) -> Estimate {
-        let (mut entries, mut distinct, mut flags, mut last) = (0, 0, 0, None);
+        let mut estimate = Estimate { is_exact: true, ..Estimate::default() };
+        let mut last = None;
         for (_, entry) in self.entries(index) {
-            entries += 1;
-            distinct += u32::from(last != Some(entry.code));
-            flags |= entry.flags;
+            estimate.least = if last.is_none() { entry.code } else { estimate.least };
+            estimate.greatest = entry.code;
+            estimate.entries += 1;
+            estimate.distinct += u32::from(last != Some(entry.code));
+            estimate.flags |= entry.flags;
             last = Some(entry.code);
         }
-        Estimate { entries, distinct, flags, is_exact: true }
+        let codes = self.entries(index).map(|(_, entry)| entry.code);
+        estimate.is_even = are_even(codes, &estimate);
+        estimate
     }
 }
 
@@ -77,9 +83,9 @@ impl Store<'_> {
         self.flush_segment(media, lent, Segment::Committed, &is_programmed)
     }
 
-    /// Flush the open entries, as an open run. Their rows are all programmed. Committed entries
-    /// that stay in the memory table are older than the run, and are found before it: nothing that
-    /// an open entry replaces may be among them.
+    /// Flush the open entries whose rows are programmed, as an open run. Says how many programs it
+    /// took. Committed entries that stay in the memory table are older than the run, and are found
+    /// before it: nothing that an open entry replaces may be among them.
     ///
     /// # Errors
     /// [`StoreError::Crowded`] where the table of runs is full.
@@ -87,8 +93,9 @@ impl Store<'_> {
         &mut self,
         media: &mut Media<'_, N>,
         lent: &mut Lent<'_>,
+        is_programmed: impl Fn(u32) -> bool,
     ) -> Result<u32, StoreError> {
-        self.flush_segment(media, lent, Segment::Open, &|_| true)
+        self.flush_segment(media, lent, Segment::Open, &is_programmed)
     }
 
     fn flush_segment<N: Nand>(
@@ -98,7 +105,7 @@ impl Store<'_> {
         segment: Segment,
         is_due: &impl Fn(u32) -> bool,
     ) -> Result<u32, StoreError> {
-        if self.runs.room() < 2 {
+        if self.runs.room() == 0 {
             return Err(StoreError::Crowded);
         }
         let mut source = Flushed { memtable: &self.memtable, segment, is_due, index: 0, place: 0 };
@@ -106,10 +113,12 @@ impl Store<'_> {
             (0..INDEX_MAX as u8).fold(0, |flags, index| flags | source.estimate(index).flags);
         let mut out = Output::new(Run::recent(flags));
         let mut programs = 0;
-        out.packs = self.overflows(&mut source, out, (media.layout(), lent.page))?;
+        out.packs = self.overflows(&mut source, &out, (media.layout(), lent.page))?;
         (source.index, source.place) = (0, 0);
         loop {
-            let fill = out.fill(&mut source, lent.page, media.layout(), &self.shapes)?;
+            let mut none = Fence::new(&mut []);
+            let to = (&self.shapes, &mut none);
+            let fill = out.fill(&mut source, lent.page, media.layout(), to)?;
             if fill == Fill::End {
                 break;
             }
@@ -134,14 +143,15 @@ impl Store<'_> {
     fn overflows(
         &self,
         source: &mut Flushed<'_, '_, impl Fn(u32) -> bool>,
-        out: Output,
+        out: &Output,
         (layout, page): (Layout, &mut [u8]),
     ) -> Result<bool, StoreError> {
         let mut pages = [0; 2];
         for (packs, pages) in [false, true].into_iter().zip(&mut pages) {
-            let mut out = Output { packs, ..out };
+            let mut out = Output { packs, ..*out };
             (source.index, source.place) = (0, 0);
-            while out.fill(source, page, layout, &self.shapes)? == Fill::Full {
+            let mut none = Fence::new(&mut []);
+            while out.fill(source, page, layout, (&self.shapes, &mut none))? == Fill::Full {
                 *pages += 1;
             }
         }
@@ -150,11 +160,10 @@ impl Store<'_> {
 
     /// List a run that was flushed, with its Bloom filter, and clear its entries.
     fn take_over(&mut self, mut run: Run, segment: Segment, is_due: &impl Fn(u32) -> bool) {
-        let runs = self.runs.as_slice();
-        let opens = runs.iter().rev().take_while(|run| run.is(OPEN)).count();
+        let opens = self.runs.heads().filter(|(_, head)| head.is(OPEN)).count();
         let is_open = segment == Segment::Open;
-        run.marks = if is_open { OPEN } else { 0 };
-        let at = runs.len() - if is_open { 0 } else { opens };
+        run.head.marks = if is_open { OPEN } else { 0 };
+        let at = self.runs.slots().end - if is_open { 0 } else { opens };
         self.list_recent(at, run);
         let filter = self.filter(at);
         for index in 0..INDEX_MAX as u8 {
@@ -166,11 +175,8 @@ impl Store<'_> {
                 }
             }
         }
-        self.runs.as_mut_slice()[at].marks |= LEARNT;
+        self.mark(at, LEARNT);
         self.run_changes += 1;
-        match segment {
-            Segment::Open => self.memtable.roll_back(),
-            Segment::Committed => self.memtable.retain(|entry| !is_due(entry.pointer)),
-        }
+        self.memtable.retain(segment, |entry| !is_due(entry.pointer));
     }
 }

@@ -17,7 +17,8 @@ use super::levels::target_level;
 use super::merge::{INPUTS_MAX, Merge, Position};
 use super::read::Reading;
 use super::row_blocks::RowBlocks;
-use super::run::{IN_JOB, IN_ROUND, LEARNT, OPEN, Run};
+use super::run::{Head, IN_JOB, IN_ROUND, LEARNT, MERGED, OPEN, Run};
+use super::table::LEVELS_MAX;
 use super::writer::{Fill, Output};
 use super::{Lent, Store, Work};
 use crate::media::{Kind, Label, Media, MediaError};
@@ -44,27 +45,40 @@ pub(crate) enum Due {
     Round,
     /// The part of the round that holds an index.
     Large(u8),
+    /// The large merge that was put off.
+    PutOff,
 }
 
-/// The mark of a run that a small job has written.
-pub(crate) const MERGED: u8 = 16;
 /// Programs that may fail one after another.
 const FAILURES_MAX: u32 = 4;
+
+impl Job {
+    /// A small job over runs in which these flags occur.
+    pub(crate) fn small(flags: u8, keeps_all: bool) -> Self {
+        let drops = Drops { keeps_all, is_bottom: false };
+        let mut run = Run::recent(flags);
+        run.head.marks = MERGED;
+        Self { drops, out: Output::new(run), ..Self::default() }
+    }
+}
 
 impl Store<'_> {
     /// The job that is due.
     pub(crate) fn due(&self) -> Option<Due> {
+        if let Some(due) = self.due_before() {
+            return Some(due);
+        }
         if let Some(index) = self.next_of_round() {
             return Some(Due::Large(index));
         }
-        let recents = || self.runs.recents().map(|(_, run)| run).filter(|run| !run.is(OPEN));
-        let fresh = recents().filter(|run| !run.is(MERGED)).count();
+        let recents = || self.runs.recents().filter(|(_, head)| !head.is(OPEN));
+        let fresh = recents().filter(|(_, head)| !head.is(MERGED)).count();
         let count = recents().count();
-        let entries: u32 = recents().map(|run| run.entries).sum();
-        let is_crowded = count + self.levels_max() >= INPUTS_MAX || self.runs.room() <= 3;
+        let is_crowded = count + self.levels_max() >= INPUTS_MAX || self.runs.room() <= 2;
         if fresh >= usize::from(self.config.fan) || is_crowded && fresh > 1 {
             return Some(Due::Small);
         }
+        let entries: u32 = recents().map(|(slot, _)| self.runs.run(slot).entries).sum();
         let is_enough = entries > 0 && entries >= self.recents_limit();
         (is_enough || is_crowded && count > 0).then_some(Due::Round)
     }
@@ -78,6 +92,7 @@ impl Store<'_> {
         match self.due() {
             Some(Due::Small) => self.start_small(),
             Some(Due::Large(index)) => self.start_large(index),
+            Some(Due::PutOff) => self.take_up(),
             Some(Due::Round) | None => return false,
         }
         true
@@ -85,7 +100,7 @@ impl Store<'_> {
 
     /// Entries that are recent before a round begins: fewer where the table is small.
     pub(crate) fn recents_limit(&self) -> u32 {
-        let all: u32 = self.runs.as_slice().iter().map(|run| run.entries).sum();
+        let all: u32 = self.runs.iter().map(|run| run.entries).sum();
         self.config.recents_max.min(all / 4)
     }
 
@@ -94,57 +109,59 @@ impl Store<'_> {
         levels.max().unwrap_or(1)
     }
 
-    /// Mark what is recent as a round.
+    /// Mark what is recent as a round: the oldest runs, as many as a merge takes with its levels.
     fn freeze(&mut self) {
-        let recents = self.runs.as_mut_slice().iter_mut().filter(|run| run.is_recent());
-        recents.filter(|run| !run.is(OPEN)).for_each(|run| run.marks |= IN_ROUND);
+        self.mark_oldest(INPUTS_MAX - self.levels_max(), IN_ROUND, OPEN);
+    }
+
+    /// Mark the `count` oldest recent runs that have none of the marks `without`. Gives the flags
+    /// that occur in them.
+    pub(crate) fn mark_oldest(&mut self, count: usize, marks: u8, without: u8) -> u8 {
+        let (mut left, mut flags) = (count, 0);
+        for slot in self.runs.slots() {
+            let head = self.runs.head(slot);
+            if left > 0 && head.is_recent() && head.marks & without == 0 {
+                self.mark(slot, marks);
+                flags |= head.flags;
+                left -= 1;
+            }
+        }
+        flags
     }
 
     /// The index whose part of the round is merged next.
     fn next_of_round(&self) -> Option<u8> {
-        let round = || self.runs.as_slice().iter().filter(|run| run.is(IN_ROUND));
-        (0..INDEX_MAX as u8).find(|&index| round().any(|run| run.serves(index)))
-    }
-
-    fn start_small(&mut self) {
-        let recents = self.runs.as_mut_slice().iter_mut().filter(|run| run.is_recent());
-        let inputs = recents.filter(|run| run.marks & (OPEN | MERGED | IN_ROUND) == 0);
-        let mut flags = 0;
-        for run in inputs {
-            run.marks |= IN_JOB;
-            flags |= run.flags;
-        }
-        let drops = Drops { keeps_all: self.keeps_all, is_bottom: false };
-        let mut run = Run::recent(flags);
-        run.marks = MERGED;
-        self.job = Some(Job { drops, out: Output::new(run), ..Job::default() });
-        self.inputs.clear();
+        let round = || self.runs.heads().filter(|(_, head)| head.is(IN_ROUND));
+        (0..INDEX_MAX as u8).find(|&index| round().any(|(_, head)| head.serves(index)))
     }
 
     fn start_large(&mut self, index: u8) {
-        let round = || self.runs.as_slice().iter().filter(|run| run.is(IN_ROUND));
-        let fresh: u32 = round().map(|run| run.section(index).entries).sum();
-        let mut sizes = [0; 8];
-        let levels = self.config.indexes[usize::from(index)].levels;
-        for run in self.runs.as_slice().iter().filter(|run| !run.is_recent() && run.index == index)
-        {
-            sizes[usize::from(run.level)] = run.entries;
+        let is_fresh = |head: Head| head.is(IN_ROUND) && head.serves(index);
+        let is_level = |head: Head| !head.is_recent() && head.indexes == index;
+        let (mut fresh, mut sizes) = (0, [0; LEVELS_MAX]);
+        for (slot, head) in self.runs.heads() {
+            if is_fresh(head) {
+                fresh += self.runs.run(slot).section(index).entries;
+            } else if is_level(head) {
+                sizes[usize::from(head.level)] = self.runs.run(slot).entries;
+            }
         }
+        let levels = self.config.indexes[usize::from(index)].levels;
         let target = self.target(index, fresh, &sizes[..usize::from(levels)]);
         let mut is_bottom = true;
         let mut flags = 0;
-        for run in self.runs.as_mut_slice() {
-            let is_level = !run.is_recent() && run.index == index;
-            if is_level && run.level <= target || run.is(IN_ROUND) && run.serves(index) {
-                run.marks |= IN_JOB;
-                flags |= run.flags;
+        for slot in self.runs.slots() {
+            let head = self.runs.head(slot);
+            if is_level(head) && head.level <= target || is_fresh(head) {
+                self.mark(slot, IN_JOB);
+                flags |= head.flags;
             }
-            is_bottom &= !is_level || run.level <= target;
+            is_bottom &= !is_level(head) || head.level <= target;
         }
         let drops = Drops { keeps_all: self.keeps_all, is_bottom };
-        let run = Run::of_level(index, target, flags, 0);
-        let out = Output::new(run);
+        let out = Output::new(Run::of_level(index, target, flags));
         self.job = Some(Job { index: Some(index), drops, out, ..Job::default() });
+        self.taken_up_at = 0;
         self.inputs.clear();
     }
 
@@ -168,15 +185,20 @@ impl Store<'_> {
         lent: &mut Lent<'_>,
     ) -> Result<Work, StoreError> {
         let Some(mut job) = self.job else { return Ok(Work::default()) };
+        if job.index.is_some() && self.may_put_off(&job) && self.is_small_due() {
+            self.put_off(&job);
+            self.start_small();
+            return Ok(Work { is_left: true, ..Work::default() });
+        }
         if self.inputs.is_empty() {
-            self.inputs.open(self.runs.as_slice(), job.index, self.windows.len());
+            self.inputs.open(&self.runs, job.index, self.windows.len());
         }
         let layout = media.layout();
         let mut done = job.done;
         let blocks = RowBlocks::of(media, &self.config);
         let mut merge = Merge {
             reading: Reading::new(media, lent.cell),
-            runs: self.runs.as_slice(),
+            runs: &self.runs,
             shapes: &self.shapes,
             inputs: &mut self.inputs,
             windows: self.windows,
@@ -193,7 +215,7 @@ impl Store<'_> {
         let filled = if is_tight {
             merge.prefetch().map(|()| Fill::Pause)
         } else {
-            job.out.fill(&mut merge, lent.page, layout, &self.shapes)
+            job.out.fill(&mut merge, lent.page, layout, (&self.shapes, &mut self.fence))
         };
         let reads = merge.reading.reads;
         merge.inputs.is_tight = !is_tight && reads + 3 >= merge.reads_max;
@@ -206,7 +228,7 @@ impl Store<'_> {
             }
         };
         if matches!(fill, Fill::Full | Fill::Last) {
-            let space = job.out.run.space();
+            let space = job.out.run.head.space();
             let programmed = program(media, space, lent, &mut job.out.run);
             match programmed {
                 Ok(true) => {}
@@ -241,12 +263,12 @@ impl Store<'_> {
     /// Begin the job anew: its output is in too many pieces.
     fn abandon(&mut self) {
         if let Some(job) = &mut self.job {
-            let run = &job.out.run;
+            let Head { level, indexes, marks, flags, .. } = job.out.run.head;
             let mut fresh = match job.index {
-                Some(index) => Run::of_level(index, run.level, run.flags, 0),
-                None => Run::recent(run.flags),
+                Some(_) => Run::of_level(indexes, level, flags),
+                None => Run::recent(flags),
             };
-            fresh.marks = run.marks;
+            fresh.head.marks = marks;
             *job = Job {
                 index: job.index,
                 drops: job.drops,
@@ -276,43 +298,38 @@ impl Store<'_> {
     }
 
     fn replace_recents(&mut self, mut out: Run) {
-        let runs = self.runs.as_slice();
-        let inputs = runs.iter().position(|run| run.is(IN_JOB));
-        let Some(at) = inputs else { return };
-        let is_round = runs[at].is(IN_ROUND);
-        self.drop_runs(|run| run.is(IN_JOB));
+        let inputs = self.runs.heads().find(|(_, head)| head.is(IN_JOB));
+        let Some((at, head)) = inputs else { return };
+        self.drop_runs(|head| head.is(IN_JOB));
         if out.entries > 0 {
-            out.marks |= if is_round { IN_ROUND } else { 0 };
+            out.head.marks |= head.marks & IN_ROUND;
             self.list_recent(at, out);
         }
     }
 
     fn replace_levels(&mut self, index: u8, out: Run) {
-        for run in self.runs.as_mut_slice() {
-            if run.is_recent() && run.is(IN_JOB) {
-                run.gone |= 1 << index;
-                run.marks &= !IN_JOB;
+        self.runs.change(|head| {
+            if head.is_recent() && head.is(IN_JOB) {
+                head.indexes &= !(1 << index);
+                head.marks &= !IN_JOB;
             }
-        }
-        let is_spent = |run: &Run| !(0..INDEX_MAX as u8).any(|index| run.serves(index));
-        self.drop_runs(|run| run.is(IN_JOB) || run.is(IN_ROUND) && is_spent(run));
+        });
+        self.drop_runs(|head| head.is(IN_JOB) || head.is(IN_ROUND) && head.indexes == 0);
         if out.entries > 0 {
-            self.runs.insert(0, out);
+            self.runs.insert(0, &out);
         }
     }
 
     /// Forget runs, and their Bloom filters.
-    pub(crate) fn drop_runs(&mut self, is_dropped: impl Fn(&Run) -> bool) {
-        for slot in (0..self.runs.as_slice().len()).rev() {
-            let run = self.runs.as_slice()[slot];
-            if is_dropped(&run) && run.bloom_size > 0 {
+    pub(crate) fn drop_runs(&mut self, is_dropped: impl Fn(&Head) -> bool) {
+        for slot in self.runs.slots().rev() {
+            let head = self.runs.head(slot);
+            if is_dropped(&head) {
                 let (at, size) = self.filter(slot);
-                let end = self.filters_end();
-                self.blooms.remove(at, size, end);
-                self.runs.as_mut_slice()[slot].bloom_size = 0;
+                self.blooms.remove(at, size, self.filters_end());
+                self.runs.remove(slot);
             }
         }
-        self.runs.retain(|run| !is_dropped(run));
     }
 
     /// List a recent run, with room for its Bloom filter.
@@ -320,23 +337,22 @@ impl Store<'_> {
         let end = self.filters_end();
         let share = self.config.filter_size(run.entries);
         let size = share.min(self.blooms.size() - end).min(0xFFFF);
-        run.bloom_size = 0;
-        run.marks &= !LEARNT;
-        self.runs.insert(at, run);
+        run.head.bloom_size = size as u16;
+        run.head.marks &= !LEARNT;
+        self.runs.insert(at, &run);
         let (start, _) = self.filter(at);
         self.blooms.insert(start, size, end);
-        self.runs.as_mut_slice()[at].bloom_size = size as u16;
     }
 
     /// Where a run's Bloom filter lies, and its size.
     pub(crate) fn filter(&self, slot: usize) -> (usize, usize) {
-        let runs = self.runs.as_slice();
-        let sizes = runs[..slot].iter().map(|run| usize::from(run.bloom_size));
-        (sizes.sum(), usize::from(runs[slot].bloom_size))
+        let before = self.runs.heads().take(slot);
+        let at = before.map(|(_, head)| usize::from(head.bloom_size)).sum();
+        (at, usize::from(self.runs.head(slot).bloom_size))
     }
 
     fn filters_end(&self) -> usize {
-        self.runs.as_slice().iter().map(|run| usize::from(run.bloom_size)).sum()
+        self.runs.heads().map(|(_, head)| usize::from(head.bloom_size)).sum()
     }
 }
 
@@ -348,7 +364,8 @@ pub(crate) fn program<N: Nand>(
     run: &mut Run,
 ) -> Result<bool, StoreError> {
     let used = media.layout().payload_size() as u16;
-    let label = Label { kind: Kind::Run, owner: run.index, used, commit: lent.commit, rows: 0 };
+    let owner = if run.head.is_recent() { 0 } else { run.head.indexes };
+    let label = Label { kind: Kind::Run, owner, used, commit: lent.commit, rows: 0 };
     let mut failures = 0;
     loop {
         match media.append(space, label, lent.page) {

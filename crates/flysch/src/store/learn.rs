@@ -5,7 +5,7 @@ use flysch_nand::Nand;
 use super::entry::INDEX_MAX;
 use super::error::StoreError;
 use super::read::Reading;
-use super::run::LEARNT;
+use super::run::{Head, LEARNT};
 use super::{Store, Work};
 use crate::media::Media;
 
@@ -17,8 +17,9 @@ impl Store<'_> {
         media: &mut Media<'_, N>,
         cell: &mut [u8],
     ) -> Result<Work, StoreError> {
-        let unlearnt = self.runs.recents().find(|(_, run)| !run.is(LEARNT) && run.bloom_size > 0);
-        let Some((slot, run)) = unlearnt.map(|(slot, run)| (slot, *run)) else {
+        let is_unlearnt = |head: &Head| !head.is(LEARNT) && head.bloom_size > 0;
+        let unlearnt = self.runs.recents().find(|(_, head)| is_unlearnt(head));
+        let Some((slot, run)) = unlearnt.map(|(slot, _)| (slot, self.runs.run(slot))) else {
             return Ok(Work::default());
         };
         let filter = self.filter(slot);
@@ -40,7 +41,7 @@ impl Store<'_> {
         self.learning = to;
         if to == run.units {
             self.learning = 0;
-            self.runs.as_mut_slice()[slot].marks |= LEARNT;
+            self.mark(slot, LEARNT);
         }
         Ok(Work { reads: reading.reads, programs: 0, is_left: true })
     }

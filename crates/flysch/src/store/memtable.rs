@@ -156,6 +156,11 @@ impl<'ram> Memtable<'ram> {
         self.insert(Segment::Open, at, word, keeps_all);
     }
 
+    /// Drop everything.
+    pub(crate) fn clear(&mut self) {
+        self.sides.iter_mut().for_each(|side| (side.open, side.committed) = (0, 0));
+    }
+
     /// Drop the open segment.
     pub(crate) fn roll_back(&mut self) {
         self.sides.iter_mut().for_each(|side| side.open = 0);
@@ -183,10 +188,10 @@ impl<'ram> Memtable<'ram> {
         }
     }
 
-    /// Take out the committed entries that `keep` refuses.
-    pub(crate) fn retain(&mut self, keep: impl Fn(&Entry) -> bool) {
+    /// Take out the entries of a segment that `keep` refuses.
+    pub(crate) fn retain(&mut self, segment: Segment, keep: impl Fn(&Entry) -> bool) {
         for at in 0..self.sides.len() {
-            let (from, to) = self.sides[at].range(Segment::Committed);
+            let (from, to) = self.sides[at].range(segment);
             let (_, end) = self.sides[at].range(Segment::Open);
             let mut kept = from;
             for place in from..end {
@@ -196,7 +201,11 @@ impl<'ram> Memtable<'ram> {
                     kept += 1;
                 }
             }
-            self.sides[at].committed -= (end - kept) as u16;
+            let gone = (end - kept) as u16;
+            match segment {
+                Segment::Open => self.sides[at].open -= gone,
+                Segment::Committed => self.sides[at].committed -= gone,
+            }
         }
     }
 
@@ -393,7 +402,7 @@ mod tests {
         table.commit(false);
         table.rename(5, 7, 2);
         listed(&table, Segment::Committed, 1, &[(5, 24), (5, 29), (5, 39)]);
-        table.retain(|entry| entry.pointer > 24);
+        table.retain(Segment::Committed, |entry| entry.pointer > 24);
         listed(&table, Segment::Committed, 1, &[(5, 29), (5, 39)]);
     }
 

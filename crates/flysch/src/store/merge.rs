@@ -9,17 +9,18 @@ use flysch_nand::Nand;
 use super::entry::{Entry, INDEX_MAX, SHARED, Shape, TAKE_BACK, key};
 use super::error::StoreError;
 use super::group::{Drops, Fate, Group};
-use super::plan::Estimate;
+use super::plan::{Estimate, meet_evenly};
 use super::read::Reading;
 use super::row_blocks::RowBlocks;
-use super::run::{IN_JOB, RUNS_MAX, Run};
+use super::run::{Head, IN_JOB, Run};
 use super::seek::Seek;
+use super::table::{LEVELS_MAX, RECENTS_MAX, Runs};
 use super::unit::{ENTRY_SIZE_MAX, Header, Malformed, UnitReader};
 use super::writer::{Next, Source};
 use crate::media::CELL_DATA;
 
 /// Inputs of a merge, at most.
-pub(crate) const INPUTS_MAX: usize = RUNS_MAX;
+pub(crate) const INPUTS_MAX: usize = RECENTS_MAX + 3;
 /// The least window.
 pub(crate) const WINDOW_MIN: usize = 40;
 const _: () = assert!(WINDOW_MIN > ENTRY_SIZE_MAX);
@@ -98,22 +99,20 @@ impl Inputs {
 
     /// Name the marked runs, the newest first, and share `size` bytes out among their windows: in
     /// proportion to the roots of their lengths, which makes the reads fewest.
-    pub(crate) fn open(&mut self, runs: &[Run], index: Option<u8>, size: usize) {
-        let order = |slot: usize, run: &Run| {
-            if run.is_recent() { usize::MAX - slot } else { usize::from(run.level) + RECENT_MAX }
-        };
+    pub(crate) fn open(&mut self, runs: &Runs<'_>, index: Option<u8>, size: usize) {
         self.len = 0;
-        let marked = || runs.iter().enumerate().filter(|(_, run)| run.is(IN_JOB));
-        let recents = marked().rev().filter(|(_, run)| run.is_recent()).map(|(slot, _)| slot);
-        recents.for_each(|slot| self.push(slot, index));
-        let levels = || marked().filter(|(_, run)| !run.is_recent());
-        let mut above = None;
-        while let Some((slot, run)) = levels()
-            .filter(|(_, run)| above.is_none_or(|above| run.level > above))
-            .min_by_key(|(slot, run)| order(*slot, run))
-        {
-            above = Some(run.level);
-            self.push(slot, index);
+        let is_marked = |head: Head| head.is(IN_JOB);
+        for slot in runs.slots().rev() {
+            let head = runs.head(slot);
+            if is_marked(head) && head.is_recent() {
+                self.push(slot, index);
+            }
+        }
+        for level in 0..LEVELS_MAX as u8 {
+            let is_wanted = |head: Head| is_marked(head) && head.level == level;
+            if let Some((slot, _)) = runs.heads().find(|(_, head)| is_wanted(*head)) {
+                self.push(slot, index);
+            }
         }
         self.share(runs, index, size);
     }
@@ -125,10 +124,10 @@ impl Inputs {
         self.len += 1;
     }
 
-    fn share(&mut self, runs: &[Run], index: Option<u8>, size: usize) {
+    fn share(&mut self, runs: &Runs<'_>, index: Option<u8>, size: usize) {
         let cursors = &mut self.cursors[..usize::from(self.len)];
         let weight = |cursor: &Cursor| {
-            let run = &runs[usize::from(cursor.slot)];
+            let run = runs.run(usize::from(cursor.slot));
             let units = index.map_or(run.units, |index| run.section(index).units);
             u64::from(units + 1).isqrt() + 1
         };
@@ -146,13 +145,10 @@ impl Inputs {
     }
 }
 
-/// More than there are recent runs.
-const RECENT_MAX: usize = 64;
-
 /// A merge of inputs.
 pub(crate) struct Merge<'a, 'm, N> {
     pub(crate) reading: Reading<'a, 'm, N>,
-    pub(crate) runs: &'a [Run],
+    pub(crate) runs: &'a Runs<'a>,
     pub(crate) shapes: &'a [Shape; INDEX_MAX],
     pub(crate) inputs: &'a mut Inputs,
     pub(crate) windows: &'a mut [u8],
@@ -194,7 +190,7 @@ impl<N: Nand> Merge<'_, '_, N> {
             let is_within = matches!(cursor.stage, Stage::Ready | Stage::Next);
             let has_more = end < usize::from(cursor.payload) && left < usize::from(cursor.len) / 2;
             if is_within && has_more && self.reading.reads < self.reads_max {
-                let run = self.runs[usize::from(cursor.slot)];
+                let run = self.runs.run(usize::from(cursor.slot));
                 let byte = cursor.reader.byte();
                 self.load(&mut cursor, &run, byte)?;
                 self.inputs.cursors[at] = cursor;
@@ -206,13 +202,18 @@ impl<N: Nand> Merge<'_, '_, N> {
     /// Do the next step of an input. Cost: at most one read.
     fn advance(&mut self, at: usize) -> Result<(), StoreError> {
         let mut cursor = self.inputs.cursors[at];
-        let run = self.runs[usize::from(cursor.slot)];
         match cursor.stage {
-            Stage::Closed => self.open(&mut cursor, &run)?,
-            Stage::Unit if cursor.unit >= cursor.end => self.turn(&mut cursor, &run),
+            Stage::Closed => self.open(&mut cursor)?,
+            Stage::Unit if cursor.unit >= cursor.end => self.turn(&mut cursor),
             Stage::Unit => {
-                self.load(&mut cursor, &run, 0)?;
+                let run = self.runs.run(usize::from(cursor.slot));
                 let shape = self.shapes[usize::from(cursor.index)];
+                if run.section(cursor.index).is_fence(cursor.unit, shape) {
+                    cursor.unit += 1;
+                    self.inputs.cursors[at] = cursor;
+                    return Ok(());
+                }
+                self.load(&mut cursor, &run, 0)?;
                 let header = Header::parse(&self.windows[window(&cursor)], shape);
                 let header = header.ok_or_else(|| self.reading.malformed(&run, cursor.unit))?;
                 cursor.reader = UnitReader::new(&header, shape);
@@ -222,7 +223,7 @@ impl<N: Nand> Merge<'_, '_, N> {
                 cursor.unit += 1;
                 cursor.stage = Stage::Unit;
             }
-            Stage::Next => self.decode(&mut cursor, &run)?,
+            Stage::Next => self.decode(&mut cursor)?,
             Stage::Ready | Stage::Done => {}
         }
         self.inputs.cursors[at] = cursor;
@@ -230,7 +231,8 @@ impl<N: Nand> Merge<'_, '_, N> {
     }
 
     /// Find the unit in which the merge goes on.
-    fn open(&mut self, cursor: &mut Cursor, run: &Run) -> Result<(), StoreError> {
+    fn open(&mut self, cursor: &mut Cursor) -> Result<(), StoreError> {
+        let run = &self.runs.run(usize::from(cursor.slot));
         let from = self.resume.filter(|from| from.index >= cursor.index);
         cursor.index = from.map_or(cursor.index, |from| from.index);
         let section = run.section(cursor.index);
@@ -251,7 +253,8 @@ impl<N: Nand> Merge<'_, '_, N> {
     }
 
     /// Go to the section of the next index, if there is one and it is wanted.
-    fn turn(&self, cursor: &mut Cursor, run: &Run) {
+    fn turn(&self, cursor: &mut Cursor) {
+        let run = self.runs.run(usize::from(cursor.slot));
         let next = (cursor.index + 1..INDEX_MAX as u8)
             .find(|&next| self.index.is_none() && run.section(next).units > 0);
         cursor.stage = if next.is_some() { Stage::Unit } else { Stage::Done };
@@ -262,16 +265,20 @@ impl<N: Nand> Merge<'_, '_, N> {
         }
     }
 
-    fn decode(&mut self, cursor: &mut Cursor, run: &Run) -> Result<(), StoreError> {
+    fn decode(&mut self, cursor: &mut Cursor) -> Result<(), StoreError> {
         let byte = cursor.reader.byte();
         let end = usize::from(cursor.base + cursor.len);
         if byte + ENTRY_SIZE_MAX > end && end < usize::from(cursor.payload) {
-            return self.load(cursor, run, byte);
+            let run = self.runs.run(usize::from(cursor.slot));
+            return self.load(cursor, &run, byte);
         }
         let shape = self.shapes[usize::from(cursor.index)];
         let bytes = &self.windows[window(cursor)];
         let stepped = cursor.reader.advance(bytes, usize::from(cursor.base), shape);
-        stepped.map_err(|Malformed| self.reading.malformed(run, cursor.unit))?;
+        if stepped == Err(Malformed) {
+            let run = self.runs.run(usize::from(cursor.slot));
+            return Err(self.reading.malformed(&run, cursor.unit));
+        }
         cursor.stage = Stage::Ready;
         Ok(())
     }
@@ -377,24 +384,32 @@ impl<N: Nand> Source for Merge<'_, '_, N> {
     }
 
     fn estimate(&self, index: u8) -> Estimate {
-        let marked = self.runs.iter().filter(|run| run.is(IN_JOB) && run.serves(index));
-        let (mut entries, mut distinct, mut flags) = (0, 0, 0);
-        for run in marked {
+        let is_input = |head: Head| head.is(IN_JOB) && head.serves(index);
+        let marked = self.runs.heads().filter(|(_, head)| is_input(*head));
+        let mut all = Estimate { least: u64::MAX, ..Estimate::default() };
+        for (slot, head) in marked.clone() {
+            let run = self.runs.run(slot);
             let section = run.section(index);
-            entries += section.entries;
-            flags |= run.flags;
+            all.entries += section.entries;
+            all.flags |= head.flags;
             let share = u64::from(self.distinct[usize::from(index)]);
-            distinct += if run.is_recent() {
+            all.distinct += if head.is_recent() {
                 (u64::from(section.entries) * share / 256) as u32
             } else {
                 run.distinct
             };
+            all.least = all.least.min(section.least);
+            all.greatest = all.greatest.max(section.greatest);
         }
         // Where too many take-backs of a code come together, they stay.
-        let may_stay = self.shapes[usize::from(index)].is_unique && flags & TAKE_BACK != 0;
+        let shape = self.shapes[usize::from(index)];
+        let may_stay = shape.is_unique && all.flags & TAKE_BACK != 0;
         // Beside shared entries a tombstone stays.
         let drops_all = self.drops.is_bottom && !self.drops.keeps_all && !may_stay;
-        let flags = if drops_all && flags & SHARED == 0 { 0 } else { flags };
-        Estimate { entries, distinct: distinct.clamp(1, entries.max(1)), flags, is_exact: false }
+        let flags = if drops_all && all.flags & SHARED == 0 { 0 } else { all.flags };
+        let distinct = all.distinct.clamp(1, all.entries.max(1));
+        let sections = marked.map(|(slot, _)| self.runs.run(slot).section(index));
+        let is_even = shape.is_ordered() && meet_evenly(sections, &all);
+        Estimate { distinct, flags, is_even, ..all }
     }
 }

@@ -15,9 +15,11 @@
 //!    rows, the others are learnt from the recent runs, a few reads at a time.
 
 mod bloom;
+mod bytes;
 mod config;
 mod entry;
 mod error;
+mod fence;
 mod flush;
 mod group;
 mod job;
@@ -27,6 +29,7 @@ mod memtable;
 mod merge;
 mod plan;
 mod probe;
+mod put_off;
 mod range;
 mod read;
 mod row_blocks;
@@ -34,6 +37,7 @@ mod run;
 mod seek;
 mod solo;
 mod state;
+mod table;
 mod unit;
 mod watch;
 mod writer;
@@ -52,10 +56,13 @@ pub(crate) use levels::log2;
 
 use self::bloom::Blooms;
 use self::entry::Shape;
+use self::fence::Fence;
 use self::job::Job;
 use self::memtable::Memtable;
 use self::merge::Inputs;
-use self::run::{LEARNT, OPEN, RUNS_MAX, Runs};
+use self::put_off::PutOff;
+use self::run::{Head, LEARNT, OPEN};
+use self::table::Runs;
 use crate::media::{Media, Numbers, Space};
 
 /// Memory that a call borrows.
@@ -88,8 +95,12 @@ pub struct Store<'ram> {
     memtable: Memtable<'ram>,
     blooms: Blooms<'ram>,
     windows: &'ram mut [u8],
-    runs: Runs,
+    runs: Runs<'ram>,
+    fence: Fence<'ram>,
     job: Option<Job>,
+    put_off: PutOff,
+    /// Units of the large merge's output when it was taken up.
+    taken_up_at: u32,
     inputs: Inputs,
     /// Distinct codes in 256 entries of each index, as the last merge found them.
     distinct: [u16; INDEX_MAX],
@@ -113,6 +124,8 @@ impl<'ram> Store<'ram> {
         assert!(ram.len() == config.carved(), "the store has its bytes");
         let shapes = config.shapes();
         let (windows, ram) = ram.split_at_mut(config.window_size);
+        let (table, ram) = ram.split_at_mut(config.table_size);
+        let (fence, ram) = ram.split_at_mut(config.fence_size);
         let (memtable, blooms) = ram.split_at_mut(config.memtable_size);
         Self {
             config,
@@ -120,8 +133,11 @@ impl<'ram> Store<'ram> {
             memtable: Memtable::new(memtable, &shapes),
             blooms: Blooms::new(blooms),
             windows,
-            runs: Runs::new(),
+            runs: Runs::new(table, &config),
+            fence: Fence::new(fence),
             job: None,
+            put_off: PutOff::new(),
+            taken_up_at: 0,
             inputs: Inputs::new(),
             distinct: [256; INDEX_MAX],
             run_changes: 0,
@@ -180,14 +196,14 @@ impl<'ram> Store<'ram> {
     /// Make the transaction's entries committed, open runs too. Cost: none.
     pub fn commit(&mut self) {
         self.memtable.commit(self.keeps_all);
-        self.runs.as_mut_slice().iter_mut().for_each(|run| run.marks &= !OPEN);
+        self.runs.change(|head| head.marks &= !OPEN);
         self.puts = self.puts.wrapping_add(1);
     }
 
     /// Drop the transaction's entries, open runs too. Cost: none.
     pub fn roll_back(&mut self) {
         self.memtable.roll_back();
-        self.drop_runs(|run| run.is(OPEN));
+        self.drop_runs(|head| head.is(OPEN));
         self.puts = self.puts.wrapping_add(1);
         self.run_changes = self.run_changes.wrapping_add(1);
     }
@@ -204,11 +220,9 @@ impl<'ram> Store<'ram> {
         self.job.is_some() || self.is_learning() || self.due().is_some()
     }
 
-    /// Calls of [`Store::work`] that the next row has to make: two where runs come faster than the
-    /// merge under way ends, so that [`Store::flush`] is not refused.
+    /// Calls of [`Store::work`] that the next row has to make: none where nothing is due.
     pub fn slices_due(&self) -> u32 {
-        let is_pressed = self.runs.room() <= RUNS_MAX / 2;
-        if self.is_due() { 1 + u32::from(is_pressed) } else { 0 }
+        u32::from(self.is_due())
     }
 
     /// Do one slice of the work that is due. Cost: at most [`StoreConfig::reads_max`] reads and
@@ -233,8 +247,12 @@ impl<'ram> Store<'ram> {
     /// flash.
     pub fn is_live(&self, space: Space, block: u32) -> bool {
         let numbers: Numbers = self.config.numbers;
-        let out = self.job.as_ref().map(|job| &job.out.run);
-        self.runs.as_slice().iter().chain(out).any(|run| run.touches(space, block, numbers))
+        let out = self.job.as_ref().map(|job| job.out.run);
+        self.runs
+            .iter()
+            .chain(out)
+            .chain(self.put_off_run())
+            .any(|run| run.touches(space, block, numbers))
     }
 
     /// Entries in the memory table.
@@ -244,23 +262,28 @@ impl<'ram> Store<'ram> {
 
     /// Runs, and the pages they have.
     pub fn run_count(&self) -> (usize, u32) {
-        let runs = self.runs.as_slice();
-        (runs.len(), runs.iter().map(run::Run::pages).sum())
+        (self.runs.slots().end, self.runs.iter().map(|run| run.pages()).sum())
     }
 
     /// Pages that a merge of the index that has most would write, without those that the merge
-    /// under way wrote already.
+    /// under way or put off wrote already.
     pub fn merge_size(&self) -> u32 {
-        let levels = |index| {
-            let runs = self.runs.as_slice().iter();
-            runs.filter(move |run| !run.is_recent() && run.index == index).map(run::Run::pages)
-        };
-        let most = (0..self.config.index_count).map(|index| levels(index).sum()).max();
-        let written = self.job.as_ref().map_or(0, |job| job.out.run.pages());
-        most.unwrap_or(0_u32).saturating_sub(written)
+        let mut pages = [0; INDEX_MAX];
+        for run in self.runs.iter().filter(|run| !run.head.is_recent()) {
+            pages[usize::from(run.head.indexes)] += run.pages();
+        }
+        let large = self.job.as_ref().filter(|job| job.index.is_some()).map(|job| job.out.run);
+        let written = large.or_else(|| self.put_off_run()).map_or(0, |run| run.pages());
+        pages.into_iter().max().unwrap_or(0_u32).saturating_sub(written)
     }
 
     fn is_learning(&self) -> bool {
-        self.runs.recents().any(|(_, run)| !run.is(LEARNT) && run.bloom_size > 0)
+        self.runs.recents().any(|(_, head)| !head.is(LEARNT) && head.bloom_size > 0)
+    }
+
+    /// Set marks of a run.
+    fn mark(&mut self, slot: usize, marks: u8) {
+        let head = self.runs.head(slot);
+        self.runs.set_head(slot, Head { marks: head.marks | marks, ..head });
     }
 }

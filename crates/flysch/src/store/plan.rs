@@ -1,6 +1,7 @@
 //! How many units entries need, and how their gaps are coded.
 
 use super::entry::Shape;
+use super::run::Section;
 use super::unit::{Coding, header_size};
 
 /// How full units of merged runs are planned, per cent: spills stay rare at 92, found by measuring.
@@ -12,7 +13,7 @@ const FLUSH_FILL_PERCENT: u64 = 97;
 const RICE_OF_KEYS: u8 = 32;
 
 /// What is to be written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Estimate {
     pub(crate) entries: u32,
     /// Codes that differ.
@@ -21,6 +22,11 @@ pub(crate) struct Estimate {
     pub(crate) flags: u8,
     /// Whether the numbers are exact, as those of the memory table are.
     pub(crate) is_exact: bool,
+    /// No code lies outside of these.
+    pub(crate) least: u64,
+    pub(crate) greatest: u64,
+    /// Whether codes that are keys lie about evenly between them.
+    pub(crate) is_even: bool,
 }
 
 impl Estimate {
@@ -31,16 +37,27 @@ impl Estimate {
 
     /// Whether units cannot be found from the code: keys, or codes of many rows.
     pub(crate) const fn is_packed(&self, shape: Shape) -> bool {
-        shape.is_ordered() || self.entries as u64 > self.distinct as u64 * 4
+        shape.is_ordered() && !self.is_even || self.entries as u64 > self.distinct as u64 * 4
+    }
+
+    /// The codes that there may be, in units of 2^shift.
+    fn space(&self, shape: Shape) -> (u64, u8) {
+        if !shape.is_ordered() {
+            return (1 << shape.code_bits, 0);
+        }
+        let width = self.greatest.saturating_sub(self.least);
+        let shift = SPACE_BITS.saturating_sub(width.leading_zeros() as u8);
+        ((width >> shift) + 1, shift)
     }
 
     /// The coding of the first unit.
     pub(crate) fn coding(&self, shape: Shape) -> Coding {
         let distinct = u64::from(self.distinct.max(1));
-        let rice = if shape.is_ordered() {
+        let rice = if self.is_packed(shape) && shape.is_ordered() {
             RICE_OF_KEYS
         } else {
-            ((1_u64 << shape.code_bits) * 69 / 100 / distinct).max(1).ilog2() as u8
+            let (space, shift) = self.space(shape);
+            (space * 69 / 100 / distinct).max(1).ilog2() as u8 + shift
         };
         let has_dups = !shape.is_unique && self.has_dups();
         Coding { rice, delta: shape.pointer_bits / 2, flags: self.flags, has_dups }
@@ -60,9 +77,9 @@ impl Estimate {
     fn bits(&self, shape: Shape) -> u64 {
         let Coding { rice, has_dups, .. } = self.coding(shape);
         let (entries, distinct) = (u64::from(self.entries), u64::from(self.distinct.max(1)));
-        let space = 1_u64 << shape.code_bits;
+        let (space, shift) = self.space(shape);
         // The quotient's mean is 1 / (e^x - 1) with x = 2^rice / mean gap; its series in 1/256ths.
-        let step = (1_u64 << rice) * distinct;
+        let step = distinct << rice.saturating_sub(shift);
         let quotient = (space * 256 / step + step * 256 / space / 12).saturating_sub(128);
         let gap = u64::from(rice) * 256 + 256 + quotient;
         let rest = u64::from(shape.pointer_bits)
@@ -71,6 +88,50 @@ impl Estimate {
         (distinct.min(entries) * gap + entries * rest * 256) / 256
     }
 }
+
+/// Whether ascending codes lie evenly enough for their unit to follow from them: none of eight
+/// equal parts has more than chance puts there.
+pub(crate) fn are_even(codes: impl Iterator<Item = u64>, estimate: &Estimate) -> bool {
+    let Estimate { least, greatest, .. } = *estimate;
+    let bounds = Section { least, greatest, ..Section::default() };
+    let shape = Shape { code_bits: 64, ..Shape::default() };
+    let mut parts = [0; PARTS];
+    codes.for_each(|code| parts[bounds.part(code, PARTS as u32, shape) as usize] += 1);
+    let mean = estimate.entries / PARTS as u32;
+    let most = mean + mean / 8 + 3 * mean.isqrt() + 1;
+    parts.iter().all(|count| *count <= most)
+}
+
+/// Whether all of these sections are even, and so are they together: nowhere do so many entries
+/// meet that they fill a part of a unit more than was planned.
+pub(crate) fn meet_evenly(
+    sections: impl Iterator<Item = Section> + Clone,
+    estimate: &Estimate,
+) -> bool {
+    let all = estimate.greatest - estimate.least;
+    let shift = SPACE_BITS.saturating_sub(all.leading_zeros() as u8);
+    let width = |from: u64, to: u64| ((to - from) >> shift) + 1;
+    let all = (all >> shift) + 1;
+    // A few entries more do no harm wherever they are.
+    let many = sections.filter(|section| section.entries > estimate.entries / 64 + 2);
+    many.clone().all(|section| {
+        let there = many.clone().filter(|other| other.spans(section.least));
+        let end = there.clone().map(|other| other.greatest).min().unwrap_or(section.greatest);
+        let stretch = width(section.least, end);
+        let share = |other: Section| {
+            u64::from(other.entries - 1) * stretch / width(other.least, other.greatest)
+        };
+        let planned = u64::from(estimate.entries) * stretch / all * 107 / 100;
+        section.is_even && there.map(share).sum::<u64>() <= planned + EXCESS_MAX
+    })
+}
+
+/// Entries that may meet beyond those that were planned: half of what a unit holds.
+const EXCESS_MAX: u64 = 40;
+/// Parts of which the counts are compared.
+const PARTS: usize = 8;
+/// Leading zeros of a width that can be multiplied by a number of entries.
+const SPACE_BITS: u8 = 32;
 
 /// Remainder bits for numbers of which the binary logarithms sum up to `logs`: of geometric numbers
 /// the mean logarithm lies 0.83 below that of the mean, the best remainder 0.53 below.
@@ -89,8 +150,7 @@ mod tests {
     #[test]
     fn a_million_hashes_take_what_they_took_when_measured() {
         let shape = Shape { code_bits: 26, pointer_bits: 20, is_unique: true };
-        let million =
-            Estimate { entries: 1_000_000, distinct: 1_000_000, flags: 0, is_exact: false };
+        let million = Estimate { entries: 1_000_000, distinct: 1_000_000, ..Estimate::default() };
         assert_eq!(million.coding(shape).rice, 5);
         // 27.8 bits an entry, a unit has 3,808 and is filled to 92 per cent.
         assert_eq!(million.planned(shape, 486), 7855);

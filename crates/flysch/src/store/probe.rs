@@ -14,15 +14,16 @@ use super::error::StoreError;
 use super::memtable::Segment;
 use super::range::Range;
 use super::read::Reading;
-use super::run::{OPEN, RUNS_MAX};
+use super::run::{LEARNT, OPEN, Run};
 use super::seek::Seek;
+use super::table::SOURCES_MAX;
 use super::{Store, StoreConfig};
 use crate::media::Media;
 
 /// Pointers that were taken back, remembered at a time.
 const BACKS_MAX: usize = 4;
 /// Entries that a probe of many rows holds.
-const HELD_MAX: usize = 12;
+const HELD_MAX: usize = 8;
 
 /// The source has no more.
 const EXHAUSTED: u16 = u16::MAX;
@@ -46,7 +47,14 @@ pub struct Probe {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Memory(Segment),
-    Run(usize),
+    /// The place of a run in the table.
+    Run(u8),
+}
+
+impl Place {
+    const fn run(slot: usize) -> Self {
+        Self::Run(slot as u8)
+    }
 }
 
 impl Probe {
@@ -90,7 +98,7 @@ impl Probe {
         while let Some(place) = store.place(self.index, self.source) {
             let found = match place {
                 Place::Memory(segment) => self.in_memory(store, segment),
-                Place::Run(slot) => self.in_run(store, slot, &mut reading)?,
+                Place::Run(slot) => self.in_run(store, usize::from(slot), &mut reading)?,
             };
             match found {
                 Some(entry) if entry.is(TAKE_BACK) => self.take_back(entry.pointer),
@@ -129,9 +137,12 @@ impl Probe {
         slot: usize,
         reading: &mut Reading<'_, '_, N>,
     ) -> Result<Option<Entry>, StoreError> {
-        let run = &store.runs.as_slice()[slot];
         let shape = store.shapes[usize::from(self.index)];
-        if self.passed == EXHAUSTED || !store.may_hold(slot, self.index, self.code) {
+        if self.passed == EXHAUSTED {
+            return Ok(None);
+        }
+        let run = &store.runs.run(slot);
+        if !store.may_hold(slot, run, self.index, self.code) {
             return Ok(None);
         }
         let mut seek = Seek::new(run, self.index, self.code, shape);
@@ -140,6 +151,9 @@ impl Probe {
         let mut left = self.passed;
         let mut found = None;
         for unit in seek.unit()..section.start + section.units {
+            if section.is_fence(unit, shape) {
+                continue;
+            }
             let (header, mut reader) = reading.open(run, unit, shape)?;
             let mut has_more = header.spills;
             while !reader.is_done() {
@@ -176,47 +190,53 @@ impl Probe {
 }
 
 impl Store<'_> {
-    /// The `number`-th place where entries of an index are, in the order of lookups: what is open,
-    /// then what is committed, the newest first where rows are ever replaced.
-    pub(crate) fn place(&self, index: u8, number: u8) -> Option<Place> {
-        if number == 0 {
-            return Some(Place::Memory(Segment::Open));
-        }
-        let number = usize::from(number) - 1;
-        let runs = self.runs.as_slice();
-        let mut slots = [0_u8; RUNS_MAX];
+    /// The places where entries of an index are, the newest first: what is open, then what is
+    /// committed.
+    pub(crate) fn order<'o>(
+        &self,
+        index: u8,
+        order: &'o mut [Place; SOURCES_MAX],
+    ) -> &'o mut [Place] {
         let mut len = 0;
-        let recents = self.runs.recents().rev().filter(|(_, run)| run.serves(index));
-        let mut opens = 0;
-        for (slot, run) in recents {
-            opens += usize::from(run.is(OPEN));
-            slots[len] = slot as u8;
+        let mut push = |place: Place| {
+            assert!(len < SOURCES_MAX, "an index has a bounded number of runs");
+            order[len] = place;
             len += 1;
+        };
+        let recents = |is_open: bool| {
+            self.runs.slots().rev().filter(move |&slot| {
+                let head = self.runs.head(slot);
+                head.is_recent() && head.serves(index) && head.is(OPEN) == is_open
+            })
+        };
+        push(Place::Memory(Segment::Open));
+        recents(true).map(Place::run).for_each(&mut push);
+        push(Place::Memory(Segment::Committed));
+        recents(false).map(Place::run).for_each(&mut push);
+        let levels = 0..self.config.indexes[usize::from(index)].levels;
+        let levels = levels.filter_map(|level| self.runs.level(index, level));
+        levels.map(Place::run).for_each(push);
+        &mut order[..len]
+    }
+
+    /// The `number`-th place where entries of an index are, in the order of lookups: the newest
+    /// first; where rows are never replaced the largest run first.
+    pub(crate) fn place(&self, index: u8, number: u8) -> Option<Place> {
+        let mut order = [Place::Memory(Segment::Open); SOURCES_MAX];
+        let order = self.order(index, &mut order);
+        let committed = Place::Memory(Segment::Committed);
+        if !self.is_updated(index)
+            && let Some(at) = order.iter().position(|place| *place == committed)
+        {
+            order[at + 1..].reverse();
         }
-        let plan = &self.config.indexes[usize::from(index)];
-        let levels = (0..plan.levels).filter_map(|level| self.runs.level(index, level));
-        for slot in levels.filter(|slot| runs[*slot].serves(index)) {
-            slots[len] = slot as u8;
-            len += 1;
-        }
-        if !self.is_updated(index) {
-            slots[opens..len].reverse();
-        }
-        if number == opens {
-            return Some(Place::Memory(Segment::Committed));
-        }
-        let at = number - usize::from(number > opens);
-        slots[..len].get(at).map(|slot| Place::Run(usize::from(*slot)))
+        order.get(usize::from(number)).copied()
     }
 
     /// Whether a run may hold a code, as far as RAM knows.
-    pub(crate) fn may_hold(&self, slot: usize, index: u8, code: u64) -> bool {
-        let run = &self.runs.as_slice()[slot];
-        if run.is_recent() {
-            let filter = self.filter(slot);
-            return !run.is(super::run::LEARNT) || self.blooms.may_hold(filter, index, code);
-        }
-        let (least, greatest) = run.bounds();
-        (least..=greatest).contains(&code)
+    pub(crate) fn may_hold(&self, slot: usize, run: &Run, index: u8, code: u64) -> bool {
+        let is_denied =
+            || run.head.is(LEARNT) && !self.blooms.may_hold(self.filter(slot), index, code);
+        run.section(index).spans(code) && !is_denied()
     }
 }

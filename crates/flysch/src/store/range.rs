@@ -1,13 +1,17 @@
 //! Cursors over the entries of an index between two codes, either way, borrowing nothing.
 //!
-//! A refill looks into each source once and keeps the entries that come next. An entry is given
-//! once every source was asked for what comes before it: that is the *bound*. A source that has
-//! more than the unit that was read moves the bound to the end of that unit.
+//! A cursor knows of each source, which is a segment of the memory table or a run, a key below
+//! which the source has nothing left to give: its *next* key. An entry that is held is given once
+//! no source's next key is below it. Else the source with the least next key is read, a unit of it,
+//! and what it has is held; of too many entries the greatest are given up, and their sources' next
+//! keys fall to them. So a source that comes later in the order is not read before it is its turn.
 //!
 //! 1. The cursor's place is the last code and pointer given; it holds whatever happens to the runs.
-//!    The units where the next refill begins are remembered only while the runs stay as they are.
+//!    What is known of sources is known only while the runs stay as they are.
 //! 2. Of a one-row key the newest sole entry is given, tombstones too, and all shared ones. A
 //!    snapshot asks a [`Probe`](super::Probe) for older ones.
+//! 3. Sources are numbered by age, the newest first: runs of the transaction under way come before
+//!    what is committed, in RAM or not.
 
 use flysch_nand::Nand;
 
@@ -15,17 +19,67 @@ use super::Store;
 use super::entry::{Entry, TAKE_BACK};
 use super::error::StoreError;
 use super::memtable::Segment;
+use super::probe::Place;
 use super::read::Reading;
-use super::run::{OPEN, RUNS_MAX, Run};
+use super::run::Run;
 use super::seek::Seek;
+use super::table::SOURCES_MAX;
 use crate::media::Media;
 
 /// Code and pointer in the direction of the cursor: both are inverted where it descends.
 type Key = (u64, u32);
 
+/// The source has nothing left.
+const NONE: Key = (u64::MAX, u32::MAX);
+/// The unit is not known.
+const NO_UNIT: u32 = u32::MAX;
+
+/// What a cursor knows of its sources.
+#[derive(Clone, Debug)]
+struct Sources {
+    /// Segments of the memory table, and runs.
+    count: u8,
+    places: [Place; SOURCES_MAX],
+    next_codes: [u64; SOURCES_MAX],
+    next_pointers: [u32; SOURCES_MAX],
+    /// The unit that was read last, and a bit for each source that has nothing left on it.
+    units: [u32; SOURCES_MAX],
+    spent: u32,
+}
+
+impl Sources {
+    const fn next(&self, source: usize) -> Key {
+        (self.next_codes[source], self.next_pointers[source])
+    }
+
+    const fn set_next(&mut self, source: usize, (code, pointer): Key) {
+        (self.next_codes[source], self.next_pointers[source]) = (code, pointer);
+    }
+
+    fn push(&mut self, place: Place, next: Key) {
+        let at = usize::from(self.count);
+        assert!(at < SOURCES_MAX, "an index has a bounded number of runs");
+        self.set_next(at, next);
+        (self.places[at], self.units[at]) = (place, NO_UNIT);
+        self.spend(at, false);
+        self.count += 1;
+    }
+
+    /// Note whether a source has nothing left on the unit that was read last.
+    const fn spend(&mut self, source: usize, is_spent: bool) {
+        self.spent = self.spent & !(1 << source) | (is_spent as u32) << source;
+    }
+
+    /// The source with the least next key.
+    fn least(&self) -> (usize, Key) {
+        let all = (0..usize::from(self.count)).map(|source| (source, self.next(source)));
+        all.min_by_key(|(_, next)| *next).unwrap_or((0, NONE))
+    }
+}
+
 /// A cursor over entries, `HELD` of which it holds.
 #[derive(Clone, Debug)]
-pub struct Range<const HELD: usize = 24> {
+pub struct Range<const HELD: usize = 40> {
     index: u8,
     descends: bool,
     /// The least and the greatest code, inverted where the cursor descends.
@@ -33,85 +87,79 @@ pub struct Range<const HELD: usize = 24> {
     to: u64,
     /// The key given last.
     last: Option<Key>,
-    held: [(Key, u8); HELD],
+    /// What is held, in the order in which it is given: keys, flags, sources.
+    codes: [u64; HELD],
+    pointers: [u32; HELD],
+    flags: [u8; HELD],
+    origins: [u8; HELD],
     len: u8,
-    given: u8,
-    /// What has this key or a greater one was not seen in every source.
-    bound: Option<Key>,
-    is_over: bool,
-    /// The unit of each run in which the next refill begins, and the runs for which that holds.
-    hints: [u32; RUNS_MAX],
-    hinted: Option<u32>,
-    /// The entries put when the held ones were taken.
-    puts: u32,
+    sources: Sources,
+    /// The runs and the entries of the memory table for which the sources are known.
+    known: Option<(u32, u32)>,
 }
-
-/// The unit is not known.
-const NO_HINT: u32 = u32::MAX;
 
 impl<const HELD: usize> Range<HELD> {
     /// Go through the entries of codes `from..=to`, ascending.
-    pub fn new(index: u8, from: u64, to: u64) -> Self {
+    pub const fn new(index: u8, from: u64, to: u64) -> Self {
         Self {
             index,
             descends: false,
             from,
             to,
             last: None,
-            held: [((0, 0), 0); HELD],
+            codes: [0; HELD],
+            pointers: [0; HELD],
+            flags: [0; HELD],
+            origins: [0; HELD],
             len: 0,
-            given: 0,
-            bound: None,
-            is_over: from > to,
-            hints: [NO_HINT; RUNS_MAX],
-            hinted: None,
-            puts: 0,
+            sources: Sources {
+                count: 0,
+                places: [Place::Memory(Segment::Open); SOURCES_MAX],
+                next_codes: [0; SOURCES_MAX],
+                next_pointers: [0; SOURCES_MAX],
+                units: [NO_UNIT; SOURCES_MAX],
+                spent: 0,
+            },
+            known: None,
         }
     }
 
     /// Go through the entries of codes `from..=to`, descending from `to`.
-    pub fn descending(index: u8, from: u64, to: u64) -> Self {
+    pub const fn descending(index: u8, from: u64, to: u64) -> Self {
         let mut range = Self::new(index, from, to);
         (range.from, range.to, range.descends) = (!to, !from, true);
         range
     }
 
-    /// The next entry. `cell` is lent to read into. Cost: none while entries are held; else about
-    /// one read for each run, and two more for each where the runs changed.
+    /// The next entry. `cell` is lent to read into. Cost: none while entries are held that come
+    /// before all others; else a read of each run whose turn it is, and two more for each where the
+    /// runs changed.
     pub fn next<N: Nand>(
         &mut self,
         store: &Store<'_>,
         media: &mut Media<'_, N>,
         cell: &mut [u8],
     ) -> Result<Option<Entry>, StoreError> {
-        if (self.hinted, self.puts) != (Some(store.run_changes), store.puts) {
-            self.forget_held();
-        }
+        let mut reading = Reading::new(media, cell);
+        self.survey(store);
         loop {
-            while self.given < self.len {
-                let (key, flags) = self.held[usize::from(self.given)];
-                self.given += 1;
+            let (source, next) = self.sources.least();
+            if self.len > 0 && (self.codes[0], self.pointers[0]) < next {
+                let (key, flags) = self.pop();
                 self.last = Some(key);
                 if flags & TAKE_BACK == 0 {
                     return Ok(Some(self.entry(key, flags)));
                 }
+                continue;
             }
-            if self.is_over {
+            if next == NONE {
                 return Ok(None);
             }
-            self.refill(store, &mut Reading::new(media, cell))?;
-        }
-    }
-
-    /// A row may have been replaced: what is held is asked for again, but for the rest of the code
-    /// that was given last.
-    fn forget_held(&mut self) {
-        let is_same = |(key, _): &&(Key, u8)| self.last.is_some_and(|(code, _)| code == key.0);
-        let held = &self.held[usize::from(self.given)..usize::from(self.len)];
-        let kept = held.iter().take_while(is_same).count();
-        if kept < held.len() {
-            self.len = self.given + kept as u8;
-            self.is_over = false;
+            match self.sources.places[source] {
+                Place::Memory(segment) => self.read_memory(store, source, segment),
+                Place::Run(slot) => self.read_run(store, source, slot, &mut reading)?,
+            }
+            debug_assert!(self.sources.next(source) > next, "a source that is read goes on");
         }
     }
 
@@ -124,214 +172,258 @@ impl<const HELD: usize> Range<HELD> {
         if self.descends { (!entry.code, !entry.pointer) } else { (entry.code, entry.pointer) }
     }
 
-    fn refill<N: Nand>(
-        &mut self,
-        store: &Store<'_>,
-        reading: &mut Reading<'_, '_, N>,
-    ) -> Result<(), StoreError> {
-        let is_unique = store.shapes[usize::from(self.index)].is_unique;
-        if is_unique && let Some((code, pointer)) = &mut self.last {
-            // All of the code was given, unless the bound cut it: what is left of it is older.
-            let is_cut = self.bound.is_some_and(|(bound, _)| bound == *code);
-            *pointer = if is_cut { *pointer } else { u32::MAX };
+    /// Where the cursor goes on. A row may have been replaced: what is held is forgotten, but for
+    /// the rest of the code of a one-row key that was given last. That code was read in all
+    /// sources, unless it has more entries than can be held.
+    fn start(&mut self, is_unique: bool) -> Key {
+        let len = usize::from(self.len);
+        self.len = 0;
+        let Some((code, pointer)) = self.last else { return (self.from, 0) };
+        let (_, ahead) = self.sources.least();
+        let is_cut = ahead != NONE && ahead.0 == code;
+        if !is_unique || is_cut {
+            return next((code, pointer));
         }
-        (self.len, self.given, self.bound) = (0, 0, None);
-        self.puts = store.puts;
-        if self.hinted != Some(store.run_changes) {
-            self.hints = [NO_HINT; RUNS_MAX];
-            self.hinted = Some(store.run_changes);
-        }
-        self.read_memory(store, Segment::Open);
-        let recents = || store.runs.recents().rev();
-        let opens = recents().filter(|(_, run)| run.is(OPEN)).map(|(slot, _)| slot);
-        self.read_runs(store, opens, reading)?;
-        self.read_memory(store, Segment::Committed);
-        let recents = recents().filter(|(_, run)| !run.is(OPEN)).map(|(slot, _)| slot);
-        let index = self.index;
-        let levels = (0..store.config.indexes[usize::from(index)].levels)
-            .filter_map(|level| store.runs.level(index, level));
-        self.read_runs(store, recents.chain(levels), reading)?;
-        self.is_over = self.bound.is_none();
-        Ok(())
+        self.len = self.codes[..len].iter().take_while(|held| **held == code).count() as u8;
+        next((code, u32::MAX))
     }
 
-    /// Look into some runs, the newest first.
-    fn read_runs<N: Nand>(
-        &mut self,
-        store: &Store<'_>,
-        slots: impl Iterator<Item = usize>,
-        reading: &mut Reading<'_, '_, N>,
-    ) -> Result<(), StoreError> {
-        for slot in slots {
-            if store.runs.as_slice()[slot].serves(self.index) && self.may_be_in(store, slot) {
-                self.read_run(store, slot, reading)?;
+    /// Find out what the sources are, unless that is known.
+    fn survey(&mut self, store: &Store<'_>) {
+        let known = Some((store.run_changes, store.puts));
+        if self.known == known {
+            return;
+        }
+        self.known = known;
+        let shape = store.shapes[usize::from(self.index)];
+        let start = self.start(shape.is_unique);
+        self.sources.count = 0;
+        if start == NONE || start.0 > self.to {
+            return;
+        }
+        let mut order = [Place::Memory(Segment::Open); SOURCES_MAX];
+        for place in store.order(self.index, &mut order) {
+            let first = match *place {
+                Place::Memory(_) => Some(start),
+                Place::Run(slot) => self.first_of(store, usize::from(slot)),
+            };
+            if let Some(first) = first {
+                self.sources.push(*place, first.max(start));
             }
         }
-        Ok(())
     }
 
-    fn may_be_in(&self, store: &Store<'_>, slot: usize) -> bool {
-        let run = &store.runs.as_slice()[slot];
-        let (from, to) = self.codes();
-        if from == to {
-            return store.may_hold(slot, self.index, from);
+    /// A key below which a run has nothing; none where it has nothing at all.
+    fn first_of(&self, store: &Store<'_>, slot: usize) -> Option<Key> {
+        let run = &store.runs.run(slot);
+        let section = run.section(self.index);
+        let (from, to) = if self.descends { (!self.to, !self.from) } else { (self.from, self.to) };
+        if from > section.greatest || section.least > to {
+            return None;
         }
-        let (least, greatest) = run.bounds();
-        run.is_recent() || from <= greatest && least <= to
+        if from != to {
+            let edge = if self.descends { !section.greatest } else { section.least };
+            return Some((edge.max(self.from), 0));
+        }
+        let pointer = if self.descends { !run.pointers.1 } else { run.pointers.0 };
+        let is_unique = store.shapes[usize::from(self.index)].is_unique;
+        let is_there = store.may_hold(slot, run, self.index, from);
+        is_there.then_some((self.from, if is_unique { 0 } else { pointer }))
     }
 
-    /// The least and the greatest code.
-    const fn codes(&self) -> (u64, u64) {
-        if self.descends { (!self.to, !self.from) } else { (self.from, self.to) }
-    }
-
-    fn read_memory(&mut self, store: &Store<'_>, segment: Segment) {
+    fn read_memory(&mut self, store: &Store<'_>, source: usize, segment: Segment) {
         let (start, end) = store.memtable.places(segment, self.index);
-        let (from, to) = self.codes();
+        let (from, to) = if self.descends { (!self.to, !self.from) } else { (self.from, self.to) };
         let low = Entry { index: self.index, code: from, ..Entry::default() };
         let start = store.memtable.find(segment, &low).max(start);
         let is_unique = store.shapes[usize::from(self.index)].is_unique;
+        let after = self.sources.next(source);
+        self.sources.set_next(source, NONE);
         for place in start..end {
             let entry = store.memtable.entry(self.index, place);
             if entry.code > to {
                 break;
             }
-            self.take(&entry, is_unique);
+            if self.key(&entry) >= after {
+                self.take(&entry, source, is_unique);
+            }
         }
     }
 
-    /// Take the entries of one unit that are wanted; of more where it holds none.
+    /// Hold the entries of a unit that come next in a run; of more units where one has none.
     fn read_run<N: Nand>(
         &mut self,
         store: &Store<'_>,
-        slot: usize,
+        source: usize,
+        slot: u8,
         reading: &mut Reading<'_, '_, N>,
     ) -> Result<(), StoreError> {
-        let run = &store.runs.as_slice()[slot];
-        let mut unit = match self.hints[slot] {
-            NO_HINT => self.seek(store, run, reading)?,
-            unit => unit,
-        };
-        self.hints[slot] = unit;
+        let run = store.runs.run(usize::from(slot));
+        let after = self.sources.next(source);
+        if self.sources.units[source] == NO_UNIT {
+            self.sources.units[source] = self.seek(store, &run, after, reading)?;
+        }
         loop {
-            let Some((edge, least)) = self.read_unit(store, run, unit, reading)? else {
-                return Ok(());
-            };
-            let is_beyond = self.bound.is_some_and(|bound| edge >= bound);
-            if is_beyond || least.is_some_and(|least| least < edge) {
-                self.lower(edge);
+            if self.sources.spent >> source & 1 == 1 {
+                let section = run.section(self.index);
+                let shape = store.shapes[usize::from(self.index)];
+                let unit = &mut self.sources.units[source];
+                let turn = |unit: u32| if self.descends { unit - 1 } else { unit + 1 };
+                *unit = turn(*unit);
+                if section.is_fence(*unit, shape) {
+                    *unit = turn(*unit);
+                }
+                self.sources.spend(source, false);
+            }
+            self.sources.set_next(source, NONE);
+            let edge = self.read_unit(store, &run, (source, after), reading)?;
+            // What was given up is still on this unit.
+            if edge == NONE || self.sources.next(source) <= edge {
                 return Ok(());
             }
-            unit = if self.descends { unit - 1 } else { unit + 1 };
-            if least.is_none() && self.hints[slot].abs_diff(unit) == 1 {
-                self.hints[slot] = unit;
+            self.sources.set_next(source, edge);
+            self.sources.spend(source, true);
+            if edge > after {
+                return Ok(());
             }
         }
     }
 
-    /// Take the entries of a unit. Where more may follow in the next one: the key from which on
-    /// they do, and the least new key of the unit.
+    /// Hold the entries of one unit from the key `after` on. Gives the key at which the next unit
+    /// goes on.
     fn read_unit<N: Nand>(
         &mut self,
         store: &Store<'_>,
         run: &Run,
-        unit: u32,
+        (source, after): (usize, Key),
         reading: &mut Reading<'_, '_, N>,
-    ) -> Result<Option<(Key, Option<Key>)>, StoreError> {
+    ) -> Result<Key, StoreError> {
         let shape = store.shapes[usize::from(self.index)];
         let section = run.section(self.index);
+        let unit = self.sources.units[source];
         let (header, mut reader) = reading.open(run, unit, shape)?;
-        let start = self.last.map_or((self.from, 0), next);
-        let (mut ends, mut least) = ((None, None), None);
+        let mut ends = (None, None);
         while !reader.is_done() {
             reading.step(&mut reader, run, unit, shape)?;
             let entry = reader.entry(self.index);
             let key = self.key(&entry);
             ends = (ends.0.or(Some(key)), Some(key));
-            if key >= start && least.is_none_or(|least| key < least) {
-                least = Some(key);
+            if key >= after && key.0 <= self.to {
+                self.take(&entry, source, shape.is_unique);
             }
-            self.take(&entry, shape.is_unique);
         }
         let is_last = if self.descends {
             unit == section.start
         } else {
-            unit + 1 == section.start + section.units || !header.spills
+            // A unit of a plan that does not spill says nothing of other codes.
+            let has_one_code = section.planned == 0 || self.from == self.to;
+            let count = section.units - u32::from(section.is_fenced);
+            unit + 1 == section.start + count || has_one_code && !header.spills
         };
         let edge = if self.descends { ends.0 } else { ends.1 };
-        let Some((code, pointer)) = edge else {
-            let none = if self.last.is_some() { self.last } else { Some((self.from, 0)) };
-            return Ok(none.filter(|_| !is_last).map(|key| (key, None)));
-        };
-        if is_last || code > self.to {
-            return Ok(None);
-        }
-        let edge = if shape.is_unique { (code, 0) } else { next((code, pointer)) };
-        Ok(Some((edge, least)))
+        Ok(match edge {
+            _ if is_last => NONE,
+            None => after,
+            Some((code, _)) if code > self.to => NONE,
+            Some((code, _)) if shape.is_unique => (code, 0),
+            Some(key) => next(key),
+        })
     }
 
-    /// The unit in which the cursor begins in a run.
+    /// The unit of a run in which a key is to be looked for.
     fn seek<N: Nand>(
         &self,
         store: &Store<'_>,
         run: &Run,
+        (code, _): Key,
         reading: &mut Reading<'_, '_, N>,
     ) -> Result<u32, StoreError> {
         let shape = store.shapes[usize::from(self.index)];
-        let (code, _) = self.last.unwrap_or((self.from, 0));
         let code = if self.descends { (!code).saturating_add(1) } else { code };
         let mut seek = Seek::new(run, self.index, code.min(shape.code_max()), shape);
         while !seek.step(reading, run, shape)? {}
         Ok(seek.unit())
     }
 
-    /// Hold an entry if it is wanted and no newer one ends it.
-    fn take(&mut self, entry: &Entry, is_unique: bool) {
+    /// Hold an entry, unless a newer one that is held ends it.
+    fn take(&mut self, entry: &Entry, source: usize, is_unique: bool) {
         let key = self.key(entry);
-        let is_new = self.last.is_none_or(|last| key > last);
-        let in_bound = self.bound.is_none_or(|bound| key < bound);
-        if key.0 < self.from || key.0 > self.to || !is_new || !in_bound {
-            return;
-        }
         let len = usize::from(self.len);
-        let at = self.held[..len].partition_point(|(held, _)| *held < key);
-        if self.held[..len].get(at).is_some_and(|(held, _)| *held == key) {
-            return;
-        }
-        let is_sole = |flags: u8| Entry { flags, ..*entry }.is_sole();
-        let mut others = self.held[..len].iter().filter(|((code, _), _)| *code == key.0);
-        if is_unique && entry.is_sole() && others.any(|(_, flags)| is_sole(*flags)) {
-            return;
-        }
-        self.insert(at, (key, entry.flags), is_unique);
-    }
-
-    fn insert(&mut self, at: usize, held: (Key, u8), is_unique: bool) {
-        if usize::from(self.len) == HELD {
-            let greatest = self.held[HELD - 1].0.max(held.0);
-            let is_one_code = self.held[0].0.0 == greatest.0;
-            self.lower(if is_unique && !is_one_code { (greatest.0, 0) } else { greatest });
-            if self.bound.is_some_and(|bound| held.0 >= bound) {
-                return;
+        if is_unique && entry.is_sole() {
+            let first = self.codes[..len].partition_point(|code| *code < key.0);
+            let is_sole = |flags: u8| Entry { flags, ..*entry }.is_sole();
+            let mut others = (first..len).take_while(|&at| self.codes[at] == key.0);
+            if let Some(at) = others.find(|&at| is_sole(self.flags[at])) {
+                if usize::from(self.origins[at]) <= source {
+                    return;
+                }
+                self.remove(at);
             }
         }
         let len = usize::from(self.len);
+        let at = (0..len).find(|&at| (self.codes[at], self.pointers[at]) >= key).unwrap_or(len);
+        if at < len && (self.codes[at], self.pointers[at]) == key {
+            if usize::from(self.origins[at]) > source {
+                (self.flags[at], self.origins[at]) = (entry.flags, source as u8);
+            }
+            return;
+        }
+        if len == HELD && !self.give_up(at, key, source, is_unique) {
+            return;
+        }
+        let len = usize::from(self.len);
         debug_assert!(at <= len && len < HELD, "there is room for the entry");
-        self.held.copy_within(at..len, at + 1);
-        self.held[at] = held;
+        self.codes.copy_within(at..len, at + 1);
+        self.pointers.copy_within(at..len, at + 1);
+        self.flags.copy_within(at..len, at + 1);
+        self.origins.copy_within(at..len, at + 1);
+        (self.codes[at], self.pointers[at]) = key;
+        (self.flags[at], self.origins[at]) = (entry.flags, source as u8);
         self.len += 1;
     }
 
-    /// Give up what has this key or a greater one for now.
-    fn lower(&mut self, bound: Key) {
-        let bound = self.bound.map_or(bound, |old| old.min(bound));
-        self.bound = Some(bound);
+    /// Give up the greatest of what is held and of an entry that is to come to place `at`; whether
+    /// the entry stays. Its source goes on there.
+    fn give_up(&mut self, at: usize, key: Key, source: usize, is_unique: bool) -> bool {
+        let stays = at < HELD;
+        let (key, source) = if stays {
+            let last = HELD - 1;
+            self.len -= 1;
+            ((self.codes[last], self.pointers[last]), usize::from(self.origins[last]))
+        } else {
+            (key, source)
+        };
+        // Which of a code's sole entries is the newest is seen in all of them, unless the code has
+        // more than can be held.
+        let key = if is_unique && key.0 != self.codes[0] { (key.0, 0) } else { key };
+        let next = self.sources.next(source).min(key);
+        self.sources.set_next(source, next);
+        self.sources.spend(source, false);
+        stays
+    }
+
+    fn remove(&mut self, at: usize) {
         let len = usize::from(self.len);
-        self.len = self.held[..len].partition_point(|(held, _)| *held < bound) as u8;
+        self.codes.copy_within(at + 1..len, at);
+        self.pointers.copy_within(at + 1..len, at);
+        self.flags.copy_within(at + 1..len, at);
+        self.origins.copy_within(at + 1..len, at);
+        self.len -= 1;
+    }
+
+    fn pop(&mut self) -> (Key, u8) {
+        debug_assert!(self.len > 0, "an entry is held");
+        let first = ((self.codes[0], self.pointers[0]), self.flags[0]);
+        self.remove(0);
+        first
     }
 }
 
 /// The key behind a key.
 const fn next((code, pointer): Key) -> Key {
-    if pointer == u32::MAX { (code.saturating_add(1), 0) } else { (code, pointer + 1) }
+    match (code, pointer) {
+        NONE => NONE,
+        (code, u32::MAX) => (code + 1, 0),
+        (code, pointer) => (code, pointer + 1),
+    }
 }

@@ -30,7 +30,7 @@ impl<'a, 'm, N: Nand> Reading<'a, 'm, N> {
     pub(crate) fn unit(&mut self, run: &Run, unit: u32) -> Result<&[u8], StoreError> {
         let cells = self.media.layout().cells;
         let numbers = self.media.numbers();
-        let none = Page { space: run.space(), number: 0 };
+        let none = Page { space: run.head.space(), number: 0 };
         let place = run.place(unit, cells, numbers);
         let (page, cell) = place.ok_or(MediaError::Missing(none))?;
         if self.held != Some((page, cell)) {
@@ -76,7 +76,7 @@ impl<'a, 'm, N: Nand> Reading<'a, 'm, N> {
     /// The error for a unit that makes no sense.
     pub(crate) fn malformed(&self, run: &Run, unit: u32) -> StoreError {
         let place = run.place(unit, self.media.layout().cells, self.media.numbers());
-        let none = Page { space: run.space(), number: 0 };
+        let none = Page { space: run.head.space(), number: 0 };
         StoreError::Malformed(place.map_or(none, |(page, _)| page))
     }
 }

@@ -1,17 +1,17 @@
-//! Runs: what RAM and the state know of each, and the table of them.
+//! Runs: what RAM and the state know of each.
 //!
 //! A run is a sequence of units; the page of unit `n` is the `n / cells`-th of its extents. A
 //! *level* run holds one index. A *recent* run holds a section of each index, one after the other.
 //!
-//! 1. In the table levels come first, in any order; recent runs follow, the oldest first.
-//! 2. A section that was planned has the entries of a code in unit `code * planned / codes` or in
-//!    one behind it, with every unit between them full. A section with no plan is packed.
+//! 1. A section that was planned has the entries of a code in the unit that its place between the
+//!    section's least and greatest code says, or in one behind it, with every unit between them
+//!    full. A section with no plan is packed.
+//! 2. No entry of a run lies outside of its sections' bounds, or of the run's pointers.
 
 use super::entry::{INDEX_MAX, Shape};
+use super::fence::ends_group;
 use crate::media::{Numbers, Page, Space};
 
-/// Runs that exist at a time, at most.
-pub(crate) const RUNS_MAX: usize = 20;
 /// Pieces of a run, at most: void spans and other runs come between.
 pub(crate) const EXTENTS_MAX: usize = 4;
 /// The level of recent runs.
@@ -25,6 +25,12 @@ pub(crate) const IN_ROUND: u8 = 2;
 pub(crate) const IN_JOB: u8 = 4;
 /// Its Bloom filter is complete.
 pub(crate) const LEARNT: u8 = 8;
+/// A small merge has written it.
+pub(crate) const MERGED: u8 = 16;
+/// The merge that was put off reads it.
+pub(crate) const PUT_OFF: u8 = 64;
+/// Fences lie among its units.
+pub(crate) const FENCED: u8 = 32;
 
 /// Pages that follow each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,121 +49,168 @@ pub(crate) struct Section {
     pub(crate) units: u32,
     /// Its first unit in the run.
     pub(crate) start: u32,
+    /// No code lies outside of these.
+    pub(crate) least: u64,
+    pub(crate) greatest: u64,
+    /// Whether its codes are keys that lie about evenly between them, packed or not.
+    pub(crate) is_even: bool,
+    /// Whether fences lie among its units.
+    pub(crate) is_fenced: bool,
 }
 
 impl Section {
+    /// The place of a code between the least and the greatest, in `count` equal parts. It ascends
+    /// with the code, whatever is rounded off.
+    pub(crate) fn part(&self, code: u64, count: u32, shape: Shape) -> u32 {
+        let greatest = self.greatest.min(shape.code_max());
+        let width = greatest.saturating_sub(self.least);
+        let shift = 32_u32.saturating_sub(width.leading_zeros());
+        let place = code.clamp(self.least, greatest.max(self.least)) - self.least;
+        let (place, width) = (place >> shift, width >> shift);
+        (place * u64::from(count) / (width + 1)) as u32
+    }
+
     /// The first unit of the section in which entries of a code may be.
     pub(crate) fn target(&self, code: u64, shape: Shape) -> u32 {
-        debug_assert!(code <= shape.code_max(), "a code has its index's bits");
-        ((u128::from(code) * u128::from(self.planned)) >> shape.code_bits) as u32
+        self.part(code, self.planned, shape)
+    }
+
+    /// Whether a cell holds no entries, but says what the units hold.
+    pub(crate) const fn is_fence(&self, unit: u32, shape: Shape) -> bool {
+        self.is_fenced && (ends_group(unit, shape) || unit + 1 == self.units)
+    }
+
+    /// Whether a code may be here.
+    pub(crate) const fn spans(&self, code: u64) -> bool {
+        self.least <= code && code <= self.greatest
+    }
+}
+
+/// What is asked of a run most often.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// Its level; [`RECENT`] for recent runs.
+    pub(crate) level: u8,
+    /// The index of a level; a bit for each index that a recent run still serves.
+    pub(crate) indexes: u8,
+    /// [`OPEN`], [`IN_ROUND`], [`IN_JOB`], [`LEARNT`], [`MERGED`].
+    pub(crate) marks: u8,
+    /// Flags that occur in its entries.
+    pub(crate) flags: u8,
+    /// Bytes of its Bloom filter.
+    pub(crate) bloom_size: u16,
+}
+
+impl Head {
+    pub(crate) const fn is_recent(self) -> bool {
+        self.level == RECENT
+    }
+
+    pub(crate) const fn is(self, marks: u8) -> bool {
+        self.marks & marks == marks
+    }
+
+    /// Whether a lookup in `index` has to look here.
+    pub(crate) const fn serves(self, index: u8) -> bool {
+        if self.is_recent() { self.indexes >> index & 1 == 1 } else { self.indexes == index }
+    }
+
+    /// The space it lies in.
+    pub(crate) const fn space(self) -> Space {
+        if self.is_recent() { Space::Young } else { Space::Old }
     }
 }
 
 /// A run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Run {
-    /// Its level; [`RECENT`] for recent runs.
-    pub(crate) level: u8,
-    /// The index of a level run.
-    pub(crate) index: u8,
-    /// [`OPEN`], [`IN_ROUND`], [`IN_JOB`], [`LEARNT`].
-    pub(crate) marks: u8,
-    /// Flags that occur in its entries.
-    pub(crate) flags: u8,
-    /// Indexes of a recent run that a level holds by now.
-    pub(crate) gone: u8,
+    pub(crate) head: Head,
     /// Pieces in use.
-    pub(crate) extent_count: u8,
-    /// Bytes of its Bloom filter.
-    pub(crate) bloom_size: u16,
+    extent_count: u8,
     extents: [Extent; EXTENTS_MAX],
     /// Units.
     pub(crate) units: u32,
     pub(crate) entries: u32,
     /// Codes that differ.
     pub(crate) distinct: u32,
-    /// Cells of fences behind the units.
-    pub(crate) fences: u32,
-    /// Of a recent run: entries, plan and units of each section. Of a level: the plan, then the
-    /// least and the greatest code.
+    /// The least and the greatest pointer.
+    pub(crate) pointers: (u32, u32),
+    /// A bit for each index whose section is even.
+    pub(crate) evens: u8,
+    /// Of a recent run: entries, plan and units of each section. Of a level: the plan.
     detail: [u32; INDEX_MAX],
+    /// The least and the greatest code of each section; those of a level come first.
+    bounds: [(u64, u64); INDEX_MAX],
 }
 
 impl Run {
     /// An empty recent run.
     pub(crate) fn recent(flags: u8) -> Self {
-        Self { level: RECENT, flags, ..Self::default() }
+        Self::empty(Head { level: RECENT, flags, ..Head::default() })
     }
 
     /// An empty level run.
-    pub(crate) fn of_level(index: u8, level: u8, flags: u8, planned: u32) -> Self {
-        let mut run = Self { level, index, flags, ..Self::default() };
-        run.detail[0] = planned;
-        run
+    pub(crate) fn of_level(index: u8, level: u8, flags: u8) -> Self {
+        Self::empty(Head { level, indexes: index, flags, ..Head::default() })
     }
 
-    pub(crate) const fn is_recent(&self) -> bool {
-        self.level == RECENT
-    }
-
-    pub(crate) const fn is(&self, marks: u8) -> bool {
-        self.marks & marks == marks
-    }
-
-    /// Whether a lookup in `index` has to look here.
-    pub(crate) fn serves(&self, index: u8) -> bool {
-        if self.is_recent() {
-            self.gone >> index & 1 == 0 && self.section(index).units > 0
-        } else {
-            self.index == index && self.units > 0
-        }
-    }
-
-    /// The space it lies in.
-    pub(crate) const fn space(&self) -> Space {
-        if self.is_recent() { Space::Young } else { Space::Old }
+    /// An empty run.
+    pub(crate) fn empty(head: Head) -> Self {
+        let bounds = [(0, u64::MAX); INDEX_MAX];
+        Self { head, pointers: (u32::MAX, 0), bounds, ..Self::default() }
     }
 
     /// The part of the run that holds an index.
     pub(crate) fn section(&self, index: u8) -> Section {
-        if !self.is_recent() {
-            if index != self.index {
+        let at = usize::from(index);
+        let is_even = self.evens >> index & 1 == 1;
+        if !self.head.is_recent() {
+            if index != self.head.indexes {
                 return Section::default();
             }
             let Self { entries, units, detail, .. } = *self;
-            return Section { entries, planned: detail[0], units, start: 0 };
+            let (least, greatest) = self.bounds[0];
+            let planned = detail[0];
+            let is_fenced = self.head.is(FENCED);
+            return Section {
+                entries,
+                planned,
+                units,
+                start: 0,
+                least,
+                greatest,
+                is_even,
+                is_fenced,
+            };
         }
-        let start = (0..index).map(|index| self.detail[usize::from(index)] >> 24).sum();
-        let word = self.detail[usize::from(index)];
+        let start = self.detail[..at].iter().map(|word| word >> 24).sum();
+        let word = self.detail[at];
         let (entries, planned, units) = (word & 0xFFFF, word >> 16 & 0xFF, word >> 24);
-        Section { entries, planned, units, start }
+        let (least, greatest) = self.bounds[at];
+        let is_fenced = false;
+        Section { entries, planned, units, start, least, greatest, is_even, is_fenced }
     }
 
-    /// Note a section of a recent run; false where it is larger than one can be.
+    /// Note a section of a recent run, or the plan of a level; false where it is larger than one
+    /// can be.
     pub(crate) fn set_section(&mut self, index: u8, section: &Section) -> bool {
-        let Section { entries, planned, units, .. } = *section;
-        let fits = entries <= 0xFFFF && planned <= 0xFF && units <= 0xFF;
-        if self.is_recent() {
-            self.detail[usize::from(index)] =
-                entries.min(0xFFFF) | planned.min(0xFF) << 16 | units.min(0xFF) << 24;
-        } else {
-            self.detail[0] = planned;
-        }
-        fits || !self.is_recent()
-    }
-
-    /// The least and the greatest code of a level.
-    pub(crate) const fn bounds(&self) -> (u64, u64) {
-        let detail = &self.detail;
-        let least = (detail[2] as u64) << 32 | detail[1] as u64;
-        (least, (detail[4] as u64) << 32 | detail[3] as u64)
-    }
-
-    /// Note the least and the greatest code of a level.
-    pub(crate) const fn set_bounds(&mut self, least: u64, greatest: u64) {
+        let Section { entries, planned, units, least, greatest, .. } = *section;
         debug_assert!(least <= greatest, "the least code is not above the greatest");
-        (self.detail[1], self.detail[2]) = (least as u32, (least >> 32) as u32);
-        (self.detail[3], self.detail[4]) = (greatest as u32, (greatest >> 32) as u32);
+        self.evens = self.evens & !(1 << index) | u8::from(section.is_even) << index;
+        if !self.head.is_recent() {
+            (self.detail[0], self.bounds[0]) = (planned, (least, greatest));
+            return true;
+        }
+        let at = usize::from(index);
+        self.detail[at] = entries.min(0xFFFF) | planned.min(0xFF) << 16 | units.min(0xFF) << 24;
+        self.bounds[at] = (least, greatest);
+        self.head.indexes |= u8::from(units > 0) << index;
+        entries <= 0xFFFF && planned <= 0xFF && units <= 0xFF
+    }
+
+    /// Take a pointer into account.
+    pub(crate) fn note_pointer(&mut self, pointer: u32) {
+        self.pointers = (self.pointers.0.min(pointer), self.pointers.1.max(pointer));
     }
 
     /// The pieces of the run.
@@ -194,13 +247,14 @@ impl Run {
         true
     }
 
-    /// The page of a unit or fence, and the cell within it.
+    /// The page of a unit, and the cell within it.
     pub(crate) fn place(&self, unit: u32, cells: u32, numbers: Numbers) -> Option<(Page, usize)> {
         let mut left = unit / cells;
         for extent in self.extents() {
             if left < extent.count {
                 let number = numbers.advance(extent.first, left);
-                return Some((Page { space: self.space(), number }, (unit % cells) as usize));
+                let space = self.head.space();
+                return Some((Page { space, number }, (unit % cells) as usize));
             }
             left -= extent.count;
         }
@@ -209,71 +263,13 @@ impl Run {
 
     /// Whether a block holds a page of the run.
     pub(crate) fn touches(&self, space: Space, block: u32, numbers: Numbers) -> bool {
-        space == self.space()
+        space == self.head.space()
             && self.extents().iter().any(|extent| {
                 let first = numbers.block_of(extent.first);
                 let last = numbers.block_of(numbers.advance(extent.first, extent.count - 1));
                 let blocks = numbers.block_count();
                 (block + blocks - first) % blocks <= (last + blocks - first) % blocks
             })
-    }
-}
-
-/// The table of runs.
-#[derive(Clone, Debug)]
-pub(crate) struct Runs {
-    runs: [Run; RUNS_MAX],
-    len: u8,
-}
-
-impl Runs {
-    pub(crate) fn new() -> Self {
-        Self { runs: [Run::default(); RUNS_MAX], len: 0 }
-    }
-
-    pub(crate) fn as_slice(&self) -> &[Run] {
-        &self.runs[..usize::from(self.len)]
-    }
-
-    pub(crate) fn as_mut_slice(&mut self) -> &mut [Run] {
-        &mut self.runs[..usize::from(self.len)]
-    }
-
-    /// Runs that can still be listed.
-    pub(crate) const fn room(&self) -> usize {
-        RUNS_MAX - self.len as usize
-    }
-
-    /// Put a run at a place of the table.
-    pub(crate) fn insert(&mut self, at: usize, run: Run) {
-        assert!(self.room() > 0, "merges end before the table is full");
-        let len = usize::from(self.len);
-        assert!(at <= len, "runs follow each other");
-        self.runs.copy_within(at..len, at + 1);
-        self.runs[at] = run;
-        self.len += 1;
-    }
-
-    /// Forget the runs that `keep` refuses.
-    pub(crate) fn retain(&mut self, keep: impl Fn(&Run) -> bool) {
-        let mut kept = 0;
-        for at in 0..usize::from(self.len) {
-            if keep(&self.runs[at]) {
-                self.runs[kept] = self.runs[at];
-                kept += 1;
-            }
-        }
-        self.len = kept as u8;
-    }
-
-    /// The recent runs, the oldest first.
-    pub(crate) fn recents(&self) -> impl DoubleEndedIterator<Item = (usize, &Run)> {
-        self.as_slice().iter().enumerate().filter(|(_, run)| run.is_recent())
-    }
-
-    /// The run of a level.
-    pub(crate) fn level(&self, index: u8, level: u8) -> Option<usize> {
-        self.as_slice().iter().position(|run| run.index == index && run.level == level)
     }
 }
 
@@ -284,7 +280,7 @@ mod tests {
     #[test]
     fn units_hop_over_what_lies_between_the_pieces() {
         let numbers = Numbers::new(24, 8);
-        let mut run = Run::of_level(2, 1, 0, 9);
+        let mut run = Run::of_level(2, 1, 0);
         for page in [509, 510, 511, 0, 5, 6, 20] {
             assert!(run.add_page(page, numbers));
         }
@@ -302,15 +298,34 @@ mod tests {
     #[test]
     fn sections_follow_each_other() {
         let mut run = Run::recent(0);
-        let section = |entries, planned, units| Section { entries, planned, units, start: 0 };
+        let section = |entries, planned, units| Section {
+            entries,
+            planned,
+            units,
+            greatest: 255,
+            ..Section::default()
+        };
         assert!(run.set_section(0, &section(300, 4, 3)));
         assert!(run.set_section(2, &section(7, 0, 1)));
-        assert!(!run.set_section(3, &section(70_000, 0, 1)));
+        assert!(!run.set_section(3, &section(70_000, 0, 0)));
         assert_eq!(run.section(2), Section { start: 3, ..section(7, 0, 1) });
-        assert!(run.serves(0) && !run.serves(1) && run.serves(2));
-        run.gone = 1;
-        assert!(!run.serves(0));
+        assert!(run.head.serves(0) && !run.head.serves(1) && run.head.serves(2));
         let shape = Shape { code_bits: 8, pointer_bits: 9, is_unique: true };
         assert_eq!([0, 63, 64, 255].map(|code| run.section(0).target(code, shape)), [0, 0, 1, 3]);
+    }
+
+    #[test]
+    fn parts_of_any_width_ascend_from_the_first_to_the_last() {
+        let keys = Shape { code_bits: 64, pointer_bits: 9, is_unique: true };
+        for (least, greatest) in [(0, u64::MAX), (5, 5), (1 << 40, (1 << 40) + 999), (7, 1 << 33)] {
+            let section = Section { planned: 1000, least, greatest, ..Section::default() };
+            let width = greatest - least;
+            let codes = (0..=100).map(|part| least + width / 100 * part);
+            let parts = codes.map(|code| section.target(code, keys));
+            assert!(parts.clone().is_sorted() && parts.clone().all(|part| part < 1000));
+            assert_eq!(section.target(least, keys), 0);
+            let last = section.target(greatest, keys);
+            assert_eq!(last, if width > 0 { 999 } else { 0 });
+        }
     }
 }

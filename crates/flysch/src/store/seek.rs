@@ -1,13 +1,15 @@
 //! Finding the unit of a section in which a code begins, a read at a time.
 //!
 //! The answer is the first unit that ends with the code or a greater one. A guess is read first:
-//! where a section was planned the code says it, else the least and the greatest code of the run
-//! do. Then leaps that double, then halves.
+//! where a section was planned the code says it, else the least and the greatest code of the
+//! section do. Then leaps that double, then halves. Where there are fences, one of them says the
+//! unit.
 
 use flysch_nand::Nand;
 
 use super::entry::Shape;
 use super::error::StoreError;
+use super::fence::{self, Found, fence_of, group_of, group_start};
 use super::read::Reading;
 use super::run::Run;
 
@@ -15,32 +17,39 @@ use super::run::Run;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seek {
     code: u64,
-    /// The unit is one of these.
+    index: u8,
+    /// The unit is one of these; or the group of units, as long as fences are looked at.
     low: u32,
     high: u32,
     next: u32,
     /// How far the next leap goes; 0 where the unit lies between two that were read.
     leap: u32,
+    by_fences: bool,
 }
+
+/// Units of a fenced section that are found without its fence.
+const FEW: u32 = 3;
 
 impl Seek {
     /// Look for `code` in the section of `index`.
     pub(crate) fn new(run: &Run, index: u8, code: u64, shape: Shape) -> Self {
         let section = run.section(index);
-        let further = section.units.saturating_sub(1);
-        let (start, end) = (section.start, section.start + further);
-        if section.planned > 0 {
-            let unit = start + section.target(code, shape).min(further);
-            return Self { code, low: unit, high: end, next: unit, leap: 1 };
+        let by_fences = section.is_fenced && section.units > FEW;
+        let count = section.units - u32::from(section.is_fenced && !by_fences);
+        let further = count.saturating_sub(1);
+        let (low, high) = (section.start, section.start + further);
+        let unit = if section.planned > 0 {
+            section.start + section.target(code, shape).min(further)
+        } else {
+            section.start + section.part(code, count, shape).min(further)
+        };
+        if by_fences {
+            let group = |unit| group_of(unit, shape);
+            let (high, next) = (group(high), group(unit));
+            return Self { code, index, low: 0, high, next, leap: 0, by_fences };
         }
-        if run.is_recent() {
-            return Self { code, low: start, high: end, next: start + further / 2, leap: 0 };
-        }
-        let (least, greatest) = run.bounds();
-        let width = u128::from(greatest.saturating_sub(least)) + 1;
-        let place = u128::from(code.saturating_sub(least)) * u128::from(section.units) / width;
-        let guess = start + place.min(u128::from(further)) as u32;
-        Self { code, low: start, high: end, next: guess, leap: 1 }
+        let low = if section.planned > 0 { unit } else { low };
+        Self { code, index, low, high, next: unit, leap: 1, by_fences }
     }
 
     /// The unit, once it was found.
@@ -56,6 +65,9 @@ impl Seek {
         shape: Shape,
     ) -> Result<bool, StoreError> {
         debug_assert!(self.low <= self.high, "the unit lies somewhere");
+        if self.by_fences {
+            return self.step_group(reading, run, shape);
+        }
         if self.low == self.high {
             return Ok(true);
         }
@@ -63,6 +75,9 @@ impl Seek {
             0 => self.low.midpoint(self.high),
             _ => self.next.clamp(self.low, self.high),
         };
+        let section = run.section(self.index);
+        let is_fence = section.is_fence(unit, shape);
+        let unit = if is_fence && unit > self.low { unit - 1 } else { unit };
         let (header, mut reader) = reading.open(run, unit, shape)?;
         let mut greatest = header.first;
         while !reader.is_done() && greatest < self.code {
@@ -75,12 +90,50 @@ impl Seek {
             (self.low, self.high) = (unit, unit);
         } else if is_behind {
             // The last unit does not spill, unless the run lies.
-            self.low = (unit + 1).min(self.high);
+            let is_fence = section.is_fence(unit + 1, shape);
+            self.low = (unit + 1 + u32::from(is_fence)).min(self.high);
         } else {
             self.high = unit;
         }
         self.go_on(unit, is_behind);
         Ok(self.low == self.high)
+    }
+
+    /// Look at the fence of one more group. Cost: one read.
+    fn step_group<N: Nand>(
+        &mut self,
+        reading: &mut Reading<'_, '_, N>,
+        run: &Run,
+        shape: Shape,
+    ) -> Result<bool, StoreError> {
+        let group = if self.leap < 2 { self.next } else { self.low.midpoint(self.high) };
+        let group = group.clamp(self.low, self.high);
+        let count = run.section(self.index).units;
+        let unit = fence_of(group, count, shape);
+        let found = fence::find(reading.unit(run, unit)?, self.code, group == 0, shape);
+        self.leap += 1;
+        let start = group_start(group, shape);
+        match found.ok_or_else(|| reading.malformed(run, unit))? {
+            Found::Unit(at) => return Ok(self.end(start + at)),
+            // What is behind the groups before it is known not to be behind this one.
+            Found::Before if group == self.low => return Ok(self.end(start.saturating_sub(2))),
+            Found::Before => (self.high, self.next) = (group - 1, group - 1),
+            Found::Behind | Found::Ahead if group == self.high => {
+                return Ok(self.end(fence_of(group, count, shape) - 1));
+            }
+            Found::Behind | Found::Ahead => (self.low, self.next) = (group + 1, group + 1),
+            Found::Blank => {
+                let end = fence_of(self.high, count, shape) - 1;
+                (self.low, self.high) = (group_start(self.low, shape), end);
+                (self.leap, self.by_fences) = (0, false);
+            }
+        }
+        Ok(false)
+    }
+
+    const fn end(&mut self, unit: u32) -> bool {
+        (self.low, self.high, self.by_fences) = (unit, unit, false);
+        true
     }
 
     /// Where to look next: on in the same direction, twice as far; once it turns, between.

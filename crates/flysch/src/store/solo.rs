@@ -58,19 +58,17 @@ impl<'ram, N: Nand> Solo<'ram, N> {
         self.media.nand_mut()
     }
 
-    /// Put an entry and commit it; flush where the memory table is full, and do the slices of
-    /// work that are due.
+    /// Put an entry and commit it; flush where the memory table is full, else do the slice of work
+    /// that is due.
     pub fn insert(&mut self, entry: &Entry) -> Result<Work, StoreError> {
-        if !self.store.has_room(1) {
+        let is_full = !self.store.has_room(1);
+        if is_full {
             self.flush()?;
         }
         self.store.put(entry)?;
         self.store.commit();
-        let mut work = Work::default();
-        for _ in 0..self.store.slices_due() {
-            work = self.work()?;
-        }
-        Ok(work)
+        let is_idle = !is_full && self.store.slices_due() > 0;
+        if is_idle { self.work() } else { Ok(Work::default()) }
     }
 
     /// Flush the memory table, once there is room for a run.

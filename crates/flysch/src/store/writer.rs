@@ -5,8 +5,9 @@
 
 use super::entry::{Entry, INDEX_MAX, Shape};
 use super::error::StoreError;
+use super::fence::{Behind, Fence, ends_group};
 use super::plan::{Estimate, rice_of};
-use super::run::{Run, Section};
+use super::run::{FENCED, Run, Section};
 use super::unit::{Coding, UnitWriter};
 use crate::media::{CELL_DATA, HEADER_SIZE, Layout};
 
@@ -45,6 +46,8 @@ pub(crate) struct Output {
     pub(crate) distinct: u32,
     /// Whether every section is packed, planned or not.
     pub(crate) packs: bool,
+    /// Whether the last fence is written.
+    pub(crate) is_ended: bool,
 }
 
 /// How a page ended.
@@ -79,28 +82,64 @@ impl Output {
         source: &mut impl Source,
         frame: &mut [u8],
         layout: Layout,
-        shapes: &[Shape; INDEX_MAX],
+        (shapes, fence): (&[Shape; INDEX_MAX], &mut Fence<'_>),
     ) -> Result<Fill, StoreError> {
         frame.fill(0);
         let before = *self;
         for cell in 0..layout.cells as usize {
-            match source.peek()? {
+            let next = source.peek()?;
+            if next != Next::Pause && self.is_fence_due(next, shapes) {
+                self.put_fence(next, layout.cell_mut(frame, cell), (shapes, fence));
+                continue;
+            }
+            match next {
                 Next::End => return Ok(if cell == 0 { Fill::End } else { Fill::Last }),
                 Next::Pause if self.run.entries == before.run.entries => {
                     *self = before;
                     return Ok(Fill::Pause);
                 }
-                Next::Pause => self.pad(layout.cell_mut(frame, cell), shapes),
+                Next::Pause if self.is_fence_due(next, shapes) => {
+                    self.put_fence(next, layout.cell_mut(frame, cell), (shapes, fence));
+                }
+                Next::Pause => self.pad(layout.cell_mut(frame, cell), (shapes, fence)),
                 Next::Entry(entry) => {
                     if self.index != Some(entry.index) {
                         self.begin(source, entry.index, shapes, layout.cells);
                     }
-                    self.fill_unit(source, layout.cell_mut(frame, cell), shapes)?;
+                    self.fill_unit(source, layout.cell_mut(frame, cell), (shapes, fence))?;
                 }
             }
         }
-        let is_last = source.peek()? == Next::End;
+        let is_last = source.peek()? == Next::End && !self.is_fence_due(Next::End, shapes);
         Ok(if is_last { Fill::Last } else { Fill::Full })
+    }
+
+    /// Whether the next cell is to be a fence: that of a full group, or the last.
+    fn is_fence_due(&self, next: Next, shapes: &[Shape; INDEX_MAX]) -> bool {
+        let Some(index) = self.index else { return false };
+        let shape = shapes[usize::from(index)];
+        let units = self.run.units;
+        let is_written = units > 0 && ends_group(units - 1, shape);
+        let is_next = ends_group(units, shape) || next == Next::End && !is_written;
+        self.section.is_fenced && !self.is_ended && is_next
+    }
+
+    fn put_fence(
+        &mut self,
+        next: Next,
+        cell: &mut [u8],
+        (shapes, fence): (&[Shape; INDEX_MAX], &mut Fence<'_>),
+    ) {
+        let Some(index) = self.index else { unreachable!("a section was begun") };
+        let behind = match next {
+            Next::Entry(entry) => Behind::Known(entry.code),
+            Next::Pause => Behind::Unknown,
+            Next::End => Behind::Nothing,
+        };
+        self.is_ended = next == Next::End;
+        let shape = shapes[usize::from(index)];
+        fence.emit(self.run.units, (behind, self.floor), shape, cell);
+        self.end_unit();
     }
 
     /// Begin the section of an index.
@@ -110,10 +149,19 @@ impl Output {
         let estimate = source.estimate(index);
         let planned = estimate.planned(shape, CELL_DATA - HEADER_SIZE);
         // The pages of a level are its own: the units of the last one are there in any case.
-        let whole = if self.run.is_recent() { 1 } else { cells };
+        let whole = if self.run.head.is_recent() { 1 } else { cells };
         let planned = if self.packs { 0 } else { planned.next_multiple_of(whole) };
+        let is_keys = shape.is_ordered();
+        let (least, greatest) =
+            if is_keys { (estimate.least, estimate.greatest) } else { (0, u64::MAX) };
         self.index = Some(index);
-        self.section = Section { planned, start: self.run.units, ..Section::default() };
+        let start = self.run.units;
+        let is_even = is_keys && estimate.is_even;
+        let is_fenced = planned == 0 && !self.run.head.is_recent();
+        self.section =
+            Section { entries: 0, planned, units: 0, start, least, greatest, is_even, is_fenced };
+        self.run.head.marks |= if is_fenced { FENCED } else { 0 };
+        self.is_ended = false;
         self.coding = estimate.coding(shape);
         self.floor = 0;
         self.distinct = 0;
@@ -124,7 +172,7 @@ impl Output {
         &mut self,
         source: &mut impl Source,
         unit: &mut [u8],
-        shapes: &[Shape; INDEX_MAX],
+        (shapes, fence): (&[Shape; INDEX_MAX], &mut Fence<'_>),
     ) -> Result<(), StoreError> {
         let Some(index) = self.index else { unreachable!("a section was begun") };
         let shape = shapes[usize::from(index)];
@@ -132,6 +180,13 @@ impl Output {
         let floor = self.floor;
         let mut gaps = Gaps::default();
         let mut last = None;
+        let is_first = self.section.entries == 0;
+        if self.section.is_fenced
+            && let Next::Entry(entry) = source.peek()?
+        {
+            let goes_on = !is_first && entry.code == floor;
+            fence.note(self.run.units, entry.code, goes_on, shape);
+        }
         let spills = loop {
             let entry = match source.peek()? {
                 Next::Entry(entry) if entry.index == index => entry,
@@ -154,9 +209,12 @@ impl Output {
     }
 
     /// An empty unit, behind which what belongs there will come.
-    fn pad(&mut self, unit: &mut [u8], shapes: &[Shape; INDEX_MAX]) {
+    fn pad(&mut self, unit: &mut [u8], (shapes, fence): (&[Shape; INDEX_MAX], &mut Fence<'_>)) {
         let Some(index) = self.index else { unreachable!("the page has an entry") };
         let shape = shapes[usize::from(index)];
+        if self.section.is_fenced {
+            fence.note(self.run.units, self.floor, true, shape);
+        }
         UnitWriter::new(self.coding, shape).close(unit, shape, true, self.floor);
         self.end_unit();
     }
@@ -171,10 +229,8 @@ impl Output {
             };
             *sums = (sums.0 + gap.max(1).ilog2(), sums.1 + 1);
         }
-        if !self.run.is_recent() {
-            let first = if self.section.entries == 0 { entry.code } else { self.run.bounds().0 };
-            self.run.set_bounds(first, entry.code);
-        }
+        debug_assert!(self.section.spans(entry.code), "the bounds of a section were known");
+        self.run.note_pointer(entry.pointer);
         self.distinct += u32::from(!is_same);
         self.run.distinct += u32::from(!is_same);
         self.run.entries += 1;
@@ -185,6 +241,10 @@ impl Output {
     fn end_unit(&mut self) {
         self.run.units += 1;
         self.section.units += 1;
+        // Much more than was planned: the codes were not as even as they looked. Units that are
+        // left empty where reads are used up are not many.
+        let Section { planned, units, .. } = self.section;
+        self.section.is_even &= planned == 0 || units <= planned + planned / 4 + 4;
         if let Some(index) = self.index {
             let fits = self.run.set_section(index, &self.section);
             debug_assert!(fits, "recent runs are kept small enough");

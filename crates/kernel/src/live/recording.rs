@@ -1,6 +1,6 @@
 //! The recording: turns the lines of probes into the events of a trace.
 
-use flysch_chip::{CauseId, CauseTree, Event, EventKind, TaskId, Trace};
+use flysch_chip::{Blame, CauseId, CauseTree, Event, EventKind, TaskId, Trace};
 
 use super::device::Window;
 use super::hook::{Meaning, Probe};
@@ -191,7 +191,13 @@ impl Recording {
         // sort is stable, because several events may have the same microsecond.
         events.sort_by_key(|event| event.time_ns);
         let geometry = self.window.geometry;
-        Trace { geometry, causes: self.causes.clone(), tasks: self.tasks.clone(), events }
+        Trace {
+            geometry,
+            causes: self.causes.clone(),
+            tasks: self.tasks.clone(),
+            events,
+            blame: Blame::default(),
+        }
     }
 }
 

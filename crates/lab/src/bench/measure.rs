@@ -58,6 +58,11 @@ pub fn measure(
     let Measured { timing, bytes, figures, kinds } = measured;
     let mut total = Operations::default();
     trace.events.iter().for_each(|event| total.add(event));
+    let (by_statement, by_table) = if trace.blame.is_empty() {
+        (Vec::new(), Vec::new())
+    } else {
+        (trace::by_statement(&trace), trace::by_table(&trace))
+    };
     let active_ns = timing.time_ns - timing.idle_ns;
     let energy = scenario.build.platform.power.drawn(scenario.activity(), active_ns, &total);
     Run {
@@ -92,6 +97,8 @@ pub fn measure(
         lifetime_mb: lifetime_mb(scenario, bytes, total.page_programs),
         by_cause: by_cause(&trace),
         figures,
+        by_statement,
+        by_table,
         by_kind: by_kind(&trace, &kinds, &timing.request_ns),
         request_ns: timing.request_ns,
         by_block: by_block(&trace, scenario.build.partition_blocks),

@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use flysch_chip::{CauseTree, Trace};
+use flysch_chip::{Blame, CauseTree, Trace};
 use serde::Serialize;
 
 use crate::machine::power::Drawn;
-use crate::trace::Operations;
+use crate::trace::{Operations, StatementRow, TableRow};
 
 /// What one scenario cost. `flysch bench --format json` prints it as a JSON object.
 #[derive(Clone, Debug, Serialize)]
@@ -81,6 +81,12 @@ pub struct Run {
     /// Figures that only this workload has, by a name that ends in the unit.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub figures: BTreeMap<&'static str, f64>,
+    /// What each statement cost, the most programs first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub by_statement: Vec<StatementRow>,
+    /// What each table and index cost, the most programs first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub by_table: Vec<TableRow>,
     /// What each kind of request cost, for workloads with several kinds.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub by_kind: BTreeMap<&'static str, KindCost>,
@@ -104,7 +110,13 @@ impl Run {
     pub(crate) fn forget_trace(&mut self) {
         let causes = CauseTree::default();
         let geometry = self.trace.geometry;
-        self.trace = Trace { geometry, causes, tasks: Vec::new(), events: Vec::new() };
+        self.trace = Trace {
+            geometry,
+            causes,
+            tasks: Vec::new(),
+            events: Vec::new(),
+            blame: Blame::default(),
+        };
     }
 }
 

@@ -120,7 +120,7 @@ impl IndexBench {
                 BTreeMap::from([("pace", pace.to_owned())])
             }
             MethodName::Btree => BTreeMap::from([("spare-percent", spare_percent.to_string())]),
-            MethodName::Bftl1 => BTreeMap::new(),
+            MethodName::Bftl1 | MethodName::Store => BTreeMap::new(),
             MethodName::Bftl2 => BTreeMap::from([("list-max", list_max.to_string())]),
             MethodName::Skimpystash => BTreeMap::from([("chain-len", chain_len.to_string())]),
         };
@@ -332,6 +332,8 @@ impl Experiment<'_> {
             reads: mean(counts.reads, counts.operations),
             record_reads: mean(counts.record_reads, counts.operations),
             index_pages: self.pages(counts.sectors_read) / real(counts.operations),
+            p99_reads: counts.reads_at(990),
+            p999_reads: counts.reads_at(999),
             worst_reads: counts.worst_reads,
             time_ns: mean(counts.busy_ns, counts.operations),
             worst_ns: counts.worst_ns,
@@ -365,6 +367,9 @@ impl Counts {
         self.busy_ns += more.busy_ns;
         self.worst_ns = self.worst_ns.max(more.worst_ns);
         self.worst_reads = self.worst_reads.max(more.worst_reads);
+        for (count, more) in self.with_reads.iter_mut().zip(more.with_reads) {
+            *count += more;
+        }
     }
 }
 

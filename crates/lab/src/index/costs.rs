@@ -81,6 +81,9 @@ pub struct LookupCost {
     pub record_reads: f64,
     /// Mean reads of the index in page equivalents.
     pub index_pages: f64,
+    /// Reads that 99 % of the lookups do not exceed, and 99.9 %.
+    pub p99_reads: u64,
+    pub p999_reads: u64,
     /// The most reads that one lookup made.
     pub worst_reads: u64,
     /// Mean time of a lookup, nanoseconds.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use flysch::flash::FlashError;
 use flysch::index::{ConfigError, IndexError};
+use flysch::store::{self, StoreError};
 use flysch_linux::block_device::BlockError;
 use flysch_linux::ftl::FtlError;
 
@@ -18,6 +19,10 @@ pub enum MethodError {
     Ftl(FtlError),
     /// The translation layer below failed.
     Device(BlockError),
+    /// The database's index store failed.
+    Store(StoreError),
+    /// The store cannot be made with these parameters.
+    StoreConfig(store::ConfigError),
     /// Keys of this size and number cannot be made.
     Keys(KeyError),
     /// This key was inserted but not found.
@@ -32,6 +37,11 @@ impl fmt::Display for MethodError {
             Self::Index(error) => error.fmt(f),
             Self::Ftl(error) => error.fmt(f),
             Self::Device(error) => error.fmt(f),
+            Self::Store(error) => error.fmt(f),
+            Self::StoreConfig(store::ConfigError::RamTooSmall { needed }) => {
+                write!(f, "the store needs {needed} bytes of RAM beside a page and a cell")
+            }
+            Self::StoreConfig(store::ConfigError::Indexes) => f.write_str("the store has no index"),
             Self::Keys(error) => error.fmt(f),
             Self::Missed(number) => write!(f, "key {number} was inserted and is not found"),
             Self::Imagined(number) => write!(f, "absent key {number} is found"),
@@ -74,5 +84,17 @@ impl From<BlockError> for MethodError {
 impl From<KeyError> for MethodError {
     fn from(error: KeyError) -> Self {
         Self::Keys(error)
+    }
+}
+
+impl From<StoreError> for MethodError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<store::ConfigError> for MethodError {
+    fn from(error: store::ConfigError) -> Self {
+        Self::StoreConfig(error)
     }
 }

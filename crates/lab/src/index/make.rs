@@ -5,7 +5,7 @@ use flysch_nand::Geometry;
 use super::chip_setup::ChipSetup;
 use super::error::MethodError;
 use super::method::{IndexMethod, MethodName, MethodSpec};
-use super::{bftl, btree, hash_runs, pbfilter, skimpystash};
+use super::{bftl, btree, hash_runs, pbfilter, skimpystash, store};
 
 impl MethodSpec {
     /// The number of blocks that the method may need.
@@ -16,6 +16,7 @@ impl MethodSpec {
             MethodName::Btree => Ok(btree::block_count(self, geometry)),
             MethodName::Bftl1 | MethodName::Bftl2 => Ok(bftl::block_count(self, geometry)),
             MethodName::Skimpystash => Ok(skimpystash::block_count(self, geometry)),
+            MethodName::Store => Ok(store::block_count(self, geometry)),
         }
     }
 
@@ -31,6 +32,7 @@ impl MethodSpec {
             MethodName::Btree => btree::with(self, setup, visit),
             MethodName::Bftl1 | MethodName::Bftl2 => bftl::with(self, setup, visit),
             MethodName::Skimpystash => skimpystash::with(self, setup, visit),
+            MethodName::Store => store::with(self, setup, visit),
         }
     }
 }

@@ -16,7 +16,7 @@ const COPYING: [&str; 2] = ["ftl_collect", "ftl_level_wear"];
 const FOLD_EVERY: u32 = 256;
 
 /// Counts of what the chip and the index did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts {
     /// Number of operations on the index.
     pub operations: u64,
@@ -42,6 +42,47 @@ pub struct Counts {
     pub worst_ns: u64,
     /// The most reads that one operation made.
     pub worst_reads: u64,
+    /// Operations by their reads; the last place counts those with more.
+    pub with_reads: [u32; READS_MAX],
+}
+
+/// Reads of an operation that are told apart.
+const READS_MAX: usize = 64;
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self {
+            operations: 0,
+            reads: 0,
+            record_reads: 0,
+            sectors_read: 0,
+            programs: 0,
+            sectors_programmed: 0,
+            erases: 0,
+            out_of_order: 0,
+            copies: 0,
+            busy_ns: 0,
+            worst_ns: 0,
+            worst_reads: 0,
+            with_reads: [0; READS_MAX],
+        }
+    }
+}
+
+impl Counts {
+    /// The reads that so many operations of a thousand do not exceed; the most of all where those
+    /// are too many to be told apart.
+    pub fn reads_at(&self, per_mille: u64) -> u64 {
+        let wanted = self.operations * per_mille / 1000;
+        let mut seen = 0;
+        for (reads, count) in (0..).zip(&self.with_reads[..READS_MAX - 1]) {
+            seen += u64::from(*count);
+            if seen > wanted || seen == self.operations {
+                return reads;
+            }
+        }
+        self.worst_reads
+    }
 }
 
 /// Counts the events of one recorder.
@@ -51,7 +92,7 @@ pub struct Meter {
     geometry: Geometry,
     counts: Counts,
     /// Time and reads of the operation that is under way.
-    under_way: (u64, u64),
+    under_way: Option<(u64, u64)>,
     /// For each block, the highest page that was programmed since its last erase.
     frontiers: Vec<Option<u32>>,
     marks: u32,
@@ -63,7 +104,7 @@ impl Meter {
         let frontiers = vec![None; geometry.block_count as usize];
         let counts = Counts::default();
         recorder.reset();
-        Self { recorder, geometry, counts, under_way: (0, 0), frontiers, marks: 0 }
+        Self { recorder, geometry, counts, under_way: None, frontiers, marks: 0 }
     }
 
     /// Mark the begin of an operation on the index.
@@ -91,22 +132,27 @@ impl Meter {
     }
 
     fn close(&mut self) {
-        let (ns, reads) = std::mem::take(&mut self.under_way);
+        let Some((ns, reads)) = self.under_way.take() else { return };
         self.counts.worst_ns = self.counts.worst_ns.max(ns);
         self.counts.worst_reads = self.counts.worst_reads.max(reads);
+        let place = usize::try_from(reads).map_or(READS_MAX - 1, |at| at.min(READS_MAX - 1));
+        self.counts.with_reads[place] += 1;
     }
 
     fn add(&mut self, event: &Event, class: Class) {
+        if event.kind == EventKind::Mark {
+            self.counts.operations += 1;
+            self.close();
+            self.under_way = Some((0, 0));
+            return;
+        }
         let sector_size = self.geometry.sector_size();
         let counts = &mut self.counts;
+        let under_way = self.under_way.get_or_insert_default();
         match event.kind {
-            EventKind::Mark => {
-                counts.operations += 1;
-                return self.close();
-            }
             EventKind::Read => {
                 counts.reads += 1;
-                self.under_way.1 += 1;
+                under_way.1 += 1;
                 if class == Class::Record {
                     counts.record_reads += 1;
                 } else {
@@ -130,7 +176,8 @@ impl Meter {
                 counts.erases += 1;
                 self.frontiers[event.addr as usize] = None;
             }
-            EventKind::ReadOob
+            EventKind::Mark
+            | EventKind::ReadOob
             | EventKind::ProgramOob
             | EventKind::BufferHit
             | EventKind::NvRead
@@ -139,7 +186,7 @@ impl Meter {
         }
         let ns = u64::from(event.duration_ns);
         self.counts.busy_ns += ns;
-        self.under_way.0 += ns;
+        under_way.0 += ns;
     }
 }
 

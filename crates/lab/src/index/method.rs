@@ -72,11 +72,13 @@ pub enum MethodName {
     /// BFTL that compacts its lists of pages.
     Bftl2,
     Skimpystash,
+    /// The index store of the database, alone on a chip.
+    Store,
 }
 
 impl MethodName {
     /// All methods, in the order of the declaration.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Pbfilter,
         Self::Pbfilter2,
         Self::Runs,
@@ -85,6 +87,7 @@ impl MethodName {
         Self::Bftl1,
         Self::Bftl2,
         Self::Skimpystash,
+        Self::Store,
     ];
 
     /// Name on the command line.
@@ -98,6 +101,7 @@ impl MethodName {
             Self::Bftl1 => "bftl1",
             Self::Bftl2 => "bftl2",
             Self::Skimpystash => "skimpystash",
+            Self::Store => "store",
         }
     }
 
@@ -106,7 +110,7 @@ impl MethodName {
     /// end of the load.
     pub(super) const fn usual_states(self) -> u32 {
         match self {
-            Self::Runs | Self::RunsFilter => 40,
+            Self::Runs | Self::RunsFilter | Self::Store => 40,
             _ => 0,
         }
     }

@@ -1,9 +1,9 @@
 //! Index methods compared on the same simulated chip. Each stores and finds real keys.
 //!
 //! [`method`] defines what all of them can do, [`chip_setup`] the chip below, and [`keys`] and
-//! [`records`] what is indexed. `pbfilter` and `runs` are the engine's own indexes. `btree` works
-//! on a translation layer, `bftl` and `skimpystash` on a `page_log`. [`meter`] computes counts from
-//! the trace, and [`bench`](mod@bench) makes a result, the [`costs`].
+//! [`records`] what is indexed. `pbfilter`, `runs` and `store` are the engine's own indexes.
+//! `btree` works on a translation layer, `bftl` and `skimpystash` on a `page_log`. [`meter`]
+//! computes counts from the trace, and [`bench`](mod@bench) makes a result, the [`costs`].
 //!
 //! Invariants:
 //! 1. Every count and every time comes from the trace.
@@ -25,3 +25,4 @@ mod page_log;
 mod pbfilter;
 pub mod records;
 mod skimpystash;
+mod store;

@@ -40,12 +40,13 @@ use flysch_linux::vfs::Vfs;
 use flysch_linux::yaffs2::{self, Yaffs2};
 use flysch_sqlite::Settings;
 
+use crate::contents::Contents;
 use age::Age;
 use card::Start;
 use dual::{Dual, Route};
 use layers::Layers;
 use platform::Platform;
-use stack::{Journals, Main, Stack};
+use stack::{Engine, Journals, Main, Stack};
 use storage::Storage;
 
 /// What a stack is built from. All values can differ from those of the platform.
@@ -89,6 +90,8 @@ pub struct Machine {
     pub cpu: Cpu,
     /// Which files lie on the file system of the journals.
     pub route: Route,
+    /// What the files of SQLite hold, where that is followed.
+    pub contents: Option<Rc<RefCell<Contents>>>,
 }
 
 impl Machine {
@@ -96,7 +99,8 @@ impl Machine {
     /// that SQLite asks for.
     pub fn storage(&self, settings: Settings, seed: u64) -> Rc<dyn flysch_sqlite::Vfs> {
         let storage = |linux: &Rc<RefCell<Vfs>>| {
-            Rc::new(Storage::new(Rc::clone(linux), self.recorder.clone(), settings, seed))
+            let contents = self.contents.clone();
+            Rc::new(Storage::new(Rc::clone(linux), self.recorder.clone(), contents, settings, seed))
         };
         match &self.journals {
             Some(journals) => {
@@ -167,13 +171,18 @@ impl Build {
         let clock = Clock::new();
         let recorder = Recorder::new(clock.clone(), "sqlite");
         let (device, mut pram) = self.devices(self.new_chip(clock), &recorder);
+        let contents = (stack.engine == Engine::Sqlite).then(Rc::default);
+        if contents.is_some() {
+            recorder.follow_bytes(self.part.geometry);
+        }
         let scope = recorder.scope("format");
         self.format(stack.main, &device, &self.cpu(&recorder), &recorder)?;
         if stack.journals == Some(Journals::Pramfs) {
             pram::format_pramfs(&mut pram)?;
         }
         drop(scope);
-        self.mount(stack, device, pram, recorder)
+        let machine = self.mount(stack, device, pram, recorder)?;
+        Ok(Machine { contents, ..machine })
     }
 
     fn format(
@@ -217,8 +226,10 @@ impl Build {
     /// # Errors
     /// What the file system says.
     pub fn mount_again(&self, stack: Stack, machine: &Machine) -> Result<Machine, StackError> {
-        let Machine { device, pram, recorder, cpu, .. } = machine;
-        self.mount_by(cpu.clone(), stack, device.clone(), pram.clone(), recorder.clone())
+        let Machine { device, pram, recorder, cpu, contents, .. } = machine;
+        let mounted =
+            self.mount_by(cpu.clone(), stack, device.clone(), pram.clone(), recorder.clone())?;
+        Ok(Machine { contents: contents.clone(), ..mounted })
     }
 
     fn mount_by(
@@ -240,7 +251,8 @@ impl Build {
             Rc::new(RefCell::new(vfs))
         };
         let (linux, journals) = (vfs(fs), journals.transpose()?.map(vfs));
-        Ok(Machine { device, pram, journals, linux, recorder, cpu, route: self.route })
+        let (route, contents) = (self.route, None);
+        Ok(Machine { device, pram, journals, linux, recorder, cpu, route, contents })
     }
 
     fn mount_main(

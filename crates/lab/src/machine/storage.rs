@@ -3,13 +3,15 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use flysch_chip::{Clock, Prng, Recorder, Scope};
+use flysch_chip::{Clock, Prng, Recorder, Scope, Writing};
 use flysch_linux::filesystem::FsError;
 use flysch_linux::vfs::{Fd, Vfs};
 use flysch_sqlite::{
     Characteristics, File, FileKind, OpenFlags, Settings, SpillFile, SyncFlags, Vfs as SqliteVfs,
     VfsError,
 };
+
+use crate::contents::Contents;
 
 /// Milliseconds since 1970 at virtual time zero: 2020-01-01, so that no run depends on the date.
 const EPOCH_MS: i64 = 1_577_836_800_000;
@@ -18,6 +20,7 @@ const EPOCH_MS: i64 = 1_577_836_800_000;
 pub struct Storage {
     linux: Rc<RefCell<Vfs>>,
     recorder: Recorder,
+    contents: Option<Rc<RefCell<Contents>>>,
     settings: Settings,
     random: RefCell<Prng>,
     /// The number of the next file without a name.
@@ -28,6 +31,7 @@ pub struct Storage {
 struct Entry {
     linux: Rc<RefCell<Vfs>>,
     recorder: Recorder,
+    contents: Option<Rc<RefCell<Contents>>>,
     settings: Settings,
     path: String,
     flags: OpenFlags,
@@ -53,8 +57,11 @@ impl Entry {
         Ok(Box::new(OpenFile {
             linux: Rc::clone(&self.linux),
             recorder: self.recorder.clone(),
+            contents: self.contents.clone(),
             settings: self.settings,
             fd,
+            path: self.path.clone(),
+            kind,
             label,
             entry_unsynced: self.flags.may_create() && is_journal(self.flags.kind()),
             ends_with_handle: ends.then(|| self.path.clone()),
@@ -65,8 +72,11 @@ impl Entry {
 struct OpenFile {
     linux: Rc<RefCell<Vfs>>,
     recorder: Recorder,
+    contents: Option<Rc<RefCell<Contents>>>,
     settings: Settings,
     fd: Fd,
+    path: String,
+    kind: FileKind,
     label: &'static str,
     /// Whether the file's directory entry is not durable yet. The first sync also syncs the
     /// directory, as SQLite's unix VFS does for journals that it made.
@@ -77,9 +87,16 @@ struct OpenFile {
 
 impl Storage {
     /// Put SQLite on `linux`. `seed` decides all random numbers that SQLite asks for.
-    pub fn new(linux: Rc<RefCell<Vfs>>, recorder: Recorder, settings: Settings, seed: u64) -> Self {
+    pub fn new(
+        linux: Rc<RefCell<Vfs>>,
+        recorder: Recorder,
+        contents: Option<Rc<RefCell<Contents>>>,
+        settings: Settings,
+        seed: u64,
+    ) -> Self {
         let random = RefCell::new(Prng::new(seed));
-        Self { linux, recorder, settings, random, temporary: RefCell::new(0) }
+        let temporary = RefCell::new(0);
+        Self { linux, recorder, contents, settings, random, temporary }
     }
 
     fn clock(&self) -> &Clock {
@@ -137,6 +154,7 @@ impl SqliteVfs for Storage {
         let entry = Entry {
             linux: Rc::clone(&self.linux),
             recorder: self.recorder.clone(),
+            contents: self.contents.clone(),
             settings: self.settings,
             path,
             flags,
@@ -152,6 +170,7 @@ impl SqliteVfs for Storage {
 
     fn delete(&self, name: &str, sync_directory: bool) -> Result<(), VfsError> {
         let _scope = self.recorder.scope(label_of(name));
+        settle(self.contents.as_deref(), name);
         let mut linux = self.linux.borrow_mut();
         linux.unlink(name).map_err(vfs_error)?;
         if sync_directory { linux.sync_directory("/").map_err(vfs_error) } else { Ok(()) }
@@ -180,7 +199,26 @@ impl SqliteVfs for Storage {
     }
 }
 
+/// A transaction on the database that a file belongs to may have ended here.
+fn settle(contents: Option<&RefCell<Contents>>, path: &str) {
+    if let Some(contents) = contents {
+        contents.borrow_mut().settle(path);
+    }
+}
+
 impl OpenFile {
+    /// Note what the bytes that are about to be written belong to.
+    fn note_origins(&self, offset: u64, bytes: &[u8]) -> Option<Writing> {
+        let mut contents = self.contents.as_ref()?.borrow_mut();
+        let parts = contents.written(&self.path, self.kind, offset, bytes);
+        let mut linux = self.linux.borrow_mut();
+        for (offset, len, origin) in &parts {
+            linux.note_origin(self.fd, *offset, *len, *origin);
+        }
+        let largest = parts.iter().max_by_key(|(_, len, _)| *len);
+        largest.map(|(_, _, origin)| self.recorder.write(*origin))
+    }
+
     /// Make a call on the file, inside the scope of its label.
     fn call<T>(
         &self,
@@ -197,10 +235,12 @@ impl File for OpenFile {
     }
 
     fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), VfsError> {
+        let _writing = self.note_origins(offset, bytes);
         self.call(|linux, fd| linux.write(fd, offset, bytes))
     }
 
     fn truncate(&mut self, size: u64) -> Result<(), VfsError> {
+        settle(self.contents.as_deref(), &self.path);
         self.call(|linux, fd| linux.truncate(fd, size))
     }
 
@@ -208,6 +248,9 @@ impl File for OpenFile {
     /// for that, and the plain source from which the reference runs were built is not.
     fn sync(&mut self, _flags: SyncFlags) -> Result<(), VfsError> {
         self.call(Vfs::fsync)?;
+        if self.kind == FileKind::Database {
+            settle(self.contents.as_deref(), &self.path);
+        }
         if std::mem::take(&mut self.entry_unsynced) {
             self.call(|linux, _| linux.sync_directory("/"))?;
         }
@@ -234,6 +277,7 @@ impl File for OpenFile {
 impl Drop for OpenFile {
     fn drop(&mut self) {
         let _scope = self.recorder.scope(self.label);
+        settle(self.contents.as_deref(), &self.path);
         let mut linux = self.linux.borrow_mut();
         // A handle that is dropped cannot return an error. Later calls meet the same failure.
         let _unseen = linux.close(self.fd);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use flysch_charts::page::is_own;
-use flysch_chip::{CauseTree, Trace};
+use flysch_chip::{Blame, CauseTree, Trace};
 use flysch_nand::Geometry;
 
 use super::html;
@@ -61,6 +61,8 @@ fn run(workload: &str, on: &str, record_size: u32, requests: u32) -> Run {
         by_cause: BTreeMap::from([("END > write > collect".to_owned(), spent)]),
         figures: BTreeMap::new(),
         by_kind: BTreeMap::new(),
+        by_statement: Vec::new(),
+        by_table: Vec::new(),
         request_ns,
         by_block: vec![spent, Operations::default(), spent],
         erase_counts: vec![4, 1, 4],
@@ -77,6 +79,7 @@ fn run(workload: &str, on: &str, record_size: u32, requests: u32) -> Run {
             causes: CauseTree::default(),
             tasks: Vec::new(),
             events: Vec::new(),
+            blame: Blame::default(),
         },
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! magic       8 bytes  "FLYSCHTR"
-//! version     2 bytes  2, little-endian
+//! version     2 bytes  2 or 3, little-endian
 //! geometry    numbers  page_size oob_size sectors_per_page partial_programs
 //!                      pages_per_block block_count in_order (0 or 1)
 //! causes      number   how many, without the root
@@ -17,13 +17,16 @@
 //!             number   time since the event before
 //!             number   address, as zigzag difference from the last event of the same kind
 //!             numbers  duration, bytes, cause, task: each only if its bit is not set
+//! blame                only in version 3: whom the events are for
 //! checksum    4 bytes  CRC-32 (IEEE 802.3) of all bytes before, little-endian
 //! ```
 //!
 //! A number is an LEB128 varint. A name is its length as a number, then UTF-8 bytes. For the first
 //! event of the trace, or of its kind, all values of the event before count as zero.
 //!
-//! Version 1 can be read too. It has only the first seven kinds, and its bit 7 is never set.
+//! Version 3 is written where the tables and statements of events are known; `file_blame` has the
+//! layout of that part. Version 1 can be read too. It has only the first seven kinds, and its bit 7
+//! is never set.
 
 use std::fs;
 use std::path::Path;
@@ -32,6 +35,7 @@ use flysch_chip::{CauseId, Event, EventKind, TaskId, Trace};
 use flysch_nand::Geometry;
 
 use super::error::{Fault, Place, TraceError};
+use super::file_blame;
 use super::intake::{CAUSES_MAX, Intake, NAME_MAX, TASKS_MAX, check_trace, within};
 use super::persist::write_atomic;
 use super::varint;
@@ -41,6 +45,7 @@ pub const MAGIC: &[u8; 8] = b"FLYSCHTR";
 
 /// The version that is written, and the oldest version that can be read.
 const VERSION: u16 = 2;
+const VERSION_BLAME: u16 = 3;
 const VERSION_MIN: u16 = 1;
 const BODY_AT: usize = 10;
 const CHECKSUM_SIZE: usize = 4;
@@ -68,7 +73,9 @@ pub fn load(path: &Path) -> Result<Trace, TraceError> {
 pub fn encode(trace: &Trace) -> Result<Vec<u8>, TraceError> {
     check_trace(trace)?;
     let mut bytes = MAGIC.to_vec();
-    bytes.extend(VERSION.to_le_bytes());
+    let has_blame = !trace.blame.is_empty();
+    let version = if has_blame { VERSION_BLAME } else { VERSION };
+    bytes.extend(version.to_le_bytes());
     put_geometry(&mut bytes, &trace.geometry);
     varint::put(&mut bytes, trace.causes.len() as u64 - 1);
     for id in (0..).map(CauseId).take(trace.causes.len()).skip(1) {
@@ -85,6 +92,9 @@ pub fn encode(trace: &Trace) -> Result<Vec<u8>, TraceError> {
         put_event(&mut bytes, event, &before);
         before.remember(event);
     }
+    if has_blame {
+        file_blame::put(&mut bytes, &trace.blame, trace.events.len());
+    }
     bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
     Ok(bytes)
 }
@@ -93,7 +103,8 @@ pub fn encode(trace: &Trace) -> Result<Vec<u8>, TraceError> {
 pub fn decode(bytes: &[u8]) -> Result<Trace, TraceError> {
     let (version, body_end) = check_frame(bytes)?;
     let kinds = if version == VERSION_MIN { &EventKind::ALL[..7] } else { &EventKind::ALL };
-    let mut parser = Parser { bytes: &bytes[..body_end], at: BODY_AT, kinds };
+    let has_blame = version == VERSION_BLAME;
+    let mut parser = Parser { bytes: &bytes[..body_end], at: BODY_AT, kinds, has_blame };
     let trace = parser.trace();
     trace.map_err(|fault| TraceError::at(Place::Byte(parser.at), fault))
 }
@@ -106,7 +117,7 @@ fn check_frame(bytes: &[u8]) -> Result<(u16, usize), TraceError> {
     let cut_short = TraceError::at(Place::Byte(bytes.len()), Fault::CutShort);
     let Some(&[low, high]) = bytes.get(MAGIC.len()..BODY_AT) else { return Err(cut_short) };
     let version = u16::from_le_bytes([low, high]);
-    if !(VERSION_MIN..=VERSION).contains(&version) {
+    if !(VERSION_MIN..=VERSION_BLAME).contains(&version) {
         return Err(TraceError::at(Place::Byte(MAGIC.len()), Fault::Version(version)));
     }
     let Some((body, checksum)) = bytes[BODY_AT..].split_last_chunk::<CHECKSUM_SIZE>() else {
@@ -166,7 +177,7 @@ fn put_geometry(bytes: &mut Vec<u8>, geometry: &Geometry) {
     }
 }
 
-fn put_name(bytes: &mut Vec<u8>, name: &str) {
+pub(super) fn put_name(bytes: &mut Vec<u8>, name: &str) {
     varint::put(bytes, name.len() as u64);
     bytes.extend(name.as_bytes());
 }
@@ -191,11 +202,13 @@ fn put_event(bytes: &mut Vec<u8>, event: &Event, before: &Before) {
 }
 
 /// Parses the body. Invariant: `at` is within the bytes, and after a fault it is where that began.
-struct Parser<'a> {
+pub(super) struct Parser<'a> {
     bytes: &'a [u8],
     at: usize,
     /// The kinds of events that this version of the file has.
     kinds: &'static [EventKind],
+    /// Whether tables and statements follow the events.
+    has_blame: bool,
 }
 
 impl<'a> Parser<'a> {
@@ -220,7 +233,11 @@ impl<'a> Parser<'a> {
             intake.push(event).inspect_err(|_| self.at = began)?;
             before.remember(&event);
         }
-        if self.at == self.bytes.len() { Ok(intake.finish()) } else { Err(Fault::Excess) }
+        let mut trace = intake.finish();
+        if self.has_blame {
+            trace.blame = file_blame::parse(self, trace.events.len())?;
+        }
+        if self.at == self.bytes.len() { Ok(trace) } else { Err(Fault::Excess) }
     }
 
     fn geometry(&mut self) -> Result<Geometry, Fault> {
@@ -263,7 +280,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    fn name(&mut self) -> Result<&'a str, Fault> {
+    pub(super) fn name(&mut self) -> Result<&'a str, Fault> {
         let began = self.at;
         let size = self.number("length of a name", NAME_MAX as u64)? as usize;
         let bytes = self.bytes.get(self.at..self.at + size).ok_or(Fault::CutShort)?;
@@ -275,14 +292,14 @@ impl<'a> Parser<'a> {
         Ok(name)
     }
 
-    fn number(&mut self, what: &'static str, max: u64) -> Result<u32, Fault> {
+    pub(super) fn number(&mut self, what: &'static str, max: u64) -> Result<u32, Fault> {
         let began = self.at;
         let value = self.long_number()?;
         within(what, value, max).inspect_err(|_| self.at = began)?;
         u32::try_from(value).map_err(|_| Fault::Beyond { what, value, max: u32::MAX.into() })
     }
 
-    fn long_number(&mut self) -> Result<u64, Fault> {
+    pub(super) fn long_number(&mut self) -> Result<u64, Fault> {
         let (value, size) = varint::parse(&self.bytes[self.at..])?;
         self.at += size;
         Ok(value)

@@ -2,8 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use flysch_chip::{CauseId, Event, EventKind, TaskId, Trace};
+use flysch_chip::{Blame, Cargo, CauseId, Event, EventKind, TaskId, Trace};
 
+use super::blame::selected;
 use super::blocks::block_of;
 
 /// Which events to keep: those that meet all conditions. A condition that is absent is always met.
@@ -39,7 +40,7 @@ impl Filter {
             .map(|name| self.task.as_ref().is_none_or(|wanted| name == wanted))
             .collect();
         let causes = self.causes(trace);
-        let keeps = |event: &&Event| {
+        let keeps = |event: &Event| {
             let TaskId(task) = event.task;
             tasks[usize::from(task)]
                 && causes[event.cause.0 as usize]
@@ -48,8 +49,16 @@ impl Filter {
                 && self.keeps_block(block_of(&trace.geometry, event))
         };
         let limit = self.limit.unwrap_or(usize::MAX);
-        let events = trace.events.iter().filter(keeps).take(limit).copied().collect();
-        Trace { causes: trace.causes.clone(), tasks: trace.tasks.clone(), events, ..*trace }
+        let kept = trace.events.iter().enumerate().filter(|(_, event)| keeps(event)).take(limit);
+        let (places, events): (Vec<usize>, Vec<Event>) = kept.map(|(at, it)| (at, *it)).unzip();
+        let of = |cargo: &Cargo| selected(cargo, places.iter().copied());
+        let blame = Blame {
+            of_tables: of(&trace.blame.of_tables),
+            of_statements: of(&trace.blame.of_statements),
+            ..trace.blame.clone()
+        };
+        let (causes, tasks) = (trace.causes.clone(), trace.tasks.clone());
+        Trace { geometry: trace.geometry, causes, tasks, events, blame }
     }
 
     fn keeps_time(&self, time_ns: u64) -> bool {

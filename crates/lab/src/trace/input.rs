@@ -16,7 +16,7 @@ use super::tally::Tally;
 /// The content of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
-    Trace(Trace),
+    Trace(Box<Trace>),
     /// Counters of each block, without events.
     Counters(Vec<Tally>),
 }
@@ -48,7 +48,7 @@ pub fn load_any(path: &Path, geometry: Option<Geometry>) -> Result<Input, TraceE
 pub fn parse_any(bytes: &[u8], geometry: Option<Geometry>) -> Result<Input, TraceError> {
     let format = FileFormat::of(bytes).ok_or(TraceError::Unknown)?;
     if format == FileFormat::Binary {
-        return file::decode(bytes).map(Input::Trace);
+        return file::decode(bytes).map(|trace| Input::Trace(Box::new(trace)));
     }
     let text = str::from_utf8(bytes).map_err(|_| TraceError::Unknown)?;
     if format == FileFormat::FlashmonCounters {
@@ -56,5 +56,5 @@ pub fn parse_any(bytes: &[u8], geometry: Option<Geometry>) -> Result<Input, Trac
     }
     let geometry = geometry.ok_or(TraceError::NoGeometry(format))?;
     let parse = if format == FileFormat::Csv { parse_csv } else { flashmon::parse_log };
-    parse(text, geometry).map(Input::Trace)
+    parse(text, geometry).map(|trace| Input::Trace(Box::new(trace)))
 }

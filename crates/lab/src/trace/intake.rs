@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use flysch_chip::{CauseId, CauseTree, Event, EventPlace, TaskId, Trace};
+use flysch_chip::{Blame, CauseId, CauseTree, Event, EventPlace, TaskId, Trace};
 use flysch_nand::Geometry;
 
 use super::error::{Fault, Place, TraceError};
@@ -39,7 +39,13 @@ impl Intake {
         geometry.check().map_err(Fault::Geometry)?;
         within("block count", geometry.block_count.into(), BLOCKS_MAX.into())?;
         let causes = CauseTree::default();
-        let trace = Trace { geometry, causes, tasks: Vec::new(), events: Vec::new() };
+        let trace = Trace {
+            geometry,
+            causes,
+            tasks: Vec::new(),
+            events: Vec::new(),
+            blame: Blame::default(),
+        };
         Ok(Self { trace, depths: vec![0], known_causes: BTreeMap::new() })
     }
 

@@ -13,10 +13,12 @@
 //! 3. The sums over causes, over blocks and over kinds equal those of the trace.
 //! 4. The same trace gives the same bytes of files, tables and drawings.
 
+mod blame;
 mod blocks;
 mod causes;
 mod error;
 pub mod file;
+mod file_blame;
 mod filter;
 pub mod flashmon;
 mod format;
@@ -26,6 +28,7 @@ mod log;
 mod missed;
 mod operations;
 mod persist;
+mod pictures;
 pub mod plot;
 mod rows;
 mod shape;
@@ -35,6 +38,7 @@ mod varint;
 
 pub use flysch_nand::Geometry;
 
+pub use blame::{StatementRow, TableRow, by_statement, by_table, headline};
 pub use blocks::{BlockRow, block_rows, by_block};
 pub use causes::{CauseNode, Causes, causes, other_events};
 pub use error::{Fault, Place, TraceError};
@@ -46,6 +50,7 @@ pub use log::{Log, LogRow};
 pub use missed::{Blindness, MissedRow, Module, missed};
 pub use operations::Operations;
 pub use persist::{check_place, write_atomic};
+pub use pictures::{chrome, folded};
 pub use rows::{parse_csv, write_csv, write_json};
 pub use shape::{ShapeError, parse_shape, shape_text};
 pub use summary::{KindRow, Summary, TaskRow, summary};

@@ -33,6 +33,46 @@ pub struct Operations {
 }
 
 impl Operations {
+    /// How many counts there are.
+    pub(super) const COLUMNS: usize = 11;
+
+    /// All counts, in the order of the fields.
+    pub(super) const fn columns(&self) -> [u64; Self::COLUMNS] {
+        [
+            self.page_reads,
+            self.page_programs,
+            self.block_erases,
+            self.oob_reads,
+            self.oob_programs,
+            self.nvram_reads,
+            self.nvram_writes,
+            self.nvram_erases,
+            self.nvram_bytes,
+            self.nvram_time_ns,
+            self.time_ns,
+        ]
+    }
+
+    /// The counts that [`Self::columns`] lists.
+    pub(super) const fn of_columns(columns: [u64; Self::COLUMNS]) -> Self {
+        let [page_reads, page_programs, block_erases, oob_reads, oob_programs, ..] = columns;
+        let [.., nvram_reads, nvram_writes, nvram_erases, nvram_bytes, nvram_time_ns, time_ns] =
+            columns;
+        Self {
+            page_reads,
+            page_programs,
+            block_erases,
+            oob_reads,
+            oob_programs,
+            nvram_reads,
+            nvram_writes,
+            nvram_erases,
+            nvram_bytes,
+            nvram_time_ns,
+            time_ns,
+        }
+    }
+
     /// Add one event to the counts.
     pub fn add(&mut self, event: &Event) {
         match event.kind {

@@ -52,6 +52,8 @@ pub enum Workload {
     Logger(Logger),
     /// The mount of a log after transactions on it.
     Mount(Mount),
+    /// A program of the user's, with an SQLite of its own.
+    Program,
 }
 
 impl Workload {
@@ -82,6 +84,7 @@ impl Workload {
             Self::Overwrite => "overwrite",
             Self::Logger(_) => "logger",
             Self::Mount(_) => "mount",
+            Self::Program => "program",
         }
     }
 
@@ -92,7 +95,8 @@ impl Workload {
             | Self::Contacts(_)
             | Self::Tpcc(_)
             | Self::Logger(_)
-            | Self::Mount(_) => Engine::Sqlite,
+            | Self::Mount(_)
+            | Self::Program => Engine::Sqlite,
             Self::Read(_) | Self::Postmark(_) | Self::Overwrite => Engine::File,
         }
     }
@@ -128,7 +132,8 @@ impl Workload {
             | Self::Tpcc(_)
             | Self::Overwrite
             | Self::Logger(_)
-            | Self::Mount(_) => None,
+            | Self::Mount(_)
+            | Self::Program => None,
         }
     }
 
@@ -140,7 +145,7 @@ impl Workload {
             }
             Self::Read(read) => read.pattern,
             Self::Contacts(contacts) => contacts.pattern,
-            Self::Postmark(_) | Self::Tpcc(_) => Pattern::Random,
+            Self::Postmark(_) | Self::Tpcc(_) | Self::Program => Pattern::Random,
         }
     }
 
@@ -152,9 +157,12 @@ impl Workload {
     /// Bytes of a request's data, if they follow from the workload's own parameters.
     pub const fn record_size(self) -> Option<u32> {
         match self {
-            Self::Micro(_) | Self::Tpcc(_) | Self::Overwrite | Self::Logger(_) | Self::Mount(_) => {
-                None
-            }
+            Self::Micro(_)
+            | Self::Tpcc(_)
+            | Self::Overwrite
+            | Self::Logger(_)
+            | Self::Mount(_)
+            | Self::Program => None,
             Self::Read(read) => Some(read.request_size),
             Self::Contacts(contacts) => Some(contacts.text_bytes()),
             Self::Postmark(postmark) => Some(postmark.block_size),
@@ -171,7 +179,8 @@ impl Workload {
             | Self::Postmark(_)
             | Self::Overwrite
             | Self::Logger(_)
-            | Self::Mount(_) => None,
+            | Self::Mount(_)
+            | Self::Program => None,
             Self::Tpcc(tpcc) => Some(tpcc.room(settings, requests)),
         }
     }
@@ -179,7 +188,7 @@ impl Workload {
     /// Its own parameters, by their names on the command line.
     pub fn parameters(self) -> BTreeMap<&'static str, String> {
         match self {
-            Self::Micro(_) | Self::Overwrite => BTreeMap::new(),
+            Self::Micro(_) | Self::Overwrite | Self::Program => BTreeMap::new(),
             Self::Read(read) => read.parameters(),
             Self::Contacts(contacts) => contacts.parameters(),
             Self::Postmark(postmark) => postmark.parameters(),

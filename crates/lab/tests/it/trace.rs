@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use flysch_chip::{CauseId, CauseTree, Event, EventKind, EventPlace, Prng, TaskId, Trace};
+use flysch_chip::{Blame, CauseId, CauseTree, Event, EventKind, EventPlace, Prng, TaskId, Trace};
 use flysch_lab::trace::{
     Blindness, Filter, Input, Module, Tally, TraceError, block_rows, by_block, causes, file,
     flashmon, load, missed, other_events, parse_any, parse_csv, parse_shape, plot, save, summary,
@@ -42,7 +42,7 @@ fn random_trace(seed: u64, event_count: usize) -> Trace {
             task: [TaskId(0), TaskId(1), TaskId(2)][below(&mut prng, 3) as usize],
         });
     }
-    Trace { geometry, causes, tasks, events }
+    Trace { geometry, causes, tasks, events, blame: Blame::default() }
 }
 
 fn decode_resealed(body: &[u8]) -> Result<Trace, TraceError> {
@@ -162,7 +162,7 @@ fn csv_comes_back() {
         assert_eq!(write_csv(&back), text.as_bytes(), "seed {seed}");
         assert_eq!(Tally::of(&back.events), Tally::of(&trace.events), "seed {seed}");
         let detected = parse_any(text.as_bytes(), Some(trace.geometry)).unwrap();
-        assert_eq!(detected, Input::Trace(back), "seed {seed}");
+        assert_eq!(detected, Input::Trace(Box::new(back)), "seed {seed}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! The chip as the translation layers use it: whole pages with tags, in one range of blocks.
 
+use flysch_chip::Recorder;
 use flysch_nand::{
     BlockAddr, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError,
 };
@@ -27,11 +28,16 @@ pub(super) struct Media {
     geometry: Geometry,
     first_block: u32,
     pub(super) block_count: u32,
+    recorder: Recorder,
 }
 
 impl Media {
     /// Use the blocks that `options` names of the chip.
-    pub(super) fn new(nand: Box<dyn Nand>, options: &FtlOptions) -> Result<Self, FtlError> {
+    pub(super) fn new(
+        nand: Box<dyn Nand>,
+        options: &FtlOptions,
+        recorder: Recorder,
+    ) -> Result<Self, FtlError> {
         let geometry = nand.geometry();
         let end = options.first_block.checked_add(options.block_count);
         let has_blocks = end.is_some_and(|end| end <= geometry.block_count);
@@ -43,7 +49,7 @@ impl Media {
             return Err(FtlError::Shape);
         }
         let FtlOptions { first_block, block_count, .. } = *options;
-        Ok(Self { nand, geometry, first_block, block_count })
+        Ok(Self { nand, geometry, first_block, block_count, recorder })
     }
 
     pub(super) const fn page_size(&self) -> usize {
@@ -108,6 +114,7 @@ impl Media {
         debug_assert_eq!(data.len(), self.page_size());
         let mut oob = [0xFF; tag::START + tag::SIZE];
         oob[tag::START..].copy_from_slice(&tag.emit());
+        let _shipment = self.recorder.ship(u64::from(tag.logical) * data.len() as u64);
         match self.nand.program(self.page_addr(place), 0, data, &oob) {
             Ok(()) => Ok(Outcome::Done),
             Err(ProgramError::Failed(_)) => Ok(Outcome::Failed),

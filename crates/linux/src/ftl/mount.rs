@@ -40,7 +40,7 @@ pub fn mount(
     options: FtlOptions,
     erase_counts: &[u32],
 ) -> Result<Box<dyn BlockDevice>, FtlError> {
-    let media = Media::new(nand, &options)?;
+    let media = Media::new(nand, &options, recorder.clone())?;
     let page_size = media.page_size();
     let page_count = options.logical_blocks().saturating_mul(media.pages_per_block());
     let scope = recorder.scope("ftl_mount");

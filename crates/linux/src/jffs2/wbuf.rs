@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use super::Jffs2;
 use super::append::TRIES;
 use super::blocks::{List, Share};
-use super::format::padding_node;
+use super::format::{InodeNode, NodeType, padding_node, parse_header};
 use super::nodes::{NodeRef, NodeState};
 use crate::filesystem::FsError;
 use crate::mtd::MtdError;
@@ -105,6 +105,7 @@ impl Jffs2 {
         }
         let expected = self.wbuf.offset as usize + self.wbuf.bytes.len();
         assert_eq!(offset as usize, expected, "nodes are written contiguously");
+        self.note_content(offset, bytes);
         let mut rest = bytes;
         if self.wbuf.is_dirty() {
             let (head, tail) = rest.split_at(rest.len().min(page_size - in_page));
@@ -124,6 +125,20 @@ impl Jffs2 {
             self.note_writer(ino);
         }
         Ok(())
+    }
+
+    /// Note which part of which file a node holds.
+    fn note_content(&self, offset: u32, bytes: &[u8]) {
+        let place = (offset.into(), bytes.len() as u64);
+        let header = parse_header(bytes).filter(|header| header.node_type == NodeType::Inode);
+        let node = header.and_then(|header| InodeNode::parse(bytes, header.total_len));
+        match node.filter(|node| node.dsize > 0) {
+            Some(node) => {
+                let part = (node.offset.into(), node.dsize.into());
+                self.recorder.store("jffs2", node.ino, part, place);
+            }
+            None => self.recorder.store_own(place),
+        }
     }
 
     /// Program the whole pages that `rest` begins with, straight from the caller's bytes.
@@ -206,7 +221,9 @@ impl Jffs2 {
     }
 
     fn program_pages(&mut self, offset: u32, pages: &[u8]) -> Result<(), FsError> {
+        let shipment = self.recorder.ship(offset.into());
         let outcome = self.mtd.write(offset, pages);
+        drop(shipment);
         self.wbuf.is_void = outcome == Err(MtdError::PowerLost);
         outcome.map_err(FsError::from)
     }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use flysch_chip::Recorder;
+
 use super::{PAGE_SIZE, Page};
 use crate::block_device::{BlockDevice, BlockError};
 use crate::cpu::{Cpu, Work};
@@ -11,6 +13,7 @@ use crate::filesystem::CACHE_PAGE_SIZE;
 pub(super) struct Buffers {
     device: Box<dyn BlockDevice>,
     cpu: Cpu,
+    recorder: Recorder,
     pages: BTreeMap<u32, Box<Page>>,
     /// Blocks changed by the running transaction.
     pub(super) dirty: BTreeSet<u32>,
@@ -19,9 +22,9 @@ pub(super) struct Buffers {
 }
 
 impl Buffers {
-    pub(super) fn new(device: Box<dyn BlockDevice>, cpu: Cpu) -> Self {
+    pub(super) fn new(device: Box<dyn BlockDevice>, cpu: Cpu, recorder: Recorder) -> Self {
         let (pages, dirty, logged) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
-        Self { device, cpu, pages, dirty, logged }
+        Self { device, cpu, recorder, pages, dirty, logged }
     }
 
     /// Number of blocks of the device.
@@ -71,8 +74,24 @@ impl Buffers {
         self.device.read(block * self.sectors(), page)
     }
 
-    /// Write a block straight to the device.
+    /// Write a metadata block, or one of the journal, straight to the device.
     pub(super) fn write(&mut self, block: u32, page: &Page) -> Result<(), BlockError> {
+        self.recorder.store_own(place(block));
+        self.write_block(block, page)
+    }
+
+    /// Write a page of a file straight to the device.
+    pub(super) fn write_data(
+        &mut self,
+        (ino, index): (u32, u32),
+        block: u32,
+        page: &Page,
+    ) -> Result<(), BlockError> {
+        self.recorder.store("plainfs", ino, place(index), place(block));
+        self.write_block(block, page)
+    }
+
+    fn write_block(&mut self, block: u32, page: &Page) -> Result<(), BlockError> {
         self.cpu.charge(Work::BlockRequest);
         self.device.write(block * self.sectors(), page)
     }
@@ -84,4 +103,9 @@ impl Buffers {
     fn sectors(&self) -> u32 {
         PAGE_SIZE / self.device.sector_size()
     }
+}
+
+/// Where a block lies on the device, or a page in its file: its begin and length in bytes.
+const fn place(number: u32) -> (u64, u64) {
+    (number as u64 * CACHE_PAGE_SIZE as u64, CACHE_PAGE_SIZE as u64)
 }

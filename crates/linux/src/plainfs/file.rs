@@ -180,7 +180,7 @@ impl Plainfs {
             let damaged = FsError::Damaged { ino: Ino(ino), offset: u64::from(index) * PAGE_SIZE };
             let block = self.find_block(ino, &inode, index)?.ok_or(damaged)?;
             let page = self.dirty.remove(&(ino, index)).expect("just listed");
-            if let Err(error) = self.buffers.write(block, &page) {
+            if let Err(error) = self.buffers.write_data((ino, index), block, &page) {
                 self.dirty.insert((ino, index), page);
                 return Err(error.into());
             }

@@ -55,7 +55,7 @@ impl Plainfs {
         cpu: Cpu,
         recorder: &Recorder,
     ) -> Result<Self, PlainfsError> {
-        let mut buffers = Buffers::new(device, cpu.clone());
+        let mut buffers = Buffers::new(device, cpu.clone(), recorder.clone());
         let layout = Layout::of(buffers.device_blocks()).ok_or(PlainfsError::TooSmall)?;
         let scope = recorder.scope("plainfs_format");
         for block in layout.bitmap()..layout.data() {
@@ -86,7 +86,7 @@ impl Plainfs {
         cpu: Cpu,
         recorder: &Recorder,
     ) -> Result<Self, PlainfsError> {
-        Self::attach(Buffers::new(device, cpu.clone()), cpu, recorder)
+        Self::attach(Buffers::new(device, cpu.clone(), recorder.clone()), cpu, recorder)
     }
 
     fn attach(mut buffers: Buffers, cpu: Cpu, recorder: &Recorder) -> Result<Self, PlainfsError> {

@@ -1,5 +1,7 @@
 //! Logical eraseblocks (LEBs): read, write, map, unmap, and change their content atomically.
 
+use flysch_chip::Shipment;
+
 use super::format::{VidHeader, crc32};
 use super::wear::State;
 use super::{Ubi, UbiError};
@@ -16,6 +18,16 @@ pub enum LebRead {
 }
 
 impl Ubi {
+    /// The address of a byte of a LEB in the volume, by which its content is followed.
+    pub(crate) fn address(&self, lnum: u32, offset: u32) -> u64 {
+        u64::from(lnum) * u64::from(self.leb_size()) + u64::from(offset)
+    }
+
+    /// The whole of a LEB is written next. Volumes of UBI's own are not followed.
+    pub(super) fn ship(&self, volume: u32, lnum: u32) -> Option<Shipment> {
+        (volume == self.volume).then(|| self.recorder.ship(self.address(lnum, 0)))
+    }
+
     /// Whether a LEB is mapped. After an attach by fastmap the answer may be wrong for a LEB that
     /// has not been read yet, as in Linux.
     pub fn is_mapped(&self, lnum: u32) -> bool {
@@ -59,7 +71,10 @@ impl Ubi {
             self.map_to(self.volume, lnum, None, &[])?;
         }
         let peb = self.map[&(self.volume, lnum)];
-        match self.mtd.write(self.start(peb) + self.layout.data_offset + offset, bytes) {
+        let shipment = self.recorder.ship(self.address(lnum, offset));
+        let outcome = self.mtd.write(self.start(peb) + self.layout.data_offset + offset, bytes);
+        drop(shipment);
+        match outcome {
             Ok(()) => Ok(()),
             Err(MtdError::PowerLost) => Err(UbiError::PowerLost),
             Err(MtdError::ProgramFailed(_) | MtdError::EraseFailed(_)) => {
@@ -84,6 +99,7 @@ impl Ubi {
     /// Drop the content of a LEB. Its PEB is erased in the background; until then a power cut may
     /// bring the content back.
     pub fn unmap(&mut self, lnum: u32) {
+        self.recorder.store_own((self.address(lnum, 0), self.leb_size().into()));
         if let Some(peb) = self.map.remove(&(self.volume, lnum)) {
             self.unchecked.remove(&(self.volume, lnum));
             self.schedule_erase(peb, false);
@@ -95,6 +111,7 @@ impl Ubi {
     /// # Errors
     /// Power loss, after which the LEB has either its old or its new content.
     pub fn change(&mut self, lnum: u32, bytes: &[u8]) -> Result<(), UbiError> {
+        self.recorder.store_own((self.address(lnum, 0), self.leb_size().into()));
         self.change_in(self.volume, lnum, bytes)
     }
 
@@ -130,8 +147,10 @@ impl Ubi {
             self.sequence += 1;
             let vid = VidHeader { volume, lnum, sequence: self.sequence, copied };
             let outcome = self.write_header(peb, self.layout.vid_offset, &vid.emit());
+            let shipment = self.ship(volume, lnum);
             let outcome = outcome
                 .and_then(|()| self.mtd.write(self.start(peb) + self.layout.data_offset, data));
+            drop(shipment);
             match outcome {
                 Ok(()) => {
                     self.remap((volume, lnum), peb);

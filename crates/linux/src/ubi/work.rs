@@ -154,8 +154,10 @@ impl Ubi {
         let copy =
             VidHeader { sequence: self.sequence, copied: Some((size, crc32(&data[..len]))), ..vid };
         let outcome = self.write_header(to, self.layout.vid_offset, &copy.emit());
+        let shipment = self.ship(vid.volume, vid.lnum);
         let outcome = outcome
             .and_then(|()| self.mtd.write(self.start(to) + self.layout.data_offset, &data[..len]));
+        drop(shipment);
         match outcome {
             Ok(()) => {
                 self.remap((vid.volume, vid.lnum), to);

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use super::Ubifs;
 use super::fault::Fault;
-use super::format::{aligned, pad_bytes, parse_header};
+use super::format::{DataNode, NodeType, aligned, pad_bytes, parse_header};
 use super::lpt::Lprops;
 use super::tnc::Place;
 use crate::cpu::Work;
+use crate::filesystem::CACHE_PAGE_SIZE;
 use crate::ubi::LebRead;
 
 /// Time from the last write to a buffer until it is flushed (`dirty_writeback_interval`),
@@ -75,9 +76,11 @@ impl Ubifs {
         self.cpu.charge(Work::Node);
         self.cpu.charge(Work::Checksum(nodes.len()));
         let page_size = self.geometry.page_size as usize;
-        let wbuf = self.head_mut(head);
+        let wbuf = self.head(head);
         let lnum = wbuf.lnum.expect("space was reserved");
         let at = wbuf.end();
+        self.note_content(lnum, at, nodes);
+        let wbuf = self.head_mut(head);
         let mut bytes = std::mem::take(&mut wbuf.buffer);
         let crosses = bytes.len() + nodes.len().next_multiple_of(8) >= page_size;
         bytes.extend(nodes);
@@ -101,6 +104,19 @@ impl Ubifs {
         self.book_head(head, 0)?;
         self.arm(head);
         Ok((lnum, at))
+    }
+
+    /// Note which part of which file a node holds. Nodes that are appended together hold none.
+    fn note_content(&self, lnum: u32, at: u32, nodes: &[u8]) {
+        let place = (self.ubi.address(lnum, at), nodes.len() as u64);
+        let is_data = parse_header(nodes).is_some_and(|it| it.node_type == NodeType::Data);
+        match DataNode::parse(nodes).filter(|_| is_data) {
+            Some(DataNode { key, size, .. }) => {
+                let part = (u64::from(key.rest()) * CACHE_PAGE_SIZE as u64, size.into());
+                self.recorder.store("ubifs", key.ino(), part, place);
+            }
+            None => self.recorder.store_own(place),
+        }
     }
 
     fn write_pages(&mut self, lnum: u32, offset: u32, bytes: &[u8]) -> Result<(), Fault> {

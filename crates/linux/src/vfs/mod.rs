@@ -14,7 +14,7 @@
 //! A failure of the device or of a path is an `FsError`. To use a closed [`Fd`] is a bug of the
 //! caller and panics.
 
-use flysch_chip::{Recorder, Scope};
+use flysch_chip::{Origin, Recorder, Scope};
 
 use crate::cache::{PageCache, ReadAhead, ReadAheadProfile};
 use crate::cpu::{Cpu, Work};
@@ -195,6 +195,13 @@ impl Vfs {
             page[kept..].fill(0);
         }
         Ok(())
+    }
+
+    /// A part of a file has this origin. Whoever wants its bytes followed says so before they are
+    /// written.
+    pub fn note_origin(&mut self, fd: Fd, offset: u64, len: u64, origin: Origin) {
+        let Ino(ino) = self.file(fd).ino;
+        self.recorder.own(self.fs.name(), ino, (offset, len), origin);
     }
 
     /// Set the owner of a file, as `fchown` does. SQLite does so where it runs as root.

@@ -73,6 +73,16 @@ impl Yaffs2 {
     /// Program a chunk with its tags, which costs one program.
     pub(super) fn program(&mut self, chunk: u32, data: &[u8], tags: &Tags) -> Result<(), MtdError> {
         self.cpu.charge(Work::Node);
+        let (at, size) = (u64::from(self.offset_of(chunk)), data.len() as u64);
+        let is_data = tags.chunk > 0 && tags.bytes > 0;
+        match tags.chunk.checked_sub(1).filter(|_| is_data) {
+            Some(before) => {
+                let part = (u64::from(before) * size, tags.bytes.into());
+                self.recorder.store("yaffs2", tags.object, part, (at, tags.bytes.into()));
+            }
+            None => self.recorder.store_own((at, size)),
+        }
+        let _shipment = self.recorder.ship(at);
         self.mtd.write_with_oob(self.offset_of(chunk), data, &tags.emit())
     }
 

@@ -3,11 +3,14 @@
 pub(crate) mod connection;
 mod file;
 pub(crate) mod library;
+mod memory;
 pub(crate) mod registration;
 mod sharing;
 pub(crate) mod statement;
 
 use std::ffi::{CStr, c_int};
+
+pub(crate) use memory::SharedMemory;
 
 use crate::vfs::VfsError;
 

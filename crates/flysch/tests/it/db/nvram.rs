@@ -271,8 +271,11 @@ fn records_that_do_not_follow_the_log_are_passed_over() {
         for (at, mut copy) in copies.into_iter().enumerate() {
             let mut ram = vec![0; RAM];
             let opened = Db::open_beside(&mut copy, Some(&mut memory), &SCHEMA, OPTIONS, &mut ram);
-            let mut db = opened.unwrap_or_else(|error| panic!("{error:?} after commit {at}"));
             // Where records do follow, they may name pages that this chip never had.
+            if let Err(DbError::Media(_)) = opened {
+                continue;
+            }
+            let mut db = opened.unwrap_or_else(|error| panic!("{error:?} after commit {at}"));
             let Ok(found) = rows(&mut db, Direction::Forward) else { continue };
             let ids: Vec<i64> = (0..).take(found.len()).collect();
             assert!(found == expected(&ids, 0), "a chip as it was after commit {at}, {rule:?}");

@@ -19,7 +19,7 @@ fn numbers() -> Vec<i64> {
 
 fn make() -> Image {
     let mut image = Image::blank(512, 40);
-    let mut ram = vec![0; 8_000];
+    let mut ram = vec![0; 9_000];
     let mut db = Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
     for numbers in numbers().chunks(6) {
         insert(&mut db, numbers, 700, Durability::Durable).unwrap();
@@ -45,7 +45,7 @@ fn the_image_of_version_1_is_read() {
             image.set(page, bytes);
         }
     }
-    let mut ram = vec![0; 8_000];
+    let mut ram = vec![0; 9_000];
     let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
     assert!(db.report().is_clean);
     let all = rows(&mut db, Direction::Forward).unwrap();

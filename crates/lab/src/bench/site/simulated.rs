@@ -134,7 +134,12 @@ impl Site for Simulated {
     }
 
     fn take(&self) -> Result<Trace, RunError> {
-        Ok(self.machine.recorder.take(self.geometry))
+        let cargo = self.machine.recorder.take_cargo();
+        let mut trace = self.machine.recorder.take(self.geometry);
+        if let Some(contents) = &self.machine.contents {
+            trace.blame = contents.borrow_mut().blame(&cargo, trace.events.len());
+        }
+        Ok(trace)
     }
 
     fn blocks(&self) -> Blocks {

@@ -45,5 +45,8 @@ pub(super) fn carry_out(session: &Session<'_>) -> Result<Run, RunError> {
         Workload::Mount(mount) => {
             session.carry_out(mount::MountSteps::new(mount, session.scenario, &mut ram))
         }
+        Workload::Program => {
+            Err(RunError::Broken("a program of the user's is run by `flysch run`".to_owned()))
+        }
     }
 }

@@ -1,0 +1,248 @@
+//! Cargo: what the bytes of an operation come from.
+//!
+//! A program that writes files numbers the pieces of data that it wants to tell apart. From then
+//! on the [`Ledger`] follows the bytes: a file system notes where a part of a file is stored, and
+//! which part of its address space a program of the chip carries. So each program, read and erase
+//! gets the origins of the bytes that it concerns.
+//!
+//! Addresses are those of the file system: its own bytes on raw flash, those of the volume or disk
+//! where UBI or a translation layer lies in between. The layer in between names the address that a
+//! program carries, also where it copies.
+
+use std::collections::BTreeMap;
+
+use flysch_nand::Geometry;
+
+use super::event::EventKind;
+
+/// What bytes come from. Whoever writes them chooses the number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Origin(pub u32);
+
+/// Origins with their bytes.
+pub type Shares = Vec<(Origin, u32)>;
+
+/// The cargo of each event of a trace, in the order of the events. Bytes of file systems' own have
+/// no origin.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cargo {
+    shares: Shares,
+    ends: Vec<usize>,
+}
+
+impl Cargo {
+    /// Append the cargo of the next event.
+    pub fn push(&mut self, shares: impl IntoIterator<Item = (Origin, u32)>) {
+        self.shares.extend(shares);
+        self.ends.push(self.shares.len());
+    }
+
+    /// The cargo of the event at `place`; empty where none is known.
+    pub fn of(&self, place: usize) -> &[(Origin, u32)] {
+        let begin = if place == 0 { Some(0) } else { self.ends.get(place - 1).copied() };
+        match (begin, self.ends.get(place)) {
+            (Some(begin), Some(&end)) => &self.shares[begin..end],
+            _ => &[],
+        }
+    }
+
+    /// Keep the cargo of the first `len` events.
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.ends.truncate(len);
+        self.shares.truncate(self.ends.last().copied().unwrap_or(0));
+    }
+}
+
+/// A file of a file system that is known by name.
+type FileKey = (&'static str, u32);
+
+/// Follows bytes from files to pages of the chip.
+#[derive(Clone, Debug)]
+pub(super) struct Ledger {
+    geometry: Geometry,
+    files: BTreeMap<FileKey, Ranges>,
+    stored: Ranges,
+    /// What the next program carries: an address of the file system.
+    shipping: Option<u64>,
+    /// The origin of what is written to byte-addressable memory.
+    writing: Option<Origin>,
+    /// What lies on the pages of the chip.
+    pages: BTreeMap<u32, Shares>,
+    pub(super) cargo: Cargo,
+}
+
+impl Ledger {
+    pub(super) fn new(geometry: Geometry) -> Self {
+        Self {
+            geometry,
+            files: BTreeMap::new(),
+            stored: Ranges::default(),
+            shipping: None,
+            writing: None,
+            pages: BTreeMap::new(),
+            cargo: Cargo::default(),
+        }
+    }
+
+    pub(super) fn own(&mut self, file: FileKey, offset: u64, len: u64, origin: Origin) {
+        self.files.entry(file).or_default().put(offset, len, Some(origin));
+    }
+
+    /// A part of a file is stored in `size` bytes at an address. They are shared as the part's
+    /// bytes are.
+    pub(super) fn store(&mut self, file: FileKey, (offset, len): (u64, u64), at: u64, size: u64) {
+        self.stored.put(at, size, None);
+        let Some(ranges) = self.files.get(&file) else { return };
+        let mut begin = 0;
+        for (from, to, origin) in ranges.within(offset, len) {
+            let (from, to) = ((from - offset) * size / len, (to - offset) * size / len);
+            debug_assert!(begin <= from && to <= size, "parts are in order");
+            begin = to;
+            self.stored.put(at + from, to - from, Some(origin));
+        }
+    }
+
+    /// What an address holds is the file system's own.
+    pub(super) fn clear(&mut self, at: u64, size: u64) {
+        self.stored.put(at, size, None);
+    }
+
+    pub(super) fn ship(&mut self, at: Option<u64>) -> Option<u64> {
+        std::mem::replace(&mut self.shipping, at)
+    }
+
+    pub(super) fn write(&mut self, origin: Option<Origin>) -> Option<Origin> {
+        std::mem::replace(&mut self.writing, origin)
+    }
+
+    /// Note the cargo of an operation.
+    pub(super) fn record(&mut self, kind: EventKind, addr: u32) {
+        let shares = match kind {
+            EventKind::Program => self.program(addr),
+            EventKind::Erase => self.erase(addr),
+            EventKind::Read | EventKind::ReadOob | EventKind::ProgramOob | EventKind::BufferHit => {
+                self.pages.get(&addr).cloned().unwrap_or_default()
+            }
+            EventKind::NvRead | EventKind::NvWrite | EventKind::NvErase => {
+                self.writing.map(|origin| (origin, 1)).into_iter().collect()
+            }
+            EventKind::Mark => Shares::new(),
+        };
+        self.cargo.push(shares);
+    }
+
+    fn program(&mut self, page: u32) -> Shares {
+        let Some(at) = self.shipping else { return Shares::new() };
+        let size = u64::from(self.geometry.page_size);
+        self.shipping = Some(at + size);
+        let shares =
+            merged(self.stored.within(at, size).map(|(from, to, origin)| {
+                (origin, u32::try_from(to - from).expect("within a page"))
+            }));
+        if !shares.is_empty() {
+            self.pages.insert(page, shares.clone());
+        }
+        shares
+    }
+
+    fn erase(&mut self, block: u32) -> Shares {
+        let first = block * self.geometry.pages_per_block;
+        let mut kept = self.pages.split_off(&first);
+        let mut behind = kept.split_off(&(first + self.geometry.pages_per_block));
+        self.pages.append(&mut behind);
+        merged(kept.into_values().flatten())
+    }
+}
+
+/// Each origin once, with all its bytes.
+fn merged(shares: impl IntoIterator<Item = (Origin, u32)>) -> Shares {
+    let mut sums: BTreeMap<Origin, u32> = BTreeMap::new();
+    for (origin, bytes) in shares {
+        *sums.entry(origin).or_default() += bytes;
+    }
+    sums.into_iter().collect()
+}
+
+/// Ranges of bytes with their origins. They do not overlap.
+#[derive(Clone, Debug, Default)]
+struct Ranges(BTreeMap<u64, (u64, Origin)>);
+
+impl Ranges {
+    /// Give a range an origin, or none, whatever it had before.
+    fn put(&mut self, at: u64, len: u64, origin: Option<Origin>) {
+        if len == 0 {
+            return;
+        }
+        let end = at + len;
+        if let Some((&before, &(before_end, of))) = self.0.range(..at).next_back()
+            && before_end > at
+        {
+            self.0.insert(before, (at, of));
+            if before_end > end {
+                self.0.insert(end, (before_end, of));
+            }
+        }
+        while let Some((&inner, &(inner_end, of))) = self.0.range(at..end).next() {
+            self.0.remove(&inner);
+            if inner_end > end {
+                self.0.insert(end, (inner_end, of));
+            }
+        }
+        if let Some(origin) = origin {
+            self.0.insert(at, (end, origin));
+        }
+    }
+
+    /// The parts of a range that have an origin, each with its begin and end.
+    fn within(&self, at: u64, len: u64) -> impl Iterator<Item = (u64, u64, Origin)> {
+        let end = at + len;
+        let before = self.0.range(..at).next_back().filter(|(_, (before_end, _))| *before_end > at);
+        let parts = before.into_iter().chain(self.0.range(at..end));
+        parts.map(move |(&from, &(to, origin))| (from.max(at), to.min(end), origin))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GEOMETRY: Geometry = Geometry {
+        page_size: 100,
+        oob_size: 4,
+        sectors_per_page: 1,
+        partial_programs: 1,
+        pages_per_block: 2,
+        block_count: 4,
+        in_order: true,
+    };
+
+    #[test]
+    fn ranges_are_cut_and_kept() {
+        let mut ranges = Ranges::default();
+        ranges.put(0, 100, Some(Origin(1)));
+        ranges.put(40, 20, Some(Origin(2)));
+        ranges.put(90, 30, None);
+        let parts: Vec<_> = ranges.within(30, 80).collect();
+        let wanted = [(30, 40, Origin(1)), (40, 60, Origin(2)), (60, 90, Origin(1))];
+        assert_eq!(parts, wanted);
+    }
+
+    #[test]
+    fn bytes_are_followed_from_the_file_to_the_erase() {
+        let mut ledger = Ledger::new(GEOMETRY);
+        let file = ("fs", 7);
+        ledger.own(file, 0, 50, Origin(1));
+        ledger.own(file, 50, 50, Origin(2));
+        // The part shrinks to half its size, behind 20 bytes of the file system's own.
+        ledger.store(file, (0, 100), 1020, 50);
+        ledger.ship(Some(1000));
+        ledger.record(EventKind::Program, 3);
+        ledger.record(EventKind::Program, 4);
+        ledger.record(EventKind::Read, 3);
+        ledger.record(EventKind::Erase, 1);
+        ledger.record(EventKind::Read, 3);
+        let both = [(Origin(1), 25), (Origin(2), 25)];
+        let found: Vec<&[(Origin, u32)]> = (0..5).map(|place| ledger.cargo.of(place)).collect();
+        assert_eq!(found, [&both[..], &[], &both, &both, &[]]);
+    }
+}

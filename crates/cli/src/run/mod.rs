@@ -1,0 +1,214 @@
+//! `flysch run`: a program of the user's, with its SQLite on a simulated stack.
+//!
+//! The program's output is its own. What flysch has to say goes to stderr when the program has
+//! ended, or to a file. The exit code is the program's; if the program was content and flysch was
+//! not, it is 2.
+
+mod child;
+mod obstacle;
+mod summary;
+
+use std::ffi::OsString;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+
+use clap::ValueEnum;
+use flysch_kernel::live::signals::Stop;
+use flysch_lab::bench::run::Run;
+use flysch_lab::machine::stack::{Engine, Stack};
+use flysch_lab::program::{Pace, Simulation};
+use flysch_lab::trace;
+use flysch_sqlite::remote::{Folder, Server};
+
+use crate::failure::Failure;
+use crate::output;
+use crate::parameters::Hardware;
+use crate::progress::tell;
+use child::Program;
+
+/// Arguments of `flysch run`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  flysch run -- python3 app.py
+  flysch run --on sqlite/ubifs --out run.json --format json -- sqlite3 app.db 'VACUUM'
+  flysch run --on sqlite/ftl --platform apf27-2.6.29 --write-back -- ./app
+  flysch run --pace none --now 1700000000 --trace app.trace -- python3 app.py && flysch trace app.trace causes")]
+pub(crate) struct Args {
+    /// Stack of SQLite: sqlite/jffs2, sqlite/ubifs, sqlite/ftl, sqlite/tmpfs, ... [default:
+    /// sqlite/jffs2]
+    #[arg(long, value_name = "STACK", default_value_t = Stack::JFFS2, hide_default_value = true)]
+    on: Stack,
+    #[command(flatten)]
+    hardware: Hardware,
+    /// Time that the program takes for itself: as measured, or none, so that runs can be repeated
+    #[arg(long, value_enum, value_name = "measured|none", default_value_t)]
+    pace: PaceOption,
+    /// The time that SQLite tells, in seconds since 1970; without it, that of the host
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(i64).range(0..=253_402_300_799))]
+    now: Option<i64>,
+    /// Write the databases to the host when the program has ended
+    #[arg(long)]
+    write_back: bool,
+    /// Save each write, truncation and sync that SQLite asked for, one a line
+    #[arg(long, value_name = "FILE")]
+    calls: Option<PathBuf>,
+    /// Save the trace of the run
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// File for the figures, beside the summary on stderr
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// How to print the figures to the file
+    #[arg(long, value_enum, default_value_t)]
+    format: FileFormat,
+    /// Replace files that exist
+    #[arg(long)]
+    force: bool,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum PaceOption {
+    /// As the host measured it.
+    #[default]
+    Measured,
+    /// Only the machine's own work takes time.
+    None,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum FileFormat {
+    /// The summary.
+    #[default]
+    Table,
+    /// One object with all fields.
+    Json,
+}
+
+/// Run the program, then report.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    args.check()?;
+    if let Some(why) = obstacle::foreseen(&args.command) {
+        return Err(Failure::Message(why));
+    }
+    let scenario = args.hardware.scenario(args.on)?;
+    let pace = match args.pace {
+        PaceOption::Measured => Pace::Measured,
+        PaceOption::None => Pace::None,
+    };
+    let simulation = Simulation::new(&scenario, pace, args.calls.is_some());
+    let simulation = simulation.map_err(|error| Failure::of(&error))?;
+    let ended = args.serve(&simulation)?;
+    let own = args.report(&simulation, simulation.finish(&scenario));
+    conclude(&args.command, ended.status, own)
+}
+
+/// How the program ended, and how many processes of it came.
+struct Ended {
+    status: Option<ExitStatus>,
+    clients: u32,
+}
+
+impl Args {
+    fn check(&self) -> Result<(), Failure> {
+        if self.on.engine != Engine::Sqlite {
+            return Err(Failure::Message(format!(
+                "--on {}: a program brings SQLite, so a stack is named sqlite/jffs2 and the like",
+                self.on
+            )));
+        }
+        if matches!(self.format, FileFormat::Json) && self.out.is_none() {
+            let message = "--format json needs --out FILE: stdout is the program's";
+            return Err(Failure::Message(message.to_owned()));
+        }
+        let mut files = self.out.iter().chain(&self.trace).chain(&self.calls);
+        files.try_for_each(|path| output::check_writable(path, self.force))
+    }
+
+    /// Start the program and serve it until it has ended.
+    fn serve(&self, simulation: &Simulation) -> Result<Ended, Failure> {
+        let stop = Stop::on_signals().map_err(|error| Failure::of(&error))?;
+        let folder = Folder::create()
+            .map_err(|error| Failure::Message(format!("cannot make a private folder: {error}")))?;
+        let is_seeded = matches!(self.pace, PaceOption::None);
+        let now_ms = self.now.map(|seconds| seconds * 1000);
+        let failed = |error| Failure::Message(format!("cannot serve the program: {error}"));
+        let server = Server::new(&folder, simulation, is_seeded, now_ms);
+        let mut server = server.map_err(failed)?;
+        let (bell, ringer) = UnixStream::pair().map_err(failed)?;
+        let mut program = Program::start(&self.command, &folder, ringer)?;
+        server.serve(&bell, &mut || program.waits(&stop)).map_err(failed)?;
+        let ended = Ended { status: program.status(), clients: server.client_count() };
+        if simulation.database_count() == 0 && ended.status.is_some_and(|it| it.success()) {
+            tell(&obstacle::explain(&self.command, ended.clients > 0));
+        }
+        Ok(ended)
+    }
+
+    /// Write everything that was asked for, whatever of it fails. The first failure is returned.
+    fn report(
+        &self,
+        simulation: &Simulation,
+        run: Result<Run, flysch_lab::bench::RunError>,
+    ) -> Result<(), Failure> {
+        let run = run.map_err(|error| Failure::of(&error))?;
+        let mut outcome = Ok(());
+        for note in simulation.notes() {
+            let message = format!("{} {}", note.path.display(), note.what);
+            if note.is_failure {
+                outcome = outcome.and(Err(Failure::Message(message)));
+            } else {
+                tell(&message);
+            }
+        }
+        let text = summary::text(&run);
+        if simulation.database_count() > 0 {
+            summary::show(&text);
+        }
+        outcome = outcome.and(self.write_files(simulation, &run, &text));
+        if self.write_back {
+            let written = simulation.write_back();
+            outcome = outcome.and(written.map(drop).map_err(|error| Failure::of(&error)));
+        }
+        outcome
+    }
+
+    fn write_files(&self, simulation: &Simulation, run: &Run, text: &str) -> Result<(), Failure> {
+        if let Some(path) = &self.calls {
+            output::write_file(path, simulation.calls().as_bytes(), self.force)?;
+        }
+        if let Some(path) = &self.trace {
+            trace::save(&run.trace, path, self.force)
+                .map_err(|error| Failure::of_file(path, error))?;
+        }
+        let Some(path) = &self.out else { return Ok(()) };
+        let bytes = match self.format {
+            FileFormat::Table => text.as_bytes().to_vec(),
+            FileFormat::Json => output::json(run),
+        };
+        output::write_file(path, &bytes, self.force)
+    }
+}
+
+/// The exit code: the program's if it failed, else flysch's own.
+fn conclude(
+    command: &[OsString],
+    status: Option<ExitStatus>,
+    own: Result<(), Failure>,
+) -> Result<(), Failure> {
+    use std::os::unix::process::ExitStatusExt;
+    let Some(status) = status.filter(|status| !status.success()) else { return own };
+    if let Err(failure) = own {
+        tell(&failure.to_string());
+    }
+    if let Some(signal) = status.signal() {
+        let name = command.first().map(|name| name.display().to_string()).unwrap_or_default();
+        tell(&format!("{name} was ended by signal {signal}"));
+        return Err(Failure::Program(u8::try_from(128 + signal).unwrap_or(u8::MAX)));
+    }
+    Err(Failure::Program(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(2)))
+}

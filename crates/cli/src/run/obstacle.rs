@@ -1,0 +1,88 @@
+//! Programs into which the shim cannot be loaded, and why a program opened no database.
+//!
+//! A program that the loader gives no shim would work on the host's own files. So it is not
+//! started.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Where an ELF file tells its class and byte order, and the machine that it is built for.
+const CLASS_AT: std::ops::Range<usize> = 4..6;
+const MACHINE_AT: std::ops::Range<usize> = 18..20;
+/// The kind of a segment that names the loader.
+const INTERPRETER: u32 = 3;
+const WAY_OUT: &str = "only an SQLite that is a shared library can be put on a simulated stack";
+
+/// Say in a line why a program cannot be run, if that is known beforehand.
+pub(super) fn foreseen(command: &[OsString]) -> Option<String> {
+    let name = command.first()?.display();
+    let path = program_file(command.first()?)?;
+    let is_privileged =
+        fs::metadata(&path).is_ok_and(|found| found.permissions().mode() & 0o6000 != 0);
+    if is_privileged {
+        return Some(format!("{name} is set-user-ID: the loader gives it no shim"));
+    }
+    let bytes = program_bytes(&path)?;
+    if !bytes.starts_with(b"\x7fELF") {
+        return None;
+    }
+    let own = fs::read("/proc/self/exe").ok()?;
+    let is_alike = |range: std::ops::Range<usize>| own.get(range.clone()) == bytes.get(range);
+    if !is_alike(CLASS_AT) || !is_alike(MACHINE_AT) {
+        return Some(format!("{name} is built for another architecture than the shim"));
+    }
+    match interpreter(&bytes) {
+        None => Some(format!("{name} is linked statically: {WAY_OUT}")),
+        Some(loader) if loader.windows(7).any(|part| part == b"ld-musl") => {
+            Some(format!("{name} uses musl, and the shim is built for this system's C library"))
+        }
+        Some(_) => None,
+    }
+}
+
+/// Say in a line why the machine was not used. `came` tells whether the shim was asked for a file.
+pub(super) fn explain(command: &[OsString], came: bool) -> String {
+    let name = command.first().map(|name| name.display().to_string()).unwrap_or_default();
+    if came {
+        return format!("{name} opened no database");
+    }
+    format!("{name} opened no database; {WAY_OUT}")
+}
+
+/// The content of a program, or of the interpreter that its first line names.
+fn program_bytes(path: &Path) -> Option<Vec<u8>> {
+    let bytes = fs::read(path).ok()?;
+    let Some(line) = bytes.strip_prefix(b"#!") else { return Some(bytes) };
+    let line = line.split(|byte| *byte == b'\n').next()?;
+    let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    fs::read(OsStr::from_bytes(words.next()?)).ok()
+}
+
+/// The program file of a name, as a shell would find it.
+fn program_file(name: &OsStr) -> Option<PathBuf> {
+    let name = PathBuf::from(name);
+    if name.components().count() > 1 {
+        return Some(name);
+    }
+    let path = std::env::var_os("PATH")?;
+    let mut places = std::env::split_paths(&path).map(|folder| folder.join(&name));
+    places.find(|place| fs::metadata(place).is_ok_and(|found| found.is_file()))
+}
+
+/// The loader that a program names, if it names one. Programs of this machine are in its byte
+/// order, and 64-bit.
+fn interpreter(bytes: &[u8]) -> Option<&[u8]> {
+    let long = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+    let short = |at: usize| Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
+    let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let table = usize::try_from(long(32)?).ok()?;
+    let (size, count) = (usize::from(short(54)?), usize::from(short(56)?));
+    let mut entries = (0..count).map(|place| table.saturating_add(place * size));
+    let at = entries.find(|&at| word(at) == Some(INTERPRETER))?;
+    let offset = usize::try_from(long(at + 8)?).ok()?;
+    let len = usize::try_from(long(at + 32)?).ok()?;
+    bytes.get(offset..offset.checked_add(len)?)
+}

@@ -1,0 +1,146 @@
+//! Whom the operations are for: sums, a planted index, and the tables of a trace.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{Ran, folder, installed, output_of};
+use crate::command;
+
+const PLANTED: &str = "
+import random, sqlite3, sys
+random.seed(5)
+c = sqlite3.connect('m.db', isolation_level=None)
+c.execute('pragma journal_mode=' + sys.argv[2])
+c.execute('create table m(id integer primary key, sensor int, tag text, value real)')
+if sys.argv[1] == 'with': c.execute('create index m_tag on m(tag)')
+for i in range(200):
+    c.execute('begin')
+    for j in range(10):
+        row = (j, '%032x' % random.getrandbits(128), i * 1.5)
+        c.execute('insert into m(sensor, tag, value) values(?, ?, ?)', row)
+    c.execute('commit')
+c.execute('create table log(x)')
+for i in range(20): c.execute('insert into log values(%d)' % i)
+";
+
+/// The counts that every list must sum up to.
+const COUNTS: [&str; 5] =
+    ["page_reads", "page_programs", "block_erases", "oob_reads", "oob_programs"];
+
+/// Assert that statements, tables and causes each sum up to the whole.
+pub(super) fn check_sums(run: &Value, name: &str) {
+    for count in COUNTS {
+        let of = |list: &str, pointer: &str| -> u64 {
+            let rows = run[list].as_array().unwrap_or_else(|| panic!("{name} has {list}"));
+            rows.iter().map(|row| row.pointer(pointer).and_then(Value::as_u64).expect(count)).sum()
+        };
+        let causes = run["by_cause"].as_object().expect("causes");
+        let by_cause: u64 = causes.values().map(|row| row[count].as_u64().expect(count)).sum();
+        let plain = format!("/{count}");
+        let whole = run[count].as_u64().expect(count);
+        assert_eq!(of("by_table", &plain), whole, "{name}: {count} by table");
+        assert_eq!(of("by_statement", &plain), whole, "{name}: {count} by statement");
+        let with_commit = of("by_statement", &format!("/with_commit/{count}"));
+        assert_eq!(with_commit, whole, "{name}: {count} with commit");
+        assert_eq!(by_cause, whole, "{name}: {count} by cause");
+    }
+}
+
+fn planted(folder: &Path, stack: &str, index: &str, mode: &str) -> Option<Ran> {
+    let python = installed("python3")?;
+    fs::write(folder.join("m.py"), PLANTED).expect("a script");
+    let options = format!("--on {stack} --pace none --now 1 --trace m.trace");
+    Some(output_of(folder, &options, &[&python, "m.py", index, mode]))
+}
+
+fn programs(run: &Value) -> i64 {
+    run["page_programs"].as_i64().expect("a count")
+}
+
+#[test]
+fn an_index_too_many_is_named_and_its_cost_goes_with_it() {
+    for (stack, mode) in [
+        ("sqlite/jffs2", "delete"),
+        ("sqlite/yaffs2", "delete"),
+        ("sqlite/ubifs", "delete"),
+        ("sqlite/ubifs", "wal"),
+        ("sqlite/ftl", "delete"),
+        ("sqlite/ubifs+pramfs", "delete"),
+    ] {
+        let (folder, name) = (folder(), format!("{stack} {mode}"));
+        let Some(with) = planted(folder.path(), stack, "with", mode) else { return };
+        let Some(without) = planted(folder.path(), stack, "without", mode) else { return };
+        check_sums(&with.figures, &name);
+        check_sums(&without.figures, &name);
+        let first = with.stderr.lines().next().expect("a summary");
+        assert!(first.starts_with("flysch: index m_tag of table m costs "), "{name}: {first}");
+        let rows = with.figures["by_table"].as_array().expect("tables");
+        let index = rows.iter().find(|row| row["name"] == "m_tag").expect("the index");
+        let (said, all) = (programs(index), programs(&with.figures));
+        let fell = all - programs(&without.figures);
+        assert!((said - fell).abs() * 10 <= fell, "{name}: {said} said, {fell} fell");
+    }
+}
+
+#[test]
+fn a_commit_is_for_the_statements_of_its_transaction() {
+    let folder = folder();
+    let Some(ran) = planted(folder.path(), "sqlite/ubifs", "with", "delete") else { return };
+    let rows = ran.figures["by_statement"].as_array().expect("statements");
+    let row = |text: &str| rows.iter().find(|row| row["statement"] == text).expect(text);
+    let commit = row("commit");
+    assert_eq!(commit["executions"], 200);
+    assert!(programs(commit) > 1000, "{commit}");
+    assert_eq!(commit["with_commit"]["page_programs"], 0);
+    let insert = row("insert into m (sensor, tag, value) values (?, ...)");
+    assert_eq!(insert["executions"], 2000);
+    let paid = insert["with_commit"]["page_programs"].as_i64().expect("a count");
+    assert_eq!(paid, programs(insert) + programs(commit));
+    let log = row("insert into log values (?)");
+    assert_eq!(
+        (&log["executions"], &log["with_commit"]["page_programs"]),
+        (&20.into(), &log["page_programs"])
+    );
+}
+
+#[test]
+fn the_trace_of_a_run_tells_the_same() {
+    let folder = folder();
+    let Some(ran) = planted(folder.path(), "sqlite/jffs2", "with", "delete") else { return };
+    let json = |what: &str| -> Value {
+        let text =
+            command::output_of(folder.path(), &format!("trace m.trace {what} --format json"));
+        serde_json::from_str(&text).expect("JSON")
+    };
+    assert_eq!(json("tables"), ran.figures["by_table"]);
+    assert_eq!(json("statements"), ran.figures["by_statement"]);
+    let stacks = command::output_of(folder.path(), "trace m.trace export --format folded");
+    assert!(stacks.contains("commit;journal;"), "{stacks}");
+    let of_line = |line: &str| line.rsplit_once(' ').and_then(|(_, ns)| ns.parse::<u64>().ok());
+    let sum: Option<u64> = stacks.lines().map(of_line).sum();
+    let busy = json("causes");
+    assert_eq!(sum, busy.pointer("/all/time_ns").and_then(Value::as_u64));
+    let chrome = command::output_of(folder.path(), "trace m.trace export --to chrome");
+    let chrome: Value = serde_json::from_str(&chrome).expect("JSON");
+    let events = chrome["traceEvents"].as_array().expect("events");
+    let drawn = events.iter().filter(|event| event["name"] == "program").count();
+    assert_eq!(Some(drawn as u64), ran.figures["page_programs"].as_u64());
+    let erases = command::output_of(folder.path(), "trace m.trace --events erase tables");
+    assert!(erases.contains("| m_tag"), "{erases}");
+}
+
+#[test]
+fn the_workloads_of_bench_have_the_same_tables() {
+    let folder = folder();
+    let line = "bench insert,update,commit,contacts --on sqlite/jffs2,sqlite/ubifs,sqlite/ftl \
+        --requests 60 --fill 100 --records 50 --format json";
+    let runs: Value = serde_json::from_str(&command::output_of(folder.path(), line)).expect("JSON");
+    for run in runs.as_array().expect("runs") {
+        check_sums(run, &format!("{} on {}", run["workload"], run["on"]));
+        let rows = run["by_table"].as_array().expect("tables");
+        let has_table = rows.iter().any(|row| row["kind"] == "table");
+        assert!(has_table || run["page_programs"] == 0, "{run}");
+    }
+}

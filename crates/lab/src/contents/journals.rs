@@ -1,0 +1,120 @@
+//! Which pages lie where in a rollback journal or a write-ahead log.
+
+use std::collections::BTreeMap;
+
+use super::page::u32_at;
+
+const WAL_HEADER: u64 = 32;
+const FRAME_HEADER: u64 = 24;
+const WAL_PAGE_SIZE_AT: usize = 8;
+
+/// What was written to a journal or log so far.
+#[derive(Default)]
+pub(super) struct Journals {
+    /// A page number that was written alone, and where its page follows.
+    announced: Option<(u64, u32)>,
+    /// Size of the pages of a log.
+    page_size: u64,
+    /// The page of each frame of a log, and whether the frame ends a transaction.
+    frames: BTreeMap<u64, (u32, bool)>,
+}
+
+/// What a write to a rollback journal is.
+pub(super) enum JournalPart {
+    Page(u32),
+    /// Headers, page numbers and checksums.
+    Own,
+}
+
+/// What a part of a write to a log is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WalPart {
+    Own,
+    Page {
+        number: u32,
+        /// Whether all of the page is there.
+        is_whole: bool,
+        /// Whether it is the end of a transaction.
+        is_last: bool,
+    },
+}
+
+impl Journals {
+    /// A journal's page is written as its number, then the page, then a checksum.
+    pub(super) fn journal_part(&mut self, offset: u64, bytes: &[u8], size: usize) -> JournalPart {
+        let announced = self.announced.take();
+        if bytes.len() == 4 {
+            self.announced = u32_at(bytes, 0).map(|number| (offset + 4, number));
+            return JournalPart::Own;
+        }
+        match announced {
+            Some((at, number)) if at == offset && bytes.len() == size => JournalPart::Page(number),
+            _ => JournalPart::Own,
+        }
+    }
+
+    /// Cut a write to a log into its parts: offset and length in the file.
+    pub(super) fn wal_parts(&mut self, offset: u64, bytes: &[u8]) -> Vec<(u64, u64, WalPart)> {
+        if offset == 0
+            && let Some(size) = u32_at(bytes, WAL_PAGE_SIZE_AT)
+        {
+            self.page_size = size.into();
+            self.frames.clear();
+        }
+        let end = offset + bytes.len() as u64;
+        let mut parts = Vec::new();
+        let mut at = offset;
+        while at < end {
+            let (part, until) = self.wal_part(at, end, bytes, offset);
+            parts.push((at, until - at, part));
+            at = until;
+        }
+        parts
+    }
+
+    fn wal_part(&mut self, at: u64, end: u64, bytes: &[u8], offset: u64) -> (WalPart, u64) {
+        if at < WAL_HEADER || self.page_size == 0 {
+            return (WalPart::Own, if at < WAL_HEADER { end.min(WAL_HEADER) } else { end });
+        }
+        let frame_size = FRAME_HEADER + self.page_size;
+        let (frame, inside) = ((at - WAL_HEADER) / frame_size, (at - WAL_HEADER) % frame_size);
+        let begin = WAL_HEADER + frame * frame_size;
+        if inside < FRAME_HEADER {
+            let place = usize::try_from(at - offset).expect("within the write");
+            if inside == 0
+                && let (Some(number), Some(pages)) =
+                    (u32_at(bytes, place), u32_at(bytes, place + 4))
+            {
+                self.frames.insert(frame, (number, pages > 0));
+            }
+            return (WalPart::Own, end.min(begin + FRAME_HEADER));
+        }
+        let until = end.min(begin + frame_size);
+        let Some(&(number, is_commit)) = self.frames.get(&frame) else {
+            return (WalPart::Own, until);
+        };
+        let is_whole = inside == FRAME_HEADER && until == begin + frame_size;
+        let is_last = is_commit && until == begin + frame_size;
+        (WalPart::Page { number, is_whole, is_last }, until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_cut_into_frames() {
+        let mut journals = Journals::default();
+        let mut header = [0; 32];
+        header[10] = 2;
+        assert_eq!(journals.wal_parts(0, &header), [(0, 32, WalPart::Own)]);
+        let mut frame = [0; 24];
+        (frame[3], frame[7]) = (9, 1);
+        assert_eq!(journals.wal_parts(32, &frame), [(32, 24, WalPart::Own)]);
+        let page = WalPart::Page { number: 9, is_whole: true, is_last: true };
+        assert_eq!(journals.wal_parts(56, &[0; 512]), [(56, 512, page)]);
+        let half = WalPart::Page { number: 9, is_whole: false, is_last: false };
+        assert_eq!(journals.wal_parts(56, &[0; 100]), [(56, 100, half)]);
+    }
+}

@@ -1,0 +1,246 @@
+//! What the files of SQLite hold: which table or index each page belongs to.
+//!
+//! The pages are read as SQLite writes them, so nothing is asked of the program and nothing is
+//! counted. Each page that is written gets an [`Origin`]; which table it belongs to is settled at
+//! the end of its transaction, when the b-tree above it is known.
+//!
+//! ```text
+//! page      a page of a database: what it refers to
+//! schema    the names of the tables and indexes
+//! database  the role of each page
+//! journals  which pages lie where in a journal or a write-ahead log
+//! ```
+
+mod database;
+mod journals;
+mod page;
+mod schema;
+
+use std::collections::BTreeMap;
+
+use flysch_chip::{Blame, Cargo, Origin, TableName};
+use flysch_sqlite::FileKind;
+
+use database::Database;
+use journals::{JournalPart, Journals, WalPart};
+
+/// What lies where in files, by file name. Labels are numbered as they come.
+#[derive(Default)]
+pub struct Contents {
+    databases: BTreeMap<String, Database>,
+    journals: BTreeMap<String, Journals>,
+    labels: Vec<TableName>,
+    known: BTreeMap<TableName, u32>,
+    /// The label of each origin. An origin that is not settled yet has none.
+    origins: Vec<Option<u32>>,
+    /// The origin that every content of a label may share, once its label is known.
+    settled: BTreeMap<u32, Origin>,
+    /// Tables and indexes whose pages went to a journal, in order.
+    journaled: Vec<u32>,
+}
+
+/// A part of a write, with its origin: offset and length in the file.
+pub type Part = (u64, u64, Origin);
+
+impl Contents {
+    /// A file is about to be written. Returns the origins of the bytes.
+    pub fn written(&mut self, name: &str, kind: FileKind, offset: u64, bytes: &[u8]) -> Vec<Part> {
+        match kind {
+            FileKind::Database => self.database_written(name, offset, bytes),
+            FileKind::Journal => self.journal_written(name, offset, bytes),
+            FileKind::Wal => self.wal_written(name, offset, bytes),
+            FileKind::SuperJournal | FileKind::StatementJournal => {
+                vec![(offset, bytes.len() as u64, self.plain("journal", "journal"))]
+            }
+            FileKind::TemporaryJournal
+            | FileKind::TemporaryDatabase
+            | FileKind::TransientDatabase => {
+                vec![(offset, bytes.len() as u64, self.plain("temporary", "temporary"))]
+            }
+        }
+    }
+
+    /// A file was synced, emptied, deleted or closed: pages that were written to the database are
+    /// settled.
+    pub fn settle(&mut self, name: &str) {
+        let database = database_of(name);
+        if let Some(known) = self.databases.get_mut(database) {
+            let settled = known.settle();
+            for (origin, label) in settled {
+                let label = self.label(label);
+                self.origins[origin.0 as usize] = Some(label);
+            }
+        }
+    }
+
+    /// A database that is there already has this content. Returns the origins of its pages.
+    pub fn load(&mut self, name: &str, bytes: &[u8]) -> Vec<Part> {
+        let database = self.databases.entry(name.to_owned()).or_default();
+        database.note_size(bytes);
+        let size = database.page_size().max(512);
+        for (number, page) in (1..).zip(bytes.chunks(size)) {
+            database.put(number, page, None);
+        }
+        self.settle(name);
+        let mut parts = Vec::new();
+        for (number, page) in (1..).zip(bytes.chunks(size)) {
+            let found = self.databases.get(name).map(|it| it.name(number, "database"));
+            let label = self.label(found.unwrap_or_default());
+            let offset = u64::from(number - 1) * size as u64;
+            parts.push((offset, page.len() as u64, self.shared(label)));
+        }
+        parts
+    }
+
+    /// The tables that the events of a trace are for.
+    pub fn blame(&mut self, cargo: &Cargo, events: usize) -> Blame {
+        let names: Vec<String> = self.databases.keys().cloned().collect();
+        for name in &names {
+            self.settle(name);
+        }
+        let mut of_tables = Cargo::default();
+        for place in 0..events {
+            let mut sums: BTreeMap<u32, u32> = BTreeMap::new();
+            for (origin, bytes) in cargo.of(place) {
+                if let Some(label) = self.label_of(*origin) {
+                    *sums.entry(label).or_default() += bytes;
+                }
+            }
+            of_tables.push(sums.into_iter().map(|(label, bytes)| (Origin(label), bytes)));
+        }
+        Blame { tables: self.labels.clone(), of_tables, ..Blame::default() }
+    }
+
+    /// The names of all labels.
+    pub fn labels(&self) -> &[TableName] {
+        &self.labels
+    }
+
+    /// The label of an origin.
+    pub fn label_of(&self, origin: Origin) -> Option<u32> {
+        self.origins.get(origin.0 as usize).copied().flatten()
+    }
+
+    /// Take the labels of the pages that went to a journal since the last call.
+    pub fn take_journaled(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.journaled)
+    }
+
+    fn database_written(&mut self, name: &str, offset: u64, bytes: &[u8]) -> Vec<Part> {
+        let database = self.databases.entry(name.to_owned()).or_default();
+        if offset == 0 {
+            database.note_size(bytes);
+        }
+        let size = database.page_size();
+        let is_page = size > 0 && offset.is_multiple_of(size as u64) && bytes.len() == size;
+        let Ok(number) = u32::try_from(offset / size.max(1) as u64 + 1) else { return Vec::new() };
+        if !is_page {
+            return Vec::new();
+        }
+        if number == 1 {
+            // A transaction begins with page 1, as pages are written in order.
+            self.settle(name);
+        }
+        let origin = self.pending(name, number, Some(bytes), "database");
+        vec![(offset, bytes.len() as u64, origin)]
+    }
+
+    fn journal_written(&mut self, name: &str, offset: u64, bytes: &[u8]) -> Vec<Part> {
+        let database = database_of(name).to_owned();
+        let size = self.databases.get(&database).map_or(0, Database::page_size);
+        let journals = self.journals.entry(name.to_owned()).or_default();
+        let origin = match journals.journal_part(offset, bytes, size) {
+            JournalPart::Page(number) => {
+                let known = self.databases.get(&database).map(|it| it.name(number, "journal"));
+                let label = known.map(|name| self.label(name));
+                self.journaled.extend(label);
+                match label {
+                    Some(label) => self.shared(label),
+                    None => self.plain("journal", "journal"),
+                }
+            }
+            JournalPart::Own => self.plain("journal", "journal"),
+        };
+        vec![(offset, bytes.len() as u64, origin)]
+    }
+
+    fn wal_written(&mut self, name: &str, offset: u64, bytes: &[u8]) -> Vec<Part> {
+        let database = database_of(name).to_owned();
+        let journals = self.journals.entry(name.to_owned()).or_default();
+        let parts = journals.wal_parts(offset, bytes);
+        let mut found = Vec::with_capacity(parts.len());
+        for (at, len, part) in parts {
+            let origin = match part {
+                WalPart::Own => self.plain("wal", "wal"),
+                WalPart::Page { number, is_whole, .. } => {
+                    let begin = usize::try_from(at - offset).expect("within the write");
+                    let content = &bytes[begin..begin + usize::try_from(len).expect("a page")];
+                    if self.databases.entry(database.clone()).or_default().page_size() == 0 {
+                        self.databases.entry(database.clone()).or_default().set_size(content.len());
+                    }
+                    self.pending(&database, number, is_whole.then_some(content), "wal")
+                }
+            };
+            found.push((at, len, origin));
+            if matches!(part, WalPart::Page { is_last: true, .. }) {
+                self.settle(&database);
+            }
+        }
+        found
+    }
+
+    /// A new origin for a page whose table is settled later.
+    fn pending(
+        &mut self,
+        name: &str,
+        number: u32,
+        content: Option<&[u8]>,
+        file: &'static str,
+    ) -> Origin {
+        let origin = self.new_origin(None);
+        let database = self.databases.entry(name.to_owned()).or_default();
+        match content {
+            Some(bytes) => database.put(number, bytes, Some((origin, file))),
+            None => database.wait(number, origin, file),
+        }
+        origin
+    }
+
+    /// The origin of what is not a page of a database.
+    fn plain(&mut self, kind: &str, file: &str) -> Origin {
+        let label = self.label(TableName {
+            kind: kind.to_owned(),
+            file: file.to_owned(),
+            ..TableName::default()
+        });
+        self.shared(label)
+    }
+
+    fn shared(&mut self, label: u32) -> Origin {
+        if let Some(origin) = self.settled.get(&label) {
+            return *origin;
+        }
+        let origin = self.new_origin(Some(label));
+        self.settled.insert(label, origin);
+        origin
+    }
+
+    fn new_origin(&mut self, label: Option<u32>) -> Origin {
+        let number = u32::try_from(self.origins.len()).expect("fewer than 2^32 pages are written");
+        self.origins.push(label);
+        Origin(number)
+    }
+
+    fn label(&mut self, name: TableName) -> u32 {
+        let next = u32::try_from(self.labels.len()).expect("a database has fewer tables");
+        *self.known.entry(name.clone()).or_insert_with(|| {
+            self.labels.push(name);
+            next
+        })
+    }
+}
+
+/// The database that a journal or log belongs to, by SQLite's naming.
+fn database_of(name: &str) -> &str {
+    name.strip_suffix("-journal").or_else(|| name.strip_suffix("-wal")).unwrap_or(name)
+}

@@ -1,0 +1,147 @@
+//! The index store of the database as an index method, in the RAM that the bench gives.
+//!
+//! The store keeps codes and pointers, and the database tells it of two keys that share a code: it
+//! meets the other key when it checks that a new one is not taken. Here that check is a map beside
+//! the index, and costs nothing, as no method checks.
+
+use std::collections::BTreeMap;
+
+use flysch::media::Partition;
+use flysch::row::HashKey;
+use flysch::store::{
+    Entry, IndexPlan, Order, Probe, Rows, SHARED, Solo, Store, StoreConfig, TAKE_BACK,
+};
+use flysch_nand::Geometry;
+
+use super::chip_setup::{ChipSetup, Device};
+use super::error::MethodError;
+use super::method::{IndexMethod, MethodSpec, Ram};
+use super::records::{Place, records_per_page};
+
+/// Default RAM in bytes: the paper's seven pages of 2 KiB.
+const RAM: usize = 14_336;
+/// Bytes of a cell, which is lent to the store beside a page.
+const CELL: usize = 512;
+/// Bytes of an entry in a run, at most.
+const ENTRY_SIZE: u64 = 8;
+/// Blocks beyond those that hold entries: heads, and runs that are merged.
+const SPARE_BLOCKS: u64 = 16;
+
+struct StoreMethod<'ram> {
+    solo: Solo<'ram, Device>,
+    hash: HashKey,
+    code_bits: u8,
+    /// How many records one pointer covers: one, or those of a page.
+    span: u32,
+    geometry: Geometry,
+    /// Keys of each code.
+    met: BTreeMap<u64, u32>,
+}
+
+/// The most blocks that the store needs.
+pub(super) fn block_count(spec: &MethodSpec, geometry: &Geometry) -> u32 {
+    let block = u64::from(geometry.page_size) * u64::from(geometry.pages_per_block);
+    let size = u64::from(spec.keys) * ENTRY_SIZE * 3;
+    u32::try_from(size.div_ceil(block) + SPARE_BLOCKS).expect("a chip has fewer blocks")
+}
+
+pub(super) fn with<T>(
+    spec: &MethodSpec,
+    setup: &ChipSetup,
+    visit: impl FnOnce(&mut dyn IndexMethod) -> Result<T, MethodError>,
+) -> Result<T, MethodError> {
+    let geometry = setup.part.geometry;
+    let plan = IndexPlan {
+        order: Order::Hash,
+        rows: Rows::One,
+        is_updated: spec.changes > 0,
+        levels: 3,
+        capacity: spec.keys,
+    };
+    let lent = geometry.page_size as usize + CELL;
+    let ram = spec.ram.unwrap_or(RAM).saturating_sub(lent);
+    let config = StoreConfig::plan(ram, &[plan], &geometry, geometry.block_count)?;
+    let partition = Partition { first: 0, count: geometry.block_count };
+    let mut memory = vec![0; Solo::<Device>::carved(&config, partition)];
+    let span = if spec.changes > 0 { 1 } else { records_per_page(geometry.page_size) };
+    visit(&mut StoreMethod {
+        solo: Solo::new(setup.device(), partition, config, &mut memory),
+        hash: HashKey::from_seed(setup.seed),
+        code_bits: plan.code_bits(),
+        span,
+        geometry,
+        met: BTreeMap::new(),
+    })
+}
+
+impl StoreMethod<'_> {
+    fn code(&self, key: &[u8]) -> u64 {
+        let mut hash = self.hash.start();
+        hash.write(key);
+        hash.finish() >> (64 - self.code_bits)
+    }
+
+    fn put(&mut self, code: u64, record: u32, flags: u8) -> Result<(), MethodError> {
+        let mask = u32::MAX >> (32 - self.solo.store().config().pointer_bits());
+        let pointer = (record / self.span) & mask;
+        self.solo.insert(&Entry { index: 0, code, pointer, flags })?;
+        Ok(())
+    }
+
+    /// Whether another key has the code.
+    fn shared(&self, code: u64) -> u8 {
+        if self.met.get(&code).is_some_and(|count| *count > 1) { SHARED } else { 0 }
+    }
+}
+
+impl IndexMethod for StoreMethod<'_> {
+    fn insert(&mut self, key: &[u8], record: u32) -> Result<(), MethodError> {
+        let code = self.code(key);
+        *self.met.entry(code).or_default() += 1;
+        self.put(code, record, self.shared(code))
+    }
+
+    fn update(&mut self, key: &[u8], old: u32, new: u32) -> Result<(), MethodError> {
+        let code = self.code(key);
+        let shared = self.shared(code);
+        if shared > 0 {
+            self.put(code, old, shared | TAKE_BACK)?;
+        }
+        self.put(code, new, shared)
+    }
+
+    fn delete(&mut self, key: &[u8], record: u32) -> Result<(), MethodError> {
+        let code = self.code(key);
+        self.put(code, record, self.shared(code) | TAKE_BACK)
+    }
+
+    fn lookup(
+        &mut self,
+        key: &[u8],
+        is_there: &mut dyn FnMut(Place) -> bool,
+    ) -> Result<bool, MethodError> {
+        let code = self.code(key);
+        let mut probe = Probe::new(self.solo.store().config(), 0, code);
+        while let Some(entry) = self.solo.next(&mut probe)? {
+            let pointer = entry.pointer;
+            let place = if self.span == 1 { Place::Record(pointer) } else { Place::Page(pointer) };
+            if is_there(place) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn valid_pages(&self) -> u32 {
+        self.solo.store().run_count().1
+    }
+
+    fn ram(&self) -> Ram {
+        let config = self.solo.store().config();
+        Ram {
+            own: config.carved() + self.geometry.page_size as usize + CELL,
+            tables: self.geometry.block_count as usize * 2,
+            fields: size_of::<Store<'_>>(),
+        }
+    }
+}

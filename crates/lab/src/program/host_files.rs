@@ -1,0 +1,372 @@
+//! Databases of the host on the machine.
+//!
+//! The machine has one folder. A file's name there is its last name on the host; files of a second
+//! folder of the host get the folder's number before it. A database that exists is copied in when
+//! it is opened first, with its log or hot journal, under a lock that keeps writers out. The host's
+//! files stay as they are, unless they are written back in the end.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs::{self, File as HostFile};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use flysch_chip::Recorder;
+use flysch_linux::filesystem::FsError;
+use flysch_linux::vfs::Vfs as Linux;
+use flysch_sqlite::{File, FileKind, OpenFlags, Vfs, VfsError};
+use rustix::fs::{FlockOperation, fcntl_lock};
+
+use crate::bench::site::SETTLE_NS;
+use crate::contents::{Contents, Part};
+use crate::machine::Machine;
+use crate::trace::write_atomic;
+
+/// What every SQLite database begins with.
+const MAGIC: &[u8] = b"SQLite format 3\0";
+/// Bytes copied at a time.
+const PIECE: usize = 64 << 10;
+/// The files beside a database that belong to its content.
+const COMPANIONS: [&str; 2] = ["-wal", "-journal"];
+
+/// What the user should know about a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    pub path: PathBuf,
+    pub what: &'static str,
+    /// Whether the run is not what the user asked for.
+    pub is_failure: bool,
+}
+
+/// Why databases were not written back. All that is not named was not touched.
+#[derive(Debug)]
+pub struct WriteBackError {
+    pub path: PathBuf,
+    pub why: String,
+}
+
+impl fmt::Display for WriteBackError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: cannot be written back: {}", self.path.display(), self.why)
+    }
+}
+
+/// The file systems of a machine by the names of the host.
+pub(super) struct HostFiles {
+    vfs: Rc<dyn Vfs>,
+    linux: Rc<RefCell<Linux>>,
+    recorder: Recorder,
+    contents: Option<Rc<RefCell<Contents>>>,
+    folders: RefCell<Vec<String>>,
+    /// The databases that were opened, by their names on the host.
+    databases: RefCell<BTreeSet<String>>,
+    notes: RefCell<Vec<Note>>,
+    /// Virtual time that copying took, nanoseconds.
+    copying_ns: Cell<u64>,
+    /// Bytes that programs wrote.
+    written: Rc<Cell<u64>>,
+    /// What was asked of files with names, where that is kept.
+    calls: Option<Rc<RefCell<String>>>,
+}
+
+impl HostFiles {
+    pub(super) fn new(vfs: Rc<dyn Vfs>, machine: &Machine, keeps_calls: bool) -> Self {
+        Self {
+            vfs,
+            linux: Rc::clone(&machine.linux),
+            recorder: machine.recorder.clone(),
+            contents: machine.contents.clone(),
+            folders: RefCell::default(),
+            databases: RefCell::default(),
+            notes: RefCell::default(),
+            copying_ns: Cell::new(0),
+            written: Rc::default(),
+            calls: keeps_calls.then(Rc::default),
+        }
+    }
+
+    pub(super) fn notes(&self) -> Vec<Note> {
+        self.notes.borrow().clone()
+    }
+
+    pub(super) fn copying_ns(&self) -> u64 {
+        self.copying_ns.get()
+    }
+
+    pub(super) fn written(&self) -> u64 {
+        self.written.get()
+    }
+
+    pub(super) fn calls(&self) -> String {
+        self.calls.as_ref().map(|calls| calls.borrow().clone()).unwrap_or_default()
+    }
+
+    pub(super) fn database_count(&self) -> usize {
+        self.databases.borrow().len()
+    }
+
+    /// The name on the machine of a file of the host.
+    fn place(&self, path: &str) -> String {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let mut folders = self.folders.borrow_mut();
+        let known = folders.iter().position(|known| known == folder);
+        let number = known.unwrap_or_else(|| {
+            folders.push(folder.to_owned());
+            folders.len() - 1
+        });
+        if number == 0 { name.to_owned() } else { format!("{}.{name}", number + 1) }
+    }
+
+    fn note(&self, path: &str, what: &'static str, is_failure: bool) {
+        let note = Note { path: path.into(), what, is_failure };
+        let mut notes = self.notes.borrow_mut();
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+
+    /// Copy a database of the host in, if it is there and was not opened before.
+    fn copy_in(&self, path: &str) -> Result<(), VfsError> {
+        if self.databases.borrow().contains(path) {
+            return Ok(());
+        }
+        if Path::new(path).is_file() {
+            let files = read_locked(path).map_err(|what| {
+                self.note(path, what, true);
+                VfsError::CannotOpen
+            })?;
+            if files.first().is_some_and(|(_, it)| !it.is_empty() && !it.starts_with(MAGIC)) {
+                self.note(path, "is encrypted, or no SQLite database", false);
+            }
+            self.import(&files).map_err(|error| match error {
+                FsError::NoSpace => {
+                    self.note(path, "does not fit on the partition", true);
+                    VfsError::NoSpace
+                }
+                _ => VfsError::Io,
+            })?;
+        }
+        self.databases.borrow_mut().insert(path.to_owned());
+        Ok(())
+    }
+
+    /// Write files to the machine. Nothing of it is counted, neither events nor time.
+    fn import(&self, files: &[(String, Vec<u8>)]) -> Result<(), FsError> {
+        let began_ns = self.recorder.clock().now_ns();
+        let before = self.recorder.len();
+        let scope = self.recorder.scope("import");
+        let mut linux = self.linux.borrow_mut();
+        let mut outcome = Ok(());
+        for (path, bytes) in files {
+            let place = self.place(path);
+            let parts = self.parts(&place, bytes);
+            outcome = outcome.and_then(|()| write_file(&mut linux, &place, bytes, &parts));
+        }
+        if outcome.is_ok() {
+            outcome = linux.sync();
+        }
+        if outcome.is_ok() && before == 0 {
+            outcome = linux.drop_caches();
+            linux.sleep(SETTLE_NS);
+        }
+        drop(scope);
+        self.recorder.cut(before);
+        let now_ns = self.recorder.clock().now_ns();
+        self.copying_ns.set(self.copying_ns.get() + now_ns - began_ns);
+        outcome
+    }
+
+    /// What the parts of a file hold that is copied in.
+    fn parts(&self, place: &str, bytes: &[u8]) -> Vec<Part> {
+        let Some(contents) = &self.contents else { return Vec::new() };
+        let mut contents = contents.borrow_mut();
+        match place {
+            _ if place.ends_with("-wal") => contents.written(place, FileKind::Wal, 0, bytes),
+            _ if place.ends_with("-journal") => {
+                contents.written(place, FileKind::Journal, 0, bytes)
+            }
+            _ => contents.load(place, bytes),
+        }
+    }
+
+    /// Write every database that was opened to the host: its file, its log and its hot journal.
+    /// Everything is read from the machine before the first file is replaced.
+    pub(super) fn write_back(&self) -> Result<usize, WriteBackError> {
+        let mut out: Vec<(String, Option<Vec<u8>>)> = Vec::new();
+        let databases = self.databases.borrow();
+        for database in databases.iter() {
+            for path in with_companions(database) {
+                let why = |error: FsError| WriteBackError {
+                    path: path.clone().into(),
+                    why: error.to_string(),
+                };
+                let content = read_file(&mut self.linux.borrow_mut(), &self.place(&path));
+                out.push((path.clone(), content.map_err(why)?));
+            }
+        }
+        for (path, content) in &out {
+            let done = match content {
+                Some(bytes) => write_atomic(Path::new(path), bytes, true),
+                None => match fs::remove_file(path) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+                    _ => Ok(()),
+                },
+            };
+            done.map_err(|error| WriteBackError { path: path.into(), why: error.to_string() })?;
+        }
+        Ok(databases.len())
+    }
+}
+
+fn with_companions(database: &str) -> impl Iterator<Item = String> {
+    let beside = COMPANIONS.map(|end| format!("{database}{end}"));
+    std::iter::once(database.to_owned()).chain(beside)
+}
+
+/// Read a database with its companions while no program can write to it. A log's readers and
+/// writers lock the file with the index of the log.
+fn read_locked(path: &str) -> Result<Vec<(String, Vec<u8>)>, &'static str> {
+    const LOCKED: &str = "is locked by another program, so it could not be copied";
+    const UNREADABLE: &str = "cannot be read";
+    let lock = |path: &str| -> Result<Option<HostFile>, &'static str> {
+        let file = match HostFile::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(|_| UNREADABLE)?,
+        };
+        fcntl_lock(&file, FlockOperation::NonBlockingLockShared).map_err(|_| LOCKED)?;
+        Ok(Some(file))
+    };
+    // The locks end when these are closed, after everything is read.
+    let database = lock(path)?.ok_or(UNREADABLE)?;
+    let index = lock(&format!("{path}-shm"))?;
+    let mut files = Vec::new();
+    for path in with_companions(path) {
+        match fs::read(&path) {
+            Ok(bytes) => files.push((path, bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(_) => return Err(UNREADABLE),
+        }
+    }
+    drop((database, index));
+    Ok(files)
+}
+
+fn write_file(linux: &mut Linux, name: &str, bytes: &[u8], parts: &[Part]) -> Result<(), FsError> {
+    let fd = linux.open(name, true)?;
+    for (offset, len, origin) in parts {
+        linux.note_origin(fd, *offset, *len, *origin);
+    }
+    let mut offset = 0;
+    let mut outcome = Ok(());
+    for piece in bytes.chunks(PIECE) {
+        outcome = outcome.and_then(|()| linux.write(fd, offset, piece));
+        offset += piece.len() as u64;
+    }
+    outcome.and(linux.close(fd))
+}
+
+/// The content of a file of the machine, if it is there.
+fn read_file(linux: &mut Linux, name: &str) -> Result<Option<Vec<u8>>, FsError> {
+    let fd = match linux.open(name, false) {
+        Err(FsError::NotFound) => return Ok(None),
+        opened => opened?,
+    };
+    let size = usize::try_from(linux.size(fd)?).map_err(|_| FsError::TooLong)?;
+    let mut bytes = vec![0; size];
+    linux.read(fd, 0, &mut bytes)?;
+    linux.close(fd)?;
+    Ok(Some(bytes))
+}
+
+impl Vfs for HostFiles {
+    fn open(&self, name: Option<&str>, flags: OpenFlags) -> Result<Box<dyn File>, VfsError> {
+        let kind = flags.kind();
+        if let (Some(path), FileKind::Database) = (name, kind) {
+            self.copy_in(path)?;
+        }
+        let place = name.map(|path| self.place(path));
+        let file = self.vfs.open(place.as_deref(), flags)?;
+        let (written, calls) = (Rc::clone(&self.written), self.calls.clone());
+        Ok(Box::new(Counted { file, place, written, calls }))
+    }
+
+    fn delete(&self, name: &str, sync_directory: bool) -> Result<(), VfsError> {
+        self.vfs.delete(&self.place(name), sync_directory)
+    }
+
+    fn exists(&self, name: &str) -> Result<bool, VfsError> {
+        self.vfs.exists(&self.place(name))
+    }
+
+    fn fill_random(&self, bytes: &mut [u8]) {
+        self.vfs.fill_random(bytes);
+    }
+
+    fn sleep(&self, microseconds: u64) {
+        self.vfs.sleep(microseconds);
+    }
+
+    fn now_ms(&self) -> i64 {
+        self.vfs.now_ms()
+    }
+
+    fn supports_shared_memory(&self, name: &str) -> bool {
+        self.vfs.supports_shared_memory(name)
+    }
+}
+
+/// A file whose written bytes are counted, and whose changes are listed.
+struct Counted {
+    file: Box<dyn File>,
+    place: Option<String>,
+    written: Rc<Cell<u64>>,
+    calls: Option<Rc<RefCell<String>>>,
+}
+
+impl Counted {
+    fn list(&self, call: &str, numbers: &[u64]) {
+        let (Some(place), Some(calls)) = (&self.place, &self.calls) else { return };
+        let mut calls = calls.borrow_mut();
+        calls.extend([call, " ", place]);
+        for number in numbers {
+            calls.extend([" ", &number.to_string()]);
+        }
+        calls.push('\n');
+    }
+}
+
+impl File for Counted {
+    fn read(&mut self, offset: u64, bytes: &mut [u8]) -> Result<usize, VfsError> {
+        self.file.read(offset, bytes)
+    }
+
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), VfsError> {
+        self.written.set(self.written.get() + bytes.len() as u64);
+        self.list("write", &[offset, bytes.len() as u64]);
+        self.file.write(offset, bytes)
+    }
+
+    fn truncate(&mut self, size: u64) -> Result<(), VfsError> {
+        self.list("truncate", &[size]);
+        self.file.truncate(size)
+    }
+
+    fn sync(&mut self, flags: flysch_sqlite::SyncFlags) -> Result<(), VfsError> {
+        self.list("sync", &[]);
+        self.file.sync(flags)
+    }
+
+    fn size(&mut self) -> Result<u64, VfsError> {
+        self.file.size()
+    }
+
+    fn sector_size(&self) -> u32 {
+        self.file.sector_size()
+    }
+
+    fn characteristics(&self) -> flysch_sqlite::Characteristics {
+        self.file.characteristics()
+    }
+}

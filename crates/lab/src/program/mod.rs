@@ -1,0 +1,23 @@
+//! A program of the user's on a simulated machine.
+//!
+//! The program is not changed. Its SQLite asks this process for files (`flysch_sqlite::remote`),
+//! and the machine of a [`Scenario`](crate::bench::scenario::Scenario) answers. The measured interval
+//! begins with the first request and ends with the last.
+//!
+//! ```text
+//! simulation   the machine behind the requests: time, scopes, and the result
+//! host_files   databases of the host on the machine: their names, copied in, written back
+//! statements   which statements ran, how often and how long
+//! transactions who pays for a commit
+//! normal       the text of a statement without its values
+//! ```
+
+mod host_files;
+mod normal;
+mod simulation;
+mod statements;
+mod transactions;
+
+pub use host_files::{Note, WriteBackError};
+pub use normal::normalised;
+pub use simulation::{Pace, Simulation};

@@ -1,0 +1,248 @@
+//! Operations by table and by statement.
+//!
+//! An operation that concerns bytes of several tables is shared by their bytes. Shares are added up
+//! exactly; only the sums are rounded to whole operations, by largest remainder. So the rows sum up
+//! to the trace.
+
+use std::collections::BTreeMap;
+
+use flysch_chip::{Cargo, CauseId, Event, TableName, TaskId, Trace};
+use serde::Serialize;
+
+use super::operations::Operations;
+
+/// What one table or index cost, or another part of the files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TableRow {
+    /// `table`, `index`, `schema`, `free list`, `journal`, `wal`, `temporary`, `file system`, ...
+    pub kind: String,
+    /// Its own name; empty if it has none.
+    pub name: String,
+    /// The table that an index belongs to.
+    pub table: String,
+    #[serde(flatten)]
+    pub operations: Operations,
+    /// The page programs of its pages in rollback journals.
+    pub journal_programs: u64,
+    /// The page programs of its pages in write-ahead logs.
+    pub wal_programs: u64,
+}
+
+/// What one statement cost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StatementRow {
+    /// The text without its values.
+    pub statement: String,
+    /// How often it was executed; 0 for what is no statement.
+    pub executions: u64,
+    /// What happened while it ran.
+    #[serde(flatten)]
+    pub operations: Operations,
+    /// The same, where what a commit cost is for the statements of its transaction.
+    pub with_commit: Operations,
+}
+
+/// What the file systems write for themselves.
+const FILE_SYSTEM: &str = "file system";
+/// A whole operation. Shares are parts of it.
+const UNIT: u128 = 1 << 40;
+const COLUMNS: usize = Operations::COLUMNS;
+
+type Sums = [u128; COLUMNS];
+
+/// The costs of each table and index, the most programs first.
+pub fn by_table(trace: &Trace) -> Vec<TableRow> {
+    let blame = &trace.blame;
+    let mut sums: Vec<Sums> = vec![[0; COLUMNS]; blame.tables.len() + 1];
+    let nobody = blame.tables.len();
+    for (place, event) in trace.events.iter().enumerate() {
+        share(event, blame.of_tables.of(place), nobody, &mut sums);
+    }
+    let rounded = rounded(&sums);
+    let mut rows: BTreeMap<(&str, &str, &str), TableRow> = BTreeMap::new();
+    let own = TableName { kind: FILE_SYSTEM.to_owned(), ..TableName::default() };
+    for (name, counts) in blame.tables.iter().chain([&own]).zip(rounded) {
+        let operations = Operations::of_columns(counts);
+        if operations.count() == 0 && operations.time_ns == 0 {
+            continue;
+        }
+        let TableName { kind, name, table, file } = name;
+        let row = rows.entry((kind, name, table)).or_insert_with(|| TableRow {
+            kind: kind.clone(),
+            name: name.clone(),
+            table: table.clone(),
+            operations: Operations::default(),
+            journal_programs: 0,
+            wal_programs: 0,
+        });
+        row.operations += operations;
+        if file == "journal" {
+            row.journal_programs += operations.page_programs;
+        } else if file == "wal" {
+            row.wal_programs += operations.page_programs;
+        }
+    }
+    let mut rows: Vec<TableRow> = rows.into_values().collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(weight(&row.operations)));
+    rows
+}
+
+/// The costs of each statement, the most programs first. What other tasks did has rows of its own.
+pub fn by_statement(trace: &Trace) -> Vec<StatementRow> {
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut own: Vec<Operations> = Vec::new();
+    let mut place_of = |name: String, own: &mut Vec<Operations>| {
+        *places.entry(name).or_insert_with(|| {
+            own.push(Operations::default());
+            own.len() - 1
+        })
+    };
+    let known = trace.blame.statements.iter().cloned();
+    let known: Vec<usize> = known.map(|name| place_of(name, &mut own)).collect();
+    let mut runners: BTreeMap<(TaskId, CauseId), usize> = BTreeMap::new();
+    let runs = trace.events.iter().map(|event| {
+        let runner = runners.entry((event.task, event.cause));
+        let place = *runner.or_insert_with(|| place_of(runner_of(trace, event), &mut own));
+        if event.kind.is_operation() {
+            own[place].add(event);
+        }
+        place
+    });
+    let runs: Vec<usize> = runs.collect();
+    let mut sums: Vec<Sums> = vec![[0; COLUMNS]; own.len()];
+    for (number, (event, runner)) in trace.events.iter().zip(runs).enumerate() {
+        let shares = trace.blame.of_statements.of(number).iter();
+        let shares: Vec<_> = shares
+            .filter_map(|(statement, weight)| Some((*known.get(statement.0 as usize)?, *weight)))
+            .collect();
+        divide(event, &shares, runner, &mut sums);
+    }
+    let with_commit = rounded(&sums);
+    let mut rows: Vec<StatementRow> = places
+        .into_iter()
+        .map(|(statement, place)| StatementRow {
+            executions: executions(trace, &statement),
+            statement,
+            operations: own[place],
+            with_commit: Operations::of_columns(with_commit[place]),
+        })
+        .filter(|row| {
+            row.executions > 0 || row.operations.time_ns > 0 || row.with_commit.time_ns > 0
+        })
+        .collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(weight(&row.with_commit)));
+    rows
+}
+
+/// The order of rows: programs, then erases, then time.
+fn weight(operations: &Operations) -> (u64, u64, u64) {
+    (
+        operations.page_programs + operations.nvram_writes,
+        operations.block_erases,
+        operations.time_ns,
+    )
+}
+
+/// What ran when an event happened: the statement, or the task if it was another.
+fn runner_of(trace: &Trace, event: &Event) -> String {
+    if event.task == TaskId(0) {
+        return trace.causes.label(trace.causes.outermost(event.cause)).to_owned();
+    }
+    let task = trace.tasks.get(usize::from(event.task.0)).map_or("", String::as_str);
+    format!("(background: {task})")
+}
+
+fn executions(trace: &Trace, statement: &str) -> u64 {
+    let place = trace.blame.statements.iter().position(|known| known == statement);
+    place.and_then(|place| trace.blame.executions.get(place).copied()).unwrap_or(0)
+}
+
+/// Share an event by its cargo. What has none is for `nobody`.
+fn share(event: &Event, cargo: &[(flysch_chip::Origin, u32)], nobody: usize, sums: &mut [Sums]) {
+    let shares: Vec<(usize, u32)> =
+        cargo.iter().map(|(table, bytes)| (table.0 as usize, *bytes)).collect();
+    divide(event, &shares, nobody, sums);
+}
+
+/// Divide an event among rows by weights. The last row takes what division leaves.
+fn divide(event: &Event, shares: &[(usize, u32)], otherwise: usize, sums: &mut [Sums]) {
+    if !event.kind.is_operation() {
+        return;
+    }
+    let mut operations = Operations::default();
+    operations.add(event);
+    let all: u128 = shares.iter().map(|(_, weight)| u128::from(*weight)).sum();
+    let alone = [(otherwise, 1)];
+    let (shares, all) = if all == 0 { (&alone[..], 1) } else { (shares, all) };
+    for (column, count) in operations.columns().into_iter().enumerate().filter(|(_, it)| *it > 0) {
+        let mut left = u128::from(count) * UNIT;
+        let whole = left;
+        for (place, weight) in shares {
+            let part = whole / all * u128::from(*weight);
+            sums[*place][column] += part;
+            left -= part;
+        }
+        if let Some((place, _)) = shares.last() {
+            sums[*place][column] += left;
+        }
+    }
+}
+
+/// Round each column to whole operations by largest remainder, so that its sum stays what it is.
+fn rounded(sums: &[Sums]) -> Vec<[u64; COLUMNS]> {
+    let mut counts = vec![[0_u64; COLUMNS]; sums.len()];
+    for column in 0..COLUMNS {
+        let all: u128 = sums.iter().map(|row| row[column]).sum();
+        debug_assert_eq!(all % UNIT, 0, "events are divided without a rest");
+        let mut given = 0;
+        let mut order: Vec<(u128, usize)> = Vec::with_capacity(sums.len());
+        for (place, row) in sums.iter().enumerate() {
+            let count = row[column] / UNIT;
+            counts[place][column] = u64::try_from(count).unwrap_or(u64::MAX);
+            given += count;
+            order.push((row[column] % UNIT, place));
+        }
+        order.sort_by_key(|(rest, place)| (std::cmp::Reverse(*rest), *place));
+        let missing = usize::try_from(all / UNIT - given).unwrap_or(0);
+        for (_, place) in order.into_iter().take(missing) {
+            counts[place][column] += 1;
+        }
+    }
+    counts
+}
+
+/// The cargo of the events at some places.
+pub(super) fn selected(cargo: &Cargo, places: impl Iterator<Item = usize>) -> Cargo {
+    let mut kept = Cargo::default();
+    places.for_each(|place| kept.push(cargo.of(place).iter().copied()));
+    kept
+}
+
+/// Say in a sentence what costs most.
+pub fn headline(rows: &[TableRow]) -> Option<String> {
+    let all: u64 = rows.iter().map(|row| row.operations.page_programs).sum();
+    let programs = |row: &&TableRow| row.operations.page_programs;
+    let indexes = rows.iter().filter(|row| row.kind == "index");
+    let index = indexes.max_by_key(programs).filter(|row| programs(row) * 10 >= all);
+    let row = index.or_else(|| rows.iter().find(|row| programs(row) > 0))?;
+    let percent = (programs(&row) * 100 + all / 2) / all.max(1);
+    let name = match row.kind.as_str() {
+        "index" => format!("index {} of table {}", row.name, row.table),
+        "table" => format!("table {}", row.name),
+        kind => format!("the {kind}"),
+    };
+    Some(format!("{name} costs {percent} % of all programs"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_keeps_the_sum() {
+        let mut sums = vec![[0; COLUMNS]; 3];
+        (sums[0][0], sums[1][0], sums[2][0]) = (UNIT / 2, UNIT / 4, UNIT + UNIT / 4);
+        let counts: Vec<u64> = rounded(&sums).iter().map(|row| row[0]).collect();
+        assert_eq!(counts, [1, 0, 1]);
+    }
+}

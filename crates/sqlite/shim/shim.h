@@ -1,0 +1,115 @@
+/* What the parts of the shim share.
+ *
+ * The shim is loaded into a program that uses SQLite. It makes SQLite's file system calls go to
+ * `flysch run` instead of the kernel. It has no SQLite of its own: it uses the one of the program.
+ *
+ *   channel.c   the connection to `flysch run`: one request at a time, through a shared file
+ *   host.c      the program's SQLite: finding it, and registering the file system with it
+ *   vfs.c       the methods of sqlite3_vfs
+ *   file.c      the methods of sqlite3_file
+ *   watch.c     which statement runs
+ *   preload.c   the functions that stand before SQLite's own
+ *
+ * Rules: nothing here ends the program, nothing is printed, and no call waits for another process
+ * but `flysch run`. If that one is gone, calls fail with SQLITE_IOERR. */
+
+#ifndef FLYSCH_SHIM_H
+#define FLYSCH_SHIM_H
+
+#define _GNU_SOURCE
+#include <stdint.h>
+#include "sqlite3.h"
+
+#define HIDDEN __attribute__((visibility("hidden")))
+#define PUBLIC __attribute__((visibility("default")))
+
+/* The kinds of requests. src/remote/message.rs has the same list. */
+enum request {
+  REQUEST_OPEN = 1,
+  REQUEST_CLOSE,
+  REQUEST_READ,
+  REQUEST_WRITE,
+  REQUEST_TRUNCATE,
+  REQUEST_SYNC,
+  REQUEST_SIZE,
+  REQUEST_LOCK,
+  REQUEST_UNLOCK,
+  REQUEST_RESERVED,
+  REQUEST_DELETE,
+  REQUEST_EXISTS,
+  REQUEST_RANDOM,
+  REQUEST_SLEEP,
+  REQUEST_SHM_MAP,
+  REQUEST_SHM_LOCK,
+  REQUEST_SHM_UNMAP,
+  REQUEST_BEGAN,
+  REQUEST_ENDED,
+};
+
+/* A request is this head, and then `size` bytes. */
+struct head {
+  uint32_t kind;
+  uint32_t size;     /* of the bytes behind the head */
+  uint32_t file;     /* number of the file, which the shim gives out */
+  int32_t flags;     /* flags, a lock level, or a count: as the kind has it */
+  int64_t offset;
+  int64_t number;    /* a size, or a second number */
+  uint64_t statement; /* the statement that runs, or 0 */
+};
+
+/* channel.c */
+HIDDEN int channel_call(struct head *head, const void *bytes, void *answer, uint32_t room);
+HIDDEN void channel_post(struct head *head, const void *bytes);
+HIDDEN uint32_t channel_generation(void);
+HIDDEN const char *channel_folder(void);
+HIDDEN int channel_is_seeded(void);
+HIDDEN int64_t channel_fixed_now(void);
+
+/* The program's SQLite. */
+struct host {
+  int (*open)(const char *, sqlite3 **);
+  int (*open16)(const void *, sqlite3 **);
+  int (*open_v2)(const char *, sqlite3 **, int, const char *);
+  int (*step)(sqlite3_stmt *);
+  int (*trace_v2)(sqlite3 *, unsigned, int (*)(unsigned, void *, void *, void *), void *);
+  const char *(*sql)(sqlite3_stmt *);
+  char *(*expanded_sql)(sqlite3_stmt *);
+  sqlite3 *(*db_handle)(sqlite3_stmt *);
+  int (*get_autocommit)(sqlite3 *);
+  int (*total_changes)(sqlite3 *);
+  void *(*malloc)(int);
+  void (*free)(void *);
+  int (*vfs_register)(sqlite3_vfs *, int);
+  sqlite3_vfs *(*vfs_find)(const char *);
+  int (*libversion_number)(void);
+  sqlite3_vfs *base; /* SQLite's own default file system */
+};
+
+/* host.c */
+HIDDEN struct host *host_ready(void);
+HIDDEN struct host *host_of_program(void);
+
+/* file.c */
+struct open_file {
+  sqlite3_file base;
+  struct host *host;
+  uint32_t number;
+  uint32_t generation;
+  int kind;
+  int lock;
+  int persists_wal;
+  int powersafe;
+  int region_count;
+  void **regions;
+};
+HIDDEN extern const sqlite3_io_methods file_methods;
+
+/* vfs.c */
+HIDDEN int vfs_register_all(struct host *host);
+
+/* watch.c */
+HIDDEN uint64_t watch_running(void);
+HIDDEN void watch_connection(struct host *host, sqlite3 *db);
+HIDDEN int watch_step(struct host *host, sqlite3_stmt *statement);
+
+#endif

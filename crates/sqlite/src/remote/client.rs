@@ -1,0 +1,318 @@
+//! One process: its open files, and the answers to its requests.
+
+use std::collections::BTreeMap;
+use std::ffi::c_int;
+
+use libsqlite3_sys as sqlite;
+
+use super::channel::Channel;
+use super::folder::Folder;
+use super::message::{Kind, Request};
+use super::regions::Regions;
+use super::{Began, Ended, Machine, StatementId};
+use crate::flags::{FileKind, OpenFlags, SyncFlags};
+use crate::locks::{LEVELS, LockLevel, LockTable};
+use crate::shared::result_code;
+use crate::shm::{RegionAt, SlotLock};
+use crate::vfs::File;
+
+/// The largest read or random answer: SQLite's largest page.
+const ANSWER_MAX: i64 = 1 << 16;
+
+/// What all processes share.
+pub(super) struct House<'a> {
+    pub(super) machine: &'a dyn Machine,
+    pub(super) folder: &'a Folder,
+    pub(super) locks: LockTable,
+    pub(super) regions: Regions,
+    /// The number of the next open file, which identifies it in the tables of locks.
+    pub(super) holders: u64,
+}
+
+pub(super) struct Client {
+    pub(super) id: u32,
+    pub(super) channel: Channel,
+    files: BTreeMap<u32, OpenFile>,
+    /// The code of a write that failed and had no answer. The next answer tells it.
+    failure: Option<c_int>,
+}
+
+struct OpenFile {
+    file: Box<dyn File>,
+    /// Empty for a file without a name, which no other connection can lock.
+    name: String,
+    holder: u64,
+    is_database: bool,
+}
+
+/// The code of an answer, and its bytes.
+struct Answer {
+    code: c_int,
+    bytes: Vec<u8>,
+}
+
+impl From<c_int> for Answer {
+    fn from(code: c_int) -> Self {
+        Self { code, bytes: Vec::new() }
+    }
+}
+
+impl Answer {
+    #[expect(clippy::host_endian_bytes, reason = "shared memory of one machine")]
+    fn number(code: c_int, number: i32) -> Self {
+        Self { code, bytes: number.to_ne_bytes().to_vec() }
+    }
+}
+
+impl Client {
+    pub(super) const fn new(id: u32, channel: Channel) -> Self {
+        Self { id, channel, files: BTreeMap::new(), failure: None }
+    }
+
+    /// Answer the request that waits.
+    pub(super) fn serve(&mut self, house: &mut House<'_>) {
+        let Self { id, channel, files, failure } = self;
+        let (head, bytes) = channel.take();
+        let Some(request) = Request::parse(head, bytes) else {
+            return channel.answer(sqlite::SQLITE_IOERR, &[]);
+        };
+        if matches!(request.kind, Kind::Began | Kind::Ended) {
+            report(*id, house, &request);
+            return channel.give_turn();
+        }
+        if request.is_answered()
+            && let Some(code) = failure.take()
+        {
+            return channel.answer(code, &[]);
+        }
+        house.machine.enter(StatementId { client: *id, number: request.statement });
+        let answer = carry_out(files, house, &request);
+        house.machine.leave();
+        if request.is_answered() {
+            return channel.answer(answer.code, &answer.bytes);
+        }
+        if request.kind == Kind::Write && answer.code != sqlite::SQLITE_OK {
+            *failure = Some(answer.code);
+        }
+        channel.give_turn();
+    }
+
+    /// Close everything that the process had open.
+    pub(super) fn close(self, house: &mut House<'_>) {
+        house.machine.enter(StatementId { client: self.id, number: 0 });
+        for (_, file) in self.files {
+            close(house, file);
+        }
+        house.machine.leave();
+    }
+}
+
+/// Tell the machine about a statement.
+fn report(client: u32, house: &House<'_>, request: &Request<'_>) {
+    let id = StatementId { client, number: request.number.cast_unsigned() };
+    let in_transaction = request.flags == 0;
+    if request.kind == Kind::Began {
+        let connection = request.offset.cast_unsigned();
+        house.machine.began(&Began { id, connection, in_transaction, text: request.bytes });
+    } else {
+        let changes = request.offset.max(0).cast_unsigned();
+        house.machine.ended(&Ended { id, changes, in_transaction });
+    }
+}
+
+fn carry_out(
+    files: &mut BTreeMap<u32, OpenFile>,
+    house: &mut House<'_>,
+    request: &Request<'_>,
+) -> Answer {
+    match request.kind {
+        Kind::Open => open(files, house, request),
+        Kind::Delete | Kind::Exists => named(house, request),
+        Kind::Random => random(house, request),
+        Kind::Sleep => {
+            house.machine.vfs().sleep(request.number.max(0).cast_unsigned());
+            sqlite::SQLITE_OK.into()
+        }
+        Kind::Close => {
+            if let Some(file) = files.remove(&request.file) {
+                close(house, file);
+            }
+            sqlite::SQLITE_OK.into()
+        }
+        Kind::Began | Kind::Ended => sqlite::SQLITE_OK.into(),
+        Kind::Read | Kind::Write | Kind::Truncate | Kind::Sync | Kind::Size => {
+            let open = files.get_mut(&request.file);
+            open.map_or_else(|| sqlite::SQLITE_IOERR.into(), |open| on_file(open, request))
+        }
+        Kind::Lock
+        | Kind::Unlock
+        | Kind::Reserved
+        | Kind::ShmMap
+        | Kind::ShmLock
+        | Kind::ShmUnmap => {
+            let open = files.get(&request.file);
+            open.map_or_else(|| sqlite::SQLITE_IOERR.into(), |open| on_locks(house, open, request))
+        }
+    }
+}
+
+fn open(
+    files: &mut BTreeMap<u32, OpenFile>,
+    house: &mut House<'_>,
+    request: &Request<'_>,
+) -> Answer {
+    let Some(flags) = OpenFlags::parse(request.flags) else {
+        return sqlite::SQLITE_CANTOPEN.into();
+    };
+    let Ok(name) = str::from_utf8(request.bytes) else { return sqlite::SQLITE_CANTOPEN.into() };
+    let given = (request.number != 0).then_some(name);
+    match house.machine.vfs().open(given, flags) {
+        Ok(file) => {
+            house.holders += 1;
+            let is_database = flags.kind() == FileKind::Database;
+            let (name, holder) = (name.to_owned(), house.holders);
+            files.insert(request.file, OpenFile { file, name, holder, is_database });
+            Answer::number(sqlite::SQLITE_OK, request.flags)
+        }
+        Err(failure) => result_code(failure, sqlite::SQLITE_CANTOPEN).into(),
+    }
+}
+
+fn close(house: &mut House<'_>, open: OpenFile) {
+    house.locks.release(&open.name, open.holder, LockLevel::None);
+    house.regions.unmap(&open.name, open.holder);
+    drop(open.file);
+}
+
+/// Requests about a file by its name.
+fn named(house: &House<'_>, request: &Request<'_>) -> Answer {
+    let vfs = house.machine.vfs();
+    let Ok(name) = str::from_utf8(request.bytes) else { return sqlite::SQLITE_IOERR.into() };
+    if request.kind == Kind::Delete {
+        let code = |failure| result_code(failure, sqlite::SQLITE_IOERR_DELETE);
+        return vfs.delete(name, request.flags != 0).map_or_else(code, |()| 0).into();
+    }
+    match vfs.exists(name) {
+        Ok(exists) => Answer::number(sqlite::SQLITE_OK, exists.into()),
+        Err(failure) => result_code(failure, sqlite::SQLITE_IOERR_ACCESS).into(),
+    }
+}
+
+fn random(house: &House<'_>, request: &Request<'_>) -> Answer {
+    let Some(size) = answer_size(request) else { return sqlite::SQLITE_IOERR.into() };
+    let mut bytes = vec![0; size];
+    house.machine.vfs().fill_random(&mut bytes);
+    Answer { code: sqlite::SQLITE_OK, bytes }
+}
+
+/// The size that the process asks for, if there is room for it.
+fn answer_size(request: &Request<'_>) -> Option<usize> {
+    let size = (0..=ANSWER_MAX).contains(&request.number).then_some(request.number)?;
+    usize::try_from(size).ok()
+}
+
+#[expect(clippy::host_endian_bytes, reason = "shared memory of one machine")]
+fn on_file(open: &mut OpenFile, request: &Request<'_>) -> Answer {
+    let (offset, io_code) = (request.offset.max(0).cast_unsigned(), io_code(request.kind));
+    let done = match request.kind {
+        Kind::Read => return read(open, offset, request),
+        Kind::Write => open.file.write(offset, request.bytes).map(|()| Vec::new()),
+        Kind::Truncate => {
+            open.file.truncate(request.number.max(0).cast_unsigned()).map(|()| Vec::new())
+        }
+        Kind::Sync => {
+            let full = request.flags & 0x0f == sqlite::SQLITE_SYNC_FULL;
+            let data_only = request.flags & sqlite::SQLITE_SYNC_DATAONLY != 0;
+            open.file.sync(SyncFlags { full, data_only }).map(|()| Vec::new())
+        }
+        _ => open.file.size().map(|size| size.to_ne_bytes().to_vec()),
+    };
+    match done {
+        Ok(bytes) => Answer { code: sqlite::SQLITE_OK, bytes },
+        Err(failure) => result_code(failure, io_code).into(),
+    }
+}
+
+fn read(open: &mut OpenFile, offset: u64, request: &Request<'_>) -> Answer {
+    let Some(size) = answer_size(request) else { return sqlite::SQLITE_IOERR_READ.into() };
+    let mut bytes = vec![0; size];
+    match open.file.read(offset, &mut bytes) {
+        Ok(found) => {
+            bytes[found..].fill(0);
+            let is_whole = found == size;
+            let code = if is_whole { sqlite::SQLITE_OK } else { sqlite::SQLITE_IOERR_SHORT_READ };
+            Answer { code, bytes }
+        }
+        Err(failure) => result_code(failure, sqlite::SQLITE_IOERR_READ).into(),
+    }
+}
+
+/// The code for a failure of the medium.
+const fn io_code(kind: Kind) -> c_int {
+    match kind {
+        Kind::Write => sqlite::SQLITE_IOERR_WRITE,
+        Kind::Truncate => sqlite::SQLITE_IOERR_TRUNCATE,
+        Kind::Sync => sqlite::SQLITE_IOERR_FSYNC,
+        _ => sqlite::SQLITE_IOERR_FSTAT,
+    }
+}
+
+fn on_locks(house: &mut House<'_>, open: &OpenFile, request: &Request<'_>) -> Answer {
+    let (name, holder) = (open.name.as_str(), open.holder);
+    let level = usize::try_from(request.flags).ok().and_then(|at| LEVELS.get(at).copied());
+    match request.kind {
+        Kind::Lock => {
+            let Some(level) = level else { return sqlite::SQLITE_IOERR_LOCK.into() };
+            let granted = house.locks.acquire(name, holder, level);
+            let held = house.locks.level(name, holder);
+            let held = LEVELS.iter().position(|known| *known == held).unwrap_or(0);
+            let code = if granted { sqlite::SQLITE_OK } else { sqlite::SQLITE_BUSY };
+            Answer::number(code, i32::try_from(held).unwrap_or(0))
+        }
+        Kind::Unlock => {
+            if let Some(level) = level.filter(|level| *level <= LockLevel::Shared) {
+                house.locks.release(name, holder, level);
+            }
+            sqlite::SQLITE_OK.into()
+        }
+        Kind::Reserved => Answer::number(sqlite::SQLITE_OK, house.locks.is_reserved(name).into()),
+        Kind::ShmMap => map(house, open, request),
+        Kind::ShmLock => lock_slots(house, open, request),
+        _ => {
+            house.regions.unmap(name, holder);
+            sqlite::SQLITE_OK.into()
+        }
+    }
+}
+
+/// Map a region of shared memory. A file system without shared mappings answers as `mmap` does
+/// there: SQLite's own file system makes an error of that.
+fn map(house: &mut House<'_>, open: &OpenFile, request: &Request<'_>) -> Answer {
+    let shares = open.is_database && house.machine.vfs().supports_shared_memory(&open.name);
+    let (index, size) = (usize::try_from(request.offset), usize::try_from(request.number));
+    let (Ok(index @ 0..=4096), Ok(size @ 1..=65_536), true) = (index, size, shares) else {
+        return sqlite::SQLITE_IOERR_SHMMAP.into();
+    };
+    let at = RegionAt { index, size, extend: request.flags != 0 };
+    let file = house.regions.map(house.folder, &open.name, open.holder, at);
+    file.map_or_else(
+        |_| sqlite::SQLITE_IOERR_SHMSIZE.into(),
+        |file| Answer::number(sqlite::SQLITE_OK, file.cast_signed()),
+    )
+}
+
+fn lock_slots(house: &mut House<'_>, open: &OpenFile, request: &Request<'_>) -> Answer {
+    let (first, count) = (usize::try_from(request.offset), usize::try_from(request.number));
+    let (Ok(first @ 0..=8), Ok(count @ 0..=8)) = (first, count) else {
+        return sqlite::SQLITE_IOERR_SHMLOCK.into();
+    };
+    let how = if request.flags & sqlite::SQLITE_SHM_UNLOCK != 0 {
+        SlotLock::Release
+    } else if request.flags & sqlite::SQLITE_SHM_EXCLUSIVE != 0 {
+        SlotLock::Exclusive
+    } else {
+        SlotLock::Shared
+    };
+    let granted = house.regions.lock(&open.name, open.holder, first..first + count, how);
+    if granted { sqlite::SQLITE_OK.into() } else { sqlite::SQLITE_BUSY.into() }
+}

@@ -1,0 +1,120 @@
+//! Requests as bytes. They do not leave the machine, so numbers have its byte order.
+//!
+//! ```text
+//! kind       4 bytes   which request: the place in [`KINDS`], from 1
+//! size       4 bytes   of the bytes that follow the head
+//! file       4 bytes   number that the process gave the file
+//! flags      4 bytes   flags, a lock level, or a count
+//! offset     8 bytes   in a file; or a connection; or rows changed
+//! number     8 bytes   a size, or the number of a statement
+//! statement  8 bytes   the statement that runs, or 0
+//! ```
+//!
+//! `shim/shim.h` has the same list.
+
+/// The size of a head, bytes.
+pub(super) const HEAD_SIZE: usize = 40;
+
+/// What a process asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Open,
+    Close,
+    Read,
+    Write,
+    Truncate,
+    Sync,
+    Size,
+    Lock,
+    Unlock,
+    Reserved,
+    Delete,
+    Exists,
+    Random,
+    Sleep,
+    ShmMap,
+    ShmLock,
+    ShmUnmap,
+    Began,
+    Ended,
+}
+
+const KINDS: [Kind; 19] = [
+    Kind::Open,
+    Kind::Close,
+    Kind::Read,
+    Kind::Write,
+    Kind::Truncate,
+    Kind::Sync,
+    Kind::Size,
+    Kind::Lock,
+    Kind::Unlock,
+    Kind::Reserved,
+    Kind::Delete,
+    Kind::Exists,
+    Kind::Random,
+    Kind::Sleep,
+    Kind::ShmMap,
+    Kind::ShmLock,
+    Kind::ShmUnmap,
+    Kind::Began,
+    Kind::Ended,
+];
+
+/// A request with the bytes behind its head.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request<'a> {
+    pub(super) kind: Kind,
+    pub(super) file: u32,
+    pub(super) flags: i32,
+    pub(super) offset: i64,
+    pub(super) number: i64,
+    pub(super) statement: u64,
+    pub(super) bytes: &'a [u8],
+}
+
+/// The size of the bytes behind a head.
+#[expect(clippy::host_endian_bytes, reason = "shared memory of one machine")]
+pub(super) fn body_size(head: [u8; HEAD_SIZE]) -> usize {
+    let word = [head[4], head[5], head[6], head[7]];
+    usize::try_from(u32::from_ne_bytes(word)).unwrap_or(usize::MAX)
+}
+
+impl<'a> Request<'a> {
+    /// Parse a request. There is none in bytes that make no sense.
+    pub(super) fn parse(head: [u8; HEAD_SIZE], bytes: &'a [u8]) -> Option<Self> {
+        let short = |at: usize| head[at..at + 4].try_into().map(u32::from_ne_bytes).ok();
+        let long = |at: usize| head[at..at + 8].try_into().map(u64::from_ne_bytes).ok();
+        let place = usize::try_from(short(0)?).ok()?.checked_sub(1)?;
+        Some(Self {
+            kind: *KINDS.get(place)?,
+            file: short(8)?,
+            flags: short(12)?.cast_signed(),
+            offset: long(16)?.cast_signed(),
+            number: long(24)?.cast_signed(),
+            statement: long(32)?,
+            bytes,
+        })
+    }
+
+    /// Whether the process waits for an answer.
+    pub(super) fn is_answered(&self) -> bool {
+        match self.kind {
+            Kind::Close | Kind::Unlock | Kind::ShmUnmap | Kind::Began | Kind::Ended => false,
+            Kind::Write => self.flags != 0,
+            Kind::Open
+            | Kind::Read
+            | Kind::Truncate
+            | Kind::Sync
+            | Kind::Size
+            | Kind::Lock
+            | Kind::Reserved
+            | Kind::Delete
+            | Kind::Exists
+            | Kind::Random
+            | Kind::Sleep
+            | Kind::ShmMap
+            | Kind::ShmLock => true,
+        }
+    }
+}

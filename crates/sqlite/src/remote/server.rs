@@ -1,0 +1,233 @@
+//! The server: it waits for programs and for their requests, and knows how long the programs worked
+//! in between.
+
+use std::hint::spin_loop;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::thread::available_parallelism;
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::Machine;
+use super::channel::{Channel, Terms};
+use super::client::{Client, House};
+use super::folder::Folder;
+use crate::locks::LockTable;
+
+/// Rounds in which the server looks for requests before it sleeps: some 100 microseconds.
+const ROUNDS: u32 = 3000;
+/// Rounds in which a program looks at its turn before it sleeps: some 100 microseconds.
+const ROUNDS_OF_PROGRAM: u32 = 3000;
+/// Waits after which all rounds are tried again.
+const WAITS_BETWEEN: u32 = 64;
+/// Requests after which the server looks for new programs, however busy the others are.
+const REQUESTS_BETWEEN: u32 = 256;
+/// The longest sleep, milliseconds. It bounds the time until a signal is noticed.
+const SLEEP_MS: i64 = 100;
+
+/// What the server waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// The program runs.
+    Program,
+    /// The program has ended. Processes that it started and that are connected are still served.
+    Others,
+    /// Nothing: the server is to end at once.
+    Nothing,
+}
+
+/// A server of requests on one machine.
+pub struct Server<'a> {
+    house: House<'a>,
+    listener: UnixListener,
+    clients: Vec<Client>,
+    terms: Terms,
+    /// The most rounds in which to look before sleeping.
+    rounds: u32,
+    /// Rounds in which to look now. Where looking was in vain, as on a busy machine, it is less.
+    patience: u32,
+    /// How often the server looked.
+    waits: u32,
+    /// When the last request was done.
+    idle_since: Option<Instant>,
+    /// Number of processes that came so far.
+    came: u32,
+}
+
+impl<'a> Server<'a> {
+    /// Wait for programs in `folder`. If `is_seeded` is set, they get their random numbers from the
+    /// machine. `now_ms` is the time that they are told, milliseconds since 1970, if it is not the
+    /// host's.
+    ///
+    /// # Errors
+    /// Fails if the socket cannot be made.
+    pub fn new(
+        folder: &'a Folder,
+        machine: &'a dyn Machine,
+        is_seeded: bool,
+        now_ms: Option<i64>,
+    ) -> io::Result<Self> {
+        let listener = UnixListener::bind(folder.socket())?;
+        listener.set_nonblocking(true)?;
+        // On one processor, the side that looks keeps the other from working.
+        let can_look = available_parallelism().is_ok_and(|count| count.get() > 1);
+        let (rounds, of_program) = if can_look { (ROUNDS, ROUNDS_OF_PROGRAM) } else { (0, 0) };
+        let terms = Terms { rounds: of_program, is_seeded, now_ms };
+        let (locks, regions) = (LockTable::default(), super::regions::Regions::default());
+        let house = House { machine, folder, locks, regions, holders: 0 };
+        let clients = Vec::new();
+        Ok(Self {
+            house,
+            listener,
+            clients,
+            terms,
+            rounds,
+            patience: rounds,
+            waits: 0,
+            idle_since: None,
+            came: 0,
+        })
+    }
+
+    /// Number of processes that came so far.
+    pub const fn client_count(&self) -> u32 {
+        self.came
+    }
+
+    /// Serve requests as long as `waits` says. A byte on `bell` makes the server ask it at once.
+    ///
+    /// # Errors
+    /// Fails if the operating system fails.
+    pub fn serve(&mut self, bell: &UnixStream, waits: &mut dyn FnMut() -> Waits) -> io::Result<()> {
+        bell.set_nonblocking(true)?;
+        loop {
+            let is_idle = self.serve_many();
+            self.accept()?;
+            match waits() {
+                Waits::Program => {}
+                Waits::Others if !self.clients.is_empty() => {}
+                Waits::Others | Waits::Nothing => break,
+            }
+            if is_idle {
+                self.sleep(bell)?;
+            }
+        }
+        for client in std::mem::take(&mut self.clients) {
+            client.close(&mut self.house);
+        }
+        Ok(())
+    }
+
+    /// Answer requests until none comes for some rounds, or until it is time to look for new
+    /// programs. Returns whether none comes.
+    fn serve_many(&mut self) -> bool {
+        self.waits = self.waits.wrapping_add(1);
+        if self.waits.is_multiple_of(WAITS_BETWEEN) {
+            self.patience = self.rounds;
+        }
+        let (mut round, mut served) = (0, 0);
+        while round <= self.patience && served < REQUESTS_BETWEEN {
+            if self.serve_due() {
+                if round > 0 {
+                    self.patience = self.rounds;
+                }
+                (round, served) = (0, served + 1);
+            } else {
+                round += 1;
+                spin_loop();
+            }
+        }
+        let is_idle = served < REQUESTS_BETWEEN;
+        if is_idle {
+            self.patience /= 4;
+        }
+        is_idle
+    }
+
+    /// Answer every request that waits. Returns whether there was one.
+    #[expect(clippy::disallowed_methods, reason = "the program's own time is the host's")]
+    fn serve_due(&mut self) -> bool {
+        let mut was_due = false;
+        let mut place = 0;
+        while let Some(client) = self.clients.get_mut(place) {
+            place += 1;
+            if !client.channel.is_due() {
+                continue;
+            }
+            was_due = true;
+            if let Some(since) = self.idle_since {
+                let ns = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                self.house.machine.elapsed(ns);
+            }
+            client.serve(&mut self.house);
+            self.idle_since = Some(Instant::now());
+        }
+        was_due
+    }
+
+    /// Let in the programs that wait.
+    fn accept(&mut self) -> io::Result<()> {
+        loop {
+            match self.listener.accept() {
+                Ok((socket, _)) => {
+                    self.came += 1;
+                    let channel = Channel::new(self.house.folder, self.came, socket, self.terms);
+                    // A program that is gone already needs no channel.
+                    if let Ok(channel) = channel {
+                        self.clients.push(Client::new(self.came, channel));
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Sleep until something happens. Processes that have gone are forgotten.
+    fn sleep(&mut self, bell: &UnixStream) -> io::Result<()> {
+        for client in &self.clients {
+            client.channel.set_sleeping(true);
+        }
+        let woken = if self.clients.iter().any(|client| client.channel.is_due()) {
+            Vec::new()
+        } else {
+            self.wait(bell)?
+        };
+        for client in &self.clients {
+            client.channel.set_sleeping(false);
+        }
+        for place in woken.into_iter().rev() {
+            let client = &mut self.clients[place];
+            if !client.channel.drain() {
+                // What it asked for before it went is done.
+                if client.channel.is_due() {
+                    client.serve(&mut self.house);
+                }
+                self.clients.remove(place).close(&mut self.house);
+            }
+        }
+        Ok(())
+    }
+
+    /// Wait for a byte. Returns the places of the processes that sent one or have gone.
+    fn wait(&self, bell: &UnixStream) -> io::Result<Vec<usize>> {
+        let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(self.clients.len() + 2);
+        let sockets = self.clients.iter().map(|client| client.channel.socket());
+        fds.extend(sockets.map(|socket| PollFd::from_borrowed_fd(socket, PollFlags::IN)));
+        fds.push(PollFd::from_borrowed_fd(self.listener.as_fd(), PollFlags::IN));
+        fds.push(PollFd::from_borrowed_fd(bell.as_fd(), PollFlags::IN));
+        let timeout = Timespec { tv_sec: 0, tv_nsec: SLEEP_MS * 1_000_000 };
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        // What rang once has been heard.
+        let _unseen = (&*bell).read(&mut [0; 16]);
+        let woken = fds[..self.clients.len()].iter().enumerate();
+        Ok(woken.filter(|(_, fd)| !fd.revents().is_empty()).map(|(place, _)| place).collect())
+    }
+}
