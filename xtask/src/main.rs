@@ -1,4 +1,4 @@
-//! The commands for developers: `cargo xtask ci`, `docs`, `results`, `size` and `vm-test`.
+//! The commands for developers: `cargo xtask ci`, `docs`, `plant`, `results`, `size` and `vm-test`.
 //!
 //! 1. If a command fails, it names the stage that failed and exits with 1. If it was mistyped, it
 //!    prints one line and exits with 2.
@@ -11,6 +11,7 @@ mod book;
 mod browser;
 mod ci;
 mod packages;
+mod plant;
 mod results;
 mod scratch;
 mod shell;
@@ -33,6 +34,8 @@ Commands:
   ci                  fmt, clippy, packages, doc, docs, release build, example, smoke run, results,
                       vm-test, tests; prints the time of each stage; stops at the first that fails
   docs                checks the links of the documents, and builds docs as a book in target/book
+  plant [NAME]        plants faults in a copy of the sources, each of which a test has to find;
+                      xtask/plants.json lists them
   results [--check]   regenerates docs/results.md, and the claims in docs/lab.md, with the release
                       binary; with --check compares instead, and fails if a committed file differs
   size                builds the index layer for thumbv7m, prints code and RAM, writes docs/size.md
@@ -53,6 +56,7 @@ enum Command {
     Help,
     Ci,
     Docs,
+    Plant(Option<String>),
     Results(results::Mode),
     Size,
     VmTest,
@@ -67,6 +71,8 @@ fn parse(arguments: &[String]) -> Result<Command, String> {
         [] => Err("no command given".into()),
         ["ci"] => Ok(Command::Ci),
         ["docs"] => Ok(Command::Docs),
+        ["plant"] => Ok(Command::Plant(None)),
+        ["plant", name @ ..] => Ok(Command::Plant(Some(name.join(" ")))),
         ["vm-test"] => Ok(Command::VmTest),
         ["results"] => Ok(Command::Results(results::Mode::Write)),
         ["results", "--check"] => Ok(Command::Results(results::Mode::Check)),
@@ -92,6 +98,7 @@ fn main() -> ExitCode {
         }
         Ok(Command::Ci) => ci::run(),
         Ok(Command::Docs) => book::run(),
+        Ok(Command::Plant(name)) => plant::plant(name.as_deref()),
         Ok(Command::VmTest) => vm::run(),
         Ok(Command::Results(mode)) => results::run(mode),
         Ok(Command::Size) => size::run(),
@@ -118,6 +125,8 @@ mod tests {
     fn the_command_line_is_understood_or_refused() {
         check("ci", Ok(Command::Ci));
         check("docs", Ok(Command::Docs));
+        check("plant", Ok(Command::Plant(None)));
+        check("plant a seal", Ok(Command::Plant(Some("a seal".to_owned()))));
         check("vm-test", Ok(Command::VmTest));
         check("results", Ok(Command::Results(Mode::Write)));
         check("results --check", Ok(Command::Results(Mode::Check)));

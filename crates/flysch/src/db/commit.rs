@@ -70,13 +70,17 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Everything since the last commit is committed.
     pub(super) fn commit_now(&mut self, durability: Durability) -> Result<(), DbError> {
         self.note_time();
+        let has_runs = self.under_way.is_some_and(|tx| tx.has_runs);
+        if has_runs {
+            self.flush_all()?;
+        }
         self.records.commit(&mut self.media);
         self.store.commit();
         self.commit += 1;
         self.is_lazy = true;
-        if self.under_way.take().is_some_and(|tx| tx.has_runs) {
-            // The mark passes the rows of the open runs, so nothing behind it may be in RAM alone.
-            self.flush()?;
+        self.under_way = None;
+        if has_runs {
+            self.mark_flushed();
         }
         if durability == Durability::Durable { self.sync() } else { Ok(()) }
     }
@@ -93,24 +97,44 @@ impl<N: Nand> Db<'_, '_, N> {
         if !self.is_lazy {
             return Ok(());
         }
+        let rows = core::mem::take(&mut self.unpaid);
+        self.record()?;
+        self.pay_ahead()?;
+        self.compact_for(rows)
+    }
+
+    /// Write a record of this moment. Cost: one program as a rule.
+    pub(super) fn record(&mut self) -> Result<(), DbError> {
         self.settle()?;
         self.forget_frame();
-        if self.commit_beside()? {
+        // A record beside the chip lets nothing go.
+        let is_log_due = self.is_log_due || self.compaction.gone.is_some();
+        if !is_log_due && self.commit_beside()? {
             self.is_lazy = false;
-            return self.pay_ahead();
+            return Ok(());
         }
         self.forget_beside();
+        let goes = self.compaction.gone.filter(|_| self.media.changes.room() > 0);
+        if let Some((space, number)) = goes {
+            self.media.give_up(space, number);
+        }
+        self.media.trim_spans();
+        self.advance_firsts();
         let has_beside = self.beside.is_some();
         let layers = Layers { records: &self.records, store: &self.store, has_beside };
         let body = layers.body(self.log.logged(), (self.commit, self.time), self.state);
         self.log.commit(&mut self.media, &body, self.frame)?;
         self.begin_beside_anew();
-        self.is_lazy = false;
-        if self.let_go_at != self.store.changes() {
+        (self.is_lazy, self.is_log_due) = (false, false);
+        if goes.is_some() {
+            self.media.release();
+            self.compaction.gone = None;
+        }
+        if self.let_go_at != self.store.changes() || goes.is_some() {
             self.let_go_at = self.store.changes();
             self.let_go();
         }
-        self.pay_ahead()
+        Ok(())
     }
 
     /// Put what is committed into the memory beside the chip; false where the log has to take it.

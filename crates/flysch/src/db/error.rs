@@ -32,6 +32,8 @@ pub enum DbError {
     Row(RowError),
     /// The index store says no.
     Store(StoreError),
+    /// The table has no primary key: its rows cannot be named.
+    Keyless,
     /// The key of this index is taken.
     Duplicate {
         /// The index of the table.
@@ -44,6 +46,8 @@ pub enum DbError {
     },
     /// There is no room for more rows, or no number for another commit.
     Full,
+    /// Rows were moved since the cursor was made, so that it would miss some or give them twice.
+    Stale,
     /// The transaction has more rows than the memory can keep entries of: commit what there is, or
     /// give more memory.
     TransactionTooLong,
@@ -61,9 +65,11 @@ impl fmt::Display for DbError {
             Self::Value(error) => error.fmt(f),
             Self::Row(error) => error.fmt(f),
             Self::Store(error) => error.fmt(f),
+            Self::Keyless => f.write_str("the table has no primary key"),
             Self::Duplicate { index } => write!(f, "the key of index {index} is taken"),
             Self::RowTooLong { needed } => write!(f, "the row has {needed} bytes"),
             Self::Full => f.write_str("there is no room for more rows"),
+            Self::Stale => f.write_str("rows were moved since the cursor was made"),
             Self::TransactionTooLong => f.write_str("the transaction has too many rows"),
         }
     }

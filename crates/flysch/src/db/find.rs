@@ -23,6 +23,8 @@ pub struct Find {
     /// The pointer whose cell was looked through before.
     last: Option<u32>,
     is_over: bool,
+    /// Pages of moved rows when it began.
+    moves: u32,
 }
 
 /// The rows of a range of keys, in the order of the keys.
@@ -35,9 +37,19 @@ pub struct KeyRange {
     passed: u32,
     /// Code and pointer of the entry before.
     last: Option<(u64, u32)>,
+    /// Pages of moved rows when it began.
+    moves: u32,
 }
 
-/// A row that was found, before it is copied.
+/// A row that carries the key that is looked for.
+struct Candidate {
+    /// Its primary key's digest, where a row of the table may be there no more.
+    key: Option<u64>,
+    /// Whether no later row of its cell has the same primary key.
+    is_last: bool,
+}
+
+/// A row that was copied.
 struct Place {
     len: usize,
     base: u32,
@@ -53,7 +65,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         let wanted = Wanted { table, index, digest: key::digest(declared, &self.key, values) };
         let (number, code) = self.code(wanted)?;
         let probe = Probe::new(self.store.config(), number, code);
-        Ok(Find { wanted, probe, entry: None, passed: 0, last: None, is_over: false })
+        let moves = self.compaction.moves;
+        Ok(Find { wanted, probe, entry: None, passed: 0, last: None, is_over: false, moves })
     }
 
     /// The row whose columns of this index have these values, copied into `out`. Cost: a read of
@@ -85,11 +98,12 @@ impl<'s, N: Nand> Db<'_, 's, N> {
             Direction::Forward => Range::new(number, from, to),
             Direction::Backward => Range::descending(number, from, to),
         };
-        Ok(KeyRange { table, index, range, entry: None, passed: 0, last: None })
+        let moves = self.compaction.moves;
+        Ok(KeyRange { table, index, range, entry: None, passed: 0, last: None, moves })
     }
 
-    /// The row at place `passed` or later among those at a pointer that carry the key, copied
-    /// into `out`. Gives the row, and the place behind it.
+    /// The row at place `passed` or later among those at a pointer that carry the key and are
+    /// there, copied into `out`. Gives the row, and the place behind it.
     fn copy_row(
         &mut self,
         pointer: u32,
@@ -97,45 +111,126 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         passed: &mut u32,
         out: &mut [u8],
     ) -> Result<Option<Place>, DbError> {
-        let (schema, hash) = (self.schema, self.key);
-        let index = self.index(wanted.table, wanted.index)?;
-        let stretch = self.rows_at(pointer)?;
-        let base = stretch.base;
-        let mut found = None;
-        for (number, row) in (0..).zip(stretch.rows()).skip(*passed as usize) {
-            let view = RowView::parse_front(schema, row, u64::from(base))?;
-            if view.head.kind == RowKind::Tombstone || !carries(&view, wanted, index, &hash) {
+        while let Some(candidate) = self.next_row(pointer, wanted, passed)? {
+            if !candidate.is_last {
                 continue;
             }
-            *passed = number + 1;
-            let (len, some) = (view.row_len, row.len().min(view.row_len));
-            let Some(out) = out.get_mut(..len) else {
-                return Err(DbError::RowTooLong { needed: len });
-            };
-            out[..some].copy_from_slice(&row[..some]);
-            found = Some((len, some));
-            break;
+            // The primary key's index itself gives the newest entry of each key.
+            if let Some(key) = candidate.key.filter(|_| wanted.index > 0)
+                && !self.is_newest(wanted.table, key, pointer)?
+            {
+                continue;
+            }
+            return self.copy_at(pointer, *passed - 1, out).map(Some);
         }
-        let Some((len, some)) = found else { return Ok(None) };
+        Ok(None)
+    }
+
+    /// The row at place `passed` or later of a cell that carries the key.
+    fn next_row(
+        &mut self,
+        pointer: u32,
+        wanted: Wanted,
+        passed: &mut u32,
+    ) -> Result<Option<Candidate>, DbError> {
+        let (schema, hash) = (self.schema, self.key);
+        let index = self.index(wanted.table, wanted.index)?;
+        let primary = self.table(wanted.table)?.primary_key();
+        let primary = primary.filter(|_| self.is_changed(wanted.table));
+        let mut found: Option<Candidate> = None;
+        for (number, row) in (0..).zip(self.rows_at(pointer, false)?.rows()).skip(*passed as usize)
+        {
+            let view = RowView::parse_front(schema, row, 0)?;
+            if let Some(found) = &mut found {
+                // A later row of the same key in the same cell: this one is replaced.
+                let is_same = view.head.table == wanted.table
+                    && primary.is_some_and(|key| view.digest(key, &hash).ok() == found.key);
+                found.is_last &= !is_same;
+            } else if view.head.kind != RowKind::Tombstone && carries(&view, wanted, index, &hash) {
+                let key = primary.map(|primary| view.digest(primary, &hash)).transpose()?;
+                found = Some(Candidate { key, is_last: true });
+                *passed = number + 1;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Copy the row of a place among those at a pointer.
+    fn copy_at(&mut self, pointer: u32, place: u32, out: &mut [u8]) -> Result<Place, DbError> {
+        let stretch = self.rows_at(pointer, false)?;
+        let base = stretch.base;
+        let row = stretch.rows().nth(place as usize).ok_or(DbError::Unknown)?;
+        let len = crate::row::row_len(row)?;
+        let some = row.len().min(len);
+        let Some(out) = out.get_mut(..len) else {
+            return Err(DbError::RowTooLong { needed: len });
+        };
+        out[..some].copy_from_slice(&row[..some]);
         if some < len {
             let (layout, numbers) = (self.media.layout(), self.media.numbers());
             let at = Position::of_pointer(pointer, layout, numbers).ok_or(DbError::Unknown)?;
-            gather(self, at.page, &mut out[some..len])?;
+            gather(self, at.page, &mut out[some..])?;
         }
-        Ok(Some(Place { len, base }))
+        Ok(Place { len, base })
     }
 }
 
 impl Find {
     /// The next row of the key, copied into `out`; none when there are no more. Cost: for the first
-    /// some reads of the index, for each one read of the row.
+    /// some reads of the index, for each one read of the row; where rows of the table were ever
+    /// replaced or moved, for each a lookup by its primary key.
     pub fn next<'o, 's, N: Nand>(
         &mut self,
         db: &mut Db<'_, 's, N>,
         out: &'o mut [u8],
     ) -> Result<Option<RowView<'o, 's>>, DbError> {
+        db.roll_back_open()?;
+        self.next_open(db, out)
+    }
+
+    /// The next row, what the transaction under way did included.
+    pub(super) fn next_open<'o, 's, N: Nand>(
+        &mut self,
+        db: &mut Db<'_, 's, N>,
+        out: &'o mut [u8],
+    ) -> Result<Option<RowView<'o, 's>>, DbError> {
+        if self.is_over {
+            return Ok(None);
+        }
         let is_unique = db.index(self.wanted.table, self.wanted.index)?.is_unique;
-        while !self.is_over {
+        if !is_unique && self.moves != db.compaction.moves {
+            return Err(DbError::Stale);
+        }
+        let place = if is_unique {
+            self.is_over = true;
+            self.only(db, out)?
+        } else {
+            self.next_of_many(db, out)?
+        };
+        let Some(Place { len, base }) = place else { return Ok(None) };
+        Ok(Some(RowView::parse(db.schema, &out[..len], u64::from(base))?))
+    }
+
+    /// The row of a unique key.
+    fn only<N: Nand>(
+        &self,
+        db: &mut Db<'_, '_, N>,
+        out: &mut [u8],
+    ) -> Result<Option<Place>, DbError> {
+        let Some(seat) = db.seek(self.wanted)?.row() else { return Ok(None) };
+        let is_checked = self.wanted.index > 0 && db.is_checked(self.wanted.table)?;
+        if is_checked && !db.is_there(seat)? {
+            return Ok(None);
+        }
+        db.copy_at(seat.pointer, seat.place, out).map(Some)
+    }
+
+    fn next_of_many<N: Nand>(
+        &mut self,
+        db: &mut Db<'_, '_, N>,
+        out: &mut [u8],
+    ) -> Result<Option<Place>, DbError> {
+        loop {
             let entry = match self.entry {
                 Some(entry) => entry,
                 None => match self.probe.next(&db.store, &mut db.media, db.cell)? {
@@ -147,14 +242,11 @@ impl Find {
             };
             self.entry = Some(entry);
             let found = db.copy_row(entry.pointer, self.wanted, &mut self.passed, out)?;
-            let Some(place) = found else {
-                (self.entry, self.passed, self.last) = (None, 0, Some(entry.pointer));
-                continue;
-            };
-            self.is_over = is_unique;
-            return Ok(Some(RowView::parse(db.schema, &out[..place.len], u64::from(place.base))?));
+            if found.is_some() {
+                return Ok(found);
+            }
+            (self.entry, self.passed, self.last) = (None, 0, Some(entry.pointer));
         }
-        Ok(None)
     }
 }
 
@@ -166,6 +258,15 @@ impl KeyRange {
         db: &mut Db<'_, 's, N>,
         out: &'o mut [u8],
     ) -> Result<Option<RowView<'o, 's>>, DbError> {
+        db.roll_back_open()?;
+        let is_unique = db.index(self.table, self.index)?.is_unique;
+        if self.moves != db.compaction.moves {
+            // Rows of one key each are found by their keys, wherever they lie.
+            if !is_unique {
+                return Err(DbError::Stale);
+            }
+            (self.entry, self.passed, self.moves) = (None, 0, db.compaction.moves);
+        }
         loop {
             let entry = match self.entry {
                 Some(entry) => entry,

@@ -8,9 +8,11 @@ use flysch_nand::Nand;
 
 use super::{Db, DbError, UnderWay};
 use crate::media::Space;
-use crate::record::{Cells, Move, Position, Rows, Stretch, page_part, tail_page};
-use crate::row::{HashKey, Index, IndexKind, RowView, Schema, Table, Value, key};
-use crate::store::{Entry, INDEX_MAX, IndexPlan, Lent, Order, Rows as KeyRows, StoreError};
+use crate::record::{Move, Position, ROW_SPACES, Rows, page_part};
+use crate::row::{HashKey, Index, IndexKind, RowHead, RowKind, RowView, Schema, Table, Value, key};
+use crate::store::{
+    Entry, INDEX_MAX, IndexPlan, Lent, Order, Rows as KeyRows, SHARED, StoreError, TOMBSTONE,
+};
 
 /// Pages of rows whose entries are in RAM alone, at most: a mount reads them again.
 const UNFLUSHED_MAX: u32 = 12;
@@ -61,30 +63,16 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         let index = self.index(wanted.table, wanted.index)?;
         let number = self.schema.index_number(wanted.table, wanted.index);
         let code = key::code_of_digest(index.kind, wanted.digest);
-        let bits = self.store.config().indexes[usize::from(number)].code_bits();
-        let is_hash = index.kind == IndexKind::Hash;
-        Ok((number, if is_hash { code >> (key::HASH_BITS - u32::from(bits)) } else { code }))
+        Ok((number, code >> self.code_bits(wanted)?))
     }
 
-    /// The rows that begin at a pointer of the store: read from flash, or from the tail. None where
-    /// nothing can be there. Cost: nothing in the tail; else one read, two where a row is long.
-    pub(super) fn rows_at(&mut self, pointer: u32) -> Result<Stretch<'_>, DbError> {
-        let (layout, numbers) = (self.media.layout(), self.media.numbers());
-        let Some(at) = Position::of_pointer(pointer, layout, numbers) else {
-            return Ok(Stretch::NONE);
-        };
-        if at.page == tail_page(&self.media) {
-            let tail = &self.records.tail;
-            return Ok(Stretch::of_cell(tail.rows(), tail.base(), layout, at.cell));
-        }
-        self.held = None;
-        let held = self.held_cells.take();
-        let cells = match held.filter(|held| held.hold(self.frame, at)) {
-            Some(held) => held,
-            None => Cells::read(&mut self.media, at, held, self.frame)?,
-        };
-        self.held_cells = Some(cells);
-        Ok(cells.rows(self.frame, at))
+    /// Bits of a code that an index does not keep.
+    pub(super) fn code_bits(&self, wanted: Wanted) -> Result<u32, DbError> {
+        let index = self.index(wanted.table, wanted.index)?;
+        let number = self.schema.index_number(wanted.table, wanted.index);
+        let bits = self.store.config().indexes[usize::from(number)].code_bits();
+        let is_hash = index.kind == IndexKind::Hash;
+        Ok(if is_hash { key::HASH_BITS - u32::from(bits) } else { 0 })
     }
 
     /// What the frame held is about to be overwritten.
@@ -92,38 +80,46 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         (self.held, self.held_cells) = (None, None);
     }
 
-    /// Put the entries of a row that was appended.
+    /// Put the entries of a row that was appended; of a tombstone, whose values are the key's, the
+    /// one of the primary key.
     pub(super) fn put_entries(
         &mut self,
-        table: u8,
+        head: RowHead,
         values: &[Value<'_>],
         at: Position,
     ) -> Result<(), DbError> {
         let pointer = at.pointer(self.media.layout());
-        for (number, index) in (0..).zip(self.table(table)?.indexes) {
-            let digest = key::digest_of_row(index, &self.key, values);
-            self.put_entry(Wanted { table, index: number, digest }, pointer)?;
+        let mut digests = [0; INDEX_MAX];
+        for (digest, index) in digests.iter_mut().zip(self.table(head.table)?.indexes) {
+            *digest = match head.kind {
+                RowKind::Tombstone => key::digest(index, &self.key, values),
+                RowKind::Row | RowKind::Moved => key::digest_of_row(index, &self.key, values),
+            };
+            if head.kind == RowKind::Tombstone {
+                break;
+            }
         }
-        Ok(())
+        self.put_digests(head, &digests, pointer)
     }
 
-    /// Put the entries of a row of this table that has these digests.
+    /// Put the entries of a row that has these digests.
     pub(super) fn put_digests(
         &mut self,
-        table: u8,
+        head: RowHead,
         digests: &[u64; INDEX_MAX],
         pointer: u32,
     ) -> Result<(), DbError> {
-        for (index, &digest) in (0..).zip(&digests[..self.table(table)?.indexes.len()]) {
-            self.put_entry(Wanted { table, index, digest }, pointer)?;
+        let is_tombstone = head.kind == RowKind::Tombstone;
+        let count = if is_tombstone { 1 } else { self.table(head.table)?.indexes.len() };
+        for (index, &digest) in (0..).zip(&digests[..count]) {
+            // No two keys of an ordered index have one code.
+            let is_hash = self.index(head.table, index)?.kind == IndexKind::Hash;
+            let shared = if head.is_shared && is_hash { SHARED } else { 0 };
+            let flags = shared | if is_tombstone { TOMBSTONE } else { 0 };
+            let (index, code) = self.code(Wanted { table: head.table, index, digest })?;
+            self.store.put(&Entry { index, code, pointer, flags })?;
         }
         Ok(())
-    }
-
-    fn put_entry(&mut self, wanted: Wanted, pointer: u32) -> Result<(), DbError> {
-        let (index, code) = self.code(wanted)?;
-        let entry = Entry { index, code, pointer, flags: 0 };
-        Ok(self.store.put(&entry)?)
     }
 
     /// The tail became another page than it was to be.
@@ -163,7 +159,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         self.flush_open()
     }
 
-    /// Flush the entries of the transaction under way whose rows are on pages.
+    /// Flush the entries of the transaction under way whose rows are on pages, as a run of its own.
     fn flush_open(&mut self) -> Result<(), DbError> {
         self.forget_frame();
         self.crowd_out()?;
@@ -180,14 +176,17 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(())
     }
 
-    /// What tells of a pointer whether its row is on a page before `limit`.
+    /// What tells of a pointer whether its row is on a page before `limit`. Moved rows are on pages
+    /// before they have entries.
     fn is_programmed(&self, limit: u32) -> impl Fn(u32) -> bool + use<N> {
         let (layout, numbers) = (self.media.layout(), self.media.numbers());
-        let first = self.records.first;
+        let first = self.records.stream(Space::Hot).first;
         let reach = numbers.distance(first, limit);
         move |pointer| {
             let at = Position::of_pointer(pointer, layout, numbers);
-            at.is_some_and(|at| numbers.distance(first, at.page.number) < reach)
+            at.is_some_and(|Position { page, .. }| {
+                page.space == Space::Cold || numbers.distance(first, page.number) < reach
+            })
         }
     }
 
@@ -202,7 +201,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         self.under_way.map_or(0, |tx| tx.rows)
     }
 
-    fn spill_tail(&mut self) -> Result<(), DbError> {
+    pub(super) fn spill_tail(&mut self) -> Result<(), DbError> {
         self.forget_frame();
         let moved = self.records.spill(&mut self.media, self.schema, self.frame)?;
         self.log.forget_tail();
@@ -212,12 +211,15 @@ impl<'s, N: Nand> Db<'_, 's, N> {
 
     /// Whether a flush is due soon: then it is done at a commit that does nothing else.
     pub(super) fn is_flush_due(&self) -> bool {
-        !self.store.has_room(FLUSHED_AHEAD) && self.media.head(Space::Hot) != self.records.mark
+        let has_pages = |space| self.media.head(space) != self.records.stream(space).mark;
+        !self.store.has_room(FLUSHED_AHEAD) && ROW_SPACES.into_iter().any(has_pages)
     }
 
     fn is_overdue(&self) -> bool {
         let numbers = self.media.numbers();
-        numbers.distance(self.records.mark, self.media.head(Space::Hot)) > UNFLUSHED_MAX
+        let unflushed =
+            |space| numbers.distance(self.records.stream(space).mark, self.media.head(space));
+        ROW_SPACES.into_iter().map(unflushed).sum::<u32>() > UNFLUSHED_MAX
     }
 
     /// Flush the entries of committed rows that are on pages.
@@ -228,8 +230,30 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         let is_programmed = self.is_programmed(limit);
         let mut lent = Lent { page: self.frame, cell: self.cell, commit: self.commit };
         self.store.flush(&mut self.media, &mut lent, is_programmed)?;
-        self.records.mark = limit;
+        self.records.stream_mut(Space::Hot).mark = limit;
+        self.records.stream_mut(Space::Cold).mark = self.media.head(Space::Cold);
         Ok(())
+    }
+
+    /// Put all entries into runs, those of the transaction under way behind the others, before it
+    /// is committed: nothing that is older stays in RAM behind its runs. Where this fails nothing
+    /// that is committed has changed, and the transaction may be taken back.
+    pub(super) fn flush_all(&mut self) -> Result<(), DbError> {
+        if !self.records.tail.rows().is_empty() {
+            self.spill_tail()?;
+        }
+        self.flush_open()?;
+        self.crowd_out()?;
+        let mut lent = Lent { page: self.frame, cell: self.cell, commit: self.commit };
+        self.store.flush(&mut self.media, &mut lent, |_| true)?;
+        Ok(())
+    }
+
+    /// All rows up to the heads are in runs.
+    pub(super) fn mark_flushed(&mut self) {
+        for space in ROW_SPACES {
+            self.records.stream_mut(space).mark = self.media.head(space);
+        }
     }
 
     /// Merge until another run can be listed.

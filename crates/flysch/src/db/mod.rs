@@ -11,12 +11,16 @@
 
 mod clock;
 mod commit;
+mod compact;
 mod error;
 mod find;
 mod index;
 mod open;
 mod ram;
+mod replay;
 mod scan;
+mod seek;
+mod space;
 mod stats;
 mod write;
 
@@ -26,6 +30,7 @@ pub use error::DbError;
 pub use find::{Find, KeyRange};
 pub use open::{OpenReport, Options};
 pub use scan::{Direction, Scan};
+pub use space::Budget;
 pub use stats::Stats;
 pub use write::Transaction;
 
@@ -73,6 +78,11 @@ pub struct Db<'ram, 's, N> {
     store: Store<'ram>,
     /// What keys the hashes of this device.
     key: HashKey,
+    compaction: compact::Compaction,
+    /// Whether the state changed in a way that no program tells: the log has to have it.
+    is_log_due: bool,
+    /// Rows that were appended, and not paid for by compaction.
+    unpaid: u32,
     /// Programs of the device's life when the last transaction began.
     begun_at: u64,
     /// The cells of rows that the frame holds.

@@ -3,16 +3,15 @@
 use flysch_nand::{Geometry, Nand, NvRam};
 
 use super::commit::Layers;
+use super::compact::Compaction;
 use super::index::plans;
 use super::ram::Ram;
 use super::{Db, DbError};
 use crate::log::{self, Buffers, Log, NvLog};
 use crate::media::{CELL_SIZE, ENTRY_SIZE, Layout, Media, Page, Partition, Sight, Space};
-use crate::record::{
-    BlockSummary, Position, Records, Rows, STATE_SIZE, is_void, read_page, tail_page,
-};
-use crate::row::{HashKey, RowView, Schema};
-use crate::store::{ConfigError, INDEX_MAX, Store, StoreConfig};
+use crate::record::{ROW_SPACES, Records, STATE_SIZE};
+use crate::row::{HashKey, Schema};
+use crate::store::{ConfigError, Store, StoreConfig};
 
 /// Bytes of the state of a record, at most.
 const STATE_MAX: usize = 1024;
@@ -149,6 +148,9 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             clock: None,
             store: parts.store,
             key: HashKey::from_seed(options.seed),
+            compaction: Compaction::default(),
+            is_log_due: false,
+            unpaid: 0,
             begun_at: 0,
             held_cells: None,
             let_go_at: 0,
@@ -199,7 +201,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         if !is_loaded || !records.tail.restore(tail_size, preface.tail_base) {
             return Err(log::MountError::Broken.into());
         }
-        let head = media.head(Space::Hot);
+        let heads = ROW_SPACES.map(|space| media.head(space));
         let void_pages =
             if found.is_clean { 0 } else { skip_doubtful(&mut media, &mut records, parts.frame)? };
         let is_clean = found.is_clean;
@@ -209,67 +211,11 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         db.time = preface.time;
         db.found = Some(found);
         db.beside = beside;
-        db.replay(head)?;
+        db.note_changed();
+        db.replay(heads)?;
         let (commits, reads) = (preface.commit - 1, db.media.counts.reads);
         db.report = OpenReport { is_clean, commits, tail_size, void_pages, reads };
         Ok(db)
-    }
-
-    /// Put the entries of the rows that are in no run into the memory table again: of the pages
-    /// from the flush mark up to `head`, then of the tail. Cost: one read for each page.
-    fn replay(&mut self, head: u32) -> Result<(), DbError> {
-        let numbers = self.media.numbers();
-        let mut number = self.records.mark;
-        let mut block = (numbers.block_count(), None);
-        while number != head {
-            let at = Page { space: Space::Hot, number };
-            number = numbers.advance(number, 1);
-            let name = numbers.block_of(at.number);
-            if block.0 != name {
-                block = (name, BlockSummary::read(&mut self.media, name, self.frame)?);
-            }
-            if is_void(&mut self.media, at, block.1.as_ref()) {
-                continue;
-            }
-            let (stretch, _) = read_page(&mut self.media, at, self.frame)?;
-            let len = stretch.bytes().len();
-            let mut rows = 0;
-            while let Some(row) = Rows::from(&self.frame[..len], rows).next_front() {
-                rows = self.replay_row(at, rows, row)?;
-            }
-        }
-        let at = tail_page(&self.media);
-        let mut place = 0;
-        while place < self.records.tail.rows().len() {
-            let layout = self.media.layout();
-            let pointer = Position { page: at, cell: layout.place(place).0 as u32 }.pointer(layout);
-            let rows = self.records.tail.rows();
-            let len = crate::row::row_len(&rows[place..])?;
-            let view = RowView::parse(self.schema, &rows[place..place + len], 0)?;
-            let (table, mut digests) = (view.head.table, [0; INDEX_MAX]);
-            digest_all(&view, &self.key, &mut digests)?;
-            self.put_digests(table, &digests, pointer)?;
-            place += len;
-        }
-        self.store.commit();
-        Ok(())
-    }
-
-    /// Put the entries of a row of the frame; give where the next one begins.
-    fn replay_row(
-        &mut self,
-        at: Page,
-        place: usize,
-        (from, to): (usize, usize),
-    ) -> Result<usize, DbError> {
-        let layout = self.media.layout();
-        let pointer = Position { page: at, cell: layout.place(place).0 as u32 }.pointer(layout);
-        let view = RowView::parse_front(self.schema, &self.frame[from..to], 0)?;
-        let (table, mut digests) = (view.head.table, [0; INDEX_MAX]);
-        let next = place + view.row_len;
-        digest_all(&view, &self.key, &mut digests)?;
-        self.put_digests(table, &digests, pointer)?;
-        Ok(next)
     }
 
     fn prepare(
@@ -292,18 +238,6 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         }
         Parts::carve(ram, &geometry, partition, (schema, options.capacity))
     }
-}
-
-/// The digests of a row in the indexes of its table.
-fn digest_all(
-    view: &RowView<'_, '_>,
-    key: &HashKey,
-    digests: &mut [u64; INDEX_MAX],
-) -> Result<(), DbError> {
-    for (digest, index) in digests.iter_mut().zip(view.table.indexes) {
-        *digest = view.digest(index, key)?;
-    }
-    Ok(())
 }
 
 impl Options {
@@ -337,8 +271,8 @@ fn skip_doubtful<N: Nand>(
         }
         let end = behind_last(media, Page { space, number: head }, frame)?;
         count += numbers.distance(head, end);
-        if space == Space::Hot {
-            records.skip(media, end)?;
+        if space.holds_rows() {
+            records.skip(media, space, end)?;
         } else {
             media.skip(space, head, end)?;
         }

@@ -1,13 +1,16 @@
 //! Scans: the rows of a table in the order in which they were inserted, or the other way round.
+//! Where rows were replaced or moved, those that were moved come behind, or first.
 //!
 //! 1. A scan borrows nothing between calls; it goes on by position.
-//! 2. Rows that are inserted while it is under way come at its end, if it goes forward.
+//! 2. Rows that are inserted while it is under way come at its end, if it goes forward. One that is
+//!    replaced meanwhile may be given twice, or not at all.
+//! 3. A row is given where the primary key's index ends at that very row.
 
 use flysch_nand::Nand;
 
 use super::{Db, DbError};
 use crate::media::{MediaError, Page, Space};
-use crate::record::{BlockSummary, Stretch, is_void, read_page};
+use crate::record::{BlockSummary, Position, Stretch, is_void, read_page, tail_page};
 use crate::row::{RowKind, RowView};
 
 /// Which way a scan goes.
@@ -22,7 +25,7 @@ pub enum Direction {
 /// A page whose rows the frame holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Held {
-    page: u32,
+    page: Page,
     len: usize,
     base: u32,
 }
@@ -36,11 +39,13 @@ pub struct Scan {
     least: i64,
     greatest: i64,
     /// The page it stands on, and the rows of that page that were passed.
-    page: u32,
+    page: Page,
     passed: u32,
     /// What the summary of the page's block says, once it was read.
-    block: Option<(u32, Option<BlockSummary>)>,
+    block: Option<((Space, u32), Option<BlockSummary>)>,
     is_over: bool,
+    /// Pages of moved rows when it began.
+    moves: u32,
 }
 
 impl<N: Nand> Db<'_, '_, N> {
@@ -61,23 +66,31 @@ impl<N: Nand> Db<'_, '_, N> {
         if usize::from(table) >= self.schema.tables.len() {
             return Err(DbError::Unknown);
         }
-        let page = match direction {
-            Direction::Forward => self.records.first,
-            Direction::Backward => self.media.head(Space::Hot),
+        let (space, number) = match direction {
+            Direction::Forward => (Space::Hot, self.records.stream(Space::Hot).first),
+            Direction::Backward => (Space::Cold, self.media.head(Space::Cold)),
         };
+        let page = Page { space, number };
         let (passed, block, is_over) = (0, None, false);
-        Ok(Scan { table, direction, least, greatest, page, passed, block, is_over })
+        let moves = self.compaction.moves;
+        Ok(Scan { table, direction, least, greatest, page, passed, block, is_over, moves })
     }
 }
 
 impl Scan {
-    /// The next row, copied into `out`; none when there are no more. Cost: one read for each page
-    /// that is come to, one for each block, and none while rows of the same page follow.
+    /// The next row, copied into `out`; none when there are no more. [`DbError::Stale`] where
+    /// compaction moved rows since the scan began. Cost: one read for each page that is come to,
+    /// one for each block, and none while rows of the same page follow; where rows of the table
+    /// were ever replaced or moved, for each a lookup in the primary key's index.
     pub fn next<'o, 's, N: Nand>(
         &mut self,
         db: &mut Db<'_, 's, N>,
         out: &'o mut [u8],
     ) -> Result<Option<RowView<'o, 's>>, DbError> {
+        db.roll_back_open()?;
+        if self.moves != db.compaction.moves {
+            return Err(DbError::Stale);
+        }
         if self.block.is_none() {
             self.pass_block(db)?;
         }
@@ -97,104 +110,172 @@ impl Scan {
         db: &mut Db<'_, '_, N>,
         out: &mut [u8],
     ) -> Result<Option<(usize, u32)>, DbError> {
-        let schema = db.schema;
-        loop {
-            let at = Page { space: Space::Hot, number: self.page };
-            let stretch = load(db, self, at)?;
-            let count = stretch.rows().count() as u32;
-            if self.passed >= count {
-                return Ok(None);
+        while let Some(candidate) = self.candidate(db)? {
+            if !candidate.is_last {
+                continue;
             }
+            if let Some(key) = candidate.key
+                && !db.is_newest(self.table, key, candidate.pointer)?
+            {
+                continue;
+            }
+            return self.copy_at(db, candidate.place, out).map(Some);
+        }
+        Ok(None)
+    }
+
+    /// The next row of the page that is one of the table; none where the page has no more.
+    fn candidate<N: Nand>(&mut self, db: &mut Db<'_, '_, N>) -> Result<Option<Candidate>, DbError> {
+        let (schema, hash, layout) = (db.schema, db.key, db.media.layout());
+        let is_checked = db.is_checked(self.table)?;
+        let primary = db.table(self.table)?.primary_key().filter(|_| is_checked);
+        let mut page = self.page;
+        if page.number == db.media.head(Space::Hot) && page.space == Space::Hot {
+            page = tail_page(&db.media);
+        }
+        let stretch = load(db, self)?;
+        let count = stretch.rows().count() as u32;
+        while self.passed < count {
             let place = match self.direction {
                 Direction::Forward => self.passed,
                 Direction::Backward => count - 1 - self.passed,
             };
             self.passed += 1;
-            let Some(row) = stretch.rows().nth(place as usize) else { return Ok(None) };
-            let base = stretch.base;
-            let view = RowView::parse_front(schema, row, u64::from(base))?;
+            let mut rows = stretch.rows();
+            let before = rows.by_ref().take(place as usize).map(<[u8]>::len).sum();
+            let Some(row) = rows.next() else { return Ok(None) };
+            let view = RowView::parse_front(schema, row, 0)?;
             if view.head.table != self.table || view.head.kind == RowKind::Tombstone {
                 continue;
             }
-            let len = view.row_len;
-            let Some(out) = out.get_mut(..len) else {
-                return Err(DbError::RowTooLong { needed: len });
+            let cell = layout.place(before).0;
+            let pointer = Position { page, cell: cell as u32 }.pointer(layout);
+            let Some(primary) = primary else {
+                return Ok(Some(Candidate { place, pointer, key: None, is_last: true }));
             };
-            if row.len() >= len {
-                out.copy_from_slice(&row[..len]);
-            } else {
-                let some = row.len();
-                out[..some].copy_from_slice(row);
-                gather(db, at, &mut out[some..])?;
-            }
-            return Ok(Some((len, base)));
+            let key = view.digest(primary, &hash)?;
+            // A later row of the same key in the same cell replaces this one.
+            let mut at = before + row.len();
+            let is_replaced = rows.any(|row| {
+                let is_here = layout.place(at).0 == cell;
+                at += row.len();
+                let view = RowView::parse_front(schema, row, 0);
+                let is_same = |view: RowView<'_, '_>| {
+                    view.head.table == self.table && view.digest(primary, &hash) == Ok(key)
+                };
+                is_here && view.is_ok_and(is_same)
+            });
+            return Ok(Some(Candidate { place, pointer, key: Some(key), is_last: !is_replaced }));
         }
+        Ok(None)
+    }
+
+    /// Copy the row of a place of the page.
+    fn copy_at<N: Nand>(
+        &self,
+        db: &mut Db<'_, '_, N>,
+        place: u32,
+        out: &mut [u8],
+    ) -> Result<(usize, u32), DbError> {
+        let at = self.page;
+        let stretch = load(db, self)?;
+        let base = stretch.base;
+        let row = stretch.rows().nth(place as usize).ok_or(DbError::Unknown)?;
+        let len = crate::row::row_len(row)?;
+        let some = row.len().min(len);
+        let Some(out) = out.get_mut(..len) else {
+            return Err(DbError::RowTooLong { needed: len });
+        };
+        out[..some].copy_from_slice(&row[..some]);
+        if some < len {
+            gather(db, at, &mut out[some..])?;
+        }
+        Ok((len, base))
     }
 
     /// Go to the next page that may hold rows.
     fn turn<N: Nand>(&mut self, db: &mut Db<'_, '_, N>) -> Result<(), DbError> {
         self.passed = 0;
         let numbers = db.media.numbers();
-        let (first, head) = (db.records.first, db.media.head(Space::Hot));
-        match self.direction {
-            Direction::Forward => {
-                if self.page == head {
-                    self.is_over = true;
-                    return Ok(());
-                }
-                self.page = numbers.advance(self.page, 1);
-            }
-            Direction::Backward => {
-                if self.page == first {
-                    self.is_over = true;
-                    return Ok(());
-                }
-                self.page = numbers.advance(self.page, numbers.page_count() - 1);
-            }
+        let Page { space, number } = self.page;
+        let (first, head) = (db.records.stream(space).first, db.media.head(space));
+        let (last, next) = match self.direction {
+            Direction::Forward => (head, 1),
+            Direction::Backward => (first, numbers.page_count() - 1),
+        };
+        if number != last {
+            self.page.number = numbers.advance(number, next);
+            return self.pass_block(db);
         }
+        self.page = match (self.direction, space) {
+            (Direction::Forward, Space::Hot) => {
+                Page { space: Space::Cold, number: db.records.stream(Space::Cold).first }
+            }
+            (Direction::Backward, Space::Cold) => {
+                Page { space: Space::Hot, number: db.media.head(Space::Hot) }
+            }
+            (_, Space::Hot | Space::Cold | Space::Young | Space::Old) => {
+                self.is_over = true;
+                return Ok(());
+            }
+        };
         self.pass_block(db)
     }
 
     /// Pass over a block that holds nothing that is looked for.
     fn pass_block<N: Nand>(&mut self, db: &mut Db<'_, '_, N>) -> Result<(), DbError> {
         let numbers = db.media.numbers();
-        let block = numbers.block_of(self.page);
-        let head = db.media.head(Space::Hot);
-        if block == numbers.block_of(head) || self.block.is_some_and(|(known, _)| known == block) {
+        let Page { space, number } = self.page;
+        let block = numbers.block_of(number);
+        let name = (space, block);
+        let head = db.media.head(space);
+        if block == numbers.block_of(head) || self.block.is_some_and(|(known, _)| known == name) {
             return Ok(());
         }
         let last = (block + 1) * numbers.pages_per_block - 1;
         db.forget_frame();
-        let summary = BlockSummary::read(&mut db.media, block, db.frame)?;
-        self.block = Some((block, summary));
+        let is_gone = db.media.table.find(space, block).is_none();
+        let summary = BlockSummary::read(&mut db.media, name, db.frame)?;
+        self.block = Some((name, summary));
         let zones = self.least..=self.greatest;
         let is_known = summary.is_some_and(|block| !block.summary.may_meet(self.table, &zones));
         let has_zone = db.schema.tables[usize::from(self.table)].zone.is_some();
         let is_absent = summary.is_some_and(|block| !block.summary.may_hold(self.table));
-        if is_absent || has_zone && is_known {
+        if is_gone || is_absent || has_zone && is_known {
             // The turn that follows leaves the block.
             let at_first = block * numbers.pages_per_block;
-            self.page = if self.direction == Direction::Forward { last } else { at_first };
+            self.page.number = if self.direction == Direction::Forward { last } else { at_first };
         }
         Ok(())
     }
 }
 
+/// A row of the table that is scanned.
+struct Candidate {
+    /// Its place on the page, and the pointer of its cell.
+    place: u32,
+    pointer: u32,
+    /// Its primary key's digest, where it may be there no more.
+    key: Option<u64>,
+    /// Whether no later row of its cell has the same primary key.
+    is_last: bool,
+}
+
 /// The rows of a page, read unless the frame holds them already.
-fn load<'d, N: Nand>(
-    db: &'d mut Db<'_, '_, N>,
-    scan: &Scan,
-    at: Page,
-) -> Result<Stretch<'d>, DbError> {
+fn load<'d, N: Nand>(db: &'d mut Db<'_, '_, N>, scan: &Scan) -> Result<Stretch<'d>, DbError> {
     let numbers = db.media.numbers();
-    if at.number == db.media.head(Space::Hot) {
-        return Ok(Stretch::new(db.records.tail.rows(), db.records.tail.base()));
+    let at = scan.page;
+    if at.number == db.media.head(at.space) {
+        return Ok(match at.space {
+            Space::Hot => Stretch::new(db.records.tail.rows(), db.records.tail.base()),
+            Space::Cold | Space::Young | Space::Old => Stretch::NONE,
+        });
     }
-    if let Some(held) = db.held.filter(|held| held.page == at.number) {
+    if let Some(held) = db.held.filter(|held| held.page == at) {
         return Ok(Stretch::new(&db.frame[..held.len], held.base));
     }
-    let block = numbers.block_of(at.number);
-    let known = scan.block.filter(|(known, _)| *known == block).and_then(|(_, summary)| summary);
+    let name = (at.space, numbers.block_of(at.number));
+    let known = scan.block.filter(|(known, _)| *known == name).and_then(|(_, summary)| summary);
     db.forget_frame();
     if is_void(&mut db.media, at, known.as_ref()) {
         return Ok(Stretch::NONE);
@@ -204,7 +285,7 @@ fn load<'d, N: Nand>(
         Err(MediaError::Missing(_)) => return Ok(Stretch::NONE),
         Err(error) => return Err(error.into()),
     };
-    db.held = Some(Held { page: at.number, len, base });
+    db.held = Some(Held { page: at, len, base });
     Ok(Stretch::new(&db.frame[..len], base))
 }
 

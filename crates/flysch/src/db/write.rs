@@ -3,12 +3,13 @@
 use flysch_nand::Nand;
 
 use super::commit::Durability;
-use super::index::{Wanted, carries};
+use super::index::Wanted;
+use super::seek::Seat;
+use super::space::Claim;
 use super::{Db, DbError, UnderWay};
 use crate::log::{CHANGES_AHEAD, NUMBER_MAX};
 use crate::record::NewRow;
 use crate::row::{RowHead, RowKind, RowView, Table, Value, ValueError, key};
-use crate::store::Probe;
 
 /// A transaction. Dropped without a commit it is rolled back by the next call that writes.
 #[derive(Debug)]
@@ -29,6 +30,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             self.is_lazy = true;
             self.sync()?;
         }
+        self.compact_ahead()?;
         self.under_way = Some(UnderWay::default());
         self.begun_at = self.media.write;
         Ok(Transaction { db: self })
@@ -52,17 +54,109 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     }
 
     fn insert(&mut self, table: u8, values: &[Value<'_>]) -> Result<(), DbError> {
-        let declared = self.table(table)?;
-        check(declared, values)?;
-        for (number, index) in (0..).zip(declared.indexes).filter(|(_, index)| index.is_unique) {
-            let digest = key::digest_of_row(index, &self.key, values);
-            if self.is_taken(Wanted { table, index: number, digest })? {
-                return Err(DbError::Duplicate { index: number });
+        check(self.table(table)?, values)?;
+        let is_shared = self.check_unique(table, values, None)?;
+        self.append(RowHead { table, kind: RowKind::Row, is_shared }, values)
+    }
+
+    /// Replace the row that has the key of `values`; false where there is none.
+    fn update(&mut self, table: u8, values: &[Value<'_>]) -> Result<bool, DbError> {
+        check(self.table(table)?, values)?;
+        let primary = self.table(table)?.primary_key().ok_or(DbError::Keyless)?;
+        let digest = key::digest_of_row(primary, &self.key, values);
+        let Some(old) = self.seek(Wanted { table, index: 0, digest })?.row() else {
+            return Ok(false);
+        };
+        if !self.has_key(old, |place| values[usize::from(primary.columns[place])])? {
+            return Ok(false);
+        }
+        let is_shared = self.check_unique(table, values, Some(old))?;
+        self.set_changed(table);
+        self.append(RowHead { table, kind: RowKind::Row, is_shared }, values)?;
+        self.note_dead(old.pointer, old.len);
+        Ok(true)
+    }
+
+    /// Delete the row that has this key; false where there is none.
+    fn delete(&mut self, table: u8, values: &[Value<'_>]) -> Result<bool, DbError> {
+        let primary = self.table(table)?.primary_key().ok_or(DbError::Keyless)?;
+        let (needed, given) = (primary.columns.len(), values.len());
+        if needed != given {
+            return Err(DbError::Value(ValueError::Count { needed, given }));
+        }
+        let digest = key::digest(primary, &self.key, values);
+        let Some(old) = self.seek(Wanted { table, index: 0, digest })?.row() else {
+            return Ok(false);
+        };
+        if !self.has_key(old, |place| values[place])? {
+            return Ok(false);
+        }
+        self.set_changed(table);
+        let is_shared = old.head.is_shared;
+        self.append(RowHead { table, kind: RowKind::Tombstone, is_shared }, values)?;
+        self.note_dead(old.pointer, old.len);
+        Ok(true)
+    }
+
+    /// Whether the key of a row has these values. Keys of text in an ordered index may have one
+    /// code and differ: the other one is not to be replaced. Cost: nothing: the row was just read.
+    fn has_key<'v>(
+        &mut self,
+        seat: Seat,
+        value: impl Fn(usize) -> Value<'v>,
+    ) -> Result<bool, DbError> {
+        let schema = self.schema;
+        let primary = self.table(seat.head.table)?.primary_key().ok_or(DbError::Keyless)?;
+        let stretch = self.rows_at(seat.pointer, false)?;
+        let row = stretch.rows().nth(seat.place as usize).ok_or(DbError::Unknown)?;
+        let view = RowView::parse_front(schema, row, 0)?;
+        for (place, &column) in primary.columns.iter().enumerate() {
+            if view.column(column)? != value(place) {
+                return Ok(false);
             }
         }
+        Ok(true)
+    }
+
+    /// See that no row other than `own`, which is to be replaced, has a key of a unique index; say
+    /// whether the new row is to be marked as shared. Cost: a lookup for each such index.
+    fn check_unique(
+        &mut self,
+        table: u8,
+        values: &[Value<'_>],
+        own: Option<Seat>,
+    ) -> Result<bool, DbError> {
+        let declared = self.table(table)?;
+        let mut is_shared = own.is_some_and(|own| own.head.is_shared);
+        for (index, unique) in (0..).zip(declared.indexes).filter(|(_, index)| index.is_unique) {
+            if index == 0 && own.is_some() {
+                continue;
+            }
+            let digest = key::digest_of_row(unique, &self.key, values);
+            let sought = self.seek(Wanted { table, index, digest })?;
+            let is_other = |seat: &Seat| own.is_none_or(|own| own.key != seat.key);
+            if let Some(row) = sought.row().filter(is_other) {
+                let is_checked = index > 0 && self.is_checked(table)?;
+                if !is_checked || self.is_there(row)? {
+                    return Err(DbError::Duplicate { index });
+                }
+            }
+            is_shared |= sought.is_shared();
+            // A tombstone whose key is there again.
+            if let Some(old) = sought.seat.filter(|old| old.head.kind == RowKind::Tombstone) {
+                self.note_dead(old.pointer, old.len);
+            }
+        }
+        Ok(is_shared)
+    }
+
+    /// Append a row, or a tombstone whose values are the key's.
+    fn append(&mut self, head: RowHead, values: &[Value<'_>]) -> Result<(), DbError> {
+        let claim = if head.kind == RowKind::Tombstone { Claim::Shrink } else { Claim::Grow };
+        self.check_space(claim)?;
         let begun_at = self.media.write;
-        self.make_room(table)?;
-        let head = RowHead { table, kind: RowKind::Row, is_shared: false };
+        self.make_room(head.table)?;
+        self.unpaid = self.unpaid.saturating_add(1);
         let row = NewRow { head, values, commit: self.commit };
         self.forget_frame();
         let (at, moved) = self.records.append(&mut self.media, row, self.schema, self.frame)?;
@@ -71,29 +165,13 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             self.log.forget_tail();
         }
         self.under_way = self.under_way.map(|tx| UnderWay { rows: tx.rows + 1, ..tx });
-        self.put_entries(table, values, at)?;
+        self.put_entries(head, values, at)?;
         // A row that programmed a page leaves its slice to the next one.
         let is_idle = self.media.write == begun_at;
         for _ in 0..if is_idle { self.store.slices_due() } else { 0 } {
             self.work()?;
         }
         Ok(())
-    }
-
-    /// Whether a row carries the key. Cost: as a lookup of an absent key.
-    fn is_taken(&mut self, wanted: Wanted) -> Result<bool, DbError> {
-        let (number, code) = self.code(wanted)?;
-        let index = self.index(wanted.table, wanted.index)?;
-        let (schema, hash) = (self.schema, self.key);
-        let mut probe = Probe::new(self.store.config(), number, code);
-        while let Some(entry) = probe.next(&self.store, &mut self.media, self.cell)? {
-            let stretch = self.rows_at(entry.pointer)?;
-            let mut views = stretch.rows().map(|row| RowView::parse_front(schema, row, 0));
-            if views.any(|view| view.is_ok_and(|view| carries(&view, wanted, index, &hash))) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 }
 
@@ -106,13 +184,47 @@ fn check(table: &Table<'_>, values: &[Value<'_>]) -> Result<(), DbError> {
     Err(DbError::Value(ValueError::Count { needed, given }))
 }
 
-impl<N: Nand> Transaction<'_, '_, '_, N> {
+impl<'s, N: Nand> Transaction<'_, '_, 's, N> {
     /// Insert a row. Cost: the reads of a lookup for each unique index, and one of these: nothing;
     /// a page of rows; a run of index entries; a slice of a merge, at most a program and
     /// [`StoreConfig::reads_max`](crate::store::StoreConfig::reads_max) reads. A row that is longer
     /// than a page takes its own pages besides.
     pub fn insert(&mut self, table: u8, values: &[Value<'_>]) -> Result<(), DbError> {
         self.db.insert(table, values)
+    }
+
+    /// Replace the row that has the primary key of `values`; false where there is none. Cost: a
+    /// lookup of the row, and as an insert.
+    pub fn update(&mut self, table: u8, values: &[Value<'_>]) -> Result<bool, DbError> {
+        self.db.update(table, values)
+    }
+
+    /// Replace the row that has the primary key of `values`, or insert it; true where there was
+    /// one. Cost: a lookup of the row, and as an insert.
+    pub fn upsert(&mut self, table: u8, values: &[Value<'_>]) -> Result<bool, DbError> {
+        let was_there = self.db.update(table, values)?;
+        if !was_there {
+            self.db.insert(table, values)?;
+        }
+        Ok(was_there)
+    }
+
+    /// Delete the row whose primary key has these values; false where there is none. Cost: a lookup
+    /// of the row, and as an insert of its key.
+    pub fn delete(&mut self, table: u8, key: &[Value<'_>]) -> Result<bool, DbError> {
+        self.db.delete(table, key)
+    }
+
+    /// The row whose columns of this index have these values, as this transaction leaves it. Cost:
+    /// as [`Db::get`].
+    pub fn get<'o>(
+        &mut self,
+        table: u8,
+        index: u8,
+        values: &[Value<'_>],
+        out: &'o mut [u8],
+    ) -> Result<Option<RowView<'o, 's>>, DbError> {
+        self.db.find(table, index, values)?.next_open(self.db, out)
     }
 
     /// Commit. Cost: see [`Db::sync`].

@@ -85,8 +85,8 @@ impl Body<'_> {
     }
 }
 
-/// Bytes moved at a time.
-const CHUNK: usize = 64;
+/// Bytes moved at a time: whole entries of the block table.
+const CHUNK: usize = 16 * ENTRY_SIZE;
 
 fn emit_flash<N: Nand>(sink: &mut Sink<'_>, media: &mut Media<'_, N>) -> Result<(), MediaError> {
     let write = media.write.to_le_bytes();
@@ -196,7 +196,7 @@ pub(crate) fn read_flash<'s, N: Nand>(
         let mut bytes = [0; SPAN_SIZE];
         reader.take(media, &mut bytes)?;
         let span = Span::parse(&bytes, numbers).ok_or(StreamError::Broken)?;
-        media.spans.add(span).map_err(|()| StreamError::Broken)?;
+        media.spans.add(span, numbers).map_err(|()| StreamError::Broken)?;
     }
     read_changes(reader, media)?;
     let len = reader.number::<2>(media)? as usize;

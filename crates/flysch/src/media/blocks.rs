@@ -10,7 +10,9 @@ impl<N: Nand> Media<'_, N> {
     pub(super) fn open(&mut self, space: Space, number: u32) -> Result<u32, MediaError> {
         let block = self.numbers.block_of(number);
         if let Some(physical) = self.table.find(space, block) {
-            return Ok(physical);
+            // A number whose block is still there is not given again.
+            let is_begun = self.numbers.page_in_block(number) > 0;
+            return if is_begun { Ok(physical) } else { Err(MediaError::Full) };
         }
         let physical = self.take(Use::Data(space, block))?;
         Ok(physical)
@@ -25,12 +27,57 @@ impl<N: Nand> Media<'_, N> {
         if self.changes.room() == 0 {
             return Err(MediaError::Full);
         }
-        let block = match self.ready.take() {
+        let wanted = Wear::of(used);
+        let ready = if wanted == Wear::Most { None } else { self.ready.take() };
+        let block = match ready {
             Some(block) => block,
-            None => self.erase_next()?,
+            None => self.erase_next(wanted)?,
         };
         self.assign(block, used);
         Ok(block)
+    }
+
+    /// The block of rows of this name is to be free once the next record is on flash: until
+    /// [`Media::release`] nobody takes it.
+    pub(crate) fn give_up(&mut self, space: Space, number: u32) {
+        if let Some(block) = self.table.find(space, number) {
+            self.assign(block, Use::Free);
+            self.given_up = Some(block);
+        }
+    }
+
+    /// Nothing of `space` from `from` up to the head is to be believed. Blocks that begin there are
+    /// free: no record on flash has them.
+    pub(crate) fn void(&mut self, space: Space, from: u32) -> Result<(), MediaError> {
+        let (numbers, head) = (self.numbers, self.head(space));
+        let mut at = from;
+        while numbers.block_of(at) != numbers.block_of(head) {
+            let next = numbers.next_block(at);
+            let number = numbers.block_of(at);
+            match self.table.find(space, number).filter(|_| numbers.page_in_block(at) == 0) {
+                Some(block) => self.assign(block, Use::Free),
+                None => self.skip(space, at, next)?,
+            }
+            at = next;
+        }
+        if at != head {
+            self.skip(space, at, head)?;
+        }
+        self.heads[space as usize] = head;
+        Ok(())
+    }
+
+    /// Forget the void spans of blocks that are gone.
+    pub(crate) fn trim_spans(&mut self) {
+        let (numbers, mut spans) = (self.numbers, self.spans.clone());
+        let table = &mut self.table;
+        spans.retain(|span| table.find(span.space, numbers.block_of(span.from)).is_some());
+        self.spans = spans;
+    }
+
+    /// The record that lets the block go is on flash.
+    pub(crate) fn release(&mut self) {
+        self.given_up = None;
     }
 
     /// Change a block's use, and keep the change for the next record.
@@ -48,7 +95,7 @@ impl<N: Nand> Media<'_, N> {
     /// bad.
     pub(crate) fn prepare(&mut self) -> Result<(), MediaError> {
         if self.ready.is_none() {
-            self.ready = Some(self.erase_next()?);
+            self.ready = Some(self.erase_next(Wear::Least)?);
         }
         Ok(())
     }
@@ -60,12 +107,12 @@ impl<N: Nand> Media<'_, N> {
 
     /// Free blocks.
     pub(crate) fn free_count(&self) -> u32 {
-        self.table.count(|used| used == Use::Free)
+        self.table.free_count()
     }
 
     /// Choose a free block without erasing it, for a log that will need it.
     pub(crate) fn choose(&mut self, used: Use) -> Result<u32, MediaError> {
-        let block = self.next_free()?;
+        let block = self.next_free(Wear::of(used))?;
         self.table.set(block, used);
         Ok(block)
     }
@@ -80,6 +127,7 @@ impl<N: Nand> Media<'_, N> {
         }
         self.erases += 1;
         self.counts.erases += 1;
+        self.table.note_erase(block);
         if is_erased(self.nand.erase(addr))? {
             return Ok(true);
         }
@@ -120,20 +168,25 @@ impl<N: Nand> Media<'_, N> {
         Ok(erased)
     }
 
-    /// Let the logical blocks go that `is_live` refuses. What it says must be on flash.
+    /// Let the logical blocks go that `is_live` refuses. What it says must be on flash. Those of
+    /// rows are told by the next record, and stay where it could not tell one more.
     pub(crate) fn let_go(&mut self, is_live: impl Fn(Space, u32) -> bool) {
         for block in 0..self.table.len() {
-            if let Use::Data(space, number) = self.table.at(block)
-                && !is_live(space, number)
-            {
+            let Use::Data(space, number) = self.table.at(block) else { continue };
+            if is_live(space, number) {
+                continue;
+            }
+            if !space.holds_rows() {
                 self.table.set(block, Use::Free);
+            } else if self.changes.room() > CHANGES_KEPT {
+                self.assign(block, Use::Free);
             }
         }
     }
 
-    fn erase_next(&mut self) -> Result<u32, MediaError> {
+    fn erase_next(&mut self, wanted: Wear) -> Result<u32, MediaError> {
         for _ in 0..self.table.len() {
-            let block = self.next_free()?;
+            let block = self.next_free(wanted)?;
             if self.erase(block)? {
                 return Ok(block);
             }
@@ -141,14 +194,44 @@ impl<N: Nand> Media<'_, N> {
         Err(MediaError::Full)
     }
 
-    /// The next free block in turn.
-    fn next_free(&mut self) -> Result<u32, MediaError> {
+    /// The next free block in turn, of those that are worn as is wanted.
+    fn next_free(&mut self, wanted: Wear) -> Result<u32, MediaError> {
         let count = self.table.len();
-        let ready = self.ready;
-        let is_free = |block: &u32| self.table.at(*block) == Use::Free && ready != Some(*block);
-        let found = (self.next..count).chain(0..self.next.min(count)).find(is_free);
-        let block = found.ok_or(MediaError::Full)?;
+        let kept = [self.ready, self.given_up];
+        let is_free =
+            |block: &u32| self.table.at(*block) == Use::Free && !kept.contains(&Some(*block));
+        let turn = (self.next..count).chain(0..self.next.min(count));
+        let worn = |block: &u32| match wanted {
+            Wear::Least => self.table.wear(*block),
+            Wear::Most => u8::MAX - self.table.wear(*block),
+        };
+        let block = turn.filter(is_free).min_by_key(worn).ok_or(MediaError::Full)?;
         self.next = (block + 1) % count;
         Ok(block)
+    }
+}
+
+/// Changes of the block table that are left to blocks that are taken.
+const CHANGES_KEPT: usize = 12;
+
+/// Which of the free blocks is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wear {
+    /// What will be erased again soon goes where least was erased.
+    Least,
+    /// What stays goes where most was.
+    Most,
+}
+
+impl Wear {
+    const fn of(used: Use) -> Self {
+        match used {
+            Use::Data(Space::Cold, _) => Self::Most,
+            Use::Data(Space::Hot | Space::Young | Space::Old, _)
+            | Use::Free
+            | Use::Bad
+            | Use::Root
+            | Use::Log => Self::Least,
+        }
     }
 }

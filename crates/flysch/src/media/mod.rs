@@ -24,7 +24,7 @@ pub use error::MediaError;
 pub use header::{Header, HeaderError, Kind, VERSION};
 pub use layout::{CELL_DATA, CELL_SIZE, HEADER_SIZE, Layout};
 pub(crate) use layout::{clear, first, note_first};
-pub(crate) use span::SPAN_SIZE;
+pub(crate) use span::{SPAN_SIZE, SPANS_LAST, SPANS_REFUSED};
 pub use span::{SPANS_MAX, Span, Spans};
 pub(crate) use table::Table;
 pub use table::{ENTRY_SIZE, Use};
@@ -114,6 +114,8 @@ pub struct Media<'ram, N> {
     pub(crate) next: u32,
     /// A block erased ahead of its use. It is free in the table.
     ready: Option<u32>,
+    /// A block that the next record lets go. It is free in the table, and not taken yet.
+    given_up: Option<u32>,
     /// A block of which a read had many bits corrected.
     worn: Option<u32>,
 }
@@ -140,6 +142,7 @@ impl<'ram, N: Nand> Media<'ram, N> {
             verify: Verify::Never,
             next: 0,
             ready: None,
+            given_up: None,
             worn: None,
         }
     }
@@ -271,7 +274,7 @@ impl<'ram, N: Nand> Media<'ram, N> {
         label: Label,
         frame: &mut [u8],
     ) -> Result<Page, MediaError> {
-        let number = self.heads[space as usize];
+        let number = self.next_page(space);
         let block = self.numbers.block_of(number);
         let physical = self.open(space, number)?;
         let at = self.numbers.page_in_block(number);
@@ -289,12 +292,29 @@ impl<'ram, N: Nand> Media<'ram, N> {
         }
     }
 
+    /// The page at the head. A run stays in its blocks for any time, so that numbers of blocks that
+    /// are there are passed over; in spaces of rows the head never comes to one.
+    fn next_page(&mut self, space: Space) -> u32 {
+        let mut number = self.heads[space as usize];
+        for _ in 0..self.numbers.block_count() {
+            let block = self.numbers.block_of(number);
+            let is_new = self.numbers.page_in_block(number) == 0 && !space.holds_rows();
+            if !is_new || self.table.find(space, block).is_none() {
+                break;
+            }
+            number = self.numbers.next_block(number);
+        }
+        self.heads[space as usize] = number;
+        number
+    }
+
     /// Leave out the pages of `space` from `from` up to `end`, where the head goes: nobody may
     /// believe them. Runs name their pages, so that no span is needed for theirs.
     pub(crate) fn skip(&mut self, space: Space, from: u32, end: u32) -> Result<(), MediaError> {
         debug_assert!(from != end, "a page is left out");
         if space.holds_rows() {
-            self.spans.add(Span { space, from, end }).map_err(|()| MediaError::Full)?;
+            let span = Span { space, from, end };
+            self.spans.add(span, self.numbers).map_err(|()| MediaError::Full)?;
         }
         self.heads[space as usize] = end;
         Ok(())

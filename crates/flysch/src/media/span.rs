@@ -6,12 +6,17 @@
 //!
 //! 1. Only spaces of rows have spans: a run names its pages one by one.
 //! 2. A span is kept until the summary page of its block, which lies behind it, has taken it over.
+//! 3. A mount adds one for each space of rows at most: room is kept for many mounts.
 
 use super::address::{Numbers, Page, Space};
 use crate::flash::array;
 
 /// Spans kept at a time, at most.
-pub const SPANS_MAX: usize = 20;
+pub const SPANS_MAX: usize = 28;
+/// Spans with which no transaction begins, and none of them goes on.
+pub(crate) const SPANS_REFUSED: usize = 18;
+/// Spans with which nothing is moved: only mounts add more.
+pub(crate) const SPANS_LAST: usize = 24;
 /// Bytes of a span in a record.
 pub(crate) const SPAN_SIZE: usize = 9;
 
@@ -27,13 +32,13 @@ pub struct Span {
 }
 
 impl Span {
-    /// Read a span of a record.
+    /// Read a span of a record; none where it makes no sense.
     pub(crate) fn parse(bytes: &[u8; SPAN_SIZE], numbers: Numbers) -> Option<Self> {
         let space = Space::of_code(bytes[0])?;
         let from = u32::from_le_bytes(array(&bytes[1..5]));
         let end = u32::from_le_bytes(array(&bytes[5..9]));
         let within = from < numbers.page_count() && end < numbers.page_count() && from != end;
-        within.then_some(Self { space, from, end })
+        (within && space.holds_rows()).then_some(Self { space, from, end })
     }
 
     /// Write the span of a record.
@@ -76,10 +81,12 @@ impl Spans {
         usize::from(self.len) + count <= SPANS_MAX
     }
 
-    /// Keep a span, joined to the one before where they touch.
-    pub(crate) fn add(&mut self, span: Span) -> Result<(), ()> {
+    /// Keep a span, joined to the one before where they touch within a block.
+    pub(crate) fn add(&mut self, span: Span, numbers: Numbers) -> Result<(), ()> {
         assert!(span.from != span.end, "a span holds a page");
-        let touches = |known: &&mut Span| known.space == span.space && known.end == span.from;
+        let is_within = numbers.page_in_block(span.from) > 0;
+        let touches =
+            |known: &&mut Span| is_within && known.space == span.space && known.end == span.from;
         let known = self.spans[..usize::from(self.len)].iter_mut().find(touches);
         if let Some(known) = known {
             known.end = span.end;
@@ -94,7 +101,7 @@ impl Spans {
     }
 
     /// Forget the spans that `keep` refuses.
-    pub(crate) fn retain(&mut self, keep: impl Fn(&Span) -> bool) {
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&Span) -> bool) {
         let mut kept = 0;
         for at in 0..usize::from(self.len) {
             if keep(&self.spans[at]) {
@@ -116,19 +123,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_join_wrap_and_come_back() {
+    fn spans_join_within_a_block_and_come_back() {
         let numbers = Numbers::new(24, 8);
         let mut spans = Spans::new();
-        let first = Span { space: Space::Hot, from: 510, end: 0 };
-        spans.add(first).unwrap();
-        spans.add(Span { from: 0, end: 2, ..first }).unwrap();
-        assert_eq!(spans.as_slice(), [Span { end: 2, ..first }]);
+        let first = Span { space: Space::Hot, from: 509, end: 511 };
+        spans.add(first, numbers).unwrap();
+        spans.add(Span { from: 511, end: 0, ..first }, numbers).unwrap();
+        spans.add(Span { from: 0, end: 2, ..first }, numbers).unwrap();
+        let [one, two] = [Span { end: 0, ..first }, Span { from: 0, end: 2, ..first }];
+        assert_eq!(spans.as_slice(), [one, two]);
         let hot = |number| Page { space: Space::Hot, number };
         let holds = |number| spans.find(hot(number), numbers).is_some();
-        assert_eq!([509, 510, 511, 0, 1, 2].map(holds), [false, true, true, true, true, false]);
-        let bytes = spans.as_slice()[0].emit();
-        assert_eq!(Span::parse(&bytes, numbers), Some(Span { end: 2, ..first }));
-        spans.retain(|span| span.from != 510);
+        assert_eq!([508, 509, 511, 0, 1, 2].map(holds), [false, true, true, true, true, false]);
+        assert_eq!(Span::parse(&one.emit(), numbers), Some(one));
+        spans.retain(|span| span.from == 3);
         assert_eq!(spans.as_slice(), []);
     }
 }

@@ -1,16 +1,25 @@
 //! The block table: for each block of the chip, which logical block it holds.
 //!
-//! An entry is 16 bits: the space in the upper two, the block's number below. The last sixteen
-//! numbers of the last space stand for blocks without a logical name.
+//! ```text
+//! code u16: space in the upper two bits, number below | wear, dead share: four bits each
+//! ```
+//!
+//! The last sixteen numbers of the last space stand for blocks without a logical name.
 //!
 //! 1. No two entries have the same logical name.
 //! 2. The table is the only place that knows where a logical block lies.
+//! 3. Wear and dead shares are guesses that decide what is done next and never what is believed:
+//!    what a cut forgets of them costs time alone.
 
 use super::address::Space;
 use crate::flash::array;
 
 /// Bytes of an entry, in RAM and on flash.
-pub const ENTRY_SIZE: usize = 2;
+pub const ENTRY_SIZE: usize = 3;
+/// The greatest dead share: of a block that holds nothing.
+pub(crate) const DEAD_MAX: u8 = 15;
+/// The greatest wear that is told, above that of the block that is worn least.
+const WEAR_MAX: u8 = 15;
 
 /// What a block is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,13 +84,18 @@ pub(crate) struct Table<'ram> {
     /// Code and block of logical blocks that were looked for lately.
     cache: [(u16, u16); CACHE_LEN],
     next: u8,
+    /// Blocks that are free.
+    free: u16,
 }
 
 impl<'ram> Table<'ram> {
     /// A table in which every block is free.
     pub(crate) fn new(entries: &'ram mut [u8]) -> Self {
-        entries.fill(0xFF);
-        Self { entries, cache: [(FREE, 0); CACHE_LEN], next: 0 }
+        for entry in entries.chunks_exact_mut(ENTRY_SIZE) {
+            entry.copy_from_slice(&[0xFF, 0xFF, 0]);
+        }
+        let free = (entries.len() / ENTRY_SIZE) as u16;
+        Self { entries, cache: [(FREE, 0); CACHE_LEN], next: 0, free }
     }
 
     /// Blocks of the table.
@@ -97,11 +111,12 @@ impl<'ram> Table<'ram> {
     /// Take entries from flash, from block `from` on. Entries without a meaning are refused.
     pub(crate) fn load(&mut self, from: usize, bytes: &[u8]) -> Result<(), ()> {
         self.cache = [(FREE, 0); CACHE_LEN];
-        let known = |code: &[u8]| Use::of_code(u16::from_le_bytes(array(code))).is_some();
+        let known = |entry: &[u8]| Use::of_code(u16::from_le_bytes(array(&entry[..2]))).is_some();
         if !bytes.chunks_exact(ENTRY_SIZE).all(known) {
             return Err(());
         }
         self.entries[from * ENTRY_SIZE..][..bytes.len()].copy_from_slice(bytes);
+        self.free = (0..self.len()).filter(|&block| self.code(block) == FREE).count() as u16;
         Ok(())
     }
 
@@ -136,18 +151,56 @@ impl<'ram> Table<'ram> {
         Some(block)
     }
 
-    /// Blocks of which `matches` is true.
-    pub(crate) fn count(&self, matches: impl Fn(Use) -> bool) -> u32 {
-        (0..self.len()).filter(|&block| matches(self.at(block))).count() as u32
+    /// Blocks that are free.
+    pub(crate) const fn free_count(&self) -> u32 {
+        self.free as u32
+    }
+
+    /// How much of a block is dead, in sixteenths, as far as is known.
+    pub(crate) fn dead(&self, block: u32) -> u8 {
+        self.note(block) & 0x0F
+    }
+
+    /// Tell how much of a block is dead.
+    pub(crate) fn set_dead(&mut self, block: u32, dead: u8) {
+        let wear = self.note(block) & 0xF0;
+        self.entries[block as usize * ENTRY_SIZE + 2] = wear | dead.min(DEAD_MAX);
+    }
+
+    /// How often a block was erased more than the one that is worn least, as far as is told.
+    pub(crate) fn wear(&self, block: u32) -> u8 {
+        self.note(block) >> 4
+    }
+
+    /// A block is erased.
+    pub(crate) fn note_erase(&mut self, block: u32) {
+        if self.wear(block) == WEAR_MAX {
+            let counts = |block: &u32| !matches!(self.at(*block), Use::Bad | Use::Root);
+            let least = (0..self.len()).filter(counts).map(|block| self.wear(block)).min();
+            let least = least.unwrap_or(0) << 4;
+            for entry in self.entries.chunks_exact_mut(ENTRY_SIZE) {
+                entry[2] = (entry[2] & 0x0F) | (entry[2] & 0xF0).saturating_sub(least);
+            }
+        }
+        let wear = (self.wear(block) + 1).min(WEAR_MAX);
+        self.entries[block as usize * ENTRY_SIZE + 2] = wear << 4 | self.dead(block);
+    }
+
+    fn note(&self, block: u32) -> u8 {
+        self.entries[block as usize * ENTRY_SIZE + 2]
     }
 
     fn code(&self, block: u32) -> u16 {
-        u16::from_le_bytes(array(&self.entries[block as usize * ENTRY_SIZE..][..ENTRY_SIZE]))
+        u16::from_le_bytes(array(&self.entries[block as usize * ENTRY_SIZE..][..2]))
     }
 
+    /// Write a code: with it the block is another one, of which nothing is dead.
     fn write(&mut self, block: u32, code: u16) {
+        self.free += u16::from(code == FREE);
+        self.free -= u16::from(self.code(block) == FREE);
+        self.set_dead(block, 0);
         let at = block as usize * ENTRY_SIZE;
-        self.entries[at..at + ENTRY_SIZE].copy_from_slice(&code.to_le_bytes());
+        self.entries[at..at + 2].copy_from_slice(&code.to_le_bytes());
     }
 }
 
@@ -157,9 +210,9 @@ mod tests {
 
     #[test]
     fn a_logical_name_is_in_one_place() {
-        let mut memory = [0; 48];
+        let mut memory = [0; 24 * ENTRY_SIZE];
         let mut table = Table::new(&mut memory);
-        assert_eq!(table.count(|used| used == Use::Free), 24);
+        assert_eq!(table.free_count(), 24);
         table.set(3, Use::Data(Space::Young, 77));
         assert_eq!(table.find(Space::Young, 77), Some(3));
         table.set(9, Use::Data(Space::Young, 77));
@@ -175,10 +228,25 @@ mod tests {
         for used in uses {
             assert_eq!(Use::of_code(used.code()), Some(used));
         }
-        let mut memory = [0; 4];
+        let mut memory = [0; 2 * ENTRY_SIZE];
         let mut table = Table::new(&mut memory);
-        assert_eq!(table.load(0, &0xFFF5_u16.to_le_bytes()), Err(()));
-        assert_eq!(table.load(1, &0xC123_u16.to_le_bytes()), Ok(()));
+        assert_eq!(table.load(0, &[0xF5, 0xFF, 0]), Err(()));
+        assert_eq!(table.load(1, &[0x23, 0xC1, 0x37]), Ok(()));
         assert_eq!(table.at(1), Use::Data(Space::Old, 0x123));
+        assert_eq!((table.wear(1), table.dead(1), table.free_count()), (3, 7, 1));
+    }
+
+    #[test]
+    fn wear_is_told_against_the_least_worn_block() {
+        let mut memory = [0; 2 * ENTRY_SIZE];
+        let mut table = Table::new(&mut memory);
+        (0..20).for_each(|_| table.note_erase(0));
+        assert_eq!((table.wear(0), table.wear(1)), (15, 0), "what is too much is not told");
+        (0..4).for_each(|_| table.note_erase(1));
+        table.note_erase(0);
+        assert_eq!((table.wear(0), table.wear(1)), (12, 0));
+        table.set_dead(1, 9);
+        table.set(1, Use::Log);
+        assert_eq!((table.wear(1), table.dead(1)), (0, 0), "what is dead goes with the block");
     }
 }

@@ -175,6 +175,25 @@ fn read<N: Nand>(
     Ok(())
 }
 
+/// Lay out the `len` bytes of payload that the frame begins with as a page.
+pub(super) fn spread(frame: &mut [u8], layout: Layout, len: usize) {
+    debug_assert!(len <= layout.payload_size(), "the payload fits the page");
+    frame[len..].fill(0);
+    for cell in (0..layout.cells as usize).rev() {
+        let from = layout.cell_start(cell);
+        let to = cell * CELL_SIZE + if cell == 0 { HEADER_SIZE } else { 0 };
+        let end = cell * CELL_SIZE + CELL_DATA;
+        frame.copy_within(from..from + end - to, to);
+        frame[end..(cell + 1) * CELL_SIZE].fill(0xFF);
+    }
+    frame[..HEADER_SIZE].fill(0);
+}
+
+/// Move the payload of a page to the front of its frame again.
+pub(super) fn gather(frame: &mut [u8], layout: Layout) {
+    unpack(frame, 0, layout.cells);
+}
+
 /// Move the data of cells together; give their bytes.
 fn unpack_all(bytes: &mut [u8]) -> usize {
     let count = bytes.len() / CELL_SIZE;

@@ -17,7 +17,9 @@ use crate::media::{
 use crate::row::{Encoder, RowHead, SUMMARY_SIZE, Schema, Summary, Value, ValueError};
 
 /// Bytes of the state of rows in a record.
-pub(crate) const STATE_SIZE: usize = 4 + 4 + SUMMARY_SIZE;
+pub(crate) const STATE_SIZE: usize = 2 + 2 * STREAM_SIZE;
+/// Bytes of a stream of it.
+const STREAM_SIZE: usize = 4 + 4 + SUMMARY_SIZE;
 
 /// Why a row was not appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,46 +57,78 @@ pub(crate) struct NewRow<'v> {
     pub(crate) commit: u32,
 }
 
-/// The rows of the database.
-#[derive(Debug)]
-pub(crate) struct Records<'ram> {
-    pub(crate) tail: Tail<'ram>,
+/// The pages of rows of one space.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stream {
     /// What a scan must know of the pages of the head's block.
     block: Summary,
     /// The first page whose rows are in no run of the state.
     pub(crate) mark: u32,
     /// The first page that was ever programmed and is still there.
     pub(crate) first: u32,
+}
+
+/// The rows of the database.
+#[derive(Debug)]
+pub(crate) struct Records<'ram> {
+    pub(crate) tail: Tail<'ram>,
+    /// New rows and moved ones.
+    streams: [Stream; 2],
+    /// A bit for each table of which a row was ever replaced, deleted or moved.
+    pub(crate) changed: u16,
     /// The first page that holds a row of the transaction under way, and its committed bytes.
     spilled: Option<(u32, usize)>,
 }
 
+/// The spaces of rows.
+pub(crate) const ROW_SPACES: [Space; 2] = [Space::Hot, Space::Cold];
+
 impl<'ram> Records<'ram> {
     /// No rows. `memory` holds the payload of a page.
     pub(crate) const fn new(memory: &'ram mut [u8]) -> Self {
-        Self { tail: Tail::new(memory), block: Summary::EMPTY, mark: 0, first: 0, spilled: None }
+        let stream = Stream { block: Summary::EMPTY, mark: 0, first: 0 };
+        Self { tail: Tail::new(memory), streams: [stream; 2], changed: 0, spilled: None }
+    }
+
+    /// The pages of a space of rows.
+    pub(crate) const fn stream(&self, space: Space) -> &Stream {
+        &self.streams[space as usize]
+    }
+
+    /// The pages of a space of rows, to be changed.
+    pub(crate) const fn stream_mut(&mut self, space: Space) -> &mut Stream {
+        &mut self.streams[space as usize]
     }
 
     /// The state in a record.
     pub(crate) fn emit(&self) -> [u8; STATE_SIZE] {
         let mut bytes = [0; STATE_SIZE];
-        bytes[..4].copy_from_slice(&self.mark.to_le_bytes());
-        bytes[4..8].copy_from_slice(&self.first.to_le_bytes());
-        bytes[8..].copy_from_slice(&self.block.emit());
+        bytes[..2].copy_from_slice(&self.changed.to_le_bytes());
+        for (bytes, stream) in bytes[2..].chunks_exact_mut(STREAM_SIZE).zip(&self.streams) {
+            bytes[..4].copy_from_slice(&stream.mark.to_le_bytes());
+            bytes[4..8].copy_from_slice(&stream.first.to_le_bytes());
+            bytes[8..].copy_from_slice(&stream.block.emit());
+        }
         bytes
     }
 
     /// Take over the state of a record. False where it makes no sense.
     pub(crate) fn load<N: Nand>(&mut self, bytes: &[u8; STATE_SIZE], media: &Media<'_, N>) -> bool {
-        let Some(block) = Summary::parse(&array(&bytes[8..])) else { return false };
-        self.mark = u32::from_le_bytes(array(&bytes[..4]));
-        self.first = u32::from_le_bytes(array(&bytes[4..8]));
-        self.block = block;
+        self.changed = u16::from_le_bytes(array(&bytes[..2]));
         let numbers = media.numbers();
-        let head = media.head(Space::Hot);
-        self.mark < numbers.page_count()
-            && self.first < numbers.page_count()
-            && numbers.distance(self.first, self.mark) <= numbers.distance(self.first, head)
+        let parts = bytes[2..].chunks_exact(STREAM_SIZE);
+        for ((bytes, stream), space) in parts.zip(&mut self.streams).zip(ROW_SPACES) {
+            let Some(block) = Summary::parse(&array(&bytes[8..])) else { return false };
+            let mark = u32::from_le_bytes(array(&bytes[..4]));
+            let first = u32::from_le_bytes(array(&bytes[4..8]));
+            let behind = |page| numbers.distance(first, page);
+            let is_sane = mark < numbers.page_count() && first < numbers.page_count();
+            if !is_sane || behind(mark) > behind(media.head(space)) {
+                return false;
+            }
+            *stream = Stream { block, mark, first };
+        }
+        true
     }
 
     /// Append a row; give its position, and what became of the tail where a page was programmed.
@@ -139,7 +173,7 @@ impl<'ram> Records<'ram> {
         assert!(!self.tail.rows().is_empty(), "there are rows to be programmed");
         let from = tail_page(media);
         let to = loop {
-            self.end_block(media, frame)?;
+            self.end_block(media, Space::Hot, frame)?;
             let summary = self.tail.compose(frame, media.layout(), schema);
             let label = Label {
                 kind: Kind::Rows,
@@ -150,10 +184,10 @@ impl<'ram> Records<'ram> {
             };
             match media.append(Space::Hot, label, frame) {
                 Ok(page) => {
-                    self.block = self.block.merge(&summary);
+                    self.note(Space::Hot, &summary);
                     break page;
                 }
-                Err(MediaError::ProgramFailed(_)) => self.block = Summary::EMPTY,
+                Err(MediaError::ProgramFailed(_)) => self.leave(Space::Hot),
                 Err(error) => return Err(error),
             }
         };
@@ -169,22 +203,34 @@ impl<'ram> Records<'ram> {
         self.spilled.map(|(page, _)| page)
     }
 
+    /// A page with rows of this summary was programmed.
+    pub(super) fn note(&mut self, space: Space, summary: &Summary) {
+        let block = &mut self.stream_mut(space).block;
+        *block = block.merge(summary);
+    }
+
+    /// The head of a space goes on in another block.
+    pub(super) const fn leave(&mut self, space: Space) {
+        self.stream_mut(space).block = Summary::EMPTY;
+    }
+
     /// Everything is committed. Spans that the summaries of their blocks have taken over are
     /// forgotten: until now a rollback could have made those summaries void.
     pub(crate) fn commit<N: Nand>(&mut self, media: &mut Media<'_, N>) {
         self.tail.commit();
         self.spilled = None;
         let numbers = media.numbers();
-        let head = media.head(Space::Hot);
-        let behind = numbers.distance(self.first, head);
         let spans = media.spans.clone();
         let has_summary = |span: &Span| {
+            let first = self.stream(span.space).first;
+            let behind = numbers.distance(first, media.head(span.space));
             let number = numbers.next_block(span.from) + numbers.page_count() - 1;
             let last = Page { space: span.space, number: number % numbers.page_count() };
-            numbers.distance(self.first, last.number) < behind
-                && spans.find(last, numbers).is_none()
+            numbers.distance(first, last.number) < behind && spans.find(last, numbers).is_none()
         };
-        media.spans.retain(|span| span.space != Space::Hot || !has_summary(span));
+        let mut kept = spans.clone();
+        kept.retain(|span| !has_summary(span));
+        media.spans = kept;
     }
 
     /// Take back the transaction under way. Gives the move of the committed rows of the tail where
@@ -208,36 +254,37 @@ impl<'ram> Records<'ram> {
                 return Err(MediaError::Missing(from));
             }
         }
-        let head = media.head(Space::Hot);
-        media.skip(Space::Hot, first, head)?;
+        media.void(Space::Hot, first)?;
         Ok(Some(Move { from, to: tail_page(media) }))
     }
 
-    /// After a mount: nothing from the head up to `end` is believed.
+    /// After a mount: nothing from the head of a space up to `end` is believed.
     pub(crate) fn skip<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
+        space: Space,
         end: u32,
     ) -> Result<(), MediaError> {
-        let head = media.head(Space::Hot);
+        let head = media.head(space);
         if media.numbers().page_in_block(end) == 0 {
-            self.block = Summary::EMPTY;
+            self.leave(space);
         }
-        media.skip(Space::Hot, head, end)
+        media.skip(space, head, end)
     }
 
     /// Program the summary where only its page is left of the block. Cost: nothing, or one program.
-    fn end_block<N: Nand>(
+    pub(crate) fn end_block<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
+        space: Space,
         frame: &mut [u8],
     ) -> Result<(), MediaError> {
-        while is_last(media, media.head(Space::Hot)) {
-            let block = media.numbers().block_of(media.head(Space::Hot));
-            let len = emit_summary(&self.block, media, block, frame);
+        while is_last(media, media.head(space)) {
+            let block = media.numbers().block_of(media.head(space));
+            let len = emit_summary(&self.stream(space).block, media, (space, block), frame);
             let label = Label { kind: Kind::Summary, owner: 0, used: len, commit: 0, rows: 0 };
-            match media.append(Space::Hot, label, frame) {
-                Ok(_) | Err(MediaError::ProgramFailed(_)) => self.block = Summary::EMPTY,
+            match media.append(space, label, frame) {
+                Ok(_) | Err(MediaError::ProgramFailed(_)) => self.leave(space),
                 Err(error) => return Err(error),
             }
         }
@@ -252,32 +299,76 @@ impl<'ram> Records<'ram> {
         schema: &Schema<'_>,
         frame: &mut [u8],
     ) -> Result<Page, AppendError> {
-        let payload = media.layout().payload_size();
-        loop {
-            let mut encoder = Encoder::new(schema, row.head, 0, row.values)?;
-            let pages = encoder.remaining().div_ceil(payload) as u32;
-            if pages >= media.geometry().pages_per_block {
-                return Err(ValueError::TooLong.into());
+        let (layout, payload) = (media.layout(), media.layout().payload_size());
+        let mut encoder = Encoder::new(schema, row.head, 0, row.values)?;
+        let again = encoder.clone();
+        let pages = encoder.remaining().div_ceil(payload) as u32;
+        if pages >= media.geometry().pages_per_block {
+            return Err(ValueError::TooLong.into());
+        }
+        let at = (Space::Hot, pages, row.head.table);
+        let page = self.program_long(media, at, frame, |_, page, frame| {
+            if page == 0 {
+                encoder = again.clone();
             }
-            self.make_room(media, pages, frame)?;
-            let first = media.head(Space::Hot);
-            match self.program_long(media, &mut encoder, row, frame) {
+            clear(frame);
+            let mut used = 0;
+            while used < payload && encoder.remaining() > 0 {
+                let mut bytes = [0; 64];
+                let room = (payload - used).min(bytes.len());
+                let count = encoder.fill(&mut bytes[..room]);
+                layout.put(frame, used, &bytes[..count]);
+                used += count;
+            }
+            if page == 0 {
+                note_first(&mut frame[..crate::media::CELL_SIZE], layout.place(0).1);
+            }
+            let kind = if page == 0 { Kind::Rows } else { Kind::More };
+            let (owner, rows) = (1 << (row.head.table % 8), u16::from(page == 0));
+            Ok(Label { kind, owner, used: used as u16, commit: row.commit, rows })
+        })?;
+        if self.spilled.is_none() {
+            self.spilled = Some((page.number, 0));
+        }
+        Ok(page)
+    }
+
+    /// Program the pages of a row that is longer than a page, in one block; where one fails, all of
+    /// them in the next one. `compose` fills the frame of a page, the first one as often as the row
+    /// is begun.
+    pub(crate) fn program_long<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        (space, pages, table): (Space, u32, u8),
+        frame: &mut [u8],
+        mut compose: impl FnMut(&mut Media<'_, N>, u32, &mut [u8]) -> Result<Label, MediaError>,
+    ) -> Result<Page, MediaError> {
+        loop {
+            self.make_room(media, (space, pages), frame)?;
+            let first = media.head(space);
+            let done = (0..pages).try_for_each(|page| {
+                let label = compose(media, page, frame)?;
+                media.append(space, label, frame).map(|_| ())
+            });
+            match done {
                 Ok(()) => {
-                    if self.spilled.is_none() {
-                        self.spilled = Some((first, 0));
-                    }
-                    return Ok(Page { space: Space::Hot, number: first });
+                    // The zone is not looked for in long rows: too much is said rather than too
+                    // little.
+                    let block = &mut self.stream_mut(space).block;
+                    block.add(table, Some(i64::MIN));
+                    block.add(table, Some(i64::MAX));
+                    return Ok(Page { space, number: first });
                 }
                 Err(MediaError::ProgramFailed(_)) => {
-                    self.block = Summary::EMPTY;
-                    let end = media.head(Space::Hot);
+                    self.leave(space);
+                    let end = media.head(space);
                     let block = media.numbers().block_of(first) * media.numbers().pages_per_block;
                     debug_assert!(end != block, "a failure goes on in another block");
                     if first != media.spans.as_slice().last().map_or(end, |span| span.from) {
-                        media.skip(Space::Hot, first, end)?;
+                        media.skip(space, first, end)?;
                     }
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             }
         }
     }
@@ -287,58 +378,23 @@ impl<'ram> Records<'ram> {
     fn make_room<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
-        pages: u32,
+        (space, pages): (Space, u32),
         frame: &mut [u8],
     ) -> Result<(), MediaError> {
         loop {
-            self.end_block(media, frame)?;
-            let at = media.numbers().page_in_block(media.head(Space::Hot));
+            self.end_block(media, space, frame)?;
+            let at = media.numbers().page_in_block(media.head(space));
             if at + pages < media.geometry().pages_per_block {
                 return Ok(());
             }
             clear(frame);
             let label = Label { kind: Kind::More, owner: 0, used: 0, commit: 0, rows: 0 };
-            match media.append(Space::Hot, label, frame) {
+            match media.append(space, label, frame) {
                 Ok(_) => {}
-                Err(MediaError::ProgramFailed(_)) => self.block = Summary::EMPTY,
+                Err(MediaError::ProgramFailed(_)) => self.leave(space),
                 Err(error) => return Err(error),
             }
         }
-    }
-
-    fn program_long<N: Nand>(
-        &mut self,
-        media: &mut Media<'_, N>,
-        encoder: &mut Encoder<'_>,
-        row: NewRow<'_>,
-        frame: &mut [u8],
-    ) -> Result<(), MediaError> {
-        let layout = media.layout();
-        let mut kind = Kind::Rows;
-        while encoder.remaining() > 0 {
-            clear(frame);
-            let mut used = 0;
-            while used < layout.payload_size() && encoder.remaining() > 0 {
-                let mut bytes = [0; 64];
-                let room = (layout.payload_size() - used).min(bytes.len());
-                let count = encoder.fill(&mut bytes[..room]);
-                layout.put(frame, used, &bytes[..count]);
-                used += count;
-            }
-            let is_first = kind == Kind::Rows;
-            if is_first {
-                note_first(&mut frame[..crate::media::CELL_SIZE], layout.place(0).1);
-            }
-            let owner = 1 << (row.head.table % 8);
-            let rows = u16::from(is_first);
-            let label = Label { kind, owner, used: used as u16, commit: row.commit, rows };
-            media.append(Space::Hot, label, frame)?;
-            kind = Kind::More;
-        }
-        // The zone is not looked for in long rows: too much is said rather than too little.
-        self.block.add(row.head.table, Some(i64::MIN));
-        self.block.add(row.head.table, Some(i64::MAX));
-        Ok(())
     }
 }
 
@@ -360,7 +416,7 @@ fn is_last<N: Nand>(media: &Media<'_, N>, page: u32) -> bool {
 fn emit_summary<N: Nand>(
     summary: &Summary,
     media: &Media<'_, N>,
-    block: u32,
+    (space, block): (Space, u32),
     frame: &mut [u8],
 ) -> u16 {
     clear(frame);
@@ -370,7 +426,7 @@ fn emit_summary<N: Nand>(
     let numbers = media.numbers();
     let mut count = 0;
     for span in media.spans.as_slice() {
-        if span.space == Space::Hot && numbers.block_of(span.from) == block {
+        if span.space == space && numbers.block_of(span.from) == block {
             layout.put(frame, at, &span.emit());
             at += SPAN_SIZE;
             count += 1;
@@ -392,15 +448,15 @@ impl BlockSummary {
     /// Cost: nothing of the head's block, else one read.
     pub(crate) fn read<N: Nand>(
         media: &mut Media<'_, N>,
-        block: u32,
+        (space, block): (Space, u32),
         frame: &mut [u8],
     ) -> Result<Option<Self>, MediaError> {
         let numbers = media.numbers();
         let number = (block + 1) * numbers.pages_per_block - 1;
-        let last = Page { space: Space::Hot, number };
-        if block == numbers.block_of(media.head(Space::Hot))
+        let last = Page { space, number };
+        if block == numbers.block_of(media.head(space))
             || media.spans.find(last, numbers).is_some()
-            || media.table.find(Space::Hot, block).is_none()
+            || media.table.find(space, block).is_none()
         {
             return Ok(None);
         }

@@ -24,7 +24,7 @@ pub const LEN_SIZE_MAX: usize = 4;
 const _: () = assert!(BODY_LEN_MAX >> (7 * LEN_SIZE_MAX) == 0, "the longest length fits");
 
 /// Bytes of the longest head: length, head and commit delta.
-pub(super) const HEAD_SIZE_MAX: usize = LEN_SIZE_MAX + 1 + varint::VARINT_MAX;
+pub(crate) const HEAD_SIZE_MAX: usize = LEN_SIZE_MAX + 1 + varint::VARINT_MAX;
 
 mod bits {
     pub(super) const TABLE: u8 = 0x0F;
@@ -154,6 +154,31 @@ impl Prefix {
         );
         Some(end)
     }
+}
+
+/// A row's prefix on another page: its bytes there, how many they are, and how many they were.
+pub(crate) struct Rebased {
+    pub(crate) bytes: [u8; HEAD_SIZE_MAX],
+    pub(crate) len: usize,
+    pub(crate) old_len: usize,
+}
+
+/// The commit of the row whose first bytes are given, on a page of commit `page_commit`.
+pub(crate) fn commit_of(front: &[u8], page_commit: u32) -> Result<u64, RowError> {
+    let (prefix, _, _) = Prefix::parse_front(front)?;
+    Ok(u64::from(page_commit).wrapping_add_signed(prefix.commit_delta))
+}
+
+/// Write the prefix of the row whose first bytes are given again: from a page of commit `from` to
+/// one of commit `to`.
+pub(crate) fn rebase(front: &[u8], from: u32, to: u32) -> Result<Rebased, RowError> {
+    let (prefix, old_len, row_len) = Prefix::parse_front(front)?;
+    let commit = u64::from(from).wrapping_add_signed(prefix.commit_delta);
+    let commit_delta = commit.wrapping_sub(u64::from(to)).cast_signed();
+    let mut bytes = [0; HEAD_SIZE_MAX];
+    let prefix = Prefix { commit_delta, ..prefix };
+    let len = prefix.emit((row_len - old_len) as u64, &mut bytes).ok_or(RowError::TooLong)?;
+    Ok(Rebased { bytes, len, old_len })
 }
 
 fn parse_number(bytes: &[u8]) -> Result<(u64, usize), RowError> {

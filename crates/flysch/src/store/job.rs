@@ -16,6 +16,7 @@ use super::group::{Drops, Group};
 use super::levels::target_level;
 use super::merge::{INPUTS_MAX, Merge, Position};
 use super::read::Reading;
+use super::row_blocks::RowBlocks;
 use super::run::{Head, IN_JOB, IN_ROUND, LEARNT, MERGED, OPEN, Run};
 use super::table::LEVELS_MAX;
 use super::writer::{Fill, Output};
@@ -146,7 +147,7 @@ impl Store<'_> {
             }
         }
         let levels = self.config.indexes[usize::from(index)].levels;
-        let target = target_level(fresh, &sizes[..usize::from(levels)]) as u8;
+        let target = self.target(index, fresh, &sizes[..usize::from(levels)]);
         let mut is_bottom = true;
         let mut flags = 0;
         for slot in self.runs.slots() {
@@ -162,6 +163,17 @@ impl Store<'_> {
         self.job = Some(Job { index: Some(index), drops, out, ..Job::default() });
         self.taken_up_at = 0;
         self.inputs.clear();
+    }
+
+    /// The level into which the fresh entries of an index go. Where rows are replaced a lookup has
+    /// to go from the newest level to the oldest: an index of one-row keys then keeps two of them.
+    fn target(&self, index: u8, fresh: u32, sizes: &[u32]) -> u8 {
+        let is_unique = self.shapes[usize::from(index)].is_unique;
+        if sizes.len() < 3 || !is_unique || !self.is_updated(index) {
+            return target_level(fresh, sizes) as u8;
+        }
+        let two = [sizes[0], sizes[1..].iter().sum()];
+        if target_level(fresh, &two) == 0 { 0 } else { sizes.len() as u8 - 1 }
     }
 
     /// Write the next page of the job, or read on towards it. Cost: the reads of
@@ -183,6 +195,7 @@ impl Store<'_> {
         }
         let layout = media.layout();
         let mut done = job.done;
+        let blocks = RowBlocks::of(media, &self.config);
         let mut merge = Merge {
             reading: Reading::new(media, lent.cell),
             runs: &self.runs,
@@ -196,6 +209,7 @@ impl Store<'_> {
             resume: &mut job.resume,
             done: &mut done,
             reads_max: self.config.reads_max(),
+            blocks,
         };
         let is_tight = core::mem::take(&mut merge.inputs.is_tight);
         let filled = if is_tight {
@@ -354,7 +368,6 @@ pub(crate) fn program<N: Nand>(
     let label = Label { kind: Kind::Run, owner, used, commit: lent.commit, rows: 0 };
     let mut failures = 0;
     loop {
-        pass_live(media, space)?;
         match media.append(space, label, lent.page) {
             Ok(page) => return Ok(run.add_page(page.number, media.numbers())),
             Err(MediaError::ProgramFailed(page)) => {
@@ -366,22 +379,4 @@ pub(crate) fn program<N: Nand>(
             Err(error) => return Err(error.into()),
         }
     }
-}
-
-/// Leave out the numbers of blocks that are in use: those of a run that has stayed since the
-/// numbers of the space went round.
-fn pass_live<N: Nand>(
-    media: &mut Media<'_, N>,
-    space: crate::media::Space,
-) -> Result<(), StoreError> {
-    let numbers = media.numbers();
-    for _ in 0..numbers.block_count() {
-        let head = media.head(space);
-        let is_first = numbers.page_in_block(head) == 0;
-        if !is_first || media.table.find(space, numbers.block_of(head)).is_none() {
-            break;
-        }
-        media.skip(space, head, numbers.next_block(head))?;
-    }
-    Ok(())
 }

@@ -272,9 +272,11 @@ impl<'ram> Memtable<'ram> {
             let found = group.find(|(_, old)| old.pointer == entry.pointer);
             return found.filter(|(_, old)| !old.is(TAKE_BACK)).map(|(place, _)| (place, false));
         }
-        let is_replaced = |old: &Entry| {
-            old.pointer == entry.pointer || is_unique && entry.is_sole() && old.is_sole()
-        };
+        // Rows of several keys may begin in one cell: an entry with another meaning stays.
+        let is_same =
+            |old: &Entry| old.pointer == entry.pointer && (!is_unique || old.flags == entry.flags);
+        let is_replaced =
+            |old: &Entry| is_same(old) || is_unique && entry.is_sole() && old.is_sole();
         group.find(|(_, old)| is_replaced(old)).map(|(place, _)| (place, true))
     }
 

@@ -8,9 +8,10 @@ use flysch_nand::Nand;
 
 use super::entry::{Entry, INDEX_MAX, SHARED, Shape, TAKE_BACK, key};
 use super::error::StoreError;
-use super::group::{Drops, Group};
+use super::group::{Drops, Fate, Group};
 use super::plan::{Estimate, meet_evenly};
 use super::read::Reading;
+use super::row_blocks::RowBlocks;
 use super::run::{Head, IN_JOB, Run};
 use super::seek::Seek;
 use super::table::{LEVELS_MAX, RECENTS_MAX, Runs};
@@ -31,7 +32,7 @@ pub(crate) struct Position {
     pub(crate) code: u64,
     /// The pointer of the entry.
     pub(crate) pointer: u32,
-    /// Entries of its code that were given with it.
+    /// Entries of its code that were passed with it.
     pub(crate) given: u16,
 }
 
@@ -162,6 +163,8 @@ pub(crate) struct Merge<'a, 'm, N> {
     /// The entry that was given last.
     pub(crate) done: &'a mut Position,
     pub(crate) reads_max: u32,
+    /// The blocks of rows that there are.
+    pub(crate) blocks: RowBlocks,
 }
 
 impl<N: Nand> Merge<'_, '_, N> {
@@ -312,13 +315,22 @@ impl<N: Nand> Merge<'_, '_, N> {
             if (entry.index, entry.code) != place {
                 return (entry.index, entry.code) < place;
             }
-            if is_unique { self.group.given < from.given } else { entry.pointer <= from.pointer }
+            if is_unique { self.group.passed < from.given } else { entry.pointer <= from.pointer }
         })
     }
 
-    fn pass(&mut self, at: usize, entry: &Entry, is_kept: bool) {
-        self.group.note(entry, is_kept);
+    fn pass(&mut self, at: usize, entry: &Entry, fate: Fate) {
+        self.group.note(entry, fate);
         self.inputs.cursors[at].stage = Stage::Next;
+    }
+
+    fn fate(&self, at: usize, entry: &Entry) -> Fate {
+        let shape = self.shapes[usize::from(entry.index)];
+        let is_gone = !self.blocks.hold(entry.pointer);
+        if self.is_pair(at, entry) {
+            return Fate::Goes;
+        }
+        self.group.fate(entry, shape, self.drops, is_gone)
     }
 
     /// Whether an entry and the older one that it takes back stand side by side: both may go.
@@ -349,21 +361,26 @@ impl<N: Nand> Source for Merge<'_, '_, N> {
             }
             let Some((at, entry)) = self.least() else { return Ok(Next::End) };
             self.group.turn_to(&entry);
-            let shape = self.shapes[usize::from(entry.index)];
-            let is_kept = self.group.keeps(&entry, shape, self.drops) && !self.is_pair(at, &entry);
-            if is_kept && !self.was_given(&entry) {
+            let fate = self.fate(at, &entry);
+            let was_given = self.was_given(&entry);
+            if fate == Fate::Stays && !was_given {
                 *self.resume = None;
-                return Ok(Next::Entry(entry));
+                return Ok(Next::Entry(self.group.waiting().unwrap_or(entry)));
             }
-            self.pass(at, &entry, is_kept);
+            self.pass(at, &entry, if was_given { Fate::Stays } else { fate });
         }
     }
 
     fn pop(&mut self) {
         let Some((at, entry)) = self.least() else { unreachable!("an entry was seen") };
-        self.pass(at, &entry, true);
+        if let Some(Entry { index, code, pointer, .. }) = self.group.waiting() {
+            let given = self.group.release();
+            *self.done = Position { index, code, pointer, given };
+            return;
+        }
+        self.pass(at, &entry, Fate::Stays);
         let Entry { index, code, pointer, .. } = entry;
-        *self.done = Position { index, code, pointer, given: self.group.given };
+        *self.done = Position { index, code, pointer, given: self.group.passed };
     }
 
     fn estimate(&self, index: u8) -> Estimate {
@@ -387,8 +404,9 @@ impl<N: Nand> Source for Merge<'_, '_, N> {
         // Where too many take-backs of a code come together, they stay.
         let shape = self.shapes[usize::from(index)];
         let may_stay = shape.is_unique && all.flags & TAKE_BACK != 0;
+        // Beside shared entries a tombstone stays.
         let drops_all = self.drops.is_bottom && !self.drops.keeps_all && !may_stay;
-        let flags = if drops_all { all.flags & SHARED } else { all.flags };
+        let flags = if drops_all && all.flags & SHARED == 0 { 0 } else { all.flags };
         let distinct = all.distinct.clamp(1, all.entries.max(1));
         let sections = marked.map(|(slot, _)| self.runs.run(slot).section(index));
         let is_even = shape.is_ordered() && meet_evenly(sections, &all);

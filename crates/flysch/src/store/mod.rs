@@ -32,6 +32,7 @@ mod probe;
 mod put_off;
 mod range;
 mod read;
+mod row_blocks;
 mod run;
 mod seek;
 mod solo;
@@ -110,6 +111,8 @@ pub struct Store<'ram> {
     learning: u32,
     /// Whether merges drop nothing: a snapshot is open.
     keeps_all: bool,
+    /// A bit for each index whose rows were ever replaced or moved.
+    updated: u8,
 }
 
 impl<'ram> Store<'ram> {
@@ -141,6 +144,7 @@ impl<'ram> Store<'ram> {
             puts: 0,
             learning: 0,
             keeps_all: false,
+            updated: 0,
         }
     }
 
@@ -153,6 +157,16 @@ impl<'ram> Store<'ram> {
     /// is open. A merge that has begun is not changed by it.
     pub const fn keep_all(&mut self, keeps_all: bool) {
         self.keeps_all = keeps_all;
+    }
+
+    /// Say that rows of an index are replaced or moved from now on.
+    pub const fn set_updated(&mut self, index: u8) {
+        self.updated |= 1 << index;
+    }
+
+    /// Whether lookups in an index have to go from the newest entries to the oldest.
+    pub(crate) fn is_updated(&self, index: u8) -> bool {
+        self.config.indexes[usize::from(index)].is_updated || self.updated >> index & 1 != 0
     }
 
     /// Put an entry of the transaction under way. Cost: none.
@@ -249,6 +263,18 @@ impl<'ram> Store<'ram> {
     /// Runs, and the pages they have.
     pub fn run_count(&self) -> (usize, u32) {
         (self.runs.slots().end, self.runs.iter().map(|run| run.pages()).sum())
+    }
+
+    /// Pages that a merge of the index that has most would write, without those that the merge
+    /// under way or put off wrote already.
+    pub fn merge_size(&self) -> u32 {
+        let mut pages = [0; INDEX_MAX];
+        for run in self.runs.iter().filter(|run| !run.head.is_recent()) {
+            pages[usize::from(run.head.indexes)] += run.pages();
+        }
+        let large = self.job.as_ref().filter(|job| job.index.is_some()).map(|job| job.out.run);
+        let written = large.or_else(|| self.put_off_run()).map_or(0, |run| run.pages());
+        pages.into_iter().max().unwrap_or(0_u32).saturating_sub(written)
     }
 
     fn is_learning(&self) -> bool {

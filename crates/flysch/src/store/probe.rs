@@ -14,7 +14,7 @@ use super::error::StoreError;
 use super::memtable::Segment;
 use super::range::Range;
 use super::read::Reading;
-use super::run::{LEARNT, Run};
+use super::run::{LEARNT, OPEN, Run};
 use super::seek::Seek;
 use super::table::SOURCES_MAX;
 use super::{Store, StoreConfig};
@@ -47,7 +47,14 @@ pub struct Probe {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Memory(Segment),
-    Run(usize),
+    /// The place of a run in the table.
+    Run(u8),
+}
+
+impl Place {
+    const fn run(slot: usize) -> Self {
+        Self::Run(slot as u8)
+    }
 }
 
 impl Probe {
@@ -91,7 +98,7 @@ impl Probe {
         while let Some(place) = store.place(self.index, self.source) {
             let found = match place {
                 Place::Memory(segment) => self.in_memory(store, segment),
-                Place::Run(slot) => self.in_run(store, slot, &mut reading)?,
+                Place::Run(slot) => self.in_run(store, usize::from(slot), &mut reading)?,
             };
             match found {
                 Some(entry) if entry.is(TAKE_BACK) => self.take_back(entry.pointer),
@@ -183,38 +190,47 @@ impl Probe {
 }
 
 impl Store<'_> {
-    /// The places of the runs that hold entries of an index, the newest first.
-    pub(crate) fn order<'o>(&self, index: u8, order: &'o mut [u8; SOURCES_MAX]) -> &'o mut [u8] {
+    /// The places where entries of an index are, the newest first: what is open, then what is
+    /// committed.
+    pub(crate) fn order<'o>(
+        &self,
+        index: u8,
+        order: &'o mut [Place; SOURCES_MAX],
+    ) -> &'o mut [Place] {
         let mut len = 0;
-        let mut push = |slot: usize| {
+        let mut push = |place: Place| {
             assert!(len < SOURCES_MAX, "an index has a bounded number of runs");
-            order[len] = slot as u8;
+            order[len] = place;
             len += 1;
         };
-        for slot in self.runs.slots().rev() {
-            let head = self.runs.head(slot);
-            if head.is_recent() && head.serves(index) {
-                push(slot);
-            }
-        }
+        let recents = |is_open: bool| {
+            self.runs.slots().rev().filter(move |&slot| {
+                let head = self.runs.head(slot);
+                head.is_recent() && head.serves(index) && head.is(OPEN) == is_open
+            })
+        };
+        push(Place::Memory(Segment::Open));
+        recents(true).map(Place::run).for_each(&mut push);
+        push(Place::Memory(Segment::Committed));
+        recents(false).map(Place::run).for_each(&mut push);
         let levels = 0..self.config.indexes[usize::from(index)].levels;
-        levels.filter_map(|level| self.runs.level(index, level)).for_each(push);
+        let levels = levels.filter_map(|level| self.runs.level(index, level));
+        levels.map(Place::run).for_each(push);
         &mut order[..len]
     }
 
-    /// The `number`-th place where entries of an index are, in the order of lookups.
+    /// The `number`-th place where entries of an index are, in the order of lookups: the newest
+    /// first; where rows are never replaced the largest run first.
     pub(crate) fn place(&self, index: u8, number: u8) -> Option<Place> {
-        let number = usize::from(number);
-        if number < 2 {
-            let segment = if number == 0 { Segment::Open } else { Segment::Committed };
-            return Some(Place::Memory(segment));
-        }
-        let mut order = [0; SOURCES_MAX];
+        let mut order = [Place::Memory(Segment::Open); SOURCES_MAX];
         let order = self.order(index, &mut order);
-        if !self.config.indexes[usize::from(index)].is_updated {
-            order.reverse();
+        let committed = Place::Memory(Segment::Committed);
+        if !self.is_updated(index)
+            && let Some(at) = order.iter().position(|place| *place == committed)
+        {
+            order[at + 1..].reverse();
         }
-        order.get(number - 2).map(|slot| Place::Run(usize::from(*slot)))
+        order.get(usize::from(number)).copied()
     }
 
     /// Whether a run may hold a code, as far as RAM knows.

@@ -10,7 +10,8 @@
 //!    What is known of sources is known only while the runs stay as they are.
 //! 2. Of a one-row key the newest sole entry is given, tombstones too, and all shared ones. A
 //!    snapshot asks a [`Probe`](super::Probe) for older ones.
-//! 3. Sources are numbered by age, the newest first.
+//! 3. Sources are numbered by age, the newest first: runs of the transaction under way come before
+//!    what is committed, in RAM or not.
 
 use flysch_nand::Nand;
 
@@ -18,8 +19,9 @@ use super::Store;
 use super::entry::{Entry, TAKE_BACK};
 use super::error::StoreError;
 use super::memtable::Segment;
+use super::probe::Place;
 use super::read::Reading;
-use super::run::{Run, Section};
+use super::run::Run;
 use super::seek::Seek;
 use super::table::SOURCES_MAX;
 use crate::media::Media;
@@ -31,16 +33,13 @@ type Key = (u64, u32);
 const NONE: Key = (u64::MAX, u32::MAX);
 /// The unit is not known.
 const NO_UNIT: u32 = u32::MAX;
-/// Segments of the memory table.
-const SEGMENTS: [Segment; 2] = [Segment::Open, Segment::Committed];
 
 /// What a cursor knows of its sources.
 #[derive(Clone, Debug)]
 struct Sources {
     /// Segments of the memory table, and runs.
     count: u8,
-    /// The runs' places in the table.
-    slots: [u8; SOURCES_MAX],
+    places: [Place; SOURCES_MAX],
     next_codes: [u64; SOURCES_MAX],
     next_pointers: [u32; SOURCES_MAX],
     /// The unit that was read last, and a bit for each source that has nothing left on it.
@@ -57,11 +56,11 @@ impl Sources {
         (self.next_codes[source], self.next_pointers[source]) = (code, pointer);
     }
 
-    fn push(&mut self, slot: usize, next: Key) {
+    fn push(&mut self, place: Place, next: Key) {
         let at = usize::from(self.count);
         assert!(at < SOURCES_MAX, "an index has a bounded number of runs");
         self.set_next(at, next);
-        (self.slots[at], self.units[at]) = (slot as u8, NO_UNIT);
+        (self.places[at], self.units[at]) = (place, NO_UNIT);
         self.spend(at, false);
         self.count += 1;
     }
@@ -115,7 +114,7 @@ impl<const HELD: usize> Range<HELD> {
             len: 0,
             sources: Sources {
                 count: 0,
-                slots: [0; SOURCES_MAX],
+                places: [Place::Memory(Segment::Open); SOURCES_MAX],
                 next_codes: [0; SOURCES_MAX],
                 next_pointers: [0; SOURCES_MAX],
                 units: [NO_UNIT; SOURCES_MAX],
@@ -156,9 +155,9 @@ impl<const HELD: usize> Range<HELD> {
             if next == NONE {
                 return Ok(None);
             }
-            match SEGMENTS.get(source) {
-                Some(segment) => self.read_memory(store, source, *segment),
-                None => self.read_run(store, source, &mut reading)?,
+            match self.sources.places[source] {
+                Place::Memory(segment) => self.read_memory(store, source, segment),
+                Place::Run(slot) => self.read_run(store, source, slot, &mut reading)?,
             }
             debug_assert!(self.sources.next(source) > next, "a source that is read goes on");
         }
@@ -173,14 +172,20 @@ impl<const HELD: usize> Range<HELD> {
         if self.descends { (!entry.code, !entry.pointer) } else { (entry.code, entry.pointer) }
     }
 
-    /// Where the cursor goes on.
-    fn start(&self, is_unique: bool) -> Key {
-        match self.last {
-            // Older entries of the code are not asked for.
-            Some((code, _)) if is_unique => next((code, u32::MAX)),
-            Some(key) => next(key),
-            None => (self.from, 0),
+    /// Where the cursor goes on. A row may have been replaced: what is held is forgotten, but for
+    /// the rest of the code of a one-row key that was given last. That code was read in all
+    /// sources, unless it has more entries than can be held.
+    fn start(&mut self, is_unique: bool) -> Key {
+        let len = usize::from(self.len);
+        self.len = 0;
+        let Some((code, pointer)) = self.last else { return (self.from, 0) };
+        let (_, ahead) = self.sources.least();
+        let is_cut = ahead != NONE && ahead.0 == code;
+        if !is_unique || is_cut {
+            return next((code, pointer));
         }
+        self.len = self.codes[..len].iter().take_while(|held| **held == code).count() as u8;
+        next((code, u32::MAX))
     }
 
     /// Find out what the sources are, unless that is known.
@@ -191,35 +196,27 @@ impl<const HELD: usize> Range<HELD> {
         }
         self.known = known;
         let shape = store.shapes[usize::from(self.index)];
-        // A shared entry that was given keeps its code open: others of the code may follow.
-        let has_shared = store.runs.heads().any(|(_, head)| head.flags != 0);
-        let start = self.start(shape.is_unique && !has_shared);
-        (self.len, self.sources.count) = (0, 0);
-        let memory = if start.0 > self.to { NONE } else { start };
-        self.sources.push(0, memory);
-        self.sources.push(0, memory);
-        if memory == NONE {
+        let start = self.start(shape.is_unique);
+        self.sources.count = 0;
+        if start == NONE || start.0 > self.to {
             return;
         }
-        let mut order = [0; SOURCES_MAX];
-        for slot in store.order(self.index, &mut order) {
-            let slot = usize::from(*slot);
-            let run = store.runs.run(slot);
-            let section = run.section(self.index);
-            if let Some(next) = self.first_of(store, slot, &run, &section) {
-                self.sources.push(slot, next.max(start));
+        let mut order = [Place::Memory(Segment::Open); SOURCES_MAX];
+        for place in store.order(self.index, &mut order) {
+            let first = match *place {
+                Place::Memory(_) => Some(start),
+                Place::Run(slot) => self.first_of(store, usize::from(slot)),
+            };
+            if let Some(first) = first {
+                self.sources.push(*place, first.max(start));
             }
         }
     }
 
     /// A key below which a run has nothing; none where it has nothing at all.
-    fn first_of(
-        &self,
-        store: &Store<'_>,
-        slot: usize,
-        run: &Run,
-        section: &Section,
-    ) -> Option<Key> {
+    fn first_of(&self, store: &Store<'_>, slot: usize) -> Option<Key> {
+        let run = &store.runs.run(slot);
+        let section = run.section(self.index);
         let (from, to) = if self.descends { (!self.to, !self.from) } else { (self.from, self.to) };
         if from > section.greatest || section.least > to {
             return None;
@@ -258,9 +255,10 @@ impl<const HELD: usize> Range<HELD> {
         &mut self,
         store: &Store<'_>,
         source: usize,
+        slot: u8,
         reading: &mut Reading<'_, '_, N>,
     ) -> Result<(), StoreError> {
-        let run = store.runs.run(usize::from(self.sources.slots[source]));
+        let run = store.runs.run(usize::from(slot));
         let after = self.sources.next(source);
         if self.sources.units[source] == NO_UNIT {
             self.sources.units[source] = self.seek(store, &run, after, reading)?;
@@ -423,5 +421,9 @@ impl<const HELD: usize> Range<HELD> {
 
 /// The key behind a key.
 const fn next((code, pointer): Key) -> Key {
-    if pointer == u32::MAX { (code.saturating_add(1), 0) } else { (code, pointer + 1) }
+    match (code, pointer) {
+        NONE => NONE,
+        (code, u32::MAX) => (code + 1, 0),
+        (code, pointer) => (code, pointer + 1),
+    }
 }

@@ -74,7 +74,7 @@ fn d9_a_full_device_reads_closes_and_mounts_again() {
         for life in 0..12 {
             let story = format!("life {life}, pages of {page_size} bytes");
             let all = found(&mut image);
-            assert!(all == expected(&kept, 300), "{} rows, {story}", all.len());
+            assert!(is_same(&all, &expected(&kept, 300)), "{} rows, {story}", all.len());
             with(&mut image, |mut db| {
                 ask_indexes(&mut db, &all, &story).unwrap();
                 let (more, error) = fill(&mut db, 10_000 * (life + 1));
@@ -126,6 +126,16 @@ fn f2_a_full_device_mounts_after_any_cut() {
     }
 }
 
+/// Whether these are the same rows, in any order.
+fn is_same(rows: &[Row], others: &[Row]) -> bool {
+    let sorted = |rows: &[Row]| {
+        let mut rows: Vec<String> = rows.iter().map(|row| format!("{row:?}")).collect();
+        rows.sort();
+        rows
+    };
+    sorted(rows) == sorted(others)
+}
+
 /// F3. A mount was refused though no operation ever had been, on nearly full chips after a few
 /// cuts. Here a chip fills up over many lives, each cut at some operation.
 #[test]
@@ -144,10 +154,12 @@ fn f3_a_nearly_full_device_mounts_after_cuts() {
             from += i64::try_from(more.len()).unwrap();
             let all = found(&mut image);
             let with_last: Vec<i64> = kept.iter().copied().chain(from..from + 5).collect();
-            if all == expected(&with_last, 300) {
+            // Blocks that ended early are moved when there are many: their rows come last.
+            if is_same(&all, &expected(&with_last, 300)) {
                 kept = with_last;
             }
-            assert!(all == expected(&kept, 300), "{} rows, seed {seed}, life {life}", all.len());
+            let is_kept = is_same(&all, &expected(&kept, 300));
+            assert!(is_kept, "{} rows, seed {seed}, life {life}", all.len());
             from = (from / 10_000 + 1) * 10_000;
         }
     }

@@ -230,7 +230,7 @@ impl Body {
         let state = take(bytes, len)?.to_vec();
         let table = match start[0] & 1 {
             0 => None,
-            _ => Some(number(bytes, 2).and_then(|count| take(bytes, count * 2))?.to_vec()),
+            _ => Some(number(bytes, 2).and_then(|count| take(bytes, count * 3))?.to_vec()),
         };
         let body = Self { start, tail, flash, spans: spans?, changes: changes?, state, table };
         bytes.is_empty().then_some(body)
@@ -248,7 +248,7 @@ impl Body {
         bytes.extend((self.state.len() as u16).to_le_bytes());
         bytes.extend(&self.state);
         if let Some(table) = &self.table {
-            bytes.extend((table.len() as u16 / 2).to_le_bytes());
+            bytes.extend((table.len() as u16 / 3).to_le_bytes());
             bytes.extend(table);
         }
         bytes

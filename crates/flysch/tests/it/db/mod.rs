@@ -1,11 +1,14 @@
 //! The database as its user sees it: through its calls, on a simulated chip.
 
+mod changes;
 mod counts;
 mod cuts;
 mod defects;
 mod forge;
+mod full;
 mod hostile;
 mod image;
+mod ledger;
 mod lies;
 mod memory;
 mod nvram;

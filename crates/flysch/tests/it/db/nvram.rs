@@ -14,18 +14,18 @@ const LOST: DbError = DbError::Media(MediaError::PowerLost);
 
 /// Memory beside the chip, whose writes may be cut at any byte.
 #[derive(Clone)]
-struct Memory {
+pub(super) struct Memory {
     bytes: Vec<u8>,
     rule: WriteRule,
     /// Bytes that are written until the power goes.
-    cut_in: Option<usize>,
+    pub(super) cut_in: Option<usize>,
     /// The address of a byte that is worn out.
     worn: Option<u32>,
 }
 
 impl Memory {
     /// FRAM, which holds whatever it held; or NOR flash, erased by sectors of a kilobyte.
-    fn new(size: usize, rule: WriteRule) -> Self {
+    pub(super) fn new(size: usize, rule: WriteRule) -> Self {
         let bytes = (0..size).map(|at| (at * at + 7 * at) as u8).collect();
         Self { bytes, rule, cut_in: None, worn: None }
     }

@@ -170,7 +170,9 @@ pub(super) fn ask_indexes<N: flysch_nand::Nand>(
             found.push(id);
         }
         found.sort_unstable();
-        let wanted: Vec<i64> = readings.iter().copied().filter(|id| id % 10 == sensor).collect();
+        let mut wanted: Vec<i64> =
+            readings.iter().copied().filter(|id| id % 10 == sensor).collect();
+        wanted.sort_unstable();
         assert_eq!(found, wanted, "rows of sensor {sensor}: {story}");
     }
     for direction in [Direction::Forward, Direction::Backward] {
@@ -183,6 +185,7 @@ pub(super) fn ask_indexes<N: flysch_nand::Nand>(
         }
         let mut wanted: Vec<i64> =
             readings.iter().copied().filter(|id| (3..=120).contains(id)).collect();
+        wanted.sort_unstable();
         if direction == Direction::Backward {
             wanted.reverse();
         }

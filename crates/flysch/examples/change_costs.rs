@@ -1,0 +1,230 @@
+//! What updates, deletes and lookups after them cost on a simulated W25N01GV, at several shares of
+//! the blocks of rows in use, and how evenly the blocks wear.
+//!
+//! `cargo run --release -p flysch --example change_costs -- ROWS RAM`
+
+#![expect(clippy::print_stdout, reason = "what it measures is printed")]
+#![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts are small")]
+#![expect(clippy::cast_possible_wrap, clippy::cast_precision_loss, reason = "counts are small")]
+
+use std::sync::Arc;
+
+use flysch::db::{Db, DbError, Durability, Options};
+use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
+use flysch_chip::{Chip, Clock, Part, Prng};
+use flysch_nand::{
+    BlockAddr, Ecc, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError,
+};
+
+const SCHEMA: Schema<'static> = Schema {
+    tables: &[Table {
+        name: "part",
+        columns: &[
+            Column::required("id", ColumnType::Integer),
+            Column::required("group", ColumnType::Integer),
+            Column::required("count", ColumnType::Integer),
+            Column::required("note", ColumnType::Text),
+        ],
+        indexes: &[
+            Index { columns: &[0], kind: IndexKind::Hash, is_unique: true },
+            Index { columns: &[1], kind: IndexKind::Hash, is_unique: false },
+        ],
+        zone: None,
+    }],
+};
+
+/// A chip that counts.
+struct Counter {
+    chip: Chip,
+    reads: u64,
+    programs: u64,
+    erases: Vec<u32>,
+}
+
+impl Nand for Counter {
+    fn geometry(&self) -> Geometry {
+        self.chip.geometry()
+    }
+
+    fn read(&mut self, page: PageAddr, column: u32, bytes: &mut [u8]) -> Result<Ecc, ReadError> {
+        self.reads += 1;
+        self.chip.read(page, column, bytes)
+    }
+
+    fn program(
+        &mut self,
+        page: PageAddr,
+        column: u32,
+        data: &[u8],
+        oob: &[u8],
+    ) -> Result<(), ProgramError> {
+        self.programs += 1;
+        self.chip.program(page, column, data, oob)
+    }
+
+    fn erase(&mut self, block: BlockAddr) -> Result<(), EraseError> {
+        self.erases[block.0 as usize] += 1;
+        self.chip.erase(block)
+    }
+
+    fn is_bad(&mut self, block: BlockAddr) -> Result<bool, PowerLost> {
+        self.chip.is_bad(block)
+    }
+
+    fn mark_bad(&mut self, block: BlockAddr) -> Result<(), PowerLost> {
+        self.chip.mark_bad(block)
+    }
+}
+
+type Store<'a, 'ram> = Db<'ram, 'static, &'a mut Counter>;
+
+/// A row of some 100 bytes of values.
+fn values(id: i64, version: i64) -> [Value<'static>; 4] {
+    const NOTE: &str =
+        "a part of which there are some in the house, and of which more are on their";
+    let group = Value::Integer(id * 7919 % 997);
+    [Value::Integer(id), group, Value::Integer(version * 31 + id), Value::Text(NOTE)]
+}
+
+/// Which rows are updated.
+#[derive(Clone, Copy, Debug)]
+enum Choice {
+    Uniform,
+    /// 95 of 100 updates go to 5 of 100 rows.
+    Skewed,
+    /// Only the first half of the rows.
+    Half,
+}
+
+impl Choice {
+    fn draw(self, prng: &mut Prng, rows: i64) -> i64 {
+        let rows = rows as u64;
+        let id = match self {
+            // The hot rows lie among the others.
+            Self::Skewed if prng.below(100) < 95 => prng.below(rows / 20) * 20,
+            Self::Skewed | Self::Uniform => prng.below(rows),
+            Self::Half => prng.below(rows / 2),
+        };
+        id as i64
+    }
+}
+
+fn main() -> Result<(), DbError> {
+    let mut args = std::env::args().skip(1).filter_map(|arg| arg.parse::<usize>().ok());
+    let (rows, ram) = (args.next().unwrap_or(100_000) as i64, args.next().unwrap_or(16_384));
+    let only = args.next();
+    let cases = [
+        (50, Choice::Uniform),
+        (70, Choice::Uniform),
+        (85, Choice::Uniform),
+        (70, Choice::Skewed),
+        (50, Choice::Half),
+    ];
+    for (number, (percent, choice)) in cases.into_iter().enumerate() {
+        if only.is_none_or(|only| only == number) {
+            measure(rows, ram, percent, choice)?;
+        }
+    }
+    Ok(())
+}
+
+/// Fill blocks of rows to so many per cent, update each row twice in the mean, and look at the last
+/// quarter of that.
+fn measure(rows: i64, ram: usize, percent: i64, choice: Choice) -> Result<(), DbError> {
+    let part = Part::builtin("w25n01gv").expect("the part comes with the program");
+    // Rows of 97 bytes, 20 to a page, 63 pages to a block; what is no block of rows comes on top.
+    let blocks = rows / (20 * 63) * 100 / percent + 30;
+    let geometry = Geometry { block_count: blocks as u32, ..part.geometry };
+    let chip = Chip::new(Arc::new(Part { geometry, ..part }), Clock::new(), 1);
+    let erases = vec![0; blocks as usize];
+    let mut nand = Counter { chip, reads: 0, programs: 0, erases };
+    let options = Options { partition: None, seed: 7, capacity: rows.max(1000) as u32 };
+    let mut memory = vec![0; ram - size_of::<Store<'_, '_>>()];
+    let mut db = Db::create(&mut nand, &SCHEMA, options, &mut memory)?;
+    for first in (0..rows).step_by(64) {
+        let mut tx = db.begin()?;
+        for id in first..rows.min(first + 64) {
+            tx.insert(0, &values(id, 0))?;
+        }
+        tx.commit(Durability::Durable)?;
+    }
+    let mut prng = Prng::new(5);
+    println!("{percent} per cent of {blocks} blocks, {choice:?}");
+    let (mut version, mut worst) = (0, 0);
+    let mut start = (0, 0, 0, 0);
+    while version < rows * 2 {
+        if version == rows * 3 / 2 {
+            let nand = db.nand();
+            start = (nand.programs, nand.reads, nand.erases.iter().sum::<u32>(), version);
+        }
+        version += 1;
+        let before = db.nand().programs;
+        update(&mut db, choice.draw(&mut prng, rows), version)?;
+        worst = worst.max(db.nand().programs - before);
+    }
+    let nand = db.nand();
+    let updates = (version - start.3) as f64;
+    println!(
+        "  {} updates: {:.3} programs, {:.2} reads, {:.4} erases each; {worst} programs at most",
+        version - start.3,
+        (nand.programs - start.0) as f64 / updates,
+        (nand.reads - start.1) as f64 / updates,
+        f64::from(nand.erases.iter().sum::<u32>() - start.2) / updates,
+    );
+    println!("  {:?}", db.stats());
+    lookups(&mut db, rows, &mut prng)?;
+    deletes(&mut db, rows)?;
+    wear(db.nand());
+    Ok(())
+}
+
+fn update(db: &mut Store<'_, '_>, id: i64, version: i64) -> Result<(), DbError> {
+    let mut tx = db.begin()?;
+    assert!(tx.update(0, &values(id, version))?, "row {id} is there");
+    tx.commit(Durability::Durable)
+}
+
+fn lookups(db: &mut Store<'_, '_>, rows: i64, prng: &mut Prng) -> Result<(), DbError> {
+    let mut out = [0; 512];
+    for (name, offset) in [("present", 0), ("absent", rows)] {
+        let mut counts = Vec::new();
+        for _ in 0..3000 {
+            let id = prng.below(rows as u64) as i64 + offset;
+            let before = db.nand().reads;
+            let found = db.get(0, 0, &[Value::Integer(id)], &mut out)?;
+            assert_eq!(found.is_some(), offset == 0, "a lookup of {id}");
+            counts.push(db.nand().reads - before);
+        }
+        counts.sort_unstable();
+        let mean = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
+        let (high, most) = (counts[counts.len() * 999 / 1000], counts[counts.len() - 1]);
+        println!("  lookup, {name}: mean {mean:.3} reads, p99.9 {high}, most {most}");
+    }
+    Ok(())
+}
+
+fn deletes(db: &mut Store<'_, '_>, rows: i64) -> Result<(), DbError> {
+    let (programs, reads) = (db.nand().programs, db.nand().reads);
+    let count = rows / 20;
+    for id in 0..count {
+        let mut tx = db.begin()?;
+        assert!(tx.delete(0, &[Value::Integer(id)])?, "row {id} is there");
+        tx.commit(Durability::Durable)?;
+    }
+    let nand = db.nand();
+    println!(
+        "  delete: {:.3} programs, {:.2} reads each",
+        (nand.programs - programs) as f64 / count as f64,
+        (nand.reads - reads) as f64 / count as f64,
+    );
+    Ok(())
+}
+
+fn wear(nand: &Counter) {
+    let most = nand.erases.iter().max().copied().unwrap_or(0);
+    let mean = f64::from(nand.erases.iter().sum::<u32>()) / nand.erases.len() as f64;
+    println!(
+        "  wear: mean {mean:.2} erases, most {most}, {:.3} of the mean",
+        f64::from(most) / mean
+    );
+}

@@ -1,0 +1,229 @@
+//! Compaction: rows that are there are moved out of blocks of which much is dead.
+//!
+//! ```text
+//! victim | decided | window: a bit for each row | not looked at |
+//!                    from                       upto
+//! ```
+//!
+//! 1. A step runs between transactions. It looks some rows up, or moves those of the window that
+//!    are there to a page of the space of moved rows, which it programs.
+//! 2. The window says what was there when it was looked up. A row of it that is replaced or deleted
+//!    since makes it void: its rows are looked up again.
+//! 3. A victim lies wholly before the flush mark, so that the entries of its rows are in runs.
+//! 4. The record that follows the last row of a victim lets it go.
+//! 5. Tombstones are moved as rows are, as long as the index names them.
+
+mod moved;
+mod victim;
+
+use flysch_nand::Nand;
+
+use self::victim::{Place, Victim, WINDOW_MAX};
+use super::{Db, DbError};
+use crate::media::{MediaError, Page, SPANS_LAST, Space};
+use crate::record::{BlockSummary, Position, Rows, is_void, read_page};
+use crate::row::RowView;
+
+/// Rows that a step looks up.
+const LOOKED_UP: usize = 8;
+
+/// What compaction is at.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Compaction {
+    pub(super) victim: Option<Victim>,
+    /// A block of which every row was moved: the next record lets it go.
+    pub(super) gone: Option<(Space, u32)>,
+    /// Pages of rows that were moved, since the open.
+    pub(super) moves: u32,
+    /// Slices of merges that are due for the entries of moved rows.
+    pub(super) owed: u32,
+    /// Erases of the device's life when wear was last looked at.
+    levelled_at: u32,
+}
+
+/// A row that is to be looked up.
+#[derive(Clone, Copy, Debug, Default)]
+struct Candidate {
+    table: u8,
+    key: u64,
+    pointer: u32,
+    len: usize,
+    /// Whether no later row of its cell has its key.
+    is_last: bool,
+}
+
+/// What looking at a page of a victim gave.
+enum Look {
+    /// Rows, and the place behind them.
+    Rows([Candidate; LOOKED_UP], usize, Place),
+    /// A row that is longer than a page.
+    Long(Candidate),
+    /// The page has no more.
+    End,
+    /// It cannot be read, or holds a row that no index names.
+    Unfit,
+}
+
+impl<N: Nand> Db<'_, '_, N> {
+    /// A row is replaced or deleted: its block has more that is dead, and a window with it knows
+    /// nothing any more.
+    pub(super) fn note_dead(&mut self, pointer: u32, len: usize) {
+        let (layout, numbers) = (self.media.layout(), self.media.numbers());
+        let Some(at) = Position::of_pointer(pointer, layout, numbers) else { return };
+        let number = numbers.block_of(at.page.number);
+        if let Some(victim) = &mut self.compaction.victim {
+            let page = numbers.page_in_block(at.page.number);
+            let is_within = (victim.from.page..=victim.upto.page).contains(&page);
+            if is_within && (victim.space, victim.number) == (at.page.space, number) {
+                victim.forget();
+            }
+        }
+        let Some(block) = self.media.table.find(at.page.space, number) else { return };
+        let size = layout.payload_size() * (numbers.pages_per_block as usize - 1);
+        let dead = self.media.table.dead(block);
+        // Shares are too coarse for a row: as often as not as they would grow by it.
+        let chance = (u64::from(pointer) ^ self.media.write).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        if ((chance >> 32) * size as u64) >> 32 < len as u64 * 16 {
+            self.media.table.set_dead(block, dead.saturating_add(1));
+        }
+    }
+
+    /// Do a step; false where there is nothing to move, or no more before the next record. Cost:
+    /// some 25 reads, or a program and a read for each cell or two of the rows that are moved.
+    pub(super) fn compact_step(&mut self) -> Result<bool, DbError> {
+        debug_assert!(self.under_way.is_none(), "rows are moved between transactions");
+        if self.media.spans.as_slice().len() >= SPANS_LAST {
+            return Ok(false);
+        }
+        let Some(victim) = self.compaction.victim else {
+            return self.begin_victim();
+        };
+        let payload = self.media.layout().payload_size();
+        let is_full = victim.bytes >= payload || victim.len + LOOKED_UP > WINDOW_MAX;
+        if is_full {
+            return self.move_window();
+        }
+        if victim.upto.page + 1 >= self.media.geometry().pages_per_block {
+            return if victim.bytes > 0 { self.move_window() } else { Ok(self.end_victim()) };
+        }
+        self.look_up(victim)
+    }
+
+    /// All rows of the victim are moved; false where one that was before is still not let go.
+    fn end_victim(&mut self) -> bool {
+        if self.compaction.gone.is_some() {
+            return false;
+        }
+        let victim = self.compaction.victim.take();
+        self.compaction.gone = victim.map(|victim| (victim.space, victim.number));
+        true
+    }
+
+    /// The victim cannot be let go: it is not chosen again.
+    fn give_up_victim(&mut self) {
+        if let Some(victim) = self.compaction.victim.take()
+            && let Some(block) = self.media.table.find(victim.space, victim.number)
+        {
+            self.media.table.set_dead(block, 0);
+        }
+    }
+
+    fn begin_victim(&mut self) -> Result<bool, DbError> {
+        let Some((space, number)) = self.choose_victim() else { return Ok(false) };
+        self.forget_frame();
+        let summary = BlockSummary::read(&mut self.media, (space, number), self.frame)?;
+        let pages = self.media.geometry().pages_per_block;
+        let mut void = [0; 8];
+        for page in 0..pages {
+            let at = Page { space, number: number * pages + page };
+            if is_void(&mut self.media, at, summary.as_ref()) {
+                void[(page / 32) as usize] |= 1 << (page % 32);
+            }
+        }
+        let (from, bits) = (Place::default(), [0; WINDOW_MAX / 32]);
+        let victim = Victim { space, number, void, from, upto: from, bits, len: 0, bytes: 0 };
+        self.compaction.victim = Some(victim);
+        Ok(true)
+    }
+
+    /// Look up the next rows of the victim.
+    fn look_up(&mut self, victim: Victim) -> Result<bool, DbError> {
+        match self.look_at(victim)? {
+            Look::Unfit => self.give_up_victim(),
+            Look::End => {
+                let upto = Place { page: victim.upto.page + 1, at: 0 };
+                self.note_upto(upto, victim.len == 0);
+            }
+            Look::Long(_) if victim.len > 0 => return self.move_window(),
+            Look::Long(row) => self.move_long(victim, row)?,
+            Look::Rows(rows, count, upto) => {
+                for row in &rows[..count] {
+                    let is_there =
+                        row.is_last && self.is_newest(row.table, row.key, row.pointer)?;
+                    if let Some(victim) = &mut self.compaction.victim {
+                        victim.push(is_there, row.len);
+                    }
+                }
+                self.note_upto(upto, false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The rows up to here were looked up; `is_decided`: there are none in the window.
+    const fn note_upto(&mut self, upto: Place, is_decided: bool) {
+        if let Some(victim) = &mut self.compaction.victim {
+            victim.upto = upto;
+            if is_decided {
+                victim.from = upto;
+            }
+        }
+    }
+
+    /// The next rows of a page of the victim. Cost: one read.
+    fn look_at(&mut self, victim: Victim) -> Result<Look, DbError> {
+        let (layout, schema, hash) = (self.media.layout(), self.schema, self.key);
+        let Place { page, at } = victim.upto;
+        let here = victim.page(page, self.media.geometry().pages_per_block);
+        if victim.is_void(page) {
+            return Ok(Look::End);
+        }
+        self.forget_frame();
+        let len = match read_page(&mut self.media, here, self.frame) {
+            Ok((stretch, _)) => stretch.bytes().len(),
+            Err(MediaError::Corrupt(_) | MediaError::Missing(_)) => return Ok(Look::Unfit),
+            Err(error) => return Err(error.into()),
+        };
+        let bytes = &self.frame[..len];
+        let mut candidates = [Candidate::default(); LOOKED_UP];
+        let (mut count, mut at) = (0, at);
+        while count < LOOKED_UP {
+            let Some((from, to)) = Rows::from(bytes, at).next_front() else { break };
+            let Ok(view) = RowView::parse_front(schema, &bytes[from..to], 0) else {
+                return Ok(Look::Unfit);
+            };
+            let Some(primary) = view.table.primary_key() else { return Ok(Look::Unfit) };
+            let Ok(key) = view.digest(primary, &hash) else { return Ok(Look::Unfit) };
+            let cell = layout.place(from).0;
+            let pointer = Position { page: here, cell: cell as u32 }.pointer(layout);
+            let mut rest = Rows::from(bytes, to);
+            let is_replaced = core::iter::from_fn(|| rest.next())
+                .take_while(|(at, _)| layout.place(*at).0 == cell)
+                .any(|(_, row)| {
+                    RowView::parse(schema, row, 0).is_ok_and(|other| {
+                        other.head.table == view.head.table
+                            && other.digest(primary, &hash) == Ok(key)
+                    })
+                });
+            let (table, len) = (view.head.table, view.row_len);
+            let candidate = Candidate { table, key, pointer, len, is_last: !is_replaced };
+            if len > layout.payload_size() {
+                return Ok(Look::Long(candidate));
+            }
+            candidates[count] = candidate;
+            count += 1;
+            at = from + len;
+        }
+        Ok(if count == 0 { Look::End } else { Look::Rows(candidates, count, Place { page, at }) })
+    }
+}

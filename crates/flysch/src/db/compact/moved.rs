@@ -1,0 +1,184 @@
+//! Moving the rows of a window, or one that is longer than a page.
+
+use flysch_nand::Nand;
+
+use super::super::{Db, DbError};
+use super::Candidate;
+use super::victim::{Place, Victim};
+use crate::media::{Media, MediaError, Page, Space};
+use crate::record::{Rows, Source, read_page};
+use crate::row::{HEAD_SIZE_MAX, RowView, commit_of, rebase, row_len};
+
+impl<N: Nand> Db<'_, '_, N> {
+    /// Move a row that is longer than a page, if it is there.
+    pub(super) fn move_long(&mut self, victim: Victim, row: Candidate) -> Result<(), DbError> {
+        let pages = row.len.div_ceil(self.media.layout().payload_size()) as u32;
+        let behind = Place { page: victim.upto.page + pages, at: 0 };
+        if !self.is_newest(row.table, row.key, row.pointer)? {
+            self.note_upto(behind, true);
+            return Ok(());
+        }
+        self.make_room_for_moved(self.table(row.table)?.indexes.len())?;
+        self.forget_frame();
+        let here = victim.page(victim.upto.page, self.media.geometry().pages_per_block);
+        let from = (here, pages, row.table);
+        let to = self.records.move_long(&mut self.media, from, self.frame)?;
+        let (stretch, _) = read_page(&mut self.media, to, self.frame)?;
+        let len = stretch.bytes().len();
+        self.set_changed(row.table);
+        self.replay_row(to, 0, (0, len))?;
+        self.store.commit();
+        self.compaction.moves += 1;
+        self.note_upto(behind, true);
+        Ok(())
+    }
+
+    /// See that some entries of rows that are moved fit the memory table.
+    fn make_room_for_moved(&mut self, count: usize) -> Result<(), DbError> {
+        if !self.store.has_room(count) {
+            self.flush()?;
+        }
+        if !self.store.has_room(count) && !self.records.tail.rows().is_empty() {
+            // Entries of rows in the tail leave no room.
+            self.spill_tail()?;
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Move rows of the window to a page of moved rows: as many as fit the page, or the memory
+    /// table.
+    pub(super) fn move_window(&mut self) -> Result<bool, DbError> {
+        let Some(mut victim) = self.compaction.victim else { return Ok(false) };
+        let widest = self.schema.tables.iter().map(|table| table.indexes.len()).max().unwrap_or(0);
+        self.make_room_for_moved(widest * 8)?;
+        let before = (victim.from, victim.len);
+        self.forget_frame();
+        self.records.end_block(&mut self.media, Space::Cold, self.frame)?;
+        let Some(moved) = self.compose(&mut victim, widest)? else {
+            self.give_up_victim();
+            return Ok(true);
+        };
+        if moved.len > 0 {
+            let bytes = (moved.len, moved.base);
+            let records = &mut self.records;
+            let page = records.program_moved(&mut self.media, self.schema, bytes, self.frame)?;
+            self.put_moved(page, moved.len)?;
+            self.compaction.owed += moved.rows as u32;
+        }
+        self.compaction.victim = Some(victim);
+        Ok(before != (victim.from, victim.len))
+    }
+
+    /// Put together the next page of moved rows in the frame, and go over the window; none where a
+    /// row cannot be read.
+    fn compose(&mut self, victim: &mut Victim, widest: usize) -> Result<Option<Moved>, DbError> {
+        let pages = self.media.geometry().pages_per_block;
+        let mut moved = Moved { from: victim.from, ..Moved::default() };
+        while moved.passed < victim.len && !moved.is_full {
+            if moved.from.page + 1 >= pages {
+                return Ok(None);
+            }
+            let is_void = victim.is_void(moved.from.page);
+            if !is_void && !self.compose_from(victim, &mut moved, widest)? {
+                return Ok(None);
+            }
+            if !moved.is_full && moved.passed < victim.len {
+                moved.from = Place { page: moved.from.page + 1, at: 0 };
+            }
+        }
+        let is_done = moved.passed == victim.len;
+        let from = if is_done { victim.upto } else { moved.from };
+        victim.advance(moved.passed, from, moved.bytes);
+        Ok(Some(moved))
+    }
+
+    /// Go over the rows of one page; false where it cannot be read.
+    fn compose_from(
+        &mut self,
+        victim: &Victim,
+        moved: &mut Moved,
+        widest: usize,
+    ) -> Result<bool, DbError> {
+        let at = victim.page(moved.from.page, self.media.geometry().pages_per_block);
+        let payload = self.media.layout().payload_size();
+        let mut source = match Source::open(&mut self.media, at, self.state) {
+            Ok(source) => source,
+            Err(MediaError::Corrupt(_) | MediaError::Missing(_)) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        };
+        while moved.passed < victim.len && moved.from.at < source.used {
+            let mut front = [0; HEAD_SIZE_MAX];
+            let some = front.len().min(source.used - moved.from.at);
+            source.take(&mut self.media, moved.from.at, &mut front[..some])?;
+            let Ok(len) = row_len(&front[..some]) else { return Ok(false) };
+            if victim.bit(moved.passed) {
+                let front = &front[..some.min(len)];
+                let out = &mut self.frame[..payload];
+                moved.is_full = !self.store.has_room(widest * (moved.rows + 1))
+                    || !moved.add(&mut self.media, &mut source, (len, front), out)?;
+                if moved.is_full {
+                    break;
+                }
+                moved.bytes += len;
+            }
+            moved.passed += 1;
+            moved.from.at += len;
+        }
+        Ok(true)
+    }
+
+    /// Put the entries of the moved rows that the frame begins with.
+    fn put_moved(&mut self, page: Page, len: usize) -> Result<(), DbError> {
+        let mut at = 0;
+        while let Some(row) = Rows::from(&self.frame[..len], at).next_front() {
+            let view = RowView::parse_front(self.schema, &self.frame[row.0..row.1], 0)?;
+            let table = view.head.table;
+            self.set_changed(table);
+            at = self.replay_row(page, at, row)?;
+        }
+        self.store.commit();
+        self.compaction.moves += 1;
+        Ok(())
+    }
+}
+
+/// A page of moved rows being put together.
+#[derive(Clone, Copy, Debug, Default)]
+struct Moved {
+    /// Its rows and bytes, and the commit of the first.
+    rows: usize,
+    len: usize,
+    base: u32,
+    /// Rows of the window that were gone over, where the next one lies, and the bytes of those that
+    /// are there.
+    passed: usize,
+    from: Place,
+    bytes: usize,
+    /// Whether the next row does not fit.
+    is_full: bool,
+}
+
+impl Moved {
+    /// Add the row that is next in the source, of some bytes and with this front; false where it
+    /// does not fit `out` any more. Cost: a read for each cell or two.
+    fn add<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        source: &mut Source<'_>,
+        (len, front): (usize, &[u8]),
+        out: &mut [u8],
+    ) -> Result<bool, DbError> {
+        if self.rows == 0 {
+            self.base = commit_of(front, source.base)? as u32;
+        }
+        let new = rebase(front, source.base, self.base)?;
+        let end = self.len + new.len + (len - new.old_len);
+        let Some(out) = out.get_mut(self.len..end) else { return Ok(false) };
+        let (prefix, rest) = out.split_at_mut(new.len);
+        prefix.copy_from_slice(&new.bytes[..new.len]);
+        source.take(media, self.from.at + new.old_len, rest)?;
+        (self.len, self.rows) = (end, self.rows + 1);
+        Ok(true)
+    }
+}

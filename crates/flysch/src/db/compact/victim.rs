@@ -1,0 +1,177 @@
+//! Victims: which block rows are moved out of, and what is known of its rows.
+
+use flysch_nand::Nand;
+
+use super::super::Db;
+use crate::media::{Page, Space, Use};
+use crate::record::ROW_SPACES;
+
+/// Rows of a window, at most.
+pub(super) const WINDOW_MAX: usize = 256;
+/// The least dead share of a victim, in sixteenths.
+const DEAD_MIN: u8 = 2;
+/// Void spans from which on a block that keeps one is moved.
+const SPANS_MANY: usize = 10;
+
+/// Erases after which wear is looked at again.
+const ERASES_BETWEEN: u32 = 8;
+/// How much less a block is worn than another one before it is moved for that.
+const WEAR_SPREAD: u8 = 4;
+
+/// A place in a victim: a page of the block, and a byte of its payload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub(super) page: u32,
+    pub(super) at: usize,
+}
+
+/// A block whose rows are being moved.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::db) struct Victim {
+    pub(super) space: Space,
+    pub(super) number: u32,
+    /// Pages that hold nothing, a bit each.
+    pub(super) void: [u32; 8],
+    pub(super) from: Place,
+    pub(super) upto: Place,
+    /// Whether the rows of the window are there, and how many rows it has.
+    pub(super) bits: [u32; WINDOW_MAX / 32],
+    pub(super) len: usize,
+    /// Bytes of those that are there.
+    pub(super) bytes: usize,
+}
+
+impl Victim {
+    pub(super) const fn is_void(&self, page: u32) -> bool {
+        self.void[(page / 32) as usize] >> (page % 32) & 1 != 0
+    }
+
+    pub(super) const fn bit(&self, row: usize) -> bool {
+        self.bits[row / 32] >> (row % 32) & 1 != 0
+    }
+
+    pub(super) fn push(&mut self, is_there: bool, len: usize) {
+        if is_there {
+            self.bits[self.len / 32] |= 1 << (self.len % 32);
+            self.bytes += len;
+        }
+        self.len += 1;
+    }
+
+    /// The first `count` rows of the window are decided; the next one lies at `from`.
+    pub(super) fn advance(&mut self, count: usize, from: Place, bytes: usize) {
+        let old = *self;
+        (self.bits, self.len) = ([0; WINDOW_MAX / 32], 0);
+        (count..old.len).for_each(|row| self.push(old.bit(row), 0));
+        self.bytes = old.bytes.saturating_sub(bytes);
+        self.from = from;
+    }
+
+    /// Nothing of the window is known any more.
+    pub(super) const fn forget(&mut self) {
+        (self.bits, self.len, self.bytes) = ([0; WINDOW_MAX / 32], 0, 0);
+        self.upto = self.from;
+    }
+
+    pub(super) fn page(&self, page: u32, pages_per_block: u32) -> Page {
+        Page { space: self.space, number: self.number * pages_per_block + page }
+    }
+}
+
+impl<N: Nand> Db<'_, '_, N> {
+    /// The block from which rows are moved next: one that has to go, or the one of which most is
+    /// dead, for its age.
+    pub(super) fn choose_victim(&mut self) -> Option<(Space, u32)> {
+        if self.is_worn_unevenly() {
+            self.compaction.levelled_at = self.media.erases;
+            return self.least_worn();
+        }
+        let numbers = self.media.numbers();
+        let mut best: Option<(u32, (Space, u32))> = None;
+        let has_many_spans = self.media.spans.as_slice().len() >= SPANS_MANY;
+        let turning = ROW_SPACES.map(|space| self.is_turning(space));
+        for block in 0..self.media.table.len() {
+            let Use::Data(space, number) = self.media.table.at(block) else { continue };
+            if !space.holds_rows() || !self.may_move(space, number) {
+                continue;
+            }
+            let stream = self.records.stream(space);
+            let last = number * numbers.pages_per_block + numbers.pages_per_block - 1;
+            let behind = numbers.distance(stream.first, last) / numbers.pages_per_block;
+            let dead = u32::from(self.media.table.dead(block));
+            let is_first = behind == 0 && turning[space as usize];
+            let spans = self.media.spans.as_slice().iter();
+            let keeps_span = has_many_spans
+                && spans
+                    .clone()
+                    .any(|span| span.space == space && numbers.block_of(span.from) == number);
+            let age = numbers.distance(last, self.media.head(space)) / numbers.pages_per_block;
+            let score = if is_first || keeps_span {
+                u32::MAX
+            } else if dead >= u32::from(DEAD_MIN) {
+                dead * (age + 4) * 64 / (32 - dead)
+            } else {
+                continue;
+            };
+            if best.is_none_or(|(most, _)| score > most) {
+                best = Some((score, (space, number)));
+            }
+        }
+        best.map(|(_, name)| name)
+    }
+
+    /// Whether some block has to be moved, however little of it is dead.
+    pub(in crate::db) fn has_to_move(&mut self) -> bool {
+        self.compaction.victim.is_some()
+            || self.is_worn_unevenly()
+            || self.media.spans.as_slice().len() >= SPANS_MANY
+            || ROW_SPACES.into_iter().any(|space| self.is_turning(space))
+    }
+
+    /// Whether a block is to be moved so that others rest; looked at now and then.
+    fn is_worn_unevenly(&mut self) -> bool {
+        let erases = self.media.erases;
+        let is_time = erases.wrapping_sub(self.compaction.levelled_at) >= ERASES_BETWEEN;
+        // Moving rows of which none is dead gains nothing, and takes some space for a while.
+        let has_space = self.media.free_count() >= self.wanted_free();
+        let found = is_time && has_space && self.least_worn().is_some();
+        if is_time && !found {
+            self.compaction.levelled_at = erases;
+        }
+        found
+    }
+
+    /// The block of rows that is worn least, if others are worn much more. What lies in it has not
+    /// changed for long: it moves to the free block that is worn most.
+    fn least_worn(&self) -> Option<(Space, u32)> {
+        let table = &self.media.table;
+        let wears =
+            || (0..table.len()).filter(|block| !matches!(table.at(*block), Use::Bad | Use::Root));
+        let most = wears().map(|block| table.wear(block)).max()?;
+        let rows = wears().filter_map(|block| match table.at(block) {
+            Use::Data(space, number) if space.holds_rows() => Some((block, space, number)),
+            Use::Data(..) | Use::Free | Use::Bad | Use::Root | Use::Log => None,
+        });
+        let movable = rows.filter(|(_, space, number)| self.may_move(*space, *number));
+        let (block, space, number) = movable.min_by_key(|(block, ..)| table.wear(*block))?;
+        (table.wear(block) + WEAR_SPREAD <= most).then_some((space, number))
+    }
+
+    /// Whether the numbers of a space come round to those of its oldest block soon.
+    fn is_turning(&self, space: Space) -> bool {
+        let numbers = self.media.numbers();
+        let used = numbers.distance(self.records.stream(space).first, self.media.head(space));
+        used > numbers.page_count() / 4 * 3
+    }
+
+    /// Whether the rows of a block may be moved: it lies before the flush mark, and no record lets
+    /// it go already.
+    fn may_move(&self, space: Space, number: u32) -> bool {
+        let numbers = self.media.numbers();
+        let stream = self.records.stream(space);
+        let last = number * numbers.pages_per_block + numbers.pages_per_block - 1;
+        let reach = numbers.distance(stream.first, stream.mark);
+        numbers.distance(stream.first, last) < reach
+            && self.compaction.gone != Some((space, number))
+    }
+}

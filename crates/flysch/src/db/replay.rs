@@ -1,0 +1,89 @@
+//! Entries that a mount derives again: those of the rows that are in no run.
+//!
+//! 1. Moved rows come before new ones: what is moved lay before the flush mark, so whatever
+//!    replaced it since came later. The tail comes last.
+
+use flysch_nand::Nand;
+
+use super::{Db, DbError};
+use crate::media::Page;
+use crate::record::{BlockSummary, Position, ROW_SPACES, Rows, is_void, read_page, tail_page};
+use crate::row::{HashKey, RowHead, RowKind, RowView};
+use crate::store::INDEX_MAX;
+
+impl<N: Nand> Db<'_, '_, N> {
+    /// Put the entries of the rows that are in no run into the memory table again: of the pages
+    /// from the flush marks up to `heads`, then of the tail. Cost: one read for each page.
+    pub(super) fn replay(&mut self, heads: [u32; 2]) -> Result<(), DbError> {
+        let [hot, cold] = ROW_SPACES;
+        self.replay_pages(Page { space: cold, number: heads[1] })?;
+        self.replay_pages(Page { space: hot, number: heads[0] })?;
+        let at = tail_page(&self.media);
+        let mut place = 0;
+        while place < self.records.tail.rows().len() {
+            let layout = self.media.layout();
+            let pointer = Position { page: at, cell: layout.place(place).0 as u32 }.pointer(layout);
+            let rows = self.records.tail.rows();
+            let len = crate::row::row_len(&rows[place..])?;
+            let view = RowView::parse(self.schema, &rows[place..place + len], 0)?;
+            let (head, digests) = digests(&view, &self.key)?;
+            self.put_digests(head, &digests, pointer)?;
+            place += len;
+        }
+        self.store.commit();
+        Ok(())
+    }
+
+    /// The pages of a space from its flush mark up to `head`.
+    fn replay_pages(&mut self, head: Page) -> Result<(), DbError> {
+        let numbers = self.media.numbers();
+        let mut number = self.records.stream(head.space).mark;
+        let mut block = (numbers.block_count(), None);
+        while number != head.number {
+            let at = Page { number, ..head };
+            number = numbers.advance(number, 1);
+            let name = numbers.block_of(at.number);
+            if block.0 != name {
+                let summary = BlockSummary::read(&mut self.media, (at.space, name), self.frame)?;
+                block = (name, summary);
+            }
+            if is_void(&mut self.media, at, block.1.as_ref()) {
+                continue;
+            }
+            let (stretch, _) = read_page(&mut self.media, at, self.frame)?;
+            let len = stretch.bytes().len();
+            let mut rows = 0;
+            while let Some(row) = Rows::from(&self.frame[..len], rows).next_front() {
+                rows = self.replay_row(at, rows, row)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Put the entries of a row of the frame; give where the next one begins.
+    pub(super) fn replay_row(
+        &mut self,
+        at: Page,
+        place: usize,
+        (from, to): (usize, usize),
+    ) -> Result<usize, DbError> {
+        let layout = self.media.layout();
+        let pointer = Position { page: at, cell: layout.place(place).0 as u32 }.pointer(layout);
+        let view = RowView::parse_front(self.schema, &self.frame[from..to], 0)?;
+        let next = place + view.row_len;
+        let (head, digests) = digests(&view, &self.key)?;
+        self.put_digests(head, &digests, pointer)?;
+        Ok(next)
+    }
+}
+
+/// The head of a row, and its digests in the indexes of its table: of a tombstone in the primary
+/// key's alone.
+fn digests(view: &RowView<'_, '_>, key: &HashKey) -> Result<(RowHead, [u64; INDEX_MAX]), DbError> {
+    let mut digests = [0; INDEX_MAX];
+    let count = if view.head.kind == RowKind::Tombstone { 1 } else { INDEX_MAX };
+    for (digest, index) in digests.iter_mut().zip(view.table.indexes).take(count) {
+        *digest = view.digest(index, key)?;
+    }
+    Ok((view.head, digests))
+}

@@ -1,0 +1,214 @@
+//! The row map: which row of a key is the newest, and whether a row is.
+//!
+//! 1. A lookup goes from the newest entries to the oldest. The first row that carries the key is
+//!    the answer, be it a row or a tombstone; of the rows that begin in one cell the last one.
+//! 2. An entry may be stale: it costs a read and never lies. Once one has led elsewhere, a page is
+//!    checked against the summary of its block, for it may be void.
+//! 3. A row is there if the primary key's index ends at that very row. Rows of a table of which
+//!    none was ever replaced, deleted or moved are all there.
+
+use flysch_nand::Nand;
+
+use super::index::{Wanted, carries};
+use super::{Db, DbError};
+use crate::media::{MediaError, Page};
+use crate::record::{BlockSummary, Cells, Position, Stretch, is_void, tail_page};
+use crate::row::{RowHead, RowKind, RowView, key};
+use crate::store::Probe;
+
+/// Where a row was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Seat {
+    /// The pointer of its cell, and its place among the rows that begin there.
+    pub(super) pointer: u32,
+    pub(super) place: u32,
+    /// Its digest in the primary key's index; 0 where the table has none.
+    pub(super) key: u64,
+    pub(super) head: RowHead,
+    /// Bytes of the row.
+    pub(super) len: usize,
+    /// Whether no later row of its cell has the same primary key.
+    pub(super) is_last: bool,
+}
+
+/// What a lookup of one key found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sought {
+    /// The newest row that carries the key, or its tombstone.
+    pub(super) seat: Option<Seat>,
+    /// Whether a row of another key with the same code was met.
+    pub(super) has_met: bool,
+}
+
+impl Sought {
+    /// Whether a new row of the key has to be marked as shared.
+    pub(super) fn is_shared(&self) -> bool {
+        self.has_met || self.seat.is_some_and(|seat| seat.head.is_shared)
+    }
+
+    /// The row, unless it is deleted.
+    pub(super) fn row(&self) -> Option<Seat> {
+        self.seat.filter(|seat| seat.head.kind != RowKind::Tombstone)
+    }
+}
+
+impl<N: Nand> Db<'_, '_, N> {
+    /// Whether rows of a table may be there no more though they are on flash.
+    pub(super) fn is_changed(&self, table: u8) -> bool {
+        self.records.changed >> table & 1 != 0
+    }
+
+    /// Whether a row that is found in another index than the primary key's has to be looked for
+    /// there too.
+    pub(super) fn is_checked(&self, table: u8) -> Result<bool, DbError> {
+        Ok(self.is_changed(table) && self.table(table)?.primary_key().is_some())
+    }
+
+    /// Rows of a table are replaced, deleted or moved from now on.
+    pub(super) fn set_changed(&mut self, table: u8) {
+        if !self.is_changed(table) {
+            self.records.changed |= 1 << table;
+            self.is_log_due = true;
+            self.note_changed();
+        }
+    }
+
+    /// Tell the store which indexes are looked through from their newest entries.
+    pub(super) fn note_changed(&mut self) {
+        for (table, declared) in (0..).zip(self.schema.tables) {
+            for index in 0..declared.indexes.len() as u8 {
+                if self.is_changed(table) {
+                    self.store.set_updated(self.schema.index_number(table, index));
+                }
+            }
+        }
+    }
+
+    /// Whether a row that another index than the primary key's led to is there. Cost: see
+    /// [`Db::is_newest`].
+    pub(super) fn is_there(&mut self, seat: Seat) -> Result<bool, DbError> {
+        Ok(seat.is_last && self.is_newest(seat.head.table, seat.key, seat.pointer)?)
+    }
+
+    /// The newest row that carries a key of a unique index. Cost: as a lookup.
+    pub(super) fn seek(&mut self, wanted: Wanted) -> Result<Sought, DbError> {
+        let (number, code) = self.code(wanted)?;
+        let mut probe = Probe::new(self.store.config(), number, code);
+        let mut sought = Sought::default();
+        let mut is_deep = false;
+        while let Some(entry) = probe.next(&self.store, &mut self.media, self.cell)? {
+            sought.seat = self.look_in(entry.pointer, wanted, is_deep, &mut sought.has_met)?;
+            if sought.seat.is_some() {
+                break;
+            }
+            is_deep = true;
+        }
+        Ok(sought)
+    }
+
+    /// Whether a row whose key has this digest, the last one of its key in the cell that `pointer`
+    /// names, is there. Cost: a lookup in the index, and a read of a row where it is not.
+    pub(super) fn is_newest(
+        &mut self,
+        table: u8,
+        digest: u64,
+        pointer: u32,
+    ) -> Result<bool, DbError> {
+        let wanted = Wanted { table, index: 0, digest };
+        let (number, code) = self.code(wanted)?;
+        let mut probe = Probe::new(self.store.config(), number, code);
+        let mut is_deep = false;
+        while let Some(entry) = probe.next(&self.store, &mut self.media, self.cell)? {
+            if entry.pointer == pointer {
+                return Ok(true);
+            }
+            if self.look_in(entry.pointer, wanted, is_deep, &mut false)?.is_some() {
+                return Ok(false);
+            }
+            is_deep = true;
+        }
+        Ok(false)
+    }
+
+    /// The last row of a cell that carries the key. `has_met` is set where the cell has a row of
+    /// another key with the same code.
+    fn look_in(
+        &mut self,
+        pointer: u32,
+        wanted: Wanted,
+        is_deep: bool,
+        has_met: &mut bool,
+    ) -> Result<Option<Seat>, DbError> {
+        let (schema, hash) = (self.schema, self.key);
+        let index = self.index(wanted.table, wanted.index)?;
+        let primary = self.table(wanted.table)?.primary_key();
+        let (_, code) = self.code(wanted)?;
+        let bits = self.code_bits(wanted)?;
+        let code_of = |digest| key::code_of_digest(index.kind, digest) >> bits;
+        let mut seat = None;
+        for (place, row) in (0..).zip(self.rows_at(pointer, is_deep)?.rows()) {
+            let view = RowView::parse_front(schema, row, 0)?;
+            if view.head.table != wanted.table {
+                continue;
+            }
+            let key = primary.map_or(Ok(0), |primary| view.digest(primary, &hash))?;
+            if carries(&view, wanted, index, &hash) {
+                let (head, len) = (view.head, view.row_len);
+                seat = Some(Seat { pointer, place, key, head, len, is_last: true });
+            } else {
+                if let Some(seat) = &mut seat {
+                    seat.is_last &= seat.key != key;
+                }
+                *has_met |= view.digest(index, &hash).is_ok_and(|other| code_of(other) == code);
+            }
+        }
+        Ok(seat)
+    }
+
+    /// The rows that begin at a pointer of the store: read from flash, or from the tail. None where
+    /// nothing can be there. Cost: nothing in the tail; else one read, two where a row is long; one
+    /// more where `is_deep`: an entry has led elsewhere before.
+    pub(super) fn rows_at(&mut self, pointer: u32, is_deep: bool) -> Result<Stretch<'_>, DbError> {
+        let (layout, numbers) = (self.media.layout(), self.media.numbers());
+        let Some(at) = Position::of_pointer(pointer, layout, numbers) else {
+            return Ok(Stretch::NONE);
+        };
+        if at.page == tail_page(&self.media) {
+            let tail = &self.records.tail;
+            return Ok(Stretch::of_cell(tail.rows(), tail.base(), layout, at.cell));
+        }
+        if !self.is_before_head(at.page) || is_deep && self.is_void(at.page)? {
+            return Ok(Stretch::NONE);
+        }
+        self.held = None;
+        let held = self.held_cells.take();
+        let cells = match held.filter(|held| held.hold(self.frame, at)) {
+            Some(held) => held,
+            None => match Cells::read(&mut self.media, at, held, self.frame) {
+                Ok(cells) => cells,
+                // A page that was under way at a cut: an entry of an older life of the block.
+                Err(MediaError::Corrupt(_)) if self.is_void(at.page)? => return Ok(Stretch::NONE),
+                Err(error) => return Err(error.into()),
+            },
+        };
+        self.held_cells = Some(cells);
+        Ok(cells.rows(self.frame, at))
+    }
+
+    /// Whether a page was programmed, as far as the head of its space tells.
+    fn is_before_head(&mut self, page: Page) -> bool {
+        let numbers = self.media.numbers();
+        let head = self.media.head(page.space);
+        let is_ahead =
+            numbers.block_of(head) == numbers.block_of(page.number) && page.number >= head;
+        !is_ahead && !is_void(&mut self.media, page, None)
+    }
+
+    /// Whether the summary of its block holds a page void. Cost: one read.
+    fn is_void(&mut self, page: Page) -> Result<bool, DbError> {
+        self.forget_frame();
+        let block = self.media.numbers().block_of(page.number);
+        let summary = BlockSummary::read(&mut self.media, (page.space, block), self.frame)?;
+        Ok(is_void(&mut self.media, page, summary.as_ref()))
+    }
+}

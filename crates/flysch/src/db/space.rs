@@ -1,0 +1,181 @@
+//! Space: what is kept back so that a full device goes on, and when compaction is due.
+//!
+//! 1. Inserts and updates stop before deletes do, and deletes before the log and compaction.
+//! 2. A commit pays for what it appended; where space is short it pays more.
+
+use flysch_nand::Nand;
+
+use super::{Db, DbError};
+use crate::log::list_len;
+use crate::media::{SPANS_REFUSED, Space};
+
+/// Rows that a step of compaction is taken to look at.
+const ROWS_A_STEP: u32 = 8;
+/// Records that one call writes at most so that blocks may go.
+const RECORDS_MAX: u32 = 4;
+
+/// What one call of [`Db::maintain`] may cost, in array operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// Operations of every kind, about: a step that has begun is ended.
+    pub operations: u32,
+}
+
+/// Why a row is appended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Claim {
+    /// It adds to what there is.
+    Grow,
+    /// It ends a row.
+    Shrink,
+}
+
+impl<N: Nand> Db<'_, '_, N> {
+    /// Free blocks that are kept back from transactions.
+    fn kept_back(&self, claim: Claim) -> u32 {
+        // The heads of new rows and of moved ones each take a block.
+        let base = u32::from(list_len(self.media.partition().count)) + 2;
+        // A merge writes an index again before it lets the old runs go.
+        let merged = self.store.merge_size().div_ceil(self.media.geometry().pages_per_block);
+        match claim {
+            Claim::Shrink => base,
+            Claim::Grow => base + merged + 2,
+        }
+    }
+
+    /// Refuse a row for which there is no space.
+    pub(super) fn check_space(&self, claim: Claim) -> Result<(), DbError> {
+        let is_free = self.media.free_count() > self.kept_back(claim);
+        let has_spans = self.media.spans.as_slice().len() < SPANS_REFUSED;
+        if is_free && has_spans { Ok(()) } else { Err(DbError::Full) }
+    }
+
+    /// Free blocks below which compaction goes on.
+    pub(super) fn wanted_free(&self) -> u32 {
+        self.kept_back(Claim::Grow) + 2 + self.media.partition().count / 128
+    }
+
+    /// Whether something has to be moved, whatever it gains.
+    fn is_pressed(&mut self) -> bool {
+        self.media.free_count() < self.wanted_free() || self.has_to_move()
+    }
+
+    /// Pay for a transaction of so many rows. Where no block is free, that is told when one is
+    /// needed.
+    pub(super) fn compact_for(&mut self, rows: u32) -> Result<(), DbError> {
+        if !self.is_pressed() {
+            return Ok(());
+        }
+        let (free, least) = (self.media.free_count(), self.kept_back(Claim::Grow));
+        let wanted = self.wanted_free();
+        let pace = match free {
+            free if free * 2 >= least + wanted => 4,
+            free if free > least => 8,
+            _ => 24,
+        };
+        self.compact_some((rows * pace).div_ceil(ROWS_A_STEP))
+    }
+
+    /// Before a transaction: get space for it. Cost: nothing while there is some; else up to what
+    /// moving two blocks costs.
+    pub(super) fn compact_ahead(&mut self) -> Result<(), DbError> {
+        let blocks = 2 * self.media.geometry().pages_per_block * 8;
+        let mut steps = blocks;
+        while steps > 0 && self.check_space(Claim::Grow).is_err() {
+            let some = steps.min(16);
+            steps -= some;
+            let moves = (self.compaction.moves, self.media.write, self.media.counts.reads);
+            self.compact_some(some)?;
+            if self.compaction.gone.is_some() {
+                self.is_lazy = true;
+                self.tolerate_full(|db| db.record().map(|()| true))?;
+            }
+            if moves == (self.compaction.moves, self.media.write, self.media.counts.reads) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Do so many steps, or less where there is less to do; merges keep up with what they add.
+    fn compact_some(&mut self, steps: u32) -> Result<(), DbError> {
+        let mut records = 0;
+        for _ in 0..steps {
+            // Entries of moved rows are merged as those of new rows are.
+            if self.compaction.owed > 0 && self.store.is_due() {
+                self.compaction.owed -= 1;
+                self.tolerate_full(Self::work)?;
+                continue;
+            }
+            self.compaction.owed = 0;
+            if self.tolerate_full(Self::compact_step)? {
+                continue;
+            }
+            if self.compaction.gone.is_none() || records == RECORDS_MAX {
+                break;
+            }
+            // The record lets the block go that was moved.
+            records += 1;
+            self.is_lazy = true;
+            self.tolerate_full(|db| db.record().map(|()| true))?;
+        }
+        Ok(())
+    }
+
+    /// Where no block is free nothing was done.
+    fn tolerate_full(
+        &mut self,
+        step: impl FnOnce(&mut Self) -> Result<bool, DbError>,
+    ) -> Result<bool, DbError> {
+        match step(self) {
+            Err(DbError::Full) => Ok(false),
+            done => done,
+        }
+    }
+
+    /// Pay debts ahead: blocks of which much is dead are moved, merges go on, the next blocks are
+    /// erased. Says whether anything is left. Cost: about the budget.
+    pub fn maintain(&mut self, budget: Budget) -> Result<bool, DbError> {
+        self.roll_back_open()?;
+        self.settle()?;
+        let spent = |db: &Self| {
+            let counts = db.media.counts;
+            counts.reads + counts.programs_in_all() + counts.erases
+        };
+        let start = spent(self);
+        loop {
+            if spent(self).wrapping_sub(start) >= budget.operations {
+                return Ok(true);
+            }
+            let has_worked = self.tolerate_full(Self::work)?;
+            let has_moved = self.tolerate_full(Self::compact_step)?;
+            if self.compaction.gone.is_some() {
+                self.is_lazy = true;
+                self.tolerate_full(|db| db.record().map(|()| true))?;
+            } else if !has_worked && !has_moved {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Pages of rows that compaction moved since the open.
+    pub const fn moved_pages(&self) -> u32 {
+        self.compaction.moves
+    }
+
+    /// The blocks at the beginning of the spaces of rows that are there no more are left behind.
+    pub(super) fn advance_firsts(&mut self) {
+        let numbers = self.media.numbers();
+        for space in [Space::Hot, Space::Cold] {
+            let stream = *self.records.stream(space);
+            let stops = [stream.mark, self.media.head(space)].map(|page| numbers.block_of(page));
+            let mut first = stream.first;
+            while !stops.contains(&numbers.block_of(first))
+                && self.media.table.find(space, numbers.block_of(first)).is_none()
+            {
+                first = numbers.next_block(first);
+            }
+            self.records.stream_mut(space).first = first;
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Devices that are full, wear out evenly, or hold keys that look alike.
+
+use flysch::db::{Budget, Db, DbError, Direction, Durability, Options};
+use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
+use flysch_chip::Prng;
+
+use super::image::Image;
+
+const SCHEMA: Schema<'static> = Schema {
+    tables: &[
+        Table {
+            name: "setting",
+            columns: &[
+                Column::required("name", ColumnType::Text),
+                Column::required("value", ColumnType::Blob),
+            ],
+            indexes: &[Index { columns: &[0], kind: IndexKind::Ordered, is_unique: true }],
+            zone: None,
+        },
+        Table {
+            name: "note",
+            columns: &[
+                Column::required("id", ColumnType::Integer),
+                Column::required("text", ColumnType::Blob),
+            ],
+            indexes: &[Index { columns: &[0], kind: IndexKind::Hash, is_unique: true }],
+            zone: None,
+        },
+    ],
+};
+const OPTIONS: Options = Options { partition: None, seed: 3, capacity: 1000 };
+const RAM: usize = 9000;
+
+/// Insert notes until there is no room; give how many there are.
+fn fill(db: &mut Db<'_, 'static, &mut Image>, from: i64) -> i64 {
+    for id in from.. {
+        let mut tx = db.begin().unwrap();
+        match tx.insert(1, &[Value::Integer(id), Value::Blob(&[7; 150])]) {
+            Ok(()) => tx.commit(Durability::Durable).unwrap(),
+            Err(DbError::Full) => return id - from,
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+    unreachable!("a device is full at some time")
+}
+
+/// Count the notes by a scan.
+fn count(db: &mut Db<'_, 'static, &mut Image>) -> i64 {
+    let (mut out, mut count) = ([0; 512], 0);
+    let mut scan = db.scan(1, Direction::Forward).unwrap();
+    while scan.next(db, &mut out).unwrap().is_some() {
+        count += 1;
+    }
+    count
+}
+
+/// A full device deletes, and then takes as many rows as before, again and again.
+#[test]
+fn a_full_device_deletes_and_gets_its_space_back() {
+    let mut image = Image::blank(1024, 48);
+    let mut ram = vec![0; RAM];
+    let mut db = Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+    let mut from = 0;
+    let first = fill(&mut db, from);
+    assert!(first > 500, "{first} notes fit");
+    for turn in 0..8 {
+        let there = count(&mut db);
+        let mut gone = 0;
+        let mut scan = db.scan(1, Direction::Forward).unwrap();
+        let (mut out, mut ids) = ([0; 512], Vec::new());
+        while let Some(row) = scan.next(&mut db, &mut out).unwrap() {
+            let Value::Integer(id) = row.column(0).unwrap() else { panic!("an id is an integer") };
+            ids.push(id);
+        }
+        for id in ids.into_iter().step_by(2) {
+            let mut tx = db.begin().unwrap();
+            assert!(tx.delete(1, &[Value::Integer(id)]).unwrap(), "note {id} is there");
+            tx.commit(Durability::Durable).unwrap();
+            gone += 1;
+        }
+        assert_eq!(count(&mut db), there - gone, "turn {turn}");
+        while db.maintain(Budget { operations: 500 }).unwrap() {}
+        from += 100_000;
+        let more = fill(&mut db, from);
+        assert!(more * 10 >= gone * 7, "turn {turn}: {gone} deleted, {more} inserted");
+        assert_eq!(count(&mut db), there - gone + more, "turn {turn}");
+    }
+}
+
+/// Keys of an ordered index that begin with the same eight bytes have one code. Such a row is
+/// neither replaced nor deleted in the place of another.
+#[test]
+fn a_row_whose_key_looks_alike_is_left_alone() {
+    let mut image = Image::blank(1024, 48);
+    let mut ram = vec![0; RAM];
+    let mut db = Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+    let mut tx = db.begin().unwrap();
+    tx.insert(0, &[Value::Text("interval of days"), Value::Blob(b"7")]).unwrap();
+    assert_eq!(tx.update(0, &[Value::Text("interval of hours"), Value::Blob(b"1")]), Ok(false));
+    assert_eq!(tx.delete(0, &[Value::Text("interval of hours")]), Ok(false));
+    assert_eq!(tx.update(0, &[Value::Text("interval of days"), Value::Blob(b"8")]), Ok(true));
+    tx.commit(Durability::Durable).unwrap();
+}
+
+/// A scan that began before rows were moved says so. A lookup by key goes on.
+#[test]
+fn a_scan_says_that_rows_were_moved() {
+    let mut image = Image::blank(1024, 48);
+    let mut ram = vec![0; RAM];
+    let mut db = Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+    let notes = fill(&mut db, 0);
+    let mut prng = Prng::new(1);
+    let mut scan = db.scan(1, Direction::Forward).unwrap();
+    let (mut out, before) = ([0; 512], db.moved_pages());
+    assert!(scan.next(&mut db, &mut out).unwrap().is_some());
+    while db.moved_pages() == before {
+        let id = Value::Integer(prng.below(notes.cast_unsigned()).cast_signed());
+        let mut tx = db.begin().unwrap();
+        tx.delete(1, &[id]).unwrap();
+        tx.commit(Durability::Durable).unwrap();
+        db.maintain(Budget { operations: 300 }).unwrap();
+    }
+    assert_eq!(scan.next(&mut db, &mut out).map(|row| row.is_some()), Err(DbError::Stale));
+    assert!(count(&mut db) < notes);
+}
