@@ -236,9 +236,8 @@ impl Engine {
         self.root.page += 1;
         match outcome {
             Ok(()) => {}
-            Err(Stop::Full) => self.renew_root(&mut list)?,
             // A root on a marked block is not believed, and this one still is: no mark is made.
-            Err(Stop::Bad) => self.renew_root(&mut list)?,
+            Err(Stop::Full | Stop::Bad) => self.renew_root(&mut list)?,
             Err(stop) => return Err(stop),
         }
         self.list = list;
