@@ -56,7 +56,7 @@ impl<N: Nand> Db<'_, '_, N> {
         self.forget_frame();
         let has_beside = self.beside.is_some();
         let layers = Layers { records: &self.records, store: &self.store, has_beside };
-        let body = layers.body(found.log.logged(), (self.commit, self.time), self.state);
+        let body = layers.body(found.log.logged(), (self.commit, self.time), self.scratch);
         let settled = found.settle(&mut self.media, &body, self.frame);
         if settled.is_ok() {
             self.log = found.log;
@@ -122,7 +122,7 @@ impl<N: Nand> Db<'_, '_, N> {
         self.advance_firsts();
         let has_beside = self.beside.is_some();
         let layers = Layers { records: &self.records, store: &self.store, has_beside };
-        let body = layers.body(self.log.logged(), (self.commit, self.time), self.state);
+        let body = layers.body(self.log.logged(), (self.commit, self.time), self.scratch);
         self.log.commit(&mut self.media, &body, self.frame)?;
         self.begin_beside_anew();
         (self.is_lazy, self.is_log_due) = (false, false);
@@ -141,7 +141,7 @@ impl<N: Nand> Db<'_, '_, N> {
     fn commit_beside(&mut self) -> Result<bool, DbError> {
         let Some(beside) = &mut self.beside else { return Ok(false) };
         let layers = Layers { records: &self.records, store: &self.store, has_beside: true };
-        let body = layers.body(0, (self.commit, self.time), self.state);
+        let body = layers.body(0, (self.commit, self.time), self.scratch);
         let logged = self.log.logged();
         if !beside.commit(&mut self.media, &body, logged)? {
             return Ok(false);
@@ -202,7 +202,7 @@ impl<N: Nand> Db<'_, '_, N> {
         self.forget_beside();
         let has_beside = self.beside.is_some();
         let layers = Layers { records: &self.records, store: &self.store, has_beside };
-        let body = layers.body(self.log.logged(), (self.commit, self.time), self.state);
+        let body = layers.body(self.log.logged(), (self.commit, self.time), self.scratch);
         self.log.close(&mut self.media, &body, self.frame)?;
         Ok(self.into_nand())
     }

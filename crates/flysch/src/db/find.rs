@@ -8,6 +8,7 @@ use flysch_nand::Nand;
 use super::index::{Wanted, carries};
 use super::scan::gather;
 use super::{Db, DbError, Direction};
+use crate::media::CELL_SIZE;
 use crate::record::Position;
 use crate::row::{IndexKind, RowKind, RowView, Value, key};
 use crate::store::{Entry, Probe, Range};
@@ -233,12 +234,14 @@ impl Find {
         loop {
             let entry = match self.entry {
                 Some(entry) => entry,
-                None => match self.probe.next(&db.store, &mut db.media, db.cell)? {
-                    // Rows of one cell share an entry's pointer: they were all looked at.
-                    Some(entry) if self.last == Some(entry.pointer) => continue,
-                    Some(entry) => entry,
-                    None => return Ok(None),
-                },
+                None => {
+                    match self.probe.next(&db.store, &mut db.media, &mut db.scratch[..CELL_SIZE])? {
+                        // Rows of one cell share an entry's pointer: they were all looked at.
+                        Some(entry) if self.last == Some(entry.pointer) => continue,
+                        Some(entry) => entry,
+                        None => return Ok(None),
+                    }
+                }
             };
             self.entry = Some(entry);
             let found = db.copy_row(entry.pointer, self.wanted, &mut self.passed, out)?;
@@ -270,11 +273,13 @@ impl KeyRange {
         loop {
             let entry = match self.entry {
                 Some(entry) => entry,
-                None => match self.range.next(&db.store, &mut db.media, db.cell)? {
-                    Some(entry) if self.last == Some((entry.code, entry.pointer)) => continue,
-                    Some(entry) => entry,
-                    None => return Ok(None),
-                },
+                None => {
+                    match self.range.next(&db.store, &mut db.media, &mut db.scratch[..CELL_SIZE])? {
+                        Some(entry) if self.last == Some((entry.code, entry.pointer)) => continue,
+                        Some(entry) => entry,
+                        None => return Ok(None),
+                    }
+                }
             };
             self.entry = Some(entry);
             let wanted = Wanted { table: self.table, index: self.index, digest: entry.code };

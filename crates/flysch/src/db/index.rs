@@ -7,7 +7,7 @@
 use flysch_nand::Nand;
 
 use super::{Db, DbError, UnderWay};
-use crate::media::Space;
+use crate::media::{CELL_SIZE, Space};
 use crate::record::{Move, Position, ROW_SPACES, Rows, page_part};
 use crate::row::{HashKey, Index, IndexKind, RowHead, RowKind, RowView, Schema, Table, Value, key};
 use crate::store::{
@@ -164,7 +164,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         self.forget_frame();
         self.crowd_out()?;
         let is_programmed = self.is_programmed(self.media.head(Space::Hot));
-        let mut lent = Lent { page: self.frame, cell: self.cell, commit: self.commit };
+        let mut lent =
+            Lent { page: self.frame, cell: &mut self.scratch[..CELL_SIZE], commit: self.commit };
         let flushed = self.store.flush_open(&mut self.media, &mut lent, is_programmed);
         let programs = flushed.map_err(|error| match error {
             StoreError::Crowded => DbError::TransactionTooLong,
@@ -228,7 +229,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         self.crowd_out()?;
         let limit = self.records.open_page().unwrap_or(self.media.head(Space::Hot));
         let is_programmed = self.is_programmed(limit);
-        let mut lent = Lent { page: self.frame, cell: self.cell, commit: self.commit };
+        let mut lent =
+            Lent { page: self.frame, cell: &mut self.scratch[..CELL_SIZE], commit: self.commit };
         self.store.flush(&mut self.media, &mut lent, is_programmed)?;
         self.records.stream_mut(Space::Hot).mark = limit;
         self.records.stream_mut(Space::Cold).mark = self.media.head(Space::Cold);
@@ -244,7 +246,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         }
         self.flush_open()?;
         self.crowd_out()?;
-        let mut lent = Lent { page: self.frame, cell: self.cell, commit: self.commit };
+        let mut lent =
+            Lent { page: self.frame, cell: &mut self.scratch[..CELL_SIZE], commit: self.commit };
         self.store.flush(&mut self.media, &mut lent, |_| true)?;
         Ok(())
     }
@@ -268,7 +271,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
             return Ok(false);
         }
         self.forget_frame();
-        let mut lent = Lent { page: self.frame, cell: self.cell, commit: self.commit };
+        let mut lent =
+            Lent { page: self.frame, cell: &mut self.scratch[..CELL_SIZE], commit: self.commit };
         self.store.work(&mut self.media, &mut lent)?;
         Ok(true)
     }

@@ -91,12 +91,10 @@ pub struct Db<'ram, 's, N> {
     let_go_at: u32,
     /// A page, lent to whoever needs one.
     frame: &'ram mut [u8],
-    /// A cell, lent likewise.
-    cell: &'ram mut [u8],
     /// The page whose rows the frame holds.
     held: Option<scan::Held>,
-    /// The state of a record while it is put together.
-    state: &'ram mut [u8],
+    /// A cell, or the state of a record while it is put together.
+    scratch: &'ram mut [u8],
     report: OpenReport,
 }
 

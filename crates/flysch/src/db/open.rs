@@ -13,8 +13,9 @@ use crate::record::{ROW_SPACES, Records, STATE_SIZE};
 use crate::row::{HashKey, Schema};
 use crate::store::{ConfigError, Store, StoreConfig};
 
-/// Bytes of the state of a record, at most.
-const STATE_MAX: usize = 1024;
+/// Bytes of the longest state of a record, and of two cells.
+const SCRATCH_SIZE: usize = 1024;
+const _: () = assert!(SCRATCH_SIZE >= 2 * CELL_SIZE, "a cell, or two of a row, fit");
 
 /// How a database is created or opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,15 +47,14 @@ struct Parts<'ram> {
     table: &'ram mut [u8],
     tail: &'ram mut [u8],
     frame: &'ram mut [u8],
-    cell: &'ram mut [u8],
-    state: &'ram mut [u8],
+    scratch: &'ram mut [u8],
     store: Store<'ram>,
 }
 
 impl<'ram> Parts<'ram> {
-    fn sizes(layout: Layout, partition: Partition) -> [usize; 5] {
+    fn sizes(layout: Layout, partition: Partition) -> [usize; 4] {
         let table = partition.count as usize * ENTRY_SIZE;
-        [table, layout.payload_size(), layout.page_size(), CELL_SIZE, STATE_MAX]
+        [table, layout.payload_size(), layout.page_size(), SCRATCH_SIZE]
     }
 
     fn carve(
@@ -78,13 +78,12 @@ impl<'ram> Parts<'ram> {
         let needed = fixed + config.carved();
         let mut ram = Ram::new(ram);
         let mut take = |size| ram.take(size).ok_or(DbError::RamTooSmall { needed });
-        let [table, tail, frame, cell, state] = sizes;
+        let [table, tail, frame, scratch] = sizes;
         Ok(Self {
             table: take(table)?,
             tail: take(tail)?,
             frame: take(frame)?,
-            cell: take(cell)?,
-            state: take(state)?,
+            scratch: take(scratch)?,
             store: Store::new(config, take(config.carved())?),
         })
     }
@@ -118,7 +117,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let salt = (options.seed ^ options.seed >> 32) as u32;
         let has_beside = nvram.is_some();
         let layers = Layers { records: &records, store: &parts.store, has_beside };
-        let body = layers.body(0, (1, 0), parts.state);
+        let body = layers.body(0, (1, 0), parts.scratch);
         let ids = (salt, options.identity(schema));
         let log = log::format(&mut media, ids, &body, parts.frame)?;
         let mut db = Self::assemble((media, log, records), parts, schema, options);
@@ -155,9 +154,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             held_cells: None,
             let_go_at: 0,
             frame: parts.frame,
-            cell: parts.cell,
             held: None,
-            state: parts.state,
+            scratch: parts.scratch,
             report: OpenReport::default(),
         }
     }
@@ -189,10 +187,10 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let mut media = Media::new(nand, partition, core::mem::take(&mut parts.table));
         let mut records = Records::new(core::mem::take(&mut parts.tail));
         let buffers =
-            Buffers { tail: records.tail.memory(), frame: parts.frame, state: parts.state };
+            Buffers { tail: records.tail.memory(), frame: parts.frame, state: parts.scratch };
         let identity = options.identity(schema);
         let found = log::find(&mut media, identity, buffers, beside.as_mut())?;
-        let state = parts.state[..found.state_len].split_first_chunk::<STATE_SIZE>();
+        let state = parts.scratch[..found.state_len].split_first_chunk::<STATE_SIZE>();
         let is_loaded = state.is_some_and(|(rows, indexes)| {
             records.load(rows, &media) && parts.store.load_state(indexes).is_ok()
         });

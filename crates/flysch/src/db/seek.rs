@@ -11,7 +11,7 @@ use flysch_nand::Nand;
 
 use super::index::{Wanted, carries};
 use super::{Db, DbError};
-use crate::media::{MediaError, Page};
+use crate::media::{CELL_SIZE, MediaError, Page};
 use crate::record::{BlockSummary, Cells, Position, Stretch, is_void, tail_page};
 use crate::row::{RowHead, RowKind, RowView, key};
 use crate::store::Probe;
@@ -96,7 +96,9 @@ impl<N: Nand> Db<'_, '_, N> {
         let mut probe = Probe::new(self.store.config(), number, code);
         let mut sought = Sought::default();
         let mut is_deep = false;
-        while let Some(entry) = probe.next(&self.store, &mut self.media, self.cell)? {
+        while let Some(entry) =
+            probe.next(&self.store, &mut self.media, &mut self.scratch[..CELL_SIZE])?
+        {
             sought.seat = self.look_in(entry.pointer, wanted, is_deep, &mut sought.has_met)?;
             if sought.seat.is_some() {
                 break;
@@ -118,7 +120,9 @@ impl<N: Nand> Db<'_, '_, N> {
         let (number, code) = self.code(wanted)?;
         let mut probe = Probe::new(self.store.config(), number, code);
         let mut is_deep = false;
-        while let Some(entry) = probe.next(&self.store, &mut self.media, self.cell)? {
+        while let Some(entry) =
+            probe.next(&self.store, &mut self.media, &mut self.scratch[..CELL_SIZE])?
+        {
             if entry.pointer == pointer {
                 return Ok(true);
             }

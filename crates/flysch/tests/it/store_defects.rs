@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use flysch::media::Partition;
-use flysch::store::{Entry, IndexPlan, Order, Probe, Rows, Solo, Store, StoreConfig, StoreError};
+use flysch::store::{
+    Entry, IndexPlan, Order, Probe, Range, Rows, Solo, Store, StoreConfig, StoreError, TOMBSTONE,
+};
 use flysch_chip::{Chip, Clock, Part};
 use flysch_nand::Geometry;
 
@@ -127,4 +129,37 @@ fn every_size_of_ram_is_used() {
             }
         }
     }
+}
+
+/// A tombstone in any run made cursors give what was replaced, once the store had changed.
+#[test]
+fn cursors_pass_over_what_was_replaced_while_the_store_changes() {
+    on_chip(IndexPlan { order: Order::Key, is_updated: true, ..plan() }, 6000, |solo| {
+        let entry = |code, pointer, flags| Entry { index: 0, code, pointer, flags };
+        let [last, dead, old] = [entry(u64::MAX, 60, 0), entry(7, 61, TOMBSTONE), entry(5, 90, 0)];
+        for new in [entry(5, 30, 0), entry(5, 99, 0)] {
+            for entry in [old, last] {
+                solo.insert(&entry).unwrap();
+            }
+            solo.flush().unwrap();
+            for entry in [new, dead] {
+                solo.insert(&entry).unwrap();
+            }
+            solo.flush().unwrap();
+            let ways: [(Range, _); 2] = [
+                (Range::new(0, 0, u64::MAX), [new, dead, last]),
+                (Range::descending(0, 0, u64::MAX), [last, dead, new]),
+            ];
+            for (mut range, wanted) in ways {
+                let mut found = Vec::new();
+                while let Some(entry) = solo.next_of(&mut range).unwrap() {
+                    found.push(entry);
+                    assert!(found.len() < 9, "the cursor ends: {found:?}");
+                    // Whatever is committed may have replaced what is held.
+                    solo.store_mut().commit();
+                }
+                assert_eq!(found, wanted);
+            }
+        }
+    });
 }

@@ -102,7 +102,7 @@ impl<N: Nand> Db<'_, '_, N> {
     ) -> Result<bool, DbError> {
         let at = victim.page(moved.from.page, self.media.geometry().pages_per_block);
         let payload = self.media.layout().payload_size();
-        let mut source = match Source::open(&mut self.media, at, self.state) {
+        let mut source = match Source::open(&mut self.media, at, self.scratch) {
             Ok(source) => source,
             Err(MediaError::Corrupt(_) | MediaError::Missing(_)) => return Ok(false),
             Err(error) => return Err(error.into()),
