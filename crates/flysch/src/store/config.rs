@@ -289,7 +289,7 @@ const MERGED_COUNT: u32 = 3;
 /// Bytes of windows that are enough.
 const WINDOWS_MAX: usize = 8 * CELL_DATA;
 /// Bytes of the least memory table.
-const MEMTABLE_MIN: usize = 256;
+const MEMTABLE_MIN: usize = 512;
 /// Recent runs that fit the table of runs beside the levels, however long they are: about twice as
 /// many do as a rule.
 const RECENTS_MIN: usize = 5;

@@ -6,7 +6,7 @@ use super::image::Image;
 use super::world::{OPTIONS, SCHEMA};
 
 /// Windows of merges, a fence, and the least memory table.
-const STORE: usize = 15 * 40 + 258 + 256;
+const STORE: usize = 15 * 40 + 258 + 512;
 /// A run at its longest: its front, four pieces, counts, pointers.
 const RUN: usize = 8 + 4 * 2 * 3 + 3 * 4 + 2 * 3;
 
@@ -17,7 +17,7 @@ fn table(levels: usize) -> usize {
 
 #[test]
 fn the_least_memory_is_what_the_document_says() {
-    for (page_size, blocks, wanted) in [(2048, 128, 7_537), (2048, 1024, 10_225)] {
+    for (page_size, blocks, wanted) in [(2048, 128, 7_793), (2048, 1024, 10_481)] {
         let payload = page_size / 512 * 506 - 20;
         let needed = 3 * blocks + payload + page_size + 1024 + STORE + table(3);
         assert_eq!(needed, wanted, "{blocks} blocks");
