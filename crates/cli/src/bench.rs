@@ -58,7 +58,7 @@ Examples:
   flysch bench update --on sqlite/jffs2,sqlite/ubifs --aged-fill 0,70 --aged-invalid 0,15
   flysch bench insert --on kernel:jffs2 --mtd mtd0
   flysch bench overwrite --on file/jffs2,file/yaffs2,file/ubifs,file/ftl --requests 100 --partition-blocks 100
-  flysch bench logger --record-size 40 --batch 1,128 --on flysch --ram 8K,16K
+  flysch bench logger --record-size 40 --batch 1,128 --on flysch --ram 9K,16K
   flysch bench mount --record-size 40 --stop cut,clean --on flysch,sqlite/ubifs
   flysch bench update --trace update.trace && flysch trace update.trace causes")]
 pub(crate) struct Args {

@@ -107,7 +107,8 @@ impl Engine {
     }
 
     /// The root whose log leads farthest. One on a marked block is none: the block was marked where
-    /// a root could not be written to it, and what was left is whole at one time and not at another.
+    /// a root could not be written to it, and what was left is whole at one time and not at
+    /// another.
     fn believed(&self, views: &[View]) -> Option<usize> {
         let is_marked = |at: &usize| self.device.is_marked(views[*at].block);
         let visible = (0..views.len()).filter(|at| views[*at].root.is_some());
