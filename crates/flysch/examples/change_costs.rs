@@ -11,10 +11,8 @@ use std::sync::Arc;
 
 use flysch::db::{Db, DbError, Durability, Options};
 use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
-use flysch_chip::{Chip, Clock, Part, Prng};
-use flysch_nand::{
-    BlockAddr, Ecc, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError,
-};
+use flysch_chip::{Chip, Clock, Hooked, Hooks, Part, Prng};
+use flysch_nand::{Geometry, PageAddr};
 
 const SCHEMA: Schema<'static> = Schema {
     tables: &[Table {
@@ -33,47 +31,29 @@ const SCHEMA: Schema<'static> = Schema {
     }],
 };
 
-/// A chip that counts.
-struct Counter {
-    chip: Chip,
+/// Reads and programs of a chip.
+#[derive(Debug, Default)]
+struct Counts {
     reads: u64,
     programs: u64,
-    erases: Vec<u32>,
 }
 
-impl Nand for Counter {
-    fn geometry(&self) -> Geometry {
-        self.chip.geometry()
-    }
-
-    fn read(&mut self, page: PageAddr, column: u32, bytes: &mut [u8]) -> Result<Ecc, ReadError> {
+impl Hooks for Counts {
+    fn after_read(&mut self, _: PageAddr, _: &mut [u8]) {
         self.reads += 1;
-        self.chip.read(page, column, bytes)
     }
 
-    fn program(
-        &mut self,
-        page: PageAddr,
-        column: u32,
-        data: &[u8],
-        oob: &[u8],
-    ) -> Result<(), ProgramError> {
+    fn before_program(&mut self, _: PageAddr, _: &[u8], _: &[u8]) -> bool {
         self.programs += 1;
-        self.chip.program(page, column, data, oob)
+        true
     }
+}
 
-    fn erase(&mut self, block: BlockAddr) -> Result<(), EraseError> {
-        self.erases[block.0 as usize] += 1;
-        self.chip.erase(block)
-    }
+/// A chip that counts.
+type Counter = Hooked<Chip, Counts>;
 
-    fn is_bad(&mut self, block: BlockAddr) -> Result<bool, PowerLost> {
-        self.chip.is_bad(block)
-    }
-
-    fn mark_bad(&mut self, block: BlockAddr) -> Result<(), PowerLost> {
-        self.chip.mark_bad(block)
-    }
+fn erases_of(nand: &Counter) -> u32 {
+    nand.device.erase_counts().iter().sum()
 }
 
 type Store<'a, 'ram> = Db<'ram, 'static, &'a mut Counter>;
@@ -135,9 +115,8 @@ fn measure(rows: i64, ram: usize, percent: i64, choice: Choice) -> Result<(), Db
     // Rows of 97 bytes, 20 to a page, 63 pages to a block; what is no block of rows comes on top.
     let blocks = rows / (20 * 63) * 100 / percent + 30;
     let geometry = Geometry { block_count: blocks as u32, ..part.geometry };
-    let chip = Chip::new(Arc::new(Part { geometry, ..part }), Clock::new(), 1);
-    let erases = vec![0; blocks as usize];
-    let mut nand = Counter { chip, reads: 0, programs: 0, erases };
+    let device = Chip::new(Arc::new(Part { geometry, ..part }), Clock::new(), 1);
+    let mut nand = Counter { device, hooks: Counts::default() };
     let options = Options { partition: None, seed: 7, capacity: rows.max(1000) as u32 };
     let mut memory = vec![0; ram - size_of::<Store<'_, '_>>()];
     let mut db = Db::create(&mut nand, &SCHEMA, options, &mut memory)?;
@@ -155,21 +134,21 @@ fn measure(rows: i64, ram: usize, percent: i64, choice: Choice) -> Result<(), Db
     while version < rows * 2 {
         if version == rows * 3 / 2 {
             let nand = db.nand();
-            start = (nand.programs, nand.reads, nand.erases.iter().sum::<u32>(), version);
+            start = (nand.hooks.programs, nand.hooks.reads, erases_of(nand), version);
         }
         version += 1;
-        let before = db.nand().programs;
+        let before = db.nand().hooks.programs;
         update(&mut db, choice.draw(&mut prng, rows), version)?;
-        worst = worst.max(db.nand().programs - before);
+        worst = worst.max(db.nand().hooks.programs - before);
     }
     let nand = db.nand();
     let updates = (version - start.3) as f64;
     println!(
         "  {} updates: {:.3} programs, {:.2} reads, {:.4} erases each; {worst} programs at most",
         version - start.3,
-        (nand.programs - start.0) as f64 / updates,
-        (nand.reads - start.1) as f64 / updates,
-        f64::from(nand.erases.iter().sum::<u32>() - start.2) / updates,
+        (nand.hooks.programs - start.0) as f64 / updates,
+        (nand.hooks.reads - start.1) as f64 / updates,
+        f64::from(erases_of(nand) - start.2) / updates,
     );
     println!("  {:?}", db.stats());
     lookups(&mut db, rows, &mut prng)?;
@@ -190,10 +169,10 @@ fn lookups(db: &mut Store<'_, '_>, rows: i64, prng: &mut Prng) -> Result<(), DbE
         let mut counts = Vec::new();
         for _ in 0..3000 {
             let id = prng.below(rows as u64) as i64 + offset;
-            let before = db.nand().reads;
+            let before = db.nand().hooks.reads;
             let found = db.get(0, 0, &[Value::Integer(id)], &mut out)?;
             assert_eq!(found.is_some(), offset == 0, "a lookup of {id}");
-            counts.push(db.nand().reads - before);
+            counts.push(db.nand().hooks.reads - before);
         }
         counts.sort_unstable();
         let mean = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
@@ -204,7 +183,7 @@ fn lookups(db: &mut Store<'_, '_>, rows: i64, prng: &mut Prng) -> Result<(), DbE
 }
 
 fn deletes(db: &mut Store<'_, '_>, rows: i64) -> Result<(), DbError> {
-    let (programs, reads) = (db.nand().programs, db.nand().reads);
+    let (programs, reads) = (db.nand().hooks.programs, db.nand().hooks.reads);
     let count = rows / 20;
     for id in 0..count {
         let mut tx = db.begin()?;
@@ -214,15 +193,16 @@ fn deletes(db: &mut Store<'_, '_>, rows: i64) -> Result<(), DbError> {
     let nand = db.nand();
     println!(
         "  delete: {:.3} programs, {:.2} reads each",
-        (nand.programs - programs) as f64 / count as f64,
-        (nand.reads - reads) as f64 / count as f64,
+        (nand.hooks.programs - programs) as f64 / count as f64,
+        (nand.hooks.reads - reads) as f64 / count as f64,
     );
     Ok(())
 }
 
 fn wear(nand: &Counter) {
-    let most = nand.erases.iter().max().copied().unwrap_or(0);
-    let mean = f64::from(nand.erases.iter().sum::<u32>()) / nand.erases.len() as f64;
+    let erases = nand.device.erase_counts();
+    let most = erases.iter().max().copied().unwrap_or(0);
+    let mean = f64::from(erases_of(nand)) / erases.len() as f64;
     println!(
         "  wear: mean {mean:.2} erases, most {most}, {:.3} of the mean",
         f64::from(most) / mean

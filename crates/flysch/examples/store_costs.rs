@@ -12,51 +12,30 @@ use std::sync::Arc;
 
 use flysch::media::Partition;
 use flysch::store::{Entry, IndexPlan, Order, Probe, Rows, Solo, Store, StoreConfig};
-use flysch_chip::{Chip, Clock, Part, Prng};
-use flysch_nand::{
-    BlockAddr, Ecc, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError,
-};
+use flysch_chip::{Chip, Clock, Hooked, Hooks, Part, Prng};
+use flysch_nand::{BlockAddr, Geometry, PageAddr};
 
-/// A chip whose operations are counted: reads, programs, erases.
-struct Counted {
-    chip: Chip,
-    counts: [u64; 3],
-}
+/// Operations of a chip: reads, programs, erases.
+#[derive(Debug, Default)]
+struct Counts([u64; 3]);
 
-impl Nand for Counted {
-    fn geometry(&self) -> Geometry {
-        self.chip.geometry()
+impl Hooks for Counts {
+    fn after_read(&mut self, _: PageAddr, _: &mut [u8]) {
+        self.0[0] += 1;
     }
 
-    fn read(&mut self, page: PageAddr, column: u32, bytes: &mut [u8]) -> Result<Ecc, ReadError> {
-        self.counts[0] += 1;
-        self.chip.read(page, column, bytes)
+    fn before_program(&mut self, _: PageAddr, _: &[u8], _: &[u8]) -> bool {
+        self.0[1] += 1;
+        true
     }
 
-    fn program(
-        &mut self,
-        page: PageAddr,
-        column: u32,
-        data: &[u8],
-        oob: &[u8],
-    ) -> Result<(), ProgramError> {
-        self.counts[1] += 1;
-        self.chip.program(page, column, data, oob)
-    }
-
-    fn erase(&mut self, block: BlockAddr) -> Result<(), EraseError> {
-        self.counts[2] += 1;
-        self.chip.erase(block)
-    }
-
-    fn is_bad(&mut self, block: BlockAddr) -> Result<bool, PowerLost> {
-        self.chip.is_bad(block)
-    }
-
-    fn mark_bad(&mut self, block: BlockAddr) -> Result<(), PowerLost> {
-        self.chip.mark_bad(block)
+    fn before_erase(&mut self, _: BlockAddr) {
+        self.0[2] += 1;
     }
 }
+
+/// A chip whose operations are counted.
+type Counted = Hooked<Chip, Counts>;
 
 fn hash(number: u64) -> u64 {
     let mixed = (number ^ number >> 31).wrapping_mul(0x7FB5_D329_728E_A185);
@@ -112,10 +91,10 @@ fn lookups(solo: &mut Solo<'_, Counted>, load: &Load, range: (u64, u64), rows: u
     for _ in 0..20_000.min(range.1 - range.0) {
         let number = range.0 + prng.below(range.1 - range.0);
         let code = load.code(number);
-        let before = solo.nand_mut().counts[0];
+        let before = solo.nand_mut().hooks.0[0];
         let mut probe = Probe::new(solo.store().config(), 0, code);
         let found = solo.next(&mut probe).unwrap();
-        counts.push(solo.nand_mut().counts[0] - before + if found.is_some() { rows } else { 0 });
+        counts.push(solo.nand_mut().hooks.0[0] - before + if found.is_some() { rows } else { 0 });
     }
     counts
 }
@@ -144,7 +123,8 @@ fn main() {
     let config = StoreConfig::plan(ram - lent, &[plan], &geometry, geometry.block_count).unwrap();
     let partition = Partition { first: 0, count: geometry.block_count };
     let mut memory = vec![0; Solo::<Counted>::carved(&config, partition)];
-    let chip = Counted { chip: Chip::new(Arc::new(part), Clock::new(), 1), counts: [0; 3] };
+    let device = Chip::new(Arc::new(part), Clock::new(), 1);
+    let chip = Counted { device, hooks: Counts::default() };
     let mut solo = Solo::new(chip, partition, config, &mut memory);
     let load = Load {
         plan,
@@ -155,9 +135,9 @@ fn main() {
     };
     let mut worst = [0; 3];
     let mut insert = |solo: &mut Solo<'_, Counted>, entry: &Entry| {
-        let before = solo.nand_mut().counts;
+        let before = solo.nand_mut().hooks.0;
         solo.insert(entry).unwrap();
-        let after = solo.nand_mut().counts;
+        let after = solo.nand_mut().hooks.0;
         for at in 0..3 {
             worst[at] = worst[at].max(after[at] - before[at]);
         }
@@ -165,7 +145,7 @@ fn main() {
     for number in 0..count {
         insert(&mut solo, &load.entry(number, number));
     }
-    let loaded = solo.nand_mut().counts;
+    let loaded = solo.nand_mut().hooks.0;
     let (runs, pages) = solo.store().run_count();
     let page = f64::from(geometry.page_size);
     let each = |value: u64, of: u64| value as f64 / of as f64;
@@ -175,7 +155,7 @@ fn main() {
     percentiles("present", lookups(&mut solo, &load, (0, count), 1));
     percentiles("absent", lookups(&mut solo, &load, (1 << 33, 1 << 34), 0));
     if replacements > 0 {
-        let before = solo.nand_mut().counts;
+        let before = solo.nand_mut().hooks.0;
         let mut prng = Prng::new(9);
         let mut most = 0;
         for row in 0..replacements {
@@ -183,7 +163,7 @@ fn main() {
             insert(&mut solo, &entry);
             most = most.max(solo.store().run_count().1);
         }
-        let after = solo.nand_mut().counts;
+        let after = solo.nand_mut().hooks.0;
         print!("\n  W {:.1} B/update", each(after[1] - before[1], replacements) * page);
         print!(" | reads {:.3}/update", each(after[0] - before[0], replacements));
         print!(" | pages now {} most {most}", solo.store().run_count().1);

@@ -147,10 +147,8 @@ impl Ledger {
 
     fn erase(&mut self, block: u32) -> Shares {
         let first = block * self.geometry.pages_per_block;
-        let mut kept = self.pages.split_off(&first);
-        let mut behind = kept.split_off(&(first + self.geometry.pages_per_block));
-        self.pages.append(&mut behind);
-        merged(kept.into_values().flatten())
+        let pages = first..first + self.geometry.pages_per_block;
+        merged(pages.filter_map(|page| self.pages.remove(&page)).flatten())
     }
 }
 

@@ -23,16 +23,3 @@ pub(super) fn target_level(runs: &[Run], config: &RunsConfig, keys: u32) -> u8 {
     }
     config.levels - 1
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn logarithms_are_exact_to_their_last_bit() {
-        assert_eq!(log2(1), 0);
-        assert_eq!(log2(1 << 20), 20 << 16);
-        // 19.931568569... of them.
-        assert_eq!(log2(1_000_000), 1_306_235);
-    }
-}
