@@ -154,6 +154,10 @@ impl Device {
     }
 
     pub(crate) fn program(&mut self, block: u8, page: u8, content: Page) -> Done {
+        self.program_as_is(block, page, Rc::new(content))
+    }
+
+    pub(crate) fn program_as_is(&mut self, block: u8, page: u8, content: Rc<Page>) -> Done {
         let is_cut = self.is_cut()?;
         if self.is_marked(block) {
             return Err(Stop::Breach("a marked block is programmed"));
@@ -162,7 +166,6 @@ impl Device {
             return Err(Stop::Breach("a page is programmed twice, or out of order"));
         }
         let at = Self::at(block, page);
-        let content = Rc::new(content);
         if is_cut {
             let kind = self.prng.below(4);
             if kind > 0 {

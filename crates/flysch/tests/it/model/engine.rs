@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::copy::BlockCopy;
 use super::device::{Device, Done, PAGES, Stop};
 use super::state::{
     BLOCKS_MAX, Checkpoint, Entry, HOT, Head, List, Mark, Place, Row, Run, Slot, State, Table,
@@ -108,6 +109,7 @@ pub(crate) struct Engine {
     pub(crate) closing: Option<StopPage>,
     pub(crate) summarised: Vec<u8>,
     pub(crate) gone: Option<u8>,
+    pub(crate) copy: Option<BlockCopy>,
     /// Rows that a slice has read, where the broken rule lets it keep them.
     pub(crate) kept: Vec<Row>,
     pub(crate) snapshots: Vec<u32>,
@@ -164,6 +166,7 @@ impl Engine {
             closing: None,
             summarised: Vec::new(),
             gone: None,
+            copy: None,
             kept: Vec::new(),
             snapshots: Vec::new(),
         }

@@ -378,7 +378,8 @@ impl History {
 
     /// What is done between transactions.
     fn maintain(&mut self) -> Done {
-        match self.below(24) {
+        match self.below(30) {
+            24.. => self.engine.copy_slice(),
             0..=7 => self.engine.compact_slice(),
             8..=11 => self.engine.flush(),
             12..=18 => self.engine.merge_slice(),

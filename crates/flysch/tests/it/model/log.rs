@@ -48,6 +48,7 @@ impl Engine {
             slot: self.nvram_slot,
             seq: self.seq + 1,
             units,
+            after: self.last.state.commit,
             commit: self.state.commit,
             tail: self.tail_part(false),
             state,
@@ -93,7 +94,8 @@ impl Engine {
 
     /// What the record on flash lets go.
     pub(crate) fn release(&mut self) {
-        self.free = self.unclaimed(&self.last.state) & !bits(&self.list.blocks[..self.list_len()]);
+        let taken = bits(&self.list.blocks[..self.list_len()]) | self.copied_to();
+        self.free = self.unclaimed(&self.last.state) & !taken;
     }
 
     fn list_len(&self) -> usize {

@@ -2,6 +2,7 @@
 //! every operation, compared with ordered maps.
 
 mod compact;
+mod copy;
 mod device;
 mod engine;
 mod history;

@@ -128,6 +128,10 @@ impl Engine {
                 break;
             }
             before = Some(record.seq);
+            let follows = record.after == log.last.state.commit;
+            if record.seq == log.last.seq + 1 && !follows && !self.is(Broken::NvRamFollowsAny) {
+                break;
+            }
             if record.seq == log.last.seq + 1 || is_free {
                 log.apply_nvram(&record);
                 log.nvram.0 = slot + 1;
@@ -154,6 +158,7 @@ impl Engine {
         self.summarised.clear();
         self.kept.clear();
         self.gone = None;
+        self.copy = None;
         self.snapshots.clear();
         self.is_moved = false;
     }

@@ -209,6 +209,8 @@ pub(crate) struct NvRecord {
     pub(crate) slot: usize,
     pub(crate) seq: u32,
     pub(crate) units: u16,
+    /// The commit that it follows.
+    pub(crate) after: u32,
     pub(crate) commit: u32,
     pub(crate) tail: TailPart,
     /// Where it changed: the state and the changes of the table.

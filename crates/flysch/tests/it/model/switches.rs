@@ -37,6 +37,12 @@ pub(crate) enum Broken {
     /// A slice keeps rows that it has read until a later one.
     MovesRowsLate,
     LetGoBeforeRecord,
+    /// A block that was copied is free before a record says so.
+    CopyFreesEarly,
+    /// A copy goes on though its block was let go.
+    CopyOutlivesBlock,
+    /// A copy begins in a session that went on after a clean stop and has not woken.
+    CopyBeforeWake,
     /// A number is given out again at once.
     LowestNumber,
     /// A hit behind another key of the same code is not checked against the summary; numbers are
@@ -51,6 +57,8 @@ pub(crate) enum Broken {
     NotConfirmed,
     /// What the `NvRam` holds is taken without regard to the log.
     NvRamUnchained,
+    /// A record of the `NvRam` is taken after another commit than the one that it follows.
+    NvRamFollowsAny,
     /// A stop page is believed though a root block shows no confirmed root.
     RivalsOverlooked,
     /// A root on a block that is marked bad is believed.
@@ -93,11 +101,15 @@ const FOUND: &[(Broken, u64, Draw)] = &[
     (Broken::TombstonesDropped, 200, Plan::new),
     (Broken::TombstonesAlone, 1_000, Plan::new),
     (Broken::MovesRowsLate, 100, Plan::new),
-    (Broken::LetGoBeforeRecord, 100, Plan::new),
-    (Broken::HitsUnchecked, 100, Plan::hashes),
+    (Broken::LetGoBeforeRecord, 1_000, Plan::new),
+    (Broken::CopyFreesEarly, 6_000, Plan::new),
+    (Broken::CopyOutlivesBlock, 500, Plan::new),
+    (Broken::CopyBeforeWake, 4_000, Plan::built_roots),
+    (Broken::HitsUnchecked, 1_000, Plan::hashes),
     (Broken::RivalsStay, 100, Plan::roots),
     (Broken::TwoRoots, 500, Plan::roots),
     (Broken::NvRamUnchained, 100, Plan::new),
+    (Broken::NvRamFollowsAny, 4_000, Plan::new),
     (Broken::NoSkip, 100, Plan::new),
     (Broken::EndAtFirstBlank, 100, Plan::new),
     (Broken::CleanGoesOn, 100, Plan::new),
