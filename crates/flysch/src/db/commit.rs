@@ -99,8 +99,10 @@ impl<N: Nand> Db<'_, '_, N> {
         }
         let rows = core::mem::take(&mut self.unpaid);
         self.record()?;
-        self.pay_ahead()?;
-        self.compact_for(rows)
+        let programmed = self.media.write - self.begun_at;
+        let has_paid = self.pay_ahead()?;
+        self.compact_for(rows)?;
+        if has_paid { Ok(()) } else { self.level_for(programmed) }
     }
 
     /// Write a record of this moment. Cost: one program as a rule.
@@ -114,7 +116,8 @@ impl<N: Nand> Db<'_, '_, N> {
             return Ok(());
         }
         self.forget_beside();
-        let goes = self.compaction.gone.filter(|_| self.media.changes.room() > 0);
+        let may_go = self.media.changes.room() > 0 && !self.media.has_given_up();
+        let goes = self.compaction.gone.filter(|_| may_go);
         if let Some((space, number)) = goes {
             self.media.give_up(space, number);
         }
@@ -126,8 +129,8 @@ impl<N: Nand> Db<'_, '_, N> {
         self.log.commit(&mut self.media, &body, self.frame)?;
         self.begin_beside_anew();
         (self.is_lazy, self.is_log_due) = (false, false);
+        self.media.release();
         if goes.is_some() {
-            self.media.release();
             self.compaction.gone = None;
         }
         if self.let_go_at != self.store.changes() || goes.is_some() {
@@ -165,30 +168,28 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Do one thing that would be due soon: towards the next log block, a block erased ahead, or a
-    /// flush; nothing where the transaction programmed more than its record. The
-    /// commit is done already: where no block is free, that is told when one is needed.
-    fn pay_ahead(&mut self) -> Result<(), DbError> {
+    /// flush; nothing where the transaction programmed more than its record. Says whether anything
+    /// was done. The commit is done already: where no block is free, that is told when one is
+    /// needed.
+    fn pay_ahead(&mut self) -> Result<bool, DbError> {
         if self.media.write > self.begun_at + 1 {
-            return Ok(());
+            return Ok(false);
         }
         match self.log.prepare(&mut self.media, self.frame) {
             Ok(false) => {}
-            Ok(true) | Err(MediaError::Full) => return Ok(()),
+            Ok(true) | Err(MediaError::Full) => return Ok(true),
             Err(error) => return Err(error.into()),
         }
         if !self.media.is_ready() {
             return match self.media.prepare() {
-                Ok(()) | Err(MediaError::Full) => Ok(()),
+                Ok(()) | Err(MediaError::Full) => Ok(true),
                 Err(error) => Err(error.into()),
             };
         }
         if !self.is_flush_due() {
-            return Ok(());
+            return Ok(false);
         }
-        match self.flush() {
-            Err(DbError::Full) => Ok(()),
-            flushed => flushed,
-        }
+        self.tolerate_full(|db| db.flush().map(|()| true))
     }
 
     /// Put everything on flash, and say that nothing is under way. Cost: as [`Db::sync`], and an

@@ -15,6 +15,7 @@ mod compact;
 mod error;
 mod find;
 mod index;
+mod level;
 mod open;
 mod ram;
 mod replay;
@@ -79,6 +80,7 @@ pub struct Db<'ram, 's, N> {
     /// What keys the hashes of this device.
     key: HashKey,
     compaction: compact::Compaction,
+    levelling: level::Levelling,
     /// Whether the state changed in a way that no program tells: the log has to have it.
     is_log_due: bool,
     /// Rows that were appended, and not paid for by compaction.

@@ -5,6 +5,7 @@ use flysch_nand::{Geometry, Nand, NvRam};
 use super::commit::Layers;
 use super::compact::Compaction;
 use super::index::plans;
+use super::level::Levelling;
 use super::ram::Ram;
 use super::{Db, DbError};
 use crate::log::{self, Buffers, Log, NvLog};
@@ -148,6 +149,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             store: parts.store,
             key: HashKey::from_seed(options.seed),
             compaction: Compaction::default(),
+            levelling: Levelling::default(),
             is_log_due: false,
             unpaid: 0,
             begun_at: 0,

@@ -209,7 +209,7 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Whether the summary of its block holds a page void. Cost: one read.
-    fn is_void(&mut self, page: Page) -> Result<bool, DbError> {
+    pub(super) fn is_void(&mut self, page: Page) -> Result<bool, DbError> {
         self.forget_frame();
         let block = self.media.numbers().block_of(page.number);
         let summary = BlockSummary::read(&mut self.media, (page.space, block), self.frame)?;

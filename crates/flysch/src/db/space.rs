@@ -52,7 +52,7 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Free blocks below which compaction goes on.
     pub(super) fn wanted_free(&self) -> u32 {
-        self.kept_back(Claim::Grow) + 2 + self.media.partition().count / 128
+        self.kept_back(Claim::Grow) + 4 + self.media.partition().count / 128
     }
 
     /// Whether something has to be moved, whatever it gains.
@@ -70,7 +70,8 @@ impl<N: Nand> Db<'_, '_, N> {
         let wanted = self.wanted_free();
         let pace = match free {
             free if free * 2 >= least + wanted => 4,
-            free if free > least => 8,
+            free if free > least + 2 => 8,
+            free if free > least + 1 => 16,
             _ => 24,
         };
         self.compact_some((rows * pace).div_ceil(ROWS_A_STEP))
@@ -123,7 +124,7 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Where no block is free nothing was done.
-    fn tolerate_full(
+    pub(super) fn tolerate_full(
         &mut self,
         step: impl FnOnce(&mut Self) -> Result<bool, DbError>,
     ) -> Result<bool, DbError> {
@@ -133,8 +134,8 @@ impl<N: Nand> Db<'_, '_, N> {
         }
     }
 
-    /// Pay debts ahead: blocks of which much is dead are moved, merges go on, the next blocks are
-    /// erased. Says whether anything is left. Cost: about the budget.
+    /// Pay debts ahead: blocks of which much is dead are moved, merges go on, blocks are copied that
+    /// were corrected or rest, the next blocks are erased. Says whether anything is left. Cost: about the budget.
     pub fn maintain(&mut self, budget: Budget) -> Result<bool, DbError> {
         self.roll_back_open()?;
         self.settle()?;
@@ -149,10 +150,11 @@ impl<N: Nand> Db<'_, '_, N> {
             }
             let has_worked = self.tolerate_full(Self::work)?;
             let has_moved = self.tolerate_full(Self::compact_step)?;
-            if self.compaction.gone.is_some() {
+            let has_copied = self.tolerate_full(Self::copy_step)?;
+            if self.compaction.gone.is_some() || self.media.has_given_up() {
                 self.is_lazy = true;
                 self.tolerate_full(|db| db.record().map(|()| true))?;
-            } else if !has_worked && !has_moved {
+            } else if !has_worked && !has_moved && !has_copied {
                 return Ok(false);
             }
         }

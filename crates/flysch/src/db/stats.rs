@@ -58,6 +58,12 @@ impl<N: Nand> Db<'_, '_, N> {
         stats
     }
 
+    /// Copy a block to another one when a read of it had at least so many bits corrected; 1 as the
+    /// database opens. It is for parts whose ECC corrects more: half of what it corrects is usual.
+    pub const fn set_scrub(&mut self, bits: u16) {
+        self.media.scrub_from = bits;
+    }
+
     /// Read back what is programmed from now on. Roots of [`Db::create`] are not read back.
     pub const fn set_verify(&mut self, verify: Verify) {
         self.media.verify = verify;

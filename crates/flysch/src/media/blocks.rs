@@ -105,9 +105,9 @@ impl<N: Nand> Media<'_, N> {
         self.ready.is_some()
     }
 
-    /// Free blocks.
+    /// Free blocks, without the one that a copy goes to.
     pub(crate) fn free_count(&self) -> u32 {
-        self.table.free_count()
+        self.table.free_count() - u32::from(self.copy.is_some())
     }
 
     /// Choose a free block without erasing it, for a log that will need it.
@@ -125,9 +125,12 @@ impl<N: Nand> Media<'_, N> {
             self.table.set(block, Use::Bad);
             return Ok(false);
         }
+        // The copy of a block that is taken again would be one of other pages.
+        self.copy = self.copy.filter(|copy| copy.from != block);
         self.erases += 1;
         self.counts.erases += 1;
-        self.table.note_erase(block);
+        self.table.note_erase(block, self.erases);
+        self.note_scrubbed(block);
         if is_erased(self.nand.erase(addr))? {
             return Ok(true);
         }
@@ -184,7 +187,7 @@ impl<N: Nand> Media<'_, N> {
         }
     }
 
-    fn erase_next(&mut self, wanted: Wear) -> Result<u32, MediaError> {
+    pub(super) fn erase_next(&mut self, wanted: Wear) -> Result<u32, MediaError> {
         for _ in 0..self.table.len() {
             let block = self.next_free(wanted)?;
             if self.erase(block)? {
@@ -197,7 +200,7 @@ impl<N: Nand> Media<'_, N> {
     /// The next free block in turn, of those that are worn as is wanted.
     fn next_free(&mut self, wanted: Wear) -> Result<u32, MediaError> {
         let count = self.table.len();
-        let kept = [self.ready, self.given_up];
+        let kept = [self.ready, self.given_up, self.copy.map(|copy| copy.to)];
         let is_free =
             |block: &u32| self.table.at(*block) == Use::Free && !kept.contains(&Some(*block));
         let turn = (self.next..count).chain(0..self.next.min(count));
@@ -216,7 +219,7 @@ const CHANGES_KEPT: usize = 12;
 
 /// Which of the free blocks is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wear {
+pub(super) enum Wear {
     /// What will be erased again soon goes where least was erased.
     Least,
     /// What stays goes where most was.

@@ -15,11 +15,14 @@ pub enum Cause {
     Merge,
     /// A root, its confirm page, or a list of log blocks.
     Root,
+    /// A page copied as it is: bits were corrected in its block, or others are worn more.
+    Scrub,
 }
 
 impl Cause {
     /// Every cause.
-    pub const ALL: [Self; 5] = [Self::Log, Self::Rows, Self::Run, Self::Merge, Self::Root];
+    pub const ALL: [Self; 6] =
+        [Self::Log, Self::Rows, Self::Run, Self::Merge, Self::Root, Self::Scrub];
 
     /// The cause of programming a page of this kind; runs differ by their space.
     pub(super) const fn of(kind: Kind, space: Option<Space>) -> Self {

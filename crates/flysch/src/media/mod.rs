@@ -9,6 +9,7 @@
 mod address;
 mod blocks;
 mod changes;
+mod copies;
 mod counts;
 mod error;
 mod header;
@@ -19,6 +20,7 @@ mod verify;
 
 pub use address::{Numbers, Page, Space};
 pub(crate) use changes::{CHANGE_SIZE, CHANGES_MAX, Changes};
+pub(crate) use copies::Copied;
 pub use counts::{Cause, Counts};
 pub use error::MediaError;
 pub use header::{Header, HeaderError, Kind, VERSION};
@@ -26,7 +28,7 @@ pub use layout::{CELL_DATA, CELL_SIZE, HEADER_SIZE, Layout};
 pub(crate) use layout::{clear, first, note_first};
 pub(crate) use span::{SPAN_SIZE, SPANS_LAST, SPANS_REFUSED};
 pub use span::{SPANS_MAX, Span, Spans};
-pub(crate) use table::Table;
+pub(crate) use table::{DEAD_MAX, Table};
 pub use table::{ENTRY_SIZE, Use};
 pub use verify::Verify;
 
@@ -118,6 +120,10 @@ pub struct Media<'ram, N> {
     given_up: Option<u32>,
     /// A block of which a read had many bits corrected.
     worn: Option<u32>,
+    /// Corrected bits of a read from which on its block is copied.
+    pub(crate) scrub_from: u16,
+    /// A block being copied.
+    copy: Option<copies::BlockCopy>,
 }
 
 impl<'ram, N: Nand> Media<'ram, N> {
@@ -144,6 +150,8 @@ impl<'ram, N: Nand> Media<'ram, N> {
             ready: None,
             given_up: None,
             worn: None,
+            scrub_from: 1,
+            copy: None,
         }
     }
 
@@ -170,6 +178,13 @@ impl<'ram, N: Nand> Media<'ram, N> {
     /// A block of which a read had bits corrected, or more than ECC could correct.
     pub const fn worn(&self) -> Option<u32> {
         self.worn
+    }
+
+    /// The block was copied, or needs no copy.
+    pub(crate) fn note_scrubbed(&mut self, block: u32) {
+        if self.worn == Some(block) {
+            self.worn = None;
+        }
     }
 
     /// The chip, to look at it.
@@ -369,6 +384,7 @@ impl<'ram, N: Nand> Media<'ram, N> {
     fn note_ecc(&mut self, block: u32, ecc: Result<Ecc, ReadError>) -> Result<(), MediaError> {
         match ecc {
             Ok(Ecc::Clean) => Ok(()),
+            Ok(Ecc::Corrected(bits)) if bits < self.scrub_from => Ok(()),
             Ok(Ecc::Corrected(_)) | Err(ReadError::Uncorrectable(_)) => {
                 self.worn = self.worn.or(Some(block));
                 Ok(())

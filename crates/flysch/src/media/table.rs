@@ -74,6 +74,12 @@ impl Use {
     }
 }
 
+/// Erases of a block in which its wear is told, when the device has so many in all.
+const fn wear_unit(erases: u32, blocks: u32) -> u32 {
+    let fifties = erases / (50 * blocks);
+    if fifties < 2 { 1 } else { 1 << fifties.ilog2() }
+}
+
 /// Entries remembered from searches.
 const CACHE_LEN: usize = 8;
 
@@ -172,18 +178,31 @@ impl<'ram> Table<'ram> {
         self.note(block) >> 4
     }
 
-    /// A block is erased.
-    pub(crate) fn note_erase(&mut self, block: u32) {
+    /// A block is erased, the last one of so many erases of the device.
+    ///
+    /// Wear is counted in units of 1, 2, 4 and so on erases, as the device ages: never more than a
+    /// fiftieth of the mean. Of `n` erases one is counted, whichever the hash of its number picks.
+    pub(crate) fn note_erase(&mut self, block: u32, erases: u32) {
+        let unit = wear_unit(erases, self.len());
+        if wear_unit(erases - 1, self.len()) < unit {
+            self.change_wear(|wear| wear / 2);
+        }
+        if (erases.wrapping_mul(0x9E37_79B9) >> 16) & (unit - 1) != 0 {
+            return;
+        }
         if self.wear(block) == WEAR_MAX {
             let counts = |block: &u32| !matches!(self.at(*block), Use::Bad | Use::Root);
             let least = (0..self.len()).filter(counts).map(|block| self.wear(block)).min();
-            let least = least.unwrap_or(0) << 4;
-            for entry in self.entries.chunks_exact_mut(ENTRY_SIZE) {
-                entry[2] = (entry[2] & 0x0F) | (entry[2] & 0xF0).saturating_sub(least);
-            }
+            self.change_wear(|wear| wear.saturating_sub(least.unwrap_or(0)));
         }
         let wear = (self.wear(block) + 1).min(WEAR_MAX);
         self.entries[block as usize * ENTRY_SIZE + 2] = wear << 4 | self.dead(block);
+    }
+
+    fn change_wear(&mut self, change: impl Fn(u8) -> u8) {
+        for entry in self.entries.chunks_exact_mut(ENTRY_SIZE) {
+            entry[2] = (entry[2] & 0x0F) | change(entry[2] >> 4) << 4;
+        }
     }
 
     fn note(&self, block: u32) -> u8 {
@@ -237,13 +256,26 @@ mod tests {
     }
 
     #[test]
+    fn wear_is_told_in_coarser_units_as_the_device_ages() {
+        let mut memory = [0; 2 * ENTRY_SIZE];
+        let mut table = Table::new(&mut memory);
+        assert_eq!((wear_unit(199, 2), wear_unit(200, 2), wear_unit(1_000, 2)), (1, 2, 8));
+        (1..=8).for_each(|erases| table.note_erase(0, erases));
+        (9..=200).for_each(|erases| table.note_erase(1, erases));
+        let (less, more) = (table.wear(0), table.wear(1));
+        assert!(less < more && more <= 8, "{less} and {more} after the unit has doubled");
+        (201..=301).for_each(|erases| table.note_erase(0, erases));
+        assert!(table.wear(0) > table.wear(1), "one erase in two is counted");
+    }
+
+    #[test]
     fn wear_is_told_against_the_least_worn_block() {
         let mut memory = [0; 2 * ENTRY_SIZE];
         let mut table = Table::new(&mut memory);
-        (0..20).for_each(|_| table.note_erase(0));
+        (1..=20).for_each(|erases| table.note_erase(0, erases));
         assert_eq!((table.wear(0), table.wear(1)), (15, 0), "what is too much is not told");
-        (0..4).for_each(|_| table.note_erase(1));
-        table.note_erase(0);
+        (21..=24).for_each(|erases| table.note_erase(1, erases));
+        table.note_erase(0, 25);
         assert_eq!((table.wear(0), table.wear(1)), (12, 0));
         table.set_dead(1, 9);
         table.set(1, Use::Log);

@@ -21,6 +21,8 @@ pub struct BareChip {
     cpu: Cpu,
     /// Time that controller and driver add to each page read and to each page programmed.
     overhead_ns: (u64, u64),
+    /// The greatest write number of a page that was programmed.
+    write: u64,
 }
 
 impl BareChip {
@@ -31,14 +33,19 @@ impl BareChip {
         cpu: Cpu,
         overhead_ns: (u64, u64),
     ) -> Self {
-        Self { device, recorder, cpu, overhead_ns }
+        Self { device, recorder, cpu, overhead_ns, write: 0 }
     }
 }
 
 /// What a page is programmed for: the scope of the program. The upper two bits of a block's entry
-/// are its space.
-fn label(page: &[u8]) -> &'static str {
+/// are its space. Write numbers ascend, so that a page with an older one is a copy. `write` is the
+/// greatest one so far.
+fn label(page: &[u8], write: &mut u64) -> &'static str {
     let Ok(header) = Header::parse(page) else { return "unknown" };
+    if header.write < *write {
+        return "scrub";
+    }
+    *write = header.write;
     match header.kind {
         Kind::Root | Kind::Confirm | Kind::Name => "root",
         Kind::Record => "log",
@@ -65,7 +72,7 @@ impl Nand for BareChip {
         data: &[u8],
         oob: &[u8],
     ) -> Result<(), ProgramError> {
-        let _scope = self.recorder.scope(label(data));
+        let _scope = self.recorder.scope(label(data, &mut self.write));
         self.cpu.charge_ps(self.overhead_ns.1 * 1000);
         self.device.program(page, column, data, oob)
     }

@@ -51,7 +51,7 @@ fn programs_of_the_engine_bear_the_cause_that_their_page_tells() {
     let mut programs = 0;
     for (cause, operations) in &run.by_cause {
         let innermost = cause.rsplit(" > ").next().expect("a scope");
-        let is_program = ["log", "record", "run", "merge", "root"].contains(&innermost);
+        let is_program = ["log", "record", "run", "merge", "root", "scrub"].contains(&innermost);
         assert_eq!(is_program, operations.page_programs > 0, "{cause}");
         programs += operations.page_programs;
     }

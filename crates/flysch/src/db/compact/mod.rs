@@ -14,6 +14,7 @@
 //! 5. Tombstones are moved as rows are, as long as the index names them.
 
 mod moved;
+mod survey;
 mod victim;
 
 use flysch_nand::Nand;
@@ -37,8 +38,7 @@ pub(super) struct Compaction {
     pub(super) moves: u32,
     /// Slices of merges that are due for the entries of moved rows.
     pub(super) owed: u32,
-    /// Erases of the device's life when wear was last looked at.
-    levelled_at: u32,
+    survey: survey::Survey,
 }
 
 /// A row that is to be looked up.
@@ -70,6 +70,7 @@ impl<N: Nand> Db<'_, '_, N> {
     pub(super) fn note_dead(&mut self, pointer: u32, len: usize) {
         let (layout, numbers) = (self.media.layout(), self.media.numbers());
         let Some(at) = Position::of_pointer(pointer, layout, numbers) else { return };
+        self.compaction.survey.changes = self.compaction.survey.changes.saturating_add(1);
         let number = numbers.block_of(at.page.number);
         if let Some(victim) = &mut self.compaction.victim {
             let page = numbers.page_in_block(at.page.number);
@@ -98,6 +99,9 @@ impl<N: Nand> Db<'_, '_, N> {
         let Some(victim) = self.compaction.victim else {
             return self.begin_victim();
         };
+        if victim.is_surveyed {
+            return self.survey(victim);
+        }
         let payload = self.media.layout().payload_size();
         let is_full = victim.bytes >= payload || victim.len + LOOKED_UP > WINDOW_MAX;
         if is_full {
@@ -129,7 +133,18 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     fn begin_victim(&mut self) -> Result<bool, DbError> {
-        let Some((space, number)) = self.choose_victim() else { return Ok(false) };
+        match self.choose_victim() {
+            Some(name) => self.take_victim(name, false),
+            None => self.begin_survey(),
+        }
+    }
+
+    /// Begin with the first page of a block, to move its rows or to count them. Cost: one read.
+    fn take_victim(
+        &mut self,
+        (space, number): (Space, u32),
+        is_surveyed: bool,
+    ) -> Result<bool, DbError> {
         self.forget_frame();
         let summary = BlockSummary::read(&mut self.media, (space, number), self.frame)?;
         let pages = self.media.geometry().pages_per_block;
@@ -141,7 +156,9 @@ impl<N: Nand> Db<'_, '_, N> {
             }
         }
         let (from, bits) = (Place::default(), [0; WINDOW_MAX / 32]);
-        let victim = Victim { space, number, void, from, upto: from, bits, len: 0, bytes: 0 };
+        let upto = from;
+        let victim =
+            Victim { space, number, is_surveyed, void, from, upto, bits, len: 0, bytes: 0 };
         self.compaction.victim = Some(victim);
         Ok(true)
     }

@@ -13,11 +13,6 @@ const DEAD_MIN: u8 = 2;
 /// Void spans from which on a block that keeps one is moved.
 const SPANS_MANY: usize = 10;
 
-/// Erases after which wear is looked at again.
-const ERASES_BETWEEN: u32 = 8;
-/// How much less a block is worn than another one before it is moved for that.
-const WEAR_SPREAD: u8 = 4;
-
 /// A place in a victim: a page of the block, and a byte of its payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
@@ -30,6 +25,8 @@ pub(super) struct Place {
 pub(in crate::db) struct Victim {
     pub(super) space: Space,
     pub(super) number: u32,
+    /// Whether its rows are counted, and not moved.
+    pub(super) is_surveyed: bool,
     /// Pages that hold nothing, a bit each.
     pub(super) void: [u32; 8],
     pub(super) from: Place,
@@ -82,10 +79,6 @@ impl<N: Nand> Db<'_, '_, N> {
     /// The block from which rows are moved next: one that has to go, or the one of which most is
     /// dead, for its age.
     pub(super) fn choose_victim(&mut self) -> Option<(Space, u32)> {
-        if self.is_worn_unevenly() {
-            self.compaction.levelled_at = self.media.erases;
-            return self.least_worn();
-        }
         let numbers = self.media.numbers();
         let mut best: Option<(u32, (Space, u32))> = None;
         let has_many_spans = self.media.spans.as_slice().len() >= SPANS_MANY;
@@ -108,7 +101,7 @@ impl<N: Nand> Db<'_, '_, N> {
             let age = numbers.distance(last, self.media.head(space)) / numbers.pages_per_block;
             let score = if is_first || keeps_span {
                 u32::MAX
-            } else if dead >= u32::from(DEAD_MIN) {
+            } else if self.is_worth_moving(block) {
                 dead * (age + 4) * 64 / (32 - dead)
             } else {
                 continue;
@@ -123,38 +116,13 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Whether some block has to be moved, however little of it is dead.
     pub(in crate::db) fn has_to_move(&mut self) -> bool {
         self.compaction.victim.is_some()
-            || self.is_worn_unevenly()
             || self.media.spans.as_slice().len() >= SPANS_MANY
             || ROW_SPACES.into_iter().any(|space| self.is_turning(space))
     }
 
-    /// Whether a block is to be moved so that others rest; looked at now and then.
-    fn is_worn_unevenly(&mut self) -> bool {
-        let erases = self.media.erases;
-        let is_time = erases.wrapping_sub(self.compaction.levelled_at) >= ERASES_BETWEEN;
-        // Moving rows of which none is dead gains nothing, and takes some space for a while.
-        let has_space = self.media.free_count() >= self.wanted_free();
-        let found = is_time && has_space && self.least_worn().is_some();
-        if is_time && !found {
-            self.compaction.levelled_at = erases;
-        }
-        found
-    }
-
-    /// The block of rows that is worn least, if others are worn much more. What lies in it has not
-    /// changed for long: it moves to the free block that is worn most.
-    fn least_worn(&self) -> Option<(Space, u32)> {
-        let table = &self.media.table;
-        let wears =
-            || (0..table.len()).filter(|block| !matches!(table.at(*block), Use::Bad | Use::Root));
-        let most = wears().map(|block| table.wear(block)).max()?;
-        let rows = wears().filter_map(|block| match table.at(block) {
-            Use::Data(space, number) if space.holds_rows() => Some((block, space, number)),
-            Use::Data(..) | Use::Free | Use::Bad | Use::Root | Use::Log => None,
-        });
-        let movable = rows.filter(|(_, space, number)| self.may_move(*space, *number));
-        let (block, space, number) = movable.min_by_key(|(block, ..)| table.wear(*block))?;
-        (table.wear(block) + WEAR_SPREAD <= most).then_some((space, number))
+    /// Whether so much of a block is dead that moving the rest gains something.
+    pub(super) fn is_worth_moving(&self, block: u32) -> bool {
+        self.media.table.dead(block) >= DEAD_MIN
     }
 
     /// Whether the numbers of a space come round to those of its oldest block soon.
@@ -166,7 +134,7 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Whether the rows of a block may be moved: it lies before the flush mark, and no record lets
     /// it go already.
-    fn may_move(&self, space: Space, number: u32) -> bool {
+    pub(super) fn may_move(&self, space: Space, number: u32) -> bool {
         let numbers = self.media.numbers();
         let stream = self.records.stream(space);
         let last = number * numbers.pages_per_block + numbers.pages_per_block - 1;

@@ -2,7 +2,7 @@
 //! acknowledged is there, whole transactions only, in every index.
 
 use flysch::db::{Budget, Db, DbError, Direction, MountError, Options};
-use flysch::media::MediaError;
+use flysch::media::{Cause, MediaError};
 use flysch_chip::{FaultInjector, FaultPlan, Prng};
 use flysch_nand::{NvRam, WriteRule};
 
@@ -97,6 +97,8 @@ struct Tally {
     moves: u32,
     /// Transactions for which there was no space.
     refused: u64,
+    /// Pages of blocks that were copied as they are.
+    copied: u64,
 }
 
 fn options(case: &Case) -> Options {
@@ -127,6 +129,9 @@ fn history(case: &Case, seed: u64) -> Tally {
             cut_at: Some(prng.below(reach)),
             program_failures_ppm: ppm,
             erase_failures_ppm: ppm,
+            // Bits that ECC corrects: blocks are copied.
+            read_errors_ppm: if seed % 3 == 0 { 10_000 } else { 0 },
+            read_error_bits_max: 1,
             ..FaultPlan::default()
         });
         let mut doubtful = kept.clone();
@@ -197,7 +202,10 @@ fn live(
     };
     let patience = if prng.below(4) == 0 { 4 } else { 700 };
     let mut refused = 0;
+    let mut copied = 0;
     loop {
+        let before = core::mem::replace(&mut copied, db.stats().counts.programs_for(Cause::Scrub));
+        tally.copied += u64::from(copied - before);
         let whim = prng.below(patience);
         if whim == 0 && patience > 4 || refused > 20 {
             return Ok(false);
@@ -243,12 +251,14 @@ fn changes_survive_cuts() {
     for case in &CASES {
         let mut all = Tally::default();
         for seed in 0..seeds.unwrap_or(12) {
-            let Tally { cuts, commits, moves, refused } = history(case, seed);
+            let Tally { cuts, commits, moves, refused, copied } = history(case, seed);
             all.cuts += cuts;
             all.commits += commits;
             all.moves += moves;
             all.refused += refused;
+            all.copied += copied;
         }
+        assert!(all.copied > 0, "blocks are copied: {all:?}");
         println!("{all:?}");
     }
 }

@@ -63,6 +63,8 @@ fn history(case: &Case, seed: u64) -> u64 {
         let failures = FaultPlan {
             program_failures_ppm: ppm,
             erase_failures_ppm: ppm,
+            read_errors_ppm: if seed % 3 == 2 { 10_000 } else { 0 },
+            read_error_bits_max: 1,
             ..FaultPlan::default()
         };
         nand.arm(FaultPlan { seed: prng.next(), cut_at, ..failures });

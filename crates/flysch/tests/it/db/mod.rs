@@ -13,5 +13,6 @@ mod lies;
 mod memory;
 mod nvram;
 mod roots;
+mod scrub;
 mod version_1;
 mod world;
