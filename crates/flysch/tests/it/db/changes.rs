@@ -130,7 +130,7 @@ fn history(case: &Case, seed: u64) -> Tally {
             program_failures_ppm: ppm,
             erase_failures_ppm: ppm,
             // Bits that ECC corrects: blocks are copied.
-            read_errors_ppm: if seed % 3 == 0 { 10_000 } else { 0 },
+            read_errors_ppm: if seed.is_multiple_of(3) { 10_000 } else { 0 },
             read_error_bits_max: 1,
             ..FaultPlan::default()
         });

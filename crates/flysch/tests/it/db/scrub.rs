@@ -46,7 +46,6 @@ fn a_block_in_which_a_bit_was_corrected_is_copied() {
         assert_eq!(rows(&mut db, Direction::Forward).unwrap(), wanted);
         assert_eq!(db.stats().worn_block, None, "no row is read from block {block}");
         ask_indexes(&mut db, &wanted, "after the copy").unwrap();
-        drop(db);
         let mut ram = vec![0; 10_000];
         let mut db = Db::open(&mut nand, &SCHEMA, OPTIONS, &mut ram).unwrap();
         assert_eq!(rows(&mut db, Direction::Forward).unwrap(), wanted, "the copy is on flash");
@@ -90,7 +89,6 @@ fn blocks_that_rest_are_copied_to_worn_ones() {
     assert!(db.stats().counts.programs_for(Cause::Scrub) > 100);
     let geometry = db.nand().geometry();
     assert_eq!(rows(&mut db, Direction::Forward).unwrap().len(), numbers.len());
-    drop(db);
     let mut counts = nand.chip().erase_counts();
     counts.sort_unstable();
     let mean = counts.iter().sum::<u32>() / geometry.block_count;
