@@ -4,7 +4,8 @@ use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
-const PARTS: [&str; 6] = ["channel.c", "host.c", "vfs.c", "file.c", "watch.c", "preload.c"];
+const PARTS: [&str; 8] =
+    ["channel.c", "host.c", "vfs.c", "file.c", "foretold.c", "watch.c", "preload.c", "extension.c"];
 
 fn main() {
     println!("cargo:rerun-if-changed=shim");

@@ -45,6 +45,16 @@ const PACKAGES: &[Package] = &[
         without: "the test of `flysch run` with a program in C will be skipped",
     },
     Package {
+        name: "php-cli",
+        program: "php",
+        without: "the test of `flysch run` with PHP will be skipped",
+    },
+    Package {
+        name: "php-sqlite3",
+        program: "/usr/share/doc/php-sqlite3/copyright",
+        without: "the test of `flysch run` with PHP will be skipped",
+    },
+    Package {
         name: "strace",
         program: "strace",
         without: "the calls of programs on a simulated stack will not be compared with native ones",

@@ -7,6 +7,7 @@
 
 mod bench;
 mod compare;
+mod extension;
 mod failure;
 mod image;
 mod index;
@@ -54,6 +55,8 @@ enum Command {
     Bench(Box<bench::Args>),
     /// Run a program of yours with its SQLite on a simulated stack.
     Run(Box<run::Args>),
+    /// Write a library with which a program's own SQLite reaches a simulated stack.
+    Extension(extension::Args),
     /// Do the papers' experiments again, and judge each of their claims.
     Repro(repro::Args),
     /// Make images of flash from folders, and take the files out of images.
@@ -92,6 +95,7 @@ fn run(command_line: CommandLine) -> Result<(), Failure> {
         Command::Compare(args) => compare::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Extension(args) => extension::run(&args),
         Command::Repro(args) => repro::run(&args),
         Command::Image(args) => image::run(&args),
         Command::Index(args) => index::run(&args),

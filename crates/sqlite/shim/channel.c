@@ -1,36 +1,47 @@
 /* The connection of this process to `flysch run`.
  *
- * Requests and answers lie in a file that both map or read: the first page has the words below,
- * then comes a request, then an answer. Whose turn it is, is one word. A side that waits looks at
- * the word for a while, then sleeps in the socket until the other side sends a byte.
+ * Requests lie in a ring in a file that both map. A request that has no answer stays there until
+ * `flysch run` comes by. For one that has, the program waits. A side that waits looks at the words
+ * below for a while, then sleeps: the program on word 3, `flysch run` on the socket.
  *
- *   word 0   turn: 0 the program's, 1 that of `flysch run`
- *   word 1   the program sleeps
- *   word 2   `flysch run` sleeps
- *   word 3   rounds to look at the word before sleeping
- *   word 4   1: random numbers are the machine's
- *   word 6,7 the time to answer, milliseconds since 1970; -1: the host's */
+ *   word 0   bytes of requests that were put into the ring so far
+ *   word 1   bytes of requests that were taken out so far
+ *   word 2   number of answers so far
+ *   word 3   changes when a program that sleeps is to look again
+ *   word 4   the program sleeps: 1 until there is an answer, 2 until there is room
+ *   word 5   `flysch run` sleeps
+ *   word 6   rounds to look at a word before sleeping
+ *   word 7   1: random numbers are the machine's
+ *   word 8,9 the time to answer, milliseconds since 1970; -1: the host's
+ *
+ * The answer lies behind the words, and the ring behind the answer. A request lies in the ring in
+ * one piece. A head of kind 0 fills what is left at the end of the ring. */
 
 #include "shim.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
-#define REQUEST_AT 4096
-#define REQUEST_ROOM (160 << 10)
-#define ANSWER_AT (REQUEST_AT + REQUEST_ROOM)
+#define ANSWER_AT 4096
 #define ANSWER_ROOM (80 << 10)
-#define CHANNEL_SIZE (ANSWER_AT + ANSWER_ROOM)
-#define SERVED 1u
+#define RING_AT (96 << 10)
+#define RING_SIZE (256u << 10)
+#define CHANNEL_SIZE (RING_AT + RING_SIZE)
 #define WAITS_BETWEEN 64
+#define SLEEP_NS 200000000
+
+enum word { PUT, TAKEN, ANSWERS, BEAT, PROGRAM_SLEEPS, SERVER_SLEEPS, ROUNDS, SEEDED, NOW };
 
 struct answer {
   int32_t code;
@@ -43,8 +54,12 @@ static int is_broken;
 static int socket_fd = -1;
 static unsigned char *memory;
 static char folder[80];
+static uint32_t put, answers;
+static uint64_t resumed_ns;
+/* Requests without an answer were made since the last answer, and some of them may fail. */
+static int is_unconfirmed;
 
-static _Atomic uint32_t *word(int which) { return (_Atomic uint32_t *)memory + which; }
+static _Atomic uint32_t *word(enum word which) { return (_Atomic uint32_t *)memory + which; }
 
 uint32_t channel_generation(void) { return atomic_load(&generation); }
 const char *channel_folder(void) { return folder; }
@@ -61,6 +76,12 @@ static void after_fork_child(void) {
   memory = NULL;
   socket_fd = -1;
   is_broken = 0;
+}
+
+static uint64_t now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 /* Receive the name of the channel's file, which `flysch run` sends at once. */
@@ -86,6 +107,9 @@ static int map_channel(void) {
   close(fd);
   if (mapped == MAP_FAILED) return 0;
   memory = mapped;
+  put = answers = 0;
+  is_unconfirmed = 0;
+  resumed_ns = now_ns();
   return 1;
 }
 
@@ -122,14 +146,19 @@ static void relax(void) {
 #endif
 }
 
-/* Look at the turn for some rounds. Where looking was in vain, as on a busy machine, the next wait
- * looks for a quarter of the time, and only one in many tries all of it again. */
-static int look(void) {
+static int has_answer(uint32_t number) { return atomic_load(word(ANSWERS)) == number; }
+static int has_room(uint32_t size) {
+  return RING_SIZE - (put - atomic_load(word(TAKEN))) >= size;
+}
+
+/* Look for some rounds. Where looking was in vain, as on a busy machine, the next wait looks for a
+ * quarter of the time, and only one in many tries all of it again. */
+static int look(int (*is_there)(uint32_t), uint32_t what) {
   static uint32_t rounds, waits;
-  uint32_t most = atomic_load(word(3));
+  uint32_t most = atomic_load(word(ROUNDS));
   if (waits++ % WAITS_BETWEEN == 0) rounds = most;
   for (uint32_t i = 0; i <= rounds; i++) {
-    if (atomic_load(word(0)) != SERVED) {
+    if (is_there(what)) {
       if (i > 0) rounds = most;
       return 1;
     }
@@ -139,36 +168,64 @@ static int look(void) {
   return 0;
 }
 
-/* Wait until it is the program's turn. */
-static int wait_turn(void) {
-  if (look()) return 1;
+/* Whether `flysch run` has gone. */
+static int is_gone(void) {
+  char byte;
+  return recv(socket_fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0;
+}
+
+static int wait_for(int (*is_there)(uint32_t), uint32_t what) {
+  if (look(is_there, what)) return 1;
+  const struct timespec limit = {.tv_nsec = SLEEP_NS};
   for (;;) {
-    atomic_store(word(1), 1);
+    uint32_t beat = atomic_load(word(BEAT));
+    atomic_store(word(PROGRAM_SLEEPS), is_there == has_room ? 2 : 1);
     atomic_thread_fence(memory_order_seq_cst);
-    if (atomic_load(word(0)) != SERVED) break;
-    char byte;
-    ssize_t got = recv(socket_fd, &byte, 1, 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) {
+    if (is_there(what)) break;
+    long slept = syscall(SYS_futex, word(BEAT), FUTEX_WAIT, beat, &limit, NULL, 0);
+    if (slept < 0 && errno == ETIMEDOUT && is_gone()) {
       is_broken = 1;
       return 0;
     }
   }
-  atomic_store(word(1), 0);
+  atomic_store(word(PROGRAM_SLEEPS), 0);
+  return 1;
+}
+
+static void wake_server(void) {
+  if (!atomic_exchange(word(SERVER_SLEEPS), 0)) return;
+  while (send(socket_fd, "", 1, MSG_NOSIGNAL) < 0 && errno == EINTR) {
+  }
+}
+
+/* Make room for a request in one piece. */
+static int make_room(uint32_t size) {
+  uint32_t left = RING_SIZE - put % RING_SIZE;
+  uint32_t need = left < size ? left + size : size;
+  if (!has_room(need)) {
+    wake_server();
+    if (!wait_for(has_room, need)) return 0;
+    resumed_ns = now_ns();
+  }
+  if (left < size) {
+    memset(memory + RING_AT + put % RING_SIZE, 0, 8);
+    put += left;
+  }
   return 1;
 }
 
 static int send_request(struct head *head, const void *bytes) {
-  if (!is_connected() || head->size > REQUEST_ROOM - sizeof *head || !wait_turn()) return 0;
+  uint32_t size = (uint32_t)((sizeof *head + head->size + 7) & ~7u);
+  if (!is_connected() || head->size > RING_SIZE / 2 - sizeof *head || !make_room(size)) return 0;
   head->statement = watch_running();
-  memcpy(memory + REQUEST_AT, head, sizeof *head);
-  if (head->size) memcpy(memory + REQUEST_AT + sizeof *head, bytes, head->size);
-  atomic_store(word(0), SERVED);
+  head->resumed_ns = resumed_ns;
+  head->sent_ns = now_ns();
+  unsigned char *at = memory + RING_AT + put % RING_SIZE;
+  memcpy(at, head, sizeof *head);
+  if (head->size) memcpy(at + sizeof *head, bytes, head->size);
+  put += size;
+  atomic_store(word(PUT), put);
   atomic_thread_fence(memory_order_seq_cst);
-  if (atomic_load(word(2))) {
-    while (send(socket_fd, "", 1, MSG_NOSIGNAL) < 0 && errno == EINTR) {
-    }
-  }
   return 1;
 }
 
@@ -176,12 +233,20 @@ static int send_request(struct head *head, const void *bytes) {
 int channel_call(struct head *head, const void *bytes, void *answer, uint32_t room) {
   int saved = errno;
   int code = SQLITE_IOERR;
+  foretold_end();
+  head->is_answered = 1;
   pthread_mutex_lock(&mutex);
-  if (send_request(head, bytes) && wait_turn()) {
-    struct answer *found = (struct answer *)(memory + ANSWER_AT);
-    code = found->code;
-    uint32_t size = found->size < room ? found->size : room;
-    if (size && size <= ANSWER_ROOM - sizeof *found) memcpy(answer, found + 1, size);
+  if (send_request(head, bytes)) {
+    answers++;
+    wake_server();
+    if (wait_for(has_answer, answers)) {
+      struct answer *found = (struct answer *)(memory + ANSWER_AT);
+      code = found->code;
+      uint32_t size = found->size < room ? found->size : room;
+      if (size && size <= ANSWER_ROOM - sizeof *found) memcpy(answer, found + 1, size);
+      is_unconfirmed = 0;
+      resumed_ns = now_ns();
+    }
   }
   pthread_mutex_unlock(&mutex);
   errno = saved;
@@ -191,15 +256,34 @@ int channel_call(struct head *head, const void *bytes, void *answer, uint32_t ro
 /* Make a request that has no answer. */
 void channel_post(struct head *head, const void *bytes) {
   int saved = errno;
+  int can_fail = head->kind == REQUEST_WRITE || head->kind == REQUEST_SYNC ||
+                 head->kind == REQUEST_OPEN;
+  if (can_fail || head->kind == REQUEST_UNLOCK) foretold_end();
   pthread_mutex_lock(&mutex);
-  send_request(head, bytes);
+  if (send_request(head, bytes)) is_unconfirmed |= can_fail;
   pthread_mutex_unlock(&mutex);
   errno = saved;
 }
 
+/* Whether all that has no answer of its own has gone well. */
+int channel_confirm(void) {
+  pthread_mutex_lock(&mutex);
+  int is_due = is_unconfirmed;
+  pthread_mutex_unlock(&mutex);
+  struct head head = {.kind = REQUEST_CONFIRM};
+  return is_due ? channel_call(&head, NULL, NULL, 0) : SQLITE_OK;
+}
+
+/* Time that passed until now has been told. */
+void channel_resume(void) {
+  pthread_mutex_lock(&mutex);
+  resumed_ns = now_ns();
+  pthread_mutex_unlock(&mutex);
+}
+
 int channel_is_seeded(void) {
   pthread_mutex_lock(&mutex);
-  int seeded = is_connected() && atomic_load(word(4)) == 1;
+  int seeded = is_connected() && atomic_load(word(SEEDED)) == 1;
   pthread_mutex_unlock(&mutex);
   return seeded;
 }
@@ -207,7 +291,7 @@ int channel_is_seeded(void) {
 int64_t channel_fixed_now(void) {
   int64_t now = -1;
   pthread_mutex_lock(&mutex);
-  if (is_connected()) memcpy(&now, memory + 24, sizeof now);
+  if (is_connected()) memcpy(&now, memory + NOW * sizeof(uint32_t), sizeof now);
   pthread_mutex_unlock(&mutex);
   return now;
 }

@@ -3,13 +3,18 @@
 #include "shim.h"
 
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define PART_MAX 65536 /* bytes of a request or an answer: SQLite's largest page */
+#define FRAME_HEAD 24 /* bytes before a page of a write-ahead log */
 #define SECTOR_SIZE 4096 /* what SQLite's own file system says on Linux */
+
+/* Open write-ahead logs of this process. */
+static _Atomic int open_logs;
 
 static struct open_file *of(sqlite3_file *file) { return (struct open_file *)file; }
 
@@ -39,12 +44,14 @@ static int file_close(sqlite3_file *base) {
   struct open_file *file = of(base);
   struct head head = {.kind = REQUEST_CLOSE};
   tell(file, &head, NULL);
+  if (file->kind & SQLITE_OPEN_WAL) atomic_fetch_sub(&open_logs, 1);
   unmap(file);
   return SQLITE_OK;
 }
 
 static int file_read(sqlite3_file *base, void *out, int size, sqlite3_int64 offset) {
   char *bytes = out;
+  if (foretold_counter(of(base), out, size, offset)) return SQLITE_OK;
   memset(out, 0, (size_t)size);
   while (size > 0) {
     int part = size > PART_MAX ? PART_MAX : size;
@@ -56,20 +63,32 @@ static int file_read(sqlite3_file *base, void *out, int size, sqlite3_int64 offs
   return SQLITE_OK;
 }
 
-/* A journal is synced, or its file locked, before anything rests on it: its writes need no answer
- * of their own. A failure is the answer of the next call. */
+/* Whether a write needs no answer of its own, as SQLite asks for something else before it relies on
+ * it. Once a write has failed, the machine does nothing more until the program knows. A commit
+ * confirms that all went well (COMMIT_PHASETWO), except that of a log, which is its last page. */
+static int can_wait(struct open_file *file, const unsigned char *bytes, int size) {
+  if (file->kind & SQLITE_OPEN_WAL) {
+    if (size != FRAME_HEAD) return !file->ends_transaction;
+    file->ends_transaction = bytes[4] || bytes[5] || bytes[6] || bytes[7];
+    return 1;
+  }
+  if (file->kind & SQLITE_OPEN_MAIN_DB)
+    return file->lock == SQLITE_LOCK_EXCLUSIVE && atomic_load(&open_logs) == 0;
+  return 1;
+}
+
 static int file_write(sqlite3_file *base, const void *data, int size, sqlite3_int64 offset) {
   struct open_file *file = of(base);
   const char *bytes = data;
+  int is_told = can_wait(file, data, size);
   while (size > 0) {
     int part = size > PART_MAX ? PART_MAX : size;
     struct head head = {.kind = REQUEST_WRITE, .size = (uint32_t)part, .offset = offset};
-    if (file->kind & (SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_WAL)) {
-      head.flags = 1;
+    if (is_told) {
+      tell(file, &head, bytes);
+    } else {
       int code = ask(file, &head, bytes, NULL, 0);
       if (code != SQLITE_OK) return code;
-    } else {
-      tell(file, &head, bytes);
     }
     bytes += part, size -= part, offset += part;
   }
@@ -82,11 +101,18 @@ static int file_truncate(sqlite3_file *base, sqlite3_int64 size) {
 }
 
 static int file_sync(sqlite3_file *base, int flags) {
+  struct open_file *file = of(base);
   struct head head = {.kind = REQUEST_SYNC, .flags = flags};
-  return ask(of(base), &head, NULL, NULL, 0);
+  int can_follow = file->kind & SQLITE_OPEN_MAIN_DB
+                       ? file->lock == SQLITE_LOCK_EXCLUSIVE && atomic_load(&open_logs) == 0
+                       : file->kind & SQLITE_OPEN_MAIN_JOURNAL;
+  if (!can_follow) return ask(file, &head, NULL, NULL, 0);
+  tell(file, &head, NULL);
+  return SQLITE_OK;
 }
 
 static int file_size(sqlite3_file *base, sqlite3_int64 *out) {
+  if (foretold_size(of(base), out)) return SQLITE_OK;
   struct head head = {.kind = REQUEST_SIZE};
   return ask(of(base), &head, NULL, out, sizeof *out);
 }
@@ -94,10 +120,13 @@ static int file_size(sqlite3_file *base, sqlite3_int64 *out) {
 static int file_lock(sqlite3_file *base, int level) {
   struct open_file *file = of(base);
   if (file->lock >= level) return SQLITE_OK;
+  struct foretold answer = {.level = file->lock};
+  int begins = level == SQLITE_LOCK_SHARED && file->name;
   struct head head = {.kind = REQUEST_LOCK, .flags = level};
-  int32_t held = file->lock;
-  int code = ask(file, &head, NULL, &held, sizeof held);
-  file->lock = held;
+  if (begins) head.number = foretold_ask(file);
+  int code = ask(file, &head, NULL, &answer, sizeof answer);
+  file->lock = answer.level;
+  if (begins && code == SQLITE_OK) foretold_keep(file, &answer);
   return code;
 }
 
@@ -139,6 +168,17 @@ static int file_control(sqlite3_file *base, int operation, void *argument) {
     case SQLITE_FCNTL_HAS_MOVED:
       *(int *)argument = 0;
       return SQLITE_OK;
+    case SQLITE_FCNTL_COMMIT_PHASETWO: {
+      int code = is_own(file) ? channel_confirm() : SQLITE_IOERR;
+      return code == SQLITE_OK ? SQLITE_NOTFOUND : code;
+    }
+    case SQLITE_FCNTL_MMAP_SIZE: {
+      /* It is told as it was set. Without xFetch, SQLite maps nothing. */
+      sqlite3_int64 size = *(sqlite3_int64 *)argument;
+      *(sqlite3_int64 *)argument = file->mmap_size;
+      if (size >= 0) file->mmap_size = size;
+      return SQLITE_OK;
+    }
     case SQLITE_FCNTL_SIZE_HINT:
     case SQLITE_FCNTL_CHUNK_SIZE:
       return SQLITE_OK;
@@ -215,6 +255,10 @@ static int file_shm_map(sqlite3_file *base, int region, int size, int extend,
 static int file_shm_lock(sqlite3_file *base, int first, int count, int flags) {
   struct head head = {
       .kind = REQUEST_SHM_LOCK, .flags = flags, .offset = first, .number = count};
+  if (flags & SQLITE_SHM_UNLOCK) {
+    tell(of(base), &head, NULL);
+    return SQLITE_OK;
+  }
   return ask(of(base), &head, NULL, NULL, 0);
 }
 
@@ -229,6 +273,10 @@ static int file_shm_unmap(sqlite3_file *base, int remove) {
   tell(file, &head, NULL);
   unmap(file);
   return SQLITE_OK;
+}
+
+void file_opened(struct open_file *file) {
+  if (file->kind & SQLITE_OPEN_WAL) atomic_fetch_add(&open_logs, 1);
 }
 
 const sqlite3_io_methods file_methods = {

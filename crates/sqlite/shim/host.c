@@ -1,13 +1,14 @@
 /* The program's SQLite, which may be loaded for one module alone. */
 
+#define SQLITE_CORE 1
 #include "shim.h"
+#include "sqlite3ext.h"
 
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
 #include <string.h>
 
-#define NAME_MAX_BYTES 1024
 #define OLDEST 3022000
 
 static struct host program;
@@ -37,6 +38,7 @@ static int fill(void *library) {
   FIND(vfs_register, "vfs_register");
   FIND(vfs_find, "vfs_find");
   FIND(libversion_number, "libversion_number");
+  FIND(auto_extension, "auto_extension");
 #undef FIND
   return program.open && program.open16 && program.open_v2 && program.step && program.sql &&
          program.db_handle && program.get_autocommit && program.total_changes && program.malloc &&
@@ -65,6 +67,37 @@ static int search(void) {
   return library && fill(library);
 }
 
+/* The SQLite that has loaded the shim as an extension, with the file system `flysch` registered;
+ * NULL if it is too old. The default file system stays what it is. */
+struct host *host_of_table(const struct sqlite3_api_routines *api) {
+  if (api->libversion_number() < OLDEST) return NULL;
+  pthread_mutex_lock(&mutex);
+  if (!is_registered) {
+    program = (struct host){
+        .open = api->open,
+        .open16 = api->open16,
+        .open_v2 = api->open_v2,
+        .step = api->step,
+        .trace_v2 = api->trace_v2,
+        .sql = api->sql,
+        .expanded_sql = api->expanded_sql,
+        .db_handle = api->db_handle,
+        .get_autocommit = api->get_autocommit,
+        .total_changes = api->total_changes,
+        .malloc = api->malloc,
+        .free = api->free,
+        .vfs_register = api->vfs_register,
+        .vfs_find = api->vfs_find,
+        .libversion_number = api->libversion_number,
+        .auto_extension = api->auto_extension,
+    };
+    is_found = is_registered = 1;
+    vfs_register_all(&program, 0);
+  }
+  pthread_mutex_unlock(&mutex);
+  return &program;
+}
+
 /* The program's SQLite, or NULL if none is loaded. */
 struct host *host_of_program(void) {
   pthread_mutex_lock(&mutex);
@@ -80,7 +113,7 @@ struct host *host_ready(void) {
   pthread_mutex_lock(&mutex);
   if (!is_registered) {
     is_registered = 1;
-    if (host->libversion_number() >= OLDEST) vfs_register_all(host);
+    if (host->libversion_number() >= OLDEST) vfs_register_all(host, 1);
   }
   pthread_mutex_unlock(&mutex);
   return host;

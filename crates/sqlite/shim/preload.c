@@ -2,6 +2,9 @@
 
 #include "shim.h"
 
+#include <dlfcn.h>
+#include <string.h>
+
 PUBLIC int sqlite3_open_v2(const char *name, sqlite3 **db, int flags, const char *vfs) {
   struct host *host = host_ready();
   if (!host) return SQLITE_ERROR;
@@ -29,4 +32,21 @@ PUBLIC int sqlite3_open16(const void *name, sqlite3 **db) {
 PUBLIC int sqlite3_step(sqlite3_stmt *statement) {
   struct host *host = host_of_program();
   return host ? watch_step(host, statement) : SQLITE_MISUSE;
+}
+
+/* A program that loads SQLite by itself looks its functions up there, past those above. So the file
+ * system is registered as soon as SQLite is loaded. RTLD_DEEPBIND would lead a library past them
+ * as well. The last call is a jump: the loader looks at who called it. */
+PUBLIC void *dlopen(const char *name, int flags) {
+  static void *(*next)(const char *, int);
+  if (!next) *(void **)&next = dlsym(RTLD_NEXT, "dlopen");
+  const char *end = name ? strrchr(name, '/') : NULL;
+  const char *base = end ? end + 1 : name;
+  if (base && strncmp(base, "libsqlite3", 10) == 0 && !(flags & RTLD_NOLOAD)) {
+    void *library = next(name, flags & ~RTLD_DEEPBIND);
+    struct host *host = library ? host_ready() : NULL;
+    if (host) watch_all(host);
+    return library;
+  }
+  return next(name, flags & ~RTLD_DEEPBIND);
 }

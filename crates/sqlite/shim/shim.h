@@ -3,12 +3,14 @@
  * The shim is loaded into a program that uses SQLite. It makes SQLite's file system calls go to
  * `flysch run` instead of the kernel. It has no SQLite of its own: it uses the one of the program.
  *
- *   channel.c   the connection to `flysch run`: one request at a time, through a shared file
+ *   channel.c   the connection to `flysch run`: requests in a ring, in a shared file
  *   host.c      the program's SQLite: finding it, and registering the file system with it
  *   vfs.c       the methods of sqlite3_vfs
  *   file.c      the methods of sqlite3_file
+ *   foretold.c  what the machine told before it was asked
  *   watch.c     which statement runs
  *   preload.c   the functions that stand before SQLite's own
+ *   extension.c the shim as an extension that a program loads by itself
  *
  * Rules: nothing here ends the program, nothing is printed, and no call waits for another process
  * but `flysch run`. If that one is gone, calls fail with SQLITE_IOERR. */
@@ -44,9 +46,10 @@ enum request {
   REQUEST_SHM_UNMAP,
   REQUEST_BEGAN,
   REQUEST_ENDED,
+  REQUEST_CONFIRM,
 };
 
-/* A request is this head, and then `size` bytes. */
+/* A request is this head, and then `size` bytes. Times are those of the monotonic clock. */
 struct head {
   uint32_t kind;
   uint32_t size;     /* of the bytes behind the head */
@@ -55,11 +58,17 @@ struct head {
   int64_t offset;
   int64_t number;    /* a size, or a second number */
   uint64_t statement; /* the statement that runs, or 0 */
+  uint64_t resumed_ns; /* when the last answer was taken */
+  uint64_t sent_ns;
+  uint32_t is_answered;
+  uint32_t unused;
 };
 
 /* channel.c */
 HIDDEN int channel_call(struct head *head, const void *bytes, void *answer, uint32_t room);
 HIDDEN void channel_post(struct head *head, const void *bytes);
+HIDDEN int channel_confirm(void);
+HIDDEN void channel_resume(void);
 HIDDEN uint32_t channel_generation(void);
 HIDDEN const char *channel_folder(void);
 HIDDEN int channel_is_seeded(void);
@@ -82,10 +91,13 @@ struct host {
   int (*vfs_register)(sqlite3_vfs *, int);
   sqlite3_vfs *(*vfs_find)(const char *);
   int (*libversion_number)(void);
+  int (*auto_extension)(void (*)(void));
   sqlite3_vfs *base; /* SQLite's own default file system */
 };
 
 /* host.c */
+struct sqlite3_api_routines;
+HIDDEN struct host *host_of_table(const struct sqlite3_api_routines *api);
 HIDDEN struct host *host_ready(void);
 HIDDEN struct host *host_of_program(void);
 
@@ -97,19 +109,47 @@ struct open_file {
   uint32_t generation;
   int kind;
   int lock;
+  const char *name;
   int persists_wal;
   int powersafe;
+  int64_t mmap_size;
+  int ends_transaction; /* of a log: the page that comes is the last of its transaction */
   int region_count;
   void **regions;
 };
+HIDDEN void file_opened(struct open_file *file);
 HIDDEN extern const sqlite3_io_methods file_methods;
 
+/* What is known without asking: after a lock that lets a transaction begin, SQLite looks for a
+ * journal and a log, reads the change counter and asks for the size. The machine does what
+ * followed the lock the last time, in the same order, and tells with the lock. */
+enum known { KNOWN_JOURNAL = 1, KNOWN_COUNTER = 2, KNOWN_LOG = 4, KNOWN_SIZE = 8 };
+
+struct foretold {
+  int32_t level;
+  uint32_t known;
+  int32_t has_journal;
+  int32_t has_log;
+  int64_t size;
+  unsigned char counter[16];
+};
+
+#define COUNTER_AT 24
+
+HIDDEN uint32_t foretold_ask(struct open_file *file);
+HIDDEN void foretold_keep(struct open_file *file, const struct foretold *answer);
+HIDDEN void foretold_end(void);
+HIDDEN int foretold_counter(struct open_file *file, void *out, int size, int64_t offset);
+HIDDEN int foretold_size(struct open_file *file, sqlite3_int64 *out);
+HIDDEN int foretold_exists(const char *name, int *out);
+
 /* vfs.c */
-HIDDEN int vfs_register_all(struct host *host);
+HIDDEN int vfs_register_all(struct host *host, int is_default);
 
 /* watch.c */
 HIDDEN uint64_t watch_running(void);
 HIDDEN void watch_connection(struct host *host, sqlite3 *db);
+HIDDEN void watch_all(struct host *host);
 HIDDEN int watch_step(struct host *host, sqlite3_stmt *statement);
 
 #endif

@@ -47,12 +47,17 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *out, int f
   head.size = name ? (uint32_t)strlen(name) : 0;
   head.number = name != NULL;
   int32_t got = flags;
-  int code = channel_call(&head, name, &got, sizeof got);
+  int is_new = SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_CREATE;
+  int code = SQLITE_OK;
+  if ((flags & is_new) == is_new) channel_post(&head, name);
+  else code = channel_call(&head, name, &got, sizeof got);
   if (code != SQLITE_OK) return code;
   file->host = host_of(vfs);
   file->generation = channel_generation();
   file->kind = flags & 0x0fff00;
+  if (flags & SQLITE_OPEN_MAIN_DB) file->name = name;
   file->powersafe = 1;
+  file_opened(file);
   file->base.pMethods = &file_methods;
   if (given) *given = got;
   return SQLITE_OK;
@@ -67,6 +72,7 @@ static int vfs_delete(sqlite3_vfs *vfs, const char *name, int sync) {
 static int vfs_access(sqlite3_vfs *vfs, const char *name, int flags, int *found) {
   (void)vfs;
   (void)flags;
+  if (foretold_exists(name, found)) return SQLITE_OK;
   int32_t exists = 0;
   struct head head = {.kind = REQUEST_EXISTS, .size = (uint32_t)strlen(name)};
   int code = channel_call(&head, name, &exists, sizeof exists);
@@ -115,6 +121,7 @@ static int vfs_sleep(sqlite3_vfs *vfs, int microseconds) {
   struct head head = {.kind = REQUEST_SLEEP, .number = microseconds};
   channel_call(&head, NULL, NULL, 0);
   base->xSleep(base, microseconds);
+  channel_resume();
   return microseconds;
 }
 
@@ -148,11 +155,12 @@ static int vfs_last_error(sqlite3_vfs *vfs, int size, char *out) {
 static const char *const NAMES[] = {"flysch", "unix", "unix-excl", "unix-dotfile", "unix-none"};
 #define NAME_COUNT (sizeof NAMES / sizeof NAMES[0])
 
-int vfs_register_all(struct host *host) {
+/* Register all names, the default among them, or `flysch` alone. */
+int vfs_register_all(struct host *host, int is_default) {
   static sqlite3_vfs registered[NAME_COUNT];
   host->base = host->vfs_find(NULL);
   if (!host->base) return SQLITE_ERROR;
-  for (size_t i = NAME_COUNT; i-- > 0;) {
+  for (size_t i = is_default ? NAME_COUNT : 1; i-- > 0;) {
     registered[i] = (sqlite3_vfs){
         .iVersion = 2,
         .szOsFile = sizeof(struct open_file),
@@ -174,7 +182,7 @@ int vfs_register_all(struct host *host) {
         .xCurrentTimeInt64 = vfs_now_ms,
     };
     /* The default stands first, and what stood first before stands behind it. */
-    int code = host->vfs_register(&registered[i], 1);
+    int code = host->vfs_register(&registered[i], is_default);
     if (code != SQLITE_OK) return code;
   }
   return SQLITE_OK;

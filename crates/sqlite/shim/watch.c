@@ -123,8 +123,16 @@ static int traced(unsigned event, void *argument, void *subject, void *more) {
   return 0;
 }
 
+static struct watched *watched_of(sqlite3 *db) {
+  pthread_mutex_lock(&mutex);
+  struct watched *at = all;
+  while (at && at->db != db) at = at->next;
+  pthread_mutex_unlock(&mutex);
+  return at;
+}
+
 void watch_connection(struct host *host, sqlite3 *db) {
-  if (!db || !host->trace_v2) return;
+  if (!db || !host->trace_v2 || watched_of(db)) return;
   struct watched *watched = calloc(1, sizeof *watched);
   if (!watched) return;
   watched->host = host;
@@ -136,12 +144,17 @@ void watch_connection(struct host *host, sqlite3 *db) {
   host->trace_v2(db, OWN_EVENTS, traced, watched);
 }
 
-static struct watched *watched_of(sqlite3 *db) {
-  pthread_mutex_lock(&mutex);
-  struct watched *at = all;
-  while (at && at->db != db) at = at->next;
-  pthread_mutex_unlock(&mutex);
-  return at;
+static int connected(sqlite3 *db, char **message, const void *api) {
+  (void)message;
+  (void)api;
+  struct host *host = host_of_program();
+  if (host) watch_connection(host, db);
+  return SQLITE_OK;
+}
+
+/* Watch every connection that is opened from now on, whichever way it is opened. */
+void watch_all(struct host *host) {
+  if (host->auto_extension) host->auto_extension((void (*)(void))connected);
 }
 
 int watch_step(struct host *host, sqlite3_stmt *statement) {

@@ -53,8 +53,9 @@ impl Cargo {
     }
 }
 
-/// A file of a file system that is known by name.
-type FileKey = (&'static str, u32);
+/// A file by its number, in a file system that is known by name. The number comes first, as it
+/// tells most files apart.
+type FileKey = (u32, &'static str);
 
 /// Follows bytes from files to pages of the chip.
 #[derive(Clone, Debug)]
@@ -67,7 +68,7 @@ pub(super) struct Ledger {
     /// The origin of what is written to byte-addressable memory.
     writing: Option<Origin>,
     /// What lies on the pages of the chip.
-    pages: BTreeMap<u32, Shares>,
+    pages: Vec<Load>,
     pub(super) cargo: Cargo,
 }
 
@@ -79,7 +80,7 @@ impl Ledger {
             stored: Ranges::default(),
             shipping: None,
             writing: None,
-            pages: BTreeMap::new(),
+            pages: Vec::new(),
             cargo: Cargo::default(),
         }
     }
@@ -117,38 +118,80 @@ impl Ledger {
 
     /// Note the cargo of an operation.
     pub(super) fn record(&mut self, kind: EventKind, addr: u32) {
-        let shares = match kind {
+        match kind {
             EventKind::Program => self.program(addr),
             EventKind::Erase => self.erase(addr),
             EventKind::Read | EventKind::ReadOob | EventKind::ProgramOob | EventKind::BufferHit => {
-                self.pages.get(&addr).cloned().unwrap_or_default()
+                let load = usize::try_from(addr).ok().and_then(|page| self.pages.get(page));
+                self.cargo.push(load.into_iter().flat_map(Load::shares));
             }
             EventKind::NvRead | EventKind::NvWrite | EventKind::NvErase => {
-                self.writing.map(|origin| (origin, 1)).into_iter().collect()
+                self.cargo.push(self.writing.map(|origin| (origin, 1)));
             }
-            EventKind::Mark => Shares::new(),
-        };
-        self.cargo.push(shares);
+            EventKind::Mark => self.cargo.push(None),
+        }
     }
 
-    fn program(&mut self, page: u32) -> Shares {
-        let Some(at) = self.shipping else { return Shares::new() };
+    fn program(&mut self, page: u32) {
+        let Some(at) = self.shipping else { return self.cargo.push(None) };
         let size = u64::from(self.geometry.page_size);
         self.shipping = Some(at + size);
-        let shares =
-            merged(self.stored.within(at, size).map(|(from, to, origin)| {
-                (origin, u32::try_from(to - from).expect("within a page"))
-            }));
-        if !shares.is_empty() {
-            self.pages.insert(page, shares.clone());
+        let mut load = Load::default();
+        for (from, to, origin) in self.stored.within(at, size) {
+            load.add(origin, u32::try_from(to - from).expect("within a page"));
         }
-        shares
+        load.sort();
+        self.cargo.push(load.shares());
+        let page = page as usize;
+        if self.pages.len() <= page {
+            self.pages.resize_with(page + 1, Load::default);
+        }
+        if load.first.is_some() {
+            self.pages[page] = load;
+        }
     }
 
-    fn erase(&mut self, block: u32) -> Shares {
-        let first = block * self.geometry.pages_per_block;
-        let pages = first..first + self.geometry.pages_per_block;
-        merged(pages.filter_map(|page| self.pages.remove(&page)).flatten())
+    fn erase(&mut self, block: u32) {
+        let count = self.geometry.pages_per_block as usize;
+        let first = (block as usize * count).min(self.pages.len());
+        let end = (first + count).min(self.pages.len());
+        let pages = self.pages[first..end].iter_mut().map(std::mem::take);
+        let loads: Vec<Load> = pages.filter(|load| load.first.is_some()).collect();
+        self.cargo.push(merged(loads.iter().flat_map(Load::shares)));
+    }
+}
+
+/// What lies on a page: each origin once, with its bytes. Most pages hold one origin's.
+#[derive(Clone, Debug, Default)]
+struct Load {
+    first: Option<(Origin, u32)>,
+    others: Shares,
+}
+
+impl Load {
+    fn add(&mut self, origin: Origin, bytes: u32) {
+        let Some(first) = &mut self.first else {
+            self.first = Some((origin, bytes));
+            return;
+        };
+        let known = std::iter::once(first).chain(&mut self.others);
+        match known.into_iter().find(|(known, _)| *known == origin) {
+            Some((_, sum)) => *sum += bytes,
+            None => self.others.push((origin, bytes)),
+        }
+    }
+
+    /// Put the origins in order.
+    fn sort(&mut self) {
+        if !self.others.is_empty() {
+            self.others.extend(self.first);
+            self.others.sort_unstable();
+            self.first = Some(self.others.remove(0));
+        }
+    }
+
+    fn shares(&self) -> impl Iterator<Item = (Origin, u32)> {
+        self.first.iter().chain(&self.others).copied()
     }
 }
 
@@ -161,43 +204,67 @@ fn merged(shares: impl IntoIterator<Item = (Origin, u32)>) -> Shares {
     sums.into_iter().collect()
 }
 
-/// Ranges of bytes with their origins. They do not overlap.
+/// Bytes of an address space that are kept together. Files are mostly written in such pieces.
+const PIECE: u64 = 4096;
+
+/// Ranges of bytes with their origins, by pieces of the address space: begin and end within the
+/// piece. They do not overlap, and are in order.
 #[derive(Clone, Debug, Default)]
-struct Ranges(BTreeMap<u64, (u64, Origin)>);
+struct Ranges(BTreeMap<u64, Vec<(u16, u16, Origin)>>);
 
 impl Ranges {
     /// Give a range an origin, or none, whatever it had before.
     fn put(&mut self, at: u64, len: u64, origin: Option<Origin>) {
-        if len == 0 {
-            return;
-        }
-        let end = at + len;
-        if let Some((&before, &(before_end, of))) = self.0.range(..at).next_back()
-            && before_end > at
-        {
-            self.0.insert(before, (at, of));
-            if before_end > end {
-                self.0.insert(end, (before_end, of));
+        for (piece, begin, end) in pieces(at, len) {
+            if let Some(parts) = self.0.get_mut(&piece) {
+                cut(parts, begin, end);
             }
-        }
-        while let Some((&inner, &(inner_end, of))) = self.0.range(at..end).next() {
-            self.0.remove(&inner);
-            if inner_end > end {
-                self.0.insert(end, (inner_end, of));
-            }
-        }
-        if let Some(origin) = origin {
-            self.0.insert(at, (end, origin));
+            let Some(origin) = origin else { continue };
+            let parts = self.0.entry(piece).or_default();
+            let place = parts.partition_point(|(from, ..)| *from < begin);
+            parts.insert(place, (begin, end, origin));
         }
     }
 
     /// The parts of a range that have an origin, each with its begin and end.
     fn within(&self, at: u64, len: u64) -> impl Iterator<Item = (u64, u64, Origin)> {
-        let end = at + len;
-        let before = self.0.range(..at).next_back().filter(|(_, (before_end, _))| *before_end > at);
-        let parts = before.into_iter().chain(self.0.range(at..end));
-        parts.map(move |(&from, &(to, origin))| (from.max(at), to.min(end), origin))
+        pieces(at, len).flat_map(move |(piece, begin, end)| {
+            let parts = self.0.get(&piece).map_or(&[][..], Vec::as_slice).iter();
+            let parts = parts.filter(move |(from, to, _)| *from < end && *to > begin);
+            parts.map(move |&(from, to, origin)| {
+                let base = piece * PIECE;
+                (base + u64::from(from.max(begin)), base + u64::from(to.min(end)), origin)
+            })
+        })
     }
+}
+
+/// The pieces that a range lies in, each with the begin and end of the range within it.
+fn pieces(at: u64, len: u64) -> impl Iterator<Item = (u64, u16, u16)> {
+    let end = at + len;
+    let within = |byte: u64| u16::try_from(byte).expect("a piece is small");
+    let last = if len == 0 { at / PIECE } else { end.div_ceil(PIECE) };
+    (at / PIECE..last).map(move |piece| {
+        let base = piece * PIECE;
+        (piece, within(at.max(base) - base), within(end.min(base + PIECE) - base))
+    })
+}
+
+/// Take a range out of the parts of a piece.
+fn cut(parts: &mut Vec<(u16, u16, Origin)>, begin: u16, end: u16) {
+    if parts.iter().all(|(from, to, _)| *from >= begin && *to <= end) {
+        return parts.clear();
+    }
+    let mut kept = Vec::with_capacity(parts.len() + 1);
+    for &(from, to, origin) in parts.iter() {
+        if from < begin.min(to) {
+            kept.push((from, to.min(begin), origin));
+        }
+        if to > end.max(from) {
+            kept.push((from.max(end), to, origin));
+        }
+    }
+    *parts = kept;
 }
 
 #[cfg(test)]
@@ -228,7 +295,7 @@ mod tests {
     #[test]
     fn bytes_are_followed_from_the_file_to_the_erase() {
         let mut ledger = Ledger::new(GEOMETRY);
-        let file = ("fs", 7);
+        let file = (7, "fs");
         ledger.own(file, 0, 50, Origin(1));
         ledger.own(file, 50, 50, Origin(2));
         // The part shrinks to half its size, behind 20 bytes of the file system's own.

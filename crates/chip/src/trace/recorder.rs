@@ -107,14 +107,14 @@ impl Recorder {
     /// A part of a file of the file system `fs` has this origin.
     pub fn own(&self, fs: &'static str, ino: u32, (offset, len): (u64, u64), origin: Origin) {
         if let Some(ledger) = &mut self.tape.borrow_mut().ledger {
-            ledger.own((fs, ino), offset, len, origin);
+            ledger.own((ino, fs), offset, len, origin);
         }
     }
 
     /// The file system stores a part of a file in `size` bytes at an address of its own.
     pub fn store(&self, fs: &'static str, ino: u32, part: (u64, u64), (at, size): (u64, u64)) {
         if let Some(ledger) = &mut self.tape.borrow_mut().ledger {
-            ledger.store((fs, ino), part, at, size);
+            ledger.store((ino, fs), part, at, size);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The program while it runs.
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::process::{Command, ExitStatus};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,56 +18,69 @@ use crate::failure::Failure;
 /// it is told again.
 const PATIENCE: Duration = Duration::from_millis(500);
 
+/// What is known of a program. It is started on a thread of its own: the folder in which it starts
+/// may be one that this process has yet to serve.
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Starting,
+    Runs(Pid),
+    Ended(io::Result<ExitStatus>),
+}
+
 /// A program that was started.
 pub(super) struct Program {
-    pid: Option<Pid>,
-    status: Arc<Mutex<Option<ExitStatus>>>,
+    state: Arc<Mutex<State>>,
+    name: String,
     /// When it was asked to end.
     asked: Option<Instant>,
     was_told: bool,
 }
 
 impl Program {
-    /// Start the program with the shim of `folder`. A byte comes through `ringer` when it has
-    /// ended.
-    pub(super) fn start(
-        command: &[OsString],
-        folder: &Folder,
-        mut ringer: UnixStream,
-    ) -> Result<Self, Failure> {
-        let (name, arguments) =
-            command.split_first().ok_or_else(|| Failure::Message("no command".to_owned()))?;
-        let mut preload = folder.shim().into_os_string();
-        if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
-            preload.push(":");
-            preload.push(others);
-        }
-        let mut command = Command::new(name);
-        command.args(arguments).env("LD_PRELOAD", preload).env("FLYSCH_RUN", folder.path());
-        let child = command.spawn();
-        let mut child =
-            child.map_err(|error| Failure::Message(format!("{}: {error}", name.display())))?;
-        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        let status = Arc::new(Mutex::new(None));
-        let place = Arc::clone(&status);
+    /// Start a program. A byte comes through `ringer` when it has ended.
+    pub(super) fn start(mut command: Command, mut ringer: UnixStream) -> Self {
+        let state = Arc::new(Mutex::new(State::Starting));
+        let (place, name) = (Arc::clone(&state), command.get_program().display().to_string());
         thread::spawn(move || {
-            let ended = child.wait().ok();
-            *place.lock().unwrap_or_else(PoisonError::into_inner) = ended;
+            let set = |state| *place.lock().unwrap_or_else(PoisonError::into_inner) = state;
+            let ended = command.spawn().and_then(|mut child| {
+                let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+                set(pid.map_or(State::Starting, State::Runs));
+                child.wait()
+            });
+            set(State::Ended(ended));
             // If nobody listens any more, nobody waits.
             ringer.write_all(&[0]).ok();
         });
-        Ok(Self { pid, status, asked: None, was_told: false })
+        Self { state, name, asked: None, was_told: false }
     }
 
-    /// How it ended, if it has.
-    pub(super) fn status(&self) -> Option<ExitStatus> {
-        *self.status.lock().unwrap_or_else(PoisonError::into_inner)
+    /// How it ended, if it did not fail to start.
+    pub(super) fn ended(&self) -> Result<Option<ExitStatus>, Failure> {
+        match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
+            State::Starting | State::Runs(_) => Ok(None),
+            State::Ended(Ok(status)) => Ok(Some(*status)),
+            State::Ended(Err(error)) => Err(Failure::Message(format!("{}: {error}", self.name))),
+        }
+    }
+
+    fn pid(&self) -> Option<Pid> {
+        match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
+            State::Runs(pid) => Some(*pid),
+            State::Starting | State::Ended(_) => None,
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        matches!(&*state, State::Ended(_))
     }
 
     /// What the server has to wait for. A program that is to stop, and does not by itself, is told.
     #[expect(clippy::disallowed_methods, reason = "it waits for a process of the host")]
     pub(super) fn waits(&mut self, stop: &Stop) -> Waits {
-        let has_ended = self.status().is_some();
+        let has_ended = self.has_ended();
         if !stop.is_wanted() {
             return if has_ended { Waits::Others } else { Waits::Program };
         }
@@ -77,11 +90,32 @@ impl Program {
         let asked = *self.asked.get_or_insert_with(Instant::now);
         if !self.was_told && asked.elapsed() > PATIENCE {
             self.was_told = true;
-            if let Some(pid) = self.pid {
+            if let Some(pid) = self.pid() {
                 // A program that ends just now cannot be told.
                 kill_process(pid, Signal::INT).ok();
             }
         }
         Waits::Program
     }
+}
+
+/// The command that starts a program with the shim of `folder`.
+pub(super) fn with_shim(command: &[OsString], folder: &Folder) -> Result<Command, Failure> {
+    let mut preload = folder.shim().into_os_string();
+    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        preload.push(":");
+        preload.push(others);
+    }
+    let mut command = plain(command)?;
+    command.env("LD_PRELOAD", preload).env("FLYSCH_RUN", folder.path());
+    Ok(command)
+}
+
+/// The command that starts a program.
+pub(super) fn plain(command: &[OsString]) -> Result<Command, Failure> {
+    let (name, arguments) =
+        command.split_first().ok_or_else(|| Failure::Message("no command".to_owned()))?;
+    let mut command = Command::new(name);
+    command.args(arguments);
+    Ok(command)
 }

@@ -5,7 +5,9 @@
 //! not, it is 2.
 
 mod child;
+mod folder;
 mod obstacle;
+mod session;
 mod summary;
 
 use std::ffi::OsString;
@@ -19,13 +21,13 @@ use flysch_lab::bench::run::Run;
 use flysch_lab::machine::stack::{Engine, Stack};
 use flysch_lab::program::{Pace, Simulation};
 use flysch_lab::trace;
-use flysch_sqlite::remote::{Folder, Server};
+use flysch_sqlite::remote::{Folder, Server, Waits};
 
 use crate::failure::Failure;
 use crate::output;
 use crate::parameters::Hardware;
 use crate::progress::tell;
-use child::Program;
+use child::{Program, with_shim};
 
 /// Arguments of `flysch run`.
 #[derive(Debug, clap::Args)]
@@ -34,6 +36,7 @@ Examples:
   flysch run -- python3 app.py
   flysch run --on sqlite/ubifs --out run.json --format json -- sqlite3 app.db 'VACUUM'
   flysch run --on sqlite/ftl --platform apf27-2.6.29 --write-back -- ./app
+  flysch run --fuse --on sqlite/ubifs -- ./server   # a program without a shared SQLite
   flysch run --pace none --now 1700000000 --trace app.trace -- python3 app.py && flysch trace app.trace causes")]
 pub(crate) struct Args {
     /// Stack of SQLite: sqlite/jffs2, sqlite/ubifs, sqlite/ftl, sqlite/tmpfs, ... [default:
@@ -51,6 +54,31 @@ pub(crate) struct Args {
     /// Write the databases to the host when the program has ended
     #[arg(long)]
     write_back: bool,
+    #[command(flatten)]
+    way: Way,
+    #[command(flatten)]
+    files: Files,
+    /// The program and its arguments
+    #[arg(last = true, required_unless_present = "serve", value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// How programs reach the machine, if not by the shim.
+#[derive(Debug, clap::Args)]
+struct Way {
+    /// Run the program in a folder that is the simulated file system (FUSE), for programs without
+    /// a shared SQLite. What the current folder holds is copied in when it is used
+    #[arg(long)]
+    fuse: bool,
+    /// Serve programs that load the extension, instead of starting one. The first line on stdout
+    /// names the folder of the machine
+    #[arg(long, hide = true, conflicts_with_all = ["fuse", "command"])]
+    serve: bool,
+}
+
+/// What is written to files.
+#[derive(Debug, clap::Args)]
+struct Files {
     /// Save each write, truncation and sync that SQLite asked for, one a line
     #[arg(long, value_name = "FILE")]
     calls: Option<PathBuf>,
@@ -66,9 +94,6 @@ pub(crate) struct Args {
     /// Replace files that exist
     #[arg(long)]
     force: bool,
-    /// The program and its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
-    command: Vec<OsString>,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -92,7 +117,7 @@ enum FileFormat {
 /// Run the program, then report.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.check()?;
-    if let Some(why) = obstacle::foreseen(&args.command) {
+    if let Some(why) = obstacle::foreseen(&args.command).filter(|_| !args.way.fuse) {
         return Err(Failure::Message(why));
     }
     let scenario = args.hardware.scenario(args.on)?;
@@ -100,17 +125,18 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         PaceOption::Measured => Pace::Measured,
         PaceOption::None => Pace::None,
     };
-    let simulation = Simulation::new(&scenario, pace, args.calls.is_some());
+    let root = if args.way.fuse { Some(folder::root()?) } else { None };
+    let simulation = Simulation::new(&scenario, pace, root.as_deref(), args.files.calls.is_some());
     let simulation = simulation.map_err(|error| Failure::of(&error))?;
-    let ended = args.serve(&simulation)?;
+    let status = if args.way.serve {
+        args.serve_extensions(&simulation)?
+    } else if args.way.fuse {
+        folder::serve(&args.command, &simulation, scenario.build.partition_bytes())?
+    } else {
+        args.serve(&simulation)?
+    };
     let own = args.report(&simulation, simulation.finish(&scenario));
-    conclude(&args.command, ended.status, own)
-}
-
-/// How the program ended, and how many processes of it came.
-struct Ended {
-    status: Option<ExitStatus>,
-    clients: u32,
+    conclude(&args.command, status, own)
 }
 
 impl Args {
@@ -121,32 +147,52 @@ impl Args {
                 self.on
             )));
         }
-        if matches!(self.format, FileFormat::Json) && self.out.is_none() {
+        if matches!(self.files.format, FileFormat::Json) && self.files.out.is_none() {
             let message = "--format json needs --out FILE: stdout is the program's";
             return Err(Failure::Message(message.to_owned()));
         }
-        let mut files = self.out.iter().chain(&self.trace).chain(&self.calls);
-        files.try_for_each(|path| output::check_writable(path, self.force))
+        let mut files = self.files.out.iter().chain(&self.files.trace).chain(&self.files.calls);
+        files.try_for_each(|path| output::check_writable(path, self.files.force))
     }
 
     /// Start the program and serve it until it has ended.
-    fn serve(&self, simulation: &Simulation) -> Result<Ended, Failure> {
+    fn serve(&self, simulation: &Simulation) -> Result<Option<ExitStatus>, Failure> {
         let stop = Stop::on_signals().map_err(|error| Failure::of(&error))?;
-        let folder = Folder::create()
-            .map_err(|error| Failure::Message(format!("cannot make a private folder: {error}")))?;
+        let folder = Folder::create().map_err(|error| unserved(&error))?;
+        let mut server = self.server(&folder, simulation)?;
+        let (bell, ringer) = UnixStream::pair().map_err(|error| unserved(&error))?;
+        let mut program = Program::start(with_shim(&self.command, &folder)?, ringer);
+        let outcome = server.serve(&bell, &mut || program.waits(&stop));
+        outcome.map_err(|error| unserved(&error))?;
+        let status = program.ended()?;
+        if simulation.database_count() == 0 && status.is_some_and(|it| it.success()) {
+            tell(&obstacle::explain(&self.command, server.client_count() > 0));
+        }
+        Ok(status)
+    }
+
+    fn server<'a>(
+        &self,
+        folder: &'a Folder,
+        simulation: &'a Simulation,
+    ) -> Result<Server<'a>, Failure> {
         let is_seeded = matches!(self.pace, PaceOption::None);
         let now_ms = self.now.map(|seconds| seconds * 1000);
-        let failed = |error| Failure::Message(format!("cannot serve the program: {error}"));
-        let server = Server::new(&folder, simulation, is_seeded, now_ms);
-        let mut server = server.map_err(failed)?;
-        let (bell, ringer) = UnixStream::pair().map_err(failed)?;
-        let mut program = Program::start(&self.command, &folder, ringer)?;
-        server.serve(&bell, &mut || program.waits(&stop)).map_err(failed)?;
-        let ended = Ended { status: program.status(), clients: server.client_count() };
-        if simulation.database_count() == 0 && ended.status.is_some_and(|it| it.success()) {
-            tell(&obstacle::explain(&self.command, ended.clients > 0));
-        }
-        Ok(ended)
+        let server = Server::new(folder, simulation, is_seeded, now_ms);
+        server.map_err(|error| unserved(&error))
+    }
+
+    /// Serve programs that load the extension, until the last of them has gone.
+    fn serve_extensions(&self, simulation: &Simulation) -> Result<Option<ExitStatus>, Failure> {
+        let stop = Stop::on_signals().map_err(|error| Failure::of(&error))?;
+        let folder = Folder::create().map_err(|error| unserved(&error))?;
+        let mut server = self.server(&folder, simulation)?;
+        let (bell, _ringer) = UnixStream::pair().map_err(|error| unserved(&error))?;
+        output::print(format!("{}\n", folder.path().display()).as_bytes())?;
+        let mut waits = || if stop.is_wanted() { Waits::Nothing } else { Waits::Visitors };
+        let outcome = server.serve(&bell, &mut waits);
+        outcome.map_err(|error| unserved(&error))?;
+        Ok(None)
     }
 
     /// Write everything that was asked for, whatever of it fails. The first failure is returned.
@@ -166,7 +212,7 @@ impl Args {
             }
         }
         let text = summary::text(&run);
-        if simulation.database_count() > 0 {
+        if simulation.database_count() > 0 || self.way.fuse {
             summary::show(&text);
         }
         outcome = outcome.and(self.write_files(simulation, &run, &text));
@@ -178,20 +224,24 @@ impl Args {
     }
 
     fn write_files(&self, simulation: &Simulation, run: &Run, text: &str) -> Result<(), Failure> {
-        if let Some(path) = &self.calls {
-            output::write_file(path, simulation.calls().as_bytes(), self.force)?;
+        if let Some(path) = &self.files.calls {
+            output::write_file(path, simulation.calls().as_bytes(), self.files.force)?;
         }
-        if let Some(path) = &self.trace {
-            trace::save(&run.trace, path, self.force)
+        if let Some(path) = &self.files.trace {
+            trace::save(&run.trace, path, self.files.force)
                 .map_err(|error| Failure::of_file(path, error))?;
         }
-        let Some(path) = &self.out else { return Ok(()) };
-        let bytes = match self.format {
+        let Some(path) = &self.files.out else { return Ok(()) };
+        let bytes = match self.files.format {
             FileFormat::Table => text.as_bytes().to_vec(),
             FileFormat::Json => output::json(run),
         };
-        output::write_file(path, &bytes, self.force)
+        output::write_file(path, &bytes, self.files.force)
     }
+}
+
+fn unserved(error: &std::io::Error) -> Failure {
+    Failure::Message(format!("cannot serve the program: {error}"))
 }
 
 /// The exit code: the program's if it failed, else flysch's own.

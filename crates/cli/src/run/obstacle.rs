@@ -5,6 +5,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -12,9 +13,12 @@ use std::path::{Path, PathBuf};
 /// Where an ELF file tells its class and byte order, and the machine that it is built for.
 const CLASS_AT: std::ops::Range<usize> = 4..6;
 const MACHINE_AT: std::ops::Range<usize> = 18..20;
+/// Bytes at the beginning of a program that hold its headers.
+const BEGINNING: u64 = 64 << 10;
 /// The kind of a segment that names the loader.
 const INTERPRETER: u32 = 3;
-const WAY_OUT: &str = "only an SQLite that is a shared library can be put on a simulated stack";
+const WAY_OUT: &str =
+    "its SQLite is no shared library; with --fuse it runs on a simulated stack too";
 
 /// Say in a line why a program cannot be run, if that is known beforehand.
 pub(super) fn foreseen(command: &[OsString]) -> Option<String> {
@@ -23,22 +27,22 @@ pub(super) fn foreseen(command: &[OsString]) -> Option<String> {
     let is_privileged =
         fs::metadata(&path).is_ok_and(|found| found.permissions().mode() & 0o6000 != 0);
     if is_privileged {
-        return Some(format!("{name} is set-user-ID: the loader gives it no shim"));
+        return Some(format!("{name} is set-user-ID: the loader gives it no shim; try --fuse"));
     }
     let bytes = program_bytes(&path)?;
     if !bytes.starts_with(b"\x7fELF") {
         return None;
     }
-    let own = fs::read("/proc/self/exe").ok()?;
+    let own = beginning(Path::new("/proc/self/exe"))?;
     let is_alike = |range: std::ops::Range<usize>| own.get(range.clone()) == bytes.get(range);
     if !is_alike(CLASS_AT) || !is_alike(MACHINE_AT) {
-        return Some(format!("{name} is built for another architecture than the shim"));
+        return Some(format!("{name} is built for another architecture than the shim: try --fuse"));
     }
     match interpreter(&bytes) {
         None => Some(format!("{name} is linked statically: {WAY_OUT}")),
-        Some(loader) if loader.windows(7).any(|part| part == b"ld-musl") => {
-            Some(format!("{name} uses musl, and the shim is built for this system's C library"))
-        }
+        Some(loader) if loader.windows(7).any(|part| part == b"ld-musl") => Some(format!(
+            "{name} uses musl, and the shim is built for this system's C library: try --fuse"
+        )),
         Some(_) => None,
     }
 }
@@ -49,20 +53,27 @@ pub(super) fn explain(command: &[OsString], came: bool) -> String {
     if came {
         return format!("{name} opened no database");
     }
-    format!("{name} opened no database; {WAY_OUT}")
+    format!("{name} opened no database; if its SQLite is no shared library, try --fuse")
 }
 
-/// The content of a program, or of the interpreter that its first line names.
+/// The beginning of a file. What is asked of a program stands there.
+fn beginning(path: &Path) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    fs::File::open(path).ok()?.take(BEGINNING).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// The beginning of a program, or of the interpreter that its first line names.
 fn program_bytes(path: &Path) -> Option<Vec<u8>> {
-    let bytes = fs::read(path).ok()?;
+    let bytes = beginning(path)?;
     let Some(line) = bytes.strip_prefix(b"#!") else { return Some(bytes) };
     let line = line.split(|byte| *byte == b'\n').next()?;
     let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-    fs::read(OsStr::from_bytes(words.next()?)).ok()
+    beginning(Path::new(OsStr::from_bytes(words.next()?)))
 }
 
 /// The program file of a name, as a shell would find it.
-fn program_file(name: &OsStr) -> Option<PathBuf> {
+pub(super) fn program_file(name: &OsStr) -> Option<PathBuf> {
     let name = PathBuf::from(name);
     if name.components().count() > 1 {
         return Some(name);

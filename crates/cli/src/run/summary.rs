@@ -19,7 +19,8 @@ pub(super) fn text(run: &Run) -> String {
     let Run { on, platform, part, requests, page_reads, page_programs, block_erases, .. } = run;
     let ms = run.time_ns / 1_000_000;
     let mut lines: Vec<String> = headline(&run.by_table).into_iter().collect();
-    lines.push(format!("{requests} statements on {on} ({platform}, {part}), {ms} ms"));
+    let what = if *requests == 0 { "files".to_owned() } else { format!("{requests} statements") };
+    lines.push(format!("{what} on {on} ({platform}, {part}), {ms} ms"));
     lines.push(format!(
         "{page_reads} page reads, {page_programs} page programs, {block_erases} block erases"
     ));

@@ -3,12 +3,13 @@
 //! A [`scenario`] describes one run in full. A [`site`] is where it runs, and a [`session`] is the
 //! run while it is under way. `steps` holds one file for each workload: what it does in a session.
 //! `carry_out` takes a scenario from start to end. [`measure`] turns the trace into the figures of
-//! a [`run`]. A [`grid`] is many scenarios that run on all cores, and `axes` is the table of the
-//! parameters that may be swept. [`throughput`] measures plain reads and writes; platforms are
-//! calibrated by it.
+//! a [`run`]; `commits` says whom the end of a transaction is for. A [`grid`] is many scenarios
+//! that run on all cores, and `axes` is the table of the parameters that may be swept.
+//! [`throughput`] measures plain reads and writes; platforms are calibrated by it.
 
 mod axes;
 mod carry_out;
+mod commits;
 mod error;
 pub mod grid;
 mod kernel_options;

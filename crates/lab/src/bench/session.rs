@@ -6,6 +6,7 @@ use std::rc::Rc;
 use flysch_chip::EventKind;
 use flysch_sqlite::{Database, Work};
 
+use super::commits::give_to_requests;
 use super::error::{RunError, sqlite_error};
 use super::measure::{Measured, Timing, measure};
 use super::run::Run;
@@ -13,6 +14,7 @@ use super::scenario::Scenario;
 use super::site::Site;
 use crate::machine::Machine;
 use crate::machine::files::Files;
+use crate::workload::Workload;
 
 const DATABASE: &str = "test.db";
 
@@ -122,7 +124,14 @@ impl<'a> Session<'a> {
         let reads_at_open = self.site.count(EventKind::Read)?;
         self.site.reset()?;
         let measured = steps.measure(self, &mut opened)?;
-        let trace = self.site.take()?;
+        let mut trace = self.site.take()?;
+        if let Workload::Micro(kind) = self.scenario.workload
+            && kind.is_one_transaction()
+            && !trace.blame.tables.is_empty()
+        {
+            let times = kind.statements(self.scenario.requests);
+            give_to_requests(&mut trace, kind.name(), times.into());
+        }
         let mut run = measure(self.scenario, self.site.blocks(), trace, measured, reads_at_open);
         steps.check(self, &mut opened)?;
         if !self.scenario.keeps_trace {

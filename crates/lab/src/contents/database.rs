@@ -27,6 +27,8 @@ pub(super) struct Database {
     /// Pages that were written and are not settled.
     changed: BTreeMap<u32, Vec<u8>>,
     waiting: Vec<(u32, Origin, &'static str)>,
+    /// The label of each role in a kind of file, as long as names stay what they are.
+    labels: BTreeMap<(Option<Role>, &'static str), u32>,
 }
 
 impl Database {
@@ -68,8 +70,25 @@ impl Database {
         self.waiting.push((number, origin, file));
     }
 
-    /// Find the role of each page that was written. Returns what each origin belongs to.
-    pub(super) fn settle(&mut self) -> Vec<(Origin, TableName)> {
+    /// The label of a page in a kind of file. A new one is asked for by the page's name.
+    pub(super) fn label(
+        &mut self,
+        number: u32,
+        file: &'static str,
+        new: impl FnOnce(TableName) -> u32,
+    ) -> u32 {
+        let key = (self.roles.get(&number).copied(), file);
+        if let Some(label) = self.labels.get(&key) {
+            return *label;
+        }
+        let label = new(self.name(number, file));
+        self.labels.insert(key, label);
+        label
+    }
+
+    /// Find the role of each page that was written. Returns the pages that origins stand for, and
+    /// the kind of file that they lie in.
+    pub(super) fn settle(&mut self) -> Vec<(u32, Origin, &'static str)> {
         let changed = std::mem::take(&mut self.changed);
         self.follow(&changed, changed.keys().copied().collect());
         if self.learn_names(&changed) {
@@ -81,8 +100,7 @@ impl Database {
             let fresh = fresh.collect();
             self.follow(&changed, fresh);
         }
-        let waiting = std::mem::take(&mut self.waiting);
-        waiting.into_iter().map(|(page, origin, file)| (origin, self.name(page, file))).collect()
+        std::mem::take(&mut self.waiting)
     }
 
     /// Give roles to the pages that `queue` leads to, as far as they were changed.
@@ -116,6 +134,7 @@ impl Database {
             is_new |= self.schema.insert(*number, page.clone()).as_ref() != Some(page);
         }
         if is_new {
+            self.labels.clear();
             self.schema.retain(|number, _| is_schema(number));
             let leaves = self.schema.iter().flat_map(|(number, page)| names(*number, page));
             self.named = leaves.map(|named| (named.root, named)).collect();
@@ -124,7 +143,7 @@ impl Database {
     }
 
     /// What a page belongs to, in a kind of file.
-    pub(super) fn name(&self, number: u32, file: &str) -> TableName {
+    fn name(&self, number: u32, file: &str) -> TableName {
         let plain = |kind: &str| TableName {
             kind: kind.to_owned(),
             file: file.to_owned(),

@@ -29,8 +29,7 @@ use journals::{JournalPart, Journals, WalPart};
 pub struct Contents {
     databases: BTreeMap<String, Database>,
     journals: BTreeMap<String, Journals>,
-    labels: Vec<TableName>,
-    known: BTreeMap<TableName, u32>,
+    labels: Labels,
     /// The label of each origin. An origin that is not settled yet has none.
     origins: Vec<Option<u32>>,
     /// The origin that every content of a label may share, once its label is known.
@@ -38,6 +37,40 @@ pub struct Contents {
     /// Tables and indexes whose pages went to a journal, in order.
     journaled: Vec<u32>,
 }
+
+/// What bytes may belong to, numbered as they come.
+#[derive(Default)]
+struct Labels {
+    all: Vec<TableName>,
+    known: BTreeMap<TableName, u32>,
+    /// Labels without a name of their own, by kind and file.
+    plain: Vec<(&'static str, &'static str, u32)>,
+}
+
+impl Labels {
+    fn of(&mut self, name: TableName) -> u32 {
+        let next = u32::try_from(self.all.len()).expect("a database has fewer tables");
+        *self.known.entry(name.clone()).or_insert_with(|| {
+            self.all.push(name);
+            next
+        })
+    }
+
+    fn plain(&mut self, kind: &'static str, file: &'static str) -> u32 {
+        let known = self.plain.iter().find(|(known, of, _)| *known == kind && *of == file);
+        if let Some((_, _, label)) = known {
+            return *label;
+        }
+        let name =
+            TableName { kind: kind.to_owned(), file: file.to_owned(), ..TableName::default() };
+        let label = self.of(name);
+        self.plain.push((kind, file, label));
+        label
+    }
+}
+
+/// The most labels with which a file that is not SQLite's gets a label of its own.
+const LABELS_MAX: usize = 500;
 
 /// A part of a write, with its origin: offset and length in the file.
 pub type Part = (u64, u64, Origin);
@@ -60,15 +93,29 @@ impl Contents {
         }
     }
 
+    /// A file that is not SQLite's is about to be written.
+    pub fn other_written(&mut self, name: &str, offset: u64, len: u64) -> Vec<Part> {
+        let of = |name: &str| TableName {
+            kind: "file".to_owned(),
+            name: name.to_owned(),
+            table: name.to_owned(),
+            file: "file".to_owned(),
+        };
+        let Labels { known, .. } = &self.labels;
+        let is_named = known.contains_key(&of(name)) || known.len() < LABELS_MAX;
+        let label = self.labels.of(of(if is_named { name } else { "" }));
+        vec![(offset, len, self.shared(label))]
+    }
+
     /// A file was synced, emptied, deleted or closed: pages that were written to the database are
     /// settled.
     pub fn settle(&mut self, name: &str) {
         let database = database_of(name);
-        if let Some(known) = self.databases.get_mut(database) {
-            let settled = known.settle();
-            for (origin, label) in settled {
-                let label = self.label(label);
-                self.origins[origin.0 as usize] = Some(label);
+        let Self { databases, labels, origins, .. } = self;
+        if let Some(known) = databases.get_mut(database) {
+            for (page, origin, file) in known.settle() {
+                let label = known.label(page, file, |name| labels.of(name));
+                origins[origin.0 as usize] = Some(label);
             }
         }
     }
@@ -84,8 +131,7 @@ impl Contents {
         self.settle(name);
         let mut parts = Vec::new();
         for (number, page) in (1..).zip(bytes.chunks(size)) {
-            let found = self.databases.get(name).map(|it| it.name(number, "database"));
-            let label = self.label(found.unwrap_or_default());
+            let label = self.label_of_page(name, number, "database").unwrap_or_default();
             let offset = u64::from(number - 1) * size as u64;
             parts.push((offset, page.len() as u64, self.shared(label)));
         }
@@ -108,12 +154,12 @@ impl Contents {
             }
             of_tables.push(sums.into_iter().map(|(label, bytes)| (Origin(label), bytes)));
         }
-        Blame { tables: self.labels.clone(), of_tables, ..Blame::default() }
+        Blame { tables: self.labels.all.clone(), of_tables, ..Blame::default() }
     }
 
     /// The names of all labels.
     pub fn labels(&self) -> &[TableName] {
-        &self.labels
+        &self.labels.all
     }
 
     /// The label of an origin.
@@ -151,8 +197,7 @@ impl Contents {
         let journals = self.journals.entry(name.to_owned()).or_default();
         let origin = match journals.journal_part(offset, bytes, size) {
             JournalPart::Page(number) => {
-                let known = self.databases.get(&database).map(|it| it.name(number, "journal"));
-                let label = known.map(|name| self.label(name));
+                let label = self.label_of_page(&database, number, "journal");
                 self.journaled.extend(label);
                 match label {
                     Some(label) => self.shared(label),
@@ -206,13 +251,17 @@ impl Contents {
         origin
     }
 
+    /// The label of a page of a database, in a kind of file. A database that was never written has
+    /// none.
+    fn label_of_page(&mut self, name: &str, number: u32, file: &'static str) -> Option<u32> {
+        let Self { databases, labels, .. } = self;
+        let database = databases.get_mut(name)?;
+        Some(database.label(number, file, |name| labels.of(name)))
+    }
+
     /// The origin of what is not a page of a database.
-    fn plain(&mut self, kind: &str, file: &str) -> Origin {
-        let label = self.label(TableName {
-            kind: kind.to_owned(),
-            file: file.to_owned(),
-            ..TableName::default()
-        });
+    fn plain(&mut self, kind: &'static str, file: &'static str) -> Origin {
+        let label = self.labels.plain(kind, file);
         self.shared(label)
     }
 
@@ -229,14 +278,6 @@ impl Contents {
         let number = u32::try_from(self.origins.len()).expect("fewer than 2^32 pages are written");
         self.origins.push(label);
         Origin(number)
-    }
-
-    fn label(&mut self, name: TableName) -> u32 {
-        let next = u32::try_from(self.labels.len()).expect("a database has fewer tables");
-        *self.known.entry(name.clone()).or_insert_with(|| {
-            self.labels.push(name);
-            next
-        })
     }
 }
 

@@ -12,7 +12,7 @@
 //! ```
 
 /// What a page is used for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Role {
     /// Of the b-tree with this root.
     Tree(u32),

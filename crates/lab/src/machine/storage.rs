@@ -127,7 +127,7 @@ const fn is_journal(kind: FileKind) -> bool {
 }
 
 /// The label of a file by its name, which follows SQLite's naming.
-fn label_of(name: &str) -> &'static str {
+pub(crate) fn label_of(name: &str) -> &'static str {
     match name {
         _ if name.ends_with("-journal") => "journal",
         _ if name.ends_with("-wal") => "wal",
@@ -200,7 +200,7 @@ impl SqliteVfs for Storage {
 }
 
 /// A transaction on the database that a file belongs to may have ended here.
-fn settle(contents: Option<&RefCell<Contents>>, path: &str) {
+pub(crate) fn settle(contents: Option<&RefCell<Contents>>, path: &str) {
     if let Some(contents) = contents {
         contents.borrow_mut().settle(path);
     }

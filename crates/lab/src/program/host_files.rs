@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::{self, File as HostFile};
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -19,17 +19,18 @@ use flysch_linux::vfs::Vfs as Linux;
 use flysch_sqlite::{File, FileKind, OpenFlags, Vfs, VfsError};
 use rustix::fs::{FlockOperation, fcntl_lock};
 
+use super::changes::{Changes, Counted};
 use crate::bench::site::SETTLE_NS;
 use crate::contents::{Contents, Part};
 use crate::machine::Machine;
 use crate::trace::write_atomic;
 
 /// What every SQLite database begins with.
-const MAGIC: &[u8] = b"SQLite format 3\0";
+pub(super) const MAGIC: &[u8] = b"SQLite format 3\0";
 /// Bytes copied at a time.
 const PIECE: usize = 64 << 10;
 /// The files beside a database that belong to its content.
-const COMPANIONS: [&str; 2] = ["-wal", "-journal"];
+pub(super) const COMPANIONS: [&str; 2] = ["-wal", "-journal"];
 
 /// What the user should know about a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,14 +66,18 @@ pub(super) struct HostFiles {
     notes: RefCell<Vec<Note>>,
     /// Virtual time that copying took, nanoseconds.
     copying_ns: Cell<u64>,
-    /// Bytes that programs wrote.
-    written: Rc<Cell<u64>>,
-    /// What was asked of files with names, where that is kept.
-    calls: Option<Rc<RefCell<String>>>,
+    /// The folder of the host that the machine's folder stands for, if it is one.
+    root: Option<String>,
+    pub(super) changes: Changes,
 }
 
 impl HostFiles {
-    pub(super) fn new(vfs: Rc<dyn Vfs>, machine: &Machine, keeps_calls: bool) -> Self {
+    pub(super) fn new(
+        vfs: Rc<dyn Vfs>,
+        machine: &Machine,
+        root: Option<String>,
+        keeps_calls: bool,
+    ) -> Self {
         Self {
             vfs,
             linux: Rc::clone(&machine.linux),
@@ -82,8 +87,8 @@ impl HostFiles {
             databases: RefCell::default(),
             notes: RefCell::default(),
             copying_ns: Cell::new(0),
-            written: Rc::default(),
-            calls: keeps_calls.then(Rc::default),
+            root,
+            changes: Changes::new(keeps_calls),
         }
     }
 
@@ -95,20 +100,16 @@ impl HostFiles {
         self.copying_ns.get()
     }
 
-    pub(super) fn written(&self) -> u64 {
-        self.written.get()
-    }
-
-    pub(super) fn calls(&self) -> String {
-        self.calls.as_ref().map(|calls| calls.borrow().clone()).unwrap_or_default()
-    }
-
     pub(super) fn database_count(&self) -> usize {
         self.databases.borrow().len()
     }
 
     /// The name on the machine of a file of the host.
     fn place(&self, path: &str) -> String {
+        if let Some(root) = &self.root {
+            let inside = path.strip_prefix(root.as_str()).unwrap_or(path);
+            return inside.trim_start_matches('/').to_owned();
+        }
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         let mut folders = self.folders.borrow_mut();
         let known = folders.iter().position(|known| known == folder);
@@ -127,6 +128,36 @@ impl HostFiles {
         }
     }
 
+    /// The path on the host of a file of the machine, where the machine stands for a folder.
+    pub(super) fn on_host(&self, place: &str) -> Option<String> {
+        self.root.as_ref().map(|root| format!("{root}/{place}"))
+    }
+
+    /// The host's folder or file at `path` is used for the first time. Returns whether it is a
+    /// database.
+    pub(super) fn adopt(&self, path: &str) -> Result<bool, VfsError> {
+        let host = Path::new(path);
+        if host.is_dir() {
+            return self.uncounted(|linux| linux.mkdir(&self.place(path))).map(|()| false);
+        }
+        let mut begin = [0; MAGIC.len()];
+        let file = HostFile::open(host).and_then(|mut file| file.read_exact(&mut begin));
+        if file.is_ok() && begin == MAGIC {
+            return self.copy_in(path).map(|()| true);
+        }
+        let bytes = fs::read(host).map_err(|_| VfsError::CannotOpen)?;
+        self.import_noted(path, &[(path.to_owned(), bytes)]).map(|()| false)
+    }
+
+    /// A database was made on the machine.
+    pub(super) fn made(&self, path: String) {
+        self.databases.borrow_mut().insert(path);
+    }
+
+    pub(super) fn is_database(&self, path: &str) -> bool {
+        self.databases.borrow().contains(path)
+    }
+
     /// Copy a database of the host in, if it is there and was not opened before.
     fn copy_in(&self, path: &str) -> Result<(), VfsError> {
         if self.databases.borrow().contains(path) {
@@ -140,33 +171,39 @@ impl HostFiles {
             if files.first().is_some_and(|(_, it)| !it.is_empty() && !it.starts_with(MAGIC)) {
                 self.note(path, "is encrypted, or no SQLite database", false);
             }
-            self.import(&files).map_err(|error| match error {
-                FsError::NoSpace => {
-                    self.note(path, "does not fit on the partition", true);
-                    VfsError::NoSpace
-                }
-                _ => VfsError::Io,
-            })?;
+            self.import_noted(path, &files)?;
         }
         self.databases.borrow_mut().insert(path.to_owned());
         Ok(())
     }
 
-    /// Write files to the machine. Nothing of it is counted, neither events nor time.
-    fn import(&self, files: &[(String, Vec<u8>)]) -> Result<(), FsError> {
+    /// Write files to the machine. What hinders that is noted for the user.
+    fn import_noted(&self, path: &str, files: &[(String, Vec<u8>)]) -> Result<(), VfsError> {
+        let outcome = self.uncounted(|linux| {
+            let mut outcome = Ok(());
+            for (path, bytes) in files {
+                let place = self.place(path);
+                let parts = self.parts(&place, bytes);
+                outcome = outcome.and_then(|()| write_file(linux, &place, bytes, &parts));
+            }
+            outcome.and_then(|()| linux.sync())
+        });
+        if outcome == Err(VfsError::NoSpace) {
+            self.note(path, "does not fit on the partition", true);
+        }
+        outcome
+    }
+
+    /// Change the machine's files. Nothing of it is counted, neither events nor time.
+    fn uncounted(
+        &self,
+        change: impl FnOnce(&mut Linux) -> Result<(), FsError>,
+    ) -> Result<(), VfsError> {
         let began_ns = self.recorder.clock().now_ns();
         let before = self.recorder.len();
         let scope = self.recorder.scope("import");
         let mut linux = self.linux.borrow_mut();
-        let mut outcome = Ok(());
-        for (path, bytes) in files {
-            let place = self.place(path);
-            let parts = self.parts(&place, bytes);
-            outcome = outcome.and_then(|()| write_file(&mut linux, &place, bytes, &parts));
-        }
-        if outcome.is_ok() {
-            outcome = linux.sync();
-        }
+        let mut outcome = change(&mut linux);
         if outcome.is_ok() && before == 0 {
             outcome = linux.drop_caches();
             linux.sleep(SETTLE_NS);
@@ -175,7 +212,10 @@ impl HostFiles {
         self.recorder.cut(before);
         let now_ns = self.recorder.clock().now_ns();
         self.copying_ns.set(self.copying_ns.get() + now_ns - began_ns);
-        outcome
+        outcome.map_err(|error| match error {
+            FsError::NoSpace => VfsError::NoSpace,
+            _ => VfsError::Io,
+        })
     }
 
     /// What the parts of a file hold that is copied in.
@@ -186,6 +226,9 @@ impl HostFiles {
             _ if place.ends_with("-wal") => contents.written(place, FileKind::Wal, 0, bytes),
             _ if place.ends_with("-journal") => {
                 contents.written(place, FileKind::Journal, 0, bytes)
+            }
+            _ if self.root.is_some() && !bytes.starts_with(MAGIC) => {
+                contents.other_written(place, 0, bytes.len() as u64)
             }
             _ => contents.load(place, bytes),
         }
@@ -288,8 +331,7 @@ impl Vfs for HostFiles {
         }
         let place = name.map(|path| self.place(path));
         let file = self.vfs.open(place.as_deref(), flags)?;
-        let (written, calls) = (Rc::clone(&self.written), self.calls.clone());
-        Ok(Box::new(Counted { file, place, written, calls }))
+        Ok(Box::new(Counted { file, place, changes: self.changes.clone() }))
     }
 
     fn delete(&self, name: &str, sync_directory: bool) -> Result<(), VfsError> {
@@ -314,59 +356,5 @@ impl Vfs for HostFiles {
 
     fn supports_shared_memory(&self, name: &str) -> bool {
         self.vfs.supports_shared_memory(name)
-    }
-}
-
-/// A file whose written bytes are counted, and whose changes are listed.
-struct Counted {
-    file: Box<dyn File>,
-    place: Option<String>,
-    written: Rc<Cell<u64>>,
-    calls: Option<Rc<RefCell<String>>>,
-}
-
-impl Counted {
-    fn list(&self, call: &str, numbers: &[u64]) {
-        let (Some(place), Some(calls)) = (&self.place, &self.calls) else { return };
-        let mut calls = calls.borrow_mut();
-        calls.extend([call, " ", place]);
-        for number in numbers {
-            calls.extend([" ", &number.to_string()]);
-        }
-        calls.push('\n');
-    }
-}
-
-impl File for Counted {
-    fn read(&mut self, offset: u64, bytes: &mut [u8]) -> Result<usize, VfsError> {
-        self.file.read(offset, bytes)
-    }
-
-    fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), VfsError> {
-        self.written.set(self.written.get() + bytes.len() as u64);
-        self.list("write", &[offset, bytes.len() as u64]);
-        self.file.write(offset, bytes)
-    }
-
-    fn truncate(&mut self, size: u64) -> Result<(), VfsError> {
-        self.list("truncate", &[size]);
-        self.file.truncate(size)
-    }
-
-    fn sync(&mut self, flags: flysch_sqlite::SyncFlags) -> Result<(), VfsError> {
-        self.list("sync", &[]);
-        self.file.sync(flags)
-    }
-
-    fn size(&mut self) -> Result<u64, VfsError> {
-        self.file.size()
-    }
-
-    fn sector_size(&self) -> u32 {
-        self.file.sector_size()
-    }
-
-    fn characteristics(&self) -> flysch_sqlite::Characteristics {
-        self.file.characteristics()
     }
 }

@@ -43,11 +43,17 @@ pub struct Simulation {
 
 impl Simulation {
     /// Format and mount the stack of a scenario, for a program. If `keeps_calls` is set,
-    /// [`Self::calls`] lists what SQLite asks for.
+    /// [`Self::calls`] lists what SQLite asks for. With `root`, the machine's folder stands for
+    /// this folder of the host.
     ///
     /// # Errors
     /// Fails if the stack cannot be built or the device cannot be aged as asked.
-    pub fn new(scenario: &Scenario, pace: Pace, keeps_calls: bool) -> Result<Self, RunError> {
+    pub fn new(
+        scenario: &Scenario,
+        pace: Pace,
+        root: Option<&str>,
+        keeps_calls: bool,
+    ) -> Result<Self, RunError> {
         let site = Simulated::new(scenario)?;
         site.settle()?;
         site.tune(scenario)?;
@@ -55,7 +61,7 @@ impl Simulation {
         let (Some(machine), Some(vfs)) = (site.machine(), site.storage()) else {
             return Err(RunError::Broken("the machine is not simulated".to_owned()));
         };
-        let files = HostFiles::new(vfs, machine, keeps_calls);
+        let files = HostFiles::new(vfs, machine, root.map(str::to_owned), keeps_calls);
         let (start_ns, cpu_before_ns) = (site.now_ns(), site.cpu_ns());
         Ok(Self {
             site,
@@ -84,7 +90,7 @@ impl Simulation {
     /// Each write, truncation and sync of a file with a name, one a line: what, the file's name on
     /// the machine, then offset and length of a write, or the size.
     pub fn calls(&self) -> String {
-        self.files.calls()
+        self.files.changes.calls()
     }
 
     /// Write the databases to the host. Returns how many there are.
@@ -120,13 +126,22 @@ impl Simulation {
             request_ns,
             ..Timing::default()
         };
-        let measured = Measured::new(timing, self.files.written());
+        let measured = Measured::new(timing, self.files.changes.written());
         let mut run = measure(scenario, self.site.blocks(), trace, measured, 0);
         run.requests = u32::try_from(requests).unwrap_or(u32::MAX);
         Ok(run)
     }
 
-    fn stack(&self) -> &Stack {
+    /// Virtual time, milliseconds.
+    pub(super) fn now_ms(&self) -> u64 {
+        self.site.now_ns() / 1_000_000
+    }
+
+    pub(super) const fn files(&self) -> &HostFiles {
+        &self.files
+    }
+
+    pub(super) fn stack(&self) -> &Stack {
         self.site.machine().expect("the site is simulated")
     }
 }

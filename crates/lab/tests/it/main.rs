@@ -9,6 +9,7 @@ mod engine;
 mod full;
 mod indexes;
 mod kernel;
+mod mounted;
 mod power;
 mod trace;
 mod wear;

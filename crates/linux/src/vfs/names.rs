@@ -26,6 +26,23 @@ impl Vfs {
         }
     }
 
+    /// What has this name, and its size (`stat`). The size of a directory is 0.
+    pub fn stat(&mut self, path: &str) -> Result<Option<(FileKind, u64)>, FsError> {
+        let _scope = self.enter("stat");
+        if names(path).next().is_none() {
+            return Ok(Some((FileKind::Directory, 0)));
+        }
+        let found = self.place(path).and_then(|place| self.find(place));
+        match found {
+            Ok(Some(DirEntry { kind: FileKind::Regular, ino, .. })) => {
+                Ok(Some((FileKind::Regular, self.fs.load(ino)?)))
+            }
+            Ok(entry) => Ok(entry.map(|entry| (entry.kind, 0))),
+            Err(FsError::NotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     pub fn mkdir(&mut self, path: &str) -> Result<(), FsError> {
         let _scope = self.enter("mkdir");
         let place = self.place(path)?;

@@ -8,6 +8,7 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::thread::futex;
 
 /// Mapped memory. Another process may change it at any time, so there are no references to its
 /// bytes: words are atomic, and bytes are copied.
@@ -32,6 +33,14 @@ impl SharedMemory {
 
     pub(crate) fn store(&self, at: usize, value: u32) {
         self.word(at).store(value, Ordering::SeqCst);
+    }
+
+    /// Change a word, and wake a process that sleeps on it.
+    pub(crate) fn bump(&self, at: usize) {
+        let word = self.word(at);
+        word.fetch_add(1, Ordering::SeqCst);
+        // Whoever does not sleep sees the change when it is about to.
+        let _unseen = futex::wake(word, futex::Flags::empty(), 1);
     }
 
     /// Copy bytes out.

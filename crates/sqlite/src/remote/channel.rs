@@ -1,15 +1,18 @@
-//! The channel to one process: a file that holds a request and an answer, and a socket to sleep in.
+//! The channel to one process: a file with a ring of requests and an answer, and a socket to sleep
+//! in.
 //!
 //! ```text
-//! 0       words of 4 bytes: whose turn it is (1: ours), the program sleeps, we sleep,
-//!         rounds to look before sleeping, whether random numbers are ours; at 24, the time to
-//!         tell in milliseconds since 1970 (8 bytes), or -1
-//! 4096    a request
-//! 167936  an answer: its code (4 bytes), its size (4 bytes), its bytes
+//! 0       words of 4 bytes: bytes that were put into the ring so far, bytes that were taken out,
+//!         answers so far, a word on which the program sleeps, whether it sleeps, whether we
+//!         sleep, rounds to look before sleeping, whether random numbers are ours; at 32, the time
+//!         to tell in milliseconds since 1970 (8 bytes), or -1
+//! 4096    an answer: its code (4 bytes), its size (4 bytes), its bytes
+//! 98304   the ring
 //! ```
 //!
-//! Both sides map the file. Who waits looks at the turn for a while before it sleeps, because
-//! waking a process takes longer than most requests.
+//! A request lies in the ring in one piece, and begins at a multiple of 8 bytes. A head of kind 0
+//! fills what is left at the end of the ring. Who waits looks at the words for a while before it
+//! sleeps, because waking a process takes longer than most requests.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -17,26 +20,31 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
 use super::folder::Folder;
-use super::message::{HEAD_SIZE, body_size};
+use super::message::{HEAD_SIZE, Request, body_size};
 use crate::ffi::SharedMemory;
 
-const TURN_AT: usize = 0;
-const PROGRAM_SLEEPS_AT: usize = 4;
-const SERVER_SLEEPS_AT: usize = 8;
-const ROUNDS_AT: usize = 12;
-const SEEDED_AT: usize = 16;
-const NOW_AT: usize = 24;
-const REQUEST_AT: usize = 4096;
-const REQUEST_ROOM: usize = 160 << 10;
-const ANSWER_AT: usize = REQUEST_AT + REQUEST_ROOM;
+const PUT_AT: usize = 0;
+const TAKEN_AT: usize = 4;
+const ANSWERS_AT: usize = 8;
+const BEAT_AT: usize = 12;
+const PROGRAM_SLEEPS_AT: usize = 16;
+const SERVER_SLEEPS_AT: usize = 20;
+const ROUNDS_AT: usize = 24;
+const SEEDED_AT: usize = 28;
+const NOW_AT: usize = 32;
+const ANSWER_AT: usize = 4096;
 const ANSWER_ROOM: usize = 80 << 10;
-const OURS: u32 = 1;
-const THEIRS: u32 = 0;
+const RING_AT: usize = 96 << 10;
+const RING_SIZE: u32 = 256 << 10;
+/// What a program that sleeps waits for.
+const FOR_ANSWER: u32 = 1;
+const FOR_ROOM: u32 = 2;
+const CHANNEL_SIZE: usize = RING_AT + RING_SIZE as usize;
 
 /// What a program is told at the start.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
-    /// Rounds in which it looks at the turn before it sleeps.
+    /// Rounds in which it looks at a word before it sleeps.
     pub(super) rounds: u32,
     /// Whether it gets its random numbers from the machine.
     pub(super) is_seeded: bool,
@@ -47,8 +55,11 @@ pub(super) struct Terms {
 pub(super) struct Channel {
     memory: SharedMemory,
     socket: UnixStream,
-    /// The last request, head and all.
-    request: Vec<u8>,
+    /// Bytes that were taken out of the ring so far.
+    taken: u32,
+    answers: u32,
+    head: [u8; HEAD_SIZE],
+    body: Vec<u8>,
 }
 
 impl Channel {
@@ -63,54 +74,94 @@ impl Channel {
         let name = format!("channel-{client}");
         let mut options = File::options();
         let file = options.read(true).write(true).create_new(true).open(folder.file(&name))?;
-        file.set_len((ANSWER_AT + ANSWER_ROOM) as u64)?;
-        let memory = SharedMemory::map(&file, ANSWER_AT + ANSWER_ROOM)?;
+        file.set_len(CHANNEL_SIZE as u64)?;
+        let memory = SharedMemory::map(&file, CHANNEL_SIZE)?;
         memory.store(ROUNDS_AT, terms.rounds);
         memory.store(SEEDED_AT, terms.is_seeded.into());
         memory.write(NOW_AT, &terms.now_ms.unwrap_or(-1).to_ne_bytes());
         socket.set_nonblocking(true)?;
         socket.write_all(format!("{name}\n").as_bytes())?;
-        Ok(Self { memory, socket, request: Vec::new() })
+        let (head, body) = ([0; HEAD_SIZE], Vec::new());
+        Ok(Self { memory, socket, taken: 0, answers: 0, head, body })
     }
 
     pub(super) fn socket(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
-    /// Whether a request waits.
+    /// Whether a request waits in the ring.
     pub(super) fn is_due(&self) -> bool {
-        self.memory.load(TURN_AT) == OURS
+        self.memory.load(PUT_AT) != self.taken
     }
 
-    /// Read the request that waits: its head and the bytes behind it. A head that is larger than
-    /// the room has no bytes.
-    pub(super) fn take(&mut self) -> ([u8; HEAD_SIZE], &[u8]) {
-        let mut head = [0; HEAD_SIZE];
-        self.memory.read(REQUEST_AT, &mut head);
-        let size = body_size(head);
-        let size = if size <= REQUEST_ROOM - HEAD_SIZE { size } else { 0 };
-        self.request.resize(size, 0);
-        self.memory.read(REQUEST_AT + HEAD_SIZE, &mut self.request);
-        (head, &self.request)
+    /// Copy the next request out of the ring. Returns whether there is one. It stays in the ring
+    /// until [`Self::release`].
+    pub(super) fn peek(&mut self) -> bool {
+        while self.is_due() {
+            let used = self.memory.load(PUT_AT).wrapping_sub(self.taken);
+            let at = self.taken % RING_SIZE;
+            let left = RING_SIZE - at;
+            let place = RING_AT + at as usize;
+            let len = HEAD_SIZE.min(left as usize);
+            self.head = [0; HEAD_SIZE];
+            self.memory.read(place, &mut self.head[..len]);
+            let Some(size) = body_size(self.head) else {
+                self.advance(left.min(used));
+                continue;
+            };
+            let whole =
+                size.checked_add(HEAD_SIZE).filter(|whole| *whole <= left.min(used) as usize);
+            let Some(whole) = whole else {
+                // It makes no sense, and neither does what follows. It is answered by an error.
+                self.head = [u8::MAX; HEAD_SIZE];
+                self.body = vec![0; used as usize - HEAD_SIZE.min(used as usize)];
+                return true;
+            };
+            self.body.resize(whole - HEAD_SIZE, 0);
+            self.memory.read(place + HEAD_SIZE, &mut self.body);
+            return true;
+        }
+        false
     }
 
-    /// Put an answer down and give the turn back.
+    /// The request that was copied out. There is none in bytes that make no sense.
+    pub(super) fn request(&self) -> Option<Request<'_>> {
+        Request::parse(self.head, &self.body)
+    }
+
+    /// Take the request that was copied out from the ring.
+    pub(super) fn release(&mut self) {
+        let size = (HEAD_SIZE + self.body.len()).next_multiple_of(8);
+        let used = self.memory.load(PUT_AT).wrapping_sub(self.taken);
+        self.advance(u32::try_from(size).unwrap_or(used).min(used));
+        // A program that waits for room is woken when there is plenty.
+        if used <= RING_SIZE / 2 {
+            self.wake(FOR_ROOM);
+        }
+    }
+
+    fn advance(&mut self, bytes: u32) {
+        self.taken = self.taken.wrapping_add(bytes);
+        self.memory.store(TAKEN_AT, self.taken);
+    }
+
+    /// Answer the request that was copied out.
     #[expect(clippy::host_endian_bytes, reason = "shared memory of one machine")]
-    pub(super) fn answer(&self, code: i32, bytes: &[u8]) {
+    pub(super) fn answer(&mut self, code: i32, bytes: &[u8]) {
         assert!(bytes.len() + 8 <= ANSWER_ROOM, "an answer is at most a page");
         let size = u32::try_from(bytes.len()).expect("an answer is at most a page");
         self.memory.write(ANSWER_AT, &code.to_ne_bytes());
         self.memory.write(ANSWER_AT + 4, &size.to_ne_bytes());
         self.memory.write(ANSWER_AT + 8, bytes);
-        self.give_turn();
+        self.answers = self.answers.wrapping_add(1);
+        self.memory.store(ANSWERS_AT, self.answers);
+        self.wake(FOR_ANSWER);
     }
 
-    /// Give the turn back. A program that sleeps is woken.
-    pub(super) fn give_turn(&self) {
-        self.memory.store(TURN_AT, THEIRS);
-        if self.memory.load(PROGRAM_SLEEPS_AT) != 0 {
-            // A full socket wakes the program as well, and one that is gone needs no waking.
-            let _unseen = (&self.socket).write(&[0]);
+    /// Wake the program if it sleeps until this happens.
+    fn wake(&self, waits: u32) {
+        if self.memory.load(PROGRAM_SLEEPS_AT) == waits {
+            self.memory.bump(BEAT_AT);
         }
     }
 
@@ -125,6 +176,7 @@ impl Channel {
         loop {
             match self.socket.read(&mut bytes) {
                 Ok(0) => return false,
+                Ok(found) if found < bytes.len() => return true,
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_int;
 
 use libsqlite3_sys as sqlite;
+use rustix::time::{ClockId, clock_gettime};
 
 use super::channel::Channel;
 use super::folder::Folder;
@@ -27,6 +28,28 @@ pub(super) struct House<'a> {
     pub(super) regions: Regions,
     /// The number of the next open file, which identifies it in the tables of locks.
     pub(super) holders: u64,
+    /// The time up to which programs' own time was told to the machine, nanoseconds of the
+    /// monotonic clock.
+    pub(super) told_ns: u64,
+}
+
+impl House<'_> {
+    /// Let the time pass in which a program worked for itself before a request.
+    fn pass(&mut self, request: &Request<'_>) {
+        let since_ns = self.told_ns.max(request.resumed_ns);
+        if request.sent_ns > since_ns {
+            self.machine.elapsed(request.sent_ns - since_ns);
+        }
+        self.told_ns = self.told_ns.max(request.sent_ns);
+    }
+
+    /// The time until now was the machine's.
+    fn account(&mut self) {
+        let now = clock_gettime(ClockId::Monotonic);
+        let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+        let now_ns = seconds * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0);
+        self.told_ns = self.told_ns.max(now_ns);
+    }
 }
 
 pub(super) struct Client {
@@ -69,32 +92,43 @@ impl Client {
         Self { id, channel, files: BTreeMap::new(), failure: None }
     }
 
-    /// Answer the request that waits.
-    pub(super) fn serve(&mut self, house: &mut House<'_>) {
-        let Self { id, channel, files, failure } = self;
-        let (head, bytes) = channel.take();
-        let Some(request) = Request::parse(head, bytes) else {
-            return channel.answer(sqlite::SQLITE_IOERR, &[]);
+    /// Carry out the requests that have no answer, up to one that has. Returns whether such a one
+    /// waits.
+    pub(super) fn serve_posts(&mut self, house: &mut House<'_>) -> bool {
+        while self.channel.peek() {
+            let Some(request) = self.channel.request() else { return true };
+            if request.is_answered {
+                return true;
+            }
+            house.pass(&request);
+            if matches!(request.kind, Kind::Began | Kind::Ended) {
+                report(self.id, house, &request);
+            } else if self.failure.is_none() || !can_fail(request.kind) {
+                let answer = enact(self.id, &mut self.files, house, &request);
+                if can_fail(request.kind) && answer.code != sqlite::SQLITE_OK {
+                    self.failure = Some(answer.code);
+                }
+            }
+            self.channel.release();
+        }
+        false
+    }
+
+    /// Answer the request that waits, which [`Self::serve_posts`] found.
+    pub(super) fn serve_answered(&mut self, house: &mut House<'_>) {
+        let Some(request) = self.channel.request() else {
+            self.channel.release();
+            return self.channel.answer(sqlite::SQLITE_IOERR, &[]);
         };
-        if matches!(request.kind, Kind::Began | Kind::Ended) {
-            report(*id, house, &request);
-            return channel.give_turn();
-        }
-        if request.is_answered()
-            && let Some(code) = failure.take()
-        {
-            return channel.answer(code, &[]);
-        }
-        house.machine.enter(StatementId { client: *id, number: request.statement });
-        let answer = carry_out(files, house, &request);
-        house.machine.leave();
-        if request.is_answered() {
-            return channel.answer(answer.code, &answer.bytes);
-        }
-        if request.kind == Kind::Write && answer.code != sqlite::SQLITE_OK {
-            *failure = Some(answer.code);
-        }
-        channel.give_turn();
+        house.pass(&request);
+        let tells = !matches!(request.kind, Kind::Random | Kind::Sleep);
+        let answer = match self.failure.take_if(|_| tells) {
+            Some(code) => code.into(),
+            None => enact(self.id, &mut self.files, house, &request),
+        };
+        self.channel.release();
+        self.channel.answer(answer.code, &answer.bytes);
+        house.account();
     }
 
     /// Close everything that the process had open.
@@ -105,6 +139,24 @@ impl Client {
         }
         house.machine.leave();
     }
+}
+
+/// Whether a request may fail in a way that the program has to know.
+const fn can_fail(kind: Kind) -> bool {
+    matches!(kind, Kind::Open | Kind::Write | Kind::Sync)
+}
+
+/// Carry a request out in the name of its statement.
+fn enact(
+    client: u32,
+    files: &mut BTreeMap<u32, OpenFile>,
+    house: &mut House<'_>,
+    request: &Request<'_>,
+) -> Answer {
+    house.machine.enter(StatementId { client, number: request.statement });
+    let answer = carry_out(files, house, request);
+    house.machine.leave();
+    answer
 }
 
 /// Tell the machine about a statement.
@@ -139,17 +191,13 @@ fn carry_out(
             }
             sqlite::SQLITE_OK.into()
         }
-        Kind::Began | Kind::Ended => sqlite::SQLITE_OK.into(),
+        Kind::Began | Kind::Ended | Kind::Confirm => sqlite::SQLITE_OK.into(),
         Kind::Read | Kind::Write | Kind::Truncate | Kind::Sync | Kind::Size => {
             let open = files.get_mut(&request.file);
             open.map_or_else(|| sqlite::SQLITE_IOERR.into(), |open| on_file(open, request))
         }
-        Kind::Lock
-        | Kind::Unlock
-        | Kind::Reserved
-        | Kind::ShmMap
-        | Kind::ShmLock
-        | Kind::ShmUnmap => {
+        Kind::Lock => lock(files, house, request),
+        Kind::Unlock | Kind::Reserved | Kind::ShmMap | Kind::ShmLock | Kind::ShmUnmap => {
             let open = files.get(&request.file);
             open.map_or_else(|| sqlite::SQLITE_IOERR.into(), |open| on_locks(house, open, request))
         }
@@ -257,18 +305,84 @@ const fn io_code(kind: Kind) -> c_int {
     }
 }
 
+/// Grant a lock. With it goes what SQLite is going to ask for, as the process expects it: whether
+/// there is a journal and a log, the change counter, and the size. It is asked for in this order,
+/// and as if the process did so.
+#[expect(clippy::host_endian_bytes, reason = "shared memory of one machine")]
+fn lock(
+    files: &mut BTreeMap<u32, OpenFile>,
+    house: &mut House<'_>,
+    request: &Request<'_>,
+) -> Answer {
+    let Some(open) = files.get_mut(&request.file) else { return sqlite::SQLITE_IOERR.into() };
+    let level = usize::try_from(request.flags).ok().and_then(|at| LEVELS.get(at).copied());
+    let Some(level) = level else { return sqlite::SQLITE_IOERR_LOCK.into() };
+    let granted = house.locks.acquire(&open.name, open.holder, level);
+    let held = house.locks.level(&open.name, open.holder);
+    let held = LEVELS.iter().position(|known| *known == held).unwrap_or(0);
+    let code = if granted { sqlite::SQLITE_OK } else { sqlite::SQLITE_BUSY };
+    let told = if granted { foretell(open, house, request.number) } else { Foretold::default() };
+    let mut bytes = i32::try_from(held).unwrap_or(0).to_ne_bytes().to_vec();
+    bytes.extend(told.known.to_ne_bytes());
+    bytes.extend(i32::from(told.has_journal).to_ne_bytes());
+    bytes.extend(i32::from(told.has_log).to_ne_bytes());
+    bytes.extend(told.size.to_ne_bytes());
+    bytes.extend(told.counter);
+    Answer { code, bytes }
+}
+
+/// What is told with a lock. `known` has a bit for each, which `shim/shim.h` lists.
+#[derive(Default)]
+struct Foretold {
+    known: u32,
+    has_journal: bool,
+    has_log: bool,
+    size: u64,
+    counter: [u8; 16],
+}
+
+const KNOWN_JOURNAL: u32 = 1;
+const KNOWN_COUNTER: u32 = 2;
+const KNOWN_LOG: u32 = 4;
+const KNOWN_SIZE: u32 = 8;
+/// Where the change counter lies in a database.
+const COUNTER_AT: u64 = 24;
+
+fn foretell(open: &mut OpenFile, house: &House<'_>, wanted: i64) -> Foretold {
+    let wanted = u32::try_from(wanted).unwrap_or(0);
+    let (mut told, vfs) = (Foretold::default(), house.machine.vfs());
+    if wanted & KNOWN_JOURNAL != 0 {
+        let Ok(exists) = vfs.exists(&format!("{}-journal", open.name)) else { return told };
+        (told.has_journal, told.known) = (exists, told.known | KNOWN_JOURNAL);
+        if exists {
+            return told;
+        }
+    }
+    if wanted & KNOWN_COUNTER != 0 {
+        if !open.file.read(COUNTER_AT, &mut told.counter).is_ok_and(|len| len == 16) {
+            return told;
+        }
+        told.known |= KNOWN_COUNTER;
+    }
+    if wanted & KNOWN_LOG != 0 {
+        let Ok(exists) = vfs.exists(&format!("{}-wal", open.name)) else { return told };
+        (told.has_log, told.known) = (exists, told.known | KNOWN_LOG);
+        if exists {
+            return told;
+        }
+    }
+    if wanted & KNOWN_SIZE != 0
+        && let Ok(size) = open.file.size()
+    {
+        (told.size, told.known) = (size, told.known | KNOWN_SIZE);
+    }
+    told
+}
+
 fn on_locks(house: &mut House<'_>, open: &OpenFile, request: &Request<'_>) -> Answer {
     let (name, holder) = (open.name.as_str(), open.holder);
     let level = usize::try_from(request.flags).ok().and_then(|at| LEVELS.get(at).copied());
     match request.kind {
-        Kind::Lock => {
-            let Some(level) = level else { return sqlite::SQLITE_IOERR_LOCK.into() };
-            let granted = house.locks.acquire(name, holder, level);
-            let held = house.locks.level(name, holder);
-            let held = LEVELS.iter().position(|known| *known == held).unwrap_or(0);
-            let code = if granted { sqlite::SQLITE_OK } else { sqlite::SQLITE_BUSY };
-            Answer::number(code, i32::try_from(held).unwrap_or(0))
-        }
         Kind::Unlock => {
             if let Some(level) = level.filter(|level| *level <= LockLevel::Shared) {
                 house.locks.release(name, holder, level);

@@ -8,12 +8,15 @@
 //! offset     8 bytes   in a file; or a connection; or rows changed
 //! number     8 bytes   a size, or the number of a statement
 //! statement  8 bytes   the statement that runs, or 0
+//! resumed    8 bytes   when the process took its last answer, nanoseconds of the monotonic clock
+//! sent       8 bytes   when it made the request
+//! answered   4 bytes   whether it waits for an answer; then 4 that are not used
 //! ```
 //!
 //! `shim/shim.h` has the same list.
 
 /// The size of a head, bytes.
-pub(super) const HEAD_SIZE: usize = 40;
+pub(super) const HEAD_SIZE: usize = 64;
 
 /// What a process asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,9 +40,10 @@ pub(super) enum Kind {
     ShmUnmap,
     Began,
     Ended,
+    Confirm,
 }
 
-const KINDS: [Kind; 19] = [
+const KINDS: [Kind; 20] = [
     Kind::Open,
     Kind::Close,
     Kind::Read,
@@ -59,6 +63,7 @@ const KINDS: [Kind; 19] = [
     Kind::ShmUnmap,
     Kind::Began,
     Kind::Ended,
+    Kind::Confirm,
 ];
 
 /// A request with the bytes behind its head.
@@ -70,14 +75,17 @@ pub(super) struct Request<'a> {
     pub(super) offset: i64,
     pub(super) number: i64,
     pub(super) statement: u64,
+    pub(super) resumed_ns: u64,
+    pub(super) sent_ns: u64,
+    pub(super) is_answered: bool,
     pub(super) bytes: &'a [u8],
 }
 
-/// The size of the bytes behind a head.
+/// The bytes behind a head, and whether it stands for a request at all.
 #[expect(clippy::host_endian_bytes, reason = "shared memory of one machine")]
-pub(super) fn body_size(head: [u8; HEAD_SIZE]) -> usize {
-    let word = [head[4], head[5], head[6], head[7]];
-    usize::try_from(u32::from_ne_bytes(word)).unwrap_or(usize::MAX)
+pub(super) fn body_size(head: [u8; HEAD_SIZE]) -> Option<usize> {
+    let word = |at: usize| u32::from_ne_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    (word(0) != 0).then(|| usize::try_from(word(4)).unwrap_or(usize::MAX))
 }
 
 impl<'a> Request<'a> {
@@ -93,28 +101,10 @@ impl<'a> Request<'a> {
             offset: long(16)?.cast_signed(),
             number: long(24)?.cast_signed(),
             statement: long(32)?,
+            resumed_ns: long(40)?,
+            sent_ns: long(48)?,
+            is_answered: short(56)? != 0,
             bytes,
         })
-    }
-
-    /// Whether the process waits for an answer.
-    pub(super) fn is_answered(&self) -> bool {
-        match self.kind {
-            Kind::Close | Kind::Unlock | Kind::ShmUnmap | Kind::Began | Kind::Ended => false,
-            Kind::Write => self.flags != 0,
-            Kind::Open
-            | Kind::Read
-            | Kind::Truncate
-            | Kind::Sync
-            | Kind::Size
-            | Kind::Lock
-            | Kind::Reserved
-            | Kind::Delete
-            | Kind::Exists
-            | Kind::Random
-            | Kind::Sleep
-            | Kind::ShmMap
-            | Kind::ShmLock => true,
-        }
     }
 }

@@ -1,12 +1,10 @@
-//! The server: it waits for programs and for their requests, and knows how long the programs worked
-//! in between.
+//! The server: it waits for programs and for their requests.
 
 use std::hint::spin_loop;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::thread::available_parallelism;
-use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -32,6 +30,8 @@ const SLEEP_MS: i64 = 100;
 pub enum Waits {
     /// The program runs.
     Program,
+    /// Programs come by themselves. When the first has come, they are served until all have gone.
+    Visitors,
     /// The program has ended. Processes that it started and that are connected are still served.
     Others,
     /// Nothing: the server is to end at once.
@@ -50,8 +50,8 @@ pub struct Server<'a> {
     patience: u32,
     /// How often the server looked.
     waits: u32,
-    /// When the last request was done.
-    idle_since: Option<Instant>,
+    /// A program wants to be let in.
+    knocks: bool,
     /// Number of processes that came so far.
     came: u32,
 }
@@ -76,7 +76,7 @@ impl<'a> Server<'a> {
         let (rounds, of_program) = if can_look { (ROUNDS, ROUNDS_OF_PROGRAM) } else { (0, 0) };
         let terms = Terms { rounds: of_program, is_seeded, now_ms };
         let (locks, regions) = (LockTable::default(), super::regions::Regions::default());
-        let house = House { machine, folder, locks, regions, holders: 0 };
+        let house = House { machine, folder, locks, regions, holders: 0, told_ns: 0 };
         let clients = Vec::new();
         Ok(Self {
             house,
@@ -86,7 +86,7 @@ impl<'a> Server<'a> {
             rounds,
             patience: rounds,
             waits: 0,
-            idle_since: None,
+            knocks: false,
             came: 0,
         })
     }
@@ -104,17 +104,21 @@ impl<'a> Server<'a> {
         bell.set_nonblocking(true)?;
         loop {
             let is_idle = self.serve_many();
-            self.accept()?;
+            if !is_idle || std::mem::take(&mut self.knocks) {
+                self.accept()?;
+            }
             match waits() {
                 Waits::Program => {}
+                Waits::Visitors if self.came == 0 || !self.clients.is_empty() => {}
                 Waits::Others if !self.clients.is_empty() => {}
-                Waits::Others | Waits::Nothing => break,
+                Waits::Visitors | Waits::Others | Waits::Nothing => break,
             }
             if is_idle {
                 self.sleep(bell)?;
             }
         }
-        for client in std::mem::take(&mut self.clients) {
+        for mut client in std::mem::take(&mut self.clients) {
+            client.serve_posts(&mut self.house);
             client.close(&mut self.house);
         }
         Ok(())
@@ -146,23 +150,23 @@ impl<'a> Server<'a> {
         is_idle
     }
 
-    /// Answer every request that waits. Returns whether there was one.
-    #[expect(clippy::disallowed_methods, reason = "the program's own time is the host's")]
+    /// Answer every request that waits. Returns whether there was one. What other processes did
+    /// before comes first: they may have released a lock.
     fn serve_due(&mut self) -> bool {
         let mut was_due = false;
-        let mut place = 0;
-        while let Some(client) = self.clients.get_mut(place) {
-            place += 1;
-            if !client.channel.is_due() {
+        let Self { clients, house, .. } = self;
+        for place in 0..clients.len() {
+            if !clients[place].channel.is_due() {
                 continue;
             }
             was_due = true;
-            if let Some(since) = self.idle_since {
-                let ns = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                self.house.machine.elapsed(ns);
+            if !clients[place].serve_posts(house) {
+                continue;
             }
-            client.serve(&mut self.house);
-            self.idle_since = Some(Instant::now());
+            for other in (0..clients.len()).filter(|other| *other != place) {
+                clients[other].serve_posts(house);
+            }
+            clients[place].serve_answered(house);
         }
         was_due
     }
@@ -204,8 +208,8 @@ impl<'a> Server<'a> {
             let client = &mut self.clients[place];
             if !client.channel.drain() {
                 // What it asked for before it went is done.
-                if client.channel.is_due() {
-                    client.serve(&mut self.house);
+                while client.serve_posts(&mut self.house) {
+                    client.serve_answered(&mut self.house);
                 }
                 self.clients.remove(place).close(&mut self.house);
             }
@@ -214,7 +218,7 @@ impl<'a> Server<'a> {
     }
 
     /// Wait for a byte. Returns the places of the processes that sent one or have gone.
-    fn wait(&self, bell: &UnixStream) -> io::Result<Vec<usize>> {
+    fn wait(&mut self, bell: &UnixStream) -> io::Result<Vec<usize>> {
         let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(self.clients.len() + 2);
         let sockets = self.clients.iter().map(|client| client.channel.socket());
         fds.extend(sockets.map(|socket| PollFd::from_borrowed_fd(socket, PollFlags::IN)));
@@ -225,9 +229,16 @@ impl<'a> Server<'a> {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        // What rang once has been heard.
-        let _unseen = (&*bell).read(&mut [0; 16]);
-        let woken = fds[..self.clients.len()].iter().enumerate();
-        Ok(woken.filter(|(_, fd)| !fd.revents().is_empty()).map(|(place, _)| place).collect())
+        if fds.last().is_some_and(|fd| !fd.revents().is_empty()) {
+            // What rang once has been heard.
+            let _unseen = (&*bell).read(&mut [0; 16]);
+        }
+        let count = self.clients.len();
+        let woken = fds[..count].iter().enumerate();
+        let woken = woken.filter(|(_, fd)| !fd.revents().is_empty()).map(|(place, _)| place);
+        let (woken, knocks) = (woken.collect(), !fds[count].revents().is_empty());
+        drop(fds);
+        self.knocks = knocks;
+        Ok(woken)
     }
 }

@@ -144,3 +144,39 @@ fn the_workloads_of_bench_have_the_same_tables() {
         assert!(has_table || run["page_programs"] == 0, "{run}");
     }
 }
+
+/// The updates of a workload of bench, by a program.
+const UPDATES: &str = "
+import sqlite3
+c = sqlite3.connect('u.db', isolation_level=None)
+c.execute('create table t(id integer primary key, val text)')
+c.execute('begin')
+for n in range(1, 201): c.execute('insert into t values(?, ?)', (n, '%0300d' % n))
+c.execute('commit')
+c.execute('begin')
+for n in range(1, 201): c.execute('update t set val = ? where id = ?', ('%0300d' % -n, n))
+c.execute('end')
+";
+
+#[test]
+fn bench_gives_a_commit_to_its_requests_as_a_run_does() {
+    let Some(python) = installed("python3") else { return };
+    let folder = folder();
+    fs::write(folder.path().join("u.py"), UPDATES).expect("a script");
+    let ran = output_of(folder.path(), "--on sqlite/ubifs", &[&python, "u.py"]);
+    let line = "bench update --on sqlite/ubifs --requests 200 --fill 200 --format json";
+    let runs: Value = serde_json::from_str(&command::output_of(folder.path(), line)).expect("JSON");
+    check_sums(&runs[0], "bench update");
+    let of = |run: &Value, text: &str| -> (i64, i64) {
+        let rows = run["by_statement"].as_array().expect("statements");
+        let row = rows.iter().find(|row| row["statement"] == text).expect(text);
+        (programs(row), row["with_commit"]["page_programs"].as_i64().expect("a count"))
+    };
+    for (run, update, end) in
+        [(&ran.figures, "update t set val = ? where id = ?", "end"), (&runs[0], "update", "end")]
+    {
+        let ((own, with), (ended, left)) = (of(run, update), of(run, end));
+        assert!(ended > 0, "{run}");
+        assert_eq!((with, left), (own + ended, 0), "{update}");
+    }
+}

@@ -3,7 +3,10 @@
 
 mod blame;
 mod calls;
+mod cost;
+mod extension;
 mod failures;
+mod fuse;
 mod programs;
 mod python;
 mod shell;

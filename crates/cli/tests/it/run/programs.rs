@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::blame::check_sums;
+use super::calls::compare;
 use super::{folder, installed, native, output_of};
 
 const APPLICATION: &str = "
@@ -70,6 +71,9 @@ fn an_application_with_migrations_runs_the_same_way_twice() {
     });
     assert!(traces[0] == traces[1], "the same events");
     assert_eq!(native(folders[0].path(), &[&python, "app.py"]), traces[0].0);
+    let folder = folder();
+    fs::write(folder.path().join("app.py"), APPLICATION).expect("a script");
+    compare(folder.path(), "--on sqlite/yaffs2", &[&python, "app.py"]);
 }
 
 const IN_C: &str = r#"
@@ -118,9 +122,46 @@ fn a_program_in_c_with_a_trace_and_a_file_system_of_its_choice() {
     assert!(compiler.status().expect("a C compiler").success());
     let ran = output_of(folder.path(), "--on sqlite/ftl", &["./p", "a.db"]);
     assert_eq!(ran.stdout, native(folder.path(), &["./p", "a.db"]));
+    compare(folder.path(), "--on sqlite/jffs2", &["./p", "b.db"]);
     assert_eq!(ran.figures["requests"].as_u64(), Some(154));
     check_sums(&ran.figures, "a program in C");
     let rows = ran.figures["by_statement"].as_array().expect("statements");
     let insert = rows.iter().find(|row| row["statement"] == "INSERT INTO t VALUES(?)");
     assert_eq!(insert.map(|row| &row["executions"]), Some(&150.into()), "{rows:?}");
+}
+
+/// Programs that load SQLite in ways of their own.
+#[test]
+fn a_module_that_binds_to_its_own_library_and_a_program_that_looks_functions_up() {
+    let folder = folder();
+    if let Some(php) = installed("php").filter(|_| has_module_of_php()) {
+        let script = "$d = new PDO('sqlite:a.db'); $d->exec('create table t(x)'); \
+            $d->exec('insert into t values(7)'); echo $d->query('select x from t')->fetchColumn();";
+        let ran = output_of(folder.path(), "", &[&php, "-r", script]);
+        assert_eq!(ran.stdout, "7", "{}", ran.stderr);
+        assert_eq!(ran.figures["requests"], 3, "{}", ran.stderr);
+    }
+    if let Some(python) = installed("python3") {
+        let script = "
+import ctypes
+lib = ctypes.CDLL('libsqlite3.so.0')
+db = ctypes.c_void_p()
+assert lib.sqlite3_open(b'b.db', ctypes.byref(db)) == 0
+assert lib.sqlite3_exec(db, b'create table t(x); insert into t values(1)', None, None, None) == 0
+lib.sqlite3_close(db)
+";
+        let ran = output_of(folder.path(), "", &[&python, "-c", script]);
+        assert_eq!(ran.figures["requests"], 2, "{}", ran.stderr);
+    }
+    assert_eq!(super::names(folder.path()), [""; 0], "the host keeps nothing");
+}
+
+#[expect(clippy::print_stderr, reason = "a test that was skipped says so")]
+fn has_module_of_php() -> bool {
+    let modules = Command::new("php").arg("-m").output();
+    let found = modules.is_ok_and(|it| String::from_utf8_lossy(&it.stdout).contains("pdo_sqlite"));
+    if !found {
+        eprintln!("skipped: pdo_sqlite is not installed (apt-get install php-sqlite3)");
+    }
+    found
 }

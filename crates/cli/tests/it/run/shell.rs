@@ -64,3 +64,18 @@ fn a_database_is_copied_in_and_written_back_if_asked() {
     assert_eq!(native(folder.path(), &[&shell, "a.db", "SELECT * FROM t"]), "1\n2\n");
     assert_eq!(names(folder.path()), ["a.db"]);
 }
+
+#[test]
+fn the_shell_runs_the_same_way_twice() {
+    let Some(shell) = installed("sqlite3") else { return };
+    let traces = [folder(), folder()].map(|folder| {
+        let options = "--pace none --now 1700000000 --on sqlite/ubifs --trace s.trace";
+        let script = "CREATE TABLE t(a, b); INSERT INTO t SELECT random(), datetime() FROM \
+            generate_series(1, 500); CREATE INDEX ta ON t(a); DELETE FROM t WHERE a > 0; VACUUM";
+        let twice = format!("{shell} a.db '{script}'; {shell} a.db 'SELECT max(a), max(b) FROM t'");
+        let ran = output_of(folder.path(), options, &["sh", "-c", &twice]);
+        assert!(ran.stdout.ends_with("|2023-11-14 22:13:20\n"), "{}", ran.stdout);
+        (ran.stdout, fs::read(folder.path().join("s.trace")).expect("a trace"))
+    });
+    assert!(traces[0] == traces[1], "the same events");
+}

@@ -1,0 +1,93 @@
+//! What programs changed: bytes that they wrote, and the calls in order where these are kept.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use flysch_sqlite::{Characteristics, File, SyncFlags, VfsError};
+
+/// A count that several files share.
+#[derive(Clone, Default)]
+pub(super) struct Changes {
+    written: Rc<Cell<u64>>,
+    calls: Option<Rc<RefCell<String>>>,
+}
+
+impl Changes {
+    pub(super) fn new(keeps_calls: bool) -> Self {
+        Self { written: Rc::default(), calls: keeps_calls.then(Rc::default) }
+    }
+
+    /// Bytes that programs wrote.
+    pub(super) fn written(&self) -> u64 {
+        self.written.get()
+    }
+
+    /// Each call on a file with a name, one a line.
+    pub(super) fn calls(&self) -> String {
+        self.calls.as_ref().map(|calls| calls.borrow().clone()).unwrap_or_default()
+    }
+
+    pub(super) fn note_write(&self, name: Option<&str>, offset: u64, len: u64) {
+        self.written.set(self.written.get() + len);
+        self.list("write", name, &[offset, len]);
+    }
+
+    pub(super) fn note_truncate(&self, name: Option<&str>, size: u64) {
+        self.list("truncate", name, &[size]);
+    }
+
+    pub(super) fn note_sync(&self, name: Option<&str>) {
+        self.list("sync", name, &[]);
+    }
+
+    fn list(&self, call: &str, name: Option<&str>, numbers: &[u64]) {
+        let (Some(name), Some(calls)) = (name, &self.calls) else { return };
+        let mut calls = calls.borrow_mut();
+        calls.extend([call, " ", name]);
+        for number in numbers {
+            calls.extend([" ", &number.to_string()]);
+        }
+        calls.push('\n');
+    }
+}
+
+/// A file whose changes are noted.
+pub(super) struct Counted {
+    pub(super) file: Box<dyn File>,
+    /// Its name on the machine, if it has one.
+    pub(super) place: Option<String>,
+    pub(super) changes: Changes,
+}
+
+impl File for Counted {
+    fn read(&mut self, offset: u64, bytes: &mut [u8]) -> Result<usize, VfsError> {
+        self.file.read(offset, bytes)
+    }
+
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), VfsError> {
+        self.changes.note_write(self.place.as_deref(), offset, bytes.len() as u64);
+        self.file.write(offset, bytes)
+    }
+
+    fn truncate(&mut self, size: u64) -> Result<(), VfsError> {
+        self.changes.note_truncate(self.place.as_deref(), size);
+        self.file.truncate(size)
+    }
+
+    fn sync(&mut self, flags: SyncFlags) -> Result<(), VfsError> {
+        self.changes.note_sync(self.place.as_deref());
+        self.file.sync(flags)
+    }
+
+    fn size(&mut self) -> Result<u64, VfsError> {
+        self.file.size()
+    }
+
+    fn sector_size(&self) -> u32 {
+        self.file.sector_size()
+    }
+
+    fn characteristics(&self) -> Characteristics {
+        self.file.characteristics()
+    }
+}
