@@ -125,6 +125,9 @@ pub(crate) enum StreamError {
     Media(MediaError),
     /// The record is not whole, or says what cannot be.
     Broken,
+    /// A page of the record at this place is not to be seen. Where it was seen before, it was under
+    /// way when the power went, and each look decides anew.
+    Gone(Place),
 }
 
 impl From<MediaError> for StreamError {
@@ -206,7 +209,7 @@ impl<'a> Reader<'a> {
         }
         self.reads += 1;
         let Sight::Page(header) = media.look(block, page + self.part, name, self.frame)? else {
-            return Err(StreamError::Broken);
+            return Err(StreamError::Gone(self.place));
         };
         let (is_last, part) = part_of(&header);
         let fits = usize::from(header.used) <= media.layout().payload_size();
