@@ -163,3 +163,49 @@ fn cursors_pass_over_what_was_replaced_while_the_store_changes() {
         }
     });
 }
+
+/// The entry with the least code at the first place of the flash was taken for the end of a cursor
+/// that descends: it was never given.
+#[test]
+fn the_least_key_at_the_first_place_is_given_descending() {
+    for rows in [Rows::One, Rows::Many] {
+        on_chip(IndexPlan { order: Order::Key, rows, ..plan() }, 6000, |solo| {
+            let entry = |code, pointer| Entry { index: 0, code, pointer, flags: 0 };
+            for number in 0..60 {
+                solo.insert(&entry(number, number as u32)).unwrap();
+            }
+            for is_flushed in [false, true] {
+                if is_flushed {
+                    solo.flush().unwrap();
+                }
+                let (mut range, mut found) = (Range::<40>::descending(0, 0, 70), Vec::new());
+                while let Some(entry) = solo.next_of(&mut range).unwrap() {
+                    found.push(entry.code);
+                }
+                assert!(found.into_iter().eq((0..60).rev()), "{rows:?}, flushed {is_flushed}");
+            }
+        });
+    }
+}
+
+/// A level of hashes of which too many are equal is packed. It was to have fences then, for which
+/// an index of hashes keeps no memory: the merge panicked.
+#[test]
+fn a_level_of_equal_hashes_is_packed_without_fences() {
+    let plan = IndexPlan { capacity: 2, is_updated: true, ..plan() };
+    on_chip(plan, 5000, |solo| {
+        let entry = |number: u32| Entry {
+            index: 0,
+            code: u64::from(number % 3),
+            pointer: number % 8000,
+            flags: flysch::store::SHARED,
+        };
+        for number in 0..2000 {
+            solo.insert(&entry(number)).unwrap();
+        }
+        solo.flush().unwrap();
+        solo.settle().unwrap();
+        assert!(solo.store().run_count().0 > 0);
+        assert_eq!(found(solo, 2).map(|entry| entry.pointer % 3), Some(2));
+    });
+}

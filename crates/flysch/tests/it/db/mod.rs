@@ -1,5 +1,6 @@
 //! The database as its user sees it: through its calls, on a simulated chip.
 
+mod campaign;
 mod changes;
 mod counts;
 mod cuts;
