@@ -85,7 +85,7 @@ fn find_among<N: Nand>(
     let log = Log {
         cells: front.cells,
         root: newest,
-        epoch: newest.epoch,
+        epoch: seen.iter().flatten().map(|seen| seen.epoch).max().unwrap_or(newest.epoch),
         root_page,
         root_has_base: false,
         root_next: None,
@@ -124,14 +124,18 @@ fn newest_good<N: Nand>(
     media: &mut Media<'_, N>,
     seen: &[Option<Seen>],
 ) -> Result<Seen, MountError> {
-    let mut below = u32::MAX;
+    let mut left = [None; CELLS_MAX];
+    left[..seen.len()].copy_from_slice(seen);
     loop {
-        let older = seen.iter().flatten().filter(|seen| seen.epoch < below);
-        let newest = *older.max_by_key(|seen| seen.epoch).ok_or(MountError::Missing)?;
+        let newest = left.iter().flatten().max_by_key(|seen| seen.epoch).copied();
+        let newest = newest.ok_or(MountError::Missing)?;
         if !media.is_bad(newest.block)? {
             return Ok(newest);
         }
-        below = newest.epoch;
+        // A root on a good block may have the same epoch.
+        for seen in left.iter_mut().filter(|seen| **seen == Some(newest)) {
+            *seen = None;
+        }
     }
 }
 
