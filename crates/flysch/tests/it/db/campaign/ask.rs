@@ -79,7 +79,8 @@ pub(super) fn everything<N: Nand>(
                     rows.iter().filter(|row| key_of(row, index) == *key).collect();
                 wanted.sort();
                 let found = find(db, (number, at), key)?;
-                assert!(found.iter().eq(wanted), "{key:?} in index {at} of {}", table.name);
+                let is_right = found.iter().eq(wanted.iter().copied());
+                assert!(is_right, "{key:?} in index {at} of {number}: {found:?}, not {wanted:?}");
             }
             if index.kind == IndexKind::Ordered && keys.len() > 1 {
                 let ends = (&keys[keys.len() / 4][0], &keys[keys.len() * 3 / 4][0]);

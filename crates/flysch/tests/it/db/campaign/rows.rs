@@ -47,6 +47,8 @@ impl Val {
             // Different keys differ within eight bytes.
             ColumnType::Text => Self::Text(format!("{key:06}{}", "t".repeat(len))),
             ColumnType::Blob => {
+                // No key has the code of null.
+                let key = key + 1;
                 let rest = (0..len).map(|at| (at as u64 ^ key) as u8);
                 Self::Blob(key.to_le_bytes()[..6].iter().rev().copied().chain(rest).collect())
             }
