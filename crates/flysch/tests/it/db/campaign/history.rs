@@ -25,14 +25,15 @@ impl Life {
     fn draw(seed: u64, number: u64) -> Self {
         let mut prng = Prng::new(seed.wrapping_mul(0x9E37_79B9) ^ number);
         // Now and then a device is written to until it has been full for long.
+        let is_long = number == 0 && seed.is_multiple_of(5);
         let most = match number {
-            0 if seed.is_multiple_of(5) => 1500,
+            _ if is_long => 2000,
             0 => 120,
             _ if prng.below(6) == 0 => 150,
             _ => 12,
         };
         let steps = (0..=prng.below(most)).collect();
-        Self { number, steps, is_cut: prng.below(12) > 0 }
+        Self { number, steps, is_cut: !is_long && prng.below(12) > 0 }
     }
 
     /// The generator of a step; of the life itself where there is none.
