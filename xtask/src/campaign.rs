@@ -96,8 +96,8 @@ impl Campaign {
             command.env("FLYSCH_SEED", (first + done).to_string());
             command.env("FLYSCH_SEEDS", IMAGES.to_string());
             let output = said(&mut command)?;
-            let line = output.lines().find(|line| line.contains("honest mounts"));
-            println!("images from {}: {}", first + done, line.unwrap_or_default());
+            let line = output.lines().find(|line| line.starts_with("images: "));
+            println!("seeds from {}: {}", first + done, line.unwrap_or_default());
             done += IMAGES * 100;
         }
         println!("{done} images");

@@ -42,7 +42,7 @@ Commands:
   campaign --replay HISTORY
                       goes through a history that was printed
   ci                  fmt, clippy, packages, doc, docs, release build, example, smoke run, results,
-                      size, vm-test, plant, tests; prints the time of each stage; stops at the first
+                      size, plant, vm-test, tests; prints the time of each stage; stops at the first
                       that fails
   docs                checks the links of the documents, and builds docs as a book in target/book
   plant [NAME]        plants faults in a copy of the sources, each of which a test has to find, and
@@ -51,7 +51,7 @@ Commands:
                       a tenth of them, drawn by a seed; fails where docs/planted.csv says otherwise
   results [--check]   regenerates docs/results.md, and the claims in docs/lab.md, with the release
                       binary; with --check compares instead, and fails if a committed file differs
-  size                builds the index layer for thumbv7m, prints code and RAM, writes docs/size.md
+  size                builds the engine for thumbv7m, prints code, stack and RAM, writes docs/size.md
   vm-test             sets a virtual machine up and compares the simulator with the kernel in it;
                       skipped, saying so, where that is impossible
 

@@ -45,7 +45,7 @@ pub(crate) fn plant(choice: &Choice) -> Outcome {
     }
     let mut verdicts = Verdicts::read()?;
     let mut wrong = Vec::new();
-    for number in chosen(choice, &faults)? {
+    for number in chosen(choice, &faults, &verdicts)? {
         let fault = &faults[number];
         let binaries = built.iter().find(|(name, _)| *name == packages[number]);
         let binaries = binaries.map_or(&[][..], |(_, binaries)| binaries);
@@ -73,7 +73,7 @@ pub(crate) fn plant(choice: &Choice) -> Outcome {
 }
 
 /// The numbers of the faults that are switched on.
-fn chosen(choice: &Choice, faults: &[Fault]) -> Outcome<Vec<usize>> {
+fn chosen(choice: &Choice, faults: &[Fault], verdicts: &Verdicts) -> Outcome<Vec<usize>> {
     match choice {
         Choice::All => Ok((0..faults.len()).collect()),
         Choice::One(name) => {
@@ -83,7 +83,9 @@ fn chosen(choice: &Choice, faults: &[Fault]) -> Outcome<Vec<usize>> {
         Choice::Tenth(seed) => {
             let seed = seed.map_or_else(seed_of_commit, Ok)?;
             println!("the faults of seed {seed}: cargo xtask plant --tenth {seed}");
-            let mut order: Vec<usize> = (0..faults.len()).collect();
+            // What was never tried has no verdict that could differ.
+            let tried = |number: &usize| verdicts.has(&faults[*number]);
+            let mut order: Vec<usize> = (0..faults.len()).filter(tried).collect();
             order.sort_by_key(|&number| {
                 let mixed = (seed ^ number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
                 (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9)

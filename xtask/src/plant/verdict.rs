@@ -67,9 +67,17 @@ impl Verdicts {
         Ok(Self(verdicts))
     }
 
-    /// Whether a verdict is another one than is written down; which test caught it is no matter.
+    /// Whether a fault was tried before.
+    pub(super) fn has(&self, fault: &Fault) -> bool {
+        self.0.contains_key(&fault.name)
+    }
+
+    /// Whether a verdict is another one than is written down; which test caught it is no matter,
+    /// and one that escaped may be caught.
     pub(super) fn differs(&self, fault: &Fault, verdict: &Verdict) -> bool {
-        self.0.get(&fault.name).is_none_or(|(_, known)| known.word() != verdict.word())
+        let is_known = |known: &Verdict| known.word() == verdict.word();
+        let is_better = matches!(verdict, Verdict::Caught(_));
+        !is_better && self.0.get(&fault.name).is_none_or(|(_, known)| !is_known(known))
     }
 
     pub(super) fn set(&mut self, fault: &Fault, verdict: Verdict) {

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::stream::{Place, StreamError};
+use super::stream::{Gone, StreamError};
 use crate::media::MediaError;
 
 /// Why a database cannot be found.
@@ -60,7 +60,7 @@ pub(super) enum Halt {
     Error(MountError),
     /// What was seen at this place is not to be seen any more: it was under way when the power
     /// went. The search goes on without it.
-    Gone(Place),
+    Gone(Gone),
 }
 
 impl From<MountError> for Halt {

@@ -10,7 +10,7 @@ use flysch_nand::Nand;
 use super::body::{self, NUMBER_MAX, Preface};
 use super::error::{Halt, MountError};
 use super::root::{self, CANDIDATES, CELLS_MAX, Cells, Front, List, Named, Seen, target};
-use super::stream::{Place, Reader, Source, StreamError, part_of};
+use super::stream::{Gone, Place, Reader, Source, StreamError, part_of};
 use super::{
     Body, CHAIN_MAX, CHECKPOINT, HAS_BESIDE, Log, Next, NvLog, STOPPED, choose_list, lost, name_of,
 };
@@ -54,8 +54,9 @@ pub(crate) fn find<N: Nand>(
     loop {
         let buffers = Buffers { tail: &mut *tail, frame: &mut *frame, state: &mut *state };
         match find_among(media, (&front.cells, seen), schema, buffers, &mut beside) {
-            Err(Halt::Gone(Place { block, kind: Kind::Root, .. })) => {
-                let is_gone = |seen: &&mut Option<Seen>| seen.is_some_and(|s| s.block == block);
+            Err(Halt::Gone(Gone { block, kind: Kind::Root, .. })) => {
+                let is_gone =
+                    |seen: &&mut Option<Seen>| seen.is_some_and(|s| s.block == u32::from(block));
                 *seen.iter_mut().find(is_gone).ok_or(MountError::Broken)? = None;
             }
             Err(Halt::Gone(_)) => return Err(MountError::Broken),
@@ -251,7 +252,7 @@ impl<N: Nand> Finding<'_, '_, N> {
             (self.log.list, self.log.live, self.log.at) = (*list, *list, at);
             match self.read_block(state) {
                 // The block's first record was under way: the block before it is the last.
-                Err(Halt::Gone(Place { page: 0, kind: Kind::Record, .. })) => below = at,
+                Err(Halt::Gone(Gone { page: 0, kind: Kind::Record, .. })) => below = at,
                 record => return record.map(Some),
             }
             let front = self.front.list;
@@ -346,10 +347,8 @@ impl<N: Nand> Finding<'_, '_, N> {
         loop {
             match self.read_before(end, state) {
                 // The last record was under way: the one before it is the last.
-                Err(Halt::Gone(Place { page, kind: Kind::Record, .. }))
-                    if 0 < page && page < end =>
-                {
-                    end = page;
+                Err(Halt::Gone(gone)) if gone.kind == Kind::Record && gone.is_before(end) => {
+                    end = u32::from(gone.page);
                 }
                 record => break record,
             }
@@ -358,7 +357,7 @@ impl<N: Nand> Finding<'_, '_, N> {
 
     /// Read the last record that ends before a page, and those that its tail rests on.
     fn read_before(&mut self, end: u32, state: &mut [u8]) -> Result<(Preface, usize), Halt> {
-        let gone = Halt::Gone(self.place(0, 0));
+        let gone = Halt::Gone(self.place(0, 0).into());
         let last = self.record_before(end)?.ok_or(gone)?;
         let mut chain = [last; CHAIN_MAX];
         let mut len = 1;
@@ -395,7 +394,7 @@ impl<N: Nand> Finding<'_, '_, N> {
     fn read_table(&mut self) -> Result<(), Halt> {
         let Place { block, name, .. } = self.place(0, 0);
         let Sight::Page(header) = self.media.look(block, 0, name, self.frame)? else {
-            return Err(Halt::Gone(self.place(0, 0)));
+            return Err(Halt::Gone(self.place(0, 0).into()));
         };
         let place = self.place(0, header.commit);
         let mut reader = Reader::open(place, self.frame, self.media)?;

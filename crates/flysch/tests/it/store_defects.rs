@@ -209,3 +209,45 @@ fn a_level_of_equal_hashes_is_packed_without_fences() {
         assert_eq!(found(solo, 2).map(|entry| entry.pointer % 3), Some(2));
     });
 }
+
+/// A filter that was learnt but for its last unit denied what was there. Here merged runs of every
+/// length are learnt, and asked for each code.
+#[test]
+fn filters_of_merged_runs_deny_nothing_that_is_there() {
+    for count in (150..1500).step_by(45) {
+        on_chip(plan(), 9000, |solo| {
+            for number in 0..count {
+                solo.insert(&entry(number)).unwrap();
+                if number % 40 == 39 {
+                    solo.flush().unwrap();
+                }
+            }
+            solo.settle().unwrap();
+            for number in 0..count {
+                let code = entry(number).code;
+                assert!(found(solo, code).is_some(), "entry {number} of {count}");
+            }
+        });
+    }
+}
+
+/// A cursor that descends from a code whose rows lie on several units gives all of them.
+#[test]
+fn a_code_of_many_units_is_given_whole_descending() {
+    on_chip(IndexPlan { rows: Rows::Many, order: Order::Key, ..plan() }, 6000, |solo| {
+        for number in 0..3000 {
+            let code = if number % 3 == 0 { 5 } else { 900 + u64::from(number % 3) };
+            solo.insert(&Entry { index: 0, code, pointer: number, flags: 0 }).unwrap();
+        }
+        solo.flush().unwrap();
+        solo.settle().unwrap();
+        for (least, greatest, wanted) in [(5, 5, 1000), (0, 5, 1000), (0, 901, 2000)] {
+            let (mut range, mut found) = (Range::<40>::descending(0, least, greatest), Vec::new());
+            while let Some(entry) = solo.next_of(&mut range).unwrap() {
+                found.push((entry.code, entry.pointer));
+            }
+            assert_eq!(found.len(), wanted, "codes {least} to {greatest}");
+            assert!(found.is_sorted_by(|one, other| one > other), "each once, in order");
+        }
+    });
+}

@@ -334,8 +334,8 @@ fn a_page_may_read_otherwise_at_each_look_of_a_mount() {
     }
 }
 
-/// A page of rows or of an index that went wrong, with a clean verdict of the ECC, is an error where
-/// it is needed. No row is given that was not inserted, and none is changed.
+/// A page of rows or of an index that went wrong, with a clean verdict of the ECC, is an error
+/// where it is needed. No row is given that was not inserted, and none is changed.
 #[test]
 fn a_page_that_went_wrong_gives_no_wrong_row() {
     let mut image = Image::blank(512, 96);

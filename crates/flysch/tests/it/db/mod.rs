@@ -5,6 +5,7 @@ mod changes;
 mod counts;
 mod cuts;
 mod defects;
+mod failures;
 mod forge;
 mod full;
 mod hostile;

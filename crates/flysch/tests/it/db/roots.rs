@@ -109,8 +109,8 @@ fn making_a_database_again_may_be_cut() {
     }
 }
 
-/// A root that could not be written leaves its epoch visible on a block that is marked bad. The next
-/// root had that epoch too, and the mount passed over both: it said that the log is not whole.
+/// A root that could not be written leaves its epoch visible on a block that is marked bad. The
+/// next root had that epoch too, and the mount passed over both: it said that the log is not whole.
 #[test]
 fn a_root_that_failed_takes_its_epoch_with_it() {
     for failing in 0..3 {

@@ -183,7 +183,13 @@ impl Session<'_> {
         for &step in &life.steps {
             let mut prng = life.prng(seed, Some(step));
             match prng.below(24) {
-                0 => drop(done(self.db.maintain(Budget { operations: prng.below(300) as u32 }))?),
+                0 => {
+                    let budget = Budget { operations: prng.below(300) as u32 };
+                    match done(self.db.maintain(budget)) {
+                        Ok(_) | Err(End::Left) => {}
+                        Err(End::Cut) => return Err(End::Cut),
+                    }
+                }
                 1 => {
                     done(self.db.sync())?;
                     self.forget_older();
@@ -192,7 +198,7 @@ impl Session<'_> {
                     let state = self.now().clone();
                     done(ask::everything(&mut self.db, self.world, &state))?;
                 }
-                3 if prng.below(3) == 0 => return self.close(),
+                3 if prng.below(3) == 0 && life.steps.len() < 150 => return self.close(),
                 _ => self.transact(&mut prng)?,
             }
             self.tally.moves = self.tally.moves.max(u64::from(self.db.moved_pages()));
