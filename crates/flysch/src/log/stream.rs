@@ -141,7 +141,7 @@ pub(crate) struct Gone {
 
 impl Gone {
     /// Whether it is a record behind the first of its block, and before page `end`.
-    pub(crate) fn is_before(&self, end: u32) -> bool {
+    pub(crate) fn is_before(self, end: u32) -> bool {
         0 < self.page && u32::from(self.page) < end
     }
 }

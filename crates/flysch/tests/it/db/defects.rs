@@ -369,19 +369,17 @@ fn a_page_that_went_wrong_gives_no_wrong_row() {
                 Err(_) => told += 1,
             }
             let mut out = vec![0; 1024];
-            for id in (0..600).step_by(37) {
-                for table in [0, 1] {
-                    let Ok(answer) = db.get(table, 0, &[Value::Integer(id)], &mut out) else {
-                        continue;
-                    };
-                    let is_there =
-                        answer.is_some_and(|row| row.column(0) == Ok(Value::Integer(id)));
-                    let is_wanted = wanted.iter().any(|row| match row {
-                        Row::Reading(number, _) => (0, id) == (table, *number),
-                        Row::Note(number, _) => (1, id) == (table, *number),
-                    });
-                    assert_eq!(is_there, is_wanted, "row {id} of table {table}, {story}");
-                }
+            let asked = (0..600).step_by(37).flat_map(|id| [(0, id), (1, id)]);
+            for (table, id) in asked {
+                let Ok(answer) = db.get(table, 0, &[Value::Integer(id)], &mut out) else {
+                    continue;
+                };
+                let is_there = answer.is_some_and(|row| row.column(0) == Ok(Value::Integer(id)));
+                let is_wanted = wanted.iter().any(|row| match row {
+                    Row::Reading(number, _) => (0, id) == (table, *number),
+                    Row::Note(number, _) => (1, id) == (table, *number),
+                });
+                assert_eq!(is_there, is_wanted, "row {id} of table {table}, {story}");
             }
         }
     }
