@@ -3,7 +3,7 @@
 //! The tests come last. After them, only the time of their stage is printed, on the standard
 //! error, so that the standard output ends with cargo's own summary.
 
-use crate::{Outcome, book, packages, results, shell, smoke, vm};
+use crate::{Outcome, book, packages, plant, results, shell, size, smoke, vm};
 use std::time::Instant;
 
 struct Stage {
@@ -27,6 +27,8 @@ const STAGES: &[Stage] = &[
     Stage { name: "example", run: example },
     Stage { name: "smoke", run: smoke::run },
     Stage { name: "results", run: || results::run(results::Mode::Check) },
+    Stage { name: "size", run: size::stage },
+    Stage { name: "plant", run: || plant::plant(&plant::Choice::Tenth(None)) },
     Stage { name: "vm-test", run: vm::run },
     Stage { name: "test", run: test },
 ];

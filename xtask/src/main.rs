@@ -1,4 +1,5 @@
-//! The commands for developers: `cargo xtask ci`, `docs`, `plant`, `results`, `size` and `vm-test`.
+//! The commands for developers: `cargo xtask ci`, `campaign`, `docs`, `plant`, `results`, `size`
+//! and `vm-test`.
 //!
 //! 1. If a command fails, it names the stage that failed and exits with 1. If it was mistyped, it
 //!    prints one line and exits with 2.
@@ -7,8 +8,10 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the terminal is its interface")]
 
+mod binaries;
 mod book;
 mod browser;
+mod campaign;
 mod ci;
 mod packages;
 mod plant;
@@ -31,14 +34,24 @@ Checks and generated documents of this workspace.
 Usage: cargo xtask COMMAND
 
 Commands:
+  campaign [--cuts N] [--minutes N] [--seed N]
+                      cuts random histories of the engine, 100,000 times if nothing is told, and
+                      mounts after each; prints seeds, and a failure as a line for --replay
+  campaign --images N [--seed N]
+                      mounts damaged and lying images
+  campaign --replay HISTORY
+                      goes through a history that was printed
   ci                  fmt, clippy, packages, doc, docs, release build, example, smoke run, results,
-                      vm-test, tests; prints the time of each stage; stops at the first that fails
+                      size, plant, vm-test, tests; prints the time of each stage; stops at the first
+                      that fails
   docs                checks the links of the documents, and builds docs as a book in target/book
-  plant [NAME]        plants faults in a copy of the sources, each of which a test has to find;
-                      xtask/plants.json lists them
+  plant [NAME]        plants faults in a copy of the sources, each of which a test has to find, and
+                      writes docs/planted.csv; xtask/plants.json lists them
+  plant --tenth [SEED]
+                      a tenth of them, drawn by a seed; fails where docs/planted.csv says otherwise
   results [--check]   regenerates docs/results.md, and the claims in docs/lab.md, with the release
                       binary; with --check compares instead, and fails if a committed file differs
-  size                builds the index layer for thumbv7m, prints code and RAM, writes docs/size.md
+  size                builds the engine for thumbv7m, prints code, stack and RAM, writes docs/size.md
   vm-test             sets a virtual machine up and compares the simulator with the kernel in it;
                       skipped, saying so, where that is impossible
 
@@ -48,6 +61,8 @@ Examples:
   cargo xtask results
   cargo xtask results --check
   cargo xtask size
+  cargo xtask plant --tenth
+  cargo xtask campaign --minutes 10 --seed 7
 ";
 
 /// A parsed command line.
@@ -55,8 +70,9 @@ Examples:
 enum Command {
     Help,
     Ci,
+    Campaign(campaign::Campaign),
     Docs,
-    Plant(Option<String>),
+    Plant(plant::Choice),
     Results(results::Mode),
     Size,
     VmTest,
@@ -71,8 +87,14 @@ fn parse(arguments: &[String]) -> Result<Command, String> {
         [] => Err("no command given".into()),
         ["ci"] => Ok(Command::Ci),
         ["docs"] => Ok(Command::Docs),
-        ["plant"] => Ok(Command::Plant(None)),
-        ["plant", name @ ..] => Ok(Command::Plant(Some(name.join(" ")))),
+        ["campaign", rest @ ..] => campaign::Campaign::parse(rest).map(Command::Campaign),
+        ["plant"] => Ok(Command::Plant(plant::Choice::All)),
+        ["plant", "--tenth"] => Ok(Command::Plant(plant::Choice::Tenth(None))),
+        ["plant", "--tenth", seed] => match seed.parse() {
+            Ok(seed) => Ok(Command::Plant(plant::Choice::Tenth(Some(seed)))),
+            Err(_) => Err(format!("`{seed}` is no number")),
+        },
+        ["plant", name @ ..] => Ok(Command::Plant(plant::Choice::One(name.join(" ")))),
         ["vm-test"] => Ok(Command::VmTest),
         ["results"] => Ok(Command::Results(results::Mode::Write)),
         ["results", "--check"] => Ok(Command::Results(results::Mode::Check)),
@@ -98,7 +120,8 @@ fn main() -> ExitCode {
         }
         Ok(Command::Ci) => ci::run(),
         Ok(Command::Docs) => book::run(),
-        Ok(Command::Plant(name)) => plant::plant(name.as_deref()),
+        Ok(Command::Campaign(campaign)) => campaign.run(),
+        Ok(Command::Plant(choice)) => plant::plant(&choice),
         Ok(Command::VmTest) => vm::run(),
         Ok(Command::Results(mode)) => results::run(mode),
         Ok(Command::Size) => size::run(),
@@ -114,6 +137,8 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
+    use super::campaign::Campaign;
+    use super::plant::Choice;
     use super::{Command, parse, results::Mode};
 
     fn check(line: &str, expected: Result<Command, &str>) {
@@ -125,8 +150,20 @@ mod tests {
     fn the_command_line_is_understood_or_refused() {
         check("ci", Ok(Command::Ci));
         check("docs", Ok(Command::Docs));
-        check("plant", Ok(Command::Plant(None)));
-        check("plant a seal", Ok(Command::Plant(Some("a seal".to_owned()))));
+        check("plant", Ok(Command::Plant(Choice::All)));
+        check("plant a seal", Ok(Command::Plant(Choice::One("a seal".to_owned()))));
+        check("plant --tenth", Ok(Command::Plant(Choice::Tenth(None))));
+        check("plant --tenth 7", Ok(Command::Plant(Choice::Tenth(Some(7)))));
+        check("plant --tenth x", Err("`x` is no number"));
+        let campaign = Campaign { minutes: Some(3), seed: Some(9), ..Campaign::default() };
+        check("campaign --minutes 3 --seed 9", Ok(Command::Campaign(campaign)));
+        let campaign = Campaign { images: Some(500), ..Campaign::default() };
+        check("campaign --images 500", Ok(Command::Campaign(campaign)));
+        let campaign = Campaign { cuts: Some(4), ..Campaign::default() };
+        check("campaign --cuts 4", Ok(Command::Campaign(campaign)));
+        let campaign = Campaign { replay: Some("7/0:1!".to_owned()), ..Campaign::default() };
+        check("campaign --replay 7/0:1!", Ok(Command::Campaign(campaign)));
+        check("campaign --cuts", Err("`--cuts` needs a value"));
         check("vm-test", Ok(Command::VmTest));
         check("results", Ok(Command::Results(Mode::Write)));
         check("results --check", Ok(Command::Results(Mode::Check)));

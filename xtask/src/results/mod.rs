@@ -7,6 +7,7 @@
 mod counts;
 mod hybrid;
 mod kernel;
+mod mounts;
 mod papers;
 mod read_ahead;
 mod validation;
@@ -64,6 +65,7 @@ pub(crate) fn run(mode: Mode) -> Outcome {
         section("Journals elsewhere, against the same kernel", &hybrid::render(&flysch)?),
         section("Every cell against the kernel beside", &validation::render(&flysch, mode)?),
         section("What read-ahead reads: Linux 6.1 with nandsim", &read_ahead::render(&flysch)?),
+        section("Coming back: mounts of every stack", &mounts::render(&flysch)?),
         section("The papers' claims", &papers.tally()),
         section("The board of the ERTS 2014 study", &papers.study()),
     ];

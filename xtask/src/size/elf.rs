@@ -6,23 +6,33 @@ use crate::Outcome;
 const ALLOCATED: u32 = 2;
 const EXECUTABLE: u32 = 4;
 const SYMBOLS: u32 = 2;
+const RELOCATIONS: u32 = 9;
 /// Sizes in bytes of a section's header and of a symbol.
 const SECTION_SIZE: usize = 40;
 const SYMBOL_SIZE: usize = 16;
+const RELOCATION_SIZE: usize = 8;
+/// Kinds of relocations: a call, and a jump that ends a function.
+const CALLS: [u32; 2] = [10, 30];
 
 /// A parsed object file.
 pub(super) struct Object {
     bytes: Vec<u8>,
     sections: Vec<Section>,
+    /// The section that has the names of the sections.
+    names: usize,
 }
 
 #[derive(Clone, Copy)]
 struct Section {
+    /// Where its name is among those of the sections.
+    name: usize,
     kind: u32,
     flags: u32,
     at: usize,
     size: u32,
     link: usize,
+    /// Of relocations, the section that they change.
+    info: usize,
 }
 
 impl Object {
@@ -35,15 +45,59 @@ impl Object {
         let section = |number: usize| {
             let at = first + number * SECTION_SIZE;
             Ok(Section {
+                name: word(&bytes, at)? as usize,
                 kind: word(&bytes, at + 4)?,
                 flags: word(&bytes, at + 8)?,
                 at: word(&bytes, at + 16)? as usize,
                 size: word(&bytes, at + 20)?,
                 link: word(&bytes, at + 24)? as usize,
+                info: word(&bytes, at + 28)? as usize,
             })
         };
         let sections = (0..count).map(section).collect::<Outcome<_>>()?;
-        Ok(Self { bytes, sections })
+        let names = half(&bytes, 50)?;
+        Ok(Self { bytes, sections, names })
+    }
+
+    /// The name of a section.
+    pub(super) fn section_name(&self, section: usize) -> String {
+        let names = self.sections.get(self.names).map_or(0, |names| names.at);
+        let at = names + self.sections[section].name;
+        let rest = self.bytes.get(at..).unwrap_or_default();
+        let name = rest.split(|&byte| byte == 0).next().unwrap_or_default();
+        String::from_utf8_lossy(name).into_owned()
+    }
+
+    /// Functions, each in a section of its own, with the bytes of stack that they take: what the
+    /// compiler notes beside them.
+    pub(super) fn frames(&self) -> Vec<(usize, u32)> {
+        let notes = (0..self.sections.len())
+            .filter(|&section| self.section_name(section).starts_with(".stack_sizes"));
+        let frame = |section: usize| {
+            let Section { at, size, link, .. } = self.sections[section];
+            let note = self.bytes.get(at + 4..at + size as usize)?;
+            let size = note.iter().rev().fold(0, |sum, byte| sum << 7 | u32::from(byte & 0x7F));
+            Some((link, size))
+        };
+        notes.filter_map(frame).collect()
+    }
+
+    /// Sections of functions, and those of the functions that they call. Calls by a pointer are
+    /// not among them.
+    pub(super) fn calls(&self) -> Outcome<Vec<(usize, usize)>> {
+        let mut calls = Vec::new();
+        let tables = self.sections.iter().filter(|section| section.kind == RELOCATIONS);
+        for table in tables {
+            let symbols = self.sections.get(table.link).ok_or("relocations without symbols")?.at;
+            for at in (table.at..table.at + table.size as usize).step_by(RELOCATION_SIZE) {
+                let info = word(&self.bytes, at + 4)?;
+                if CALLS.contains(&(info & 0xFF)) {
+                    let symbol = symbols + (info >> 8) as usize * SYMBOL_SIZE;
+                    calls.push((table.info, half(&self.bytes, symbol + 14)?));
+                }
+            }
+        }
+        Ok(calls)
     }
 
     /// Bytes of machine code.

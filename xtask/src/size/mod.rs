@@ -9,6 +9,7 @@
 
 mod database;
 mod elf;
+mod stack;
 
 use std::fmt::Write;
 use std::fs;
@@ -73,6 +74,31 @@ enum Toolchain {
     Debian,
 }
 
+/// How much larger than the document says the code may be in continuous integration, per cent.
+const GROWTH_MAX: u32 = 3;
+
+/// The stage of continuous integration: the code of the database may not have grown much. Where
+/// there is no compiler for the target, it says so.
+pub(crate) fn stage() -> Outcome {
+    let toolchain = match toolchain() {
+        Ok(toolchain) => toolchain,
+        Err(reason) => {
+            println!("size: skipped: {reason}");
+            return Ok(());
+        }
+    };
+    let document = fs::read_to_string(shell::root().join(DOCUMENT))?;
+    let told = document.split_once(database::CODE).map_or("", |(before, _)| before);
+    let told = told.rsplit(char::is_whitespace).next().unwrap_or_default();
+    let told: u32 = told.parse().map_err(|_| format!("{DOCUMENT} tells no size of the code"))?;
+    let code = build(&prepare("z")?, toolchain, "database")?.code_size();
+    println!("{code} bytes of code, {told} in {DOCUMENT}");
+    if code * 100 <= told * (100 + GROWTH_MAX) {
+        return Ok(());
+    }
+    Err(format!("the code has grown by more than {GROWTH_MAX} %: see `cargo xtask size`").into())
+}
+
 /// Measure, print the table and write the document.
 pub(crate) fn run() -> Outcome {
     let toolchain = toolchain()?;
@@ -85,6 +111,7 @@ pub(crate) fn run() -> Outcome {
     let mut text = document(&rows, &compiler(toolchain)?);
     let object = build(&prepare("z")?, toolchain, "database")?;
     text.push_str(&database::section(&object)?);
+    text.push_str(&stack::section(&object)?);
     print!("{text}");
     fs::write(shell::root().join(DOCUMENT), text)?;
     Ok(())
@@ -134,9 +161,11 @@ fn build(folder: &Path, toolchain: Toolchain, features: &str) -> Outcome<Object>
     let mut command = shell::cargo(&["rustc", "--release", "--quiet", "--target", TARGET]);
     command.current_dir(folder).env("CARGO_TARGET_DIR", folder.join("target"));
     if toolchain == Toolchain::Debian {
-        command.env("RUSTC", DEBIAN_COMPILER).env("RUSTC_BOOTSTRAP", "1").arg("-Zbuild-std=core");
+        command.env("RUSTC", DEBIAN_COMPILER).arg("-Zbuild-std=core");
     }
-    shell::run(command.args(["--features", features, "--", &emit, "-Awarnings"]))?;
+    // Frames are noted by a flag that is not stable; the code is the same.
+    command.env("RUSTC_BOOTSTRAP", "1").args(["--features", features, "--", &emit, "-Awarnings"]);
+    shell::run(command.arg("-Zemit-stack-sizes"))?;
     Object::parse(fs::read(&object)?)
 }
 

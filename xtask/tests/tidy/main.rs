@@ -3,6 +3,7 @@
 //!
 //! There is no list of exceptions. If a rule is wrong, change it here.
 
+mod assertions;
 mod circles;
 mod columns;
 mod comments;
@@ -55,6 +56,7 @@ const FILE_RULES: &[fn(&Source) -> Vec<Finding>] = &[
 
 /// Rules that examine the whole tree.
 const TREE_RULES: &[fn(&Tree) -> Vec<Finding>] = &[
+    assertions::check,
     circles::check,
     columns::check_documents,
     copies::check,

@@ -185,6 +185,12 @@ impl Block {
         sectors
     }
 
+    /// Count a program of `bytes`, which have been checked, that changes no cell.
+    pub(crate) fn spend(&mut self, geometry: &Geometry, bytes: Bytes<'_>) {
+        let sectors = sector_mask(geometry, bytes.column, bytes.data.len());
+        self.count_program(bytes.page, sectors);
+    }
+
     pub(crate) fn erase(&mut self) {
         self.pages.fill(PageState::default());
         self.flaws.clear();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use flysch_nand::{BlockAddr, PageAddr};
 
-use super::{Block, Bytes, Chip};
+use super::{Block, Bytes, Chip, ERASED};
 use crate::{Clock, Part, Prng};
 
 impl Chip {
@@ -75,6 +75,99 @@ impl Chip {
         for sector in sectors_of(sectors) {
             if prng.below(2) == 0 {
                 self.flaw_somewhat(block, page, sector, prng);
+            }
+        }
+    }
+
+    /// Program some sectors of a page, and the OOB bytes or not. The rules have been checked.
+    pub(crate) fn scatter(
+        &mut self,
+        page: PageAddr,
+        column: u32,
+        data: &[u8],
+        oob: &[u8],
+        prng: &mut Prng,
+    ) {
+        let size = self.part.geometry.sector_size() as usize;
+        let mut reached = data.to_vec();
+        for sector in reached.chunks_mut(size).filter(|_| prng.below(2) == 0) {
+            sector.fill(ERASED);
+        }
+        let oob = if prng.below(2) == 0 { oob } else { &[] };
+        self.lay(page, column, &reached, oob);
+    }
+
+    /// Program a page so that behind some byte not all bits are cleared. The rules have been
+    /// checked.
+    pub(crate) fn muddle(
+        &mut self,
+        page: PageAddr,
+        column: u32,
+        data: &[u8],
+        oob: &[u8],
+        prng: &mut Prng,
+    ) {
+        let whole = prng.below((data.len() + oob.len()) as u64 + 1);
+        let mut bytes = [data, oob].concat();
+        for byte in bytes.iter_mut().skip(usize::try_from(whole).expect("within the page")) {
+            *byte |= noise(prng);
+        }
+        let (data, oob) = bytes.split_at(data.len());
+        self.lay(page, column, data, oob);
+    }
+
+    /// Count a program of a page whose bits stay as they are. The rules have been checked.
+    pub(crate) fn spend(&mut self, page: PageAddr, column: u32, data: &[u8]) {
+        let (block, page) = self.locate(page);
+        let geometry = self.part.geometry;
+        self.clock.advance(self.part.timing.program_ns(data.len() as u64));
+        let bytes = Bytes { page, column: column as usize, data, oob: &[] };
+        self.block_mut(block).spend(&geometry, bytes);
+    }
+
+    /// Program the bits that are 0, which may be none.
+    fn lay(&mut self, page: PageAddr, column: u32, data: &[u8], oob: &[u8]) {
+        let (block, page) = self.locate(page);
+        let geometry = self.part.geometry;
+        let len = data.len() + oob.len();
+        self.clock.advance(self.part.timing.program_ns(len as u64));
+        let bytes = Bytes { page, column: column as usize, data, oob };
+        self.spoil(block, bytes);
+        self.block_mut(block).program_prefix(&geometry, bytes, len);
+    }
+
+    pub(crate) fn pages_of(&self, block: BlockAddr) -> impl Iterator<Item = PageAddr> + use<> {
+        let count = self.part.geometry.pages_per_block;
+        (block.0 * count..(block.0 + 1) * count).map(PageAddr)
+    }
+
+    /// Data and OOB bytes of a page, without bit errors.
+    pub(crate) fn content(&self, page: PageAddr) -> Vec<u8> {
+        let (block, page) = self.locate(page);
+        let geometry = &self.part.geometry;
+        let mut bytes = vec![ERASED; (geometry.page_size + geometry.oob_size) as usize];
+        self.block(block).read(geometry, page, 0, &mut bytes);
+        bytes
+    }
+
+    /// Erase some pages of a block, and leave the others. The rules have been checked.
+    pub(crate) fn erase_some(&mut self, block: BlockAddr, prng: &mut Prng) {
+        self.clock.advance(self.part.timing.erase_ns());
+        self.block_mut(block).erase_pages(|_| prng.below(2) == 0);
+    }
+
+    /// Erase a block of which some pages keep bits that are not set. The rules have been checked.
+    pub(crate) fn erase_in_part(&mut self, block: BlockAddr, prng: &mut Prng) {
+        let before: Vec<_> = self.pages_of(block).map(|page| (page, self.content(page))).collect();
+        self.blank(block);
+        let size = self.part.geometry.page_size as usize;
+        for (page, mut bytes) in before {
+            if prng.below(2) == 0 {
+                for byte in &mut bytes {
+                    *byte |= noise(prng);
+                }
+                let (data, oob) = bytes.split_at(size);
+                self.lay(page, 0, data, oob);
             }
         }
     }
@@ -159,6 +252,11 @@ impl Chip {
         let errors = strength + 1 + prng.below(strength + 1);
         self.block_mut(block).flaw(page, sector, u16::try_from(errors).unwrap_or(u16::MAX));
     }
+}
+
+/// Half of the bits, at random.
+fn noise(prng: &mut Prng) -> u8 {
+    prng.next().to_le_bytes()[0]
 }
 
 /// The numbers of the sectors whose bits are set in `mask`.

@@ -8,6 +8,7 @@
 //! 4. A breach of the contract panics, whether the operation is going to fail or not.
 
 mod plan;
+mod unsteady;
 
 use flysch_nand::{
     BlockAddr, Ecc, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError,
@@ -16,6 +17,7 @@ use flysch_nand::{
 use crate::supply::{Power, Supply};
 use crate::{Chip, Prng};
 pub use plan::{Ending, FaultPlan};
+use unsteady::Unsteady;
 
 /// Rates of the plan are parts of this number.
 const MILLION: u64 = 1_000_000;
@@ -28,8 +30,12 @@ pub struct FaultInjector {
     /// The faults of the plan. `None` if the plan has no fault but a power cut.
     faults: Option<Box<Faults>>,
     ending: Option<Ending>,
+    /// Number of the change during which power is cut, and how many there were.
+    cut_at_change: Option<u64>,
+    changes: u64,
     /// Decides how the operation at a power cut ends.
     prng: Prng,
+    unsteady: Unsteady,
 }
 
 #[derive(Debug)]
@@ -46,7 +52,16 @@ impl FaultInjector {
 
     /// Put `chip` on a supply that other devices share. There is no plan yet.
     pub fn on_supply(chip: Chip, supply: Supply) -> Self {
-        Self { chip, supply, faults: None, ending: None, prng: Prng::new(0) }
+        Self {
+            chip,
+            supply,
+            faults: None,
+            ending: None,
+            cut_at_change: None,
+            changes: 0,
+            prng: Prng::new(0),
+            unsteady: Unsteady::default(),
+        }
     }
 
     /// Put `chip` on a supply, with these blocks marked bad by its maker.
@@ -92,11 +107,13 @@ impl FaultInjector {
     pub fn arm(&mut self, plan: FaultPlan) {
         self.supply.arm(plan.cut_at);
         self.ending = plan.ending;
+        (self.cut_at_change, self.changes) = (plan.cut_at_change, 0);
         self.prng = Prng::new(plan.seed);
         let prng = Prng::new(self.prng.next());
         let cut_alone = FaultPlan {
             seed: plan.seed,
             cut_at: plan.cut_at,
+            cut_at_change: plan.cut_at_change,
             ending: plan.ending,
             ..FaultPlan::default()
         };
@@ -117,6 +134,20 @@ impl FaultInjector {
         self.supply.power_up();
     }
 
+    /// Begin an operation that changes cells.
+    fn draw_change(&mut self) -> Power {
+        let power = self.supply.draw();
+        if power != Power::On {
+            return power;
+        }
+        self.changes += 1;
+        if self.cut_at_change == Some(self.changes - 1) {
+            self.supply.power_off();
+            return Power::Failing;
+        }
+        Power::On
+    }
+
     fn ending(&mut self) -> Ending {
         let drawn = self.prng.below(Ending::ALL.len() as u64);
         self.ending.unwrap_or(Ending::ALL[usize::try_from(drawn).expect("below four")])
@@ -131,12 +162,27 @@ impl FaultInjector {
                 self.chip.complete(page, column, data, oob);
                 self.chip.weaken(page, column, data.len(), &mut self.prng);
             }
+            Ending::Scattered => self.chip.scatter(page, column, data, oob, &mut self.prng),
+            Ending::Noisy => self.chip.muddle(page, column, data, oob, &mut self.prng),
+            Ending::Unseen => self.chip.spend(page, column, data),
+            Ending::Unsteady => {
+                self.unsteady.add(page, self.chip.content(page), self.prng.next());
+                self.chip.complete(page, column, data, oob);
+            }
         }
     }
 
     fn cut_erase(&mut self, block: BlockAddr) {
         match self.ending() {
-            Ending::NotBegun => {}
+            Ending::NotBegun | Ending::Unseen => {}
+            Ending::Scattered => self.chip.erase_some(block, &mut self.prng),
+            Ending::Noisy => self.chip.erase_in_part(block, &mut self.prng),
+            Ending::Unsteady => {
+                for page in self.chip.pages_of(block) {
+                    self.unsteady.add(page, self.chip.content(page), self.prng.next());
+                }
+                self.chip.blank(block);
+            }
             Ending::Torn => self.chip.half_erase(block, &mut self.prng),
             Ending::Complete => self.chip.blank(block),
             Ending::Marginal => self.chip.blank_weakly(block, &mut self.prng),
@@ -189,7 +235,8 @@ impl Nand for FaultInjector {
             return Err(ReadError::PowerLost);
         }
         let errors = self.read_errors(page);
-        self.chip.read_with_errors(page, column, bytes, errors)
+        let read = self.chip.read_with_errors(page, column, bytes, errors);
+        self.unsteady.disturb(page, column, bytes).map_or(read, |disturbed| disturbed)
     }
 
     fn program(
@@ -199,7 +246,7 @@ impl Nand for FaultInjector {
         data: &[u8],
         oob: &[u8],
     ) -> Result<(), ProgramError> {
-        match self.supply.draw() {
+        match self.draw_change() {
             Power::Off => Err(ProgramError::PowerLost),
             Power::Failing => {
                 self.chip.check_program(page, column, data, oob);
@@ -211,12 +258,15 @@ impl Nand for FaultInjector {
                 self.chip.fail_program(page, column, data, oob, &mut self.prng);
                 Err(ProgramError::Failed(page))
             }
-            Power::On => self.chip.program(page, column, data, oob),
+            Power::On => {
+                self.unsteady.forget([page]);
+                self.chip.program(page, column, data, oob)
+            }
         }
     }
 
     fn erase(&mut self, block: BlockAddr) -> Result<(), EraseError> {
-        match self.supply.draw() {
+        match self.draw_change() {
             Power::Off => Err(EraseError::PowerLost),
             Power::Failing => {
                 self.chip.check_erase(block);
@@ -228,7 +278,10 @@ impl Nand for FaultInjector {
                 self.chip.half_erase(block, &mut self.prng);
                 Err(EraseError::Failed(block))
             }
-            Power::On => self.chip.erase(block),
+            Power::On => {
+                self.unsteady.forget(self.chip.pages_of(block));
+                self.chip.erase(block)
+            }
         }
     }
 
@@ -240,7 +293,7 @@ impl Nand for FaultInjector {
     }
 
     fn mark_bad(&mut self, block: BlockAddr) -> Result<(), PowerLost> {
-        let power = self.supply.draw();
+        let power = self.draw_change();
         if power == Power::Off || power == Power::Failing && self.ending() == Ending::NotBegun {
             return Err(PowerLost);
         }

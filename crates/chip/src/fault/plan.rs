@@ -15,6 +15,8 @@ pub struct FaultPlan {
     pub seed: u64,
     /// Number of the operation during which power is cut.
     pub cut_at: Option<u64>,
+    /// Number of the program, erase or bad-block mark of this chip during which power is cut.
+    pub cut_at_change: Option<u64>,
     /// How the operation at the power cut ends. If it is `None`, the seed decides.
     pub ending: Option<Ending>,
     /// Rate of programs that fail, parts per million.
@@ -49,8 +51,32 @@ pub enum Ending {
     /// program its sectors have more bit errors than ECC corrects. After an erase some of the blank
     /// pages have such errors.
     Marginal,
+    /// Some sectors, and the OOB bytes or not, are as if the operation were complete, and the
+    /// others as if it had not begun. After an erase that holds for pages. ECC finds no error.
+    Scattered,
+    /// Bits are between the states before and after, and ECC finds no error: behind some place of
+    /// a program not all bits are cleared; of an erase's pages some keep bits that are not set.
+    Noisy,
+    /// No bit that can be seen has changed, and yet the cells are not as before: a program of them
+    /// is a breach of the rules. An erase did not begin.
+    Unseen,
+    /// Each read decides anew: the cells look as after the operation, as before it, or like noise
+    /// that ECC does not correct. An erase of the block ends that.
+    Unsteady,
 }
 
 impl Ending {
+    /// The ways that a storage stack for Linux is expected to survive.
     pub const ALL: [Self; 4] = [Self::NotBegun, Self::Torn, Self::Complete, Self::Marginal];
+    /// Every way: a driver that believes nothing but its own checksums survives all of them.
+    pub const EVERY: [Self; 8] = [
+        Self::NotBegun,
+        Self::Torn,
+        Self::Complete,
+        Self::Marginal,
+        Self::Scattered,
+        Self::Noisy,
+        Self::Unseen,
+        Self::Unsteady,
+    ];
 }

@@ -162,6 +162,100 @@ fn a_half_erased_page_is_lost_or_blank() {
     assert!(blank > 20, "{blank} of {SEEDS}");
 }
 
+/// What is seen of a page, in three reads: its sectors, blank, whole or neither, and the verdict.
+fn sights(device: &mut FaultInjector, page: PageAddr, data: &[u8]) -> [(Vec<char>, bool); 3] {
+    [(); 3].map(|()| {
+        let mut bytes = [0; PAGE_SIZE];
+        let is_clean = device.read(page, 0, &mut bytes) == Ok(Ecc::Clean);
+        let sectors = bytes.chunks(SECTOR_SIZE).zip(data.chunks(SECTOR_SIZE));
+        let kinds = sectors.map(|(bytes, wanted)| match bytes {
+            bytes if bytes == wanted => 'w',
+            bytes if bytes.iter().all(|&byte| byte == 0xFF) => 'b',
+            _ => 'n',
+        });
+        (kinds.collect(), is_clean)
+    })
+}
+
+/// A program of a whole page that ended in this way.
+fn ended(seed: u64, ending: Ending, data: &[u8]) -> FaultInjector {
+    let mut device = small_injector();
+    device.arm(FaultPlan { seed, cut_at: Some(0), ending: Some(ending), ..FaultPlan::default() });
+    assert_eq!(device.program(PAGE, 0, data, &OOB), Err(ProgramError::PowerLost));
+    device.power_up();
+    device
+}
+
+/// Cells that ECC finds no fault with, and that are not what was programmed.
+#[test]
+fn a_cut_program_may_deceive() {
+    let data = pattern(PAGE, PAGE_SIZE);
+    let (mut holes, mut noisy, mut fickle) = (0, 0, 0);
+    for seed in 0..SEEDS {
+        let seen = sights(&mut ended(seed, Ending::Scattered, &data), PAGE, &data);
+        assert!(seen.iter().all(|(kinds, is_clean)| *is_clean && !kinds.contains(&'n')));
+        let missing = seen[0].0.iter().position(|kind| *kind == 'b');
+        holes += u32::from(missing.is_some_and(|at| seen[0].0[at..].contains(&'w')));
+        let seen = sights(&mut ended(seed, Ending::Noisy, &data), PAGE, &data);
+        assert!(seen.iter().all(|sight| *sight == seen[0] && sight.1), "seed {seed}");
+        noisy += u32::from(seen[0].0.contains(&'n'));
+        let seen = sights(&mut ended(seed, Ending::Unseen, &data), PAGE, &data);
+        assert!(seen.iter().all(|sight| *sight == (vec!['b'; 4], true)), "seed {seed}");
+        let mut device = ended(seed, Ending::Unsteady, &data);
+        let seen = sights(&mut device, PAGE, &data);
+        fickle += u32::from(seen.iter().any(|sight| *sight != seen[0]));
+        device.erase(BLOCK).unwrap();
+        let seen = sights(&mut device, PAGE, &data);
+        assert!(seen.iter().all(|sight| *sight == (vec!['b'; 4], true)), "an erase ends it");
+    }
+    let seeds = u32::try_from(SEEDS).unwrap();
+    assert!(
+        holes > seeds / 4 && noisy > seeds / 2 && fickle > seeds / 2,
+        "{holes} {noisy} {fickle}"
+    );
+}
+
+/// A cut erase leaves pages that read as blank, as before, or as something between, with a clean
+/// verdict, or as another of these each time; a second erase mends them.
+#[test]
+fn a_cut_erase_may_deceive() {
+    let deceits = [Ending::Scattered, Ending::Noisy, Ending::Unseen, Ending::Unsteady];
+    for (seed, ending) in (0..SEEDS / 4).flat_map(|seed| deceits.map(|ending| (seed, ending))) {
+        let mut device = small_injector();
+        for page in (8..16).map(PageAddr) {
+            device.program(page, 0, &pattern(page, PAGE_SIZE), &OOB).unwrap();
+        }
+        let plan =
+            FaultPlan { seed, cut_at: Some(0), ending: Some(ending), ..FaultPlan::default() };
+        device.arm(plan);
+        assert_eq!(device.erase(BLOCK), Err(EraseError::PowerLost));
+        device.power_up();
+        let pages = (8..16).map(PageAddr);
+        let seen: Vec<_> =
+            pages.map(|page| sights(&mut device, page, &pattern(page, PAGE_SIZE))).collect();
+        let is_steady = seen.iter().all(|sights| sights.iter().all(|sight| *sight == sights[0]));
+        assert_eq!(is_steady, ending != Ending::Unsteady, "{ending:?}, seed {seed}");
+        let has_noise = seen.iter().flatten().any(|(kinds, _)| kinds.contains(&'n'));
+        assert!(!has_noise || matches!(ending, Ending::Noisy | Ending::Unsteady), "{ending:?}");
+        device.erase(BLOCK).unwrap();
+        for page in (8..16).map(PageAddr) {
+            let mut bytes = [0; PAGE_SIZE + OOB_SIZE];
+            assert_eq!(device.read(page, 0, &mut bytes), Ok(Ecc::Clean));
+            assert_eq!(bytes, [0xFF; PAGE_SIZE + OOB_SIZE]);
+            device.program(page, 0, &pattern(page, PAGE_SIZE), &OOB).unwrap();
+        }
+    }
+}
+
+/// A program that left no bit to be seen has used its page all the same.
+#[test]
+fn an_unseen_program_counts() {
+    let data = pattern(PAGE, PAGE_SIZE);
+    let mut device = ended(1, Ending::Unseen, &data);
+    let again = std::panic::AssertUnwindSafe(|| device.program(PAGE, 0, &data, &OOB));
+    assert!(std::panic::catch_unwind(again).is_err(), "a second program is a breach");
+}
+
 #[test]
 fn while_the_power_is_off_nothing_happens() {
     let mut device = cut_program(1, Some(Ending::Torn), &pattern(PAGE, PAGE_SIZE));

@@ -85,15 +85,10 @@ impl<N: Nand> Db<'_, '_, N> {
         if durability == Durability::Durable { self.sync() } else { Ok(()) }
     }
 
-    /// Put lazy commits on flash.
-    ///
-    /// # Panics
-    /// Where a transaction was begun and dropped, and nothing was called since.
-    ///
-    /// Cost: nothing where there are none, else one program as a rule;
+    /// Put lazy commits on flash. Cost: nothing where there are none, else one program as a rule;
     /// and at most one erase, or two programs, towards the next log block.
     pub fn sync(&mut self) -> Result<(), DbError> {
-        assert!(self.under_way.is_none(), "a transaction ends before its database is synced");
+        self.roll_back_open()?;
         if !self.is_lazy {
             return Ok(());
         }

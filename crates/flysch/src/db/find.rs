@@ -10,13 +10,15 @@ use super::scan::gather;
 use super::{Db, DbError, Direction};
 use crate::media::CELL_SIZE;
 use crate::record::Position;
-use crate::row::{IndexKind, RowKind, RowView, Value, key};
+use crate::row::{HashKey, IndexKind, KeyCode, RowKind, RowView, Value, key};
 use crate::store::{Entry, Probe, Range};
 
 /// The rows of one key.
 #[derive(Debug)]
 pub struct Find {
     wanted: Wanted,
+    /// A hash of the key, where its code does not say which key it is.
+    exact: Option<u64>,
     probe: Probe,
     /// The entry whose cell is being looked through, and the rows of it that were passed.
     entry: Option<Entry>,
@@ -65,9 +67,12 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         }
         let wanted = Wanted { table, index, digest: key::digest(declared, &self.key, values) };
         let (number, code) = self.code(wanted)?;
+        let is_exact = key::is_exact(self.table(table)?, declared, wanted.digest);
+        let exact = (declared.kind == IndexKind::Ordered && !is_exact)
+            .then(|| exact_of(&self.key, values.iter().copied()));
         let probe = Probe::new(self.store.config(), number, code);
         let moves = self.compaction.moves;
-        Ok(Find { wanted, probe, entry: None, passed: 0, last: None, is_over: false, moves })
+        Ok(Find { wanted, exact, probe, entry: None, passed: 0, last: None, is_over: false, moves })
     }
 
     /// The row whose columns of this index have these values, copied into `out`. Cost: a read of
@@ -176,6 +181,13 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     }
 }
 
+/// A hash that keys have in common only where they are equal.
+fn exact_of<'v>(key: &HashKey, values: impl Iterator<Item = Value<'v>>) -> u64 {
+    let mut code = KeyCode::start(IndexKind::Hash, key);
+    values.for_each(|value| code.add(&value));
+    code.digest()
+}
+
 impl Find {
     /// The next row of the key, copied into `out`; none when there are no more. Cost: for the first
     /// some reads of the index, for each one read of the row; where rows of the table were ever
@@ -202,14 +214,34 @@ impl Find {
         if !is_unique && self.moves != db.compaction.moves {
             return Err(DbError::Stale);
         }
-        let place = if is_unique {
-            self.is_over = true;
-            self.only(db, out)?
-        } else {
-            self.next_of_many(db, out)?
-        };
-        let Some(Place { len, base }) = place else { return Ok(None) };
-        Ok(Some(RowView::parse(db.schema, &out[..len], u64::from(base))?))
+        loop {
+            let place = if is_unique {
+                self.is_over = true;
+                self.only(db, out)?
+            } else {
+                self.next_of_many(db, out)?
+            };
+            let Some(Place { len, base }) = place else { return Ok(None) };
+            let view = RowView::parse(db.schema, &out[..len], u64::from(base))?;
+            if self.is_exact(db, &view)? {
+                return Ok(Some(RowView::parse(db.schema, &out[..len], u64::from(base))?));
+            }
+            if is_unique {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Whether a row whose code is the one that is looked for has the key too.
+    fn is_exact<N: Nand>(
+        &self,
+        db: &Db<'_, '_, N>,
+        view: &RowView<'_, '_>,
+    ) -> Result<bool, DbError> {
+        let Some(exact) = self.exact else { return Ok(true) };
+        let index = db.index(self.wanted.table, self.wanted.index)?;
+        let value = index.columns.first().map(|&column| view.column(column)).transpose()?;
+        Ok(exact_of(&db.key, value.into_iter()) == exact)
     }
 
     /// The row of a unique key.

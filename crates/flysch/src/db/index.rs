@@ -166,11 +166,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         let is_programmed = self.is_programmed(self.media.head(Space::Hot));
         let mut lent =
             Lent { page: self.frame, cell: &mut self.scratch[..CELL_SIZE], commit: self.commit };
-        let flushed = self.store.flush_open(&mut self.media, &mut lent, is_programmed);
-        let programs = flushed.map_err(|error| match error {
-            StoreError::Crowded => DbError::TransactionTooLong,
-            error => error.into(),
-        })?;
+        let programs = self.store.flush_open(&mut self.media, &mut lent, is_programmed)?;
         let has_runs = programs > 0;
         self.under_way =
             self.under_way.map(|tx| UnderWay { has_runs: tx.has_runs || has_runs, ..tx });
@@ -282,6 +278,8 @@ impl From<StoreError> for DbError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Media(error) => error.into(),
+            // Runs of a transaction are merged with nothing while it is open.
+            StoreError::Crowded => Self::TransactionTooLong,
             error => Self::Store(error),
         }
     }

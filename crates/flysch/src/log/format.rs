@@ -111,7 +111,7 @@ fn find_earlier<N: Nand>(
         let opened = Reader::open(root::place(block, root.epoch), frame, media);
         match opened.and_then(|mut reader| Front::read(&mut reader, media)) {
             Ok(front) => newest = Some(Earlier { root, salt: front.salt }),
-            Err(StreamError::Broken) => {}
+            Err(StreamError::Broken | StreamError::Gone(_)) => {}
             Err(StreamError::Media(error)) => return Err(error),
         }
     }

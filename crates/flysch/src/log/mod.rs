@@ -13,6 +13,7 @@
 //!    before: an erase, a name page, a new root.
 
 mod body;
+mod error;
 mod format;
 mod lost;
 mod mount;
@@ -21,8 +22,8 @@ mod root;
 mod stream;
 
 pub(crate) use body::{Body, CHECKPOINT, HAS_BESIDE, NUMBER_MAX, STOPPED};
+pub use error::MountError;
 pub(crate) use format::format;
-pub use mount::MountError;
 pub(crate) use mount::{Buffers, Found, find};
 pub(crate) use nvram::NvLog;
 

@@ -5,66 +5,16 @@
 //! 2. [`Log::settle`] makes it certain: it touches root blocks alone until a new root is confirmed
 //!    and no root block is left that may hold an attempt.
 
-use core::fmt;
-
 use flysch_nand::Nand;
 
 use super::body::{self, NUMBER_MAX, Preface};
-use super::root::{self, CANDIDATES, CELLS_MAX, Front, List, Named, Seen, target};
-use super::stream::{Place, Reader, Source, StreamError, part_of};
+use super::error::{Halt, MountError};
+use super::root::{self, CANDIDATES, CELLS_MAX, Cells, Front, List, Named, Seen, target};
+use super::stream::{Gone, Place, Reader, Source, StreamError, part_of};
 use super::{
     Body, CHAIN_MAX, CHECKPOINT, HAS_BESIDE, Log, Next, NvLog, STOPPED, choose_list, lost, name_of,
 };
 use crate::media::{Kind, Media, MediaError, Sight, Use};
-
-/// Why a database cannot be found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MountError {
-    /// The flash says no.
-    Media(MediaError),
-    /// No root is visible: nothing was ever formatted here.
-    Missing,
-    /// A root is there, and what it leads to is not whole.
-    Broken,
-    /// Commits went to memory beside the chip, and none is given.
-    NoNvRam,
-    /// The database was made for other blocks of the chip.
-    Partition,
-    /// The database was made with another schema; this is its fingerprint.
-    Schema(u32),
-}
-
-impl fmt::Display for MountError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Media(error) => error.fmt(f),
-            Self::Missing => f.write_str("no database is here"),
-            Self::Broken => f.write_str("the log of the database is not whole"),
-            Self::NoNvRam => {
-                f.write_str("the memory beside the chip, which takes commits, is missing")
-            }
-            Self::Partition => f.write_str("the database was made for other blocks of the chip"),
-            Self::Schema(other) => write!(f, "the database has another schema ({other:08x})"),
-        }
-    }
-}
-
-impl core::error::Error for MountError {}
-
-impl From<MediaError> for MountError {
-    fn from(error: MediaError) -> Self {
-        Self::Media(error)
-    }
-}
-
-impl From<StreamError> for MountError {
-    fn from(error: StreamError) -> Self {
-        match error {
-            StreamError::Media(error) => Self::Media(error),
-            StreamError::Broken => Self::Broken,
-        }
-    }
-}
 
 /// What was found.
 #[derive(Debug)]
@@ -93,28 +43,50 @@ pub(crate) type Beside<'a, 'ram> = Option<&'a mut NvLog<'ram>>;
 pub(crate) fn find<N: Nand>(
     media: &mut Media<'_, N>,
     schema: u32,
-    buffers: Buffers<'_>,
-    beside: Beside<'_, '_>,
+    Buffers { tail, frame, state }: Buffers<'_>,
+    mut beside: Beside<'_, '_>,
 ) -> Result<Found, MountError> {
-    let Buffers { tail, frame, state } = buffers;
-    let first = find_front(media, frame)?;
+    let front = find_front(media, frame)?;
     let mut seen = [None; CELLS_MAX];
-    for (seen, &block) in seen.iter_mut().zip(first.cells.as_slice()) {
+    for (seen, &block) in seen.iter_mut().zip(front.cells.as_slice()) {
         *seen = root::look(media, u32::from(block), frame)?;
     }
+    loop {
+        let buffers = Buffers { tail: &mut *tail, frame: &mut *frame, state: &mut *state };
+        match find_among(media, (&front.cells, seen), schema, buffers, &mut beside) {
+            Err(Halt::Gone(Gone { block, kind: Kind::Root, .. })) => {
+                let is_gone =
+                    |seen: &&mut Option<Seen>| seen.is_some_and(|s| s.block == u32::from(block));
+                *seen.iter_mut().find(is_gone).ok_or(MountError::Broken)? = None;
+            }
+            Err(Halt::Gone(_)) => return Err(MountError::Broken),
+            Err(Halt::Error(error)) => return Err(error),
+            Ok(found) => return Ok(found),
+        }
+    }
+}
+
+/// Find the database by the newest of the roots that were seen.
+fn find_among<N: Nand>(
+    media: &mut Media<'_, N>,
+    (cells, seen): (&Cells, [Option<Seen>; CELLS_MAX]),
+    schema: u32,
+    Buffers { tail, frame, state }: Buffers<'_>,
+    beside: &mut Beside<'_, '_>,
+) -> Result<Found, Halt> {
     let newest = newest_good(media, &seen)?;
     let mut reader = Reader::open(root::place(newest.block, newest.epoch), frame, media)?;
     let front = Front::read(&mut reader, media)?;
     check(media, &front, schema)?;
     media.salt = front.salt;
-    if lost::has_newer_name(media, (&first.cells, &seen), &newest, frame)? {
-        return Err(MountError::Broken);
+    if lost::has_newer_name(media, (cells, &seen), &newest, frame)? {
+        return Err(MountError::Broken.into());
     }
     let (lists, root_page) = find_lists(media, &newest, &front, frame)?;
     let log = Log {
         cells: front.cells,
         root: newest,
-        epoch: newest.epoch,
+        epoch: seen.iter().flatten().map(|seen| seen.epoch).max().unwrap_or(newest.epoch),
         root_page,
         root_has_base: false,
         root_next: None,
@@ -132,10 +104,8 @@ pub(crate) fn find<N: Nand>(
     };
     let mut found = Finding { log, front, media, frame, tail };
     for list in lists.into_iter().flatten() {
-        if let Some(at) = found.last_block(&list)? {
-            (found.log.list, found.log.live, found.log.at) = (list, list, at);
-            let record = found.read_block(state)?;
-            return found.done(record, beside, state, seen);
+        if let Some(record) = found.read_list(&list, state)? {
+            return found.done(record, beside.as_deref_mut(), state, seen);
         }
         // A list that was named, and not begun.
         if list.ordinal != found.log.list.ordinal {
@@ -145,7 +115,7 @@ pub(crate) fn find<N: Nand>(
     let list = found.front.list;
     (found.log.list, found.log.live, found.log.next) = (list, list, Next::NONE);
     let record = found.read_root(state)?;
-    found.done(record, beside, state, seen)
+    found.done(record, beside.as_deref_mut(), state, seen)
 }
 
 /// The newest root, of those on blocks that are not marked bad: a block is marked where a root
@@ -155,14 +125,18 @@ fn newest_good<N: Nand>(
     media: &mut Media<'_, N>,
     seen: &[Option<Seen>],
 ) -> Result<Seen, MountError> {
-    let mut below = u32::MAX;
+    let mut left = [None; CELLS_MAX];
+    left[..seen.len()].copy_from_slice(seen);
     loop {
-        let older = seen.iter().flatten().filter(|seen| seen.epoch < below);
-        let newest = *older.max_by_key(|seen| seen.epoch).ok_or(MountError::Missing)?;
+        let newest = left.iter().flatten().max_by_key(|seen| seen.epoch).copied();
+        let newest = newest.ok_or(MountError::Missing)?;
         if !media.is_bad(newest.block)? {
             return Ok(newest);
         }
-        below = newest.epoch;
+        // A root on a good block may have the same epoch.
+        for seen in left.iter_mut().filter(|seen| **seen == Some(newest)) {
+            *seen = None;
+        }
     }
 }
 
@@ -186,10 +160,10 @@ fn find_front<N: Nand>(media: &mut Media<'_, N>, frame: &mut [u8]) -> Result<Fro
             seen => seen?,
         };
         let Some(seen) = seen else { continue };
-        let mut reader = Reader::open(root::place(seen.block, seen.epoch), frame, media)?;
-        match Front::read(&mut reader, media) {
+        let opened = Reader::open(root::place(seen.block, seen.epoch), frame, media);
+        match opened.and_then(|mut reader| Front::read(&mut reader, media)) {
             Ok(front) => return Ok(front),
-            Err(StreamError::Broken) => {}
+            Err(StreamError::Broken | StreamError::Gone(_)) => {}
             Err(StreamError::Media(error)) => return Err(error.into()),
         }
     }
@@ -240,16 +214,16 @@ impl<N: Nand> Finding<'_, '_, N> {
         beside: Beside<'_, '_>,
         state: &mut [u8],
         seen: [Option<Seen>; CELLS_MAX],
-    ) -> Result<Found, MountError> {
+    ) -> Result<Found, Halt> {
         let (preface, state_len) = match beside {
             Some(beside) => beside.replay(self.media, record, (self.tail, state))?,
-            None if record.0.flags & HAS_BESIDE != 0 => return Err(MountError::NoNvRam),
+            None if record.0.flags & HAS_BESIDE != 0 => return Err(MountError::NoNvRam.into()),
             None => record,
         };
         let is_clean = preface.flags & STOPPED != 0 && self.has_no_rival(&seen)?;
         self.log.claim_blocks(self.media);
         if !is_clean && self.log.is_succeeded(self.media, self.frame)? {
-            return Err(MountError::Broken);
+            return Err(MountError::Broken.into());
         }
         Ok(Found { log: self.log, preface, state_len, is_clean, seen })
     }
@@ -257,7 +231,7 @@ impl<N: Nand> Finding<'_, '_, N> {
     /// Whether every root block shows a confirmed root, those apart that are bad. Where one does
     /// not, it may hold a root that an earlier mount began because it did not see the stop page,
     /// and that is seen the next time.
-    fn has_no_rival(&mut self, seen: &[Option<Seen>]) -> Result<bool, MountError> {
+    fn has_no_rival(&mut self, seen: &[Option<Seen>]) -> Result<bool, Halt> {
         for (seen, &block) in seen.iter().zip(self.log.cells.as_slice()) {
             let is_sure = seen.is_some_and(|seen| seen.is_confirmed);
             if !is_sure && !self.media.is_bad(u32::from(block))? {
@@ -267,10 +241,31 @@ impl<N: Nand> Finding<'_, '_, N> {
         Ok(true)
     }
 
-    /// The place in a list of the last block that begins with a record of its own life.
-    fn last_block(&mut self, list: &List) -> Result<Option<u8>, MountError> {
+    /// Read the last record of a list; none where it has none.
+    fn read_list(
+        &mut self,
+        list: &List,
+        state: &mut [u8],
+    ) -> Result<Option<(Preface, usize)>, Halt> {
+        let mut below = list.len;
+        while let Some(at) = self.last_block(list, below)? {
+            (self.log.list, self.log.live, self.log.at) = (*list, *list, at);
+            match self.read_block(state) {
+                // The block's first record was under way: the block before it is the last.
+                Err(Halt::Gone(Gone { page: 0, kind: Kind::Record, .. })) => below = at,
+                record => return record.map(Some),
+            }
+            let front = self.front.list;
+            (self.log.list, self.log.live, self.log.at) = (front, front, 0);
+        }
+        Ok(None)
+    }
+
+    /// The place in a list of the last block before place `below` that begins with a record of its
+    /// own life.
+    fn last_block(&mut self, list: &List, below: u8) -> Result<Option<u8>, Halt> {
         let mut found = None;
-        for at in 0..list.len {
+        for at in 0..below {
             let block = u32::from(list.blocks[usize::from(at)]);
             let name = name_of(list.ordinal + u32::from(at));
             let sight = self.media.look(block, 0, name, self.frame)?;
@@ -284,18 +279,12 @@ impl<N: Nand> Finding<'_, '_, N> {
         Ok(found)
     }
 
-    fn is_whole(
-        &mut self,
-        block: u32,
-        page: u32,
-        life: u32,
-        number: u32,
-    ) -> Result<bool, MountError> {
+    fn is_whole(&mut self, block: u32, page: u32, life: u32, number: u32) -> Result<bool, Halt> {
         let place = Place { block, page, name: name_of(life), kind: Kind::Record, number };
         let opened = Reader::open(place, self.frame, self.media);
         match opened.and_then(|reader| reader.finish(self.media)) {
             Ok(_) => Ok(true),
-            Err(StreamError::Broken) => Ok(false),
+            Err(StreamError::Broken | StreamError::Gone(_)) => Ok(false),
             Err(StreamError::Media(error)) => Err(error.into()),
         }
     }
@@ -309,7 +298,7 @@ impl<N: Nand> Finding<'_, '_, N> {
 
     /// The page behind the last one of the block that is not blank. One blank page may lie between
     /// others: the second stop page of a close that was cut, and seen once.
-    fn end(&mut self) -> Result<u32, MountError> {
+    fn end(&mut self) -> Result<u32, Halt> {
         let (mut low, mut high) = (1, self.media.geometry().pages_per_block);
         while low < high {
             let middle = low.midpoint(high);
@@ -322,7 +311,7 @@ impl<N: Nand> Finding<'_, '_, N> {
         Ok(low)
     }
 
-    fn is_blank(&mut self, page: u32) -> Result<bool, MountError> {
+    fn is_blank(&mut self, page: u32) -> Result<bool, Halt> {
         if page >= self.media.geometry().pages_per_block {
             return Ok(true);
         }
@@ -331,7 +320,7 @@ impl<N: Nand> Finding<'_, '_, N> {
     }
 
     /// The last whole record that ends before page `end`: its first page and its number.
-    fn record_before(&mut self, end: u32) -> Result<Option<(u32, u32)>, MountError> {
+    fn record_before(&mut self, end: u32) -> Result<Option<(u32, u32)>, Halt> {
         let mut page = end;
         while page > 0 {
             page -= 1;
@@ -352,9 +341,24 @@ impl<N: Nand> Finding<'_, '_, N> {
     }
 
     /// Read the block's last record, and those that its tail rests on.
-    fn read_block(&mut self, state: &mut [u8]) -> Result<(Preface, usize), MountError> {
-        let end = self.end()?;
-        let last = self.record_before(end)?.ok_or(MountError::Broken)?;
+    fn read_block(&mut self, state: &mut [u8]) -> Result<(Preface, usize), Halt> {
+        let mut end = self.end()?;
+        self.log.page = end;
+        loop {
+            match self.read_before(end, state) {
+                // The last record was under way: the one before it is the last.
+                Err(Halt::Gone(gone)) if gone.kind == Kind::Record && gone.is_before(end) => {
+                    end = u32::from(gone.page);
+                }
+                record => break record,
+            }
+        }
+    }
+
+    /// Read the last record that ends before a page, and those that its tail rests on.
+    fn read_before(&mut self, end: u32, state: &mut [u8]) -> Result<(Preface, usize), Halt> {
+        let gone = Halt::Gone(self.place(0, 0).into());
+        let last = self.record_before(end)?.ok_or(gone)?;
         let mut chain = [last; CHAIN_MAX];
         let mut len = 1;
         loop {
@@ -364,7 +368,7 @@ impl<N: Nand> Finding<'_, '_, N> {
                 break;
             }
             if len == CHAIN_MAX {
-                return Err(MountError::Broken);
+                return Err(MountError::Broken.into());
             }
             let before = self.record_before(page)?;
             let follows = |before: &(u32, u32)| before.1 + 1 == number;
@@ -382,16 +386,15 @@ impl<N: Nand> Finding<'_, '_, N> {
         let preface = Preface::read(&mut reader, self.media)?;
         read_tail(&preface, &mut reader, self.media, self.tail, reached)?;
         let state_len = body::read_flash(&mut reader, self.media, state)?.len();
-        self.log.page = end;
         self.log.number = last.1 + 1;
         Ok((preface, state_len))
     }
 
     /// Take the block table of the checkpoint that the block begins with, or of the root.
-    fn read_table(&mut self) -> Result<(), MountError> {
+    fn read_table(&mut self) -> Result<(), Halt> {
         let Place { block, name, .. } = self.place(0, 0);
         let Sight::Page(header) = self.media.look(block, 0, name, self.frame)? else {
-            return Err(MountError::Broken);
+            return Err(Halt::Gone(self.place(0, 0).into()));
         };
         let place = self.place(0, header.commit);
         let mut reader = Reader::open(place, self.frame, self.media)?;
@@ -405,9 +408,9 @@ impl<N: Nand> Finding<'_, '_, N> {
         Ok(body::read_table(source, self.media)?)
     }
 
-    fn read_root_table(&mut self) -> Result<(), MountError> {
+    fn read_root_table(&mut self) -> Result<(), Halt> {
         if !self.front.has_state {
-            return Err(MountError::Broken);
+            return Err(MountError::Broken.into());
         }
         let place = root::place(self.log.root.block, self.log.root.epoch);
         let mut reader = Reader::open(place, self.frame, self.media)?;
@@ -419,7 +422,7 @@ impl<N: Nand> Finding<'_, '_, N> {
     }
 
     /// Take everything from the root: nothing was logged since the mount that wrote it.
-    fn read_root(&mut self, state: &mut [u8]) -> Result<(Preface, usize), MountError> {
+    fn read_root(&mut self, state: &mut [u8]) -> Result<(Preface, usize), Halt> {
         self.read_root_table()?;
         let place = root::place(self.log.root.block, self.log.root.epoch);
         let mut reader = Reader::open(place, self.frame, self.media)?;
@@ -438,9 +441,9 @@ fn read_tail<N: Nand>(
     media: &mut Media<'_, N>,
     tail: &mut [u8],
     reached: usize,
-) -> Result<usize, MountError> {
+) -> Result<usize, StreamError> {
     if preface.base != 0 && preface.base != reached {
-        return Err(MountError::Broken);
+        return Err(StreamError::Broken);
     }
     preface.read_tail(reader, media, tail)?;
     Ok(preface.base + preface.len)

@@ -177,7 +177,7 @@ pub(crate) fn look<N: Nand>(
     let opened = Reader::open(place(block, epoch), frame, media);
     let pages = match opened.and_then(|reader| reader.finish(media)) {
         Ok(pages) => pages,
-        Err(StreamError::Broken) => return Ok(None),
+        Err(StreamError::Broken | StreamError::Gone(_)) => return Ok(None),
         Err(StreamError::Media(error)) => return Err(error),
     };
     if pages >= media.geometry().pages_per_block {

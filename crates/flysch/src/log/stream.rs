@@ -125,6 +125,31 @@ pub(crate) enum StreamError {
     Media(MediaError),
     /// The record is not whole, or says what cannot be.
     Broken,
+    /// A page of the record at this place is not to be seen. Where it was seen before, it was under
+    /// way when the power went, and each look decides anew.
+    Gone(Gone),
+}
+
+/// Where what was seen is not to be seen any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Gone {
+    pub(crate) block: u16,
+    /// The page of the block at which the record begins.
+    pub(crate) page: u16,
+    pub(crate) kind: Kind,
+}
+
+impl Gone {
+    /// Whether it is a record behind the first of its block, and before page `end`.
+    pub(crate) fn is_before(self, end: u32) -> bool {
+        0 < self.page && u32::from(self.page) < end
+    }
+}
+
+impl From<Place> for Gone {
+    fn from(Place { block, page, kind, .. }: Place) -> Self {
+        Self { block: block as u16, page: page as u16, kind }
+    }
 }
 
 impl From<MediaError> for StreamError {
@@ -206,7 +231,7 @@ impl<'a> Reader<'a> {
         }
         self.reads += 1;
         let Sight::Page(header) = media.look(block, page + self.part, name, self.frame)? else {
-            return Err(StreamError::Broken);
+            return Err(StreamError::Gone(self.place.into()));
         };
         let (is_last, part) = part_of(&header);
         let fits = usize::from(header.used) <= media.layout().payload_size();

@@ -147,6 +147,7 @@ impl<'ram> Records<'ram> {
             let delta = i64::from(row.commit) - i64::from(self.tail.base_for(row.commit));
             let mut encoder = Encoder::new(schema, row.head, delta, row.values)?;
             if encoder.remaining() > payload {
+                encoder.check_keys(&schema.tables[usize::from(row.head.table)], payload)?;
                 if !self.tail.rows().is_empty() {
                     moved = Some(self.spill(media, schema, frame)?);
                 }

@@ -87,6 +87,18 @@ impl<'v> Encoder<'v> {
         Ok(Self { pending, pending_at: 0, pending_end: end as u8, lent: &[], values: &[], left })
     }
 
+    /// See that the columns that indexes have end within the first `reach` bytes of the row, of
+    /// which nothing is written yet: whoever derives their entries reads no further.
+    pub fn check_keys(&self, table: &Table<'_>, reach: usize) -> Result<(), ValueError> {
+        debug_assert!(self.pending_at == 0, "nothing is written yet");
+        let columns = table.indexes.iter().flat_map(|index| index.columns.iter().copied());
+        let Some(column) = columns.max() else { return Ok(()) };
+        let behind = self.values.iter().skip(usize::from(column) + 1).map(field::len).sum::<u64>();
+        debug_assert!(behind <= self.left as u64, "what lies behind is part of the row");
+        let is_near = self.left as u64 - behind <= reach as u64;
+        if is_near { Ok(()) } else { Err(ValueError::KeyTooFar { column }) }
+    }
+
     /// Bytes that are still to be written: at first those of the whole row.
     pub const fn remaining(&self) -> usize {
         self.left

@@ -104,6 +104,12 @@ pub enum ValueError {
     },
     /// The row has more bytes than [`BODY_LEN_MAX`](super::BODY_LEN_MAX).
     TooLong,
+    /// The row is longer than a page, and the value of a column that an index has does not end on
+    /// the page where the row begins.
+    KeyTooFar {
+        /// The last column that an index has.
+        column: u8,
+    },
 }
 
 /// Why bytes are not a row.
@@ -186,6 +192,9 @@ impl fmt::Display for ValueError {
             Self::Type { column } => write!(f, "column {column} is of another type"),
             Self::Null { column } => write!(f, "column {column} takes no null"),
             Self::TooLong => f.write_str("the row is too long"),
+            Self::KeyTooFar { column } => {
+                write!(f, "column {column} is indexed, and ends behind the row's first page")
+            }
         }
     }
 }

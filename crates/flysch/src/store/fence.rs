@@ -69,6 +69,11 @@ impl<'ram> Fence<'ram> {
         Self { bytes, next: u32::MAX }
     }
 
+    /// Whether there is memory for one.
+    pub(crate) const fn is_kept(&self) -> bool {
+        !self.bytes.is_empty()
+    }
+
     /// Note what unit `unit` begins with, where the entry before it is known.
     pub(crate) fn note(&mut self, unit: u32, first: u64, goes_on: bool, shape: Shape) {
         let at = unit % (group_len(shape) + 1);

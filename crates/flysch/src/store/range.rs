@@ -31,6 +31,8 @@ type Key = (u64, u32);
 
 /// The source has nothing left.
 const NONE: Key = (u64::MAX, u32::MAX);
+/// The greatest key that is not `NONE`: a source with this one may still have an entry of each.
+const LAST: Key = (u64::MAX, u32::MAX - 1);
 /// The unit is not known.
 const NO_UNIT: u32 = u32::MAX;
 
@@ -144,7 +146,9 @@ impl<const HELD: usize> Range<HELD> {
         self.survey(store);
         loop {
             let (source, next) = self.sources.least();
-            if self.len > 0 && (self.codes[0], self.pointers[0]) < next {
+            // What is held may have the greatest key of all, by which `NONE` goes too.
+            let is_due = next == NONE || (self.codes[0], self.pointers[0]) < next;
+            if self.len > 0 && is_due {
                 let (key, flags) = self.pop();
                 self.last = Some(key);
                 if flags & TAKE_BACK == 0 {
@@ -396,7 +400,7 @@ impl<const HELD: usize> Range<HELD> {
         // Which of a code's sole entries is the newest is seen in all of them, unless the code has
         // more than can be held.
         let key = if is_unique && key.0 != self.codes[0] { (key.0, 0) } else { key };
-        let next = self.sources.next(source).min(key);
+        let next = self.sources.next(source).min(key).min(LAST);
         self.sources.set_next(source, next);
         self.sources.spend(source, false);
         stays

@@ -104,7 +104,7 @@ impl Output {
                 Next::Pause => self.pad(layout.cell_mut(frame, cell), (shapes, fence)),
                 Next::Entry(entry) => {
                     if self.index != Some(entry.index) {
-                        self.begin(source, entry.index, shapes, layout.cells);
+                        self.begin(source, entry.index, (shapes, fence.is_kept()), layout.cells);
                     }
                     self.fill_unit(source, layout.cell_mut(frame, cell), (shapes, fence))?;
                 }
@@ -143,7 +143,13 @@ impl Output {
     }
 
     /// Begin the section of an index.
-    fn begin(&mut self, source: &impl Source, index: u8, shapes: &[Shape; INDEX_MAX], cells: u32) {
+    fn begin(
+        &mut self,
+        source: &impl Source,
+        index: u8,
+        (shapes, has_fences): (&[Shape; INDEX_MAX], bool),
+        cells: u32,
+    ) {
         debug_assert!(self.index.is_none_or(|last| last < index), "indexes ascend");
         let shape = shapes[usize::from(index)];
         let estimate = source.estimate(index);
@@ -157,7 +163,8 @@ impl Output {
         self.index = Some(index);
         let start = self.run.units;
         let is_even = is_keys && estimate.is_even;
-        let is_fenced = planned == 0 && !self.run.head.is_recent();
+        // Of hashes too many of which are equal a level is packed, and goes without.
+        let is_fenced = has_fences && planned == 0 && !self.run.head.is_recent();
         self.section =
             Section { entries: 0, planned, units: 0, start, least, greatest, is_even, is_fenced };
         self.run.head.marks |= if is_fenced { FENCED } else { 0 };

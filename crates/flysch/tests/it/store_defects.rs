@@ -163,3 +163,91 @@ fn cursors_pass_over_what_was_replaced_while_the_store_changes() {
         }
     });
 }
+
+/// The entry with the least code at the first place of the flash was taken for the end of a cursor
+/// that descends: it was never given.
+#[test]
+fn the_least_key_at_the_first_place_is_given_descending() {
+    for rows in [Rows::One, Rows::Many] {
+        on_chip(IndexPlan { order: Order::Key, rows, ..plan() }, 6000, |solo| {
+            let entry = |code, pointer| Entry { index: 0, code, pointer, flags: 0 };
+            for number in 0..60 {
+                solo.insert(&entry(number, number as u32)).unwrap();
+            }
+            for is_flushed in [false, true] {
+                if is_flushed {
+                    solo.flush().unwrap();
+                }
+                let (mut range, mut found) = (Range::<40>::descending(0, 0, 70), Vec::new());
+                while let Some(entry) = solo.next_of(&mut range).unwrap() {
+                    found.push(entry.code);
+                }
+                assert!(found.into_iter().eq((0..60).rev()), "{rows:?}, flushed {is_flushed}");
+            }
+        });
+    }
+}
+
+/// A level of hashes of which too many are equal is packed. It was to have fences then, for which
+/// an index of hashes keeps no memory: the merge panicked.
+#[test]
+fn a_level_of_equal_hashes_is_packed_without_fences() {
+    let plan = IndexPlan { capacity: 2, is_updated: true, ..plan() };
+    on_chip(plan, 5000, |solo| {
+        let entry = |number: u32| Entry {
+            index: 0,
+            code: u64::from(number % 3),
+            pointer: number % 8000,
+            flags: flysch::store::SHARED,
+        };
+        for number in 0..2000 {
+            solo.insert(&entry(number)).unwrap();
+        }
+        solo.flush().unwrap();
+        solo.settle().unwrap();
+        assert!(solo.store().run_count().0 > 0);
+        assert_eq!(found(solo, 2).map(|entry| entry.pointer % 3), Some(2));
+    });
+}
+
+/// A filter that was learnt but for its last unit denied what was there. Here merged runs of every
+/// length are learnt, and asked for each code.
+#[test]
+fn filters_of_merged_runs_deny_nothing_that_is_there() {
+    for count in (150..1500).step_by(45) {
+        on_chip(plan(), 9000, |solo| {
+            for number in 0..count {
+                solo.insert(&entry(number)).unwrap();
+                if number % 40 == 39 {
+                    solo.flush().unwrap();
+                }
+            }
+            solo.settle().unwrap();
+            for number in 0..count {
+                let code = entry(number).code;
+                assert!(found(solo, code).is_some(), "entry {number} of {count}");
+            }
+        });
+    }
+}
+
+/// A cursor that descends from a code whose rows lie on several units gives all of them.
+#[test]
+fn a_code_of_many_units_is_given_whole_descending() {
+    on_chip(IndexPlan { rows: Rows::Many, order: Order::Key, ..plan() }, 6000, |solo| {
+        for number in 0..3000 {
+            let code = if number % 3 == 0 { 5 } else { 900 + u64::from(number % 3) };
+            solo.insert(&Entry { index: 0, code, pointer: number, flags: 0 }).unwrap();
+        }
+        solo.flush().unwrap();
+        solo.settle().unwrap();
+        for (least, greatest, wanted) in [(5, 5, 1000), (0, 5, 1000), (0, 901, 2000)] {
+            let (mut range, mut found) = (Range::<40>::descending(0, least, greatest), Vec::new());
+            while let Some(entry) = solo.next_of(&mut range).unwrap() {
+                found.push((entry.code, entry.pointer));
+            }
+            assert_eq!(found.len(), wanted, "codes {least} to {greatest}");
+            assert!(found.is_sorted_by(|one, other| one > other), "each once, in order");
+        }
+    });
+}

@@ -100,6 +100,38 @@ fn a_row_whose_key_looks_alike_is_left_alone() {
     assert_eq!(tx.delete(0, &[Value::Text("interval of hours")]), Ok(false));
     assert_eq!(tx.update(0, &[Value::Text("interval of days"), Value::Blob(b"8")]), Ok(true));
     tx.commit(Durability::Durable).unwrap();
+    let mut out = [0; 512];
+    let mut has = |name| db.get(0, 0, &[Value::Text(name)], &mut out).unwrap().is_some();
+    assert!(has("interval of days"));
+    assert!(!has("interval of hours"), "the row of another key is not given for this one");
+}
+
+/// Null and the keys that have its code in an ordered index are told apart.
+#[test]
+fn null_is_found_as_null() {
+    let columns =
+        [Column::required("id", ColumnType::Integer), Column::nullable("x", ColumnType::Blob)];
+    let indexes = [
+        Index { columns: &[0], kind: IndexKind::Hash, is_unique: true },
+        Index { columns: &[1], kind: IndexKind::Ordered, is_unique: false },
+    ];
+    let tables = [Table { name: "t", columns: &columns, indexes: &indexes, zone: None }];
+    let schema = Schema { tables: &tables };
+    let (mut image, mut ram) = (Image::blank(1024, 48), vec![0; RAM]);
+    let mut db = Db::create(&mut image, &schema, OPTIONS, &mut ram).unwrap();
+    let mut tx = db.begin().unwrap();
+    for (id, x) in [(1, Value::Null), (2, Value::Blob(&[0; 8])), (3, Value::Blob(&[0; 9]))] {
+        tx.insert(0, &[Value::Integer(id), x]).unwrap();
+    }
+    tx.commit(Durability::Durable).unwrap();
+    for (id, x) in [(1, Value::Null), (2, Value::Blob(&[0; 8])), (3, Value::Blob(&[0; 9]))] {
+        let (mut out, mut found) = ([0; 64], Vec::new());
+        let mut find = db.find(0, 1, &[x]).unwrap();
+        while let Some(row) = find.next(&mut db, &mut out).unwrap() {
+            found.push(row.column(0).unwrap() == Value::Integer(id));
+        }
+        assert_eq!(found, [true], "{x:?}");
+    }
 }
 
 /// A scan that began before rows were moved says so. A lookup by key goes on.

@@ -24,6 +24,10 @@ pub(super) struct Image {
     pub(super) changes: [u64; 2],
     /// Every program whose number this divides leaves a wrong byte, and says that all is well.
     pub(super) wrong_every: Option<u64>,
+    /// Every program or erase whose number this divides fails.
+    pub(super) fails_every: Option<u64>,
+    /// Blocks of which one failed.
+    pub(super) failed: Vec<BlockAddr>,
 }
 
 impl Image {
@@ -48,6 +52,8 @@ impl Image {
             cut_in: None,
             changes: [0; 2],
             wrong_every: None,
+            fails_every: None,
+            failed: Vec::new(),
         }
     }
 
@@ -65,6 +71,16 @@ impl Image {
     /// The pages that are not erased.
     pub(super) fn written(&self) -> Vec<usize> {
         (0..self.pages.len()).filter(|page| self.pages[*page].is_some()).collect()
+    }
+
+    /// Whether the operation under way fails, of a block.
+    fn fails(&mut self, block: BlockAddr) -> bool {
+        let number = self.changes[0] + self.changes[1];
+        let fails = self.fails_every.is_some_and(|every| number.is_multiple_of(every));
+        if fails {
+            self.failed.push(block);
+        }
+        fails
     }
 
     fn is_cut(&mut self) -> bool {
@@ -104,14 +120,22 @@ impl Nand for Image {
         if self.is_cut() {
             return Err(ProgramError::PowerLost);
         }
+        let block = self.geometry.block_of(page);
+        // Where the image lies, a block may have got its mark behind the engine's back.
+        let is_bad = self.fails_every.is_some() && self.bad[block.0 as usize];
+        assert!(!is_bad, "a bad block is never programmed");
         let mut cells = self.bytes(page.0 as usize);
         cells.iter_mut().zip(data).for_each(|(cell, byte)| *cell &= byte);
         self.changes[0] += 1;
         if self.wrong_every.is_some_and(|every| self.changes[0].is_multiple_of(every)) {
             cells[data.len() / 3] ^= 0x10;
         }
+        let fails = self.fails(block);
+        if fails {
+            cells[data.len() / 2..].fill(0);
+        }
         self.set(page.0 as usize, &cells);
-        Ok(())
+        if fails { Err(ProgramError::Failed(page)) } else { Ok(()) }
     }
 
     fn erase(&mut self, block: BlockAddr) -> Result<(), EraseError> {
@@ -120,6 +144,9 @@ impl Nand for Image {
         }
         assert!(!self.bad[block.0 as usize], "a bad block is never erased");
         self.changes[1] += 1;
+        if self.fails(block) {
+            return Err(EraseError::Failed(block));
+        }
         let count = self.geometry.pages_per_block as usize;
         self.pages[block.0 as usize * count..][..count].fill(None);
         Ok(())

@@ -1,9 +1,11 @@
 //! The database as its user sees it: through its calls, on a simulated chip.
 
+mod campaign;
 mod changes;
 mod counts;
 mod cuts;
 mod defects;
+mod failures;
 mod forge;
 mod full;
 mod hostile;

@@ -2,7 +2,7 @@
 
 use flysch::db::{Db, DbError, Direction, Durability, MountError};
 
-use super::forge::{Forge, kind};
+use super::forge::{Forge, kind, word};
 use super::image::Image;
 use super::world::{OPTIONS, SCHEMA, expected, insert, rows};
 
@@ -105,6 +105,40 @@ fn making_a_database_again_may_be_cut() {
         assert_eq!(try_open(&mut copy), Ok(90), "cut {cut}");
         if made.is_ok() {
             break;
+        }
+    }
+}
+
+/// A root that could not be written leaves its epoch visible on a block that is marked bad. The
+/// next root had that epoch too, and the mount passed over both: it said that the log is not whole.
+#[test]
+fn a_root_that_failed_takes_its_epoch_with_it() {
+    for failing in 0..3 {
+        let mut image = Image::blank(512, 96);
+        create(&mut image).unwrap();
+        for life in 0..3 {
+            live(&mut image, life * 5, 5).unwrap();
+        }
+        // The program of a root fails, and the power goes before another one is written.
+        let epochs = |image: &Image| {
+            let pages = Forge::newest(image, kind::ROOT);
+            pages.into_iter().map(|page| (word(&image.bytes(page), 14), page)).collect::<Vec<_>>()
+        };
+        let before = epochs(&image).into_iter().max().unwrap().0;
+        let mut copy = image.clone();
+        live(&mut copy, 15, 1).unwrap();
+        let (epoch, page) = epochs(&copy).into_iter().max().unwrap();
+        assert_eq!(epoch, before + 1);
+        let block = page / 8;
+        for page in block * 8..=block * 8 + failing {
+            let bytes = copy.bytes(page);
+            image.set(page, &bytes);
+        }
+        image.bad[block] = true;
+        for life in 3..9 {
+            let story = format!("{failing} pages of the root are there, life {life}");
+            live(&mut image, life * 5, 5).unwrap_or_else(|error| panic!("{error:?}, {story}"));
+            assert_eq!(try_open(&mut image), Ok(life * 5 + 5), "{story}");
         }
     }
 }

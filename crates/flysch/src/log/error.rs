@@ -1,0 +1,85 @@
+//! Why a database cannot be found, and why a search for it ends.
+
+use core::fmt;
+
+use super::stream::{Gone, StreamError};
+use crate::media::MediaError;
+
+/// Why a database cannot be found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MountError {
+    /// The flash says no.
+    Media(MediaError),
+    /// No root is visible: nothing was ever formatted here.
+    Missing,
+    /// A root is there, and what it leads to is not whole.
+    Broken,
+    /// Commits went to memory beside the chip, and none is given.
+    NoNvRam,
+    /// The database was made for other blocks of the chip.
+    Partition,
+    /// The database was made with another schema; this is its fingerprint.
+    Schema(u32),
+}
+
+impl fmt::Display for MountError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Media(error) => error.fmt(f),
+            Self::Missing => f.write_str("no database is here"),
+            Self::Broken => f.write_str("the log of the database is not whole"),
+            Self::NoNvRam => {
+                f.write_str("the memory beside the chip, which takes commits, is missing")
+            }
+            Self::Partition => f.write_str("the database was made for other blocks of the chip"),
+            Self::Schema(other) => write!(f, "the database has another schema ({other:08x})"),
+        }
+    }
+}
+
+impl core::error::Error for MountError {}
+
+impl From<MediaError> for MountError {
+    fn from(error: MediaError) -> Self {
+        Self::Media(error)
+    }
+}
+
+impl From<StreamError> for MountError {
+    fn from(error: StreamError) -> Self {
+        match error {
+            StreamError::Media(error) => Self::Media(error),
+            StreamError::Broken | StreamError::Gone(_) => Self::Broken,
+        }
+    }
+}
+
+/// Why a search ends.
+pub(super) enum Halt {
+    /// The database cannot be found.
+    Error(MountError),
+    /// What was seen at this place is not to be seen any more: it was under way when the power
+    /// went. The search goes on without it.
+    Gone(Gone),
+}
+
+impl From<MountError> for Halt {
+    fn from(error: MountError) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<MediaError> for Halt {
+    fn from(error: MediaError) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+impl From<StreamError> for Halt {
+    fn from(error: StreamError) -> Self {
+        match error {
+            StreamError::Gone(place) => Self::Gone(place),
+            error => Self::Error(error.into()),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What a database is asked, and what it has to answer.
+
+use flysch::db::{Db, DbError, Direction};
+use flysch::row::{IndexKind, Value};
+use flysch_nand::Nand;
+
+use super::rows::{Row, State, Val, key_of, read};
+use super::world::World;
+
+/// Bytes of the longest row.
+const ROW_MAX: usize = 1 << 17;
+
+/// Which of some states a database holds, as a scan of all tables tells: the newest such one.
+pub(super) fn which<N: Nand>(
+    db: &mut Db<'_, 'static, N>,
+    world: &World,
+    states: &[State],
+) -> Result<usize, DbError> {
+    let mut found = Vec::new();
+    for table in 0..world.schema.tables.len() as u8 {
+        found.push(scan(db, table, Direction::Forward)?);
+    }
+    let is_found = |state: &&State| {
+        state.iter().zip(&found).all(|(rows, found)| rows.sorted().into_iter().eq(found))
+    };
+    let place = states.iter().rev().position(|state| is_found(&state));
+    Ok(place.map_or_else(
+        || {
+            panic!("{} states, and not one of them was found: {}", states.len(), {
+                differences(&found, states.last().expect("there is a state"))
+            })
+        },
+        |place| states.len() - 1 - place,
+    ))
+}
+
+/// Rows that were found and are not in a state, and the other way round.
+fn differences(found: &[Vec<Row>], state: &State) -> String {
+    let tables = found.iter().zip(state).map(|(found, rows)| {
+        let wanted = rows.sorted();
+        let extra = found.iter().filter(|row| !wanted.contains(row)).count();
+        let lost = wanted.iter().filter(|row| !found.contains(row)).count();
+        format!("{} of {} rows, {lost} lost, {extra} others", found.len(), wanted.len())
+    });
+    tables.collect::<Vec<_>>().join("; ")
+}
+
+/// The rows of a table, sorted.
+fn scan<N: Nand>(
+    db: &mut Db<'_, 'static, N>,
+    table: u8,
+    direction: Direction,
+) -> Result<Vec<Row>, DbError> {
+    let (mut found, mut out) = (Vec::new(), vec![0; ROW_MAX]);
+    let mut scan = db.scan(table, direction)?;
+    while let Some(row) = scan.next(db, &mut out)? {
+        found.push(read(&row));
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Ask every index for every key, and scan both ways.
+pub(super) fn everything<N: Nand>(
+    db: &mut Db<'_, 'static, N>,
+    world: &World,
+    state: &State,
+) -> Result<(), DbError> {
+    for (number, table) in (0..).zip(world.schema.tables) {
+        let rows = &state[usize::from(number)];
+        let backward = scan(db, number, Direction::Backward)?;
+        assert!(rows.sorted().into_iter().eq(&backward), "table {} backward", table.name);
+        for (at, index) in (0..).zip(table.indexes) {
+            let mut keys: Vec<Row> = rows.iter().map(|row| key_of(row, index)).collect();
+            keys.sort();
+            keys.dedup();
+            for key in keys.iter().chain([&absent(index.columns.len())]) {
+                let mut wanted: Vec<&Row> =
+                    rows.iter().filter(|row| key_of(row, index) == *key).collect();
+                wanted.sort();
+                let found = find(db, (number, at), key)?;
+                let is_right = found.iter().eq(wanted.iter().copied());
+                assert!(is_right, "{key:?} in index {at} of {number}: {found:?}, not {wanted:?}");
+            }
+            if index.kind == IndexKind::Ordered && keys.len() > 1 {
+                let ends = (&keys[keys.len() / 4][0], &keys[keys.len() * 3 / 4][0]);
+                let column = index.columns[0];
+                let within = |row: &&Row| {
+                    let order = row[usize::from(column)].order();
+                    (ends.0.order()..=ends.1.order()).contains(&order)
+                };
+                let mut wanted: Vec<&Row> = rows.iter().filter(within).collect();
+                wanted.sort();
+                range(db, (number, at, column), ends, &wanted)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A key that no row has.
+fn absent(columns: usize) -> Row {
+    vec![Val::Integer(7_777_777); columns]
+}
+
+fn find<N: Nand>(
+    db: &mut Db<'_, 'static, N>,
+    (table, index): (u8, u8),
+    key: &Row,
+) -> Result<Vec<Row>, DbError> {
+    let values: Vec<Value<'_>> = key.iter().map(Val::value).collect();
+    let (mut found, mut out) = (Vec::new(), vec![0; ROW_MAX]);
+    let mut find = db.find(table, index, &values)?;
+    while let Some(row) = find.next(db, &mut out)? {
+        found.push(read(&row));
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// A range gives the rows within, in the order of their keys, either way.
+fn range<N: Nand>(
+    db: &mut Db<'_, 'static, N>,
+    (table, index, column): (u8, u8, u8),
+    (least, greatest): (&Val, &Val),
+    wanted: &[&Row],
+) -> Result<(), DbError> {
+    for direction in [Direction::Forward, Direction::Backward] {
+        let (mut found, mut out) = (Vec::new(), vec![0; ROW_MAX]);
+        let ends = (&least.value(), &greatest.value());
+        let mut range = db.range(table, index, ends, direction)?;
+        while let Some(row) = range.next(db, &mut out)? {
+            found.push(read(&row));
+        }
+        let orders = found.iter().map(|row| row[usize::from(column)].order());
+        let is_sorted = match direction {
+            Direction::Forward => orders.is_sorted(),
+            Direction::Backward => orders.rev().is_sorted(),
+        };
+        assert!(is_sorted, "a range is in order, {direction:?}");
+        found.sort();
+        assert!(
+            found.iter().eq(wanted.iter().copied()),
+            "range of index {index} of table {table}, {direction:?}: {found:?}, not {wanted:?}"
+        );
+    }
+    Ok(())
+}

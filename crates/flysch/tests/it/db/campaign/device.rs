@@ -1,0 +1,345 @@
+//! A device through its lives: changes, cuts, mounts, and what must be there after each.
+
+use std::rc::Rc;
+
+use flysch::db::{Budget, Db, DbError, Durability, MountError, Transaction};
+use flysch::media::MediaError;
+use flysch::row::{Value, ValueError};
+use flysch_chip::{Ending, FaultInjector, FaultPlan, Prng};
+use flysch_nand::NvRam;
+
+use super::super::nvram::Memory;
+use super::ask;
+use super::history::{History, Life};
+use super::rows::{self, Answer, Row, State};
+use super::world::World;
+
+/// What came about.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) histories: u64,
+    pub(super) cuts: u64,
+    pub(super) mounts: u64,
+    pub(super) commits: u64,
+    pub(super) refused: u64,
+    pub(super) moves: u64,
+    pub(super) bad_blocks: u64,
+}
+
+impl Tally {
+    pub(super) const fn add(&mut self, other: &Self) {
+        self.histories += other.histories;
+        self.cuts += other.cuts;
+        self.mounts += other.mounts;
+        self.commits += other.commits;
+        self.refused += other.refused;
+        self.moves += other.moves;
+        self.bad_blocks += other.bad_blocks;
+    }
+}
+
+/// Why a life ended early.
+enum End {
+    /// The power went.
+    Cut,
+    /// There is no room, or the database was left.
+    Left,
+}
+
+type Step<T = ()> = Result<T, End>;
+type Open<'d> = Db<'d, 'static, &'d mut FaultInjector>;
+
+const LOST: DbError = DbError::Media(MediaError::PowerLost);
+const MOUNT_LOST: DbError = DbError::Mount(MountError::Media(MediaError::PowerLost));
+
+/// Whether a call was done; an error that is none of the world's is a failure.
+fn done<T>(result: Result<T, DbError>) -> Step<T> {
+    match result {
+        Ok(value) => Ok(value),
+        Err(LOST | MOUNT_LOST) => Err(End::Cut),
+        Err(DbError::Full | DbError::TransactionTooLong) => Err(End::Left),
+        Err(error) => panic!("{error:?}"),
+    }
+}
+
+struct Device {
+    world: World,
+    nand: FaultInjector,
+    memory: Option<Memory>,
+    /// What may be found: what was acknowledged last, then what came later.
+    states: Vec<State>,
+    tally: Tally,
+}
+
+/// Live through a history.
+///
+/// # Panics
+/// Where the engine breaks its word.
+pub(super) fn live_through(history: &History) -> Tally {
+    let world = World::draw(history.seed);
+    let mut nand = world.chip();
+    let mut memory = world.beside.map(|(size, rule)| Memory::new(size, rule));
+    let mut ram = vec![0; world.ram];
+    let made =
+        Db::create_beside(&mut nand, beside(&mut memory), world.schema, world.options, &mut ram);
+    if made.map(drop) == Err(DbError::Full) {
+        // Too few of the first blocks are good.
+        return Tally::default();
+    }
+    let states = vec![vec![Rc::default(); world.schema.tables.len()]];
+    let tally = Tally { histories: 1, ..Tally::default() };
+    let mut device = Device { world, nand, memory, states, tally };
+    for life in &history.lives {
+        device.live(history.seed, life);
+        device.check(life);
+    }
+    let bad = device.nand.chip().part().geometry.block_count;
+    let bad = (0..bad).filter(|&block| device.is_marked(block)).count();
+    device.tally.bad_blocks = bad as u64;
+    device.tally
+}
+
+fn beside(memory: &mut Option<Memory>) -> Option<&mut dyn NvRam> {
+    memory.as_mut().map(|memory| memory as &mut dyn NvRam)
+}
+
+impl Device {
+    fn is_marked(&mut self, block: u32) -> bool {
+        use flysch_nand::{BlockAddr, Nand};
+        self.nand.is_bad(BlockAddr(block)).unwrap()
+    }
+
+    /// Arm the faults of a life.
+    fn arm(&mut self, life: &Life, prng: &mut Prng) {
+        let reach = [6, 12, 40, 40, 120, 400, 1500][prng.below(7) as usize];
+        let (at, counts_changes) = (prng.below(reach), prng.below(3) > 0);
+        let cut = |is_wanted: bool| (life.is_cut && is_wanted).then_some(at);
+        self.nand.arm(FaultPlan {
+            seed: prng.next(),
+            cut_at: cut(!counts_changes),
+            cut_at_change: cut(counts_changes),
+            ending: Some(Ending::EVERY[prng.below(Ending::EVERY.len() as u64) as usize]),
+            program_failures_ppm: self.world.failures,
+            erase_failures_ppm: self.world.failures,
+            ..FaultPlan::default()
+        });
+        let cut_in = prng.below(20_000) as usize;
+        if let Some(memory) = &mut self.memory {
+            memory.cut_in = (life.is_cut && prng.below(3) == 0).then_some(cut_in);
+        }
+    }
+
+    fn live(&mut self, seed: u64, life: &Life) {
+        let mut prng = life.prng(seed, None);
+        self.arm(life, &mut prng);
+        let Self { world, nand, memory, states, tally } = self;
+        let mut ram = vec![0; world.ram];
+        let opened = Db::open_beside(nand, beside(memory), world.schema, world.options, &mut ram);
+        let end = done(opened).and_then(|db| {
+            tally.mounts += 1;
+            let session = Session { db, world, states, tally };
+            session.live((seed, life), &mut prng)
+        });
+        self.tally.cuts += u64::from(matches!(end, Err(End::Cut)));
+        self.nand.power_up();
+        self.nand.arm(FaultPlan::default());
+        if let Some(memory) = &mut self.memory {
+            memory.cut_in = None;
+        }
+    }
+
+    /// Every mount succeeds, and finds one of the states that there may be.
+    fn check(&mut self, life: &Life) {
+        let Self { world, nand, memory, states, tally } = self;
+        let mut ram = vec![0; world.ram];
+        let opened = Db::open_beside(nand, beside(memory), world.schema, world.options, &mut ram);
+        let mut db = opened.unwrap_or_else(|error| panic!("{error:?} at a mount"));
+        tally.mounts += 1;
+        let found = ask::which(&mut db, world, states).unwrap();
+        if life.number % 4 == 3 {
+            ask::everything(&mut db, world, &states[found]).unwrap();
+        }
+    }
+}
+
+/// A database that is open.
+struct Session<'d> {
+    db: Open<'d>,
+    world: &'d World,
+    states: &'d mut Vec<State>,
+    tally: &'d mut Tally,
+}
+
+impl Session<'_> {
+    fn live(mut self, (seed, life): (u64, &Life), prng: &mut Prng) -> Step {
+        let found = done(ask::which(&mut self.db, self.world, self.states))?;
+        if prng.below(8) == 0 {
+            // Nothing is written: what was doubtful stays so.
+            return Ok(());
+        }
+        let now = self.states[found].clone();
+        done(self.db.begin().map(drop))?;
+        *self.states = vec![now];
+        for &step in &life.steps {
+            let mut prng = life.prng(seed, Some(step));
+            match prng.below(24) {
+                0 => {
+                    let budget = Budget { operations: prng.below(300) as u32 };
+                    match done(self.db.maintain(budget)) {
+                        Ok(_) | Err(End::Left) => {}
+                        Err(End::Cut) => return Err(End::Cut),
+                    }
+                }
+                1 => {
+                    done(self.db.sync())?;
+                    self.forget_older();
+                }
+                2 if prng.below(3) == 0 => {
+                    let state = self.now().clone();
+                    done(ask::everything(&mut self.db, self.world, &state))?;
+                }
+                3 if prng.below(3) == 0 && life.steps.len() < 150 => return self.close(),
+                _ => self.transact(&mut prng)?,
+            }
+            self.tally.moves = self.tally.moves.max(u64::from(self.db.moved_pages()));
+        }
+        if prng.below(3) == 0 { self.close() } else { Ok(()) }
+    }
+
+    fn close(self) -> Step {
+        done(self.db.close().map(drop))?;
+        let last = self.states.len() - 1;
+        self.states.drain(..last);
+        Ok(())
+    }
+
+    fn now(&self) -> &State {
+        self.states.last().expect("there is a state")
+    }
+
+    /// What is newest is on flash.
+    fn forget_older(&mut self) {
+        let last = self.states.len() - 1;
+        self.states.drain(..last);
+    }
+
+    fn transact(&mut self, prng: &mut Prng) -> Step {
+        let mut after = self.now().clone();
+        let mut tx = done(self.db.begin())?;
+        for _ in 0..=prng.below(self.world.batch_max) {
+            match change(&mut tx, prng, self.world, &mut after) {
+                Err(End::Left) => {
+                    self.tally.refused += 1;
+                    return if prng.below(4) == 0 { done(tx.roll_back()) } else { Ok(()) };
+                }
+                changed => changed?,
+            }
+        }
+        match prng.below(10) {
+            0 => return done(tx.roll_back()),
+            1 => return Ok(()),
+            whim => {
+                self.states.push(after);
+                let is_lazy = whim < 4;
+                let durability = if is_lazy { Durability::Lazy } else { Durability::Durable };
+                done(tx.commit(durability))?;
+                self.tally.commits += 1;
+                if !is_lazy {
+                    self.forget_older();
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Draw a change, make it in the database and in the model, and compare what both say.
+fn change(
+    tx: &mut Transaction<'_, '_, 'static, &mut FaultInjector>,
+    prng: &mut Prng,
+    world: &World,
+    after: &mut State,
+) -> Step {
+    let number = prng.below(world.schema.tables.len() as u64) as u8;
+    let table = &world.schema.tables[usize::from(number)];
+    let model = &mut after[usize::from(number)];
+    let mut row = rows::draw(prng, table, world);
+    let Some(primary) = table.primary_key() else {
+        let values: Vec<Value<'_>> = row.iter().map(rows::Val::value).collect();
+        let wanted = Rc::make_mut(model).insert(table, &row);
+        let said = answer(tx.insert(number, &values).map(|()| true))?;
+        assert_eq!(said, wanted, "insert of {row:?} in table {}", table.name);
+        return Ok(());
+    };
+    // Most changes are of rows that are there.
+    if prng.below(3) > 0
+        && let Some(key) = model.any_key(prng)
+    {
+        for (column, value) in primary.columns.iter().zip(key) {
+            row[usize::from(*column)] = value.clone();
+        }
+    }
+    let key = rows::key_of(&row, primary);
+    let values: Vec<Value<'_>> = row.iter().map(rows::Val::value).collect();
+    let key_values: Vec<Value<'_>> = key.iter().map(rows::Val::value).collect();
+    let op = match prng.below(12) {
+        0..4 => Op::Insert,
+        4..8 => Op::Update,
+        8 => Op::Upsert,
+        9..11 => Op::Delete,
+        _ => return ask_inside(tx, number, (&key_values, model.find(&key))),
+    };
+    // Where there is no room the transaction ends, and the model with it.
+    let model = Rc::make_mut(model);
+    let wanted = match op {
+        Op::Insert => model.insert(table, &row),
+        Op::Update => model.update(table, &row),
+        Op::Delete => model.delete(&key),
+        Op::Upsert => match model.update(table, &row) {
+            Answer::Done(false) => match model.insert(table, &row) {
+                Answer::Done(_) => Answer::Done(false),
+                refused @ Answer::Duplicate(_) => refused,
+            },
+            answer => answer,
+        },
+    };
+    let said = match op {
+        Op::Insert => tx.insert(number, &values).map(|()| true),
+        Op::Update => tx.update(number, &values),
+        Op::Upsert => tx.upsert(number, &values),
+        Op::Delete => tx.delete(number, &key_values),
+    };
+    let said = answer(said)?;
+    assert_eq!(said, wanted, "{op:?} of {key:?} in table {}", table.name);
+    Ok(())
+}
+
+/// What a call said; a row that is too long is refused, and the transaction ends.
+fn answer(said: Result<bool, DbError>) -> Step<Answer> {
+    match said {
+        Err(DbError::Duplicate { index }) => Ok(Answer::Duplicate(index)),
+        Err(DbError::Value(ValueError::TooLong | ValueError::KeyTooFar { .. })) => Err(End::Left),
+        said => done(said).map(Answer::Done),
+    }
+}
+
+/// A change of a table that has a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Op {
+    Insert,
+    Update,
+    Upsert,
+    Delete,
+}
+
+/// A transaction reads what it wrote.
+fn ask_inside(
+    tx: &mut Transaction<'_, '_, 'static, &mut FaultInjector>,
+    table: u8,
+    (key, wanted): (&[Value<'_>], Option<&Row>),
+) -> Step {
+    let mut out = vec![0; 1 << 17];
+    let found = done(tx.get(table, 0, key, &mut out))?;
+    assert_eq!(found.map(|row| rows::read(&row)).as_ref(), wanted, "in a transaction: {key:?}");
+    Ok(())
+}

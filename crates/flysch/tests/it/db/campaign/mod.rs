@@ -1,0 +1,102 @@
+//! The campaign: random histories on random devices, cut in every way that flash can be cut.
+//!
+//! A history follows from its seed: schema, keys, memory, geometry, bad blocks, failures, and the
+//! lives of the device, most of which end by a cut. What was acknowledged is there after each,
+//! whole transactions only, in every index; every mount succeeds. A failure is shrunk, and printed
+//! as a line by which `cargo xtask campaign --replay` shows it again.
+
+mod ask;
+mod device;
+mod history;
+mod rows;
+mod world;
+
+use std::cell::RefCell;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Once;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use device::{Tally, live_through};
+use history::History;
+
+/// Histories of a run that says nothing else.
+const HISTORIES: u64 = 72;
+/// Histories that are tried to make a failure smaller.
+const TRIES: u64 = 600;
+
+thread_local! {
+    /// The last panic of a thread whose panics are caught.
+    static CAUGHT: RefCell<Option<String>> = const { RefCell::new(None) };
+    static IS_CATCHING: RefCell<bool> = const { RefCell::new(false) };
+}
+
+/// Live through a history; why it failed.
+fn try_history(history: &History) -> Result<Tally, String> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let former = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if IS_CATCHING.with_borrow(|is| *is) {
+                CAUGHT.set(Some(info.to_string()));
+            } else {
+                former(info);
+            }
+        }));
+    });
+    IS_CATCHING.set(true);
+    let lived = panic::catch_unwind(AssertUnwindSafe(|| live_through(history)));
+    IS_CATCHING.set(false);
+    lived.map_err(|_| CAUGHT.take().unwrap_or_default())
+}
+
+/// Make a failure small, and say how it is seen again.
+fn report(history: History, why: &str) -> String {
+    let tries = number("FLYSCH_TRIES").unwrap_or(TRIES) as u32;
+    let least = history.shrink(tries, |less| try_history(less).is_err());
+    let why = try_history(&least).err().unwrap_or_else(|| why.to_owned());
+    let world = world::World::draw(least.seed);
+    format!("{why}\n{world:?}\nreplay: {least}")
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// `FLYSCH_HISTORIES` histories from seed `FLYSCH_SEED` on, on all processors; or the history
+/// `FLYSCH_REPLAY`.
+#[test]
+fn random_histories_are_survived() {
+    if let Ok(text) = std::env::var("FLYSCH_REPLAY") {
+        let history = History::parse(&text).expect("a history as it was printed");
+        let tally = try_history(&history).unwrap_or_else(|why| panic!("{}", report(history, &why)));
+        println!("{tally:?}");
+        return;
+    }
+    let first = number("FLYSCH_SEED").unwrap_or(1);
+    let end = first + number("FLYSCH_HISTORIES").unwrap_or(HISTORIES);
+    let next = AtomicU64::new(first);
+    let work = || {
+        let (mut tally, mut failures) = (Tally::default(), Vec::new());
+        let mut seeds = core::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)));
+        while let Some(seed) = seeds.next().filter(|seed| *seed < end && failures.len() < 3) {
+            let history = History::draw(seed);
+            match try_history(&history) {
+                Ok(lived) => tally.add(&lived),
+                Err(why) => failures.push(report(history, &why)),
+            }
+        }
+        (tally, failures)
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let (mut tally, mut failures) = (Tally::default(), Vec::new());
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        for worker in workers {
+            let (part, failed) = worker.join().unwrap();
+            tally.add(&part);
+            failures.extend(failed);
+        }
+    });
+    println!("seeds from {first}: {tally:?}");
+    assert!(failures.is_empty(), "{} histories failed:\n{}", failures.len(), failures.join("\n\n"));
+}

@@ -1,0 +1,188 @@
+//! Rows as the campaign knows them: ordered maps of values, and what they say of each change.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use flysch::row::{Column, ColumnType, Index, RowView, Table, Value};
+use flysch_chip::Prng;
+
+use super::world::World;
+
+/// A value that is owned. Reals are whole numbers.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Val {
+    Null,
+    Bool(bool),
+    Integer(i64),
+    Real(i32),
+    Text(String),
+    Blob(Vec<u8>),
+    Time(i64),
+}
+
+pub(super) type Row = Vec<Val>;
+
+impl Val {
+    /// Draw a value: of a column that some index has, from few values.
+    pub(super) fn draw(
+        prng: &mut Prng,
+        column: &Column<'_>,
+        world: &World,
+        is_indexed: bool,
+    ) -> Self {
+        if column.is_nullable && prng.below(5) == 0 {
+            return Self::Null;
+        }
+        let key = prng.below(world.keys);
+        let len = if is_indexed {
+            key % 30
+        } else {
+            let most = if prng.below(4) == 0 { world.bytes_max } else { world.bytes_max.min(40) };
+            prng.below(most)
+        } as usize;
+        match column.kind {
+            ColumnType::Bool => Self::Bool(key.is_multiple_of(2)),
+            ColumnType::Integer => Self::Integer(key.cast_signed() * 7 - 100),
+            ColumnType::Real => Self::Real(key as i32 * 3 - 50),
+            // Different keys differ within eight bytes.
+            ColumnType::Text => Self::Text(format!("{key:06}{}", "t".repeat(len))),
+            ColumnType::Blob => {
+                // No key has the code of null.
+                let key = key + 1;
+                let rest = (0..len).map(|at| (at as u64 ^ key) as u8);
+                Self::Blob(key.to_le_bytes()[..6].iter().rev().copied().chain(rest).collect())
+            }
+            ColumnType::Time => Self::Time(1_700_000_000_000_000 + key.cast_signed()),
+        }
+    }
+
+    pub(super) fn value(&self) -> Value<'_> {
+        match self {
+            Self::Null => Value::Null,
+            Self::Bool(bit) => Value::Bool(*bit),
+            Self::Integer(number) => Value::Integer(*number),
+            Self::Real(real) => Value::Real(f64::from(*real).into()),
+            Self::Text(text) => Value::Text(text),
+            Self::Blob(blob) => Value::Blob(blob),
+            Self::Time(time) => Value::Time(*time),
+        }
+    }
+
+    fn of(value: Value<'_>) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Bool(bit) => Self::Bool(bit),
+            Value::Integer(number) => Self::Integer(number),
+            Value::Real(real) => Self::Real(real.to_f64() as i32),
+            Value::Text(text) => Self::Text(text.to_owned()),
+            Value::Blob(blob) => Self::Blob(blob.to_owned()),
+            Value::Time(time) => Self::Time(time),
+        }
+    }
+
+    /// What an ordered index goes by: of text and blobs the first eight bytes.
+    pub(super) fn order(&self) -> Self {
+        let prefix = |bytes: &[u8]| {
+            let mut prefix = bytes[..bytes.len().min(8)].to_vec();
+            prefix.resize(8, 0);
+            Self::Blob(prefix)
+        };
+        match self {
+            Self::Text(text) => prefix(text.as_bytes()),
+            Self::Blob(blob) => prefix(blob),
+            other => other.clone(),
+        }
+    }
+}
+
+/// The values of a row.
+pub(super) fn read(row: &RowView<'_, '_>) -> Row {
+    row.values().map(|value| Val::of(value.expect("a value is whole"))).collect()
+}
+
+/// The values of columns.
+pub(super) fn key_of(row: &[Val], index: &Index<'_>) -> Row {
+    index.columns.iter().map(|column| row[usize::from(*column)].clone()).collect()
+}
+
+/// Draw a row of a table.
+pub(super) fn draw(prng: &mut Prng, table: &Table<'_>, world: &World) -> Row {
+    let is_indexed = |column: u8| table.indexes.iter().any(|index| index.columns.contains(&column));
+    let columns = (0..).zip(table.columns);
+    columns.map(|(at, column)| Val::draw(prng, column, world, is_indexed(at))).collect()
+}
+
+/// The rows of a table: by their primary keys, or in the order in which they came.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rows {
+    rows: BTreeMap<Row, Row>,
+}
+
+/// The rows of all tables.
+pub(super) type State = Vec<Rc<Rows>>;
+
+/// What a change is expected to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    Done(bool),
+    Duplicate(u8),
+}
+
+impl Rows {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Row> {
+        self.rows.values()
+    }
+
+    /// The key of some row.
+    pub(super) fn any_key(&self, prng: &mut Prng) -> Option<&Row> {
+        let at = prng.below(self.rows.len().max(1) as u64) as usize;
+        self.rows.keys().nth(at)
+    }
+
+    pub(super) fn find(&self, key: &Row) -> Option<&Row> {
+        self.rows.get(key)
+    }
+
+    fn taken(&self, table: &Table<'_>, row: &Row, own: Option<&Row>) -> Option<u8> {
+        let unique = (0_u8..).zip(table.indexes).filter(|(_, index)| index.is_unique);
+        let is_other = |key: &&Row| own.is_none_or(|own| own != *key);
+        unique.filter(|(at, _)| *at > 0 || own.is_none()).find_map(|(at, index)| {
+            let wanted = key_of(row, index);
+            let others = self.rows.iter().filter(|(key, _)| is_other(key));
+            others.map(|(_, other)| key_of(other, index)).any(|other| other == wanted).then_some(at)
+        })
+    }
+
+    pub(super) fn insert(&mut self, table: &Table<'_>, row: &Row) -> Answer {
+        if let Some(index) = self.taken(table, row, None) {
+            return Answer::Duplicate(index);
+        }
+        let ordinal = || vec![Val::Integer((self.rows.len() as u64).cast_signed())];
+        let key = table.primary_key().map_or_else(ordinal, |primary| key_of(row, primary));
+        self.rows.insert(key, row.clone());
+        Answer::Done(true)
+    }
+
+    pub(super) fn update(&mut self, table: &Table<'_>, row: &Row) -> Answer {
+        let key = key_of(row, table.primary_key().expect("the table has a key"));
+        if !self.rows.contains_key(&key) {
+            return Answer::Done(false);
+        }
+        if let Some(index) = self.taken(table, row, Some(&key)) {
+            return Answer::Duplicate(index);
+        }
+        self.rows.insert(key, row.clone());
+        Answer::Done(true)
+    }
+
+    pub(super) fn delete(&mut self, key: &Row) -> Answer {
+        Answer::Done(self.rows.remove(key).is_some())
+    }
+
+    /// All rows in one order, so that two collections can be compared.
+    pub(super) fn sorted(&self) -> Vec<&Row> {
+        let mut rows: Vec<&Row> = self.rows.values().collect();
+        rows.sort();
+        rows
+    }
+}

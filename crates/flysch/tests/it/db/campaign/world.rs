@@ -1,0 +1,176 @@
+//! What a history happens on, drawn from its seed: a chip with its faults, a schema, memory.
+
+use std::sync::Arc;
+
+use flysch::db::{Db, DbError, Options};
+use flysch::media::Partition;
+use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table};
+use flysch_chip::{Chip, Clock, FaultInjector, Part, Prng};
+use flysch_nand::{BlockAddr, Geometry, WriteRule};
+
+/// A chip, a schema, memory, and the sizes that values are drawn by.
+#[derive(Clone, Debug)]
+pub(super) struct World {
+    pub(super) geometry: Geometry,
+    pub(super) options: Options,
+    pub(super) schema: &'static Schema<'static>,
+    pub(super) ram: usize,
+    /// Bytes of memory beside the chip, and how it is written.
+    pub(super) beside: Option<(usize, WriteRule)>,
+    pub(super) bad: Vec<u32>,
+    /// Programs and erases that fail, of a million.
+    pub(super) failures: u32,
+    /// Values of a key column.
+    pub(super) keys: u64,
+    /// Bytes of a text or blob that is in no index, at most.
+    pub(super) bytes_max: u64,
+    /// Changes of a transaction, at most.
+    pub(super) batch_max: u64,
+}
+
+/// One of some things.
+fn one<T: Copy>(prng: &mut Prng, things: &[T]) -> T {
+    things[prng.below(things.len() as u64) as usize]
+}
+
+impl World {
+    pub(super) fn draw(seed: u64) -> Self {
+        let mut prng = Prng::new(seed ^ 0xC0FF_EE00);
+        let prng = &mut prng;
+        let page_size = one(prng, &[512, 512, 512, 1024, 1024, 2048, 2048, 4096, 8192, 16_384]);
+        let pages_per_block = if page_size > 2048 { 8 } else { one(prng, &[8, 8, 8, 16, 32]) };
+        let more = one(prng, &[1, 12, 40]);
+        let block_count = 24 + prng.below(more) as u32;
+        // A partition leaves blocks alone on both sides.
+        let (before, behind) = one(prng, &[(0, 0), (0, 0), (0, 0), (3, 5)]);
+        let geometry = Geometry {
+            page_size,
+            oob_size: page_size / 32,
+            sectors_per_page: page_size / 512,
+            partial_programs: 1,
+            pages_per_block,
+            block_count: before + block_count + behind,
+            in_order: true,
+        };
+        let partition = Partition { first: before, count: block_count };
+        let bad_rate = one(prng, &[0, 0, 20, 60]);
+        let is_bad = |_: &u32| prng.below(1000) < bad_rate;
+        let bad = (before..before + block_count).filter(is_bad).take(4).collect();
+        let beside = match prng.below(6) {
+            0 => Some((one(prng, &[1500, 4096]), WriteRule::Overwrite)),
+            1 => Some((one(prng, &[4096, 8192]), WriteRule::ClearBits)),
+            _ => None,
+        };
+        let schema = draw_schema(prng);
+        let capacity = one(prng, &[2, 2, 16, 1000, 100_000]);
+        let options = Options { partition: Some(partition), seed: prng.next(), capacity };
+        let payload = u64::from(page_size / 512 * 506 - 20);
+        let bytes_max = one(prng, &[10, 60, 60, 200, payload, payload * 3]);
+        let mut world = Self {
+            geometry,
+            options,
+            schema,
+            ram: 0,
+            beside,
+            bad,
+            failures: one(prng, &[0, 0, 0, 1000, 4000]),
+            keys: one(prng, &[3, 30, 120, 120, 400]),
+            bytes_max,
+            batch_max: one(prng, &[1, 4, 12, 60]),
+        };
+        world.ram = world.least_ram() + one(prng, &[0, 300, 2000, 9000, 30_000]);
+        world
+    }
+
+    pub(super) fn chip(&self) -> FaultInjector {
+        let part = Part { geometry: self.geometry, ..Part::builtin("gemalto-vfl").unwrap() };
+        let chip = Chip::new(Arc::new(part), Clock::new(), 1);
+        let bad = self.bad.iter().copied().map(BlockAddr);
+        FaultInjector::with_factory_bad_blocks(chip, bad)
+    }
+
+    /// The least memory, as the engine says.
+    fn least_ram(&self) -> usize {
+        let mut nand = self.chip();
+        let refused = Db::create(&mut nand, self.schema, self.options, &mut []).map(drop);
+        let Err(DbError::RamTooSmall { needed }) = refused else { panic!("{refused:?}") };
+        needed
+    }
+}
+
+const TYPES: [ColumnType; 6] = [
+    ColumnType::Bool,
+    ColumnType::Integer,
+    ColumnType::Real,
+    ColumnType::Text,
+    ColumnType::Blob,
+    ColumnType::Time,
+];
+/// Types of keys: a bool has too few values.
+const KEYS: [ColumnType; 5] = [
+    ColumnType::Integer,
+    ColumnType::Integer,
+    ColumnType::Text,
+    ColumnType::Time,
+    ColumnType::Blob,
+];
+const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+
+/// Some tables, with eight indexes in all at most.
+fn draw_schema(prng: &mut Prng) -> &'static Schema<'static> {
+    let count = 1 + prng.below(3) as usize;
+    let mut left = 8;
+    let tables: Vec<Table<'static>> = (0..count)
+        .map(|number| {
+            let table = draw_table(prng, NAMES[number], left.min(4));
+            left -= table.indexes.len();
+            table
+        })
+        .collect();
+    let schema = Box::leak(Box::new(Schema { tables: Box::leak(tables.into_boxed_slice()) }));
+    schema.check().unwrap();
+    schema
+}
+
+fn draw_table(prng: &mut Prng, name: &'static str, indexes_max: usize) -> Table<'static> {
+    let key_columns = 1 + usize::from(prng.below(5) == 0);
+    let columns = key_columns + 1 + prng.below(4) as usize;
+    let columns: Vec<Column<'static>> = (0..columns)
+        .map(|number| {
+            let is_key = number < key_columns;
+            let kind = if is_key { one(prng, &KEYS) } else { one(prng, &TYPES) };
+            let is_nullable = !is_key && prng.below(4) == 0;
+            Column { name: NAMES[number], kind, is_nullable }
+        })
+        .collect();
+    let mut indexes = Vec::new();
+    if prng.below(10) > 0 {
+        let is_ordered = key_columns == 1 && prng.below(2) == 0;
+        let kind = if is_ordered { IndexKind::Ordered } else { IndexKind::Hash };
+        let key: &'static [u8] = if key_columns == 1 { &[0] } else { &[1, 0] };
+        indexes.push(Index { columns: key, kind, is_unique: true });
+    }
+    for _ in 0..prng.below(3) {
+        let column = prng.below(columns.len() as u64) as u8;
+        let kind = one(prng, &[IndexKind::Ordered, IndexKind::Hash]);
+        // A unique ordered index over text takes what agrees in eight bytes for equal.
+        let kinds = [ColumnType::Integer, ColumnType::Time, ColumnType::Real];
+        let may_be_unique = kinds.contains(&columns[usize::from(column)].kind);
+        let is_unique = !indexes.is_empty() && may_be_unique && prng.below(3) == 0;
+        if indexes.len() < indexes_max {
+            indexes.push(Index { columns: Box::leak(Box::new([column])), kind, is_unique });
+        }
+    }
+    if indexes.is_empty() && indexes_max > 0 {
+        indexes.push(Index { columns: &[0], kind: IndexKind::Hash, is_unique: false });
+    }
+    let may_be_zone =
+        |column: &Column<'_>| matches!(column.kind, ColumnType::Integer | ColumnType::Time);
+    let zone = columns.iter().position(may_be_zone).map(|column| column as u8);
+    Table {
+        name,
+        columns: Box::leak(columns.into_boxed_slice()),
+        indexes: Box::leak(indexes.into_boxed_slice()),
+        zone: zone.filter(|_| prng.below(2) == 0),
+    }
+}

@@ -1,0 +1,115 @@
+//! Programs, erases and reads that fail: what was committed is there, and blocks are marked.
+
+use flysch::db::{Db, DbError, Direction, Durability};
+use flysch::row::Value;
+
+use super::forge::kind;
+use super::image::Image;
+use super::world::{OPTIONS, SCHEMA, ask_indexes, expected, insert, rows};
+
+const RAM: usize = 9_000;
+
+fn created(blocks: u32) -> Image {
+    let mut image = Image::blank(512, blocks);
+    let mut ram = vec![0; RAM];
+    Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).map(drop).unwrap();
+    image
+}
+
+/// Every block of which a program or an erase failed bears a mark, and is used no more: the chip
+/// refuses what is done to a block with a mark.
+#[test]
+fn blocks_that_failed_are_marked_and_left() {
+    for every in [17, 40, 101] {
+        let mut image = created(200);
+        image.fails_every = Some(every);
+        let (mut kept, mut next) = (Vec::new(), 0);
+        for life in 0..5 {
+            let mut ram = vec![0; RAM];
+            let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+            for _ in 0..60 {
+                let numbers = [next, next + 1, next + 2];
+                next += 3;
+                match insert(&mut db, &numbers, 700, Durability::Durable) {
+                    Ok(()) => kept.extend(numbers),
+                    refused => assert_eq!(refused, Err(DbError::Full), "life {life}"),
+                }
+            }
+            let (chip, story) = (db.nand(), format!("one in {every} fails, life {life}"));
+            // A root whose name page failed is still the one in force: its block goes on.
+            let is_root = |block: &usize| chip.bytes(block * 8)[0] == kind::ROOT;
+            let failed = chip.failed.iter().map(|block| block.0 as usize);
+            let unmarked = failed.filter(|block| !chip.bad[*block] && !is_root(block)).count();
+            assert_eq!(unmarked, 0, "of {} blocks, {story}", chip.failed.len());
+            assert!(!chip.failed.is_empty(), "{story}");
+        }
+        image.fails_every = None;
+        let mut ram = vec![0; RAM];
+        let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+        // Rows of blocks that ended early are moved: they come last.
+        let all = rows(&mut db, Direction::Forward).unwrap();
+        let wanted = expected(&kept, 700);
+        assert_eq!(all.len(), wanted.len(), "one in {every} fails");
+        assert!(wanted.iter().all(|row| all.contains(row)), "one in {every} fails");
+    }
+}
+
+/// A read that fails once fails a call, and nothing else: a merge that it stopped goes on where it
+/// was, and every row is in its indexes.
+#[test]
+fn a_read_that_fails_once_does_no_lasting_harm() {
+    let mut image = created(160);
+    let (mut kept, mut failed) = (Vec::new(), 0);
+    let mut ram = vec![0; RAM];
+    let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+    for id in 0..1500_i64 {
+        // Reads that merges make come by themselves sooner or later.
+        let reads = db.nand().reads;
+        db.nand_mut().noise_at = Some(reads + 1 + id.unsigned_abs() % 7);
+        match insert(&mut db, &[id], 0, Durability::Durable) {
+            Ok(()) => kept.push(id),
+            Err(DbError::Media(_) | DbError::Store(_)) => failed += 1,
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+    db.nand_mut().noise_at = None;
+    assert!(failed > 50, "{failed} calls met the failure");
+    let found = rows(&mut db, Direction::Forward).unwrap();
+    // A call that failed behind its commit has committed.
+    assert!(found.len() >= kept.len());
+    let has = |id: &i64| expected(&[*id], 0).iter().all(|row| found.contains(row));
+    assert!(kept.iter().all(has), "what was acknowledged is there");
+    ask_indexes(&mut db, &found, "reads failed").unwrap();
+}
+
+/// A transaction that outgrows the RAM finds its own rows before those that it replaced, though
+/// their entries are in RAM and its own are not. One that has too many is refused by name.
+#[test]
+fn a_transaction_finds_what_it_wrote_in_runs() {
+    let mut image = created(160);
+    let mut ram = vec![0; RAM];
+    let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+    insert(&mut db, &[1, 2, 3], 0, Durability::Durable).unwrap();
+    let mut tx = db.begin().unwrap();
+    let values =
+        |id, label| [Value::Integer(id), Value::Integer(id % 10), Value::Null, Value::Text(label)];
+    for id in 1..4 {
+        assert_eq!(tx.update(0, &values(id, "new")), Ok(true));
+    }
+    let mut out = [0; 256];
+    let mut refused = None;
+    for id in 10..5000 {
+        if let Err(error) = tx.insert(0, &values(id, "more")) {
+            refused = Some((id, error));
+            break;
+        }
+        let row = tx.get(0, 0, &[Value::Integer(1 + id % 3)], &mut out).unwrap();
+        let label = row.map(|row| row.column(3) == Ok(Value::Text("new")));
+        assert_eq!(label, Some(true), "behind {id} rows");
+    }
+    let Some((id, DbError::TransactionTooLong)) = refused else { panic!("{refused:?}") };
+    assert!(id > 200, "{id} rows");
+    tx.roll_back().unwrap();
+    let row = db.get(0, 0, &[Value::Integer(2)], &mut out).unwrap();
+    assert!(row.is_some_and(|row| row.column(3) != Ok(Value::Text("new"))));
+}

@@ -1,0 +1,126 @@
+//! `cargo xtask campaign`: long random tests of the engine, with every assertion kept.
+//!
+//! 1. Histories of random devices are cut and mounted (`crates/flysch/tests/it/db/campaign`), or
+//!    damaged and lying images are mounted (`hostile.rs`).
+//! 2. Everything follows from a seed, which is printed. A failure is made small, and printed as a
+//!    line for `--replay`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::{Outcome, binaries, shell};
+
+/// Histories of a run of the test; images, in hundreds.
+const HISTORIES: u64 = 400;
+const IMAGES: u64 = 500;
+/// Cuts where neither cuts nor minutes are told.
+const CUTS: u64 = 100_000;
+
+/// What is to be done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Campaign {
+    pub(crate) cuts: Option<u64>,
+    pub(crate) minutes: Option<u64>,
+    pub(crate) images: Option<u64>,
+    pub(crate) seed: Option<u64>,
+    pub(crate) replay: Option<String>,
+}
+
+impl Campaign {
+    /// Read the words behind the command.
+    pub(crate) fn parse(words: &[&str]) -> Result<Self, String> {
+        let mut campaign = Self::default();
+        let mut words = words.iter();
+        while let Some(&word) = words.next() {
+            let value = words.next().ok_or_else(|| format!("`{word}` needs a value"))?;
+            let number = || value.parse().map_err(|_| format!("`{value}` is no number"));
+            match word {
+                "--cuts" => campaign.cuts = Some(number()?),
+                "--minutes" => campaign.minutes = Some(number()?),
+                "--images" => campaign.images = Some(number()?),
+                "--seed" => campaign.seed = Some(number()?),
+                "--replay" => campaign.replay = Some((*value).to_owned()),
+                _ => return Err(format!("unexpected argument `{word}`")),
+            }
+        }
+        Ok(campaign)
+    }
+
+    /// Build the tests, and run them until there is enough.
+    pub(crate) fn run(&self) -> Outcome {
+        let arguments = ["--profile", "sim", "--package", "flysch", "--test", "it"];
+        let built = binaries::of_tests(shell::root(), &arguments)?;
+        let binary = built.first().ok_or("the engine has no test binary")?;
+        if let Some(history) = &self.replay {
+            let mut command = test(binary, "db::campaign::random_histories_are_survived");
+            return shell::run(command.env("FLYSCH_REPLAY", history));
+        }
+        if let Some(images) = self.images {
+            return self.mount_images(binary, images);
+        }
+        self.cut(binary)
+    }
+
+    /// Run histories until there are enough cuts, or the time is over.
+    #[expect(clippy::disallowed_methods, reason = "it measures this program, not a simulation")]
+    fn cut(&self, binary: &Path) -> Outcome {
+        let start = Instant::now();
+        let end = self.minutes.map(|minutes| Duration::from_secs(minutes * 60));
+        let wanted = self.cuts.or(if end.is_none() { Some(CUTS) } else { None });
+        let (mut seed, mut cuts) = (self.seed.unwrap_or(1), 0);
+        while wanted.is_none_or(|wanted| cuts < wanted)
+            && end.is_none_or(|end| start.elapsed() < end)
+        {
+            let mut command = test(binary, "db::campaign::random_histories_are_survived");
+            command.env("FLYSCH_SEED", seed.to_string());
+            command.env("FLYSCH_HISTORIES", HISTORIES.to_string());
+            let output = said(&mut command)?;
+            let line = output.lines().find(|line| line.starts_with("seeds from"));
+            println!("{}", line.unwrap_or_default());
+            let after = line.and_then(|line| line.split_once("cuts: ")).map(|(_, rest)| rest);
+            let digits = after.and_then(|rest| rest.split(',').next());
+            cuts += digits.and_then(|digits| digits.parse::<u64>().ok()).unwrap_or(0);
+            seed += HISTORIES;
+        }
+        println!("{cuts} cuts, next seed {seed}, {} s", start.elapsed().as_secs());
+        Ok(())
+    }
+
+    /// Mount images, some ten thousands at a time.
+    fn mount_images(&self, binary: &Path, images: u64) -> Outcome {
+        let first = self.seed.unwrap_or(0);
+        let mut done = 0;
+        while done < images {
+            let mut command = test(binary, "db::hostile::spoilt_images_are_answered_or_refused");
+            command.env("FLYSCH_SEED", (first + done).to_string());
+            command.env("FLYSCH_SEEDS", IMAGES.to_string());
+            let output = said(&mut command)?;
+            let line = output.lines().find(|line| line.starts_with("images: "));
+            println!("seeds from {}: {}", first + done, line.unwrap_or_default());
+            done += IMAGES * 100;
+        }
+        println!("{done} images");
+        Ok(())
+    }
+}
+
+/// One test of a binary, with its output.
+fn test(binary: &Path, name: &str) -> Command {
+    let mut command = Command::new(PathBuf::from(binary));
+    command.args(["--exact", name, "--nocapture"]).stdin(Stdio::null());
+    command.current_dir(shell::root().join("crates/flysch"));
+    command
+}
+
+/// What a test that succeeds says.
+fn said(command: &mut Command) -> Outcome<String> {
+    let output = command.stderr(Stdio::inherit()).output()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() {
+        Ok(text)
+    } else {
+        print!("{text}");
+        Err("a history failed: the lines above say how it is seen again".into())
+    }
+}

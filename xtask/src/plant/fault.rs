@@ -1,0 +1,145 @@
+//! A planted fault: where it goes, and the tests that ought to find it.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::verdict::Verdict;
+use crate::Outcome;
+
+/// A test that says nothing for so long goes round in circles.
+const PATIENCE: Duration = Duration::from_secs(150);
+
+/// A fault.
+pub(super) struct Fault {
+    pub(super) name: String,
+    pub(super) file: String,
+    /// Text that the file has once, and that holds `old` once; `old` itself where there is none.
+    pub(super) within: String,
+    /// An expression, or statements that end with `;` or `}`.
+    pub(super) old: String,
+    pub(super) new: String,
+    /// Parts of the names of the tests that are run.
+    tests: Vec<String>,
+    /// Why no test can find it.
+    equivalent: Option<String>,
+}
+
+impl Fault {
+    /// Read the list.
+    pub(super) fn read_all(text: &str) -> Outcome<Vec<Self>> {
+        let values: Vec<Value> = serde_json::from_str(text)?;
+        values.iter().map(Self::read).collect()
+    }
+
+    fn read(value: &Value) -> Outcome<Self> {
+        let optional = |name: &str| value[name].as_str().map(str::to_owned);
+        let field = |name: &str| {
+            optional(name).ok_or_else(|| format!("a planted fault has no `{name}`: {value}"))
+        };
+        let old = field("old")?;
+        Ok(Self {
+            name: field("name")?,
+            file: field("file")?,
+            within: optional("within").unwrap_or_else(|| old.clone()),
+            new: field("new")?,
+            tests: field("tests")?.split_whitespace().map(str::to_owned).collect(),
+            equivalent: optional("equivalent"),
+            old,
+        })
+    }
+
+    /// The crate whose tests are run.
+    pub(super) fn package(&self) -> Outcome<String> {
+        let folder = self.file.split('/').nth(1);
+        let folder = folder.ok_or_else(|| format!("{} is no file of a crate", self.file))?;
+        Ok(if folder == "flysch" { folder.to_owned() } else { format!("flysch-{folder}") })
+    }
+
+    /// The crate, and the module at the top of its sources.
+    pub(super) fn area(&self) -> String {
+        let parts: Vec<&str> = self.file.split('/').collect();
+        let module = parts.get(3).map_or("", |module| module.trim_end_matches(".rs"));
+        format!("{}/{module}", parts.get(1).unwrap_or(&""))
+    }
+
+    /// Run the tests with the fault of this number switched on, until one fails.
+    pub(super) fn verdict(&self, number: usize, binaries: &[PathBuf]) -> Outcome<Verdict> {
+        if let Some(reason) = &self.equivalent {
+            return Ok(Verdict::Equivalent(reason.clone()));
+        }
+        for binary in binaries {
+            let mut command = Command::new(binary);
+            command.args(&self.tests).env("FLYSCH_PLANTED", number.to_string());
+            // What is found need not be made small.
+            command.env("FLYSCH_TRIES", "0").stdin(Stdio::null());
+            let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+            let found = child.stdout.take().map(first_failure).unwrap_or_default();
+            if let Some(test) = finish(&mut child, found)? {
+                return Ok(Verdict::Caught(test));
+            }
+        }
+        Ok(Verdict::Escaped)
+    }
+}
+
+/// How the output of a test binary ended.
+#[derive(Default)]
+enum End {
+    /// This test failed.
+    Failed(String),
+    /// Nothing came for long.
+    Silent,
+    /// There is no more.
+    #[default]
+    Over,
+}
+
+fn first_failure(stdout: ChildStdout) -> End {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    loop {
+        match receiver.recv_timeout(PATIENCE) {
+            Ok(line) => {
+                let failed =
+                    line.strip_prefix("test ").and_then(|line| line.strip_suffix("FAILED"));
+                if let Some(test) = failed {
+                    return End::Failed(test.trim_end_matches(['.', ' ']).to_owned());
+                }
+            }
+            Err(mpsc::RecvTimeoutError::Timeout) => return End::Silent,
+            Err(mpsc::RecvTimeoutError::Disconnected) => return End::Over,
+        }
+    }
+}
+
+/// End the tests; the one that failed.
+fn finish(child: &mut Child, end: End) -> Outcome<Option<String>> {
+    match end {
+        End::Over => {
+            let status = child.wait()?;
+            Ok((!status.success()).then(|| "the process ended".to_owned()))
+        }
+        End::Failed(test) => {
+            child.kill()?;
+            child.wait()?;
+            Ok(Some(test))
+        }
+        End::Silent => {
+            child.kill()?;
+            child.wait()?;
+            Ok(Some("a test that never ends".to_owned()))
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Faults planted in the sources, each of which a test has to find.
+//!
+//! `xtask/plants.json` lists them, and `docs/planted.csv` says what became of each.
+//!
+//! 1. Faults are planted in a copy of the tree, all of them at once, and switched on one at a time:
+//!    the copy is built once.
+//! 2. A fault that does not compile is an error, and not one that was found.
+
+mod fault;
+mod tree;
+mod verdict;
+
+use std::fs;
+
+use crate::shell::{self, root};
+use crate::{Outcome, binaries};
+use fault::Fault;
+use verdict::{Verdict, Verdicts};
+
+/// Which faults are switched on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// All of them; `docs/planted.csv` is written.
+    All,
+    /// A tenth, drawn by a seed: that of the last commit where none is given. An error is a
+    /// verdict that differs from `docs/planted.csv`.
+    Tenth(Option<u64>),
+    /// The one of a name.
+    One(String),
+}
+
+/// Plant the faults, and report which are found.
+pub(crate) fn plant(choice: &Choice) -> Outcome {
+    let text = fs::read_to_string(root().join("xtask/plants.json"))?;
+    let faults = Fault::read_all(&text)?;
+    let tree = root().join("target/plants");
+    tree::prepare(&tree, &faults)?;
+    let packages: Vec<String> = faults.iter().map(Fault::package).collect::<Outcome<_>>()?;
+    let mut built = Vec::new();
+    for package in &packages {
+        if !built.iter().any(|(name, _)| name == package) {
+            let arguments = ["--package", package, "--lib", "--tests"];
+            built.push((package.clone(), binaries::of_tests(&tree, &arguments)?));
+        }
+    }
+    let mut verdicts = Verdicts::read()?;
+    let mut wrong = Vec::new();
+    for number in chosen(choice, &faults, &verdicts)? {
+        let fault = &faults[number];
+        let binaries = built.iter().find(|(name, _)| *name == packages[number]);
+        let binaries = binaries.map_or(&[][..], |(_, binaries)| binaries);
+        let verdict = fault.verdict(number + 1, binaries)?;
+        println!("{verdict}: {} ({})", fault.name, fault.area());
+        let differs = match choice {
+            Choice::Tenth(_) => verdicts.differs(fault, &verdict),
+            Choice::All | Choice::One(_) => matches!(verdict, Verdict::Escaped),
+        };
+        if differs {
+            wrong.push(fault.name.clone());
+        }
+        verdicts.set(fault, verdict);
+    }
+    if *choice == Choice::All {
+        verdicts.keep(&faults);
+        verdicts.write()?;
+    }
+    verdicts.print(&faults);
+    if wrong.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("not as they ought to be: {wrong:?}").into())
+    }
+}
+
+/// The numbers of the faults that are switched on.
+fn chosen(choice: &Choice, faults: &[Fault], verdicts: &Verdicts) -> Outcome<Vec<usize>> {
+    match choice {
+        Choice::All => Ok((0..faults.len()).collect()),
+        Choice::One(name) => {
+            let found = faults.iter().position(|fault| fault.name == *name);
+            Ok(vec![found.ok_or_else(|| format!("no fault has the name `{name}`"))?])
+        }
+        Choice::Tenth(seed) => {
+            let seed = seed.map_or_else(seed_of_commit, Ok)?;
+            println!("the faults of seed {seed}: cargo xtask plant --tenth {seed}");
+            // What was never tried has no verdict that could differ.
+            let tried = |number: &usize| verdicts.has(&faults[*number]);
+            let mut order: Vec<usize> = (0..faults.len()).filter(tried).collect();
+            order.sort_by_key(|&number| {
+                let mixed = (seed ^ number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9)
+            });
+            order.truncate(faults.len().div_ceil(10));
+            Ok(order)
+        }
+    }
+}
+
+/// A number of the last commit.
+fn seed_of_commit() -> Outcome<u64> {
+    let mut command = std::process::Command::new("git");
+    let id = shell::output(command.args(["rev-parse", "--short=12", "HEAD"]).current_dir(root()))?;
+    Ok(u64::from_str_radix(id.trim(), 16)?)
+}

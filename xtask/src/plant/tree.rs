@@ -1,0 +1,149 @@
+//! The copy of the tree in which all faults are planted.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+use std::process::Command;
+
+use super::fault::Fault;
+use crate::Outcome;
+use crate::shell::{output, root};
+
+/// The version of the workspace, and that of the copy: both are built in one target folder, and
+/// neither takes what was built for the other.
+const VERSIONS: [&str; 2] = ["version = \"0.1.0\"", "version = \"0.1.0-planted\""];
+
+/// What a crate that has faults asks for each of them.
+const SWITCH: &str = "
+extern crate std;
+
+/// Whether the fault of this number is switched on.
+pub(crate) fn planted(number: u32) -> bool {
+    static NUMBER: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
+    let read = || std::env::var(\"FLYSCH_PLANTED\").ok().and_then(|text| text.parse().ok());
+    *NUMBER.get_or_init(|| read().unwrap_or(0)) == number
+}
+";
+
+/// Copy the files that version control knows, with all faults planted. Files that are as they ought
+/// to be are left alone, so that little has to be built again.
+pub(super) fn prepare(tree: &Path, faults: &[Fault]) -> Outcome {
+    let mut by_file: BTreeMap<String, Vec<(usize, &Fault)>> = BTreeMap::new();
+    for (number, fault) in (1..).zip(faults) {
+        by_file.entry(fault.file.clone()).or_default().push((number, fault));
+        by_file.entry(library_of(fault)?).or_default();
+    }
+    let list = ["ls-files", "--cached", "--others", "--exclude-standard"];
+    let files = output(Command::new("git").args(list).current_dir(root()))?;
+    for file in files.lines().filter(|file| root().join(file).is_file()) {
+        let bytes = fs::read(root().join(file))?;
+        let bytes = match by_file.get(file) {
+            None if file == "Cargo.toml" => {
+                String::from_utf8(bytes)?.replace(VERSIONS[0], VERSIONS[1]).into_bytes()
+            }
+            None => bytes,
+            Some(faults) => {
+                let mut text = planted(&String::from_utf8(bytes)?, faults)?;
+                if file.ends_with("src/lib.rs") {
+                    text.push_str(SWITCH);
+                }
+                text.into_bytes()
+            }
+        };
+        let to = tree.join(file);
+        if fs::read(&to).ok().as_ref() != Some(&bytes) {
+            fs::create_dir_all(to.parent().unwrap_or(tree))?;
+            fs::write(to, bytes)?;
+        }
+    }
+    Ok(())
+}
+
+fn library_of(fault: &Fault) -> Outcome<String> {
+    let parts: Vec<&str> = fault.file.split('/').collect();
+    match parts.as_slice() {
+        ["crates", name, "src", ..] => Ok(format!("crates/{name}/src/lib.rs")),
+        _ => Err(format!("{} is no source of a crate", fault.file).into()),
+    }
+}
+
+/// Text of a file, and the faults that are planted there.
+type Spot<'f> = (Range<usize>, Vec<(usize, &'f Fault)>);
+
+/// The text of a file with faults.
+fn planted(text: &str, faults: &[(usize, &Fault)]) -> Outcome<String> {
+    let mut places: Vec<Spot<'_>> = Vec::new();
+    for &(number, fault) in faults {
+        let place = place_of(text, fault)?;
+        match places
+            .iter_mut()
+            .find(|(known, _)| known.start < place.end && place.start < known.end)
+        {
+            Some((known, here)) if *known == place => here.push((number, fault)),
+            Some((_, here)) => {
+                return Err(format!("`{}` overlaps `{}`", fault.name, here[0].1.name).into());
+            }
+            None => places.push((place, vec![(number, fault)])),
+        }
+    }
+    places.sort_by_key(|(place, _)| place.start);
+    let (mut out, mut at) = (String::new(), 0);
+    for (place, here) in places {
+        out.push_str(&text[at..place.start]);
+        at = place.end;
+        unconst(&mut out);
+        let old = &text[place];
+        let is_statement = old.trim_end().ends_with([';', '}']);
+        if !is_statement {
+            out.push('(');
+        }
+        for (number, fault) in here {
+            write!(out, "if crate::planted({number}) {{ {} }} else ", fault.new)?;
+        }
+        write!(out, "{{ {old} }}")?;
+        if !is_statement {
+            out.push(')');
+        }
+    }
+    out.push_str(&text[at..]);
+    Ok(out)
+}
+
+fn place_of(text: &str, fault: &Fault) -> Outcome<Range<usize>> {
+    let once = |text: &str, part: &str| {
+        let mut places = text.match_indices(part).map(|(at, _)| at);
+        match (places.next(), places.next()) {
+            (Some(at), None) => Ok(at),
+            (None, _) => Err(format!("`{}`: not in {}: {part}", fault.name, fault.file)),
+            (Some(_), Some(_)) => {
+                Err(format!("`{}`: more than once in {}: {part}", fault.name, fault.file))
+            }
+        }
+    };
+    let start = once(text, &fault.within)? + once(&fault.within, &fault.old)?;
+    Ok(start..start + fault.old.len())
+}
+
+/// A function that asks for a fault cannot be evaluated by the compiler: the last one that `text`
+/// begins is no more `const`.
+fn unconst(text: &mut String) {
+    let begins = |line: &str| {
+        let line = line.trim_start();
+        let words = ["pub ", "pub(crate) ", "pub(super) ", "const ", "fn "];
+        line.contains("fn ") && words.iter().any(|word| line.starts_with(word))
+    };
+    let mut start = 0;
+    let lines: Vec<(usize, &str)> = text
+        .split_inclusive('\n')
+        .map(|line| {
+            start += line.len();
+            (start - line.len(), line)
+        })
+        .collect();
+    let Some(&(at, line)) = lines.iter().rev().find(|(_, line)| begins(line)) else { return };
+    if let Some(place) = line.find("const fn ") {
+        text.replace_range(at + place..at + place + "const ".len(), "");
+    }
+}

@@ -1,0 +1,119 @@
+//! What became of each planted fault, as `docs/planted.csv` keeps it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::fault::Fault;
+use crate::Outcome;
+use crate::shell::root;
+
+const DOCUMENT: &str = "docs/planted.csv";
+
+/// What became of a fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// This test failed.
+    Caught(String),
+    /// Every test passed.
+    Escaped,
+    /// No test can tell, for this reason.
+    Equivalent(String),
+}
+
+impl Verdict {
+    const fn word(&self) -> &'static str {
+        match self {
+            Self::Caught(_) => "caught",
+            Self::Escaped => "escaped",
+            Self::Equivalent(_) => "equivalent",
+        }
+    }
+
+    fn read(word: &str, reason: &str) -> Outcome<Self> {
+        match word {
+            "caught" => Ok(Self::Caught(reason.to_owned())),
+            "escaped" => Ok(Self::Escaped),
+            "equivalent" => Ok(Self::Equivalent(reason.to_owned())),
+            _ => Err(format!("{DOCUMENT}: `{word}` is no verdict").into()),
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Caught(test) => write!(f, "caught by {test}"),
+            Self::Escaped => f.write_str("ESCAPED"),
+            Self::Equivalent(reason) => write!(f, "equivalent: {reason}"),
+        }
+    }
+}
+
+/// The verdicts by the names of the faults.
+pub(super) struct Verdicts(BTreeMap<String, (String, Verdict)>);
+
+impl Verdicts {
+    pub(super) fn read() -> Outcome<Self> {
+        let mut verdicts = BTreeMap::new();
+        let path = root().join(DOCUMENT);
+        if path.is_file() {
+            for record in csv::Reader::from_path(path)?.records() {
+                let record = record?;
+                let field = |at: usize| record.get(at).unwrap_or_default();
+                let verdict = Verdict::read(field(2), field(3))?;
+                verdicts.insert(field(1).to_owned(), (field(0).to_owned(), verdict));
+            }
+        }
+        Ok(Self(verdicts))
+    }
+
+    /// Whether a fault was tried before.
+    pub(super) fn has(&self, fault: &Fault) -> bool {
+        self.0.contains_key(&fault.name)
+    }
+
+    /// Whether a verdict is another one than is written down; which test caught it is no matter,
+    /// and one that escaped may be caught.
+    pub(super) fn differs(&self, fault: &Fault, verdict: &Verdict) -> bool {
+        let is_known = |known: &Verdict| known.word() == verdict.word();
+        let is_better = matches!(verdict, Verdict::Caught(_));
+        !is_better && self.0.get(&fault.name).is_none_or(|(_, known)| !is_known(known))
+    }
+
+    pub(super) fn set(&mut self, fault: &Fault, verdict: Verdict) {
+        self.0.insert(fault.name.clone(), (fault.area(), verdict));
+    }
+
+    /// Forget what is no fault of the list any more.
+    pub(super) fn keep(&mut self, faults: &[Fault]) {
+        self.0.retain(|name, _| faults.iter().any(|fault| fault.name == *name));
+    }
+
+    pub(super) fn write(&self) -> Outcome {
+        let mut writer = csv::Writer::from_path(root().join(DOCUMENT))?;
+        writer.write_record(["area", "name", "verdict", "test or reason"])?;
+        let mut rows: Vec<_> = self.0.iter().collect();
+        rows.sort_by_key(|(name, (area, _))| (area.clone(), (*name).clone()));
+        for (name, (area, verdict)) in rows {
+            let reason = match verdict {
+                Verdict::Caught(reason) | Verdict::Equivalent(reason) => reason,
+                Verdict::Escaped => "",
+            };
+            writer.write_record([area, name, verdict.word(), reason])?;
+        }
+        Ok(writer.flush()?)
+    }
+
+    /// Print how many of the list are caught.
+    pub(super) fn print(&self, faults: &[Fault]) {
+        let count = |word: &str| {
+            let known = faults.iter().filter_map(|fault| self.0.get(&fault.name));
+            known.filter(|(_, verdict)| verdict.word() == word).count()
+        };
+        let [caught, escaped, equivalent] = ["caught", "escaped", "equivalent"].map(count);
+        let all = faults.len();
+        println!(
+            "of {all} faults {caught} are caught, {escaped} escape, {equivalent} change nothing"
+        );
+    }
+}

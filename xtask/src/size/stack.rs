@@ -1,0 +1,113 @@
+//! Stack on the microcontroller: the largest frames, and the deepest path of calls.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::elf::Object;
+use crate::Outcome;
+
+/// Frames that are listed.
+const LISTED: usize = 8;
+
+/// The functions of an object, by section.
+struct Stack {
+    frames: BTreeMap<usize, u32>,
+    calls: BTreeMap<usize, Vec<usize>>,
+    /// The deepest path from each function, and where it goes on.
+    depths: BTreeMap<usize, (u32, Option<usize>)>,
+}
+
+impl Stack {
+    /// The bytes from this function down. No function of the engine calls itself.
+    fn depth(&mut self, function: usize) -> u32 {
+        if let Some((depth, _)) = self.depths.get(&function) {
+            return *depth;
+        }
+        let own = self.frames.get(&function).copied().unwrap_or(0);
+        self.depths.insert(function, (own, None));
+        let callees = self.calls.get(&function).cloned().unwrap_or_default();
+        let deepest = callees.into_iter().map(|callee| (self.depth(callee), callee)).max();
+        let depth = own + deepest.map_or(0, |(depth, _)| depth);
+        self.depths.insert(function, (depth, deepest.map(|(_, callee)| callee)));
+        depth
+    }
+}
+
+/// The section of the document.
+pub(super) fn section(object: &Object) -> Outcome<String> {
+    let frames: BTreeMap<usize, u32> = object.frames().into_iter().collect();
+    let mut calls: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (from, to) in object.calls()? {
+        calls.entry(from).or_default().push(to);
+    }
+    let mut stack = Stack { frames, calls, depths: BTreeMap::new() };
+    let functions: Vec<usize> = stack.frames.keys().copied().collect();
+    let name = |section: usize| short(&object.section_name(section));
+    let mut all: Vec<(u32, usize)> = Vec::new();
+    for function in functions {
+        all.push((stack.depth(function), function));
+    }
+    let is_call = |entry: &&(u32, usize)| !name(entry.1).starts_with("code_");
+    let (deepest, first) = all.iter().filter(is_call).max().ok_or("no function has a frame")?;
+    let mut text = format!("\n### Stack\n\nThe deepest path of calls takes {deepest} bytes:\n\n");
+    text.push_str("| function | its frame |\n|---|--:|\n");
+    let mut at = Some(*first);
+    while let Some(function) = at {
+        if let Some(frame) = stack.frames.get(&function) {
+            writeln!(text, "| `{}` | {frame} |", name(function))?;
+        }
+        at = stack.depths.get(&function).and_then(|(_, next)| *next);
+    }
+    text.push_str("\nThe largest frames, with what lies below them:\n\n");
+    text.push_str("| function | frame | in all |\n|---|--:|--:|\n");
+    let mut frames: Vec<_> = stack.frames.iter().map(|(at, size)| (*size, *at)).collect();
+    frames.retain(|(_, at)| !name(*at).starts_with("code_"));
+    frames.sort_unstable_by(|one, other| other.cmp(one));
+    for (size, function) in frames.into_iter().take(LISTED) {
+        let depth = stack.depths.get(&function).map_or(0, |(depth, _)| *depth);
+        writeln!(text, "| `{}` | {size} | {depth} |", name(function))?;
+    }
+    text.push_str("\nCalls by a pointer (clock, memory beside the chip) come on top. The database is a value: who holds\nit has its fields on top as well, more than once where it is moved.\n");
+    Ok(text)
+}
+
+/// The module and the name of a function of the engine, of its mangled name.
+fn short(section: &str) -> String {
+    let name = section.trim_start_matches(".text.");
+    let Some((_, rest)) = name.split_once("6flysch") else { return name.to_owned() };
+    let (mut parts, mut at) = (Vec::new(), 0);
+    while let Some(byte) = rest.as_bytes().get(at) {
+        match byte {
+            // An identifier behind its length.
+            b'0'..=b'9' => {
+                let digits = rest[at..].bytes().take_while(u8::is_ascii_digit).count();
+                let len: usize = rest[at..at + digits].parse().unwrap_or(0);
+                let from = at + digits;
+                parts.extend(rest.get(from..from + len));
+                at = from + len;
+            }
+            // What stood before.
+            b'B' => at += rest[at..].find('_').map_or(1, |end| end + 1),
+            // Another crate: the type of the driver. The function's name comes behind it.
+            b'C' => at = rest.rfind('E').filter(|end| *end > at).unwrap_or(rest.len() - 1) + 1,
+            _ => at += 1,
+        }
+    }
+    parts.retain(|part| part.starts_with(|first: char| first.is_ascii_alphabetic()));
+    parts[parts.len().saturating_sub(2)..].join("::")
+}
+
+#[test]
+fn functions_are_told_by_module_and_name() {
+    let names = [
+        ("_RNvMNtNtCseb67EAMiREC_6flysch5store5stateNtB2_6Limits9parse_job", "Limits::parse_job"),
+        (
+            "_RNvMNtNtCseb67EAMiREC_6flysch2db5indexINtB4_2DbNtCs5lW_8firmware9RegistersE4workBL_",
+            "Db::work",
+        ),
+        ("code_database", "code_database"),
+    ];
+    for (mangled, wanted) in names {
+        assert_eq!(short(&format!(".text.{mangled}")), wanted);
+    }
+}
