@@ -5,13 +5,18 @@
 
 use flysch_nand::Nand;
 
-use super::index::{Wanted, carries};
+use super::index::Wanted;
+use super::kept::Kept;
+use super::reader::Reader;
 use super::scan::gather;
 use super::{Db, DbError, Direction};
 use crate::media::CELL_SIZE;
 use crate::record::Position;
-use crate::row::{IndexKind, RowKind, RowView, Value, key};
-use crate::store::{Entry, Probe, Range};
+use crate::row::order::End;
+use crate::row::{
+    Digest, HashKey, Index, IndexKind, RowKind, RowView, Table, Value, ValueError, key,
+};
+use crate::store::{Entry, Probe, Range, SHARED};
 
 /// The rows of one key.
 #[derive(Debug)]
@@ -34,6 +39,8 @@ pub struct KeyRange {
     table: u8,
     index: u8,
     range: Range,
+    /// The ends, where codes do not tell whether a row lies between them.
+    ends: Option<(End, End)>,
     entry: Option<Entry>,
     passed: u32,
     /// Code and pointer of the entry before.
@@ -42,10 +49,29 @@ pub struct KeyRange {
     moves: u32,
 }
 
+/// What a row has to carry.
+#[derive(Clone, Copy, Debug)]
+enum Carried<'e> {
+    /// This very key.
+    Key(Digest),
+    /// A key of this code between these ends.
+    Code(u64, Option<&'e (End, End)>),
+}
+
+/// A row that is looked for behind an entry.
+#[derive(Clone, Copy, Debug)]
+struct Sought<'e> {
+    table: u8,
+    index: u8,
+    carried: Carried<'e>,
+    /// Whether the entry is not sure to be the newest of its key.
+    is_doubtful: bool,
+}
+
 /// A row that carries the key that is looked for.
 struct Candidate {
     /// Its primary key's digest, where a row of the table may be there no more.
-    key: Option<u64>,
+    key: Option<Digest>,
     /// Whether no later row of its cell has the same primary key.
     is_last: bool,
 }
@@ -59,11 +85,14 @@ struct Place {
 impl<'s, N: Nand> Db<'_, 's, N> {
     /// Look for the rows whose columns of this index have these values.
     pub fn find(&self, table: u8, index: u8, values: &[Value<'_>]) -> Result<Find, DbError> {
-        let declared = self.index(table, index)?;
-        if values.len() != declared.columns.len() {
-            return Err(DbError::Unknown);
+        let (declared, indexed) = (self.table(table)?, self.index(table, index)?);
+        let (needed, given) = (indexed.columns.len(), values.len());
+        if needed != given {
+            return Err(DbError::Value(ValueError::Count { needed, given }));
         }
-        let wanted = Wanted { table, index, digest: key::digest(declared, &self.key, values) };
+        check_types(declared, indexed, values)?;
+        let digest = key::digest(declared, indexed, &self.key, values);
+        let wanted = Wanted { table, index, digest };
         let (number, code) = self.code(wanted)?;
         let probe = Probe::new(self.store.config(), number, code);
         let moves = self.compaction.moves;
@@ -82,7 +111,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         self.find(table, index, values)?.next(self, out)
     }
 
-    /// Look for the rows whose key in an ordered index lies from `least` to `greatest`.
+    /// Look for the rows whose key in an ordered index lies from `least` to `greatest`. Of an index
+    /// over several columns it is the first that does.
     pub fn range(
         &self,
         table: u8,
@@ -90,17 +120,57 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         (least, greatest): (&Value<'_>, &Value<'_>),
         direction: Direction,
     ) -> Result<KeyRange, DbError> {
-        if self.index(table, index)?.kind != IndexKind::Ordered {
+        let ends = (core::slice::from_ref(least), core::slice::from_ref(greatest));
+        self.range_of(table, index, ends, direction)
+    }
+
+    /// Look for the rows whose key in an ordered index begins with these values.
+    pub fn prefix(
+        &self,
+        table: u8,
+        index: u8,
+        values: &[Value<'_>],
+        direction: Direction,
+    ) -> Result<KeyRange, DbError> {
+        self.range_of(table, index, (values, values), direction)
+    }
+
+    /// Look for the rows whose key in an ordered index lies from `least` to `greatest`, both
+    /// included: each a key, or the first columns of one, which stand for all keys that begin with
+    /// them. Rows come in the order of their keys, as far as the first 8 bytes of these tell it.
+    pub fn range_of(
+        &self,
+        table: u8,
+        index: u8,
+        (least, greatest): (&[Value<'_>], &[Value<'_>]),
+        direction: Direction,
+    ) -> Result<KeyRange, DbError> {
+        let (declared, indexed) = (self.table(table)?, self.index(table, index)?);
+        if indexed.kind != IndexKind::Ordered {
             return Err(DbError::Unknown);
         }
-        let number = self.schema.index_number(table, index);
-        let (from, to) = (key::order(least), key::order(greatest));
+        for end in [least, greatest] {
+            let (needed, given) = (indexed.columns.len(), end.len());
+            if given > needed {
+                return Err(DbError::Value(ValueError::Count { needed, given }));
+            }
+            check_types(declared, indexed, end)?;
+        }
+        let kept = self.kept(table, index)?;
+        let code = |code| kept.code(Digest { identity: 0, code });
+        let from = code(key::codes(declared, indexed, least).0);
+        let to = code(key::codes(declared, indexed, greatest).1);
+        let end = |values: &[Value<'_>]| {
+            let columns = key::kinds(declared, indexed).zip(values.iter().copied());
+            End::new(columns).ok_or(DbError::Value(ValueError::TooLong))
+        };
+        let ends = if kept.may_meet { Some((end(least)?, end(greatest)?)) } else { None };
         let range = match direction {
-            Direction::Forward => Range::new(number, from, to),
-            Direction::Backward => Range::descending(number, from, to),
+            Direction::Forward => Range::new(kept.number, from, to),
+            Direction::Backward => Range::descending(kept.number, from, to),
         };
         let moves = self.compaction.moves;
-        Ok(KeyRange { table, index, range, entry: None, passed: 0, last: None, moves })
+        Ok(KeyRange { table, index, range, ends, entry: None, passed: 0, last: None, moves })
     }
 
     /// The row at place `passed` or later among those at a pointer that carry the key and are
@@ -108,17 +178,16 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     fn copy_row(
         &mut self,
         pointer: u32,
-        wanted: Wanted,
+        sought: Sought<'_>,
         passed: &mut u32,
         out: &mut [u8],
     ) -> Result<Option<Place>, DbError> {
-        while let Some(candidate) = self.next_row(pointer, wanted, passed)? {
+        while let Some(candidate) = self.next_row(pointer, sought, passed)? {
             if !candidate.is_last {
                 continue;
             }
-            // The primary key's index itself gives the newest entry of each key.
-            if let Some(key) = candidate.key.filter(|_| wanted.index > 0)
-                && !self.is_newest(wanted.table, key, pointer)?
+            if let Some(key) = candidate.key.filter(|_| sought.is_doubtful)
+                && !self.is_newest(sought.table, key, pointer)?
             {
                 continue;
             }
@@ -131,23 +200,27 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     fn next_row(
         &mut self,
         pointer: u32,
-        wanted: Wanted,
+        sought: Sought<'_>,
         passed: &mut u32,
     ) -> Result<Option<Candidate>, DbError> {
         let (schema, hash) = (self.schema, self.key);
-        let index = self.index(wanted.table, wanted.index)?;
-        let primary = self.table(wanted.table)?.primary_key();
-        let primary = primary.filter(|_| self.is_changed(wanted.table));
+        let kept = self.kept(sought.table, sought.index)?;
+        let index = self.index(sought.table, sought.index)?;
+        let primary = self.table(sought.table)?.primary_key();
+        let primary = primary.filter(|_| self.is_changed(sought.table));
         let mut found: Option<Candidate> = None;
         for (number, row) in (0..).zip(self.rows_at(pointer, false)?.rows()).skip(*passed as usize)
         {
             let view = RowView::parse_front(schema, row, 0)?;
             if let Some(found) = &mut found {
                 // A later row of the same key in the same cell: this one is replaced.
-                let is_same = view.head.table == wanted.table
+                let is_same = view.head.table == sought.table
                     && primary.is_some_and(|key| view.digest(key, &hash).ok() == found.key);
                 found.is_last &= !is_same;
-            } else if view.head.kind != RowKind::Tombstone && carries(&view, wanted, index, &hash) {
+            } else if view.head.table == sought.table
+                && view.head.kind != RowKind::Tombstone
+                && sought.carried.is_in(&view, (index, &hash), kept)
+            {
                 let key = primary.map(|primary| view.digest(primary, &hash)).transpose()?;
                 found = Some(Candidate { key, is_last: true });
                 *passed = number + 1;
@@ -176,25 +249,57 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     }
 }
 
+impl Carried<'_> {
+    /// Whether a row carries it in an index.
+    fn is_in(
+        self,
+        view: &RowView<'_, '_>,
+        (index, hash): (&Index<'_>, &HashKey),
+        kept: Kept,
+    ) -> bool {
+        let Ok(digest) = view.digest(index, hash) else { return false };
+        match self {
+            Carried::Key(key) => digest == key,
+            Carried::Code(code, ends) => {
+                kept.code(digest) == code
+                    && ends.is_none_or(|(least, greatest)| {
+                        let columns = || {
+                            let kinds = key::kinds(view.table, index).zip(index.columns);
+                            kinds.map(|(kind, &column)| {
+                                (kind, view.column(column).unwrap_or(Value::Null))
+                            })
+                        };
+                        least.compare(columns()).is_ge() && greatest.compare(columns()).is_le()
+                    })
+            }
+        }
+    }
+}
+
+/// Refuse values of other types than the first columns of an index; null is of any type.
+fn check_types(
+    table: &Table<'_>,
+    index: &Index<'_>,
+    values: &[Value<'_>],
+) -> Result<(), DbError> {
+    for ((value, kind), &column) in values.iter().zip(key::kinds(table, index)).zip(index.columns) {
+        if value.column_type().is_some_and(|given| given != kind) {
+            return Err(DbError::Value(ValueError::Type { column }));
+        }
+    }
+    Ok(())
+}
+
 impl Find {
     /// The next row of the key, copied into `out`; none when there are no more. Cost: for the first
     /// some reads of the index, for each one read of the row; where rows of the table were ever
     /// replaced or moved, for each a lookup by its primary key.
-    pub fn next<'o, 's, N: Nand>(
+    pub fn next<'o, 'ram, 's, N: Nand>(
         &mut self,
-        db: &mut Db<'_, 's, N>,
+        reader: &mut impl Reader<'ram, 's, N>,
         out: &'o mut [u8],
     ) -> Result<Option<RowView<'o, 's>>, DbError> {
-        db.roll_back_open()?;
-        self.next_open(db, out)
-    }
-
-    /// The next row, what the transaction under way did included.
-    pub(super) fn next_open<'o, 's, N: Nand>(
-        &mut self,
-        db: &mut Db<'_, 's, N>,
-        out: &'o mut [u8],
-    ) -> Result<Option<RowView<'o, 's>>, DbError> {
+        let db = reader.reading()?;
         if self.is_over {
             return Ok(None);
         }
@@ -244,7 +349,10 @@ impl Find {
                 }
             };
             self.entry = Some(entry);
-            let found = db.copy_row(entry.pointer, self.wanted, &mut self.passed, out)?;
+            let Wanted { table, index, digest } = self.wanted;
+            let is_doubtful = index > 0 || entry.is(SHARED);
+            let sought = Sought { table, index, carried: Carried::Key(digest), is_doubtful };
+            let found = db.copy_row(entry.pointer, sought, &mut self.passed, out)?;
             if found.is_some() {
                 return Ok(found);
             }
@@ -256,12 +364,12 @@ impl Find {
 impl KeyRange {
     /// The next row, copied into `out`; none when there are no more. Cost: one read of the row, and
     /// of the index about one read for each run, every few dozen rows.
-    pub fn next<'o, 's, N: Nand>(
+    pub fn next<'o, 'ram, 's, N: Nand>(
         &mut self,
-        db: &mut Db<'_, 's, N>,
+        reader: &mut impl Reader<'ram, 's, N>,
         out: &'o mut [u8],
     ) -> Result<Option<RowView<'o, 's>>, DbError> {
-        db.roll_back_open()?;
+        let db = reader.reading()?;
         let is_unique = db.index(self.table, self.index)?.is_unique;
         if self.moves != db.compaction.moves {
             // Rows of one key each are found by their keys, wherever they lie.
@@ -282,8 +390,12 @@ impl KeyRange {
                 }
             };
             self.entry = Some(entry);
-            let wanted = Wanted { table: self.table, index: self.index, digest: entry.code };
-            let found = db.copy_row(entry.pointer, wanted, &mut self.passed, out)?;
+            // The primary key's index itself gives the newest entry of each key, but for keys that
+            // share a code.
+            let is_doubtful = self.index > 0 || entry.is(SHARED);
+            let carried = Carried::Code(entry.code, self.ends.as_ref());
+            let sought = Sought { table: self.table, index: self.index, carried, is_doubtful };
+            let found = db.copy_row(entry.pointer, sought, &mut self.passed, out)?;
             let Some(place) = found else {
                 self.last = Some((entry.code, entry.pointer));
                 (self.entry, self.passed) = (None, 0);

@@ -4,7 +4,7 @@ use flysch_nand::{Geometry, Nand, NvRam};
 
 use super::commit::Layers;
 use super::compact::Compaction;
-use super::index::plans;
+use super::kept::plans;
 use super::ram::Ram;
 use super::{Db, DbError};
 use crate::log::{self, Buffers, Log, NvLog};

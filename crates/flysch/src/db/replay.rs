@@ -8,7 +8,7 @@ use flysch_nand::Nand;
 use super::{Db, DbError};
 use crate::media::Page;
 use crate::record::{BlockSummary, Position, ROW_SPACES, Rows, is_void, read_page, tail_page};
-use crate::row::{HashKey, RowHead, RowKind, RowView};
+use crate::row::{Digest, HashKey, RowHead, RowKind, RowView};
 use crate::store::INDEX_MAX;
 
 impl<N: Nand> Db<'_, '_, N> {
@@ -79,8 +79,8 @@ impl<N: Nand> Db<'_, '_, N> {
 
 /// The head of a row, and its digests in the indexes of its table: of a tombstone in the primary
 /// key's alone.
-fn digests(view: &RowView<'_, '_>, key: &HashKey) -> Result<(RowHead, [u64; INDEX_MAX]), DbError> {
-    let mut digests = [0; INDEX_MAX];
+fn digests(view: &RowView<'_, '_>, key: &HashKey) -> Result<(RowHead, [Digest; INDEX_MAX]), DbError> {
+    let mut digests = [Digest::default(); INDEX_MAX];
     let count = if view.head.kind == RowKind::Tombstone { 1 } else { INDEX_MAX };
     for (digest, index) in digests.iter_mut().zip(view.table.indexes).take(count) {
         *digest = view.digest(index, key)?;

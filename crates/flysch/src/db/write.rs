@@ -14,7 +14,7 @@ use crate::row::{RowHead, RowKind, RowView, Table, Value, ValueError, key};
 /// A transaction. Dropped without a commit it is rolled back by the next call that writes.
 #[derive(Debug)]
 pub struct Transaction<'d, 'ram, 's, N> {
-    db: &'d mut Db<'ram, 's, N>,
+    pub(super) db: &'d mut Db<'ram, 's, N>,
 }
 
 impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
@@ -62,8 +62,9 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// Replace the row that has the key of `values`; false where there is none.
     fn update(&mut self, table: u8, values: &[Value<'_>]) -> Result<bool, DbError> {
         check(self.table(table)?, values)?;
-        let primary = self.table(table)?.primary_key().ok_or(DbError::Keyless)?;
-        let digest = key::digest_of_row(primary, &self.key, values);
+        let declared = self.table(table)?;
+        let primary = declared.primary_key().ok_or(DbError::Keyless)?;
+        let digest = key::digest_of_row(declared, primary, &self.key, values);
         let Some(old) = self.seek(Wanted { table, index: 0, digest })?.row() else {
             return Ok(false);
         };
@@ -79,12 +80,13 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
 
     /// Delete the row that has this key; false where there is none.
     fn delete(&mut self, table: u8, values: &[Value<'_>]) -> Result<bool, DbError> {
-        let primary = self.table(table)?.primary_key().ok_or(DbError::Keyless)?;
+        let declared = self.table(table)?;
+        let primary = declared.primary_key().ok_or(DbError::Keyless)?;
         let (needed, given) = (primary.columns.len(), values.len());
         if needed != given {
             return Err(DbError::Value(ValueError::Count { needed, given }));
         }
-        let digest = key::digest(primary, &self.key, values);
+        let digest = key::digest(declared, primary, &self.key, values);
         let Some(old) = self.seek(Wanted { table, index: 0, digest })?.row() else {
             return Ok(false);
         };
@@ -132,7 +134,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             if index == 0 && own.is_some() {
                 continue;
             }
-            let digest = key::digest_of_row(unique, &self.key, values);
+            let digest = key::digest_of_row(declared, unique, &self.key, values);
             let sought = self.seek(Wanted { table, index, digest })?;
             let is_other = |seat: &Seat| own.is_none_or(|own| own.key != seat.key);
             if let Some(row) = sought.row().filter(is_other) {
@@ -213,18 +215,6 @@ impl<'s, N: Nand> Transaction<'_, '_, 's, N> {
     /// of the row, and as an insert of its key.
     pub fn delete(&mut self, table: u8, key: &[Value<'_>]) -> Result<bool, DbError> {
         self.db.delete(table, key)
-    }
-
-    /// The row whose columns of this index have these values, as this transaction leaves it. Cost:
-    /// as [`Db::get`].
-    pub fn get<'o>(
-        &mut self,
-        table: u8,
-        index: u8,
-        values: &[Value<'_>],
-        out: &'o mut [u8],
-    ) -> Result<Option<RowView<'o, 's>>, DbError> {
-        self.db.find(table, index, values)?.next_open(self.db, out)
     }
 
     /// Commit. Cost: see [`Db::sync`].

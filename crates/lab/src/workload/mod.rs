@@ -107,7 +107,11 @@ impl Workload {
             Engine::Sqlite | Engine::File => engine == self.engine(),
             Engine::Flysch => {
                 let is_keyed = matches!(self, Self::Micro(Micro::Insert | Micro::Select));
-                is_keyed || matches!(self, Self::Contacts(_) | Self::Logger(_) | Self::Mount(_))
+                let is_table = matches!(
+                    self,
+                    Self::Contacts(_) | Self::Logger(_) | Self::Mount(_) | Self::Tpcc(_)
+                );
+                is_keyed || is_table
             }
         }
     }

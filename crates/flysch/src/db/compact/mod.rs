@@ -22,7 +22,7 @@ use self::victim::{Place, Victim, WINDOW_MAX};
 use super::{Db, DbError};
 use crate::media::{MediaError, Page, SPANS_LAST, Space};
 use crate::record::{BlockSummary, Position, Rows, is_void, read_page};
-use crate::row::RowView;
+use crate::row::{Digest, RowView};
 
 /// Rows that a step looks up.
 const LOOKED_UP: usize = 8;
@@ -45,7 +45,7 @@ pub(super) struct Compaction {
 #[derive(Clone, Copy, Debug, Default)]
 struct Candidate {
     table: u8,
-    key: u64,
+    key: Digest,
     pointer: u32,
     len: usize,
     /// Whether no later row of its cell has its key.
