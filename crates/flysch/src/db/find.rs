@@ -1,4 +1,4 @@
-//! Lookups by key and ranges of keys: cursors that borrow nothing between calls.
+//! Lookups by key: cursors that borrow nothing between calls.
 //!
 //! 1. A cursor over keys of many rows gives each row once, whatever is merged meanwhile.
 //! 2. What is inserted while a cursor is under way may be given or not.
@@ -9,14 +9,14 @@ use super::index::Wanted;
 use super::kept::Kept;
 use super::reader::Reader;
 use super::scan::gather;
-use super::{Db, DbError, Direction};
+use super::{Db, DbError};
 use crate::media::CELL_SIZE;
 use crate::record::Position;
 use crate::row::order::End;
 use crate::row::{
-    Digest, HashKey, Index, IndexKind, RowKind, RowView, Table, Value, ValueError, key,
+    ColumnType, Digest, HashKey, Index, RowKind, RowView, Table, Value, ValueError, key,
 };
-use crate::store::{Entry, Probe, Range, SHARED};
+use crate::store::{Entry, Probe, SHARED};
 
 /// The rows of one key.
 #[derive(Debug)]
@@ -33,25 +33,9 @@ pub struct Find {
     moves: u32,
 }
 
-/// The rows of a range of keys, in the order of the keys.
-#[derive(Debug)]
-pub struct KeyRange {
-    table: u8,
-    index: u8,
-    range: Range,
-    /// The ends, where codes do not tell whether a row lies between them.
-    ends: Option<(End, End)>,
-    entry: Option<Entry>,
-    passed: u32,
-    /// Code and pointer of the entry before.
-    last: Option<(u64, u32)>,
-    /// Pages of moved rows when it began.
-    moves: u32,
-}
-
 /// What a row has to carry.
 #[derive(Clone, Copy, Debug)]
-enum Carried<'e> {
+pub(super) enum Carried<'e> {
     /// This very key.
     Key(Digest),
     /// A key of this code between these ends.
@@ -60,12 +44,12 @@ enum Carried<'e> {
 
 /// A row that is looked for behind an entry.
 #[derive(Clone, Copy, Debug)]
-struct Sought<'e> {
-    table: u8,
-    index: u8,
-    carried: Carried<'e>,
+pub(super) struct Sought<'e> {
+    pub(super) table: u8,
+    pub(super) index: u8,
+    pub(super) carried: Carried<'e>,
     /// Whether the entry is not sure to be the newest of its key.
-    is_doubtful: bool,
+    pub(super) is_doubtful: bool,
 }
 
 /// A row that carries the key that is looked for.
@@ -77,13 +61,13 @@ struct Candidate {
 }
 
 /// A row that was copied.
-struct Place {
-    len: usize,
-    base: u32,
+pub(super) struct Place {
+    pub(super) len: usize,
+    pub(super) base: u32,
 }
 
 impl<'s, N: Nand> Db<'_, 's, N> {
-    /// Look for the rows whose columns of this index have these values.
+    /// Look for the rows whose columns of this index have these values. Cost: none.
     pub fn find(&self, table: u8, index: u8, values: &[Value<'_>]) -> Result<Find, DbError> {
         let (declared, indexed) = (self.table(table)?, self.index(table, index)?);
         let (needed, given) = (indexed.columns.len(), values.len());
@@ -92,7 +76,10 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         }
         check_types(declared, indexed, values)?;
         let digest = key::digest(declared, indexed, &self.key, values);
-        let wanted = Wanted { table, index, digest };
+        self.find_wanted(Wanted { table, index, digest })
+    }
+
+    pub(super) fn find_wanted(&self, wanted: Wanted) -> Result<Find, DbError> {
         let (number, code) = self.code(wanted)?;
         let probe = Probe::new(self.store.config(), number, code);
         let moves = self.compaction.moves;
@@ -111,77 +98,14 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         self.find(table, index, values)?.next(self, out)
     }
 
-    /// Look for the rows whose key in an ordered index lies from `least` to `greatest`. Of an index
-    /// over several columns it is the first that does.
-    pub fn range(
-        &self,
-        table: u8,
-        index: u8,
-        (least, greatest): (&Value<'_>, &Value<'_>),
-        direction: Direction,
-    ) -> Result<KeyRange, DbError> {
-        let ends = (core::slice::from_ref(least), core::slice::from_ref(greatest));
-        self.range_of(table, index, ends, direction)
-    }
-
-    /// Look for the rows whose key in an ordered index begins with these values.
-    pub fn prefix(
-        &self,
-        table: u8,
-        index: u8,
-        values: &[Value<'_>],
-        direction: Direction,
-    ) -> Result<KeyRange, DbError> {
-        self.range_of(table, index, (values, values), direction)
-    }
-
-    /// Look for the rows whose key in an ordered index lies from `least` to `greatest`, both
-    /// included: each a key, or the first columns of one, which stand for all keys that begin with
-    /// them. Rows come in the order of their keys, as far as the first 8 bytes of these tell it.
-    pub fn range_of(
-        &self,
-        table: u8,
-        index: u8,
-        (least, greatest): (&[Value<'_>], &[Value<'_>]),
-        direction: Direction,
-    ) -> Result<KeyRange, DbError> {
-        let (declared, indexed) = (self.table(table)?, self.index(table, index)?);
-        if indexed.kind != IndexKind::Ordered {
-            return Err(DbError::Unknown);
-        }
-        for end in [least, greatest] {
-            let (needed, given) = (indexed.columns.len(), end.len());
-            if given > needed {
-                return Err(DbError::Value(ValueError::Count { needed, given }));
-            }
-            check_types(declared, indexed, end)?;
-        }
-        let kept = self.kept(table, index)?;
-        let code = |code| kept.code(Digest { identity: 0, code });
-        let from = code(key::codes(declared, indexed, least).0);
-        let to = code(key::codes(declared, indexed, greatest).1);
-        let end = |values: &[Value<'_>]| {
-            let columns = key::kinds(declared, indexed).zip(values.iter().copied());
-            End::new(columns).ok_or(DbError::Value(ValueError::TooLong))
-        };
-        let ends = if kept.may_meet { Some((end(least)?, end(greatest)?)) } else { None };
-        let range = match direction {
-            Direction::Forward => Range::new(kept.number, from, to),
-            Direction::Backward => Range::descending(kept.number, from, to),
-        };
-        let moves = self.compaction.moves;
-        Ok(KeyRange { table, index, range, ends, entry: None, passed: 0, last: None, moves })
-    }
-
     /// The row at place `passed` or later among those at a pointer that carry the key and are
-    /// there, copied into `out`. Gives the row, and the place behind it.
-    fn copy_row(
+    /// there: its place. `passed` comes to be the place behind it.
+    pub(super) fn live_row(
         &mut self,
         pointer: u32,
         sought: Sought<'_>,
         passed: &mut u32,
-        out: &mut [u8],
-    ) -> Result<Option<Place>, DbError> {
+    ) -> Result<Option<u32>, DbError> {
         while let Some(candidate) = self.next_row(pointer, sought, passed)? {
             if !candidate.is_last {
                 continue;
@@ -191,7 +115,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
             {
                 continue;
             }
-            return self.copy_at(pointer, *passed - 1, out).map(Some);
+            return Ok(Some(*passed - 1));
         }
         Ok(None)
     }
@@ -230,7 +154,12 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     }
 
     /// Copy the row of a place among those at a pointer.
-    fn copy_at(&mut self, pointer: u32, place: u32, out: &mut [u8]) -> Result<Place, DbError> {
+    pub(super) fn copy_at(
+        &mut self,
+        pointer: u32,
+        place: u32,
+        out: &mut [u8],
+    ) -> Result<Place, DbError> {
         let stretch = self.rows_at(pointer, false)?;
         let base = stretch.base;
         let row = stretch.rows().nth(place as usize).ok_or(DbError::Unknown)?;
@@ -261,23 +190,27 @@ impl Carried<'_> {
         match self {
             Carried::Key(key) => digest == key,
             Carried::Code(code, ends) => {
-                kept.code(digest) == code
-                    && ends.is_none_or(|(least, greatest)| {
-                        let columns = || {
-                            let kinds = key::kinds(view.table, index).zip(index.columns);
-                            kinds.map(|(kind, &column)| {
-                                (kind, view.column(column).unwrap_or(Value::Null))
-                            })
-                        };
-                        least.compare(columns()).is_ge() && greatest.compare(columns()).is_le()
-                    })
+                let is_within = |(least, greatest): &(End, End)| {
+                    least.compare(columns_of(view, index)).is_ge()
+                        && greatest.compare(columns_of(view, index)).is_le()
+                };
+                kept.code(digest) == code && ends.is_none_or(is_within)
             }
         }
     }
 }
 
+/// The columns of a row that make its key in an index, with their types.
+pub(super) fn columns_of<'a>(
+    view: &'a RowView<'a, 'a>,
+    index: &'a Index<'a>,
+) -> impl Iterator<Item = (ColumnType, Value<'a>)> {
+    let kinds = key::kinds(view.table, index).zip(index.columns);
+    kinds.map(|(kind, &column)| (kind, view.column(column).unwrap_or(Value::Null)))
+}
+
 /// Refuse values of other types than the first columns of an index; null is of any type.
-fn check_types(
+pub(super) fn check_types(
     table: &Table<'_>,
     index: &Index<'_>,
     values: &[Value<'_>],
@@ -307,35 +240,46 @@ impl Find {
         if !is_unique && self.moves != db.compaction.moves {
             return Err(DbError::Stale);
         }
-        let place = if is_unique {
+        let found = if is_unique {
             self.is_over = true;
-            self.only(db, out)?
+            self.only(db)?
         } else {
-            self.next_of_many(db, out)?
+            self.next_of_many(db)?
         };
-        let Some(Place { len, base }) = place else { return Ok(None) };
+        let Some((pointer, place)) = found else { return Ok(None) };
+        let Place { len, base } = db.copy_at(pointer, place, out)?;
         Ok(Some(RowView::parse(db.schema, &out[..len], u64::from(base))?))
     }
 
-    /// The row of a unique key.
-    fn only<N: Nand>(
-        &self,
+    /// The pointer of the next row, and its place among the rows there.
+    pub(super) fn next_place<N: Nand>(
+        &mut self,
         db: &mut Db<'_, '_, N>,
-        out: &mut [u8],
-    ) -> Result<Option<Place>, DbError> {
+    ) -> Result<Option<(u32, u32)>, DbError> {
+        if db.index(self.wanted.table, self.wanted.index)?.is_unique {
+            return if core::mem::replace(&mut self.is_over, true) {
+                Ok(None)
+            } else {
+                self.only(db)
+            };
+        }
+        self.next_of_many(db)
+    }
+
+    /// The row of a unique key.
+    fn only<N: Nand>(&self, db: &mut Db<'_, '_, N>) -> Result<Option<(u32, u32)>, DbError> {
         let Some(seat) = db.seek(self.wanted)?.row() else { return Ok(None) };
         let is_checked = self.wanted.index > 0 && db.is_checked(self.wanted.table)?;
         if is_checked && !db.is_there(seat)? {
             return Ok(None);
         }
-        db.copy_at(seat.pointer, seat.place, out).map(Some)
+        Ok(Some((seat.pointer, seat.place)))
     }
 
     fn next_of_many<N: Nand>(
         &mut self,
         db: &mut Db<'_, '_, N>,
-        out: &mut [u8],
-    ) -> Result<Option<Place>, DbError> {
+    ) -> Result<Option<(u32, u32)>, DbError> {
         loop {
             let entry = match self.entry {
                 Some(entry) => entry,
@@ -352,56 +296,11 @@ impl Find {
             let Wanted { table, index, digest } = self.wanted;
             let is_doubtful = index > 0 || entry.is(SHARED);
             let sought = Sought { table, index, carried: Carried::Key(digest), is_doubtful };
-            let found = db.copy_row(entry.pointer, sought, &mut self.passed, out)?;
-            if found.is_some() {
-                return Ok(found);
+            let found = db.live_row(entry.pointer, sought, &mut self.passed)?;
+            if let Some(place) = found {
+                return Ok(Some((entry.pointer, place)));
             }
             (self.entry, self.passed, self.last) = (None, 0, Some(entry.pointer));
-        }
-    }
-}
-
-impl KeyRange {
-    /// The next row, copied into `out`; none when there are no more. Cost: one read of the row, and
-    /// of the index about one read for each run, every few dozen rows.
-    pub fn next<'o, 'ram, 's, N: Nand>(
-        &mut self,
-        reader: &mut impl Reader<'ram, 's, N>,
-        out: &'o mut [u8],
-    ) -> Result<Option<RowView<'o, 's>>, DbError> {
-        let db = reader.reading()?;
-        let is_unique = db.index(self.table, self.index)?.is_unique;
-        if self.moves != db.compaction.moves {
-            // Rows of one key each are found by their keys, wherever they lie.
-            if !is_unique {
-                return Err(DbError::Stale);
-            }
-            (self.entry, self.passed, self.moves) = (None, 0, db.compaction.moves);
-        }
-        loop {
-            let entry = match self.entry {
-                Some(entry) => entry,
-                None => {
-                    match self.range.next(&db.store, &mut db.media, &mut db.scratch[..CELL_SIZE])? {
-                        Some(entry) if self.last == Some((entry.code, entry.pointer)) => continue,
-                        Some(entry) => entry,
-                        None => return Ok(None),
-                    }
-                }
-            };
-            self.entry = Some(entry);
-            // The primary key's index itself gives the newest entry of each key, but for keys that
-            // share a code.
-            let is_doubtful = self.index > 0 || entry.is(SHARED);
-            let carried = Carried::Code(entry.code, self.ends.as_ref());
-            let sought = Sought { table: self.table, index: self.index, carried, is_doubtful };
-            let found = db.copy_row(entry.pointer, sought, &mut self.passed, out)?;
-            let Some(place) = found else {
-                self.last = Some((entry.code, entry.pointer));
-                (self.entry, self.passed) = (None, 0);
-                continue;
-            };
-            return Ok(Some(RowView::parse(db.schema, &out[..place.len], u64::from(place.base))?));
         }
     }
 }

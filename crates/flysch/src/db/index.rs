@@ -19,7 +19,7 @@ const UNFLUSHED_MAX: u32 = 12;
 const FLUSHED_AHEAD: usize = 8;
 
 /// A key that is looked for, and where.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) table: u8,
     pub(super) index: u8,

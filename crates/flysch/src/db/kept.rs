@@ -50,6 +50,11 @@ impl Kept {
         }
     }
 
+    /// Bytes of a key of several columns that its code holds.
+    pub(super) const fn code_size(self) -> usize {
+        if self.tag.is_some() { 7 } else { 8 }
+    }
+
     /// Whether an entry of this index of the store may be the row's, by this code; the row is one
     /// of another table.
     pub(super) fn is_code_of(

@@ -6,7 +6,7 @@ use super::commit::Layers;
 use super::compact::Compaction;
 use super::kept::plans;
 use super::ram::Ram;
-use super::{Db, DbError};
+use super::{Constraints, Db, DbError};
 use crate::log::{self, Buffers, Log, NvLog};
 use crate::media::{CELL_SIZE, ENTRY_SIZE, Layout, Media, Page, Partition, Sight, Space};
 use crate::record::{ROW_SPACES, Records, STATE_SIZE};
@@ -149,6 +149,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             key: HashKey::from_seed(options.seed),
             compaction: Compaction::default(),
             is_log_due: false,
+            constraints: Constraints::NONE,
+            last_sought: None,
             unpaid: 0,
             begun_at: 0,
             held_cells: None,

@@ -2,7 +2,8 @@
 
 use flysch_nand::Nand;
 
-use super::find::{Find, KeyRange};
+use super::find::Find;
+use super::range::KeyRange;
 use super::scan::{Direction, Scan};
 use super::{Db, DbError, Transaction};
 use crate::row::{RowView, Value};

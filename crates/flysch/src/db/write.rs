@@ -9,7 +9,7 @@ use super::space::Claim;
 use super::{Db, DbError, UnderWay};
 use crate::log::{CHANGES_AHEAD, NUMBER_MAX};
 use crate::record::NewRow;
-use crate::row::{RowHead, RowKind, RowView, Table, Value, ValueError, key};
+use crate::row::{COLUMNS_MAX, RowHead, RowKind, RowView, Table, Value, ValueError, key};
 
 /// A transaction. Dropped without a commit it is rolled back by the next call that writes.
 #[derive(Debug)]
@@ -56,6 +56,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     fn insert(&mut self, table: u8, values: &[Value<'_>]) -> Result<(), DbError> {
         check(self.table(table)?, values)?;
         let is_shared = self.check_unique(table, values, None)?;
+        self.obey(table, values)?;
         self.append(RowHead { table, kind: RowKind::Row, is_shared }, values)
     }
 
@@ -71,11 +72,19 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         if !self.has_key(old, |place| values[usize::from(primary.columns[place])])? {
             return Ok(false);
         }
+        self.replace(old, values)?;
+        Ok(true)
+    }
+
+    /// Replace a row by one of the same key.
+    pub(super) fn replace(&mut self, old: Seat, values: &[Value<'_>]) -> Result<(), DbError> {
+        let table = old.head.table;
         let is_shared = self.check_unique(table, values, Some(old))?;
+        self.obey(table, values)?;
         self.set_changed(table);
         self.append(RowHead { table, kind: RowKind::Row, is_shared }, values)?;
         self.note_dead(old.pointer, old.len);
-        Ok(true)
+        Ok(())
     }
 
     /// Delete the row that has this key; false where there is none.
@@ -92,6 +101,10 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         };
         if !self.has_key(old, |place| values[place])? {
             return Ok(false);
+        }
+        if self.is_parent(table) {
+            self.delete_with_children(Wanted { table, index: 0, digest })?;
+            return Ok(true);
         }
         self.set_changed(table);
         let is_shared = old.head.is_shared;
@@ -153,7 +166,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     }
 
     /// Append a row, or a tombstone whose values are the key's.
-    fn append(&mut self, head: RowHead, values: &[Value<'_>]) -> Result<(), DbError> {
+    pub(super) fn append(&mut self, head: RowHead, values: &[Value<'_>]) -> Result<(), DbError> {
         let claim = if head.kind == RowKind::Tombstone { Claim::Shrink } else { Claim::Grow };
         self.check_space(claim)?;
         let begun_at = self.media.write;
@@ -186,13 +199,32 @@ fn check(table: &Table<'_>, values: &[Value<'_>]) -> Result<(), DbError> {
     Err(DbError::Value(ValueError::Count { needed, given }))
 }
 
-impl<'s, N: Nand> Transaction<'_, '_, 's, N> {
+impl<N: Nand> Transaction<'_, '_, '_, N> {
     /// Insert a row. Cost: the reads of a lookup for each unique index, and one of these: nothing;
     /// a page of rows; a run of index entries; a slice of a merge, at most a program and
     /// [`StoreConfig::reads_max`](crate::store::StoreConfig::reads_max) reads. A row that is longer
     /// than a page takes its own pages besides.
     pub fn insert(&mut self, table: u8, values: &[Value<'_>]) -> Result<(), DbError> {
         self.db.insert(table, values)
+    }
+
+    /// Insert a row of which some columns are given, each at most once: the others have their
+    /// [presets](super::Constraints::presets), or null. Cost: as an insert.
+    pub fn insert_columns(
+        &mut self,
+        table: u8,
+        columns: &[(u8, Value<'_>)],
+    ) -> Result<(), DbError> {
+        let count = self.db.table(table)?.columns.len();
+        let mut values = [Value::Null; COLUMNS_MAX];
+        for preset in self.db.constraints.presets.iter().filter(|preset| preset.table == table) {
+            values[usize::from(preset.column)] = preset.value;
+        }
+        for &(column, value) in columns {
+            let place = values[..count].get_mut(usize::from(column)).ok_or(DbError::Unknown)?;
+            *place = value;
+        }
+        self.db.insert(table, &values[..count])
     }
 
     /// Replace the row that has the primary key of `values`; false where there is none. Cost: a

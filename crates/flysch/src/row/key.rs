@@ -102,9 +102,7 @@ impl KeyCode {
             Order::Blank => panic!("the key's value was added"),
             Order::Exact(code) => Digest::exact(code),
             Order::Code(code) => Digest { identity: self.hash.finish(), code },
-            Order::Several(front) => {
-                Digest { identity: self.hash.finish(), code: front.least() }
-            }
+            Order::Several(front) => Digest { identity: self.hash.finish(), code: front.least() },
             Order::Hash => {
                 let identity = self.hash.finish();
                 Digest { identity, code: identity >> (u64::BITS - HASH_BITS) }

@@ -21,7 +21,7 @@ use core::cmp::Ordering;
 use super::{ColumnType, Value};
 
 /// Bytes of the end of a range, at most.
-pub(crate) const END_SIZE: usize = 40;
+pub(crate) const END_SIZE: usize = 64;
 
 /// Numbers below this take one byte, below the next two, below the last three.
 const ONE: u64 = 0x80;
@@ -140,7 +140,7 @@ impl Front {
 }
 
 /// One end of a range: a key, or the first columns of one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct End {
     bytes: [u8; END_SIZE],
     size: u8,
@@ -149,6 +149,13 @@ pub(crate) struct End {
 impl End {
     /// The end that these values make; none where they take too many bytes.
     pub(crate) fn new<'v>(values: impl Iterator<Item = (ColumnType, Value<'v>)>) -> Option<Self> {
+        let end = Self::front(values);
+        (usize::from(end.size) <= END_SIZE).then_some(end)
+    }
+
+    /// The first bytes of these values; their size is one more than an end has where there are
+    /// more.
+    pub(crate) fn front<'v>(values: impl Iterator<Item = (ColumnType, Value<'v>)>) -> Self {
         let (mut bytes, mut size) = ([0; END_SIZE], 0);
         for (kind, value) in values {
             emit(kind, &value, &mut |byte| {
@@ -158,7 +165,12 @@ impl End {
                 size += 1;
             });
         }
-        (size <= END_SIZE).then_some(Self { bytes, size: size as u8 })
+        Self { bytes, size: size.min(END_SIZE + 1) as u8 }
+    }
+
+    /// Bytes of the values.
+    pub(crate) fn len(&self) -> usize {
+        usize::from(self.size)
     }
 
     /// How a key compares with this end: equal where the key begins with it.
@@ -200,8 +212,27 @@ mod tests {
     #[test]
     fn numbers_order_as_their_bytes_do_and_none_begins_with_another() {
         let edges = [
-            0, 1, 31, 32, 127, 128, 6175, 6176, 12_415, 12_416, 65_535, 536_703, 536_704, 1 << 24,
-            1 << 31, 1 << 32, 1 << 40, 1 << 55, 1 << 56, i64::MAX - 1, i64::MAX,
+            0,
+            1,
+            31,
+            32,
+            127,
+            128,
+            6175,
+            6176,
+            12_415,
+            12_416,
+            65_535,
+            536_703,
+            536_704,
+            1 << 24,
+            1 << 31,
+            1 << 32,
+            1 << 40,
+            1 << 55,
+            1 << 56,
+            i64::MAX - 1,
+            i64::MAX,
         ];
         let mut numbers: Vec<i64> = edges.into_iter().flat_map(|edge| [edge, !edge]).collect();
         numbers.sort_unstable();

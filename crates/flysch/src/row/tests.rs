@@ -494,7 +494,9 @@ fn keys_that_differ_in_value_type_or_cut_have_hashes_that_differ() {
     ];
     let mut codes = Vec::new();
     for seed in [0, 1] {
-        codes.extend(keys.map(|values| digest(&CONTACT, &index, &HashKey::from_seed(seed), &values).code));
+        codes.extend(
+            keys.map(|values| digest(&CONTACT, &index, &HashKey::from_seed(seed), &values).code),
+        );
     }
     assert!(codes.iter().all(|code| *code < 1 << key::HASH_BITS));
     codes.sort_unstable();
@@ -503,6 +505,7 @@ fn keys_that_differ_in_value_type_or_cut_have_hashes_that_differ() {
     let on_flash = digest(&CONTACT, &index, &HashKey::from_seed(1), &keys[0]).code;
     assert_eq!(on_flash, 4_194_784_213, "it is on flash: it never changes");
     let zeros = [0.0, -0.0].map(|zero| [Value::from(zero), Value::Null]);
-    let [one, other] = zeros.map(|values| digest(&CONTACT, &index, &HashKey::from_seed(3), &values).code);
+    let [one, other] =
+        zeros.map(|values| digest(&CONTACT, &index, &HashKey::from_seed(3), &values).code);
     assert_eq!(one, other, "equal reals have one hash");
 }

@@ -53,6 +53,7 @@ struct Candidate {
 }
 
 /// What looking at a page of a victim gave.
+#[expect(clippy::large_enum_variant, reason = "lives on the stack of one step")]
 enum Look {
     /// Rows, and the place behind them.
     Rows([Candidate; LOOKED_UP], usize, Place),

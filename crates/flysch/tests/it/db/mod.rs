@@ -12,6 +12,7 @@ mod ledger;
 mod lies;
 mod memory;
 mod nvram;
+mod relations;
 mod roots;
 mod version_1;
 mod world;

@@ -6,11 +6,10 @@ use std::collections::BTreeMap;
 use flysch::db::Db;
 use flysch_sqlite::{Database, Work};
 
-use super::chip::{EngineMemory, Start};
+use super::chip::{EngineChip, EngineMemory, Start};
 use crate::bench::measure::Measured;
 use crate::bench::session::{Interval, Session, Steps};
 use crate::bench::{RunError, engine_error};
-use crate::machine::bare::BareChip;
 use crate::machine::storage::EPOCH_MS;
 use crate::tpcc::{
     Compiler, DISTRICTS, Kind, Outcome, Request, Requests, Scale, Terminals, TpccError,
@@ -27,7 +26,6 @@ impl TpccSteps {
     pub(super) const fn new(tpcc: Tpcc) -> Self {
         Self { tpcc }
     }
-
 }
 
 fn terminals(tpcc: Tpcc, session: &Session<'_>) -> Terminals {
@@ -145,7 +143,7 @@ fn date_ms(session: &Session<'_>) -> Result<i64, RunError> {
 }
 
 impl<'r> Steps for EngineSteps<'r> {
-    type Opened = Db<'r, 'static, BareChip>;
+    type Opened = Db<'r, 'static, EngineChip<'r>>;
 
     fn prepare(&mut self, session: &Session<'_>) -> Result<(), RunError> {
         let (capacity, scale) = (self.capacity(session), self.tpcc.scale);
@@ -169,9 +167,7 @@ impl<'r> Steps for EngineSteps<'r> {
     ) -> Result<Measured, RunError> {
         let mut transactions = engine::Transactions::prepare(db)?;
         session.site.reset()?;
-        serve(self.tpcc, session, |request| {
-            Ok(transactions.run(db, request, date_ms(session)?)?)
-        })
+        serve(self.tpcc, session, |request| Ok(transactions.run(db, request, date_ms(session)?)?))
     }
 
     /// Check the consistency conditions of the TPC-C specification.

@@ -41,8 +41,7 @@ pub fn check<N: Nand>(db: &mut Db<'_, '_, N>) -> Result<(), TpccError> {
     for (&place, district) in &districts {
         let last = Some(district.next_order - 1);
         let undelivered = district.undelivered.map(|(_, last)| last);
-        let is_next =
-            district.last_order == last && (undelivered.is_none() || undelivered == last);
+        let is_next = district.last_order == last && (undelivered.is_none() || undelivered == last);
         let found = [last, district.last_order, undelivered];
         require(is_next, Condition::NextOrder, place, &found)?;
         let width = district.undelivered.map_or(0, |(first, last)| last - first + 1);
@@ -55,9 +54,7 @@ pub fn check<N: Nand>(db: &mut Db<'_, '_, N>) -> Result<(), TpccError> {
     Ok(())
 }
 
-fn districts<N: Nand>(
-    db: &mut Db<'_, '_, N>,
-) -> Result<BTreeMap<(i64, i64), District>, TpccError> {
+fn districts<N: Nand>(db: &mut Db<'_, '_, N>) -> Result<BTreeMap<(i64, i64), District>, TpccError> {
     let mut all: BTreeMap<(i64, i64), District> = BTreeMap::new();
     each(db, Relation::District, |row| {
         let district = all.entry((row.integer(1)?, row.integer(0)?)).or_default();

@@ -97,7 +97,7 @@ pub const SCHEMA: Schema<'static> = Schema {
                 integer("o_ol_cnt"),
                 integer("o_all_local"),
             ],
-            indexes: &[ordered(&[2, 1, 0]), ordered(&[2, 1, 3, 0])],
+            indexes: &[hash(&[2, 1, 0], true), hash(&[2, 1, 3], false)],
             zone: None,
         },
         Table {

@@ -136,10 +136,7 @@ impl Transactions {
 
 /// The id of a customer. If several have the same last name, it is the middle one in the order of
 /// first names, rounded up (clause 2.5.2.2).
-fn id_of<N: Nand>(
-    open: &mut Open<'_, '_, '_, N>,
-    customer: &Customer,
-) -> Result<i64, TpccError> {
+fn id_of<N: Nand>(open: &mut Open<'_, '_, '_, N>, customer: &Customer) -> Result<i64, TpccError> {
     let name = match &customer.who {
         Who::LastName(name) => name.as_str(),
         Who::Id(id) => return Ok(*id),
@@ -210,10 +207,11 @@ fn order_status<N: Nand>(
 ) -> Result<(), TpccError> {
     let key = [customer.warehouse, customer.district, id_of(open, customer)?];
     fetch(open, Relation::Customer, &key)?;
-    let last = (Direction::Backward, 1);
-    let orders = between(open, (Relation::Orders, BY_CUSTOMER), (&key, &key), last)?;
+    let values = key.map(Value::Integer);
+    let orders = matching(open, (Relation::Orders, BY_CUSTOMER), &values)?;
+    let orders = orders.iter().map(|row| row.integer(0)).collect::<Result<Vec<_>, _>>()?;
     let statement = "the last order of a customer";
-    let order = orders.first().ok_or(TpccError::Unexpected { statement })?.integer(0)?;
+    let order = orders.into_iter().max().ok_or(TpccError::Unexpected { statement })?;
     lines_of(open, [customer.warehouse, customer.district, order]).map(drop)
 }
 
