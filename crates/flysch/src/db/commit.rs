@@ -69,12 +69,6 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Everything since the last commit is committed.
     pub(super) fn commit_now(&mut self, durability: Durability) -> Result<(), DbError> {
-        if self.row_count() == 0 {
-            // Nothing was changed: there may be lazy commits before it, and no more.
-            self.under_way = None;
-            self.records.marks.truncate(0);
-            return if durability == Durability::Durable { self.sync() } else { Ok(()) };
-        }
         self.note_time();
         let has_runs = self.under_way.is_some_and(|tx| tx.has_runs);
         if has_runs {

@@ -93,8 +93,6 @@ pub struct Db<'ram, 's, N> {
     is_log_due: bool,
     /// What rows have to obey, beside the schema.
     constraints: Constraints<'s>,
-    /// The last lookup of one row.
-    last_sought: Option<seek::LastSought>,
     /// Rows that were appended, and not paid for by compaction.
     unpaid: u32,
     /// Programs of the device's life when the last transaction began.

@@ -150,7 +150,6 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             compaction: Compaction::default(),
             is_log_due: false,
             constraints: Constraints::NONE,
-            last_sought: None,
             unpaid: 0,
             begun_at: 0,
             held_cells: None,

@@ -40,15 +40,6 @@ pub(super) struct Sought {
     pub(super) has_met: bool,
 }
 
-/// The lookup before, which an update of the row that was read asks again.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct LastSought {
-    wanted: Wanted,
-    /// The entries of the store at that time.
-    generation: (u32, u32),
-    sought: Sought,
-}
-
 impl Sought {
     /// Whether a new row of the key has to be marked as shared.
     pub(super) fn is_shared(&self) -> bool {
@@ -100,21 +91,8 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(seat.is_last && self.is_newest(seat.head.table, seat.key, seat.pointer)?)
     }
 
-    /// The newest row that carries a key of a unique index. Cost: as a lookup; nothing where it was
-    /// the last that was looked for, and no entry came since.
+    /// The newest row that carries a key of a unique index. Cost: as a lookup.
     pub(super) fn seek(&mut self, wanted: Wanted) -> Result<Sought, DbError> {
-        let generation = self.store.generation();
-        if let Some(last) = self.last_sought.filter(|last| last.generation == generation)
-            && last.wanted == wanted
-        {
-            return Ok(last.sought);
-        }
-        let sought = self.seek_anew(wanted)?;
-        self.last_sought = Some(LastSought { wanted, generation, sought });
-        Ok(sought)
-    }
-
-    fn seek_anew(&mut self, wanted: Wanted) -> Result<Sought, DbError> {
         let (number, code) = self.code(wanted)?;
         let mut probe = Probe::new(self.store.config(), number, code);
         let mut sought = Sought::default();

@@ -186,11 +186,6 @@ impl<'ram> Store<'ram> {
         Ok(())
     }
 
-    /// What differs where entries or runs came, went or moved.
-    pub(crate) const fn generation(&self) -> (u32, u32) {
-        (self.run_changes, self.puts)
-    }
-
     /// Whether `count` entries of any index can be put.
     pub fn has_room(&self, count: usize) -> bool {
         let widest =

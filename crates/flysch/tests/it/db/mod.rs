@@ -12,6 +12,7 @@ mod ledger;
 mod lies;
 mod memory;
 mod nvram;
+mod queries;
 mod relations;
 mod roots;
 mod version_1;
