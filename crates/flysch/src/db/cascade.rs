@@ -1,8 +1,8 @@
 //! Deletes of rows that others refer to.
 //!
 //! The row is not deleted before those that refer to it are, so what is found by its key stays
-//! found. From the row one goes down to a row that refers to it, and so on; the last one is deleted,
-//! or its reference made null, and the way down begins anew. Nothing is kept of the way.
+//! found. From the row one goes down to a row that refers to it, and so on; the last one is
+//! deleted, or its reference made null, and the way down begins anew. Nothing is kept of the way.
 
 use flysch_nand::Nand;
 

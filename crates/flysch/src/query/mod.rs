@@ -9,8 +9,8 @@
 //! Top                          the first or last rows by a value, in the program's memory
 //! ```
 //!
-//! Every cursor is pulled: [`Cursor::next`] gives a row in memory of the caller's, and what it costs
-//! is known from the cursors that it is made of. None borrows the database between calls, so rows
+//! Every cursor is pulled: [`Cursor::next`] gives a row in memory of the caller's, and what it
+//! costs is known from the cursors that it is made of. None borrows the database between calls, so rows
 //! may be changed meanwhile; a cursor that would lose its place says
 //! [`DbError::Stale`](crate::db::DbError::Stale). None allocates, and the RAM of each is its own
 //! size.

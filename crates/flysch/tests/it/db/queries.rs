@@ -49,7 +49,7 @@ const CUSTOMERS: i64 = 20;
 
 /// The amount of an order; customers with an even id have some.
 fn orders() -> BTreeMap<(i64, i64), i64> {
-    let keys = (0..CUSTOMERS).step_by(2).flat_map(|id| (0..id / 3 + 1).map(move |n| (id, n)));
+    let keys = (0..CUSTOMERS).step_by(2).flat_map(|id| (0..=id / 3).map(move |n| (id, n)));
     keys.map(|(id, n)| ((id, n), (id * 31 + n * 17) % 50 - 10)).collect()
 }
 
@@ -112,8 +112,8 @@ fn joins_give_each_pair_once() {
     });
 }
 
-fn pairs(mut next: impl FnMut() -> Option<()>) -> usize {
-    std::iter::from_fn(|| next()).count()
+fn pairs(next: impl FnMut() -> Option<()>) -> usize {
+    std::iter::from_fn(next).count()
 }
 
 #[test]

@@ -327,7 +327,7 @@ impl<'r> Steps for TableSteps<'r> {
         let memory = ram.as_deref_mut().expect("the database is not open");
         let mut db = memory.database(session, self.schema, capacity, Start::Create)?;
         // A transaction of the engine has as many rows as its RAM can keep entries of.
-        for table in 0..self.schema.tables.len() as u8 {
+        for (table, _) in (0..).zip(self.schema.tables) {
             for first in (1..=self.fill).step_by(FILLED_AT_ONCE) {
                 let mut transaction = db.begin().map_err(engine_error("filling the table"))?;
                 for id in (first..=self.fill).take(FILLED_AT_ONCE) {
