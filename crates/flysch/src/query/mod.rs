@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Every cursor is pulled: [`Cursor::next`] gives a row in memory of the caller's, and what it
-//! costs is known from the cursors that it is made of. None borrows the database between calls, so rows
-//! may be changed meanwhile; a cursor that would lose its place says
+//! costs is known from the cursors that it is made of. None borrows the database between calls, so
+//! rows may be changed meanwhile; a cursor that would lose its place says
 //! [`DbError::Stale`](crate::db::DbError::Stale). None allocates, and the RAM of each is its own
 //! size.
 //!

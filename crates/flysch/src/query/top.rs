@@ -17,7 +17,8 @@ pub enum Order {
 const FRONT: usize = 8 + 2;
 
 /// The first rows in the order of a value, as many as the memory has slots for; all of them,
-/// sorted, where it has enough. Values that come first alike keep the order in which they were offered.
+/// sorted, where it has enough. Values that come first alike keep the order in which they were
+/// offered.
 ///
 /// Text and blobs are compared by their first 8 bytes. Cost: none on flash; a row that is kept is
 /// copied, and moves others. RAM: what is given.
