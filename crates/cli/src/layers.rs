@@ -23,6 +23,8 @@ const PRAM_SIZES: RangeInclusive<u32> = 64..=1 << 20;
 const RAM_SIZES: RangeInclusive<u32> = 4 << 10..=64 << 10;
 /// Sizes of the memory that takes the engine's commits.
 const NVRAM_SIZES: RangeInclusive<u32> = 1 << 10..=64 << 10;
+/// Sizes of the cache of what the engine reads.
+const CACHE_SIZES: RangeInclusive<u32> = 0..=16 << 20;
 
 /// An erase count that no part reaches.
 const AGED_ERASES_MAX: u32 = 10_000_000;
@@ -62,6 +64,9 @@ pub(crate) struct LayerOptions {
     /// flysch+nvram: bytes of memory beside the chip that take commits, 1K to 64K [default: 8K]
     #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = nvram)]
     nvram_size: Vec<u32>,
+    /// flysch: bytes of a cache of what it reads, beside its RAM, 0 to 16384K [default: 0]
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = read_cache)]
+    read_cache: Vec<u32>,
 }
 
 /// The state of the device before the run. Every option takes a list; every combination is run.
@@ -89,6 +94,11 @@ fn nvram(text: &str) -> Result<u32, String> {
     bytes_in(text, &NVRAM_SIZES).ok_or_else(|| "the memory is 1K to 64K, or bytes".to_owned())
 }
 
+/// A size of the cache of what the engine reads.
+fn read_cache(text: &str) -> Result<u32, String> {
+    bytes_in(text, &CACHE_SIZES).ok_or_else(|| "the cache is 0 to 16384K, or bytes".to_owned())
+}
+
 /// A number of bytes, or of KiB with a K behind it, within a range.
 fn bytes_in(text: &str, sizes: &RangeInclusive<u32>) -> Option<u32> {
     let (digits, unit) =
@@ -111,6 +121,7 @@ impl LayerOptions {
         axes.ftl_spares = within("ftl-spare", self.ftl_spare.as_ref(), FTL_SPARES)?;
         axes.engine_rams.clone_from(&self.ram);
         axes.nvram_sizes.clone_from(&self.nvram_size);
+        axes.read_caches.clone_from(&self.read_cache);
         axes.pram_sizes = within("pram-size", self.pram_size.as_ref(), PRAM_SIZES)?;
         Ok(())
     }

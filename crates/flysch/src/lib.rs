@@ -20,11 +20,13 @@
 )]
 
 pub mod area;
+pub mod cache;
 pub mod db;
 pub mod flash;
 pub mod index;
 mod log;
 pub mod media;
+pub mod query;
 mod record;
 pub mod row;
 pub mod store;

@@ -88,7 +88,7 @@ fn bad_input_gets_one_line_and_no_report() {
 fn the_engine_stands_beside_sqlite_as_far_as_it_takes_the_workloads() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let cases = [
-        ("--workload join --requests 20 --fill 50", false),
+        ("--workload join --requests 20 --fill 50", true),
         ("--workload select --requests 20 --fill 50 --aged-fill 10", false),
         ("--workload select --requests 20 --fill 50 --on sqlite/tmpfs", false),
         ("--workload logger --requests 10 --fill 50 --record-size 40", true),

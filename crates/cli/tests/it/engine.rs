@@ -38,6 +38,35 @@ fn a_mount_is_measured_after_each_stop() {
 }
 
 #[test]
+fn tpcc_keeps_its_conditions_on_the_engine_and_programs_less_than_on_sqlite() {
+    let stacks = "--on flysch,flysch+nvram,sqlite/yaffs2 --read-cache 0,256K";
+    let runs =
+        runs(&format!("tpcc --scale-divisor 100 --partition-blocks 96 --requests 92 {stacks}"));
+    let count = |on: &str, cache: Option<&str>, name: &str| {
+        let is_it =
+            |run: &&Value| run["on"] == on && run["parameters"]["read-cache"].as_str() == cache;
+        runs.iter().find(is_it).and_then(|run| run[name].as_u64()).expect("a run of this stack")
+    };
+    let programs = count("flysch", Some("0"), "page_programs");
+    assert!(count("sqlite/yaffs2", None, "page_programs") > 8 * programs, "{programs}");
+    assert!(count("flysch+nvram", Some("0"), "page_programs") < programs, "{programs}");
+    let reads = ["0", "262144"].map(|cache| count("flysch", Some(cache), "page_reads"));
+    assert!(reads[1] < reads[0] / 2, "{reads:?}");
+}
+
+#[test]
+fn every_request_of_the_micro_benchmark_runs_on_the_engine() {
+    let kinds = "insert select join update commit";
+    let runs = runs(&format!("{kinds} --requests 50 --fill 60 --record-size 100 --on flysch"));
+    let told: Vec<_> = runs.iter().map(|run| (&run["workload"], &run["page_programs"])).collect();
+    assert_eq!(told.len(), 5);
+    for (workload, programs) in told {
+        let is_reading = workload == "select" || workload == "join";
+        assert_eq!(programs == 0, is_reading, "{workload} took {programs} programs");
+    }
+}
+
+#[test]
 fn what_the_engine_does_not_take_is_one_clear_line() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let cases = [
@@ -46,7 +75,8 @@ fn what_the_engine_does_not_take_is_one_clear_line() {
         ("logger --on flysch --ram 2K", "'2K' for '--ram <SIZE>': RAM is 4K to 64K"),
         ("logger --on flysch --ram 16X", "'16X' for '--ram <SIZE>'"),
         ("logger --on flysch --ram 4K", "bytes of memory are needed; --ram gives"),
-        ("join --on flysch", "join does not run on the engine yet"),
+        ("overwrite --on flysch", "overwrite does not run on the engine yet"),
+        ("tpcc --on flysch --read-cache 17M", "the cache is 0 to 16384K, or bytes"),
         ("logger --on flysch --aged-fill 20", "flysch has no files of others beside it"),
         ("logger --on flysch --record-size 19", "a reading has 20 bytes at least"),
         ("logger --batch 70000", "more than a transaction of 65536"),

@@ -39,6 +39,25 @@ pub enum DbError {
         /// The index of the table.
         index: u8,
     },
+    /// The callback of this check refuses the row.
+    Check {
+        /// The check, by its place among the constraints.
+        check: u8,
+    },
+    /// No parent has the key of this foreign key; or a child has it, and its parent stays.
+    ForeignKey {
+        /// The foreign key, by its place among the constraints.
+        key: u8,
+    },
+    /// The constraint of this kind and place is none of this schema.
+    Constraint {
+        /// The foreign key, check or preset, by its place among those.
+        number: u8,
+    },
+    /// Rows that a delete takes with it refer to each other in too long a chain, or in a circle.
+    Cascade,
+    /// The savepoint is gone, or there are too many.
+    Savepoint,
     /// The row is longer than the memory given for it.
     RowTooLong {
         /// Bytes of the row.
@@ -67,6 +86,11 @@ impl fmt::Display for DbError {
             Self::Store(error) => error.fmt(f),
             Self::Keyless => f.write_str("the table has no primary key"),
             Self::Duplicate { index } => write!(f, "the key of index {index} is taken"),
+            Self::Check { check } => write!(f, "check {check} refuses the row"),
+            Self::ForeignKey { key } => write!(f, "foreign key {key} is not kept"),
+            Self::Constraint { number } => write!(f, "constraint {number} is none of the schema"),
+            Self::Cascade => f.write_str("rows to be deleted refer to each other in a long chain"),
+            Self::Savepoint => f.write_str("the savepoint is gone, or there are too many"),
             Self::RowTooLong { needed } => write!(f, "the row has {needed} bytes"),
             Self::Full => f.write_str("there is no room for more rows"),
             Self::Stale => f.write_str("rows were moved since the cursor was made"),

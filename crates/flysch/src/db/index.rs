@@ -9,10 +9,8 @@ use flysch_nand::Nand;
 use super::{Db, DbError, UnderWay};
 use crate::media::{CELL_SIZE, Space};
 use crate::record::{Move, Position, ROW_SPACES, Rows, page_part};
-use crate::row::{HashKey, Index, IndexKind, RowHead, RowKind, RowView, Schema, Table, Value, key};
-use crate::store::{
-    Entry, INDEX_MAX, IndexPlan, Lent, Order, Rows as KeyRows, SHARED, StoreError, TOMBSTONE,
-};
+use crate::row::{Digest, HashKey, Index, RowHead, RowKind, RowView, Schema, Table, Value, key};
+use crate::store::{Entry, INDEX_MAX, Lent, SHARED, StoreError, TOMBSTONE};
 
 /// Pages of rows whose entries are in RAM alone, at most: a mount reads them again.
 const UNFLUSHED_MAX: u32 = 12;
@@ -20,32 +18,12 @@ const UNFLUSHED_MAX: u32 = 12;
 /// Entries that must still fit the memory table when a flush is put off.
 const FLUSHED_AHEAD: usize = 8;
 
-/// The indexes of a schema, as the store is to keep them.
-pub(super) fn plans(schema: &Schema<'_>, capacity: u32) -> Option<([IndexPlan; INDEX_MAX], usize)> {
-    let mut plans = [IndexPlan::default(); INDEX_MAX];
-    let mut count = 0;
-    for index in schema.tables.iter().flat_map(|table| table.indexes) {
-        let order = match index.kind {
-            IndexKind::Hash => Order::Hash,
-            IndexKind::Ordered => Order::Key,
-        };
-        let rows = if index.is_unique { KeyRows::One } else { KeyRows::Many };
-        let plan = IndexPlan { order, rows, is_updated: false, levels: 3, capacity };
-        *plans.get_mut(count)? = plan;
-        count += 1;
-    }
-    // The table of runs is shared: with many indexes each has fewer levels.
-    let levels = if count > 5 { 2 } else { 3 };
-    plans[..count].iter_mut().for_each(|plan| plan.levels = levels);
-    Some((plans, count))
-}
-
 /// A key that is looked for, and where.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) table: u8,
     pub(super) index: u8,
-    pub(super) digest: u64,
+    pub(super) digest: Digest,
 }
 
 impl<'s, N: Nand> Db<'_, 's, N> {
@@ -60,19 +38,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
 
     /// The entry of a row in an index: its number in the store, and its code there.
     pub(super) fn code(&self, wanted: Wanted) -> Result<(u8, u64), DbError> {
-        let index = self.index(wanted.table, wanted.index)?;
-        let number = self.schema.index_number(wanted.table, wanted.index);
-        let code = key::code_of_digest(index.kind, wanted.digest);
-        Ok((number, code >> self.code_bits(wanted)?))
-    }
-
-    /// Bits of a code that an index does not keep.
-    pub(super) fn code_bits(&self, wanted: Wanted) -> Result<u32, DbError> {
-        let index = self.index(wanted.table, wanted.index)?;
-        let number = self.schema.index_number(wanted.table, wanted.index);
-        let bits = self.store.config().indexes[usize::from(number)].code_bits();
-        let is_hash = index.kind == IndexKind::Hash;
-        Ok(if is_hash { key::HASH_BITS - u32::from(bits) } else { 0 })
+        let kept = self.kept(wanted.table, wanted.index)?;
+        Ok((kept.number, kept.code(wanted.digest)))
     }
 
     /// What the frame held is about to be overwritten.
@@ -89,11 +56,14 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         at: Position,
     ) -> Result<(), DbError> {
         let pointer = at.pointer(self.media.layout());
-        let mut digests = [0; INDEX_MAX];
-        for (digest, index) in digests.iter_mut().zip(self.table(head.table)?.indexes) {
+        let table = self.table(head.table)?;
+        let mut digests = [Digest::default(); INDEX_MAX];
+        for (digest, index) in digests.iter_mut().zip(table.indexes) {
             *digest = match head.kind {
-                RowKind::Tombstone => key::digest(index, &self.key, values),
-                RowKind::Row | RowKind::Moved => key::digest_of_row(index, &self.key, values),
+                RowKind::Tombstone => key::digest(table, index, &self.key, values),
+                RowKind::Row | RowKind::Moved => {
+                    key::digest_of_row(table, index, &self.key, values)
+                }
             };
             if head.kind == RowKind::Tombstone {
                 break;
@@ -106,17 +76,16 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     pub(super) fn put_digests(
         &mut self,
         head: RowHead,
-        digests: &[u64; INDEX_MAX],
+        digests: &[Digest; INDEX_MAX],
         pointer: u32,
     ) -> Result<(), DbError> {
         let is_tombstone = head.kind == RowKind::Tombstone;
         let count = if is_tombstone { 1 } else { self.table(head.table)?.indexes.len() };
         for (index, &digest) in (0..).zip(&digests[..count]) {
-            // No two keys of an ordered index have one code.
-            let is_hash = self.index(head.table, index)?.kind == IndexKind::Hash;
-            let shared = if head.is_shared && is_hash { SHARED } else { 0 };
+            let kept = self.kept(head.table, index)?;
+            let shared = if head.is_shared && kept.may_meet { SHARED } else { 0 };
             let flags = shared | if is_tombstone { TOMBSTONE } else { 0 };
-            let (index, code) = self.code(Wanted { table: head.table, index, digest })?;
+            let (index, code) = (kept.number, kept.code(digest));
             self.store.put(&Entry { index, code, pointer, flags })?;
         }
         Ok(())

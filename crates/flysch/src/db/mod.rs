@@ -9,16 +9,22 @@
 //! 2. Cursors borrow nothing between calls.
 //! 3. The first program after an open makes certain what the open found.
 
+mod cascade;
 mod clock;
 mod commit;
 mod compact;
+mod constraints;
 mod error;
 mod find;
 mod index;
+mod kept;
 mod level;
 mod open;
 mod ram;
+mod range;
+mod reader;
 mod replay;
+mod savepoint;
 mod scan;
 mod seek;
 mod space;
@@ -27,9 +33,13 @@ mod write;
 
 pub use clock::Clock;
 pub use commit::Durability;
+pub use constraints::{Check, Constraints, ForeignKey, OnDelete, Preset};
 pub use error::DbError;
-pub use find::{Find, KeyRange};
+pub use find::Find;
 pub use open::{OpenReport, Options};
+pub use range::KeyRange;
+pub use reader::Reader;
+pub use savepoint::{SAVEPOINTS_MAX, Savepoint};
 pub use scan::{Direction, Scan};
 pub use space::Budget;
 pub use stats::Stats;
@@ -83,6 +93,8 @@ pub struct Db<'ram, 's, N> {
     levelling: level::Levelling,
     /// Whether the state changed in a way that no program tells: the log has to have it.
     is_log_due: bool,
+    /// What rows have to obey, beside the schema.
+    constraints: Constraints<'s>,
     /// Rows that were appended, and not paid for by compaction.
     unpaid: u32,
     /// Programs of the device's life when the last transaction began.
@@ -100,10 +112,15 @@ pub struct Db<'ram, 's, N> {
     report: OpenReport,
 }
 
-impl<N: Nand> Db<'_, '_, N> {
+impl<'s, N: Nand> Db<'_, 's, N> {
     /// What the open found and did.
     pub const fn report(&self) -> &OpenReport {
         &self.report
+    }
+
+    /// The schema.
+    pub const fn schema(&self) -> &'s Schema<'s> {
+        self.schema
     }
 
     /// The chip, to look at it.

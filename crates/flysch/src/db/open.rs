@@ -4,10 +4,10 @@ use flysch_nand::{Geometry, Nand, NvRam};
 
 use super::commit::Layers;
 use super::compact::Compaction;
-use super::index::plans;
+use super::kept::plans;
 use super::level::Levelling;
 use super::ram::Ram;
-use super::{Db, DbError};
+use super::{Constraints, Db, DbError};
 use crate::log::{self, Buffers, Log, NvLog};
 use crate::media::{CELL_SIZE, ENTRY_SIZE, Layout, Media, Page, Partition, Sight, Space};
 use crate::record::{ROW_SPACES, Records, STATE_SIZE};
@@ -151,6 +151,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             compaction: Compaction::default(),
             levelling: Levelling::default(),
             is_log_due: false,
+            constraints: Constraints::NONE,
             unpaid: 0,
             begun_at: 0,
             held_cells: None,

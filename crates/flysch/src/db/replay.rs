@@ -8,7 +8,7 @@ use flysch_nand::Nand;
 use super::{Db, DbError};
 use crate::media::Page;
 use crate::record::{BlockSummary, Position, ROW_SPACES, Rows, is_void, read_page, tail_page};
-use crate::row::{HashKey, RowHead, RowKind, RowView};
+use crate::row::{Digest, HashKey, RowHead, RowKind, RowView};
 use crate::store::INDEX_MAX;
 
 impl<N: Nand> Db<'_, '_, N> {
@@ -18,20 +18,24 @@ impl<N: Nand> Db<'_, '_, N> {
         let [hot, cold] = ROW_SPACES;
         self.replay_pages(Page { space: cold, number: heads[1] })?;
         self.replay_pages(Page { space: hot, number: heads[0] })?;
-        let at = tail_page(&self.media);
         let mut place = 0;
         while place < self.records.tail.rows().len() {
-            let layout = self.media.layout();
-            let pointer = Position { page: at, cell: layout.place(place).0 as u32 }.pointer(layout);
-            let rows = self.records.tail.rows();
-            let len = crate::row::row_len(&rows[place..])?;
-            let view = RowView::parse(self.schema, &rows[place..place + len], 0)?;
-            let (head, digests) = digests(&view, &self.key)?;
-            self.put_digests(head, &digests, pointer)?;
-            place += len;
+            place = self.replay_tail(place)?;
         }
         self.store.commit();
         Ok(())
+    }
+
+    /// Put the entries of the row at a place of the tail; give where the next one begins.
+    pub(super) fn replay_tail(&mut self, place: usize) -> Result<usize, DbError> {
+        let (at, layout) = (tail_page(&self.media), self.media.layout());
+        let pointer = Position { page: at, cell: layout.place(place).0 as u32 }.pointer(layout);
+        let rows = self.records.tail.rows();
+        let len = crate::row::row_len(&rows[place..])?;
+        let view = RowView::parse(self.schema, &rows[place..place + len], 0)?;
+        let (head, digests) = digests(&view, &self.key)?;
+        self.put_digests(head, &digests, pointer)?;
+        Ok(place + len)
     }
 
     /// The pages of a space from its flush mark up to `head`.
@@ -79,8 +83,11 @@ impl<N: Nand> Db<'_, '_, N> {
 
 /// The head of a row, and its digests in the indexes of its table: of a tombstone in the primary
 /// key's alone.
-fn digests(view: &RowView<'_, '_>, key: &HashKey) -> Result<(RowHead, [u64; INDEX_MAX]), DbError> {
-    let mut digests = [0; INDEX_MAX];
+fn digests(
+    view: &RowView<'_, '_>,
+    key: &HashKey,
+) -> Result<(RowHead, [Digest; INDEX_MAX]), DbError> {
+    let mut digests = [Digest::default(); INDEX_MAX];
     let count = if view.head.kind == RowKind::Tombstone { 1 } else { INDEX_MAX };
     for (digest, index) in digests.iter_mut().zip(view.table.indexes).take(count) {
         *digest = view.digest(index, key)?;

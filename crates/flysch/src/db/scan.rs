@@ -8,10 +8,11 @@
 
 use flysch_nand::Nand;
 
+use super::reader::Reader;
 use super::{Db, DbError};
 use crate::media::{MediaError, Page, Space};
 use crate::record::{BlockSummary, Position, Stretch, is_void, read_page, tail_page};
-use crate::row::{RowKind, RowView};
+use crate::row::{Digest, RowKind, RowView};
 
 /// Which way a scan goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,12 +83,12 @@ impl Scan {
     /// compaction moved rows since the scan began. Cost: one read for each page that is come to,
     /// one for each block, and none while rows of the same page follow; where rows of the table
     /// were ever replaced or moved, for each a lookup in the primary key's index.
-    pub fn next<'o, 's, N: Nand>(
+    pub fn next<'o, 'ram, 's, N: Nand>(
         &mut self,
-        db: &mut Db<'_, 's, N>,
+        reader: &mut impl Reader<'ram, 's, N>,
         out: &'o mut [u8],
     ) -> Result<Option<RowView<'o, 's>>, DbError> {
-        db.roll_back_open()?;
+        let db = reader.reading()?;
         if self.moves != db.compaction.moves {
             return Err(DbError::Stale);
         }
@@ -256,7 +257,7 @@ struct Candidate {
     place: u32,
     pointer: u32,
     /// Its primary key's digest, where it may be there no more.
-    key: Option<u64>,
+    key: Option<Digest>,
     /// Whether no later row of its cell has the same primary key.
     is_last: bool,
 }

@@ -13,7 +13,7 @@ use super::index::{Wanted, carries};
 use super::{Db, DbError};
 use crate::media::{CELL_SIZE, MediaError, Page};
 use crate::record::{BlockSummary, Cells, Position, Stretch, is_void, tail_page};
-use crate::row::{RowHead, RowKind, RowView, key};
+use crate::row::{Digest, RowHead, RowKind, RowView};
 use crate::store::Probe;
 
 /// Where a row was found.
@@ -22,8 +22,8 @@ pub(super) struct Seat {
     /// The pointer of its cell, and its place among the rows that begin there.
     pub(super) pointer: u32,
     pub(super) place: u32,
-    /// Its digest in the primary key's index; 0 where the table has none.
-    pub(super) key: u64,
+    /// Its primary key; the same for all rows where the table has none.
+    pub(super) key: Digest,
     pub(super) head: RowHead,
     /// Bytes of the row.
     pub(super) len: usize,
@@ -77,8 +77,9 @@ impl<N: Nand> Db<'_, '_, N> {
     pub(super) fn note_changed(&mut self) {
         for (table, declared) in (0..).zip(self.schema.tables) {
             for index in 0..declared.indexes.len() as u8 {
-                if self.is_changed(table) {
-                    self.store.set_updated(self.schema.index_number(table, index));
+                if let Some(kept) = self.kept(table, index).ok().filter(|_| self.is_changed(table))
+                {
+                    self.store.set_updated(kept.number);
                 }
             }
         }
@@ -113,7 +114,7 @@ impl<N: Nand> Db<'_, '_, N> {
     pub(super) fn is_newest(
         &mut self,
         table: u8,
-        digest: u64,
+        digest: Digest,
         pointer: u32,
     ) -> Result<bool, DbError> {
         let wanted = Wanted { table, index: 0, digest };
@@ -146,16 +147,17 @@ impl<N: Nand> Db<'_, '_, N> {
         let (schema, hash) = (self.schema, self.key);
         let index = self.index(wanted.table, wanted.index)?;
         let primary = self.table(wanted.table)?.primary_key();
-        let (_, code) = self.code(wanted)?;
-        let bits = self.code_bits(wanted)?;
-        let code_of = |digest| key::code_of_digest(index.kind, digest) >> bits;
+        let kept = self.kept(wanted.table, wanted.index)?;
+        let code = kept.code(wanted.digest);
         let mut seat = None;
         for (place, row) in (0..).zip(self.rows_at(pointer, is_deep)?.rows()) {
             let view = RowView::parse_front(schema, row, 0)?;
             if view.head.table != wanted.table {
+                *has_met |= kept.is_code_of(&view, (schema, &hash), code);
                 continue;
             }
-            let key = primary.map_or(Ok(0), |primary| view.digest(primary, &hash))?;
+            let key =
+                primary.map_or(Ok(Digest::default()), |primary| view.digest(primary, &hash))?;
             if carries(&view, wanted, index, &hash) {
                 let (head, len) = (view.head, view.row_len);
                 seat = Some(Seat { pointer, place, key, head, len, is_last: true });
@@ -163,7 +165,7 @@ impl<N: Nand> Db<'_, '_, N> {
                 if let Some(seat) = &mut seat {
                     seat.is_last &= seat.key != key;
                 }
-                *has_met |= view.digest(index, &hash).is_ok_and(|other| code_of(other) == code);
+                *has_met |= view.digest(index, &hash).is_ok_and(|other| kept.code(other) == code);
             }
         }
         Ok(seat)

@@ -9,12 +9,12 @@ use super::space::Claim;
 use super::{Db, DbError, UnderWay};
 use crate::log::{CHANGES_AHEAD, NUMBER_MAX};
 use crate::record::NewRow;
-use crate::row::{RowHead, RowKind, RowView, Table, Value, ValueError, key};
+use crate::row::{COLUMNS_MAX, RowHead, RowKind, RowView, Table, Value, ValueError, key};
 
 /// A transaction. Dropped without a commit it is rolled back by the next call that writes.
 #[derive(Debug)]
 pub struct Transaction<'d, 'ram, 's, N> {
-    db: &'d mut Db<'ram, 's, N>,
+    pub(super) db: &'d mut Db<'ram, 's, N>,
 }
 
 impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
@@ -56,40 +56,55 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     fn insert(&mut self, table: u8, values: &[Value<'_>]) -> Result<(), DbError> {
         check(self.table(table)?, values)?;
         let is_shared = self.check_unique(table, values, None)?;
+        self.obey(table, values)?;
         self.append(RowHead { table, kind: RowKind::Row, is_shared }, values)
     }
 
     /// Replace the row that has the key of `values`; false where there is none.
     fn update(&mut self, table: u8, values: &[Value<'_>]) -> Result<bool, DbError> {
         check(self.table(table)?, values)?;
-        let primary = self.table(table)?.primary_key().ok_or(DbError::Keyless)?;
-        let digest = key::digest_of_row(primary, &self.key, values);
+        let declared = self.table(table)?;
+        let primary = declared.primary_key().ok_or(DbError::Keyless)?;
+        let digest = key::digest_of_row(declared, primary, &self.key, values);
         let Some(old) = self.seek(Wanted { table, index: 0, digest })?.row() else {
             return Ok(false);
         };
         if !self.has_key(old, |place| values[usize::from(primary.columns[place])])? {
             return Ok(false);
         }
+        self.replace(old, values)?;
+        Ok(true)
+    }
+
+    /// Replace a row by one of the same key.
+    pub(super) fn replace(&mut self, old: Seat, values: &[Value<'_>]) -> Result<(), DbError> {
+        let table = old.head.table;
         let is_shared = self.check_unique(table, values, Some(old))?;
+        self.obey(table, values)?;
         self.set_changed(table);
         self.append(RowHead { table, kind: RowKind::Row, is_shared }, values)?;
         self.note_dead(old.pointer, old.len);
-        Ok(true)
+        Ok(())
     }
 
     /// Delete the row that has this key; false where there is none.
     fn delete(&mut self, table: u8, values: &[Value<'_>]) -> Result<bool, DbError> {
-        let primary = self.table(table)?.primary_key().ok_or(DbError::Keyless)?;
+        let declared = self.table(table)?;
+        let primary = declared.primary_key().ok_or(DbError::Keyless)?;
         let (needed, given) = (primary.columns.len(), values.len());
         if needed != given {
             return Err(DbError::Value(ValueError::Count { needed, given }));
         }
-        let digest = key::digest(primary, &self.key, values);
+        let digest = key::digest(declared, primary, &self.key, values);
         let Some(old) = self.seek(Wanted { table, index: 0, digest })?.row() else {
             return Ok(false);
         };
         if !self.has_key(old, |place| values[place])? {
             return Ok(false);
+        }
+        if self.is_parent(table) {
+            self.delete_with_children(Wanted { table, index: 0, digest })?;
+            return Ok(true);
         }
         self.set_changed(table);
         let is_shared = old.head.is_shared;
@@ -132,7 +147,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             if index == 0 && own.is_some() {
                 continue;
             }
-            let digest = key::digest_of_row(unique, &self.key, values);
+            let digest = key::digest_of_row(declared, unique, &self.key, values);
             let sought = self.seek(Wanted { table, index, digest })?;
             let is_other = |seat: &Seat| own.is_none_or(|own| own.key != seat.key);
             if let Some(row) = sought.row().filter(is_other) {
@@ -151,7 +166,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     }
 
     /// Append a row, or a tombstone whose values are the key's.
-    fn append(&mut self, head: RowHead, values: &[Value<'_>]) -> Result<(), DbError> {
+    pub(super) fn append(&mut self, head: RowHead, values: &[Value<'_>]) -> Result<(), DbError> {
         let claim = if head.kind == RowKind::Tombstone { Claim::Shrink } else { Claim::Grow };
         self.check_space(claim)?;
         let begun_at = self.media.write;
@@ -184,13 +199,32 @@ fn check(table: &Table<'_>, values: &[Value<'_>]) -> Result<(), DbError> {
     Err(DbError::Value(ValueError::Count { needed, given }))
 }
 
-impl<'s, N: Nand> Transaction<'_, '_, 's, N> {
+impl<N: Nand> Transaction<'_, '_, '_, N> {
     /// Insert a row. Cost: the reads of a lookup for each unique index, and one of these: nothing;
     /// a page of rows; a run of index entries; a slice of a merge, at most a program and
     /// [`StoreConfig::reads_max`](crate::store::StoreConfig::reads_max) reads. A row that is longer
     /// than a page takes its own pages besides.
     pub fn insert(&mut self, table: u8, values: &[Value<'_>]) -> Result<(), DbError> {
         self.db.insert(table, values)
+    }
+
+    /// Insert a row of which some columns are given, each at most once: the others have their
+    /// [presets](super::Constraints::presets), or null. Cost: as an insert.
+    pub fn insert_columns(
+        &mut self,
+        table: u8,
+        columns: &[(u8, Value<'_>)],
+    ) -> Result<(), DbError> {
+        let count = self.db.table(table)?.columns.len();
+        let mut values = [Value::Null; COLUMNS_MAX];
+        for preset in self.db.constraints.presets.iter().filter(|preset| preset.table == table) {
+            values[usize::from(preset.column)] = preset.value;
+        }
+        for &(column, value) in columns {
+            let place = values[..count].get_mut(usize::from(column)).ok_or(DbError::Unknown)?;
+            *place = value;
+        }
+        self.db.insert(table, &values[..count])
     }
 
     /// Replace the row that has the primary key of `values`; false where there is none. Cost: a
@@ -213,18 +247,6 @@ impl<'s, N: Nand> Transaction<'_, '_, 's, N> {
     /// of the row, and as an insert of its key.
     pub fn delete(&mut self, table: u8, key: &[Value<'_>]) -> Result<bool, DbError> {
         self.db.delete(table, key)
-    }
-
-    /// The row whose columns of this index have these values, as this transaction leaves it. Cost:
-    /// as [`Db::get`].
-    pub fn get<'o>(
-        &mut self,
-        table: u8,
-        index: u8,
-        values: &[Value<'_>],
-        out: &'o mut [u8],
-    ) -> Result<Option<RowView<'o, 's>>, DbError> {
-        self.db.find(table, index, values)?.next_open(self.db, out)
     }
 
     /// Commit. Cost: see [`Db::sync`].

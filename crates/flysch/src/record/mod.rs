@@ -1,16 +1,18 @@
 //! Rows on flash: the tail, the pages that it becomes, and how they are read again.
 
+mod mark;
 mod moved;
 mod page;
 mod position;
 mod records;
+mod summary;
 mod tail;
 
+pub(crate) use mark::{MARKS_MAX, Mark};
 pub(crate) use moved::Source;
 pub(crate) use page::{Cells, Stretch, read_page};
 pub use position::Position;
 pub(crate) use position::page_part;
-pub(crate) use records::{
-    AppendError, BlockSummary, Move, NewRow, ROW_SPACES, Records, STATE_SIZE, is_void, tail_page,
-};
+pub(crate) use records::{AppendError, Move, NewRow, ROW_SPACES, Records, STATE_SIZE, tail_page};
+pub(crate) use summary::{BlockSummary, is_void};
 pub(crate) use tail::Rows;

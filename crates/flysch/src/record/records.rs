@@ -7,13 +7,12 @@
 
 use flysch_nand::Nand;
 
+use super::mark::{Mark, Marks};
 use super::position::Position;
+use super::summary::emit_summary;
 use super::tail::Tail;
 use crate::flash::array;
-use crate::media::{
-    Header, Kind, Label, Media, MediaError, Numbers, Page, SPAN_SIZE, SPANS_MAX, Space, Span,
-    clear, note_first,
-};
+use crate::media::{Kind, Label, Media, MediaError, Page, Space, Span, clear, note_first};
 use crate::row::{Encoder, RowHead, SUMMARY_SIZE, Schema, Summary, Value, ValueError};
 
 /// Bytes of the state of rows in a record.
@@ -78,6 +77,8 @@ pub(crate) struct Records<'ram> {
     pub(crate) changed: u16,
     /// The first page that holds a row of the transaction under way, and its committed bytes.
     spilled: Option<(u32, usize)>,
+    /// Where the transaction under way may be taken back to.
+    pub(crate) marks: Marks,
 }
 
 /// The spaces of rows.
@@ -87,7 +88,13 @@ impl<'ram> Records<'ram> {
     /// No rows. `memory` holds the payload of a page.
     pub(crate) const fn new(memory: &'ram mut [u8]) -> Self {
         let stream = Stream { block: Summary::EMPTY, mark: 0, first: 0 };
-        Self { tail: Tail::new(memory), streams: [stream; 2], changed: 0, spilled: None }
+        Self {
+            tail: Tail::new(memory),
+            streams: [stream; 2],
+            changed: 0,
+            spilled: None,
+            marks: Marks::new(),
+        }
     }
 
     /// The pages of a space of rows.
@@ -192,9 +199,11 @@ impl<'ram> Records<'ram> {
                 Err(error) => return Err(error),
             }
         };
-        if self.tail.committed().len() < self.tail.rows().len() && self.spilled.is_none() {
+        let has_open = self.tail.committed().len() < self.tail.rows().len();
+        if has_open && self.spilled.is_none() {
             self.spilled = Some((to.number, self.tail.committed().len()));
         }
+        self.marks.note_page(to.number, has_open);
         self.tail.empty();
         Ok(Move { from, to })
     }
@@ -202,6 +211,57 @@ impl<'ram> Records<'ram> {
     /// The first page of the transaction under way; its committed rows count as the tail's.
     pub(crate) fn open_page(&self) -> Option<u32> {
         self.spilled.map(|(page, _)| page)
+    }
+
+    /// Where the rows of the transaction under way begin: the page, none for the tail, and the byte
+    /// in it.
+    pub(crate) fn open_start(&self) -> (Option<u32>, usize) {
+        let in_tail = (None, self.tail.committed().len());
+        self.spilled.map_or(in_tail, |(page, committed)| (Some(page), committed))
+    }
+
+    /// Take the transaction under way back to a mark. Gives the move of the tail's rows where pages
+    /// had been programmed since. Cost: nothing, or one read.
+    pub(crate) fn roll_back_to<N: Nand>(
+        &mut self,
+        mark: Mark,
+        media: &mut Media<'_, N>,
+        frame: &mut [u8],
+    ) -> Result<Option<Move>, MediaError> {
+        let len = usize::from(mark.tail_len);
+        let Some(first) = mark.first else {
+            self.tail.truncate(len);
+            return Ok(None);
+        };
+        let committed = self.spilled.filter(|(page, _)| *page == first).map(|(_, len)| len);
+        let moved = self.restore(media, (first, len), frame)?;
+        self.tail.uncommit(committed.unwrap_or(0).min(len));
+        if committed.is_some() {
+            self.spilled = None;
+        }
+        self.marks.forget_page(first);
+        Ok(Some(moved))
+    }
+
+    /// Put the first rows of a page into the tail again, and void the page and all behind it.
+    fn restore<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        (first, len): (u32, usize),
+        frame: &mut [u8],
+    ) -> Result<Move, MediaError> {
+        let from = Page { space: Space::Hot, number: first };
+        self.tail.empty();
+        if len > 0 {
+            let (stretch, header) = super::page::read_page(media, from, frame)?;
+            let bytes = stretch.bytes().get(..len).ok_or(MediaError::Missing(from))?;
+            self.tail.memory()[..len].copy_from_slice(bytes);
+            if !self.tail.restore(len, header.commit) {
+                return Err(MediaError::Missing(from));
+            }
+        }
+        media.void(Space::Hot, first)?;
+        Ok(Move { from, to: tail_page(media) })
     }
 
     /// A page with rows of this summary was programmed.
@@ -220,6 +280,7 @@ impl<'ram> Records<'ram> {
     pub(crate) fn commit<N: Nand>(&mut self, media: &mut Media<'_, N>) {
         self.tail.commit();
         self.spilled = None;
+        self.marks = Marks::new();
         let numbers = media.numbers();
         let spans = media.spans.clone();
         let has_summary = |span: &Span| {
@@ -241,22 +302,12 @@ impl<'ram> Records<'ram> {
         media: &mut Media<'_, N>,
         frame: &mut [u8],
     ) -> Result<Option<Move>, MediaError> {
+        self.marks = Marks::new();
         let Some((first, committed)) = self.spilled.take() else {
             self.tail.roll_back();
             return Ok(None);
         };
-        let from = Page { space: Space::Hot, number: first };
-        self.tail.empty();
-        if committed > 0 {
-            let (stretch, header) = super::page::read_page(media, from, frame)?;
-            let bytes = stretch.bytes().get(..committed).ok_or(MediaError::Missing(from))?;
-            self.tail.memory()[..committed].copy_from_slice(bytes);
-            if !self.tail.restore(committed, header.commit) {
-                return Err(MediaError::Missing(from));
-            }
-        }
-        media.void(Space::Hot, first)?;
-        Ok(Some(Move { from, to: tail_page(media) }))
+        self.restore(media, (first, committed), frame).map(Some)
     }
 
     /// After a mount: nothing from the head of a space up to `end` is believed.
@@ -331,6 +382,7 @@ impl<'ram> Records<'ram> {
         if self.spilled.is_none() {
             self.spilled = Some((page.number, 0));
         }
+        self.marks.note_page(page.number, true);
         Ok(page)
     }
 
@@ -409,92 +461,4 @@ pub(crate) fn tail_page<N: Nand>(media: &Media<'_, N>) -> Page {
 /// Whether a page of rows is the last of its block, which is for the summary.
 fn is_last<N: Nand>(media: &Media<'_, N>, page: u32) -> bool {
     media.numbers().page_in_block(page) + 1 == media.geometry().pages_per_block
-}
-
-/// ```text
-/// summary 20 | spans 1 | span 9 each
-/// ```
-fn emit_summary<N: Nand>(
-    summary: &Summary,
-    media: &Media<'_, N>,
-    (space, block): (Space, u32),
-    frame: &mut [u8],
-) -> u16 {
-    clear(frame);
-    let layout = media.layout();
-    layout.put(frame, 0, &summary.emit());
-    let mut at = SUMMARY_SIZE + 1;
-    let numbers = media.numbers();
-    let mut count = 0;
-    for span in media.spans.as_slice() {
-        if span.space == space && numbers.block_of(span.from) == block {
-            layout.put(frame, at, &span.emit());
-            at += SPAN_SIZE;
-            count += 1;
-        }
-    }
-    layout.put(frame, SUMMARY_SIZE, &[count]);
-    at as u16
-}
-
-/// What the summary page of a block says.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct BlockSummary {
-    pub(crate) summary: Summary,
-    spans: [Option<Span>; SPANS_MAX],
-}
-
-impl BlockSummary {
-    /// Read the summary page of a block of rows; none where the block has none, or none yet.
-    /// Cost: nothing of the head's block, else one read.
-    pub(crate) fn read<N: Nand>(
-        media: &mut Media<'_, N>,
-        (space, block): (Space, u32),
-        frame: &mut [u8],
-    ) -> Result<Option<Self>, MediaError> {
-        let numbers = media.numbers();
-        let number = (block + 1) * numbers.pages_per_block - 1;
-        let last = Page { space, number };
-        if block == numbers.block_of(media.head(space))
-            || media.spans.find(last, numbers).is_some()
-            || media.table.find(space, block).is_none()
-        {
-            return Ok(None);
-        }
-        match media.read(last, 0, frame) {
-            Ok(()) => {}
-            Err(MediaError::Corrupt(_) | MediaError::Missing(_)) => return Ok(None),
-            Err(error) => return Err(error),
-        }
-        let layout = media.layout();
-        let Ok(Header { kind: Kind::Summary, .. }) = Header::parse(frame) else { return Ok(None) };
-        let mut bytes = [0; SUMMARY_SIZE + 1];
-        layout.take(frame, 0, &mut bytes);
-        let Some(summary) = Summary::parse(&array(&bytes[..SUMMARY_SIZE])) else { return Ok(None) };
-        let mut spans = [None; SPANS_MAX];
-        let count = usize::from(bytes[SUMMARY_SIZE]).min(SPANS_MAX);
-        for (number, span) in spans[..count].iter_mut().enumerate() {
-            let mut bytes = [0; SPAN_SIZE];
-            layout.take(frame, SUMMARY_SIZE + 1 + number * SPAN_SIZE, &mut bytes);
-            *span = Span::parse(&bytes, media.numbers());
-        }
-        Ok(Some(Self { summary, spans }))
-    }
-
-    fn voids(&self, page: Page, numbers: Numbers) -> bool {
-        self.spans.iter().flatten().any(|span| span.holds(page, numbers))
-    }
-}
-
-/// Whether nobody may believe a page of rows: it lies in a void span, which the state holds or the
-/// summary of its block, or its block is gone.
-pub(crate) fn is_void<N: Nand>(
-    media: &mut Media<'_, N>,
-    page: Page,
-    summary: Option<&BlockSummary>,
-) -> bool {
-    let numbers = media.numbers();
-    media.spans.find(page, numbers).is_some()
-        || summary.is_some_and(|summary| summary.voids(page, numbers))
-        || media.table.find(page.space, numbers.block_of(page.number)).is_none()
 }

@@ -70,6 +70,18 @@ impl<'ram> Tail<'ram> {
         self.len = self.committed;
     }
 
+    /// Drop all but the first `len` bytes.
+    pub(crate) const fn truncate(&mut self, len: usize) {
+        assert!(len >= self.committed && len <= self.len, "what is committed stays");
+        self.len = len;
+    }
+
+    /// Only the first `committed` bytes are committed.
+    pub(crate) const fn uncommit(&mut self, committed: usize) {
+        assert!(committed <= self.len, "the rows are there");
+        self.committed = committed;
+    }
+
     /// Forget all rows.
     pub(crate) const fn empty(&mut self) {
         (self.len, self.committed, self.base) = (0, 0, 0);

@@ -73,13 +73,6 @@ pub enum SchemaError {
         /// The column.
         column: u8,
     },
-    /// An ordered index has more than one column.
-    OrderOverSeveral {
-        /// The table.
-        table: u8,
-        /// The index of the table.
-        index: u8,
-    },
 }
 
 /// Why values are no row of a table.
@@ -177,9 +170,6 @@ impl fmt::Display for SchemaError {
             ),
             Self::NullableKey { table, column } => {
                 write!(f, "column {column} of table {table} is of the primary key: no null")
-            }
-            Self::OrderOverSeveral { table, index } => {
-                write!(f, "index {index} of table {table} is ordered: over one column only")
             }
         }
     }

@@ -18,6 +18,7 @@ mod error;
 mod field;
 mod head;
 pub mod key;
+pub(crate) mod order;
 mod schema;
 pub mod siphash;
 #[cfg(test)]
@@ -31,7 +32,7 @@ pub use encoder::Encoder;
 pub use error::{RowError, SchemaError, ValueError};
 pub use head::{BODY_LEN_MAX, LEN_SIZE_MAX, RowHead, RowKind, row_len};
 pub(crate) use head::{HEAD_SIZE_MAX, commit_of, rebase};
-pub use key::KeyCode;
+pub use key::{Digest, KeyCode};
 pub use schema::{COLUMNS_MAX, Column, INDEXES_MAX, Index, IndexKind, Schema, TABLES_MAX, Table};
 pub use siphash::HashKey;
 pub use value::{ColumnType, Real, Value};

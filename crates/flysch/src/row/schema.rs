@@ -74,8 +74,8 @@ pub struct Column<'s> {
 pub enum IndexKind {
     /// By 32 bits of a keyed hash: finds equal keys, over any columns.
     Hash,
-    /// By the value: finds equal keys and ranges, over one column. Text and blobs go by their
-    /// first 8 bytes.
+    /// By the value: finds equal keys, ranges, and keys by their first columns. Entries have the
+    /// first 8 bytes of text, blobs and keys of several columns, and the rows say the rest.
     Ordered,
 }
 
@@ -270,9 +270,6 @@ impl Index<'_> {
                 return Err(SchemaError::NullableKey { table, column });
             }
             place += 1;
-        }
-        if matches!(self.kind, IndexKind::Ordered) && self.columns.len() > 1 {
-            return Err(SchemaError::OrderOverSeveral { table, index });
         }
         Ok(())
     }

@@ -6,7 +6,7 @@
 use super::encoder::Encoder;
 use super::head::Prefix;
 use super::{
-    COLUMNS_MAX, HashKey, Index, KeyCode, RowError, RowHead, RowKind, Schema, Table, Value,
+    COLUMNS_MAX, Digest, HashKey, Index, KeyCode, RowError, RowHead, RowKind, Schema, Table, Value,
     ValueError, field,
 };
 
@@ -103,23 +103,18 @@ impl<'a, 's> RowView<'a, 's> {
         if columns.rest.is_empty() { Ok(()) } else { Err(RowError::Trailing) }
     }
 
-    /// The row's code in an index of its table. Cost: as [`column`](Self::column) for each column
-    /// of the key, and the hash.
+    /// The row's key in an index of its table. Cost: as [`column`](Self::column) for each column of
+    /// the key, and the hash.
     ///
     /// Errors: [`RowError::Absent`] for a tombstone and an index other than the primary key, others
     /// where the bytes are damaged.
-    pub fn code(&self, index: &Index<'_>, key: &HashKey) -> Result<u64, RowError> {
-        let digest = self.digest(index, key)?;
-        Ok(super::key::code_of_digest(index.kind, digest))
-    }
-
-    /// The row's key in an index, as [`KeyCode::digest`] has it. Errors: as [`RowView::code`].
-    pub fn digest(&self, index: &Index<'_>, key: &HashKey) -> Result<u64, RowError> {
-        let mut code = KeyCode::start(index.kind, key);
+    pub fn digest(&self, index: &Index<'_>, key: &HashKey) -> Result<Digest, RowError> {
+        let mut code = KeyCode::start(index, key);
         for &column in index.columns {
-            code.add(&self.column(column)?);
+            let kind = self.table.columns[usize::from(column)].kind;
+            code.add(kind, &self.column(column)?);
         }
-        Ok(code.digest())
+        Ok(code.finish())
     }
 
     /// The value of the table's zone column; none where the table has none, where it is null, and

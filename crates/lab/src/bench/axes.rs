@@ -108,6 +108,10 @@ axes! {
     nvram_sizes: u32, "nvram-size", has_nvram,
         |it, &value| it.build.layers.nvram_size = value,
         |it| it.build.layers.nvram_size;
+    /// Bytes of a cache of what the engine reads.
+    read_caches: u32, "read-cache", is_flysch,
+        |it, &value| it.build.layers.read_cache = value,
+        |it| it.build.layers.read_cache;
     /// Parts instead of the platforms' own.
     parts: Arc<Part>, "part", always,
         |it, value| it.build.part = Arc::clone(value),

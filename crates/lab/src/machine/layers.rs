@@ -58,6 +58,8 @@ pub struct Layers {
     pub engine_ram: u32,
     /// The engine: bytes of the memory beside the chip that takes its commits.
     pub nvram_size: u32,
+    /// The engine: bytes of a cache of what it reads, beside its RAM.
+    pub read_cache: u32,
 }
 
 impl FtlKind {
@@ -96,6 +98,7 @@ impl Layers {
             pram_kib: PRAM_KIB,
             engine_ram: ENGINE_RAM,
             nvram_size: NVRAM_SIZE,
+            read_cache: 0,
         }
     }
 

@@ -14,7 +14,7 @@ use flysch_sqlite::{
 use crate::contents::Contents;
 
 /// Milliseconds since 1970 at virtual time zero: 2020-01-01, so that no run depends on the date.
-const EPOCH_MS: i64 = 1_577_836_800_000;
+pub(crate) const EPOCH_MS: i64 = 1_577_836_800_000;
 
 /// A mounted stack as SQLite uses it.
 pub struct Storage {

@@ -13,6 +13,12 @@ pub enum TpccError {
         statement: &'static str,
         error: flysch_sqlite::Error,
     },
+    /// A call of the engine failed.
+    Engine {
+        /// What the call was for.
+        statement: &'static str,
+        error: flysch::db::DbError,
+    },
     /// A row that the specification requires is missing, or it has unexpected values.
     Unexpected {
         /// The statement that asked for the row.
@@ -26,6 +32,7 @@ impl fmt::Display for TpccError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sqlite { statement, error } => write!(f, "at '{statement}': {error}"),
+            Self::Engine { statement, error } => write!(f, "at '{statement}': {error}"),
             Self::Unexpected { statement } => write!(f, "no such row at '{statement}'"),
             Self::Inconsistent(violation) => write!(f, "{violation}"),
         }

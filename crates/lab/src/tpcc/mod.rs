@@ -1,11 +1,13 @@
-//! TPC-C on SQLite (standard specification, revision 5.11, with the mix of transactions of DBT-2).
+//! TPC-C on SQLite and on the engine (standard specification, revision 5.11, with the mix of
+//! transactions of DBT-2).
 //!
 //! ```text
 //! scale random          how many rows; the specification's random numbers and strings
-//! schema load/          nine tables and their rows
+//! relation schema load/ nine tables and their rows
 //! files                 the files that hold them
 //! deck request          which transaction comes next, and its input
 //! query transactions/   prepared statements; the five transactions
+//! engine/               the same on the engine
 //! terminals             when each terminal asks: keying and think times on the virtual clock
 //! condition consistency the specification's four conditions, checked after every run
 //! ```
@@ -16,11 +18,13 @@
 mod condition;
 mod consistency;
 mod deck;
+pub mod engine;
 mod error;
 mod files;
 mod load;
 mod query;
 mod random;
+mod relation;
 mod request;
 mod scale;
 mod schema;

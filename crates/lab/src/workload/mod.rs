@@ -106,8 +106,14 @@ impl Workload {
         match engine {
             Engine::Sqlite | Engine::File => engine == self.engine(),
             Engine::Flysch => {
-                let is_keyed = matches!(self, Self::Micro(Micro::Insert | Micro::Select));
-                is_keyed || matches!(self, Self::Contacts(_) | Self::Logger(_) | Self::Mount(_))
+                matches!(
+                    self,
+                    Self::Micro(_)
+                        | Self::Contacts(_)
+                        | Self::Logger(_)
+                        | Self::Mount(_)
+                        | Self::Tpcc(_)
+                )
             }
         }
     }

@@ -23,7 +23,7 @@ use self::victim::{Place, Victim, WINDOW_MAX};
 use super::{Db, DbError};
 use crate::media::{MediaError, Page, SPANS_LAST, Space};
 use crate::record::{BlockSummary, Position, Rows, is_void, read_page};
-use crate::row::RowView;
+use crate::row::{Digest, RowView};
 
 /// Rows that a step looks up.
 const LOOKED_UP: usize = 8;
@@ -45,7 +45,7 @@ pub(super) struct Compaction {
 #[derive(Clone, Copy, Debug, Default)]
 struct Candidate {
     table: u8,
-    key: u64,
+    key: Digest,
     pointer: u32,
     len: usize,
     /// Whether no later row of its cell has its key.
@@ -53,6 +53,7 @@ struct Candidate {
 }
 
 /// What looking at a page of a victim gave.
+#[expect(clippy::large_enum_variant, reason = "lives on the stack of one step")]
 enum Look {
     /// Rows, and the place behind them.
     Rows([Candidate; LOOKED_UP], usize, Place),

@@ -14,6 +14,8 @@ mod ledger;
 mod lies;
 mod memory;
 mod nvram;
+mod queries;
+mod relations;
 mod roots;
 mod scrub;
 mod version_1;

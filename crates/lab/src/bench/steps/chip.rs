@@ -1,5 +1,6 @@
 //! What every database of the engine on the bare chip takes.
 
+use flysch::cache::Cache;
 use flysch::db::{Db, Options};
 use flysch::media::Partition;
 use flysch::row::Schema;
@@ -28,7 +29,12 @@ pub(super) enum Start {
 pub(super) struct EngineMemory {
     ram: Vec<u8>,
     beside: Option<CommitMemory>,
+    /// Cells that were read.
+    cache: Vec<u8>,
 }
+
+/// The chip as the engine sees it: behind a cache, which may have no memory.
+pub(super) type EngineChip<'r> = Cache<'r, BareChip>;
 
 impl EngineMemory {
     /// The memory for a scenario; none where its engine is another.
@@ -38,7 +44,8 @@ impl EngineMemory {
             Engine::Flysch => vec![0; scenario.build.layers.engine_ram as usize],
             Engine::Sqlite | Engine::File => Vec::new(),
         };
-        Self { ram, beside: None }
+        let cache = vec![0; scenario.build.layers.read_cache as usize];
+        Self { ram, beside: None, cache }
     }
 
     /// Make or find a database for so many rows.
@@ -48,14 +55,15 @@ impl EngineMemory {
         schema: &'static Schema<'static>,
         capacity: u32,
         start: Start,
-    ) -> Result<Db<'r, 'static, BareChip>, RunError> {
+    ) -> Result<Db<'r, 'static, EngineChip<'r>>, RunError> {
         let Scenario { stack, build, .. } = session.scenario;
         if stack.journals == Some(Journals::Nvram) {
             let memory = session.machine()?.pram.clone();
             self.beside = Some(CommitMemory::new(memory, build.layers.nvram_size));
         }
         let beside = self.beside.as_mut().map(|beside| beside as &mut dyn NvRam);
-        let (chip, options) = (chip_of(session)?, options(session, capacity));
+        let chip = Cache::new(chip_of(session)?, &mut self.cache);
+        let options = options(session, capacity);
         let (made, doing) = match start {
             Start::Create => {
                 (Db::create_beside(chip, beside, schema, options, &mut self.ram), "making")

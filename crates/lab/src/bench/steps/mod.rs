@@ -37,6 +37,9 @@ pub(super) fn carry_out(session: &Session<'_>) -> Result<Run, RunError> {
         Workload::Postmark(postmark) => {
             session.carry_out(postmark::PostmarkSteps::new(postmark, session))
         }
+        Workload::Tpcc(tpcc) if on_chip => {
+            session.carry_out(tpcc::EngineSteps::new(tpcc, &mut ram))
+        }
         Workload::Tpcc(tpcc) => session.carry_out(tpcc::TpccSteps::new(tpcc)),
         Workload::Overwrite => session.carry_out(overwrite::OverwriteSteps::new(session)),
         Workload::Logger(logger) => {

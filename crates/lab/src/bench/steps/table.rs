@@ -1,15 +1,15 @@
-//! The steps of inserts and selects by key in the engine: the tables of the micro-benchmark and of
-//! the contacts, with the columns that they have in SQLite.
+//! The steps of the micro-benchmark and of the contacts in the engine: inserts, selects, joins and
+//! updates by key, on tables with the columns that they have in SQLite.
 
-use flysch::db::{Db, DbError, Durability};
+use flysch::db::{Db, DbError, Direction, Durability};
+use flysch::query::Merge;
 use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
 use flysch_chip::Prng;
 
-use super::chip::{EngineMemory, Start, row_memory};
+use super::chip::{EngineChip, EngineMemory, Start, row_memory};
 use crate::bench::measure::Measured;
 use crate::bench::session::{Interval, Session, Steps};
 use crate::bench::{RunError, engine_error};
-use crate::machine::bare::BareChip;
 use crate::workload::{Contacts, Micro, Pattern, Places, RandomStrings, TEXT_COUNT};
 
 const fn integer(name: &str) -> Column<'_> {
@@ -24,16 +24,17 @@ const fn text(name: &str) -> Column<'_> {
 const KEY: &[Index<'static>] =
     &[Index { columns: &[0], kind: IndexKind::Ordered, is_unique: true }];
 
+/// A table of the micro-benchmark.
+const fn records(name: &str) -> Table<'_> {
+    const COLUMNS: &[Column<'static>] = &[integer("id"), text("val")];
+    Table { name, columns: COLUMNS, indexes: KEY, zone: None }
+}
+
 /// The table of the micro-benchmark.
-const RECORDS: Schema<'static> = Schema {
-    tables: &[Table {
-        name: "table1",
-        columns: &[integer("id"), text("val")],
-        indexes: KEY,
-        zone: None,
-    }],
-};
-const _: () = assert!(RECORDS.check().is_ok(), "the engine takes the schema");
+const RECORDS: Schema<'static> = Schema { tables: &[records("table1")] };
+/// The two tables that are joined.
+const PAIR: Schema<'static> = Schema { tables: &[records("table1"), records("table2")] };
+const _: () = assert!(RECORDS.check().is_ok() && PAIR.check().is_ok(), "the engine takes them");
 
 /// The table of the contacts.
 const CONTACTS: Schema<'static> = Schema {
@@ -65,6 +66,8 @@ const CONTACTS: Schema<'static> = Schema {
 const _: () = assert!(CONTACTS.check().is_ok(), "the engine takes the schema");
 
 const TABLE: u8 = 0;
+/// The table that the first is joined with.
+const OTHER: u8 = 1;
 const BY_KEY: u8 = 0;
 
 /// What the requests do.
@@ -74,6 +77,12 @@ enum Asked {
     Insert,
     /// Select rows by key.
     Select(Pattern),
+    /// Join two tables by their keys, in one request.
+    Join,
+    /// Replace rows in one transaction.
+    Update,
+    /// Replace random rows, each in a transaction of its own.
+    Commit,
 }
 
 /// A run under way.
@@ -86,6 +95,8 @@ pub(super) struct TableSteps<'r> {
     row_size: u32,
     strings: RandomStrings,
     integers: Prng,
+    /// Draws the records that are changed at random.
+    picks: Prng,
     seed: u64,
     /// The engine's RAM, until the database is opened.
     ram: Option<&'r mut EngineMemory>,
@@ -93,24 +104,27 @@ pub(super) struct TableSteps<'r> {
 
 /// An open database, and memory for a row of it.
 pub(super) struct Opened<'r> {
-    db: Db<'r, 'static, BareChip>,
+    db: Db<'r, 'static, EngineChip<'r>>,
     row: Vec<u8>,
 }
 
 impl<'r> TableSteps<'r> {
-    /// Inserts or selects of the micro-benchmark.
+    /// A kind of request of the micro-benchmark.
     pub(super) fn of_records(
         kind: Micro,
         session: &Session<'_>,
         ram: &'r mut EngineMemory,
     ) -> Self {
         let scenario = session.scenario;
-        let (asked, fill) = if kind.is_filled() {
-            (Asked::Select(Pattern::Sequential), scenario.fill)
-        } else {
-            (Asked::Insert, 0)
+        let (asked, schema) = match kind {
+            Micro::Insert => (Asked::Insert, &RECORDS),
+            Micro::Select => (Asked::Select(Pattern::Sequential), &RECORDS),
+            Micro::Join => (Asked::Join, &PAIR),
+            Micro::Update => (Asked::Update, &RECORDS),
+            Micro::Commit => (Asked::Commit, &RECORDS),
         };
-        Self::new(&RECORDS, asked, fill, (scenario.record_size, 1), session, ram)
+        let fill = if kind.is_filled() { scenario.fill } else { 0 };
+        Self::new(schema, asked, fill, (scenario.record_size, 1), session, ram)
     }
 
     /// Selects of contacts.
@@ -136,14 +150,96 @@ impl<'r> TableSteps<'r> {
         let strings = RandomStrings::new(session.scenario.alphabet, text_size, seed);
         let row_size = text_size * text_count;
         let integers = Prng::new(seed);
-        Self { schema, asked, fill, row_size, strings, integers, seed, ram: Some(ram) }
+        let picks = Prng::new(session.scenario.seed ^ 0xB1C5);
+        Self { schema, asked, fill, row_size, strings, integers, picks, seed, ram: Some(ram) }
     }
 
     fn capacity(&self, session: &Session<'_>) -> u32 {
         match self.asked {
             Asked::Insert => session.scenario.requests,
-            Asked::Select(_) => self.fill,
+            Asked::Select(_) | Asked::Join | Asked::Update | Asked::Commit => self.fill,
         }
+    }
+
+    /// A random record.
+    fn pick(&mut self) -> u32 {
+        let picked = self.picks.below(u64::from(self.fill));
+        1 + u32::try_from(picked).expect("records are counted so")
+    }
+
+    /// The updates of the interval: one transaction, or one for each.
+    fn updates(
+        &mut self,
+        session: &Session<'_>,
+        db: &mut Db<'_, 'static, EngineChip<'_>>,
+        interval: &mut Interval<'_>,
+    ) -> Result<(), RunError> {
+        let requests = session.scenario.requests;
+        if self.asked == Asked::Commit {
+            for _ in 0..requests {
+                let id = self.pick();
+                interval.request("commit", || self.replace(session, db, id))?;
+            }
+            return Ok(());
+        }
+        let failed = engine_error("updating rows");
+        let mut transaction = db.begin().map_err(&failed)?;
+        for id in 1..=requests {
+            interval.request("update", || {
+                let _scope = session.site.enter("statement");
+                self.insert(id, |values| transaction.update(TABLE, values).map(drop))
+            })?;
+        }
+        interval.end_ns = interval.timed("end", || {
+            let _scope = session.site.enter("commit");
+            transaction.commit(Durability::Durable).map_err(&failed)
+        })?;
+        Ok(())
+    }
+
+    /// Replace a row in a transaction of its own.
+    fn replace(
+        &mut self,
+        session: &Session<'_>,
+        db: &mut Db<'_, 'static, EngineChip<'_>>,
+        id: u32,
+    ) -> Result<(), RunError> {
+        let failed = engine_error("updating a row");
+        let scope = session.site.enter("statement");
+        let mut transaction = db.begin().map_err(&failed)?;
+        self.insert(id, |values| transaction.update(TABLE, values).map(drop))?;
+        drop(scope);
+        let _scope = session.site.enter("commit");
+        transaction.commit(Durability::Durable).map_err(&failed)
+    }
+
+    /// The join: one request.
+    fn join(
+        &self,
+        session: &Session<'_>,
+        opened: &mut Opened<'_>,
+        interval: &mut Interval<'_>,
+    ) -> Result<(), RunError> {
+        let Opened { db, row } = opened;
+        let failed = engine_error("the join");
+        let mut other = row_memory(self.row_size);
+        let requests = i64::from(session.scenario.requests);
+        let ends = (&Value::Integer(i64::MIN), &Value::Integer(requests));
+        let found = interval.request("join", || {
+            let _scope = session.site.enter("statement");
+            let side = |table| db.range(table, BY_KEY, ends, Direction::Forward).map_err(&failed);
+            let mut joined = Merge::new(side(TABLE)?, side(OTHER)?, (&[0], &[0]));
+            let mut found = 0;
+            while joined.next(db, row, &mut other).map_err(&failed)?.is_some() {
+                found += 1;
+            }
+            Ok(found)
+        })?;
+        let wanted = requests.min(i64::from(self.fill));
+        if found == wanted {
+            return Ok(());
+        }
+        Err(RunError::Broken(format!("the join gave {found} rows of {wanted}")))
     }
 
     /// The integers and the texts of a row.
@@ -177,7 +273,7 @@ impl<'r> TableSteps<'r> {
     fn inserts(
         &mut self,
         session: &Session<'_>,
-        db: &mut Db<'_, 'static, BareChip>,
+        db: &mut Db<'_, 'static, EngineChip<'_>>,
         interval: &mut Interval<'_>,
     ) -> Result<(), RunError> {
         let mut transaction = db.begin().map_err(engine_error("beginning a transaction"))?;
@@ -231,13 +327,15 @@ impl<'r> Steps for TableSteps<'r> {
         let memory = ram.as_deref_mut().expect("the database is not open");
         let mut db = memory.database(session, self.schema, capacity, Start::Create)?;
         // A transaction of the engine has as many rows as its RAM can keep entries of.
-        for first in (1..=self.fill).step_by(FILLED_AT_ONCE) {
-            let mut transaction = db.begin().map_err(engine_error("filling the table"))?;
-            for id in (first..=self.fill).take(FILLED_AT_ONCE) {
-                self.insert(id, |values| transaction.insert(TABLE, values))?;
+        for (table, _) in (0..).zip(self.schema.tables) {
+            for first in (1..=self.fill).step_by(FILLED_AT_ONCE) {
+                let mut transaction = db.begin().map_err(engine_error("filling the table"))?;
+                for id in (first..=self.fill).take(FILLED_AT_ONCE) {
+                    self.insert(id, |values| transaction.insert(table, values))?;
+                }
+                let committed = transaction.commit(Durability::Durable);
+                committed.map_err(engine_error("filling the table"))?;
             }
-            let committed = transaction.commit(Durability::Durable);
-            committed.map_err(engine_error("filling the table"))?;
         }
         db.close().map(drop).map_err(engine_error("closing the database"))?;
         self.ram = ram;
@@ -260,6 +358,10 @@ impl<'r> Steps for TableSteps<'r> {
         match self.asked {
             Asked::Insert => self.inserts(session, &mut opened.db, &mut interval)?,
             Asked::Select(pattern) => self.selects(session, opened, pattern, &mut interval)?,
+            Asked::Join => self.join(session, opened, &mut interval)?,
+            Asked::Update | Asked::Commit => {
+                self.updates(session, &mut opened.db, &mut interval)?;
+            }
         }
         let bytes = u64::from(session.scenario.requests) * u64::from(self.row_size);
         Ok(Measured::new(interval.end(), bytes))

@@ -1,13 +1,20 @@
 //! The steps of TPC-C: store the loaded database, then let the terminals send their transactions.
+//! On SQLite the database is stored as files; on the engine its rows are inserted.
 
 use std::collections::BTreeMap;
 
+use flysch::db::Db;
 use flysch_sqlite::{Database, Work};
 
-use crate::bench::RunError;
+use super::chip::{EngineChip, EngineMemory, Start};
 use crate::bench::measure::Measured;
 use crate::bench::session::{Interval, Session, Steps};
-use crate::tpcc::{Compiler, Kind, Outcome, Requests, Terminals, TpccError, Transactions, check};
+use crate::bench::{RunError, engine_error};
+use crate::machine::storage::EPOCH_MS;
+use crate::tpcc::{
+    Compiler, DISTRICTS, Kind, Outcome, Request, Requests, Scale, Terminals, TpccError,
+    Transactions, check, engine,
+};
 use crate::workload::Tpcc;
 
 /// The state of TPC-C during a run.
@@ -19,13 +26,40 @@ impl TpccSteps {
     pub(super) const fn new(tpcc: Tpcc) -> Self {
         Self { tpcc }
     }
+}
 
-    fn terminals(&self, session: &Session<'_>) -> Terminals {
-        let Tpcc { scale, terminals, pace, rollback_percent, .. } = self.tpcc;
-        let seed = session.scenario.seed;
-        let requests = Requests::new(scale, rollback_percent, seed);
-        Terminals::new(terminals, pace, requests, seed, session.now_ns())
+fn terminals(tpcc: Tpcc, session: &Session<'_>) -> Terminals {
+    let Tpcc { scale, terminals, pace, rollback_percent, .. } = tpcc;
+    let seed = session.scenario.seed;
+    let requests = Requests::new(scale, rollback_percent, seed);
+    Terminals::new(terminals, pace, requests, seed, session.now_ns())
+}
+
+/// Let the terminals send their requests, and `run` carry each out.
+fn serve(
+    tpcc: Tpcc,
+    session: &Session<'_>,
+    mut run: impl FnMut(&Request) -> Result<Outcome, RunError>,
+) -> Result<Measured, RunError> {
+    let mut terminals = terminals(tpcc, session);
+    let mut tally = Tally::default();
+    let mut interval = Interval::begin(session);
+    for _ in 0..session.scenario.requests {
+        let waiting = terminals.turn();
+        session.sleep_until(waiting.sent_ns);
+        let kind = waiting.request.kind();
+        let outcome = interval.request(kind.name(), || run(&waiting.request))?;
+        let now_ns = session.now_ns();
+        terminals.answered(&waiting, now_ns);
+        tally.add(kind, outcome, now_ns - waiting.sent_ns);
     }
+    let timing = interval.end();
+    let figures = tally.figures(timing.time_ns, &timing.request_ns);
+    let mut measured = Measured::new(timing, 0);
+    measured.figures = figures;
+    measured.timing.request_ns = tally.response_ns;
+    measured.kinds = tally.kinds;
+    Ok(measured)
 }
 
 impl From<TpccError> for RunError {
@@ -34,6 +68,9 @@ impl From<TpccError> for RunError {
             TpccError::Sqlite { statement, error } => {
                 let statement = statement.split_whitespace().collect::<Vec<_>>().join(" ");
                 Self::Sqlite { during: statement, message: error.to_string() }
+            }
+            TpccError::Engine { statement, error } => {
+                Self::Engine { during: statement.to_owned(), error }
             }
             other => Self::Broken(other.to_string()),
         }
@@ -67,33 +104,75 @@ impl Steps for TpccSteps {
         // Compiling the statements reads the schema. It happens once, before the interval, so it is
         // reset.
         session.site.reset()?;
-        let mut terminals = self.terminals(session);
-        let mut tally = Tally::default();
         let storage = session.storage()?;
-        let mut interval = Interval::begin(session);
-        for _ in 0..session.scenario.requests {
-            let waiting = terminals.turn();
-            session.sleep_until(waiting.sent_ns);
-            let kind = waiting.request.kind();
-            let date_ms = storage.now_ms();
-            let outcome = interval
-                .request(kind.name(), || Ok(transactions.run(&waiting.request, date_ms)?))?;
-            let now_ns = session.now_ns();
-            terminals.answered(&waiting, now_ns);
-            tally.add(kind, outcome, now_ns - waiting.sent_ns);
-        }
-        let timing = interval.end();
-        let figures = tally.figures(timing.time_ns, &timing.request_ns);
-        let mut measured = Measured::new(timing, 0);
-        measured.figures = figures;
-        measured.timing.request_ns = tally.response_ns;
-        measured.kinds = tally.kinds;
-        Ok(measured)
+        serve(self.tpcc, session, |request| Ok(transactions.run(request, storage.now_ms())?))
     }
 
     /// Check the consistency conditions of the TPC-C specification.
     fn check(&mut self, _: &Session<'_>, database: &mut Database) -> Result<(), RunError> {
         Ok(check(database)?)
+    }
+}
+
+/// The state of TPC-C on the engine during a run.
+pub(super) struct EngineSteps<'r> {
+    tpcc: Tpcc,
+    /// The engine's RAM, until the database is opened.
+    ram: Option<&'r mut EngineMemory>,
+}
+
+impl<'r> EngineSteps<'r> {
+    pub(super) const fn new(tpcc: Tpcc, ram: &'r mut EngineMemory) -> Self {
+        Self { tpcc, ram: Some(ram) }
+    }
+
+    /// Rows of the longest table at the end: order lines, ten to an order.
+    fn capacity(&self, session: &Session<'_>) -> u32 {
+        let Scale { warehouses, .. } = self.tpcc.scale;
+        let customers = u32::try_from(self.tpcc.scale.customers() * DISTRICTS);
+        let orders = customers.unwrap_or(u32::MAX).saturating_mul(warehouses);
+        orders.saturating_add(session.scenario.requests).saturating_mul(10)
+    }
+}
+
+/// The time of a session in milliseconds since 1970.
+fn date_ms(session: &Session<'_>) -> Result<i64, RunError> {
+    let elapsed_ms = i64::try_from(session.now_ns() / 1_000_000);
+    let elapsed_ms = elapsed_ms.map_err(|error| RunError::Broken(error.to_string()))?;
+    Ok(EPOCH_MS + elapsed_ms)
+}
+
+impl<'r> Steps for EngineSteps<'r> {
+    type Opened = Db<'r, 'static, EngineChip<'r>>;
+
+    fn prepare(&mut self, session: &Session<'_>) -> Result<(), RunError> {
+        let (capacity, scale) = (self.capacity(session), self.tpcc.scale);
+        let now_ms = date_ms(session)?;
+        let ram = self.ram.as_deref_mut().expect("the database is not open");
+        let mut db = ram.database(session, &engine::SCHEMA, capacity, Start::Create)?;
+        engine::load(&mut db, scale, session.scenario.seed, now_ms)?;
+        db.close().map(drop).map_err(engine_error("closing the database"))
+    }
+
+    fn open(&mut self, session: &Session<'_>) -> Result<Self::Opened, RunError> {
+        let capacity = self.capacity(session);
+        let ram = self.ram.take().expect("the database is opened once");
+        ram.database(session, &engine::SCHEMA, capacity, Start::Open)
+    }
+
+    fn measure(
+        &mut self,
+        session: &Session<'_>,
+        db: &mut Self::Opened,
+    ) -> Result<Measured, RunError> {
+        let mut transactions = engine::Transactions::prepare(db)?;
+        session.site.reset()?;
+        serve(self.tpcc, session, |request| Ok(transactions.run(db, request, date_ms(session)?)?))
+    }
+
+    /// Check the consistency conditions of the TPC-C specification.
+    fn check(&mut self, _: &Session<'_>, db: &mut Self::Opened) -> Result<(), RunError> {
+        Ok(engine::check(db)?)
     }
 }
 

@@ -3,19 +3,14 @@
 use flysch_sqlite::Value;
 
 use super::super::error::TpccError;
-use super::super::query::{Compiler, Query, values};
+use super::super::query::values;
 use super::super::random::Random;
+use super::super::relation::Relation;
 use super::super::scale::{DISTRICTS, Scale};
+use super::Sink;
 
 /// Quantity in every line that is loaded.
 const QUANTITY: i64 = 5;
-
-/// The statements that insert into the three tables.
-struct Inserts<'d> {
-    orders: Query<'d>,
-    lines: Query<'d>,
-    undelivered: Query<'d>,
-}
 
 /// An order that is being loaded.
 struct Order {
@@ -27,16 +22,11 @@ struct Order {
 
 /// Load the orders of a warehouse: in each district one for each customer, in random order.
 pub(super) fn orders(
-    compiler: Compiler<'_>,
+    sink: &mut dyn Sink,
     random: &mut Random,
     (warehouse, now_ms): (i64, i64),
     scale: Scale,
 ) -> Result<(), TpccError> {
-    let mut inserts = Inserts {
-        orders: compiler.query("INSERT INTO orders VALUES (?, ?, ?, ?, ?, ?, ?, ?)")?,
-        lines: compiler.query("INSERT INTO order_line VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")?,
-        undelivered: compiler.query("INSERT INTO new_order VALUES (?, ?, ?)")?,
-    };
     for district in 1..=DISTRICTS {
         for (id, customer) in (1..).zip(random.permutation(scale.customers())) {
             let order = Order {
@@ -45,14 +35,14 @@ pub(super) fn orders(
                 entered_ms: now_ms,
                 is_delivered: id < scale.first_undelivered(),
             };
-            insert(&mut inserts, random, &order, scale)?;
+            insert(sink, random, &order, scale)?;
         }
     }
     Ok(())
 }
 
 fn insert(
-    inserts: &mut Inserts<'_>,
+    sink: &mut dyn Sink,
     random: &mut Random,
     order: &Order,
     scale: Scale,
@@ -60,7 +50,7 @@ fn insert(
     let [id, district, warehouse] = order.key;
     let carrier = if order.is_delivered { Value::from(random.number(1, 10)) } else { Value::Null };
     let line_count = random.number(5, 15);
-    inserts.orders.execute(&[
+    let row = [
         Value::from(id),
         Value::from(district),
         Value::from(warehouse),
@@ -69,14 +59,15 @@ fn insert(
         carrier,
         Value::from(line_count),
         Value::from(1),
-    ])?;
+    ];
+    sink.insert(Relation::Orders, &row)?;
     for number in 1..=line_count {
-        inserts.lines.execute(&line(random, order, number, scale))?;
+        sink.insert(Relation::OrderLine, &line(random, order, number, scale))?;
     }
     if order.is_delivered {
         return Ok(());
     }
-    inserts.undelivered.execute(values![id, district, warehouse])
+    sink.insert(Relation::NewOrder, values![id, district, warehouse])
 }
 
 fn line(random: &mut Random, order: &Order, number: i64, scale: Scale) -> [Value; 10] {

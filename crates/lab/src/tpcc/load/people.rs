@@ -3,9 +3,11 @@
 use flysch_sqlite::Value;
 
 use super::super::error::TpccError;
-use super::super::query::{Compiler, values};
+use super::super::query::values;
 use super::super::random::Random;
+use super::super::relation::Relation;
 use super::super::scale::{DISTRICTS, Scale};
+use super::Sink;
 
 /// What each customer has paid at the start, in cents.
 const PAID: i64 = 1_000;
@@ -25,53 +27,46 @@ fn address(random: &mut Random) -> [Value; 5] {
 
 /// Load the row of a warehouse.
 pub(super) fn warehouse(
-    compiler: Compiler<'_>,
+    sink: &mut dyn Sink,
     random: &mut Random,
     warehouse: i64,
     scale: Scale,
 ) -> Result<(), TpccError> {
-    let mut insert = compiler.query("INSERT INTO warehouse VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")?;
     let mut row = values![warehouse, random.text(6, 10).as_str()].to_vec();
     row.extend(address(random));
     row.extend_from_slice(values![random.number(0, 2_000), DISTRICTS * paid_in_district(scale)]);
-    insert.execute(&row)
+    sink.insert(Relation::Warehouse, &row)
 }
 
 /// Load the districts of a warehouse.
 pub(super) fn districts(
-    compiler: Compiler<'_>,
+    sink: &mut dyn Sink,
     random: &mut Random,
     warehouse: i64,
     scale: Scale,
 ) -> Result<(), TpccError> {
-    let mut insert =
-        compiler.query("INSERT INTO district VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")?;
     for district in 1..=DISTRICTS {
         let mut row = values![district, warehouse, random.text(6, 10).as_str()].to_vec();
         row.extend(address(random));
         let (tax, next_order) = (random.number(0, 2_000), scale.customers() + 1);
         row.extend_from_slice(values![tax, paid_in_district(scale), next_order]);
-        insert.execute(&row)?;
+        sink.insert(Relation::District, &row)?;
     }
     Ok(())
 }
 
 /// Load the customers of a warehouse, each with one row of history.
 pub(super) fn customers(
-    compiler: Compiler<'_>,
+    sink: &mut dyn Sink,
     random: &mut Random,
     (warehouse, now_ms): (i64, i64),
     scale: Scale,
 ) -> Result<(), TpccError> {
-    let mut customer = compiler.query(
-        "INSERT INTO customer VALUES
-         (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    )?;
-    let mut history = compiler.query("INSERT INTO history VALUES (?, ?, ?, ?, ?, ?, ?, ?)")?;
     for district in 1..=DISTRICTS {
         for id in 1..=scale.customers() {
-            customer.execute(&customer_row(random, [id, district, warehouse], now_ms, scale))?;
-            history.execute(values![
+            let row = customer_row(random, [id, district, warehouse], now_ms, scale);
+            sink.insert(Relation::Customer, &row)?;
+            let row = values![
                 id,
                 district,
                 warehouse,
@@ -80,7 +75,8 @@ pub(super) fn customers(
                 now_ms,
                 PAID,
                 random.text(12, 24).as_str(),
-            ])?;
+            ];
+            sink.insert(Relation::History, row)?;
         }
     }
     Ok(())

@@ -17,6 +17,10 @@ use order_status::OrderStatus;
 use payment::Payment;
 use stock_level::StockLevel;
 
+pub(super) use new_order::{STOCK_MIN, STOCK_REFILL};
+pub(super) use payment::{DATA_MAX, paid_note};
+pub(super) use stock_level::ORDERS as LEVEL_ORDERS;
+
 /// How a transaction ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {

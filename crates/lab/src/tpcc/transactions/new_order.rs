@@ -8,9 +8,9 @@ use super::super::request::Line;
 use super::Outcome;
 
 /// If an order leaves less stock than this, the stock is refilled (clause 2.4.2.2).
-const STOCK_MIN: i64 = 10;
+pub(in crate::tpcc) const STOCK_MIN: i64 = 10;
 /// The number of pieces that a refill adds.
-const STOCK_REFILL: i64 = 91;
+pub(in crate::tpcc) const STOCK_REFILL: i64 = 91;
 
 /// A query for the stock of an item. It includes the text that `$district` writes on its lines,
 /// which is one of ten columns.

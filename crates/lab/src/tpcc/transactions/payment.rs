@@ -8,7 +8,7 @@ use super::super::request::Customer;
 use super::customer::Find;
 
 /// The most characters that the data of a customer may have.
-const DATA_MAX: usize = 500;
+pub(in crate::tpcc) const DATA_MAX: usize = 500;
 
 pub(super) struct Payment<'d> {
     find: Find<'d>,
@@ -97,8 +97,7 @@ impl<'d> Payment<'d> {
         let mut row_values = values![balance, paid, row.integer(2)? + 1].to_vec();
         let has_bad_credit = row.text(3)? == "BC";
         if has_bad_credit {
-            let [home, home_district, id] = key;
-            let mut data = format!("{id} {home_district} {home} {district} {warehouse} {amount} ");
+            let mut data = paid_note(key, [warehouse, district], amount);
             data.push_str(&row.text(4)?);
             data.truncate(DATA_MAX);
             row_values.push(Value::from(data.as_str()));
@@ -106,4 +105,13 @@ impl<'d> Payment<'d> {
         row_values.extend(key.map(Value::from));
         if has_bad_credit { &mut self.pay_with_data } else { &mut self.pay }.execute(&row_values)
     }
+}
+
+/// What a payment of a customer with bad credit puts in front of their data.
+pub(in crate::tpcc) fn paid_note(
+    [home, home_district, id]: [i64; 3],
+    [warehouse, district]: [i64; 2],
+    amount: i64,
+) -> String {
+    format!("{id} {home_district} {home} {district} {warehouse} {amount} ")
 }

@@ -4,7 +4,7 @@ use super::super::error::TpccError;
 use super::super::query::{Compiler, Query, values};
 
 /// How many of the district's last orders are examined (clause 2.8.2.2).
-const ORDERS: i64 = 20;
+pub(in crate::tpcc) const ORDERS: i64 = 20;
 
 pub(super) struct StockLevel<'d> {
     next_order: Query<'d>,

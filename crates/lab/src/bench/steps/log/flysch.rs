@@ -7,9 +7,8 @@ use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
 
 use super::{Log, WANTED};
 use crate::bench::session::Session;
-use crate::bench::steps::chip::{EngineMemory, Start, row_memory};
+use crate::bench::steps::chip::{EngineChip, EngineMemory, Start, row_memory};
 use crate::bench::{RunError, engine_error};
-use crate::machine::bare::BareChip;
 use crate::workload::Reading;
 
 /// The table with its indexes.
@@ -37,7 +36,7 @@ const BY_SENSOR: u8 = 1;
 
 /// An open log.
 pub(super) struct ChipLog<'r> {
-    db: Db<'r, 'static, BareChip>,
+    db: Db<'r, 'static, EngineChip<'r>>,
     row: Vec<u8>,
 }
 

@@ -1,0 +1,143 @@
+//! Deletes of rows that others refer to.
+//!
+//! The row is not deleted before those that refer to it are, so what is found by its key stays
+//! found. From the row one goes down to a row that refers to it, and so on; the last one is
+//! deleted, or its reference made null, and the way down begins anew. Nothing is kept of the way.
+
+use flysch_nand::Nand;
+
+use super::constraints::values_of;
+use super::index::Wanted;
+use super::seek::Seat;
+use super::{Db, DbError, OnDelete};
+use crate::row::{COLUMNS_MAX, KeyCode, RowHead, RowKind, RowView, Value};
+
+/// Rows that refer to each other in a chain, at most.
+const DEPTH_MAX: u32 = 16;
+/// Bytes of a row that a cascade writes or deletes, as far as it looks at it.
+const ROW_SIZE: usize = 512;
+
+impl<N: Nand> Db<'_, '_, N> {
+    /// Delete a row, and do to those that refer to it what their foreign keys say. Where one
+    /// forbids it, everything is as before. Cost: for each row that is deleted or changed the
+    /// lookups from the first row down to it, and an append.
+    pub(super) fn delete_with_children(&mut self, root: Wanted) -> Result<(), DbError> {
+        let mark = self.mark()?;
+        let done = self.delete_tree(root);
+        if done.is_err() {
+            self.roll_back_to(mark)?;
+        }
+        self.release(mark);
+        done
+    }
+
+    fn delete_tree(&mut self, root: Wanted) -> Result<(), DbError> {
+        while let Some(seat) = self.seek(root)?.row() {
+            let mut at = seat;
+            let mut depth = 0;
+            loop {
+                let Some((child, key)) = self.child_of(at)? else {
+                    self.bury(at)?;
+                    break;
+                };
+                match self.constraints.foreign_keys[usize::from(key)].on_delete {
+                    OnDelete::Restrict => return Err(DbError::ForeignKey { key }),
+                    OnDelete::SetNull => {
+                        self.set_null(child, key)?;
+                        break;
+                    }
+                    OnDelete::Cascade => at = child,
+                }
+                depth += 1;
+                if depth > DEPTH_MAX {
+                    return Err(DbError::Cascade);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A row that refers to another one, and the foreign key by which it does; none of the row
+    /// itself.
+    fn child_of(&mut self, parent: Seat) -> Result<Option<(Seat, u8)>, DbError> {
+        let keys = self.constraints.foreign_keys;
+        for (number, key) in (0..).zip(keys).filter(|(_, key)| key.parent == parent.head.table) {
+            let table = self.table(key.table)?;
+            let index = self.index(key.table, key.index)?;
+            let primary = self.table(key.parent)?.primary_key().ok_or(DbError::Keyless)?;
+            let mut code = KeyCode::start(index, &self.key);
+            let schema = self.schema;
+            let stretch = self.rows_at(parent.pointer, false)?;
+            let row = stretch.rows().nth(parent.place as usize).ok_or(DbError::Unknown)?;
+            let view = RowView::parse_front(schema, row, 0)?;
+            for (&from, &to) in primary.columns.iter().zip(index.columns) {
+                code.add(table.columns[usize::from(to)].kind, &view.column(from)?);
+            }
+            let digest = code.finish();
+            let mut find =
+                self.find_wanted(Wanted { table: key.table, index: key.index, digest })?;
+            while let Some((pointer, place)) = find.next_place(self)? {
+                if (pointer, place) != (parent.pointer, parent.place) {
+                    return Ok(Some((self.seat_at(pointer, place)?, number)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The row at a place.
+    fn seat_at(&mut self, pointer: u32, place: u32) -> Result<Seat, DbError> {
+        let (schema, hash) = (self.schema, self.key);
+        let stretch = self.rows_at(pointer, false)?;
+        let row = stretch.rows().nth(place as usize).ok_or(DbError::Unknown)?;
+        let view = RowView::parse_front(schema, row, 0)?;
+        let primary = view.table.primary_key().ok_or(DbError::Keyless)?;
+        let key = view.digest(primary, &hash)?;
+        Ok(Seat { pointer, place, key, head: view.head, len: view.row_len, is_last: true })
+    }
+
+    /// Copy the beginning of a row.
+    fn front_of(&mut self, seat: Seat, out: &mut [u8; ROW_SIZE]) -> Result<usize, DbError> {
+        let stretch = self.rows_at(seat.pointer, false)?;
+        let row = stretch.rows().nth(seat.place as usize).ok_or(DbError::Unknown)?;
+        let len = row.len().min(ROW_SIZE);
+        out[..len].copy_from_slice(&row[..len]);
+        Ok(len)
+    }
+
+    /// Append the tombstone of a row.
+    fn bury(&mut self, seat: Seat) -> Result<(), DbError> {
+        let mut row = [0; ROW_SIZE];
+        let len = self.front_of(seat, &mut row)?;
+        let view = RowView::parse_front(self.schema, &row[..len], 0)?;
+        let primary = view.table.primary_key().ok_or(DbError::Keyless)?;
+        let mut values = [Value::Null; COLUMNS_MAX];
+        for (value, &column) in values.iter_mut().zip(primary.columns) {
+            let found = view.column(column);
+            *value = found.map_err(|_| DbError::RowTooLong { needed: seat.len })?;
+        }
+        let is_shared = seat.head.is_shared;
+        self.set_changed(seat.head.table);
+        let head = RowHead { kind: RowKind::Tombstone, is_shared, ..seat.head };
+        self.append(head, &values[..primary.columns.len()])?;
+        self.note_dead(seat.pointer, seat.len);
+        Ok(())
+    }
+
+    /// Make the columns by which a row refers null.
+    fn set_null(&mut self, seat: Seat, key: u8) -> Result<(), DbError> {
+        if seat.len > ROW_SIZE {
+            return Err(DbError::RowTooLong { needed: seat.len });
+        }
+        let key = self.constraints.foreign_keys[usize::from(key)];
+        let mut row = [0; ROW_SIZE];
+        let len = self.front_of(seat, &mut row)?;
+        let view = RowView::parse(self.schema, &row[..len], 0)?;
+        let mut values = [Value::Null; COLUMNS_MAX];
+        let count = values_of(&view, &mut values)?;
+        for &column in self.index(key.table, key.index)?.columns {
+            values[usize::from(column)] = Value::Null;
+        }
+        self.replace(seat, &values[..count])
+    }
+}

@@ -1,0 +1,188 @@
+//! What rows have to obey beside the schema: checks, foreign keys, and values for columns that are
+//! left out.
+//!
+//! ```
+//! use flysch::db::{Check, Constraints, ForeignKey, OnDelete};
+//! use flysch::row::Value;
+//!
+//! const CONSTRAINTS: Constraints<'static> = Constraints {
+//!     checks: &[Check { table: 1, holds: |row| row[2] > Value::Integer(0) }],
+//!     foreign_keys: &[ForeignKey { table: 1, index: 1, parent: 0, on_delete: OnDelete::Restrict }],
+//!     ..Constraints::NONE
+//! };
+//! ```
+//!
+//! They are the program's and not on flash: it gives them after each open, by
+//! [`Db::set_constraints`], and rows that are there already are not looked at.
+//!
+//! 1. A call that a constraint refuses leaves the transaction as it was.
+//! 2. A foreign key refers to a primary key. A key with a null in it refers to nothing.
+
+use flysch_nand::Nand;
+
+use super::{Db, DbError};
+use crate::row::{KeyCode, RowView, Table, Value};
+
+/// The constraints of a schema.
+#[derive(Clone, Copy, Debug)]
+pub struct Constraints<'s> {
+    /// What rows are asked before they are appended.
+    pub checks: &'s [Check],
+    /// References from one table to another.
+    pub foreign_keys: &'s [ForeignKey],
+    /// Values of columns that [`Transaction::insert_columns`](super::Transaction::insert_columns)
+    /// is not given; null for the others.
+    pub presets: &'s [Preset<'s>],
+}
+
+/// A question to each row that is inserted or updated.
+#[derive(Clone, Copy, Debug)]
+pub struct Check {
+    /// The table.
+    pub table: u8,
+    /// Whether a row, of which it gets the values of all columns, may be.
+    pub holds: fn(&[Value<'_>]) -> bool,
+}
+
+/// A reference of rows to rows of another table, or of the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForeignKey {
+    /// The table whose rows refer.
+    pub table: u8,
+    /// The index over the columns that refer, in the order of the parent's primary key.
+    pub index: u8,
+    /// The table that is referred to.
+    pub parent: u8,
+    /// What becomes of the rows that refer to one that is deleted.
+    pub on_delete: OnDelete,
+}
+
+/// What becomes of rows when the one that they refer to is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnDelete {
+    /// They forbid the delete.
+    Restrict,
+    /// They are deleted too.
+    Cascade,
+    /// The columns that refer become null. Such a row has at most 512 bytes.
+    SetNull,
+}
+
+/// The value of a column that is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preset<'s> {
+    /// The table.
+    pub table: u8,
+    /// The column.
+    pub column: u8,
+    /// Its value.
+    pub value: Value<'s>,
+}
+
+impl Constraints<'_> {
+    /// No constraint.
+    pub const NONE: Self = Self { checks: &[], foreign_keys: &[], presets: &[] };
+}
+
+impl<'s, N: Nand> Db<'_, 's, N> {
+    /// Obey these constraints from now on. [`DbError::Constraint`] names one that does not fit the
+    /// schema. Cost: none.
+    pub fn set_constraints(&mut self, constraints: Constraints<'s>) -> Result<(), DbError> {
+        let wrong = |number: usize| DbError::Constraint { number: number as u8 };
+        for (number, check) in constraints.checks.iter().enumerate() {
+            self.table(check.table).map_err(|_| wrong(number))?;
+        }
+        for (number, key) in constraints.foreign_keys.iter().enumerate() {
+            if !self.fits(*key) {
+                return Err(wrong(number));
+            }
+        }
+        for (number, preset) in constraints.presets.iter().enumerate() {
+            let table = self.table(preset.table).map_err(|_| wrong(number))?;
+            let column = table.columns.get(usize::from(preset.column));
+            let given = preset.value.column_type();
+            let fits = |kind, is_nullable| given.map_or(is_nullable, |given| given == kind);
+            if !column.is_some_and(|column| fits(column.kind, column.is_nullable)) {
+                return Err(wrong(number));
+            }
+        }
+        self.constraints = constraints;
+        Ok(())
+    }
+
+    /// Whether the columns of a foreign key have the types of the parent's primary key.
+    fn fits(&self, key: ForeignKey) -> bool {
+        let tables = (self.table(key.table), self.table(key.parent));
+        let (Ok(child), Ok(parent)) = tables else { return false };
+        let Ok(index) = self.index(key.table, key.index) else { return false };
+        let Some(primary) = parent.primary_key() else { return false };
+        let kinds = |table: &Table<'_>, columns: &[u8], place: usize| {
+            columns.get(place).map(|&column| table.columns[usize::from(column)].kind)
+        };
+        let is_nullable = |&column: &u8| child.columns[usize::from(column)].is_nullable;
+        let takes_null = index.columns.iter().all(is_nullable);
+        index.columns.len() == primary.columns.len()
+            && (0..index.columns.len()).all(|place| {
+                kinds(child, index.columns, place) == kinds(parent, primary.columns, place)
+            })
+            && child.primary_key().is_some()
+            && (takes_null || key.on_delete != OnDelete::SetNull)
+    }
+
+    /// Refuse a row that a check refuses, or whose parent is not there. Cost: a lookup for each
+    /// foreign key of the table that has no null.
+    pub(super) fn obey(&mut self, table: u8, values: &[Value<'_>]) -> Result<(), DbError> {
+        let Constraints { checks, foreign_keys, .. } = self.constraints;
+        for (number, check) in (0..).zip(checks) {
+            if check.table == table && !(check.holds)(values) {
+                return Err(DbError::Check { check: number });
+            }
+        }
+        for (number, key) in (0..).zip(foreign_keys).filter(|(_, key)| key.table == table) {
+            if !self.has_parent(*key, values)? {
+                return Err(DbError::ForeignKey { key: number });
+            }
+        }
+        Ok(())
+    }
+
+    fn has_parent(&mut self, key: ForeignKey, values: &[Value<'_>]) -> Result<bool, DbError> {
+        let referring = self.index(key.table, key.index)?.columns;
+        let parent = self.table(key.parent)?;
+        let primary = parent.primary_key().ok_or(DbError::Keyless)?;
+        let value = |column: &u8| values[usize::from(*column)];
+        if referring.iter().any(|column| value(column) == Value::Null) {
+            return Ok(true);
+        }
+        // A row may refer to itself.
+        if key.table == key.parent
+            && referring.iter().map(value).eq(primary.columns.iter().map(value))
+        {
+            return Ok(true);
+        }
+        let mut code = KeyCode::start(primary, &self.key);
+        for (&to, from) in primary.columns.iter().zip(referring) {
+            code.add(parent.columns[usize::from(to)].kind, &value(from));
+        }
+        let wanted = super::index::Wanted { table: key.parent, index: 0, digest: code.finish() };
+        Ok(self.seek(wanted)?.row().is_some())
+    }
+
+    /// Whether rows may refer to those of a table.
+    pub(super) fn is_parent(&self, table: u8) -> bool {
+        self.constraints.foreign_keys.iter().any(|key| key.parent == table)
+    }
+}
+
+/// The values of all columns of a row, in `out`; how many they are.
+pub(super) fn values_of<'v>(
+    view: &RowView<'v, '_>,
+    out: &mut [Value<'v>],
+) -> Result<usize, DbError> {
+    let mut count = 0;
+    for (place, value) in out.iter_mut().zip(view.values()) {
+        *place = value?;
+        count += 1;
+    }
+    Ok(count)
+}

@@ -1,0 +1,152 @@
+//! How the indexes of a schema stand in the store.
+//!
+//! Each is an index of the store as long as there are not more of them than the store takes.
+//! Beyond that indexes of one kind share one: all unique hashes, all other hashes, all unique
+//! orders over several columns, all other such orders. An ordered index over one column is never
+//! shared. Fewer indexes of the store are fewer runs: less RAM, and a shorter state in each record.
+//!
+//! 1. Codes of indexes that share differ as those of different keys do: a hash is mixed with the
+//!    index's number, an ordered code has that number in front.
+//! 2. Rows decide: what an entry leads to may be a row of another table.
+
+use flysch_nand::Nand;
+
+use super::{Db, DbError};
+use crate::row::{Digest, HashKey, Index, IndexKind, RowView, Schema, key};
+use crate::store::{INDEX_MAX, IndexPlan, Order, Rows as KeyRows};
+
+/// Kinds of indexes that share.
+const SHARED_KINDS: usize = 4;
+/// Bits of an ordered code that are the number of the index, where indexes share.
+const TAG_SHIFT: u32 = 56;
+/// What hashes are mixed with: an odd number without a pattern.
+const MIXER: u64 = 0x9E37_79B1;
+
+/// An index of the schema in the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Kept {
+    /// Its number in the store.
+    pub(super) number: u8,
+    /// Its number in the schema, where it shares the store's.
+    tag: Option<u8>,
+    kind: IndexKind,
+    /// Bits of a hash that are not kept.
+    dropped: u32,
+    /// Whether two keys may have one code.
+    pub(super) may_meet: bool,
+}
+
+impl Kept {
+    /// The code of a key in the store.
+    pub(super) const fn code(self, digest: Digest) -> u64 {
+        match (self.kind, self.tag) {
+            (IndexKind::Hash, None) => digest.code >> self.dropped,
+            (IndexKind::Hash, Some(tag)) => {
+                let mixed = digest.code ^ (tag as u64 * MIXER) & (u32::MAX as u64);
+                mixed >> self.dropped
+            }
+            (IndexKind::Ordered, None) => digest.code,
+            (IndexKind::Ordered, Some(tag)) => (tag as u64) << TAG_SHIFT | digest.code >> 8,
+        }
+    }
+
+    /// Bytes of a key of several columns that its code holds.
+    pub(super) const fn code_size(self) -> usize {
+        if self.tag.is_some() { 7 } else { 8 }
+    }
+
+    /// Whether an entry of this index of the store may be the row's, by this code; the row is one
+    /// of another table.
+    pub(super) fn is_code_of(
+        self,
+        view: &RowView<'_, '_>,
+        (schema, hash): (&Schema<'_>, &HashKey),
+        code: u64,
+    ) -> bool {
+        if self.tag.is_none() {
+            return false;
+        }
+        let numbers = schema.index_number(view.head.table, 0)..;
+        numbers.zip(view.table.indexes).any(|(number, index)| {
+            let other = Self { tag: Some(number), ..self };
+            let is_kept_here = place(schema, number) == (self.number, true);
+            is_kept_here && view.digest(index, hash).is_ok_and(|digest| other.code(digest) == code)
+        })
+    }
+}
+
+/// The kind of an index that may share, or none.
+fn shared_kind(index: &Index<'_>) -> Option<usize> {
+    let is_many = usize::from(!index.is_unique);
+    match index.kind {
+        IndexKind::Hash => Some(is_many),
+        IndexKind::Ordered if index.columns.len() > 1 => Some(2 + is_many),
+        IndexKind::Ordered => None,
+    }
+}
+
+/// All indexes of a schema in their order.
+fn all<'s>(schema: &Schema<'s>) -> impl Iterator<Item = &'s Index<'s>> + use<'s> {
+    schema.tables.iter().flat_map(|table| table.indexes)
+}
+
+/// The number in the store of index `number` of the schema; whether it shares that number.
+fn place(schema: &Schema<'_>, number: u8) -> (u8, bool) {
+    if all(schema).count() <= INDEX_MAX {
+        return (number, false);
+    }
+    let mut is_there = [false; SHARED_KINDS];
+    let (mut alone, mut own) = (0, None);
+    for (at, index) in (0..).zip(all(schema)) {
+        let kind = shared_kind(index);
+        if at == number {
+            own = Some((kind, alone));
+        }
+        match kind {
+            Some(kind) => is_there[kind] = true,
+            None => alone += 1,
+        }
+    }
+    let count_of = |kinds: &[bool]| kinds.iter().filter(|is_there| **is_there).count() as u8;
+    match own {
+        Some((Some(kind), _)) => (count_of(&is_there[..kind]), true),
+        Some((None, alone)) => (count_of(&is_there) + alone, false),
+        None => unreachable!("the schema has the index"),
+    }
+}
+
+/// The indexes of the store for a schema; none where they are too many.
+pub(super) fn plans(schema: &Schema<'_>, capacity: u32) -> Option<([IndexPlan; INDEX_MAX], usize)> {
+    let mut plans = [IndexPlan::default(); INDEX_MAX];
+    let mut count = 0;
+    for (number, index) in (0..).zip(all(schema)) {
+        let order = match index.kind {
+            IndexKind::Hash => Order::Hash,
+            IndexKind::Ordered => Order::Key,
+        };
+        let rows = if index.is_unique { KeyRows::One } else { KeyRows::Many };
+        let at = usize::from(place(schema, number).0);
+        let plan = plans.get_mut(at)?;
+        let capacity = capacity.saturating_add(plan.capacity);
+        *plan = IndexPlan { order, rows, is_updated: false, levels: 3, capacity };
+        count = count.max(at + 1);
+    }
+    // The table of runs is shared: with many indexes each has fewer levels.
+    let levels = if count > 5 { 2 } else { 3 };
+    plans[..count].iter_mut().for_each(|plan| plan.levels = levels);
+    Some((plans, count))
+}
+
+impl<N: Nand> Db<'_, '_, N> {
+    /// How an index stands in the store.
+    pub(super) fn kept(&self, table: u8, index: u8) -> Result<Kept, DbError> {
+        let declared = self.index(table, index)?;
+        let tag = self.schema.index_number(table, index);
+        let (number, shares) = place(self.schema, tag);
+        let bits = self.store.config().indexes[usize::from(number)].code_bits();
+        let dropped = key::HASH_BITS.saturating_sub(u32::from(bits));
+        let may_meet = shares || !key::is_exact(self.table(table)?, declared);
+        let tag = shares.then_some(tag);
+        Ok(Kept { number, tag, kind: declared.kind, dropped, may_meet })
+    }
+}

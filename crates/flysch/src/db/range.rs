@@ -1,0 +1,259 @@
+//! Ranges of keys: cursors over an ordered index that borrow nothing between calls.
+//!
+//! 1. Rows come in the order of their keys. Entries have the first 8 bytes of a key: where several
+//!    keys have one code, their rows are read to order them, each time the next one is asked for.
+//! 2. What is inserted while a cursor is under way may be given or not.
+
+use flysch_nand::Nand;
+
+use super::find::{Carried, Place, Sought, check_types, columns_of};
+use super::kept::Kept;
+use super::reader::Reader;
+use super::{Db, DbError, Direction};
+use crate::media::CELL_SIZE;
+use crate::row::order::End;
+use crate::row::{Digest, IndexKind, RowView, Value, ValueError, key};
+use crate::store::{Entry, Range, SHARED};
+
+/// The rows of a range of keys, in the order of the keys.
+#[derive(Debug)]
+pub struct KeyRange {
+    table: u8,
+    index: u8,
+    direction: Direction,
+    range: Range,
+    /// The ends, where codes do not tell whether a row lies between them.
+    ends: Option<(End, End)>,
+    entry: Option<Entry>,
+    passed: u32,
+    /// Code and pointer of the entry before.
+    last: Option<(u64, u32)>,
+    /// The code whose rows are given in the order of their keys, and the last of them.
+    group: Option<(u64, Option<Rank>)>,
+    /// Pages of moved rows when it began.
+    moves: u32,
+}
+
+/// The place of a row among those of one code: its key, as far as an end holds it, then where it
+/// lies.
+type Rank = (End, u32, u32);
+
+/// Entries that a look through one code holds.
+const HELD: usize = 8;
+
+impl<N: Nand> Db<'_, '_, N> {
+    /// Look for the rows whose key in an ordered index lies from `least` to `greatest`. Of an index
+    /// over several columns it is the first that does.
+    pub fn range(
+        &self,
+        table: u8,
+        index: u8,
+        (least, greatest): (&Value<'_>, &Value<'_>),
+        direction: Direction,
+    ) -> Result<KeyRange, DbError> {
+        let ends = (core::slice::from_ref(least), core::slice::from_ref(greatest));
+        self.range_of(table, index, ends, direction)
+    }
+
+    /// Look for the rows whose key in an ordered index begins with these values.
+    pub fn prefix(
+        &self,
+        table: u8,
+        index: u8,
+        values: &[Value<'_>],
+        direction: Direction,
+    ) -> Result<KeyRange, DbError> {
+        self.range_of(table, index, (values, values), direction)
+    }
+
+    /// Look for the rows whose key in an ordered index lies from `least` to `greatest`, both
+    /// included: each a key, or the first columns of one, which stand for all keys that begin with
+    /// them. Cost: none.
+    pub fn range_of(
+        &self,
+        table: u8,
+        index: u8,
+        (least, greatest): (&[Value<'_>], &[Value<'_>]),
+        direction: Direction,
+    ) -> Result<KeyRange, DbError> {
+        let (declared, indexed) = (self.table(table)?, self.index(table, index)?);
+        if indexed.kind != IndexKind::Ordered {
+            return Err(DbError::Unknown);
+        }
+        for end in [least, greatest] {
+            let (needed, given) = (indexed.columns.len(), end.len());
+            if given > needed {
+                return Err(DbError::Value(ValueError::Count { needed, given }));
+            }
+            check_types(declared, indexed, end)?;
+        }
+        let kept = self.kept(table, index)?;
+        let code = |code| kept.code(Digest { identity: 0, code });
+        let from = code(key::codes(declared, indexed, least).0);
+        let to = code(key::codes(declared, indexed, greatest).1);
+        let end = |values: &[Value<'_>]| {
+            let columns = key::kinds(declared, indexed).zip(values.iter().copied());
+            End::new(columns).ok_or(DbError::Value(ValueError::TooLong))
+        };
+        let ends = if kept.may_meet { Some((end(least)?, end(greatest)?)) } else { None };
+        let range = match direction {
+            Direction::Forward => Range::new(kept.number, from, to),
+            Direction::Backward => Range::descending(kept.number, from, to),
+        };
+        Ok(KeyRange {
+            table,
+            index,
+            direction,
+            range,
+            ends,
+            entry: None,
+            passed: 0,
+            last: None,
+            group: None,
+            moves: self.compaction.moves,
+        })
+    }
+
+    /// The key of a row at a place, in the order of an index.
+    fn rank_at(
+        &mut self,
+        (table, index): (u8, u8),
+        (pointer, place): (u32, u32),
+    ) -> Result<Rank, DbError> {
+        let schema = self.schema;
+        let indexed = self.index(table, index)?;
+        let stretch = self.rows_at(pointer, false)?;
+        let row = stretch.rows().nth(place as usize).ok_or(DbError::Unknown)?;
+        let view = RowView::parse_front(schema, row, 0)?;
+        Ok((End::front(columns_of(&view, indexed)), pointer, place))
+    }
+}
+
+impl KeyRange {
+    /// The next row, copied into `out`; none when there are no more. [`DbError::Stale`] where
+    /// compaction moved rows since the range was made, unless each code has one row. Cost: one read
+    /// of the row, and of the index about one read for each run, every few dozen rows. Of keys that
+    /// agree in their first 8 bytes, a look at all of them for each: two reads or so a row. Keys
+    /// that agree in their first 64 bytes come in any order.
+    pub fn next<'o, 'ram, 's, N: Nand>(
+        &mut self,
+        reader: &mut impl Reader<'ram, 's, N>,
+        out: &'o mut [u8],
+    ) -> Result<Option<RowView<'o, 's>>, DbError> {
+        let db = reader.reading()?;
+        let kept = db.kept(self.table, self.index)?;
+        let is_unique = db.index(self.table, self.index)?.is_unique && !kept.may_meet;
+        if self.moves != db.compaction.moves {
+            // Rows of one key each are found by their keys, wherever they lie.
+            if !is_unique {
+                return Err(DbError::Stale);
+            }
+            (self.entry, self.passed, self.moves) = (None, 0, db.compaction.moves);
+        }
+        let Some((pointer, place)) = self.next_place(db, kept)? else { return Ok(None) };
+        let Place { len, base } = db.copy_at(pointer, place, out)?;
+        Ok(Some(RowView::parse(db.schema, &out[..len], u64::from(base))?))
+    }
+
+    fn next_place<N: Nand>(
+        &mut self,
+        db: &mut Db<'_, '_, N>,
+        kept: Kept,
+    ) -> Result<Option<(u32, u32)>, DbError> {
+        loop {
+            if let Some((code, after)) = self.group {
+                let next = self.next_of_group(db, kept, (code, after))?;
+                if let Some(rank) = next {
+                    self.group = Some((code, Some(rank)));
+                    return Ok(Some((rank.1, rank.2)));
+                }
+            }
+            let Some(entry) = self.next_entry(db)? else { return Ok(None) };
+            if self.group.is_some_and(|(code, _)| code == entry.code) {
+                self.leave(entry);
+                continue;
+            }
+            self.entry = Some(entry);
+            let mut passed = self.passed;
+            // The primary key's index itself gives the newest entry of each key, but for keys that
+            // share a code: those are looked at once more, as a group.
+            let sought = self.sought(entry, self.index > 0 || entry.is(SHARED));
+            let found = db.live_row(entry.pointer, sought, &mut passed)?;
+            self.passed = passed;
+            let Some(place) = found else {
+                self.leave(entry);
+                continue;
+            };
+            if kept.may_meet && !self.is_told(db, (entry.pointer, place))? {
+                self.group = Some((entry.code, None));
+                continue;
+            }
+            return Ok(Some((entry.pointer, place)));
+        }
+    }
+
+    /// The entry under way, or the next one.
+    fn next_entry<N: Nand>(&mut self, db: &mut Db<'_, '_, N>) -> Result<Option<Entry>, DbError> {
+        if self.entry.is_some() {
+            return Ok(self.entry);
+        }
+        loop {
+            let next = self.range.next(&db.store, &mut db.media, &mut db.scratch[..CELL_SIZE])?;
+            let is_last = next.is_some_and(|it| self.last == Some((it.code, it.pointer)));
+            if !is_last {
+                return Ok(next);
+            }
+        }
+    }
+
+    fn leave(&mut self, entry: Entry) {
+        self.last = Some((entry.code, entry.pointer));
+        (self.entry, self.passed) = (None, 0);
+    }
+
+    /// What a row behind an entry has to carry.
+    fn sought(&self, entry: Entry, is_doubtful: bool) -> Sought<'_> {
+        let carried = Carried::Code(entry.code, self.ends.as_ref());
+        Sought { table: self.table, index: self.index, carried, is_doubtful }
+    }
+
+    /// Whether no other key has the code of this row's.
+    fn is_told<N: Nand>(&self, db: &mut Db<'_, '_, N>, place: (u32, u32)) -> Result<bool, DbError> {
+        let kept = db.kept(self.table, self.index)?;
+        let (key, ..) = db.rank_at((self.table, self.index), place)?;
+        let is_several = db.index(self.table, self.index)?.columns.len() > 1;
+        Ok(is_several && key.len() <= kept.code_size())
+    }
+
+    /// The row of a code that comes next in the order of the keys.
+    fn next_of_group<N: Nand>(
+        &self,
+        db: &mut Db<'_, '_, N>,
+        kept: Kept,
+        (code, after): (u64, Option<Rank>),
+    ) -> Result<Option<Rank>, DbError> {
+        let forward = self.direction == Direction::Forward;
+        let comes_before =
+            |one: &Rank, other: &Rank| if forward { one < other } else { one > other };
+        let mut range: Range<HELD> = Range::new(kept.number, code, code);
+        let mut last = None;
+        let mut best: Option<Rank> = None;
+        while let Some(entry) =
+            range.next(&db.store, &mut db.media, &mut db.scratch[..CELL_SIZE])?
+        {
+            if last.replace(entry.pointer) == Some(entry.pointer) {
+                continue;
+            }
+            let mut passed = 0;
+            let sought = self.sought(entry, true);
+            while let Some(place) = db.live_row(entry.pointer, sought, &mut passed)? {
+                let rank = db.rank_at((self.table, self.index), (entry.pointer, place))?;
+                let is_due = after.is_none_or(|after| comes_before(&after, &rank));
+                if is_due && best.is_none_or(|best| comes_before(&rank, &best)) {
+                    best = Some(rank);
+                }
+            }
+        }
+        Ok(best)
+    }
+}

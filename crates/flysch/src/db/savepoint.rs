@@ -1,0 +1,137 @@
+//! Savepoints: places in a transaction to which it may be taken back.
+//!
+//! 1. What was done since is taken back as by a rollback: pages that were programmed become a void
+//!    span, and the rows of the page before them are in the tail again.
+//! 2. Entries of a transaction are not told by savepoint: all are dropped, and those of the rows
+//!    before the savepoint are derived again.
+
+use flysch_nand::Nand;
+
+use super::{Db, DbError, Transaction, UnderWay};
+use crate::media::{Page, Space};
+use crate::record::{MARKS_MAX, Mark, Rows, is_void, read_page};
+use crate::row::RowView;
+
+/// Savepoints of a program at a time, at most.
+pub const SAVEPOINTS_MAX: usize = MARKS_MAX - 1;
+
+/// A place in the transaction in which it was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Savepoint {
+    number: u8,
+}
+
+impl<N: Nand> Transaction<'_, '_, '_, N> {
+    /// Mark this place. [`DbError::Savepoint`] where there are [`SAVEPOINTS_MAX`] already. Cost:
+    /// none.
+    pub fn savepoint(&mut self) -> Result<Savepoint, DbError> {
+        if self.db.records.marks.len() >= SAVEPOINTS_MAX {
+            return Err(DbError::Savepoint);
+        }
+        self.db.mark()
+    }
+
+    /// Take everything back that was done since a savepoint. It stays; those made since are gone.
+    /// [`DbError::Savepoint`] where it is gone itself. Cost: nothing where no page was programmed
+    /// since, else one read; besides one for each page that the transaction had programmed before.
+    pub fn roll_back_to(&mut self, savepoint: Savepoint) -> Result<(), DbError> {
+        self.db.roll_back_to(savepoint)
+    }
+
+    /// Forget a savepoint, and those made since. What was done stays. Cost: none.
+    pub fn release(&mut self, savepoint: Savepoint) {
+        self.db.release(savepoint);
+    }
+}
+
+impl<N: Nand> Db<'_, '_, N> {
+    /// Mark this place of the transaction under way.
+    pub(super) fn mark(&mut self) -> Result<Savepoint, DbError> {
+        let tail_len = self.records.tail.rows().len() as u16;
+        let mark = Mark { tail_len, first: None, rows: self.row_count() };
+        let number = self.records.marks.len() as u8;
+        let is_set = self.records.marks.push(mark);
+        if is_set { Ok(Savepoint { number }) } else { Err(DbError::Savepoint) }
+    }
+
+    pub(super) fn release(&mut self, savepoint: Savepoint) {
+        self.records.marks.truncate(usize::from(savepoint.number));
+    }
+
+    /// Take the transaction under way back to a mark of it.
+    pub(super) fn roll_back_to(&mut self, savepoint: Savepoint) -> Result<(), DbError> {
+        let number = usize::from(savepoint.number);
+        let mark = self.records.marks.get(number).ok_or(DbError::Savepoint)?;
+        self.forget_frame();
+        self.store.roll_back();
+        if let Some(moved) = self.records.roll_back_to(mark, &mut self.media, self.frame)? {
+            self.rename(moved);
+            self.log.forget_tail();
+        }
+        self.records.marks.truncate(number);
+        let under_way = UnderWay { rows: mark.rows, has_runs: false };
+        self.under_way = self.under_way.map(|_| under_way);
+        let is_set = self.records.marks.push(Mark { first: None, ..mark });
+        debug_assert!(is_set, "there was room for it before");
+        self.derive_open()
+    }
+
+    /// Put the entries of the transaction under way again.
+    fn derive_open(&mut self) -> Result<(), DbError> {
+        let (mut page, mut place) = self.records.open_start();
+        loop {
+            if page.is_some_and(|page| self.has_no_more(page)) {
+                (page, place) = (None, 0);
+            }
+            let Some((from, to)) = self.load_open(page, place)? else {
+                let Some(number) = page else { return Ok(()) };
+                page = Some(self.media.numbers().advance(number, 1));
+                place = 0;
+                continue;
+            };
+            let bytes = if page.is_some() { &self.frame[..] } else { self.records.tail.rows() };
+            let table = RowView::parse_front(self.schema, &bytes[from..to], 0)?.head.table;
+            if !self.store.has_room(self.table(table)?.indexes.len()) {
+                self.make_room(table)?;
+                if page.is_none() && self.records.tail.rows().is_empty() {
+                    // The tail became the page before the head.
+                    let numbers = self.media.numbers();
+                    let head = self.media.head(Space::Hot);
+                    page = Some(numbers.advance(head, numbers.page_count() - 1));
+                }
+                continue;
+            }
+            place = match page {
+                Some(number) => {
+                    let at = Page { space: Space::Hot, number };
+                    self.replay_row(at, place, (from, to))?
+                }
+                None => self.replay_tail(place)?,
+            };
+        }
+    }
+
+    /// Whether a page is the head: the tail comes next.
+    fn has_no_more(&self, page: u32) -> bool {
+        page == self.media.head(Space::Hot)
+    }
+
+    /// Where the row of a place lies, in the frame or in the tail; none behind the last one.
+    fn load_open(
+        &mut self,
+        page: Option<u32>,
+        place: usize,
+    ) -> Result<Option<(usize, usize)>, DbError> {
+        let Some(number) = page else {
+            return Ok(Rows::from(self.records.tail.rows(), place).next_front());
+        };
+        let at = Page { space: Space::Hot, number };
+        self.forget_frame();
+        if is_void(&mut self.media, at, None) {
+            return Ok(None);
+        }
+        let (stretch, _) = read_page(&mut self.media, at, self.frame)?;
+        let len = stretch.bytes().len();
+        Ok(Rows::from(&self.frame[..len], place).next_front())
+    }
+}

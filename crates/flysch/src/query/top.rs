@@ -1,0 +1,104 @@
+//! The first rows by a value, in the program's memory.
+
+use crate::db::DbError;
+use crate::flash::array;
+use crate::row::{RowView, Schema, Value, key};
+
+/// Which rows come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Those of the least values.
+    Ascending,
+    /// Those of the greatest values.
+    Descending,
+}
+
+/// Bytes in front of a row: its place in the order, and its length.
+const FRONT: usize = 8 + 2;
+
+/// The first rows in the order of a value, as many as the memory has slots for; all of them,
+/// sorted, where it has enough. Values that come first alike keep the order in which they were
+/// offered.
+///
+/// Text and blobs are compared by their first 8 bytes. Cost: none on flash; a row that is kept is
+/// copied, and moves others. RAM: what is given.
+#[derive(Debug)]
+pub struct Top<'m> {
+    memory: &'m mut [u8],
+    /// Bytes of a slot.
+    slot: usize,
+    order: Order,
+    count: usize,
+}
+
+impl<'m> Top<'m> {
+    /// Keep rows of at most `row_max` bytes in this memory, 10 bytes more for each.
+    pub const fn new(memory: &'m mut [u8], row_max: usize, order: Order) -> Self {
+        Self { memory, slot: row_max + FRONT, order, count: 0 }
+    }
+
+    /// Offer a row, whose bytes are given, by this value. [`DbError::RowTooLong`] where a slot
+    /// cannot hold it.
+    pub fn offer(&mut self, value: &Value<'_>, row: &[u8]) -> Result<(), DbError> {
+        if row.len() > self.slot - FRONT || row.len() > usize::from(u16::MAX) {
+            return Err(DbError::RowTooLong { needed: row.len() });
+        }
+        let code = match self.order {
+            Order::Ascending => key::order(value),
+            Order::Descending => !key::order(value),
+        };
+        let place = self.rank_of(code);
+        let room = self.memory.len() / self.slot;
+        if place >= room {
+            return Ok(());
+        }
+        let end = (self.count + 1).min(room);
+        let moved = place * self.slot..(end - 1) * self.slot;
+        self.memory.copy_within(moved, (place + 1) * self.slot);
+        let slot = &mut self.memory[place * self.slot..(place + 1) * self.slot];
+        slot[..8].copy_from_slice(&code.to_le_bytes());
+        slot[8..FRONT].copy_from_slice(&(row.len() as u16).to_le_bytes());
+        slot[FRONT..FRONT + row.len()].copy_from_slice(row);
+        self.count = end;
+        Ok(())
+    }
+
+    /// Rows that are kept.
+    pub const fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether no row was offered.
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The row of a rank, counted from 0; its commit is not known.
+    pub fn row<'o, 's>(
+        &'o self,
+        schema: &Schema<'s>,
+        rank: usize,
+    ) -> Result<Option<RowView<'o, 's>>, DbError> {
+        if rank >= self.count {
+            return Ok(None);
+        }
+        let slot = &self.memory[rank * self.slot..(rank + 1) * self.slot];
+        let len = usize::from(u16::from_le_bytes(array(&slot[8..FRONT])));
+        Ok(Some(RowView::parse(schema, &slot[FRONT..FRONT + len], 0)?))
+    }
+
+    /// The place behind all rows that do not come after this code.
+    fn rank_of(&self, code: u64) -> usize {
+        let (mut low, mut high) = (0, self.count);
+        while low < high {
+            let middle = low.midpoint(high);
+            let other = u64::from_le_bytes(array(&self.memory[middle * self.slot..][..8]));
+            if other <= code {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+}
