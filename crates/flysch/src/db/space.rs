@@ -134,8 +134,9 @@ impl<N: Nand> Db<'_, '_, N> {
         }
     }
 
-    /// Pay debts ahead: blocks of which much is dead are moved, merges go on, blocks are copied that
-    /// were corrected or rest, the next blocks are erased. Says whether anything is left. Cost: about the budget.
+    /// Pay debts ahead: blocks of which much is dead are moved, merges go on, blocks are copied in
+    /// which bits were corrected or that rest, the next blocks are erased. Says whether anything is
+    /// left. Cost: about the budget.
     pub fn maintain(&mut self, budget: Budget) -> Result<bool, DbError> {
         self.roll_back_open()?;
         self.settle()?;
