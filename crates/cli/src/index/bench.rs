@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use flysch::index::pbfilter::FlushUnit;
-use flysch::index::runs::Pace;
 use flysch_chip::Part;
+use flysch_indexes::pbfilter::FlushUnit;
+use flysch_indexes::runs::Pace;
 use flysch_lab::index::bench::{IndexBench, LookupKind};
 use flysch_lab::index::keys::KeyDistribution;
 use flysch_lab::index::method::{MethodName, Tuning};

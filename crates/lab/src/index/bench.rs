@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use flysch::index::pbfilter::FlushUnit;
-use flysch::index::runs::Pace;
 use flysch_chip::Part;
+use flysch_indexes::pbfilter::FlushUnit;
+use flysch_indexes::runs::Pace;
 use rayon::prelude::*;
 
 use super::chip_setup::ChipSetup;

@@ -27,7 +27,7 @@ pub(super) fn key(id: u32) -> [u8; KEY_SIZE] {
 
 #[cfg(test)]
 mod tests {
-    use flysch::index::hash::hash64;
+    use flysch_indexes::hash::hash64;
 
     use super::*;
 

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use flysch::flash::FlashError;
-use flysch::index::{ConfigError, IndexError};
 use flysch::store::{self, StoreError};
+use flysch_indexes::flash::FlashError;
+use flysch_indexes::{ConfigError, IndexError};
 use flysch_linux::block_device::BlockError;
 use flysch_linux::ftl::FtlError;
 

@@ -2,9 +2,9 @@
 
 use std::str::FromStr;
 
-use flysch::index::ConfigError;
-use flysch::index::pbfilter::FlushUnit;
-use flysch::index::runs::Pace;
+use flysch_indexes::ConfigError;
+use flysch_indexes::pbfilter::FlushUnit;
+use flysch_indexes::runs::Pace;
 
 use super::error::MethodError;
 use super::records::Place;
@@ -62,7 +62,7 @@ pub enum MethodName {
     Pbfilter,
     /// `PBFilter` with sixteen L1 partitions.
     Pbfilter2,
-    /// Runs of entries ordered by hash: the engine's own index.
+    /// Runs of entries ordered by hash, with a log of their own.
     Runs,
     /// Hash-ordered runs with the existence filter.
     RunsFilter,

@@ -12,7 +12,7 @@
 mod cache;
 mod node;
 
-use flysch::index::ConfigError;
+use flysch_indexes::ConfigError;
 use flysch_linux::ftl::{self, FtlOptions, Mapping, Victim};
 use flysch_nand::Geometry;
 
