@@ -4,8 +4,8 @@
 //!
 //! They lie on a layout of their own: [`flash`] is the only module that calls the chip, and knows
 //! free blocks, bad blocks, and tags in the OOB area. [`area`] makes append-only sequences of pages
-//! out of blocks. Every index is append-only on flash and leaves the last word to the record: a pointer that it
-//! gives may belong to another key of the same hash, never is one missing.
+//! out of blocks. Every index is append-only on flash and leaves the last word to the record: a
+//! pointer that it gives may belong to another key of the same hash, never is one missing.
 //!
 //! * [`pbfilter`]: Bloom-filter summaries of a key area, partitioned ever finer.
 //! * [`runs`]: hash-ordered runs, merged level by level.

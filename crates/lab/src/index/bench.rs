@@ -165,6 +165,7 @@ impl IndexBench {
             name: self.method,
             keys: self.keys,
             rows_per_key: self.rows_per_key,
+            in_stretches: self.distribution.is_in_stretches(),
             key_size: self.key_size,
             changes: u32::try_from(updates).unwrap_or(u32::MAX),
             ram: self.ram,

@@ -45,6 +45,11 @@ impl KeyDistribution {
         Self::Colliding,
     ];
 
+    /// Whether keys come in stretches of neighbours, other than in one that ascends.
+    pub const fn is_in_stretches(self) -> bool {
+        matches!(self, Self::Descending | Self::Bursty)
+    }
+
     /// Name on the command line.
     pub const fn name(self) -> &'static str {
         match self {

@@ -154,6 +154,8 @@ pub struct MethodSpec {
     pub rows_per_key: u32,
     /// Size of a key in bytes.
     pub key_size: usize,
+    /// Whether keys come in stretches of neighbours, other than in one that ascends.
+    pub in_stretches: bool,
     /// Number of updates and deletes that will follow.
     pub changes: u32,
     /// RAM that the method may use in bytes. None stands for the method's default.

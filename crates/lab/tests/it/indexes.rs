@@ -81,6 +81,7 @@ fn check(name: MethodName, distribution: KeyDistribution, seed: u64) {
         name,
         keys: KEYS,
         rows_per_key: 1,
+        in_stretches: distribution.is_in_stretches(),
         key_size,
         changes: CHANGES,
         ram: None,
@@ -203,4 +204,15 @@ fn colliding_keys_cost_what_random_keys_cost() {
     assert!(colliding.p999_present.unwrap() <= 6, "{colliding:?}");
     let known = run(MethodName::Runs, KeyDistribution::Colliding);
     assert!(known.r_present.unwrap() > 100.0, "{known:?}");
+}
+
+/// D10 of the findings on the index layer: the B+tree's device was sized for random splits, and ran
+/// out of blocks where a split leaves a half that no key comes to any more.
+#[test]
+fn d10_a_b_tree_has_room_for_keys_in_stretches() {
+    for distribution in [KeyDistribution::Bursty, KeyDistribution::Descending] {
+        let bench = IndexBench { distribution, ..bench(MethodName::Btree, 40_000) };
+        let run = bench.run().unwrap();
+        assert!(run.r_present.unwrap() < 4.0, "{run:?}");
+    }
 }
