@@ -46,7 +46,12 @@ struct StoreMethod<'ram> {
 pub(super) fn block_count(spec: &MethodSpec, geometry: &Geometry) -> u32 {
     let block = u64::from(geometry.page_size) * u64::from(geometry.pages_per_block);
     let size = u64::from(spec.keys) * ENTRY_SIZE * 3;
-    u32::try_from(size.div_ceil(block) + SPARE_BLOCKS).expect("a chip has fewer blocks")
+    // A pointer names a cell of a page in one of two spaces: every record needs one.
+    let records = if spec.changes > 0 { u64::from(spec.keys) + u64::from(spec.changes) } else { 0 };
+    let named =
+        u64::from(geometry.page_size) / CELL as u64 * 2 * u64::from(geometry.pages_per_block);
+    let blocks = (size.div_ceil(block) + SPARE_BLOCKS).max(records.div_ceil(named));
+    u32::try_from(blocks).expect("a chip has fewer blocks")
 }
 
 pub(super) fn with<T>(
