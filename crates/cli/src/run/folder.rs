@@ -2,8 +2,9 @@
 
 use std::ffi::OsString;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf, absolute};
-use std::process::ExitStatus;
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -38,6 +39,7 @@ pub(super) fn serve(
         place.map_err(|error| Failure::Message(format!("cannot make a folder: {error}")))?;
     let prepared = prepared(command, place.path())?;
     let (session, requests) = mount(place.path()).map_err(|error| unmountable(&error))?;
+    let _guard = Guard::of(place.path());
     let (_bell, ringer) = UnixStream::pair().map_err(|error| Failure::of(&error))?;
     let mut program = Program::start(prepared, ringer);
     let mut mounted = Mounted::new(simulation, partition_bytes);
@@ -46,6 +48,32 @@ pub(super) fn serve(
     drop(requests);
     session.umount_and_join().ok();
     program.ended()
+}
+
+/// A process that unmounts the folder if this one is ended before it could, as by a second Ctrl-C.
+/// It waits for the end of its input.
+struct Guard(Option<Child>);
+
+const UNMOUNT: &str = "trap '' INT TERM HUP; read none; \
+    umount -l \"$1\" || fusermount3 -uz \"$1\"; rmdir \"$1\"";
+
+impl Guard {
+    fn of(folder: &Path) -> Self {
+        let mut command = Command::new("sh");
+        command.args(["-c", UNMOUNT, "sh"]).arg(folder).process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        // Without it, only a folder may be left behind.
+        Self(command.spawn().ok())
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            drop(child.stdin.take());
+            child.wait().ok();
+        }
+    }
 }
 
 /// Answer the kernel's requests as long as someone may make them.
@@ -81,7 +109,7 @@ fn answer(
 }
 
 /// The command, to be started in the folder. Its program is found from here.
-fn prepared(command: &[OsString], folder: &Path) -> Result<std::process::Command, Failure> {
+fn prepared(command: &[OsString], folder: &Path) -> Result<Command, Failure> {
     let mut words = command.to_vec();
     if let Some(name) = words.first_mut() {
         let found = obstacle::program_file(name).filter(|found| found.is_file());

@@ -151,3 +151,20 @@ fn a_program_that_is_not_there_and_a_machine_that_is_full() {
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     assert!(ran.stderr.contains("No space left on device"), "{}", ran.stderr);
 }
+
+#[test]
+fn a_run_that_is_killed_leaves_no_folder_mounted() {
+    let folder = folder();
+    if !can_mount() {
+        return;
+    }
+    let ran = run(folder.path(), "--fuse", &["sh", "-c", "echo > f; pwd; kill -9 $PPID"]);
+    assert_eq!(ran.code, None, "{}", ran.stderr);
+    let place = Path::new(ran.stdout.trim_end()).to_path_buf();
+    let is_gone = || !place.exists();
+    let gone = (0..200).any(|_| {
+        std::thread::park_timeout(std::time::Duration::from_millis(50));
+        is_gone()
+    });
+    assert!(gone, "{}", place.display());
+}

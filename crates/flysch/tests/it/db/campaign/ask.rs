@@ -1,7 +1,7 @@
 //! What a database is asked, and what it has to answer.
 
 use flysch::db::{Db, DbError, Direction};
-use flysch::row::{IndexKind, Value};
+use flysch::row::{Column, ColumnType, Index, IndexKind, Table, Value};
 use flysch_nand::Nand;
 
 use super::rows::{Row, State, Val, key_of, read};
@@ -74,7 +74,7 @@ pub(super) fn everything<N: Nand>(
             let mut keys: Vec<Row> = rows.iter().map(|row| key_of(row, index)).collect();
             keys.sort();
             keys.dedup();
-            for key in keys.iter().chain([&absent(index.columns.len())]) {
+            for key in keys.iter().chain(&absent(table, index)) {
                 let mut wanted: Vec<&Row> =
                     rows.iter().filter(|row| key_of(row, index) == *key).collect();
                 wanted.sort();
@@ -98,9 +98,18 @@ pub(super) fn everything<N: Nand>(
     Ok(())
 }
 
-/// A key that no row has.
-fn absent(columns: usize) -> Row {
-    vec![Val::Integer(7_777_777); columns]
+/// A key that no row has; none where every value of a column may be there.
+fn absent(table: &Table<'_>, index: &Index<'_>) -> Option<Row> {
+    let columns = index.columns.iter().map(|column| &table.columns[usize::from(*column)]);
+    let value = |column: &Column<'_>| match column.kind {
+        ColumnType::Bool => None,
+        ColumnType::Integer => Some(Val::Integer(7_777_777)),
+        ColumnType::Real => Some(Val::Real(7_777_777)),
+        ColumnType::Text => Some(Val::Text("nothing".to_owned())),
+        ColumnType::Blob => Some(Val::Blob(vec![9; 9])),
+        ColumnType::Time => Some(Val::Time(7)),
+    };
+    columns.map(value).collect()
 }
 
 fn find<N: Nand>(
