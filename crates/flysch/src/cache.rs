@@ -12,7 +12,7 @@ use flysch_nand::{
     BlockAddr, Ecc, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError,
 };
 
-use crate::flash::array;
+use crate::bytes::array;
 
 /// Bytes of a cell.
 const CELL: usize = 512;

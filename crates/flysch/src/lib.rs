@@ -1,8 +1,7 @@
 //! The engine: a relational database that lives directly on raw NAND, in a few kilobytes of RAM.
 //!
-//! Bottom-up: [`flash`] is the only module that calls the chip: free blocks, bad blocks, tags in
-//! the OOB area. [`area`] makes append-only sequences of pages out of blocks. [`index`] finds
-//! records by their keys.
+//! Bottom-up: [`media`] is the only module that calls the chip. [`row`] turns values to bytes and
+//! back. [`store`] finds rows by their keys. [`db`] is what a program calls.
 //!
 //! Nothing here allocates: RAM is given by the caller and counted to the byte.
 #![no_std]
@@ -19,11 +18,9 @@
     reason = "positions within a page, a block or a chip: geometries are checked when mounted"
 )]
 
-pub mod area;
+pub mod bytes;
 pub mod cache;
 pub mod db;
-pub mod flash;
-pub mod index;
 mod log;
 pub mod media;
 pub mod query;

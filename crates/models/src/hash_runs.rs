@@ -5,8 +5,8 @@
 //! with numbers of entries, by the rules and parameters of the engine. So the written pages are
 //! those of the engine, except that its merges are spread over time. The reads are expected values.
 
-use flysch::index::runs::{Output, RunsConfig};
 use flysch_charts::number::real_len;
+use flysch_indexes::runs::{Output, RunsConfig};
 use flysch_nand::Geometry;
 
 /// What an index of runs costs.

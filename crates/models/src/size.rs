@@ -3,11 +3,11 @@
 
 use std::fmt;
 
-use flysch::index::ConfigError;
-use flysch::index::pbfilter::{FlushUnit, PbConfig};
-use flysch::index::runs::{Output, Pace, RunsConfig};
 use flysch_charts::number::{real, real_len};
 use flysch_chip::Part;
+use flysch_indexes::ConfigError;
+use flysch_indexes::pbfilter::{FlushUnit, PbConfig};
+use flysch_indexes::runs::{Output, Pace, RunsConfig};
 use flysch_nand::Geometry;
 use serde::Serialize;
 

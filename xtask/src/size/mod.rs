@@ -145,8 +145,9 @@ fn prepare(level: &str) -> Outcome<PathBuf> {
     let crates = shell::root().join("crates");
     let path = |name: &str| crates.join(name).display().to_string();
     let dependencies = format!(
-        "flysch = {{ path = {:?} }}\nflysch-nand = {{ path = {:?} }}\n",
+        "flysch = {{ path = {:?} }}\nflysch-indexes = {{ path = {:?} }}\nflysch-nand = {{ path = {:?} }}\n",
         path("flysch"),
+        path("indexes"),
         path("nand")
     );
     let manifest = MANIFEST.replace("OPTIMISED", level);

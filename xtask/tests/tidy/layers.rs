@@ -10,6 +10,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("crates/nand", &[]),
     ("crates/chip", &["crates/nand"]),
     ("crates/flysch", &["crates/nand"]),
+    ("crates/indexes", &["crates/nand", "crates/flysch"]),
     ("crates/linux", &["crates/nand", "crates/chip"]),
     ("crates/sqlite", &[]),
     ("crates/charts", &[]),
@@ -19,6 +20,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "crates/nand",
             "crates/chip",
             "crates/flysch",
+            "crates/indexes",
             "crates/linux",
             "crates/sqlite",
             "crates/charts",
@@ -26,7 +28,14 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     (
         "crates/models",
-        &["crates/nand", "crates/chip", "crates/flysch", "crates/charts", "crates/lab"],
+        &[
+            "crates/nand",
+            "crates/chip",
+            "crates/flysch",
+            "crates/indexes",
+            "crates/charts",
+            "crates/lab",
+        ],
     ),
     (
         "crates/kernel",
@@ -45,6 +54,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "crates/nand",
             "crates/chip",
             "crates/flysch",
+            "crates/indexes",
             "crates/sqlite",
             "crates/charts",
             "crates/lab",
@@ -56,6 +66,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "crates/chip",
             "crates/flysch",
+            "crates/indexes",
             "crates/sqlite",
             "crates/charts",
             "crates/lab",
@@ -68,7 +79,8 @@ const LAYERS: &[(&str, &[&str])] = &[
 ];
 
 /// Further dependencies that only tests may have.
-const LAYERS_OF_TESTS: &[(&str, &str)] = &[("crates/flysch", "crates/chip")];
+const LAYERS_OF_TESTS: &[(&str, &str)] =
+    &[("crates/flysch", "crates/chip"), ("crates/indexes", "crates/chip")];
 
 /// Find dependencies between packages of the workspace that are not in the list.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use flysch::index::pbfilter::FlushUnit;
-use flysch::index::runs::Pace;
 use flysch_chip::Part;
+use flysch_indexes::pbfilter::FlushUnit;
+use flysch_indexes::runs::Pace;
 use flysch_lab::index::bench::{IndexBench, LookupKind};
 use flysch_lab::index::keys::KeyDistribution;
 use flysch_lab::index::method::{MethodName, Tuning};
+use flysch_lab::index::rows::LookupDistribution;
 use flysch_lab::machine::platform::Platform;
 use flysch_lab::report;
 
@@ -20,11 +21,13 @@ use crate::parameters::part;
 use crate::progress::carry_out_indexes;
 
 /// The columns of the table and of CSV. JSON has all fields.
-const COLUMNS: [&str; 20] = [
+const COLUMNS: [&str; 27] = [
     "method",
     "n",
     "key_size",
     "key_distribution",
+    "rows_per_key",
+    "lookup_distribution",
     "ram_bytes",
     "w_pages",
     "w_bytes_per_key",
@@ -35,12 +38,17 @@ const COLUMNS: [&str; 20] = [
     "r_present",
     "r_absent",
     "r_middle",
+    "p99_present",
+    "p999_present",
+    "p99_absent",
+    "p999_absent",
     "insert_ns",
     "worst_insert_ns",
     "insert_uj",
     "out_of_order_programs",
     "gc_copies",
     "updates",
+    "w_bytes_per_update",
 ];
 
 /// The longest key, bytes. With longer keys no method has room for a node or an entry, on any part.
@@ -60,21 +68,28 @@ const ACTIVE_MW: u32 = 66;
 Examples:
   flysch index bench pbfilter runs --n 1000000 --key-size 12 --format json
   flysch index bench runs --n 1000000 --ram 4096,14336 --pace synchronous
-  flysch index bench btree bftl2 runs --n 10000..100000:10000 --key-distribution random,ordinal --report indexes.html
+  flysch index bench btree bftl2 runs --n 10000..100000:10000 --key-distribution random,ascending --report indexes.html
   flysch index bench pbfilter --n 100000 --updates 0..100:25 --lookups present,absent --part k9f2g08u0a --flush page")]
 pub(crate) struct Args {
-    /// Methods: pbfilter, pbfilter2, runs, runs+filter, btree, bftl1, bftl2, skimpystash, store
+    /// Methods: pbfilter, pbfilter2, runs, runs+filter, btree, bftl1, bftl2, skimpystash, store,
+    /// store+order
     #[arg(value_name = "METHOD", value_delimiter = ',', required = true)]
     methods: Vec<MethodName>,
-    /// Number of keys to load
+    /// Number of rows to load
     #[arg(long, value_name = "N", default_value = "100000")]
     n: Numbers,
     /// Bytes of each key
     #[arg(long, value_name = "BYTES", default_value = "12")]
     key_size: Numbers,
-    /// How the keys are spread: random, ordinal, normal, bursty
+    /// How the keys are spread: random, ascending, descending, normal, bursty, zipf, colliding
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "random")]
     key_distribution: Vec<KeyDistribution>,
+    /// Rows of each key; with zipf keys their mean
+    #[arg(long, value_name = "N", default_value = "1")]
+    rows_per_key: Numbers,
+    /// Which of the keys are looked up: uniform, zipf, newest, oldest
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "uniform")]
+    lookup_distribution: Vec<LookupDistribution>,
     /// Updates of random keys after the load, per cent of the keys
     #[arg(long, value_name = "PERCENT", default_value = "0")]
     updates: Numbers,
@@ -139,6 +154,8 @@ enum Kind {
     Absent,
     /// The one key inserted half-way
     Middle,
+    /// All rows of keys that were inserted
+    All,
 }
 
 impl Kind {
@@ -147,6 +164,7 @@ impl Kind {
             Self::Present => LookupKind::Present,
             Self::Absent => LookupKind::Absent,
             Self::Middle => LookupKind::Middle,
+            Self::All => LookupKind::All,
         }
     }
 }
@@ -187,11 +205,14 @@ fn benches(args: &Args) -> Result<Vec<IndexBench>, Failure> {
     let bits = small("bits-per-key", &args.bits_per_key)?;
     let hashes = small("hash-count", &args.hash_count)?;
     let updates = updates(args)?;
+    let rows_per_key = counts("rows-per-key", &args.rows_per_key)?;
     let mut benches = vec![IndexBench {
         method: args.methods[0],
         keys: 1,
+        rows_per_key: 1,
         key_size: 12,
         distribution: args.key_distribution[0],
+        lookup_distribution: args.lookup_distribution[0],
         update_percent: 0,
         lookups: args.lookups.iter().map(|kind| kind.lookup()).collect(),
         lookup_count: args.lookup_count,
@@ -204,6 +225,8 @@ fn benches(args: &Args) -> Result<Vec<IndexBench>, Failure> {
     }];
     benches = spread(benches, &parts, |it, part| it.part = Arc::clone(part));
     benches = spread(benches, &args.key_distribution, |it, &name| it.distribution = name);
+    benches = spread(benches, &args.lookup_distribution, |it, &name| it.lookup_distribution = name);
+    benches = spread(benches, &rows_per_key, |it, &rows| it.rows_per_key = rows);
     benches = spread(benches, &sizes, |it, &size| it.key_size = size as usize);
     benches = spread(benches, &updates, |it, &percent| it.update_percent = percent);
     benches = spread(benches, &rams, |it, ram| it.ram = ram.map(|bytes| bytes as usize));

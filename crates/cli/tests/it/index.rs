@@ -46,7 +46,7 @@ fn every_combination_is_a_run() {
     let csv = output_of(
         folder.path(),
         "index bench pbfilter,runs --n 2000..4000:1000 --key-size 8,12 --key-distribution \
-         random,ordinal,normal,bursty --lookups present --lookup-count 50 --states 2 --seed 1 \
+         random,ascending,normal,bursty --lookups present --lookup-count 50 --states 2 --seed 1 \
          --ram 20480 --bits-per-key 16 --hash-count 7 --flush page --pace synchronous --format csv",
     );
     assert_eq!(csv.lines().count(), 1 + 2 * 3 * 2 * 4, "{csv}");
@@ -65,6 +65,28 @@ fn the_baselines_have_their_own_parameters() {
     let told: Vec<String> = runs.iter().map(|run| run["parameters"].to_string()).collect();
     let wanted = [r#"{"spare-percent":"50"}"#, "{}", r#"{"list-max":"3"}"#, r#"{"chain-len":"4"}"#];
     assert_eq!(told, wanted);
+}
+
+/// Tails, rows of a key and bytes of an update are in every kind of output.
+#[test]
+fn tails_and_rows_per_key_are_told() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let command = |rest: &str| {
+        let told = "index bench pbfilter runs store --n 3000 --lookup-count 100 ";
+        output_of(folder.path(), &format!("{told}{rest}"))
+    };
+    let rows = "--rows-per-key 1,20 --key-distribution zipf --lookup-distribution newest,oldest \
+                --lookups present,absent,all";
+    let csv = command(&format!("{rows} --format csv"));
+    assert_eq!(csv.lines().count(), 1 + 3 * 2 * 2, "{csv}");
+    let table = command(rows);
+    let runs: Vec<Value> =
+        serde_json::from_str(&command("--updates 10 --format json")).expect("a list of objects");
+    for name in ["p99_present", "p999_present", "p99_absent", "p999_absent", "w_bytes_per_update"] {
+        let head = |text: &str| text.lines().next().is_some_and(|line| line.contains(name));
+        assert!(head(&csv) && head(&table), "{name}");
+        assert!(runs.iter().all(|run| run[name].is_number()), "{name}");
+    }
 }
 
 #[test]
@@ -106,6 +128,15 @@ fn bad_input_gets_one_line_that_says_what_would_do() {
         ("bftl2 --key-size 1000", "key_size is 1000: it can be at most 492"),
         ("skimpystash --n 100000 --ram 14336", "154096 would be enough"),
         ("runs --key-size 5000", "4096 bytes are the most"),
+        ("btree --rows-per-key 5", "btree does not take --rows-per-key"),
+        ("bftl1 --rows-per-key 5", "bftl1 does not take --rows-per-key"),
+        ("bftl2 --rows-per-key 5", "bftl2 does not take --rows-per-key"),
+        ("skimpystash --rows-per-key 5", "skimpystash does not take --rows-per-key"),
+        ("store --rows-per-key 5 --updates 10", "--updates with --rows-per-key"),
+        ("runs --rows-per-key 0", "--rows-per-key 0: must be from 1"),
+        ("runs --lookup-distribution zip", "did you mean 'zipf'?"),
+        ("store --key-distribution colliding --key-size 8", "have 12 bytes, not 8"),
+        ("store+order", "key_size is 12: it can be at most 8"),
         ("", "METHOD"),
     ];
     for (arguments, said) in cases {

@@ -19,7 +19,7 @@ use flysch_nand::{Nand, NvRam, NvRamError, WriteRule};
 
 use super::body::{Body, Preface, UNCHANGED, read_flash};
 use super::stream::{Sink, Source, StreamError};
-use crate::flash::{array, crc32};
+use crate::bytes::{array, crc32};
 use crate::media::{CHANGES_MAX, Media, MediaError};
 
 /// Bytes of a record before its body.

@@ -15,7 +15,7 @@ use flysch_nand::Nand;
 
 use super::body::NUMBER_MAX;
 use super::stream::{Place, Reader, Sink, Source, StreamError, part_of};
-use crate::flash::array;
+use crate::bytes::array;
 use crate::media::{Kind, Label, Media, MediaError, Name, Sight, Use, clear};
 
 /// Root blocks, at most.

@@ -4,7 +4,7 @@
 //! one record.
 
 use super::table::{Table, Use};
-use crate::flash::array;
+use crate::bytes::array;
 
 /// Changes kept at a time, at most. A log block that has as many is followed by the next one.
 pub(crate) const CHANGES_MAX: usize = 32;

@@ -9,7 +9,7 @@
 //! takes several pages, or a mask of the tables whose rows begin here, folded to eight bits.
 
 use super::layout::HEADER_SIZE;
-use crate::flash::array;
+use crate::bytes::array;
 
 /// What a page holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

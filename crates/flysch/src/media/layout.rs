@@ -14,7 +14,7 @@
 
 use core::ops::Range;
 
-use crate::flash::{array, crc32};
+use crate::bytes::{array, crc32};
 
 /// Bytes of a cell on flash.
 pub const CELL_SIZE: usize = 512;

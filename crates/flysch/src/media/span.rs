@@ -9,7 +9,7 @@
 //! 3. A mount adds one for each space of rows at most: room is kept for many mounts.
 
 use super::address::{Numbers, Page, Space};
-use crate::flash::array;
+use crate::bytes::array;
 
 /// Spans kept at a time, at most.
 pub const SPANS_MAX: usize = 28;

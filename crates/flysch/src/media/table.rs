@@ -12,7 +12,7 @@
 //!    what a cut forgets of them costs time alone.
 
 use super::address::Space;
-use crate::flash::array;
+use crate::bytes::array;
 
 /// Bytes of an entry, in RAM and on flash.
 pub const ENTRY_SIZE: usize = 3;

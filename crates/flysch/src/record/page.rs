@@ -4,7 +4,7 @@ use flysch_nand::Nand;
 
 use super::position::Position;
 use super::tail::Rows;
-use crate::flash::array;
+use crate::bytes::array;
 use crate::media::{
     CELL_DATA, CELL_SIZE, HEADER_SIZE, Header, Kind, Layout, Media, MediaError, Page, first,
 };

@@ -11,7 +11,7 @@ use super::mark::{Mark, Marks};
 use super::position::Position;
 use super::summary::emit_summary;
 use super::tail::Tail;
-use crate::flash::array;
+use crate::bytes::array;
 use crate::media::{Kind, Label, Media, MediaError, Page, Space, Span, clear, note_first};
 use crate::row::{Encoder, RowHead, SUMMARY_SIZE, Schema, Summary, Value, ValueError};
 

@@ -2,7 +2,7 @@
 
 use flysch_nand::Nand;
 
-use crate::flash::array;
+use crate::bytes::array;
 use crate::media::{Header, Kind, Media, MediaError, Numbers, Page, SPAN_SIZE, SPANS_MAX, Space};
 use crate::media::{Span, clear};
 use crate::row::{SUMMARY_SIZE, Summary};

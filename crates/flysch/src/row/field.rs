@@ -12,7 +12,7 @@
 
 use super::varint::{self, VARINT_MAX, Varint, unzigzag, zigzag};
 use super::{ColumnType, Real, RowError, Value};
-use crate::flash::array;
+use crate::bytes::array;
 
 const REAL_SIZE: usize = 8;
 

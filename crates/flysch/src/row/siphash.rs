@@ -9,7 +9,7 @@
 //! 1. How the bytes are cut into pieces does not change the hash.
 //! 2. The seed is required: there is no default.
 
-use crate::flash::array;
+use crate::bytes::array;
 
 /// The key of all hashes of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@
 use core::ops::{Range, RangeInclusive};
 
 use super::TABLES_MAX;
-use crate::flash::array;
+use crate::bytes::array;
 
 /// What is known of a page of rows, or of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

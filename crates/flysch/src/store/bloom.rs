@@ -56,7 +56,7 @@ fn places_of(index: u8, code: u64, size: usize) -> impl Iterator<Item = usize> {
 
 /// The bits of a code in a filter, `probes` of them: enhanced double hashing in 32-bit arithmetic,
 /// of which the top bits are taken. None in a filter without bits.
-pub(crate) fn places(code: u64, bit_count: u64, probes: u32) -> impl Iterator<Item = usize> {
+pub fn places(code: u64, bit_count: u64, probes: u32) -> impl Iterator<Item = usize> {
     let mixed = code.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let (mut at, mut step) = ((mixed >> 32) as u32, mixed as u32 | 1);

@@ -12,7 +12,7 @@ use super::Store;
 use super::entry::{FLAG_BITS, INDEX_MAX, Shape};
 use super::fence::FENCE_SIZE;
 use super::merge::{INPUTS_MAX, WINDOW_MIN};
-use super::table::{Form, LEVELS_MAX, recent_size, table_size};
+use super::table::{Form, LEVELS_MAX, RECENTS_MAX, recent_size, table_size};
 use crate::media::{CELL_DATA, HEADER_SIZE, Layout, Numbers};
 
 /// In which order an index keeps its keys.
@@ -215,14 +215,16 @@ impl StoreConfig {
         let windows = (rest / 6).min(WINDOWS_MAX - self.window_size);
         self.window_size += windows;
         let rest = rest - windows + self.memtable_size;
-        self.memtable_size = self.memtable_wanted(rest * MEMTABLE_SHARE / 16);
+        self.memtable_size = self.memtable_wanted(rest);
         self.bloom_size = rest - self.memtable_size;
         let entries = (self.memtable_size / self.entry_size()) as u32;
-        // At most 5 bits of the filters for each recent entry, those that come in a merge included.
-        let recents = (self.bloom_size * 8 / 5) as u32;
+        let recents = (self.bloom_size * 8 / BITS_OF_RECENT) as u32;
         self.recents_max = recents.max(entries * 2);
         // So many merged runs at most, with as many flushed ones before they are merged.
         self.fan = (self.recents_max / entries / MERGED_COUNT).clamp(3, 8) as u8;
+        // Half of the table is for what comes while they are merged.
+        let listed = RECENTS_MAX as u32 / 2 * u32::from(self.fan);
+        self.recents_max = self.recents_max.min(listed * entries);
     }
 
     /// Bytes of the Bloom filter of a run: the recent runs and what comes while they are merged
@@ -232,9 +234,9 @@ impl StoreConfig {
         (u64::from(entries) * self.bloom_size as u64 / all.max(1)) as usize
     }
 
-    /// Bytes of the entries that fill whole pages when they are flushed, of at most `size`: rows
+    /// Bytes of the entries that fill whole pages when they are flushed, of a share of `rest`: rows
     /// have an entry in each index.
-    fn memtable_wanted(&self, size: usize) -> usize {
+    fn memtable_wanted(&self, rest: usize) -> usize {
         let rows_in = |pages: u32| {
             let others = u32::from(self.index_count) - 1;
             let units = (self.layout.cells * pages).saturating_sub(others).max(1);
@@ -246,9 +248,12 @@ impl StoreConfig {
             }
             rows as usize
         };
-        let pages =
-            (1..=FLUSH_PAGES_MAX).rev().find(|&pages| rows_in(pages) * self.row_size() <= size);
-        pages.map_or(size, |pages| rows_in(pages) * self.row_size()).max(MEMTABLE_MIN)
+        let size = |pages: u32| rows_in(pages) * self.row_size();
+        let share = |pages: u32| {
+            rest * if pages > 1 { MEMTABLE_SHARE_OF_MORE } else { MEMTABLE_SHARE } / 16
+        };
+        let pages = (1..=FLUSH_PAGES_MAX).rev().find(|&pages| size(pages) <= share(pages));
+        pages.map_or(share(1), size).max(MEMTABLE_MIN)
     }
 
     fn plans(&self) -> &[IndexPlan] {
@@ -282,8 +287,13 @@ impl StoreConfig {
 const FLUSH_PAGES_MAX: u32 = 2;
 /// Bits in which keys differ that come one after the other, about.
 const KEY_BITS: u8 = 36;
-/// Sixteenths of the memory for the memory table: found by measuring.
+/// Sixteenths of the memory for the memory table, and for one of more than a page: found by
+/// measuring.
 const MEMTABLE_SHARE: usize = 11;
+const MEMTABLE_SHARE_OF_MORE: usize = 6;
+/// Bits of the filters for each recent entry before a round begins; a fifth less for each once what
+/// comes in a merge is there too. With 4 bits 16 % of absent codes pass a filter, with 5.6 7 %.
+const BITS_OF_RECENT: usize = 7;
 /// Merged runs that are recent at a time, about.
 const MERGED_COUNT: u32 = 3;
 /// Bytes of windows that are enough.

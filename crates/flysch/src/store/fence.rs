@@ -13,7 +13,7 @@
 //! 1. A fence of no units says nothing: power went while its group was written.
 
 use super::entry::Shape;
-use crate::flash::array;
+use crate::bytes::array;
 
 /// Bytes of the first codes of a fence.
 const CODES_SIZE: usize = 240;

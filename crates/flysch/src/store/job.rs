@@ -111,14 +111,19 @@ impl Store<'_> {
 
     /// Mark what is recent as a round: the oldest runs, as many as a merge takes with its levels.
     fn freeze(&mut self) {
-        self.mark_oldest(INPUTS_MAX - self.levels_max(), IN_ROUND, OPEN);
+        self.mark_oldest((0, INPUTS_MAX - self.levels_max()), IN_ROUND, OPEN);
     }
 
-    /// Mark the `count` oldest recent runs that have none of the marks `without`. Gives the flags
-    /// that occur in them.
-    pub(crate) fn mark_oldest(&mut self, count: usize, marks: u8, without: u8) -> u8 {
+    /// Mark the `count` oldest recent runs from a place on that have none of the marks `without`.
+    /// Gives the flags that occur in them.
+    pub(crate) fn mark_oldest(
+        &mut self,
+        (from, count): (usize, usize),
+        marks: u8,
+        without: u8,
+    ) -> u8 {
         let (mut left, mut flags) = (count, 0);
-        for slot in self.runs.slots() {
+        for slot in self.runs.slots().skip(from) {
             let head = self.runs.head(slot);
             if left > 0 && head.is_recent() && head.marks & without == 0 {
                 self.mark(slot, marks);

@@ -25,7 +25,7 @@ pub(crate) fn target_level(fresh: u32, sizes: &[u32]) -> usize {
 }
 
 /// The binary logarithm in 1/65536ths, a bit of the fraction for each squaring.
-pub(crate) fn log2(value: u32) -> u32 {
+pub fn log2(value: u32) -> u32 {
     let whole = value.ilog2();
     let mut mantissa = (u64::from(value) << 31) >> whole;
     let mut log = whole << 16;

@@ -42,17 +42,16 @@ mod unit;
 mod watch;
 mod writer;
 
+pub use bloom::places;
 pub use config::{ConfigError, IndexPlan, Order, Rows, StoreConfig};
 pub use entry::{Entry, INDEX_MAX, SHARED, TAKE_BACK, TOMBSTONE};
 pub use error::{StateError, StoreError};
+pub use levels::log2;
 pub use probe::Probe;
 pub use range::Range;
 pub use solo::Solo;
 
 use flysch_nand::Nand;
-
-pub(crate) use bloom::places;
-pub(crate) use levels::log2;
 
 use self::bloom::Blooms;
 use self::entry::Shape;

@@ -15,7 +15,7 @@ use super::run::{IN_JOB, IN_ROUND, MERGED, OPEN, PUT_OFF, Run};
 
 /// Bytes of a job, at most.
 pub(crate) const JOB_SIZE: usize = 224;
-/// Entries of a recent run, at most: twice as many as are merged once more.
+/// Entries of a recent run that a small merge writes, at most.
 const ENTRIES_MAX: u32 = 30_000;
 
 /// Pages that a large merge writes before it is put off again.
@@ -50,17 +50,28 @@ impl PutOff {
 impl Store<'_> {
     /// The small merge that has to come before the large one under way.
     pub(crate) fn is_small_due(&self) -> bool {
-        let (mut fresh, mut entries, mut count) = (0, 0, 0);
-        for (slot, head) in self.runs.recents() {
-            if head.marks & (OPEN | IN_ROUND) == 0 {
-                fresh += u32::from(!head.is(MERGED));
-                entries += self.runs.run(slot).entries;
-                count += 1;
-            }
-        }
+        let is_free = |marks: u8| marks & (OPEN | IN_ROUND) == 0;
+        let recents = || self.runs.recents().filter(|(_, head)| is_free(head.marks));
+        let fresh = recents().filter(|(_, head)| !head.is(MERGED)).count();
+        let from = self.small_from(OPEN | IN_ROUND);
+        let count = recents().filter(|(slot, _)| *slot >= from).count();
         let is_crowded = self.runs.room() <= 2;
-        fresh >= u32::from(self.config.fan)
-            || is_crowded && (fresh > 1 || count > 2 && entries < ENTRIES_MAX)
+        fresh >= usize::from(self.config.fan) || is_crowded && (fresh > 1 || count > 2)
+    }
+
+    /// Where the runs begin that a small merge takes: the newest ones without any of these marks,
+    /// as many as one run may hold.
+    fn small_from(&self, without: u8) -> usize {
+        let (mut from, mut entries) = (self.runs.slots().end, 0);
+        let recents = self.runs.slots().rev().take_while(|&slot| self.runs.head(slot).is_recent());
+        for slot in recents.filter(|&slot| self.runs.head(slot).marks & without == 0) {
+            entries += self.runs.run(slot).entries;
+            if entries > ENTRIES_MAX {
+                break;
+            }
+            from = slot;
+        }
+        from
     }
 
     /// Whether a job may be put off: where there is little room for runs, or it has come on since
@@ -123,7 +134,8 @@ impl Store<'_> {
     /// Begin the small merge that is due.
     pub(crate) fn start_small(&mut self) {
         let without = self.left_alone();
-        let flags = self.mark_oldest(INPUTS_MAX, IN_JOB, without);
+        let from = self.small_from(without);
+        let flags = self.mark_oldest((from, INPUTS_MAX), IN_JOB, without);
         self.job = Some(Job::small(flags, self.keeps_all));
         self.inputs.clear();
     }

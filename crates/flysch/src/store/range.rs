@@ -16,7 +16,7 @@
 use flysch_nand::Nand;
 
 use super::Store;
-use super::entry::{Entry, TAKE_BACK};
+use super::entry::{Entry, SHARED, TAKE_BACK};
 use super::error::StoreError;
 use super::memtable::Segment;
 use super::probe::Place;
@@ -47,6 +47,8 @@ struct Sources {
     /// The unit that was read last, and a bit for each source that has nothing left on it.
     units: [u32; SOURCES_MAX],
     spent: u32,
+    /// A bit for each source whose unit goes on with a code of the unit before it.
+    straddles: u32,
 }
 
 impl Sources {
@@ -62,14 +64,26 @@ impl Sources {
         let at = usize::from(self.count);
         assert!(at < SOURCES_MAX, "an index has a bounded number of runs");
         self.set_next(at, next);
-        (self.places[at], self.units[at]) = (place, NO_UNIT);
-        self.spend(at, false);
+        self.places[at] = place;
+        self.forget(at);
         self.count += 1;
     }
 
     /// Note whether a source has nothing left on the unit that was read last.
     const fn spend(&mut self, source: usize, is_spent: bool) {
         self.spent = self.spent & !(1 << source) | (is_spent as u32) << source;
+    }
+
+    /// Note whether the unit of a source goes on with a code of the unit before it.
+    const fn straddle(&mut self, source: usize, does: bool) {
+        self.straddles = self.straddles & !(1 << source) | (does as u32) << source;
+    }
+
+    /// Forget the unit of a source: it is looked for again.
+    const fn forget(&mut self, source: usize) {
+        self.units[source] = NO_UNIT;
+        self.spend(source, false);
+        self.straddle(source, false);
     }
 
     /// The source with the least next key.
@@ -121,6 +135,7 @@ impl<const HELD: usize> Range<HELD> {
                 next_pointers: [0; SOURCES_MAX],
                 units: [NO_UNIT; SOURCES_MAX],
                 spent: 0,
+                straddles: 0,
             },
             known: None,
         }
@@ -267,41 +282,59 @@ impl<const HELD: usize> Range<HELD> {
         if self.sources.units[source] == NO_UNIT {
             self.sources.units[source] = self.seek(store, &run, after, reading)?;
         }
+        let mut goes_on = self.sources.straddles >> source & 1 == 1;
+        let mut is_cut = false;
         loop {
-            if self.sources.spent >> source & 1 == 1 {
+            let mut unit = self.sources.units[source];
+            let is_turned = self.sources.spent >> source & 1 == 1;
+            if is_turned {
                 let section = run.section(self.index);
                 let shape = store.shapes[usize::from(self.index)];
-                let unit = &mut self.sources.units[source];
                 let turn = |unit: u32| if self.descends { unit - 1 } else { unit + 1 };
-                *unit = turn(*unit);
-                if section.is_fence(*unit, shape) {
-                    *unit = turn(*unit);
-                }
-                self.sources.spend(source, false);
+                unit = turn(unit);
+                unit = if section.is_fence(unit, shape) { turn(unit) } else { unit };
             }
-            self.sources.set_next(source, NONE);
-            let edge = self.read_unit(store, &run, (source, after), reading)?;
-            // What was given up is still on this unit.
-            if edge == NONE || self.sources.next(source) <= edge {
+            if !is_cut {
+                self.sources.set_next(source, NONE);
+            }
+            self.sources.units[source] = unit;
+            self.sources.straddle(source, false);
+            self.sources.spend(source, false);
+            let (first, edge) = self.read_unit(store, &run, (source, after), reading)?;
+            let given_up = self.sources.next(source);
+            goes_on = (goes_on || is_turned) && first == Some(after.0);
+            // Entries of a code that goes on were given up: they may be on any of its units. The
+            // least of all of them are held, and the code is looked for again.
+            let goes_further = edge != NONE && given_up.0 == edge.0 && given_up > edge;
+            is_cut |= goes_further || goes_on && given_up.0 == after.0;
+            self.sources.straddle(source, goes_on);
+            if is_cut && !goes_further {
+                self.sources.forget(source);
                 return Ok(());
             }
-            self.sources.set_next(source, edge);
+            if !is_cut {
+                // What was given up is still on this unit.
+                if edge == NONE || given_up <= edge {
+                    return Ok(());
+                }
+                self.sources.set_next(source, edge);
+            }
             self.sources.spend(source, true);
-            if edge > after {
+            if !is_cut && edge > after {
                 return Ok(());
             }
         }
     }
 
-    /// Hold the entries of one unit from the key `after` on. Gives the key at which the next unit
-    /// goes on.
+    /// Hold the entries of one unit from the key `after` on. Gives the code that comes first on it,
+    /// and the key at which the next unit goes on.
     fn read_unit<N: Nand>(
         &mut self,
         store: &Store<'_>,
         run: &Run,
         (source, after): (usize, Key),
         reading: &mut Reading<'_, '_, N>,
-    ) -> Result<Key, StoreError> {
+    ) -> Result<(Option<u64>, Key), StoreError> {
         let shape = store.shapes[usize::from(self.index)];
         let section = run.section(self.index);
         let unit = self.sources.units[source];
@@ -324,14 +357,15 @@ impl<const HELD: usize> Range<HELD> {
             let count = section.units - u32::from(section.is_fenced);
             unit + 1 == section.start + count || has_one_code && !header.spills
         };
-        let edge = if self.descends { ends.0 } else { ends.1 };
-        Ok(match edge {
+        let (first, edge) = if self.descends { (ends.1, ends.0) } else { ends };
+        let edge = match edge {
             _ if is_last => NONE,
             None => after,
             Some((code, _)) if code > self.to => NONE,
             Some((code, _)) if shape.is_unique => (code, 0),
             Some(key) => next(key),
-        })
+        };
+        Ok((first.map(|(code, _)| code), edge))
     }
 
     /// The unit of a run in which a key is to be looked for.
@@ -367,9 +401,12 @@ impl<const HELD: usize> Range<HELD> {
         let len = usize::from(self.len);
         let at = (0..len).find(|&at| (self.codes[at], self.pointers[at]) >= key).unwrap_or(len);
         if at < len && (self.codes[at], self.pointers[at]) == key {
+            // A sole row and a shared one begin in one cell: what ends the first leaves the other.
+            let shared = (self.flags[at] | entry.flags) & SHARED;
             if usize::from(self.origins[at]) > source {
                 (self.flags[at], self.origins[at]) = (entry.flags, source as u8);
             }
+            self.flags[at] |= if is_unique { shared } else { 0 };
             return;
         }
         if len == HELD && !self.give_up(at, key, source, is_unique) {
@@ -402,6 +439,10 @@ impl<const HELD: usize> Range<HELD> {
         let key = if is_unique && key.0 != self.codes[0] { (key.0, 0) } else { key };
         let next = self.sources.next(source).min(key).min(LAST);
         self.sources.set_next(source, next);
+        if self.sources.straddles >> source & 1 == 1 {
+            // The entry may lie on the unit before.
+            self.sources.forget(source);
+        }
         self.sources.spend(source, false);
         stays
     }

@@ -20,7 +20,7 @@ use super::bytes::{Parser, Writer};
 use super::config::StoreConfig;
 use super::entry::INDEX_MAX;
 use super::run::{EXTENTS_MAX, Extent, Head, Run, Section};
-use crate::flash::array;
+use crate::bytes::array;
 use crate::row::varint;
 
 /// Recent runs that exist at a time, at most.

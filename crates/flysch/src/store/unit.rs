@@ -19,7 +19,7 @@
 //! 3. First codes ascend: an empty unit has the last code before it.
 
 use super::entry::{Entry, FLAG_BITS, Shape};
-use crate::flash::array;
+use crate::bytes::array;
 use crate::media::CELL_DATA;
 
 /// Bytes that always hold a whole entry, wherever its first bit lies in the first of them.

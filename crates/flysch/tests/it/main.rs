@@ -2,16 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::cast_possible_truncation, reason = "test data are small")]
 
-mod bitmap;
-mod criteria;
 mod db;
-mod faults;
-mod garbage;
 mod model;
-mod pbfilter;
-mod runs_costs;
-mod runs_cuts;
-mod runs_model;
 mod store_defects;
 mod store_model;
-mod world;

@@ -10,12 +10,16 @@ use serde::Serialize;
 #[derive(Clone, Debug, Serialize)]
 pub struct IndexCosts {
     pub method: &'static str,
-    /// Number of keys that were loaded.
+    /// Number of rows that were loaded.
     pub n: u32,
     /// Size of a key in bytes.
     pub key_size: usize,
     /// Name of the keys' distribution.
     pub key_distribution: &'static str,
+    /// Rows of each key; their mean where numbers differ.
+    pub rows_per_key: u32,
+    /// Name of the distribution of the keys that are looked up.
+    pub lookup_distribution: &'static str,
     pub part: String,
     /// Number of blocks of the chip.
     pub blocks: u32,
@@ -59,6 +63,12 @@ pub struct IndexCosts {
     pub r_absent: Option<f64>,
     /// Reads of the lookup of the key that was inserted half-way.
     pub r_middle: Option<f64>,
+    /// Reads that 99 % and 99.9 % of the lookups of present keys do not exceed.
+    pub p99_present: Option<u64>,
+    pub p999_present: Option<u64>,
+    /// Reads that 99 % and 99.9 % of the lookups of absent keys do not exceed.
+    pub p99_absent: Option<u64>,
+    pub p999_absent: Option<u64>,
     /// Number of points of the load at which lookups were made. With 0, all came at the end.
     pub states: u32,
     /// The cost of the lookups of each kind.
@@ -67,6 +77,8 @@ pub struct IndexCosts {
     pub updates: u32,
     /// What the updates cost. None if there were no updates.
     pub update: Option<UpdateCost>,
+    /// Bytes programmed for each update.
+    pub w_bytes_per_update: Option<f64>,
 }
 
 /// What lookups of one kind cost.
@@ -79,6 +91,11 @@ pub struct LookupCost {
     pub reads: f64,
     /// Mean reads of the records' pages.
     pub record_reads: f64,
+    /// Mean reads of the index.
+    pub index_reads: f64,
+    /// Reads of the index that 99.9 % of the lookups do not exceed, and the most.
+    pub p999_index_reads: u64,
+    pub worst_index_reads: u64,
     /// Mean reads of the index in page equivalents.
     pub index_pages: f64,
     /// Reads that 99 % of the lookups do not exceed, and 99.9 %.

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use flysch::flash::FlashError;
-use flysch::index::{ConfigError, IndexError};
 use flysch::store::{self, StoreError};
+use flysch_indexes::flash::FlashError;
+use flysch_indexes::{ConfigError, IndexError};
 use flysch_linux::block_device::BlockError;
 use flysch_linux::ftl::FtlError;
 
@@ -29,6 +29,15 @@ pub enum MethodError {
     Missed(u32),
     /// This key was never inserted but was found.
     Imagined(u32),
+    /// Some rows of this key were not found.
+    Lost(u32),
+    /// The method has no such option.
+    Refused {
+        /// The method.
+        method: &'static str,
+        /// The option, by its name on the command line.
+        option: &'static str,
+    },
 }
 
 impl fmt::Display for MethodError {
@@ -45,6 +54,8 @@ impl fmt::Display for MethodError {
             Self::Keys(error) => error.fmt(f),
             Self::Missed(number) => write!(f, "key {number} was inserted and is not found"),
             Self::Imagined(number) => write!(f, "absent key {number} is found"),
+            Self::Lost(number) => write!(f, "rows of key {number} are not found"),
+            Self::Refused { method, option } => write!(f, "{method} does not take --{option}"),
         }
     }
 }

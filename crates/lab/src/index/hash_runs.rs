@@ -1,13 +1,13 @@
-//! The engine's hash-ordered runs as an index method, in the RAM that the bench gives.
+//! The hash-ordered runs as an index method, in the RAM that the bench gives.
 //!
 //! If no record ever moves, a pointer names a page of records. If records move, it names a record,
 //! so that the same pair of key and pointer is never inserted twice.
 
 use std::ops::ControlFlow;
 
-use flysch::flash::Flash;
-use flysch::index::runs::{Runs, RunsConfig};
-use flysch::index::{ConfigError, IndexError};
+use flysch_indexes::flash::Flash;
+use flysch_indexes::runs::{Runs, RunsConfig};
+use flysch_indexes::{ConfigError, IndexError};
 use flysch_nand::Geometry;
 
 use super::chip_setup::{ChipSetup, Device};

@@ -1,10 +1,12 @@
-//! The keys of a run: distinct keys in one of four distributions, and as many absent keys.
+//! The keys of a run: distinct keys in one of seven distributions, and as many absent keys.
 
 use std::fmt;
 use std::str::FromStr;
 
 use flysch_chip::Prng;
 
+use super::collide;
+use super::zipf::Zipf;
 use crate::unknown_name::UnknownName;
 
 /// How the keys of a run are distributed over all keys of their size, in the order of insertion.
@@ -13,12 +15,19 @@ pub enum KeyDistribution {
     /// Every key is equally likely.
     Random,
     /// Ascending numbers, without gaps.
-    Ordinal,
+    Ascending,
+    /// Descending numbers, without gaps.
+    Descending,
     /// The leading bits are normally distributed around the middle. One standard deviation is a
     /// twelfth of all keys.
     Normal,
     /// Bursts of [`BURST`] ascending numbers. Each burst begins at a random number.
     Bursty,
+    /// The leading bits have a Zipf distribution, so that most keys lie in a few stretches. Where
+    /// keys have many rows, their numbers have it instead, and the keys are random.
+    Zipf,
+    /// Keys of 12 bytes that have one lookup3 hash under the seed 0.
+    Colliding,
 }
 
 /// Number of keys in a burst.
@@ -26,15 +35,31 @@ pub const BURST: u32 = 64;
 
 impl KeyDistribution {
     /// All distributions, in the order of the declaration.
-    pub const ALL: [Self; 4] = [Self::Random, Self::Ordinal, Self::Normal, Self::Bursty];
+    pub const ALL: [Self; 7] = [
+        Self::Random,
+        Self::Ascending,
+        Self::Descending,
+        Self::Normal,
+        Self::Bursty,
+        Self::Zipf,
+        Self::Colliding,
+    ];
+
+    /// Whether keys come in stretches of neighbours, other than in one that ascends.
+    pub const fn is_in_stretches(self) -> bool {
+        matches!(self, Self::Descending | Self::Bursty)
+    }
 
     /// Name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Random => "random",
-            Self::Ordinal => "ordinal",
+            Self::Ascending => "ascending",
+            Self::Descending => "descending",
             Self::Normal => "normal",
             Self::Bursty => "bursty",
+            Self::Zipf => "zipf",
+            Self::Colliding => "colliding",
         }
     }
 }
@@ -49,25 +74,35 @@ impl FromStr for KeyDistribution {
     }
 }
 
-/// The keys are too short to be distinct.
+/// Why there are no such keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeyError {
-    /// Number of keys that were asked for.
-    pub count: u32,
-    /// Size of a key in bytes.
-    pub size: usize,
-    /// The least size in bytes for which the keys are distinct.
-    pub needed: usize,
+pub enum KeyError {
+    /// They are too short to be distinct.
+    TooShort {
+        /// Number of keys that were asked for.
+        count: u32,
+        /// Size of a key in bytes.
+        size: usize,
+        /// The least size in bytes for which the keys are distinct.
+        needed: usize,
+    },
+    /// Keys of this size are not known to collide.
+    Colliding(usize),
 }
 
 impl fmt::Display for KeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { count, size, needed } = self;
-        write!(
-            f,
-            "keys of {size} bytes are too short to tell {count} keys from as many absent ones: \
-             {needed} would be enough"
-        )
+        match self {
+            Self::TooShort { count, size, needed } => write!(
+                f,
+                "keys of {size} bytes are too short to tell {count} keys from as many absent ones: \
+                 {needed} would be enough"
+            ),
+            Self::Colliding(size) => {
+                let needed = collide::KEY_SIZE;
+                write!(f, "colliding keys have {needed} bytes, not {size}")
+            }
+        }
     }
 }
 
@@ -81,6 +116,8 @@ pub struct Keys {
     size: usize,
     count: u32,
     seed: u64,
+    /// What the leading bits of Zipf keys are drawn from.
+    stretches: Zipf,
 }
 
 impl Keys {
@@ -93,10 +130,15 @@ impl Keys {
     ) -> Result<Self, KeyError> {
         let bits = id_bits(distribution, count);
         let needed = bits.div_ceil(8) as usize;
-        if size < needed {
-            return Err(KeyError { count, size, needed });
+        let led = value_bits(size).saturating_sub(bits);
+        let stretches = Zipf::new(1 << led.min(STRETCH_BITS));
+        if distribution == KeyDistribution::Colliding && size != collide::KEY_SIZE {
+            return Err(KeyError::Colliding(size));
         }
-        Ok(Self { distribution, size, count, seed })
+        if size < needed {
+            return Err(KeyError::TooShort { count, size, needed });
+        }
+        Ok(Self { distribution, size, count, seed, stretches })
     }
 
     pub const fn count(&self) -> u32 {
@@ -120,7 +162,7 @@ impl Keys {
     }
 
     fn key(&self, number: u32, is_absent: bool) -> Vec<u8> {
-        let bits = 8 * u32::try_from(self.size.min(8)).expect("at most 8");
+        let bits = value_bits(self.size);
         let mut key = vec![0; self.size];
         let id = u64::from(number) << 1 | u64::from(is_absent);
         let value = match self.distribution {
@@ -128,15 +170,23 @@ impl Keys {
                 Prng::new(self.seed ^ id).fill(&mut key);
                 permute(id, bits, self.seed)
             }
-            KeyDistribution::Ordinal => id,
-            KeyDistribution::Normal => {
-                let low = id_bits(self.distribution, self.count);
-                normal(self.seed ^ id).checked_shr(64 - bits + low).unwrap_or(0) << low | id
-            }
+            KeyDistribution::Ascending => id,
+            KeyDistribution::Descending => 2 * u64::from(self.count) - 1 - id,
+            KeyDistribution::Normal => self.lead(bits, id, |bits| {
+                normal(self.seed ^ id).checked_shr(u64::BITS - bits).unwrap_or(0)
+            }),
+            KeyDistribution::Zipf => self.lead(bits, id, |bits| {
+                let place = self.stretches.draw(&mut Prng::new(self.seed ^ id));
+                u64::from(place) << bits.saturating_sub(STRETCH_BITS)
+            }),
             KeyDistribution::Bursty => {
                 let (burst, place) = (id / u64::from(2 * BURST), id % u64::from(2 * BURST));
                 let span = (2 * BURST).ilog2();
                 permute(burst, bits - span, self.seed) << span | place
+            }
+            KeyDistribution::Colliding => {
+                let id = u32::try_from(id).expect("keys of a run are numbered by 31 bits");
+                return collide::key(id).to_vec();
             }
         };
         // The most significant byte comes first, so that keys compare like their numbers.
@@ -144,25 +194,50 @@ impl Keys {
         value.reverse();
         let len = self.size.min(8);
         let place = match self.distribution {
-            KeyDistribution::Random | KeyDistribution::Normal => 0,
-            KeyDistribution::Ordinal | KeyDistribution::Bursty => self.size - len,
+            KeyDistribution::Random
+            | KeyDistribution::Normal
+            | KeyDistribution::Zipf
+            | KeyDistribution::Colliding => 0,
+            KeyDistribution::Ascending | KeyDistribution::Descending | KeyDistribution::Bursty => {
+                self.size - len
+            }
         };
         key[place..place + len].copy_from_slice(&value[8 - len..]);
         key
     }
+
+    /// A value of `bits` bits: in front what `leading` makes of the number of bits that the key's
+    /// number leaves, then the number.
+    fn lead(&self, bits: u32, id: u64, leading: impl FnOnce(u32) -> u64) -> u64 {
+        let low = id_bits(self.distribution, self.count);
+        leading(bits - low).checked_shl(low).unwrap_or(0) | id
+    }
+}
+
+/// The logarithm of the number of stretches that Zipf keys lie in.
+const STRETCH_BITS: u32 = 10;
+
+/// Bits of a key of `size` bytes that follow from its number.
+fn value_bits(size: usize) -> u32 {
+    8 * u32::try_from(size.min(8)).expect("at most 8")
 }
 
 /// Number of bits that are needed to number the keys of a run and the absent ones.
 const fn id_bits(distribution: KeyDistribution, count: u32) -> u32 {
     let numbers = match distribution {
         KeyDistribution::Bursty => count.next_multiple_of(BURST),
-        KeyDistribution::Random | KeyDistribution::Ordinal | KeyDistribution::Normal => count,
+        KeyDistribution::Random
+        | KeyDistribution::Ascending
+        | KeyDistribution::Descending
+        | KeyDistribution::Normal
+        | KeyDistribution::Zipf
+        | KeyDistribution::Colliding => count,
     };
     u64::BITS - (2 * numbers as u64 - 1).leading_zeros()
 }
 
 /// A permutation of the numbers with this many bits. Each of its steps has an inverse.
-fn permute(value: u64, bits: u32, seed: u64) -> u64 {
+pub(super) fn permute(value: u64, bits: u32, seed: u64) -> u64 {
     let mask = u64::MAX >> (64 - bits);
     let mut prng = Prng::new(seed);
     let mut value = value & mask;
@@ -188,7 +263,8 @@ mod tests {
     #[test]
     fn no_two_keys_are_equal() {
         for distribution in KeyDistribution::ALL {
-            for size in [2, 3, 8, 12, 30] {
+            let is_colliding = distribution == KeyDistribution::Colliding;
+            for size in if is_colliding { vec![12] } else { vec![2, 3, 8, 12, 30] } {
                 let keys = Keys::new(distribution, size, 20_000, 7).unwrap();
                 let all =
                     (0..20_000).flat_map(|number| [keys.present(number), keys.absent(number)]);
@@ -211,8 +287,13 @@ mod tests {
         };
         assert!((spread(&leading(KeyDistribution::Random)) - 256.0 / 12_f64.sqrt()).abs() < 2.0);
         assert!((spread(&leading(KeyDistribution::Normal)) - 256.0 / 12.0).abs() < 1.0);
-        let keys = Keys::new(KeyDistribution::Ordinal, 12, 10_000, 7).unwrap();
+        let keys = Keys::new(KeyDistribution::Ascending, 12, 10_000, 7).unwrap();
         assert!((1..10_000).all(|number| keys.present(number - 1) < keys.present(number)));
+        let keys = Keys::new(KeyDistribution::Descending, 12, 10_000, 7).unwrap();
+        assert!((1..10_000).all(|number| keys.present(number - 1) > keys.present(number)));
+        let leading = leading(KeyDistribution::Zipf);
+        let first = leading.iter().filter(|byte| **byte < 1.0).count();
+        assert!((1700..2900).contains(&first), "{first} keys lie in the first of 256 parts");
         let keys = Keys::new(KeyDistribution::Bursty, 12, 10_000, 7).unwrap();
         let breaks = (1..10_000).filter(|&number| {
             let value = |number| {
@@ -227,7 +308,7 @@ mod tests {
 
     #[test]
     fn too_short_keys_are_refused() {
-        let outcome = Keys::new(KeyDistribution::Ordinal, 2, 40_000, 7);
-        assert_eq!(outcome.unwrap_err(), KeyError { count: 40_000, size: 2, needed: 3 });
+        let outcome = Keys::new(KeyDistribution::Ascending, 2, 40_000, 7);
+        assert_eq!(outcome.unwrap_err(), KeyError::TooShort { count: 40_000, size: 2, needed: 3 });
     }
 }

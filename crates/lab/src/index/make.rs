@@ -16,7 +16,7 @@ impl MethodSpec {
             MethodName::Btree => Ok(btree::block_count(self, geometry)),
             MethodName::Bftl1 | MethodName::Bftl2 => Ok(bftl::block_count(self, geometry)),
             MethodName::Skimpystash => Ok(skimpystash::block_count(self, geometry)),
-            MethodName::Store => Ok(store::block_count(self, geometry)),
+            MethodName::Store | MethodName::StoreOrdered => Ok(store::block_count(self, geometry)),
         }
     }
 
@@ -32,7 +32,7 @@ impl MethodSpec {
             MethodName::Btree => btree::with(self, setup, visit),
             MethodName::Bftl1 | MethodName::Bftl2 => bftl::with(self, setup, visit),
             MethodName::Skimpystash => skimpystash::with(self, setup, visit),
-            MethodName::Store => store::with(self, setup, visit),
+            MethodName::Store | MethodName::StoreOrdered => store::with(self, setup, visit),
         }
     }
 }

@@ -16,7 +16,7 @@ const COPYING: [&str; 2] = ["ftl_collect", "ftl_level_wear"];
 const FOLD_EVERY: u32 = 256;
 
 /// Counts of what the chip and the index did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Number of operations on the index.
     pub operations: u64,
@@ -40,49 +40,67 @@ pub struct Counts {
     pub busy_ns: u64,
     /// Time of the longest operation, nanoseconds.
     pub worst_ns: u64,
-    /// The most reads that one operation made.
-    pub worst_reads: u64,
-    /// Operations by their reads; the last place counts those with more.
-    pub with_reads: [u32; READS_MAX],
+    /// Operations by their reads.
+    pub with_reads: Spread,
+    /// Operations by their reads of the index, those of records apart.
+    pub with_index_reads: Spread,
 }
 
 /// Reads of an operation that are told apart.
 const READS_MAX: usize = 64;
 
-impl Default for Counts {
+/// How many operations made how many reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spread {
+    /// Operations by their reads; the last place counts those with more.
+    counts: [u32; READS_MAX],
+    /// The most reads that one operation made.
+    pub worst: u64,
+}
+
+impl Default for Spread {
     fn default() -> Self {
-        Self {
-            operations: 0,
-            reads: 0,
-            record_reads: 0,
-            sectors_read: 0,
-            programs: 0,
-            sectors_programmed: 0,
-            erases: 0,
-            out_of_order: 0,
-            copies: 0,
-            busy_ns: 0,
-            worst_ns: 0,
-            worst_reads: 0,
-            with_reads: [0; READS_MAX],
-        }
+        Self { counts: [0; READS_MAX], worst: 0 }
     }
 }
 
-impl Counts {
+impl Spread {
+    fn add(&mut self, reads: u64) {
+        self.worst = self.worst.max(reads);
+        let place = usize::try_from(reads).map_or(READS_MAX - 1, |at| at.min(READS_MAX - 1));
+        self.counts[place] += 1;
+    }
+
+    /// Add the operations of another.
+    pub fn join(&mut self, more: &Self) {
+        self.worst = self.worst.max(more.worst);
+        for (count, more) in self.counts.iter_mut().zip(more.counts) {
+            *count += more;
+        }
+    }
+
     /// The reads that so many operations of a thousand do not exceed; the most of all where those
     /// are too many to be told apart.
-    pub fn reads_at(&self, per_mille: u64) -> u64 {
-        let wanted = self.operations * per_mille / 1000;
+    pub fn at(&self, per_mille: u64) -> u64 {
+        let operations = self.counts.iter().map(|count| u64::from(*count)).sum::<u64>();
+        let wanted = operations * per_mille / 1000;
         let mut seen = 0;
-        for (reads, count) in (0..).zip(&self.with_reads[..READS_MAX - 1]) {
+        for (reads, count) in (0..).zip(&self.counts[..READS_MAX - 1]) {
             seen += u64::from(*count);
-            if seen > wanted || seen == self.operations {
+            if seen > wanted || seen == operations {
                 return reads;
             }
         }
-        self.worst_reads
+        self.worst
     }
+}
+
+/// What an operation took so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct UnderWay {
+    ns: u64,
+    reads: u64,
+    record_reads: u64,
 }
 
 /// Counts the events of one recorder.
@@ -91,8 +109,8 @@ pub struct Meter {
     recorder: Recorder,
     geometry: Geometry,
     counts: Counts,
-    /// Time and reads of the operation that is under way.
-    under_way: Option<(u64, u64)>,
+    /// The operation that is under way.
+    under_way: Option<UnderWay>,
     /// For each block, the highest page that was programmed since its last erase.
     frontiers: Vec<Option<u32>>,
     marks: u32,
@@ -132,18 +150,17 @@ impl Meter {
     }
 
     fn close(&mut self) {
-        let Some((ns, reads)) = self.under_way.take() else { return };
+        let Some(UnderWay { ns, reads, record_reads }) = self.under_way.take() else { return };
         self.counts.worst_ns = self.counts.worst_ns.max(ns);
-        self.counts.worst_reads = self.counts.worst_reads.max(reads);
-        let place = usize::try_from(reads).map_or(READS_MAX - 1, |at| at.min(READS_MAX - 1));
-        self.counts.with_reads[place] += 1;
+        self.counts.with_reads.add(reads);
+        self.counts.with_index_reads.add(reads - record_reads);
     }
 
     fn add(&mut self, event: &Event, class: Class) {
         if event.kind == EventKind::Mark {
             self.counts.operations += 1;
             self.close();
-            self.under_way = Some((0, 0));
+            self.under_way = Some(UnderWay::default());
             return;
         }
         let sector_size = self.geometry.sector_size();
@@ -152,9 +169,10 @@ impl Meter {
         match event.kind {
             EventKind::Read => {
                 counts.reads += 1;
-                under_way.1 += 1;
+                under_way.reads += 1;
                 if class == Class::Record {
                     counts.record_reads += 1;
+                    under_way.record_reads += 1;
                 } else {
                     // Bytes beyond the sectors of a page are OOB bytes and do not count.
                     let sectors = event.bytes.div_ceil(sector_size);
@@ -186,7 +204,7 @@ impl Meter {
         }
         let ns = u64::from(event.duration_ns);
         self.counts.busy_ns += ns;
-        under_way.0 += ns;
+        under_way.ns += ns;
     }
 }
 

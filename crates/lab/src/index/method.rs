@@ -2,9 +2,9 @@
 
 use std::str::FromStr;
 
-use flysch::index::ConfigError;
-use flysch::index::pbfilter::FlushUnit;
-use flysch::index::runs::Pace;
+use flysch_indexes::ConfigError;
+use flysch_indexes::pbfilter::FlushUnit;
+use flysch_indexes::runs::Pace;
 
 use super::error::MethodError;
 use super::records::Place;
@@ -12,7 +12,8 @@ use crate::unknown_name::UnknownName;
 
 /// An index from keys to record numbers, on a chip of its own.
 pub trait IndexMethod {
-    /// Add a key that is not in the index, with the number of its record.
+    /// Add a key with the number of its record. The key is not in the index, unless the index was
+    /// made for several rows of a key.
     fn insert(&mut self, key: &[u8], record: u32) -> Result<(), MethodError>;
 
     /// Replace the record number `old` of a key by `new`.
@@ -61,7 +62,7 @@ pub enum MethodName {
     Pbfilter,
     /// `PBFilter` with sixteen L1 partitions.
     Pbfilter2,
-    /// Runs of entries ordered by hash: the engine's own index.
+    /// Runs of entries ordered by hash, with a log of their own.
     Runs,
     /// Hash-ordered runs with the existence filter.
     RunsFilter,
@@ -74,11 +75,13 @@ pub enum MethodName {
     Skimpystash,
     /// The index store of the database, alone on a chip.
     Store,
+    /// The same with its entries in the order of the keys.
+    StoreOrdered,
 }
 
 impl MethodName {
     /// All methods, in the order of the declaration.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Pbfilter,
         Self::Pbfilter2,
         Self::Runs,
@@ -88,6 +91,7 @@ impl MethodName {
         Self::Bftl2,
         Self::Skimpystash,
         Self::Store,
+        Self::StoreOrdered,
     ];
 
     /// Name on the command line.
@@ -102,6 +106,7 @@ impl MethodName {
             Self::Bftl2 => "bftl2",
             Self::Skimpystash => "skimpystash",
             Self::Store => "store",
+            Self::StoreOrdered => "store+order",
         }
     }
 
@@ -110,8 +115,21 @@ impl MethodName {
     /// end of the load.
     pub(super) const fn usual_states(self) -> u32 {
         match self {
-            Self::Runs | Self::RunsFilter | Self::Store => 40,
+            Self::Runs | Self::RunsFilter | Self::Store | Self::StoreOrdered => 40,
             _ => 0,
+        }
+    }
+
+    /// Whether a key may have several rows.
+    pub const fn takes_rows_per_key(self) -> bool {
+        match self {
+            Self::Pbfilter
+            | Self::Pbfilter2
+            | Self::Runs
+            | Self::RunsFilter
+            | Self::Store
+            | Self::StoreOrdered => true,
+            Self::Btree | Self::Bftl1 | Self::Bftl2 | Self::Skimpystash => false,
         }
     }
 }
@@ -130,10 +148,14 @@ impl FromStr for MethodName {
 #[derive(Clone, Copy, Debug)]
 pub struct MethodSpec {
     pub name: MethodName,
-    /// Number of keys that the index must be able to hold.
+    /// Number of rows that the index must be able to hold.
     pub keys: u32,
+    /// Rows of each key, as a mean.
+    pub rows_per_key: u32,
     /// Size of a key in bytes.
     pub key_size: usize,
+    /// Whether keys come in stretches of neighbours, other than in one that ascends.
+    pub in_stretches: bool,
     /// Number of updates and deletes that will follow.
     pub changes: u32,
     /// RAM that the method may use in bytes. None stands for the method's default.

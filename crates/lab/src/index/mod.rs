@@ -1,9 +1,10 @@
 //! Index methods compared on the same simulated chip. Each stores and finds real keys.
 //!
-//! [`method`] defines what all of them can do, [`chip_setup`] the chip below, and [`keys`] and
-//! [`records`] what is indexed. `pbfilter`, `runs` and `store` are the engine's own indexes.
-//! `btree` works on a translation layer, `bftl` and `skimpystash` on a `page_log`. [`meter`]
-//! computes counts from the trace, and [`bench`](mod@bench) makes a result, the [`costs`].
+//! [`method`] defines what all of them can do, [`chip_setup`] the chip below, and [`keys`],
+//! [`rows`] and [`records`] what is indexed. `store` is the engine's own index,
+//! `pbfilter` and `runs` are those of `flysch_indexes`. `btree` works on a translation layer,
+//! `bftl` and `skimpystash` on a `page_log`. [`meter`] computes counts from the trace, and
+//! [`bench`](mod@bench) makes a result, the [`costs`], by an `experiment`.
 //!
 //! Invariants:
 //! 1. Every count and every time comes from the trace.
@@ -13,9 +14,11 @@ pub mod bench;
 mod bftl;
 mod btree;
 pub mod chip_setup;
+mod collide;
 pub mod costs;
 mod entries;
 pub mod error;
+mod experiment;
 mod hash_runs;
 pub mod keys;
 mod make;
@@ -24,5 +27,7 @@ pub mod method;
 mod page_log;
 mod pbfilter;
 pub mod records;
+pub mod rows;
 mod skimpystash;
 mod store;
+mod zipf;

@@ -4,7 +4,7 @@
 //! 2. A page has a number of users. Once no page of a block has users, the block can be taken
 //!    again. No page is ever copied.
 
-use flysch::flash::FlashError;
+use flysch_indexes::flash::FlashError;
 use flysch_nand::{BlockAddr, EraseError, Geometry, Nand, PageAddr};
 
 use super::chip_setup::Device;

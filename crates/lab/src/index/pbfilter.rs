@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use flysch::flash::Flash;
-use flysch::index::pbfilter::{Deletions, PbConfig, PbFilter};
-use flysch::index::{ConfigError, IndexError};
+use flysch_indexes::flash::Flash;
+use flysch_indexes::pbfilter::{Deletions, PbConfig, PbFilter};
+use flysch_indexes::{ConfigError, IndexError};
 use flysch_nand::Geometry;
 
 use super::chip_setup::{ChipSetup, Device};

@@ -8,6 +8,7 @@ use flysch_chip::EventKind;
 
 use super::chip_setup::ChipSetup;
 use super::keys::Keys;
+use super::rows::RowKeys;
 
 /// Size of a record in bytes. The paper has 20 of them on a page of 2 KiB.
 const RECORD_SIZE: u32 = 100;
@@ -16,7 +17,7 @@ const RECORD_SIZE: u32 = 100;
 pub const SCOPE: &str = "record";
 
 /// The place to which an index directs a lookup.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// The number of one record.
     Record(u32),
@@ -29,12 +30,13 @@ pub const fn records_per_page(page_size: u32) -> u32 {
     if page_size < RECORD_SIZE { 1 } else { page_size / RECORD_SIZE }
 }
 
-/// The record area: one record for each key, then one more for each update of a key.
+/// The record area: the records of the load, then one more for each update of a key.
 #[derive(Debug)]
 pub struct Records {
     setup: ChipSetup,
     keys: Keys,
-    /// Number of keys inserted so far. Each has a record with its own number.
+    rows: RowKeys,
+    /// Number of records inserted so far.
     inserted: u32,
     /// The keys of the records that updates added.
     updated: Vec<u32>,
@@ -44,18 +46,19 @@ pub struct Records {
 
 impl Records {
     /// An empty record area.
-    pub fn new(setup: &ChipSetup, keys: Keys) -> Self {
-        Self { setup: setup.clone(), keys, inserted: 0, updated: Vec::new(), newest: Vec::new() }
+    pub fn new(setup: &ChipSetup, keys: Keys, rows: RowKeys) -> Self {
+        let (setup, updated, newest) = (setup.clone(), Vec::new(), Vec::new());
+        Self { setup, keys, rows, inserted: 0, updated, newest }
     }
 
-    /// Append the record of the next key. Returns its number, which equals the number of the key.
+    /// Append the next record. Returns its number.
     pub const fn append(&mut self) -> u32 {
         self.inserted += 1;
         self.inserted - 1
     }
 
-    /// Append a new version of a key's record, after all keys were inserted. Returns the old number
-    /// and the new one.
+    /// Append a new version of the record of a key that has one, after the load. Returns the old
+    /// number and the new one.
     ///
     /// # Panics
     /// At 2^32 records.
@@ -68,26 +71,28 @@ impl Records {
         (std::mem::replace(&mut self.newest[key as usize], new), new)
     }
 
-    /// Read the page of a place. Returns whether the newest version of the wanted key is there.
-    pub fn holds(&self, place: Place, wanted: &[u8]) -> bool {
+    /// Read the page of a place. Returns how many records of the wanted key are there, old
+    /// versions apart.
+    pub fn count(&self, place: Place, wanted: &[u8]) -> usize {
         let per_page = records_per_page(self.setup.part.geometry.page_size);
         let (first, count, page) = match place {
             Place::Record(record) => (record, 1, record / per_page),
             Place::Page(page) => (page * per_page, per_page, page),
         };
         self.read(page);
-        (first..first + count).any(|record| {
+        let is_there = |record: u32| {
             let is_newest =
                 |&key: &u32| self.newest.get(key as usize).is_none_or(|&it| it == record);
             self.key_of(record)
                 .filter(is_newest)
                 .is_some_and(|key| self.keys.present(key) == wanted)
-        })
+        };
+        (first..first + count).filter(|&record| is_there(record)).count()
     }
 
     fn key_of(&self, record: u32) -> Option<u32> {
         if record < self.inserted {
-            return Some(record);
+            return Some(self.rows.key_of(record));
         }
         self.updated.get((record - self.inserted) as usize).copied()
     }

@@ -9,8 +9,8 @@
 //! flash  page   | key, record u32, previous entry u32 | ... |
 //! ```
 
-use flysch::index::ConfigError;
-use flysch::index::hash::hash64;
+use flysch_indexes::ConfigError;
+use flysch_indexes::hash::hash64;
 use flysch_nand::Geometry;
 
 use super::chip_setup::ChipSetup;

@@ -1,4 +1,5 @@
-//! The index store of the database as an index method, in the RAM that the bench gives.
+//! The index store of the database as an index method, in the RAM that the bench gives: by hash,
+//! or in the order of keys of at most eight bytes.
 //!
 //! The store keeps codes and pointers, and the database tells it of two keys that share a code: it
 //! meets the other key when it checks that a new one is not taken. Here that check is a map beside
@@ -15,7 +16,7 @@ use flysch_nand::Geometry;
 
 use super::chip_setup::{ChipSetup, Device};
 use super::error::MethodError;
-use super::method::{IndexMethod, MethodSpec, Ram};
+use super::method::{IndexMethod, MethodName, MethodSpec, Ram, check_key_size};
 use super::records::{Place, records_per_page};
 
 /// Default RAM in bytes: the paper's seven pages of 2 KiB.
@@ -29,12 +30,15 @@ const SPARE_BLOCKS: u64 = 16;
 
 struct StoreMethod<'ram> {
     solo: Solo<'ram, Device>,
-    hash: HashKey,
+    /// None where entries are ordered by their keys.
+    hash: Option<HashKey>,
     code_bits: u8,
     /// How many records one pointer covers: one, or those of a page.
     span: u32,
     geometry: Geometry,
-    /// Keys of each code.
+    /// Whether keys may share a code that has one row.
+    may_meet: bool,
+    /// Keys of each code, where that matters.
     met: BTreeMap<u64, u32>,
 }
 
@@ -42,7 +46,12 @@ struct StoreMethod<'ram> {
 pub(super) fn block_count(spec: &MethodSpec, geometry: &Geometry) -> u32 {
     let block = u64::from(geometry.page_size) * u64::from(geometry.pages_per_block);
     let size = u64::from(spec.keys) * ENTRY_SIZE * 3;
-    u32::try_from(size.div_ceil(block) + SPARE_BLOCKS).expect("a chip has fewer blocks")
+    // A pointer names a cell of a page in one of two spaces: every record needs one.
+    let records = if spec.changes > 0 { u64::from(spec.keys) + u64::from(spec.changes) } else { 0 };
+    let named =
+        u64::from(geometry.page_size) / CELL as u64 * 2 * u64::from(geometry.pages_per_block);
+    let blocks = (size.div_ceil(block) + SPARE_BLOCKS).max(records.div_ceil(named));
+    u32::try_from(blocks).expect("a chip has fewer blocks")
 }
 
 pub(super) fn with<T>(
@@ -51,9 +60,13 @@ pub(super) fn with<T>(
     visit: impl FnOnce(&mut dyn IndexMethod) -> Result<T, MethodError>,
 ) -> Result<T, MethodError> {
     let geometry = setup.part.geometry;
+    let is_ordered = spec.name == MethodName::StoreOrdered;
+    if is_ordered {
+        check_key_size(spec, size_of::<u64>())?;
+    }
     let plan = IndexPlan {
-        order: Order::Hash,
-        rows: Rows::One,
+        order: if is_ordered { Order::Key } else { Order::Hash },
+        rows: if spec.rows_per_key > 1 { Rows::Many } else { Rows::One },
         is_updated: spec.changes > 0,
         levels: 3,
         capacity: spec.keys,
@@ -66,17 +79,21 @@ pub(super) fn with<T>(
     let span = if spec.changes > 0 { 1 } else { records_per_page(geometry.page_size) };
     visit(&mut StoreMethod {
         solo: Solo::new(setup.device(), partition, config, &mut memory),
-        hash: HashKey::from_seed(setup.seed),
+        hash: (!is_ordered).then(|| HashKey::from_seed(setup.seed)),
         code_bits: plan.code_bits(),
         span,
         geometry,
+        may_meet: spec.rows_per_key == 1 && !is_ordered,
         met: BTreeMap::new(),
     })
 }
 
 impl StoreMethod<'_> {
     fn code(&self, key: &[u8]) -> u64 {
-        let mut hash = self.hash.start();
+        let Some(hash) = self.hash else {
+            return key.iter().fold(0, |code, &byte| code << 8 | u64::from(byte));
+        };
+        let mut hash = hash.start();
         hash.write(key);
         hash.finish() >> (64 - self.code_bits)
     }
@@ -97,7 +114,9 @@ impl StoreMethod<'_> {
 impl IndexMethod for StoreMethod<'_> {
     fn insert(&mut self, key: &[u8], record: u32) -> Result<(), MethodError> {
         let code = self.code(key);
-        *self.met.entry(code).or_default() += 1;
+        if self.may_meet {
+            *self.met.entry(code).or_default() += 1;
+        }
         self.put(code, record, self.shared(code))
     }
 

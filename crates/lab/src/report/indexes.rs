@@ -51,7 +51,8 @@ fn worst_insert_ms(run: &IndexCosts) -> f64 {
 }
 
 /// Parameters for the horizontal axis. The first one that varies is used.
-const ACROSS: [&str; 6] = ["n", "updates", "key-size", "ram", "bits-per-key", "hash-count"];
+const ACROSS: [&str; 7] =
+    ["n", "updates", "rows-per-key", "key-size", "ram", "bits-per-key", "hash-count"];
 
 /// Write the report of these runs.
 pub fn indexes(runs: &[IndexCosts]) -> String {
@@ -104,6 +105,8 @@ fn attributes(run: &IndexCosts) -> Vec<(&'static str, String)> {
         ("n", run.n.to_string()),
         ("key-size", run.key_size.to_string()),
         ("key-distribution", run.key_distribution.to_owned()),
+        ("rows-per-key", run.rows_per_key.to_string()),
+        ("lookup-distribution", run.lookup_distribution.to_owned()),
         ("updates", run.updates.to_string()),
         ("part", run.part.clone()),
         ("seed", run.seed.to_string()),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use flysch::flash::Tag;
 use flysch_chip::{Chip, Clock, Hooked, Hooks, Part, PartError};
+use flysch_indexes::flash::Tag;
 use flysch_nand::PageAddr;
 
 /// The part with the times of the virtual flash layer (Table 7).

@@ -4,7 +4,7 @@
 //! SPIN 2003): `h1 + i h2 + i (i - 1) / 2 h3` modulo the number of bits. A fourth call chooses the
 //! bucket. The engine uses none of the three functions.
 
-use flysch::index::pbfilter::Placement;
+use flysch_indexes::pbfilter::Placement;
 
 /// A hash function of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use flysch::flash::Flash;
-use flysch::index::IndexError;
-use flysch::index::pbfilter::{PbConfig, PbFilter};
+use flysch_indexes::IndexError;
+use flysch_indexes::flash::Flash;
+use flysch_indexes::pbfilter::{PbConfig, PbFilter};
 use flysch_nand::Nand;
 use serde_json::{Value, json};
 

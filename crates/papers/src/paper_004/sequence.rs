@@ -2,7 +2,7 @@
 //! nothing is partitioned (section 7.3.4, structures 1 and 2; the engine of section 7.3.3 uses the
 //! second).
 
-use flysch::index::pbfilter::{PbConfig, Placement};
+use flysch_indexes::pbfilter::{PbConfig, Placement};
 use flysch_nand::{Nand, PageAddr};
 
 use super::device::{Device, blank};

@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use flysch::flash::Flash;
-use flysch::index::IndexError;
-use flysch::index::pbfilter::{PbConfig, PbFilter};
 use flysch_chip::Prng;
+use flysch_indexes::IndexError;
+use flysch_indexes::flash::Flash;
+use flysch_indexes::pbfilter::{PbConfig, PbFilter};
 use flysch_nand::Nand;
 use rayon::prelude::*;
 use serde_json::json;

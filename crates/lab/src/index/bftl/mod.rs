@@ -20,7 +20,7 @@ mod content;
 mod table;
 mod unit;
 
-use flysch::index::ConfigError;
+use flysch_indexes::ConfigError;
 use flysch_nand::Geometry;
 
 use self::table::Tables;

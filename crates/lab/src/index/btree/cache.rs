@@ -1,6 +1,6 @@
 //! Nodes in RAM: a fixed number of pages. The least recently used one is written back first.
 
-use flysch::flash::FlashError;
+use flysch_indexes::flash::FlashError;
 use flysch_linux::block_device::BlockDevice;
 
 use super::super::error::MethodError;

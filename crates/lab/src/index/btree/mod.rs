@@ -12,7 +12,7 @@
 mod cache;
 mod node;
 
-use flysch::index::ConfigError;
+use flysch_indexes::ConfigError;
 use flysch_linux::ftl::{self, FtlOptions, Mapping, Victim};
 use flysch_nand::Geometry;
 
@@ -30,6 +30,8 @@ const NODES_MIN: usize = 3;
 /// How full nodes are when the device is sized, in percent. The mean of random keys is 69 (Yao
 /// 1978), but the fill varies, because all leaves split at about the same time.
 const FILL_PERCENT: u64 = 62;
+/// The same where keys come in stretches: a split leaves a half that no key comes to any more.
+const FILL_PERCENT_OF_STRETCHES: u64 = 45;
 /// How far erase counts may differ before data is moved. The simulated cards use the same value.
 const WEAR_GAP: u32 = 64;
 const SECTOR_SIZE: u32 = 512;
@@ -52,7 +54,8 @@ fn shape(spec: &MethodSpec, geometry: &Geometry) -> Shape {
 /// The blocks that the tree needs, and the blocks of the device, which include spare ones.
 fn sizes(spec: &MethodSpec, geometry: &Geometry) -> (u32, u32) {
     let capacity = shape(spec, geometry).capacity.max(2) as u64;
-    let leaves = u64::from(spec.keys) * 100 / FILL_PERCENT / capacity + 1;
+    let fill = if spec.in_stretches { FILL_PERCENT_OF_STRETCHES } else { FILL_PERCENT };
+    let leaves = u64::from(spec.keys) * 100 / fill / capacity + 1;
     // Each level has fewer nodes than the one below by the fan-out: at least half the capacity.
     let nodes = leaves + leaves / (capacity / 2).max(2) * 2 + 8;
     let blocks = nodes.div_ceil(u64::from(geometry.pages_per_block));

@@ -1,0 +1,179 @@
+//! Keys of an ordered index that have one code and are not equal: text that begins with the same
+//! eight bytes, and null beside the least integer.
+
+use std::collections::BTreeMap;
+
+use flysch::db::{Budget, Db, DbError, Direction, Durability};
+use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
+use flysch_chip::Prng;
+
+use super::image::Image;
+use super::world::OPTIONS;
+
+const RAM: usize = 10_000;
+
+const SCHEMA: Schema<'static> = Schema {
+    tables: &[Table {
+        name: "address",
+        columns: &[
+            Column::required("host", ColumnType::Text),
+            Column::required("count", ColumnType::Integer),
+            Column::nullable("alias", ColumnType::Text),
+        ],
+        indexes: &[
+            Index { columns: &[0], kind: IndexKind::Ordered, is_unique: true },
+            Index { columns: &[2], kind: IndexKind::Ordered, is_unique: false },
+        ],
+        zone: None,
+    }],
+};
+const _: () = assert!(SCHEMA.check().is_ok());
+
+type Model = BTreeMap<String, i64>;
+
+fn host(number: u64) -> String {
+    // Groups of some keys that begin alike, one of them the beginning of all others.
+    let (group, place) = (number / 12, number % 12);
+    let rest = ["", "a", "b", "\u{1}", "zzzzzzzzzzzzzzzzzzzz"][place as usize % 5]
+        .repeat(place as usize / 5 + 1);
+    format!("www.{group:03}.{rest}")
+}
+
+fn alias(count: i64) -> String {
+    format!("sensor at {}", count % 7)
+}
+
+fn values<'v>(host: &'v str, count: i64, alias: &'v str) -> [Value<'v>; 3] {
+    let alias = if count % 5 == 0 { Value::Null } else { Value::Text(alias) };
+    [Value::Text(host), Value::Integer(count), alias]
+}
+
+fn check(db: &mut Db<'_, '_, &mut Image>, model: &Model, story: &str) -> Result<(), DbError> {
+    let mut out = [0; 512];
+    for number in 0..HOSTS {
+        let host = host(number);
+        let row = db.get(0, 0, &[Value::Text(&host)], &mut out)?;
+        let found = row.map(|row| row.column(1)).transpose()?;
+        let wanted = model.get(&host).map(|count| Value::Integer(*count));
+        assert_eq!(found, wanted, "{host}: {story}");
+    }
+    let mut found = Vec::new();
+    let (least, greatest) = (Value::Text(""), Value::Text("x"));
+    let mut range = db.range(0, 0, (&least, &greatest), Direction::Forward)?;
+    while let Some(row) = range.next(db, &mut out)? {
+        let Value::Text(host) = row.column(0)? else { panic!("a host is text") };
+        found.push(host.to_owned());
+    }
+    assert!(found.is_sorted_by_key(|host| host.bytes().take(8).collect::<Vec<_>>()), "{story}");
+    found.sort_unstable();
+    let wanted: Vec<&String> = model.keys().collect();
+    assert_eq!(found.iter().collect::<Vec<_>>(), wanted, "a range gives each row once: {story}");
+    for kind in 0..7 {
+        let alias = alias(kind);
+        let mut find = db.find(0, 1, &[Value::Text(&alias)])?;
+        let mut count = 0;
+        while find.next(db, &mut out)?.is_some() {
+            count += 1;
+        }
+        let has = |count: &&i64| **count % 7 == kind && **count % 5 != 0;
+        assert_eq!(count, model.values().filter(has).count(), "{alias}: {story}");
+    }
+    Ok(())
+}
+
+const HOSTS: u64 = 96;
+
+fn change(
+    db: &mut Db<'_, '_, &mut Image>,
+    model: &mut Model,
+    prng: &mut Prng,
+) -> Result<(), DbError> {
+    let mut tx = db.begin()?;
+    let mut after = model.clone();
+    for _ in 0..=prng.below(6) {
+        let host = host(prng.below(HOSTS));
+        let count = prng.below(10_000).cast_signed();
+        let alias = alias(count);
+        let values = values(&host, count, &alias);
+        match prng.below(5) {
+            0 => {
+                let was_there = tx.delete(0, &[Value::Text(&host)])?;
+                assert_eq!(was_there, after.remove(&host).is_some(), "deleting {host}");
+            }
+            1 => {
+                let was_there = tx.update(0, &values)?;
+                assert_eq!(was_there, after.contains_key(&host), "updating {host}");
+                after.entry(host.clone()).and_modify(|old| *old = count);
+            }
+            _ => match tx.insert(0, &values) {
+                Err(DbError::Duplicate { index: 0 }) => {
+                    assert!(after.contains_key(&host), "{host}");
+                }
+                outcome => {
+                    outcome?;
+                    assert_eq!(after.insert(host.clone(), count), None, "{host} was taken");
+                }
+            },
+        }
+    }
+    if prng.below(8) == 0 {
+        return tx.roll_back();
+    }
+    tx.commit(Durability::Durable)?;
+    *model = after;
+    Ok(())
+}
+
+/// Two keys that agree in their first eight bytes were one key: the second was refused, and in
+/// merges the newer entry took the older one's place.
+#[test]
+fn keys_that_begin_alike_are_keys_of_their_own() {
+    let mut image = Image::blank(512, 64);
+    let (mut model, mut prng) = (Model::new(), Prng::new(5));
+    let mut ram = vec![0; RAM];
+    Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).map(drop).unwrap();
+    for turn in 0..60 {
+        let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+        for _ in 0..60 {
+            change(&mut db, &mut model, &mut prng).unwrap();
+        }
+        if turn % 3 == 0 {
+            while db.maintain(Budget { operations: 300 }).unwrap() {}
+        }
+        check(&mut db, &model, &format!("turn {turn}")).unwrap();
+        if turn % 4 == 0 {
+            db.close().unwrap();
+        }
+    }
+}
+
+/// Null has the code of the least integer, and is another key.
+#[test]
+fn null_is_not_the_least_integer() {
+    const ONE: Schema<'static> = Schema {
+        tables: &[Table {
+            name: "level",
+            columns: &[
+                Column::required("id", ColumnType::Integer),
+                Column::nullable("height", ColumnType::Integer),
+            ],
+            indexes: &[
+                Index { columns: &[0], kind: IndexKind::Hash, is_unique: true },
+                Index { columns: &[1], kind: IndexKind::Ordered, is_unique: true },
+            ],
+            zone: None,
+        }],
+    };
+    let mut image = Image::blank(1024, 48);
+    let mut ram = vec![0; RAM];
+    let mut db = Db::create(&mut image, &ONE, OPTIONS, &mut ram).unwrap();
+    let mut tx = db.begin().unwrap();
+    tx.insert(0, &[Value::Integer(1), Value::Null]).unwrap();
+    tx.insert(0, &[Value::Integer(2), Value::Integer(i64::MIN)]).unwrap();
+    tx.commit(Durability::Durable).unwrap();
+    let mut out = [0; 64];
+    for (id, height) in [(1, Value::Null), (2, Value::Integer(i64::MIN))] {
+        let row = db.get(0, 1, &[height], &mut out).unwrap().unwrap();
+        assert_eq!(row.column(0), Ok(Value::Integer(id)));
+    }
+}

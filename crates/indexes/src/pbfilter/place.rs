@@ -1,0 +1,57 @@
+//! Which bits of a filter a key sets: all in the bucket that the key hashes to.
+
+use core::ptr::fn_addr_eq;
+
+use super::config::{BUCKETS, PbConfig};
+use crate::hash::hash64;
+
+/// How a key is placed in a filter. The function is given the key, a seed and the bits of a bucket,
+/// a power of two; it fills the slice with places below that, and returns a number whose remainder
+/// is the bucket.
+#[derive(Clone, Copy, Debug)]
+pub struct Placement(pub fn(&[u8], u32, u32, &mut [u32]) -> u32);
+
+impl Placement {
+    /// Slices of three hashes: as good as independent hashes, see [`hash64`].
+    pub const SLICES: Self = Self(slices);
+}
+
+impl PartialEq for Placement {
+    fn eq(&self, other: &Self) -> bool {
+        fn_addr_eq(self.0, other.0)
+    }
+}
+
+impl Eq for Placement {}
+
+/// Most places of a key.
+pub(super) const PLACES_MAX: usize = 16;
+
+/// The bits that a key sets in a filter, ascending.
+pub(super) fn positions(
+    key: &[u8],
+    config: &PbConfig,
+    filter_bits: u32,
+) -> impl Iterator<Item = u32> + Clone + use<> {
+    let bucket_bits = filter_bits / BUCKETS;
+    let count = usize::from(config.hash_count);
+    let mut places = [0; PLACES_MAX];
+    let Placement(place) = config.placement;
+    let bucket = place(key, config.seed, bucket_bits, &mut places[..count]) % BUCKETS;
+    places[..count].sort_unstable();
+    places.into_iter().take(count).map(move |place| bucket * bucket_bits + place % bucket_bits)
+}
+
+/// Independent seeds of the three calls that give all positions.
+const SEEDS: [u32; 3] = [0, 0x9747_B28C, 0x0123_4567];
+
+fn slices(key: &[u8], seed: u32, bucket_bits: u32, places: &mut [u32]) -> u32 {
+    let width = bucket_bits.ilog2();
+    let hashes = SEEDS.map(|own| hash64(key, seed ^ own));
+    let per_hash = 62 / width;
+    for (number, place) in (0..).zip(places) {
+        let hash = hashes[(number / per_hash) as usize % SEEDS.len()] >> 2;
+        *place = (hash >> (number % per_hash * width)) as u32 & (bucket_bits - 1);
+    }
+    hashes[0] as u32
+}

@@ -1,0 +1,194 @@
+//! Parameters of an index of runs: what they mean, what they cost in RAM, how to choose them.
+
+use flysch_nand::Geometry;
+
+use super::merge::{INPUTS_MAX, WINDOW_MIN};
+use super::run::{LEVEL, RUN_SIZE, RUNS_MAX};
+use crate::ConfigError;
+use crate::flash::TAG_SIZE;
+
+/// When the work of merging is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// At once: least work in all, but an insert may wait for a whole merge.
+    Synchronous,
+    /// A bounded piece at each insert.
+    Spread,
+}
+
+/// What is programmed at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Whole pages: every chip allows it.
+    Page,
+    /// Sectors, in order: the buffer is a sector, where the chip allows partial programs.
+    Sector,
+}
+
+/// The parameters of an index of runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunsConfig {
+    /// The first of the area numbers that are the index's own: five and one for each level.
+    pub first_area: u8,
+    /// Seed of the hash: different on each device, so that no one can prepare colliding keys.
+    pub seed: u32,
+    /// Bits of a hash. False reads of a record: keys / 2^bits for each probe.
+    pub hash_bits: u8,
+    /// Bits of a pointer.
+    pub pointer_bits: u8,
+    /// Levels below the recent runs, 1 to 6.
+    pub levels: u8,
+    /// Bits more than log2 of the keys of a hash in the existence filter; 0 for no filter.
+    pub filter_bits: u8,
+    /// Recent runs that are merged to one.
+    pub fan: u8,
+    /// Entries that may be recent before they are merged into the levels.
+    pub recents_max: u32,
+    /// How full the units of merged runs are planned, per cent.
+    pub fill_percent: u8,
+    /// Bytes of the memory table.
+    pub memtable_size: usize,
+    /// Bytes of the Bloom filter over the recent runs; 0 for none.
+    pub bloom_size: usize,
+    /// Bytes of the windows through which merges read.
+    pub window_size: usize,
+    /// Blocks the index may hold.
+    pub blocks_max: u16,
+    /// Whether merges are done at once.
+    pub pace: Pace,
+    /// What is programmed at a time.
+    pub output: Output,
+}
+
+impl RunsConfig {
+    /// Choose parameters for up to `keys` keys in `ram` bytes, the levels among them.
+    pub fn for_keys(keys: u32, ram: usize, geometry: &Geometry) -> Result<Self, ConfigError> {
+        let sectors = geometry.partial_programs >= geometry.sectors_per_page;
+        let small = sectors && ram < 4 * geometry.page_size as usize;
+        let output = if small { Output::Sector } else { Output::Page };
+        let mut config = Self {
+            first_area: 16,
+            seed: 0,
+            // An entry of six bytes, until false reads of records would be one in 64 probes.
+            hash_bits: if keys <= 1 << 22 { 28 } else { 32 },
+            pointer_bits: 19,
+            levels: 3,
+            filter_bits: 0,
+            fan: if small { 3 } else { 6 },
+            recents_max: 0,
+            fill_percent: 92,
+            memtable_size: geometry.page_size as usize * if small { 3 } else { 9 } / 8,
+            bloom_size: 0,
+            window_size: if small { WINDOWS_MAX * WINDOW_MIN } else { 1280 },
+            blocks_max: Self::blocks_for(keys, geometry),
+            pace: Pace::Spread,
+            output,
+        };
+        let rest = config.ram_size(geometry);
+        config.bloom_size = ram.saturating_sub(rest);
+        let needed = rest + config.memtable_size / 4;
+        ConfigError::check_ram(needed, ram)?;
+        // Between 4 and 5 bits of the Bloom filter for each recent key; RAM beyond that is left.
+        let recents = (config.bloom_size * 8 * 2 / 9) as u32;
+        config.recents_max = recents.min(config.recents_ceiling());
+        config.bloom_size = config.bloom_size.min(config.recents_max as usize);
+        config.levels = levels_for(keys, config.recents_max, if small { 12 } else { 6 });
+        config.check(geometry)?;
+        Ok(config)
+    }
+
+    /// Blocks for `keys` entries of five bytes: twice over while the last level is merged, and the
+    /// partly filled ones of each area. No more than the chip has.
+    pub fn blocks_for(keys: u32, geometry: &Geometry) -> u16 {
+        let bytes = u64::from(keys) * 5 * 10 / 8;
+        let blocks = bytes / u64::from(geometry.block_size()) + 24;
+        u16::try_from(blocks.min(u64::from(geometry.block_count))).unwrap_or(u16::MAX)
+    }
+
+    /// Bytes of RAM that these parameters ask for, beside the index's own fields.
+    pub const fn ram_size(&self, geometry: &Geometry) -> usize {
+        self.memtable_size
+            + self.bloom_size
+            + self.window_size
+            + self.out_size(geometry)
+            + self.blocks_max as usize * 2
+    }
+
+    /// Refuse what cannot work, with what would.
+    pub fn check(&self, geometry: &Geometry) -> Result<(), ConfigError> {
+        let entry_bits = u32::from(self.hash_bits) + u32::from(self.pointer_bits) + 1;
+        let bounds = [
+            ("levels", u32::from(self.levels), 1, 6),
+            ("hash_bits", u32::from(self.hash_bits), 8, 32),
+            ("pointer_bits", u32::from(self.pointer_bits), 1, 32),
+            ("hash_bits + pointer_bits", entry_bits - 1, 9, 63),
+            ("fan", u32::from(self.fan), 2, 8),
+            ("fill_percent", u32::from(self.fill_percent), 10, 98),
+            ("memtable_size", self.memtable_size as u32, 64, 1 << 16),
+            ("window_size", self.window_size as u32, self.window_size_min(), 1 << 20),
+            ("recents_max", self.recents_max, self.recents_floor(), self.recents_ceiling()),
+            ("blocks_max", u32::from(self.blocks_max), u32::from(LEVEL) * 3, 1 << 15),
+            ("OOB bytes of a page", geometry.oob_size, TAG_SIZE as u32, u32::MAX),
+            ("bytes of a sector", geometry.sector_size(), 128, 1 << 15),
+            ("blocks of the chip", geometry.block_count, 8, 0xFFFE),
+            ("runs in a commit record", self.out_size(geometry) as u32, RECORD_MIN, u32::MAX),
+        ];
+        for (parameter, given, min, max) in bounds {
+            if given < min {
+                return Err(ConfigError::TooSmall { parameter, min, given });
+            }
+            if given > max {
+                return Err(ConfigError::TooLarge { parameter, max, given });
+            }
+        }
+        let (needed, allowed) = (geometry.sectors_per_page, geometry.partial_programs);
+        if matches!(self.output, Output::Sector) && allowed < needed {
+            return Err(ConfigError::PartialPrograms { needed, allowed });
+        }
+        Ok(())
+    }
+
+    /// Bytes of an entry in the memory table.
+    pub(super) const fn entry_size(&self) -> usize {
+        (self.hash_bits as usize + self.pointer_bits as usize + 1).div_ceil(8)
+    }
+
+    /// Bytes of the output buffer.
+    pub(super) const fn out_size(&self, geometry: &Geometry) -> usize {
+        match self.output {
+            Output::Page => geometry.page_size as usize,
+            Output::Sector => geometry.sector_size() as usize,
+        }
+    }
+
+    const fn window_size_min(&self) -> u32 {
+        WINDOW_MIN as u32 * (self.levels as u32 + WINDOWS_MAX as u32 - 6)
+    }
+
+    const fn recents_floor(&self) -> u32 {
+        self.memtable_size as u32 / self.entry_size() as u32
+    }
+
+    /// As many as the inputs of one merge take.
+    const fn recents_ceiling(&self) -> u32 {
+        let merged = INPUTS_MAX as u32 - self.levels as u32 - self.fan as u32 - 3;
+        self.recents_floor() * self.fan as u32 * merged
+    }
+}
+
+/// Inputs of a merge that each have a window where there are six levels.
+const WINDOWS_MAX: usize = 18;
+/// Bytes of the least commit record that is of use.
+const RECORD_MIN: u32 = 128 + 12 * RUN_SIZE as u32;
+const _: () = assert!(RUNS_MAX > INPUTS_MAX);
+
+/// Levels for which each is at most `growth` times the one above.
+fn levels_for(keys: u32, recents: u32, growth: u64) -> u8 {
+    let mut reach = u64::from(recents.max(1)) * growth;
+    let mut levels = 1;
+    while reach < u64::from(keys) && levels < 6 {
+        reach *= growth;
+        levels += 1;
+    }
+    levels
+}
