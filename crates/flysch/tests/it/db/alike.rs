@@ -132,7 +132,7 @@ fn keys_that_begin_alike_are_keys_of_their_own() {
     let (mut model, mut prng) = (Model::new(), Prng::new(5));
     let mut ram = vec![0; RAM];
     Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).map(drop).unwrap();
-    for turn in 0..60 {
+    for turn in 0..12 {
         let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
         for _ in 0..60 {
             change(&mut db, &mut model, &mut prng).unwrap();
