@@ -1,7 +1,7 @@
 //! The first rows by a value, in the program's memory.
 
-use crate::db::DbError;
 use crate::bytes::array;
+use crate::db::DbError;
 use crate::row::{RowView, Schema, Value, key};
 
 /// Which rows come first.

@@ -1,7 +1,7 @@
 //! The database as its user sees it: through its calls, on a simulated chip.
 
-mod campaign;
 mod alike;
+mod campaign;
 mod changes;
 mod counts;
 mod cuts;
