@@ -50,7 +50,7 @@ fn every_combination_is_a_run() {
          --ram 20480 --bits-per-key 16 --hash-count 7 --flush page --pace synchronous --format csv",
     );
     assert_eq!(csv.lines().count(), 1 + 2 * 3 * 2 * 4, "{csv}");
-    assert!(csv.starts_with("method,n,key_size,key_distribution,ram_bytes,"), "{csv}");
+    assert!(csv.starts_with("method,n,key_size,key_distribution,rows_per_key,"), "{csv}");
 }
 
 #[test]

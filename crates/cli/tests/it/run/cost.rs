@@ -88,6 +88,7 @@ fn measured(
 }
 
 #[test]
+#[ignore = "times differ with the machine: by hand, in a release build, with --ignored"]
 fn in_memory_a_run_takes_at_most_three_times_as_long_as_natively() {
     // The native run has its files in memory, too.
     let folder = tempfile::tempdir_in("/dev/shm").expect("a folder in memory");
@@ -106,6 +107,7 @@ fn in_memory_a_run_takes_at_most_three_times_as_long_as_natively() {
 }
 
 #[test]
+#[ignore = "times differ with the machine: by hand, in a release build, with --ignored"]
 fn on_flash_a_run_takes_hardly_longer_than_the_same_statements_of_bench() {
     let folder = folder();
     if !built(folder.path()) {
