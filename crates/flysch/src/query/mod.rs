@@ -12,7 +12,7 @@
 //! Every cursor is pulled: [`Cursor::next`] gives a row in memory of the caller's, and what it
 //! costs is known from the cursors that it is made of. None borrows the database between calls, so
 //! rows may be changed meanwhile; a cursor that would lose its place says
-//! [`DbError::Stale`](crate::db::DbError::Stale). None allocates, and the RAM of each is its own
+//! [`crate::db::DbError::Stale`]. None allocates, and the RAM of each is its own
 //! size.
 //!
 //! Order is that of an index, or that of [`Top`]; there is no sort that goes to flash.

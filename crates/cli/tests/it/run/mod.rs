@@ -3,7 +3,6 @@
 
 mod blame;
 mod calls;
-mod cost;
 mod extension;
 mod failures;
 mod fuse;

@@ -25,7 +25,7 @@ pub(super) const KEY: u8 = 0;
 pub(super) const BY_NAME: u8 = 1;
 pub(super) const BY_CUSTOMER: u8 = 1;
 
-/// The tables, in the order of [`Relation`](super::super::relation::Relation).
+/// The tables, in the order of `Relation`.
 pub const SCHEMA: Schema<'static> = Schema {
     tables: &[
         Table {
