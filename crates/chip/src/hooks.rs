@@ -24,6 +24,25 @@ pub trait Hooks {
     }
 }
 
+/// Hooks that count reads, programs and erases.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts(pub [u64; 3]);
+
+impl Hooks for Counts {
+    fn after_read(&mut self, _: PageAddr, _: &mut [u8]) {
+        self.0[0] += 1;
+    }
+
+    fn before_program(&mut self, _: PageAddr, _: &[u8], _: &[u8]) -> bool {
+        self.0[1] += 1;
+        true
+    }
+
+    fn before_erase(&mut self, _: BlockAddr) {
+        self.0[2] += 1;
+    }
+}
+
 #[derive(Debug)]
 pub struct Hooked<N, H> {
     pub device: N,

@@ -52,7 +52,7 @@ mod trace;
 pub use array::{Chip, Wear};
 pub use clock::Clock;
 pub use fault::{Ending, FaultInjector, FaultPlan};
-pub use hooks::{Hooked, Hooks};
+pub use hooks::{Counts, Hooked, Hooks};
 pub use image::ImageError;
 pub use nvram::{Nor, NorFigures, Pram, PramFigures, Traffic};
 pub use part::{EccStrength, Part, PartError, Timing};

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use flysch::db::{Db, DbError, Durability, Options};
 use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
-use flysch_chip::{Chip, Clock, Hooked, Hooks, Part, Prng};
-use flysch_nand::{Geometry, PageAddr};
+use flysch_chip::{Chip, Clock, Counts, Hooked, Part, Prng};
+use flysch_nand::Geometry;
 
 const SCHEMA: Schema<'static> = Schema {
     tables: &[Table {
@@ -30,24 +30,6 @@ const SCHEMA: Schema<'static> = Schema {
         zone: None,
     }],
 };
-
-/// Reads and programs of a chip.
-#[derive(Debug, Default)]
-struct Counts {
-    reads: u64,
-    programs: u64,
-}
-
-impl Hooks for Counts {
-    fn after_read(&mut self, _: PageAddr, _: &mut [u8]) {
-        self.reads += 1;
-    }
-
-    fn before_program(&mut self, _: PageAddr, _: &[u8], _: &[u8]) -> bool {
-        self.programs += 1;
-        true
-    }
-}
 
 /// A chip that counts.
 type Counter = Hooked<Chip, Counts>;
@@ -134,20 +116,20 @@ fn measure(rows: i64, ram: usize, percent: i64, choice: Choice) -> Result<(), Db
     while version < rows * 2 {
         if version == rows * 3 / 2 {
             let nand = db.nand();
-            start = (nand.hooks.programs, nand.hooks.reads, erases_of(nand), version);
+            start = (nand.hooks.0[1], nand.hooks.0[0], erases_of(nand), version);
         }
         version += 1;
-        let before = db.nand().hooks.programs;
+        let before = db.nand().hooks.0[1];
         update(&mut db, choice.draw(&mut prng, rows), version)?;
-        worst = worst.max(db.nand().hooks.programs - before);
+        worst = worst.max(db.nand().hooks.0[1] - before);
     }
     let nand = db.nand();
     let updates = (version - start.3) as f64;
     println!(
         "  {} updates: {:.3} programs, {:.2} reads, {:.4} erases each; {worst} programs at most",
         version - start.3,
-        (nand.hooks.programs - start.0) as f64 / updates,
-        (nand.hooks.reads - start.1) as f64 / updates,
+        (nand.hooks.0[1] - start.0) as f64 / updates,
+        (nand.hooks.0[0] - start.1) as f64 / updates,
         f64::from(erases_of(nand) - start.2) / updates,
     );
     println!("  {:?}", db.stats());
@@ -169,10 +151,10 @@ fn lookups(db: &mut Store<'_, '_>, rows: i64, prng: &mut Prng) -> Result<(), DbE
         let mut counts = Vec::new();
         for _ in 0..3000 {
             let id = prng.below(rows as u64) as i64 + offset;
-            let before = db.nand().hooks.reads;
+            let before = db.nand().hooks.0[0];
             let found = db.get(0, 0, &[Value::Integer(id)], &mut out)?;
             assert_eq!(found.is_some(), offset == 0, "a lookup of {id}");
-            counts.push(db.nand().hooks.reads - before);
+            counts.push(db.nand().hooks.0[0] - before);
         }
         counts.sort_unstable();
         let mean = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
@@ -183,7 +165,7 @@ fn lookups(db: &mut Store<'_, '_>, rows: i64, prng: &mut Prng) -> Result<(), DbE
 }
 
 fn deletes(db: &mut Store<'_, '_>, rows: i64) -> Result<(), DbError> {
-    let (programs, reads) = (db.nand().hooks.programs, db.nand().hooks.reads);
+    let (programs, reads) = (db.nand().hooks.0[1], db.nand().hooks.0[0]);
     let count = rows / 20;
     for id in 0..count {
         let mut tx = db.begin()?;
@@ -193,8 +175,8 @@ fn deletes(db: &mut Store<'_, '_>, rows: i64) -> Result<(), DbError> {
     let nand = db.nand();
     println!(
         "  delete: {:.3} programs, {:.2} reads each",
-        (nand.hooks.programs - programs) as f64 / count as f64,
-        (nand.hooks.reads - reads) as f64 / count as f64,
+        (nand.hooks.0[1] - programs) as f64 / count as f64,
+        (nand.hooks.0[0] - reads) as f64 / count as f64,
     );
     Ok(())
 }

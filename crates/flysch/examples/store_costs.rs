@@ -12,27 +12,8 @@ use std::sync::Arc;
 
 use flysch::media::Partition;
 use flysch::store::{Entry, IndexPlan, Order, Probe, Rows, Solo, Store, StoreConfig};
-use flysch_chip::{Chip, Clock, Hooked, Hooks, Part, Prng};
-use flysch_nand::{BlockAddr, Geometry, PageAddr};
-
-/// Operations of a chip: reads, programs, erases.
-#[derive(Debug, Default)]
-struct Counts([u64; 3]);
-
-impl Hooks for Counts {
-    fn after_read(&mut self, _: PageAddr, _: &mut [u8]) {
-        self.0[0] += 1;
-    }
-
-    fn before_program(&mut self, _: PageAddr, _: &[u8], _: &[u8]) -> bool {
-        self.0[1] += 1;
-        true
-    }
-
-    fn before_erase(&mut self, _: BlockAddr) {
-        self.0[2] += 1;
-    }
-}
+use flysch_chip::{Chip, Clock, Counts, Hooked, Part, Prng};
+use flysch_nand::Geometry;
 
 /// A chip whose operations are counted.
 type Counted = Hooked<Chip, Counts>;

@@ -66,10 +66,7 @@ impl<N: Nand> Db<'_, '_, N> {
             let index = self.index(key.table, key.index)?;
             let primary = self.table(key.parent)?.primary_key().ok_or(DbError::Keyless)?;
             let mut code = KeyCode::start(index, &self.key);
-            let schema = self.schema;
-            let stretch = self.rows_at(parent.pointer, false)?;
-            let row = stretch.rows().nth(parent.place as usize).ok_or(DbError::Unknown)?;
-            let view = RowView::parse_front(schema, row, 0)?;
+            let view = self.front_at(parent.pointer, parent.place)?;
             for (&from, &to) in primary.columns.iter().zip(index.columns) {
                 code.add(table.columns[usize::from(to)].kind, &view.column(from)?);
             }
@@ -87,10 +84,8 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// The row at a place.
     fn seat_at(&mut self, pointer: u32, place: u32) -> Result<Seat, DbError> {
-        let (schema, hash) = (self.schema, self.key);
-        let stretch = self.rows_at(pointer, false)?;
-        let row = stretch.rows().nth(place as usize).ok_or(DbError::Unknown)?;
-        let view = RowView::parse_front(schema, row, 0)?;
+        let hash = self.key;
+        let view = self.front_at(pointer, place)?;
         let primary = view.table.primary_key().ok_or(DbError::Keyless)?;
         let key = view.digest(primary, &hash)?;
         Ok(Seat { pointer, place, key, head: view.head, len: view.row_len, is_last: true })

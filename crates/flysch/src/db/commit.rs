@@ -4,7 +4,7 @@ use flysch_nand::Nand;
 
 use super::{Db, DbError};
 use crate::log::{Body, HAS_BESIDE, NvLog};
-use crate::media::{MediaError, Space};
+use crate::media::MediaError;
 use crate::record::{Records, STATE_SIZE};
 use crate::store::Store;
 
@@ -206,12 +206,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Let the blocks go that nothing on flash names any more.
     fn let_go(&mut self) {
         let numbers = self.media.numbers();
-        let heads = self.media.heads;
         let spans = self.media.spans.clone();
-        let is_head = |space: Space, block| {
-            let head = heads[space as usize];
-            numbers.page_in_block(head) > 0 && numbers.block_of(head) == block
-        };
         // A block of rows that lies wholly in a void span holds nothing.
         let is_void = |space, block: u32| {
             let first = block * numbers.pages_per_block;
@@ -224,9 +219,7 @@ impl<N: Nand> Db<'_, '_, N> {
         let store = &self.store;
         self.media.let_go(|space, block| {
             let is_rows = space.holds_rows();
-            is_head(space, block)
-                || is_rows && !is_void(space, block)
-                || !is_rows && store.is_live(space, block)
+            is_rows && !is_void(space, block) || !is_rows && store.is_live(space, block)
         });
     }
 }

@@ -120,11 +120,8 @@ impl<N: Nand> Db<'_, '_, N> {
         (table, index): (u8, u8),
         (pointer, place): (u32, u32),
     ) -> Result<Rank, DbError> {
-        let schema = self.schema;
         let indexed = self.index(table, index)?;
-        let stretch = self.rows_at(pointer, false)?;
-        let row = stretch.rows().nth(place as usize).ok_or(DbError::Unknown)?;
-        let view = RowView::parse_front(schema, row, 0)?;
+        let view = self.front_at(pointer, place)?;
         Ok((End::front(columns_of(&view, indexed)), pointer, place))
     }
 }

@@ -13,7 +13,7 @@ use super::index::{Wanted, carries};
 use super::{Db, DbError};
 use crate::media::{CELL_SIZE, MediaError, Page};
 use crate::record::{BlockSummary, Cells, Position, Stretch, is_void, tail_page};
-use crate::row::{Digest, RowHead, RowKind, RowView};
+use crate::row::{Digest, RowHead, RowKind, RowView, Schema};
 use crate::store::Probe;
 
 /// Where a row was found.
@@ -52,7 +52,7 @@ impl Sought {
     }
 }
 
-impl<N: Nand> Db<'_, '_, N> {
+impl<'s, N: Nand> Db<'_, 's, N> {
     /// Whether rows of a table may be there no more though they are on flash.
     pub(super) fn is_changed(&self, table: u8) -> bool {
         self.records.changed >> table & 1 != 0
@@ -199,6 +199,17 @@ impl<N: Nand> Db<'_, '_, N> {
         };
         self.held_cells = Some(cells);
         Ok(cells.rows(self.frame, at))
+    }
+
+    /// The front of the row at a place of a cell. Cost: as the other call that gives its rows.
+    pub(super) fn front_at(
+        &mut self,
+        pointer: u32,
+        place: u32,
+    ) -> Result<RowView<'_, 's>, DbError> {
+        let schema: &'s Schema<'s> = self.schema;
+        let row = self.rows_at(pointer, false)?.rows().nth(place as usize);
+        Ok(RowView::parse_front(schema, row.ok_or(DbError::Unknown)?, 0)?)
     }
 
     /// Whether a page was programmed, as far as the head of its space tells.

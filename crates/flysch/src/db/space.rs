@@ -88,8 +88,7 @@ impl<N: Nand> Db<'_, '_, N> {
             let moves = (self.compaction.moves, self.media.write, self.media.counts.reads);
             self.compact_some(some)?;
             if self.compaction.gone.is_some() {
-                self.is_lazy = true;
-                self.tolerate_full(|db| db.record().map(|()| true))?;
+                self.record_what_goes()?;
             }
             if moves == (self.compaction.moves, self.media.write, self.media.counts.reads) {
                 break;
@@ -115,12 +114,16 @@ impl<N: Nand> Db<'_, '_, N> {
             if self.compaction.gone.is_none() || records == RECORDS_MAX {
                 break;
             }
-            // The record lets the block go that was moved.
             records += 1;
-            self.is_lazy = true;
-            self.tolerate_full(|db| db.record().map(|()| true))?;
+            self.record_what_goes()?;
         }
         Ok(())
+    }
+
+    /// Write the record that lets a block go whose rows or pages were moved.
+    fn record_what_goes(&mut self) -> Result<bool, DbError> {
+        self.is_lazy = true;
+        self.tolerate_full(|db| db.record().map(|()| true))
     }
 
     /// Where no block is free nothing was done.
@@ -153,8 +156,7 @@ impl<N: Nand> Db<'_, '_, N> {
             let has_moved = self.tolerate_full(Self::compact_step)?;
             let has_copied = self.tolerate_full(Self::copy_step)?;
             if self.compaction.gone.is_some() || self.media.has_given_up() {
-                self.is_lazy = true;
-                self.tolerate_full(|db| db.record().map(|()| true))?;
+                self.record_what_goes()?;
             } else if !has_worked && !has_moved && !has_copied {
                 return Ok(false);
             }

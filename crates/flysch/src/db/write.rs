@@ -9,7 +9,7 @@ use super::space::Claim;
 use super::{Db, DbError, UnderWay};
 use crate::log::{CHANGES_AHEAD, NUMBER_MAX};
 use crate::record::NewRow;
-use crate::row::{COLUMNS_MAX, RowHead, RowKind, RowView, Table, Value, ValueError, key};
+use crate::row::{COLUMNS_MAX, RowHead, RowKind, Table, Value, ValueError, key};
 
 /// A transaction. Dropped without a commit it is rolled back by the next call that writes.
 #[derive(Debug)]
@@ -120,11 +120,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         seat: Seat,
         value: impl Fn(usize) -> Value<'v>,
     ) -> Result<bool, DbError> {
-        let schema = self.schema;
         let primary = self.table(seat.head.table)?.primary_key().ok_or(DbError::Keyless)?;
-        let stretch = self.rows_at(seat.pointer, false)?;
-        let row = stretch.rows().nth(seat.place as usize).ok_or(DbError::Unknown)?;
-        let view = RowView::parse_front(schema, row, 0)?;
+        let view = self.front_at(seat.pointer, seat.place)?;
         for (place, &column) in primary.columns.iter().enumerate() {
             if view.column(column)? != value(place) {
                 return Ok(false);

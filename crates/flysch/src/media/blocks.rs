@@ -171,12 +171,13 @@ impl<N: Nand> Media<'_, N> {
         Ok(erased)
     }
 
-    /// Let the logical blocks go that `is_live` refuses. What it says must be on flash. Those of
+    /// Let the logical blocks go in which no head lies and that `is_live` refuses. What it says
+    /// must be on flash. Those of
     /// rows are told by the next record, and stay where it could not tell one more.
     pub(crate) fn let_go(&mut self, is_live: impl Fn(Space, u32) -> bool) {
         for block in 0..self.table.len() {
             let Use::Data(space, number) = self.table.at(block) else { continue };
-            if is_live(space, number) {
+            if self.is_head(space, number) || is_live(space, number) {
                 continue;
             }
             if !space.holds_rows() {

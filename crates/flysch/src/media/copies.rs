@@ -74,7 +74,7 @@ impl<N: Nand> Media<'_, N> {
                 let number = copy.number * self.geometry.pages_per_block + copy.page;
                 return Ok(Copied::Unreadable(Page { space: copy.space, number }));
             }
-            Sight::Page(_) => match self.program_as_is(copy.to, copy.page, frame) {
+            Sight::Page(_) => match self.program_sealed(copy.to, copy.page, Cause::Scrub, frame) {
                 Ok(()) => {}
                 Err(MediaError::ProgramFailed(_)) => {
                     self.drop_copy();
@@ -113,16 +113,6 @@ impl<N: Nand> Media<'_, N> {
         self.copy = None;
         self.note_scrubbed(copy.from);
         Copied::Block
-    }
-
-    /// Program a page that bears its seals already. Cost: one program, and the reads of
-    /// [`super::Verify`].
-    fn program_as_is(&mut self, block: u32, page: u32, frame: &[u8]) -> Result<(), MediaError> {
-        self.write += 1;
-        self.counts.programs[Cause::Scrub as usize] += 1;
-        let addr = self.page_addr(block, page);
-        self.nand.program(addr, 0, frame, &[])?;
-        if self.verify.reads_back(Cause::Scrub) { self.check_program(addr, frame) } else { Ok(()) }
     }
 
     /// Whether a head lies in a block, so that more is programmed there.

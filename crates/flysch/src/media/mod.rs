@@ -358,7 +358,17 @@ impl<'ram, N: Nand> Media<'ram, N> {
             Use::Data(space, _) => Some(space),
             Use::Free | Use::Bad | Use::Root | Use::Log => None,
         };
-        let cause = Cause::of(kind, space);
+        self.program_sealed(block, page, Cause::of(kind, space), frame)
+    }
+
+    /// Program a page that bears its seals. Cost: one program, and the reads of [`Verify`].
+    pub(super) fn program_sealed(
+        &mut self,
+        block: u32,
+        page: u32,
+        cause: Cause,
+        frame: &[u8],
+    ) -> Result<(), MediaError> {
         self.write += 1;
         self.counts.programs[cause as usize] += 1;
         let addr = self.page_addr(block, page);

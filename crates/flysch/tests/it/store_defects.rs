@@ -7,8 +7,8 @@ use flysch::row::HashKey;
 use flysch::store::{
     Entry, IndexPlan, Order, Probe, Range, Rows, Solo, Store, StoreConfig, StoreError, TOMBSTONE,
 };
-use flysch_chip::{Chip, Clock, FaultInjector, FaultPlan, Hooked, Hooks, Part, Prng};
-use flysch_nand::{BlockAddr, Geometry, PageAddr};
+use flysch_chip::{Chip, Clock, Counts, FaultInjector, FaultPlan, Hooked, Part, Prng};
+use flysch_nand::Geometry;
 
 const BLOCKS: u32 = 96;
 
@@ -34,25 +34,6 @@ fn on_chip(plan: IndexPlan, ram: usize, history: impl FnOnce(&mut Solo<'_, Chip>
     history(&mut Solo::new(chip(geometry), partition, config, &mut memory));
 }
 
-/// Reads, programs and erases of a chip.
-#[derive(Debug, Default)]
-struct Counts([u32; 3]);
-
-impl Hooks for Counts {
-    fn after_read(&mut self, _: PageAddr, _: &mut [u8]) {
-        self.0[0] += 1;
-    }
-
-    fn before_program(&mut self, _: PageAddr, _: &[u8], _: &[u8]) -> bool {
-        self.0[1] += 1;
-        true
-    }
-
-    fn before_erase(&mut self, _: BlockAddr) {
-        self.0[2] += 1;
-    }
-}
-
 /// A chip whose operations are counted.
 type Counted = Hooked<FaultInjector, Counts>;
 
@@ -72,10 +53,10 @@ fn on_counted(
 }
 
 /// The most reads, programs and erases of an insert.
-fn worst_insert(solo: &mut Solo<'_, Counted>, entries: impl Iterator<Item = Entry>) -> [u32; 3] {
+fn worst_insert(solo: &mut Solo<'_, Counted>, entries: impl Iterator<Item = Entry>) -> [u64; 3] {
     let mut worst = [0; 3];
     for entry in entries {
-        solo.nand_mut().hooks.0 = [0; 3];
+        solo.nand_mut().hooks = Counts::default();
         solo.insert(&entry).unwrap();
         for (most, count) in worst.iter_mut().zip(solo.nand_mut().hooks.0) {
             *most = (*most).max(count);
@@ -330,14 +311,14 @@ fn reads_of(numbers: &[u64], seed: u64) -> f64 {
         for (pointer, &number) in (0..8000).zip(numbers) {
             solo.insert(&Entry { code: code(number), pointer, ..Entry::default() }).unwrap();
         }
-        solo.nand_mut().hooks.0 = [0; 3];
+        solo.nand_mut().hooks = Counts::default();
         for &number in numbers {
             let mut probe = Probe::new(solo.store().config(), 0, code(number));
             assert!(solo.next(&mut probe).unwrap().is_some());
         }
         reads = solo.nand_mut().hooks.0[0];
     });
-    f64::from(reads) / f64::from(numbers.len() as u32)
+    f64::from(u32::try_from(reads).unwrap()) / f64::from(numbers.len() as u32)
 }
 
 /// D7: the seed was 0 unless someone thought of it. Now it has to be given, and keys that were made
@@ -353,7 +334,7 @@ fn d7_keys_made_to_collide_need_the_seed() {
 }
 
 /// The worst insert of some thousand rows with up to `values` codes, and the reads it may have.
-fn worst_of(plan: IndexPlan, page_size: u32, values: u64) -> ([u32; 3], u32) {
+fn worst_of(plan: IndexPlan, page_size: u32, values: u64) -> ([u64; 3], u32) {
     let geometry = Geometry { block_count: 256, ..geometry(page_size) };
     let mut outcome = ([0; 3], 0);
     on_counted(plan, 14_000, (geometry, FaultPlan::default()), |solo| {
@@ -390,7 +371,7 @@ fn d8_no_insert_does_more_than_a_slice() {
             let (worst, reads_max) =
                 worst_of(IndexPlan { order, rows, ..plan() }, page_size, values);
             let story = format!("{page_size} bytes a page, {order:?}, {rows:?}, {values}");
-            assert!(worst[0] <= reads_max, "{worst:?}: {story}");
+            assert!(worst[0] <= u64::from(reads_max), "{worst:?}: {story}");
             assert!(worst[1] <= 3 && worst[2] <= 1, "{worst:?}: {story}");
         }
     }
@@ -405,7 +386,7 @@ fn f6_program_failures_keep_an_insert_bounded() {
     on_counted(plan(), 6000, (geometry, faults), |solo| {
         let reads_max = solo.store().config().reads_max();
         let worst = worst_insert(solo, (0..7900).map(entry));
-        assert!(worst[0] <= reads_max + 8, "{worst:?}");
+        assert!(worst[0] <= u64::from(reads_max) + 8, "{worst:?}");
         assert!(worst[1] > 2, "some programs failed: {worst:?}");
         assert!(worst[1] <= 2 * 4 && worst[2] <= 2 * 4, "{worst:?}");
     });
