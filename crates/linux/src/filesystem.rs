@@ -183,6 +183,12 @@ pub trait FileSystem {
     /// empties.
     fn shrink(&mut self) {}
 
+    /// Bytes that hold nothing of use, whether they can be written at once or must be collected
+    /// first. `None` where the file system keeps no account of them.
+    fn free_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// When the next background task is due, on the virtual clock, nanoseconds.
     fn next_wakeup_ns(&self) -> Option<u64>;
 

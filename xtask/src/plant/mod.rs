@@ -11,6 +11,7 @@ mod tree;
 mod verdict;
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use crate::shell::{self, root};
 use crate::{Outcome, binaries};
@@ -25,17 +26,27 @@ pub(crate) enum Choice {
     /// A tenth, drawn by a seed: that of the last commit where none is given. An error is a
     /// verdict that differs from `docs/planted.csv`.
     Tenth(Option<u64>),
+    /// Those of an area, or those that begin with it; `docs/planted.csv` is written.
+    Area(String),
+    /// Those that were never tried; `docs/planted.csv` is written.
+    New,
     /// The one of a name.
     One(String),
 }
 
+/// Continuous integration has so long for the faults that it draws.
+const TENTH_TIME: Duration = Duration::from_secs(180);
+
 /// Plant the faults, and report which are found.
+#[expect(clippy::disallowed_methods, reason = "it measures this program, not a simulation")]
 pub(crate) fn plant(choice: &Choice) -> Outcome {
     let text = fs::read_to_string(root().join("xtask/plants.json"))?;
-    let faults = Fault::read_all(&text)?;
+    let all = Fault::read_all(&text)?;
+    let mut verdicts = Verdicts::read()?;
+    let faults = chosen(choice, &all, &verdicts)?;
     let tree = root().join("target/plants");
     tree::prepare(&tree, &faults)?;
-    let packages: Vec<String> = faults.iter().map(Fault::package).collect::<Outcome<_>>()?;
+    let packages: Vec<String> = faults.iter().map(|it| it.package()).collect::<Outcome<_>>()?;
     let mut built = Vec::new();
     for package in &packages {
         if !built.iter().any(|(name, _)| name == package) {
@@ -43,28 +54,33 @@ pub(crate) fn plant(choice: &Choice) -> Outcome {
             built.push((package.clone(), binaries::of_tests(&tree, &arguments)?));
         }
     }
-    let mut verdicts = Verdicts::read()?;
     let mut wrong = Vec::new();
-    for number in chosen(choice, &faults, &verdicts)? {
-        let fault = &faults[number];
+    let start = Instant::now();
+    for (number, &fault) in faults.iter().enumerate() {
+        if matches!(choice, Choice::Tenth(_)) && start.elapsed() > TENTH_TIME {
+            println!("the time is over");
+            break;
+        }
         let binaries = built.iter().find(|(name, _)| *name == packages[number]);
         let binaries = binaries.map_or(&[][..], |(_, binaries)| binaries);
         let verdict = fault.verdict(number + 1, binaries)?;
         println!("{verdict}: {} ({})", fault.name, fault.area());
         let differs = match choice {
             Choice::Tenth(_) => verdicts.differs(fault, &verdict),
-            Choice::All | Choice::One(_) => matches!(verdict, Verdict::Escaped),
+            Choice::All | Choice::Area(_) | Choice::New | Choice::One(_) => {
+                matches!(verdict, Verdict::Escaped)
+            }
         };
         if differs {
             wrong.push(fault.name.clone());
         }
         verdicts.set(fault, verdict);
+        if choice.is_kept() {
+            verdicts.keep(&all);
+            verdicts.write()?;
+        }
     }
-    if *choice == Choice::All {
-        verdicts.keep(&faults);
-        verdicts.write()?;
-    }
-    verdicts.print(&faults);
+    verdicts.print(&all);
     if wrong.is_empty() {
         Ok(())
     } else {
@@ -72,26 +88,35 @@ pub(crate) fn plant(choice: &Choice) -> Outcome {
     }
 }
 
-/// The numbers of the faults that are switched on.
-fn chosen(choice: &Choice, faults: &[Fault], verdicts: &Verdicts) -> Outcome<Vec<usize>> {
+impl Choice {
+    /// Whether the verdicts are written down.
+    const fn is_kept(&self) -> bool {
+        matches!(self, Self::All | Self::Area(_) | Self::New)
+    }
+}
+
+/// The faults that are planted and switched on.
+fn chosen<'f>(choice: &Choice, all: &'f [Fault], verdicts: &Verdicts) -> Outcome<Vec<&'f Fault>> {
     match choice {
-        Choice::All => Ok((0..faults.len()).collect()),
+        Choice::All => Ok(all.iter().collect()),
+        Choice::Area(area) => Ok(all.iter().filter(|it| it.area().starts_with(area)).collect()),
+        Choice::New => Ok(all.iter().filter(|fault| !verdicts.has(fault)).collect()),
         Choice::One(name) => {
-            let found = faults.iter().position(|fault| fault.name == *name);
+            let found = all.iter().find(|fault| fault.name == *name);
             Ok(vec![found.ok_or_else(|| format!("no fault has the name `{name}`"))?])
         }
         Choice::Tenth(seed) => {
             let seed = seed.map_or_else(seed_of_commit, Ok)?;
             println!("the faults of seed {seed}: cargo xtask plant --tenth {seed}");
             // What was never tried has no verdict that could differ.
-            let tried = |number: &usize| verdicts.has(&faults[*number]);
-            let mut order: Vec<usize> = (0..faults.len()).filter(tried).collect();
-            order.sort_by_key(|&number| {
+            let mut order: Vec<(usize, &Fault)> = all.iter().enumerate().collect();
+            order.retain(|(_, fault)| verdicts.has(fault));
+            order.sort_by_key(|&(number, _)| {
                 let mixed = (seed ^ number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
                 (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9)
             });
-            order.truncate(faults.len().div_ceil(10));
-            Ok(order)
+            order.truncate(all.len().div_ceil(10));
+            Ok(order.into_iter().map(|(_, fault)| fault).collect())
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What became of each planted fault, as `docs/planted.csv` keeps it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::fault::Fault;
@@ -104,16 +104,20 @@ impl Verdicts {
         Ok(writer.flush()?)
     }
 
-    /// Print how many of the list are caught.
+    /// Print how many of the list are caught, by area and in all.
     pub(super) fn print(&self, faults: &[Fault]) {
-        let count = |word: &str| {
-            let known = faults.iter().filter_map(|fault| self.0.get(&fault.name));
-            known.filter(|(_, verdict)| verdict.word() == word).count()
-        };
-        let [caught, escaped, equivalent] = ["caught", "escaped", "equivalent"].map(count);
-        let all = faults.len();
-        println!(
-            "of {all} faults {caught} are caught, {escaped} escape, {equivalent} change nothing"
-        );
+        let areas: BTreeSet<String> = faults.iter().map(Fault::area).collect();
+        for area in areas.iter().map(String::as_str).chain([""]) {
+            let is_here = |fault: &&Fault| area.is_empty() || fault.area() == area;
+            let here = || faults.iter().filter(is_here);
+            let known = || here().filter_map(|fault| self.0.get(&fault.name));
+            let count = |word| known().filter(|(_, verdict)| verdict.word() == word).count();
+            let [caught, escaped, equivalent] = ["caught", "escaped", "equivalent"].map(count);
+            let (all, place) = (here().count(), if area.is_empty() { "all" } else { area });
+            println!(
+                "{place}: of {all} faults {caught} are caught, {escaped} escape, {equivalent} \
+                 change nothing"
+            );
+        }
     }
 }

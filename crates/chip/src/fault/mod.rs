@@ -10,6 +10,8 @@
 mod plan;
 mod unsteady;
 
+use std::collections::BTreeMap;
+
 use flysch_nand::{
     BlockAddr, Ecc, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError,
 };
@@ -36,6 +38,8 @@ pub struct FaultInjector {
     /// Decides how the operation at a power cut ends.
     prng: Prng,
     unsteady: Unsteady,
+    failures: BTreeMap<BlockAddr, u32>,
+    reads: BTreeMap<BlockAddr, u32>,
 }
 
 #[derive(Debug)]
@@ -61,6 +65,8 @@ impl FaultInjector {
             changes: 0,
             prng: Prng::new(0),
             unsteady: Unsteady::default(),
+            failures: BTreeMap::new(),
+            reads: BTreeMap::new(),
         }
     }
 
@@ -125,6 +131,11 @@ impl FaultInjector {
         self.supply.operations()
     }
 
+    /// How many programs and erases of each block have failed, where any has.
+    pub const fn failures(&self) -> &BTreeMap<BlockAddr, u32> {
+        &self.failures
+    }
+
     pub fn is_on(&self) -> bool {
         self.supply.is_on()
     }
@@ -169,6 +180,24 @@ impl FaultInjector {
                 self.unsteady.add(page, self.chip.content(page), self.prng.next());
                 self.chip.complete(page, column, data, oob);
             }
+            Ending::Fading => {
+                self.unsteady.fade(page, self.prng.next());
+                self.chip.complete(page, column, data, oob);
+            }
+        }
+        self.cut_pair(page);
+    }
+
+    /// Perhaps take the page along that shares its cells with one whose program was cut.
+    fn cut_pair(&mut self, page: PageAddr) {
+        let distance = self.faults.as_deref().and_then(|faults| faults.plan.paired_distance);
+        let geometry = self.chip.geometry();
+        let is_later = |&distance: &u32| geometry.page_in_block(page) >= distance;
+        if let Some(distance) = distance.filter(is_later)
+            && self.prng.below(2) == 0
+        {
+            let size = geometry.page_size as usize;
+            self.chip.weaken(PageAddr(page.0 - distance), 0, size, &mut self.prng);
         }
     }
 
@@ -180,6 +209,14 @@ impl FaultInjector {
             Ending::Unsteady => {
                 for page in self.chip.pages_of(block) {
                     self.unsteady.add(page, self.chip.content(page), self.prng.next());
+                }
+                self.chip.blank(block);
+            }
+            Ending::Fading => {
+                for page in self.chip.pages_of(block) {
+                    if self.prng.below(2) == 0 {
+                        self.unsteady.fade(page, self.prng.next());
+                    }
                 }
                 self.chip.blank(block);
             }
@@ -205,6 +242,26 @@ impl FaultInjector {
             plan.is_grown_bad(block, operation)
                 || prng.below(MILLION) < u64::from(plan.erase_failures_ppm)
         })
+    }
+
+    /// Count a read of a block, which may cost a page beside the one that is read a bit.
+    fn disturb_neighbour(&mut self, page: PageAddr) {
+        let Some(Faults { plan, prng }) = self.faults.as_deref_mut() else { return };
+        let Some(limit) = plan.read_disturb else { return };
+        let geometry = self.chip.geometry();
+        let block = geometry.block_of(page);
+        let reads = self.reads.entry(block).or_default();
+        *reads += 1;
+        if reads.is_multiple_of(limit) {
+            let below = |bound: u32, prng: &mut Prng| {
+                u32::try_from(prng.below(bound.into())).expect("below a number of 32 bits")
+            };
+            let neighbour = below(geometry.pages_per_block, prng);
+            let sector = below(geometry.sectors_per_page, prng);
+            if neighbour != geometry.page_in_block(page) {
+                self.chip.block_mut(block).flaw(neighbour, sector, 1);
+            }
+        }
     }
 
     /// Number of bit errors that the plan adds to a read of `page`.
@@ -235,6 +292,7 @@ impl Nand for FaultInjector {
             return Err(ReadError::PowerLost);
         }
         let errors = self.read_errors(page);
+        self.disturb_neighbour(page);
         let read = self.chip.read_with_errors(page, column, bytes, errors);
         self.unsteady.disturb(page, column, bytes).map_or(read, |disturbed| disturbed)
     }
@@ -256,10 +314,11 @@ impl Nand for FaultInjector {
             Power::On if self.program_fails(page) => {
                 self.chip.check_program(page, column, data, oob);
                 self.chip.fail_program(page, column, data, oob, &mut self.prng);
+                *self.failures.entry(self.chip.geometry().block_of(page)).or_default() += 1;
                 Err(ProgramError::Failed(page))
             }
             Power::On => {
-                self.unsteady.forget([page]);
+                self.unsteady.overwrite(page);
                 self.chip.program(page, column, data, oob)
             }
         }
@@ -276,6 +335,7 @@ impl Nand for FaultInjector {
             Power::On if self.erase_fails(block) => {
                 self.chip.check_erase(block);
                 self.chip.half_erase(block, &mut self.prng);
+                *self.failures.entry(block).or_default() += 1;
                 Err(EraseError::Failed(block))
             }
             Power::On => {

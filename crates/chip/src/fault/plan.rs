@@ -34,6 +34,12 @@ pub struct FaultPlan {
     /// Pages with a number of bit errors that every read of data meets, in the first sector it
     /// reads.
     pub flawed_pages: BTreeMap<PageAddr, u16>,
+    /// Reads of a block after which a page beside the one that was read has a bit error in some
+    /// sector (read disturb). There is at most one in a sector, so that ECC corrects it.
+    pub read_disturb: Option<u32>,
+    /// On a part with two bits in a cell, each page shares its cells with the one that is so many
+    /// pages before it. A cut while the later page is programmed may take the earlier one with it.
+    pub paired_distance: Option<u32>,
 }
 
 /// How an operation ends during which power is cut.
@@ -63,6 +69,10 @@ pub enum Ending {
     /// Each read decides anew: the cells look as after the operation, as before it, or like noise
     /// that ECC does not correct. An erase of the block ends that.
     Unsteady,
+    /// The cells look as after the operation for a few reads, and from then on like noise that ECC
+    /// does not correct. A page that an erase left so becomes noise even where it was programmed
+    /// meanwhile. A complete erase of the block ends that.
+    Fading,
 }
 
 impl Ending {
@@ -78,5 +88,17 @@ impl Ending {
         Self::Noisy,
         Self::Unseen,
         Self::Unsteady,
+    ];
+    /// All that are known, the youngest last. Draws from [`Self::EVERY`] stay as they are.
+    pub const KNOWN: [Self; 9] = [
+        Self::NotBegun,
+        Self::Torn,
+        Self::Complete,
+        Self::Marginal,
+        Self::Scattered,
+        Self::Noisy,
+        Self::Unseen,
+        Self::Unsteady,
+        Self::Fading,
     ];
 }

@@ -1,4 +1,5 @@
-//! Pages that read differently each time, because the power went while their cells were changed.
+//! Pages that read differently each time, or well at first and then no more, because the power went
+//! while their cells were changed.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +7,23 @@ use flysch_nand::{Ecc, PageAddr, ReadError};
 
 use crate::Prng;
 
-/// The pages, and how each looked before the operation.
+/// A page that fades is read well at most so often.
+const GOOD_READS_MAX: u64 = 4;
+
+/// The pages that read differently each time, with how each looked before the operation, and those
+/// that fade.
 #[derive(Debug, Default)]
-pub(super) struct Unsteady(BTreeMap<PageAddr, Page>);
+pub(super) struct Unsteady {
+    pages: BTreeMap<PageAddr, Page>,
+    fading: BTreeMap<PageAddr, Fading>,
+}
+
+#[derive(Debug)]
+struct Fading {
+    /// How often the page is still read well.
+    good_reads: u64,
+    prng: Prng,
+}
 
 #[derive(Debug)]
 struct Page {
@@ -20,13 +35,28 @@ struct Page {
 impl Unsteady {
     /// From now on each read of a page decides how it looks.
     pub(super) fn add(&mut self, page: PageAddr, before: Vec<u8>, seed: u64) {
-        self.0.insert(page, Page { before, prng: Prng::new(seed) });
+        self.pages.insert(page, Page { before, prng: Prng::new(seed) });
     }
 
-    /// Pages were programmed or erased: they are steady.
+    /// A page is read well a few times from now on.
+    pub(super) fn fade(&mut self, page: PageAddr, seed: u64) {
+        let mut prng = Prng::new(seed);
+        let good_reads = prng.below(GOOD_READS_MAX + 1);
+        self.fading.insert(page, Fading { good_reads, prng });
+    }
+
+    /// A page was programmed: what it held before is gone.
+    pub(super) fn overwrite(&mut self, page: PageAddr) {
+        self.pages.remove(&page);
+    }
+
+    /// Pages were erased: they are steady.
     pub(super) fn forget(&mut self, pages: impl IntoIterator<Item = PageAddr>) {
-        if !self.0.is_empty() {
-            pages.into_iter().for_each(|page| drop(self.0.remove(&page)));
+        if !self.pages.is_empty() || !self.fading.is_empty() {
+            for page in pages {
+                self.pages.remove(&page);
+                self.fading.remove(&page);
+            }
         }
     }
 
@@ -38,7 +68,15 @@ impl Unsteady {
         column: u32,
         bytes: &mut [u8],
     ) -> Option<Result<Ecc, ReadError>> {
-        let Page { before, prng } = self.0.get_mut(&page)?;
+        if let Some(Fading { good_reads, prng }) = self.fading.get_mut(&page) {
+            let Some(left) = good_reads.checked_sub(1) else {
+                prng.fill(bytes);
+                return Some(Err(ReadError::Uncorrectable(page)));
+            };
+            *good_reads = left;
+            return None;
+        }
+        let Page { before, prng } = self.pages.get_mut(&page)?;
         match prng.below(4) {
             0 => {
                 bytes.copy_from_slice(&before[column as usize..][..bytes.len()]);

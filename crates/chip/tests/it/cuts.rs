@@ -311,3 +311,103 @@ fn the_same_seed_ends_the_same_way() {
         assert_eq!(one, other, "seed {seed}");
     }
 }
+
+/// A program that is cut and fades is read well a few times, then no more, until its block is
+/// erased. A page that an erase left so turns to noise with what was programmed to it.
+#[test]
+fn a_page_may_fade() {
+    let data = pattern(PAGE, PAGE_SIZE);
+    let mut lasting = 0;
+    for seed in 0..SEEDS {
+        let mut device = ended(seed, Ending::Fading, &data);
+        let mut read = || device.read(PAGE, 0, &mut [0; PAGE_SIZE]).is_ok();
+        let seen = [(); 8].map(|()| read());
+        let good = seen.iter().take_while(|good| **good).count();
+        assert!(good <= 4 && seen[good..].iter().all(|good| !good), "{seen:?}");
+        lasting += usize::from(good > 0);
+        device.erase(BLOCK).unwrap();
+        assert!((0..8).all(|_| device.read(PAGE, 0, &mut [0; PAGE_SIZE]).is_ok()));
+    }
+    assert!(lasting > 100, "{lasting}");
+    let mut faded = 0;
+    for seed in 0..SEEDS / 4 {
+        let mut device = small_injector();
+        let plan = FaultPlan {
+            seed,
+            cut_at: Some(0),
+            ending: Some(Ending::Fading),
+            ..FaultPlan::default()
+        };
+        device.arm(plan);
+        device.erase(BLOCK).unwrap_err();
+        device.power_up();
+        for page in (8..16).map(PageAddr) {
+            device.program(page, 0, &pattern(page, PAGE_SIZE), &OOB).unwrap();
+        }
+        for page in (8..16).map(PageAddr) {
+            let reads = [(); 6].map(|()| device.read(page, 0, &mut [0; PAGE_SIZE]).is_err());
+            faded += usize::from(reads[5]);
+        }
+    }
+    assert!((100..300).contains(&faded), "{faded} of 400");
+}
+
+/// On a part with two bits in a cell, a cut takes an earlier page along, or does not.
+#[test]
+fn a_cut_may_take_the_paired_page_along() {
+    let mut lost = 0;
+    for seed in 0..SEEDS {
+        let mut device = small_injector();
+        let pages = (8..12).map(PageAddr);
+        for page in pages.clone() {
+            device.program(page, 0, &pattern(page, PAGE_SIZE), &[]).unwrap();
+        }
+        let paired_distance = Some(3);
+        device.arm(FaultPlan { seed, cut_at: Some(0), paired_distance, ..FaultPlan::default() });
+        device.program(PageAddr(12), 0, &pattern(PAGE, PAGE_SIZE), &[]).unwrap_err();
+        device.power_up();
+        let mut read = |page| device.read(page, 0, &mut [0; PAGE_SIZE]).is_ok();
+        let good: Vec<bool> = pages.map(&mut read).collect();
+        assert!(good[0] && good[2] && good[3], "{good:?}, seed {seed}");
+        lost += usize::from(!good[1]);
+    }
+    assert!((60..140).contains(&lost), "{lost} of {SEEDS}");
+}
+
+#[test]
+fn reads_disturb_the_pages_beside() {
+    let mut device = small_injector();
+    for page in (8..16).map(PageAddr) {
+        device.program(page, 0, &pattern(page, PAGE_SIZE), &[]).unwrap();
+    }
+    device.arm(FaultPlan { read_disturb: Some(10), ..FaultPlan::default() });
+    for _ in 0..100 {
+        assert_eq!(device.read(PAGE, 0, &mut [0; PAGE_SIZE]), Ok(Ecc::Clean));
+    }
+    let mut bytes = [0; PAGE_SIZE];
+    let corrected = (8..16).map(PageAddr).filter(|&page| {
+        let outcome = device.read(page, 0, &mut bytes);
+        assert_eq!(bytes[..], pattern(page, PAGE_SIZE)[..]);
+        matches!(outcome, Ok(Ecc::Corrected(_)))
+    });
+    assert!((2..8).contains(&corrected.count()));
+    device.erase(BLOCK).unwrap();
+    assert_eq!(device.read(PAGE, 0, &mut bytes), Ok(Ecc::Clean));
+}
+
+/// Cuts are placed among the changes alone, too. From then on the power is off.
+#[test]
+fn a_test_can_cut_at_every_change() {
+    for cut_at_change in 0..4 {
+        let mut device = small_injector();
+        device.arm(FaultPlan { cut_at_change: Some(cut_at_change), ..FaultPlan::default() });
+        assert_eq!(run(&mut device), Err(PowerLost));
+        assert!(!device.is_on(), "{cut_at_change}");
+        assert_eq!(device.read(PAGE, 0, &mut [0]), Err(ReadError::PowerLost));
+        device.power_up();
+        assert_eq!(run(&mut device), Ok(()), "the cut is over");
+    }
+    let mut device = small_injector();
+    device.arm(FaultPlan { cut_at_change: Some(4), ..FaultPlan::default() });
+    assert_eq!(run(&mut device), Ok(()));
+}

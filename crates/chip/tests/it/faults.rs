@@ -32,6 +32,7 @@ fn a_block_that_fails_can_be_retired() {
     for plan in plans {
         let mut device = injector(plan);
         assert_eq!(program(&mut device, PAGE), Err(ProgramError::Failed(PAGE)));
+        assert_eq!(*device.failures(), BTreeMap::from([(BLOCK, 1)]));
         device.mark_bad(BLOCK).unwrap();
         assert_eq!(device.is_bad(BLOCK), Ok(true));
     }

@@ -196,6 +196,11 @@ impl FileSystem for Jffs2 {
         self.flush_wbuf()
     }
 
+    fn free_bytes(&self) -> Option<u64> {
+        let unused = [blocks::Share::Free, blocks::Share::Dirty, blocks::Share::Wasted];
+        Some(unused.into_iter().map(|share| self.blocks.sum(share)).sum())
+    }
+
     fn next_wakeup_ns(&self) -> Option<u64> {
         self.background.next_ns()
     }

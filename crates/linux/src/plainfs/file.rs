@@ -88,6 +88,9 @@ impl Plainfs {
             self.add_block(ino, &mut inode, index)?;
         }
         let end = offset + bytes.len() as u64;
+        if offset > inode.size {
+            self.clear_tail(ino, &inode)?;
+        }
         let now_s = self.now_s();
         if known.is_none() || end > inode.size {
             self.resized.insert(ino);
@@ -133,11 +136,28 @@ impl Plainfs {
         let mut inode = self.inode(ino)?;
         if size < inode.size {
             self.cut_file(ino, &mut inode, size)?;
+        } else if size > inode.size {
+            self.clear_tail(ino, &inode)?;
         }
         inode.size = size;
         inode.mtime_s = self.now_s();
         self.resized.insert(ino);
         self.store_inode(ino, &inode)
+    }
+
+    /// Zero what lies behind the end of a file in its last page, because the file is about to grow
+    /// over it. A write that a power cut ended may have left bytes there.
+    fn clear_tail(&mut self, ino: u32, inode: &Inode) -> Result<(), FsError> {
+        let last = u32::try_from(inode.size / PAGE_SIZE).expect("below the largest file");
+        let is_here = self.dirty.contains_key(&(ino, last));
+        if byte_in_page(inode.size) == 0 || is_here || self.find_block(ino, inode, last)?.is_none()
+        {
+            return Ok(());
+        }
+        let mut page = Box::new([0; CACHE_PAGE_SIZE]);
+        self.read_file_page(ino, last, &mut page)?;
+        self.dirty.insert((ino, last), page);
+        Ok(())
     }
 
     /// Free the blocks behind `size`, and zero the rest of the last page.

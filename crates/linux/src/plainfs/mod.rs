@@ -215,6 +215,11 @@ impl FileSystem for Plainfs {
         self.commit()
     }
 
+    fn free_bytes(&self) -> Option<u64> {
+        let waiting = self.freed.len() + self.revoked.len();
+        Some((u64::from(self.free_count) + waiting as u64) * CACHE_PAGE_SIZE as u64)
+    }
+
     fn next_wakeup_ns(&self) -> Option<u64> {
         self.commit_due_ns
     }

@@ -185,6 +185,10 @@ impl FileSystem for Pramfs {
         Ok(())
     }
 
+    fn free_bytes(&self) -> Option<u64> {
+        Some(u64::from(self.bitmap.free_count) * u64::from(self.shape.block_size))
+    }
+
     fn next_wakeup_ns(&self) -> Option<u64> {
         None
     }

@@ -11,6 +11,7 @@
 //! collect.rs budget.rs                    space won back; space promised to dirty pages
 //! lprops.rs lpt/                          free and dirty space of each LEB
 //! mount.rs scan.rs replay.rs create.rs    mount
+//! audit.rs                                whether the space of each LEB is as it is said to be
 //! format/ key.rs geometry.rs compress.rs  bytes
 //! ```
 //!
@@ -23,6 +24,7 @@
 //!    unless the journal holds a newer version of it.
 //! 3. After a power cut nothing is programmed behind the bytes that were written last.
 
+mod audit;
 mod background;
 mod budget;
 mod bulk_read;
@@ -225,6 +227,10 @@ impl FileSystem for Ubifs {
 
     fn shrink(&mut self) {
         self.tnc.drop_clean();
+    }
+
+    fn free_bytes(&self) -> Option<u64> {
+        Some(self.sums.free + self.sums.dirty)
     }
 
     fn next_wakeup_ns(&self) -> Option<u64> {

@@ -209,12 +209,17 @@ impl Ubifs {
     /// file is as long as its data reaches. If it has no inode at all, its data is removed.
     fn fix_sizes(&mut self, entries: &[Entry]) -> Result<(), Fault> {
         let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
-        for node in entries.iter().filter_map(|entry| DataNode::parse(&entry.bytes)) {
-            let from = u64::from(node.key.rest()) * CACHE_PAGE_SIZE as u64;
-            let is_here = self.find(node.key)?.is_some();
-            let end = ends.entry(node.key.ino()).or_default();
-            if is_here {
-                *end = (*end).max(from + u64::from(node.size));
+        for entry in entries {
+            if let Some(node) = DataNode::parse(&entry.bytes) {
+                let from = u64::from(node.key.rest()) * CACHE_PAGE_SIZE as u64;
+                let is_here = self.find(node.key)?.is_some();
+                let end = ends.entry(node.key.ino()).or_default();
+                if is_here {
+                    *end = (*end).max(from + u64::from(node.size));
+                }
+            } else if let Some(node) = TrunNode::parse(&entry.bytes) {
+                // Data from before it says nothing about what lies behind the new end.
+                ends.entry(node.ino).and_modify(|end| *end = (*end).min(node.new_size));
             }
         }
         for (ino, end) in ends {

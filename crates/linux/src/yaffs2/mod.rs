@@ -209,6 +209,12 @@ impl FileSystem for Yaffs2 {
         self.flush_all(is_calm)
     }
 
+    fn free_bytes(&self) -> Option<u64> {
+        let kept = u32::try_from(self.checkpoint.blocks.len()).expect("blocks of the partition");
+        let chunks = self.blocks.free_chunks + kept * self.blocks.chunks_per_block;
+        Some(u64::from(chunks) * self.chunk_size() as u64)
+    }
+
     fn next_wakeup_ns(&self) -> Option<u64> {
         self.options.profile.has_thread().then_some(self.thread_due_ns)
     }

@@ -2,67 +2,21 @@
 //! result or an error, and soon.
 #![expect(clippy::big_endian_bytes, reason = "UBI's own byte order")]
 
-use std::cell::RefCell;
-use std::rc::Rc;
 use std::sync::Arc;
 
-use flysch_chip::{Chip, Clock, FaultInjector, FaultPlan, Part, Prng, Recorder, Shared};
-use flysch_linux::cache::ReadAheadProfile;
-use flysch_linux::cpu::{Cpu, Speed};
-use flysch_linux::filesystem::FileSystem;
-use flysch_linux::ftl::{self, Mapping};
-use flysch_linux::jffs2::{self, Compressor, Jffs2};
-use flysch_linux::mtd::{EccMode, Partition, RawNand};
-use flysch_linux::plainfs::Plainfs;
-use flysch_linux::ubifs::{self, Ubifs};
-use flysch_linux::vfs::Vfs;
-use flysch_linux::yaffs2::{self, Yaffs2};
-use flysch_nand::{Geometry, Nand, PageAddr};
+use flysch_chip::{Chip, Clock, FaultPlan, Part, Prng};
+use flysch_nand::{Nand, PageAddr};
 
-use crate::ftl::{COST_BENEFIT, LOG_BLOCK, PAGE_MAP, shape};
 use crate::image::chip_of;
 use crate::jffs2::admit::History;
 use crate::jffs2::images::use_all;
 use crate::jffs2::operation::{Mix, User, below};
 use crate::jffs2::patience;
 use crate::jffs2::state::State;
+use crate::machine::{FASTMAP, KINDS, Kind, LZO, Machine};
 
 /// Far more operations than any of these runs needs. An endless loop ends here.
 const OPERATIONS_MAX: u64 = 2_000_000;
-
-/// The file system or translation layer on the flash.
-#[derive(Clone, Copy, Debug)]
-enum Kind {
-    Jffs2,
-    Yaffs2,
-    /// UBIFS with this compressor. UBI writes fastmaps, or it does not.
-    Ubifs {
-        compressor: ubifs::Compressor,
-        fastmap: bool,
-    },
-    Ftl(Mapping),
-}
-
-const LZO: Kind = Kind::Ubifs { compressor: ubifs::Compressor::Lzo, fastmap: false };
-const FASTMAP: Kind = Kind::Ubifs { compressor: ubifs::Compressor::Lzo, fastmap: true };
-const KINDS: [Kind; 8] = [
-    Kind::Jffs2,
-    Kind::Yaffs2,
-    LZO,
-    Kind::Ubifs { compressor: ubifs::Compressor::Zstd, fastmap: false },
-    FASTMAP,
-    Kind::Ftl(PAGE_MAP),
-    Kind::Ftl(COST_BENEFIT),
-    Kind::Ftl(LOG_BLOCK),
-];
-
-/// A chip with power, and the file system on it.
-struct Machine {
-    kind: Kind,
-    device: Shared<FaultInjector>,
-    recorder: Recorder,
-    cpu: Cpu,
-}
 
 /// The data and the OOB bytes of all pages of a chip.
 #[derive(Clone)]
@@ -71,79 +25,6 @@ struct Image {
     part: Arc<Part>,
     data: Vec<u8>,
     oob: Vec<u8>,
-}
-
-impl Kind {
-    /// A chip that is large enough for the file system and small enough for a quick test.
-    fn part(self) -> Part {
-        let part = Part::named("nandsim").unwrap();
-        let (pages_per_block, block_count) = match self {
-            Self::Ubifs { fastmap, .. } => (16, if fastmap { 80 } else { 64 }),
-            _ => (8, 48),
-        };
-        let geometry = Geometry { pages_per_block, block_count, ..part.geometry };
-        Part { geometry, ..part }
-    }
-}
-
-impl Machine {
-    fn new(kind: Kind, chip: &Chip) -> Self {
-        let clock = Clock::new();
-        let device = Shared::new(FaultInjector::new(chip.fork(clock.clone())));
-        let cpu = Cpu::new(clock.clone(), Speed::default());
-        Self { kind, device, recorder: Recorder::new(clock, "test"), cpu }
-    }
-
-    fn partition(&self) -> Option<Partition> {
-        let device = Box::new(self.device.clone());
-        let (recorder, cpu) = (self.recorder.clone(), self.cpu.clone());
-        let raw = RawNand::attach(device, recorder, cpu, EccMode::Hardware, (0, 0)).ok()?;
-        let blocks = raw.geometry().block_count;
-        Partition::new(Rc::new(RefCell::new(raw)), 0, blocks)
-    }
-
-    fn disk(&self, mapping: Mapping) -> Option<Box<dyn flysch_linux::block_device::BlockDevice>> {
-        let blocks = self.device.geometry().block_count;
-        let options = shape(blocks, 512, mapping);
-        ftl::mount(Box::new(self.device.clone()), self.recorder.clone(), options, &[]).ok()
-    }
-
-    fn format(&self) {
-        let (cpu, recorder) = (self.cpu.clone(), &self.recorder);
-        match self.kind {
-            Kind::Jffs2 => Jffs2::format(&self.partition().unwrap()).unwrap(),
-            Kind::Yaffs2 => Yaffs2::format(&self.partition().unwrap()).unwrap(),
-            Kind::Ubifs { fastmap, .. } => {
-                Ubifs::format(&self.partition().unwrap(), recorder, &[], fastmap).unwrap();
-            }
-            Kind::Ftl(mapping) => {
-                Plainfs::format(self.disk(mapping).unwrap(), cpu, recorder).unwrap();
-            }
-        }
-    }
-
-    fn mount(&self) -> Option<Vfs> {
-        let (cpu, recorder) = (self.cpu.clone(), self.recorder.clone());
-        let fs: Box<dyn FileSystem> = match self.kind {
-            Kind::Jffs2 => {
-                let compressors = vec![Compressor::Zlib, Compressor::Rtime];
-                let options = jffs2::Options { compressors, ra_pages: 0, summaries: true, seed: 1 };
-                Box::new(Jffs2::mount(self.partition()?, options, cpu, &recorder).ok()?)
-            }
-            Kind::Yaffs2 => {
-                let options = yaffs2::Options::default();
-                Box::new(Yaffs2::mount(self.partition()?, options, cpu, &recorder).ok()?)
-            }
-            Kind::Ubifs { compressor, fastmap } => {
-                let options = ubifs::Options { compressor, fastmap, ..ubifs::Options::default() };
-                Box::new(Ubifs::mount(self.partition()?, options, cpu, recorder).ok()?)
-            }
-            Kind::Ftl(mapping) => {
-                Box::new(Plainfs::mount(self.disk(mapping)?, cpu, &recorder).ok()?)
-            }
-        };
-        Some(Vfs::mount(fs, ReadAheadProfile::C, self.cpu.clone(), self.recorder.clone()))
-    }
 }
 
 impl Image {
@@ -189,7 +70,7 @@ impl Image {
         let plan = FaultPlan { cut_at: Some(OPERATIONS_MAX), ..FaultPlan::default() };
         machine.device.borrow_mut().arm(plan);
         for _ in 0..2 {
-            if let Some(mut vfs) = machine.mount() {
+            if let Ok(mut vfs) = machine.mount() {
                 use_all(&mut vfs);
                 let _any = vfs.unmount();
             }

@@ -16,6 +16,10 @@ use flysch_chip::Prng;
 use super::operation::{Mix, Operation, Touched, User};
 use super::state::{Content, Names, State, difference};
 
+/// What was written longer ago than this is on flash, milliseconds: JFFS2 flushes its buffer at the
+/// latest 5.38 s after a node came into it.
+const FLUSH_DELAY_MS: u64 = 5_400;
+
 /// The states that a run went through, and which of them a cut may lead back to.
 pub(crate) struct History {
     /// The state before each operation, and the state after the last.
@@ -80,10 +84,36 @@ impl History {
         Self { states, held, operations: Vec::new(), durable: vec![0] }
     }
 
+    /// The oldest state to which a cut during operation `under_way` may lead back.
+    pub(crate) fn durable(&self, under_way: usize) -> usize {
+        self.durable[under_way]
+    }
+
+    /// What an operation writes nodes for.
+    pub(crate) fn touched(&self, place: usize) -> BTreeSet<Touched> {
+        self.operations[place].touches(&self.states[place], &self.held[place])
+    }
+
+    /// For a file system that makes a file durable when it is closed: the oldest state whose
+    /// content a cut may lead back to.
+    pub(crate) fn first_unsynced(&self, under_way: usize) -> usize {
+        let mut first = None;
+        for (place, operation) in self.operations[..=under_way].iter().enumerate() {
+            if matches!(operation, Operation::WriteHeld { .. }) {
+                first.get_or_insert(place);
+            } else if matches!(operation, Operation::LetGo | Operation::Sync) && place < under_way {
+                first = None;
+            }
+        }
+        first.unwrap_or(under_way)
+    }
+
     /// The oldest state that a cut may lead back to, once `operation` is done.
     fn durable_after(&self, operation: &Operation) -> usize {
         let synced = match operation {
             Operation::Sync => return self.operations.len(),
+            // The timer of the write buffer has fired meanwhile.
+            Operation::Sleep { ms } if *ms >= FLUSH_DELAY_MS => return self.operations.len(),
             Operation::Fsync { name } => Touched::File(self.last().names[name]),
             Operation::SyncDirectory { name } => Touched::Dir(name.clone()),
             _ => return 0,
@@ -196,7 +226,7 @@ fn is_lost(file: u32, found: &Names, window: &[State]) -> bool {
 }
 
 /// Whether each byte is one that the file had in some state, or a hole.
-fn could_be(content: &Content, file: u32, window: &[State]) -> bool {
+pub(crate) fn could_be(content: &Content, file: u32, window: &[State]) -> bool {
     let contents: Vec<&Content> =
         window.iter().filter_map(|state| state.files.get(&file)).collect();
     let lens = contents.iter().map(|content| content.len());

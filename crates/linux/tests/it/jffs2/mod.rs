@@ -7,7 +7,7 @@ pub(crate) mod images;
 mod model;
 mod mtd_utils;
 pub(crate) mod operation;
-mod power_cut;
+pub(crate) mod power_cut;
 pub(crate) mod state;
 mod wear_and_bits;
 

@@ -298,7 +298,7 @@ fn changed(found: &Names, wanted: &Names) -> Result<(), String> {
 
 /// The model of the recovered file system. An interrupted rename may have left a file with two
 /// names.
-fn adopt(found: &Names, inodes: &BTreeMap<String, Ino>) -> State {
+pub(crate) fn adopt(found: &Names, inodes: &BTreeMap<String, Ino>) -> State {
     let mut state = State::default();
     for (name, content) in found {
         match content {

@@ -126,7 +126,7 @@ impl Workload {
         bench.arm(self.plan(None, Ending::Torn, at + 2));
         let mut user = User::new(bench.mount().map_err(|error| error.to_string())?);
         let found = read_users(&mut user.vfs)?;
-        let window = &history.states[first_unsynced(history, under_way)..=under_way + 1];
+        let window = &history.states[history.first_unsynced(under_way)..=under_way + 1];
         if let Some(why) = refuse_loosely(&found, window) {
             return Err(format!("{why}, during {:?}", history.operations[under_way]));
         }
@@ -154,19 +154,6 @@ fn run(bench: &Bench, history: &History) -> Result<usize, String> {
 /// eight is enough, unless `FLYSCH_SEEDS` asks for more.
 fn read_stride() -> u64 {
     if patience() > 1 { 1 } else { 8 }
-}
-
-/// The oldest state whose content a cut may lead back to.
-fn first_unsynced(history: &History, under_way: usize) -> usize {
-    let mut first = None;
-    for (place, operation) in history.operations[..=under_way].iter().enumerate() {
-        if matches!(operation, Operation::WriteHeld { .. }) {
-            first.get_or_insert(place);
-        } else if matches!(operation, Operation::LetGo | Operation::Sync) && place < under_way {
-            first = None;
-        }
-    }
-    first.unwrap_or(under_way)
 }
 
 /// Use the file system that was found, and find it unchanged after a mount.

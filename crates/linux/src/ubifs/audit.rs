@@ -1,0 +1,49 @@
+//! Whether what the LPT says of each LEB is what the nodes in the LEB say.
+
+use super::Ubifs;
+use super::fault::Fault;
+use super::format::{NodeType, aligned};
+use super::lpt::Lprops;
+use super::scan::Scan;
+use crate::filesystem::FsError;
+
+impl Ubifs {
+    /// Read all LEBs, and find one whose used bytes are not those of the nodes that the index
+    /// refers to. The LEBs of the index are counted together. Call it right after a mount, when
+    /// the index in memory is that on flash.
+    pub fn find_wrong_leb(&mut self) -> Result<Option<u32>, FsError> {
+        let first = self.geometry.main_first;
+        let mut index_used = 0;
+        for lnum in first..first + self.geometry.main_lebs {
+            let lprops = self.lprops(lnum)?;
+            let used = self.geometry.leb_size - lprops.free - lprops.dirty;
+            if lprops.index {
+                index_used += u64::from(used);
+            } else if used != self.count_used(lnum, lprops)? {
+                return Ok(Some(lnum));
+            }
+        }
+        Ok((index_used != self.tnc.size_committed).then_some(self.index_head.0))
+    }
+
+    /// Bytes of the nodes of a LEB that the index refers to.
+    fn count_used(&mut self, lnum: u32, lprops: Lprops) -> Result<u32, Fault> {
+        if lprops.free == self.geometry.leb_size {
+            return Ok(0);
+        }
+        let scan = Scan::read(&mut self.ubi, lnum, 0)?;
+        let mut used = 0;
+        for &node in &scan.nodes {
+            let keyed = matches!(
+                node.1.node_type,
+                NodeType::Inode | NodeType::Data | NodeType::Dent | NodeType::Other(3)
+            );
+            let Some(key) = scan.key(node).filter(|_| keyed) else { continue };
+            let place = scan.place(node);
+            if self.find_place(key, place)?.is_some() {
+                used += aligned(place.len);
+            }
+        }
+        Ok(used)
+    }
+}

@@ -1,0 +1,282 @@
+//! Playing a script: the chip, the lives, and what is checked after each of them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use flysch_chip::{Chip, Clock, Ending, FaultInjector, FaultPlan, Prng};
+use flysch_linux::filesystem::FsError;
+use flysch_linux::vfs::Vfs;
+use flysch_nand::BlockAddr;
+
+use super::promise::refuse;
+use super::script::{Life, MODES, Mode, Script};
+use crate::jffs2::admit::History;
+use crate::jffs2::operation::{Mix, Operation, User};
+use crate::jffs2::power_cut::adopt;
+use crate::jffs2::state::{Names, State, difference, inodes, read_undamaged};
+use crate::machine::{Kind, Machine};
+
+const MIX: Mix = Mix { write_len_max: 5000, file_len_max: 12_000, sleeps: true };
+/// How long the background tasks get after a mount, nanoseconds.
+const SETTLE_NS: u64 = 3_000_000_000;
+
+/// Bytes of names that JFFS2's collector has copied and not erased yet: a scan keeps both copies.
+const COPIES_MAX: u64 = 512;
+
+/// What the scripts did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) cuts: u64,
+    pub(super) nested: u64,
+    pub(super) calls: u64,
+    pub(super) full: u64,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.cuts += other.cuts;
+        self.nested += other.nested;
+        self.calls += other.calls;
+        self.full += other.full;
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cuts, nested, calls, full } = self;
+        write!(f, "{cuts} cuts, {nested} of them of mounts, {calls} calls, {full} on a full device")
+    }
+}
+
+/// A new chip with two blocks that its maker has marked bad, and the file system on it.
+fn new_machine(script: &Script) -> Machine {
+    let part = Arc::new(script.kind.part());
+    let mut prng = Prng::new(script.seed ^ 0xBAD);
+    let count = u64::from(part.geometry.block_count);
+    let mut draw = || BlockAddr(u32::try_from(1 + prng.below(count - 1)).unwrap());
+    let bad = [draw(), draw()];
+    let chip = Chip::new(part, Clock::new(), script.seed);
+    let marked = FaultInjector::with_factory_bad_blocks(chip, bad);
+    let machine = Machine::new(script.kind, marked.chip());
+    machine.format();
+    machine
+}
+
+/// A call without the bytes that it writes.
+fn short(operation: &Operation) -> String {
+    let text = format!("{operation:?}");
+    match operation {
+        Operation::Write { bytes, .. } | Operation::WriteHeld { bytes, .. } => {
+            let head = text.split(", bytes").next().unwrap_or_default();
+            format!("{head}, {} bytes }}", bytes.len())
+        }
+        _ => text,
+    }
+}
+
+fn told(error: FsError) -> String {
+    error.to_string()
+}
+
+/// The names and contents that users wrote.
+fn read_users(vfs: &mut Vfs) -> Result<Names, String> {
+    let (mut found, damage) = read_undamaged(vfs).map_err(told)?;
+    found.retain(|name, _| !name.starts_with("lost+found"));
+    damage.map_or(Ok(found), |damage| Err(told(damage)))
+}
+
+/// The plan of a life, or of a mount after it.
+fn plan(life: Life, prng: &mut Prng, reach: u64) -> FaultPlan {
+    let cut = FaultPlan {
+        seed: prng.next(),
+        cut_at_change: Some(prng.below(reach)),
+        ..FaultPlan::default()
+    };
+    match MODES[life.mode] {
+        Mode::Ends(ending) => FaultPlan { ending: Some(ending), ..cut },
+        Mode::Paired => FaultPlan { paired_distance: Some(2), ..cut },
+        Mode::Disturbed => FaultPlan { read_disturb: Some(20), ..cut },
+        Mode::Failing => FaultPlan {
+            program_failures_ppm: 4000,
+            erase_failures_ppm: 2000,
+            ending: Some(Ending::Torn),
+            ..cut
+        },
+    }
+}
+
+pub(super) fn play(script: &Script, tally: &mut Tally) -> Result<(), String> {
+    let machine = new_machine(script);
+    let mut state = age(&machine, script)?;
+    for &life in &script.lives {
+        let mut prng = Prng::new(script.seed.wrapping_mul(1000) + life.number);
+        machine.device.borrow_mut().arm(plan(life, &mut prng, 40));
+        let (history, under_way) = live(&machine, life, state, &mut prng, tally)?;
+        let found = recover(&machine, life, &mut prng, tally)?;
+        if let Some(why) = refuse(script.kind, &history, &found, under_way) {
+            let calls: Vec<String> = history.operations.iter().map(short).collect();
+            let calls = calls.join("\n  ");
+            return Err(format!("life {}, call {under_way}: {why}\n  {calls}", life.number));
+        }
+        // Where pages read otherwise each time, no two mounts need count the same.
+        let fickle = [Mode::Ends(Ending::Unsteady), Mode::Ends(Ending::Fading)];
+        if !fickle.contains(&MODES[life.mode]) {
+            check_space(&machine).map_err(|why| format!("life {}: {why}", life.number))?;
+        }
+        state = go_on(&machine, &found).map_err(|why| format!("life {}: {why}", life.number))?;
+    }
+    Ok(())
+}
+
+/// Use the new file system for some time.
+fn age(machine: &Machine, script: &Script) -> Result<State, String> {
+    let mut user = User::new(machine.mount()?);
+    let mut history = History::new(State::default());
+    let mut prng = Prng::new(script.seed);
+    for _ in 0..script.age {
+        let operation = Operation::draw(&mut prng, history.last(), MIX);
+        user.perform(&operation).map_err(told)?;
+        history.push(operation);
+        history = history.into_last();
+    }
+    user.perform(&Operation::LetGo).map_err(told)?;
+    history.push(Operation::LetGo);
+    if !matches!(script.kind, Kind::Ubifs { .. }) {
+        compare_space(machine, &mut user.vfs)?;
+    }
+    user.vfs.unmount().map_err(told)?;
+    Ok(history.last().clone())
+}
+
+/// Make calls until they are done or the power goes. Returns what was to be, and the number of the
+/// operation under way.
+fn live(
+    machine: &Machine,
+    life: Life,
+    state: State,
+    prng: &mut Prng,
+    tally: &mut Tally,
+) -> Result<(History, usize), String> {
+    let mut history = History::new(state);
+    let is_on = || machine.device.borrow().is_on();
+    tally.cuts += 1;
+    let mut user = match machine.mount() {
+        Ok(vfs) => User::new(vfs),
+        Err(_) if !is_on() => return Ok((history, 0)),
+        Err(error) => return Err(format!("mount: {error}")),
+    };
+    for place in 0..life.calls as usize {
+        let operation = Operation::draw(prng, history.last(), MIX);
+        let before = history.last().clone();
+        history.push(operation);
+        let outcome = user.perform(&history.operations[place]);
+        tally.calls += 1;
+        match outcome {
+            Ok(()) if is_on() => {}
+            _ if !is_on() => return Ok((history, place)),
+            Err(FsError::NoSpace) => {
+                // A part of the operation may have been done.
+                tally.full += 1;
+                let _ = before;
+                return Ok((history, place));
+            }
+            other => return Err(format!("{:?}: {other:?}", history.operations[place])),
+        }
+    }
+    let done = history.operations.len();
+    Ok((history, done))
+}
+
+/// Mount, and cut that some times; then mount for good.
+fn recover(
+    machine: &Machine,
+    life: Life,
+    prng: &mut Prng,
+    tally: &mut Tally,
+) -> Result<Names, String> {
+    let mut reach = 30;
+    for _ in 0..life.nested {
+        machine.device.borrow_mut().power_up();
+        machine.device.borrow_mut().arm(plan(life, prng, reach));
+        let settled = machine.mount().and_then(|mut vfs| {
+            vfs.sleep(SETTLE_NS);
+            vfs.sync().map_err(told)
+        });
+        let is_on = machine.device.borrow().is_on();
+        if let (Err(error), true) = (&settled, is_on) {
+            return Err(format!("a mount after life {}: {error}", life.number));
+        }
+        tally.nested += u64::from(!is_on);
+        tally.cuts += u64::from(!is_on);
+        reach *= 2;
+    }
+    machine.device.borrow_mut().power_up();
+    machine.device.borrow_mut().arm(FaultPlan::default());
+    let mut vfs = machine.mount().map_err(|error| format!("mount: {error}"))?;
+    let found = read_users(&mut vfs)?;
+    vfs.sleep(SETTLE_NS);
+    vfs.sync().map_err(told)?;
+    Ok(found)
+}
+
+/// Use the file system that was found, and find all of it again.
+fn go_on(machine: &Machine, found: &Names) -> Result<State, String> {
+    let mut vfs = machine.mount()?;
+    let fd = vfs.open("later", true).map_err(told)?;
+    let written = vfs.write(fd, 0, &[5; 6000]);
+    vfs.close(fd).map_err(told)?;
+    if !matches!(written, Ok(()) | Err(FsError::NoSpace)) {
+        return Err(format!("then {written:?}"));
+    }
+    vfs.sleep(SETTLE_NS);
+    vfs.unlink("later").map_err(told)?;
+    vfs.unmount().map_err(told)?;
+    let mut vfs = machine.mount()?;
+    let after = read_users(&mut vfs)?;
+    if let Some(why) = difference(&after, found) {
+        return Err(format!("changed by itself: {why}"));
+    }
+    let inodes: BTreeMap<_, _> = inodes(&mut vfs).map_err(told)?;
+    vfs.unmount().map_err(told)?;
+    Ok(adopt(found, &inodes))
+}
+
+/// The free space of the file system, as it counts it after a mount, is that of another mount.
+fn check_space(machine: &Machine) -> Result<(), String> {
+    if let Kind::Ubifs { .. } = machine.kind {
+        let mut fs = machine.fork().mount_ubifs()?;
+        let wrong = fs.find_wrong_leb().map_err(told)?;
+        return wrong.map_or(Ok(()), |lnum| Err(format!("the space of LEB {lnum} is wrong")));
+    }
+    let mut vfs = machine.mount()?;
+    vfs.sleep(SETTLE_NS);
+    compare_space(machine, &mut vfs)
+}
+
+/// What a running file system says of its free space is what a fresh mount finds: one that scans,
+/// and one by what a sync leaves.
+fn compare_space(machine: &Machine, vfs: &mut Vfs) -> Result<(), String> {
+    if machine.kind == Kind::Yaffs2 {
+        equal_space(machine, vfs)?;
+    }
+    vfs.sync().map_err(told)?;
+    equal_space(machine, vfs)
+}
+
+fn equal_space(machine: &Machine, vfs: &Vfs) -> Result<(), String> {
+    let known = vfs.filesystem().free_bytes().expect("it is counted");
+    let mut fresh = machine.fork().mount()?;
+    let is_jffs2 = machine.kind == Kind::Jffs2;
+    if is_jffs2 {
+        // Data is checked after the mount. What was replaced in part is free only then, and the
+        // collector may drop more.
+        fresh.sleep(SETTLE_NS);
+    }
+    let counted = fresh.filesystem().free_bytes().expect("it is counted");
+    let is_same = if is_jffs2 { known <= counted + COPIES_MAX } else { known == counted };
+    if is_same {
+        return Ok(());
+    }
+    Err(format!("{known} bytes are free, a fresh mount says {counted}"))
+}

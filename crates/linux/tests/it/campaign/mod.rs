@@ -1,0 +1,150 @@
+//! Random lives of every stack, under every fault of the chip.
+//!
+//! A seed gives a stack, a chip with factory-bad blocks, and a script: some lives, each of them
+//! calls on files and a power cut, which ends in one of the ways of [`Mode`]. The mounts that
+//! follow may be cut, too. After each life the file system must hold what it promised, its free
+//! space must be that of a fresh mount, and it must be usable. No rule of the chip may be broken.
+//!
+//! `cargo xtask campaign --stack all` runs as many as there is time for. A failure is made small
+//! and printed as a line for `--replay`.
+
+mod life;
+mod losses;
+mod promise;
+mod script;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use flysch_linux::ubifs::Compressor;
+
+use crate::jffs2::patience;
+use crate::machine::{FASTMAP, KINDS, Kind, LZO};
+use life::{Tally, play};
+use losses::loses;
+use script::{MODES, Mode, Script};
+
+/// Name of a stack, as the command line and the documents have it.
+pub(crate) const fn name_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Jffs2 => "jffs2",
+        Kind::Yaffs2 => "yaffs2",
+        Kind::Ubifs { fastmap: true, .. } => "ubifs+fastmap",
+        Kind::Ubifs { compressor: Compressor::Zstd, .. } => "ubifs+zstd",
+        Kind::Ubifs { .. } => "ubifs",
+        Kind::Ftl(mapping) => match mapping {
+            crate::ftl::LOG_BLOCK => "ftl-log-block",
+            crate::ftl::PAGE_MAP => "ftl",
+            _ => "ftl-cost-benefit",
+        },
+    }
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().expect("a number"))
+}
+
+/// Play a script. What went wrong, if anything did; a panic is a breach of the chip's rules, or a
+/// defect.
+fn verdict(script: &Script, tally: &mut Tally) -> Result<(), String> {
+    let outcome = catch_unwind(AssertUnwindSafe(|| play(script, tally)));
+    outcome.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        Err(format!("panic: {}", text.unwrap_or_default()))
+    })
+}
+
+/// Make a script that fails as small as it goes.
+fn shrink(mut script: Script) -> Script {
+    let tries = number("FLYSCH_TRIES").unwrap_or(200);
+    for _ in 0..tries {
+        let fails = |smaller: &Script| verdict(smaller, &mut Tally::default()).is_err();
+        match script.smaller().into_iter().find(fails) {
+            Some(smaller) => script = smaller,
+            None => break,
+        }
+    }
+    script
+}
+
+/// Play the scripts of a stack, and count what they did. A failure is shrunk and told.
+fn run(kind: Kind, seeds: impl Iterator<Item = u64>, mode: Option<Mode>) -> Tally {
+    let mut tally = Tally::default();
+    for seed in seeds {
+        let script = Script::draw(kind, seed, mode);
+        if verdict(&script, &mut tally).is_err() {
+            let small = shrink(script);
+            let why = verdict(&small, &mut Tally::default()).expect_err("it fails");
+            panic!("{why}\n--replay '{}:{small}'", name_of(kind));
+        }
+    }
+    tally
+}
+
+#[test]
+fn every_stack_keeps_its_promises() {
+    if let Ok(line) = std::env::var("FLYSCH_REPLAY") {
+        let (name, text) = line.split_once(':').expect("STACK:SCRIPT");
+        let kind = KINDS.into_iter().find(|&kind| name_of(kind) == name).expect("a stack");
+        let script = Script::parse(kind, text).expect("a script");
+        let verdict = verdict(&script, &mut Tally::default());
+        println!("{verdict:?}");
+        assert_eq!(verdict, Ok(()));
+        return;
+    }
+    let first = number("FLYSCH_SEED").unwrap_or(0);
+    let count = number("FLYSCH_HISTORIES").unwrap_or(24 * patience());
+    let wanted = std::env::var("FLYSCH_STACK").unwrap_or_else(|_| "all".to_owned());
+    let mut all = Tally::default();
+    for kind in KINDS.into_iter().filter(|&kind| wanted == "all" || name_of(kind) == wanted) {
+        let tally = run(kind, first..first + count, None);
+        println!("{}: {tally}", name_of(kind));
+        all.add(&tally);
+    }
+    println!("seeds from {first}: cuts: {}, {all}", all.cuts);
+    assert!(all.cuts >= count, "{all}");
+}
+
+fn replay(kind: Kind, text: &str) {
+    let script = Script::parse(kind, text).expect("a script");
+    assert_eq!(verdict(&script, &mut Tally::default()), Ok(()));
+}
+
+/// A regression. A file was cut and synced. The journal still held older data of its last page, and
+/// the mount took the file's end to be that data's.
+#[test]
+fn a_truncation_is_not_undone_by_older_data() {
+    replay(LZO, "3+17/0.15.0.2");
+}
+
+/// A regression. A write beyond the end was cut before its commit, and left its bytes in the last
+/// block. When the file grew later without a write, they showed.
+#[test]
+fn bytes_beyond_the_end_do_not_come_to_light() {
+    replay(KINDS[5], "1041+38/0.16.0.11,3.2.0.3");
+}
+
+/// What `losses` says of each stack and mode, by trying all of them. By hand: the table of
+/// docs/TESTING.md is what it prints.
+#[test]
+fn losses_are_those_of_linux() {
+    let count = number("FLYSCH_HISTORIES").unwrap_or(0);
+    let mut unknown = Vec::new();
+    for kind in [Kind::Jffs2, Kind::Yaffs2, LZO, FASTMAP, KINDS[5], KINDS[7]] {
+        for mode in MODES {
+            let mut failures = Vec::new();
+            for seed in 0..count {
+                let script = Script::draw(kind, seed, Some(mode));
+                let why = verdict(&script, &mut Tally::default()).err();
+                failures.extend(why.map(|why| format!("{script}: {why}")));
+            }
+            let known = loses(kind, mode);
+            println!("{} {mode:?}: {} of {count}, {known:?}", name_of(kind), failures.len());
+            if let Some(first) = failures.first() {
+                println!("    {}", first.replace('\n', " "));
+            }
+            unknown.extend(failures.into_iter().filter(|_| known.is_none()));
+        }
+    }
+    assert!(unknown.is_empty(), "{unknown:?}");
+}

@@ -1,0 +1,149 @@
+//! A small chip, the stack that is on it, and the file system mounted there.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use flysch_chip::{Chip, Clock, FaultInjector, Part, Recorder, Shared};
+use flysch_linux::block_device::BlockDevice;
+use flysch_linux::cache::ReadAheadProfile;
+use flysch_linux::cpu::{Cpu, Speed};
+use flysch_linux::filesystem::FileSystem;
+use flysch_linux::ftl::{self, FtlOptions, Mapping};
+use flysch_linux::jffs2::{self, Compressor, Jffs2};
+use flysch_linux::mtd::{EccMode, Partition, RawNand};
+use flysch_linux::plainfs::Plainfs;
+use flysch_linux::ubifs::{self, Ubifs};
+use flysch_linux::vfs::Vfs;
+use flysch_linux::yaffs2::{self, Yaffs2};
+use flysch_nand::{Geometry, Nand};
+
+use crate::ftl::{COST_BENEFIT, LOG_BLOCK, PAGE_MAP, shape};
+
+/// The file system or translation layer on the flash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Jffs2,
+    Yaffs2,
+    /// UBIFS with this compressor. UBI writes fastmaps, or it does not.
+    Ubifs {
+        compressor: ubifs::Compressor,
+        fastmap: bool,
+    },
+    Ftl(Mapping),
+}
+
+pub(crate) const LZO: Kind = Kind::Ubifs { compressor: ubifs::Compressor::Lzo, fastmap: false };
+pub(crate) const FASTMAP: Kind = Kind::Ubifs { compressor: ubifs::Compressor::Lzo, fastmap: true };
+pub(crate) const KINDS: [Kind; 8] = [
+    Kind::Jffs2,
+    Kind::Yaffs2,
+    LZO,
+    Kind::Ubifs { compressor: ubifs::Compressor::Zstd, fastmap: false },
+    FASTMAP,
+    Kind::Ftl(PAGE_MAP),
+    Kind::Ftl(COST_BENEFIT),
+    Kind::Ftl(LOG_BLOCK),
+];
+
+/// A chip with power, and the file system on it.
+pub(crate) struct Machine {
+    pub(crate) kind: Kind,
+    pub(crate) device: Shared<FaultInjector>,
+    recorder: Recorder,
+    cpu: Cpu,
+}
+
+impl Kind {
+    /// A chip that is large enough for the file system and small enough for a quick test.
+    pub(crate) fn part(self) -> Part {
+        let part = Part::named("nandsim").unwrap();
+        let (pages_per_block, block_count) = match self {
+            Self::Ubifs { fastmap, .. } => (16, if fastmap { 80 } else { 64 }),
+            _ => (8, 48),
+        };
+        let geometry = Geometry { pages_per_block, block_count, ..part.geometry };
+        Part { geometry, ..part }
+    }
+}
+
+impl Machine {
+    pub(crate) fn new(kind: Kind, chip: &Chip) -> Self {
+        let clock = Clock::new();
+        let device = Shared::new(FaultInjector::new(chip.fork(clock.clone())));
+        let cpu = Cpu::new(clock.clone(), Speed::default());
+        Self { kind, device, recorder: Recorder::new(clock, "test"), cpu }
+    }
+
+    /// The same stack on a fork of the chip in its present state.
+    pub(crate) fn fork(&self) -> Self {
+        Self::new(self.kind, self.device.borrow().chip())
+    }
+
+    /// Let time pass in which nothing calls the file system.
+    pub(crate) fn wait_ns(&self, ns: u64) {
+        self.cpu.clock().advance(ns);
+    }
+
+    pub(crate) fn partition(&self) -> Result<Partition, String> {
+        let device = Box::new(self.device.clone());
+        let (recorder, cpu) = (self.recorder.clone(), self.cpu.clone());
+        let raw = RawNand::attach(device, recorder, cpu, EccMode::Hardware, (0, 0));
+        let raw = raw.map_err(|error| format!("{error:?}"))?;
+        let blocks = raw.geometry().block_count;
+        Partition::new(Rc::new(RefCell::new(raw)), 0, blocks).ok_or_else(|| "no partition".into())
+    }
+
+    fn disk(&self, mapping: Mapping) -> Result<Box<dyn BlockDevice>, String> {
+        let blocks = self.device.geometry().block_count;
+        let options = FtlOptions { spare_blocks: 11, ..shape(blocks, 512, mapping) };
+        ftl::mount(Box::new(self.device.clone()), self.recorder.clone(), options, &[])
+            .map_err(|error| error.to_string())
+    }
+
+    pub(crate) fn format(&self) {
+        let (cpu, recorder) = (self.cpu.clone(), &self.recorder);
+        match self.kind {
+            Kind::Jffs2 => Jffs2::format(&self.partition().unwrap()).unwrap(),
+            Kind::Yaffs2 => Yaffs2::format(&self.partition().unwrap()).unwrap(),
+            Kind::Ubifs { fastmap, .. } => {
+                Ubifs::format(&self.partition().unwrap(), recorder, &[], fastmap).unwrap();
+            }
+            Kind::Ftl(mapping) => {
+                Plainfs::format(self.disk(mapping).unwrap(), cpu, recorder).unwrap();
+            }
+        }
+    }
+
+    /// Mount UBIFS by itself.
+    pub(crate) fn mount_ubifs(&self) -> Result<Ubifs, String> {
+        let Kind::Ubifs { compressor, fastmap } = self.kind else {
+            return Err("another file system".into());
+        };
+        let options = ubifs::Options { compressor, fastmap, ..ubifs::Options::default() };
+        Ubifs::mount(self.partition()?, options, self.cpu.clone(), self.recorder.clone())
+            .map_err(|error| error.to_string())
+    }
+
+    pub(crate) fn mount(&self) -> Result<Vfs, String> {
+        let (cpu, recorder) = (self.cpu.clone(), self.recorder.clone());
+        let fs: Box<dyn FileSystem> = match self.kind {
+            Kind::Jffs2 => {
+                let compressors = vec![Compressor::Zlib, Compressor::Rtime];
+                let options = jffs2::Options { compressors, ra_pages: 0, summaries: true, seed: 1 };
+                let mounted = Jffs2::mount(self.partition()?, options, cpu, &recorder);
+                Box::new(mounted.map_err(|error| error.to_string())?)
+            }
+            Kind::Yaffs2 => {
+                let options = yaffs2::Options::default();
+                let mounted = Yaffs2::mount(self.partition()?, options, cpu, &recorder);
+                Box::new(mounted.map_err(|error| error.to_string())?)
+            }
+            Kind::Ubifs { .. } => Box::new(self.mount_ubifs()?),
+            Kind::Ftl(mapping) => {
+                let mounted = Plainfs::mount(self.disk(mapping)?, cpu, &recorder);
+                Box::new(mounted.map_err(|error| error.to_string())?)
+            }
+        };
+        Ok(Vfs::mount(fs, ReadAheadProfile::C, self.cpu.clone(), self.recorder.clone()))
+    }
+}
