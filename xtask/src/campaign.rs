@@ -1,7 +1,8 @@
-//! `cargo xtask campaign`: long random tests of the engine, with every assertion kept.
+//! `cargo xtask campaign`: long random tests, with every assertion kept.
 //!
-//! 1. Histories of random devices are cut and mounted (`crates/flysch/tests/it/db/campaign`), or
-//!    damaged and lying images are mounted (`hostile.rs`).
+//! 1. Histories of random devices are cut and mounted, of the engine
+//!    (`crates/flysch/tests/it/db/campaign`) or of the stacks of Linux
+//!    (`crates/linux/tests/it/campaign`), or damaged and lying images are mounted (`hostile.rs`).
 //! 2. Everything follows from a seed, which is printed. A failure is made small, and printed as a
 //!    line for `--replay`.
 
@@ -25,6 +26,8 @@ pub(crate) struct Campaign {
     pub(crate) images: Option<u64>,
     pub(crate) seed: Option<u64>,
     pub(crate) replay: Option<String>,
+    /// A stack for Linux, or `all` of them; the engine where it is not told.
+    pub(crate) stack: Option<String>,
 }
 
 impl Campaign {
@@ -40,6 +43,7 @@ impl Campaign {
                 "--minutes" => campaign.minutes = Some(number()?),
                 "--images" => campaign.images = Some(number()?),
                 "--seed" => campaign.seed = Some(number()?),
+                "--stack" => campaign.stack = Some((*value).to_owned()),
                 "--replay" => campaign.replay = Some((*value).to_owned()),
                 _ => return Err(format!("unexpected argument `{word}`")),
             }
@@ -49,22 +53,29 @@ impl Campaign {
 
     /// Build the tests, and run them until there is enough.
     pub(crate) fn run(&self) -> Outcome {
-        let arguments = ["--profile", "sim", "--package", "flysch", "--test", "it"];
+        // The line of a history of a stack begins with its name.
+        let is_stack = |line: &String| line.contains(':') && !line.starts_with(char::is_numeric);
+        let (package, name) = if self.stack.is_some() || self.replay.as_ref().is_some_and(is_stack)
+        {
+            ("flysch-linux", "campaign::every_stack_keeps_its_promises")
+        } else {
+            ("flysch", "db::campaign::random_histories_are_survived")
+        };
+        let arguments = ["--profile", "sim", "--package", package, "--test", "it"];
         let built = binaries::of_tests(shell::root(), &arguments)?;
-        let binary = built.first().ok_or("the engine has no test binary")?;
+        let binary = built.first().ok_or("there is no test binary")?;
         if let Some(history) = &self.replay {
-            let mut command = test(binary, "db::campaign::random_histories_are_survived");
-            return shell::run(command.env("FLYSCH_REPLAY", history));
+            return shell::run(test(binary, name).env("FLYSCH_REPLAY", history));
         }
         if let Some(images) = self.images {
             return self.mount_images(binary, images);
         }
-        self.cut(binary)
+        self.cut(binary, name)
     }
 
     /// Run histories until there are enough cuts, or the time is over.
     #[expect(clippy::disallowed_methods, reason = "it measures this program, not a simulation")]
-    fn cut(&self, binary: &Path) -> Outcome {
+    fn cut(&self, binary: &Path, name: &str) -> Outcome {
         let start = Instant::now();
         let end = self.minutes.map(|minutes| Duration::from_secs(minutes * 60));
         let wanted = self.cuts.or(if end.is_none() { Some(CUTS) } else { None });
@@ -72,9 +83,10 @@ impl Campaign {
         while wanted.is_none_or(|wanted| cuts < wanted)
             && end.is_none_or(|end| start.elapsed() < end)
         {
-            let mut command = test(binary, "db::campaign::random_histories_are_survived");
+            let mut command = test(binary, name);
             command.env("FLYSCH_SEED", seed.to_string());
             command.env("FLYSCH_HISTORIES", HISTORIES.to_string());
+            command.envs(self.stack.iter().map(|stack| ("FLYSCH_STACK", stack)));
             let output = said(&mut command)?;
             let line = output.lines().find(|line| line.starts_with("seeds from"));
             println!("{}", line.unwrap_or_default());

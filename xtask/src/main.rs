@@ -37,6 +37,9 @@ Commands:
   campaign [--cuts N] [--minutes N] [--seed N]
                       cuts random histories of the engine, 100,000 times if nothing is told, and
                       mounts after each; prints seeds, and a failure as a line for --replay
+  campaign --stack all [--cuts N] [--minutes N] [--seed N]
+                      the same of the stacks of Linux, or of one: jffs2, yaffs2, ubifs, ubifs+zstd,
+                      ubifs+fastmap, ftl, ftl-cost-benefit, ftl-log-block
   campaign --images N [--seed N]
                       mounts damaged and lying images
   campaign --replay HISTORY
@@ -169,6 +172,8 @@ mod tests {
         check("campaign --cuts 4", Ok(Command::Campaign(campaign)));
         let campaign = Campaign { replay: Some("7/0:1!".to_owned()), ..Campaign::default() };
         check("campaign --replay 7/0:1!", Ok(Command::Campaign(campaign)));
+        let campaign = Campaign { stack: Some("all".to_owned()), ..Campaign::default() };
+        check("campaign --stack all", Ok(Command::Campaign(campaign)));
         check("campaign --cuts", Err("`--cuts` needs a value"));
         check("vm-test", Ok(Command::VmTest));
         check("results", Ok(Command::Results(Mode::Write)));

@@ -106,7 +106,8 @@ impl Pool {
             return Ok(false);
         }
         let block = self.block_mut(block);
-        block.erase_count += 1;
+        // A tag may claim any number.
+        block.erase_count = block.erase_count.saturating_add(1);
         block.next_page = 0;
         Ok(true)
     }

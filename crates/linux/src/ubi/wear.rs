@@ -107,7 +107,7 @@ impl Wear {
         if last - first < 2 * threshold {
             return self.free.iter().nth(self.free.len() / 2).map(|&(_, peb)| peb);
         }
-        let limit = (first + threshold, 0);
+        let limit = (first.saturating_add(threshold), 0);
         self.free.range(..limit).next_back().map(|&(_, peb)| peb)
     }
 
@@ -115,7 +115,7 @@ impl Wear {
     /// of the least worn.
     pub(super) fn choose_worn(&self, threshold: u64) -> Option<u32> {
         let (first, _) = self.free.first()?;
-        let limit = (first + 2 * threshold, 0);
+        let limit = (first.saturating_add(2 * threshold), 0);
         self.free.range(..limit).next_back().map(|&(_, peb)| peb)
     }
 
@@ -127,7 +127,7 @@ impl Wear {
         }
         let worn = worn?;
         let &(count, peb) = self.used.first()?;
-        (self.count(worn) >= count + threshold).then_some(peb)
+        (self.count(worn) >= count.saturating_add(threshold)).then_some(peb)
     }
 
     /// Count one erase. The PEBs that have been protected longest become ordinary ones.

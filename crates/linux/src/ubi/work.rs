@@ -85,7 +85,8 @@ impl Ubi {
             self.torture(peb)?;
         }
         self.mtd.erase(peb)?;
-        let erase_count = self.wear.count(peb) + 1;
+        // A header may claim any number.
+        let erase_count = self.wear.count(peb).saturating_add(1);
         self.wear.set_count(peb, erase_count);
         let (vid_offset, data_offset) = (self.layout.vid_offset, self.layout.data_offset);
         let header = EcHeader { erase_count, vid_offset, data_offset };

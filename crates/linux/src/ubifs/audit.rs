@@ -19,19 +19,22 @@ impl Ubifs {
             let used = self.geometry.leb_size - lprops.free - lprops.dirty;
             if lprops.index {
                 index_used += u64::from(used);
-            } else if used != self.count_used(lnum, lprops)? {
+            } else if self.count_used(lnum, lprops)? != Some(used) {
                 return Ok(Some(lnum));
             }
         }
         Ok((index_used != self.tnc.size_committed).then_some(self.index_head.0))
     }
 
-    /// Bytes of the nodes of a LEB that the index refers to.
-    fn count_used(&mut self, lnum: u32, lprops: Lprops) -> Result<u32, Fault> {
+    /// Bytes of the nodes of a LEB that the index refers to. `None` if its free space is not free.
+    fn count_used(&mut self, lnum: u32, lprops: Lprops) -> Result<Option<u32>, Fault> {
         if lprops.free == self.geometry.leb_size {
-            return Ok(0);
+            return Ok(Some(0));
         }
         let scan = Scan::read(&mut self.ubi, lnum, 0)?;
+        if scan.end > self.geometry.leb_size - lprops.free {
+            return Ok(None);
+        }
         let mut used = 0;
         for &node in &scan.nodes {
             let keyed = matches!(
@@ -44,6 +47,6 @@ impl Ubifs {
                 used += aligned(place.len);
             }
         }
-        Ok(used)
+        Ok(Some(used))
     }
 }

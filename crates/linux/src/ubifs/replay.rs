@@ -111,9 +111,12 @@ impl Ubifs {
         if !sane {
             return Err(damaged);
         }
-        // A commit under way refers to the LEBs of the journal heads again.
-        if references.iter().all(|known| known.lnum != reference.lnum) {
-            references.push(reference);
+        match references.iter_mut().find(|known| known.lnum == reference.lnum) {
+            // The LEB was emptied since, and joined the journal anew.
+            Some(known) if reference.offset == 0 => *known = reference,
+            // A commit under way refers to the LEBs of the journal heads again.
+            Some(_) => {}
+            None => references.push(reference),
         }
         Ok(())
     }

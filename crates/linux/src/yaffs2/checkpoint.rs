@@ -144,7 +144,7 @@ impl Yaffs2 {
             found.push(block);
             self.read_checkpoint_block(first, &mut bytes)?;
             let fresh = fresh_blocks(&self.mtd);
-            let restored = snapshot::restore(&bytes, fresh, self.summary_chunks());
+            let restored = snapshot::restore(&bytes, fresh, self.summary_shape());
             if let Some((blocks, objects)) = restored {
                 let were_empty =
                     found.iter().all(|&block| blocks.block(block).state == BlockState::Empty);

@@ -4,7 +4,7 @@
 
 use super::Yaffs2;
 use super::blocks::{BlockState, Owner};
-use super::format::{Found, TAGS_SIZE, Tags, emit_summary, summary_size};
+use super::format::{Found, SummaryShape, TAGS_SIZE, Tags, emit_summary};
 use crate::cpu::Work;
 use crate::filesystem::FsError;
 use crate::mtd::{MtdError, ReadQuality};
@@ -29,13 +29,15 @@ impl Yaffs2 {
         self.mtd.geometry().page_size as usize
     }
 
-    /// Number of chunks at the end of each block that hold its summary.
+    /// Where each block has its summary. `None` if this code writes none.
+    pub(super) fn summary_shape(&self) -> Option<SummaryShape> {
+        let has = self.options.profile.has_summaries();
+        has.then(|| SummaryShape::of(self.blocks.chunks_per_block, self.chunk_size()))
+    }
+
+    /// Number of chunks at the end of each block that hold nothing but its summary.
     pub(super) fn summary_chunks(&self) -> u32 {
-        if !self.options.profile.has_summaries() {
-            return 0;
-        }
-        let size = summary_size(self.blocks.chunks_per_block as usize);
-        u32::try_from(size.div_ceil(self.chunk_size())).expect("a few chunks")
+        self.summary_shape().map_or(0, |shape| shape.reserved)
     }
 
     fn offset_of(&self, chunk: u32) -> u32 {
@@ -172,27 +174,23 @@ impl Yaffs2 {
             return Ok(());
         }
         let is_complete = self.summary.len() == page as usize + 1;
-        let written = if self.summary_chunks() > 0 && is_complete {
-            self.write_summary(block)
-        } else {
-            Ok(())
-        };
+        let shape = self.summary_shape().filter(|_| is_complete);
+        let written = shape.map_or(Ok(()), |shape| self.write_summary(block, shape));
         self.blocks.skip_rest();
         written
     }
 
-    fn write_summary(&mut self, block: u32) -> Result<(), FsError> {
+    fn write_summary(&mut self, block: u32, shape: SummaryShape) -> Result<(), FsError> {
         let _scope = self.recorder.scope("yaffs_summary");
         let sequence = self.blocks.block(block).sequence;
-        let mut bytes = emit_summary(block, sequence, &self.summary);
-        bytes.resize(self.summary_chunks() as usize * self.chunk_size(), 0xFF);
-        let end = (block + 1) * self.blocks.chunks_per_block;
-        for (number, data) in (1..).zip(bytes.chunks(self.chunk_size())) {
-            let chunk = end - self.summary_chunks() + number - 1;
-            let len = u32::try_from(data.len()).expect("a chunk");
+        let chunks = emit_summary(shape, block, sequence, &self.summary);
+        let first = block * self.blocks.chunks_per_block + shape.covered;
+        for (part, data) in (0..).zip(chunks) {
+            let chunk = first + part;
+            let bytes = u32::try_from(shape.len(part)).expect("within a chunk");
             let object = SUMMARY_OBJECT;
-            let tags = Tags { sequence, object, chunk: number, bytes: len, extra: None };
-            match self.program(chunk, data, &tags) {
+            let tags = Tags { sequence, object, chunk: part + 1, bytes, extra: None };
+            match self.program(chunk, &data, &tags) {
                 Ok(()) => self.blocks.give(chunk, Owner::Summary),
                 Err(MtdError::PowerLost) => return Err(FsError::PowerLost),
                 // A block without a summary is good as well: a mount reads its tags.

@@ -107,9 +107,9 @@ impl Yaffs2 {
             });
             self.blocks.block_mut(block.number).has_shrink_header = has_shrink;
             self.blocks.block_mut(block.number).has_summary = block.has_summary;
-            if block.has_summary {
-                let end = (block.number + 1) * self.blocks.chunks_per_block;
-                for chunk in end - self.summary_chunks()..end {
+            if let Some(shape) = self.summary_shape().filter(|_| block.has_summary) {
+                let first = block.number * self.blocks.chunks_per_block + shape.covered;
+                for chunk in first..first + shape.parts {
                     self.blocks.give(chunk, Owner::Summary);
                 }
             }
@@ -219,21 +219,23 @@ impl Yaffs2 {
         number: u32,
         sequence: u32,
     ) -> Result<Option<Vec<Option<Tags>>>, FsError> {
-        let count = self.summary_chunks();
-        let chunks = self.blocks.chunks_per_block;
-        let mut bytes = Vec::new();
-        for chunk in (number + 1) * chunks - count..(number + 1) * chunks {
+        let Some(shape) = self.summary_shape() else { return Ok(None) };
+        let first = number * self.blocks.chunks_per_block + shape.covered;
+        let mut parts = Vec::new();
+        for part in 0..shape.parts {
             let mut data = vec![0; self.chunk_size()];
-            let (is_good, found) = self.read_chunk_and_tags(chunk, &mut data)?;
+            let (is_good, found) = self.read_chunk_and_tags(first + part, &mut data)?;
             let is_summary = matches!(found, Found::Tags(tags)
-                if tags.object == SUMMARY_OBJECT && tags.sequence == sequence);
+                if tags.object == SUMMARY_OBJECT
+                    && tags.chunk == part + 1
+                    && tags.sequence == sequence
+                    && tags.bytes as usize == shape.len(part));
             if !(is_good && is_summary) {
                 return Ok(None);
             }
-            bytes.extend(data);
+            parts.push(data);
         }
-        let covered = (chunks - count) as usize;
-        Ok(if count == 0 { None } else { parse_summary(&bytes, number, sequence, covered) })
+        Ok(parse_summary(shape, number, sequence, &parts))
     }
 
     /// Delete the objects that have no name. No user can have them open after a mount.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::blocks::{BlockState, Blocks, Owner};
-use super::format::Kind;
+use super::format::{Kind, SummaryShape};
 use super::objects::{LOST_AND_FOUND, OBJECT_MAX, Object, Objects, ROOT};
 
 const MAGIC: u32 = 0x5941_4646;
@@ -106,7 +106,7 @@ fn used_bits(blocks: &Blocks, block: u32) -> [u32; 2] {
 pub(super) fn restore(
     bytes: &[u8],
     mut blocks: Blocks,
-    summary_chunks: u32,
+    summaries: Option<SummaryShape>,
 ) -> Option<(Blocks, Objects)> {
     let mut reader = Reader { bytes, at: 0 };
     let head = reader.words::<8>()?;
@@ -138,7 +138,7 @@ pub(super) fn restore(
     blocks.finder = finder;
     blocks.filling = filling.checked_sub(1).map(|block| (block, page));
     let objects = restore_objects(&mut reader, &mut blocks)?;
-    give_summaries(&mut blocks, summary_chunks)?;
+    give_summaries(&mut blocks, summaries)?;
     let sum = reader.sum();
     (reader.words::<2>()? == [MAGIC, sum]).then_some(())?;
     let is_filling = |number: u32| blocks.filling.is_some_and(|(block, _)| block == number);
@@ -153,15 +153,14 @@ pub(super) fn restore(
     agrees.then_some((blocks, objects))
 }
 
-fn give_summaries(blocks: &mut Blocks, summary_chunks: u32) -> Option<()> {
+fn give_summaries(blocks: &mut Blocks, summaries: Option<SummaryShape>) -> Option<()> {
     for number in 0..blocks.count() {
-        let block = *blocks.block(number);
-        if !block.has_summary {
-            continue;
-        }
-        let end = (number + 1) * blocks.chunks_per_block;
-        for chunk in end - summary_chunks..end {
-            give(blocks, chunk, Owner::Summary)?;
+        if blocks.block(number).has_summary {
+            let shape = summaries?;
+            let first = number * blocks.chunks_per_block + shape.covered;
+            for chunk in first..first + shape.parts {
+                give(blocks, chunk, Owner::Summary)?;
+            }
         }
     }
     Some(())

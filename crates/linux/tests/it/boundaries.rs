@@ -231,3 +231,36 @@ fn space_comes_back_when_files_go() {
         assert!(last + 30_000 > first, "{kind:?}: {frees:?}");
     }
 }
+
+/// A file that lost its name while it was open is gone when the power goes: a mount gives its space
+/// back, whether the whole file system was synced before or not.
+#[test]
+fn files_without_a_name_leave_no_trace() {
+    for kind in STACKS {
+        for is_synced in [false, true] {
+            let machine = machine(kind);
+            let mut vfs = machine.mount().unwrap();
+            write(&mut vfs, "other", 20_000, 1).unwrap();
+            vfs.sync().unwrap();
+            let before = vfs.filesystem().free_bytes().unwrap();
+            write(&mut vfs, "open", 150_000, 2).unwrap();
+            let fd = vfs.open("open", false).unwrap();
+            vfs.unlink("open").unwrap();
+            let other = vfs.open("other", false).unwrap();
+            vfs.write(other, 0, &[1; 5000]).unwrap();
+            if is_synced {
+                vfs.sync().unwrap();
+            } else {
+                vfs.fsync(other).unwrap();
+                vfs.sync_directory("/").unwrap();
+            }
+            assert_eq!(vfs.size(fd), Ok(150_000));
+            drop(vfs);
+            let mut vfs = machine.mount().unwrap();
+            vfs.sleep(60_000_000_000);
+            vfs.sync().unwrap();
+            let after = vfs.filesystem().free_bytes().unwrap();
+            assert!(after + 60_000 > before, "{kind:?}, {is_synced}: {before}, then {after}");
+        }
+    }
+}

@@ -198,6 +198,9 @@ fn a_spill_file_becomes_one_when_it_grows() {
     let mut bytes = [7; 12];
     assert_eq!((file.size(), file.read(3, &mut bytes)), (Ok(10), Ok(7)));
     assert_eq!(bytes[..7], *b"34\0\0\x0089");
+    file.truncate(6).unwrap();
+    assert_eq!((file.size(), file.read(3, &mut bytes)), (Ok(6), Ok(3)));
+    file.write(8, b"89").unwrap();
     assert_eq!(medium.file("made").unwrap(), b"");
     file.write(10, b"ab").unwrap();
     file.truncate(11).unwrap();

@@ -7,7 +7,7 @@
 //! header    0 type | 4 parent | 10 name, 256 | 268 mode | 272 uid | 276 gid | 280 atime
 //!           284 mtime | 288 ctime | 292 size | 296 equivalent | 300 alias, 160 | 460 device
 //!           496 size, high | 504 shadows | 508 is shrink
-//! summary   0 version | 4 block | 8 sequence | 12 checksum | 16 records of object, chunk, bytes
+//! summary   0 version | 4 block + 1 | 8 sequence | 12 checksum | 16 records of object, chunk, bytes
 //! ```
 
 mod header;
@@ -15,7 +15,7 @@ mod summary;
 mod tags;
 
 pub(super) use header::Header;
-pub(super) use summary::{emit_summary, parse_summary, summary_size};
+pub(super) use summary::{SummaryShape, emit_summary, parse_summary};
 pub(super) use tags::{Extra, Found, TAGS_SIZE, Tags};
 
 /// The kinds of object.

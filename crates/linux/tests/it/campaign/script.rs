@@ -53,6 +53,8 @@ pub(super) struct Script {
     pub(super) seed: u64,
     /// Calls on the new file system before the first life.
     pub(super) age: u32,
+    /// Share of the space that a file takes which is never changed, percent.
+    pub(super) fill: u32,
     pub(super) lives: Vec<Life>,
 }
 
@@ -67,18 +69,21 @@ impl Script {
         let modes: Vec<usize> = (0..MODES.len()).filter(survived).collect();
         let mut below = |bound: u64| prng.below(bound);
         let age = u32::try_from(below(150)).unwrap();
+        let fill = [0, 0, 40, 60, 75][usize::try_from(below(5)).unwrap()];
         let lives = (0..2 + below(4)).map(|number| Life {
             number,
             calls: u32::try_from(1 + below(24)).unwrap(),
             nested: u32::try_from(below(3)).unwrap(),
             mode: modes[usize::try_from(below(modes.len() as u64)).unwrap()],
         });
-        Self { kind, seed, age, lives: lives.collect() }
+        Self { kind, seed, age, fill, lives: lives.collect() }
     }
 
     pub(super) fn parse(kind: Kind, text: &str) -> Option<Self> {
         let (head, lives) = text.split_once('/')?;
-        let (seed, age) = head.split_once('+')?;
+        let mut head = head.split('+').map(|number| number.parse::<u64>().ok());
+        let (seed, age) = (head.next()??, head.next()??);
+        let fill = head.next().unwrap_or(Some(0))?;
         let life = |text: &str| {
             let mut numbers = text.split('.').map(|number| number.parse::<u32>().ok());
             let mut next = || numbers.next().flatten();
@@ -87,12 +92,16 @@ impl Script {
             Some(Life { number: number.into(), calls, nested, mode })
         };
         let lives = lives.split(',').map(life).collect::<Option<_>>()?;
-        Some(Self { kind, seed: seed.parse().ok()?, age: age.parse().ok()?, lives })
+        let narrow = |number: u64| u32::try_from(number).ok();
+        Some(Self { kind, seed, age: narrow(age)?, fill: narrow(fill)?, lives })
     }
 
     /// Scripts that do a little less, those that do the least first.
     pub(super) fn smaller(&self) -> Vec<Self> {
         let mut all = Vec::new();
+        if self.fill > 0 {
+            all.push(Self { fill: 0, ..self.clone() });
+        }
         if self.age > 0 {
             all.push(Self { age: self.age / 2, ..self.clone() });
         }
@@ -120,7 +129,7 @@ impl Script {
 
 impl fmt::Display for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}+{}/", self.seed, self.age)?;
+        write!(f, "{}+{}+{}/", self.seed, self.age, self.fill)?;
         for (place, Life { number, calls, nested, mode }) in self.lives.iter().enumerate() {
             let comma = if place == 0 { "" } else { "," };
             write!(f, "{comma}{number}.{calls}.{nested}.{mode}")?;

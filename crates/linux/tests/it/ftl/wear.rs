@@ -1,7 +1,8 @@
 //! Wear: erase counts stay close together, whichever part of the device is written.
 
-use flysch_chip::{FaultInjector, Prng, Shared};
+use flysch_chip::{Clock, FaultInjector, Prng, Recorder, Shared};
 use flysch_linux::block_device::BlockDevice;
+use flysch_linux::ftl::mount;
 
 use super::{MAPPINGS, attach, chip, shape};
 
@@ -46,5 +47,30 @@ fn wear_is_level_after_a_hundred_overwrites() {
             let figures = format!("{mapping:?}, {load:?}: most {most}, mean {}", sum / count);
             assert!(most * count * 10 <= sum * 11, "{figures}");
         }
+    }
+}
+
+/// Counters that have reached their end stay there. The order of wear is not turned round.
+#[test]
+fn counters_at_their_end_stay_there() {
+    for mapping in MAPPINGS {
+        let device = Shared::new(FaultInjector::new(chip(40, 16)));
+        let mut counts = vec![u32::MAX; 40];
+        counts[7..].fill(u32::MAX - 3);
+        let recorder = Recorder::new(Clock::new(), "test");
+        let shape = shape(40, 4096, mapping);
+        let mut ftl = mount(Box::new(device.clone()), recorder, shape, &counts).unwrap();
+        let sectors = ftl.sector_count();
+        for number in 0..4 * sectors {
+            ftl.write(number % sectors, &[1; 4096]).unwrap();
+        }
+        drop(ftl);
+        let mut ftl = attach(&device, shape).unwrap();
+        for number in 0..2 * sectors {
+            ftl.write(number % sectors, &[2; 4096]).unwrap();
+        }
+        let mut bytes = [0; 4096];
+        ftl.read(sectors - 1, &mut bytes).unwrap();
+        assert_eq!(bytes, [2; 4096], "{mapping:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! Fastmaps: an attach reads fewer pages, and the files are the same.
 
-use flysch_chip::{Event, EventKind, Prng, Trace};
+use flysch_chip::{Ending, Event, EventKind, FaultPlan, Prng, Trace};
 use flysch_linux::ubifs::{Compressor, Options};
 use flysch_linux::vfs::Vfs;
 use flysch_nand::{Nand, PageAddr};
@@ -151,4 +151,70 @@ fn a_fastmap_is_kept_up_where_there_is_one() {
         let found = device.mount_fs().unwrap().ubi().is_attached_by_fastmap();
         assert_eq!(found, wanted, "{blocks} blocks, {makes}");
     }
+}
+
+/// A LEB that was unmapped after the fastmap has no block any more, although the fastmap names one.
+/// What is written to it then is found without a fastmap, too.
+#[test]
+fn a_mapping_that_is_gone_is_not_used() {
+    let device = device(90, true);
+    for round in 0..8_u64 {
+        let mut vfs = device.mount().unwrap();
+        fill(&mut vfs, round);
+        vfs.unmount().unwrap();
+        let mut vfs = device.mount().unwrap();
+        for number in 0..5 {
+            vfs.unlink(&format!("file{number}")).unwrap();
+        }
+        vfs.sync().unwrap();
+        vfs.sleep(2_000_000_000);
+        drop(vfs);
+        let mut vfs = device.mount().unwrap();
+        fill(&mut vfs, round + 100);
+        let wanted = files(&mut vfs);
+        drop(vfs);
+        let scanned = device.fork();
+        scanned.rewrite(anchor(&scanned), |content| content[2048] ^= 1);
+        assert!(files(&mut scanned.mount().unwrap()) == wanted, "round {round}");
+        assert!(files(&mut device.mount().unwrap()) == wanted, "round {round}");
+    }
+}
+
+/// Two fastmaps are on flash, and the newer is damaged: whenever the power goes while they are
+/// erased, the older is never taken for the newest.
+#[test]
+fn an_older_fastmap_is_never_the_newest() {
+    let origin = device(80, true);
+    let mut vfs = origin.mount().unwrap();
+    fill(&mut vfs, 1);
+    vfs.unmount().unwrap();
+    let older = anchor(&origin);
+    let mut saved = Vec::new();
+    origin.rewrite(older, |content| saved = content.to_vec());
+    let mut vfs = origin.mount().unwrap();
+    fill(&mut vfs, 2);
+    let wanted = files(&mut vfs);
+    vfs.sleep(1_000_000_000);
+    vfs.unmount().unwrap();
+    let newer = anchor(&origin);
+    assert_ne!(newer, older);
+    origin.rewrite(older, |content| content.copy_from_slice(&saved));
+    origin.rewrite(newer, |content| content[2048] ^= 1);
+    origin.arm(FaultPlan::default());
+    drop(origin.fork().mount_fs().unwrap());
+    let mut cuts = 0;
+    for cut_at_change in 0..12 {
+        let device = origin.fork();
+        let ending = Some(Ending::Complete);
+        device.arm(FaultPlan {
+            cut_at_change: Some(cut_at_change),
+            ending,
+            ..FaultPlan::default()
+        });
+        drop(device.mount_fs());
+        cuts += u32::from(!device.is_on());
+        device.power_up();
+        assert!(files(&mut device.mount().unwrap()) == wanted, "cut at change {cut_at_change}");
+    }
+    assert!(cuts > 2, "{cuts}");
 }

@@ -5,6 +5,7 @@ mod faults;
 mod images;
 mod model;
 mod power_cut;
+mod summaries;
 
 use std::cell::RefCell;
 use std::rc::Rc;
