@@ -51,7 +51,7 @@ Commands:
   plant [NAME]        plants faults in a copy of the sources, each of which a test has to find, and
                       writes docs/planted.csv; xtask/plants.json lists them
   plant --area AREA   those of an area, such as linux/ubi, or of several that begin alike
-  plant --new         those that were never tried
+  plant --new [AREA]  those that were never tried
   plant --tenth [SEED]
                       a tenth of them, drawn by a seed; fails where docs/planted.csv says otherwise
   results [--check]   regenerates docs/results.md, and the claims in docs/lab.md, with the release
@@ -95,7 +95,8 @@ fn parse(arguments: &[String]) -> Result<Command, String> {
         ["campaign", rest @ ..] => campaign::Campaign::parse(rest).map(Command::Campaign),
         ["plant"] => Ok(Command::Plant(plant::Choice::All)),
         ["plant", "--tenth"] => Ok(Command::Plant(plant::Choice::Tenth(None))),
-        ["plant", "--new"] => Ok(Command::Plant(plant::Choice::New)),
+        ["plant", "--new"] => Ok(Command::Plant(plant::Choice::New(String::new()))),
+        ["plant", "--new", area] => Ok(Command::Plant(plant::Choice::New((*area).to_owned()))),
         ["plant", "--area", area] => Ok(Command::Plant(plant::Choice::Area((*area).to_owned()))),
         ["plant", "--tenth", seed] => match seed.parse() {
             Ok(seed) => Ok(Command::Plant(plant::Choice::Tenth(Some(seed)))),
@@ -160,7 +161,7 @@ mod tests {
         check("plant", Ok(Command::Plant(Choice::All)));
         check("plant a seal", Ok(Command::Plant(Choice::One("a seal".to_owned()))));
         check("plant --tenth", Ok(Command::Plant(Choice::Tenth(None))));
-        check("plant --new", Ok(Command::Plant(Choice::New)));
+        check("plant --new linux", Ok(Command::Plant(Choice::New("linux".to_owned()))));
         check("plant --area chip", Ok(Command::Plant(Choice::Area("chip".to_owned()))));
         check("plant --tenth 7", Ok(Command::Plant(Choice::Tenth(Some(7)))));
         check("plant --tenth x", Err("`x` is no number"));

@@ -28,8 +28,8 @@ pub(crate) enum Choice {
     Tenth(Option<u64>),
     /// Those of an area, or those that begin with it; `docs/planted.csv` is written.
     Area(String),
-    /// Those that were never tried; `docs/planted.csv` is written.
-    New,
+    /// Those of an area, or of all areas, that were never tried; `docs/planted.csv` is written.
+    New(String),
     /// The one of a name.
     One(String),
 }
@@ -67,7 +67,7 @@ pub(crate) fn plant(choice: &Choice) -> Outcome {
         println!("{verdict}: {} ({})", fault.name, fault.area());
         let differs = match choice {
             Choice::Tenth(_) => verdicts.differs(fault, &verdict),
-            Choice::All | Choice::Area(_) | Choice::New | Choice::One(_) => {
+            Choice::All | Choice::Area(_) | Choice::New(_) | Choice::One(_) => {
                 matches!(verdict, Verdict::Escaped)
             }
         };
@@ -91,7 +91,7 @@ pub(crate) fn plant(choice: &Choice) -> Outcome {
 impl Choice {
     /// Whether the verdicts are written down.
     const fn is_kept(&self) -> bool {
-        matches!(self, Self::All | Self::Area(_) | Self::New)
+        matches!(self, Self::All | Self::Area(_) | Self::New(_))
     }
 }
 
@@ -100,7 +100,10 @@ fn chosen<'f>(choice: &Choice, all: &'f [Fault], verdicts: &Verdicts) -> Outcome
     match choice {
         Choice::All => Ok(all.iter().collect()),
         Choice::Area(area) => Ok(all.iter().filter(|it| it.area().starts_with(area)).collect()),
-        Choice::New => Ok(all.iter().filter(|fault| !verdicts.has(fault)).collect()),
+        Choice::New(area) => {
+            let is_due = |it: &&Fault| it.area().starts_with(area) && !verdicts.has(it);
+            Ok(all.iter().filter(is_due).collect())
+        }
         Choice::One(name) => {
             let found = all.iter().find(|fault| fault.name == *name);
             Ok(vec![found.ok_or_else(|| format!("no fault has the name `{name}`"))?])
