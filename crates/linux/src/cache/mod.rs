@@ -276,4 +276,24 @@ mod tests {
         assert_eq!(cache.len(), 64);
         assert!(cache.contains(INO, 0) && !cache.contains(INO, 1));
     }
+    #[test]
+    fn dirty_pages_stay_and_make_writers_wait() {
+        let mut cache = cache_of(0..64);
+        cache.limit(CAPACITY_MIN);
+        for index in 0..7 {
+            cache.set_dirty(INO, index);
+        }
+        assert!(cache.is_filling() && !cache.is_crowded());
+        for index in 7..13 {
+            cache.set_dirty(INO, index);
+        }
+        assert!(cache.is_crowded(), "13 of 64 are more than a fifth");
+        for index in 64..100 {
+            cache.insert(INO, index, Box::new([1; CACHE_PAGE_SIZE]));
+        }
+        assert!((0..13).all(|index| cache.contains(INO, index)), "dirty pages never leave");
+        assert!((13..49).all(|index| !cache.contains(INO, index)));
+        cache.drop_clean();
+        assert_eq!(cache.dirty_from(INO, 0).collect::<Vec<_>>(), (0..13).collect::<Vec<_>>());
+    }
 }

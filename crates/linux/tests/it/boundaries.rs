@@ -3,8 +3,9 @@
 
 use flysch_chip::{Chip, Clock, FaultPlan, Prng};
 use flysch_linux::filesystem::FsError;
+use flysch_linux::mtd::ReadQuality;
 use flysch_linux::vfs::Vfs;
-use flysch_nand::{BlockAddr, Nand};
+use flysch_nand::{BlockAddr, Nand, PageAddr};
 
 use crate::ftl::{LOG_BLOCK, PAGE_MAP};
 use crate::jffs2::state::read_named;
@@ -212,8 +213,10 @@ fn space_comes_back_when_files_go() {
         let mut vfs = machine.mount().unwrap();
         let mut frees = Vec::new();
         for round in 0..12 {
+            // Files of the plain file system that are so long have blocks of pointers.
+            let len = if matches!(kind, Kind::Ftl(_)) { 60_000 } else { 15_000 };
             for number in 0..4 {
-                write(&mut vfs, &format!("file{number}"), 15_000, number + round).unwrap();
+                write(&mut vfs, &format!("file{number}"), len, number + round).unwrap();
             }
             for number in 0..4 {
                 vfs.unlink(&format!("file{number}")).unwrap();
@@ -227,8 +230,9 @@ fn space_comes_back_when_files_go() {
             }
             frees.push(vfs.filesystem().free_bytes().unwrap());
         }
-        let (first, last) = (frees[2], frees[11]);
-        assert!(last + 30_000 > first, "{kind:?}: {frees:?}");
+        let (first, least) = (frees[2], frees[3..].iter().min().unwrap());
+        let slack = if matches!(kind, Kind::Ftl(_)) { 9000 } else { 30_000 };
+        assert!(least + slack > first, "{kind:?}: {frees:?}");
     }
 }
 
@@ -263,4 +267,21 @@ fn files_without_a_name_leave_no_trace() {
             assert!(after + 60_000 > before, "{kind:?}, {is_synced}: {before}, then {after}");
         }
     }
+}
+
+/// A mark counts at once. A page that ECC could not correct is read again, for it may read well.
+#[test]
+fn mtd_believes_marks_at_once_and_bad_pages_never() {
+    let machine = machine(Kind::Jffs2);
+    let mtd = machine.partition().unwrap();
+    mtd.mark_bad(9).unwrap();
+    assert!(mtd.is_bad(9) && !mtd.is_bad(8));
+    mtd.write(0, &[0x5A; 2048]).unwrap();
+    let flawed_pages = [(PageAddr(0), 50)].into();
+    machine.device.borrow_mut().arm(FaultPlan { flawed_pages, ..FaultPlan::default() });
+    let mut bytes = [0; 100];
+    assert!(matches!(mtd.read(0, &mut bytes), Ok(ReadQuality::Damaged(_))));
+    machine.device.borrow_mut().arm(FaultPlan::default());
+    assert_eq!(mtd.read(0, &mut bytes), Ok(ReadQuality::Clean));
+    assert_eq!(bytes, [0x5A; 100]);
 }

@@ -74,3 +74,29 @@ fn counters_at_their_end_stay_there() {
         assert_eq!(bytes, [2; 4096], "{mapping:?}");
     }
 }
+
+/// A mount knows from the tags how worn each block is, and goes on from there.
+#[test]
+fn wear_stays_level_across_mounts() {
+    for mapping in MAPPINGS {
+        let device = Shared::new(FaultInjector::new(chip(40, 16)));
+        let mut ftl = attach(&device, shape(40, 4096, mapping)).unwrap();
+        let count = ftl.sector_count();
+        for sector in 0..count {
+            ftl.write(sector, &[1; 4096]).unwrap();
+        }
+        let mut prng = Prng::new(2);
+        for number in 0..60 * count {
+            if number % 400 == 0 {
+                drop(ftl);
+                ftl = attach(&device, shape(40, 4096, mapping)).unwrap();
+            }
+            let sector = u32::try_from(prng.below(u64::from(count / 10))).unwrap();
+            ftl.write(sector, &[2; 4096]).unwrap();
+        }
+        let counts = device.borrow().chip().erase_counts();
+        let most = counts.iter().copied().max().unwrap();
+        let mean = counts.iter().sum::<u32>() / 40;
+        assert!(mean > 20 && most <= mean + 12, "{mapping:?}: most {most}, mean {mean}");
+    }
+}

@@ -7,7 +7,7 @@ use flysch_chip::{Clock, FaultPlan, Part, Prng};
 use flysch_linux::yaffs2::Options;
 use flysch_nand::{Nand, PageAddr};
 
-use super::{ALL_OPTIONS, Bench};
+use super::{ALL_OPTIONS, Bench, read_users};
 use crate::image::chip_of;
 use crate::jffs2::admit::History;
 use crate::jffs2::images::use_all;
@@ -172,5 +172,30 @@ fn pages_out_of_place_are_survived() {
             }
         }
         check_survives(&image, &format!("seed {seed}"));
+    }
+}
+
+/// Whatever byte of a checkpoint is wrong, it is not believed: a scan finds the files as they are.
+#[test]
+fn a_damaged_checkpoint_is_not_believed() {
+    let bench = Bench::new(small_part(8, 40), ALL_OPTIONS[0]);
+    bench.format().unwrap();
+    let mut vfs = bench.mount().unwrap();
+    for number in 0..5_u8 {
+        let fd = vfs.open(&format!("file{number}"), true).unwrap();
+        vfs.write(fd, 0, &vec![number + 1; 3000 * usize::from(number + 1)]).unwrap();
+        vfs.close(fd).unwrap();
+    }
+    vfs.unmount().unwrap();
+    let wanted = read_users(&mut bench.mount().unwrap()).unwrap();
+    let origin = Image::of(&bench);
+    let is_checkpoint = |page: &usize| origin.pages[*page].1[TAGS][..4] == [0x21, 0, 0, 0];
+    let checkpoint: Vec<usize> = origin.used().into_iter().filter(is_checkpoint).collect();
+    let &first = checkpoint.first().expect("it was written at the unmount");
+    for at in (0..2048).step_by(4) {
+        let mut image = origin.clone();
+        image.pages[first].0[at] ^= 1;
+        let found = read_users(&mut image.bench().mount().unwrap());
+        assert!(found.as_ref() == Ok(&wanted), "byte {at}: {found:?}");
     }
 }
