@@ -220,7 +220,8 @@ impl<N: Nand> Finding<'_, '_, N> {
             None if record.0.flags & HAS_BESIDE != 0 => return Err(MountError::NoNvRam.into()),
             None => record,
         };
-        let is_clean = preface.flags & STOPPED != 0 && self.has_no_rival(&seen)?;
+        let goes_on = self.log.has_next() || self.log.next.is_named;
+        let is_clean = preface.flags & STOPPED != 0 && goes_on && self.has_no_rival(&seen)?;
         self.log.claim_blocks(self.media);
         if !is_clean && self.log.is_succeeded(self.media, self.frame)? {
             return Err(MountError::Broken.into());
