@@ -154,6 +154,33 @@ impl Log {
         Ok(())
     }
 
+    /// Go on in the next block that is named, with a checkpoint; false where there is none: a name
+    /// page that nobody sees would be programmed again. Cost: an erase for each block that is
+    /// tried, and the checkpoint's pages.
+    fn wake<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        body: &Body<'_>,
+        frame: &mut [u8],
+    ) -> Result<bool, MediaError> {
+        while !self.is_ready() {
+            if !self.has_next() && !self.next.is_named {
+                return Ok(false);
+            }
+            self.erase_next(media)?;
+        }
+        match self.checkpoint(media, body, frame) {
+            Err(MediaError::ProgramFailed(_)) => {
+                media.mark_bad(u32::from(self.list.blocks[usize::from(self.at)]))?;
+                return Ok(false);
+            }
+            written => written?,
+        }
+        self.number += 1;
+        self.note_logged(body.tail.len());
+        Ok(true)
+    }
+
     /// Write the record of a close. The list goes on behind it, or the next one is named before it,
     /// so that the first program after the next mount needs no name page. Cost: as a commit, and an
     /// erase and a name page where the list ends.
