@@ -18,7 +18,10 @@ mod numbers;
 mod output;
 mod parameters;
 mod platform;
+mod play;
 mod progress;
+mod record;
+mod replay;
 mod repro;
 mod run;
 mod tpcc;
@@ -55,6 +58,13 @@ enum Command {
     Bench(Box<bench::Args>),
     /// Run a program of yours with its SQLite on a simulated stack.
     Run(Box<run::Args>),
+    /// Run a program of yours and record what it asks of SQLite.
+    Record(Box<record::Args>),
+    /// Run a recording or an SQL script on stacks, without its program.
+    Replay(Box<replay::Args>),
+    /// Make the calls of a recording that come from the standard input.
+    #[command(hide = true)]
+    Play(play::Args),
     /// Write a library with which a program's own SQLite reaches a simulated stack.
     Extension(extension::Args),
     /// Do the papers' experiments again, and judge each of their claims.
@@ -95,6 +105,9 @@ fn run(command_line: CommandLine) -> Result<(), Failure> {
         Command::Compare(args) => compare::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Record(args) => record::run(&args),
+        Command::Replay(args) => replay::run(&args),
+        Command::Play(args) => play::run(&args),
         Command::Extension(args) => extension::run(&args),
         Command::Repro(args) => repro::run(&args),
         Command::Image(args) => image::run(&args),

@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::failure::Failure;
 
 /// The template of the bar for runs.
-const RUNS: &str = "{bar:40} {pos}/{len} runs, {eta} left";
+pub(crate) const RUNS: &str = "{bar:40} {pos}/{len} runs, {eta} left";
 
 /// Run all scenarios. If some fail, the first failure is returned.
 pub(crate) fn carry_out(scenarios: &[Scenario]) -> Result<Vec<Run>, Failure> {

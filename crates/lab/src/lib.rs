@@ -6,6 +6,9 @@
 //! page that shows the results. [`image`] makes flash images from folders and copies files out of
 //! them. [`index`] compares index structures on the bare chip. [`reference`](mod@reference) holds
 //! the counts of the real kernel and how near a simulation must come to them.
+//!
+//! [`program`] runs programs of the user's. [`recording`] is what they asked of SQLite, as a file
+//! that runs without them.
 
 #![forbid(unsafe_code)]
 
@@ -15,6 +18,7 @@ pub mod image;
 pub mod index;
 pub mod machine;
 pub mod program;
+pub mod recording;
 pub mod reference;
 pub mod report;
 pub mod tpcc;

@@ -21,7 +21,7 @@ use flysch_lab::bench::run::Run;
 use flysch_lab::machine::stack::{Engine, Stack};
 use flysch_lab::program::{Pace, Simulation};
 use flysch_lab::trace;
-use flysch_sqlite::remote::{Folder, Server, Waits};
+use flysch_sqlite::remote::{Folder, Server, Terms, Waits};
 
 use crate::failure::Failure;
 use crate::output;
@@ -114,29 +114,72 @@ enum FileFormat {
     Json,
 }
 
+/// What to do with a simulation in which a program has ended.
+pub(crate) type Afterwards<'a> = &'a dyn Fn(&Simulation) -> Result<(), Failure>;
+
 /// Run the program, then report.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    args.check()?;
-    if let Some(why) = obstacle::foreseen(&args.command).filter(|_| !args.way.fuse) {
-        return Err(Failure::Message(why));
+    args.carry_out(None)
+}
+
+impl Args {
+    /// Run the program, then report. If something is to be done with its calls in between, they are
+    /// recorded.
+    pub(crate) fn carry_out(&self, recorded: Option<Afterwards<'_>>) -> Result<(), Failure> {
+        self.check()?;
+        if let Some(why) = obstacle::foreseen(&self.command).filter(|_| !self.way.fuse) {
+            return Err(Failure::Message(why));
+        }
+        let scenario = self.hardware.scenario(self.on)?;
+        let root = if self.way.fuse { Some(folder::root()?) } else { None };
+        let keeps_calls = self.files.calls.is_some();
+        let simulation = Simulation::new(&scenario, self.pace.pace(), root.as_deref(), keeps_calls);
+        let simulation = simulation.map_err(|error| Failure::of(&error))?;
+        let status = if self.way.serve {
+            self.serve_extensions(&simulation)?
+        } else if self.way.fuse {
+            folder::serve(&self.command, &simulation, scenario.build.partition_bytes())?
+        } else {
+            self.serve(&simulation, recorded.is_some())?
+        };
+        let afterwards = recorded.map_or(Ok(()), |recorded| recorded(&simulation));
+        let own = self.report(&simulation, simulation.finish(&scenario)).and(afterwards);
+        conclude(&self.command, status, own)
     }
-    let scenario = args.hardware.scenario(args.on)?;
-    let pace = match args.pace {
-        PaceOption::Measured => Pace::Measured,
-        PaceOption::None => Pace::None,
-    };
-    let root = if args.way.fuse { Some(folder::root()?) } else { None };
-    let simulation = Simulation::new(&scenario, pace, root.as_deref(), args.files.calls.is_some());
-    let simulation = simulation.map_err(|error| Failure::of(&error))?;
-    let status = if args.way.serve {
-        args.serve_extensions(&simulation)?
-    } else if args.way.fuse {
-        folder::serve(&args.command, &simulation, scenario.build.partition_bytes())?
-    } else {
-        args.serve(&simulation)?
-    };
-    let own = args.report(&simulation, simulation.finish(&scenario));
-    conclude(&args.command, status, own)
+
+    /// The program and its arguments.
+    pub(crate) fn command(&self) -> Vec<String> {
+        self.command.iter().map(|word| word.display().to_string()).collect()
+    }
+
+    /// The stack.
+    pub(crate) const fn stack(&self) -> Stack {
+        self.on
+    }
+
+    /// The time that SQLite tells, if it is fixed, in seconds since 1970.
+    pub(crate) const fn now(&self) -> Option<i64> {
+        self.now
+    }
+
+    /// Whether the program runs in a mounted folder, where nobody knows what it asks.
+    pub(crate) const fn is_mounted(&self) -> bool {
+        self.way.fuse
+    }
+
+    /// Whether files that exist may be replaced.
+    pub(crate) const fn may_replace(&self) -> bool {
+        self.files.force
+    }
+}
+
+impl PaceOption {
+    const fn pace(self) -> Pace {
+        match self {
+            Self::Measured => Pace::Measured,
+            Self::None => Pace::None,
+        }
+    }
 }
 
 impl Args {
@@ -156,10 +199,14 @@ impl Args {
     }
 
     /// Start the program and serve it until it has ended.
-    fn serve(&self, simulation: &Simulation) -> Result<Option<ExitStatus>, Failure> {
+    fn serve(
+        &self,
+        simulation: &Simulation,
+        is_recorded: bool,
+    ) -> Result<Option<ExitStatus>, Failure> {
         let stop = Stop::on_signals().map_err(|error| Failure::of(&error))?;
         let folder = Folder::create().map_err(|error| unserved(&error))?;
-        let mut server = self.server(&folder, simulation)?;
+        let mut server = self.server(&folder, simulation, is_recorded)?;
         let (bell, ringer) = UnixStream::pair().map_err(|error| unserved(&error))?;
         let mut program = Program::start(with_shim(&self.command, &folder)?, ringer);
         let outcome = server.serve(&bell, &mut || program.waits(&stop));
@@ -175,10 +222,11 @@ impl Args {
         &self,
         folder: &'a Folder,
         simulation: &'a Simulation,
+        is_recorded: bool,
     ) -> Result<Server<'a>, Failure> {
         let is_seeded = matches!(self.pace, PaceOption::None);
         let now_ms = self.now.map(|seconds| seconds * 1000);
-        let server = Server::new(folder, simulation, is_seeded, now_ms);
+        let server = Server::new(folder, simulation, Terms { is_seeded, is_recorded, now_ms });
         server.map_err(|error| unserved(&error))
     }
 
@@ -186,7 +234,7 @@ impl Args {
     fn serve_extensions(&self, simulation: &Simulation) -> Result<Option<ExitStatus>, Failure> {
         let stop = Stop::on_signals().map_err(|error| Failure::of(&error))?;
         let folder = Folder::create().map_err(|error| unserved(&error))?;
-        let mut server = self.server(&folder, simulation)?;
+        let mut server = self.server(&folder, simulation, false)?;
         let (bell, _ringer) = UnixStream::pair().map_err(|error| unserved(&error))?;
         output::print(format!("{}\n", folder.path().display()).as_bytes())?;
         let mut waits = || if stop.is_wanted() { Waits::Nothing } else { Waits::Visitors };

@@ -9,6 +9,7 @@ mod image;
 mod index;
 mod machine;
 mod model;
+mod record;
 mod repro;
 mod run;
 mod tpcc;

@@ -3,23 +3,33 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use crc32fast::Hasher;
+use flysch_sqlite::calls;
 use flysch_sqlite::{Characteristics, File, SyncFlags, VfsError};
 
 /// A count that several files share.
 #[derive(Clone, Default)]
 pub(super) struct Changes {
     written: Rc<Cell<u64>>,
+    /// Those since [`Self::take`], with the checksum so far.
+    recent: Rc<RefCell<(u32, Hasher)>>,
     calls: Option<Rc<RefCell<String>>>,
 }
 
 impl Changes {
     pub(super) fn new(keeps_calls: bool) -> Self {
-        Self { written: Rc::default(), calls: keeps_calls.then(Rc::default) }
+        Self { calls: keeps_calls.then(Rc::default), ..Self::default() }
     }
 
     /// Bytes that programs wrote.
     pub(super) fn written(&self) -> u64 {
         self.written.get()
+    }
+
+    /// The changes since this was asked last.
+    pub(super) fn take(&self) -> calls::Changes {
+        let (count, hasher) = self.recent.take();
+        calls::Changes { count, crc: hasher.finalize() }
     }
 
     /// Each call on a file with a name, one a line.
@@ -41,7 +51,15 @@ impl Changes {
     }
 
     fn list(&self, call: &str, name: Option<&str>, numbers: &[u64]) {
-        let (Some(name), Some(calls)) = (name, &self.calls) else { return };
+        let Some(name) = name else { return };
+        let mut recent = self.recent.borrow_mut();
+        recent.0 += 1;
+        recent.1.update(call.as_bytes());
+        recent.1.update(name.as_bytes());
+        for number in numbers {
+            recent.1.update(&number.to_le_bytes());
+        }
+        let Some(calls) = &self.calls else { return };
         let mut calls = calls.borrow_mut();
         calls.extend([call, " ", name]);
         for number in numbers {

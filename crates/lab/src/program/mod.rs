@@ -22,7 +22,7 @@ mod simulation;
 mod statements;
 mod transactions;
 
-pub use host_files::{Note, WriteBackError};
+pub use host_files::{Note, Start, WriteBackError};
 pub use mounted::{Answer, Attributes, Call, Mounted};
 pub use normal::normalised;
 pub use simulation::{Pace, Simulation};

@@ -1,12 +1,16 @@
 //! The machine behind a program's requests.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::rc::Rc;
 
 use flysch_chip::{Blame, Scope};
 use flysch_sqlite::Vfs;
-use flysch_sqlite::remote::{Began, Ended, Machine, StatementId};
+use flysch_sqlite::calls::{CallLog, Changes};
+use flysch_sqlite::remote::{Began, Ended, Machine, StatementId, Told};
 
-use super::host_files::{HostFiles, Note, WriteBackError};
+use super::host_files::{HostFiles, Note, Start, WriteBackError};
 use super::statements::Statements;
 use super::transactions::{Transactions, is_commit};
 use crate::bench::RunError;
@@ -28,7 +32,7 @@ pub enum Pace {
 /// A machine that programs use through their own SQLite.
 pub struct Simulation {
     site: Simulated,
-    files: HostFiles,
+    files: Rc<HostFiles>,
     pace: Pace,
     statements: RefCell<Statements>,
     transactions: RefCell<Transactions>,
@@ -39,6 +43,10 @@ pub struct Simulation {
     cpu_before_ns: u64,
     /// Virtual time in which programs worked for themselves, nanoseconds.
     idle_ns: Cell<u64>,
+    /// What programs ask of SQLite, if they tell it.
+    log: RefCell<CallLog>,
+    /// Time that programs took for themselves since the last call that was told, nanoseconds.
+    before_call_ns: Cell<u64>,
 }
 
 impl Simulation {
@@ -61,7 +69,7 @@ impl Simulation {
         let (Some(machine), Some(vfs)) = (site.machine(), site.storage()) else {
             return Err(RunError::Broken("the machine is not simulated".to_owned()));
         };
-        let files = HostFiles::new(vfs, machine, root.map(str::to_owned), keeps_calls);
+        let files = Rc::new(HostFiles::new(vfs, machine, root.map(str::to_owned), keeps_calls));
         let (start_ns, cpu_before_ns) = (site.now_ns(), site.cpu_ns());
         Ok(Self {
             site,
@@ -74,6 +82,8 @@ impl Simulation {
             start_ns,
             cpu_before_ns,
             idle_ns: Cell::new(0),
+            log: RefCell::default(),
+            before_call_ns: Cell::new(0),
         })
     }
 
@@ -91,6 +101,36 @@ impl Simulation {
     /// the machine, then offset and length of a write, or the size.
     pub fn calls(&self) -> String {
         self.files.changes.calls()
+    }
+
+    /// Begin with these files, by the names of databases on the machine, and with no others.
+    pub fn begin_with(&self, sources: BTreeMap<String, PathBuf>) {
+        self.files.begin_with(sources);
+    }
+
+    /// Tell a time that stands still, in milliseconds since 1970.
+    pub fn tell_time(&self, now_ms: i64) {
+        self.files.tell_time(now_ms);
+    }
+
+    /// What each database was when it was opened first.
+    pub fn starts(&self) -> Vec<Start> {
+        self.files.starts()
+    }
+
+    /// The file system, for a SQLite of this process.
+    pub fn shared_vfs(&self) -> Rc<dyn Vfs> {
+        Rc::<HostFiles>::clone(&self.files)
+    }
+
+    /// The calls that programs told. What they changed since the last one is its own.
+    pub fn log(&self) -> &RefCell<CallLog> {
+        &self.log
+    }
+
+    /// What was changed in files since this was asked last.
+    pub fn take_changes(&self) -> Changes {
+        self.files.changes.take()
     }
 
     /// Write the databases to the host. Returns how many there are.
@@ -137,7 +177,7 @@ impl Simulation {
         self.site.now_ns() / 1_000_000
     }
 
-    pub(super) const fn files(&self) -> &HostFiles {
+    pub(super) fn files(&self) -> &HostFiles {
         &self.files
     }
 
@@ -148,13 +188,27 @@ impl Simulation {
 
 impl Machine for Simulation {
     fn vfs(&self) -> &dyn Vfs {
-        &self.files
+        &*self.files
+    }
+
+    fn told(&self, told: &Told<'_>) {
+        let idle_ns = if told.what.is_call() { self.before_call_ns.take() } else { 0 };
+        self.log.borrow_mut().note(told, idle_ns, || self.take_changes());
+    }
+
+    fn pass(&self, ns: u64) {
+        self.site.sleep(ns);
+        self.idle_ns.set(self.idle_ns.get() + ns);
+    }
+
+    fn gone(&self, client: u32) {
+        self.log.borrow_mut().end(client, || self.take_changes());
     }
 
     fn elapsed(&self, ns: u64) {
+        self.before_call_ns.set(self.before_call_ns.get() + ns);
         if self.pace == Pace::Measured {
-            self.site.sleep(ns);
-            self.idle_ns.set(self.idle_ns.get() + ns);
+            self.pass(ns);
         }
     }
 
