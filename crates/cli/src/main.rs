@@ -5,14 +5,18 @@
 
 #![forbid(unsafe_code)]
 
+mod advise;
 mod bench;
+mod budget;
 mod compare;
+mod crash;
 mod extension;
 mod failure;
 mod image;
 mod index;
 mod kernel;
 mod layers;
+mod limits;
 mod model;
 mod numbers;
 mod output;
@@ -62,6 +66,12 @@ enum Command {
     Record(Box<record::Args>),
     /// Run a recording or an SQL script on stacks, without its program.
     Replay(Box<replay::Args>),
+    /// Hold a program to limits of what it may cost.
+    Budget(Box<budget::Args>),
+    /// Cut the power at many moments of a program's run, and look at its databases.
+    Crash(Box<crash::Args>),
+    /// Find the configuration under which the flash lives longest.
+    Advise(Box<advise::Args>),
     /// Make the calls of a recording that come from the standard input.
     #[command(hide = true)]
     Play(play::Args),
@@ -107,6 +117,9 @@ fn run(command_line: CommandLine) -> Result<(), Failure> {
         Command::Run(args) => run::run(&args),
         Command::Record(args) => record::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Budget(args) => budget::run(&args),
+        Command::Crash(args) => crash::run(*args),
+        Command::Advise(args) => advise::run(&args),
         Command::Play(args) => play::run(&args),
         Command::Extension(args) => extension::run(&args),
         Command::Repro(args) => repro::run(&args),

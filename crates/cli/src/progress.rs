@@ -65,3 +65,9 @@ pub(crate) fn tell(text: &str) {
     // If stderr is closed, nobody watches, so an error does not matter.
     writeln!(io::stderr(), "flysch: {text}").ok();
 }
+
+/// Write a text of lines to stderr.
+pub(crate) fn show(text: &str) {
+    // If stderr is closed, nobody watches, so an error does not matter.
+    io::stderr().write_all(text.as_bytes()).ok();
+}

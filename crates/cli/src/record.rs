@@ -9,7 +9,7 @@ use flysch_lab::recording::{Origin, Recording};
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::tell;
-use crate::run as program;
+use crate::run::{self as program, Mode};
 
 /// Arguments of `flysch record`.
 #[derive(Debug, clap::Args)]
@@ -35,21 +35,22 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     let force = args.run.may_replace();
     output::check_writable(&args.to, force)?;
-    let origin = origin(&args.run);
-    args.run.carry_out(Some(&|simulation: &Simulation| {
+    let origin = origin(&args.run, Mode::default());
+    let write = |simulation: &Simulation| {
         let recording = Recording::of(simulation, origin.clone());
         output::write_file(&args.to, &recording.bytes(), force)?;
         say(&recording, &args.to.display().to_string());
         Ok(())
-    }))
+    };
+    args.run.carry_out(Some(&write), args.run.budget())
 }
 
 /// Where a recording comes from that is about to be made.
 #[expect(clippy::disallowed_methods, reason = "a recording says when it was made")]
-pub(crate) fn origin(run: &program::Args) -> Origin {
+pub(crate) fn origin(run: &program::Args, mode: Mode) -> Origin {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now_ms = i64::try_from(now.as_millis()).unwrap_or(0);
-    let started_ms = run.now().map_or(now_ms, |seconds| seconds * 1000);
+    let started_ms = run.told_now(mode).map_or(now_ms, |seconds| seconds * 1000);
     Origin { command: run.command(), on: run.stack().name(), started_ms }
 }
 

@@ -8,12 +8,16 @@
 //! the counts of the real kernel and how near a simulation must come to them.
 //!
 //! [`program`] runs programs of the user's. [`recording`] is what they asked of SQLite, as a file
-//! that runs without them.
+//! that runs without them. [`budget`] holds limits of what a program may cost. [`crash`] cuts the
+//! power during a program. [`advice`] finds the configuration under which the flash lives longest.
 
 #![forbid(unsafe_code)]
 
+pub mod advice;
 pub mod bench;
+pub mod budget;
 pub mod contents;
+pub mod crash;
 pub mod image;
 pub mod index;
 pub mod machine;

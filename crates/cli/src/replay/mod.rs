@@ -14,6 +14,7 @@ use flysch_sqlite::calls::Entry;
 use rayon::prelude::*;
 
 use crate::failure::Failure;
+use crate::limits::{BudgetOptions, Held};
 use crate::output::{self, Figures};
 use crate::parameters::{Hardware, SqliteOptions};
 use crate::progress::{self, tell};
@@ -72,6 +73,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     #[command(flatten)]
+    budget: BudgetOptions,
+    #[command(flatten)]
     figures: Figures,
 }
 
@@ -96,16 +99,18 @@ struct Done {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let recording = Recording::read(&args.file).map_err(|error| Failure::of(&error))?;
     let scenarios = args.scenarios(&recording)?;
+    let budget = args.budget.read()?;
     let files = args.differences.iter().chain(&args.trace);
     files.clone().try_for_each(|path| output::check_writable(path, args.figures.force))?;
     args.figures.check()?;
-    let one_only = files.count() > 0 && scenarios.len() > 1;
+    let one_only = (files.count() > 0 || budget.is_some()) && scenarios.len() > 1;
     if one_only {
         let runs = scenarios.len();
-        let message = format!("--trace and --differences are for one run, and these are {runs}");
+        let message =
+            format!("--trace, --differences and --budget are for one run, and these are {runs}");
         return Err(Failure::Message(message));
     }
-    let done = args.carry_out(&recording, &scenarios)?;
+    let (done, verdict) = args.carry_out(&recording, &scenarios, budget.as_ref())?;
     if let Some(first) = done.first().filter(|_| recording.lines.is_none()) {
         args.compare(&recording, first)?;
     }
@@ -123,7 +128,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         COLUMNS.iter().map(|&name| name.to_owned()).chain(settings).collect();
     args.figures.deliver(&columns, &runs, |runs| {
         report::html("A recording on flash", &format!("{} replays", runs.len()), runs)
-    })
+    })?;
+    verdict
 }
 
 /// Settings of SQLite that were not given are the recording's, which the scenario does not know.
@@ -156,9 +162,10 @@ impl Args {
         &self,
         recording: &Recording,
         scenarios: &[Scenario],
-    ) -> Result<Vec<Done>, Failure> {
+        budget: Option<&Held>,
+    ) -> Result<(Vec<Done>, Result<(), Failure>), Failure> {
         let sources = recording.sources(&self.database).map_err(Failure::Message)?;
-        let is_paced = self.pace == PaceOption::Recorded;
+        let is_paced = self.pace == PaceOption::Recorded && budget.is_none();
         let replay = |scenario: &Scenario| {
             let variant = self.settings.variant(scenario);
             Replay { recording, sources: &sources, variant, is_paced }
@@ -168,7 +175,18 @@ impl Args {
                 let (run, entries, source) = workers::run(&replay(scenario), scenario, library)?;
                 Ok(Done { run, entries, source })
             };
-            return scenarios.iter().map(one).collect();
+            if budget.is_some() {
+                let message = "--budget is for the SQLite of flysch, without --sqlite".to_owned();
+                return Err(Failure::Message(message));
+            }
+            let done: Result<Vec<Done>, Failure> = scenarios.iter().map(one).collect();
+            return Ok((done?, Ok(())));
+        }
+        if let (Some(budget), [scenario]) = (budget, scenarios) {
+            let (run, entries, simulation) =
+                replay(scenario).run_kept(scenario).map_err(|error| Failure::of(&error))?;
+            let verdict = budget.judge(&simulation, &run);
+            return Ok((vec![Done { run, entries, source: String::new() }], verdict));
         }
         let bar = progress::bar(scenarios.len() as u64, progress::RUNS);
         let one = |scenario: &Scenario| {
@@ -177,9 +195,10 @@ impl Args {
             let (run, entries) = outcome.map_err(|error| Failure::of(&error))?;
             Ok(Done { run, entries, source: String::new() })
         };
-        let done = scenarios.par_iter().with_max_len(1).map(one).collect();
+        let done: Result<Vec<Done>, Failure> =
+            scenarios.par_iter().with_max_len(1).map(one).collect();
         bar.finish_and_clear();
-        done
+        Ok((done?, Ok(())))
     }
 
     /// Tell where the calls wrote otherwise than when they were recorded.

@@ -7,10 +7,15 @@ use crc32fast::Hasher;
 use flysch_sqlite::calls;
 use flysch_sqlite::{Characteristics, File, SyncFlags, VfsError};
 
+use super::statements::Writes;
+
 /// A count that several files share.
 #[derive(Clone, Default)]
 pub(super) struct Changes {
     written: Rc<Cell<u64>>,
+    syncs: Rc<Cell<u64>>,
+    /// What [`Self::take_written`] gave out so far.
+    given: Rc<Cell<Writes>>,
     /// Those since [`Self::take`], with the checksum so far.
     recent: Rc<RefCell<(u32, Hasher)>>,
     calls: Option<Rc<RefCell<String>>>,
@@ -24,6 +29,18 @@ impl Changes {
     /// Bytes that programs wrote.
     pub(super) fn written(&self) -> u64 {
         self.written.get()
+    }
+
+    /// How often programs waited until a file was durable.
+    pub(super) fn syncs(&self) -> u64 {
+        self.syncs.get()
+    }
+
+    /// What was written and synced since this was asked last.
+    pub(super) fn take_written(&self) -> Writes {
+        let now = Writes { bytes: self.written.get(), syncs: self.syncs.get() };
+        let before = self.given.replace(now);
+        Writes { bytes: now.bytes - before.bytes, syncs: now.syncs - before.syncs }
     }
 
     /// The changes since this was asked last.
@@ -47,6 +64,7 @@ impl Changes {
     }
 
     pub(super) fn note_sync(&self, name: Option<&str>) {
+        self.syncs.set(self.syncs.get() + 1);
         self.list("sync", name, &[]);
     }
 

@@ -323,6 +323,17 @@ impl HostFiles {
     }
 }
 
+/// The files of a machine by the names of the host, where nothing is copied in any more.
+pub(crate) fn files_of(vfs: Rc<dyn Vfs>, machine: &Machine, starts: &[Start]) -> Rc<dyn Vfs> {
+    let files = HostFiles::new(vfs, machine, None, false);
+    files.begin_with(BTreeMap::new());
+    // Names on the machine depend on the order in which folders were seen.
+    for start in starts {
+        files.place(&start.path);
+    }
+    Rc::new(files)
+}
+
 fn with_companions(database: &str) -> impl Iterator<Item = String> {
     let beside = COMPANIONS.map(|end| format!("{database}{end}"));
     std::iter::once(database.to_owned()).chain(beside)
@@ -371,7 +382,7 @@ fn write_file(linux: &mut Linux, name: &str, bytes: &[u8], parts: &[Part]) -> Re
 }
 
 /// The content of a file of the machine, if it is there.
-fn read_file(linux: &mut Linux, name: &str) -> Result<Option<Vec<u8>>, FsError> {
+pub(crate) fn read_file(linux: &mut Linux, name: &str) -> Result<Option<Vec<u8>>, FsError> {
     let fd = match linux.open(name, false) {
         Err(FsError::NotFound) => return Ok(None),
         opened => opened?,

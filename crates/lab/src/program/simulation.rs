@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use flysch_chip::{Blame, Scope};
+use flysch_chip::{Blame, Change, Changes as Kept, Scope};
 use flysch_sqlite::Vfs;
 use flysch_sqlite::calls::{CallLog, Changes};
 use flysch_sqlite::remote::{Began, Ended, Machine, StatementId, Told};
 
 use super::host_files::{HostFiles, Note, Start, WriteBackError};
-use super::statements::Statements;
+use super::statements::{Statements, Writes};
 use super::transactions::{Transactions, is_commit};
 use crate::bench::RunError;
 use crate::bench::measure::{Measured, Timing, measure};
@@ -47,6 +47,9 @@ pub struct Simulation {
     log: RefCell<CallLog>,
     /// Time that programs took for themselves since the last call that was told, nanoseconds.
     before_call_ns: Cell<u64>,
+    /// The changes of the devices, if they are kept, and how many there were before each call.
+    kept: RefCell<Option<Kept>>,
+    kept_before: RefCell<Vec<usize>>,
 }
 
 impl Simulation {
@@ -84,6 +87,8 @@ impl Simulation {
             idle_ns: Cell::new(0),
             log: RefCell::default(),
             before_call_ns: Cell::new(0),
+            kept: RefCell::default(),
+            kept_before: RefCell::default(),
         })
     }
 
@@ -101,6 +106,26 @@ impl Simulation {
     /// the machine, then offset and length of a write, or the size.
     pub fn calls(&self) -> String {
         self.files.changes.calls()
+    }
+
+    /// Keep all changes of the devices from now on.
+    pub fn keep_changes(&self) {
+        let (kept, stack) = (Kept::default(), self.stack());
+        stack.device.borrow_mut().device_mut().keep_changes(kept.clone());
+        stack.pram.borrow_mut().device_mut().keep_changes(kept.clone());
+        self.kept.replace(Some(kept));
+    }
+
+    /// Take the changes out that were kept, and how many there were before each call.
+    pub fn take_kept(&self) -> (Vec<Change>, Vec<usize>) {
+        let kept = self.kept.borrow();
+        let changes = kept.as_ref().map(Kept::take).unwrap_or_default();
+        (changes, self.kept_before.take())
+    }
+
+    /// The machine below.
+    pub fn machine(&self) -> &Stack {
+        self.stack()
     }
 
     /// Begin with these files, by the names of databases on the machine, and with no others.
@@ -172,6 +197,23 @@ impl Simulation {
         Ok(run)
     }
 
+    /// How often programs waited until a file was durable.
+    pub fn syncs(&self) -> u64 {
+        self.files.changes.syncs()
+    }
+
+    /// The bytes that each statement wrote, and its syncs, beside its text.
+    pub fn writes(&self) -> Vec<(String, Writes)> {
+        let statements = self.statements.borrow();
+        let texts = statements.texts().iter().cloned();
+        texts.zip(statements.writes().iter().copied()).collect()
+    }
+
+    /// Virtual time, nanoseconds.
+    pub fn now_ns(&self) -> u64 {
+        self.site.now_ns()
+    }
+
     /// Virtual time, milliseconds.
     pub(super) fn now_ms(&self) -> u64 {
         self.site.now_ns() / 1_000_000
@@ -193,7 +235,11 @@ impl Machine for Simulation {
 
     fn told(&self, told: &Told<'_>) {
         let idle_ns = if told.what.is_call() { self.before_call_ns.take() } else { 0 };
-        self.log.borrow_mut().note(told, idle_ns, || self.take_changes());
+        let mut log = self.log.borrow_mut();
+        log.note(told, idle_ns, || self.take_changes());
+        if let Some(kept) = &*self.kept.borrow() {
+            self.kept_before.borrow_mut().resize(log.len(), kept.count());
+        }
     }
 
     fn pass(&self, ns: u64) {
@@ -220,6 +266,10 @@ impl Machine for Simulation {
 
     fn leave(&self) {
         self.scope.borrow_mut().take();
+        let done = self.files.changes.take_written();
+        if let Some(id) = self.current.get() {
+            self.statements.borrow_mut().add_writes(id, done);
+        }
         let Some(contents) = &self.stack().contents else { return };
         let journaled = contents.borrow_mut().take_journaled();
         let current = self.current.take().filter(|_| !journaled.is_empty());

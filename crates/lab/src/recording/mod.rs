@@ -3,6 +3,7 @@
 //! ```text
 //! file      the format, and why a file is refused
 //! script    SQL texts, which are accepted wherever a recording is
+//! transactions  where they begin and end; several of them as one
 //! variant   settings that replace those of a recording
 //! replay    runs a recording on a simulated machine, with the bundled SQLite
 //! differ    where two runs of the same calls differ
@@ -12,6 +13,7 @@ mod differ;
 mod file;
 mod replay;
 mod script;
+mod transactions;
 mod variant;
 
 use std::collections::BTreeMap;
@@ -22,6 +24,8 @@ use flysch_sqlite::calls::{About, Call, Entry};
 use serde::{Deserialize, Serialize};
 
 use crate::program::{Simulation, Start};
+
+use transactions::Role;
 
 pub use differ::{Difference, differences};
 pub use file::VERSION;
@@ -150,6 +154,12 @@ impl Recording {
                 Err(format!("{file}: it is for none of the databases {known}"))
             }
         }
+    }
+
+    /// For each call, whether it ends a transaction.
+    pub fn transaction_ends(&self) -> Vec<bool> {
+        let roles = transactions::roles(&self.entries).into_iter();
+        roles.map(|(role, _)| matches!(role, Role::Commit | Role::Alone)).collect()
     }
 
     /// A text for people that says where an entry stands, and what it asks.

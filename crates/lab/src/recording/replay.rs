@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use flysch_sqlite::calls::{Call, Entry};
 use flysch_sqlite::{Library, Player};
 
+use super::transactions::grouped;
 use super::{Recording, Variant};
 use crate::bench::RunError;
 use crate::bench::run::Run;
@@ -51,6 +52,17 @@ impl Replay<'_> {
     /// # Errors
     /// The stack cannot be built, or a statement of a script fails.
     pub fn run(&self, scenario: &Scenario) -> Result<(Run, Vec<Entry>), ReplayError> {
+        self.run_kept(scenario).map(|(run, entries, _)| (run, entries))
+    }
+
+    /// The same, with the machine that it ran on.
+    ///
+    /// # Errors
+    /// Those of [`run`](Self::run).
+    pub fn run_kept(
+        &self,
+        scenario: &Scenario,
+    ) -> Result<(Run, Vec<Entry>, Simulation), ReplayError> {
         let simulation = self.simulation(scenario)?;
         let entries = self.play(&simulation, |_, _, _| {})?;
         let mut run = simulation.finish(scenario).map_err(ReplayError::Run)?;
@@ -58,7 +70,7 @@ impl Replay<'_> {
         if !scenario.keeps_trace {
             run.forget_trace();
         }
-        Ok((run, entries))
+        Ok((run, entries, simulation))
     }
 
     /// A machine on which the databases are as they were at the start.
@@ -86,10 +98,14 @@ impl Replay<'_> {
     ) -> Result<Vec<Entry>, ReplayError> {
         let library = Library::bundled(simulation.shared_vfs()).map_err(ReplayError::Sqlite)?;
         let mut playing = Player::new(library, Some(simulation));
+        let group = self.variant.group;
+        let groups = (group > 1).then(|| grouped(&self.recording.entries, group));
         let mut ended = Vec::with_capacity(self.recording.entries.len());
         for (place, entry) in self.recording.entries.iter().enumerate() {
             let mut code = 0;
-            for (number, call) in self.calls(entry).iter().enumerate() {
+            let own = groups.as_ref().map_or_else(|| vec![entry.clone()], |all| all[place].clone());
+            let calls: Vec<Entry> = own.iter().flat_map(|entry| self.calls(entry)).collect();
+            for (number, call) in calls.iter().enumerate() {
                 if call.idle_ns > 0 {
                     playing.pass(call.idle_ns);
                 }
