@@ -4,8 +4,17 @@ use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
-const PARTS: [&str; 8] =
-    ["channel.c", "host.c", "vfs.c", "file.c", "foretold.c", "watch.c", "preload.c", "extension.c"];
+const PARTS: [&str; 9] = [
+    "channel.c",
+    "host.c",
+    "vfs.c",
+    "file.c",
+    "foretold.c",
+    "watch.c",
+    "record.c",
+    "preload.c",
+    "extension.c",
+];
 
 fn main() {
     println!("cargo:rerun-if-changed=shim");

@@ -55,6 +55,16 @@ const PACKAGES: &[Package] = &[
         without: "the test of `flysch run` with PHP will be skipped",
     },
     Package {
+        name: "python3-pytest",
+        program: "/usr/lib/python3/dist-packages/pytest/__init__.py",
+        without: "the example of a budget with pytest will be skipped",
+    },
+    Package {
+        name: "cmake",
+        program: "ctest",
+        without: "the example of a budget with CTest will be skipped",
+    },
+    Package {
         name: "strace",
         program: "strace",
         without: "the calls of programs on a simulated stack will not be compared with native ones",

@@ -37,6 +37,7 @@
 #![forbid(unsafe_code)]
 
 mod array;
+mod changes;
 mod clock;
 mod fault;
 mod hooks;
@@ -50,6 +51,7 @@ mod supply;
 mod trace;
 
 pub use array::{Chip, Wear};
+pub use changes::{Change, Changes};
 pub use clock::Clock;
 pub use fault::{Ending, FaultInjector, FaultPlan};
 pub use hooks::{Counts, Hooked, Hooks};

@@ -5,20 +5,27 @@
 
 #![forbid(unsafe_code)]
 
+mod advise;
 mod bench;
+mod budget;
 mod compare;
+mod crash;
 mod extension;
 mod failure;
 mod image;
 mod index;
 mod kernel;
 mod layers;
+mod limits;
 mod model;
 mod numbers;
 mod output;
 mod parameters;
 mod platform;
+mod play;
 mod progress;
+mod record;
+mod replay;
 mod repro;
 mod run;
 mod tpcc;
@@ -55,6 +62,19 @@ enum Command {
     Bench(Box<bench::Args>),
     /// Run a program of yours with its SQLite on a simulated stack.
     Run(Box<run::Args>),
+    /// Run a program of yours and record what it asks of SQLite.
+    Record(Box<record::Args>),
+    /// Run a recording or an SQL script on stacks, without its program.
+    Replay(Box<replay::Args>),
+    /// Hold a program to limits of what it may cost.
+    Budget(Box<budget::Args>),
+    /// Cut the power at many moments of a program's run, and look at its databases.
+    Crash(Box<crash::Args>),
+    /// Find the configuration under which the flash lives longest.
+    Advise(Box<advise::Args>),
+    /// Make the calls of a recording that come from the standard input.
+    #[command(hide = true)]
+    Play(play::Args),
     /// Write a library with which a program's own SQLite reaches a simulated stack.
     Extension(extension::Args),
     /// Do the papers' experiments again, and judge each of their claims.
@@ -95,6 +115,12 @@ fn run(command_line: CommandLine) -> Result<(), Failure> {
         Command::Compare(args) => compare::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Record(args) => record::run(&args),
+        Command::Replay(args) => replay::run(&args),
+        Command::Budget(args) => budget::run(&args),
+        Command::Crash(args) => crash::run(*args),
+        Command::Advise(args) => advise::run(&args),
+        Command::Play(args) => play::run(&args),
         Command::Extension(args) => extension::run(&args),
         Command::Repro(args) => repro::run(&args),
         Command::Image(args) => image::run(&args),

@@ -12,6 +12,7 @@ use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::dual::Route;
 use flysch_lab::machine::platform::{Platform, ecc_mode};
 use flysch_lab::machine::stack::{Engine, Journals, Main, Stack};
+use flysch_lab::recording::Variant;
 use flysch_lab::unknown_name::UnknownName;
 use flysch_lab::workload::{Alphabet, READING_SIZE_MIN, Workload};
 use flysch_lab::{EccMode, JournalMode, Synchronous};
@@ -44,6 +45,13 @@ pub(crate) struct Parameters {
     /// requests]
     #[arg(long, value_name = "N")]
     fill: Option<Numbers>,
+    #[command(flatten)]
+    sqlite: SqliteOptions,
+}
+
+/// SQLite's own settings. Every option takes a list.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct SqliteOptions {
     /// SQLite's page size in bytes
     #[arg(long, value_name = "BYTES")]
     page_size: Option<Numbers>,
@@ -130,12 +138,9 @@ impl Parameters {
             requests: if asked.is_empty() { requests.to_vec() } else { asked },
             alphabets: self.alphabet.clone(),
             fills: optional("fill", self.fill.as_ref())?,
-            page_sizes: optional("page-size", self.page_size.as_ref())?,
-            cache_sizes: self.cache_size.clone(),
-            journal_modes: self.journal_mode.clone(),
-            synchronous: self.synchronous.clone(),
             ..self.hardware.axes()?
         };
+        let axes = self.sqlite.fill(axes)?;
         let platforms = self.hardware.platforms()?;
         let grid = Grid { workloads, stacks, platforms, axes, keeps_traces: false };
         check(&grid)?;
@@ -143,27 +148,78 @@ impl Parameters {
     }
 }
 
-impl Hardware {
-    /// The scenario of a program of the user's on a stack, or on the first one of the platform. The
-    /// partition is as large as the part unless another size is given.
-    pub(crate) fn scenario(&self, stack: Stack) -> Result<Scenario, Failure> {
-        let (axes, platforms) = (self.axes()?, self.platforms()?);
-        let is_whole = axes.partition_blocks.is_empty();
-        let (workloads, stacks) = (vec![Workload::Program], vec![stack]);
-        let mut grid = Grid { workloads, stacks, platforms, axes, keeps_traces: true };
-        if is_whole {
-            let parts = grid.scenarios();
-            let blocks = parts.first().map(|it| it.build.part.geometry.block_count);
-            grid.axes.partition_blocks = blocks.into_iter().collect();
+impl SqliteOptions {
+    /// Put the values into the axes.
+    fn fill(&self, axes: Axes) -> Result<Axes, Failure> {
+        Ok(Axes {
+            page_sizes: optional("page-size", self.page_size.as_ref())?,
+            cache_sizes: self.cache_size.clone(),
+            journal_modes: self.journal_mode.clone(),
+            synchronous: self.synchronous.clone(),
+            ..axes
+        })
+    }
+
+    /// The names of the settings that are given.
+    pub(crate) fn given(&self) -> Vec<&'static str> {
+        let all = [
+            ("journal-mode", !self.journal_mode.is_empty()),
+            ("synchronous", !self.synchronous.is_empty()),
+            ("page-size", self.page_size.is_some()),
+            ("cache-size", !self.cache_size.is_empty()),
+        ];
+        all.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name).collect()
+    }
+
+    /// What these settings replace in a recording that runs as a scenario.
+    pub(crate) fn variant(&self, scenario: &Scenario) -> Variant {
+        let (given, settings) = (self.given(), scenario.settings);
+        let has = |name: &str| given.contains(&name);
+        Variant {
+            journal_mode: has("journal-mode").then_some(settings.journal_mode),
+            synchronous: has("synchronous").then_some(settings.synchronous),
+            page_size: has("page-size").then_some(settings.page_size),
+            cache_size: has("cache-size").then_some(settings.cache_size),
+            group: 0,
         }
-        check(&grid)?;
-        match grid.scenarios().as_slice() {
+    }
+}
+
+impl Hardware {
+    /// The scenario of a program of the user's on a stack. The partition is as large as the part
+    /// unless another size is given.
+    pub(crate) fn scenario(&self, stack: Stack) -> Result<Scenario, Failure> {
+        match self.scenarios(vec![stack], &SqliteOptions::default())?.as_slice() {
             [one] => Ok(one.clone()),
             many => Err(Failure::Message(format!(
                 "a program runs on one machine, and these options are for {}",
                 many.len()
             ))),
         }
+    }
+
+    /// The scenarios of a program of the user's for every combination.
+    pub(crate) fn scenarios(
+        &self,
+        stacks: Vec<Stack>,
+        sqlite: &SqliteOptions,
+    ) -> Result<Vec<Scenario>, Failure> {
+        let (axes, platforms) = (sqlite.fill(self.axes()?)?, self.platforms()?);
+        let is_whole = axes.partition_blocks.is_empty();
+        let workloads = vec![Workload::Program];
+        let mut grid = Grid { workloads, stacks, platforms, axes, keeps_traces: true };
+        if is_whole {
+            // Checked as such; each gets all of its own part below.
+            grid.axes.partition_blocks = vec![1];
+        }
+        check(&grid)?;
+        let mut all = grid.scenarios();
+        if is_whole {
+            for one in &mut all {
+                one.build.partition_blocks = one.build.part.geometry.block_count;
+            }
+        }
+        Ok(all)
     }
 
     fn platforms(&self) -> Result<Vec<Arc<Platform>>, Failure> {

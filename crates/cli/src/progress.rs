@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::failure::Failure;
 
 /// The template of the bar for runs.
-const RUNS: &str = "{bar:40} {pos}/{len} runs, {eta} left";
+pub(crate) const RUNS: &str = "{bar:40} {pos}/{len} runs, {eta} left";
 
 /// Run all scenarios. If some fail, the first failure is returned.
 pub(crate) fn carry_out(scenarios: &[Scenario]) -> Result<Vec<Run>, Failure> {
@@ -64,4 +64,10 @@ pub(crate) fn title(scenario: &Scenario, on: &str) -> String {
 pub(crate) fn tell(text: &str) {
     // If stderr is closed, nobody watches, so an error does not matter.
     writeln!(io::stderr(), "flysch: {text}").ok();
+}
+
+/// Write a text of lines to stderr.
+pub(crate) fn show(text: &str) {
+    // If stderr is closed, nobody watches, so an error does not matter.
+    io::stderr().write_all(text.as_bytes()).ok();
 }

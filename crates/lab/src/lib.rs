@@ -6,15 +6,23 @@
 //! page that shows the results. [`image`] makes flash images from folders and copies files out of
 //! them. [`index`] compares index structures on the bare chip. [`reference`](mod@reference) holds
 //! the counts of the real kernel and how near a simulation must come to them.
+//!
+//! [`program`] runs programs of the user's. [`recording`] is what they asked of SQLite, as a file
+//! that runs without them. [`budget`] holds limits of what a program may cost. [`crash`] cuts the
+//! power during a program. [`advice`] finds the configuration under which the flash lives longest.
 
 #![forbid(unsafe_code)]
 
+pub mod advice;
 pub mod bench;
+pub mod budget;
 pub mod contents;
+pub mod crash;
 pub mod image;
 pub mod index;
 pub mod machine;
 pub mod program;
+pub mod recording;
 pub mod reference;
 pub mod report;
 pub mod tpcc;

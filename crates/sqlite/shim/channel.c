@@ -13,6 +13,7 @@
  *   word 6   rounds to look at a word before sleeping
  *   word 7   1: random numbers are the machine's
  *   word 8,9 the time to answer, milliseconds since 1970; -1: the host's
+ *   word 10  1: what the program asks of SQLite is recorded
  *
  * The answer lies behind the words, and the ring behind the answer. A request lies in the ring in
  * one piece. A head of kind 0 fills what is left at the end of the ring. */
@@ -41,7 +42,7 @@
 #define WAITS_BETWEEN 64
 #define SLEEP_NS 200000000
 
-enum word { PUT, TAKEN, ANSWERS, BEAT, PROGRAM_SLEEPS, SERVER_SLEEPS, ROUNDS, SEEDED, NOW };
+enum word { PUT, TAKEN, ANSWERS, BEAT, PROGRAM_SLEEPS, SERVER_SLEEPS, ROUNDS, SEEDED, NOW, RECORDED = 10 };
 
 struct answer {
   int32_t code;
@@ -295,3 +296,13 @@ int64_t channel_fixed_now(void) {
   pthread_mutex_unlock(&mutex);
   return now;
 }
+
+int channel_is_recorded(void) {
+  pthread_mutex_lock(&mutex);
+  int recorded = is_connected() && atomic_load(word(RECORDED)) == 1;
+  pthread_mutex_unlock(&mutex);
+  return recorded;
+}
+
+/* The folder in which the program worked whose calls are made again, or NULL. */
+const char *channel_replayed_folder(void) { return getenv("FLYSCH_REPLAY"); }

@@ -15,6 +15,7 @@ static struct host program;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int is_found;
 static int is_registered;
+static void *own_library; /* NULL if it is one that comes after the shim */
 
 /* Look a function up in the library of `library`, or in what comes after the shim. */
 static void *find(void *library, const char *name) {
@@ -64,7 +65,14 @@ static int search(void) {
   if (fill(NULL)) return 1;
   void *library = NULL;
   dl_iterate_phdr(examine, &library);
+  own_library = library;
   return library && fill(library);
+}
+
+/* A function of the program's SQLite. */
+void *host_find(const char *name) {
+  if (!host_of_program()) return NULL;
+  return find(own_library, name);
 }
 
 /* The SQLite that has loaded the shim as an extension, with the file system `flysch` registered;

@@ -8,7 +8,9 @@
 PUBLIC int sqlite3_open_v2(const char *name, sqlite3 **db, int flags, const char *vfs) {
   struct host *host = host_ready();
   if (!host) return SQLITE_ERROR;
+  int is_recorded = record_open(host, name, flags, vfs);
   int code = host->open_v2(name, db, flags, vfs);
+  record_opened(is_recorded, code, db ? *db : NULL);
   if (db) watch_connection(host, *db);
   return code;
 }
@@ -16,7 +18,9 @@ PUBLIC int sqlite3_open_v2(const char *name, sqlite3 **db, int flags, const char
 PUBLIC int sqlite3_open(const char *name, sqlite3 **db) {
   struct host *host = host_ready();
   if (!host) return SQLITE_ERROR;
+  int is_recorded = record_open(host, name, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
   int code = host->open(name, db);
+  record_opened(is_recorded, code, db ? *db : NULL);
   if (db) watch_connection(host, *db);
   return code;
 }
@@ -24,14 +28,20 @@ PUBLIC int sqlite3_open(const char *name, sqlite3 **db) {
 PUBLIC int sqlite3_open16(const void *name, sqlite3 **db) {
   struct host *host = host_ready();
   if (!host) return SQLITE_ERROR;
+  int is_recorded = record_open(host, NULL, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
   int code = host->open16(name, db);
+  record_opened(is_recorded, code, db ? *db : NULL);
   if (db) watch_connection(host, *db);
   return code;
 }
 
 PUBLIC int sqlite3_step(sqlite3_stmt *statement) {
   struct host *host = host_of_program();
-  return host ? watch_step(host, statement) : SQLITE_MISUSE;
+  if (!host) return SQLITE_MISUSE;
+  int is_recorded = record_begin(CALL_STEP, statement, 0, 0, NULL, 0);
+  int code = watch_step(host, statement);
+  record_end(is_recorded, code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code);
+  return code;
 }
 
 /* A program that loads SQLite by itself looks its functions up there, past those above. So the file

@@ -9,6 +9,7 @@
  *   file.c      the methods of sqlite3_file
  *   foretold.c  what the machine told before it was asked
  *   watch.c     which statement runs
+ *   record.c    what the program asks of SQLite, for a recording
  *   preload.c   the functions that stand before SQLite's own
  *   extension.c the shim as an extension that a program loads by itself
  *
@@ -19,6 +20,7 @@
 #define FLYSCH_SHIM_H
 
 #define _GNU_SOURCE
+#include <stddef.h>
 #include <stdint.h>
 #include "sqlite3.h"
 
@@ -47,6 +49,38 @@ enum request {
   REQUEST_BEGAN,
   REQUEST_ENDED,
   REQUEST_CONFIRM,
+  REQUEST_CALL,
+  REQUEST_PASS,
+};
+
+/* What a request of kind CALL tells. src/remote/told.rs has the same list. */
+enum call {
+  CALL_PIECE = 1, /* the beginning of a long text or blob; the rest follows */
+  CALL_RESULT,
+  CALL_NOTE,
+  CALL_VERSION,
+  CALL_SOURCE,
+  CALL_OPTION,
+  CALL_PRAGMA,
+  CALL_OPEN,
+  CALL_CLOSE,
+  CALL_PREPARE,
+  CALL_PREPARE16,
+  CALL_STEP,
+  CALL_RESET,
+  CALL_FINALIZE,
+  CALL_CLEAR,
+  CALL_EXECUTE,
+  CALL_BUSY_TIMEOUT,
+  CALL_CHECKPOINT,
+  CALL_AUTO_CHECKPOINT,
+  CALL_BIND_NULL,
+  CALL_BIND_INTEGER,
+  CALL_BIND_REAL,
+  CALL_BIND_TEXT,
+  CALL_BIND_TEXT16,
+  CALL_BIND_BLOB,
+  CALL_BIND_ZEROS,
 };
 
 /* A request is this head, and then `size` bytes. Times are those of the monotonic clock. */
@@ -72,6 +106,8 @@ HIDDEN void channel_resume(void);
 HIDDEN uint32_t channel_generation(void);
 HIDDEN const char *channel_folder(void);
 HIDDEN int channel_is_seeded(void);
+HIDDEN int channel_is_recorded(void);
+HIDDEN const char *channel_replayed_folder(void);
 HIDDEN int64_t channel_fixed_now(void);
 
 /* The program's SQLite. */
@@ -100,6 +136,16 @@ struct sqlite3_api_routines;
 HIDDEN struct host *host_of_table(const struct sqlite3_api_routines *api);
 HIDDEN struct host *host_ready(void);
 HIDDEN struct host *host_of_program(void);
+HIDDEN void *host_find(const char *name);
+
+/* record.c */
+/* The shim asks SQLite about itself. Its statements are nobody's. */
+HIDDEN extern __thread int record_describes;
+HIDDEN int record_begin(enum call what, const void *subject, int flags, int64_t number,
+                        const void *bytes, size_t size);
+HIDDEN void record_end(int is_recorded, int code);
+HIDDEN int record_open(struct host *host, const char *name, int flags, const char *vfs);
+HIDDEN void record_opened(int is_recorded, int code, sqlite3 *db);
 
 /* file.c */
 struct open_file {

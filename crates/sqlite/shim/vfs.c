@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,6 +21,8 @@ static struct host *host_of(sqlite3_vfs *vfs) { return vfs->pAppData; }
  * would. The machine has no folders and no owners. */
 static int allows(const char *name, int *flags) {
   struct stat found;
+  /* The folders of a recording need not be there. */
+  if (channel_replayed_folder()) return 1;
   if (stat(name, &found) == 0) {
     if (S_ISDIR(found.st_mode) || access(name, R_OK) != 0) return 0;
     if ((*flags & SQLITE_OPEN_READWRITE) && access(name, W_OK) != 0) {
@@ -82,7 +85,11 @@ static int vfs_access(sqlite3_vfs *vfs, const char *name, int flags, int *found)
 
 static int vfs_full_pathname(sqlite3_vfs *vfs, const char *name, int size, char *out) {
   sqlite3_vfs *base = host_of(vfs)->base;
-  return base->xFullPathname(base, name, size, out);
+  const char *folder = channel_replayed_folder();
+  if (!folder) return base->xFullPathname(base, name, size, out);
+  int wanted = name[0] == '/' ? snprintf(out, (size_t)size, "%s", name)
+                              : snprintf(out, (size_t)size, "%s/%s", folder, name);
+  return wanted < size ? SQLITE_OK : SQLITE_CANTOPEN;
 }
 
 static void *vfs_dl_open(sqlite3_vfs *vfs, const char *name) {

@@ -132,7 +132,7 @@ static struct watched *watched_of(sqlite3 *db) {
 }
 
 void watch_connection(struct host *host, sqlite3 *db) {
-  if (!db || !host->trace_v2 || watched_of(db)) return;
+  if (!db || record_describes || !host->trace_v2 || watched_of(db)) return;
   struct watched *watched = calloc(1, sizeof *watched);
   if (!watched) return;
   watched->host = host;

@@ -8,6 +8,7 @@
 //!            file (sqlite3_file), library (the configuration of the process)
 //! locks shm  file locks and the WAL's shared memory between connections, so that no `Vfs`
 //!            has to implement them
+//! calls      what a program asks of SQLite, as values; player makes the calls again
 //! remote     SQLite in programs of the user's, on a Vfs of this process
 //! vfs        the traits that an implementer writes: Vfs, File
 //! ```
@@ -20,6 +21,7 @@
 //! 3. An error of a `Vfs` becomes an [`Error`]. A panic of a `Vfs` unwinds out of the [`Database`]
 //!    call that met it, unless the build profile makes panics abort.
 
+pub mod calls;
 mod current;
 mod database;
 mod era;
@@ -29,6 +31,7 @@ mod flags;
 mod locks;
 mod names;
 mod panics;
+mod player;
 mod prepared;
 pub mod remote;
 mod settings;
@@ -43,6 +46,7 @@ pub use era::Era;
 pub use error::Error;
 pub use flags::{Characteristics, FileKind, Hint, OpenFlags, SyncFlags};
 pub use names::UnknownName;
+pub use player::{Library, Played, Player, is_complete};
 pub use prepared::{Answer, Prepared};
 pub use settings::{JournalMode, LockingMode, Settings, Synchronous};
 pub use spill::SpillFile;

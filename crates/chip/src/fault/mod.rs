@@ -16,6 +16,7 @@ use flysch_nand::{
     BlockAddr, Ecc, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError,
 };
 
+use crate::changes::{Change, Changes};
 use crate::supply::{Power, Supply};
 use crate::{Chip, Prng};
 pub use plan::{Ending, FaultPlan};
@@ -35,6 +36,8 @@ pub struct FaultInjector {
     /// Number of the change during which power is cut, and how many there were.
     cut_at_change: Option<u64>,
     changes: u64,
+    /// Where changes are kept, if they are.
+    kept: Option<Changes>,
     /// Decides how the operation at a power cut ends.
     prng: Prng,
     unsteady: Unsteady,
@@ -63,6 +66,7 @@ impl FaultInjector {
             ending: None,
             cut_at_change: None,
             changes: 0,
+            kept: None,
             prng: Prng::new(0),
             unsteady: Unsteady::default(),
             failures: BTreeMap::new(),
@@ -124,6 +128,22 @@ impl FaultInjector {
             ..FaultPlan::default()
         };
         self.faults = (plan != cut_alone).then(|| Box::new(Faults { plan, prng }));
+    }
+
+    /// Keep all changes from now on.
+    pub fn keep_changes(&mut self, changes: Changes) {
+        self.kept = Some(changes);
+    }
+
+    fn keep(&self, change: impl FnOnce() -> Change) {
+        if let Some(kept) = &self.kept {
+            kept.push(change());
+        }
+    }
+
+    /// Number of programs, erases and bad-block marks since the plan was armed.
+    pub const fn change_count(&self) -> u64 {
+        self.changes
     }
 
     /// Number of operations since the plan was armed. A test cuts power at each of them in turn.
@@ -319,6 +339,10 @@ impl Nand for FaultInjector {
             }
             Power::On => {
                 self.unsteady.overwrite(page);
+                self.keep(|| {
+                    let (data, oob) = (data.to_vec(), oob.to_vec());
+                    Change::Program { page, column, data, oob }
+                });
                 self.chip.program(page, column, data, oob)
             }
         }
@@ -340,6 +364,7 @@ impl Nand for FaultInjector {
             }
             Power::On => {
                 self.unsteady.forget(self.chip.pages_of(block));
+                self.keep(|| Change::Erase(block));
                 self.chip.erase(block)
             }
         }
@@ -356,6 +381,9 @@ impl Nand for FaultInjector {
         let power = self.draw_change();
         if power == Power::Off || power == Power::Failing && self.ending() == Ending::NotBegun {
             return Err(PowerLost);
+        }
+        if power == Power::On {
+            self.keep(|| Change::MarkBad(block));
         }
         self.chip.mark_bad(block)?;
         if power == Power::On { Ok(()) } else { Err(PowerLost) }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use flysch_nand::{NvRam, NvRamError, WriteRule};
 
 use super::array::{Traffic, WordArray};
+use crate::changes::{Change, Changes};
 use crate::{Clock, Prng, Supply};
 
 /// Number of bytes that share a wear counter. A counter for each word would take too much memory. A
@@ -40,6 +41,8 @@ pub struct Pram {
     words: WordArray,
     /// Number of writes of each line.
     wear: Arc<Vec<u32>>,
+    /// Where writes are kept, if they are.
+    kept: Option<Changes>,
 }
 
 impl Pram {
@@ -60,12 +63,18 @@ impl Pram {
         let traffic = Traffic::default();
         let words = WordArray { bytes, clock, supply, word_size, prng: Prng::new(seed), traffic };
         let wear = Arc::new(vec![0; figures.size.div_ceil(LINE_SIZE) as usize]);
-        Self { figures, words, wear }
+        Self { figures, words, wear, kept: None }
     }
 
     #[must_use]
     pub fn fork(&self, clock: Clock) -> Self {
-        Self { figures: self.figures, words: self.words.fork(clock), wear: Arc::clone(&self.wear) }
+        let wear = Arc::clone(&self.wear);
+        Self { figures: self.figures, words: self.words.fork(clock), wear, kept: None }
+    }
+
+    /// Keep all writes from now on.
+    pub fn keep_changes(&mut self, changes: Changes) {
+        self.kept = Some(changes);
     }
 
     pub const fn figures(&self) -> &PramFigures {
@@ -140,6 +149,9 @@ impl NvRam for Pram {
             } else {
                 NvRamError::WornOut(worn)
             });
+        }
+        if let Some(kept) = self.kept.as_ref().filter(|_| !reach.is_cut) {
+            kept.push(Change::Write { addr, bytes: bytes.to_vec() });
         }
         self.store(addr, &bytes[..reach.len]);
         reach.outcome()

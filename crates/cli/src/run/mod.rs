@@ -12,22 +12,26 @@ mod summary;
 
 use std::ffi::OsString;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use clap::ValueEnum;
 use flysch_kernel::live::signals::Stop;
+use flysch_lab::bench::RunError;
 use flysch_lab::bench::run::Run;
+use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::stack::{Engine, Stack};
 use flysch_lab::program::{Pace, Simulation};
 use flysch_lab::trace;
-use flysch_sqlite::remote::{Folder, Server, Waits};
+use flysch_sqlite::remote::{Folder, Server, Terms, Waits};
 
 use crate::failure::Failure;
+use crate::limits::{BudgetOptions, Held};
 use crate::output;
 use crate::parameters::Hardware;
-use crate::progress::tell;
+use crate::progress::{show, tell};
 use child::{Program, with_shim};
+pub(crate) use obstacle::program_file;
 
 /// Arguments of `flysch run`.
 #[derive(Debug, clap::Args)]
@@ -54,6 +58,8 @@ pub(crate) struct Args {
     /// Write the databases to the host when the program has ended
     #[arg(long)]
     write_back: bool,
+    #[command(flatten)]
+    budget: BudgetOptions,
     #[command(flatten)]
     way: Way,
     #[command(flatten)]
@@ -114,29 +120,151 @@ enum FileFormat {
     Json,
 }
 
+/// How a program is run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Mode {
+    /// Whether it tells what it asks of SQLite.
+    pub(crate) is_recorded: bool,
+    pub(crate) repeat: Repeat,
+}
+
+/// Whether a run is to be the same each time: without the program's own time and the host's clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Repeat {
+    #[default]
+    No,
+    Same,
+    /// The same, and all changes of the devices are kept.
+    SameWithChanges,
+}
+
+impl Mode {
+    fn is_repeatable(self) -> bool {
+        self.repeat != Repeat::No
+    }
+}
+
+/// A program that has ended.
+pub(crate) struct Simulated {
+    pub(crate) simulation: Simulation,
+    pub(crate) scenario: Scenario,
+    pub(crate) status: Option<ExitStatus>,
+}
+
+/// The time that SQLite tells where each run is to be the same: 2023-11-14.
+const REPEATED_NOW: i64 = 1_700_000_000;
+
+/// What to do with a simulation in which a program has ended.
+pub(crate) type Afterwards<'a> = &'a dyn Fn(&Simulation) -> Result<(), Failure>;
+
 /// Run the program, then report.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    args.check()?;
-    if let Some(why) = obstacle::foreseen(&args.command).filter(|_| !args.way.fuse) {
-        return Err(Failure::Message(why));
+    args.carry_out(None, &args.budget)
+}
+
+impl Args {
+    /// Run the program, then report. If something is to be done with its calls in between, they are
+    /// recorded.
+    pub(crate) fn carry_out(
+        &self,
+        recorded: Option<Afterwards<'_>>,
+        budget: &BudgetOptions,
+    ) -> Result<(), Failure> {
+        let budget = budget.read()?;
+        let mode = Mode {
+            is_recorded: recorded.is_some(),
+            repeat: if budget.is_some() { Repeat::Same } else { Repeat::No },
+        };
+        let Simulated { simulation, scenario, status } = self.simulate(mode)?;
+        let afterwards = recorded.map_or(Ok(()), |recorded| recorded(&simulation));
+        let own = self.report(&simulation, simulation.finish(&scenario), budget.as_ref());
+        self.conclude(status, own.and(afterwards))
     }
-    let scenario = args.hardware.scenario(args.on)?;
-    let pace = match args.pace {
-        PaceOption::Measured => Pace::Measured,
-        PaceOption::None => Pace::None,
-    };
-    let root = if args.way.fuse { Some(folder::root()?) } else { None };
-    let simulation = Simulation::new(&scenario, pace, root.as_deref(), args.files.calls.is_some());
-    let simulation = simulation.map_err(|error| Failure::of(&error))?;
-    let status = if args.way.serve {
-        args.serve_extensions(&simulation)?
-    } else if args.way.fuse {
-        folder::serve(&args.command, &simulation, scenario.build.partition_bytes())?
-    } else {
-        args.serve(&simulation)?
-    };
-    let own = args.report(&simulation, simulation.finish(&scenario));
-    conclude(&args.command, status, own)
+
+    /// Run the program to its end.
+    pub(crate) fn simulate(&self, mode: Mode) -> Result<Simulated, Failure> {
+        self.check()?;
+        if let Some(why) = obstacle::foreseen(&self.command).filter(|_| !self.way.fuse) {
+            return Err(Failure::Message(why));
+        }
+        let scenario = self.hardware.scenario(self.on)?;
+        let root = if self.way.fuse { Some(folder::root()?) } else { None };
+        let keeps_calls = self.files.calls.is_some();
+        let pace = if mode.is_repeatable() { Pace::None } else { self.pace.pace() };
+        let simulation = Simulation::new(&scenario, pace, root.as_deref(), keeps_calls);
+        let simulation = simulation.map_err(|error| Failure::of(&error))?;
+        if mode.repeat == Repeat::SameWithChanges {
+            simulation.keep_changes();
+        }
+        let status = if self.way.serve {
+            self.serve_extensions(&simulation, mode)?
+        } else if self.way.fuse {
+            folder::serve(&self.command, &simulation, scenario.build.partition_bytes())?
+        } else {
+            self.serve(&simulation, mode)?
+        };
+        Ok(Simulated { simulation, scenario, status })
+    }
+
+    /// The exit code: the program's if it failed, else flysch's own.
+    pub(crate) fn conclude(
+        &self,
+        status: Option<ExitStatus>,
+        own: Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        conclude(&self.command, status, own)
+    }
+
+    /// Take what follows a word out of the program's arguments.
+    pub(crate) fn split_off(&mut self, word: &str) -> Option<Vec<OsString>> {
+        let at = self.command.iter().position(|argument| argument == word)?;
+        let rest = self.command.split_off(at);
+        Some(rest[1..].to_vec())
+    }
+
+    /// Run the program and hold it to a budget.
+    pub(crate) fn carry_out_within(&self, budget: &Path) -> Result<(), Failure> {
+        self.carry_out(None, &self.budget.of(budget))
+    }
+
+    /// The program and its arguments.
+    pub(crate) fn command(&self) -> Vec<String> {
+        self.command.iter().map(|word| word.display().to_string()).collect()
+    }
+
+    /// The limits that it is held to.
+    pub(crate) const fn budget(&self) -> &BudgetOptions {
+        &self.budget
+    }
+
+    /// The stack.
+    pub(crate) const fn stack(&self) -> Stack {
+        self.on
+    }
+
+    /// The time that SQLite tells, if it is fixed, in seconds since 1970.
+    pub(crate) fn told_now(&self, mode: Mode) -> Option<i64> {
+        self.now.or(mode.is_repeatable().then_some(REPEATED_NOW))
+    }
+
+    /// Whether the program runs in a mounted folder, where nobody knows what it asks.
+    pub(crate) const fn is_mounted(&self) -> bool {
+        self.way.fuse
+    }
+
+    /// Whether files that exist may be replaced.
+    pub(crate) const fn may_replace(&self) -> bool {
+        self.files.force
+    }
+}
+
+impl PaceOption {
+    const fn pace(self) -> Pace {
+        match self {
+            Self::Measured => Pace::Measured,
+            Self::None => Pace::None,
+        }
+    }
 }
 
 impl Args {
@@ -156,10 +284,10 @@ impl Args {
     }
 
     /// Start the program and serve it until it has ended.
-    fn serve(&self, simulation: &Simulation) -> Result<Option<ExitStatus>, Failure> {
+    fn serve(&self, simulation: &Simulation, mode: Mode) -> Result<Option<ExitStatus>, Failure> {
         let stop = Stop::on_signals().map_err(|error| Failure::of(&error))?;
         let folder = Folder::create().map_err(|error| unserved(&error))?;
-        let mut server = self.server(&folder, simulation)?;
+        let mut server = self.server(&folder, simulation, mode)?;
         let (bell, ringer) = UnixStream::pair().map_err(|error| unserved(&error))?;
         let mut program = Program::start(with_shim(&self.command, &folder)?, ringer);
         let outcome = server.serve(&bell, &mut || program.waits(&stop));
@@ -175,18 +303,24 @@ impl Args {
         &self,
         folder: &'a Folder,
         simulation: &'a Simulation,
+        mode: Mode,
     ) -> Result<Server<'a>, Failure> {
-        let is_seeded = matches!(self.pace, PaceOption::None);
-        let now_ms = self.now.map(|seconds| seconds * 1000);
-        let server = Server::new(folder, simulation, is_seeded, now_ms);
+        let is_recorded = mode.is_recorded;
+        let is_seeded = mode.is_repeatable() || self.pace.pace() == Pace::None;
+        let now_ms = self.told_now(mode).map(|seconds| seconds * 1000);
+        let server = Server::new(folder, simulation, Terms { is_seeded, is_recorded, now_ms });
         server.map_err(|error| unserved(&error))
     }
 
     /// Serve programs that load the extension, until the last of them has gone.
-    fn serve_extensions(&self, simulation: &Simulation) -> Result<Option<ExitStatus>, Failure> {
+    fn serve_extensions(
+        &self,
+        simulation: &Simulation,
+        mode: Mode,
+    ) -> Result<Option<ExitStatus>, Failure> {
         let stop = Stop::on_signals().map_err(|error| Failure::of(&error))?;
         let folder = Folder::create().map_err(|error| unserved(&error))?;
-        let mut server = self.server(&folder, simulation)?;
+        let mut server = self.server(&folder, simulation, mode)?;
         let (bell, _ringer) = UnixStream::pair().map_err(|error| unserved(&error))?;
         output::print(format!("{}\n", folder.path().display()).as_bytes())?;
         let mut waits = || if stop.is_wanted() { Waits::Nothing } else { Waits::Visitors };
@@ -199,7 +333,8 @@ impl Args {
     fn report(
         &self,
         simulation: &Simulation,
-        run: Result<Run, flysch_lab::bench::RunError>,
+        run: Result<Run, RunError>,
+        budget: Option<&Held>,
     ) -> Result<(), Failure> {
         let run = run.map_err(|error| Failure::of(&error))?;
         let mut outcome = Ok(());
@@ -213,9 +348,12 @@ impl Args {
         }
         let text = summary::text(&run);
         if simulation.database_count() > 0 || self.way.fuse {
-            summary::show(&text);
+            show(&text);
         }
         outcome = outcome.and(self.write_files(simulation, &run, &text));
+        if let Some(budget) = budget {
+            outcome = outcome.and(budget.judge(simulation, &run));
+        }
         if self.write_back {
             let written = simulation.write_back();
             outcome = outcome.and(written.map(drop).map_err(|error| Failure::of(&error)));

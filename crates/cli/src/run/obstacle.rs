@@ -73,7 +73,7 @@ fn program_bytes(path: &Path) -> Option<Vec<u8>> {
 }
 
 /// The program file of a name, as a shell would find it.
-pub(super) fn program_file(name: &OsStr) -> Option<PathBuf> {
+pub(crate) fn program_file(name: &OsStr) -> Option<PathBuf> {
     let name = PathBuf::from(name);
     if name.components().count() > 1 {
         return Some(name);

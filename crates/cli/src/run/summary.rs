@@ -1,7 +1,6 @@
 //! The summary of a run, for people.
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
 
 use flysch_lab::bench::run::Run;
 use flysch_lab::trace::{StatementRow, TableRow, headline};
@@ -84,10 +83,4 @@ fn short(text: &str) -> String {
     }
     let head: String = text.chars().take(TEXT_MAX).collect();
     format!("{head}...")
-}
-
-/// Write the summary to stderr.
-pub(super) fn show(text: &str) {
-    // If stderr is closed, nobody watches, so an error does not matter.
-    io::stderr().write_all(text.as_bytes()).ok();
 }

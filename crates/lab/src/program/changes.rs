@@ -3,23 +3,50 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use crc32fast::Hasher;
+use flysch_sqlite::calls;
 use flysch_sqlite::{Characteristics, File, SyncFlags, VfsError};
+
+use super::statements::Writes;
 
 /// A count that several files share.
 #[derive(Clone, Default)]
 pub(super) struct Changes {
     written: Rc<Cell<u64>>,
+    syncs: Rc<Cell<u64>>,
+    /// What [`Self::take_written`] gave out so far.
+    given: Rc<Cell<Writes>>,
+    /// Those since [`Self::take`], with the checksum so far.
+    recent: Rc<RefCell<(u32, Hasher)>>,
     calls: Option<Rc<RefCell<String>>>,
 }
 
 impl Changes {
     pub(super) fn new(keeps_calls: bool) -> Self {
-        Self { written: Rc::default(), calls: keeps_calls.then(Rc::default) }
+        Self { calls: keeps_calls.then(Rc::default), ..Self::default() }
     }
 
     /// Bytes that programs wrote.
     pub(super) fn written(&self) -> u64 {
         self.written.get()
+    }
+
+    /// How often programs waited until a file was durable.
+    pub(super) fn syncs(&self) -> u64 {
+        self.syncs.get()
+    }
+
+    /// What was written and synced since this was asked last.
+    pub(super) fn take_written(&self) -> Writes {
+        let now = Writes { bytes: self.written.get(), syncs: self.syncs.get() };
+        let before = self.given.replace(now);
+        Writes { bytes: now.bytes - before.bytes, syncs: now.syncs - before.syncs }
+    }
+
+    /// The changes since this was asked last.
+    pub(super) fn take(&self) -> calls::Changes {
+        let (count, hasher) = self.recent.take();
+        calls::Changes { count, crc: hasher.finalize() }
     }
 
     /// Each call on a file with a name, one a line.
@@ -37,11 +64,20 @@ impl Changes {
     }
 
     pub(super) fn note_sync(&self, name: Option<&str>) {
+        self.syncs.set(self.syncs.get() + 1);
         self.list("sync", name, &[]);
     }
 
     fn list(&self, call: &str, name: Option<&str>, numbers: &[u64]) {
-        let (Some(name), Some(calls)) = (name, &self.calls) else { return };
+        let Some(name) = name else { return };
+        let mut recent = self.recent.borrow_mut();
+        recent.0 += 1;
+        recent.1.update(call.as_bytes());
+        recent.1.update(name.as_bytes());
+        for number in numbers {
+            recent.1.update(&number.to_le_bytes());
+        }
+        let Some(calls) = &self.calls else { return };
         let mut calls = calls.borrow_mut();
         calls.extend([call, " ", name]);
         for number in numbers {

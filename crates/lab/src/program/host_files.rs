@@ -6,7 +6,7 @@
 //! files stay as they are, unless they are written back in the end.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::{self, File as HostFile};
 use std::io::{self, Read};
@@ -18,6 +18,7 @@ use flysch_linux::filesystem::FsError;
 use flysch_linux::vfs::Vfs as Linux;
 use flysch_sqlite::{File, FileKind, OpenFlags, Vfs, VfsError};
 use rustix::fs::{FlockOperation, fcntl_lock};
+use serde::{Deserialize, Serialize};
 
 use super::changes::{Changes, Counted};
 use crate::bench::site::SETTLE_NS;
@@ -39,6 +40,24 @@ pub struct Note {
     pub what: &'static str,
     /// Whether the run is not what the user asked for.
     pub is_failure: bool,
+}
+
+/// What a database was when a program opened it first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Start {
+    /// Its name on the machine.
+    pub name: String,
+    /// Its path on the host.
+    pub path: String,
+    /// Size and checksum of its file. None if there was none.
+    pub content: Option<(u64, u32)>,
+}
+
+impl Start {
+    fn new(name: String, path: &str, bytes: Option<&[u8]>) -> Self {
+        let content = bytes.map(|bytes| (bytes.len() as u64, crc32fast::hash(bytes)));
+        Self { name, path: path.to_owned(), content }
+    }
 }
 
 /// Why databases were not written back. All that is not named was not touched.
@@ -68,6 +87,12 @@ pub(super) struct HostFiles {
     copying_ns: Cell<u64>,
     /// The folder of the host that the machine's folder stands for, if it is one.
     root: Option<String>,
+    /// The files to copy in, by the names of databases on the machine, if not those of these names
+    /// on the host.
+    sources: RefCell<Option<BTreeMap<String, PathBuf>>>,
+    starts: RefCell<Vec<Start>>,
+    /// The time to tell in milliseconds since 1970, if not the virtual one.
+    now_ms: Cell<Option<i64>>,
     pub(super) changes: Changes,
 }
 
@@ -88,12 +113,39 @@ impl HostFiles {
             notes: RefCell::default(),
             copying_ns: Cell::new(0),
             root,
+            sources: RefCell::default(),
+            starts: RefCell::default(),
+            now_ms: Cell::new(None),
             changes: Changes::new(keeps_calls),
         }
     }
 
     pub(super) fn notes(&self) -> Vec<Note> {
         self.notes.borrow().clone()
+    }
+
+    /// Begin with these files, by the names of databases on the machine, and with no others.
+    pub(super) fn begin_with(&self, sources: BTreeMap<String, PathBuf>) {
+        self.sources.replace(Some(sources));
+    }
+
+    /// Tell a time that stands still.
+    pub(super) fn tell_time(&self, now_ms: i64) {
+        self.now_ms.set(Some(now_ms));
+    }
+
+    /// What each database was when it was opened first.
+    pub(super) fn starts(&self) -> Vec<Start> {
+        self.starts.borrow().clone()
+    }
+
+    /// The file to copy in for a database.
+    fn source(&self, path: &str) -> Option<String> {
+        let place = self.place(path);
+        match &*self.sources.borrow() {
+            None => Some(path.to_owned()),
+            Some(sources) => sources.get(&place).map(|source| source.display().to_string()),
+        }
     }
 
     pub(super) fn copying_ns(&self) -> u64 {
@@ -163,16 +215,24 @@ impl HostFiles {
         if self.databases.borrow().contains(path) {
             return Ok(());
         }
-        if Path::new(path).is_file() {
-            let files = read_locked(path).map_err(|what| {
+        let source = self.source(path).filter(|source| Path::new(source).is_file());
+        let mut bytes = None;
+        if let Some(source) = &source {
+            let mut files = read_locked(source).map_err(|what| {
                 self.note(path, what, true);
                 VfsError::CannotOpen
             })?;
             if files.first().is_some_and(|(_, it)| !it.is_empty() && !it.starts_with(MAGIC)) {
                 self.note(path, "is encrypted, or no SQLite database", false);
             }
+            for (name, _) in &mut files {
+                name.replace_range(..source.len(), path);
+            }
             self.import_noted(path, &files)?;
+            bytes = files.into_iter().next().map(|(_, bytes)| bytes);
         }
+        let start = Start::new(self.place(path), path, bytes.as_deref());
+        self.starts.borrow_mut().push(start);
         self.databases.borrow_mut().insert(path.to_owned());
         Ok(())
     }
@@ -263,6 +323,17 @@ impl HostFiles {
     }
 }
 
+/// The files of a machine by the names of the host, where nothing is copied in any more.
+pub(crate) fn files_of(vfs: Rc<dyn Vfs>, machine: &Machine, starts: &[Start]) -> Rc<dyn Vfs> {
+    let files = HostFiles::new(vfs, machine, None, false);
+    files.begin_with(BTreeMap::new());
+    // Names on the machine depend on the order in which folders were seen.
+    for start in starts {
+        files.place(&start.path);
+    }
+    Rc::new(files)
+}
+
 fn with_companions(database: &str) -> impl Iterator<Item = String> {
     let beside = COMPANIONS.map(|end| format!("{database}{end}"));
     std::iter::once(database.to_owned()).chain(beside)
@@ -311,7 +382,7 @@ fn write_file(linux: &mut Linux, name: &str, bytes: &[u8], parts: &[Part]) -> Re
 }
 
 /// The content of a file of the machine, if it is there.
-fn read_file(linux: &mut Linux, name: &str) -> Result<Option<Vec<u8>>, FsError> {
+pub(crate) fn read_file(linux: &mut Linux, name: &str) -> Result<Option<Vec<u8>>, FsError> {
     let fd = match linux.open(name, false) {
         Err(FsError::NotFound) => return Ok(None),
         opened => opened?,
@@ -351,7 +422,7 @@ impl Vfs for HostFiles {
     }
 
     fn now_ms(&self) -> i64 {
-        self.vfs.now_ms()
+        self.now_ms.get().unwrap_or_else(|| self.vfs.now_ms())
     }
 
     fn supports_shared_memory(&self, name: &str) -> bool {

@@ -22,7 +22,9 @@ mod simulation;
 mod statements;
 mod transactions;
 
-pub use host_files::{Note, WriteBackError};
+pub use host_files::{Note, Start, WriteBackError};
+pub(crate) use host_files::{files_of, read_file};
 pub use mounted::{Answer, Attributes, Call, Mounted};
 pub use normal::normalised;
 pub use simulation::{Pace, Simulation};
+pub use statements::Writes;

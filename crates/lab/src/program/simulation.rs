@@ -1,13 +1,17 @@
 //! The machine behind a program's requests.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::rc::Rc;
 
-use flysch_chip::{Blame, Scope};
+use flysch_chip::{Blame, Change, Changes as Kept, Scope};
 use flysch_sqlite::Vfs;
-use flysch_sqlite::remote::{Began, Ended, Machine, StatementId};
+use flysch_sqlite::calls::{CallLog, Changes};
+use flysch_sqlite::remote::{Began, Ended, Machine, StatementId, Told};
 
-use super::host_files::{HostFiles, Note, WriteBackError};
-use super::statements::Statements;
+use super::host_files::{HostFiles, Note, Start, WriteBackError};
+use super::statements::{Statements, Writes};
 use super::transactions::{Transactions, is_commit};
 use crate::bench::RunError;
 use crate::bench::measure::{Measured, Timing, measure};
@@ -28,7 +32,7 @@ pub enum Pace {
 /// A machine that programs use through their own SQLite.
 pub struct Simulation {
     site: Simulated,
-    files: HostFiles,
+    files: Rc<HostFiles>,
     pace: Pace,
     statements: RefCell<Statements>,
     transactions: RefCell<Transactions>,
@@ -39,6 +43,13 @@ pub struct Simulation {
     cpu_before_ns: u64,
     /// Virtual time in which programs worked for themselves, nanoseconds.
     idle_ns: Cell<u64>,
+    /// What programs ask of SQLite, if they tell it.
+    log: RefCell<CallLog>,
+    /// Time that programs took for themselves since the last call that was told, nanoseconds.
+    before_call_ns: Cell<u64>,
+    /// The changes of the devices, if they are kept, and how many there were before each call.
+    kept: RefCell<Option<Kept>>,
+    kept_before: RefCell<Vec<usize>>,
 }
 
 impl Simulation {
@@ -61,7 +72,7 @@ impl Simulation {
         let (Some(machine), Some(vfs)) = (site.machine(), site.storage()) else {
             return Err(RunError::Broken("the machine is not simulated".to_owned()));
         };
-        let files = HostFiles::new(vfs, machine, root.map(str::to_owned), keeps_calls);
+        let files = Rc::new(HostFiles::new(vfs, machine, root.map(str::to_owned), keeps_calls));
         let (start_ns, cpu_before_ns) = (site.now_ns(), site.cpu_ns());
         Ok(Self {
             site,
@@ -74,6 +85,10 @@ impl Simulation {
             start_ns,
             cpu_before_ns,
             idle_ns: Cell::new(0),
+            log: RefCell::default(),
+            before_call_ns: Cell::new(0),
+            kept: RefCell::default(),
+            kept_before: RefCell::default(),
         })
     }
 
@@ -91,6 +106,56 @@ impl Simulation {
     /// the machine, then offset and length of a write, or the size.
     pub fn calls(&self) -> String {
         self.files.changes.calls()
+    }
+
+    /// Keep all changes of the devices from now on.
+    pub fn keep_changes(&self) {
+        let (kept, stack) = (Kept::default(), self.stack());
+        stack.device.borrow_mut().device_mut().keep_changes(kept.clone());
+        stack.pram.borrow_mut().device_mut().keep_changes(kept.clone());
+        self.kept.replace(Some(kept));
+    }
+
+    /// Take the changes out that were kept, and how many there were before each call.
+    pub fn take_kept(&self) -> (Vec<Change>, Vec<usize>) {
+        let kept = self.kept.borrow();
+        let changes = kept.as_ref().map(Kept::take).unwrap_or_default();
+        (changes, self.kept_before.take())
+    }
+
+    /// The machine below.
+    pub fn machine(&self) -> &Stack {
+        self.stack()
+    }
+
+    /// Begin with these files, by the names of databases on the machine, and with no others.
+    pub fn begin_with(&self, sources: BTreeMap<String, PathBuf>) {
+        self.files.begin_with(sources);
+    }
+
+    /// Tell a time that stands still, in milliseconds since 1970.
+    pub fn tell_time(&self, now_ms: i64) {
+        self.files.tell_time(now_ms);
+    }
+
+    /// What each database was when it was opened first.
+    pub fn starts(&self) -> Vec<Start> {
+        self.files.starts()
+    }
+
+    /// The file system, for a SQLite of this process.
+    pub fn shared_vfs(&self) -> Rc<dyn Vfs> {
+        Rc::<HostFiles>::clone(&self.files)
+    }
+
+    /// The calls that programs told. What they changed since the last one is its own.
+    pub fn log(&self) -> &RefCell<CallLog> {
+        &self.log
+    }
+
+    /// What was changed in files since this was asked last.
+    pub fn take_changes(&self) -> Changes {
+        self.files.changes.take()
     }
 
     /// Write the databases to the host. Returns how many there are.
@@ -132,12 +197,29 @@ impl Simulation {
         Ok(run)
     }
 
+    /// How often programs waited until a file was durable.
+    pub fn syncs(&self) -> u64 {
+        self.files.changes.syncs()
+    }
+
+    /// The bytes that each statement wrote, and its syncs, beside its text.
+    pub fn writes(&self) -> Vec<(String, Writes)> {
+        let statements = self.statements.borrow();
+        let texts = statements.texts().iter().cloned();
+        texts.zip(statements.writes().iter().copied()).collect()
+    }
+
+    /// Virtual time, nanoseconds.
+    pub fn now_ns(&self) -> u64 {
+        self.site.now_ns()
+    }
+
     /// Virtual time, milliseconds.
     pub(super) fn now_ms(&self) -> u64 {
         self.site.now_ns() / 1_000_000
     }
 
-    pub(super) const fn files(&self) -> &HostFiles {
+    pub(super) fn files(&self) -> &HostFiles {
         &self.files
     }
 
@@ -148,13 +230,31 @@ impl Simulation {
 
 impl Machine for Simulation {
     fn vfs(&self) -> &dyn Vfs {
-        &self.files
+        &*self.files
+    }
+
+    fn told(&self, told: &Told<'_>) {
+        let idle_ns = if told.what.is_call() { self.before_call_ns.take() } else { 0 };
+        let mut log = self.log.borrow_mut();
+        log.note(told, idle_ns, || self.take_changes());
+        if let Some(kept) = &*self.kept.borrow() {
+            self.kept_before.borrow_mut().resize(log.len(), kept.count());
+        }
+    }
+
+    fn pass(&self, ns: u64) {
+        self.site.sleep(ns);
+        self.idle_ns.set(self.idle_ns.get() + ns);
+    }
+
+    fn gone(&self, client: u32) {
+        self.log.borrow_mut().end(client, || self.take_changes());
     }
 
     fn elapsed(&self, ns: u64) {
+        self.before_call_ns.set(self.before_call_ns.get() + ns);
         if self.pace == Pace::Measured {
-            self.site.sleep(ns);
-            self.idle_ns.set(self.idle_ns.get() + ns);
+            self.pass(ns);
         }
     }
 
@@ -166,6 +266,10 @@ impl Machine for Simulation {
 
     fn leave(&self) {
         self.scope.borrow_mut().take();
+        let done = self.files.changes.take_written();
+        if let Some(id) = self.current.get() {
+            self.statements.borrow_mut().add_writes(id, done);
+        }
         let Some(contents) = &self.stack().contents else { return };
         let journaled = contents.borrow_mut().take_journaled();
         let current = self.current.take().filter(|_| !journaled.is_empty());

@@ -29,8 +29,16 @@ pub(super) struct Running {
     pub(super) events: usize,
 }
 
+/// What a statement asked of files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Writes {
+    pub bytes: u64,
+    pub syncs: u64,
+}
+
 #[derive(Default)]
 pub(super) struct Statements {
+    writes: Vec<Writes>,
     texts: Vec<String>,
     places: BTreeMap<String, Text>,
     known: BTreeMap<Vec<u8>, Text>,
@@ -66,6 +74,19 @@ impl Statements {
         self.running.get(&id)
     }
 
+    /// A statement asked this of files.
+    pub(super) fn add_writes(&mut self, id: StatementId, more: Writes) {
+        if let Some(text) = self.running(id).map(|running| running.text) {
+            self.writes[text].bytes += more.bytes;
+            self.writes[text].syncs += more.syncs;
+        }
+    }
+
+    /// What each text asked of files.
+    pub(super) fn writes(&self) -> &[Writes] {
+        &self.writes
+    }
+
     pub(super) fn texts(&self) -> &[String] {
         &self.texts
     }
@@ -90,6 +111,7 @@ impl Statements {
         let text = *self.places.entry(normal.clone()).or_insert_with(|| {
             self.texts.push(normal);
             self.counts.push(0);
+            self.writes.push(Writes::default());
             self.texts.len() - 1
         });
         if self.known.len() < KNOWN_MAX {

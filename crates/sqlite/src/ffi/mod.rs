@@ -1,7 +1,9 @@
 //! The boundary with the C library: the only code of the workspace with `unsafe`.
 
+mod api;
 pub(crate) mod connection;
 mod file;
+pub(crate) mod handles;
 pub(crate) mod library;
 mod memory;
 pub(crate) mod registration;

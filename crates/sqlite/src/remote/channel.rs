@@ -5,7 +5,7 @@
 //! 0       words of 4 bytes: bytes that were put into the ring so far, bytes that were taken out,
 //!         answers so far, a word on which the program sleeps, whether it sleeps, whether we
 //!         sleep, rounds to look before sleeping, whether random numbers are ours; at 32, the time
-//!         to tell in milliseconds since 1970 (8 bytes), or -1
+//!         to tell in milliseconds since 1970 (8 bytes), or -1; at 40, whether calls are recorded
 //! 4096    an answer: its code (4 bytes), its size (4 bytes), its bytes
 //! 98304   the ring
 //! ```
@@ -32,6 +32,7 @@ const SERVER_SLEEPS_AT: usize = 20;
 const ROUNDS_AT: usize = 24;
 const SEEDED_AT: usize = 28;
 const NOW_AT: usize = 32;
+const RECORDED_AT: usize = 40;
 const ANSWER_AT: usize = 4096;
 const ANSWER_ROOM: usize = 80 << 10;
 const RING_AT: usize = 96 << 10;
@@ -42,14 +43,14 @@ const FOR_ROOM: u32 = 2;
 const CHANNEL_SIZE: usize = RING_AT + RING_SIZE as usize;
 
 /// What a program is told at the start.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Terms {
-    /// Rounds in which it looks at a word before it sleeps.
-    pub(super) rounds: u32,
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Terms {
     /// Whether it gets its random numbers from the machine.
-    pub(super) is_seeded: bool,
+    pub is_seeded: bool,
+    /// Whether it tells what it asks of SQLite.
+    pub is_recorded: bool,
     /// The time to tell, milliseconds since 1970, if not the host's.
-    pub(super) now_ms: Option<i64>,
+    pub now_ms: Option<i64>,
 }
 
 pub(super) struct Channel {
@@ -63,20 +64,22 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// Make the channel's file and tell the process its name.
+    /// Make the channel's file and tell the process its name. It looks at a word for some rounds
+    /// before it sleeps.
     #[expect(clippy::host_endian_bytes, reason = "shared memory of one machine")]
     pub(super) fn new(
         folder: &Folder,
         client: u32,
         mut socket: UnixStream,
-        terms: Terms,
+        (rounds, terms): (u32, Terms),
     ) -> io::Result<Self> {
         let name = format!("channel-{client}");
         let mut options = File::options();
         let file = options.read(true).write(true).create_new(true).open(folder.file(&name))?;
         file.set_len(CHANNEL_SIZE as u64)?;
         let memory = SharedMemory::map(&file, CHANNEL_SIZE)?;
-        memory.store(ROUNDS_AT, terms.rounds);
+        memory.store(ROUNDS_AT, rounds);
+        memory.store(RECORDED_AT, terms.is_recorded.into());
         memory.store(SEEDED_AT, terms.is_seeded.into());
         memory.write(NOW_AT, &terms.now_ms.unwrap_or(-1).to_ne_bytes());
         socket.set_nonblocking(true)?;

@@ -10,6 +10,7 @@ use super::channel::Channel;
 use super::folder::Folder;
 use super::message::{Kind, Request};
 use super::regions::Regions;
+use super::told::Told;
 use super::{Began, Ended, Machine, StatementId};
 use crate::flags::{FileKind, OpenFlags, SyncFlags};
 use crate::locks::{LEVELS, LockLevel, LockTable};
@@ -101,7 +102,7 @@ impl Client {
                 return true;
             }
             house.pass(&request);
-            if matches!(request.kind, Kind::Began | Kind::Ended) {
+            if matches!(request.kind, Kind::Began | Kind::Ended | Kind::Call | Kind::Pass) {
                 report(self.id, house, &request);
             } else if self.failure.is_none() || !can_fail(request.kind) {
                 let answer = enact(self.id, &mut self.files, house, &request);
@@ -138,6 +139,7 @@ impl Client {
             close(house, file);
         }
         house.machine.leave();
+        house.machine.gone(self.id);
     }
 }
 
@@ -159,8 +161,15 @@ fn enact(
     answer
 }
 
-/// Tell the machine about a statement.
+/// Tell the machine about a statement or a call, or about time.
 fn report(client: u32, house: &House<'_>, request: &Request<'_>) {
+    if request.kind == Kind::Pass {
+        return house.machine.pass(request.number.max(0).cast_unsigned());
+    }
+    if request.kind == Kind::Call {
+        // A call that makes no sense is none.
+        return Told::parse(client, request).iter().for_each(|told| house.machine.told(told));
+    }
     let id = StatementId { client, number: request.number.cast_unsigned() };
     let in_transaction = request.flags == 0;
     if request.kind == Kind::Began {
@@ -191,7 +200,9 @@ fn carry_out(
             }
             sqlite::SQLITE_OK.into()
         }
-        Kind::Began | Kind::Ended | Kind::Confirm => sqlite::SQLITE_OK.into(),
+        Kind::Began | Kind::Ended | Kind::Confirm | Kind::Call | Kind::Pass => {
+            sqlite::SQLITE_OK.into()
+        }
         Kind::Read | Kind::Write | Kind::Truncate | Kind::Sync | Kind::Size => {
             let open = files.get_mut(&request.file);
             open.map_or_else(|| sqlite::SQLITE_IOERR.into(), |open| on_file(open, request))

@@ -41,9 +41,11 @@ pub(super) enum Kind {
     Began,
     Ended,
     Confirm,
+    Call,
+    Pass,
 }
 
-const KINDS: [Kind; 20] = [
+const KINDS: [Kind; 22] = [
     Kind::Open,
     Kind::Close,
     Kind::Read,
@@ -64,6 +66,8 @@ const KINDS: [Kind; 20] = [
     Kind::Began,
     Kind::Ended,
     Kind::Confirm,
+    Kind::Call,
+    Kind::Pass,
 ];
 
 /// A request with the bytes behind its head.

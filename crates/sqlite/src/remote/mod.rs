@@ -9,6 +9,7 @@
 //! server   waits for programs and requests; knows how long the programs worked between them
 //! client   one process: its open files, and the answers to its requests
 //! message  a request as bytes
+//! told     what a program asks of SQLite, as it tells that
 //! channel  the file through which requests and answers go, and the socket to sleep in
 //! regions  the WAL's shared memory, as files that the programs map
 //! folder   the private folder with the shim, the socket and these files
@@ -24,9 +25,12 @@ mod folder;
 mod message;
 mod regions;
 mod server;
+mod told;
 
+pub use channel::Terms;
 pub use folder::Folder;
 pub use server::{Server, Waits};
+pub use told::{Told, What};
 
 use crate::vfs::Vfs;
 
@@ -83,4 +87,13 @@ pub trait Machine {
 
     /// A statement has ended.
     fn ended(&self, ended: &Ended);
+
+    /// A program tells what it asks of SQLite.
+    fn told(&self, told: &Told<'_>);
+
+    /// The time passes that a program took for itself when it was recorded.
+    fn pass(&self, ns: u64);
+
+    /// A process has gone.
+    fn gone(&self, client: u32);
 }

@@ -43,7 +43,7 @@ pub struct Server<'a> {
     house: House<'a>,
     listener: UnixListener,
     clients: Vec<Client>,
-    terms: Terms,
+    terms: (u32, Terms),
     /// The most rounds in which to look before sleeping.
     rounds: u32,
     /// Rounds in which to look now. Where looking was in vain, as on a busy machine, it is less.
@@ -57,24 +57,16 @@ pub struct Server<'a> {
 }
 
 impl<'a> Server<'a> {
-    /// Wait for programs in `folder`. If `is_seeded` is set, they get their random numbers from the
-    /// machine. `now_ms` is the time that they are told, milliseconds since 1970, if it is not the
-    /// host's.
+    /// Wait for programs in `folder`, and serve them on these terms.
     ///
     /// # Errors
     /// Fails if the socket cannot be made.
-    pub fn new(
-        folder: &'a Folder,
-        machine: &'a dyn Machine,
-        is_seeded: bool,
-        now_ms: Option<i64>,
-    ) -> io::Result<Self> {
+    pub fn new(folder: &'a Folder, machine: &'a dyn Machine, terms: Terms) -> io::Result<Self> {
         let listener = UnixListener::bind(folder.socket())?;
         listener.set_nonblocking(true)?;
         // On one processor, the side that looks keeps the other from working.
         let can_look = available_parallelism().is_ok_and(|count| count.get() > 1);
         let (rounds, of_program) = if can_look { (ROUNDS, ROUNDS_OF_PROGRAM) } else { (0, 0) };
-        let terms = Terms { rounds: of_program, is_seeded, now_ms };
         let (locks, regions) = (LockTable::default(), super::regions::Regions::default());
         let house = House { machine, folder, locks, regions, holders: 0, told_ns: 0 };
         let clients = Vec::new();
@@ -82,7 +74,7 @@ impl<'a> Server<'a> {
             house,
             listener,
             clients,
-            terms,
+            terms: (of_program, terms),
             rounds,
             patience: rounds,
             waits: 0,

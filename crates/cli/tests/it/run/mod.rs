@@ -6,7 +6,7 @@ mod calls;
 mod extension;
 mod failures;
 mod fuse;
-mod programs;
+pub(crate) mod programs;
 mod python;
 mod shell;
 
@@ -45,7 +45,7 @@ fn output_of(folder: &Path, options: &str, program: &[&str]) -> Ran {
 }
 
 /// Run a program natively and return what it printed.
-fn native(folder: &Path, program: &[&str]) -> String {
+pub(crate) fn native(folder: &Path, program: &[&str]) -> String {
     let mut command = Command::new(program[0]);
     let output = command.current_dir(folder).args(&program[1..]).output().expect("it starts");
     assert!(output.status.success(), "{program:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -54,7 +54,7 @@ fn native(folder: &Path, program: &[&str]) -> String {
 
 /// The path of a program, if it is installed.
 #[expect(clippy::print_stderr, reason = "a test that was skipped says so")]
-fn installed(program: &str) -> Option<String> {
+pub(crate) fn installed(program: &str) -> Option<String> {
     let folders = ["/usr/bin", "/bin", "/usr/local/bin"].map(Path::new);
     let found = folders.map(|folder| folder.join(program)).into_iter().find(|it| it.is_file());
     if found.is_none() {
@@ -63,12 +63,12 @@ fn installed(program: &str) -> Option<String> {
     found.map(|path: PathBuf| path.display().to_string())
 }
 
-fn folder() -> tempfile::TempDir {
+pub(crate) fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a folder")
 }
 
 /// Names of the files in a folder, in order.
-fn names(folder: &Path) -> Vec<String> {
+pub(crate) fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).expect("a folder");
     let name = |entry: Result<fs::DirEntry, _>| entry.expect("an entry").file_name();
     let mut names: Vec<String> =

@@ -8,7 +8,7 @@ use super::blame::check_sums;
 use super::calls::compare;
 use super::{folder, installed, native, output_of};
 
-const APPLICATION: &str = "
+pub(crate) const APPLICATION: &str = "
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
 from sqlalchemy import Column, ForeignKey, Integer, String, create_engine, select, func
@@ -43,7 +43,7 @@ with Session(engine) as session:
 
 /// Whether a module of the system's Python is installed.
 #[expect(clippy::print_stderr, reason = "a test that was skipped says so")]
-fn has_module(name: &str) -> bool {
+pub(crate) fn has_module(name: &str) -> bool {
     let found = Path::new("/usr/lib/python3/dist-packages").join(name).is_dir();
     if !found {
         eprintln!("skipped: {name} is not installed (apt-get install python3-{name})");
@@ -76,7 +76,7 @@ fn an_application_with_migrations_runs_the_same_way_twice() {
     compare(folder.path(), "--on sqlite/yaffs2", &[&python, "app.py"]);
 }
 
-const IN_C: &str = r#"
+pub(crate) const IN_C: &str = r#"
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>

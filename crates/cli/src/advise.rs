@@ -1,0 +1,226 @@
+//! `flysch advise`: which configuration lets the flash live longest under a workload.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use flysch_lab::advice::{
+    Advice, Configuration, Demand, Measurement, Safety, Space, Subject, advise,
+};
+use flysch_lab::machine::stack::{Engine, Journals, Main, Stack};
+use flysch_lab::recording::Recording;
+use flysch_lab::workload::Workload;
+use rayon::prelude::*;
+
+use crate::failure::Failure;
+use crate::output::{self, Destination, Format};
+use crate::parameters::{Hardware, SqliteOptions};
+
+/// The columns of the ranking.
+const COLUMNS: [&str; 7] = [
+    "configuration",
+    "years",
+    "programs_per_transaction",
+    "p50_ms",
+    "p99_ms",
+    "energy_mj",
+    "survives",
+];
+/// The most rows of the ranking for people.
+const ROWS_MAX: usize = 12;
+/// Stacks on raw NAND and on a card. PRAM is hardware that a board need not have, so it is asked
+/// for by name.
+const STACKS: [Stack; 4] = [Stack::JFFS2, Stack::YAFFS2, Stack::UBIFS, Stack::FTL];
+
+/// Arguments of `flysch advise`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  flysch advise app.rec --part w25n01gv --per-day 100000
+  flysch advise app.rec --part w25n01gv --per-day 100000 --p99 50 --format json
+  flysch advise schema.sql --database my.db --per-day 2000 --on sqlite/ubifs,sqlite/ubifs+pramfs
+  flysch advise commit --requests 200 --per-day 86400 --exhaustive --format csv")]
+pub(crate) struct Args {
+    /// A recording (.rec), an SQL script, or a workload of flysch bench
+    #[arg(value_name = "FILE|WORKLOAD")]
+    subject: String,
+    /// Transactions a day
+    #[arg(long, value_name = "N", value_parser = per_day)]
+    per_day: f64,
+    /// The most time that 99 of 100 transactions may take, milliseconds
+    #[arg(long, value_name = "MS", value_parser = milliseconds)]
+    p99: Option<f64>,
+    /// Stacks to choose from [default: sqlite/jffs2, sqlite/yaffs2, sqlite/ubifs, sqlite/ftl]
+    #[arg(long, value_name = "STACK", value_delimiter = ',')]
+    on: Vec<Stack>,
+    /// The stack of today [default: that of the recording, or the first]
+    #[arg(long, value_name = "STACK")]
+    today: Option<Stack>,
+    /// Files with which the databases begin
+    #[arg(long, value_name = "FILE", value_delimiter = ',')]
+    database: Vec<PathBuf>,
+    /// Requests of a workload
+    #[arg(long, value_name = "N", default_value_t = 200,
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    requests: u32,
+    /// Run every configuration instead of few
+    #[arg(long)]
+    exhaustive: bool,
+    /// Seconds after which nothing new is tried
+    #[arg(long, value_name = "SECONDS", default_value_t = 300,
+          value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    time_limit: u64,
+    #[command(flatten)]
+    hardware: Hardware,
+    /// How to print the advice
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    #[command(flatten)]
+    destination: Destination,
+}
+
+fn per_day(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(count) if (1e-3..=1e12).contains(&count) => Ok(count),
+        _ => Err("a number of transactions a day".to_owned()),
+    }
+}
+
+fn milliseconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(ms) if (0.0..=1e9).contains(&ms) => Ok(ms),
+        _ => Err("a time in milliseconds".to_owned()),
+    }
+}
+
+/// Find the best configuration and say what it gives.
+#[expect(clippy::disallowed_methods, reason = "the user's patience is of the host's time")]
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    args.destination.check()?;
+    let (demand, stacks, today) = args.demand()?;
+    let space = Space::of(&stacks);
+    if args.exhaustive {
+        let all = exhaustive(&demand, &space)?;
+        return args.destination.deliver(&output::rows(&COLUMNS, &all, args.format));
+    }
+    let (began, limit) = (Instant::now(), Duration::from_secs(args.time_limit));
+    let found = advise(&demand, &space, Configuration::plain(today), &|| began.elapsed() < limit);
+    let advice = found.map_err(Failure::Message)?;
+    let bytes = match args.format {
+        Format::Json => output::json(&advice),
+        Format::Csv => output::rows(&COLUMNS, &advice.ranking, Format::Csv),
+        Format::Table => text(&advice, &demand).into_bytes(),
+    };
+    args.destination.deliver(&bytes)
+}
+
+/// Every configuration that can be run, the longest life first.
+fn exhaustive(demand: &Demand, space: &Space) -> Result<Vec<Measurement>, Failure> {
+    let all = space.all();
+    let runs = all.par_iter().with_max_len(1).filter_map(|what| demand.measure(*what).ok());
+    let mut runs: Vec<Measurement> = runs.collect();
+    runs.sort_by(|one, other| other.life().total_cmp(&one.life()));
+    if runs.is_empty() {
+        return Err(Failure::Message("no configuration can be run".to_owned()));
+    }
+    Ok(runs)
+}
+
+impl Args {
+    /// What is asked for, the stacks to choose from, and the stack of today.
+    fn demand(&self) -> Result<(Demand, Vec<Stack>, Stack), Failure> {
+        let stacks = if self.on.is_empty() { STACKS.to_vec() } else { self.on.clone() };
+        for stack in &stacks {
+            let is_floor = stack.main == Main::Tmpfs || stack.journals == Some(Journals::Tmpfs);
+            if stack.engine != Engine::Sqlite || is_floor {
+                return Err(Failure::Message(format!(
+                    "--on {stack}: it is no stack that SQLite can rely on"
+                )));
+            }
+        }
+        let path = PathBuf::from(&self.subject);
+        let (subject, workload, recorded) = if path.is_file() {
+            let recording = Recording::read(&path).map_err(|error| Failure::of(&error))?;
+            let sources = recording.sources(&self.database).map_err(Failure::Message)?;
+            let recorded = recording.origin.on.parse().ok();
+            (Subject::Recording(Box::new(recording), sources), Workload::Program, recorded)
+        } else {
+            let workload: Workload = self.subject.parse().map_err(|error| {
+                Failure::Message(format!("{}: no such file, and {error}", self.subject))
+            })?;
+            if !workload.runs_on(Engine::Sqlite) {
+                return Err(Failure::Message(format!("{}: it has no SQLite", self.subject)));
+            }
+            (Subject::Workload, workload, None)
+        };
+        let recorded = recorded.filter(|stack: &Stack| stack.main != Main::Tmpfs);
+        let today = self.today.or(recorded).unwrap_or(stacks[0]);
+        let mut scenarios = self.hardware.scenarios(vec![today], &SqliteOptions::default())?;
+        let [scenario] = scenarios.as_mut_slice() else {
+            let message = "advice is for one machine: options with one value each".to_owned();
+            return Err(Failure::Message(message));
+        };
+        let mut scenario = scenario.clone();
+        scenario.keeps_trace = false;
+        if workload != Workload::Program {
+            (scenario.workload, scenario.requests, scenario.fill) = (workload, self.requests, 1000);
+            scenario.record_size = workload.record_size().unwrap_or(200);
+        }
+        let (transactions_per_day, p99_ms) = (self.per_day, self.p99);
+        Ok((Demand { subject, scenario, transactions_per_day, p99_ms }, stacks, today))
+    }
+}
+
+fn years(it: &Measurement) -> String {
+    it.years.map_or_else(|| "no wear".to_owned(), |years| format!("{years:.1} years"))
+}
+
+fn text(advice: &Advice, demand: &Demand) -> String {
+    let today = &advice.today;
+    let mut lines = Vec::new();
+    if let Some(best) = &advice.best {
+        let factor = best.life() / today.life();
+        lines.push(format!(
+            "{}: {} at your rate, {factor:.1}x today's {}; it costs {:.1} ms a transaction \
+                 instead of {:.1}, and {:.1} ms for one in a hundred.",
+            best.configuration,
+            years(best),
+            years(today),
+            best.p50_ms,
+            today.p50_ms,
+            best.p99_ms
+        ));
+        lines.push(format!("A power cut leaves {}.", best.survives.words()));
+    } else {
+        let why = demand.p99_ms.map_or(String::new(), |ms| format!(" within {ms} ms"));
+        lines.push(format!("Nothing that was tried keeps what was acknowledged{why}."));
+    }
+    lines.push(format!(
+        "Today, {}: {}; a power cut leaves {}.",
+        today.configuration,
+        years(today),
+        today.survives.words()
+    ));
+    lines.push("What matters most, each alone:".to_owned());
+    for change in &advice.changes {
+        let (it, factor) = (&change.result, change.result.life() / today.life());
+        let warns = if it.survives > Safety::Whole {
+            format!("; a power cut leaves {}", it.survives.words())
+        } else {
+            String::new()
+        };
+        lines.push(format!("- {}: {}, {factor:.1}x{warns}", change.what, years(it)));
+    }
+    if let Some(best) = &advice.best {
+        lines.push(format!("- together: {}", years(best)));
+    }
+    let rows = &advice.ranking[..advice.ranking.len().min(ROWS_MAX)];
+    let table = output::rows(&COLUMNS, rows, Format::Table);
+    lines.push(format!("\n{} runs, the longest life first:\n", advice.runs));
+    lines.push(String::from_utf8_lossy(&table).trim_end().to_owned());
+    lines.push(
+        "\nNot modelled: other programs on the flash, wear that is not spread evenly, age of the \
+         data, heat. Years are the part's rated cycles, used up by page programs."
+            .to_owned(),
+    );
+    lines.join("\n") + "\n"
+}

@@ -1,0 +1,238 @@
+//! `flysch crash`: runs a program once, cuts the power at many moments of that run, and looks at
+//! the databases that are left.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use flysch_lab::bench::scenario::Scenario;
+use flysch_lab::crash::{Cut, Files, Finding, Incident, drawn, every};
+use flysch_lab::machine::stack::{Journals, Main};
+use flysch_lab::program::Simulation;
+use flysch_lab::recording::Recording;
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::output;
+use crate::progress::{bar, show, tell};
+use crate::record::origin;
+use crate::run::{self as program, Mode, Repeat, Simulated};
+
+/// The word that separates the program from its check.
+const CHECK: &str = "--check";
+/// The most findings in the table.
+const ROWS_MAX: usize = 20;
+
+/// Arguments of `flysch crash`.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+#[command(after_help = "\
+Examples:
+  flysch crash -- python3 app.py
+  flysch crash --cuts all --on sqlite/ubifs -- python3 app.py
+  flysch crash --cuts 500 -- python3 app.py --check python3 check.py
+  flysch crash --cut 120:torn+3:complete -- python3 app.py   # exactly this cut again
+
+The check runs for each cut, in a folder with the databases that the cut has left. It fails by its
+exit code. Without one, PRAGMA integrity_check looks at every database. Either way, transactions
+that were acknowledged have to be there.")]
+pub(crate) struct Args {
+    /// How many cuts: a number, or all
+    #[arg(long, value_name = "N|all", default_value = "200", conflicts_with = "cut")]
+    cuts: Count,
+    /// One cut: the change of the flash, and how it ends (before, torn, complete, marginal); after
+    /// a +, the same for the recovery
+    #[arg(long, value_name = "CUT")]
+    cut: Option<Cut>,
+    /// Keep what each failure has left in this folder
+    #[arg(long, value_name = "FOLDER")]
+    keep: Option<PathBuf>,
+    /// File for the findings as JSON
+    #[arg(long, value_name = "FILE")]
+    findings: Option<PathBuf>,
+    #[command(flatten)]
+    run: program::Args,
+}
+
+/// How many cuts to make.
+#[derive(Clone, Copy, Debug)]
+enum Count {
+    All,
+    Some(usize),
+}
+
+impl std::str::FromStr for Count {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            _ if text == "all" => Ok(Self::All),
+            Ok(count @ 1..=1_000_000) => Ok(Self::Some(count)),
+            _ => Err("cuts are all, or a number from 1 to 1000000".to_owned()),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    on: String,
+    changes: usize,
+    cuts: usize,
+    findings: &'a [Finding],
+}
+
+/// Run the program, cut the power, and look.
+pub(crate) fn run(mut args: Args) -> Result<(), Failure> {
+    let check = args.run.split_off(CHECK);
+    args.check(check.as_deref())?;
+    let mode = Mode { is_recorded: true, repeat: Repeat::SameWithChanges };
+    let Simulated { simulation, scenario, status } = args.run.simulate(mode)?;
+    let recording = Recording::of(&simulation, origin(&args.run, mode));
+    let own = args.examine(&simulation, &recording, &scenario, check.as_deref());
+    args.run.conclude(status, own)
+}
+
+impl Args {
+    fn check(&self, check: Option<&[OsString]>) -> Result<(), Failure> {
+        let refused = |message: String| Err(Failure::Message(message));
+        let stack = self.run.stack();
+        if self.run.is_mounted() {
+            return refused("--fuse: only what a program asks of SQLite can be cut".to_owned());
+        }
+        if stack.main == Main::Tmpfs || stack.journals == Some(Journals::Tmpfs) {
+            return refused(format!("--on {stack}: RAM does not outlive a power cut"));
+        }
+        if let Some(check) = check {
+            let Some(name) = check.first() else {
+                return refused("--check: a command is missing".to_owned());
+            };
+            if !program::program_file(name).is_some_and(|found| found.is_file()) {
+                return refused(format!("--check {}: there is no such program", name.display()));
+            }
+        }
+        if let Some(folder) = self.keep.as_ref().filter(|folder| folder.exists()) {
+            return Err(Failure::of_file(folder, "exists; findings are kept in a new folder"));
+        }
+        let force = self.run.may_replace();
+        self.findings.iter().try_for_each(|path| output::check_writable(path, force))
+    }
+
+    fn examine(
+        &self,
+        simulation: &Simulation,
+        recording: &Recording,
+        scenario: &Scenario,
+        check: Option<&[OsString]>,
+    ) -> Result<(), Failure> {
+        let incident = Incident::of(simulation, recording, scenario);
+        let incident = incident.map_err(|error| Failure::of(&error))?;
+        let changes = incident.change_count();
+        if changes == 0 {
+            return Err(Failure::Message("the program changed nothing on the flash".to_owned()));
+        }
+        let cuts = match (self.cut, self.cuts) {
+            (Some(cut), _) if cut.at >= changes => {
+                return Err(Failure::Message(format!(
+                    "--cut {cut}: the run has {changes} changes, from 0"
+                )));
+            }
+            (Some(cut), _) => vec![cut],
+            (None, Count::All) => every(changes, scenario.seed),
+            (None, Count::Some(count)) => drawn(changes, count, scenario.seed),
+        };
+        let bar = bar(cuts.len() as u64, "{bar:40} {pos}/{len} cuts, {eta} left");
+        let look = |cut: &Cut, files: &Files| {
+            let kept = self.keep.as_ref().map(|folder| folder.join(cut.to_string()));
+            check.and_then(|check| checked(check, files, kept.as_deref()))
+        };
+        let findings = incident.examine(&cuts, look, || bar.inc(1));
+        bar.finish_and_clear();
+        let findings = findings.map_err(|error| Failure::of(&error))?;
+        if let Some(path) = &self.findings {
+            let on = scenario.stack.name();
+            let report = Report { on, changes, cuts: cuts.len(), findings: &findings };
+            output::write_file(path, &output::json(&report), self.run.may_replace())?;
+        }
+        conclude(&findings, cuts.len(), changes, scenario)
+    }
+}
+
+/// Tell what was found. Every finding has the command that repeats its cut.
+fn conclude(
+    findings: &[Finding],
+    cuts: usize,
+    changes: usize,
+    scenario: &Scenario,
+) -> Result<(), Failure> {
+    let (on, count) = (scenario.stack, findings.len());
+    if findings.is_empty() {
+        tell(&format!("{cuts} power cuts in {changes} changes on {on}: nothing was lost"));
+        return Ok(());
+    }
+    let rows: Vec<Vec<String>> = findings
+        .iter()
+        .take(ROWS_MAX)
+        .map(|finding| vec![finding.cut.clone(), finding.what.clone()])
+        .collect();
+    show(&String::from_utf8_lossy(&output::table(&["cut", "what failed"], &rows)));
+    tell(&format!("the first again: {}", repeated(&findings[0].cut)));
+    Err(Failure::Beyond(format!(
+        "{count} of {cuts} power cuts in {changes} changes on {on} did harm"
+    )))
+}
+
+/// The command line that makes one cut of this run again.
+fn repeated(cut: &str) -> String {
+    let mut words: Vec<String> = vec!["flysch".to_owned(), "crash".to_owned()];
+    words.extend(["--cut".to_owned(), cut.to_owned()]);
+    let mut given = std::env::args().skip(2).peekable();
+    let mut is_own = true;
+    while let Some(word) = given.next() {
+        is_own &= word != "--";
+        let replaced =
+            is_own && matches!(word.as_str(), "--cuts" | "--cut" | "--findings" | "--keep");
+        if replaced {
+            given.next();
+        } else if !is_own || !word.starts_with("--cut") {
+            words.push(quoted(&word));
+        }
+    }
+    words.join(" ")
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=,+@%".contains(letter);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// Run a check on the files that a cut has left. Returns what it says if it fails.
+fn checked(check: &[OsString], files: &Files, kept: Option<&Path>) -> Option<String> {
+    let folder = tempfile::tempdir().ok()?;
+    write(folder.path(), files);
+    let (name, arguments) = check.split_first()?;
+    let output = Command::new(name).args(arguments).current_dir(folder.path()).output();
+    let said = match output {
+        Ok(Output { status, .. }) if status.success() => return None,
+        Ok(Output { status, stdout, stderr }) => {
+            let said = [stderr, stdout].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+            let last = said.iter().find_map(|text| text.lines().last().map(str::to_owned));
+            format!("the check ended with {status}: {}", last.unwrap_or_default())
+        }
+        Err(error) => format!("the check cannot be started: {error}"),
+    };
+    if let Some(kept) = kept.filter(|kept| std::fs::create_dir_all(kept).is_ok()) {
+        write(kept, files);
+    }
+    Some(said)
+}
+
+/// Write the files into a folder. A check that misses one says so.
+fn write(folder: &Path, files: &Files) {
+    for (name, bytes) in files {
+        std::fs::write(folder.join(name), bytes).ok();
+    }
+}

@@ -1,0 +1,240 @@
+//! `flysch replay`: runs a recording or an SQL script on stacks and settings, without its program.
+
+mod workers;
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use flysch_lab::bench::run::Run;
+use flysch_lab::bench::scenario::Scenario;
+use flysch_lab::machine::stack::{Engine, Stack};
+use flysch_lab::recording::{Difference, Recording, Replay, differences};
+use flysch_lab::{report, trace};
+use flysch_sqlite::calls::Entry;
+use rayon::prelude::*;
+
+use crate::failure::Failure;
+use crate::limits::{BudgetOptions, Held};
+use crate::output::{self, Figures};
+use crate::parameters::{Hardware, SqliteOptions};
+use crate::progress::{self, tell};
+
+/// The columns of the table and of CSV. JSON has all fields.
+const COLUMNS: [&str; 12] = [
+    "workload",
+    "on",
+    "platform",
+    "requests",
+    "time_ns",
+    "latency_ns.p50",
+    "latency_ns.p99",
+    "page_reads",
+    "page_programs",
+    "block_erases",
+    "bytes",
+    "energy_mj",
+];
+/// The most calls that differ and are told.
+const DIFFERENCES_MAX: usize = 10;
+
+/// Arguments of `flysch replay`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  flysch replay app.rec --on sqlite/jffs2,sqlite/ubifs,sqlite/ftl
+  flysch replay app.rec --journal-mode delete,wal --synchronous normal,full --format csv
+  flysch replay app.rec --sqlite /usr/lib/x86_64-linux-gnu/libsqlite3.so.0 --pace none
+  flysch replay schema.sql --database my.db --trace schema.trace && flysch trace schema.trace tables")]
+pub(crate) struct Args {
+    /// A recording (.rec), or an SQL script
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Stacks: sqlite/jffs2, sqlite/ubifs, ... [default: that of the recording, or sqlite/jffs2]
+    #[arg(long, value_name = "STACK", value_delimiter = ',')]
+    on: Vec<Stack>,
+    /// Files with which the databases begin [default: none; for a recording, those with which it
+    /// began]
+    #[arg(long, value_name = "FILE", value_delimiter = ',')]
+    database: Vec<PathBuf>,
+    /// SQLite library of this machine that makes the calls, instead of the one of flysch
+    #[arg(long, value_name = "LIB.so")]
+    sqlite: Option<PathBuf>,
+    /// Time that the program took for itself: as recorded, or none
+    #[arg(long, value_enum, value_name = "recorded|none", default_value_t)]
+    pace: PaceOption,
+    #[command(flatten)]
+    settings: SqliteOptions,
+    #[command(flatten)]
+    hardware: Hardware,
+    /// Save the calls that wrote otherwise than when they were recorded, as CSV
+    #[arg(long, value_name = "FILE")]
+    differences: Option<PathBuf>,
+    /// Save the trace (one run only)
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    #[command(flatten)]
+    budget: BudgetOptions,
+    #[command(flatten)]
+    figures: Figures,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum PaceOption {
+    /// As it was recorded.
+    #[default]
+    Recorded,
+    /// Only the machine's own work takes time.
+    None,
+}
+
+/// A run, and the calls as they ended.
+struct Done {
+    run: Run,
+    entries: Vec<Entry>,
+    /// Which source the SQLite was built from.
+    source: String,
+}
+
+/// Run the recording and print its costs.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let recording = Recording::read(&args.file).map_err(|error| Failure::of(&error))?;
+    let scenarios = args.scenarios(&recording)?;
+    let budget = args.budget.read()?;
+    let files = args.differences.iter().chain(&args.trace);
+    files.clone().try_for_each(|path| output::check_writable(path, args.figures.force))?;
+    args.figures.check()?;
+    let one_only = (files.count() > 0 || budget.is_some()) && scenarios.len() > 1;
+    if one_only {
+        let runs = scenarios.len();
+        let message =
+            format!("--trace, --differences and --budget are for one run, and these are {runs}");
+        return Err(Failure::Message(message));
+    }
+    let (done, verdict) = args.carry_out(&recording, &scenarios, budget.as_ref())?;
+    if let Some(first) = done.first().filter(|_| recording.lines.is_none()) {
+        args.compare(&recording, first)?;
+    }
+    if let (Some(path), Some(done)) = (&args.trace, done.first()) {
+        trace::save(&done.run.trace, path, args.figures.force)
+            .map_err(|error| Failure::of_file(path, error))?;
+    }
+    let mut runs: Vec<Run> = done.into_iter().map(|done| done.run).collect();
+    let given = args.settings.given();
+    for run in &mut runs {
+        forget_defaults(run, &given);
+    }
+    let settings = given.iter().map(|name| format!("parameters.{name}"));
+    let columns: Vec<String> =
+        COLUMNS.iter().map(|&name| name.to_owned()).chain(settings).collect();
+    args.figures.deliver(&columns, &runs, |runs| {
+        report::html("A recording on flash", &format!("{} replays", runs.len()), runs)
+    })?;
+    verdict
+}
+
+/// Settings of SQLite that were not given are the recording's, which the scenario does not know.
+fn forget_defaults(run: &mut Run, given: &[&str]) {
+    for name in ["journal-mode", "synchronous", "page-size", "cache-size"] {
+        if !given.contains(&name) {
+            run.parameters.remove(name);
+        }
+    }
+}
+
+impl Args {
+    fn scenarios(&self, recording: &Recording) -> Result<Vec<Scenario>, Failure> {
+        let recorded = recording.origin.on.parse().unwrap_or(Stack::JFFS2);
+        let stacks = if self.on.is_empty() { vec![recorded] } else { self.on.clone() };
+        if let Some(stack) = stacks.iter().find(|stack| stack.engine != Engine::Sqlite) {
+            return Err(Failure::Message(format!(
+                "--on {stack}: a recording is of SQLite, so a stack is named sqlite/jffs2 and the like"
+            )));
+        }
+        let mut all = self.hardware.scenarios(stacks, &self.settings)?;
+        let keeps_trace = self.trace.is_some();
+        for one in &mut all {
+            one.keeps_trace = keeps_trace;
+        }
+        Ok(all)
+    }
+
+    fn carry_out(
+        &self,
+        recording: &Recording,
+        scenarios: &[Scenario],
+        budget: Option<&Held>,
+    ) -> Result<(Vec<Done>, Result<(), Failure>), Failure> {
+        let sources = recording.sources(&self.database).map_err(Failure::Message)?;
+        let is_paced = self.pace == PaceOption::Recorded && budget.is_none();
+        let replay = |scenario: &Scenario| {
+            let variant = self.settings.variant(scenario);
+            Replay { recording, sources: &sources, variant, is_paced }
+        };
+        if let Some(library) = &self.sqlite {
+            let one = |scenario| {
+                let (run, entries, source) = workers::run(&replay(scenario), scenario, library)?;
+                Ok(Done { run, entries, source })
+            };
+            if budget.is_some() {
+                let message = "--budget is for the SQLite of flysch, without --sqlite".to_owned();
+                return Err(Failure::Message(message));
+            }
+            let done: Result<Vec<Done>, Failure> = scenarios.iter().map(one).collect();
+            return Ok((done?, Ok(())));
+        }
+        if let (Some(budget), [scenario]) = (budget, scenarios) {
+            let (run, entries, simulation) =
+                replay(scenario).run_kept(scenario).map_err(|error| Failure::of(&error))?;
+            let verdict = budget.judge(&simulation, &run);
+            return Ok((vec![Done { run, entries, source: String::new() }], verdict));
+        }
+        let bar = progress::bar(scenarios.len() as u64, progress::RUNS);
+        let one = |scenario: &Scenario| {
+            let outcome = replay(scenario).run(scenario);
+            bar.inc(1);
+            let (run, entries) = outcome.map_err(|error| Failure::of(&error))?;
+            Ok(Done { run, entries, source: String::new() })
+        };
+        let done: Result<Vec<Done>, Failure> =
+            scenarios.par_iter().with_max_len(1).map(one).collect();
+        bar.finish_and_clear();
+        Ok((done?, Ok(())))
+    }
+
+    /// Tell where the calls wrote otherwise than when they were recorded.
+    fn compare(&self, recording: &Recording, done: &Done) -> Result<(), Failure> {
+        let has_settings = !self.settings.given().is_empty();
+        let differing = differences(recording, &done.entries);
+        let about = &recording.about;
+        let by = match (done.source.as_str(), about.source.as_str()) {
+            ("", _) => "flysch's own SQLite".to_owned(),
+            (source, recorded) if source == recorded => "the same SQLite".to_owned(),
+            (source, _) => format!("another SQLite ({source})"),
+        };
+        let (count, all) = (differing.len(), recording.entries.len());
+        if !has_settings {
+            let version = &about.version;
+            tell(&format!(
+                "{count} of {all} calls differ from the recording of SQLite {version}, made by {by}"
+            ));
+            differing.iter().take(DIFFERENCES_MAX).for_each(|it| tell(&sentence(it)));
+            if count > DIFFERENCES_MAX {
+                tell("...; --differences writes all of them to a file");
+            }
+        }
+        if let Some(path) = &self.differences {
+            let columns = ["call", "what", "recorded_code", "code", "recorded_changes", "changes"];
+            let rows = output::rows(&columns, &differing, output::Format::Csv);
+            output::write_file(path, &rows, self.figures.force)?;
+        }
+        Ok(())
+    }
+}
+
+fn sentence(it: &Difference) -> String {
+    let Difference { what, recorded_code, code, recorded_changes, changes, .. } = it;
+    if recorded_code != code {
+        return format!("{what}: it ended with {code}, and with {recorded_code} when recorded");
+    }
+    format!("{what}: {changes} writes and syncs, {recorded_changes} when recorded")
+}

@@ -1,0 +1,142 @@
+//! `flysch crash`: faults that were planted are found, correct programs lose nothing, and a failure
+//! is repeated by the command that is printed.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::command::{Finished, complaint_of, flysch};
+use crate::run::{folder, installed, names};
+
+const CORRECT: &str = "
+import sqlite3, sys
+c = sqlite3.connect('a.db', isolation_level=None)
+c.execute('pragma journal_mode=' + sys.argv[1])
+c.execute('pragma synchronous=' + sys.argv[2])
+c.execute('create table t(id integer primary key, x text)')
+c.execute('create index tx on t(x)')
+for i in range(int(sys.argv[3])):
+    c.execute('insert into t(x) values(?)', ('%07d' % (i * 7919 % 1000) * 9,))
+    if i % 7 == 3: c.execute('update t set x = x || 1 where id % 5 = 2')
+";
+
+const TWO: &str = "
+import sqlite3
+a, b = [sqlite3.connect(n, isolation_level=None) for n in ('a.db', 'b.db')]
+for c in (a, b): c.execute('create table t(x)')
+for i in range(20):
+    a.execute('insert into t values(?)', (i,))
+    b.execute('insert into t values(?)', (i,))
+";
+
+const AGREE: &str = "
+import os, sqlite3
+def count(name):
+    c = sqlite3.connect(name)
+    there = os.path.getsize(name) and c.execute('select count(*) from sqlite_master').fetchone()[0]
+    return c.execute('select count(*) from t').fetchone()[0] if there else 0
+counts = [count(name) for name in ('a.db', 'b.db')]
+assert counts[0] == counts[1], counts
+";
+
+fn scripts(folder: &Path) {
+    for (name, text) in [("correct.py", CORRECT), ("two.py", TWO), ("agree.py", AGREE)] {
+        fs::write(folder.join(name), text).expect("a script");
+    }
+}
+
+fn findings(folder: &Path) -> Value {
+    let text = fs::read(folder.join("findings.json")).expect("findings");
+    serde_json::from_slice(&text).expect("JSON")
+}
+
+/// Run the command that a run prints for its first finding. It must end the same way.
+fn repeat(folder: &Path, ran: &Finished) {
+    let line = ran.stderr.lines().find_map(|line| line.strip_prefix("flysch: the first again: "));
+    let line = line.unwrap_or_else(|| panic!("a command: {}", ran.stderr));
+    let command = line.replacen("flysch", env!("CARGO_BIN_EXE_flysch"), 1);
+    let again = Command::new("sh").current_dir(folder).args(["-c", &command]).output();
+    let again = again.expect("a shell");
+    let said = String::from_utf8_lossy(&again.stderr);
+    assert_eq!(again.status.code(), Some(1), "{line}: {said}");
+    let found = findings(folder);
+    let what = found.pointer("/findings/0/what").and_then(Value::as_str).expect("a finding");
+    assert!(said.contains(what), "{line}: {said}");
+}
+
+#[test]
+fn planted_faults_are_found_and_repeated() {
+    let Some(python) = installed("python3") else { return };
+    let folder = folder();
+    scripts(folder.path());
+    let options = "--partition-blocks 60 --findings findings.json --force";
+    let agree = folder.path().join("agree.py").display().to_string();
+    for line in [
+        format!("crash {options} -- {python} correct.py delete off 80"),
+        format!(
+            "crash {options} --on sqlite/ubifs --keep kept -- {python} two.py --check {python} {agree}"
+        ),
+    ] {
+        let ran = flysch(folder.path(), &line);
+        assert_eq!(ran.code, Some(1), "{line}: {}", ran.stderr);
+        assert!(ran.stderr.lines().last().is_some_and(|last| last.contains(" did harm")));
+        let found = findings(folder.path());
+        assert!(found["cuts"].as_u64().is_some_and(|cuts| cuts <= 200), "{found}");
+        repeat(folder.path(), &ran);
+    }
+    let kept = fs::read_dir(folder.path().join("kept")).expect("what was left").next();
+    let kept = kept.expect("a failure").expect("a folder").path();
+    assert_eq!(names(&kept), ["a.db", "b.db"]);
+}
+
+/// Every stack that outlives a power cut, with a mode each.
+#[test]
+fn correct_programs_lose_nothing_at_any_cut() {
+    let Some(python) = installed("python3") else { return };
+    for (stack, mode, synchronous, count) in [
+        ("jffs2", "delete", "extra", 200),
+        ("jffs2+pramfs", "delete", "full", 26),
+        ("yaffs2", "truncate", "full", 60),
+        ("yaffs2+pramfs", "persist", "full", 30),
+        ("ubifs", "wal", "full", 400),
+        ("ubifs+pramfs", "delete", "full", 26),
+        ("ftl", "wal", "normal", 210),
+    ] {
+        let folder = folder();
+        scripts(folder.path());
+        let program = format!("{python} correct.py {mode} {synchronous} {count}");
+        let options = "--partition-blocks 60 --cuts all --findings findings.json --pram-size 256";
+        let line = format!("crash --on sqlite/{stack} {options} -- {program}");
+        let ran = flysch(folder.path(), &line);
+        assert_eq!(ran.code, Some(0), "{line}: {}", ran.stderr);
+        let found = findings(folder.path());
+        assert!(found["changes"].as_u64().is_some_and(|count| count >= 1000), "{line}: {found}");
+        assert!(ran.stderr.ends_with("nothing was lost\n"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn what_cannot_be_cut_is_said_in_a_line() {
+    let folder = folder();
+    for (arguments, wanted) in [
+        ("crash --on sqlite/tmpfs -- true", "RAM does not outlive a power cut"),
+        ("crash --fuse -- true", "--fuse: only what a program asks of SQLite can be cut"),
+        (
+            "crash -- true --check ./no-such-check",
+            "--check ./no-such-check: there is no such program",
+        ),
+        ("crash -- true --check", "--check: a command is missing"),
+        ("crash --cuts none -- true", "cuts are all, or a number"),
+        ("crash --cut 7:ripped -- true", "'7:ripped' is no cut"),
+        ("crash --keep . -- true", "findings are kept in a new folder"),
+    ] {
+        let line = complaint_of(folder.path(), arguments);
+        assert!(line.contains(wanted), "{arguments}: {line}");
+    }
+    let ran = flysch(folder.path(), "crash -- true");
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.ends_with("the program changed nothing on the flash\n"), "{}", ran.stderr);
+    assert_eq!(names(folder.path()), [""; 0]);
+}

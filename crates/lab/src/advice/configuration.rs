@@ -1,0 +1,172 @@
+//! What may be chosen: stack, journal, durability, sizes, compression, read-ahead, and how many
+//! transactions are made one.
+
+use std::fmt;
+
+use flysch_sqlite::{JournalMode, Synchronous};
+use serde::Serialize;
+
+use crate::bench::grid::{CompressionOption, spread};
+use crate::bench::scenario::Scenario;
+use crate::machine::stack::{Main, Stack};
+use crate::recording::Variant;
+
+/// A choice. `None` leaves what the program or the platform has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Configuration {
+    pub stack: Stack,
+    pub mode: Option<(JournalMode, Synchronous)>,
+    pub page_size: Option<u32>,
+    pub cache_size: Option<i32>,
+    /// The file system stores data as it is.
+    pub is_uncompressed: bool,
+    /// The kernel does not read ahead.
+    pub reads_no_further: bool,
+    /// Transactions that are made one.
+    pub group: u32,
+}
+
+/// What a power cut may take of what was acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum Safety {
+    #[serde(rename = "loses_nothing")]
+    Whole,
+    /// A deleted journal may come back.
+    #[serde(rename = "loses_the_last")]
+    WithoutLast,
+    #[serde(rename = "loses_some")]
+    WithoutSome,
+    #[serde(rename = "loses_the_database")]
+    Nothing,
+}
+
+/// All configurations that are tried one by one in an exhaustive sweep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Space {
+    pub stacks: Vec<Stack>,
+    pub modes: Vec<(JournalMode, Synchronous)>,
+    pub page_sizes: Vec<Option<u32>>,
+    pub cache_sizes: Vec<Option<i32>>,
+}
+
+impl Safety {
+    /// What SQLite promises in a mode.
+    pub const fn of(journal: JournalMode, synchronous: Synchronous, group: u32) -> Self {
+        match (journal, synchronous) {
+            (JournalMode::Memory | JournalMode::Off, _) | (_, Synchronous::Off) => Self::Nothing,
+            (JournalMode::Wal, Synchronous::Normal) => Self::WithoutSome,
+            _ if group > 1 => Self::WithoutSome,
+            (JournalMode::Delete, Synchronous::Normal | Synchronous::Full) => Self::WithoutLast,
+            _ => Self::Whole,
+        }
+    }
+
+    /// The same in words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Whole => "all that was acknowledged",
+            Self::WithoutLast => "all but perhaps the last transaction",
+            Self::WithoutSome => "all but the last transactions",
+            Self::Nothing => "perhaps nothing",
+        }
+    }
+}
+
+impl Space {
+    /// The configurations of these stacks that lose nothing acknowledged. Floors in RAM are none.
+    pub fn of(stacks: &[Stack]) -> Self {
+        let stacks = stacks.iter().copied().filter(|stack| stack.main != Main::Tmpfs);
+        Self {
+            stacks: stacks.collect(),
+            modes: vec![
+                (JournalMode::Delete, Synchronous::Extra),
+                (JournalMode::Truncate, Synchronous::Full),
+                (JournalMode::Persist, Synchronous::Full),
+                (JournalMode::Wal, Synchronous::Full),
+            ],
+            page_sizes: vec![None, Some(1024), Some(8192)],
+            cache_sizes: vec![None, Some(100), Some(20_000)],
+        }
+    }
+
+    /// Every configuration.
+    pub fn all(&self) -> Vec<Configuration> {
+        let plain = self.stacks.iter().map(|&stack| Configuration::plain(stack)).collect();
+        let mut all: Vec<Configuration> =
+            spread(plain, &self.modes, |it, &mode| it.mode = Some(mode));
+        all = spread(all, &self.page_sizes, |it, &size| it.page_size = size);
+        all = spread(all, &self.cache_sizes, |it, &size| it.cache_size = size);
+        all = spread(all, &[false, true], |it, &is_so| it.is_uncompressed = is_so);
+        all
+    }
+}
+
+impl Configuration {
+    /// What the program and the platform have, on a stack.
+    pub const fn plain(stack: Stack) -> Self {
+        Self {
+            stack,
+            mode: None,
+            page_size: None,
+            cache_size: None,
+            is_uncompressed: false,
+            reads_no_further: false,
+            group: 1,
+        }
+    }
+
+    /// What it replaces in a recording.
+    pub(super) fn variant(&self) -> Variant {
+        Variant {
+            journal_mode: self.mode.map(|(journal, _)| journal),
+            synchronous: self.mode.map(|(_, synchronous)| synchronous),
+            page_size: self.page_size,
+            cache_size: self.cache_size,
+            group: self.group,
+        }
+    }
+
+    /// Give it to a scenario.
+    pub(super) fn apply(&self, scenario: &Scenario) -> Scenario {
+        let mut own = Scenario { stack: self.stack, ..scenario.clone() };
+        if let Some((journal_mode, synchronous)) = self.mode {
+            (own.settings.journal_mode, own.settings.synchronous) = (journal_mode, synchronous);
+        }
+        own.settings.page_size = self.page_size.unwrap_or(own.settings.page_size);
+        own.settings.cache_size = self.cache_size.unwrap_or(own.settings.cache_size);
+        if self.is_uncompressed {
+            let none: CompressionOption = "none".parse().expect("it is a list of compressors");
+            none.apply(&mut own.build);
+        }
+        if self.reads_no_further {
+            (own.build.ra_pages, own.ubifs_ra_pages) = (0, 0);
+        }
+        own
+    }
+}
+
+impl fmt::Display for Configuration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.stack)?;
+        match self.mode {
+            Some((journal, synchronous)) => write!(f, ", {journal} journal, {synchronous}")?,
+            None => f.write_str(", its own journal")?,
+        }
+        if let Some(size) = self.page_size {
+            write!(f, ", pages of {size}")?;
+        }
+        if let Some(size) = self.cache_size {
+            write!(f, ", cache of {size} pages")?;
+        }
+        if self.is_uncompressed {
+            f.write_str(", uncompressed")?;
+        }
+        if self.reads_no_further {
+            f.write_str(", no read-ahead")?;
+        }
+        if self.group > 1 {
+            write!(f, ", {} transactions as one", self.group)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,175 @@
+//! What a configuration costs, by one run of the workload.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use flysch_sqlite::calls::Call;
+use flysch_sqlite::{JournalMode, Synchronous};
+use serde::Serialize;
+
+use super::{Configuration, Safety};
+use crate::bench::run::Latency;
+use crate::bench::scenario::Scenario;
+use crate::recording::{Recording, Replay, Variant};
+
+/// What is to be advised on.
+pub enum Subject {
+    /// A recording or script, and the files with which its databases begin.
+    Recording(Box<Recording>, BTreeMap<String, PathBuf>),
+    /// A workload of the lab: that of the scenario.
+    Workload,
+}
+
+/// The workload, the machine, and how much is asked of them.
+pub struct Demand {
+    pub subject: Subject,
+    /// The machine; the configuration decides the rest.
+    pub scenario: Scenario,
+    pub transactions_per_day: f64,
+    /// The most time that 99 of 100 transactions may take, milliseconds.
+    pub p99_ms: Option<f64>,
+}
+
+/// What a configuration costs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Measurement {
+    pub configuration: String,
+    /// Until the part's programs are used up, if wear is spread evenly. None if nothing wears.
+    pub years: Option<f64>,
+    pub programs_per_transaction: f64,
+    pub p50_ms: f64,
+    pub p99_ms: f64,
+    pub energy_mj: f64,
+    pub survives: Safety,
+    #[serde(skip)]
+    pub what: Configuration,
+}
+
+impl Measurement {
+    /// Whether it is what is asked for.
+    pub fn suits(&self, demand: &Demand) -> bool {
+        let is_quick = demand.p99_ms.is_none_or(|most| self.p99_ms <= most);
+        is_quick && self.survives == Safety::Whole
+    }
+
+    /// Years, to compare with others. Nothing that wears lives longest.
+    pub fn life(&self) -> f64 {
+        self.years.unwrap_or(f64::INFINITY)
+    }
+}
+
+/// What a run used.
+struct Used {
+    programs: u64,
+    energy_mj: f64,
+    transaction_ns: Vec<u64>,
+    mode: Option<(JournalMode, Synchronous)>,
+}
+
+impl Demand {
+    /// Run the workload under a configuration.
+    ///
+    /// # Errors
+    /// The stack refuses the configuration, or the workload fails.
+    #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
+    pub fn measure(&self, what: Configuration) -> Result<Measurement, String> {
+        let scenario = what.apply(&self.scenario);
+        let used = match &self.subject {
+            Subject::Recording(recording, sources) => {
+                replayed(recording, sources, what, &scenario)?
+            }
+            Subject::Workload => {
+                let run = scenario.run().map_err(|error| error.to_string())?;
+                let settings = scenario.settings;
+                let mode = Some((settings.journal_mode, settings.synchronous));
+                let (programs, energy_mj) = (run.page_programs, run.energy_mj);
+                Used { programs, energy_mj, transaction_ns: run.request_ns, mode }
+            }
+        };
+        let count = used.transaction_ns.len().max(1) as f64;
+        let per_transaction = used.programs as f64 / count;
+        let geometry = scenario.build.part.geometry;
+        let pages =
+            f64::from(scenario.build.partition_blocks) * f64::from(geometry.pages_per_block);
+        let life = pages * f64::from(scenario.build.part.endurance);
+        let per_day = per_transaction * self.transactions_per_day;
+        let latency = Latency::of(&used.transaction_ns);
+        let survives = used.mode.map_or(Safety::Nothing, |(journal, synchronous)| {
+            Safety::of(journal, synchronous, what.group)
+        });
+        Ok(Measurement {
+            configuration: what.to_string(),
+            years: (per_day > 0.0).then(|| life / per_day / 365.25),
+            programs_per_transaction: per_transaction,
+            p50_ms: latency.p50 as f64 / 1e6,
+            p99_ms: latency.p99 as f64 / 1e6,
+            energy_mj: used.energy_mj / count,
+            survives,
+            what,
+        })
+    }
+}
+
+fn replayed(
+    recording: &Recording,
+    sources: &BTreeMap<String, PathBuf>,
+    what: Configuration,
+    scenario: &Scenario,
+) -> Result<Used, String> {
+    let variant: Variant = what.variant();
+    let replay = Replay { recording, sources, variant, is_paced: false };
+    let why = |error: crate::recording::ReplayError| error.to_string();
+    let simulation = replay.simulation(scenario).map_err(why)?;
+    let (mut transaction_ns, mut mode) = (Vec::new(), None);
+    let (mut began_ns, mut connections) = (simulation.now_ns(), BTreeMap::new());
+    let (mut refused, ends) = (None, recording.transaction_ends());
+    replay
+        .play(&simulation, |place, entry, player| {
+            let connection = match &entry.call {
+                Call::Prepare { connection, statement, .. } => {
+                    connections.insert(*statement, *connection);
+                    return;
+                }
+                Call::Execute { connection, .. } => *connection,
+                Call::Step { statement } | Call::Reset { statement } => {
+                    connections.get(statement).copied().unwrap_or(0)
+                }
+                _ => return,
+            };
+            // Transactions are those of the recording, whatever became of them.
+            if !ends[place] || connection == 0 {
+                return;
+            }
+            let now_ns = simulation.now_ns();
+            transaction_ns.push(now_ns - began_ns);
+            began_ns = now_ns;
+            if mode.is_none() && player.is_idle(connection) {
+                let mut ask = |sql: &str| player.ask(connection, sql).into_iter().next();
+                let journal: Option<JournalMode> =
+                    ask("PRAGMA journal_mode").and_then(|name| name.parse().ok());
+                let level = ask("PRAGMA synchronous").and_then(|number| level(&number));
+                mode = journal.zip(level);
+                let wanted = what.mode.map(|(journal, _)| journal);
+                if wanted.is_some() && wanted != journal {
+                    refused = Some("the journal mode is refused".to_owned());
+                }
+            }
+        })
+        .map_err(why)?;
+    if let Some(refused) = refused {
+        return Err(refused);
+    }
+    let run = simulation.finish(scenario).map_err(|error| error.to_string())?;
+    Ok(Used { programs: run.page_programs, energy_mj: run.energy_mj, transaction_ns, mode })
+}
+
+/// The level that `PRAGMA synchronous` answers.
+fn level(number: &str) -> Option<Synchronous> {
+    match number {
+        "0" => Some(Synchronous::Off),
+        "1" => Some(Synchronous::Normal),
+        "2" => Some(Synchronous::Full),
+        "3" => Some(Synchronous::Extra),
+        _ => None,
+    }
+}

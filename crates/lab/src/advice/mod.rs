@@ -1,0 +1,15 @@
+//! Advice: which configuration lets the flash live longest under a workload.
+//!
+//! ```text
+//! configuration  what may be chosen, and what survives a power cut under it
+//! measure        what a configuration costs: one run
+//! search         few runs that find the best of many configurations
+//! ```
+
+mod configuration;
+mod measure;
+mod search;
+
+pub use configuration::{Configuration, Safety, Space};
+pub use measure::{Demand, Measurement, Subject};
+pub use search::{Advice, Change, advise};

@@ -1,0 +1,360 @@
+//! Budgets: limits of what a program may cost, as a TOML file, and what is over them.
+//!
+//! A limit is for all, for the statements that match a pattern, or for a table or index. A cost of
+//! a statement has its share of the commits in it. Where a statement has `per_execution` limits,
+//! they hold for its mean.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+use crate::bench::run::Run;
+use crate::program::Writes;
+use crate::trace::Operations;
+
+/// What something cost, or may cost at most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Page programs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub programs: Option<f64>,
+    /// Block erases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub erases: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub syncs: Option<f64>,
+    /// Bytes that SQLite wrote to files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes_written: Option<f64>,
+    /// Milliseconds: of the run in all, of the flash for statements and tables.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_ms: Option<f64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct OfStatements {
+    /// The text without values; `*` stands for any letters.
+    matches: String,
+    #[serde(flatten)]
+    limits: Rest,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    per_execution: Option<Limits>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OfTable {
+    /// The name of a table or index.
+    name: String,
+    programs: Option<f64>,
+    erases: Option<f64>,
+    time_ms: Option<f64>,
+}
+
+/// The limits of a statement. Unlike [`Limits`], serde can flatten it.
+type Rest = std::collections::BTreeMap<String, f64>;
+
+/// Limits of a program.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Budget {
+    #[serde(default)]
+    all: Limits,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    statement: Vec<OfStatements>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    table: Vec<OfTable>,
+}
+
+/// What a run used.
+pub struct Usage<'a> {
+    pub run: &'a Run,
+    pub syncs: u64,
+    /// What each statement asked of files.
+    pub writes: Vec<(String, Writes)>,
+}
+
+/// A limit that a run went beyond.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Excess {
+    /// `all`, a statement, or a table or index.
+    pub of: String,
+    pub what: String,
+    pub limit: f64,
+    pub used: f64,
+}
+
+/// The names of limits, in the order of the fields.
+const NAMES: [&str; 5] = ["programs", "erases", "syncs", "bytes_written", "time_ms"];
+
+impl Limits {
+    const fn values(&self) -> [Option<f64>; 5] {
+        [self.programs, self.erases, self.syncs, self.bytes_written, self.time_ms]
+    }
+
+    const fn of(values: [Option<f64>; 5]) -> Self {
+        let [programs, erases, syncs, bytes_written, time_ms] = values;
+        Self { programs, erases, syncs, bytes_written, time_ms }
+    }
+
+    /// What was used beyond these limits.
+    fn exceeded(&self, of: &str, per: &str, used: &Self) -> Vec<Excess> {
+        let all = NAMES.iter().zip(self.values()).zip(used.values());
+        let over = all.filter_map(|((name, limit), used)| match (limit, used) {
+            (Some(limit), Some(used)) if used > limit => {
+                Some(Excess { of: of.to_owned(), what: format!("{name}{per}"), limit, used })
+            }
+            _ => None,
+        });
+        over.collect()
+    }
+
+    /// These limits for each of `count` executions.
+    #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
+    fn per(&self, count: u64) -> Self {
+        // Three decimals: more would be noise in a file for people.
+        let mean = |value: f64| (value / count.max(1) as f64 * 1000.0).round() / 1000.0;
+        Self::of(self.values().map(|value| value.map(mean)))
+    }
+
+    fn add(&mut self, more: &Self) {
+        let sums = self.values().into_iter().zip(more.values());
+        let mut sums = sums.map(|(one, other)| match (one, other) {
+            (None, None) => None,
+            (one, other) => Some(one.unwrap_or(0.0) + other.unwrap_or(0.0)),
+        });
+        *self = Self::of(std::array::from_fn(|_| sums.next().flatten()));
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
+fn used(operations: &Operations, time_ns: u64, writes: Option<Writes>) -> Limits {
+    Limits {
+        programs: Some(operations.page_programs as f64),
+        erases: Some(operations.block_erases as f64),
+        syncs: writes.map(|it| it.syncs as f64),
+        bytes_written: writes.map(|it| it.bytes as f64),
+        time_ms: Some((time_ns / 1_000_000) as f64),
+    }
+}
+
+impl Usage<'_> {
+    fn all(&self) -> Limits {
+        let Run { page_programs, block_erases, time_ns, bytes, .. } = *self.run;
+        let operations = Operations { page_programs, block_erases, ..Operations::default() };
+        used(&operations, time_ns, Some(Writes { bytes, syncs: self.syncs }))
+    }
+
+    /// The statements that match, how often they were executed, and what they cost together.
+    fn statements(&self, pattern: &str) -> Option<(u64, Limits)> {
+        let mut sum: Option<(u64, Limits)> = None;
+        for row in &self.run.by_statement {
+            if !is_match(pattern, &row.statement) {
+                continue;
+            }
+            let writes = self.writes.iter().find(|(text, _)| *text == row.statement);
+            let writes = writes.map(|(_, writes)| *writes).unwrap_or_default();
+            let costs = used(&row.with_commit, row.with_commit.time_ns, Some(writes));
+            let (count, limits) = sum.get_or_insert_with(Default::default);
+            *count += row.executions;
+            limits.add(&costs);
+        }
+        sum
+    }
+
+    fn table(&self, name: &str) -> Option<Limits> {
+        let rows = self.run.by_table.iter().filter(|row| row.name == name);
+        let costs = rows.map(|row| used(&row.operations, row.operations.time_ns, None));
+        costs.reduce(|mut sum, more| {
+            sum.add(&more);
+            sum
+        })
+    }
+}
+
+impl Budget {
+    /// Parse a budget.
+    ///
+    /// # Errors
+    /// Says in a line what is wrong, and where.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let budget: Self = toml::from_str(text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            let line = text[..at.min(text.len())].matches('\n').count() + 1;
+            format!("line {line}: {}", error.message().replace('\n', " "))
+        })?;
+        for one in &budget.statement {
+            if let Some(name) = one.limits.keys().find(|name| !NAMES.contains(&name.as_str())) {
+                let known = NAMES.join(", ");
+                return Err(format!(
+                    "statement '{}': unknown limit `{name}` (known: {known})",
+                    one.matches
+                ));
+            }
+        }
+        Ok(budget)
+    }
+
+    /// What a run used beyond the limits, statements first, and the limits of what was not there.
+    pub fn check(&self, usage: &Usage<'_>) -> (Vec<Excess>, Vec<String>) {
+        let (mut over, mut absent) = (Vec::new(), Vec::new());
+        for one in &self.statement {
+            let Some((count, costs)) = usage.statements(&one.matches) else {
+                absent.push(format!("no statement matches '{}'", one.matches));
+                continue;
+            };
+            over.extend(one.limits().exceeded(&one.matches, "", &costs));
+            if let Some(limits) = &one.per_execution {
+                over.extend(limits.exceeded(&one.matches, " per execution", &costs.per(count)));
+            }
+        }
+        for one in &self.table {
+            match usage.table(&one.name) {
+                Some(costs) => over.extend(one.limits().exceeded(&one.name, "", &costs)),
+                None => absent.push(format!("there is no table or index '{}'", one.name)),
+            }
+        }
+        over.extend(self.all.exceeded("all", "", &usage.all()));
+        (over, absent)
+    }
+
+    /// The same budget with limits that are what a run used. An empty one gets a limit for each
+    /// statement and table that cost anything.
+    #[must_use]
+    pub fn updated(&self, usage: &Usage<'_>) -> Self {
+        let mut new = self.clone();
+        if new == Self::default() {
+            new.fill(usage);
+            return new;
+        }
+        new.all = like(&self.all, &usage.all());
+        for one in &mut new.statement {
+            let Some((count, costs)) = usage.statements(&one.matches) else { continue };
+            one.limits = named(&like(&one.limits(), &costs));
+            one.per_execution = one.per_execution.map(|limits| like(&limits, &costs.per(count)));
+        }
+        for one in &mut new.table {
+            let Some(costs) = usage.table(&one.name) else { continue };
+            let limits = like(&one.limits(), &costs);
+            (one.programs, one.erases, one.time_ms) =
+                (limits.programs, limits.erases, limits.time_ms);
+        }
+        new
+    }
+
+    fn fill(&mut self, usage: &Usage<'_>) {
+        self.all = Limits { time_ms: None, ..usage.all() };
+        for row in usage.run.by_statement.iter().filter(|row| row.executions > 0) {
+            let Some((count, costs)) = usage.statements(&row.statement) else { continue };
+            if row.with_commit.page_programs == 0 {
+                continue;
+            }
+            let per = Limits { programs: costs.per(count).programs, ..Limits::default() };
+            self.statement.push(OfStatements {
+                matches: row.statement.clone(),
+                limits: named(&Limits {
+                    programs: costs.programs,
+                    syncs: costs.syncs,
+                    ..Limits::default()
+                }),
+                per_execution: Some(per),
+            });
+        }
+        for row in usage.run.by_table.iter().filter(|row| !row.name.is_empty()) {
+            let Some(costs) = usage.table(&row.name) else { continue };
+            let (name, programs) = (row.name.clone(), costs.programs);
+            self.table.push(OfTable { name, programs, erases: costs.erases, time_ms: None });
+        }
+    }
+
+    /// The text of its file.
+    ///
+    /// # Panics
+    /// Never: a budget has values that TOML has.
+    pub fn text(&self) -> String {
+        let mut text =
+            "# Limits of what a run may cost: flysch run --budget FILE. --update writes \
+            them anew.\n"
+                .to_owned();
+        let body = toml::to_string(self).expect("a budget has TOML values");
+        write!(text, "{body}").expect("a string takes what is written");
+        text
+    }
+}
+
+/// Costs of the kinds that have a limit.
+fn like(limits: &Limits, costs: &Limits) -> Limits {
+    let mut pairs = limits.values().into_iter().zip(costs.values());
+    Limits::of(std::array::from_fn(|_| pairs.next().and_then(|(limit, cost)| limit.and(cost))))
+}
+
+fn named(limits: &Limits) -> Rest {
+    let pairs = NAMES.iter().zip(limits.values());
+    pairs.filter_map(|(name, value)| value.map(|value| ((*name).to_owned(), value))).collect()
+}
+
+impl OfStatements {
+    fn limits(&self) -> Limits {
+        Limits::of(NAMES.map(|name| self.limits.get(name).copied()))
+    }
+}
+
+impl OfTable {
+    const fn limits(&self) -> Limits {
+        let Self { programs, erases, time_ms, .. } = *self;
+        Limits { programs, erases, syncs: None, bytes_written: None, time_ms }
+    }
+}
+
+/// Whether a text matches a pattern, in which `*` stands for any letters. A text that stands in the
+/// pattern as it is matches too, as texts of statements have stars of their own.
+fn is_match(pattern: &str, text: &str) -> bool {
+    if pattern == text {
+        return true;
+    }
+    let Some((first, rest)) = pattern.split_once('*') else { return false };
+    let Some(mut left) = text.strip_prefix(first) else { return false };
+    let parts: Vec<&str> = rest.split('*').collect();
+    let (last, inner) = parts.split_last().expect("a split text has parts");
+    for part in inner {
+        let Some(at) = left.find(part) else { return false };
+        left = &left[at + part.len()..];
+    }
+    left.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_letters() {
+        for (pattern, text, wanted) in [
+            ("INSERT INTO t*", "INSERT INTO t VALUES(?)", true),
+            ("*t*", "INSERT INTO t", true),
+            ("SELECT * FROM t", "SELECT * FROM t", true),
+            ("INSERT*?)", "INSERT INTO t VALUES(?)", true),
+            ("INSERT*u*", "INSERT INTO t", false),
+            ("UPDATE", "UPDATE t", false),
+        ] {
+            assert_eq!(is_match(pattern, text), wanted, "{pattern}: {text}");
+        }
+    }
+
+    #[test]
+    fn what_a_budget_does_not_know_is_named() {
+        for (text, wanted) in [
+            ("[all]\nprograms = 1\nprogrammes = 2\n", "line 3: unknown field `programmes`"),
+            ("[[statement]]\nmatches = \"a\"\nreads = 1\n", "unknown limit `reads`"),
+            ("[[table]]\nname = \"a\"\nsyncs = 1\n", "unknown field `syncs`"),
+            ("[all]\nprograms = \"many\"\n", "line 2: invalid type"),
+        ] {
+            let why = Budget::parse(text).unwrap_err();
+            assert!(why.contains(wanted) && !why.contains('\n'), "{why}");
+        }
+        let text = "[all]\nprograms = 7\n[[statement]]\nmatches = \"a*\"\nerases = 2\nper_execution = { programs = 1.5 }\n";
+        let budget = Budget::parse(text).unwrap();
+        assert_eq!(Budget::parse(&budget.text()), Ok(budget));
+    }
+}

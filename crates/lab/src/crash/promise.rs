@@ -1,0 +1,197 @@
+//! What was acknowledged before a cut, and so has to be there after it.
+//!
+//! The recording is replayed in RAM. After each call that may have ended a transaction, the content
+//! of the databases is noted. A cut must leave one of these contents: none that is older than the
+//! last one acknowledged before it, and none that was begun after it. SQLite promises less in some
+//! modes:
+//!
+//! - `synchronous` off, or a journal in memory or none: nothing.
+//! - a write-ahead log with `synchronous` normal: any older content.
+//! - a rollback journal that is deleted, without `synchronous` extra: the content before the last
+//!   transaction, as the deleted journal may come back.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use flysch_sqlite::calls::Call;
+use flysch_sqlite::{Database, Player, Value};
+
+use super::may_commit;
+use crate::bench::RunError;
+use crate::bench::grid::Grid;
+use crate::machine::platform::Platform;
+use crate::machine::stack::Stack;
+use crate::recording::{Recording, Replay, Variant};
+use crate::workload::Workload;
+
+/// How far back a cut may bring a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// Not behind what was acknowledged.
+    Acknowledged,
+    /// One transaction behind it.
+    OneBefore,
+    /// Anywhere.
+    Anywhere,
+}
+
+/// A content of a database.
+#[derive(Clone, Copy, Debug)]
+struct State {
+    digest: Option<u32>,
+    /// Number of changes of the devices when the call began that led to it, and when it had
+    /// returned.
+    begun: usize,
+    acknowledged: usize,
+    reach: Reach,
+}
+
+/// The contents of each database, by its name on the machine, in order.
+#[derive(Debug, Default)]
+pub struct Promises(BTreeMap<String, Vec<State>>);
+
+impl Promises {
+    /// The contents in a recording. `before` is the number of changes of the devices before each
+    /// call, of `all` in the end.
+    pub(super) fn of(
+        recording: &Recording,
+        before: &[usize],
+        all: usize,
+    ) -> Result<Self, RunError> {
+        let sources = recording.sources(&[]).map_err(RunError::Broken)?;
+        let replay =
+            Replay { recording, sources: &sources, variant: Variant::default(), is_paced: false };
+        let broken = |error: crate::recording::ReplayError| RunError::Broken(error.to_string());
+        let platform = Platform::named("nandsim-6.1").expect("it is built in");
+        let grid = Grid::new(Workload::Program, Stack::TMPFS, Arc::new(platform));
+        let mut scenarios = grid.scenarios();
+        let scenario = scenarios.pop().expect("a grid has a scenario");
+        let simulation = replay.simulation(&scenario).map_err(broken)?;
+        let mut promises = Self::default();
+        let at = |place: usize| before.get(place).copied().unwrap_or(all);
+        replay
+            .play(&simulation, |place, entry, player| {
+                if !may_commit(entry) {
+                    return;
+                }
+                let reach = connection(&entry.call, recording, place)
+                    .map_or(Reach::Anywhere, |connection| reach(player, connection));
+                for start in &recording.databases {
+                    let vfs = simulation.shared_vfs();
+                    if !vfs.exists(&start.path).unwrap_or(false) {
+                        continue;
+                    }
+                    let opened = Database::open(Rc::clone(&vfs), &start.path);
+                    let digest = opened.ok().as_ref().and_then(digest);
+                    let (begun, acknowledged) = (at(place), at(place + 1));
+                    let states = promises.0.entry(start.name.clone()).or_default();
+                    states.push(State { digest, begun, acknowledged, reach });
+                }
+            })
+            .map_err(broken)?;
+        Ok(promises)
+    }
+
+    /// What is wrong with a content after a cut at change `at`, if anything is.
+    pub(super) fn broken(&self, name: &str, found: Option<u32>, at: usize) -> Option<String> {
+        let states = self.0.get(name)?;
+        let begun = states.partition_point(|state| state.begun <= at);
+        let known = states[..begun].iter().rposition(|state| state.acknowledged <= at)?;
+        let reach = states[known].reach;
+        let first = match reach {
+            Reach::Anywhere => return None,
+            Reach::Acknowledged => known,
+            Reach::OneBefore => {
+                let content = states[known].digest;
+                states[..known].iter().rposition(|state| state.digest != content).unwrap_or(0)
+            }
+        };
+        let is_there = |state: &State| state.digest.is_none() || state.digest == found;
+        // Before the second content, there may have been none.
+        let may_be_empty = first == 0 && reach == Reach::OneBefore;
+        if states[first..begun].iter().any(is_there) || may_be_empty {
+            return None;
+        }
+        let older = states[..first].iter().rposition(|state| state.digest == found);
+        Some(match older {
+            Some(older) => {
+                let lost = states[older..=known].windows(2);
+                let lost = lost.filter(|pair| pair[0].digest != pair[1].digest).count();
+                format!("{name}: {lost} acknowledged transactions are lost")
+            }
+            None => format!("{name}: its content is that of no transaction"),
+        })
+    }
+}
+
+/// The connection of a call.
+fn connection(call: &Call, recording: &Recording, place: usize) -> Option<u32> {
+    let of_statement = |wanted: u32| {
+        recording.entries[..place].iter().rev().find_map(|entry| match &entry.call {
+            Call::Prepare { statement, connection, .. } if *statement == wanted => {
+                Some(*connection)
+            }
+            _ => None,
+        })
+    };
+    match call {
+        Call::Execute { connection, .. }
+        | Call::Prepare { connection, .. }
+        | Call::Checkpoint { connection, .. } => Some(*connection),
+        Call::Step { statement } | Call::Reset { statement } | Call::Finalize { statement } => {
+            of_statement(*statement)
+        }
+        Call::Open { .. }
+        | Call::Close { .. }
+        | Call::Bind { .. }
+        | Call::Clear { .. }
+        | Call::BusyTimeout { .. }
+        | Call::AutoCheckpoint { .. }
+        | Call::End => None,
+    }
+}
+
+/// What SQLite promises in the mode of a connection.
+fn reach(player: &mut Player<'_>, connection: u32) -> Reach {
+    let mut ask = |sql: &str| player.ask(connection, sql).into_iter().next().unwrap_or_default();
+    let (journal, synchronous) = (ask("PRAGMA journal_mode"), ask("PRAGMA synchronous"));
+    match (journal.as_str(), synchronous.as_str()) {
+        (_, "0" | "") | ("memory" | "off" | "", _) | ("wal", "1") => Reach::Anywhere,
+        ("delete", "1" | "2") => Reach::OneBefore,
+        _ => Reach::Acknowledged,
+    }
+}
+
+/// A checksum of the schema and all rows. None if they cannot be read.
+pub(super) fn digest(database: &Database) -> Option<u32> {
+    let mut hasher = crc32fast::Hasher::new();
+    let schema = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name";
+    let objects = database.query(schema).ok()?;
+    for object in &objects {
+        for value in object {
+            update(&mut hasher, value);
+        }
+        let [Value::Text(kind), Value::Text(name), ..] = object.as_slice() else { continue };
+        if kind == b"table" {
+            let name = String::from_utf8_lossy(name).replace('"', "\"\"");
+            let rows = database.query(format!("SELECT * FROM \"{name}\"")).ok()?;
+            for value in rows.iter().flatten() {
+                update(&mut hasher, value);
+            }
+        }
+    }
+    Some(hasher.finalize())
+}
+
+fn update(hasher: &mut crc32fast::Hasher, value: &Value) {
+    match value {
+        Value::Null => hasher.update(b"0"),
+        Value::Integer(number) => hasher.update(&number.to_le_bytes()),
+        Value::Real(number) => hasher.update(&number.to_bits().to_le_bytes()),
+        Value::Text(bytes) | Value::Blob(bytes) => {
+            hasher.update(&(bytes.len() as u64).to_le_bytes());
+            hasher.update(bytes);
+        }
+    }
+}

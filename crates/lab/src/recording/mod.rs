@@ -1,0 +1,236 @@
+//! Recordings: what programs asked of SQLite, as a file that runs on any stack without them.
+//!
+//! ```text
+//! file      the format, and why a file is refused
+//! script    SQL texts, which are accepted wherever a recording is
+//! transactions  where they begin and end; several of them as one
+//! variant   settings that replace those of a recording
+//! replay    runs a recording on a simulated machine, with the bundled SQLite
+//! differ    where two runs of the same calls differ
+//! ```
+
+mod differ;
+mod file;
+mod replay;
+mod script;
+mod transactions;
+mod variant;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use flysch_sqlite::calls::{About, Call, Entry};
+use serde::{Deserialize, Serialize};
+
+use crate::program::{Simulation, Start};
+
+use transactions::Role;
+
+pub use differ::{Difference, differences};
+pub use file::VERSION;
+pub use replay::{Replay, ReplayError};
+pub use variant::Variant;
+
+/// Where a recording comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// The stack on which it ran.
+    pub on: String,
+    /// When it ran, milliseconds since 1970.
+    pub started_ms: i64,
+}
+
+/// What programs asked of SQLite.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recording {
+    /// The name of its file.
+    pub name: String,
+    pub origin: Origin,
+    /// The SQLite of the programs.
+    pub about: About,
+    /// What each database was at the start.
+    pub databases: Vec<Start>,
+    /// What the program does that cannot be made again.
+    pub cannot: Vec<String>,
+    pub entries: Vec<Entry>,
+    /// The line of each entry, if this is an SQL script.
+    pub lines: Option<Vec<usize>>,
+}
+
+/// Why a file is no recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordingError {
+    pub path: PathBuf,
+    pub why: String,
+}
+
+impl fmt::Display for RecordingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.why)
+    }
+}
+
+impl std::error::Error for RecordingError {}
+
+impl Recording {
+    /// What was recorded in a simulation.
+    pub fn of(simulation: &Simulation, origin: Origin) -> Self {
+        let mut log = simulation.log().borrow_mut();
+        let entries = log.finish(simulation.take_changes());
+        let mut cannot = cannot_repeat(log.notes(), &entries);
+        if log.strays() > 0 {
+            cannot.push(format!("{} calls of functions that the program looked up", log.strays()));
+        }
+        let (about, databases) = (log.about().clone(), simulation.starts());
+        let name = origin.command.first().cloned().unwrap_or_default();
+        Self { name, origin, about, databases, cannot, entries, lines: None }
+    }
+
+    /// Read a recording or an SQL script.
+    ///
+    /// # Errors
+    /// Says what is wrong with the file.
+    pub fn read(path: &Path) -> Result<Self, RecordingError> {
+        let refused = |why: String| RecordingError { path: path.to_owned(), why };
+        let bytes = std::fs::read(path).map_err(|error| refused(error.to_string()))?;
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = name.unwrap_or_default();
+        let is_named = path.extension().is_some_and(|end| end == "rec");
+        if is_named || bytes.starts_with(b"{\"") {
+            return file::parse(name, &bytes).map_err(refused);
+        }
+        script::parse(name, &bytes).map_err(refused)
+    }
+
+    /// The bytes of its file.
+    pub fn bytes(&self) -> Vec<u8> {
+        file::bytes(self)
+    }
+
+    /// The files with which the databases begin: those that the user gives, and for the others
+    /// those of the host that have not changed since.
+    ///
+    /// # Errors
+    /// Names a database that has changed or is gone, or a file that no database needs.
+    pub fn sources(&self, given: &[PathBuf]) -> Result<BTreeMap<String, PathBuf>, String> {
+        let mut sources = BTreeMap::new();
+        for path in given {
+            let place = self.place_of(path)?;
+            sources.insert(place, path.clone());
+        }
+        for start in self.databases.iter().filter(|start| start.content.is_some()) {
+            if sources.contains_key(&start.name) {
+                continue;
+            }
+            let found = std::fs::read(&start.path).ok();
+            let found = found.map(|bytes| (bytes.len() as u64, crc32fast::hash(&bytes)));
+            if found != start.content {
+                let what = if found.is_some() { "has changed since" } else { "is gone" };
+                return Err(format!(
+                    "{}: it {what}; --database gives the file with which the recording began",
+                    start.path
+                ));
+            }
+            sources.insert(start.name.clone(), PathBuf::from(&start.path));
+        }
+        Ok(sources)
+    }
+
+    /// The database that a file is for: the one of this name, or the only one.
+    fn place_of(&self, path: &Path) -> Result<String, String> {
+        if !path.is_file() {
+            return Err(format!("{}: there is no such file", path.display()));
+        }
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let found = self.databases.iter().find(|start| Some(&start.name) == name.as_ref());
+        match (found, self.databases.as_slice()) {
+            (Some(one), _) | (None, [one]) => Ok(one.name.clone()),
+            (None, others) => {
+                let known: Vec<&str> = others.iter().map(|it| it.name.as_str()).collect();
+                let (file, known) = (path.display(), known.join(", "));
+                Err(format!("{file}: it is for none of the databases {known}"))
+            }
+        }
+    }
+
+    /// For each call, whether it ends a transaction.
+    pub fn transaction_ends(&self) -> Vec<bool> {
+        let roles = transactions::roles(&self.entries).into_iter();
+        roles.map(|(role, _)| matches!(role, Role::Commit | Role::Alone)).collect()
+    }
+
+    /// A text for people that says where an entry stands, and what it asks.
+    pub fn describe(&self, place: usize) -> String {
+        let text = self.entries.get(place).map(|entry| self.text_of(&entry.call));
+        let text = text.unwrap_or_default();
+        let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text: String = text.chars().take(TEXT_MAX).collect();
+        format!("{}: {text}", self.place(place))
+    }
+
+    /// Where an entry stands.
+    pub fn place(&self, place: usize) -> String {
+        match self.lines.as_ref().and_then(|lines| lines.get(place)) {
+            Some(line) => format!("{}:{line}", self.name),
+            None => format!("call {} of {}", place + 1, self.name),
+        }
+    }
+
+    /// The SQL of a call, or its name.
+    fn text_of(&self, call: &Call) -> String {
+        let of_statement = |wanted: u32| {
+            let compiled = self.entries.iter().find_map(|entry| match &entry.call {
+                Call::Prepare { statement, sql, .. } if *statement == wanted => Some(sql.text()),
+                _ => None,
+            });
+            compiled.unwrap_or_default()
+        };
+        match call {
+            Call::Prepare { sql, .. } | Call::Execute { sql, .. } => sql.text(),
+            Call::Bind { statement, .. }
+            | Call::Clear { statement }
+            | Call::Step { statement }
+            | Call::Reset { statement }
+            | Call::Finalize { statement } => of_statement(*statement),
+            Call::Open { name, .. } => format!("open {name}"),
+            Call::Close { .. } => "close".to_owned(),
+            Call::BusyTimeout { .. } => "busy_timeout".to_owned(),
+            Call::Checkpoint { .. } => "wal_checkpoint".to_owned(),
+            Call::AutoCheckpoint { .. } => "wal_autocheckpoint".to_owned(),
+            Call::End => "end of the process".to_owned(),
+        }
+    }
+}
+
+/// The most letters of a statement in a line for people.
+const TEXT_MAX: usize = 80;
+
+/// What was defined or called that no replay can do. A function or collation counts if a statement
+/// names it.
+fn cannot_repeat<'a>(
+    notes: impl IntoIterator<Item = &'a String>,
+    entries: &[Entry],
+) -> Vec<String> {
+    let texts: Vec<String> = entries.iter().filter_map(sql_of).collect();
+    let is_named = |name: &str| {
+        texts.iter().any(|text| {
+            let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+            text.split(|letter| !is_part(letter)).any(|word| word.eq_ignore_ascii_case(name))
+        })
+    };
+    let matters = |note: &&String| match note.split_once(' ') {
+        Some(("function" | "collation" | "module", name)) => is_named(name),
+        _ => true,
+    };
+    notes.into_iter().filter(matters).cloned().collect()
+}
+
+fn sql_of(entry: &Entry) -> Option<String> {
+    match &entry.call {
+        Call::Prepare { sql, .. } | Call::Execute { sql, .. } => Some(sql.text()),
+        _ => None,
+    }
+}

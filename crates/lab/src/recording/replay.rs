@@ -1,0 +1,147 @@
+//! Runs a recording on a simulated machine, with the bundled SQLite of this process.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use flysch_sqlite::calls::{Call, Entry};
+use flysch_sqlite::{Library, Player};
+
+use super::transactions::grouped;
+use super::{Recording, Variant};
+use crate::bench::RunError;
+use crate::bench::run::Run;
+use crate::bench::scenario::Scenario;
+use crate::program::{Pace, Simulation};
+
+/// Why a replay failed.
+#[derive(Debug)]
+pub enum ReplayError {
+    Run(RunError),
+    /// A statement of a script: where it stands, and what SQLite says.
+    Statement(String),
+    Sqlite(flysch_sqlite::Error),
+}
+
+impl fmt::Display for ReplayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Run(error) => error.fmt(f),
+            Self::Statement(message) => f.write_str(message),
+            Self::Sqlite(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ReplayError {}
+
+/// A recording, and how it is to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Replay<'a> {
+    pub recording: &'a Recording,
+    /// The files with which databases begin, by their names on the machine.
+    pub sources: &'a BTreeMap<String, PathBuf>,
+    pub variant: Variant,
+    /// Whether the time passes that the program took for itself.
+    pub is_paced: bool,
+}
+
+impl Replay<'_> {
+    /// Run it on the machine of a scenario. Returns the figures, and the calls as they ended.
+    ///
+    /// # Errors
+    /// The stack cannot be built, or a statement of a script fails.
+    pub fn run(&self, scenario: &Scenario) -> Result<(Run, Vec<Entry>), ReplayError> {
+        self.run_kept(scenario).map(|(run, entries, _)| (run, entries))
+    }
+
+    /// The same, with the machine that it ran on.
+    ///
+    /// # Errors
+    /// Those of [`run`](Self::run).
+    pub fn run_kept(
+        &self,
+        scenario: &Scenario,
+    ) -> Result<(Run, Vec<Entry>, Simulation), ReplayError> {
+        let simulation = self.simulation(scenario)?;
+        let entries = self.play(&simulation, |_, _, _| {})?;
+        let mut run = simulation.finish(scenario).map_err(ReplayError::Run)?;
+        run.workload.clone_from(&self.recording.name);
+        if !scenario.keeps_trace {
+            run.forget_trace();
+        }
+        Ok((run, entries, simulation))
+    }
+
+    /// A machine on which the databases are as they were at the start.
+    ///
+    /// # Errors
+    /// The stack cannot be built.
+    pub fn simulation(&self, scenario: &Scenario) -> Result<Simulation, ReplayError> {
+        let simulation = Simulation::new(scenario, Pace::None, None, false);
+        let simulation = simulation.map_err(ReplayError::Run)?;
+        simulation.begin_with(self.sources.clone());
+        if self.recording.origin.started_ms > 0 {
+            simulation.tell_time(self.recording.origin.started_ms);
+        }
+        Ok(simulation)
+    }
+
+    /// Make the calls. `seen` is called after each.
+    ///
+    /// # Errors
+    /// A statement of a script fails.
+    pub fn play(
+        &self,
+        simulation: &Simulation,
+        mut seen: impl FnMut(usize, &Entry, &mut Player<'_>),
+    ) -> Result<Vec<Entry>, ReplayError> {
+        let library = Library::bundled(simulation.shared_vfs()).map_err(ReplayError::Sqlite)?;
+        let mut playing = Player::new(library, Some(simulation));
+        let group = self.variant.group;
+        let groups = (group > 1).then(|| grouped(&self.recording.entries, group));
+        let mut ended = Vec::with_capacity(self.recording.entries.len());
+        for (place, entry) in self.recording.entries.iter().enumerate() {
+            let mut code = 0;
+            let own = groups.as_ref().map_or_else(|| vec![entry.clone()], |all| all[place].clone());
+            let calls: Vec<Entry> = own.iter().flat_map(|entry| self.calls(entry)).collect();
+            for (number, call) in calls.iter().enumerate() {
+                if call.idle_ns > 0 {
+                    playing.pass(call.idle_ns);
+                }
+                let outcome = playing.play(call);
+                // What comes after the first call is the variant's.
+                code = if number == 0 { outcome.code } else { code };
+                if outcome.code != 0 && self.recording.lines.is_some() {
+                    let (place, message) = (self.recording.place(place), outcome.message);
+                    return Err(ReplayError::Statement(format!("{place}: {message}")));
+                }
+            }
+            let changes = simulation.take_changes();
+            ended.push(Entry { code, changes, ..entry.clone() });
+            seen(place, entry, &mut playing);
+        }
+        Ok(ended)
+    }
+
+    /// The calls to make for an entry: its own, and after an open the PRAGMAs of the variant.
+    pub fn calls(&self, entry: &Entry) -> Vec<Entry> {
+        let mut own = entry.clone();
+        if !self.is_paced {
+            own.idle_ns = 0;
+        }
+        if let Call::Prepare { sql, .. } | Call::Execute { sql, .. } = &mut own.call
+            && let Some(text) = self.variant.of_statement(&sql.0)
+        {
+            sql.0 = text;
+        }
+        let (settings, process) = (self.variant.at_open(), entry.process);
+        match entry.call {
+            Call::Open { connection, .. } if !settings.is_empty() => {
+                let call = Call::Execute { connection, sql: settings.as_str().into() };
+                vec![own, Entry::new(process, call)]
+            }
+            _ => vec![own],
+        }
+    }
+}

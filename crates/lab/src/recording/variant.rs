@@ -1,0 +1,77 @@
+//! Settings that replace those of a recording: PRAGMAs that are executed when a database is opened,
+//! and are left out where the program executes them itself. Also: transactions that are made one.
+
+use flysch_sqlite::{JournalMode, Synchronous};
+
+/// What is to be different from the recording. Nothing, by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Variant {
+    pub journal_mode: Option<JournalMode>,
+    pub synchronous: Option<Synchronous>,
+    pub page_size: Option<u32>,
+    pub cache_size: Option<i32>,
+    /// How many transactions are made one. 0 and 1 stand for none.
+    pub group: u32,
+}
+
+impl Variant {
+    /// What to execute on a connection that was opened.
+    pub(super) fn at_open(&self) -> String {
+        let set = |name: &str, value: Option<String>| {
+            value.map(|value| format!("PRAGMA {name}={value};")).unwrap_or_default()
+        };
+        [
+            set("page_size", self.page_size.map(|it| it.to_string())),
+            set("cache_size", self.cache_size.map(|it| it.to_string())),
+            set("journal_mode", self.journal_mode.map(|it| it.to_string())),
+            set("synchronous", self.synchronous.map(|it| it.to_string())),
+        ]
+        .concat()
+    }
+
+    /// A statement of the program as it is to be executed: a PRAGMA that sets what is replaced only
+    /// asks.
+    pub(super) fn of_statement(&self, sql: &[u8]) -> Option<Vec<u8>> {
+        let text = str::from_utf8(sql).ok()?.trim_start();
+        let rest = text.get(..6).filter(|word| word.eq_ignore_ascii_case("pragma"))?;
+        let rest = text[rest.len()..].trim();
+        let name_end = rest.find(|letter: char| !is_name(letter)).unwrap_or(rest.len());
+        let (schema_and_name, value) = rest.split_at(name_end);
+        let name = schema_and_name.rsplit('.').next().unwrap_or(schema_and_name);
+        let sets = value.trim_start().starts_with(['=', '(']);
+        let is_replaced = match name.to_ascii_lowercase().as_str() {
+            "journal_mode" => self.journal_mode.is_some(),
+            "synchronous" => self.synchronous.is_some(),
+            "page_size" => self.page_size.is_some(),
+            "cache_size" => self.cache_size.is_some(),
+            _ => false,
+        };
+        (sets && is_replaced).then(|| format!("PRAGMA {schema_and_name}").into_bytes())
+    }
+}
+
+fn is_name(letter: char) -> bool {
+    letter.is_alphanumeric() || matches!(letter, '_' | '.' | '"')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pragma_that_is_replaced_only_asks() {
+        let variant = Variant { journal_mode: Some(JournalMode::Wal), ..Variant::default() };
+        let of = |sql: &str| {
+            variant.of_statement(sql.as_bytes()).map(|it| String::from_utf8(it).unwrap())
+        };
+        assert_eq!(of("pragma journal_mode = delete").as_deref(), Some("PRAGMA journal_mode"));
+        assert_eq!(
+            of("PRAGMA main.journal_mode(OFF);").as_deref(),
+            Some("PRAGMA main.journal_mode")
+        );
+        assert_eq!(of("PRAGMA journal_mode"), None);
+        assert_eq!(of("PRAGMA synchronous=OFF"), None);
+        assert_eq!(of("SELECT 1"), None);
+        assert_eq!(variant.at_open(), "PRAGMA journal_mode=wal;");
+    }
+}
