@@ -21,6 +21,7 @@ mod platform;
 mod progress;
 mod repro;
 mod run;
+mod sheet;
 mod tpcc;
 mod trace;
 mod vm;
@@ -62,7 +63,7 @@ enum Command {
     /// Make images of flash from folders, and take the files out of images.
     Image(image::Args),
     /// Compare index structures on the bare chip.
-    Index(index::Args),
+    Index(Box<index::Args>),
     /// List the platforms, or measure the throughput that one is calibrated by.
     Platform(platform::Args),
     /// Compute what an index costs before it is built, and predict the costs of runs.

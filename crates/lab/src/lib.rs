@@ -14,6 +14,7 @@ pub mod contents;
 pub mod image;
 pub mod index;
 pub mod machine;
+pub mod parameter;
 pub mod program;
 pub mod reference;
 pub mod report;

@@ -11,5 +11,6 @@ mod machine;
 mod model;
 mod repro;
 mod run;
+mod sheet;
 mod tpcc;
 mod trace;

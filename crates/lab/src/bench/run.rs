@@ -9,6 +9,8 @@ use flysch_chip::{Blame, CauseTree, Trace};
 use serde::Serialize;
 
 use crate::machine::power::Drawn;
+use crate::machine::standing::Standing;
+use crate::parameter::Parameter;
 use crate::trace::{Operations, StatementRow, TableRow};
 
 /// What one scenario cost. `flysch bench --format json` prints it as a JSON object.
@@ -27,12 +29,20 @@ pub struct Run {
     pub requests: u32,
     /// Seed of all random numbers.
     pub seed: u64,
+    /// Whether the platform can have this stack at all.
+    pub standing: Standing,
     /// All other parameters, by their names on the command line.
-    pub parameters: BTreeMap<&'static str, String>,
+    pub parameters: BTreeMap<&'static str, Parameter>,
     /// Length of the measured interval in virtual time, nanoseconds.
     pub time_ns: u64,
     /// The part of `time_ns` in which the CPU worked, nanoseconds.
     pub cpu_ns: u64,
+    /// Time that the flash and the NVRAM were busy, nanoseconds.
+    pub flash_ns: u64,
+    /// The CPU's share of `time_ns`.
+    pub cpu_percent: f64,
+    /// The share of `time_ns` that flash and NVRAM were busy.
+    pub flash_percent: f64,
     /// Response time of the BEGIN statement, nanoseconds.
     pub begin_ns: u64,
     /// Response time of the END statement, nanoseconds.
@@ -118,6 +128,23 @@ impl Run {
             blame: Blame::default(),
         };
     }
+}
+
+/// A scenario that has no result: what was asked for, and why there is none. Its fields have the
+/// names of those of [`Run`].
+#[derive(Clone, Debug, Serialize)]
+pub struct Failed {
+    pub workload: String,
+    pub on: String,
+    pub platform: String,
+    pub part: String,
+    pub record_size: u32,
+    pub requests: u32,
+    pub seed: u64,
+    pub standing: Standing,
+    pub parameters: BTreeMap<&'static str, Parameter>,
+    /// Why there is no result, in one line.
+    pub error: String,
 }
 
 /// Percentiles of response times, nanoseconds.

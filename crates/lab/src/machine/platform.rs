@@ -19,7 +19,8 @@ use super::power::{Component, Draw, Power};
 /// Data bytes that one step of the kernel's software ECC (Hamming) covers.
 const SOFT_ECC_STEP: u32 = 256;
 
-const BUILTIN: [&str; 4] = [
+const BUILTIN: [&str; 5] = [
+    include_str!("../../../../platforms/am62-6.12.toml"),
     include_str!("../../../../platforms/nandsim-6.1.toml"),
     include_str!("../../../../platforms/apf27-2.6.29.toml"),
     include_str!("../../../../platforms/kaist-2.6.19.toml"),
@@ -58,6 +59,8 @@ pub struct Platform {
     /// The generation of YAFFS2's source code.
     pub yaffs2_profile: Profile,
     pub ubifs_compressor: ubifs::Compressor,
+    /// Whether the board has byte-addressable memory that keeps its data, such as PRAM or FRAM.
+    pub has_nvram: bool,
     /// The bus to a card with a flash translation layer.
     pub card: Bus,
     pub sqlite: Settings,
@@ -134,6 +137,8 @@ struct File {
     description: String,
     source: String,
     part: String,
+    #[serde(default)]
+    has_nvram: bool,
     partition: PartitionFile,
     mtd: MtdFile,
     cpu: CpuFigures,
@@ -208,6 +213,9 @@ struct SqliteFile {
 }
 
 impl Platform {
+    /// The name of the platform that simulations use unless another is asked for: a board of today.
+    pub const DEFAULT: &str = "am62-6.12";
+
     /// The names of the built-in platforms.
     pub fn names() -> Vec<String> {
         Self::builtin().map(|platform| platform.name).collect()
@@ -251,6 +259,7 @@ impl Platform {
             description: file.description,
             source: file.source,
             part: file.part,
+            has_nvram: file.has_nvram,
             partition_blocks: file.partition.blocks,
             card: Bus {
                 command_ns: file.card.command_ns,

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use flysch_chip::Prng;
 
 use super::strings::{Alphabet, RandomStrings};
+use crate::parameter::Parameter;
 
 /// Bytes of a reading without its note: time, sensor, value.
 pub const READING_SIZE_MIN: u32 = 8 + 4 + 8;
@@ -32,8 +33,8 @@ impl Logger {
     /// Each reading in a transaction of its own.
     pub const DEFAULT: Self = Self { batch: 1, queries: 100 };
 
-    pub(super) fn parameters(self) -> BTreeMap<&'static str, String> {
-        BTreeMap::from([("batch", self.batch.to_string()), ("queries", self.queries.to_string())])
+    pub(super) fn parameters(self) -> BTreeMap<&'static str, Parameter> {
+        BTreeMap::from([("batch", self.batch.into()), ("queries", self.queries.into())])
     }
 }
 
