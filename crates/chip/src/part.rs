@@ -141,6 +141,16 @@ impl Part {
             (self.timing.read_ns(1) > 0, "a read takes no time"),
             (self.timing.program_ns > 0, "timing.program_ns is 0"),
             (self.timing.erase_ns > 0, "timing.erase_ns is 0"),
+            (self.timing.command_ns <= TIME_MAX_NS, "timing.command_ns is above a second"),
+            (self.timing.sense_ns <= TIME_MAX_NS, "timing.sense_ns is above a second"),
+            (self.timing.program_ns <= TIME_MAX_NS, "timing.program_ns is above a second"),
+            (self.timing.erase_ns <= TIME_MAX_NS, "timing.erase_ns is above a second"),
+            (
+                self.timing.transfer_ps_per_byte <= TRANSFER_MAX_PS
+                    && self.timing.program_transfer_ps_per_byte.unwrap_or(0) <= TRANSFER_MAX_PS,
+                "a byte takes more than 10 us to move",
+            ),
+            (self.endurance <= ENDURANCE_MAX, "endurance is above 100 million"),
         ];
         match demands.iter().find(|(holds, _)| !holds) {
             Some((_, demand)) => Err(PartError::Impossible(demand)),
@@ -152,6 +162,10 @@ impl Part {
 /// The simulated page keeps a bit for each of its sectors, and counts its programs in a byte.
 const SECTORS_MAX: u32 = 32;
 const PROGRAMS_MAX: u32 = 255;
+/// Longer times are no chip's. The duration of a traced operation has 32 bits of nanoseconds.
+const TIME_MAX_NS: u64 = 1_000_000_000;
+const TRANSFER_MAX_PS: u64 = 10_000_000;
+const ENDURANCE_MAX: u32 = 100_000_000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartError {

@@ -14,6 +14,7 @@ use flysch_lab::{report, trace};
 
 use crate::failure::Failure;
 use crate::kernel::MachineOptions;
+use crate::life::LifeOptions;
 use crate::output::{self, Figures};
 use crate::parameters::Parameters;
 use crate::progress::{Cell, attempt, done};
@@ -40,12 +41,16 @@ const LAYOUT: Layout = Layout {
         "wear.max_erase_count",
         "wear.mean_erase_count",
         "wear.max_over_mean",
+        "life.years",
+        "life.years_by_programs",
+        "life.years_by_erases",
         "standing",
     ],
     shown: &[
         "time_ns",
         "cpu_percent",
         "flash_percent",
+        "life.years",
         "page_reads",
         "page_programs",
         "block_erases",
@@ -100,6 +105,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     figures: Figures,
     #[command(flatten)]
+    life: LifeOptions,
+    #[command(flatten)]
     view: View,
 }
 
@@ -130,6 +137,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let cells = args.carry_out(&jobs)?;
     let runs = done(&cells)?;
     let mut sheet = Sheet::of(&LAYOUT, &cells);
+    args.life.tell(&mut sheet, &cells);
     sheet.sort(&args.view)?;
     let figures = sheet.render(args.figures.format, &args.view)?;
     if let (Some(path), [run]) = (&args.trace, runs.as_slice()) {

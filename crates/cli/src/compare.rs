@@ -13,9 +13,11 @@ use flysch_lab::workload::{Micro, Workload};
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::life::LifeOptions;
 use crate::output::{self, Format};
 use crate::parameters::Parameters;
 use crate::progress::{attempt, done};
+use crate::provenance::Provenance;
 use crate::sheet::{Layout, Sheet, View};
 
 /// The columns. JSON has all fields.
@@ -33,6 +35,9 @@ const LAYOUT: Layout = Layout {
         "block_erases",
         "energy_mj",
         "wear.max_erase_count",
+        "life.years",
+        "life.years_by_programs",
+        "life.years_by_erases",
         "standing",
     ],
     shown: &[
@@ -40,6 +45,7 @@ const LAYOUT: Layout = Layout {
         "times_best",
         "cpu_percent",
         "flash_percent",
+        "life.years",
         "page_reads",
         "page_programs",
         "block_erases",
@@ -83,6 +89,8 @@ pub(crate) struct Args {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
+    life: LifeOptions,
+    #[command(flatten)]
     view: View,
 }
 
@@ -95,10 +103,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let cells = attempt(&scenarios, args.view.quiet);
     let runs = done(&cells)?;
     let mut sheet = Sheet::of(&LAYOUT, &cells);
+    args.life.tell(&mut sheet, &cells);
     rank(&mut sheet.rows);
     sheet.sort(&args.view)?;
     let figures = args.figures(sheet)?;
     let page = report::html("SQLite on flash: every stack compared", &subtitle(&runs), &runs);
+    let page = Provenance::of_this_command().sign(&page);
     output::write_report(&args.report, &page, args.force)?;
     output::print(&figures)?;
     match args.format {
@@ -126,11 +136,12 @@ impl Args {
         }
         let (answers, others): (Vec<Value>, Vec<Value>) =
             sheet.rows.into_iter().partition(|row| row["standing"] == "answer");
-        let sheet = |rows| Sheet::of(&LAYOUT, rows);
-        let mut text = sheet(&answers).render(self.format, &self.view)?;
+        let mut of_answers = Sheet::of(&LAYOUT, &answers);
+        of_answers.remarks = sheet.remarks;
+        let mut text = of_answers.render(self.format, &self.view)?;
         if !others.is_empty() {
             text.extend(APART.bytes());
-            text.extend(sheet(&others).below(&self.view)?.bytes());
+            text.extend(Sheet::of(&LAYOUT, &others).below(&self.view)?.bytes());
         }
         if is_part && !self.view.quiet {
             text.extend(LARGEST.bytes());

@@ -13,12 +13,14 @@ mod image;
 mod index;
 mod kernel;
 mod layers;
+mod life;
 mod model;
 mod numbers;
 mod output;
 mod parameters;
 mod platform;
 mod progress;
+mod provenance;
 mod repro;
 mod run;
 mod sheet;
@@ -39,7 +41,8 @@ use failure::Failure;
 /// Databases on raw NAND flash: what every statement costs, and which layer caused it.
 #[derive(Debug, Parser)]
 #[command(
-    version,
+    name = "flysch",
+    version = provenance::VERSION,
     arg_required_else_help = false,
     after_help = "Examples:\n  flysch compare\n  flysch bench update --requests 1000 --trace run.trace\n  flysch trace run.trace causes"
 )]

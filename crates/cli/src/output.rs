@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::provenance::Provenance;
 
 /// How rows are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -72,6 +73,7 @@ impl Figures {
     pub(crate) fn check(&self) -> Result<(), Failure> {
         check_distinct(self.out.iter().chain(&self.report))?;
         self.destination().check()?;
+        self.sidecar().iter().try_for_each(|path| check_writable(path, self.force))?;
         self.report.iter().try_for_each(|path| check_report(path, self.force))
     }
 
@@ -81,10 +83,22 @@ impl Figures {
         figures: &[u8],
         page: impl FnOnce() -> String,
     ) -> Result<(), Failure> {
+        let provenance = Provenance::of_this_command();
         if let Some(path) = &self.report {
-            write_report(path, &page(), self.force)?;
+            write_report(path, &provenance.sign(&page()), self.force)?;
+        }
+        if let Some(path) = self.sidecar() {
+            write_file(&path, &json(&provenance), self.force)?;
         }
         self.destination().deliver(figures)
+    }
+
+    /// The file that tells where the figures of a CSV file come from.
+    fn sidecar(&self) -> Option<PathBuf> {
+        let path = self.out.as_ref().filter(|_| self.format == Format::Csv)?;
+        let mut name = path.as_os_str().to_owned();
+        name.push(".provenance.json");
+        Some(name.into())
     }
 
     fn destination(&self) -> Destination {

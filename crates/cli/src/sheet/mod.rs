@@ -5,6 +5,7 @@
 //!    do not fit are named below it.
 //! 3. A row without a result says why.
 
+mod cells;
 mod draw;
 mod unit;
 mod view;
@@ -17,8 +18,11 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::output::{self, Format};
+use crate::provenance::Provenance;
+use cells::{SPREAD, by_cell, share};
 use draw::{Row, draw, line_width, widths};
 use unit::{heading, human};
+use view::Per;
 pub(crate) use view::View;
 
 /// Which fields of a row are columns. `a.b` is the field `b` of the field `a`.
@@ -39,22 +43,61 @@ pub(crate) struct Sheet {
     pub(crate) rows: Vec<Value>,
     /// Whether a table says what its rows have in common.
     is_headed: bool,
+    /// Sentences below a table.
+    pub(crate) remarks: Vec<String>,
 }
 
 impl Sheet {
     /// A sheet of rows of any kinds.
     pub(crate) fn of<R: Serialize>(layout: &'static Layout, rows: &[R]) -> Self {
         let value = |row| serde_json::to_value(row).expect("what is printed has JSON values");
-        Self { layout, rows: rows.iter().map(value).collect(), is_headed: true }
+        Self {
+            layout,
+            rows: rows.iter().map(value).collect(),
+            is_headed: true,
+            remarks: Vec::new(),
+        }
     }
 
     /// The sheet as bytes.
     pub(crate) fn render(&self, format: Format, view: &View) -> Result<Vec<u8>, Failure> {
+        let is_table = format == Format::Table;
+        let is_in_cells = view.per.map_or(is_table, |per| per == Per::Cell);
+        if is_in_cells && self.differs("seed", &[]) {
+            return self.in_cells().written(format, view);
+        }
+        self.written(format, view)
+    }
+
+    fn written(&self, format: Format, view: &View) -> Result<Vec<u8>, Failure> {
         match format {
-            Format::Json => Ok(output::json(&self.rows)),
+            Format::Json => Ok(self.json()),
             Format::Csv => self.csv(view),
             Format::Table => Ok(self.table(view)?.into_bytes()),
         }
+    }
+
+    /// The rows of several seeds as one.
+    fn in_cells(&self) -> Self {
+        let Layout { subject, asked, .. } = self.layout;
+        let mut names: Vec<String> =
+            subject.iter().chain(*asked).map(|&it| it.to_owned()).collect();
+        names.retain(|name| name != "seed");
+        names.extend(self.parameters());
+        let asked = |row: &Value| names.iter().map(|name| text(row, name)).collect();
+        let rows = by_cell(&self.rows, asked);
+        Self { layout: self.layout, rows, is_headed: self.is_headed, remarks: self.remarks.clone() }
+    }
+
+    /// The rows with all their fields, each with where it comes from.
+    fn json(&self) -> Vec<u8> {
+        let provenance = serde_json::to_value(Provenance::of_this_command());
+        let provenance = provenance.expect("what is printed has JSON values");
+        let mut rows = self.rows.clone();
+        for fields in rows.iter_mut().filter_map(Value::as_object_mut) {
+            fields.insert("provenance".to_owned(), provenance.clone());
+        }
+        output::json(&rows)
     }
 
     /// Sort the rows as the user asks.
@@ -162,7 +205,12 @@ impl Sheet {
         let named = subject.iter().chain(*asked).map(|&name| name.to_owned());
         let parameters = self.varying().into_iter().filter(|name| name.starts_with("parameters."));
         let mut columns: Vec<String> = named.chain(parameters).collect();
-        columns.extend(self.figures(view, figures)?);
+        for name in self.figures(view, figures)? {
+            let has_spread = self.rows.iter().any(|row| row[SPREAD].get(&name).is_some());
+            columns.push(name.clone());
+            let spread = ["sd", "ci95_low", "ci95_high"].map(|of| format!("{name}.{of}"));
+            columns.extend(spread.into_iter().filter(|_| has_spread));
+        }
         if self.rows.iter().any(|row| row.get("error").is_some()) {
             columns.push("error".to_owned());
         }
@@ -204,7 +252,7 @@ impl Sheet {
 
     fn drawn(&self, names: &[String]) -> Vec<Row> {
         let of_row = |row: &Value| Row {
-            cells: names.iter().map(|name| human(name, at(row, name))).collect(),
+            cells: names.iter().map(|name| shown(row, name)).collect(),
             is_best: row.get("times_best").and_then(Value::as_f64) == Some(1.0),
         };
         self.rows.iter().map(of_row).collect()
@@ -214,7 +262,10 @@ impl Sheet {
     fn in_common(&self) -> String {
         let told = |name: &&&str| !self.differs(name, &[]) && !text_of_first(self, name).is_empty();
         let one = |name: &&str| format!("{} {}", heading(name), text_of_first(self, name));
-        let all: Vec<String> = self.layout.asked.iter().filter(told).map(one).collect();
+        let mut all: Vec<String> = self.layout.asked.iter().filter(told).map(one).collect();
+        if let Some(seeds) = self.rows.iter().find_map(|row| row.get("seeds")) {
+            all.push(format!("{seeds} seeds (\u{b1}: 95 % interval of the mean)"));
+        }
         if all.is_empty() || !self.is_headed {
             return String::new();
         }
@@ -234,6 +285,7 @@ impl Sheet {
             let why = text(row, "error");
             notes.push_str(&wrapped(&format!("no result: {}: {why}", told.join(", "))));
         }
+        self.remarks.iter().for_each(|remark| notes.push_str(&wrapped(remark)));
         if !left_out.is_empty() {
             let names: Vec<&str> = left_out.iter().rev().map(String::as_str).collect();
             notes.push_str(&wrapped(&format!("--columns shows more: {}, all", names.join(", "))));
@@ -267,13 +319,23 @@ impl Key {
 /// The fields of a field that hold one number or word, or the field itself.
 fn leaves(name: &str, value: &Value) -> Vec<String> {
     match value {
-        Value::Object(fields) if !name.starts_with("by_") => {
+        Value::Object(fields) if !name.starts_with("by_") && name != SPREAD => {
             fields.keys().map(|field| format!("{name}.{field}")).collect()
         }
         Value::Object(_) | Value::Array(_) => Vec::new(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
             vec![name.to_owned()]
         }
+    }
+}
+
+/// A value as people read it, with half of its interval if it is a mean.
+fn shown(row: &Value, name: &str) -> String {
+    let value = human(name, at(row, name));
+    match share(row, name).filter(|_| !value.is_empty() && !value.starts_with('>')) {
+        Some(share) if share < 0.0995 => format!("{value} \u{b1}{:.1}%", share * 100.0),
+        Some(share) => format!("{value} \u{b1}{:.0}%", share * 100.0),
+        None => value,
     }
 }
 
@@ -307,7 +369,11 @@ fn at<'a>(row: &'a Value, name: &str) -> Option<&'a Value> {
 
 /// The value of a field in CSV. What a row does not have is empty.
 fn text(row: &Value, name: &str) -> String {
-    match at(row, name) {
+    let of_spread = || {
+        let (figure, of) = name.rsplit_once('.')?;
+        row.get(SPREAD)?.get(figure)?.get(of)
+    };
+    match at(row, name).or_else(of_spread) {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => text.clone(),
         Some(value) => value.to_string(),

@@ -25,6 +25,10 @@ pub(crate) struct View {
     /// Sort the rows by a figure or a parameter; with a minus before it, the greatest first
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     pub(crate) sort: Option<String>,
+    /// With several seeds: a row for each run, or the mean, deviation and 95 % interval of each
+    /// cell [default: cell in a table, run in CSV and JSON]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(super) per: Option<Per>,
     /// Colours in tables
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
     color: Colour,
@@ -34,6 +38,15 @@ pub(crate) struct View {
     /// Simulations at a time [default: one for each processor]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(JOBS_MAX)))]
     jobs: Option<u16>,
+}
+
+/// What a row stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Per {
+    /// One run
+    Run,
+    /// All seeds of what was asked for
+    Cell,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

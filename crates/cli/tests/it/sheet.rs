@@ -197,3 +197,102 @@ fn an_option_that_no_stack_uses_is_refused_by_name() {
     let used = "bench insert --on sqlite/jffs2,sqlite/ftl --ftl-spare 7 --requests 5 --fill 5";
     output_of(folder.path(), used);
 }
+
+#[test]
+fn seeds_have_a_mean_and_an_interval() {
+    let folder = folder();
+    let arguments = format!("bench update --on sqlite/jffs2,flysch {SHORT} --seed 1..4");
+    let table = output_of(folder.path(), &arguments);
+    let rows = table.lines().filter(|line| line.starts_with("update")).count();
+    assert!(rows == 2 && table.contains('\u{b1}') && table.contains("4 seeds"), "{table}");
+    let runs = output_of(folder.path(), &format!("{arguments} --format csv"));
+    assert_eq!(runs.lines().count(), 1 + 8, "{runs}");
+    let cells = output_of(folder.path(), &format!("{arguments} --per cell --format csv"));
+    assert_eq!(cells.lines().count(), 1 + 2, "{cells}");
+    let column = |text: &str, name: &str| -> Vec<f64> {
+        let mut lines = text.lines();
+        let head: Vec<&str> = lines.next().expect("a head").split(',').collect();
+        let place = head.iter().position(|it| *it == name).expect("a column");
+        lines
+            .map(|line| {
+                line.split(',').nth(place).and_then(|it| it.parse().ok()).expect("a number")
+            })
+            .collect()
+    };
+    let times = column(&runs, "time_ns");
+    let mean = times[..4].iter().sum::<f64>() / 4.0;
+    assert!((column(&cells, "time_ns")[0] - mean).abs() < 1.0, "{cells}");
+    let [low, high] = ["low", "high"].map(|end| column(&cells, &format!("time_ns.ci95_{end}"))[0]);
+    assert!(low < mean && mean < high, "{low} {mean} {high}");
+    assert!(column(&cells, "time_ns.sd")[0] > 0.0);
+    let compare = format!("compare --workload update --on sqlite/jffs2,flysch {SHORT} --seed 1..3");
+    let table = output_of(folder.path(), &compare);
+    assert!(
+        table.contains("flysch") && table.contains("1.00") && table.contains('\u{b1}'),
+        "{table}"
+    );
+}
+
+#[test]
+fn life_is_a_figure_with_its_assumptions() {
+    let folder = folder();
+    let arguments = format!("bench commit,select --on sqlite/jffs2 {SHORT}");
+    let table = output_of(folder.path(), &arguments);
+    let said = table.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        said.contains("life: at 86400 rows a day; the rated erases of the partition"),
+        "{said}"
+    );
+    let years = |rate: &str| -> Vec<Value> {
+        let text = output_of(folder.path(), &format!("{arguments} {rate} --format json"));
+        let rows: Vec<Value> = serde_json::from_str(&text).expect("JSON");
+        assert!(rows[1]["life"].is_null(), "a workload that programs nothing wears nothing");
+        ["years", "years_by_programs"].map(|name| rows[0]["life"][name].clone()).to_vec()
+    };
+    let [one, ten] = ["--per-day 1000", "--per-day 10000"].map(|rate| years(rate)[1].clone());
+    let ratio = one.as_f64().zip(ten.as_f64()).map(|(one, ten)| one / ten).expect("numbers");
+    assert!((ratio - 10.0).abs() < 1e-9, "{ratio}");
+    assert_eq!(years("--per-day 6MB"), years("--per-day 10000"), "10,000 rows of 600 bytes");
+    let line = complaint_of(folder.path(), &format!("{arguments} --per-day often"));
+    assert!(line.contains("a rate is rows a day"), "{line}");
+}
+
+/// The log keeps its newest readings, and its queries find those and no others.
+#[test]
+fn a_log_keeps_its_newest_readings() {
+    let folder = folder();
+    let arguments = "bench logger --record-size 40 --requests 60 --batch 5 --keep 200 --queries 4 \
+                     --on flysch,sqlite/ubifs --format json";
+    let rows: Vec<Value> =
+        serde_json::from_str(&output_of(folder.path(), arguments)).expect("JSON");
+    assert_eq!(rows.len(), 2);
+    for row in &rows {
+        assert_eq!(row["parameters"]["keep"], 200);
+        assert!(row["life"]["years"].as_f64() > Some(0.0), "{row}");
+    }
+    let line = complaint_of(folder.path(), "bench logger --batch 9 --keep 5");
+    assert!(line.contains("more than the readings that are kept of 5"), "{line}");
+}
+
+#[test]
+fn figures_tell_where_they_come_from() {
+    let folder = folder();
+    let arguments = format!("bench insert {SHORT} --seed 7");
+    let told = format!("flysch {arguments}");
+    let json = output_of(folder.path(), &format!("{arguments} --format json"));
+    let rows: Vec<Value> = serde_json::from_str(&json).expect("JSON");
+    let provenance = &rows[0]["provenance"];
+    assert_eq!(provenance["command"], told.as_str());
+    for field in ["flysch", "commit", "sqlite"] {
+        assert!(provenance[field].as_str().is_some_and(|text| !text.is_empty()), "{field}");
+    }
+    let files = "--format csv --out runs.csv --report page.html";
+    output_of(folder.path(), &format!("{arguments} {files}"));
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("it is there");
+    assert!(read("runs.csv.provenance.json").contains(&told));
+    assert!(read("page.html").contains(&told));
+    let line = complaint_of(folder.path(), &format!("{arguments} --format csv --out runs.csv"));
+    assert!(line.contains("exists"), "{line}");
+    let version = output_of(folder.path(), "--version");
+    assert!(version.starts_with("flysch 0.1.0 (commit "), "{version}");
+}

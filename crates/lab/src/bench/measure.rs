@@ -99,6 +99,8 @@ pub fn measure(
         energy,
         wear: wear(&blocks),
         lifetime_mb: lifetime_mb(scenario, bytes, total.page_programs),
+        erase_budget: u64::from(scenario.build.partition_blocks)
+            * u64::from(scenario.build.part.endurance),
         by_cause: by_cause(&trace),
         figures,
         by_statement,

@@ -86,6 +86,8 @@ pub struct Run {
     /// value is: bytes times blocks times pages per block times endurance, divided by page
     /// programs.
     pub lifetime_mb: Option<f64>,
+    /// Erases that the partition is rated for: blocks times endurance.
+    pub erase_budget: u64,
     /// Operations by cause. A cause is the path of scopes, outermost first, joined by " > ".
     pub by_cause: BTreeMap<String, Operations>,
     /// Figures that only this workload has, by a name that ends in the unit.
@@ -115,6 +117,12 @@ pub struct Run {
 }
 
 impl Run {
+    /// Rows that the run wrote or read, or its requests if it has no rows.
+    pub fn rows(&self) -> u64 {
+        let is_in_rows = self.bytes > 0 && self.record_size > 0;
+        if is_in_rows { self.bytes / u64::from(self.record_size) } else { self.requests.into() }
+    }
+
     /// Empty the trace, which saves memory when there are many results. All figures are computed by
     /// now.
     pub(crate) fn forget_trace(&mut self) {

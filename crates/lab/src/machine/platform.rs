@@ -245,6 +245,12 @@ impl Platform {
         if !always(Component::Cpu) || !(always(Component::Ram) || always(Component::Memory)) {
             return Err(invalid(&"power needs draws of cpu and of ram or memory on no condition"));
         }
+        if let Some(name) = file.beyond() {
+            return Err(invalid(&format_args!("{name} is above {FIGURE_MAX}")));
+        }
+        if file.partition.blocks == 0 {
+            return Err(invalid(&"partition.blocks is 0"));
+        }
         let compressors = file.jffs2.compressors.iter().map(|name| name.parse());
         Ok(Self {
             ecc: ecc_mode(&file.mtd.ecc).ok_or_else(|| invalid(&"ecc is hardware or soft"))?,
@@ -280,6 +286,25 @@ impl Platform {
 
     fn builtin() -> impl Iterator<Item = Self> {
         BUILTIN.into_iter().map(|text| Self::parse(text).expect("built-in platforms are valid"))
+    }
+}
+
+/// The largest time of a platform: a second in nanoseconds, a millisecond in picoseconds.
+const FIGURE_MAX: u64 = 1_000_000_000;
+
+impl File {
+    /// The name of a time that no machine has.
+    fn beyond(&self) -> Option<&'static str> {
+        let times = [
+            ("mtd.read_overhead_ns", self.mtd.read_overhead_ns),
+            ("mtd.program_overhead_ns", self.mtd.program_overhead_ns),
+            ("cpu.kernel_ps_per_instruction", self.cpu.kernel_ps_per_instruction),
+            ("cpu.copy_ps_per_byte", self.cpu.copy_ps_per_byte),
+            ("cpu.sqlite_ps_per_instruction", self.cpu.sqlite_ps_per_instruction),
+            ("card.command_ns", self.card.command_ns),
+            ("card.transfer_ps_per_byte", self.card.transfer_ps_per_byte),
+        ];
+        times.into_iter().find(|(_, time)| *time > FIGURE_MAX).map(|(name, _)| name)
     }
 }
 

@@ -63,6 +63,7 @@ fn run(workload: &str, on: &str, record_size: u32, requests: u32) -> Run {
             bad_blocks: 0,
         },
         lifetime_mb: Some(2048.0),
+        erase_budget: 300_000,
         by_cause: BTreeMap::from([("END > write > collect".to_owned(), spent)]),
         figures: BTreeMap::new(),
         by_kind: BTreeMap::new(),
