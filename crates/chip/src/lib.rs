@@ -39,6 +39,7 @@
 mod array;
 mod clock;
 mod fault;
+pub mod fields;
 mod hooks;
 mod image;
 pub mod nearest;

@@ -18,6 +18,7 @@ mod model;
 mod numbers;
 mod output;
 mod parameters;
+mod part;
 mod platform;
 mod progress;
 mod provenance;
@@ -67,7 +68,9 @@ enum Command {
     Image(image::Args),
     /// Compare index structures on the bare chip.
     Index(Box<index::Args>),
-    /// List the platforms, or measure the throughput that one is calibrated by.
+    /// List the parts (chips), show one, or begin one of yours.
+    Part(part::Args),
+    /// List the platforms, begin one of yours, or measure the throughput that one is calibrated by.
     Platform(platform::Args),
     /// Compute what an index costs before it is built, and predict the costs of runs.
     Model(model::Args),
@@ -103,6 +106,7 @@ fn run(command_line: CommandLine) -> Result<(), Failure> {
         Command::Repro(args) => repro::run(&args),
         Command::Image(args) => image::run(&args),
         Command::Index(args) => index::run(&args),
+        Command::Part(args) => part::run(&args),
         Command::Platform(args) => platform::run(&args),
         Command::Model(args) => model::run(&args),
         Command::Trace(args) => trace::run(&args),

@@ -261,6 +261,7 @@ fn check(grid: &Grid) -> Result<(), Failure> {
                 scenario.build.part.name, geometry.block_count
             )));
         }
+        check_room(&scenario)?;
         let age = scenario.build.age;
         if age.fill_percent + age.invalid_percent > 100 {
             return Err(Failure::Message(format!(
@@ -300,6 +301,25 @@ fn check(grid: &Grid) -> Result<(), Failure> {
     }
     Ok(())
 }
+
+/// Refuse a workload that needs far more room than there is, where that is known before it runs.
+fn check_room(scenario: &Scenario) -> Result<(), Failure> {
+    let room = scenario.workload.room(&scenario.settings, scenario.requests).unwrap_or(0);
+    let (room, given) = (room / ROOM_SLACK, scenario.build.partition_bytes());
+    if room <= given {
+        return Ok(());
+    }
+    Err(Failure::Message(format!(
+        "{} needs {} MiB or more, and a partition of {} blocks has {}",
+        scenario.workload.name(),
+        room >> 20,
+        scenario.build.partition_blocks,
+        given >> 20
+    )))
+}
+
+/// Rooms are estimates, so that only what is far too much is refused.
+const ROOM_SLACK: u64 = 2;
 
 /// Refuse platforms or parts that have one name, because their runs could not be told apart.
 fn check_names(grid: &Grid) -> Result<(), Failure> {

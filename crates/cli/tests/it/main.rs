@@ -14,3 +14,4 @@ mod run;
 mod sheet;
 mod tpcc;
 mod trace;
+mod wrong;

@@ -118,7 +118,7 @@ fn what_makes_no_sense_is_told_in_one_line() {
         ("tpcc --beside journal", "--beside is for stacks such as sqlite/yaffs2+pramfs"),
         ("tpcc --on sqlite/yaffs2+pramfs --beside jornal", "did you mean 'journal'?"),
         ("tpcc --on file/yaffs2", "--on file/yaffs2: tpcc runs on stacks such as sqlite/yaffs2"),
-        ("tpcc --on sqlite/yaffs2 --partition-blocks 40", "file system: no space left"),
+        ("tpcc --on sqlite/yaffs2 --partition-blocks 40", "tpcc needs 60 MiB or more"),
     ];
     for (arguments, wanted) in cases {
         let line = complaint_of(Path::new("."), &format!("bench {arguments}"));

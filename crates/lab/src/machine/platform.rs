@@ -3,6 +3,7 @@
 use std::fmt;
 
 use flysch_chip::Part;
+use flysch_chip::fields::missing;
 use flysch_chip::nearest::nearest;
 use flysch_linux::cache::ReadAheadProfile;
 use flysch_linux::card::Bus;
@@ -212,6 +213,9 @@ struct SqliteFile {
     synchronous: Option<Synchronous>,
 }
 
+/// Fields of the first platform that another may leave out.
+const OPTIONAL: [&str; 1] = ["ubifs.shares_dirty_limit"];
+
 impl Platform {
     /// The name of the platform that simulations use unless another is asked for: a board of today.
     pub const DEFAULT: &str = "am62-6.12";
@@ -236,7 +240,14 @@ impl Platform {
     /// Says what is wrong with the text.
     pub fn parse(text: &str) -> Result<Self, PlatformError> {
         let invalid = |why: &dyn fmt::Display| PlatformError::Invalid(why.to_string());
-        let file: File = toml::from_str(text).map_err(|error| invalid(&error.message()))?;
+        let file: File = toml::from_str(text).map_err(|error| {
+            let mut names = missing(text, BUILTIN[0]);
+            names.retain(|name| !OPTIONAL.contains(&name.as_str()));
+            match names.len() {
+                0 | 1 => invalid(&error.message()),
+                _ => invalid(&format_args!("missing: {}", names.join(", "))),
+            }
+        })?;
         Part::named(&file.part).map_err(|error| invalid(&error))?;
         let always = |component| {
             let plain = |draw: &Draw| draw.component == component && draw.is_unconditional();
@@ -282,6 +293,16 @@ impl Platform {
             power: file.power,
             throughput: file.throughput,
         })
+    }
+
+    /// The text of a built-in platform, with the source of each figure.
+    ///
+    /// # Errors
+    /// As [`Platform::named`].
+    pub fn text(name: &str) -> Result<&'static str, PlatformError> {
+        let is_it = |text: &&&str| Self::parse(text).is_ok_and(|platform| platform.name == name);
+        let found = BUILTIN.iter().find(is_it).copied();
+        found.ok_or_else(|| PlatformError::Unknown(name.to_owned()))
     }
 
     fn builtin() -> impl Iterator<Item = Self> {
