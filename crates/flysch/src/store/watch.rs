@@ -13,6 +13,11 @@ impl Store<'_> {
         count * self.config.entry_size() * 4 > self.config.memtable_size * 3
     }
 
+    /// A number that changes whenever a merge may have dropped tombstones.
+    pub(crate) const fn drops(&self) -> u32 {
+        self.drops
+    }
+
     /// A number that changes whenever the runs do.
     pub const fn changes(&self) -> u32 {
         self.run_changes
