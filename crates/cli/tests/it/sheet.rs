@@ -296,3 +296,33 @@ fn figures_tell_where_they_come_from() {
     let version = output_of(folder.path(), "--version");
     assert!(version.starts_with("flysch 0.1.0 (commit "), "{version}");
 }
+
+/// Every command of the page of questions does what the page says.
+#[test]
+fn the_questions_of_the_documents_are_answered() {
+    const QUESTIONS: &str = include_str!("../../../../docs/questions.md");
+    let folder = folder();
+    let commands: Vec<&str> =
+        QUESTIONS.lines().filter_map(|line| line.strip_prefix("flysch ")).collect();
+    assert!(commands.len() >= 4, "{commands:?}");
+    for command in commands {
+        let finished = flysch(folder.path(), command);
+        match finished.code {
+            Some(0) => assert_eq!(finished.stderr, "", "{command}"),
+            _ => {
+                // The page quotes the answer of the one command that says that it does not fit.
+                let said = finished.stderr.split("; ").last().expect("a line").trim_end();
+                let page: Vec<&str> = QUESTIONS.split_whitespace().collect();
+                assert!(page.join(" ").contains(said), "{command}: {}", finished.stderr);
+            }
+        }
+    }
+    let table = at_width(
+        folder.path(),
+        "bench commit --on sqlite/jffs2,sqlite/ubifs,sqlite/yaffs2,flysch --journal-mode \
+         delete,wal --per-day 86400 --sort time_ns",
+        "100",
+    );
+    let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("commit ")).collect();
+    assert!(rows.len() == 7 && rows.iter().all(|row| QUESTIONS.contains(row)), "{table}");
+}
