@@ -12,11 +12,10 @@ use crate::log::{self, Buffers, Log, NvLog};
 use crate::media::{CELL_SIZE, ENTRY_SIZE, Layout, Media, Page, Partition, Sight, Space};
 use crate::record::{ROW_SPACES, Records, STATE_SIZE};
 use crate::row::{HashKey, Schema};
-use crate::store::{ConfigError, Store, StoreConfig};
+use crate::store::{ConfigError, IndexPlan, Store, StoreConfig};
 
-/// Bytes of the longest state of a record, and of two cells.
-const SCRATCH_SIZE: usize = 1024;
-const _: () = assert!(SCRATCH_SIZE >= 2 * CELL_SIZE, "a cell, or two of a row, fit");
+/// Bytes that hold a cell, or two of a row; more where the state of a record is longer.
+const SCRATCH_MIN: usize = 2 * CELL_SIZE;
 
 /// How a database is created or opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,9 +52,36 @@ struct Parts<'ram> {
 }
 
 impl<'ram> Parts<'ram> {
-    fn sizes(layout: Layout, partition: Partition) -> [usize; 4] {
+    fn sizes(layout: Layout, partition: Partition) -> [usize; 3] {
         let table = partition.count as usize * ENTRY_SIZE;
-        [table, layout.payload_size(), layout.page_size(), SCRATCH_SIZE]
+        [table, layout.payload_size(), layout.page_size()]
+    }
+
+    /// Plan the store within `rest` bytes, beside a buffer for the longest state that it can have;
+    /// both, or the bytes that are needed.
+    fn plan(
+        rest: usize,
+        plans: &[IndexPlan],
+        geometry: &Geometry,
+        partition: Partition,
+    ) -> Result<(StoreConfig, usize), ConfigError> {
+        let fields = size_of::<Store<'static>>();
+        let plan = |ram| StoreConfig::plan(ram + fields, plans, geometry, partition.count);
+        let (first, least) = match plan(rest) {
+            Ok(first) => (first, 0),
+            Err(ConfigError::RamTooSmall { needed }) => (plan(needed - fields)?, needed - fields),
+            Err(error) => return Err(error),
+        };
+        let scratch = SCRATCH_MIN.max(STATE_SIZE + Store::state_size_max(&first));
+        // With less RAM the table is not larger, nor the state.
+        match plan(rest.saturating_sub(scratch)) {
+            Ok(config) => Ok((config, scratch)),
+            Err(ConfigError::RamTooSmall { needed }) => {
+                let needed = least.max(needed - fields) + scratch;
+                Err(ConfigError::RamTooSmall { needed })
+            }
+            Err(error) => Err(error),
+        }
     }
 
     fn carve(
@@ -67,19 +93,16 @@ impl<'ram> Parts<'ram> {
         let sizes = Self::sizes(Layout::new(geometry.page_size), partition);
         let fixed: usize = sizes.iter().sum();
         let (plans, count) = plans(schema, capacity).ok_or(DbError::Unknown)?;
-        let fields = size_of::<Store<'static>>();
-        let rest = ram.len().saturating_sub(fixed) + fields;
-        let planned = StoreConfig::plan(rest, &plans[..count], geometry, partition.count);
-        let config = planned.map_err(|error| match error {
-            ConfigError::RamTooSmall { needed } => {
-                DbError::RamTooSmall { needed: fixed + needed - fields }
-            }
+        let rest = ram.len().saturating_sub(fixed);
+        let planned = Self::plan(rest, &plans[..count], geometry, partition);
+        let (config, scratch) = planned.map_err(|error| match error {
+            ConfigError::RamTooSmall { needed } => DbError::RamTooSmall { needed: fixed + needed },
             ConfigError::Indexes => DbError::Unknown,
         })?;
-        let needed = fixed + config.carved();
+        let needed = fixed + config.carved() + scratch;
         let mut ram = Ram::new(ram);
         let mut take = |size| ram.take(size).ok_or(DbError::RamTooSmall { needed });
-        let [table, tail, frame, scratch] = sizes;
+        let [table, tail, frame] = sizes;
         Ok(Self {
             table: take(table)?,
             tail: take(tail)?,

@@ -19,15 +19,19 @@ use super::group::Drops;
 use super::job::Job;
 use super::merge::{INPUTS_MAX, Position};
 use super::run::{FENCED, Head, IN_JOB, IN_ROUND, MERGED, OPEN, PUT_OFF, Run, Section};
-use super::table::RECENTS_MAX;
+use super::table::{BOUNDS_SIZE, FRONT, recent_size, run_count};
 use super::unit::Coding;
 use super::writer::Output;
 use super::{Store, StoreConfig};
+use crate::row::varint::VARINT_MAX;
 
 /// The version of this format.
 const VERSION: u8 = 1;
 /// Entries of a unit, at most: no entry is coded in less than two bits.
 const UNIT_ENTRIES_MAX: u64 = 2048;
+/// Bytes of a job besides its run, at most: nine bytes, numbers of five bytes and two of 64 bits,
+/// and a least and a greatest key.
+const JOB_REST: usize = 9 + 6 * 5 + 2 * VARINT_MAX + BOUNDS_SIZE;
 /// The marks that the state keeps.
 const KEPT: u8 = IN_ROUND | IN_JOB | MERGED | FENCED;
 
@@ -141,10 +145,11 @@ impl Store<'_> {
         Limits { config: &self.config, shapes: &self.shapes }
     }
 
-    /// Bytes of the longest state.
+    /// Bytes of the longest state: that of a full table, in which the runs are longer by three
+    /// bytes each than here, and a job.
     pub const fn state_size_max(config: &StoreConfig) -> usize {
-        let run = 255;
-        3 + INDEX_MAX + config.table_size + RECENTS_MAX + run + 80
+        let runs = run_count(config) * (FRONT - 1);
+        2 + config.table_size - runs + recent_size(config) + JOB_REST + config.index_count as usize
     }
 
     /// Write what a log record must hold. Says how many bytes it took.

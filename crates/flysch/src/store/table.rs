@@ -30,7 +30,7 @@ pub(crate) const LEVELS_MAX: usize = 4;
 /// Places where an index may have entries: segments of the memory table, recent runs, levels.
 pub(crate) const SOURCES_MAX: usize = 2 + RECENTS_MAX + LEVELS_MAX;
 /// Bytes in front of the body.
-const FRONT: usize = 4;
+pub(crate) const FRONT: usize = 4;
 /// Bytes of a run, at most.
 const RECORD_MAX: usize = 255;
 
@@ -152,7 +152,7 @@ impl Form {
 /// Bytes of a number of entries or units, at most.
 const COUNT_SIZE: usize = 4;
 /// Bytes of a least and a greatest key, at most: both together have 64 bits and a carry.
-const BOUNDS_SIZE: usize = 19;
+pub(crate) const BOUNDS_SIZE: usize = 19;
 
 /// Bytes of all levels, however long they are.
 const fn levels_size(config: &StoreConfig) -> usize {
@@ -166,6 +166,12 @@ pub(crate) const fn recent_size(config: &StoreConfig) -> usize {
     let front = Form::front_size(config.numbers.page_count(), config.pointer_bits());
     let keys = config.form().keys.count_ones() as usize;
     front + config.index_count as usize * 5 + keys * BOUNDS_SIZE
+}
+
+/// Runs of a table in which all are as long as they become.
+pub(crate) const fn run_count(config: &StoreConfig) -> usize {
+    let recents = (config.table_size - levels_size(config)) / recent_size(config);
+    config.level_count() as usize + recents
 }
 
 /// Bytes of a table that has room for all levels and `recents` recent runs, however long they are.

@@ -102,8 +102,9 @@ fn random_histories_are_survived() {
 }
 
 /// Seeds of histories that were not survived once: a tombstone moved over a key that had come
-/// again; a name page of a close that was cut, programmed a second time.
-const WERE_NOT: [u64; 2] = [405, 97];
+/// again; a name page of a close that was cut, programmed a second time; a state that was longer
+/// than its buffer.
+const WERE_NOT: [u64; 3] = [405, 97, 2230];
 
 #[test]
 fn histories_that_were_not_survived_once_are() {
