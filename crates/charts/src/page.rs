@@ -54,6 +54,14 @@ pub fn page(title: &str, subtitle: &str, sections: &[Section<'_>]) -> String {
     html + &format!("</main>\n<script>\n{script}</script>\n</body>\n</html>\n")
 }
 
+/// A page with one more section at its end.
+pub fn appended(page: &str, section: &Section<'_>) -> String {
+    let Section { id, title, html, .. } = section;
+    let link = format!("<a href=\"#{id}\">{title}</a> </nav>");
+    let section = format!("<section id=\"{id}\">\n<h2>{title}</h2>\n{html}</section>\n</main>");
+    page.replacen("</nav>", &link, 1).replacen("</main>", &section, 1)
+}
+
 /// Whether a file is a report that this program wrote, so that it may be overwritten.
 pub fn is_own(path: &Path) -> bool {
     let mut head = [0; HEAD.len()];

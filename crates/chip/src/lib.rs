@@ -40,6 +40,7 @@ mod array;
 mod changes;
 mod clock;
 mod fault;
+pub mod fields;
 mod hooks;
 mod image;
 pub mod nearest;

@@ -5,6 +5,7 @@ use std::fmt;
 use flysch_nand::{Geometry, GeometryError};
 use serde::Deserialize;
 
+use crate::fields::missing;
 use crate::nearest::UnknownName;
 
 /// Times of the chip's operations. The file of each part names the source of each time.
@@ -95,10 +96,16 @@ const BUILTIN: [(&str, &str); 7] = [
     ("mlc", include_str!("../../../parts/mlc.toml")),
 ];
 
+/// The text that has every field that a part must have.
+const REFERENCE: &str = BUILTIN[0].1;
+
 impl Part {
     /// Parse the text of a part file, and check that a chip can have its figures.
     pub fn parse(text: &str) -> Result<Self, PartError> {
-        let part: Self = toml::from_str(text).map_err(PartError::Syntax)?;
+        let part: Self = toml::from_str(text).map_err(|error| match missing(text, REFERENCE) {
+            names if names.len() > 1 => PartError::Missing(names),
+            _ => PartError::Syntax(error),
+        })?;
         part.check()?;
         Ok(part)
     }
@@ -116,6 +123,13 @@ impl Part {
     pub fn named(name: &str) -> Result<Self, PartError> {
         let unknown = || PartError::Unknown(UnknownName::new("part", name, Self::names()));
         Self::builtin(name).ok_or_else(unknown)
+    }
+
+    /// The text of a part that comes with the program, with the source of each figure. If there is
+    /// none, the error suggests a name.
+    pub fn text(name: &str) -> Result<&'static str, PartError> {
+        let found = BUILTIN.iter().find(|(known, _)| *known == name).map(|(_, text)| *text);
+        found.ok_or_else(|| PartError::Unknown(UnknownName::new("part", name, Self::names())))
     }
 
     pub fn names() -> impl Iterator<Item = &'static str> {
@@ -141,6 +155,16 @@ impl Part {
             (self.timing.read_ns(1) > 0, "a read takes no time"),
             (self.timing.program_ns > 0, "timing.program_ns is 0"),
             (self.timing.erase_ns > 0, "timing.erase_ns is 0"),
+            (self.timing.command_ns <= TIME_MAX_NS, "timing.command_ns is above a second"),
+            (self.timing.sense_ns <= TIME_MAX_NS, "timing.sense_ns is above a second"),
+            (self.timing.program_ns <= TIME_MAX_NS, "timing.program_ns is above a second"),
+            (self.timing.erase_ns <= TIME_MAX_NS, "timing.erase_ns is above a second"),
+            (
+                self.timing.transfer_ps_per_byte <= TRANSFER_MAX_PS
+                    && self.timing.program_transfer_ps_per_byte.unwrap_or(0) <= TRANSFER_MAX_PS,
+                "a byte takes more than 10 us to move",
+            ),
+            (self.endurance <= ENDURANCE_MAX, "endurance is above 100 million"),
         ];
         match demands.iter().find(|(holds, _)| !holds) {
             Some((_, demand)) => Err(PartError::Impossible(demand)),
@@ -152,10 +176,16 @@ impl Part {
 /// The simulated page keeps a bit for each of its sectors, and counts its programs in a byte.
 const SECTORS_MAX: u32 = 32;
 const PROGRAMS_MAX: u32 = 255;
+/// Longer times are no chip's. The duration of a traced operation has 32 bits of nanoseconds.
+const TIME_MAX_NS: u64 = 1_000_000_000;
+const TRANSFER_MAX_PS: u64 = 10_000_000;
+const ENDURANCE_MAX: u32 = 100_000_000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartError {
     Syntax(toml::de::Error),
+    /// Several fields are missing.
+    Missing(Vec<String>),
     Geometry(GeometryError),
     /// Another figure is impossible. The text says which.
     Impossible(&'static str),
@@ -167,6 +197,7 @@ impl fmt::Display for PartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Syntax(error) => error.fmt(f),
+            Self::Missing(names) => write!(f, "missing: {}", names.join(", ")),
             Self::Geometry(error) => error.fmt(f),
             Self::Impossible(demand) => write!(f, "impossible part: {demand}"),
             Self::Unknown(unknown) => unknown.fmt(f),

@@ -14,34 +14,53 @@ use flysch_lab::{report, trace};
 
 use crate::failure::Failure;
 use crate::kernel::MachineOptions;
+use crate::life::LifeOptions;
 use crate::output::{self, Figures};
 use crate::parameters::Parameters;
-use crate::progress::carry_out;
+use crate::progress::{Cell, attempt, done};
+use crate::sheet::{Layout, Sheet, View};
 use crate::workloads::Options;
 
-/// The columns of the table and of CSV. JSON has all fields.
-const COLUMNS: [&str; 20] = [
-    "workload",
-    "on",
-    "platform",
-    "record_size",
-    "requests",
-    "seed",
-    "time_ns",
-    "cpu_ns",
-    "begin_ns",
-    "end_ns",
-    "latency_ns.p50",
-    "latency_ns.max",
-    "page_reads",
-    "page_programs",
-    "block_erases",
-    "throughput_kb_s",
-    "energy_mj",
-    "wear.max_erase_count",
-    "wear.mean_erase_count",
-    "wear.max_over_mean",
-];
+/// The columns. JSON has all fields.
+const LAYOUT: Layout = Layout {
+    subject: &["workload", "on"],
+    asked: &["platform", "record_size", "requests", "seed", "part"],
+    figures: &[
+        "time_ns",
+        "cpu_ns",
+        "flash_ns",
+        "begin_ns",
+        "end_ns",
+        "latency_ns.p50",
+        "latency_ns.max",
+        "page_reads",
+        "page_programs",
+        "block_erases",
+        "throughput_kb_s",
+        "energy_mj",
+        "wear.max_erase_count",
+        "wear.mean_erase_count",
+        "wear.max_over_mean",
+        "life.years",
+        "life.years_by_programs",
+        "life.years_by_erases",
+        "standing",
+    ],
+    shown: &[
+        "time_ns",
+        "cpu_percent",
+        "flash_percent",
+        "life.years",
+        "page_reads",
+        "page_programs",
+        "block_erases",
+        "latency_ns.p50",
+        "latency_ns.max",
+        "throughput_kb_s",
+        "energy_mj",
+        "wear.max_erase_count",
+    ],
+};
 
 /// Arguments of `flysch bench`.
 #[derive(Debug, clap::Args)]
@@ -85,35 +104,49 @@ pub(crate) struct Args {
     latencies: Option<PathBuf>,
     #[command(flatten)]
     figures: Figures,
+    #[command(flatten)]
+    life: LifeOptions,
+    #[command(flatten)]
+    view: View,
 }
 
 /// Run the workloads and print their costs.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let workloads = args.options.apply(&args.workloads)?;
-    let mut jobs = Vec::new();
+    let (mut jobs, mut grids) = (Vec::new(), Vec::new());
     for on in args.asked_for(&workloads) {
         let stacks = vec![on.stack(&workloads)];
         let mut grid = args.parameters.grid(workloads.clone(), stacks, &[1000])?;
         grid.keeps_traces = args.trace.is_some();
         jobs.push((on, grid.scenarios()));
+        grids.push(grid);
     }
+    args.parameters.check_use(&grids)?;
     let runs: usize = jobs.iter().map(|(_, scenarios)| scenarios.len()).sum();
     if args.trace.is_some() && runs > 1 {
         return Err(Failure::Message(format!("--trace is for one run, and these are {runs}")));
     }
     let force = args.figures.force;
+    let Figures { out, report, .. } = &args.figures;
+    output::check_distinct(out.iter().chain(report).chain(&args.trace).chain(&args.latencies))?;
     for path in args.trace.iter().chain(&args.latencies) {
         output::check_writable(path, force)?;
     }
     args.figures.check()?;
-    let runs = args.carry_out(&jobs)?;
+    args.view.limit_jobs()?;
+    let cells = args.carry_out(&jobs)?;
+    let runs = done(&cells)?;
+    let mut sheet = Sheet::of(&LAYOUT, &cells);
+    args.life.tell(&mut sheet, &cells);
+    sheet.sort(&args.view)?;
+    let figures = sheet.render(args.figures.format, &args.view)?;
     if let (Some(path), [run]) = (&args.trace, runs.as_slice()) {
         trace::save(&run.trace, path, force).map_err(|error| Failure::of_file(path, error))?;
     }
     if let Some(path) = &args.latencies {
         output::write_file(path, latencies(&runs).as_bytes(), force)?;
     }
-    args.figures.deliver(&COLUMNS, &runs, page)
+    args.figures.deliver(&figures, || page(&runs))
 }
 
 /// What a workload runs on.
@@ -162,17 +195,18 @@ impl Args {
     }
 
     /// Run the simulations on all cores, then the kernel's runs one after the other.
-    fn carry_out(&self, jobs: &[(On, Vec<Scenario>)]) -> Result<Vec<Run>, Failure> {
+    fn carry_out(&self, jobs: &[(On, Vec<Scenario>)]) -> Result<Vec<Cell>, Failure> {
         let is_simulated = |on: &On| matches!(on, On::Simulated(_));
         let simulated = jobs.iter().filter(|(on, _)| is_simulated(on));
         let scenarios: Vec<Scenario> = simulated.flat_map(|(_, all)| all).cloned().collect();
-        let mut runs = carry_out(&scenarios)?;
+        let mut cells = attempt(&scenarios, self.view.quiet);
         for (on, scenarios) in jobs {
             if let On::Kernel(target) = on {
-                runs.extend(self.machine.carry_out(target, scenarios)?);
+                let runs = self.machine.carry_out(target, scenarios)?;
+                cells.extend(runs.into_iter().map(|run| Cell::Done(Box::new(run))));
             }
         }
-        Ok(runs)
+        Ok(cells)
     }
 }
 

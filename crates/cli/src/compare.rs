@@ -1,34 +1,63 @@
 //! `flysch compare`: runs one set of workloads on every stack, and shows the costs as a table and
 //! as a page.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use flysch_lab::bench::grid::Axes;
+use flysch_lab::bench::grid::{Axes, Grid};
 use flysch_lab::bench::run::Run;
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::stack::{Engine, Main, Stack};
 use flysch_lab::report;
 use flysch_lab::workload::{Micro, Workload};
+use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::life::LifeOptions;
 use crate::output::{self, Format};
 use crate::parameters::Parameters;
-use crate::progress::carry_out;
+use crate::progress::{attempt, done};
+use crate::provenance::Provenance;
+use crate::sheet::{Layout, Sheet, View};
 
-/// The columns of the table and of CSV. JSON has all fields.
-const COLUMNS: [&str; 11] = [
-    "workload",
-    "on",
-    "record_size",
-    "requests",
-    "time_ns",
-    "throughput_kb_s",
-    "page_reads",
-    "page_programs",
-    "block_erases",
-    "energy_mj",
-    "wear.max_erase_count",
-];
+/// The columns. JSON has all fields.
+const LAYOUT: Layout = Layout {
+    subject: &["workload", "on"],
+    asked: &["platform", "part", "record_size", "requests", "seed"],
+    figures: &[
+        "time_ns",
+        "times_best",
+        "cpu_ns",
+        "flash_ns",
+        "throughput_kb_s",
+        "page_reads",
+        "page_programs",
+        "block_erases",
+        "energy_mj",
+        "wear.max_erase_count",
+        "life.years",
+        "life.years_by_programs",
+        "life.years_by_erases",
+        "standing",
+    ],
+    shown: &[
+        "time_ns",
+        "times_best",
+        "cpu_percent",
+        "flash_percent",
+        "life.years",
+        "page_reads",
+        "page_programs",
+        "block_erases",
+        "throughput_kb_s",
+        "energy_mj",
+    ],
+};
+
+/// The workloads if the user names none: a transaction for each row, as most applications do, and
+/// the micro-benchmarks with one transaction for all.
+const WORKLOADS: [Micro; 5] =
+    [Micro::Commit, Micro::Insert, Micro::Select, Micro::Join, Micro::Update];
 
 /// The numbers of requests if the user gives none. Four points are enough to draw lines.
 const REQUESTS: [u32; 4] = [100, 500, 1000, 2000];
@@ -42,7 +71,7 @@ Examples:
   flysch compare --aged-fill 70 --aged-invalid 15 --aged-erases 1000
   flysch compare --platform apf27-2.6.29 --record-size 150,600 --report apf27.html")]
 pub(crate) struct Args {
-    /// Workloads [default: all micro-benchmarks]
+    /// Workloads [default: commit, insert, select, join, update]
     #[arg(long, value_name = "WORKLOAD", value_delimiter = ',')]
     workload: Vec<Workload>,
     /// Stacks, from the engine down [default: all, and the engine beside them]
@@ -59,25 +88,67 @@ pub(crate) struct Args {
     /// Replace the report even if it is another's file
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    life: LifeOptions,
+    #[command(flatten)]
+    view: View,
 }
 
 /// Run every combination, print the table and write the page.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let workloads = or_all(&args.workload, &Micro::ALL.map(Workload::from));
+    let workloads = or_all(&args.workload, &WORKLOADS.map(Workload::from));
     let scenarios = args.scenarios(&workloads)?;
     output::check_report(&args.report, args.force)?;
-    let runs = carry_out(&scenarios)?;
+    args.view.limit_jobs()?;
+    let cells = attempt(&scenarios, args.view.quiet);
+    let runs = done(&cells)?;
+    let mut sheet = Sheet::of(&LAYOUT, &cells);
+    args.life.tell(&mut sheet, &cells);
+    rank(&mut sheet.rows);
+    sheet.sort(&args.view)?;
+    let figures = args.figures(sheet)?;
     let page = report::html("SQLite on flash: every stack compared", &subtitle(&runs), &runs);
+    let page = Provenance::of_this_command().sign(&page);
     output::write_report(&args.report, &page, args.force)?;
-    let shown = if args.format == Format::Table { largest(&runs) } else { runs.iter().collect() };
-    output::print(&output::rows(&COLUMNS, &shown, args.format))?;
+    output::print(&figures)?;
     match args.format {
-        Format::Table => output::print(format!("\nreport: {}\n", args.report.display()).as_bytes()),
-        Format::Csv | Format::Json => Ok(()),
+        Format::Table if !args.view.quiet => {
+            output::print(format!("\nreport: {}\n", args.report.display()).as_bytes())
+        }
+        Format::Table | Format::Csv | Format::Json => Ok(()),
     }
 }
 
 impl Args {
+    /// The figures in the format that the user asks for. A table has room for the runs with the
+    /// most requests only, the fastest first. What the platform cannot have stands apart.
+    fn figures(&self, mut sheet: Sheet) -> Result<Vec<u8>, Failure> {
+        if self.format != Format::Table {
+            return sheet.render(self.format, &self.view);
+        }
+        let requests = |row: &Value| row["requests"].as_u64();
+        let most = sheet.rows.iter().filter_map(requests).max();
+        let of_all = sheet.rows.len();
+        sheet.rows.retain(|row| requests(row) == most);
+        let is_part = sheet.rows.len() < of_all;
+        if self.view.sort.is_none() {
+            by_time(&mut sheet.rows);
+        }
+        let (answers, others): (Vec<Value>, Vec<Value>) =
+            sheet.rows.into_iter().partition(|row| row["standing"] == "answer");
+        let mut of_answers = Sheet::of(&LAYOUT, &answers);
+        of_answers.remarks = sheet.remarks;
+        let mut text = of_answers.render(self.format, &self.view)?;
+        if !others.is_empty() {
+            text.extend(APART.bytes());
+            text.extend(Sheet::of(&LAYOUT, &others).below(&self.view)?.bytes());
+        }
+        if is_part && !self.view.quiet {
+            text.extend(LARGEST.bytes());
+        }
+        Ok(text)
+    }
+
     /// Every workload on every stack asked for. Without any it is each stack of SQLite that keeps
     /// what the workloads need, and beside them the engine as far as it takes the workloads.
     fn scenarios(&self, workloads: &[Workload]) -> Result<Vec<Scenario>, Failure> {
@@ -86,15 +157,16 @@ impl Args {
             stacks.retain(|stack| stack.main != Main::Tmpfs);
         }
         let grid = self.parameters.grid(workloads.to_vec(), stacks, &REQUESTS)?;
-        let mut scenarios = grid.scenarios();
         let Axes { aged_fills, aged_invalids, .. } = &grid.axes;
         let has_others = aged_fills.iter().chain(aged_invalids).any(|&percent| percent > 0);
         let taken = workloads.iter().copied().filter(|it| it.runs_on(Engine::Flysch));
         let taken: Vec<Workload> = taken.collect();
+        let mut grids = vec![grid];
         if self.on.is_empty() && !has_others && !taken.is_empty() {
-            let beside = self.parameters.grid(taken, vec![Stack::FLYSCH], &REQUESTS)?;
-            scenarios.extend(beside.scenarios());
+            grids.push(self.parameters.grid(taken, vec![Stack::FLYSCH], &REQUESTS)?);
         }
+        self.parameters.check_use(&grids)?;
+        let scenarios = grids.iter().flat_map(Grid::scenarios).collect();
         Ok(scenarios)
     }
 }
@@ -110,8 +182,46 @@ fn subtitle(runs: &[Run]) -> String {
     format!("{} runs on {}", runs.len(), platforms.join(", "))
 }
 
-/// The runs with the most requests. A terminal has no room for the others.
-fn largest(runs: &[Run]) -> Vec<&Run> {
-    let most = runs.iter().map(|run| run.requests).max();
-    runs.iter().filter(|run| Some(run.requests) == most).collect()
+/// What stands above the rows that cannot be answers.
+const APART: &str =
+    "\nFor comparison only: files in RAM, or memory that the platform does not have\n\n";
+/// What stands below a table of some of the runs.
+const LARGEST: &str =
+    "\nThe runs of the most requests are shown; the report and --format csv have all.\n";
+
+/// Tell each row how many times as long it takes as the fastest answer to the same question.
+fn rank(rows: &mut [Value]) {
+    let question = |row: &Value| {
+        ["workload", "platform", "part", "record_size", "requests", "seed"]
+            .map(|name| row[name].to_string())
+    };
+    let mut best: BTreeMap<[String; 6], f64> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row["standing"] == "answer") {
+        if let Some(time_ns) = row["time_ns"].as_f64() {
+            let best = best.entry(question(row)).or_insert(time_ns);
+            *best = best.min(time_ns);
+        }
+    }
+    for row in rows {
+        let ratio = best.get(&question(row)).zip(row["time_ns"].as_f64());
+        let ratio = ratio.filter(|(best, _)| **best > 0.0).map(|(best, time_ns)| time_ns / best);
+        row["times_best"] = ratio.map_or(Value::Null, Value::from);
+    }
+}
+
+/// Order rows by their workloads as they come, and those of a workload by their time. Rows without
+/// a result are last.
+fn by_time(rows: &mut [Value]) {
+    let mut workloads: Vec<String> = Vec::new();
+    for row in rows.iter() {
+        let name = row["workload"].to_string();
+        if !workloads.contains(&name) {
+            workloads.push(name);
+        }
+    }
+    rows.sort_by_key(|row| {
+        let name = row["workload"].to_string();
+        let place = workloads.iter().position(|known| *known == name);
+        (place, row["time_ns"].as_u64().unwrap_or(u64::MAX))
+    });
 }

@@ -16,18 +16,22 @@ mod image;
 mod index;
 mod kernel;
 mod layers;
+mod life;
 mod limits;
 mod model;
 mod numbers;
 mod output;
 mod parameters;
+mod part;
 mod platform;
 mod play;
 mod progress;
+mod provenance;
 mod record;
 mod replay;
 mod repro;
 mod run;
+mod sheet;
 mod tpcc;
 mod trace;
 mod vm;
@@ -45,7 +49,8 @@ use failure::Failure;
 /// Databases on raw NAND flash: what every statement costs, and which layer caused it.
 #[derive(Debug, Parser)]
 #[command(
-    version,
+    name = "flysch",
+    version = provenance::VERSION,
     arg_required_else_help = false,
     after_help = "Examples:\n  flysch compare\n  flysch bench update --requests 1000 --trace run.trace\n  flysch trace run.trace causes"
 )]
@@ -82,8 +87,10 @@ enum Command {
     /// Make images of flash from folders, and take the files out of images.
     Image(image::Args),
     /// Compare index structures on the bare chip.
-    Index(index::Args),
-    /// List the platforms, or measure the throughput that one is calibrated by.
+    Index(Box<index::Args>),
+    /// List the parts (chips), show one, or begin one of yours.
+    Part(part::Args),
+    /// List the platforms, begin one of yours, or measure the throughput that one is calibrated by.
     Platform(platform::Args),
     /// Compute what an index costs before it is built, and predict the costs of runs.
     Model(model::Args),
@@ -125,6 +132,7 @@ fn run(command_line: CommandLine) -> Result<(), Failure> {
         Command::Repro(args) => repro::run(&args),
         Command::Image(args) => image::run(&args),
         Command::Index(args) => index::run(&args),
+        Command::Part(args) => part::run(&args),
         Command::Platform(args) => platform::run(&args),
         Command::Model(args) => model::run(&args),
         Command::Trace(args) => trace::run(&args),

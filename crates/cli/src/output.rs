@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::provenance::Provenance;
 
 /// How rows are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -70,21 +71,34 @@ pub(crate) struct Figures {
 impl Figures {
     /// Check that all files can be written. A command calls this before it starts long work.
     pub(crate) fn check(&self) -> Result<(), Failure> {
+        check_distinct(self.out.iter().chain(&self.report))?;
         self.destination().check()?;
+        self.sidecar().iter().try_for_each(|path| check_writable(path, self.force))?;
         self.report.iter().try_for_each(|path| check_report(path, self.force))
     }
 
     /// Write the page, if the user asked for one, and print the figures.
-    pub(crate) fn deliver<R: Serialize>(
+    pub(crate) fn deliver(
         &self,
-        columns: &[impl AsRef<str>],
-        runs: &[R],
-        page: impl FnOnce(&[R]) -> String,
+        figures: &[u8],
+        page: impl FnOnce() -> String,
     ) -> Result<(), Failure> {
+        let provenance = Provenance::of_this_command();
         if let Some(path) = &self.report {
-            write_report(path, &page(runs), self.force)?;
+            write_report(path, &provenance.sign(&page()), self.force)?;
         }
-        self.destination().deliver(&rows(columns, runs, self.format))
+        if let Some(path) = self.sidecar() {
+            write_file(&path, &json(&provenance), self.force)?;
+        }
+        self.destination().deliver(figures)
+    }
+
+    /// The file that tells where the figures of a CSV file come from.
+    fn sidecar(&self) -> Option<PathBuf> {
+        let path = self.out.as_ref().filter(|_| self.format == Format::Csv)?;
+        let mut name = path.as_os_str().to_owned();
+        name.push(".provenance.json");
+        Some(name.into())
     }
 
     fn destination(&self) -> Destination {
@@ -120,6 +134,23 @@ pub(crate) fn check_writable(path: &Path, force: bool) -> Result<(), Failure> {
         let cause = error.kind();
         Failure::of_file(path, format_args!("cannot be written: {cause}"))
     })
+}
+
+/// Check that no two outputs go to the same file.
+pub(crate) fn check_distinct<'a>(
+    paths: impl IntoIterator<Item = &'a PathBuf>,
+) -> Result<(), Failure> {
+    let mut seen: Vec<PathBuf> = Vec::new();
+    for path in paths {
+        // A path whose folder does not exist is refused later, with its reason.
+        let whole = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        let whole = whole.canonicalize().unwrap_or(whole);
+        if seen.contains(&whole) {
+            return Err(Failure::of_file(path, "two outputs cannot go to one file"));
+        }
+        seen.push(whole);
+    }
+    Ok(())
 }
 
 /// Check that a report can be written. A report of flysch itself is replaced without `force`.
@@ -173,7 +204,7 @@ fn names(columns: &[impl AsRef<str>]) -> impl Iterator<Item = &str> {
     columns.iter().map(AsRef::as_ref)
 }
 
-fn csv(columns: &[impl AsRef<str>], rows: &[Vec<String>]) -> Vec<u8> {
+pub(crate) fn csv(columns: &[impl AsRef<str>], rows: &[Vec<String>]) -> Vec<u8> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(names(columns)).expect("memory takes what is written");
     for row in rows {

@@ -19,10 +19,12 @@ use flysch_lab::{EccMode, JournalMode, Synchronous};
 
 use crate::failure::Failure;
 use crate::layers::{AgeOptions, LayerOptions};
-use crate::numbers::{Numbers, counts, optional};
+use crate::numbers::{Numbers, optional};
 
 /// The largest number of runs of one command. Their results must fit in memory.
 const RUNS_MAX: u64 = 20_000;
+/// Bytes of the random string in each record, if the user gives none.
+const RECORD_SIZE: u32 = 600;
 /// The largest number of requests of a run.
 const REQUESTS_MAX: u32 = 10_000_000;
 
@@ -32,14 +34,14 @@ const REQUESTS_MAX: u32 = 10_000_000;
 pub(crate) struct Parameters {
     #[command(flatten)]
     hardware: Hardware,
-    /// Bytes of the random string in each record
-    #[arg(long, value_name = "BYTES", default_value = "600")]
-    record_size: Numbers,
+    /// Bytes of the random string in each record [default: 600]
+    #[arg(long, value_name = "BYTES")]
+    record_size: Option<Numbers>,
     /// Requests between BEGIN and END [default: 1000; compare: 100,500,1000,2000]
     #[arg(long, value_name = "N", visible_alias = "transactions")]
     requests: Option<Numbers>,
-    /// What the random strings are made of: bytes, base64, digits, constant
-    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "bytes")]
+    /// What the random strings are made of: bytes, base64, digits, constant [default: bytes]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
     alphabet: Vec<Alphabet>,
     /// Records in each table before select, join, update and logger [default: 5000, or the
     /// requests]
@@ -70,7 +72,7 @@ pub(crate) struct SqliteOptions {
 #[derive(Debug, Args)]
 pub(crate) struct Hardware {
     /// Platforms, board and kernel: names, or TOML files
-    #[arg(long, value_name = "NAME|FILE", value_delimiter = ',', default_value = "nandsim-6.1")]
+    #[arg(long, value_name = "NAME|FILE", value_delimiter = ',', default_value = Platform::DEFAULT)]
     platform: Vec<String>,
     /// Chip instead of the platform's: a part's name, or a TOML file
     #[arg(long, value_name = "NAME|FILE", value_delimiter = ',')]
@@ -133,8 +135,9 @@ impl Parameters {
                 "--requests {most}: {REQUESTS_MAX} are the most"
             )));
         }
+        let sizes = optional("record-size", self.record_size.as_ref())?;
         let axes = Axes {
-            record_sizes: counts("record-size", &self.record_size)?,
+            record_sizes: if sizes.is_empty() { vec![RECORD_SIZE] } else { sizes },
             requests: if asked.is_empty() { requests.to_vec() } else { asked },
             alphabets: self.alphabet.clone(),
             fills: optional("fill", self.fill.as_ref())?,
@@ -146,6 +149,21 @@ impl Parameters {
         check(&grid)?;
         Ok(grid)
     }
+}
+
+impl Parameters {
+    /// Refuse an option that applies to nothing in any of the grids.
+    pub(crate) fn check_use(&self, grids: &[Grid]) -> Result<(), Failure> {
+        let is_plain = |name: &str| name == "record-size" && self.record_size.is_none();
+        let idle = grids.first().map(Grid::idle).unwrap_or_default();
+        let everywhere = |name: &&str| grids.iter().all(|grid| grid.idle().contains(name));
+        refuse_idle(idle.into_iter().filter(everywhere).find(|name| !is_plain(name)))
+    }
+}
+
+fn refuse_idle(name: Option<&str>) -> Result<(), Failure> {
+    let said = |name| format!("--{name}: no stack or workload of this sweep uses it");
+    name.map_or(Ok(()), |name| Err(Failure::Message(said(name))))
 }
 
 impl SqliteOptions {
@@ -186,8 +204,8 @@ impl SqliteOptions {
 }
 
 impl Hardware {
-    /// The scenario of a program of the user's on a stack. The partition is as large as the part
-    /// unless another size is given.
+    /// The scenario of a program of the user's on a stack, or on the first one of the platform. The
+    /// partition is as large as the part unless another size is given.
     pub(crate) fn scenario(&self, stack: Stack) -> Result<Scenario, Failure> {
         match self.scenarios(vec![stack], &SqliteOptions::default())?.as_slice() {
             [one] => Ok(one.clone()),
@@ -209,10 +227,13 @@ impl Hardware {
         let workloads = vec![Workload::Program];
         let mut grid = Grid { workloads, stacks, platforms, axes, keeps_traces: true };
         if is_whole {
-            // Checked as such; each gets all of its own part below.
-            grid.axes.partition_blocks = vec![1];
+            // Checked with the first part's size; each gets all of its own part below.
+            let parts = grid.scenarios();
+            let blocks = parts.first().map(|it| it.build.part.geometry.block_count);
+            grid.axes.partition_blocks = blocks.into_iter().collect();
         }
         check(&grid)?;
+        refuse_idle(grid.idle().first().copied())?;
         let mut all = grid.scenarios();
         if is_whole {
             for one in &mut all {
@@ -278,6 +299,10 @@ fn check(grid: &Grid) -> Result<(), Failure> {
             "these are {runs} runs, and {RUNS_MAX} at once are the most"
         )));
     }
+    if let Some(name) = grid.axes.repeated() {
+        return Err(Failure::Message(format!("--{name}: a value is given twice")));
+    }
+    check_names(grid)?;
     let has_files = |stack: &Stack| stack.main != Main::Chip && stack.journals.is_some();
     if !grid.axes.routes.is_empty() && !grid.stacks.iter().any(has_files) {
         let message = "--beside is for stacks such as sqlite/yaffs2+pramfs".to_owned();
@@ -294,6 +319,7 @@ fn check(grid: &Grid) -> Result<(), Failure> {
                 scenario.build.part.name, geometry.block_count
             )));
         }
+        check_room(&scenario)?;
         let age = scenario.build.age;
         if age.fill_percent + age.invalid_percent > 100 {
             return Err(Failure::Message(format!(
@@ -329,6 +355,39 @@ fn check(grid: &Grid) -> Result<(), Failure> {
             return Err(Failure::Message(format!(
                 "--page-size {page_size}: SQLite takes powers of two from 512 to 65536"
             )));
+        }
+    }
+    Ok(())
+}
+
+/// Refuse a workload that needs far more room than there is, where that is known before it runs.
+fn check_room(scenario: &Scenario) -> Result<(), Failure> {
+    let room = scenario.workload.room(&scenario.settings, scenario.requests).unwrap_or(0);
+    let (room, given) = (room / ROOM_SLACK, scenario.build.partition_bytes());
+    if room <= given {
+        return Ok(());
+    }
+    Err(Failure::Message(format!(
+        "{} needs {} MiB or more, and a partition of {} blocks has {}",
+        scenario.workload.name(),
+        room >> 20,
+        scenario.build.partition_blocks,
+        given >> 20
+    )))
+}
+
+/// Rooms are estimates, so that only what is far too much is refused.
+const ROOM_SLACK: u64 = 2;
+
+/// Refuse platforms or parts that have one name, because their runs could not be told apart.
+fn check_names(grid: &Grid) -> Result<(), Failure> {
+    let parts: Vec<&str> = grid.axes.parts.iter().map(|part| part.name.as_str()).collect();
+    let platforms: Vec<&str> = grid.platforms.iter().map(|it| it.name.as_str()).collect();
+    for (option, names) in [("part", parts), ("platform", platforms)] {
+        let twice = (1..names.len()).find(|&place| names[..place].contains(&names[place]));
+        if let Some(place) = twice {
+            let name = names[place];
+            return Err(Failure::Message(format!("--{option}: two have the name '{name}'")));
         }
     }
     Ok(())

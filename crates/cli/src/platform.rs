@@ -1,8 +1,9 @@
-//! `flysch platform`: lists the built-in boards and kernels, and shows how well they are
-//! calibrated.
+//! `flysch platform`: lists the built-in boards and kernels, shows their files and how well they
+//! are calibrated, and makes a template of one.
 
 use std::sync::Arc;
 
+use clap::Subcommand;
 use flysch_lab::bench::grid::Grid;
 use flysch_lab::bench::throughput::{Throughput, levels};
 use flysch_lab::machine::platform::Platform;
@@ -12,20 +13,46 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::output::{self, Format};
+use crate::part::New;
 
 /// Arguments of `flysch platform`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  flysch platform
+  flysch platform list
+  flysch platform show am62-6.12
+  flysch platform new myboard --like am62-6.12 --out myboard.toml
   flysch platform apf27-2.6.29")]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
     /// Platform to calibrate; all are listed if not given
     name: Option<String>,
     /// How to print the rows
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// The built-in platforms, one a row
+    List,
+    /// The file of a platform, with the source of each figure
+    Show {
+        /// Name of the platform
+        name: String,
+    },
+    /// A platform file of yours: that of another platform, to be edited
+    New(New),
+}
+
+/// What stands above a template.
+const UNITS: &str = "\
+# A platform of your own: replace each figure by one that you measured or looked up, and name the
+# source beside it. Names end in their unit: ns are nanoseconds, ps are picoseconds (at most 10^9 of
+# either), mw milliwatts. `flysch compare --platform FILE` uses the file.
+";
 
 #[derive(Serialize)]
 struct Listed {
@@ -49,9 +76,15 @@ struct Calibrated {
 
 /// List the platforms, or measure one.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let text = match &args.name {
-        None => list(args.format)?,
-        Some(name) => calibrate(name, args.format)?,
+    let text_of = |name: &str| Platform::text(name).map_err(|error| Failure::of(&error));
+    let text = match (&args.action, &args.name) {
+        (Some(Action::New(new)), _) => {
+            let like = new.like.as_deref().unwrap_or(Platform::DEFAULT);
+            return new.write(UNITS, text_of(like)?);
+        }
+        (Some(Action::Show { name }), _) => text_of(name)?.as_bytes().to_vec(),
+        (Some(Action::List), _) | (None, None) => list(args.format)?,
+        (None, Some(name)) => calibrate(name, args.format)?,
     };
     output::print(&text)
 }

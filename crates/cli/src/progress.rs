@@ -3,12 +3,14 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
+use flysch_lab::bench::RunError;
 use flysch_lab::bench::grid::run_all;
-use flysch_lab::bench::run::Run;
+use flysch_lab::bench::run::{Failed, Run};
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::index::bench::{self, IndexBench};
 use flysch_lab::index::costs::IndexCosts;
 use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
 
 use crate::failure::Failure;
 
@@ -24,9 +26,48 @@ pub(crate) fn carry_out(scenarios: &[Scenario]) -> Result<Vec<Run>, Failure> {
     all_or_first_failure(outcomes, titles)
 }
 
+/// Run all scenarios. Each has its result, or the reason for which it has none.
+pub(crate) fn attempt(scenarios: &[Scenario], is_quiet: bool) -> Vec<Cell> {
+    let bar = if is_quiet { ProgressBar::hidden() } else { bar(scenarios.len() as u64, RUNS) };
+    let outcomes = run_all(scenarios, || bar.inc(1));
+    bar.finish_and_clear();
+    let cell = |(scenario, outcome): (&Scenario, Result<Run, RunError>)| match outcome {
+        Ok(run) => Cell::Done(Box::new(run)),
+        Err(error) => Cell::Failed(Box::new(scenario.failed(&error))),
+    };
+    scenarios.iter().zip(outcomes).map(cell).collect()
+}
+
+/// The runs that have a result. If none has, the first failure is returned.
+pub(crate) fn done(cells: &[Cell]) -> Result<Vec<Run>, Failure> {
+    let done = |cell: &Cell| match cell {
+        Cell::Done(run) => Some(run.as_ref().clone()),
+        Cell::Failed(_) => None,
+    };
+    let runs: Vec<Run> = cells.iter().filter_map(done).collect();
+    match cells.first() {
+        Some(Cell::Failed(failed)) if runs.is_empty() => Err(Failure::Message(format!(
+            "{} on {} ({} requests of {} bytes): {}",
+            failed.workload, failed.on, failed.requests, failed.record_size, failed.error
+        ))),
+        _ => Ok(runs),
+    }
+}
+
+/// A cell of a sweep: its result, or why it has none.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum Cell {
+    Done(Box<Run>),
+    Failed(Box<Failed>),
+}
+
 /// Run all benchmarks of index methods. If some fail, the first failure is returned.
-pub(crate) fn carry_out_indexes(benches: &[IndexBench]) -> Result<Vec<IndexCosts>, Failure> {
-    let bar = bar(benches.len() as u64, RUNS);
+pub(crate) fn carry_out_indexes(
+    benches: &[IndexBench],
+    is_quiet: bool,
+) -> Result<Vec<IndexCosts>, Failure> {
+    let bar = if is_quiet { ProgressBar::hidden() } else { bar(benches.len() as u64, RUNS) };
     let outcomes = bench::run_all(benches, || bar.inc(1));
     bar.finish_and_clear();
     all_or_first_failure(outcomes, benches.iter().map(IndexBench::title))

@@ -15,6 +15,7 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::progress;
+use crate::provenance::Provenance;
 
 /// The columns of the table. CSV and JSON have the note as well.
 const SHOWN: [&str; 6] = ["paper", "item", "claim", "paper_value", "measured", "verdict"];
@@ -61,7 +62,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     check_folder(&args.out, args.force)?;
     let effort = if args.quick { Effort::Quick } else { Effort::Full };
     let findings = measure(&selected, effort)?;
+    let provenance = Provenance::of_this_command();
     for (place, bytes) in files(&findings) {
+        let is_page = place.extension().is_some_and(|extension| extension == "html");
+        let bytes = match String::from_utf8(bytes) {
+            Ok(page) if is_page => provenance.sign(&page).into_bytes(),
+            Ok(text) => text.into_bytes(),
+            Err(error) => error.into_bytes(),
+        };
         let path = args.out.join(place);
         let folder = path.parent().unwrap_or(&args.out);
         fs::create_dir_all(folder).map_err(|error| Failure::of_file(folder, error))?;

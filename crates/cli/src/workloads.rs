@@ -45,6 +45,10 @@ pub(crate) struct Options {
     /// logger: readings of each transaction [default: 1]
     #[arg(long, value_name = "N")]
     batch: Option<Numbers>,
+    /// logger: the newest readings that are kept; each transaction deletes as many of the oldest
+    /// as it inserts [default: all]
+    #[arg(long, value_name = "N")]
+    keep: Option<Numbers>,
     /// logger: queries by time after the transactions, and as many by sensor [default: 100]
     #[arg(long, value_name = "N")]
     queries: Option<Numbers>,
@@ -103,6 +107,7 @@ impl Options {
             ("size-min", self.size_min.is_some(), &["postmark"]),
             ("size-max", self.size_max.is_some(), &["postmark"]),
             ("batch", self.batch.is_some(), &["logger"]),
+            ("keep", self.keep.is_some(), &["logger"]),
             ("queries", self.queries.is_some(), &["logger"]),
             ("stop", !self.stop.is_empty(), &["mount"]),
         ];
@@ -163,6 +168,11 @@ impl Options {
         let queries = optional("queries", self.queries.as_ref())?;
         batches.iter().try_for_each(|&it| at_most("batch", it, "a transaction", BATCH_MAX))?;
         let all = spread(vec![plain], &batches, |it, &batch| it.batch = batch);
+        let keeps = optional("keep", self.keep.as_ref())?;
+        let all = spread(all, &keeps, |it, &keep| it.keep = keep);
+        all.iter()
+            .filter(|it| it.keep > 0)
+            .try_for_each(|it| at_most("batch", it.batch, "the readings that are kept", it.keep))?;
         Ok(spread(all, &queries, |it, &queries| it.queries = queries))
     }
 

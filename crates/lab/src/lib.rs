@@ -21,6 +21,7 @@ pub mod crash;
 pub mod image;
 pub mod index;
 pub mod machine;
+pub mod parameter;
 pub mod program;
 pub mod recording;
 pub mod reference;

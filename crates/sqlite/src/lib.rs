@@ -52,3 +52,8 @@ pub use settings::{JournalMode, LockingMode, Settings, Synchronous};
 pub use spill::SpillFile;
 pub use value::{Value, Work};
 pub use vfs::{File, Vfs, VfsError};
+
+/// The version of SQLite that is built in.
+pub fn version() -> &'static str {
+    libsqlite3_sys::SQLITE_VERSION.to_str().unwrap_or("unknown")
+}

@@ -28,6 +28,8 @@ pub(super) fn render(flysch: &Flysch) -> Outcome<String> {
         "cut,clean",
         "--requests",
         "100,1000",
+        "--platform",
+        "nandsim-6.1",
         "--format",
         "json",
     ];

@@ -19,37 +19,58 @@ use crate::numbers::{Numbers, counts, optional};
 use crate::output::Figures;
 use crate::parameters::part;
 use crate::progress::carry_out_indexes;
+use crate::sheet::{Layout, Sheet, View};
 
-/// The columns of the table and of CSV. JSON has all fields.
-const COLUMNS: [&str; 27] = [
-    "method",
-    "n",
-    "key_size",
-    "key_distribution",
-    "rows_per_key",
-    "lookup_distribution",
-    "ram_bytes",
-    "w_pages",
-    "w_bytes_per_key",
-    "ir_pages",
-    "vp_pages",
-    "op_pages",
-    "block_erases",
-    "r_present",
-    "r_absent",
-    "r_middle",
-    "p99_present",
-    "p999_present",
-    "p99_absent",
-    "p999_absent",
-    "insert_ns",
-    "worst_insert_ns",
-    "insert_uj",
-    "out_of_order_programs",
-    "gc_copies",
-    "updates",
-    "w_bytes_per_update",
-];
+/// The columns. JSON has all fields.
+const LAYOUT: Layout = Layout {
+    subject: &["method"],
+    asked: &[
+        "n",
+        "key_size",
+        "key_distribution",
+        "rows_per_key",
+        "lookup_distribution",
+        "updates",
+        "part",
+        "seed",
+    ],
+    figures: &[
+        "ram_bytes",
+        "w_pages",
+        "w_bytes_per_key",
+        "ir_pages",
+        "vp_pages",
+        "op_pages",
+        "block_erases",
+        "r_present",
+        "r_absent",
+        "r_middle",
+        "p99_present",
+        "p999_present",
+        "p99_absent",
+        "p999_absent",
+        "insert_ns",
+        "worst_insert_ns",
+        "insert_uj",
+        "out_of_order_programs",
+        "gc_copies",
+        "w_bytes_per_update",
+    ],
+    shown: &[
+        "ram_bytes",
+        "w_pages",
+        "r_present",
+        "r_absent",
+        "insert_ns",
+        "worst_insert_ns",
+        "block_erases",
+        "p99_present",
+        "p99_absent",
+        "vp_pages",
+        "op_pages",
+        "insert_uj",
+    ],
+};
 
 /// The longest key, bytes. With longer keys no method has room for a node or an entry, on any part.
 const KEY_SIZE_MAX: u32 = 4096;
@@ -144,6 +165,8 @@ pub(crate) struct Args {
     chain_len: u32,
     #[command(flatten)]
     figures: Figures,
+    #[command(flatten)]
+    view: View,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -191,8 +214,12 @@ enum When {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let benches = benches(args)?;
     args.figures.check()?;
-    let runs = carry_out_indexes(&benches)?;
-    args.figures.deliver(&COLUMNS, &runs, report::indexes)
+    args.view.limit_jobs()?;
+    let runs = carry_out_indexes(&benches, args.view.quiet)?;
+    let mut sheet = Sheet::of(&LAYOUT, &runs);
+    sheet.sort(&args.view)?;
+    let figures = sheet.render(args.figures.format, &args.view)?;
+    args.figures.deliver(&figures, || report::indexes(&runs))
 }
 
 /// Every combination of the values asked for. Methods vary fastest, so that they stand side by

@@ -16,7 +16,7 @@ use crate::output::{self, Format};
 const COLUMNS: [&str; 8] =
     ["workload", "on", "platform", "cost", "runs", "form", "error_percent", "median_error_percent"];
 /// The columns of a prediction.
-const PREDICTED: [&str; 10] = [
+const PREDICTED: [&str; 14] = [
     "workload",
     "on",
     "platform",
@@ -26,6 +26,10 @@ const PREDICTED: [&str; 10] = [
     "page_reads",
     "page_programs",
     "block_erases",
+    "time_error_percent",
+    "reads_error_percent",
+    "programs_error_percent",
+    "erases_error_percent",
     "is_extrapolated",
 ];
 

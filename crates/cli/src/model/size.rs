@@ -1,6 +1,7 @@
 //! `flysch model size`: which index fits, what it costs, and how long the flash lasts.
 
-use flysch_models::size::{Demand, choose};
+use flysch_chip::Part;
+use flysch_models::size::{Demand, SizeError, choose};
 
 use crate::failure::Failure;
 use crate::output::{self, Format};
@@ -11,11 +12,17 @@ use crate::parameters::part;
 #[command(after_help = "\
 Examples:
   flysch model size --n 1000000 --key-size 12 --part gemalto-vfl --ram 14336
+  flysch model size --per-day 86400 --keep-days 20 --part w25n01gv --record-size 40 --ram 16384
   flysch model size --n 100000 --part w25n01gv --ram 4096 --inserts-per-day 1000000 --absent-share 0.9")]
 pub(crate) struct Args {
     /// Number of keys that the index will hold
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1 << 30))]
-    n: u32,
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=KEYS_MAX),
+          required_unless_present = "keep_days")]
+    n: Option<u32>,
+    /// Hold the newest days of inserts instead of a number of keys: older ones are deleted
+    #[arg(long, value_name = "DAYS", conflicts_with = "n",
+          value_parser = clap::value_parser!(u32).range(1..=36_525))]
+    keep_days: Option<u32>,
     /// Bytes of each key
     #[arg(long, value_name = "BYTES", default_value_t = 12,
           value_parser = clap::value_parser!(u32).range(1..))]
@@ -30,7 +37,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "BYTES", default_value_t = 14_336)]
     ram: usize,
     /// Inserts a day, for the life of the flash
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    #[arg(long, value_name = "N", default_value_t = 10_000, visible_alias = "per-day")]
     inserts_per_day: u32,
     /// Lookups for each insert, to weigh one against the other
     #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = amount)]
@@ -74,8 +81,9 @@ const COLUMNS: [&str; 11] = [
 
 /// Print every index that fits, the best first.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let keys = args.keys()?;
     let demand = Demand {
-        keys: args.n,
+        keys,
         key_size: args.key_size,
         record_size: args.record_size,
         part: part(&args.part)?.as_ref().clone(),
@@ -84,6 +92,52 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         lookups_per_insert: args.lookups_per_insert,
         absent_share: args.absent_share,
     };
-    let choices = choose(&demand).map_err(|error| Failure::of(&error))?;
-    output::print(&output::rows(&COLUMNS, &choices, args.format))
+    let choices = choose(&demand).map_err(|error| match (error, args.keep_days) {
+        (SizeError::Blocks { keys, .. }, Some(_)) => {
+            let days = keys / f64::from(args.inserts_per_day);
+            Failure::Message(format!("{error}: the newest {days:.0} days"))
+        }
+        _ => Failure::of(&error),
+    })?;
+    output::print(&output::rows(&COLUMNS, &choices, args.format))?;
+    if args.format == Format::Table {
+        output::print(args.assumed(&demand).as_bytes())?;
+    }
+    Ok(())
+}
+
+/// The most keys of an index.
+const KEYS_MAX: i64 = 1 << 30;
+
+impl Args {
+    /// The keys that the index holds: those asked for, or those of the days that are kept.
+    fn keys(&self) -> Result<u32, Failure> {
+        let Some(days) = self.keep_days else { return Ok(self.n.unwrap_or(1)) };
+        let keys = u64::from(days) * u64::from(self.inserts_per_day);
+        match u32::try_from(keys) {
+            Ok(keys @ 1..) if i64::from(keys) <= KEYS_MAX => Ok(keys),
+            _ => Err(Failure::Message(format!(
+                "--keep-days {days}: {keys} keys; from 1 to {KEYS_MAX} are possible"
+            ))),
+        }
+    }
+
+    /// What the years assume, in sentences.
+    fn assumed(&self, demand: &Demand) -> String {
+        let Part { name, endurance, geometry, .. } = &demand.part;
+        let kept = match self.keep_days {
+            Some(days) => format!(
+                " The newest {days} days are kept; records are deleted block by block, and the \
+                 index is written as for the first {} keys, without what its deletes cost.",
+                demand.keys
+            ),
+            None => String::new(),
+        };
+        format!(
+            "\nyears: {} inserts a day on the whole of {name}, {} blocks rated {endurance} erases \
+             each, worn evenly, none spare. How long worn cells keep data is not in it, and no part \
+             is promised to work for much longer than its data sheet's 10 years of retention.{kept}\n",
+            self.inserts_per_day, geometry.block_count
+        )
+    }
 }

@@ -18,22 +18,32 @@ use crate::limits::{BudgetOptions, Held};
 use crate::output::{self, Figures};
 use crate::parameters::{Hardware, SqliteOptions};
 use crate::progress::{self, tell};
+use crate::sheet::{Layout, Sheet, View};
 
 /// The columns of the table and of CSV. JSON has all fields.
-const COLUMNS: [&str; 12] = [
-    "workload",
-    "on",
-    "platform",
-    "requests",
-    "time_ns",
-    "latency_ns.p50",
-    "latency_ns.p99",
-    "page_reads",
-    "page_programs",
-    "block_erases",
-    "bytes",
-    "energy_mj",
-];
+const LAYOUT: Layout = Layout {
+    subject: &["workload", "on"],
+    asked: &["platform", "requests"],
+    figures: &[
+        "time_ns",
+        "latency_ns.p50",
+        "latency_ns.p99",
+        "page_reads",
+        "page_programs",
+        "block_erases",
+        "bytes",
+        "energy_mj",
+    ],
+    shown: &[
+        "time_ns",
+        "page_reads",
+        "page_programs",
+        "block_erases",
+        "latency_ns.p50",
+        "latency_ns.p99",
+        "energy_mj",
+    ],
+};
 /// The most calls that differ and are told.
 const DIFFERENCES_MAX: usize = 10;
 
@@ -76,6 +86,8 @@ pub(crate) struct Args {
     budget: BudgetOptions,
     #[command(flatten)]
     figures: Figures,
+    #[command(flatten)]
+    view: View,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -103,6 +115,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let files = args.differences.iter().chain(&args.trace);
     files.clone().try_for_each(|path| output::check_writable(path, args.figures.force))?;
     args.figures.check()?;
+    args.view.limit_jobs()?;
     let one_only = (files.count() > 0 || budget.is_some()) && scenarios.len() > 1;
     if one_only {
         let runs = scenarios.len();
@@ -123,11 +136,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     for run in &mut runs {
         forget_defaults(run, &given);
     }
-    let settings = given.iter().map(|name| format!("parameters.{name}"));
-    let columns: Vec<String> =
-        COLUMNS.iter().map(|&name| name.to_owned()).chain(settings).collect();
-    args.figures.deliver(&columns, &runs, |runs| {
-        report::html("A recording on flash", &format!("{} replays", runs.len()), runs)
+    let mut sheet = Sheet::of(&LAYOUT, &runs);
+    sheet.sort(&args.view)?;
+    let figures = sheet.render(args.figures.format, &args.view)?;
+    args.figures.deliver(&figures, || {
+        report::html("A recording on flash", &format!("{} replays", runs.len()), &runs)
     })?;
     verdict
 }

@@ -149,10 +149,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             ));
         }
     };
+    args.selection.check()?;
     let of_file = |error: TraceError| Failure::of_file(path, error);
     let input = load_any(path, args.selection.geometry).map_err(of_file)?;
     let selected = match input {
-        Input::Trace(trace) => Input::Trace(Box::new(args.selection.filter().apply(&trace))),
+        Input::Trace(trace) => {
+            let selected = args.selection.filter().apply(&trace);
+            args.selection.tell_if_empty(trace.events.len(), selected.events.len());
+            Input::Trace(Box::new(selected))
+        }
         Input::Counters(blocks) if args.selection.filter().is_all() => Input::Counters(blocks),
         Input::Counters(_) => return Err(of_file(TraceError::OnlyCounters)),
     };

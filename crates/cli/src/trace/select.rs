@@ -5,6 +5,8 @@ use std::ops::RangeInclusive;
 use flysch_chip::EventKind;
 use flysch_lab::trace::{Filter, Geometry, parse_shape};
 
+use crate::failure::Failure;
+use crate::progress::tell;
 use crate::words::one_of;
 
 /// Options that every action has.
@@ -38,6 +40,23 @@ pub(super) struct Selection {
 }
 
 impl Selection {
+    /// Refuse a selection that can match nothing.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        if let (Some(from), Some(until)) = (self.from, self.until)
+            && from > until
+        {
+            return Err(Failure::Message("--from is after --until".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Tell the user if the selection matches none of the events.
+    pub(super) fn tell_if_empty(&self, before: usize, after: usize) {
+        if before > 0 && after == 0 && !self.filter().is_all() {
+            tell(&format!("none of {before} events is selected"));
+        }
+    }
+
     pub(super) fn filter(&self) -> Filter {
         Filter {
             from_ns: self.from,

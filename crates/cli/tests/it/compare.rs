@@ -7,13 +7,15 @@ use serde_json::Value;
 use crate::command::{complaint_of, output_of};
 
 /// A small comparison: two workloads and two numbers of requests on every stack.
-const SMALL: &str = "compare --workload insert,select --requests 20,40 --fill 50";
+const SMALL: &str =
+    "compare --platform nandsim-6.1 --workload insert,select --requests 20,40 --fill 50";
 
 #[test]
 fn a_comparison_is_a_table_and_a_page() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let table = output_of(folder.path(), SMALL);
-    let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("| ")).collect();
+    let is_row = |line: &&str| line.starts_with("insert ") || line.starts_with("select ");
+    let rows: Vec<&str> = table.lines().filter(is_row).collect();
     let stacks = [
         "sqlite/jffs2",
         "sqlite/jffs2+pramfs",
@@ -25,7 +27,7 @@ fn a_comparison_is_a_table_and_a_page() {
         "sqlite/tmpfs",
         "flysch",
     ];
-    assert_eq!(rows.len(), 1 + 2 * stacks.len(), "the largest of each workload and stack: {table}");
+    assert_eq!(rows.len(), 2 * stacks.len(), "the largest of each workload and stack: {table}");
     assert!(stacks.iter().all(|stack| table.contains(stack)), "{table}");
     assert!(table.ends_with("\nreport: report.html\n"), "{table}");
     let page = fs::read_to_string(folder.path().join("report.html")).expect("it was written");
@@ -36,7 +38,10 @@ fn a_comparison_is_a_table_and_a_page() {
     assert_eq!(runs.len(), 2 * 2 * stacks.len());
     let csv = output_of(folder.path(), &format!("{SMALL} --format csv --on sqlite/jffs2"));
     assert_eq!(csv.lines().count(), 1 + 2 * 2, "{csv}");
-    assert!(csv.starts_with("workload,on,record_size,requests,time_ns,"), "{csv}");
+    assert!(
+        csv.starts_with("workload,on,platform,part,record_size,requests,seed,time_ns,"),
+        "{csv}"
+    );
 }
 
 #[test]
@@ -96,6 +101,34 @@ fn the_engine_stands_beside_sqlite_as_far_as_it_takes_the_workloads() {
     ];
     for (arguments, is_there) in cases {
         let table = output_of(folder.path(), &format!("compare {arguments}"));
-        assert_eq!(table.contains("| flysch "), is_there, "{arguments}: {table}");
+        assert_eq!(table.contains(" flysch "), is_there, "{arguments}: {table}");
     }
+}
+
+#[test]
+fn the_best_is_an_answer_and_no_floor() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let table = output_of(folder.path(), SMALL);
+    let (answers, others) = table.split_once("For comparison only").expect("two tables");
+    for name in ["sqlite/tmpfs", "+pramfs"] {
+        assert!(!answers.contains(name) && others.contains(name), "{table}");
+    }
+    assert!(answers.contains("  1.00  "), "{answers}");
+    let json = output_of(folder.path(), &format!("{SMALL} --format json"));
+    let runs: Vec<Value> = serde_json::from_str(&json).expect("a list of objects");
+    for run in &runs {
+        let (time, ratio) = (run["time_ns"].as_f64(), run["times_best"].as_f64());
+        let best = time.zip(ratio).map(|(time, ratio)| time / ratio).expect("numbers");
+        let same =
+            |other: &&Value| ["workload", "requests"].iter().all(|name| other[name] == run[name]);
+        let answers = runs.iter().filter(same).filter(|other| other["standing"] == "answer");
+        let least = answers.filter_map(|it| it["time_ns"].as_f64()).fold(f64::INFINITY, f64::min);
+        assert!((best - least).abs() < 1.0, "{run}");
+    }
+    let of = |on: &str| runs.iter().find(|run| run["on"] == on).expect("a run").clone();
+    assert_eq!(of("sqlite/tmpfs")["standing"], "floor");
+    assert_eq!(of("sqlite/ubifs+pramfs")["standing"], "needs_nvram");
+    let page = fs::read_to_string(folder.path().join("report.html")).expect("it was written");
+    assert!(!page.contains("Fastest:</b> <b>sqlite/tmpfs"), "a floor is no answer");
+    assert!(page.contains("sqlite/tmpfs"), "it is shown");
 }

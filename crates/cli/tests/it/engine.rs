@@ -15,9 +15,9 @@ fn a_log_is_swept_on_the_engine_and_on_sqlite() {
     let small = "logger --record-size 40 --fill 200 --requests 10 --queries 3";
     let on_both = runs(&format!("{small} --batch 1,8 --on flysch,sqlite/jffs2 --ram 9K,16K"));
     let told: Vec<_> = on_both.iter().map(|run| (&run["on"], &run["parameters"]["ram"])).collect();
-    let sizes = told.iter().filter(|(on, _)| *on == "flysch").map(|(_, ram)| ram.as_str());
+    let sizes = told.iter().filter(|(on, _)| *on == "flysch").map(|(_, ram)| ram.as_u64());
     let sizes: Vec<_> = sizes.collect();
-    let sweep = ["9216", "16384", "9216", "16384"].map(Some);
+    let sweep = [9216, 16384, 9216, 16384].map(Some);
     assert_eq!(sizes, sweep);
     assert_eq!(told.len(), 6, "RAM is nothing to SQLite: {told:?}");
     for run in &on_both {
@@ -42,15 +42,15 @@ fn tpcc_keeps_its_conditions_on_the_engine_and_programs_less_than_on_sqlite() {
     let stacks = "--on flysch,flysch+nvram,sqlite/yaffs2 --read-cache 0,256K";
     let runs =
         runs(&format!("tpcc --scale-divisor 100 --partition-blocks 96 --requests 92 {stacks}"));
-    let count = |on: &str, cache: Option<&str>, name: &str| {
+    let count = |on: &str, cache: Option<u64>, name: &str| {
         let is_it =
-            |run: &&Value| run["on"] == on && run["parameters"]["read-cache"].as_str() == cache;
+            |run: &&Value| run["on"] == on && run["parameters"]["read-cache"].as_u64() == cache;
         runs.iter().find(is_it).and_then(|run| run[name].as_u64()).expect("a run of this stack")
     };
-    let programs = count("flysch", Some("0"), "page_programs");
+    let programs = count("flysch", Some(0), "page_programs");
     assert!(count("sqlite/yaffs2", None, "page_programs") > 8 * programs, "{programs}");
-    assert!(count("flysch+nvram", Some("0"), "page_programs") < programs, "{programs}");
-    let reads = ["0", "262144"].map(|cache| count("flysch", Some(cache), "page_reads"));
+    assert!(count("flysch+nvram", Some(0), "page_programs") < programs, "{programs}");
+    let reads = [0, 262_144].map(|cache| count("flysch", Some(cache), "page_reads"));
     assert!(reads[1] < reads[0] / 2, "{reads:?}");
 }
 

@@ -81,3 +81,20 @@ fn a_guest_that_cannot_be_is_one_line() {
     let help = output_of(folder.path(), "vm setup --help");
     assert!(help.contains("--kernel") && help.contains("--store"), "{help}");
 }
+
+#[test]
+fn parts_and_platforms_are_listed_shown_and_begun() {
+    let folder = TempDir::new().unwrap();
+    for (kind, name, figure) in
+        [("part", "w25n01gv", "erase_ns"), ("platform", "am62-6.12", "copy_ps_per_byte")]
+    {
+        let listed = output_of(folder.path(), &format!("{kind} list"));
+        assert!(listed.contains(name), "{listed}");
+        let shown = output_of(folder.path(), &format!("{kind} show {name}"));
+        assert!(shown.contains(figure) && shown.starts_with('#'), "{shown}");
+        let new = format!("{kind} new mine --like {name} --out {kind}.toml");
+        assert_eq!(output_of(folder.path(), &new), "");
+        let run = format!("bench insert --{kind} {kind}.toml --requests 5 --fill 5");
+        assert!(output_of(folder.path(), &run).contains("mine"), "{kind}");
+    }
+}

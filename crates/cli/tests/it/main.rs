@@ -15,5 +15,7 @@ mod model;
 mod record;
 mod repro;
 mod run;
+mod sheet;
 mod tpcc;
 mod trace;
+mod wrong;

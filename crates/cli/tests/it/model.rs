@@ -139,3 +139,17 @@ fn an_index_is_chosen_or_what_would_do_is_told() {
     check("--n 1000 --absent-share 2", "a number from 0 to 1");
     check("--n 1000 --lookups-per-insert x", "a number from 0");
 }
+
+/// A row a second for ten years, keeping the newest days: one command has the answer.
+#[test]
+fn a_ring_of_days_is_sized_with_its_caveats() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let asked = "model size --per-day 86400 --part w25n01gv --record-size 40 --ram 32768";
+    let table = output_of(folder.path(), &format!("{asked} --keep-days 5"));
+    assert!(table.contains("The newest 5 days are kept"), "{table}");
+    assert!(table.contains("86400 inserts a day on the whole of w25n01gv"), "{table}");
+    let line = complaint_of(folder.path(), &format!("{asked} --keep-days 90"));
+    assert!(line.contains("keys fit: the newest ") && line.ends_with(" days"), "{line}");
+    let line = complaint_of(folder.path(), "model size --keep-days 36525 --per-day 4000000000");
+    assert!(line.contains("keys; from 1 to"), "{line}");
+}

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::command::{complaint_of, output_of};
 
@@ -27,13 +27,13 @@ fn json_has_times_and_operations_of_each_transaction() {
     let [run] = runs.as_slice() else { panic!("one run") };
     assert_eq!((&run["workload"], &run["requests"]), (&"tpcc".into(), &46.into()));
     let parameters = [
-        ("warehouses", "1"),
-        ("scale-divisor", "100"),
-        ("terminals", "1"),
-        ("think-times", "off"),
-        ("rollback-percent", "1"),
-        ("database-files", "1"),
-        ("beside", "journal+super-journal+statement-journal+temporary"),
+        ("warehouses", json!(1)),
+        ("scale-divisor", json!(100)),
+        ("terminals", json!(1)),
+        ("think-times", json!(false)),
+        ("rollback-percent", json!(1)),
+        ("database-files", json!(1)),
+        ("beside", json!("journal+super-journal+statement-journal+temporary")),
     ];
     for (name, wanted) in parameters {
         assert_eq!(run["parameters"][name], wanted, "{name}");
@@ -67,21 +67,21 @@ fn terminals_wait_for_each_other_unless_they_think() {
     let runs = runs(&format!(
         "{SMALL} --on sqlite/yaffs2 --terminals 1,10 --think-times off,on --transactions 60"
     ));
-    let of = |terminals: &str, think_times: &str, figure: &str| {
+    let of = |terminals: u32, think_times: bool, figure: &str| {
         let run = runs.iter().find(|run| {
             let parameters = &run["parameters"];
             parameters["terminals"] == terminals && parameters["think-times"] == think_times
         });
         number(&run.expect("every combination")["figures"][figure])
     };
-    let waits = of("10", "off", "response_ns_mean") / of("10", "off", "service_ns_mean");
+    let waits = of(10, false, "response_ns_mean") / of(10, false, "service_ns_mean");
     assert!((8.0..=10.0).contains(&waits), "{waits}");
-    let alone = of("1", "off", "response_ns_mean") / of("1", "off", "service_ns_mean");
+    let alone = of(1, false, "response_ns_mean") / of(1, false, "service_ns_mean");
     assert!((alone - 1.0).abs() < 1e-9, "{alone}");
-    let thinking = of("10", "on", "response_ns_mean") / of("10", "on", "service_ns_mean");
+    let thinking = of(10, true, "response_ns_mean") / of(10, true, "service_ns_mean");
     assert!((1.0..2.0).contains(&thinking), "{thinking}");
     let name = "new_orders_per_minute";
-    assert!(of("1", "on", name) < 2.0 && of("10", "on", name) < 12.86 * 1.3);
+    assert!(of(1, true, name) < 2.0 && of(10, true, name) < 12.86 * 1.3);
 }
 
 #[test]
@@ -92,11 +92,11 @@ fn rollbacks_and_files_are_as_asked() {
     assert_eq!(runs.len(), 4);
     for run in &runs {
         let rolled_back = number(&run["figures"]["new_orders_rolled_back"]);
-        let none = run["parameters"]["rollback-percent"] == "0";
+        let none = run["parameters"]["rollback-percent"] == 0;
         assert_eq!(rolled_back == 0.0, none, "{rolled_back}");
         let causes = run["by_cause"].as_object().expect("causes");
         let labels: BTreeSet<&str> = causes.keys().flat_map(|path| path.split(" > ")).collect();
-        let has_two = run["parameters"]["database-files"] == "2";
+        let has_two = run["parameters"]["database-files"] == 2;
         assert_eq!(labels.contains("super_journal"), has_two, "{labels:?}");
     }
 }
@@ -118,10 +118,20 @@ fn what_makes_no_sense_is_told_in_one_line() {
         ("tpcc --beside journal", "--beside is for stacks such as sqlite/yaffs2+pramfs"),
         ("tpcc --on sqlite/yaffs2+pramfs --beside jornal", "did you mean 'journal'?"),
         ("tpcc --on file/yaffs2", "--on file/yaffs2: tpcc runs on stacks such as sqlite/yaffs2"),
-        ("tpcc --on sqlite/yaffs2 --partition-blocks 40", "file system: no space left"),
+        ("tpcc --on sqlite/yaffs2 --partition-blocks 40", "tpcc needs 60 MiB or more"),
     ];
     for (arguments, wanted) in cases {
         let line = complaint_of(Path::new("."), &format!("bench {arguments}"));
         assert!(line.contains(wanted), "{arguments}: {line}");
     }
+}
+
+#[test]
+fn the_orders_a_minute_are_in_every_format() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let arguments = format!("bench tpcc {SMALL} --on sqlite/yaffs2 --transactions 20");
+    let table = output_of(folder.path(), &arguments);
+    assert!(table.contains("new orders per minute") && !table.contains("KB/s"), "{table}");
+    let csv = output_of(folder.path(), &format!("{arguments} --format csv"));
+    assert!(csv.contains("figures.new_orders_per_minute"), "{csv}");
 }

@@ -112,7 +112,6 @@ fn filters_hold_for_every_action() {
         ("--blocks 2", 2),
         ("--blocks 2-3", 5),
         ("--limit 4", 4),
-        ("--task nobody", 0),
     ];
     for (filter, count) in cases {
         for order in [format!("{filter} summary"), format!("summary {filter}")] {

@@ -73,7 +73,7 @@ pub fn run(
     let site = Cell::new(flash, tracer, geometry, bad_count);
     let mut run = scenario.run_at(Box::new(site))?;
     run.on = target.to_string();
-    run.parameters.insert("hook", level.to_owned());
+    run.parameters.insert("hook", level.into());
     Ok(run)
 }
 

@@ -74,7 +74,8 @@ fn error(kernel: f64, flysch: f64) -> f64 {
 /// Key and counts of a simulated run.
 #[expect(clippy::cast_precision_loss, reason = "counts of operations, far below 2^52")]
 pub fn of_run(run: &Run) -> (Key, Counts) {
-    let parameter = |name: &str| run.parameters.get(name).cloned().unwrap_or_default();
+    let parameter =
+        |name: &str| run.parameters.get(name).map(ToString::to_string).unwrap_or_default();
     let key = Key {
         fs: run.on.rsplit(['/', ':']).next().unwrap_or_default().to_owned(),
         workload: run.workload.clone(),
@@ -96,7 +97,11 @@ pub fn of_json(run: &Value) -> Option<(Key, Counts)> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let number = |name: &str| run[name].as_f64();
     let whole = |name: &str| run[name].as_u64().and_then(|number| u32::try_from(number).ok());
-    let parameter = |name: &str| text(&run["parameters"][name]).unwrap_or_default();
+    let parameter = |name: &str| match &run["parameters"][name] {
+        Value::String(word) => word.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    };
     let key = Key {
         fs: text(&run["on"])?.rsplit(['/', ':']).next().unwrap_or_default().to_owned(),
         workload: text(&run["workload"])?,

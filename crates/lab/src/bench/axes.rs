@@ -19,6 +19,7 @@ use super::scenario::Scenario;
 use crate::machine::dual::Route;
 use crate::machine::layers::FtlKind;
 use crate::machine::stack::{Engine, Journals, Main};
+use crate::parameter::Parameter;
 use crate::workload::Alphabet;
 
 /// Records in each table before select, join and update, unless the user sets it: the most that the
@@ -45,6 +46,23 @@ macro_rules! axes {
                 lens.fold(1, |count: u64, (_, len)| count.saturating_mul(*len as u64))
             }
 
+            /// The names of the parameters that have values and apply to none of the scenarios.
+            pub(super) fn idle(&self, plain: &[Scenario]) -> Vec<&'static str> {
+                let mut names = Vec::new();
+                $(if !self.$list.is_empty() && !plain.iter().any(|it| row(it, $applies)) {
+                    names.push($name);
+                })*
+                names
+            }
+
+            /// The name of a parameter that has the same value twice.
+            pub fn repeated(&self) -> Option<&'static str> {
+                $(if has_repeated(&self.$list) {
+                    return Some($name);
+                })*
+                None
+            }
+
             /// Every combination of the values that apply to `plain`. The values of the last row
             /// vary fastest.
             pub(super) fn combinations(&self, plain: Scenario) -> Vec<Scenario> {
@@ -58,8 +76,8 @@ macro_rules! axes {
 
         impl Scenario {
             /// The values of all parameters that apply to this scenario, by parameter name.
-            fn values_by_name(&self) -> BTreeMap<&'static str, String> {
-                let all = [$((row(self, $applies), $name, text($tell)(self)),)*];
+            fn values_by_name(&self) -> BTreeMap<&'static str, Parameter> {
+                let all = [$((row(self, $applies), $name, told($tell)(self)),)*];
                 let own = all.into_iter().filter(|(applies, ..)| *applies);
                 own.map(|(_, name, value)| (name, value)).collect()
             }
@@ -79,7 +97,7 @@ axes! {
     /// Whether UBIFS uses bulk-read.
     ubifs_bulk_reads: bool, "ubifs-bulk-read", on_ubifs,
         |it, &value| it.build.layers.ubifs_bulk_read = value,
-        |it| on_or_off(it.build.layers.ubifs_bulk_read);
+        |it| it.build.layers.ubifs_bulk_read;
     /// Largest difference between erase counts that UBI tolerates before it moves data.
     ubi_wear_thresholds: u64, "ubi-wear-threshold", on_ubifs,
         |it, &value| it.build.layers.ubi_wear_threshold = value,
@@ -87,7 +105,7 @@ axes! {
     /// Whether UBI writes fastmaps.
     ubi_fastmaps: bool, "ubi-fastmap", on_ubifs,
         |it, &value| it.build.layers.ubi_fastmap = value,
-        |it| on_or_off(it.build.layers.ubi_fastmap);
+        |it| it.build.layers.ubi_fastmap;
     /// Flash translation layers (FTL).
     ftls: FtlKind, "ftl", on_ftl,
         |it, &value| it.build.layers.ftl = value,
@@ -147,11 +165,11 @@ axes! {
     /// SQLite's settings of `PRAGMA journal_mode`.
     journal_modes: JournalMode, "journal-mode", is_sqlite,
         |it, &value| it.settings.journal_mode = value,
-        |it| it.settings.journal_mode;
+        |it| it.settings.journal_mode.to_string();
     /// SQLite's settings of `PRAGMA synchronous`.
     synchronous: Synchronous, "synchronous", is_sqlite,
         |it, &value| it.settings.synchronous = value,
-        |it| it.settings.synchronous;
+        |it| it.settings.synchronous.to_string();
     /// SQLite's page sizes in bytes.
     page_sizes: u32, "page-size", is_sqlite,
         |it, &value| it.settings.page_size = value,
@@ -179,7 +197,7 @@ axes! {
     /// Which files lie on the second file system, in stacks that have one for journals.
     routes: Route, "beside", has_journals,
         |it, &value| it.build.route = value,
-        |it| it.build.route;
+        |it| it.build.route.to_string();
     /// Seeds of all random numbers.
     seeds: u64, "seed", always,
         |it, &value| (it.seed, it.build.seed) = (value, value),
@@ -191,7 +209,7 @@ const FIELDS: [&str; 4] = ["part", "record-size", "requests", "seed"];
 
 impl Scenario {
     /// The parameters that are not fields of the result, by their names on the command line.
-    pub(super) fn parameters(&self) -> BTreeMap<&'static str, String> {
+    pub(super) fn parameters(&self) -> BTreeMap<&'static str, Parameter> {
         let mut all = self.workload.parameters();
         all.extend(self.values_by_name().into_iter().filter(|(name, _)| !FIELDS.contains(name)));
         all
@@ -211,6 +229,11 @@ pub fn spread<S: Clone, T>(all: Vec<S>, values: &[T], set: impl Fn(&mut S, &T)) 
     all.iter().flat_map(|plain| values.iter().map(|value| with(plain, value))).collect()
 }
 
+/// Whether a value stands in the list more than once.
+fn has_repeated<T: PartialEq>(list: &[T]) -> bool {
+    (1..list.len()).any(|place| list[..place].contains(&list[place]))
+}
+
 /// Whether a row of the table applies to a scenario. This function fixes the closure's type.
 fn row(scenario: &Scenario, applies: fn(&Scenario) -> bool) -> bool {
     applies(scenario)
@@ -222,9 +245,9 @@ fn set<T>(set: fn(&mut Scenario, &T)) -> fn(&mut Scenario, &T) {
     set
 }
 
-/// The function that returns a scenario's value as text.
-fn text<T: ToString>(tell: fn(&Scenario) -> T) -> impl Fn(&Scenario) -> String {
-    move |scenario| tell(scenario).to_string()
+/// The function that returns a scenario's value.
+fn told<T: Into<Parameter>>(tell: fn(&Scenario) -> T) -> impl Fn(&Scenario) -> Parameter {
+    move |scenario| tell(scenario).into()
 }
 
 fn always(_: &Scenario) -> bool {
@@ -275,10 +298,6 @@ fn has_strings(scenario: &Scenario) -> bool {
     scenario.workload.has_strings()
 }
 
-fn on_or_off(is_on: bool) -> &'static str {
-    if is_on { "on" } else { "off" }
-}
-
 fn ecc_name(ecc: EccMode) -> &'static str {
     match ecc {
         EccMode::Hardware => "hardware",
@@ -301,12 +320,12 @@ fn compression(scenario: &Scenario) -> String {
 }
 
 /// The read-ahead window of the main file system, or `fadvise` if programs switch read-ahead off.
-fn read_ahead(scenario: &Scenario) -> String {
+fn read_ahead(scenario: &Scenario) -> Parameter {
     match scenario.stack.main {
-        _ if scenario.advises_random => "fadvise".to_owned(),
-        Main::Ubifs => scenario.ubifs_ra_pages.to_string(),
+        _ if scenario.advises_random => "fadvise".into(),
+        Main::Ubifs => scenario.ubifs_ra_pages.into(),
         Main::Jffs2 | Main::Yaffs2 | Main::Ftl | Main::Tmpfs | Main::Chip => {
-            scenario.build.ra_pages.to_string()
+            scenario.build.ra_pages.into()
         }
     }
 }

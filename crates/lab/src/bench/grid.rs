@@ -51,6 +51,11 @@ impl Grid {
         self.plain().map(|plain| self.axes.count(&plain)).fold(0, u64::saturating_add)
     }
 
+    /// The names of the parameters that have values and apply to no scenario.
+    pub fn idle(&self) -> Vec<&'static str> {
+        self.axes.idle(&self.plain().collect::<Vec<_>>())
+    }
+
     /// Every combination, in a fixed order: workloads vary slowest, seeds fastest. A parameter that
     /// does not apply to a workload adds no scenarios to it.
     pub fn scenarios(&self) -> Vec<Scenario> {

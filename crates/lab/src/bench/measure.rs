@@ -73,9 +73,13 @@ pub fn measure(
         record_size: scenario.record_size,
         requests: scenario.requests,
         seed: scenario.seed,
+        standing: scenario.standing(),
         parameters: scenario.parameters(),
         time_ns: timing.time_ns,
         cpu_ns: timing.cpu_ns,
+        flash_ns: total.time_ns,
+        cpu_percent: percent(timing.cpu_ns, timing.time_ns),
+        flash_percent: percent(total.time_ns, timing.time_ns),
         begin_ns: timing.begin_ns,
         end_ns: timing.end_ns,
         latency_ns: Latency::of(&timing.request_ns),
@@ -95,6 +99,8 @@ pub fn measure(
         energy,
         wear: wear(&blocks),
         lifetime_mb: lifetime_mb(scenario, bytes, total.page_programs),
+        erase_budget: u64::from(scenario.build.partition_blocks)
+            * u64::from(scenario.build.part.endurance),
         by_cause: by_cause(&trace),
         figures,
         by_statement,
@@ -105,6 +111,11 @@ pub fn measure(
         erase_counts: blocks.erase_counts,
         trace,
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "figures for people, far below 2^52")]
+fn percent(part_ns: u64, whole_ns: u64) -> f64 {
+    if whole_ns == 0 { 0.0 } else { part_ns as f64 * 100.0 / whole_ns as f64 }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "figures for people, far below 2^52")]

@@ -4,8 +4,9 @@
 //! run while it is under way. `steps` holds one file for each workload: what it does in a session.
 //! `carry_out` takes a scenario from start to end. [`measure`] turns the trace into the figures of
 //! a [`run`]; `commits` says whom the end of a transaction is for. A [`grid`] is many scenarios
-//! that run on all cores, and `axes` is the table of the parameters that may be swept.
-//! [`throughput`] measures plain reads and writes; platforms are calibrated by it.
+//! that run on all cores, and `axes` is the table of the parameters that may be swept. [`life`] is
+//! how long the flash bears a run. [`throughput`] measures plain reads and writes; platforms are
+//! calibrated by it.
 
 mod axes;
 mod carry_out;
@@ -13,6 +14,7 @@ mod commits;
 mod error;
 pub mod grid;
 mod kernel_options;
+pub mod life;
 pub mod measure;
 pub mod run;
 pub mod scenario;

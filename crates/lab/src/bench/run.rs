@@ -9,6 +9,8 @@ use flysch_chip::{Blame, CauseTree, Trace};
 use serde::Serialize;
 
 use crate::machine::power::Drawn;
+use crate::machine::standing::Standing;
+use crate::parameter::Parameter;
 use crate::trace::{Operations, StatementRow, TableRow};
 
 /// What one scenario cost. `flysch bench --format json` prints it as a JSON object.
@@ -27,12 +29,20 @@ pub struct Run {
     pub requests: u32,
     /// Seed of all random numbers.
     pub seed: u64,
+    /// Whether the platform can have this stack at all.
+    pub standing: Standing,
     /// All other parameters, by their names on the command line.
-    pub parameters: BTreeMap<&'static str, String>,
+    pub parameters: BTreeMap<&'static str, Parameter>,
     /// Length of the measured interval in virtual time, nanoseconds.
     pub time_ns: u64,
     /// The part of `time_ns` in which the CPU worked, nanoseconds.
     pub cpu_ns: u64,
+    /// Time that the flash and the NVRAM were busy, nanoseconds.
+    pub flash_ns: u64,
+    /// The CPU's share of `time_ns`.
+    pub cpu_percent: f64,
+    /// The share of `time_ns` that flash and NVRAM were busy.
+    pub flash_percent: f64,
     /// Response time of the BEGIN statement, nanoseconds.
     pub begin_ns: u64,
     /// Response time of the END statement, nanoseconds.
@@ -76,6 +86,8 @@ pub struct Run {
     /// value is: bytes times blocks times pages per block times endurance, divided by page
     /// programs.
     pub lifetime_mb: Option<f64>,
+    /// Erases that the partition is rated for: blocks times endurance.
+    pub erase_budget: u64,
     /// Operations by cause. A cause is the path of scopes, outermost first, joined by " > ".
     pub by_cause: BTreeMap<String, Operations>,
     /// Figures that only this workload has, by a name that ends in the unit.
@@ -105,6 +117,12 @@ pub struct Run {
 }
 
 impl Run {
+    /// Rows that the run wrote or read, or its requests if it has no rows.
+    pub fn rows(&self) -> u64 {
+        let is_in_rows = self.bytes > 0 && self.record_size > 0;
+        if is_in_rows { self.bytes / u64::from(self.record_size) } else { self.requests.into() }
+    }
+
     /// Empty the trace, which saves memory when there are many results. All figures are computed by
     /// now.
     pub(crate) fn forget_trace(&mut self) {
@@ -118,6 +136,23 @@ impl Run {
             blame: Blame::default(),
         };
     }
+}
+
+/// A scenario that has no result: what was asked for, and why there is none. Its fields have the
+/// names of those of [`Run`].
+#[derive(Clone, Debug, Serialize)]
+pub struct Failed {
+    pub workload: String,
+    pub on: String,
+    pub platform: String,
+    pub part: String,
+    pub record_size: u32,
+    pub requests: u32,
+    pub seed: u64,
+    pub standing: Standing,
+    pub parameters: BTreeMap<&'static str, Parameter>,
+    /// Why there is no result, in one line.
+    pub error: String,
 }
 
 /// Percentiles of response times, nanoseconds.

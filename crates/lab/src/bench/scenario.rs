@@ -2,9 +2,12 @@
 
 use flysch_sqlite::Settings;
 
+use super::error::RunError;
+use super::run::Failed;
 use crate::machine::Build;
 use crate::machine::power::Activity;
 use crate::machine::stack::{Main, Stack};
+use crate::machine::standing::Standing;
 use crate::workload::{Alphabet, Workload};
 
 /// Everything that the result of a run depends on.
@@ -55,6 +58,27 @@ impl Scenario {
             fs: self.stack.main.name(),
             pattern: self.workload.pattern().name(),
             reads_ahead: self.reads_ahead(),
+        }
+    }
+
+    /// Whether its platform can have its stack.
+    pub fn standing(&self) -> Standing {
+        Standing::of(self.stack, &self.build.platform)
+    }
+
+    /// What was asked for, with the reason for which there is no result.
+    pub fn failed(&self, error: &RunError) -> Failed {
+        Failed {
+            workload: self.workload.name().to_owned(),
+            on: self.stack.name(),
+            platform: self.build.platform.name.clone(),
+            part: self.build.part.name.clone(),
+            record_size: self.record_size,
+            requests: self.requests,
+            seed: self.seed,
+            standing: self.standing(),
+            parameters: self.parameters(),
+            error: error.to_string(),
         }
     }
 

@@ -123,8 +123,13 @@ impl<'a> Session<'a> {
         drop(scope);
         let reads_at_open = self.site.count(EventKind::Read)?;
         self.site.reset()?;
+        let begin_ns = self.now_ns();
         let measured = steps.measure(self, &mut opened)?;
         let mut trace = self.site.take()?;
+        // Times of a trace count from the beginning of the measured interval.
+        for event in &mut trace.events {
+            event.time_ns = event.time_ns.saturating_sub(begin_ns);
+        }
         if let Workload::Micro(kind) = self.scenario.workload
             && kind.is_one_transaction()
             && !trace.blame.tables.is_empty()

@@ -15,6 +15,7 @@ use super::experiment::Experiment;
 use super::keys::{KeyDistribution, Keys};
 use super::method::{MethodName, MethodSpec, Tuning};
 use super::rows::{LookupDistribution, RowKeys};
+use crate::parameter::Parameter;
 
 /// Which keys are looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -111,26 +112,26 @@ impl IndexBench {
     }
 
     /// The parameters that are not fields of the result.
-    pub(super) fn parameters(&self) -> BTreeMap<&'static str, String> {
+    pub(super) fn parameters(&self) -> BTreeMap<&'static str, Parameter> {
         let Tuning { bits_per_key, hash_count, flush, pace, .. } = self.tuning;
         let Tuning { spare_percent, list_max, chain_len, .. } = self.tuning;
         let mut parameters = match self.method {
             MethodName::Pbfilter | MethodName::Pbfilter2 => BTreeMap::from([
-                ("bits-per-key", bits_per_key.to_string()),
-                ("hash-count", hash_count.to_string()),
-                ("flush", if flush == FlushUnit::Sector { "sector" } else { "page" }.to_owned()),
+                ("bits-per-key", bits_per_key.into()),
+                ("hash-count", hash_count.into()),
+                ("flush", if flush == FlushUnit::Sector { "sector" } else { "page" }.into()),
             ]),
             MethodName::Runs | MethodName::RunsFilter => {
                 let pace = if pace == Pace::Spread { "spread" } else { "synchronous" };
-                BTreeMap::from([("pace", pace.to_owned())])
+                BTreeMap::from([("pace", pace.into())])
             }
-            MethodName::Btree => BTreeMap::from([("spare-percent", spare_percent.to_string())]),
+            MethodName::Btree => BTreeMap::from([("spare-percent", spare_percent.into())]),
             MethodName::Bftl1 | MethodName::Store | MethodName::StoreOrdered => BTreeMap::new(),
-            MethodName::Bftl2 => BTreeMap::from([("list-max", list_max.to_string())]),
-            MethodName::Skimpystash => BTreeMap::from([("chain-len", chain_len.to_string())]),
+            MethodName::Bftl2 => BTreeMap::from([("list-max", list_max.into())]),
+            MethodName::Skimpystash => BTreeMap::from([("chain-len", chain_len.into())]),
         };
         if let Some(ram) = self.ram {
-            parameters.insert("ram", ram.to_string());
+            parameters.insert("ram", (ram as u64).into());
         }
         parameters
     }

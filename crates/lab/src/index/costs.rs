@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::parameter::Parameter;
+
 /// What one run cost. `flysch index bench --format json` prints it as a JSON object. Counts are
 /// those of the load, unless the field says otherwise. Reads of lookups include the read of the
 /// record's page. Pages are page equivalents: sectors divided by sectors per page.
@@ -26,7 +28,7 @@ pub struct IndexCosts {
     /// Seed of the keys and of the random draws.
     pub seed: u64,
     /// The other parameters, by their names on the command line.
-    pub parameters: BTreeMap<&'static str, String>,
+    pub parameters: BTreeMap<&'static str, Parameter>,
     /// RAM at the end as the paper counts it: buffers and data structures, in bytes.
     pub ram_bytes: usize,
     /// All RAM: also what finds pages on flash, and the fields of the structs, in bytes.

@@ -94,7 +94,8 @@ impl<'a> Experiment<'a> {
             ir_pages: self.pages(load.sectors_read),
             read_operations: load.reads,
             vp_pages,
-            op_pages: w_pages - f64::from(vp_pages),
+            // A page that is programmed in part counts whole among those that are needed.
+            op_pages: (w_pages - f64::from(vp_pages)).max(0.0),
             block_erases: load.erases,
             out_of_order_programs: load.out_of_order,
             gc_copies: load.copies,

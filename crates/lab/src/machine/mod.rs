@@ -19,6 +19,7 @@ pub mod platform;
 pub mod power;
 mod pram;
 pub mod stack;
+pub mod standing;
 pub mod storage;
 
 pub use device::{Device, Memory};

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use flysch_chip::Part;
+use flysch_chip::fields::missing;
 use flysch_chip::nearest::nearest;
 use flysch_linux::cache::ReadAheadProfile;
 use flysch_linux::card::Bus;
@@ -19,7 +20,8 @@ use super::power::{Component, Draw, Power};
 /// Data bytes that one step of the kernel's software ECC (Hamming) covers.
 const SOFT_ECC_STEP: u32 = 256;
 
-const BUILTIN: [&str; 4] = [
+const BUILTIN: [&str; 5] = [
+    include_str!("../../../../platforms/am62-6.12.toml"),
     include_str!("../../../../platforms/nandsim-6.1.toml"),
     include_str!("../../../../platforms/apf27-2.6.29.toml"),
     include_str!("../../../../platforms/kaist-2.6.19.toml"),
@@ -58,6 +60,8 @@ pub struct Platform {
     /// The generation of YAFFS2's source code.
     pub yaffs2_profile: Profile,
     pub ubifs_compressor: ubifs::Compressor,
+    /// Whether the board has byte-addressable memory that keeps its data, such as PRAM or FRAM.
+    pub has_nvram: bool,
     /// The bus to a card with a flash translation layer.
     pub card: Bus,
     pub sqlite: Settings,
@@ -134,6 +138,8 @@ struct File {
     description: String,
     source: String,
     part: String,
+    #[serde(default)]
+    has_nvram: bool,
     partition: PartitionFile,
     mtd: MtdFile,
     cpu: CpuFigures,
@@ -207,7 +213,13 @@ struct SqliteFile {
     synchronous: Option<Synchronous>,
 }
 
+/// Fields of the first platform that another may leave out.
+const OPTIONAL: [&str; 1] = ["ubifs.shares_dirty_limit"];
+
 impl Platform {
+    /// The name of the platform that simulations use unless another is asked for: a board of today.
+    pub const DEFAULT: &str = "am62-6.12";
+
     /// The names of the built-in platforms.
     pub fn names() -> Vec<String> {
         Self::builtin().map(|platform| platform.name).collect()
@@ -228,7 +240,14 @@ impl Platform {
     /// Says what is wrong with the text.
     pub fn parse(text: &str) -> Result<Self, PlatformError> {
         let invalid = |why: &dyn fmt::Display| PlatformError::Invalid(why.to_string());
-        let file: File = toml::from_str(text).map_err(|error| invalid(&error.message()))?;
+        let file: File = toml::from_str(text).map_err(|error| {
+            let mut names = missing(text, BUILTIN[0]);
+            names.retain(|name| !OPTIONAL.contains(&name.as_str()));
+            match names.len() {
+                0 | 1 => invalid(&error.message()),
+                _ => invalid(&format_args!("missing: {}", names.join(", "))),
+            }
+        })?;
         Part::named(&file.part).map_err(|error| invalid(&error))?;
         let always = |component| {
             let plain = |draw: &Draw| draw.component == component && draw.is_unconditional();
@@ -236,6 +255,12 @@ impl Platform {
         };
         if !always(Component::Cpu) || !(always(Component::Ram) || always(Component::Memory)) {
             return Err(invalid(&"power needs draws of cpu and of ram or memory on no condition"));
+        }
+        if let Some(name) = file.beyond() {
+            return Err(invalid(&format_args!("{name} is above {FIGURE_MAX}")));
+        }
+        if file.partition.blocks == 0 {
+            return Err(invalid(&"partition.blocks is 0"));
         }
         let compressors = file.jffs2.compressors.iter().map(|name| name.parse());
         Ok(Self {
@@ -251,6 +276,7 @@ impl Platform {
             description: file.description,
             source: file.source,
             part: file.part,
+            has_nvram: file.has_nvram,
             partition_blocks: file.partition.blocks,
             card: Bus {
                 command_ns: file.card.command_ns,
@@ -269,8 +295,37 @@ impl Platform {
         })
     }
 
+    /// The text of a built-in platform, with the source of each figure.
+    ///
+    /// # Errors
+    /// As [`Platform::named`].
+    pub fn text(name: &str) -> Result<&'static str, PlatformError> {
+        let is_it = |text: &&&str| Self::parse(text).is_ok_and(|platform| platform.name == name);
+        let found = BUILTIN.iter().find(is_it).copied();
+        found.ok_or_else(|| PlatformError::Unknown(name.to_owned()))
+    }
+
     fn builtin() -> impl Iterator<Item = Self> {
         BUILTIN.into_iter().map(|text| Self::parse(text).expect("built-in platforms are valid"))
+    }
+}
+
+/// The largest time of a platform: a second in nanoseconds, a millisecond in picoseconds.
+const FIGURE_MAX: u64 = 1_000_000_000;
+
+impl File {
+    /// The name of a time that no machine has.
+    fn beyond(&self) -> Option<&'static str> {
+        let times = [
+            ("mtd.read_overhead_ns", self.mtd.read_overhead_ns),
+            ("mtd.program_overhead_ns", self.mtd.program_overhead_ns),
+            ("cpu.kernel_ps_per_instruction", self.cpu.kernel_ps_per_instruction),
+            ("cpu.copy_ps_per_byte", self.cpu.copy_ps_per_byte),
+            ("cpu.sqlite_ps_per_instruction", self.cpu.sqlite_ps_per_instruction),
+            ("card.command_ns", self.card.command_ns),
+            ("card.transfer_ps_per_byte", self.card.transfer_ps_per_byte),
+        ];
+        times.into_iter().find(|(_, time)| *time > FIGURE_MAX).map(|(name, _)| name)
     }
 }
 

@@ -123,7 +123,7 @@ impl<'a> Cases<'a> {
 /// All parameters of a run that are not in its [`Key`], by name.
 fn particulars(run: &Run) -> BTreeMap<&str, String> {
     let mut all: BTreeMap<&str, String> =
-        run.parameters.iter().map(|(name, value)| (*name, value.clone())).collect();
+        run.parameters.iter().map(|(name, value)| (*name, value.to_string())).collect();
     all.insert("platform", run.platform.clone());
     all.insert("part", run.part.clone());
     all.insert("seed", run.seed.to_string());

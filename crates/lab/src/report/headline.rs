@@ -74,7 +74,7 @@ fn parameters<'a>(runs: &[&'a Run]) -> BTreeMap<&'a str, String> {
     let values = |name| {
         let having: Vec<&Run> =
             runs.iter().copied().filter(|run| run.parameters.contains_key(name)).collect();
-        distinct(&having, |run| run.parameters[name].clone())
+        distinct(&having, |run| run.parameters[name].to_string())
     };
     names.into_iter().map(|name| (name, values(name))).collect()
 }

@@ -111,7 +111,7 @@ fn attributes(run: &IndexCosts) -> Vec<(&'static str, String)> {
         ("part", run.part.clone()),
         ("seed", run.seed.to_string()),
     ];
-    let others = run.parameters.iter().map(|(&name, value)| (name, value.clone()));
+    let others = run.parameters.iter().map(|(&name, value)| (name, value.to_string()));
     fixed.into_iter().chain(others).collect()
 }
 

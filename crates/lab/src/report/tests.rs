@@ -8,6 +8,7 @@ use flysch_nand::Geometry;
 
 use super::html;
 use crate::bench::run::{Latency, Run, Wear};
+use crate::machine::standing::Standing;
 use crate::trace::Operations;
 
 /// A run whose numbers follow from its size alone.
@@ -30,9 +31,13 @@ fn run(workload: &str, on: &str, record_size: u32, requests: u32) -> Run {
         record_size,
         requests,
         seed: 1,
-        parameters: BTreeMap::from([("cache", "2000".to_owned())]),
+        standing: Standing::Answer,
+        parameters: BTreeMap::from([("cache", 2000.into())]),
         time_ns: 20_000_000 + request_ns.iter().sum::<u64>(),
         cpu_ns: 10_000_000,
+        flash_ns: spent.time_ns,
+        cpu_percent: 10.0,
+        flash_percent: 5.0,
         begin_ns: 80_000,
         end_ns: 9_000_000,
         latency_ns: Latency::of(&request_ns),
@@ -58,6 +63,7 @@ fn run(workload: &str, on: &str, record_size: u32, requests: u32) -> Run {
             bad_blocks: 0,
         },
         lifetime_mb: Some(2048.0),
+        erase_budget: 300_000,
         by_cause: BTreeMap::from([("END > write > collect".to_owned(), spent)]),
         figures: BTreeMap::new(),
         by_kind: BTreeMap::new(),
@@ -66,21 +72,26 @@ fn run(workload: &str, on: &str, record_size: u32, requests: u32) -> Run {
         request_ns,
         by_block: vec![spent, Operations::default(), spent],
         erase_counts: vec![4, 1, 4],
-        trace: Trace {
-            geometry: Geometry {
-                page_size: 2048,
-                oob_size: 64,
-                sectors_per_page: 4,
-                partial_programs: 4,
-                pages_per_block: 64,
-                block_count: 2048,
-                in_order: true,
-            },
-            causes: CauseTree::default(),
-            tasks: Vec::new(),
-            events: Vec::new(),
-            blame: Blame::default(),
+        trace: trace(),
+    }
+}
+
+/// A trace without events.
+fn trace() -> Trace {
+    Trace {
+        geometry: Geometry {
+            page_size: 2048,
+            oob_size: 64,
+            sectors_per_page: 4,
+            partial_programs: 4,
+            pages_per_block: 64,
+            block_count: 2048,
+            in_order: true,
         },
+        causes: CauseTree::default(),
+        tasks: Vec::new(),
+        events: Vec::new(),
+        blame: Blame::default(),
     }
 }
 
@@ -195,7 +206,7 @@ fn ratios_are_computed() {
 #[test]
 fn what_tells_runs_apart_is_named() {
     let on = run("select", "stack", 600, 100);
-    let off = Run { parameters: BTreeMap::from([("cache", "0".to_owned())]), ..on.clone() };
+    let off = Run { parameters: BTreeMap::from([("cache", 0.into())]), ..on.clone() };
     let page = check(&[on.clone(), off, on]);
     for name in ["stack, cache 2000", "stack, cache 0", "stack, cache 2000 #2"] {
         assert!(page.contains(&format!("<th scope=\"row\">{name}</th>")), "{name}");
@@ -208,7 +219,7 @@ fn hostile_names_stay_text() {
     let mut bad = run(hostile, hostile, 600, 100);
     bad.platform = hostile.to_owned();
     bad.part = hostile.to_owned();
-    bad.parameters.insert("cache", hostile.to_owned());
+    bad.parameters.insert("cache", hostile.into());
     bad.by_cause = bad.by_cause.into_values().map(|spent| (hostile.to_owned(), spent)).collect();
     check(&[bad.clone(), run("insert", "other", 150, 50)]);
     let page = html(hostile, hostile, &[bad]);

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use super::pattern::Pattern;
+use crate::parameter::Parameter;
 
 /// Number of texts in a record.
 pub(crate) const TEXT_COUNT: u32 = 5;
@@ -31,11 +32,11 @@ impl Contacts {
         self.text_size * TEXT_COUNT
     }
 
-    pub(super) fn parameters(self) -> BTreeMap<&'static str, String> {
+    pub(super) fn parameters(self) -> BTreeMap<&'static str, Parameter> {
         BTreeMap::from([
-            ("pattern", self.pattern.name().to_owned()),
-            ("text-size", self.text_size.to_string()),
-            ("records", self.records.to_string()),
+            ("pattern", self.pattern.name().into()),
+            ("text-size", self.text_size.into()),
+            ("records", self.records.into()),
         ])
     }
 }

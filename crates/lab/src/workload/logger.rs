@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use flysch_chip::Prng;
 
 use super::strings::{Alphabet, RandomStrings};
+use crate::parameter::Parameter;
 
 /// Bytes of a reading without its note: time, sensor, value.
 pub const READING_SIZE_MIN: u32 = 8 + 4 + 8;
@@ -24,16 +25,23 @@ const INTERVAL: i64 = 1_000_000;
 pub struct Logger {
     /// Readings of a transaction.
     pub batch: u32,
+    /// The newest readings that are kept: each transaction deletes as many of the oldest as it
+    /// inserts. Zero keeps all.
+    pub keep: u32,
     /// Queries by time behind the transactions, and as many by sensor.
     pub queries: u32,
 }
 
 impl Logger {
     /// Each reading in a transaction of its own.
-    pub const DEFAULT: Self = Self { batch: 1, queries: 100 };
+    pub const DEFAULT: Self = Self { batch: 1, keep: 0, queries: 100 };
 
-    pub(super) fn parameters(self) -> BTreeMap<&'static str, String> {
-        BTreeMap::from([("batch", self.batch.to_string()), ("queries", self.queries.to_string())])
+    pub(super) fn parameters(self) -> BTreeMap<&'static str, Parameter> {
+        BTreeMap::from([
+            ("batch", self.batch.into()),
+            ("keep", self.keep.into()),
+            ("queries", self.queries.into()),
+        ])
     }
 }
 

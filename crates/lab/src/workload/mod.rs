@@ -9,6 +9,7 @@ use std::str::FromStr;
 use flysch_sqlite::Settings;
 
 use crate::machine::stack::Engine;
+use crate::parameter::Parameter;
 use crate::unknown_name::UnknownName;
 
 mod contacts;
@@ -192,7 +193,7 @@ impl Workload {
     }
 
     /// Its own parameters, by their names on the command line.
-    pub fn parameters(self) -> BTreeMap<&'static str, String> {
+    pub fn parameters(self) -> BTreeMap<&'static str, Parameter> {
         match self {
             Self::Micro(_) | Self::Overwrite | Self::Program => BTreeMap::new(),
             Self::Read(read) => read.parameters(),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
+use crate::parameter::Parameter;
 use crate::unknown_name::UnknownName;
 
 /// Transactions of one reading each, then a stop and a mount. The number of transactions is the
@@ -47,7 +48,7 @@ impl Mount {
     /// A power cut.
     pub const DEFAULT: Self = Self { stop: Stop::Cut };
 
-    pub(super) fn parameters(self) -> BTreeMap<&'static str, String> {
-        BTreeMap::from([("stop", self.stop.name().to_owned())])
+    pub(super) fn parameters(self) -> BTreeMap<&'static str, Parameter> {
+        BTreeMap::from([("stop", self.stop.name().into())])
     }
 }

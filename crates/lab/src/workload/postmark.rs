@@ -10,6 +10,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::parameter::Parameter;
+
 /// Transactions on a set of files. Their number is `requests` of the scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Postmark {
@@ -31,13 +33,13 @@ impl Postmark {
     pub const DEFAULT: Self =
         Self { files: 500, size_min: 500, size_max: 10_000, block_size: 512, percent: 100 };
 
-    pub(super) fn parameters(self) -> BTreeMap<&'static str, String> {
+    pub(super) fn parameters(self) -> BTreeMap<&'static str, Parameter> {
         BTreeMap::from([
-            ("files", self.files.to_string()),
-            ("size-min", self.size_min.to_string()),
-            ("size-max", self.size_max.to_string()),
-            ("request-size", self.block_size.to_string()),
-            ("percent", self.percent.to_string()),
+            ("files", self.files.into()),
+            ("size-min", self.size_min.into()),
+            ("size-max", self.size_max.into()),
+            ("request-size", self.block_size.into()),
+            ("percent", self.percent.into()),
         ])
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::pattern::Pattern;
+use crate::parameter::Parameter;
 
 /// Reads of a file of random bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,12 +27,12 @@ impl Read {
         inter_arrival_us: 0,
     };
 
-    pub(super) fn parameters(self) -> BTreeMap<&'static str, String> {
+    pub(super) fn parameters(self) -> BTreeMap<&'static str, Parameter> {
         BTreeMap::from([
-            ("pattern", self.pattern.name().to_owned()),
-            ("request-size", self.request_size.to_string()),
-            ("file-size", self.file_size.to_string()),
-            ("inter-arrival", self.inter_arrival_us.to_string()),
+            ("pattern", self.pattern.name().into()),
+            ("request-size", self.request_size.into()),
+            ("file-size", self.file_size.into()),
+            ("inter-arrival", self.inter_arrival_us.into()),
         ])
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use flysch_sqlite::Settings;
 
+use crate::parameter::Parameter;
 use crate::tpcc::{Files, Pace, Scale};
 
 /// TPC-C with its parameters.
@@ -30,22 +31,22 @@ impl Tpcc {
         files: Files::One,
     };
 
-    pub(super) fn parameters(self) -> BTreeMap<&'static str, String> {
+    pub(super) fn parameters(self) -> BTreeMap<&'static str, Parameter> {
         let think_times = match self.pace {
-            Pace::None => "off",
-            Pace::Specified => "on",
+            Pace::None => false,
+            Pace::Specified => true,
         };
         let files = match self.files {
-            Files::One => "1",
-            Files::Two => "2",
+            Files::One => 1_u32,
+            Files::Two => 2,
         };
         BTreeMap::from([
-            ("warehouses", self.scale.warehouses.to_string()),
-            ("scale-divisor", self.scale.divisor.to_string()),
-            ("terminals", self.terminals.to_string()),
-            ("think-times", think_times.to_owned()),
-            ("rollback-percent", self.rollback_percent.to_string()),
-            ("database-files", files.to_owned()),
+            ("warehouses", self.scale.warehouses.into()),
+            ("scale-divisor", self.scale.divisor.into()),
+            ("terminals", self.terminals.into()),
+            ("think-times", think_times.into()),
+            ("rollback-percent", self.rollback_percent.into()),
+            ("database-files", files.into()),
         ])
     }
 

@@ -39,8 +39,8 @@ fn an_aged_device_costs_more() {
         grid.axes.aged_invalids = vec![0, 35];
         let [new, _, _, old] = &runs(&grid)[..] else { panic!("four runs") };
         let title = stack.name();
-        assert_eq!(old.parameters["aged-fill"], fill.to_string(), "{title}");
-        assert_eq!(old.parameters["aged-invalid"], "35", "{title}");
+        assert_eq!(old.parameters["aged-fill"], fill.into(), "{title}");
+        assert_eq!(old.parameters["aged-invalid"], 35.into(), "{title}");
         let operations = |run: &Run| run.page_reads + run.page_programs + run.block_erases;
         let (young, aged) = (operations(new), operations(old));
         assert!(aged * 10 > young * 11, "{title}: {young} operations, aged {aged}");
@@ -132,7 +132,7 @@ fn journals_get_as_much_pram_as_is_asked_for() {
     assert!(outcome.contains(&wanted), "{outcome}");
     grid.axes.pram_sizes = vec![360, 1024];
     let runs = runs(&grid);
-    let sizes: Vec<&String> = runs.iter().map(|run| &run.parameters["pram-size"]).collect();
+    let sizes = [0, 1].map(|place: usize| runs[place].parameters["pram-size"].to_string());
     assert_eq!(sizes, ["360", "1024"]);
     assert_eq!(runs[0].page_programs, runs[1].page_programs);
 }

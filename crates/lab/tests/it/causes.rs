@@ -119,7 +119,8 @@ fn causes_are_all_known_and_sum_up() {
             ..total
         };
         assert_eq!(sum(&run.by_block), on_nand, "{title}");
-        let is_journalled = run.parameters["journal-mode"] == "delete" && run.page_programs > 0;
+        let is_journalled =
+            run.parameters["journal-mode"] == "delete".into() && run.page_programs > 0;
         let has_pram = run.on.ends_with("+pramfs");
         assert!(has_pram || run.nvram_reads + run.nvram_writes == 0, "{title}");
         assert!(!(has_pram && is_journalled) || run.nvram_writes > 0, "{title}");

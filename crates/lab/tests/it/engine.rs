@@ -30,7 +30,7 @@ fn runs(grid: &Grid) -> Vec<Run> {
 
 #[test]
 fn a_log_is_kept_and_asked_on_the_engine_as_on_sqlite() {
-    let logger = Logger { batch: 3, queries: 7 };
+    let logger = Logger { batch: 3, queries: 7, ..Logger::DEFAULT };
     for run in runs(&grid(&[Workload::Logger(logger)], &[Stack::FLYSCH, Stack::JFFS2])) {
         let count = |kind| run.by_kind[kind].count;
         assert_eq!((count("insert"), count("by_time"), count("by_sensor")), (50, 7, 7));
@@ -43,7 +43,7 @@ fn a_log_is_kept_and_asked_on_the_engine_as_on_sqlite() {
 
 #[test]
 fn programs_of_the_engine_bear_the_cause_that_their_page_tells() {
-    let logger = Workload::Logger(Logger { batch: 100, queries: 1 });
+    let logger = Workload::Logger(Logger { batch: 100, queries: 1, ..Logger::DEFAULT });
     let mut grid = grid(&[logger], &[Stack::FLYSCH]);
     grid.axes.requests = vec![200];
     let runs = runs(&grid);
@@ -109,7 +109,7 @@ fn the_engine_gives_the_same_figures_again() {
 
 #[test]
 fn commits_beside_the_chip_program_nothing_and_outlive_a_cut() {
-    let logger = Workload::Logger(Logger { batch: 1, queries: 3 });
+    let logger = Workload::Logger(Logger { queries: 3, ..Logger::DEFAULT });
     let both = runs(&grid(&[logger], &[Stack::FLYSCH, Stack::FLYSCH_NVRAM]));
     let [plain, beside] = both.as_slice() else { panic!("two runs") };
     assert_eq!(plain.nvram_writes, 0);

@@ -69,6 +69,11 @@ pub struct Prediction {
     /// Page programs of the array.
     pub page_programs: f64,
     pub block_erases: f64,
+    /// Mean errors of the four models in cross-validation, in percent of the mean cost.
+    pub time_error_percent: f64,
+    pub reads_error_percent: f64,
+    pub programs_error_percent: f64,
+    pub erases_error_percent: f64,
     /// Whether the prediction lies beyond the observed requests or record sizes.
     pub is_extrapolated: bool,
 }
@@ -240,6 +245,11 @@ impl Models {
                     .map_or(f64::NAN, |it| it.predict(n, size))
             };
             let [time_ns, page_reads, page_programs, block_erases] = COSTS.map(of);
+            let error = |cost: &str| {
+                let model = models.iter().find(|model| model.cost == cost);
+                model.map_or(f64::NAN, |model| model.error_percent)
+            };
+            let errors = COSTS.map(error);
             let Subject { workload, on, platform } = models[0].of.clone();
             let is_extrapolated = models.iter().any(|model| !model.has_seen(n, size));
             Prediction {
@@ -252,6 +262,10 @@ impl Models {
                 page_reads,
                 page_programs,
                 block_erases,
+                time_error_percent: errors[0],
+                reads_error_percent: errors[1],
+                programs_error_percent: errors[2],
+                erases_error_percent: errors[3],
                 is_extrapolated,
             }
         };

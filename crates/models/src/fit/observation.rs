@@ -1,5 +1,6 @@
 //! Observations: the rows of a CSV of runs that a model is fitted to.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// The costs that are modelled, by the names of their columns.
@@ -48,6 +49,18 @@ pub enum ObservationError {
         /// The text of the cell.
         given: String,
     },
+    /// Runs of one subject differ in a parameter that a model does not have.
+    Parameter {
+        /// Line of the file at which it differs, counted from 1.
+        line: u64,
+        /// Name of the column.
+        column: String,
+    },
+    /// Two runs were asked for in the same way, and cost different amounts.
+    Alike {
+        /// Line of the second one, counted from 1.
+        line: u64,
+    },
     /// The file has no rows.
     Empty,
 }
@@ -62,6 +75,15 @@ impl fmt::Display for ObservationError {
             Self::Number { line, column, given } => {
                 write!(f, "line {line}: {column} '{given}' is no number of zero or more")
             }
+            Self::Parameter { line, column } => write!(
+                f,
+                "line {line}: {column} varies, and a model knows only record_size and requests; \
+                 fit the runs of one value at a time"
+            ),
+            Self::Alike { line } => write!(
+                f,
+                "line {line}: a run with the same parameters stands above, and cost something else"
+            ),
             Self::Empty => f.write_str("no runs"),
         }
     }
@@ -84,6 +106,7 @@ pub fn read(text: &[u8]) -> Result<Vec<Observation>, ObservationError> {
         return Err(ObservationError::Columns { missing });
     }
     let mut rows = Vec::new();
+    let mut seen = Seen::of(&head);
     for record in reader.records() {
         let record = record.map_err(invalid)?;
         let cell = |name| place(name).and_then(|place| record.get(place)).unwrap_or_default();
@@ -99,6 +122,7 @@ pub fn read(text: &[u8]) -> Result<Vec<Observation>, ObservationError> {
             *cost = number(name)?;
         }
         let text = |name| cell(name).to_owned();
+        seen.check(&record)?;
         rows.push(Observation {
             of: Subject { workload: text("workload"), on: text("on"), platform: text("platform") },
             record_size: number("record_size")?,
@@ -107,6 +131,61 @@ pub fn read(text: &[u8]) -> Result<Vec<Observation>, ObservationError> {
         });
     }
     if rows.is_empty() { Err(ObservationError::Empty) } else { Ok(rows) }
+}
+
+/// The columns that tell what was run besides those that a model knows.
+const OTHERS: [&str; 1] = ["part"];
+
+/// What was run in the rows so far, to find rows that a model cannot tell apart.
+struct Seen {
+    /// Columns of the subject.
+    subject: Vec<usize>,
+    /// Columns of parameters that a model does not have, with their names.
+    others: Vec<(usize, String)>,
+    /// Columns by which the runs of a subject may differ.
+    known: Vec<usize>,
+    costs: Vec<usize>,
+    /// The values of `others` in the first run of each subject.
+    first: BTreeMap<Vec<String>, Vec<String>>,
+    /// The costs by the values of subject and `known`.
+    runs: BTreeMap<Vec<String>, Vec<String>>,
+}
+
+impl Seen {
+    fn of(head: &csv::StringRecord) -> Self {
+        let places = |names: &[&str]| {
+            let is_named = |(_, name): &(usize, &str)| names.contains(name);
+            head.iter().enumerate().filter(is_named).map(|(place, _)| place).collect()
+        };
+        let is_other = |name: &str| name.starts_with("parameters.") || OTHERS.contains(&name);
+        let others = head.iter().enumerate().filter(|(_, name)| is_other(name));
+        Self {
+            subject: places(&ASKED[..3]),
+            others: others.map(|(place, name)| (place, name.to_owned())).collect(),
+            known: places(&["workload", "on", "platform", "record_size", "requests", "seed"]),
+            costs: places(&COSTS),
+            first: BTreeMap::new(),
+            runs: BTreeMap::new(),
+        }
+    }
+
+    fn check(&mut self, record: &csv::StringRecord) -> Result<(), ObservationError> {
+        let line = record.position().map_or(0, csv::Position::line);
+        let cells = |places: &[usize]| -> Vec<String> {
+            places.iter().map(|&place| record[place].to_owned()).collect()
+        };
+        let places: Vec<usize> = self.others.iter().map(|(place, _)| *place).collect();
+        let own = cells(&places);
+        let first = self.first.entry(cells(&self.subject)).or_insert_with(|| own.clone());
+        if let Some(place) = (0..own.len()).find(|&place| own[place] != first[place]) {
+            return Err(ObservationError::Parameter { line, column: self.others[place].1.clone() });
+        }
+        let costs = cells(&self.costs);
+        match self.runs.insert(cells(&self.known), costs.clone()) {
+            Some(before) if before != costs => Err(ObservationError::Alike { line }),
+            Some(_) | None => Ok(()),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -131,5 +210,21 @@ mod tests {
         check(&format!("{HEAD}insert,a,b,600,many,1,2,3,4\n"), "line 2: requests 'many'");
         check(&format!("{HEAD}insert,a,b,600,5,-1,2,3,4\n"), "line 2: time_ns '-1'");
         check(&format!("{HEAD}insert,a,b\n"), "not a CSV file");
+        check(
+            &format!("{HEAD}insert,a,b,600,5,1,2,3,4\ninsert,a,b,600,5,1,2,9,4\n"),
+            "line 3: a run with the same parameters stands above",
+        );
+        let head = format!("parameters.page-size,{HEAD}");
+        check(
+            &format!("{head}1024,insert,a,b,600,5,1,2,3,4\n4096,insert,a,b,600,6,1,2,9,4\n"),
+            "line 3: parameters.page-size varies",
+        );
+    }
+
+    #[test]
+    fn seeds_and_subjects_may_differ() {
+        let head = format!("seed,parameters.page-size,{HEAD}");
+        let rows = "1,9,insert,a,b,600,5,1,2,3,4\n2,9,insert,a,b,600,5,1,2,9,4\n1,7,insert,c,b,600,5,1,2,3,4\n";
+        assert_eq!(read(format!("{head}{rows}").as_bytes()).map(|rows| rows.len()), Ok(3));
     }
 }

@@ -1,5 +1,7 @@
 //! The steps of the log of sensors: fill it, then transactions, then queries by time and by sensor.
 
+use std::collections::VecDeque;
+
 use flysch_chip::Prng;
 
 use super::chip::{EngineMemory, Start};
@@ -18,6 +20,8 @@ pub(super) struct LoggerSteps<'r> {
     readings: Readings,
     /// Readings of each sensor so far.
     of_sensor: Vec<u32>,
+    /// The sensors of the readings in the log, oldest first, if not all are kept.
+    sensors: VecDeque<u32>,
     picks: Prng,
     /// The engine's RAM, until the log is opened.
     ram: Option<&'r mut EngineMemory>,
@@ -29,19 +33,48 @@ impl<'r> LoggerSteps<'r> {
         let readings = Readings::new(scenario.alphabet, scenario.record_size, scenario.seed);
         let of_sensor = vec![0; SENSORS as usize];
         let picks = Prng::new(scenario.seed ^ 0xB1C5);
-        Self { logger, readings, of_sensor, picks, ram: Some(ram) }
+        Self { logger, readings, of_sensor, sensors: VecDeque::new(), picks, ram: Some(ram) }
     }
 
-    /// Readings in the log at the end.
-    fn capacity(&self, session: &Session<'_>) -> u32 {
+    /// Readings in the log before the transactions: as many as are kept, where not all are.
+    fn fill(&self, session: &Session<'_>) -> u32 {
+        if self.logger.keep > 0 { self.logger.keep } else { session.scenario.fill }
+    }
+
+    /// Readings that the log has in its life.
+    fn total(&self, session: &Session<'_>) -> u32 {
         let measured = session.scenario.requests.saturating_mul(self.logger.batch);
-        session.scenario.fill.saturating_add(measured)
+        self.fill(session).saturating_add(measured)
+    }
+
+    /// The most readings in the log at a time.
+    fn capacity(&self, session: &Session<'_>) -> u32 {
+        match self.logger.keep {
+            0 => self.total(session),
+            keep => keep.saturating_add(self.logger.batch),
+        }
+    }
+
+    /// The readings that a transaction deletes, by their times: the oldest, if not all are kept.
+    fn gone(&mut self, done: u32) -> Vec<i64> {
+        let Logger { batch, keep, .. } = self.logger;
+        if keep == 0 {
+            return Vec::new();
+        }
+        let first = done * batch;
+        let gone = (first..first + batch).map(|nth| {
+            let sensor = self.sensors.pop_front().expect("as many were inserted");
+            self.of_sensor[sensor as usize] -= 1;
+            Reading::time_of(nth)
+        });
+        gone.collect()
     }
 
     fn batch(&mut self) -> Vec<Reading> {
         let batch: Vec<Reading> = self.readings.by_ref().take(self.logger.batch as usize).collect();
         for reading in &batch {
             self.of_sensor[reading.sensor as usize] += 1;
+            self.sensors.push_back(reading.sensor);
         }
         batch
     }
@@ -58,10 +91,11 @@ impl<'r> LoggerSteps<'r> {
         log: &mut dyn Log,
         interval: &mut Interval<'_>,
     ) -> Result<(), RunError> {
-        let count = self.capacity(session);
+        let total = self.total(session);
+        let count = if self.logger.keep > 0 { self.logger.keep } else { total };
         let range = RANGE.min(count);
         for _ in 0..self.logger.queries {
-            let first = self.pick(count - range + 1);
+            let first = total - count + self.pick(count - range + 1);
             let times = Reading::time_of(first)..=Reading::time_of(first + range - 1);
             let came = interval.request(BY_TIME, || log.by_time(session, times))?;
             check(came, range, BY_TIME)?;
@@ -93,12 +127,15 @@ impl<'r> Steps for LoggerSteps<'r> {
 
     fn prepare(&mut self, session: &Session<'_>) -> Result<(), RunError> {
         let capacity = self.capacity(session);
+        let count = self.fill(session);
         let ram = self.ram.as_deref_mut().expect("the log is not open");
         let mut log = log::open(session, ram, capacity, Start::Create)?;
-        let counts = &mut self.of_sensor;
-        let mut readings =
-            self.readings.by_ref().inspect(|reading| counts[reading.sensor as usize] += 1);
-        log::fill(session, &mut *log, &mut readings, session.scenario.fill)?;
+        let (counts, sensors) = (&mut self.of_sensor, &mut self.sensors);
+        let mut readings = self.readings.by_ref().inspect(|reading| {
+            counts[reading.sensor as usize] += 1;
+            sensors.push_back(reading.sensor);
+        });
+        log::fill(session, &mut *log, &mut readings, count)?;
         log.close(session)
     }
 
@@ -112,12 +149,13 @@ impl<'r> Steps for LoggerSteps<'r> {
         session: &Session<'_>,
         log: &mut Self::Opened,
     ) -> Result<Measured, RunError> {
-        let Logger { batch, queries } = self.logger;
+        let Logger { batch, queries, .. } = self.logger;
         let requests = session.scenario.requests;
         let mut interval = Interval::begin(session);
-        for _ in 0..requests {
+        for done in 0..requests {
             let readings = self.batch();
-            interval.request(INSERT, || log.insert(session, &readings))?;
+            let gone = self.gone(done);
+            interval.request(INSERT, || log.insert(session, &readings, &gone))?;
         }
         self.ask(session, &mut **log, &mut interval)?;
         let record_size = u64::from(session.scenario.record_size);

@@ -57,7 +57,7 @@ impl<'r> MountSteps<'r> {
         let mut operations = 0;
         for batch in &batches {
             device.borrow_mut().device_mut().arm(FaultPlan::default());
-            log.insert(session, batch)?;
+            log.insert(session, batch, &[])?;
             operations = device.borrow().device().operations();
         }
         match self.mount.stop {
@@ -82,7 +82,7 @@ fn cut(
     let seed = session.scenario.seed;
     let plan = FaultPlan { seed, cut_at: Some(operations / 2), ..FaultPlan::default() };
     device.borrow_mut().device_mut().arm(plan);
-    let done = log.insert(session, readings);
+    let done = log.insert(session, readings, &[]);
     let supply = device.borrow().device().supply();
     match done {
         Err(error) if supply.is_on() => return Err(error),
@@ -125,7 +125,7 @@ impl<'r> Steps for MountSteps<'r> {
         let again = Session::new(scenario, Box::new(site));
         again.site.tune(scenario)?;
         let mut log = interval.request(open, || log::open(&again, ram, capacity, Start::Open))?;
-        interval.request(write, || log.insert(&again, &first_write))?;
+        interval.request(write, || log.insert(&again, &first_write, &[]))?;
         let mut measured = Measured::new(interval.end(), 0);
         measured.kinds = KINDS.to_vec();
         *restarted = Some(Restarted { session: again, log });

@@ -53,7 +53,12 @@ impl<'r> ChipLog<'r> {
 }
 
 impl Log for ChipLog<'_> {
-    fn insert(&mut self, session: &Session<'_>, readings: &[Reading]) -> Result<(), RunError> {
+    fn insert(
+        &mut self,
+        session: &Session<'_>,
+        readings: &[Reading],
+        gone: &[i64],
+    ) -> Result<(), RunError> {
         let scope = session.site.enter("statement");
         let mut transaction = self.db.begin().map_err(engine_error("beginning a transaction"))?;
         for Reading { time, sensor, value, note } in readings {
@@ -64,6 +69,10 @@ impl Log for ChipLog<'_> {
                 Value::Blob(note),
             ];
             transaction.insert(LOG, &values).map_err(engine_error("inserting a reading"))?;
+        }
+        for &time in gone {
+            let deleted = transaction.delete(LOG, &[Value::Time(time)]);
+            deleted.map_err(engine_error("deleting a reading"))?;
         }
         drop(scope);
         let _scope = session.site.enter("commit");

@@ -18,8 +18,13 @@ pub(super) const WANTED: u32 = 10;
 
 /// An open log.
 pub(super) trait Log {
-    /// Insert readings in one transaction.
-    fn insert(&mut self, session: &Session<'_>, readings: &[Reading]) -> Result<(), RunError>;
+    /// Insert readings in one transaction, which deletes those of the times `gone`.
+    fn insert(
+        &mut self,
+        session: &Session<'_>,
+        readings: &[Reading],
+        gone: &[i64],
+    ) -> Result<(), RunError>;
 
     /// Ask for the readings of a range of times, in its order. Gives how many came.
     fn by_time(
@@ -59,7 +64,7 @@ pub(super) fn fill(
     while left > 0 {
         let batch: Vec<Reading> = readings.by_ref().take(left.min(FILL_BATCH)).collect();
         left -= batch.len();
-        log.insert(session, &batch)?;
+        log.insert(session, &batch, &[])?;
     }
     Ok(())
 }

@@ -49,13 +49,18 @@ fn append_insert(sql: &mut Vec<u8>, reading: &Reading) {
 }
 
 impl Log for FileLog {
-    fn insert(&mut self, session: &Session<'_>, readings: &[Reading]) -> Result<(), RunError> {
+    fn insert(
+        &mut self,
+        session: &Session<'_>,
+        readings: &[Reading],
+        gone: &[i64],
+    ) -> Result<(), RunError> {
         let execute = |sql: &[u8]| {
             let done = session.execute(&self.database, sql);
             done.map_err(sqlite_error("inserting readings".to_owned()))
         };
         // A single statement is a transaction of its own.
-        let is_several = readings.len() > 1;
+        let is_several = readings.len() > 1 || !gone.is_empty();
         if is_several {
             execute(b"BEGIN;")?;
         }
@@ -64,6 +69,9 @@ impl Log for FileLog {
             sql.clear();
             append_insert(&mut sql, reading);
             execute(&sql)?;
+        }
+        if let Some(last) = gone.last() {
+            execute(format!("DELETE FROM log WHERE at <= {last};").as_bytes())?;
         }
         if is_several { execute(b"COMMIT;") } else { Ok(()) }
     }

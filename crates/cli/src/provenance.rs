@@ -1,0 +1,90 @@
+//! Where figures come from: program, commit, SQLite and command. There is no date in it, so that
+//! the same run gives the same bytes.
+
+use std::env;
+
+use flysch_charts::escape::escape;
+use flysch_charts::page::{Section, appended};
+use serde::Serialize;
+
+/// Name, version and commit, as `flysch --version` prints them.
+pub(crate) const VERSION: &str =
+    concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("FLYSCH_COMMIT"), ")");
+
+/// Options that say where output goes and how it looks, and change no figure. Those of the second
+/// list have a value.
+const SILENT: [&str; 3] = ["--force", "--quiet", "-q"];
+const SILENT_VALUED: [&str; 9] = [
+    "--out",
+    "--report",
+    "--trace",
+    "--latencies",
+    "--format",
+    "--color",
+    "--jobs",
+    "-j",
+    "--columns",
+];
+
+/// Where figures come from.
+#[derive(Serialize)]
+pub(crate) struct Provenance {
+    flysch: &'static str,
+    /// The commit of the sources; `unknown` if they were no repository.
+    commit: &'static str,
+    sqlite: &'static str,
+    /// The command, without options that change no figure.
+    command: String,
+}
+
+impl Provenance {
+    /// Of the figures of this command.
+    pub(crate) fn of_this_command() -> Self {
+        Self {
+            flysch: env!("CARGO_PKG_VERSION"),
+            commit: env!("FLYSCH_COMMIT"),
+            sqlite: flysch_sqlite::version(),
+            command: spoken(env::args().skip(1)),
+        }
+    }
+
+    /// A page with a section that tells it.
+    pub(crate) fn sign(&self, page: &str) -> String {
+        let Self { flysch, commit, sqlite, command } = self;
+        let facts =
+            [("flysch", *flysch), ("Commit", commit), ("SQLite", sqlite), ("Command", command)];
+        let rows = facts
+            .map(|(name, value)| format!("<div><dt>{name}</dt><dd>{}</dd></div>\n", escape(value)));
+        let html = format!("<dl class=\"facts\">\n{}</dl>\n", rows.concat());
+        appended(page, &Section { id: "provenance", title: "Where it comes from", lead: "", html })
+    }
+}
+
+/// The command with the options that matter.
+fn spoken(arguments: impl Iterator<Item = String>) -> String {
+    let mut words = vec!["flysch".to_owned()];
+    let mut is_value = false;
+    for word in arguments {
+        let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
+        let is_valued = SILENT_VALUED.contains(&name);
+        if is_value || is_valued || SILENT.contains(&name) {
+            is_value = !is_value && is_valued && !word.contains('=');
+        } else {
+            words.push(word);
+        }
+    }
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_that_change_no_figure_are_left_out() {
+        let line =
+            "bench insert --out a.json --seed 1,2 --report=b.html -q --force --jobs 2 --fill 5";
+        let words = line.split(' ').map(str::to_owned);
+        assert_eq!(spoken(words), "flysch bench insert --seed 1,2 --fill 5");
+    }
+}

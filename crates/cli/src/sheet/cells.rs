@@ -1,0 +1,147 @@
+//! The runs of several seeds as one row: the mean of each figure, with its standard deviation and
+//! the interval that holds the true mean in 95 of 100 cases (Student's t).
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+/// The field that holds the spread of each figure.
+pub(super) const SPREAD: &str = "spread";
+
+/// Rows that differ in nothing but the seed, as one. `asked` tells what else was asked for.
+pub(super) fn by_cell(rows: &[Value], asked: impl Fn(&Value) -> Vec<String>) -> Vec<Value> {
+    let mut places: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+    let mut cells: Vec<Vec<&Value>> = Vec::new();
+    for row in rows {
+        let place = *places.entry(asked(row)).or_insert(cells.len());
+        if place == cells.len() {
+            cells.push(Vec::new());
+        }
+        cells[place].push(row);
+    }
+    cells.iter().map(|rows| merged(rows)).collect()
+}
+
+/// One row of several. Rows without a result count only if none has one.
+fn merged(rows: &[&Value]) -> Value {
+    let done: Vec<&Value> = rows.iter().copied().filter(|row| row.get("error").is_none()).collect();
+    let Some(first) = done.first() else { return rows[0].clone() };
+    let mut spread = Map::new();
+    let mut row = (*first).clone();
+    if let Some(fields) = row.as_object_mut() {
+        fields.remove("seed");
+        for (name, value) in fields.iter_mut() {
+            if name.starts_with("by_") || name == "parameters" || is_asked(name) {
+                continue;
+            }
+            let of = |row: &Value| row.get(name.as_str()).cloned().unwrap_or(Value::Null);
+            let all: Vec<Value> = done.iter().map(|row| of(row)).collect();
+            merge(name, value, &all, &mut spread);
+        }
+        fields.insert("seeds".to_owned(), done.len().into());
+        fields.insert(SPREAD.to_owned(), Value::Object(spread));
+    }
+    row
+}
+
+/// Fields that are numbers, but say what was asked for.
+fn is_asked(name: &str) -> bool {
+    matches!(name, "record_size" | "requests" | "n" | "key_size" | "rows_per_key" | "updates")
+}
+
+/// Replace a number, or the numbers of an object, by their means.
+fn merge(name: &str, value: &mut Value, all: &[Value], spread: &mut Map<String, Value>) {
+    if let Value::Object(fields) = value {
+        for (field, inner) in fields.iter_mut() {
+            let of = |row: &Value| row.get(field.as_str()).cloned().unwrap_or(Value::Null);
+            let all: Vec<Value> = all.iter().map(of).collect();
+            merge_number(&format!("{name}.{field}"), inner, &all, spread);
+        }
+        return;
+    }
+    merge_number(name, value, all, spread);
+}
+
+fn merge_number(name: &str, value: &mut Value, all: &[Value], spread: &mut Map<String, Value>) {
+    let numbers: Vec<f64> = all.iter().filter_map(Value::as_f64).collect();
+    if !value.is_number() || numbers.len() < 2 {
+        return;
+    }
+    let Spread { mean, sd, half } = Spread::of(&numbers);
+    if sd > 0.0 {
+        *value = mean.into();
+    }
+    let told = json!({"sd": sd, "ci95_low": mean - half, "ci95_high": mean + half});
+    spread.insert(name.to_owned(), told);
+}
+
+/// How numbers are spread.
+struct Spread {
+    mean: f64,
+    /// Standard deviation of the sample.
+    sd: f64,
+    /// Half of the 95 % interval of the mean.
+    half: f64,
+}
+
+impl Spread {
+    #[expect(clippy::cast_precision_loss, reason = "a number of seeds")]
+    fn of(numbers: &[f64]) -> Self {
+        let count = numbers.len() as f64;
+        let mean = numbers.iter().sum::<f64>() / count;
+        let squares: f64 = numbers.iter().map(|number| (number - mean).powi(2)).sum();
+        let sd = (squares / (count - 1.0)).sqrt();
+        Self { mean, sd, half: student(numbers.len() - 1) * sd / count.sqrt() }
+    }
+}
+
+/// The quantile of Student's t for a two-sided interval of 95 %, by degrees of freedom (tables of
+/// statistics; above 30 by the usual approximation, within 0.1 %).
+#[expect(clippy::cast_precision_loss, reason = "a number of seeds")]
+fn student(freedom: usize) -> f64 {
+    const TABLE: [f64; 30] = [
+        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+        2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
+        2.052, 2.048, 2.045, 2.042,
+    ];
+    let of_table = freedom.checked_sub(1).and_then(|place| TABLE.get(place));
+    of_table.copied().unwrap_or_else(|| 1.96 + 2.4 / freedom.max(1) as f64)
+}
+
+/// The half of the interval of a figure, as a share of its mean. None if there is no spread.
+pub(super) fn share(row: &Value, name: &str) -> Option<f64> {
+    let of = row.get(SPREAD)?.get(name)?;
+    let (low, high) = (of["ci95_low"].as_f64()?, of["ci95_high"].as_f64()?);
+    let mean = f64::midpoint(low, high);
+    (mean != 0.0 && high > low).then(|| (high - low) / 2.0 / mean.abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of many textbooks: five measurements with a mean of 12 and a deviation of 1.58.
+    #[test]
+    fn the_interval_is_that_of_the_textbook() {
+        let Spread { mean, sd, half } = Spread::of(&[10.0, 11.0, 12.0, 13.0, 14.0]);
+        assert!((mean - 12.0).abs() < 1e-12 && (sd - 2.5_f64.sqrt()).abs() < 1e-12);
+        assert!((half - 2.776 * 2.5_f64.sqrt() / 5.0_f64.sqrt()).abs() < 1e-9, "{half}");
+        assert!((student(40) - 2.021).abs() < 2e-3 && (student(120) - 1.980).abs() < 2e-3);
+    }
+
+    #[test]
+    fn seeds_become_one_row() {
+        let row = |on: &str, seed: u32, time: u32| {
+            json!({"on": on, "seed": seed, "time_ns": time, "latency_ns": {"p50": time * 2},
+                   "parameters": {"page-size": 1024}})
+        };
+        let rows = [row("a", 1, 10), row("b", 1, 7), row("a", 2, 14)];
+        let cells = by_cell(&rows, |row| vec![row["on"].to_string()]);
+        assert_eq!(cells.len(), 2);
+        assert_eq!((&cells[0]["time_ns"], &cells[0]["seeds"]), (&json!(12.0), &json!(2)));
+        assert_eq!(cells[0]["latency_ns"]["p50"], 24.0);
+        assert_eq!(cells[0]["parameters"]["page-size"], 1024);
+        assert!(share(&cells[0], "time_ns").is_some_and(|share| (share - 2.118).abs() < 1e-3));
+        assert_eq!(share(&cells[1], "time_ns"), None);
+    }
+}

@@ -1,0 +1,381 @@
+//! A sheet: what was run and what it cost, one row a run, as a table, CSV or JSON.
+//!
+//! 1. Rows can be told apart: every parameter that varies is a column, in each format.
+//! 2. A table fits the width. What all rows have in common stands once above it, and figures that
+//!    do not fit are named below it.
+//! 3. A row without a result says why.
+
+mod cells;
+mod draw;
+mod unit;
+mod view;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use flysch_lab::unknown_name::UnknownName;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::output::{self, Format};
+use crate::provenance::Provenance;
+use cells::{SPREAD, by_cell, share};
+use draw::{Row, draw, line_width, widths};
+use unit::{heading, human};
+use view::Per;
+pub(crate) use view::View;
+
+/// Which fields of a row are columns. `a.b` is the field `b` of the field `a`.
+pub(crate) struct Layout {
+    /// What was run. These are columns of every table.
+    pub(crate) subject: &'static [&'static str],
+    /// Parameters that are fields: columns of CSV, and of a table if they vary.
+    pub(crate) asked: &'static [&'static str],
+    /// The figures in CSV.
+    pub(crate) figures: &'static [&'static str],
+    /// The figures in a table, the most wanted first.
+    pub(crate) shown: &'static [&'static str],
+}
+
+/// Rows with their layout.
+pub(crate) struct Sheet {
+    layout: &'static Layout,
+    pub(crate) rows: Vec<Value>,
+    /// Whether a table says what its rows have in common.
+    is_headed: bool,
+    /// Sentences below a table.
+    pub(crate) remarks: Vec<String>,
+}
+
+impl Sheet {
+    /// A sheet of rows of any kinds.
+    pub(crate) fn of<R: Serialize>(layout: &'static Layout, rows: &[R]) -> Self {
+        let value = |row| serde_json::to_value(row).expect("what is printed has JSON values");
+        Self {
+            layout,
+            rows: rows.iter().map(value).collect(),
+            is_headed: true,
+            remarks: Vec::new(),
+        }
+    }
+
+    /// The sheet as bytes.
+    pub(crate) fn render(&self, format: Format, view: &View) -> Result<Vec<u8>, Failure> {
+        let is_table = format == Format::Table;
+        let is_in_cells = view.per.map_or(is_table, |per| per == Per::Cell);
+        if is_in_cells && self.differs("seed", &[]) {
+            return self.in_cells().written(format, view);
+        }
+        self.written(format, view)
+    }
+
+    fn written(&self, format: Format, view: &View) -> Result<Vec<u8>, Failure> {
+        match format {
+            Format::Json => Ok(self.json()),
+            Format::Csv => self.csv(view),
+            Format::Table => Ok(self.table(view)?.into_bytes()),
+        }
+    }
+
+    /// The rows of several seeds as one.
+    fn in_cells(&self) -> Self {
+        let Layout { subject, asked, .. } = self.layout;
+        let mut names: Vec<String> =
+            subject.iter().chain(*asked).map(|&it| it.to_owned()).collect();
+        names.retain(|name| name != "seed");
+        names.extend(self.parameters());
+        let asked = |row: &Value| names.iter().map(|name| text(row, name)).collect();
+        let rows = by_cell(&self.rows, asked);
+        Self { layout: self.layout, rows, is_headed: self.is_headed, remarks: self.remarks.clone() }
+    }
+
+    /// The rows with all their fields, each with where it comes from.
+    fn json(&self) -> Vec<u8> {
+        let provenance = serde_json::to_value(Provenance::of_this_command());
+        let provenance = provenance.expect("what is printed has JSON values");
+        let mut rows = self.rows.clone();
+        for fields in rows.iter_mut().filter_map(Value::as_object_mut) {
+            fields.insert("provenance".to_owned(), provenance.clone());
+        }
+        output::json(&rows)
+    }
+
+    /// Sort the rows as the user asks.
+    pub(crate) fn sort(&mut self, view: &View) -> Result<(), Failure> {
+        let Some(asked) = &view.sort else { return Ok(()) };
+        let name = asked.strip_prefix('-');
+        let by = self.field(name.unwrap_or(asked), "sort")?;
+        let key = |row: &Value| Key::of(at(row, &by));
+        self.rows.sort_by(|one, other| key(one).cmp(&key(other)));
+        if name.is_some() {
+            self.rows.reverse();
+        }
+        Ok(())
+    }
+
+    /// The parameters that are columns, because they tell rows apart.
+    fn varying(&self) -> Vec<String> {
+        let Layout { subject, asked, .. } = self.layout;
+        let mut names: Vec<String> = asked.iter().map(|&name| name.to_owned()).collect();
+        names.retain(|name| self.differs(name, &[]));
+        let mut within: Vec<&str> = subject.to_vec();
+        within.extend(["platform", "part"]);
+        let parameters = self.parameters();
+        names.extend(parameters.into_iter().filter(|name| self.differs(name, &within)));
+        names
+    }
+
+    /// The names of all parameters of any row.
+    fn parameters(&self) -> Vec<String> {
+        let of_row = |row: &Value| row["parameters"].as_object().cloned().unwrap_or_default();
+        let names: BTreeSet<String> =
+            self.rows.iter().flat_map(of_row).map(|(name, _)| name).collect();
+        names.into_iter().map(|name| format!("parameters.{name}")).collect()
+    }
+
+    /// Whether a field has more than one value in rows that have the fields `within` in common.
+    fn differs(&self, name: &str, within: &[&str]) -> bool {
+        let mut first: BTreeMap<String, Option<&Value>> = BTreeMap::new();
+        self.rows.iter().any(|row| {
+            let group: Vec<String> = within.iter().map(|name| text(row, name)).collect();
+            let value = at(row, name);
+            *first.entry(group.join("\n")).or_insert(value) != value
+        })
+    }
+
+    /// The figures that the user asks for, or `plain`.
+    fn figures(&self, view: &View, plain: &[&str]) -> Result<Vec<String>, Failure> {
+        match view.columns.as_slice() {
+            [] => Ok(self.plain_figures(plain)),
+            [all] if all == "all" => Ok(self.every_figure()),
+            names => names.iter().map(|name| self.field(name, "columns")).collect(),
+        }
+    }
+
+    /// The figures `plain`, after the first of them those that only some workloads have.
+    fn plain_figures(&self, plain: &[&str]) -> Vec<String> {
+        let own = self.fields().into_iter().filter(|name| name.starts_with("figures."));
+        let mut names: Vec<String> = plain.iter().map(|&name| name.to_owned()).collect();
+        names.splice(1..1, own);
+        names
+    }
+
+    /// Whether a row has something to show of a field.
+    fn is_known(&self, name: &str) -> bool {
+        self.rows.iter().any(|row| !human(name, at(row, name)).is_empty())
+    }
+
+    /// Every field of the rows that holds one number or word and says no parameter.
+    fn every_figure(&self) -> Vec<String> {
+        let Layout { subject, asked, .. } = self.layout;
+        let is_figure = |name: &String| {
+            let name = name.as_str();
+            !subject.contains(&name) && !asked.contains(&name) && !name.starts_with("parameters.")
+        };
+        self.fields().into_iter().filter(is_figure).collect()
+    }
+
+    /// The names of all fields that hold one number or word.
+    fn fields(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for (name, value) in self.rows.iter().filter_map(Value::as_object).flatten() {
+            let new: Vec<String> =
+                leaves(name, value).into_iter().filter(|name| !names.contains(name)).collect();
+            names.extend(new);
+        }
+        names
+    }
+
+    /// The field of this name. A parameter may be named without what stands before it.
+    fn field(&self, name: &str, option: &str) -> Result<String, Failure> {
+        let known = self.fields();
+        let as_parameter = format!("parameters.{}", name.replace('_', "-"));
+        for wanted in [name, &as_parameter] {
+            if known.iter().any(|it| it == wanted) {
+                return Ok(wanted.to_owned());
+            }
+        }
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let unknown = UnknownName::new("figure", name, &known);
+        Err(Failure::Message(format!("--{option}: {unknown}")))
+    }
+
+    fn csv(&self, view: &View) -> Result<Vec<u8>, Failure> {
+        let Layout { subject, asked, figures, .. } = self.layout;
+        let named = subject.iter().chain(*asked).map(|&name| name.to_owned());
+        let parameters = self.varying().into_iter().filter(|name| name.starts_with("parameters."));
+        let mut columns: Vec<String> = named.chain(parameters).collect();
+        for name in self.figures(view, figures)? {
+            let has_spread = self.rows.iter().any(|row| row[SPREAD].get(&name).is_some());
+            columns.push(name.clone());
+            let spread = ["sd", "ci95_low", "ci95_high"].map(|of| format!("{name}.{of}"));
+            columns.extend(spread.into_iter().filter(|_| has_spread));
+        }
+        if self.rows.iter().any(|row| row.get("error").is_some()) {
+            columns.push("error".to_owned());
+        }
+        let row = |row: &Value| columns.iter().map(|name| text(row, name)).collect();
+        let rows: Vec<Vec<String>> = self.rows.iter().map(row).collect();
+        Ok(output::csv(&columns, &rows))
+    }
+
+    /// The table alone, for what stands below another table of the same parameters.
+    pub(crate) fn below(mut self, view: &View) -> Result<String, Failure> {
+        self.is_headed = false;
+        self.table(view)
+    }
+
+    /// The table, what all its rows have in common above it, and notes below it.
+    fn table(&self, view: &View) -> Result<String, Failure> {
+        let mut names: Vec<String> =
+            self.layout.subject.iter().map(|&name| name.to_owned()).collect();
+        names.extend(self.varying());
+        let fixed = names.len();
+        let is_chosen = !view.columns.is_empty();
+        let figures = self.figures(view, self.layout.shown)?;
+        names.extend(figures.into_iter().filter(|name| is_chosen || self.is_known(name)));
+        let mut left_out = Vec::new();
+        let drawn = loop {
+            let headings: Vec<String> = names.iter().map(|name| heading(name)).collect();
+            let rows = self.drawn(&names);
+            let is_wide = line_width(&widths(&headings, &rows)) > View::width();
+            if !is_wide || is_chosen || names.len() <= fixed + 1 {
+                break draw(&headings, &rows, view.has_colour());
+            }
+            left_out.extend(names.pop());
+        };
+        if view.quiet {
+            return Ok(drawn);
+        }
+        Ok(self.in_common() + &drawn + &self.notes(&left_out))
+    }
+
+    fn drawn(&self, names: &[String]) -> Vec<Row> {
+        let of_row = |row: &Value| Row {
+            cells: names.iter().map(|name| shown(row, name)).collect(),
+            is_best: row.get("times_best").and_then(Value::as_f64) == Some(1.0),
+        };
+        self.rows.iter().map(of_row).collect()
+    }
+
+    /// A line about the parameters that are the same in all rows.
+    fn in_common(&self) -> String {
+        let told = |name: &&&str| !self.differs(name, &[]) && !text_of_first(self, name).is_empty();
+        let one = |name: &&str| format!("{} {}", heading(name), text_of_first(self, name));
+        let mut all: Vec<String> = self.layout.asked.iter().filter(told).map(one).collect();
+        if let Some(seeds) = self.rows.iter().find_map(|row| row.get("seeds")) {
+            all.push(format!("{seeds} seeds (\u{b1}: 95 % interval of the mean)"));
+        }
+        if all.is_empty() || !self.is_headed {
+            return String::new();
+        }
+        wrapped(&all.join(", ")) + "\n"
+    }
+
+    /// Why rows have no result, and which figures are not shown.
+    fn notes(&self, left_out: &[String]) -> String {
+        let mut notes = String::new();
+        let failed = self.rows.iter().filter(|row| row.get("error").is_some());
+        for row in failed {
+            let names = self.layout.subject.iter().map(|&name| name.to_owned());
+            let told: Vec<String> =
+                names.chain(self.varying()).map(|name| human(&name, at(row, &name))).collect();
+            let told: Vec<&str> =
+                told.iter().map(String::as_str).filter(|it| !it.is_empty()).collect();
+            let why = text(row, "error");
+            notes.push_str(&wrapped(&format!("no result: {}: {why}", told.join(", "))));
+        }
+        self.remarks.iter().for_each(|remark| notes.push_str(&wrapped(remark)));
+        if !left_out.is_empty() {
+            let names: Vec<&str> = left_out.iter().rev().map(String::as_str).collect();
+            notes.push_str(&wrapped(&format!("--columns shows more: {}, all", names.join(", "))));
+        }
+        if notes.is_empty() { notes } else { format!("\n{notes}") }
+    }
+}
+
+/// A value by which rows are sorted: numbers before words, and nothing last.
+#[derive(PartialEq, PartialOrd)]
+enum Key {
+    Number(f64),
+    Word(String),
+    Nothing,
+}
+
+impl Key {
+    fn of(value: Option<&Value>) -> Self {
+        match value {
+            Some(Value::Number(number)) => Self::Number(number.as_f64().unwrap_or(f64::INFINITY)),
+            None | Some(Value::Null) => Self::Nothing,
+            Some(other) => Self::Word(other.to_string()),
+        }
+    }
+
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.partial_cmp(other).unwrap_or(std::cmp::Ordering::Equal)
+    }
+}
+
+/// The fields of a field that hold one number or word, or the field itself.
+fn leaves(name: &str, value: &Value) -> Vec<String> {
+    match value {
+        Value::Object(fields) if !name.starts_with("by_") && name != SPREAD => {
+            fields.keys().map(|field| format!("{name}.{field}")).collect()
+        }
+        Value::Object(_) | Value::Array(_) => Vec::new(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            vec![name.to_owned()]
+        }
+    }
+}
+
+/// A value as people read it, with half of its interval if it is a mean.
+fn shown(row: &Value, name: &str) -> String {
+    let value = human(name, at(row, name));
+    match share(row, name).filter(|_| !value.is_empty() && !value.starts_with('>')) {
+        Some(share) if share < 0.0995 => format!("{value} \u{b1}{:.1}%", share * 100.0),
+        Some(share) => format!("{value} \u{b1}{:.0}%", share * 100.0),
+        None => value,
+    }
+}
+
+/// A sentence in lines that fit the width.
+fn wrapped(sentence: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in sentence.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= View::width() => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            Some(_) => lines.push(format!("  {word}")),
+            None => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+fn text_of_first(sheet: &Sheet, name: &str) -> String {
+    sheet.rows.first().map_or(String::new(), |row| human(name, at(row, name)))
+}
+
+/// The value of a field. `a.b` is the field `b` of the field `a`.
+fn at<'a>(row: &'a Value, name: &str) -> Option<&'a Value> {
+    match name.split_once('.') {
+        Some((outer, inner)) => row.get(outer)?.get(inner),
+        None => row.get(name),
+    }
+}
+
+/// The value of a field in CSV. What a row does not have is empty.
+fn text(row: &Value, name: &str) -> String {
+    let of_spread = || {
+        let (figure, of) = name.rsplit_once('.')?;
+        row.get(SPREAD)?.get(figure)?.get(of)
+    };
+    match at(row, name).or_else(of_spread) {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(value) => value.to_string(),
+    }
+}
