@@ -24,7 +24,12 @@ pub(crate) enum Broken {
     CompactInTransaction,
     /// A record in mid-transaction.
     RecordInTransaction,
+    /// The blocks that hold what a snapshot shows are compacted.
     CompactUnderSnapshots,
+    /// The block that takes the tail of which a snapshot shows rows is compacted.
+    TailNotFrozen,
+    /// A victim is let go though a snapshot was opened before all of its rows were moved.
+    VictimOutlivesSnapshot,
     MergesDropUnderSnapshots,
     /// A victim may lie behind the flush mark.
     VictimBehindMark,
@@ -94,7 +99,7 @@ const FOUND: &[(Broken, u64, Draw)] = &[
     (Broken::FlagNotDerived, 200, Plan::new),
     (Broken::CompactInTransaction, 2_000, Plan::new),
     (Broken::RecordInTransaction, 200, Plan::new),
-    (Broken::CompactUnderSnapshots, 4_000, Plan::new),
+    (Broken::CompactUnderSnapshots, 6_000, Plan::calm),
     (Broken::MergesDropUnderSnapshots, 1_000, Plan::new),
     (Broken::VictimBehindMark, 200, Plan::new),
     (Broken::TombstonesStay, 200, Plan::new),
