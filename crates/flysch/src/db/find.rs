@@ -239,6 +239,7 @@ impl Find {
         out: &'o mut [u8],
     ) -> Result<Option<RowView<'o, 's>>, DbError> {
         let db = reader.reading()?;
+        db.check_past(self.wanted.table)?;
         if self.is_over {
             return Ok(None);
         }

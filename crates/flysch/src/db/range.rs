@@ -138,6 +138,7 @@ impl KeyRange {
         out: &'o mut [u8],
     ) -> Result<Option<RowView<'o, 's>>, DbError> {
         let db = reader.reading()?;
+        db.check_past(self.table)?;
         let kept = db.kept(self.table, self.index)?;
         let is_unique = db.index(self.table, self.index)?.is_unique && !kept.may_meet;
         if self.moves != db.compaction.moves && !db.rests_all() {

@@ -126,6 +126,7 @@ impl Scan {
         out: &'o mut [u8],
     ) -> Result<Option<RowView<'o, 's>>, DbError> {
         let db = reader.reading()?;
+        db.check_past(self.table)?;
         if self.moves != db.compaction.moves && !db.rests_all() {
             return Err(DbError::Stale);
         }

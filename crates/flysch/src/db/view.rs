@@ -137,6 +137,22 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         Ok(At { db: self })
     }
 
+    /// Read as it was after so many commits, of which [`Db::stats`] tells the number. It shows the
+    /// whole history of a table of which no row was ever replaced, deleted or moved; cursors over
+    /// other tables say [`DbError::Stale`]. Cost: none here; lookups read a row's page from its
+    /// first cell on.
+    pub fn as_of(&mut self, commits: u32) -> Result<At<'_, 'ram, 's, N>, DbError> {
+        self.roll_back_open()?;
+        self.view = View { before: Some(commits.saturating_add(1)), ends: None };
+        Ok(At { db: self })
+    }
+
+    /// Refuse to show the past of a table where older versions of its rows may be gone.
+    pub(super) fn check_past(&self, table: u8) -> Result<(), DbError> {
+        let is_kept = !self.view.is_past() || self.rests_all() || !self.is_changed(table);
+        if is_kept { Ok(()) } else { Err(DbError::Stale) }
+    }
+
     fn is_open(&self, snapshot: &Snapshot) -> bool {
         self.open_views.count > 0 && snapshot.generation == self.open_views.generation
     }

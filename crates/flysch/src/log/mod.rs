@@ -154,9 +154,36 @@ impl Log {
         Ok(())
     }
 
-    /// Write the record of a close. The list goes on behind it, so that the first program after the
-    /// next mount needs no name page. Cost: as a commit, and an erase and a name page where the
-    /// list ends.
+    /// Go on in the next block that is named, with a checkpoint; false where there is none: a name
+    /// page that nobody sees would be programmed again. Cost: an erase for each block that is
+    /// tried, and the checkpoint's pages.
+    fn wake<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        body: &Body<'_>,
+        frame: &mut [u8],
+    ) -> Result<bool, MediaError> {
+        while !self.is_ready() {
+            if !self.has_next() && !self.next.is_named {
+                return Ok(false);
+            }
+            self.erase_next(media)?;
+        }
+        match self.checkpoint(media, body, frame) {
+            Err(MediaError::ProgramFailed(_)) => {
+                media.mark_bad(u32::from(self.list.blocks[usize::from(self.at)]))?;
+                return Ok(false);
+            }
+            written => written?,
+        }
+        self.number += 1;
+        self.note_logged(body.tail.len());
+        Ok(true)
+    }
+
+    /// Write the record of a close. The list goes on behind it, or the next one is named before it,
+    /// so that the first program after the next mount needs no name page. Cost: as a commit, and an
+    /// erase and a name page where the list ends.
     pub(crate) fn close<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -164,14 +191,14 @@ impl Log {
         frame: &mut [u8],
     ) -> Result<(), MediaError> {
         let body = Body { flags: body.flags | STOPPED, ..*body };
-        // A record that begins a log block may end its list: it is followed by another.
+        // A record that begins the last block of its list says nothing of a stop: it is followed by
+        // another.
         for _ in 0..2 {
             while !self.has_next() && !self.is_ready() && !self.is_cornered(media) {
                 self.step(media, frame)?;
             }
-            let ordinal = self.list.ordinal;
             self.commit(media, &body, frame)?;
-            if ordinal == self.list.ordinal || self.has_next() {
+            if self.has_next() || self.next.is_named || self.is_cornered(media) {
                 break;
             }
         }
@@ -246,7 +273,7 @@ impl Log {
         // The checkpoint has the table: changes begin anew with it.
         let changes = media.changes.clone();
         media.changes.clear();
-        let whole = Body { base: 0, flags: body.flags | CHECKPOINT, ..*body };
+        let whole = Body { base: 0, flags: self.stopping(body.flags) | CHECKPOINT, ..*body };
         let pages = whole.size(media).div_ceil(media.layout().payload_size()) as u32;
         if pages + 1 > media.geometry().pages_per_block {
             return Err(MediaError::Full);
@@ -259,6 +286,13 @@ impl Log {
         self.root_has_base = false;
         self.leave(media);
         written
+    }
+
+    /// The flags of a record that begins a log block. Where it lies in the last block of its list
+    /// it says nothing of a stop: the session that follows would program a name page, and where a
+    /// close was cut in that one, would program it a second time.
+    const fn stopping(&self, flags: u8) -> u8 {
+        if self.has_next() { flags } else { flags & !STOPPED }
     }
 
     /// The last record lies in the list in use: the one before has served.
@@ -287,6 +321,7 @@ impl Log {
         self.list = next;
         (self.at, self.page, self.chain) = (core::mem::take(&mut self.next.passed), 0, 0);
         (self.next.is_erased, self.next.is_named) = (false, false);
+        let body = &Body { flags: self.stopping(body.flags), ..*body };
         media.changes.clear();
         for at in 0..usize::from(self.cells.len) {
             let block = u32::from(self.cells.blocks[at]);

@@ -220,7 +220,8 @@ impl<N: Nand> Finding<'_, '_, N> {
             None if record.0.flags & HAS_BESIDE != 0 => return Err(MountError::NoNvRam.into()),
             None => record,
         };
-        let is_clean = preface.flags & STOPPED != 0 && self.has_no_rival(&seen)?;
+        let goes_on = self.log.has_next() || self.log.next.is_named;
+        let is_clean = preface.flags & STOPPED != 0 && goes_on && self.has_no_rival(&seen)?;
         self.log.claim_blocks(self.media);
         if !is_clean && self.log.is_succeeded(self.media, self.frame)? {
             return Err(MountError::Broken.into());
@@ -454,16 +455,16 @@ impl Found {
     ///
     /// After a close the log goes on with a checkpoint in its next block, which is erased for it:
     /// where the power is cut on the way, the next mount does the same again. Cost: an erase and
-    /// the checkpoint's pages. Otherwise as [`Found::renew`].
+    /// the checkpoint's pages. Otherwise, and where no block is left to go on in, as
+    /// [`Found::renew`].
     pub(crate) fn settle<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
         body: &Body<'_>,
         frame: &mut [u8],
     ) -> Result<(), MediaError> {
-        if self.is_clean {
-            self.log.page = media.geometry().pages_per_block;
-            return self.log.commit(media, body, frame);
+        if self.is_clean && self.log.wake(media, body, frame)? {
+            return Ok(());
         }
         self.renew(media, body, frame)
     }

@@ -290,6 +290,7 @@ impl Store<'_> {
         self.job = None;
         self.inputs.clear();
         self.run_changes += 1;
+        self.drops = self.drops.wrapping_add(u32::from(job.drops.is_bottom));
         if out.entries > 64 {
             let index = usize::from(job.out.index.unwrap_or(0));
             let share =

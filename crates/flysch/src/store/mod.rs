@@ -106,6 +106,8 @@ pub struct Store<'ram> {
     /// Changes of the runs, and of the memory table.
     run_changes: u32,
     puts: u32,
+    /// Merges that ended and may have dropped tombstones.
+    drops: u32,
     /// The unit at which learning a run's Bloom filter goes on.
     learning: u32,
     /// Whether merges drop nothing: a snapshot is open.
@@ -141,6 +143,7 @@ impl<'ram> Store<'ram> {
             distinct: [256; INDEX_MAX],
             run_changes: 0,
             puts: 0,
+            drops: 0,
             learning: 0,
             keeps_all: false,
             updated: 0,

@@ -18,6 +18,11 @@ impl Store<'_> {
         self.shapes[usize::from(index)].is_unique
     }
 
+    /// A number that changes whenever a merge may have dropped tombstones.
+    pub(crate) const fn drops(&self) -> u32 {
+        self.drops
+    }
+
     /// A number that changes whenever the runs do.
     pub const fn changes(&self) -> u32 {
         self.run_changes

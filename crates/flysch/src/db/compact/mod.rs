@@ -8,7 +8,8 @@
 //! 1. A step runs between transactions. It looks some rows up, or moves those of the window that
 //!    are there to a page of the space of moved rows, which it programs.
 //! 2. The window says what was there when it was looked up. A row of it that is replaced or deleted
-//!    since makes it void: its rows are looked up again.
+//!    since makes it void: its rows are looked up again. A merge that drops tombstones makes one
+//!    that has some void too: their keys may come again, and nothing leads from them to the window.
 //! 3. A victim lies wholly before the flush mark, so that the entries of its rows are in runs.
 //! 4. The record that follows the last row of a victim lets it go.
 //! 5. What a snapshot shows lies in blocks that are no victims while it is open.
@@ -24,7 +25,7 @@ use self::victim::{Place, Victim, WINDOW_MAX};
 use super::{Db, DbError};
 use crate::media::{MediaError, Page, SPANS_LAST, Space};
 use crate::record::{BlockSummary, Position, Rows, is_void, read_page};
-use crate::row::{Digest, RowView};
+use crate::row::{Digest, RowKind, RowView};
 
 /// Rows that a step looks up.
 const LOOKED_UP: usize = 8;
@@ -51,6 +52,7 @@ struct Candidate {
     len: usize,
     /// Whether no later row of its cell has its key.
     is_last: bool,
+    is_tombstone: bool,
 }
 
 /// What looking at a page of a victim gave.
@@ -164,11 +166,7 @@ impl<N: Nand> Db<'_, '_, N> {
                 void[(page / 32) as usize] |= 1 << (page % 32);
             }
         }
-        let (from, bits) = (Place::default(), [0; WINDOW_MAX / 32]);
-        let upto = from;
-        let victim =
-            Victim { space, number, is_surveyed, void, from, upto, bits, len: 0, bytes: 0 };
-        self.compaction.victim = Some(victim);
+        self.compaction.victim = Some(Victim::new((space, number), is_surveyed, void));
         Ok(true)
     }
 
@@ -186,8 +184,10 @@ impl<N: Nand> Db<'_, '_, N> {
                 for row in &rows[..count] {
                     let is_there =
                         row.is_last && self.is_newest(row.table, row.key, row.pointer)?;
+                    let drops = (is_there && row.is_tombstone).then(|| self.store.drops());
                     if let Some(victim) = &mut self.compaction.victim {
                         victim.push(is_there, row.len);
+                        victim.tombstones_at = victim.tombstones_at.or(drops);
                     }
                 }
                 self.note_upto(upto, false);
@@ -242,7 +242,9 @@ impl<N: Nand> Db<'_, '_, N> {
                     })
                 });
             let (table, len) = (view.head.table, view.row_len);
-            let candidate = Candidate { table, key, pointer, len, is_last: !is_replaced };
+            let is_tombstone = view.head.kind == RowKind::Tombstone;
+            let candidate =
+                Candidate { table, key, pointer, len, is_last: !is_replaced, is_tombstone };
             if len > layout.payload_size() {
                 return Ok(Look::Long(candidate));
             }

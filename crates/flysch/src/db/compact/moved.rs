@@ -49,9 +49,14 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Move rows of the window to a page of moved rows: as many as fit the page, or the memory
     /// table.
     pub(super) fn move_window(&mut self) -> Result<bool, DbError> {
-        let Some(mut victim) = self.compaction.victim else { return Ok(false) };
         let widest = self.schema.tables.iter().map(|table| table.indexes.len()).max().unwrap_or(0);
         self.make_room_for_moved(widest * 8)?;
+        let Some(mut victim) = self.compaction.victim else { return Ok(false) };
+        if victim.tombstones_at.is_some_and(|drops| drops != self.store.drops()) {
+            victim.forget();
+            self.compaction.victim = Some(victim);
+            return Ok(true);
+        }
         let before = (victim.from, victim.len);
         self.forget_frame();
         self.records.end_block(&mut self.media, Space::Cold, self.frame)?;

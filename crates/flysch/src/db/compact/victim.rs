@@ -38,9 +38,28 @@ pub(in crate::db) struct Victim {
     pub(super) len: usize,
     /// Bytes of those that are there.
     pub(super) bytes: usize,
+    /// Where there are tombstones among them: how often merges had dropped some before.
+    pub(super) tombstones_at: Option<u32>,
 }
 
 impl Victim {
+    /// A block of which nothing was looked at.
+    pub(super) fn new((space, number): (Space, u32), is_surveyed: bool, void: [u32; 8]) -> Self {
+        let (from, bits) = (Place::default(), [0; WINDOW_MAX / 32]);
+        Self {
+            space,
+            number,
+            is_surveyed,
+            void,
+            from,
+            upto: from,
+            bits,
+            len: 0,
+            bytes: 0,
+            tombstones_at: None,
+        }
+    }
+
     pub(super) const fn is_void(&self, page: u32) -> bool {
         self.void[(page / 32) as usize] >> (page % 32) & 1 != 0
     }
@@ -64,12 +83,15 @@ impl Victim {
         (count..old.len).for_each(|row| self.push(old.bit(row), 0));
         self.bytes = old.bytes.saturating_sub(bytes);
         self.from = from;
+        if self.len == 0 {
+            self.tombstones_at = None;
+        }
     }
 
     /// Nothing of the window is known any more.
     pub(super) const fn forget(&mut self) {
         (self.bits, self.len, self.bytes) = ([0; WINDOW_MAX / 32], 0, 0);
-        self.upto = self.from;
+        (self.upto, self.tombstones_at) = (self.from, None);
     }
 
     pub(super) fn page(&self, page: u32, pages_per_block: u32) -> Page {

@@ -153,7 +153,7 @@ fn a_snapshot_held_over_5000_updates_shows_each_row_as_it_was_once() {
     for (seed, failures) in [(1, 0), (2, 400)] {
         let mut nand = chip(2048, 220);
         let mut ram = vec![0; 16_384];
-        drop(Db::create(&mut nand, &SCHEMA, OPTIONS, &mut ram).unwrap());
+        Db::create(&mut nand, &SCHEMA, OPTIONS, &mut ram).unwrap();
         nand.arm(FaultPlan { seed, program_failures_ppm: failures, ..FaultPlan::default() });
         let mut db = Db::open(&mut nand, &SCHEMA, OPTIONS, &mut ram).unwrap();
         let (mut prng, mut kept) = (Prng::new(seed), Rows::new());
@@ -226,4 +226,56 @@ fn the_writer_goes_on_and_a_snapshot_is_too_old() {
         db.release(now);
     }
     assert!(went_stale > 0, "the device is too small for what a snapshot holds");
+}
+
+/// Rows that are only added keep their whole history, over cuts and mounts; a table of which rows
+/// were replaced has none.
+#[test]
+fn a_table_that_only_grows_is_shown_as_of_any_commit() {
+    let mut nand = chip(2048, 48);
+    let mut ram = vec![0; 16_384];
+    Db::create(&mut nand, &SCHEMA, OPTIONS, &mut ram).unwrap();
+    let mut counts = Vec::new();
+    let mut id = 0;
+    for life in 0..4_i64 {
+        let mut db = Db::open(&mut nand, &SCHEMA, OPTIONS, &mut ram).unwrap();
+        for round in 0..60 {
+            let mut tx = db.begin().unwrap();
+            for _ in 0..=round % 3 {
+                let name = format!("{id}");
+                let values = [int(id), int(id % GROUPS), Value::Text(&name), Value::Blob(&[1; 30])];
+                tx.insert(0, &values).unwrap();
+                id += 1;
+            }
+            tx.commit(Durability::Durable).unwrap();
+            counts.push((db.stats().commits, id));
+        }
+        for (commits, count) in counts.iter().copied().step_by(7) {
+            let mut past = db.as_of(commits).unwrap();
+            let scan = past.scan(0, Direction::Backward).unwrap();
+            let mut found: Vec<i64> =
+                all(&mut past, scan).unwrap().into_iter().map(|row| row.0).collect();
+            found.sort_unstable();
+            assert!(found.into_iter().eq(0..count), "life {life}, after {commits} commits");
+            let mut out = [0; 256];
+            let last = past.get(0, 0, &[int(count - 1)], &mut out).unwrap().is_some();
+            let next = past.get(0, 0, &[int(count)], &mut out).unwrap().is_some();
+            assert_eq!((last, next), (true, false), "after {commits} commits");
+            let ends = ([int(0)], [int(i64::MAX)]);
+            let range = past.range_of(0, 0, (&ends.0, &ends.1), Direction::Forward).unwrap();
+            let found = all(&mut past, range).unwrap().into_iter().map(|row| row.0);
+            assert!(found.eq(0..count), "a range after {commits} commits");
+        }
+    }
+    let mut db = Db::open(&mut nand, &SCHEMA, OPTIONS, &mut ram).unwrap();
+    let mut tx = db.begin().unwrap();
+    tx.delete(0, &[int(3)]).unwrap();
+    tx.commit(Durability::Durable).unwrap();
+    let mut past = db.as_of(counts[9].0).unwrap();
+    let asked = past.get(0, 0, &[int(0)], &mut [0; 256]).map(|row| row.is_some());
+    assert_eq!(asked, Err(DbError::Stale));
+}
+
+const fn int(number: i64) -> Value<'static> {
+    Value::Integer(number)
 }

@@ -6,6 +6,14 @@ use super::rows::SUMMARY;
 use super::state::{COLD, Place, Row, Slot};
 use super::switches::Broken;
 
+/// Rows of the victim that were looked up, and are to be moved: in RAM alone.
+#[derive(Debug, Default)]
+pub(crate) struct Window {
+    /// The page that is looked at next.
+    upto: u8,
+    rows: Vec<(Place, Row)>,
+}
+
 impl Engine {
     /// The rows that begin on a page and are whole; none on a page that is void.
     pub(crate) fn page_rows(&mut self, number: u8, page: u8) -> Done<Vec<(Place, Row)>> {
@@ -63,7 +71,7 @@ impl Engine {
         Ok(best.map(|(_, number)| number))
     }
 
-    /// One slice: some pages of the victim, their rows moved and programmed.
+    /// One slice: some pages of the victim, their rows looked up, and as often as not moved.
     pub(crate) fn compact_slice(&mut self) -> Done {
         let is_barred = self.open.is_some() && !self.is(Broken::CompactInTransaction);
         if is_barred || self.gone.is_some() {
@@ -73,21 +81,22 @@ impl Engine {
             self.state.victim = self.choose_victim()?.map(|number| (number, 0));
             return Ok(());
         };
-        let to = (from + 1 + self.device.below(3) as u8).min(SUMMARY);
-        let mut moved = std::mem::take(&mut self.kept);
-        let is_late = self.is(Broken::MovesRowsLate);
-        for page in from..to {
+        let looked_at = from.max(self.window.upto);
+        let to = (looked_at + 1 + self.device.below(3) as u8).min(SUMMARY);
+        for page in looked_at..to {
             for (place, row) in self.page_rows(number, page)? {
                 if self.stays_alive(place, &row)? {
-                    moved.push(row);
+                    self.window.rows.push((place, row));
                 }
             }
         }
-        if is_late && to < SUMMARY {
-            self.kept = moved;
-        } else {
-            self.move_rows(&moved)?;
+        self.window.upto = to;
+        if to < SUMMARY && to % 2 == 1 {
+            return Ok(());
         }
+        let window = std::mem::take(&mut self.window);
+        let rows: Vec<Row> = window.rows.into_iter().map(|(_, row)| row).collect();
+        self.move_rows(&rows)?;
         self.state.victim = Some((number, to));
         if to == SUMMARY {
             self.state.victim = None;
@@ -99,6 +108,22 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// A row is replaced: a window that has it knows nothing any more.
+    pub(crate) fn note_replaced(&mut self, place: Place) {
+        let is_known = self.window.rows.iter().any(|(known, _)| *known == place);
+        if is_known && !self.is(Broken::WindowMissesChanges) {
+            self.window = Window::default();
+        }
+    }
+
+    /// A merge dropped tombstones that a window may have: the key of such a one may come again
+    /// without anybody meeting it.
+    pub(crate) fn note_dropped(&mut self) {
+        if !self.is(Broken::WindowOutlivesMerge) {
+            self.window = Window::default();
+        }
     }
 
     fn stays_alive(&mut self, place: Place, row: &Row) -> Done<bool> {

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::compact::Window;
 use super::copy::BlockCopy;
 use super::device::{Device, Done, PAGES, Stop};
 use super::state::{
@@ -119,8 +120,7 @@ pub(crate) struct Engine {
     pub(crate) summarised: Vec<u8>,
     pub(crate) gone: Option<u8>,
     pub(crate) copy: Option<BlockCopy>,
-    /// Rows that a slice has read, where the broken rule lets it keep them.
-    pub(crate) kept: Vec<Row>,
+    pub(crate) window: Window,
     pub(crate) snapshots: Vec<Snapshot>,
 }
 
@@ -176,7 +176,7 @@ impl Engine {
             summarised: Vec::new(),
             gone: None,
             copy: None,
-            kept: Vec::new(),
+            window: Window::default(),
             snapshots: Vec::new(),
         }
     }
@@ -296,6 +296,7 @@ impl Engine {
         self.snapshots.push(Snapshot { blocks, tail });
         if !self.is(Broken::VictimOutlivesSnapshot) {
             self.state.victim = None;
+            self.window = Window::default();
         }
     }
 
@@ -332,6 +333,9 @@ impl Engine {
         let is_delete = value.is_none();
         let commit = self.state.commit + 1;
         let found = self.lookup(key, commit, true)?;
+        if let Some((place, _)) = found.row {
+            self.note_replaced(place);
+        }
         let old = found.row.map(|(_, row)| row);
         let is_live = old.is_some_and(|row| !row.is_tombstone);
         if is_delete && !is_live {

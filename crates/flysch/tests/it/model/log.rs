@@ -186,6 +186,11 @@ impl Engine {
 
     /// Erase the next block of the list; behind the last one, name another list.
     fn next_log_block(&mut self) -> Done {
+        if self.erase_next()? { Ok(()) } else { self.name_list() }
+    }
+
+    /// Erase the next block of the list; false behind the last one.
+    fn erase_next(&mut self) -> Done<bool> {
         self.log_page = 0;
         while self.list_at + 1 < self.list.len {
             self.list_at += 1;
@@ -194,12 +199,12 @@ impl Engine {
                 continue;
             }
             match self.device.erase(block) {
-                Ok(()) => return Ok(()),
+                Ok(()) => return Ok(true),
                 Err(Stop::Bad) => self.device.mark(block)?,
                 Err(stop) => return Err(stop),
             }
         }
-        self.name_list()
+        Ok(false)
     }
 
     /// Choose free blocks for a list, all with good marks.
@@ -248,10 +253,16 @@ impl Engine {
     }
 
     /// Before the first program of a session that went on after a clean stop: what the last
-    /// record says once more, in the next log block.
+    /// record says once more, in the next log block. Where none is left in the list, a root takes
+    /// it, as after a cut: a name page that nobody sees would be programmed again.
     pub(crate) fn wake(&mut self) -> Done {
         while self.is_clean && !self.is(Broken::CleanGoesOn) {
-            self.next_log_block()?;
+            let is_named = self.is(Broken::WakesWithName);
+            if is_named {
+                self.next_log_block()?;
+            } else if !self.erase_next()? {
+                return self.wake_by_root();
+            }
             let table = TablePart::Whole(self.last.table);
             let tail = TailPart::Whole(self.last.tail.clone());
             let record = Record { state: self.last.state.clone(), tail, table, is_stop: false };
@@ -266,6 +277,15 @@ impl Engine {
                 Err(stop) => return Err(stop),
             }
         }
+        Ok(())
+    }
+
+    fn wake_by_root(&mut self) -> Done {
+        let (views, list) = (self.view_roots(), self.choose_list()?);
+        self.last.list = list;
+        self.write_mount_root(views, list)?;
+        (self.list_at, self.log_page, self.is_clean) = (0, 0, false);
+        self.follow_flash();
         Ok(())
     }
 

@@ -134,5 +134,8 @@ impl Engine {
             self.state.runs.insert(at, Rc::new(run));
         }
         self.state.merge = None;
+        if merge.has_oldest {
+            self.note_dropped();
+        }
     }
 }

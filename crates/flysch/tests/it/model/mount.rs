@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::compact::Window;
 use super::device::{Device, Done, PAGES, Page, Seen, Stop};
 use super::engine::{Config, Engine, RootRules};
 use super::log::apply_tail;
@@ -156,7 +157,7 @@ impl Engine {
         self.mem.clear();
         self.open = None;
         self.summarised.clear();
-        self.kept.clear();
+        self.window = Window::default();
         self.gone = None;
         self.copy = None;
         self.snapshots.clear();

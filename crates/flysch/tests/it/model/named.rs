@@ -219,7 +219,28 @@ fn update_between_slices(history: &mut History) -> Done {
 
 #[test]
 fn h6b_an_update_between_two_slices_is_not_lost() {
-    holds(update_between_slices, &[Broken::MovesRowsLate]);
+    holds(update_between_slices, &[Broken::WindowMissesChanges]);
+}
+
+fn key_comes_again_after_a_merge(history: &mut History) -> Done {
+    for _ in 0..6 {
+        history.put_one(A, 4)?;
+        history.delete(A)?;
+        history.push_on()?;
+        history.compact(3)?;
+        history.merge_all()?;
+        history.merge_all()?;
+        history.put_one(A, 5)?;
+        history.compact(3)?;
+        history.check_all()?;
+        history.engine.write_record(false)?;
+    }
+    history.cut()
+}
+
+#[test]
+fn h6c_a_tombstone_that_a_merge_dropped_is_not_moved_over_its_key() {
+    holds(key_comes_again_after_a_merge, &[Broken::WindowOutlivesMerge]);
 }
 
 fn snapshot_and_moves(history: &mut History) -> Done {
