@@ -1,7 +1,7 @@
 //! What a program asks of SQLite, as values: one [`Call`] for each call of SQLite's interface that
 //! reads or changes a database, in the order in which they were made.
 //!
-//! [`log`] makes the list while a program runs. [`Player`](crate::Player) makes the calls again.
+//! The log makes the list while a program runs. [`Player`](crate::Player) makes the calls again.
 
 mod bytes;
 mod log;
