@@ -19,6 +19,5 @@ mod queries;
 mod relations;
 mod roots;
 mod scrub;
-mod snapshots;
 mod version_1;
 mod world;
