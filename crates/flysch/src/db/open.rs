@@ -67,19 +67,22 @@ impl<'ram> Parts<'ram> {
     ) -> Result<(StoreConfig, usize), ConfigError> {
         let fields = size_of::<Store<'static>>();
         let plan = |ram| StoreConfig::plan(ram + fields, plans, geometry, partition.count);
-        let (first, least) = match plan(rest) {
-            Ok(first) => (first, 0),
-            Err(ConfigError::RamTooSmall { needed }) => (plan(needed - fields)?, needed - fields),
-            Err(error) => return Err(error),
+        let scratch_of = |config| SCRATCH_MIN.max(STATE_SIZE + Store::state_size_max(config));
+        let least = match plan(0) {
+            Err(ConfigError::RamTooSmall { needed }) => plan(needed - fields)?,
+            planned => planned?,
         };
-        let scratch = SCRATCH_MIN.max(STATE_SIZE + Store::state_size_max(&first));
-        // With less RAM the table is not larger, nor the state.
+        let needed = least.carved() + scratch_of(&least);
+        if rest < needed {
+            return Err(ConfigError::RamTooSmall { needed });
+        }
+        // With more RAM the table becomes longer, and the state with it: where both do not fit, the
+        // least of them do.
+        let most = plan(rest - scratch_of(&least))?;
+        let scratch = scratch_of(&most);
         match plan(rest.saturating_sub(scratch)) {
             Ok(config) => Ok((config, scratch)),
-            Err(ConfigError::RamTooSmall { needed }) => {
-                let needed = least.max(needed - fields) + scratch;
-                Err(ConfigError::RamTooSmall { needed })
-            }
+            Err(ConfigError::RamTooSmall { .. }) => Ok((least, scratch_of(&least))),
             Err(error) => Err(error),
         }
     }
