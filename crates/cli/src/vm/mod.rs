@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Subcommand;
+use flysch_kernel::validate::plan::PLATFORM;
 use flysch_kernel::vm::guest::{Accelerator, Guest};
 use flysch_kernel::vm::store::Store;
 use flysch_kernel::vm::{VmError, qemu};
@@ -189,6 +190,9 @@ impl Inside {
         let is_bench = command.last() == Some(&"bench");
         if is_bench && !says("--mtd") {
             words.extend(["--mtd", "mtd0"].map(str::to_owned));
+        }
+        if is_bench && !says("--platform") {
+            words.extend(["--platform", PLATFORM].map(str::to_owned));
         }
         if is_bench && !says("--format") {
             words.extend(["--format", "json"].map(str::to_owned));

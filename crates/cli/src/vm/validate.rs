@@ -182,7 +182,8 @@ fn counts(runs: &[Value]) -> Result<Vec<(Key, Counts)>, Failure> {
 fn in_guest(store: &Store, guest: &Guest, arguments: Vec<String>) -> Result<Vec<Value>, Failure> {
     let mut words = vec!["flysch".to_owned(), "bench".to_owned()];
     words.extend(arguments);
-    words.extend(["--mtd", "mtd0", "--format", "json"].map(str::to_owned));
+    let place = ["--platform", PLATFORM, "--mtd", "mtd0", "--format", "json"];
+    words.extend(place.map(str::to_owned));
     let answer = qemu::run(store, guest, &words, &mut tell).map_err(failure)?;
     serde_json::from_str(&answer.text).map_err(|error| {
         Failure::Message(format!("the guest's answer is no list of runs: {error}"))
