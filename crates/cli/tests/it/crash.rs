@@ -107,8 +107,11 @@ fn correct_programs_lose_nothing_at_any_cut() {
         let folder = folder();
         scripts(folder.path());
         let program = format!("{python} correct.py {mode} {synchronous} {count}");
-        let options = "--partition-blocks 60 --cuts all --findings findings.json --pram-size 256";
-        let line = format!("crash --on sqlite/{stack} {options} -- {program}");
+        let memory = if stack.contains('+') { "--pram-size 256" } else { "" };
+        let options = "--platform nandsim-6.1 --partition-blocks 60 --cuts all";
+        let line = format!(
+            "crash --on sqlite/{stack} {options} {memory} --findings findings.json -- {program}"
+        );
         let ran = flysch(folder.path(), &line);
         assert_eq!(ran.code, Some(0), "{line}: {}", ran.stderr);
         let found = findings(folder.path());
