@@ -19,23 +19,25 @@ pub(crate) const RUNS: &str = "{bar:40} {pos}/{len} runs, {eta} left";
 
 /// Run all scenarios. If some fail, the first failure is returned.
 pub(crate) fn carry_out(scenarios: &[Scenario]) -> Result<Vec<Run>, Failure> {
-    let bar = bar(scenarios.len() as u64, RUNS);
-    let outcomes = run_all(scenarios, || bar.inc(1));
-    bar.finish_and_clear();
+    let outcomes = run_under_bar(scenarios, false);
     let titles = scenarios.iter().map(|scenario| title(scenario, &scenario.stack.name()));
     all_or_first_failure(outcomes, titles)
 }
 
 /// Run all scenarios. Each has its result, or the reason for which it has none.
 pub(crate) fn attempt(scenarios: &[Scenario], is_quiet: bool) -> Vec<Cell> {
-    let bar = if is_quiet { ProgressBar::hidden() } else { bar(scenarios.len() as u64, RUNS) };
-    let outcomes = run_all(scenarios, || bar.inc(1));
-    bar.finish_and_clear();
     let cell = |(scenario, outcome): (&Scenario, Result<Run, RunError>)| match outcome {
         Ok(run) => Cell::Done(Box::new(run)),
         Err(error) => Cell::Failed(Box::new(scenario.failed(&error))),
     };
-    scenarios.iter().zip(outcomes).map(cell).collect()
+    scenarios.iter().zip(run_under_bar(scenarios, is_quiet)).map(cell).collect()
+}
+
+fn run_under_bar(scenarios: &[Scenario], is_quiet: bool) -> Vec<Result<Run, RunError>> {
+    let bar = bar_unless(is_quiet, scenarios.len());
+    let outcomes = run_all(scenarios, || bar.inc(1));
+    bar.finish_and_clear();
+    outcomes
 }
 
 /// The runs that have a result. If none has, the first failure is returned.
@@ -67,7 +69,7 @@ pub(crate) fn carry_out_indexes(
     benches: &[IndexBench],
     is_quiet: bool,
 ) -> Result<Vec<IndexCosts>, Failure> {
-    let bar = if is_quiet { ProgressBar::hidden() } else { bar(benches.len() as u64, RUNS) };
+    let bar = bar_unless(is_quiet, benches.len());
     let outcomes = bench::run_all(benches, || bar.inc(1));
     bar.finish_and_clear();
     all_or_first_failure(outcomes, benches.iter().map(IndexBench::title))
@@ -87,6 +89,11 @@ fn all_or_first_failure<T, E: Display>(
 pub(crate) fn bar(steps: u64, template: &str) -> ProgressBar {
     let style = ProgressStyle::with_template(template).expect("the template is valid");
     ProgressBar::new(steps).with_style(style)
+}
+
+/// A bar of so many runs, which is not shown to a user who wants quiet.
+fn bar_unless(is_quiet: bool, runs: usize) -> ProgressBar {
+    if is_quiet { ProgressBar::hidden() } else { bar(runs as u64, RUNS) }
 }
 
 /// Describe a run in a few words.

@@ -172,8 +172,8 @@ impl<N: Nand> Media<'_, N> {
     }
 
     /// Let the logical blocks go in which no head lies and that `is_live` refuses. What it says
-    /// must be on flash. Those of
-    /// rows are told by the next record, and stay where it could not tell one more.
+    /// must be on flash. The next record tells which blocks of rows went: if it has no place to
+    /// tell of one more, that block stays.
     pub(crate) fn let_go(&mut self, is_live: impl Fn(Space, u32) -> bool) {
         for block in 0..self.table.len() {
             let Use::Data(space, number) = self.table.at(block) else { continue };

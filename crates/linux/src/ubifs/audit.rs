@@ -2,7 +2,7 @@
 
 use super::Ubifs;
 use super::fault::Fault;
-use super::format::{NodeType, aligned};
+use super::format::aligned;
 use super::lpt::Lprops;
 use super::scan::Scan;
 use crate::filesystem::FsError;
@@ -36,13 +36,7 @@ impl Ubifs {
             return Ok(None);
         }
         let mut used = 0;
-        for &node in &scan.nodes {
-            let keyed = matches!(
-                node.1.node_type,
-                NodeType::Inode | NodeType::Data | NodeType::Dent | NodeType::Other(3)
-            );
-            let Some(key) = scan.key(node).filter(|_| keyed) else { continue };
-            let place = scan.place(node);
+        for (key, place) in scan.leaves() {
             if self.find_place(key, place)?.is_some() {
                 used += aligned(place.len);
             }

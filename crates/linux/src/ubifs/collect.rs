@@ -2,7 +2,7 @@
 
 use super::Ubifs;
 use super::fault::Fault;
-use super::format::{IndexNode, NodeType, aligned};
+use super::format::{IndexNode, aligned};
 use super::lprops::Category;
 use super::lpt::Lprops;
 use super::scan::Scan;
@@ -76,17 +76,11 @@ impl Ubifs {
     }
 
     fn move_nodes(&mut self, scan: &Scan) -> Result<(), Fault> {
-        for &node in &scan.nodes {
-            let keyed = matches!(
-                node.1.node_type,
-                NodeType::Inode | NodeType::Data | NodeType::Dent | NodeType::Other(3)
-            );
-            let Some(key) = scan.key(node).filter(|_| keyed) else { continue };
-            let place = scan.place(node);
+        for (key, place) in scan.leaves() {
             if self.find_place(key, place)?.is_none() {
                 continue;
             }
-            let bytes = scan.node(node);
+            let bytes = scan.bytes_at(place);
             self.reserve_for_gc(aligned(place.len))?;
             let spot = self.append(Head::Gc, bytes, &[])?;
             self.move_leaf(key, place, Self::place_at(spot, bytes.len()))?;

@@ -62,8 +62,13 @@ impl Scan {
         self.end = self.start + at;
     }
 
-    pub(super) fn node(&self, (offset, header): (u32, Header)) -> &[u8] {
-        &self.bytes[(offset - self.start) as usize..][..header.len as usize]
+    pub(super) fn node(&self, node: (u32, Header)) -> &[u8] {
+        self.bytes_at(self.place(node))
+    }
+
+    /// The bytes of a node of this LEB.
+    pub(super) fn bytes_at(&self, place: Place) -> &[u8] {
+        &self.bytes[(place.offset - self.start) as usize..][..place.len as usize]
     }
 
     pub(super) fn place(&self, (offset, header): (u32, Header)) -> Place {
@@ -73,6 +78,18 @@ impl Scan {
     /// The key of a node. `None` if the node is too short to have one.
     pub(super) fn key(&self, node: (u32, Header)) -> Option<Key> {
         self.node(node).get(24..32).map(Key::parse)
+    }
+
+    /// The nodes that the index may refer to by key, each with its key and place: inodes, data,
+    /// directory entries and extended attributes, but neither index nodes nor those of the log.
+    pub(super) fn leaves(&self) -> impl Iterator<Item = (Key, Place)> + '_ {
+        const EXTENDED_ATTRIBUTE: NodeType = NodeType::Other(3);
+        self.nodes.iter().filter_map(|&node| match node.1.node_type {
+            NodeType::Inode | NodeType::Data | NodeType::Dent | EXTENDED_ATTRIBUTE => {
+                Some((self.key(node)?, self.place(node)))
+            }
+            _ => None,
+        })
     }
 
     /// Whether the bytes behind the last node may be a write that a power cut has torn. They may if
