@@ -8,7 +8,6 @@
 //! An image may be wrong about itself. A storage stack that relies on its marks may then program a
 //! page that is programmed already. On a page from an image this does not panic: the bits of both
 //! are combined, and ECC fails.
-//! that came from an image this is no panic: the bits of both become one, and ECC fails there.
 
 use std::fmt;
 use std::fs::File;
@@ -129,6 +128,30 @@ impl Chip {
         Ok(Self::of_blocks(part, clock, seed, blocks.map_err(failed)?))
     }
 
+    /// Load a chip of `part` from the data of its first pages, without OOB. What the image does not
+    /// reach is erased, and no block is bad.
+    pub fn load_data(
+        part: Arc<Part>,
+        clock: Clock,
+        seed: u64,
+        image: &[u8],
+    ) -> Result<Self, ImageError> {
+        let geometry = part.geometry;
+        let expected = u64::from(geometry.block_size()) * u64::from(geometry.block_count);
+        if image.len() as u64 > expected {
+            let (image, part) = (image.len() as u64, part.name.clone());
+            return Err(ImageError::Size { image, part, expected });
+        }
+        let mut written = image.chunks(geometry.block_size() as usize);
+        let block = |_| {
+            written
+                .next()
+                .map_or_else(|| Block::blank(&geometry, 0), |data| block_of_data(&geometry, data))
+        };
+        let blocks = (0..geometry.block_count).map(block).collect();
+        Ok(Self::of_blocks(part, clock, seed, blocks))
+    }
+
     fn write(&self, file: &mut impl Write, blocks: Range<u32>, len: usize) -> io::Result<()> {
         let geometry = self.geometry();
         let erased = vec![ERASED; len];
@@ -144,6 +167,20 @@ impl Chip {
 
 fn page_bytes(geometry: &Geometry) -> usize {
     (geometry.page_size + geometry.oob_size) as usize
+}
+
+/// The block of which the first pages hold `data`, and whose other bytes are erased.
+fn block_of_data(geometry: &Geometry, data: &[u8]) -> Block {
+    if is_erased(data) {
+        return Block::blank(geometry, 0);
+    }
+    let stride = page_bytes(geometry);
+    let mut cells = vec![ERASED; stride * geometry.pages_per_block as usize];
+    let pages = cells.chunks_mut(stride);
+    for (page, data) in pages.zip(data.chunks(geometry.page_size as usize)) {
+        page[..data.len()].copy_from_slice(data);
+    }
+    Block::of_cells(geometry, cells)
 }
 
 fn read_block(geometry: &Geometry, file: &mut impl Read) -> io::Result<Block> {

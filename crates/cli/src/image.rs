@@ -4,23 +4,22 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use flysch_lab::bench::grid::CompressionOption;
-use flysch_lab::image::{extract, make};
+use flysch_lab::image::{Extracted, TransferError, extract, make};
 use flysch_lab::machine::Build;
 use flysch_lab::machine::stack::{Engine, Main, Stack};
 
 use crate::failure::Failure;
 use crate::output;
-use crate::parameters::platform;
+use crate::parameters::{part, platform};
 use crate::progress::tell;
 use crate::words::on_or_off;
 
-/// Arguments of `flysch image`. An image has the format of `nanddump --oob`: each page's data,
-/// followed by its OOB bytes.
+/// Arguments of `flysch image`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   flysch image make files flash.nand --on file/ubifs --partition-blocks 96
-  flysch image extract flash.nand copies --on file/ubifs")]
+  flysch image extract flash.nand copies")]
 pub(crate) struct Args {
     #[command(subcommand)]
     action: Action,
@@ -33,10 +32,17 @@ enum Action {
         after_help = "Example:\n  flysch image make files flash.nand --on file/jffs2 --cut 500"
     )]
     Make(Make),
-    /// Mount an image, such as nanddump --oob makes, and copy its files into a new folder
-    #[command(
-        after_help = "Example:\n  nanddump --oob --file=flash.nand /dev/mtd0\n  flysch image extract flash.nand copies --on file/ubifs"
-    )]
+    /// Mount an image and copy its files into a new folder: a dump by nanddump with or without
+    /// --oob, or what mkfs.jffs2 or ubinize made
+    #[command(after_help = "\
+Examples:
+  nanddump --oob --file=flash.nand /dev/mtd0
+  flysch image extract flash.nand copies
+  mkfs.jffs2 --root=files --output=files.jffs2
+  flysch image extract files.jffs2 copies
+
+The file system is found out. Links, permissions and (as root) owners are kept. Files that are not
+whole are listed, and the exit code is 1.")]
     Extract(Extract),
 }
 
@@ -46,6 +52,9 @@ struct Make {
     folder: PathBuf,
     /// Image file to write
     image: PathBuf,
+    /// Stack: file/jffs2, file/yaffs2, file/ubifs or file/ftl
+    #[arg(long, value_name = "STACK")]
+    on: Stack,
     #[command(flatten)]
     flash: Flash,
     /// Blocks of the partition, instead of the platform's
@@ -73,6 +82,9 @@ struct Extract {
     image: PathBuf,
     /// Folder to create for the files
     folder: PathBuf,
+    /// Stack, instead of the one that is found: file/jffs2, file/yaffs2, file/ubifs or file/ftl
+    #[arg(long, value_name = "STACK")]
+    on: Option<Stack>,
     #[command(flatten)]
     flash: Flash,
 }
@@ -80,12 +92,12 @@ struct Extract {
 /// The flash that an image is of.
 #[derive(Debug, clap::Args)]
 struct Flash {
-    /// Stack: file/jffs2, file/yaffs2, file/ubifs or file/ftl
-    #[arg(long, value_name = "STACK")]
-    on: Stack,
     /// Platform, whose chip the image is of: a name, or a TOML file
     #[arg(long, value_name = "NAME|FILE", default_value = "nandsim-6.1")]
     platform: String,
+    /// Part (chip model) instead of the platform's: a name, or a TOML file
+    #[arg(long, value_name = "NAME|FILE")]
+    part: Option<String>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
@@ -96,21 +108,30 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 impl Flash {
-    fn stand(&self) -> Result<(Main, Build), Failure> {
-        let Stack { engine, main, journals } = self.on;
-        if engine != Engine::File || main == Main::Tmpfs || journals.is_some() {
-            let name = self.on.name();
-            return Err(Failure::Message(format!(
-                "--on {name}: images are of file/jffs2, file/yaffs2, file/ubifs and file/ftl"
-            )));
+    fn build(&self) -> Result<Build, Failure> {
+        let mut build = Build::of(&platform(&self.platform)?);
+        if let Some(name) = &self.part {
+            build.part = part(name)?;
         }
-        Ok((main, Build::of(&platform(&self.platform)?)))
+        Ok(build)
     }
+}
+
+/// The file system of a stack that images can be of.
+fn main_of(stack: Stack) -> Result<Main, Failure> {
+    let Stack { engine, main, journals } = stack;
+    if engine != Engine::File || main == Main::Tmpfs || journals.is_some() {
+        let name = stack.name();
+        return Err(Failure::Message(format!(
+            "--on {name}: images are of file/jffs2, file/yaffs2, file/ubifs and file/ftl"
+        )));
+    }
+    Ok(main)
 }
 
 impl Make {
     fn run(&self) -> Result<(), Failure> {
-        let (main, mut build) = self.flash.stand()?;
+        let (main, mut build) = (main_of(self.on)?, self.flash.build()?);
         build.partition_blocks = self.partition_blocks.unwrap_or(build.partition_blocks);
         build.layers.ubi_fastmap = self.ubi_fastmap.unwrap_or_default();
         if let Some(choice) = &self.compression {
@@ -127,23 +148,40 @@ impl Make {
 
 impl Extract {
     fn run(&self) -> Result<(), Failure> {
-        let (main, build) = self.flash.stand()?;
-        let done = extract(&build, main, (&self.image, &self.folder));
-        let done = done.map_err(|error| Failure::of(&error))?;
-        let of_attach = match done.attach_reads {
-            0 => String::new(),
-            reads => format!(", {reads} of them to attach UBI"),
-        };
-        let (files, reads) = (done.files, done.mount_reads);
-        output::print(
-            format!("{files} files, {reads} pages read to mount{of_attach}\n").as_bytes(),
-        )?;
+        let (wanted, build) = (self.on.map(main_of).transpose()?, self.flash.build()?);
+        let done = extract(&build, wanted, (&self.image, &self.folder));
+        let done = done.map_err(|error| match error {
+            TransferError::Host(..) => Failure::of(&error),
+            other => Failure::of_file(&self.image, other),
+        })?;
+        output::print(said(&done).as_bytes())?;
         for (path, why) in &done.lost {
             tell(&format!("{path}: {why}"));
         }
         match done.lost.len() {
             0 => Ok(()),
-            lost => Err(Failure::of_file(&self.image, format_args!("{lost} files are not whole"))),
+            lost => Err(Failure::Beyond(format!(
+                "{}: {lost} of its files are not whole",
+                self.image.display()
+            ))),
         }
     }
+}
+
+/// What was copied, in a line.
+fn said(done: &Extracted) -> String {
+    let of_attach = match done.attach_reads {
+        0 => String::new(),
+        reads => format!(", {reads} of them to attach UBI"),
+    };
+    let Extracted { image, mount_reads, .. } = done;
+    let counted = |count, name| format!("{count} {name}{}", if count == 1 { "" } else { "s" });
+    let [files, folders, links] =
+        [(done.files, "file"), (done.folders, "folder"), (done.links, "link")]
+            .map(|(count, name)| counted(count, name));
+    let (main, oob) = (image.main.name(), if image.has_oob { "with" } else { "without" });
+    format!(
+        "{files}, {folders}, {links} of {main}, {oob} OOB; \
+         {mount_reads} pages read to mount{of_attach}\n"
+    )
 }

@@ -17,6 +17,24 @@ pub enum FileKind {
     Special,
 }
 
+/// What an inode holds besides the content of its file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attributes {
+    /// Type and permissions (`st_mode`).
+    pub mode: u32,
+    /// Number of the user who owns the file.
+    pub uid: u32,
+    /// Number of the group that owns it.
+    pub gid: u32,
+    /// The path that a symbolic link holds. `None` for all other files.
+    pub target: Option<Vec<u8>>,
+}
+
+/// Type bits of a mode (`S_IFMT`).
+pub const MODE_TYPE: u32 = 0o170_000;
+/// Type of a symbolic link (`S_IFLNK`).
+pub const MODE_LINK: u32 = 0o120_000;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirEntry {
     pub name: Vec<u8>,
@@ -130,6 +148,11 @@ pub trait FileSystem {
 
     /// Bring an inode into memory if it is not there (`iget`). Returns the file's size.
     fn load(&mut self, ino: Ino) -> Result<u64, FsError>;
+
+    /// What the inode holds besides content. `None` where the file system keeps nothing of it.
+    fn attributes(&mut self, _ino: Ino) -> Result<Option<Attributes>, FsError> {
+        Ok(None)
+    }
 
     /// Let an inode leave memory, because its last user closed it or the caches are dropped. The
     /// content of a file without a name is freed here.

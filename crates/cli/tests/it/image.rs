@@ -2,10 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
+use std::process::Command;
 
-use crate::command::{complaint_of, output_of};
+use crate::command::{complaint_of, flysch, output_of};
 
 /// Create a folder with files at `root`. Most of their content cannot be compressed.
 fn plant(root: &Path) {
@@ -45,8 +47,9 @@ fn a_folder_comes_back_from_its_image() {
         let run = |line: &str| output_of(place.path(), &format!("image {line} --on file/{stack}"));
         let made = run("make files whole --partition-blocks 40");
         assert!(made.starts_with("3 files, "), "{stack}: {made}");
-        let extracted = run("extract whole copies");
-        assert!(extracted.starts_with("3 files, "), "{stack}: {extracted}");
+        let extracted = output_of(place.path(), "image extract whole copies");
+        let found = format!("3 files, 2 folders, 0 links of {stack}, with OOB; ");
+        assert!(extracted.starts_with(&found), "{stack}: {extracted}");
         assert_eq!(tree(&at("copies")), tree(&at("files")), "{stack}");
         let number = |text: &str, at| text.split(' ').nth(at).unwrap().parse::<usize>().unwrap();
         let cut = number(&made, 2) * 3 / 4;
@@ -71,9 +74,126 @@ fn an_image_with_a_fastmap_is_mounted_with_fewer_reads() {
         run(&format!("make files {switch} --partition-blocks 200 --ubi-fastmap {switch}"));
         let extracted = run(&format!("extract {switch} {switch}.out"));
         assert_eq!(tree(&place.path().join(format!("{switch}.out"))).len(), 5, "{extracted}");
-        extracted.split(' ').nth(7).unwrap().parse::<u32>().unwrap()
+        extracted.split(' ').nth(15).unwrap().parse::<u32>().unwrap()
     });
     assert!(reads[0] > 200 && reads[1] < 200, "{reads:?}");
+}
+
+/// Make an image of a folder, which is created if it is not there.
+fn image_of(stack: &str, place: &Path, files: &str, image: &str) {
+    fs::create_dir_all(place.join(files)).unwrap();
+    let line = format!("image make {files} {image} --on file/{stack} --partition-blocks 40");
+    output_of(place, &line);
+}
+
+/// What nanddump reads without --oob where it reads `image` with it.
+fn without_oob(image: &[u8]) -> Vec<u8> {
+    image.chunks(2048 + 64).flat_map(|page| &page[..2048]).copied().collect()
+}
+
+#[test]
+fn a_dump_without_oob_is_recognised() {
+    for stack in ["jffs2", "ubifs"] {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name| place.path().join(name);
+        plant(&at("files"));
+        image_of(stack, place.path(), "files", "whole");
+        fs::write(at("plain"), without_oob(&fs::read(at("whole")).unwrap())).unwrap();
+        let extracted = output_of(place.path(), "image extract plain copies");
+        let found = format!("3 files, 2 folders, 0 links of {stack}, without OOB; ");
+        assert!(extracted.starts_with(&found), "{stack}: {extracted}");
+        assert_eq!(tree(&at("copies")), tree(&at("files")), "{stack}");
+    }
+}
+
+/// How mtd-utils make images: of which file system, and the commands.
+const TOOLS: [(&str, &[&str]); 5] = [
+    ("jffs2", &["mkfs.jffs2 -r files -o image"]),
+    ("jffs2", &["mkfs.jffs2 -r files -e 256KiB -o image"]),
+    (
+        "ubifs",
+        &[
+            "mkfs.ubifs -m 2048 -e 129024 -c 200 -r files -o volume",
+            "ubinize -m 2048 -p 128KiB -s 512 -o image config",
+        ],
+    ),
+    (
+        "ubifs",
+        &[
+            "mkfs.ubifs -m 2048 -e 126976 -c 100 -x zlib -r files -o volume",
+            "ubinize -m 2048 -p 128KiB -o image config",
+        ],
+    ),
+    (
+        "ubifs",
+        &[
+            "mkfs.ubifs -m 4096 -e 253952 -c 100 -r files -o volume",
+            "ubinize -m 4096 -p 256KiB -o image config",
+        ],
+    ),
+];
+
+const CONFIG: &str = "[data]\nmode=ubi\nimage=volume\nvol_id=0\nvol_size=20MiB\n\
+                      vol_type=dynamic\nvol_name=data\nvol_flags=autoresize\n";
+
+/// Names below a folder with modes, owners and targets of links.
+fn attributes(root: &Path) -> BTreeMap<String, String> {
+    let attribute = |name: &String| {
+        let path = root.join(name);
+        let meta = fs::symlink_metadata(&path).unwrap();
+        let target = fs::read_link(&path).unwrap_or_default();
+        let mode = if meta.is_symlink() { 0 } else { meta.mode() };
+        format!("{mode:o} {} {} {}", meta.uid(), meta.gid(), target.display())
+    };
+    tree(root).keys().map(|name| (name.clone(), attribute(name))).collect()
+}
+
+#[test]
+fn images_of_the_tools_are_recognised_with_links_modes_and_owners() {
+    let have = |tool: &&str| Command::new(tool).arg("--help").output().is_ok();
+    if !["mkfs.jffs2", "mkfs.ubifs", "ubinize"].iter().all(have) {
+        println!("skipped: mtd-utils is not installed");
+        return;
+    }
+    for (stack, commands) in TOOLS {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name| place.path().join(name);
+        plant(&at("files"));
+        symlink("folder/hole", at("files").join("link")).unwrap();
+        fs::set_permissions(at("files").join("a"), PermissionsExt::from_mode(0o640)).unwrap();
+        // Only root can give a file away.
+        let _ = chown(at("files").join("a"), Some(1000), Some(1001));
+        fs::write(at("config"), CONFIG).unwrap();
+        for command in commands {
+            let mut words = command.split(' ');
+            let mut tool = Command::new(words.next().unwrap());
+            let done = tool.args(words).current_dir(place.path()).output().unwrap();
+            assert!(done.status.success(), "{command}: {done:?}");
+        }
+        let extracted = output_of(place.path(), "image extract image copies");
+        let found = format!("3 files, 2 folders, 1 link of {stack}, without OOB; ");
+        assert!(extracted.starts_with(&found), "{commands:?}: {extracted}");
+        assert_eq!(tree(&at("copies")), tree(&at("files")), "{commands:?}");
+        assert_eq!(attributes(&at("copies")), attributes(&at("files")), "{commands:?}");
+    }
+}
+
+#[test]
+fn files_that_are_not_whole_are_listed_with_exit_code_1() {
+    let place = tempfile::tempdir().unwrap();
+    plant(&place.path().join("files"));
+    image_of("ubifs", place.path(), "files", "image");
+    let mut image = fs::read(place.path().join("image")).unwrap();
+    let content = fs::read(place.path().join("files/a")).unwrap();
+    let found = image.windows(64).position(|bytes| bytes == &content[40_000..40_064]);
+    image[found.unwrap()] ^= 1;
+    fs::write(place.path().join("image"), image).unwrap();
+    let finished = flysch(place.path(), "image extract image copies");
+    assert_eq!(finished.code, Some(1), "{finished:?}");
+    assert!(finished.stdout.starts_with("2 files, 2 folders, "), "{finished:?}");
+    let said = finished.stderr.lines().collect::<Vec<_>>();
+    assert!(said[0].starts_with("flysch: a: data of inode"), "{finished:?}");
+    assert_eq!(said[1..], ["flysch: image: 1 of its files are not whole"], "{finished:?}");
 }
 
 #[test]
@@ -83,11 +203,25 @@ fn what_is_no_image_is_refused_in_a_line() {
     let large = fs::read(place.path().join("files/a")).unwrap().repeat(10);
     fs::write(place.path().join("files/large"), large).unwrap();
     fs::write(place.path().join("short"), [0; 1000]).unwrap();
+    File::create(place.path().join("huge")).unwrap().set_len(400_000_000).unwrap();
+    let big = [&[0x19, 0x85, 0x20, 0x03][..], &[0; 4092]].concat();
+    fs::write(place.path().join("big"), big).unwrap();
+    image_of("ubifs", place.path(), "nothing", "empty");
+    image_of("yaffs2", place.path(), "files", "yaffs2");
+    let with_oob = fs::read(place.path().join("yaffs2")).unwrap();
+    fs::write(place.path().join("cut"), &with_oob[..39 * 135_168 - 2112]).unwrap();
+    fs::write(place.path().join("tagless"), without_oob(&with_oob)).unwrap();
     fs::write(place.path().join("noise"), vec![0x5A; 24 * 135_168]).unwrap();
     let complaints = [
-        ("extract short out --on file/ubifs", "image is 1000 bytes, part nandsim has 2048 blocks"),
+        ("extract short out --on file/ubifs", "short: no ubifs is found in it; leave --on out"),
+        ("extract short out", "short: no JFFS2, UBI, YAFFS2 or FTL is found in it"),
+        ("extract huge out", "huge: image is 400000000 bytes, part nandsim has 2048 blocks"),
+        ("extract cut out", "cut: image is 5269440 bytes, part nandsim has 2048 blocks"),
+        ("extract tagless out", "tagless: a YAFFS2 image without OOB, where YAFFS2 keeps its tags"),
+        ("extract empty out", "empty: its ubifs holds no file"),
+        ("extract big out", "big: JFFS2 of a big-endian machine, which is not supported"),
         ("extract absent out --on file/ubifs", "absent: No such file or directory"),
-        ("extract noise out --on file/ubifs", "ubifs: "),
+        ("extract noise out --on file/ubifs", "noise: no ubifs is found in it"),
         ("extract noise out --on sqlite/ubifs", "--on sqlite/ubifs: images are of file/jffs2"),
         ("make absent out --on file/jffs2", "absent: No such file or directory"),
         ("make files short --on file/jffs2", "short: exists; --force replaces it"),

@@ -1,14 +1,19 @@
 //! Copy the files of a flash image to a folder of the host.
 
-use std::fs::{self, File};
-use std::io::{Seek, SeekFrom, Write};
+use std::ffi::OsStr;
+use std::fs::{self, File, Permissions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use flysch_chip::{Chip, Clock, EventKind, Part, Recorder, Trace};
-use flysch_linux::filesystem::{FileKind, FsError};
+use flysch_linux::filesystem::{Attributes, FileKind, FsError};
 use flysch_linux::vfs::Vfs;
+use flysch_nand::Geometry;
 
+use super::recognise::{Recognised, recognise};
 use super::{PIECE, TransferError};
 use crate::machine::Build;
 use crate::machine::stack::{Main, Stack};
@@ -21,10 +26,16 @@ const PATH_MAX: usize = 4096;
 const CLAIMED_MAX: u64 = 1024;
 
 /// What was copied from an image, and what was not.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extracted {
+    /// What the image was found to be of.
+    pub image: Recognised,
     /// Number of files that were copied in full.
     pub files: u32,
+    /// Number of folders.
+    pub folders: u32,
+    /// Number of symbolic links.
+    pub links: u32,
     /// Page reads that mounting the image took.
     pub mount_reads: u64,
     /// Of `mount_reads`, those that attaching UBI took.
@@ -34,16 +45,23 @@ pub struct Extracted {
 }
 
 /// Mount `image`, the flash of a partition, and copy all its files to `folder`, which is created.
-/// Damaged files are listed in the result, and all others are copied.
+/// Symbolic links and permissions are kept, and owners where the host lets this process give files
+/// away. Times are not. Damaged files are listed in the result, and all others are copied.
+/// Without `wanted` the file system is found out.
 ///
 /// # Errors
-/// Fails if the image cannot be mounted or the host refuses a file.
+/// Fails if the image is of no known file system, cannot be mounted or holds nothing, or if the
+/// host refuses a file.
 pub fn extract(
     build: &Build,
-    main: Main,
+    wanted: Option<Main>,
     (image, folder): (&Path, &Path),
 ) -> Result<Extracted, TransferError> {
-    let (part, image_bytes) = part_of(&build.part, image)?;
+    let size = fs::metadata(image).map_err(TransferError::host(image))?.len();
+    check_size(&build.part, size)?;
+    let bytes = fs::read(image).map_err(TransferError::host(image))?;
+    let found = recognise(&build.part, &bytes, wanted).map_err(TransferError::Unrecognised)?;
+    let part = part_of(&build.part, &found, size)?;
     let build = Build {
         partition_blocks: part.geometry.block_count,
         part: Arc::new(part),
@@ -51,22 +69,35 @@ pub fn extract(
     };
     let (clock, geometry) = (Clock::new(), build.part.geometry);
     let recorder = Recorder::new(clock.clone(), "flysch");
-    let chip = Chip::load(Arc::clone(&build.part), clock, build.seed, image)?;
+    let part = Arc::clone(&build.part);
+    let chip = if found.has_oob {
+        Chip::load(part, clock, build.seed, image)?
+    } else {
+        Chip::load_data(part, clock, build.seed, &bytes)?
+    };
+    drop(bytes);
+    let room = size.saturating_mul(CLAIMED_MAX);
     let (device, pram) = build.devices(chip, &recorder);
-    let machine = build.mount(Stack::file(main), device, pram, recorder)?;
+    let machine = build.mount(Stack::file(found.main), device, pram, recorder)?;
     let trace = machine.recorder.take(geometry);
     fs::create_dir(folder).map_err(TransferError::host(folder))?;
-    let mut copy = Copy {
-        linux: &mut machine.linux.borrow_mut(),
-        room: image_bytes.saturating_mul(CLAIMED_MAX),
-        done: Extracted {
-            mount_reads: trace.count(EventKind::Read),
-            attach_reads: attach_reads(&trace),
-            ..Extracted::default()
-        },
+    let done = Extracted {
+        image: found,
+        files: 0,
+        folders: 0,
+        links: 0,
+        mount_reads: trace.count(EventKind::Read),
+        attach_reads: attach_reads(&trace),
+        lost: Vec::new(),
     };
+    let mut copy = Copy { linux: &mut machine.linux.borrow_mut(), room, done };
     copy.folder("", folder)?;
-    Ok(copy.done)
+    let Copy { done, .. } = copy;
+    if done.files + done.folders + done.links == 0 && done.lost.is_empty() {
+        fs::remove_dir(folder).map_err(TransferError::host(folder))?;
+        return Err(TransferError::Empty(found.main));
+    }
+    Ok(done)
 }
 
 fn attach_reads(trace: &Trace) -> u64 {
@@ -74,24 +105,39 @@ fn attach_reads(trace: &Trace) -> u64 {
     reads.filter(|event| trace.causes.path(event.cause).contains("ubi_attach")).count() as u64
 }
 
-/// The part with as many blocks as the image has, and the size of the image.
-fn part_of(part: &Part, image: &Path) -> Result<(Part, u64), TransferError> {
-    let size = fs::metadata(image).map_err(TransferError::host(image))?.len();
+/// Refuse what no chip of the part can hold, before it is read.
+fn check_size(part: &Part, image: u64) -> Result<(), TransferError> {
     let geometry = part.geometry;
     let page = u64::from(geometry.page_size + geometry.oob_size);
     let block = page * u64::from(geometry.pages_per_block);
-    let blocks = u32::try_from(size / block).ok();
-    let blocks = blocks.filter(|&blocks| {
-        size.is_multiple_of(block) && (1..=geometry.block_count).contains(&blocks)
-    });
-    let mut part = part.clone();
-    part.geometry.block_count = blocks.ok_or_else(|| TransferError::Size {
+    let blocks = geometry.block_count;
+    if image <= block * u64::from(blocks) {
+        return Ok(());
+    }
+    Err(TransferError::Size { image, part: part.name.clone(), block, blocks })
+}
+
+/// The part that an image of `size` bytes is of. With OOB it has as many blocks as the image.
+/// Without, the image stands at the start of the part, and the rest is erased.
+fn part_of(part: &Part, found: &Recognised, size: u64) -> Result<Part, TransferError> {
+    let geometry = found.geometry;
+    geometry.check().map_err(TransferError::Geometry)?;
+    let oob = if found.has_oob { geometry.oob_size } else { 0 };
+    let block = u64::from(geometry.page_size + oob) * u64::from(geometry.pages_per_block);
+    let too_large = || TransferError::Size {
         image: size,
         part: part.name.clone(),
         block,
         blocks: geometry.block_count,
-    })?;
-    Ok((part, size))
+    };
+    let blocks = u32::try_from(size.div_ceil(block)).ok();
+    let blocks = blocks.filter(|&blocks| {
+        let is_whole = !found.has_oob || size.is_multiple_of(block);
+        is_whole && (1..=geometry.block_count).contains(&blocks)
+    });
+    let blocks = blocks.ok_or_else(too_large)?;
+    let block_count = if found.has_oob { blocks } else { geometry.block_count };
+    Ok(Part { geometry: Geometry { block_count, ..geometry }, ..part.clone() })
 }
 
 struct Copy<'a> {
@@ -121,27 +167,89 @@ impl Copy<'_> {
                 self.lose(&path, &"no name for a file");
                 continue;
             };
-            match entry.kind {
-                FileKind::Directory => {
-                    fs::create_dir(&to).map_err(TransferError::host(&to))?;
-                    self.folder(&path, &to)?;
-                }
-                FileKind::Regular => self.file(&path, &to)?,
-                FileKind::Special => self.lose(&path, &"neither a file nor a folder"),
-            }
+            self.entry(entry.kind, &path, &to)?;
         }
         Ok(())
     }
 
-    fn file(&mut self, from: &str, to: &Path) -> Result<(), TransferError> {
-        let mut file = File::create_new(to).map_err(TransferError::host(to))?;
+    /// Copy what has one name: first its content, and then owner and permissions, since those may
+    /// forbid to write.
+    fn entry(&mut self, kind: FileKind, from: &str, to: &Path) -> Result<(), TransferError> {
+        let attributes = match self.linux.attributes(from) {
+            Ok(attributes) => attributes,
+            Err(error) => {
+                self.lose(from, &error);
+                return Ok(());
+            }
+        };
+        let is_there = match kind {
+            FileKind::Directory => match self.made(from, to, fs::create_dir(to))? {
+                Some(()) => {
+                    self.done.folders += 1;
+                    self.folder(from, to)?;
+                    true
+                }
+                None => false,
+            },
+            FileKind::Regular => match self.made(from, to, File::create_new(to))? {
+                Some(file) => self.file(from, to, file)?,
+                None => false,
+            },
+            FileKind::Special => {
+                let target = attributes.as_ref().and_then(|attributes| attributes.target.as_ref());
+                return self.link(from, to, target.map(Vec::as_slice));
+            }
+        };
+        match attributes.filter(|_| is_there) {
+            Some(attributes) => give(to, &attributes),
+            None => Ok(()),
+        }
+    }
+
+    fn link(&mut self, from: &str, to: &Path, target: Option<&[u8]>) -> Result<(), TransferError> {
+        let Some(target) = target else {
+            self.lose(from, &"neither a file, a folder nor a symbolic link");
+            return Ok(());
+        };
+        if self.made(from, to, symlink(OsStr::from_bytes(target), to))?.is_some() {
+            self.done.links += 1;
+        }
+        Ok(())
+    }
+
+    /// What the host made. `None` if it cannot have such a name, which a damaged image may hold
+    /// twice: that entry is lost. All other failures end the copy.
+    fn made<T>(
+        &mut self,
+        from: &str,
+        to: &Path,
+        made: io::Result<T>,
+    ) -> Result<Option<T>, TransferError> {
+        use io::ErrorKind::{AlreadyExists, InvalidFilename, InvalidInput, NotFound};
+        match made {
+            Ok(made) => Ok(Some(made)),
+            Err(error) => match error.kind() {
+                AlreadyExists | InvalidFilename | InvalidInput | NotFound => {
+                    self.lose(from, &error);
+                    Ok(None)
+                }
+                _ => Err(TransferError::Host(to.to_owned(), error)),
+            },
+        }
+    }
+
+    /// Fill a new file. Returns whether it is whole.
+    fn file(&mut self, from: &str, to: &Path, mut file: File) -> Result<bool, TransferError> {
         match self.content(from, &mut file) {
-            Ok(()) => self.done.files += 1,
+            Ok(()) => {
+                self.done.files += 1;
+                return Ok(true);
+            }
             Err(Failed::Flash(error)) => self.lose(from, &error),
             Err(Failed::Size(size)) => self.lose(from, &format_args!("claims {size} bytes")),
             Err(Failed::Host(error)) => return Err(TransferError::Host(to.to_owned(), error)),
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Copy a file. A piece that is all zeros becomes a hole.
@@ -170,7 +278,7 @@ impl Copy<'_> {
 /// Why a file could not be copied.
 enum Failed {
     Flash(FsError),
-    Host(std::io::Error),
+    Host(io::Error),
     Size(u64),
 }
 
@@ -178,6 +286,15 @@ impl From<FsError> for Failed {
     fn from(error: FsError) -> Self {
         Self::Flash(error)
     }
+}
+
+/// Give a file its owner and its permissions. Only root may give files away; without its owner a
+/// file does not get the bits that let others act as its owner.
+fn give(path: &Path, attributes: &Attributes) -> Result<(), TransferError> {
+    let owner = chown(path, Some(attributes.uid), Some(attributes.gid));
+    let kept = if owner.is_ok() { 0o7777 } else { 0o777 };
+    let permissions = Permissions::from_mode(attributes.mode & kept);
+    fs::set_permissions(path, permissions).map_err(TransferError::host(path))
 }
 
 /// Path on the host for an entry of this name. None if the name would lead out of the folder.

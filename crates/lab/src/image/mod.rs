@@ -1,14 +1,17 @@
 //! Images: make the flash of a stack from a folder of the host, and copy files out of an image.
 //!
-//! An image is what `nanddump --oob` reads from a partition and `nandwrite --oob` writes back: the
-//! data of each page followed by its OOB bytes.
+//! An image that is made is what `nandwrite --oob` writes to a partition: the data of each page
+//! followed by its OOB bytes. Files are copied out of what `nanddump` reads with OOB bytes and
+//! without, and of the outputs of `mkfs.jffs2` and `ubinize`.
 //!
 //! Invariants:
 //! 1. No name in an image leads out of the folder that files are copied to.
 //! 2. Copying files out of an image ends, whatever sizes and folders the image claims.
+//! 3. Copying files out never succeeds with an empty folder.
 
 mod extract;
 mod make;
+mod recognise;
 
 use std::fmt;
 use std::io;
@@ -16,11 +19,14 @@ use std::path::{Path, PathBuf};
 
 use flysch_chip::ImageError;
 use flysch_linux::filesystem::FsError;
+use flysch_nand::GeometryError;
 
 use crate::machine::StackError;
+use crate::machine::stack::Main;
 
 pub use extract::{Extracted, extract};
 pub use make::{Made, make};
+pub use recognise::{Recognised, Unrecognised};
 
 /// Bytes that are copied at once.
 const PIECE: usize = 64 << 10;
@@ -48,6 +54,12 @@ pub enum TransferError {
         /// Number of blocks of the part.
         blocks: u32,
     },
+    /// What the image is of cannot be told.
+    Unrecognised(Unrecognised),
+    /// The geometry that the image tells is impossible.
+    Geometry(GeometryError),
+    /// The file system can be mounted, and holds nothing.
+    Empty(Main),
     /// The power was to be cut during an operation that was never reached.
     Uncut {
         /// The number of that operation.
@@ -71,6 +83,9 @@ impl fmt::Display for TransferError {
                 f,
                 "image is {image} bytes, part {part} has {blocks} blocks of {block} with OOB"
             ),
+            Self::Unrecognised(why) => why.fmt(f),
+            Self::Geometry(error) => error.fmt(f),
+            Self::Empty(main) => write!(f, "its {} holds no file", main.name()),
             Self::Uncut { cut, operations } => {
                 write!(f, "no cut at operation {cut}: there were {operations}")
             }

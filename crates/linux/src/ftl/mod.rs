@@ -39,3 +39,4 @@ mod victim;
 
 pub use mount::mount;
 pub use options::{FtlError, FtlOptions, Mapping, Victim};
+pub use tag::has_tag;

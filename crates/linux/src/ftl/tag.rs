@@ -71,6 +71,12 @@ impl Tag {
     }
 }
 
+/// Whether the OOB bytes of a page hold a valid tag.
+pub fn has_tag(oob: &[u8]) -> bool {
+    let tag = oob.get(START..).and_then(|bytes| bytes.first_chunk());
+    tag.is_some_and(|tag| Tag::parse(tag).is_some())
+}
+
 fn u32_at(bytes: &[u8], range: Range<usize>) -> u32 {
     u32::from_le_bytes(bytes[range].try_into().expect("four bytes"))
 }

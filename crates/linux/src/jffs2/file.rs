@@ -206,6 +206,7 @@ impl Jffs2 {
             ino,
             version: inode.next_version(),
             mode: inode.mode,
+            owner: inode.owner,
             size,
             mtime,
             offset: 0,

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::Jffs2;
-use super::format::DirentType;
+use super::format::{DirentType, Owner};
 use super::fragments::Fragments;
 use super::nodes::NodeId;
+use crate::filesystem::{Attributes, CACHE_PAGE_SIZE, FsError, MODE_LINK, MODE_TYPE};
 
 /// File mode of a regular file (`S_IFREG | 0644`).
 pub(super) const MODE_REGULAR: u32 = 0o100_644;
@@ -33,6 +34,7 @@ pub(super) struct InodeCache {
 pub(super) struct Inode {
     pub version: u32,
     pub mode: u32,
+    pub owner: Owner,
     /// Size of the file, bytes.
     pub size: u32,
     /// The latest node without data, if it is the one that holds the inode's metadata.
@@ -75,6 +77,7 @@ impl Inode {
         Self {
             version: 0,
             mode,
+            owner: Owner::default(),
             size: 0,
             metadata: None,
             fragments: Fragments::default(),
@@ -91,6 +94,21 @@ impl Inode {
 }
 
 impl Jffs2 {
+    /// Read what an inode says of its owner, and where a link leads.
+    pub(super) fn read_attributes(&mut self, ino: u32) -> Result<Attributes, FsError> {
+        self.load_inode(ino)?;
+        let &Inode { mode, owner, size, .. } = self.inode(ino);
+        let target = match mode & MODE_TYPE {
+            MODE_LINK => {
+                let mut page = [0; CACHE_PAGE_SIZE];
+                self.read_file_page(ino, 0, &mut page)?;
+                Some(page[..(size as usize).min(CACHE_PAGE_SIZE)].to_vec())
+            }
+            _ => None,
+        };
+        Ok(Attributes { mode, uid: owner.uid.into(), gid: owner.gid.into(), target })
+    }
+
     /// What is known of an inode. The inode must exist.
     pub(super) fn cache_of(&mut self, ino: u32) -> &mut InodeCache {
         self.inodes.get_mut(&ino).expect("the inode is known")

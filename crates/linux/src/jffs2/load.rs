@@ -157,6 +157,7 @@ impl Jffs2 {
         self.lay_data(&mut inode, &found.inodes);
         inode.metadata = (latest.dsize == 0).then_some(latest_id);
         inode.mode = latest.mode;
+        inode.owner = latest.owner;
         inode.size = latest.size;
         inode.version = inode.version.max(latest.version);
         Ok(inode)

@@ -39,6 +39,7 @@ mod nodes;
 mod obsolete;
 mod options;
 mod prepare;
+mod recognise;
 mod reserve;
 mod scan;
 mod summary;
@@ -51,7 +52,7 @@ use flysch_chip::{Prng, Recorder};
 use crate::cache::PageCache;
 use crate::cpu::Cpu;
 use crate::filesystem::{
-    CACHE_PAGE_SIZE, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino,
+    Attributes, CACHE_PAGE_SIZE, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino,
 };
 use crate::mtd::Partition;
 
@@ -63,6 +64,7 @@ use wbuf::WriteBuffer;
 pub use compress::Compressor;
 pub use flysch_chip::nearest::UnknownName as UnknownCompressor;
 pub use options::{MountError, Options};
+pub use recognise::whole_nodes;
 
 const ROOT: u32 = 1;
 
@@ -144,6 +146,10 @@ impl FileSystem for Jffs2 {
     fn load(&mut self, ino: Ino) -> Result<u64, FsError> {
         self.load_inode(ino.0)?;
         Ok(u64::from(self.inode(ino.0).size))
+    }
+
+    fn attributes(&mut self, ino: Ino) -> Result<Option<Attributes>, FsError> {
+        self.read_attributes(ino.0).map(Some)
     }
 
     fn evict(&mut self, ino: Ino) -> Result<(), FsError> {

@@ -103,6 +103,14 @@ impl EcHeader {
     }
 }
 
+/// The offsets of the VID header and of the data in a PEB, if `bytes` begin with a valid EC header.
+pub fn header_places(bytes: &[u8]) -> Option<(u32, u32)> {
+    match EcHeader::parse(bytes.first_chunk()?) {
+        Found::Valid(ec) => Some((ec.vid_offset, ec.data_offset)),
+        Found::Blank | Found::Corrupt => None,
+    }
+}
+
 impl VidHeader {
     /// The bytes of the header with its checksum.
     pub(super) fn emit(self) -> [u8; HEADER_SIZE] {

@@ -38,6 +38,7 @@ use flysch_chip::Recorder;
 
 use crate::mtd::{MtdError, Partition};
 
+pub use format::header_places;
 pub use leb::LebRead;
 
 use fastmap::Fastmap;

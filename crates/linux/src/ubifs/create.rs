@@ -81,6 +81,8 @@ impl Maker<'_> {
             size: u64::from(INODE_SIZE),
             mtime_ns: 0,
             links: 2,
+            uid: 0,
+            gid: 0,
             mode: MODE_DIRECTORY,
             flags: FLAG_COMPRESS,
             compression: number(options.compressor),

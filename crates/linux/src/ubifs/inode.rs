@@ -5,12 +5,11 @@ use super::bulk_read::Progress;
 use super::fault::Fault;
 use super::format::InodeNode;
 use super::key::Key;
-use crate::filesystem::FileKind;
+use crate::filesystem::{Attributes, FileKind, MODE_LINK, MODE_TYPE};
 
 /// File mode of a regular file (`S_IFREG | 0644`), and of a directory (`S_IFDIR | 0755`).
 pub(super) const MODE_REGULAR: u32 = 0o100_644;
 pub(super) const MODE_DIRECTORY: u32 = 0o40_755;
-const MODE_TYPE: u32 = 0o170_000;
 /// Flag: the file's data is compressed (`UBIFS_COMPR_FL`).
 pub(super) const FLAG_COMPRESS: u32 = 1;
 /// File times are whole seconds, nanoseconds: UBIFS does not change the VFS's default granularity
@@ -52,6 +51,12 @@ impl Inode {
             progress: Progress::default(),
             deleted_at: None,
         }
+    }
+
+    pub(super) fn attributes(&self) -> Attributes {
+        let InodeNode { mode, uid, gid, ref inline, .. } = self.node;
+        let target = (mode & MODE_TYPE == MODE_LINK).then(|| inline.clone());
+        Attributes { mode, uid, gid, target }
     }
 
     pub(super) const fn kind(&self) -> FileKind {
@@ -119,6 +124,8 @@ impl Ubifs {
             size,
             mtime_ns: self.file_time_ns(),
             links,
+            uid: 0,
+            gid: 0,
             mode,
             flags: FLAG_COMPRESS,
             compression: super::compress::number(self.options.compressor),

@@ -61,10 +61,11 @@ use flysch_chip::Recorder;
 use crate::cache::PageCache;
 use crate::cpu::Cpu;
 use crate::filesystem::{
-    CACHE_PAGE_SIZE, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino,
+    Attributes, CACHE_PAGE_SIZE, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino,
 };
 use crate::ubi::Ubi;
 
+pub use format::page_size_of;
 pub use options::{Compressor, DirtyLimit, Maker, MountError, Options};
 
 const ROOT: u32 = 1;
@@ -173,6 +174,10 @@ impl FileSystem for Ubifs {
 
     fn load(&mut self, ino: Ino) -> Result<u64, FsError> {
         Ok(self.inode(ino.0)?.node.size)
+    }
+
+    fn attributes(&mut self, ino: Ino) -> Result<Option<Attributes>, FsError> {
+        Ok(Some(self.inode(ino.0)?.attributes()))
     }
 
     fn evict(&mut self, ino: Ino) -> Result<(), FsError> {

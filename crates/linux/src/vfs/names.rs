@@ -5,7 +5,7 @@
 
 use super::Vfs;
 use crate::cpu::Work;
-use crate::filesystem::{DirEntry, FileKind, FsError, Ino};
+use crate::filesystem::{Attributes, DirEntry, FileKind, FsError, Ino};
 
 /// A name in a directory, whether or not a file has it.
 #[derive(Clone, Copy)]
@@ -41,6 +41,19 @@ impl Vfs {
             Err(FsError::NotFound) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Type, permissions, owner and the target of a link (`lstat`, `readlink`). `None` where the
+    /// file system keeps none.
+    pub fn attributes(&mut self, path: &str) -> Result<Option<Attributes>, FsError> {
+        let _scope = self.enter("stat");
+        let ino = if names(path).next().is_none() {
+            self.fs.root()
+        } else {
+            let place = self.place(path)?;
+            self.find(place)?.ok_or(FsError::NotFound)?.ino
+        };
+        self.fs.attributes(ino)
     }
 
     pub fn mkdir(&mut self, path: &str) -> Result<(), FsError> {

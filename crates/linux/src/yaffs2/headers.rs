@@ -3,9 +3,9 @@
 
 use super::Yaffs2;
 use super::chunks::Reserve;
-use super::format::{Extra, Header, Kind, Tags};
+use super::format::{Extra, Header, Kind, Tags, attributes_of};
 use super::objects::{LOST_AND_FOUND, ROOT};
-use crate::filesystem::FsError;
+use crate::filesystem::{Attributes, FsError, Ino};
 
 /// What a new header says besides the fields of its object.
 #[derive(Clone, Copy, Debug, Default)]
@@ -79,6 +79,21 @@ impl Yaffs2 {
             shadows: change.shadows != 0,
         };
         Tags { sequence: 0, object: id, chunk: 0, bytes: size, extra: Some(extra) }
+    }
+
+    /// Read what an object's header says of its owner and of a link's target. This costs one read.
+    /// `None` for a directory that exists without a header.
+    pub(super) fn read_attributes(&mut self, id: u32) -> Result<Option<Attributes>, FsError> {
+        let object = self.objects.get(id).ok_or(FsError::NotFound)?;
+        let Some(chunk) = object.header else { return Ok(None) };
+        let mut data = vec![0; self.chunk_size()];
+        let is_good = self.read_chunk(chunk, &mut data)?;
+        let damaged = FsError::Damaged { ino: Ino(id), offset: 0 };
+        if is_good && Header::parse(&data).is_some() {
+            Ok(Some(attributes_of(&data)))
+        } else {
+            Err(damaged)
+        }
     }
 
     /// Read an object's name from its header, unless it is known. This costs one read.

@@ -50,7 +50,7 @@ use flysch_chip::Recorder;
 use crate::cache::PageCache;
 use crate::cpu::Cpu;
 use crate::filesystem::{
-    CACHE_PAGE_SIZE, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino,
+    Attributes, CACHE_PAGE_SIZE, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino,
 };
 use crate::mtd::Partition;
 
@@ -59,6 +59,7 @@ use format::Tags;
 use objects::Objects;
 use short_ops::ShortOps;
 
+pub use format::{has_tags, is_header};
 pub use options::{MountError, Options, Profile};
 
 /// A mounted YAFFS2.
@@ -145,6 +146,10 @@ impl FileSystem for Yaffs2 {
     fn load(&mut self, ino: Ino) -> Result<u64, FsError> {
         let object = self.objects.get(ino.0).ok_or(FsError::NotFound)?;
         Ok(object.size)
+    }
+
+    fn attributes(&mut self, ino: Ino) -> Result<Option<Attributes>, FsError> {
+        self.read_attributes(ino.0)
     }
 
     fn evict(&mut self, ino: Ino) -> Result<(), FsError> {

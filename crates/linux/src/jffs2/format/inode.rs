@@ -48,6 +48,13 @@ impl Compression {
     }
 }
 
+/// The numbers of the user and the group that own a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in super::super) struct Owner {
+    pub uid: u16,
+    pub gid: u16,
+}
+
 /// An inode node, without its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct InodeNode {
@@ -55,6 +62,7 @@ pub(in super::super) struct InodeNode {
     /// Version among the inode's nodes. The highest one holds the latest data.
     pub version: u32,
     pub mode: u32,
+    pub owner: Owner,
     /// Size of the file when the node was written.
     pub size: u32,
     pub mtime: u32,
@@ -91,6 +99,8 @@ impl InodeNode {
         for (at, value) in fields {
             put_u32(&mut node, at, value);
         }
+        put_u16(&mut node, 24, self.owner.uid);
+        put_u16(&mut node, 26, self.owner.gid);
         put_u16(&mut node, 56, u16::from(self.compression.number()));
         let crc = crc32(&node[..CHECKED]);
         put_u32(&mut node, 64, crc);
@@ -109,6 +119,7 @@ impl InodeNode {
             ino: u32_at(bytes, 12),
             version: u32_at(bytes, 16),
             mode: u32_at(bytes, 20),
+            owner: Owner { uid: u16_at(bytes, 24), gid: u16_at(bytes, 26) },
             size: u32_at(bytes, 28),
             mtime: u32_at(bytes, 36),
             offset: u32_at(bytes, 44),

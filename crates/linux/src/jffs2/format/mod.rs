@@ -20,7 +20,7 @@ mod summary;
 pub(super) use crc::crc32;
 pub(super) use dirent::{DIRENT_SIZE, Dirent, DirentType};
 pub(super) use header::{Header, NodeType, padding_node, parse_header};
-pub(super) use inode::{Compression, INODE_SIZE, InodeNode};
+pub(super) use inode::{Compression, INODE_SIZE, InodeNode, Owner};
 pub(super) use summary::{
     SUMMARY_FRAME_SIZE, SUMMARY_INODE_SIZE, SUMMARY_MARKER_SIZE, SummaryEntry, parse_summary,
     summary_dirent_size, summary_marker, summary_node,

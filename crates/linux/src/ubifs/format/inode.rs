@@ -30,6 +30,8 @@ pub(in super::super) struct InodeNode {
     pub size: u64,
     pub mtime_ns: u64,
     pub links: u32,
+    pub uid: u32,
+    pub gid: u32,
     pub mode: u32,
     pub flags: u32,
     pub compression: u16,
@@ -67,6 +69,8 @@ impl InodeNode {
             put_u32(&mut node, ns_at, ns);
         }
         put_u32(&mut node, 92, self.links);
+        put_u32(&mut node, 96, self.uid);
+        put_u32(&mut node, 100, self.gid);
         put_u32(&mut node, 104, self.mode);
         put_u32(&mut node, 108, self.flags);
         put_u32(&mut node, 112, u32::try_from(self.inline.len()).expect("short"));
@@ -89,6 +93,8 @@ impl InodeNode {
             size: u64_at(node, 48),
             mtime_ns: seconds.saturating_add(u64::from(u32_at(node, 88))),
             links: u32_at(node, 92),
+            uid: u32_at(node, 96),
+            gid: u32_at(node, 100),
             mode: u32_at(node, 104),
             flags: u32_at(node, 108),
             compression: u16_at(node, 132),

@@ -27,6 +27,7 @@ pub(super) use inode::{
 };
 pub(super) use log::{CsNode, OrphanNode, REF_NODE_SIZE, RefNode};
 pub(super) use master::{FLAG_DIRTY, FLAG_NO_ORPHANS, MASTER_SIZE, MasterNode};
+pub use superblock::page_size_of;
 pub(super) use superblock::{FLAG_BIG_LPT, FLAGS_KNOWN, SUPERBLOCK_SIZE, Superblock};
 
 /// Offset of the key in the nodes that have one, bytes.

@@ -14,8 +14,10 @@ mod header;
 mod summary;
 mod tags;
 
-pub(super) use header::Header;
+pub use header::is_header;
+pub(super) use header::{Header, attributes_of};
 pub(super) use summary::{SummaryShape, emit_summary, parse_summary};
+pub use tags::has_tags;
 pub(super) use tags::{Extra, Found, TAGS_SIZE, Tags};
 
 /// The kinds of object.

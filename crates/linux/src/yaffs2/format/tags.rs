@@ -110,6 +110,11 @@ impl Tags {
     }
 }
 
+/// Whether the free OOB bytes of a page hold valid tags.
+pub fn has_tags(oob: &[u8]) -> bool {
+    oob.first_chunk().is_some_and(|bytes| matches!(Tags::parse(bytes), Found::Tags(_)))
+}
+
 /// A Hamming code. `columns` is the parity of the bits at the same place in all bytes; the others
 /// combine the places of bytes with odd parity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

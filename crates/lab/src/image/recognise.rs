@@ -1,0 +1,198 @@
+//! What an image is of: which file system, whether with OOB bytes, and for which geometry.
+//!
+//! An image says nothing of itself. It is read both ways, with OOB bytes between the pages and
+//! without, and the structures are counted whose checksums are right. Where pages are cut at the
+//! wrong places, structures that reach over the end of a page are broken, so the right way shows
+//! the most.
+
+use std::fmt;
+
+use flysch_chip::Part;
+use flysch_linux::{ftl, jffs2, ubi, ubifs, yaffs2};
+use flysch_nand::Geometry;
+
+use crate::machine::stack::Main;
+
+/// How much of an image is looked at, bytes. It bounds the memory.
+const LOOKED_AT: usize = 64 << 20;
+/// Physical eraseblocks begin at multiples of this, bytes.
+const SECTOR: usize = 512;
+/// First free OOB byte: the bad-block mark stands before it.
+const OOB_FREE: usize = 2;
+
+/// What an image is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recognised {
+    pub main: Main,
+    /// Whether OOB bytes follow the data of each page.
+    pub has_oob: bool,
+    /// The geometry that the image was made for. It is the part's where the image does not tell.
+    pub(super) geometry: Geometry,
+}
+
+/// Why an image is not recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unrecognised {
+    /// Nothing of this file system is found, or of any if none was asked for.
+    Nothing(Option<Main>),
+    /// It is a YAFFS2 image without the OOB bytes in which YAFFS2 keeps its tags.
+    NoTags,
+    /// It is a volume of UBIFS without UBI below it.
+    NoUbi,
+    /// It is JFFS2 of a big-endian machine.
+    BigEndian,
+}
+
+impl fmt::Display for Unrecognised {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing(None) => f.write_str(
+                "no JFFS2, UBI, YAFFS2 or FTL is found in it; if it is of another chip, name it \
+                 with --part",
+            ),
+            Self::Nothing(Some(main)) => write!(
+                f,
+                "no {} is found in it; leave --on out to have the file system found",
+                main.name()
+            ),
+            Self::NoTags => f.write_str(
+                "a YAFFS2 image without OOB, where YAFFS2 keeps its tags; dump it with \
+                 nanddump --oob",
+            ),
+            Self::NoUbi => f.write_str(
+                "a UBIFS volume without UBI, as mkfs.ubifs makes it; put it into a UBI image \
+                 with ubinize",
+            ),
+            Self::BigEndian => f.write_str("JFFS2 of a big-endian machine, which is not supported"),
+        }
+    }
+}
+
+/// Find out what `image` is of, which is flash of `part` or was made for another geometry. Only
+/// `wanted` is looked for, if it is given.
+pub(super) fn recognise(
+    part: &Part,
+    image: &[u8],
+    wanted: Option<Main>,
+) -> Result<Recognised, Unrecognised> {
+    let geometry = part.geometry;
+    let has_pages_with_oob = image.len().is_multiple_of(page_with_oob(&geometry));
+    let image = &image[..image.len().min(LOOKED_AT)];
+    let mut candidates = vec![jffs2_without_oob(image, geometry), ubi_without_oob(image, geometry)];
+    if has_pages_with_oob {
+        candidates.extend(with_oob(image, geometry));
+    }
+    let is_sought = |candidate: &&Candidate| {
+        candidate.evidence > 0 && wanted.is_none_or(|wanted| wanted == candidate.found.main)
+    };
+    let best = candidates.iter().filter(is_sought).max_by_key(|candidate| candidate.evidence);
+    best.map(|candidate| candidate.found).ok_or_else(|| foreign(image, &geometry, wanted))
+}
+
+/// A way to read an image, and how many structures with a right checksum it shows.
+struct Candidate {
+    found: Recognised,
+    evidence: usize,
+}
+
+const fn page_with_oob(geometry: &Geometry) -> usize {
+    (geometry.page_size + geometry.oob_size) as usize
+}
+
+/// The ways to read an image whose pages are followed by their OOB bytes.
+fn with_oob(image: &[u8], geometry: Geometry) -> [Candidate; 4] {
+    let page_size = geometry.page_size as usize;
+    let pages = || image.chunks_exact(page_with_oob(&geometry));
+    let data: Vec<u8> = pages().flat_map(|page| &page[..page_size]).copied().collect();
+    let tags =
+        |is_tag: fn(&[u8]) -> bool| pages().filter(|page| is_tag(&page[page_size..])).count();
+    let pebs = data.chunks(geometry.block_size() as usize);
+    let pebs = pebs.filter(|peb| ubi::header_places(peb).is_some()).count();
+    let is_yaffs2 = |oob: &[u8]| oob.get(OOB_FREE..).is_some_and(yaffs2::has_tags);
+    [
+        (Main::Jffs2, jffs2::whole_nodes(&data).len()),
+        (Main::Ubifs, pebs),
+        (Main::Yaffs2, tags(is_yaffs2)),
+        (Main::Ftl, tags(ftl::has_tag)),
+    ]
+    .map(|(main, evidence)| Candidate {
+        found: Recognised { main, has_oob: true, geometry },
+        evidence,
+    })
+}
+
+/// A JFFS2 image has no size of blocks, but no node reaches over the end of one.
+fn jffs2_without_oob(image: &[u8], mut geometry: Geometry) -> Candidate {
+    let nodes = jffs2::whole_nodes(image);
+    let ends_in_other_block =
+        |size: usize| nodes.iter().any(|node| node.start / size != (node.end - 1) / size);
+    while ends_in_other_block(geometry.block_size() as usize) {
+        geometry.pages_per_block *= 2;
+        geometry.block_count = geometry.block_count.div_ceil(2);
+    }
+    let found = Recognised { main: Main::Jffs2, has_oob: false, geometry };
+    Candidate { found, evidence: nodes.len() }
+}
+
+/// The headers of UBI tell where in a block the data begins, and their distance is the size of a
+/// block.
+fn ubi_without_oob(image: &[u8], geometry: Geometry) -> Candidate {
+    let at = |&start: &usize| ubi::header_places(&image[start..]).is_some();
+    let starts: Vec<usize> = (0..image.len()).step_by(SECTOR).filter(at).collect();
+    let block_size = starts.iter().copied().fold(0, gcd);
+    let evidence = if block_size.is_power_of_two() { starts.len() } else { 0 };
+    let geometry = starts.first().filter(|_| evidence > 0).map_or(geometry, |&start| {
+        let (vid, data) = ubi::header_places(&image[start..]).expect("a header begins there");
+        let begins = starts.iter().filter_map(|start| image.get(start + data as usize..));
+        let told = begins.into_iter().find_map(ubifs::page_size_of);
+        of_ubi(geometry, block_size, (vid, data), told)
+    });
+    let found = Recognised { main: Main::Ubifs, has_oob: false, geometry };
+    Candidate { found, evidence }
+}
+
+const fn gcd(a: usize, b: usize) -> usize {
+    let (mut a, mut b) = (a, b);
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// The geometry for which a UBI image was made, from the places of its headers and from the page
+/// size that UBIFS tells. A VID header that begins within the first page is in a sector of its own.
+fn of_ubi(
+    geometry: Geometry,
+    block_size: usize,
+    (vid, data): (u32, u32),
+    told: Option<u32>,
+) -> Geometry {
+    let page_size = told.unwrap_or(if data == 2 * vid { vid } else { data }).max(1);
+    let sectors_per_page = (page_size / vid.max(1)).max(1);
+    let block_size = u32::try_from(block_size).unwrap_or(u32::MAX);
+    let chip_size = u64::from(geometry.block_size()) * u64::from(geometry.block_count);
+    let block_count = chip_size.div_ceil(u64::from(block_size));
+    Geometry {
+        page_size,
+        sectors_per_page,
+        partial_programs: sectors_per_page,
+        pages_per_block: block_size / page_size,
+        block_count: u32::try_from(block_count).unwrap_or(u32::MAX),
+        ..geometry
+    }
+}
+
+/// Why nothing is found.
+fn foreign(image: &[u8], geometry: &Geometry, wanted: Option<Main>) -> Unrecognised {
+    let mut pages = image.chunks_exact(geometry.page_size as usize);
+    let is_sought = |main| wanted.is_none_or(|wanted| wanted == main);
+    if is_sought(Main::Ubifs) && ubifs::page_size_of(image).is_some() {
+        Unrecognised::NoUbi
+    } else if is_sought(Main::Jffs2) && image.starts_with(&[0x19, 0x85]) {
+        Unrecognised::BigEndian
+    } else if is_sought(Main::Yaffs2) && pages.any(yaffs2::is_header) {
+        Unrecognised::NoTags
+    } else {
+        Unrecognised::Nothing(wanted)
+    }
+}
