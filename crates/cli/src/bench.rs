@@ -8,9 +8,9 @@ use flysch_kernel::site::Target;
 use flysch_lab::bench::run::Run;
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::stack::{Engine, Main, Stack};
+use flysch_lab::report;
 use flysch_lab::unknown_name::UnknownName;
 use flysch_lab::workload::Workload;
-use flysch_lab::{report, trace};
 
 use crate::failure::Failure;
 use crate::kernel::MachineOptions;
@@ -18,6 +18,7 @@ use crate::life::LifeOptions;
 use crate::output::{self, Figures};
 use crate::parameters::Parameters;
 use crate::progress::{Cell, attempt, done};
+use crate::provenance::save_trace;
 use crate::sheet::{Layout, Sheet, View};
 use crate::workloads::Options;
 
@@ -135,13 +136,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.figures.check()?;
     args.view.limit_jobs()?;
     let cells = args.carry_out(&jobs)?;
-    let runs = done(&cells)?;
+    let mut runs = done(&cells)?;
     let mut sheet = Sheet::of(&LAYOUT, &cells);
     args.life.tell(&mut sheet, &cells);
     sheet.sort(&args.view)?;
     let figures = sheet.render(args.figures.format, &args.view)?;
-    if let (Some(path), [run]) = (&args.trace, runs.as_slice()) {
-        trace::save(&run.trace, path, force).map_err(|error| Failure::of_file(path, error))?;
+    if let (Some(path), [run]) = (&args.trace, runs.as_mut_slice()) {
+        save_trace(&mut run.trace, path, force)?;
     }
     if let Some(path) = &args.latencies {
         output::write_file(path, latencies(&runs).as_bytes(), force)?;

@@ -2,10 +2,14 @@
 //! the same run gives the same bytes.
 
 use std::env;
+use std::path::Path;
 
 use flysch_charts::escape::escape;
 use flysch_charts::page::{Section, appended};
+use flysch_chip::Trace;
 use serde::Serialize;
+
+use crate::failure::Failure;
 
 /// Name, version and commit, as `flysch --version` prints them.
 pub(crate) const VERSION: &str =
@@ -48,6 +52,11 @@ impl Provenance {
         }
     }
 
+    /// It as a line of JSON.
+    fn line(&self) -> String {
+        serde_json::to_string(self).expect("its texts have JSON values")
+    }
+
     /// A page with a section that tells it.
     pub(crate) fn sign(&self, page: &str) -> String {
         let Self { flysch, commit, sqlite, command } = self;
@@ -60,11 +69,22 @@ impl Provenance {
     }
 }
 
-/// The command with the options that matter.
-fn spoken(arguments: impl Iterator<Item = String>) -> String {
+/// Save the trace of a run of this command, which is noted in it.
+pub(crate) fn save_trace(trace: &mut Trace, path: &Path, force: bool) -> Result<(), Failure> {
+    trace.origin = Provenance::of_this_command().line();
+    flysch_lab::trace::save(trace, path, force).map_err(|error| Failure::of_file(path, error))
+}
+
+/// The command with the options that matter. Behind `--` are the words of another program.
+fn spoken(mut arguments: impl Iterator<Item = String>) -> String {
     let mut words = vec!["flysch".to_owned()];
     let mut is_value = false;
-    for word in arguments {
+    while let Some(word) = arguments.next() {
+        if word == "--" {
+            words.push(word);
+            words.extend(arguments.by_ref());
+            break;
+        }
         let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
         let is_valued = SILENT_VALUED.contains(&name);
         if is_value || is_valued || SILENT.contains(&name) {
@@ -86,5 +106,8 @@ mod tests {
             "bench insert --out a.json --seed 1,2 --report=b.html -q --force --jobs 2 --fill 5";
         let words = line.split(' ').map(str::to_owned);
         assert_eq!(spoken(words), "flysch bench insert --seed 1,2 --fill 5");
+        let line = "run --trace a.trace -- tool --trace b -q";
+        let words = line.split(' ').map(str::to_owned);
+        assert_eq!(spoken(words), "flysch run -- tool --trace b -q");
     }
 }

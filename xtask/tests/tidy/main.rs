@@ -4,6 +4,7 @@
 //! There is no list of exceptions. If a rule is wrong, change it here.
 
 mod assertions;
+mod causes;
 mod circles;
 mod columns;
 mod comments;
@@ -58,6 +59,7 @@ const FILE_RULES: &[fn(&Source) -> Vec<Finding>] = &[
 const TREE_RULES: &[fn(&Tree) -> Vec<Finding>] = &[
     assertions::check,
     circles::check,
+    causes::check,
     columns::check_documents,
     copies::check,
     dependencies::check,

@@ -125,6 +125,9 @@ pub struct Trace {
     pub events: Vec<Event>,
     /// Whom the events are for, as far as that is known.
     pub blame: Blame,
+    /// Which program made the trace, and by which command: a line of JSON. Empty if that is not
+    /// known.
+    pub origin: String,
 }
 
 impl Trace {

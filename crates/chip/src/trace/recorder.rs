@@ -214,6 +214,7 @@ impl Recorder {
             tasks: tape.tasks.clone(),
             events,
             blame: Blame::default(),
+            origin: String::new(),
         }
     }
 }

@@ -9,7 +9,7 @@ use flysch_lab::bench::run::Run;
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::stack::{Engine, Stack};
 use flysch_lab::recording::{Difference, Recording, Replay, differences};
-use flysch_lab::{report, trace};
+use flysch_lab::report;
 use flysch_sqlite::calls::Entry;
 use rayon::prelude::*;
 
@@ -18,6 +18,7 @@ use crate::limits::{BudgetOptions, Held};
 use crate::output::{self, Figures};
 use crate::parameters::{Hardware, SqliteOptions};
 use crate::progress::{self, tell};
+use crate::provenance::save_trace;
 use crate::sheet::{Layout, Sheet, View};
 
 /// The columns of the table and of CSV. JSON has all fields.
@@ -123,13 +124,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             format!("--trace, --differences and --budget are for one run, and these are {runs}");
         return Err(Failure::Message(message));
     }
-    let (done, verdict) = args.carry_out(&recording, &scenarios, budget.as_ref())?;
+    let (mut done, verdict) = args.carry_out(&recording, &scenarios, budget.as_ref())?;
     if let Some(first) = done.first().filter(|_| recording.lines.is_none()) {
         args.compare(&recording, first)?;
     }
-    if let (Some(path), Some(done)) = (&args.trace, done.first()) {
-        trace::save(&done.run.trace, path, args.figures.force)
-            .map_err(|error| Failure::of_file(path, error))?;
+    if let (Some(path), Some(done)) = (&args.trace, done.first_mut()) {
+        save_trace(&mut done.run.trace, path, args.figures.force)?;
     }
     let mut runs: Vec<Run> = done.into_iter().map(|done| done.run).collect();
     let given = args.settings.given();

@@ -22,7 +22,6 @@ use flysch_lab::bench::run::Run;
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::stack::{Engine, Stack};
 use flysch_lab::program::{Pace, Simulation};
-use flysch_lab::trace;
 use flysch_sqlite::remote::{Folder, Server, Terms, Waits};
 
 use crate::failure::Failure;
@@ -30,6 +29,7 @@ use crate::limits::{BudgetOptions, Held};
 use crate::output;
 use crate::parameters::Hardware;
 use crate::progress::{show, tell};
+use crate::provenance::save_trace;
 use child::{Program, with_shim};
 pub(crate) use obstacle::program_file;
 
@@ -336,7 +336,7 @@ impl Args {
         run: Result<Run, RunError>,
         budget: Option<&Held>,
     ) -> Result<(), Failure> {
-        let run = run.map_err(|error| Failure::of(&error))?;
+        let mut run = run.map_err(|error| Failure::of(&error))?;
         let mut outcome = Ok(());
         for note in simulation.notes() {
             let message = format!("{} {}", note.path.display(), note.what);
@@ -350,7 +350,7 @@ impl Args {
         if simulation.database_count() > 0 || self.way.fuse {
             show(&text);
         }
-        outcome = outcome.and(self.write_files(simulation, &run, &text));
+        outcome = outcome.and(self.write_files(simulation, &mut run, &text));
         if let Some(budget) = budget {
             outcome = outcome.and(budget.judge(simulation, &run));
         }
@@ -361,13 +361,17 @@ impl Args {
         outcome
     }
 
-    fn write_files(&self, simulation: &Simulation, run: &Run, text: &str) -> Result<(), Failure> {
+    fn write_files(
+        &self,
+        simulation: &Simulation,
+        run: &mut Run,
+        text: &str,
+    ) -> Result<(), Failure> {
         if let Some(path) = &self.files.calls {
             output::write_file(path, simulation.calls().as_bytes(), self.files.force)?;
         }
         if let Some(path) = &self.files.trace {
-            trace::save(&run.trace, path, self.files.force)
-                .map_err(|error| Failure::of_file(path, error))?;
+            save_trace(&mut run.trace, path, self.files.force)?;
         }
         let Some(path) = &self.files.out else { return Ok(()) };
         let bytes = match self.files.format {

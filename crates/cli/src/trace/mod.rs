@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use clap::{Subcommand, ValueEnum};
 use flysch_chip::Trace;
 use flysch_lab::trace::{
-    Input, Module, Tally, TraceError, by_block, chrome, file, flashmon, folded, load_any, plot,
-    write_csv, write_json,
+    Explanation, Input, Module, Tally, TraceError, by_block, causes, chrome, explanations,
+    explanations_of, file, flashmon, folded, load_any, plot, write_csv, write_json,
 };
 
 use crate::failure::Failure;
@@ -49,8 +49,10 @@ enum Action {
     #[command(after_help = "Example:\n  flysch trace run.trace log --from 10ms --until 12ms")]
     Log(Print),
     /// Operations by cause, as a tree with shares of the whole
-    #[command(after_help = "Example:\n  flysch trace run.trace causes --task sqlite3")]
-    Causes(Print),
+    #[command(
+        after_help = "Examples:\n  flysch trace run.trace causes --task sqlite3\n  flysch trace causes --explain"
+    )]
+    Causes(CausesOf),
     /// Operations by statement: while it ran, and with its part of the commits
     #[command(after_help = "Example:\n  flysch trace run.trace statements --format csv")]
     Statements(Print),
@@ -78,6 +80,15 @@ struct Print {
     /// How to print the figures; CSV of a summary shows its kinds only
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+}
+
+#[derive(Debug, clap::Args)]
+struct CausesOf {
+    #[command(flatten)]
+    print: Print,
+    /// What each label means, instead of counts: of the trace, or of all without one
+    #[arg(long)]
+    explain: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -139,6 +150,10 @@ enum PlotKind {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let path = match (&args.action, &args.file) {
         (Some(Action::Live(live)), None) => return live.run(),
+        (Some(Action::Causes(CausesOf { print, explain: true })), None) => {
+            let all: Vec<Explanation> = explanations().collect();
+            return output::print(&tables::explanations(&all, print.format));
+        }
         (Some(Action::Live(_)), Some(_)) => {
             return Err(Failure::Message("trace live records: it takes no file".to_owned()));
         }
@@ -174,7 +189,10 @@ fn run_on_trace(action: &Action, trace: &Trace, path: &Path) -> Result<(), Failu
         Action::Summary(print) => tables::summary(trace, print.format),
         Action::Blocks(print) => tables::blocks(&by_block(trace), print.format),
         Action::Log(print) => tables::log(trace, print.format),
-        Action::Causes(print) => tables::causes(trace, print.format),
+        Action::Causes(CausesOf { print, explain: true }) => {
+            tables::explanations(&explanations_of(&causes(trace)), print.format)
+        }
+        Action::Causes(CausesOf { print, explain: false }) => tables::causes(trace, print.format),
         Action::Statements(print) => tables::statements(trace, print.format),
         Action::Tables(print) => tables::tables(trace, print.format),
         Action::Missed(missed) => {

@@ -1,7 +1,9 @@
 //! The figures of a trace as tables, CSV and JSON.
 
 use flysch_chip::Trace;
-use flysch_lab::trace::{self, CauseNode, Causes, Log, LogRow, Module, Summary, Tally};
+use flysch_lab::trace::{
+    self, CauseNode, Causes, Explanation, Log, LogRow, Module, Summary, Tally,
+};
 
 use crate::output::{self, Format};
 
@@ -71,7 +73,9 @@ fn summary_tables(summary: &Summary) -> Vec<u8> {
         ("block_erases_max", summary.block_erases_max.to_string()),
         ("other_events", summary.other_events.to_string()),
     ];
-    let facts = facts.map(|(name, value)| vec![name.to_owned(), value]);
+    let origin = Some(("origin", summary.origin.clone())).filter(|(_, text)| !text.is_empty());
+    let facts = facts.into_iter().chain(origin);
+    let facts: Vec<_> = facts.map(|(name, value)| vec![name.to_owned(), value]).collect();
     let tables = [
         output::table(&["trace", "value"], &facts),
         output::rows(&KIND_COLUMNS, &summary.kinds, Format::Table),
@@ -122,6 +126,11 @@ pub(super) fn causes(trace: &Trace, format: Format) -> Vec<u8> {
         }
         Format::Table => cause_tree(&causes),
     }
+}
+
+/// Render what labels of causes mean.
+pub(super) fn explanations(explanations: &[Explanation], format: Format) -> Vec<u8> {
+    output::rows(&["layer", "label", "meaning"], explanations, format)
 }
 
 /// Render the tree of causes, indented. A cause with its own operations and with causes below it

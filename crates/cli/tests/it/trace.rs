@@ -1,5 +1,6 @@
 //! `flysch trace` on traces that the lab saved.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -38,6 +39,7 @@ fn sample() -> Trace {
         tasks: vec!["sqlite3".to_owned(), "gcd".to_owned()],
         events,
         blame: Blame::default(),
+        origin: String::new(),
     }
 }
 
@@ -259,4 +261,45 @@ fn a_reader_that_leaves_is_no_failure() {
         assert_eq!(abandoned(folder.path(), arguments), (Some(0), String::new()), "{arguments}");
     }
     assert_eq!(flysch(folder.path(), "trace long.trace log").stdout.lines().count(), 20_008 + 42);
+}
+
+/// Sweeps that meet every layer of the stacks.
+const EXPLAINED: [&str; 7] = [
+    "commit logger mount contacts select --requests 40 \
+     --on sqlite/jffs2,sqlite/yaffs2,sqlite/ubifs,sqlite/ftl,flysch",
+    "update join --requests 40 --on sqlite/jffs2,sqlite/ubifs,flysch+nvram",
+    "insert --requests 40 --on sqlite/jffs2+pramfs,sqlite/ubifs+tmpfs,sqlite/tmpfs",
+    "insert --requests 40 --on sqlite/ubifs,sqlite/yaffs2 --journal-mode wal,truncate,persist",
+    "overwrite read --requests 3 --on file/jffs2,file/yaffs2,file/ubifs,file/ftl",
+    "postmark --requests 40 --on file/jffs2,file/yaffs2,file/ubifs,file/ftl",
+    "tpcc --on sqlite/ubifs,flysch --scale-divisor 100 --transactions 30",
+];
+
+#[test]
+fn every_label_of_every_stack_is_explained() {
+    let folder = TempDir::new().expect("a writable folder");
+    let all = output_of(folder.path(), "trace causes --explain --format json");
+    let all: Value = serde_json::from_str(&all).expect("JSON");
+    let all = all.as_array().expect("a list");
+    let explained: BTreeSet<&str> =
+        all.iter().map(|meaning| meaning["label"].as_str().expect("a name")).collect();
+    for workload in EXPLAINED {
+        let line = format!("bench {workload} --format json");
+        let runs: Value = serde_json::from_str(&output_of(folder.path(), &line)).expect("JSON");
+        for run in runs.as_array().expect("a list") {
+            let causes = run["by_cause"].as_object().expect("causes by name");
+            for label in causes.keys().flat_map(|path| path.split(" > ")) {
+                assert!(explained.contains(label), "{workload}: {label} on {}", run["on"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_labels_of_a_trace_are_explained() {
+    let folder = TempDir::new().expect("a writable folder");
+    output_of(folder.path(), "bench insert --on sqlite/yaffs2 --requests 20 --trace run.trace");
+    let text = output_of(folder.path(), "trace run.trace causes --explain");
+    assert!(text.contains("| YAFFS2 ") && text.contains("chunks and the header"), "{text}");
+    assert!(!text.contains("jffs2_write"), "{text}");
 }

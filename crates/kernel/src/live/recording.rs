@@ -197,6 +197,7 @@ impl Recording {
             tasks: self.tasks.clone(),
             events,
             blame: Blame::default(),
+            origin: String::new(),
         }
     }
 }

@@ -134,6 +134,7 @@ impl Run {
             tasks: Vec::new(),
             events: Vec::new(),
             blame: Blame::default(),
+            origin: String::new(),
         };
     }
 }

@@ -240,20 +240,43 @@ impl<'a> Interval<'a> {
         }
     }
 
-    /// Make a call that does not count as a request, such as BEGIN. The trace records it as
-    /// `label`. Returns the time it took in nanoseconds.
+    /// Begin the transaction in which all requests are. It is no request, and its time is kept
+    /// apart.
     ///
     /// # Errors
     /// Returns the error of the call.
-    pub fn timed(
+    pub fn begin_transaction<T>(
+        &mut self,
+        call: impl FnOnce() -> Result<T, RunError>,
+    ) -> Result<T, RunError> {
+        let (begun, begin_ns) = self.timed("begin", call)?;
+        self.begin_ns = begin_ns;
+        Ok(begun)
+    }
+
+    /// End the transaction in which all requests were. Its time is kept apart.
+    ///
+    /// # Errors
+    /// Returns the error of the call.
+    pub fn end_transaction(
+        &mut self,
+        call: impl FnOnce() -> Result<(), RunError>,
+    ) -> Result<(), RunError> {
+        let ((), end_ns) = self.timed("end", call)?;
+        self.end_ns = end_ns;
+        Ok(())
+    }
+
+    /// Make a call that the trace records as `label`. Returns the time it took, too, nanoseconds.
+    fn timed<T>(
         &self,
         label: &'static str,
-        call: impl FnOnce() -> Result<(), RunError>,
-    ) -> Result<u64, RunError> {
+        call: impl FnOnce() -> Result<T, RunError>,
+    ) -> Result<(T, u64), RunError> {
         let sent_ns = self.session.now_ns();
         let _scope = self.session.site.enter(label);
-        call()?;
-        Ok(self.session.now_ns() - sent_ns)
+        let made = call()?;
+        Ok((made, self.session.now_ns() - sent_ns))
     }
 
     /// Make the next request. The trace records it as `label` and marks its start; its time is

@@ -92,6 +92,7 @@ fn trace() -> Trace {
         tasks: Vec::new(),
         events: Vec::new(),
         blame: Blame::default(),
+        origin: String::new(),
     }
 }
 

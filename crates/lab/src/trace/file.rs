@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! magic       8 bytes  "FLYSCHTR"
-//! version     2 bytes  2 or 3, little-endian
+//! version     2 bytes  2, 3 or 4, little-endian
+//! origin      name     only in version 4: program and command, a line of JSON
 //! geometry    numbers  page_size oob_size sectors_per_page partial_programs
 //!                      pages_per_block block_count in_order (0 or 1)
 //! causes      number   how many, without the root
@@ -17,7 +18,7 @@
 //!             number   time since the event before
 //!             number   address, as zigzag difference from the last event of the same kind
 //!             numbers  duration, bytes, cause, task: each only if its bit is not set
-//! blame                only in version 3: whom the events are for
+//! blame                in versions 3 and 4: whom the events are for
 //! checksum    4 bytes  CRC-32 (IEEE 802.3) of all bytes before, little-endian
 //! ```
 //!
@@ -25,7 +26,7 @@
 //! event of the trace, or of its kind, all values of the event before count as zero.
 //!
 //! Version 3 is written where the tables and statements of events are known; `file_blame` has the
-//! layout of that part. Version 1 can be read too. It has only the first seven kinds, and its bit 7
+//! layout of that part. Version 4 is written where the program and the command are known. Version 1 can be read too. It has only the first seven kinds, and its bit 7
 //! is never set.
 
 use std::fs;
@@ -46,8 +47,11 @@ pub const MAGIC: &[u8; 8] = b"FLYSCHTR";
 /// The version that is written, and the oldest version that can be read.
 const VERSION: u16 = 2;
 const VERSION_BLAME: u16 = 3;
+const VERSION_ORIGIN: u16 = 4;
 const VERSION_MIN: u16 = 1;
 const BODY_AT: usize = 10;
+/// The longest origin, bytes: as long as a command line of Linux may be.
+const ORIGIN_MAX: u64 = 2 << 20;
 const CHECKSUM_SIZE: usize = 4;
 /// Least size of an event: head byte, time and address.
 const EVENT_SIZE_MIN: usize = 3;
@@ -73,9 +77,17 @@ pub fn load(path: &Path) -> Result<Trace, TraceError> {
 pub fn encode(trace: &Trace) -> Result<Vec<u8>, TraceError> {
     check_trace(trace)?;
     let mut bytes = MAGIC.to_vec();
-    let has_blame = !trace.blame.is_empty();
-    let version = if has_blame { VERSION_BLAME } else { VERSION };
+    let has_origin = !trace.origin.is_empty();
+    let has_blame = has_origin || !trace.blame.is_empty();
+    let version = match (has_origin, has_blame) {
+        (true, _) => VERSION_ORIGIN,
+        (false, true) => VERSION_BLAME,
+        (false, false) => VERSION,
+    };
     bytes.extend(version.to_le_bytes());
+    if has_origin {
+        put_name(&mut bytes, &trace.origin);
+    }
     put_geometry(&mut bytes, &trace.geometry);
     varint::put(&mut bytes, trace.causes.len() as u64 - 1);
     for id in (0..).map(CauseId).take(trace.causes.len()).skip(1) {
@@ -103,9 +115,11 @@ pub fn encode(trace: &Trace) -> Result<Vec<u8>, TraceError> {
 pub fn decode(bytes: &[u8]) -> Result<Trace, TraceError> {
     let (version, body_end) = check_frame(bytes)?;
     let kinds = if version == VERSION_MIN { &EventKind::ALL[..7] } else { &EventKind::ALL };
-    let has_blame = version == VERSION_BLAME;
+    let has_blame = version >= VERSION_BLAME;
     let mut parser = Parser { bytes: &bytes[..body_end], at: BODY_AT, kinds, has_blame };
-    let trace = parser.trace();
+    let origin = if version == VERSION_ORIGIN { parser.text(ORIGIN_MAX) } else { Ok("") };
+    let trace =
+        origin.and_then(|origin| Ok(Trace { origin: origin.to_owned(), ..parser.trace()? }));
     trace.map_err(|fault| TraceError::at(Place::Byte(parser.at), fault))
 }
 
@@ -117,7 +131,7 @@ fn check_frame(bytes: &[u8]) -> Result<(u16, usize), TraceError> {
     let cut_short = TraceError::at(Place::Byte(bytes.len()), Fault::CutShort);
     let Some(&[low, high]) = bytes.get(MAGIC.len()..BODY_AT) else { return Err(cut_short) };
     let version = u16::from_le_bytes([low, high]);
-    if !(VERSION_MIN..=VERSION_BLAME).contains(&version) {
+    if !(VERSION_MIN..=VERSION_ORIGIN).contains(&version) {
         return Err(TraceError::at(Place::Byte(MAGIC.len()), Fault::Version(version)));
     }
     let Some((body, checksum)) = bytes[BODY_AT..].split_last_chunk::<CHECKSUM_SIZE>() else {
@@ -281,8 +295,12 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn name(&mut self) -> Result<&'a str, Fault> {
+        self.text(NAME_MAX as u64)
+    }
+
+    fn text(&mut self, size_max: u64) -> Result<&'a str, Fault> {
         let began = self.at;
-        let size = self.number("length of a name", NAME_MAX as u64)? as usize;
+        let size = self.number("length of a name", size_max)? as usize;
         let bytes = self.bytes.get(self.at..self.at + size).ok_or(Fault::CutShort)?;
         let Ok(name) = str::from_utf8(bytes) else {
             self.at = began;

@@ -58,7 +58,8 @@ impl Filter {
             ..trace.blame.clone()
         };
         let (causes, tasks) = (trace.causes.clone(), trace.tasks.clone());
-        Trace { geometry: trace.geometry, causes, tasks, events, blame }
+        let origin = trace.origin.clone();
+        Trace { geometry: trace.geometry, causes, tasks, events, blame, origin }
     }
 
     fn keeps_time(&self, time_ns: u64) -> bool {

@@ -45,6 +45,7 @@ impl Intake {
             tasks: Vec::new(),
             events: Vec::new(),
             blame: Blame::default(),
+            origin: String::new(),
         };
         Ok(Self { trace, depths: vec![0], known_causes: BTreeMap::new() })
     }

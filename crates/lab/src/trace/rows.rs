@@ -19,6 +19,8 @@ pub(super) const COLUMNS: [&str; 7] =
 #[derive(Serialize)]
 struct Document<'a> {
     geometry: Shape,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    origin: &'a str,
     events: Vec<LogRow<'a>>,
 }
 
@@ -62,7 +64,7 @@ pub fn write_json(trace: &Trace) -> Vec<u8> {
         in_order: shape.in_order,
     };
     let log = Log::new(trace);
-    let document = Document { geometry, events: log.rows().collect() };
+    let document = Document { geometry, origin: &trace.origin, events: log.rows().collect() };
     let mut bytes = serde_json::to_vec(&document).expect("rows have JSON values");
     bytes.push(b'\n');
     bytes

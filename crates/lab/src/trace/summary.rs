@@ -15,6 +15,9 @@ use super::tally::Tally;
 pub struct Summary {
     /// Geometry of the chip: page + OOB bytes x pages per block x blocks.
     pub geometry: String,
+    /// Program and command that made the trace, a line of JSON. Empty if they are not known.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub origin: String,
     pub events: u64,
     /// Time of the first event, nanoseconds.
     pub begin_ns: u64,
@@ -73,6 +76,7 @@ pub fn summary(trace: &Trace) -> Summary {
     }
     Summary {
         geometry: shape_text(&trace.geometry),
+        origin: trace.origin.clone(),
         events: tally.event_count(),
         begin_ns: trace.events.first().map_or(0, |event| event.time_ns),
         end_ns: ends.max().unwrap_or(0),

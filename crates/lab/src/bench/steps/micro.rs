@@ -128,7 +128,7 @@ impl Steps for MicroSteps {
         let mut interval = Interval::begin(session);
         let is_one = kind.is_one_transaction();
         if is_one {
-            interval.begin_ns = interval.timed("begin", || {
+            interval.begin_transaction(|| {
                 let begun = session.execute(database, "BEGIN TRANSACTION;");
                 begun.map_err(sqlite_error("BEGIN".to_owned()))
             })?;
@@ -140,7 +140,7 @@ impl Steps for MicroSteps {
             })?;
         }
         if is_one {
-            interval.end_ns = interval.timed("end", || {
+            interval.end_transaction(|| {
                 let ended = session.execute(database, "END TRANSACTION;");
                 ended.map_err(sqlite_error("END".to_owned()))
             })?;

@@ -183,14 +183,14 @@ impl<'r> TableSteps<'r> {
             return Ok(());
         }
         let failed = engine_error("updating rows");
-        let mut transaction = db.begin().map_err(&failed)?;
+        let mut transaction = interval.begin_transaction(|| db.begin().map_err(&failed))?;
         for id in 1..=requests {
             interval.request("update", || {
                 let _scope = session.site.enter("statement");
                 self.insert(id, |values| transaction.update(TABLE, values).map(drop))
             })?;
         }
-        interval.end_ns = interval.timed("end", || {
+        interval.end_transaction(|| {
             let _scope = session.site.enter("commit");
             transaction.commit(Durability::Durable).map_err(&failed)
         })?;
@@ -276,14 +276,15 @@ impl<'r> TableSteps<'r> {
         db: &mut Db<'_, 'static, EngineChip<'_>>,
         interval: &mut Interval<'_>,
     ) -> Result<(), RunError> {
-        let mut transaction = db.begin().map_err(engine_error("beginning a transaction"))?;
+        let failed = engine_error("beginning a transaction");
+        let mut transaction = interval.begin_transaction(|| db.begin().map_err(failed))?;
         for id in 1..=session.scenario.requests {
             interval.request("insert", || {
                 let _scope = session.site.enter("statement");
                 self.insert(id, |values| transaction.insert(TABLE, values))
             })?;
         }
-        interval.end_ns = interval.timed("end", || {
+        interval.end_transaction(|| {
             let _scope = session.site.enter("commit");
             transaction.commit(Durability::Durable).map_err(engine_error("committing rows"))
         })?;
