@@ -134,14 +134,28 @@ fn the_trace_of_a_run_tells_the_same() {
 #[test]
 fn the_workloads_of_bench_have_the_same_tables() {
     let folder = folder();
-    let line = "bench insert,update,commit,contacts --on sqlite/jffs2,sqlite/ubifs,sqlite/ftl \
-        --requests 60 --fill 100 --records 50 --format json";
-    let runs: Value = serde_json::from_str(&command::output_of(folder.path(), line)).expect("JSON");
-    for run in runs.as_array().expect("runs") {
-        check_sums(run, &format!("{} on {}", run["workload"], run["on"]));
-        let rows = run["by_table"].as_array().expect("tables");
-        let has_table = rows.iter().any(|row| row["kind"] == "table");
-        assert!(has_table || run["page_programs"] == 0, "{run}");
+    let sqlite = "--on sqlite/jffs2,sqlite/ubifs,sqlite/ftl";
+    for (line, databases) in [
+        (format!("insert,select,join,update,commit {sqlite} --requests 60 --fill 100"), true),
+        (format!("contacts {sqlite} --requests 60 --records 50"), true),
+        (format!("tpcc {sqlite} --requests 40 --scale-divisor 100"), true),
+        (format!("logger,mount {sqlite} --requests 30 --fill 100"), true),
+        ("read,postmark --requests 60".to_owned(), false),
+        ("overwrite --requests 60 --partition-blocks 100".to_owned(), false),
+    ] {
+        let line = format!("bench {line} --format json");
+        let text = command::output_of(folder.path(), &line);
+        let runs: Value = serde_json::from_str(&text).expect("JSON");
+        for run in runs.as_array().expect("runs") {
+            let name = format!("{} on {}", run["workload"], run["on"]);
+            check_sums(run, &name);
+            let rows = run["by_table"].as_array().expect("tables");
+            let has_table = rows.iter().any(|row| row["kind"] == "table");
+            assert!(has_table || !databases || run["page_programs"] == 0, "{run}");
+            let rows = run["by_statement"].as_array().expect("statements");
+            let executed = rows.iter().filter_map(|row| row["executions"].as_u64()).sum::<u64>();
+            assert!(executed > 0 || !databases, "{name}: {rows:?}");
+        }
     }
 }
 
