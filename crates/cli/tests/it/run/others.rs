@@ -79,7 +79,9 @@ fn has_binding(script: &Script) -> bool {
 fn compare(stack: &str, files: &[(&str, &str)], program: &[&str]) {
     let folders = [folder(), folder()];
     for (name, text) in files {
-        folders.each_ref().map(|folder| fs::write(folder.path().join(name), text).expect("a file"));
+        for folder in &folders {
+            fs::write(folder.path().join(name), text).expect("a file");
+        }
     }
     let before = names(folders[0].path());
     let ran = output_of(folders[0].path(), &format!("--on {stack}"), program);
