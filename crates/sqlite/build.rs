@@ -4,12 +4,13 @@ use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
-const PARTS: [&str; 9] = [
+const PARTS: [&str; 10] = [
     "channel.c",
     "host.c",
     "vfs.c",
     "file.c",
     "foretold.c",
+    "lease.c",
     "watch.c",
     "record.c",
     "preload.c",

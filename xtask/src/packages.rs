@@ -55,6 +55,26 @@ const PACKAGES: &[Package] = &[
         without: "the test of `flysch run` with PHP will be skipped",
     },
     Package {
+        name: "libdbd-sqlite3-perl",
+        program: "/usr/share/doc/libdbd-sqlite3-perl/copyright",
+        without: "the test of `flysch run` with Perl will be skipped",
+    },
+    Package {
+        name: "ruby-sqlite3",
+        program: "/usr/share/doc/ruby-sqlite3/copyright",
+        without: "the test of `flysch run` with Ruby will be skipped",
+    },
+    Package {
+        name: "libsqlite3-tcl",
+        program: "/usr/share/doc/libsqlite3-tcl/copyright",
+        without: "the test of `flysch run` with Tcl will be skipped",
+    },
+    Package {
+        name: "python3-django",
+        program: "/usr/lib/python3/dist-packages/django/__init__.py",
+        without: "the test of `flysch run` with Django will be skipped",
+    },
+    Package {
         name: "python3-pytest",
         program: "/usr/lib/python3/dist-packages/pytest/__init__.py",
         without: "the example of a budget with pytest will be skipped",

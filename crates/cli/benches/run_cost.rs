@@ -14,7 +14,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Updates of one row each, as the workload `commit` of `flysch bench` makes them.
+/// Updates of one row each, as the workload `commit` of `flysch bench` makes them, of texts that
+/// compress as well.
 const COMMITS: &str = r#"
 #include <sqlite3.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ static unsigned long long seed = 7;
 static const char *fresh(void) {
   for (int i = 0; i < 600; i++) {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
-    text[i] = "abcdefghijklmnopqrstuvwxyz012345"[seed >> 59];
+    text[i] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"[seed >> 58];
   }
   return text;
 }
@@ -69,7 +70,9 @@ fn main() {
     for stack in ["jffs2", "ubifs", "yaffs2", "ftl"] {
         let options = format!("--on sqlite/{stack} --partition-blocks 400");
         let simulated = shortest(|| flysch(folder, &format!("run {options} -- ./p p.db 10000")));
-        let line = format!("bench commit {options} --requests 10000 --fill 500 --record-size 600");
+        let line = format!(
+            "bench commit {options} --requests 10000 --fill 500 --record-size 600 --alphabet base64"
+        );
         let bench = shortest(|| flysch(folder, &line));
         let ratio = simulated.as_secs_f64() / bench.as_secs_f64();
         println!("sqlite/{stack}: {simulated:?}, bench {bench:?}: {ratio:.2} times; at most 1.3");

@@ -14,6 +14,8 @@
  *   word 7   1: random numbers are the machine's
  *   word 8,9 the time to answer, milliseconds since 1970; -1: the host's
  *   word 10  1: what the program asks of SQLite is recorded
+ *   word 11  1: the medium has room for all that fits into the ring, many times
+ *   word 256 to 511   the leases: see lease.c
  *
  * The answer lies behind the words, and the ring behind the answer. A request lies in the ring in
  * one piece. A head of kind 0 fills what is left at the end of the ring. */
@@ -37,18 +39,24 @@
 #define ANSWER_AT 4096
 #define ANSWER_ROOM (80 << 10)
 #define RING_AT (96 << 10)
-#define RING_SIZE (256u << 10)
+#define RING_SIZE (1024u << 10)
 #define CHANNEL_SIZE (RING_AT + RING_SIZE)
+/* Bytes of requests for which `flysch run` is woken. */
+#define MUCH (RING_SIZE / 4)
 #define WAITS_BETWEEN 64
 #define SLEEP_NS 200000000
 
-enum word { PUT, TAKEN, ANSWERS, BEAT, PROGRAM_SLEEPS, SERVER_SLEEPS, ROUNDS, SEEDED, NOW, RECORDED = 10 };
+enum word { PUT, TAKEN, ANSWERS, BEAT, PROGRAM_SLEEPS, SERVER_SLEEPS, ROUNDS, SEEDED, NOW, RECORDED = 10, ROOM };
 
 struct answer {
   int32_t code;
   uint32_t size;
 };
 
+#define LEASES_AT 256
+#define LEASE_COUNT 256
+
+pthread_mutex_t list_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic uint32_t generation = 1;
 static int is_broken;
@@ -65,11 +73,19 @@ static _Atomic uint32_t *word(enum word which) { return (_Atomic uint32_t *)memo
 uint32_t channel_generation(void) { return atomic_load(&generation); }
 const char *channel_folder(void) { return folder; }
 
-static void before_fork(void) { pthread_mutex_lock(&mutex); }
-static void after_fork_parent(void) { pthread_mutex_unlock(&mutex); }
+static void before_fork(void) {
+  pthread_mutex_lock(&list_mutex);
+  pthread_mutex_lock(&mutex);
+}
+
+static void after_fork_parent(void) {
+  pthread_mutex_unlock(&mutex);
+  pthread_mutex_unlock(&list_mutex);
+}
 
 /* The child connects anew. The files of the parent are not its own. */
 static void after_fork_child(void) {
+  pthread_mutex_init(&list_mutex, NULL);
   pthread_mutex_init(&mutex, NULL);
   atomic_fetch_add(&generation, 1);
   if (memory) munmap(memory, CHANNEL_SIZE);
@@ -83,6 +99,12 @@ static uint64_t now_ns(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Change the word of a file's lease. Returns whether it was as expected. */
+int channel_lease_moves(uint32_t of, uint32_t file, uint32_t from, uint32_t to) {
+  if (!memory || of != channel_generation()) return 0;
+  return atomic_compare_exchange_strong(word(LEASES_AT + file % LEASE_COUNT), &from, to);
 }
 
 /* Receive the name of the channel's file, which `flysch run` sends at once. */
@@ -250,6 +272,8 @@ int channel_call(struct head *head, const void *bytes, void *answer, uint32_t ro
     }
   }
   pthread_mutex_unlock(&mutex);
+  int is_usual = code == SQLITE_OK || code == SQLITE_BUSY || code == SQLITE_IOERR_SHORT_READ;
+  if (!is_usual) lease_doubt();
   errno = saved;
   return code;
 }
@@ -258,16 +282,23 @@ int channel_call(struct head *head, const void *bytes, void *answer, uint32_t ro
 void channel_post(struct head *head, const void *bytes) {
   int saved = errno;
   int can_fail = head->kind == REQUEST_WRITE || head->kind == REQUEST_SYNC ||
-                 head->kind == REQUEST_OPEN;
+                 head->kind == REQUEST_OPEN || head->kind == REQUEST_LOCK ||
+                 head->kind == REQUEST_DELETE || head->kind == REQUEST_TRUNCATE ||
+                 head->kind == REQUEST_READ;
   if (can_fail || head->kind == REQUEST_UNLOCK) foretold_end();
   pthread_mutex_lock(&mutex);
   if (send_request(head, bytes)) is_unconfirmed |= can_fail;
+  if (memory && put - atomic_load(word(TAKEN)) > MUCH) wake_server();
   pthread_mutex_unlock(&mutex);
   errno = saved;
 }
 
+/* Whether changes cannot fail, as there is room for them. Then SQLite need not wait for them. */
+int channel_has_room(void) { return memory && atomic_load(word(ROOM)) == 1; }
+
 /* Whether all that has no answer of its own has gone well. */
 int channel_confirm(void) {
+  if (channel_has_room()) return SQLITE_OK;
   pthread_mutex_lock(&mutex);
   int is_due = is_unconfirmed;
   pthread_mutex_unlock(&mutex);

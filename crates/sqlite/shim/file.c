@@ -45,6 +45,7 @@ static int file_close(sqlite3_file *base) {
   struct head head = {.kind = REQUEST_CLOSE};
   tell(file, &head, NULL);
   if (file->kind & SQLITE_OPEN_WAL) atomic_fetch_sub(&open_logs, 1);
+  lease_closed(file);
   unmap(file);
   return SQLITE_OK;
 }
@@ -53,6 +54,12 @@ static int file_read(sqlite3_file *base, void *out, int size, sqlite3_int64 offs
   char *bytes = out;
   if (foretold_counter(of(base), out, size, offset)) return SQLITE_OK;
   memset(out, 0, (size_t)size);
+  if (of(base)->is_fresh && offset >= of(base)->end && size <= PART_MAX) {
+    /* SQLite looks for an old header behind its journal. There is nothing. */
+    struct head head = {.kind = REQUEST_READ, .number = size, .offset = offset};
+    tell(of(base), &head, NULL);
+    return SQLITE_IOERR_SHORT_READ;
+  }
   while (size > 0) {
     int part = size > PART_MAX ? PART_MAX : size;
     struct head head = {.kind = REQUEST_READ, .number = part, .offset = offset};
@@ -63,17 +70,24 @@ static int file_read(sqlite3_file *base, void *out, int size, sqlite3_int64 offs
   return SQLITE_OK;
 }
 
+/* Whether a change of a database needs no answer of its own. */
+static int may_follow(struct open_file *file) {
+  int confirms = file->lock == SQLITE_LOCK_EXCLUSIVE && atomic_load(&open_logs) == 0;
+  return confirms || channel_has_room();
+}
+
 /* Whether a write needs no answer of its own, as SQLite asks for something else before it relies on
- * it. Once a write has failed, the machine does nothing more until the program knows. A commit
- * confirms that all went well (COMMIT_PHASETWO), except that of a log, which is its last page. */
+ * it, or as it cannot fail. Once a write has failed, the machine does nothing more until the
+ * program knows. A commit confirms that all went well (COMMIT_PHASETWO), except that of a log,
+ * which is its last page. */
 static int can_wait(struct open_file *file, const unsigned char *bytes, int size) {
   if (file->kind & SQLITE_OPEN_WAL) {
-    if (size != FRAME_HEAD) return !file->ends_transaction;
+    if (size != FRAME_HEAD) return !file->ends_transaction || channel_has_room();
     file->ends_transaction = bytes[4] || bytes[5] || bytes[6] || bytes[7];
     return 1;
   }
   if (file->kind & SQLITE_OPEN_MAIN_DB)
-    return file->lock == SQLITE_LOCK_EXCLUSIVE && atomic_load(&open_logs) == 0;
+    return may_follow(file);
   return 1;
 }
 
@@ -90,6 +104,8 @@ static int file_write(sqlite3_file *base, const void *data, int size, sqlite3_in
       int code = ask(file, &head, bytes, NULL, 0);
       if (code != SQLITE_OK) return code;
     }
+    lease_wrote(file, bytes, part, offset);
+    if (offset + part > file->end) file->end = offset + part;
     bytes += part, size -= part, offset += part;
   }
   return SQLITE_OK;
@@ -97,15 +113,19 @@ static int file_write(sqlite3_file *base, const void *data, int size, sqlite3_in
 
 static int file_truncate(sqlite3_file *base, sqlite3_int64 size) {
   struct head head = {.kind = REQUEST_TRUNCATE, .number = size};
-  return ask(of(base), &head, NULL, NULL, 0);
+  int code = SQLITE_OK;
+  if (channel_has_room()) tell(of(base), &head, NULL);
+  else code = ask(of(base), &head, NULL, NULL, 0);
+  if (code == SQLITE_OK) lease_truncated(of(base), size);
+  return code;
 }
 
 static int file_sync(sqlite3_file *base, int flags) {
   struct open_file *file = of(base);
   struct head head = {.kind = REQUEST_SYNC, .flags = flags};
-  int can_follow = file->kind & SQLITE_OPEN_MAIN_DB
-                       ? file->lock == SQLITE_LOCK_EXCLUSIVE && atomic_load(&open_logs) == 0
-                       : file->kind & SQLITE_OPEN_MAIN_JOURNAL;
+  int is_journal = file->kind & SQLITE_OPEN_MAIN_JOURNAL;
+  int can_follow = file->kind & SQLITE_OPEN_MAIN_DB ? may_follow(file)
+                                                    : is_journal || channel_has_room();
   if (!can_follow) return ask(file, &head, NULL, NULL, 0);
   tell(file, &head, NULL);
   return SQLITE_OK;
@@ -119,13 +139,14 @@ static int file_size(sqlite3_file *base, sqlite3_int64 *out) {
 
 static int file_lock(sqlite3_file *base, int level) {
   struct open_file *file = of(base);
-  if (file->lock >= level) return SQLITE_OK;
+  if (file->lock >= level || lease_raises(file, level)) return SQLITE_OK;
   struct foretold answer = {.level = file->lock};
   int begins = level == SQLITE_LOCK_SHARED && file->name;
   struct head head = {.kind = REQUEST_LOCK, .flags = level};
   if (begins) head.number = foretold_ask(file);
   int code = ask(file, &head, NULL, &answer, sizeof answer);
   file->lock = answer.level;
+  lease_told(file, &answer);
   if (begins && code == SQLITE_OK) foretold_keep(file, &answer);
   return code;
 }
@@ -133,6 +154,7 @@ static int file_lock(sqlite3_file *base, int level) {
 static int file_unlock(sqlite3_file *base, int level) {
   struct open_file *file = of(base);
   if (file->lock <= level) return SQLITE_OK;
+  lease_lowers(file, level);
   struct head head = {.kind = REQUEST_UNLOCK, .flags = level};
   tell(file, &head, NULL);
   file->lock = level;
@@ -173,7 +195,7 @@ static int file_control(sqlite3_file *base, int operation, void *argument) {
       return code == SQLITE_OK ? SQLITE_NOTFOUND : code;
     }
     case SQLITE_FCNTL_MMAP_SIZE: {
-      /* It is told as it was set. Without xFetch, SQLite maps nothing. */
+      /* It is told as it was set, although nothing is mapped. */
       sqlite3_int64 size = *(sqlite3_int64 *)argument;
       *(sqlite3_int64 *)argument = file->mmap_size;
       if (size >= 0) file->mmap_size = size;
@@ -275,12 +297,25 @@ static int file_shm_unmap(sqlite3_file *base, int remove) {
   return SQLITE_OK;
 }
 
+/* Nothing is mapped: SQLite then reads. */
+static int file_fetch(sqlite3_file *base, sqlite3_int64 offset, int size, void **out) {
+  (void)base, (void)offset, (void)size;
+  *out = NULL;
+  return SQLITE_OK;
+}
+
+static int file_unfetch(sqlite3_file *base, sqlite3_int64 offset, void *page) {
+  (void)base, (void)offset, (void)page;
+  return SQLITE_OK;
+}
+
 void file_opened(struct open_file *file) {
   if (file->kind & SQLITE_OPEN_WAL) atomic_fetch_add(&open_logs, 1);
+  if (file->name) lease_opened(file);
 }
 
 const sqlite3_io_methods file_methods = {
-    .iVersion = 2,
+    .iVersion = 3,
     .xClose = file_close,
     .xRead = file_read,
     .xWrite = file_write,
@@ -297,4 +332,6 @@ const sqlite3_io_methods file_methods = {
     .xShmLock = file_shm_lock,
     .xShmBarrier = file_shm_barrier,
     .xShmUnmap = file_shm_unmap,
+    .xFetch = file_fetch,
+    .xUnfetch = file_unfetch,
 };

@@ -8,6 +8,7 @@
  *   vfs.c       the methods of sqlite3_vfs
  *   file.c      the methods of sqlite3_file
  *   foretold.c  what the machine told before it was asked
+ *   lease.c     locks that need no answer, as nobody else has the database open
  *   watch.c     which statement runs
  *   record.c    what the program asks of SQLite, for a recording
  *   preload.c   the functions that stand before SQLite's own
@@ -20,6 +21,7 @@
 #define FLYSCH_SHIM_H
 
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "sqlite3.h"
@@ -99,8 +101,12 @@ struct head {
 };
 
 /* channel.c */
+/* Guards the lists of this process. A fork waits for it. */
+HIDDEN extern pthread_mutex_t list_mutex;
+HIDDEN int channel_lease_moves(uint32_t generation, uint32_t file, uint32_t from, uint32_t to);
 HIDDEN int channel_call(struct head *head, const void *bytes, void *answer, uint32_t room);
 HIDDEN void channel_post(struct head *head, const void *bytes);
+HIDDEN int channel_has_room(void);
 HIDDEN int channel_confirm(void);
 HIDDEN void channel_resume(void);
 HIDDEN uint32_t channel_generation(void);
@@ -147,6 +153,24 @@ HIDDEN void record_end(int is_recorded, int code);
 HIDDEN int record_open(struct host *host, const char *name, int flags, const char *vfs);
 HIDDEN void record_opened(int is_recorded, int code, sqlite3 *db);
 
+/* What is known without asking: after a lock that lets a transaction begin, SQLite looks for a
+ * journal and a log, reads the change counter and asks for the size. The machine does what
+ * followed the lock the last time, in the same order, and tells with the lock. */
+enum known { KNOWN_JOURNAL = 1, KNOWN_COUNTER = 2, KNOWN_LOG = 4, KNOWN_SIZE = 8 };
+
+struct foretold {
+  int32_t level;
+  uint32_t known;
+  int32_t has_journal;
+  int32_t has_log;
+  int64_t size;
+  unsigned char counter[16];
+  uint32_t is_leased;
+  uint32_t unused;
+};
+
+#define COUNTER_AT 24
+
 /* file.c */
 struct open_file {
   sqlite3_file base;
@@ -162,25 +186,14 @@ struct open_file {
   int ends_transaction; /* of a log: the page that comes is the last of its transaction */
   int region_count;
   void **regions;
+  int is_fresh;   /* a journal that was not there before */
+  int64_t end;    /* of what was written to it */
+  int is_leased;
+  struct foretold memo; /* what is known of the database, as long as it is leased */
+  struct open_file *next_database;
 };
 HIDDEN void file_opened(struct open_file *file);
 HIDDEN extern const sqlite3_io_methods file_methods;
-
-/* What is known without asking: after a lock that lets a transaction begin, SQLite looks for a
- * journal and a log, reads the change counter and asks for the size. The machine does what
- * followed the lock the last time, in the same order, and tells with the lock. */
-enum known { KNOWN_JOURNAL = 1, KNOWN_COUNTER = 2, KNOWN_LOG = 4, KNOWN_SIZE = 8 };
-
-struct foretold {
-  int32_t level;
-  uint32_t known;
-  int32_t has_journal;
-  int32_t has_log;
-  int64_t size;
-  unsigned char counter[16];
-};
-
-#define COUNTER_AT 24
 
 HIDDEN uint32_t foretold_ask(struct open_file *file);
 HIDDEN void foretold_keep(struct open_file *file, const struct foretold *answer);
@@ -188,6 +201,19 @@ HIDDEN void foretold_end(void);
 HIDDEN int foretold_counter(struct open_file *file, void *out, int size, int64_t offset);
 HIDDEN int foretold_size(struct open_file *file, sqlite3_int64 *out);
 HIDDEN int foretold_exists(const char *name, int *out);
+
+/* lease.c */
+HIDDEN void lease_opened(struct open_file *file);
+HIDDEN void lease_closed(struct open_file *file);
+HIDDEN void lease_told(struct open_file *file, const struct foretold *answer);
+HIDDEN int lease_raises(struct open_file *file, int level);
+HIDDEN void lease_lowers(struct open_file *file, int level);
+HIDDEN void lease_wrote(struct open_file *file, const void *bytes, int size, int64_t offset);
+HIDDEN void lease_truncated(struct open_file *file, int64_t size);
+HIDDEN int lease_made(const char *name);
+HIDDEN int lease_ends(const char *name);
+HIDDEN void lease_deleted(const char *name);
+HIDDEN void lease_doubt(void);
 
 /* vfs.c */
 HIDDEN int vfs_register_all(struct host *host, int is_default);

@@ -52,6 +52,7 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *out, int f
   int32_t got = flags;
   int is_new = SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_CREATE;
   int code = SQLITE_OK;
+  int is_fresh = name && lease_made(name);
   if ((flags & is_new) == is_new) channel_post(&head, name);
   else code = channel_call(&head, name, &got, sizeof got);
   if (code != SQLITE_OK) return code;
@@ -60,6 +61,7 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *out, int f
   file->kind = flags & 0x0fff00;
   if (flags & SQLITE_OPEN_MAIN_DB) file->name = name;
   file->powersafe = 1;
+  file->is_fresh = is_fresh && (flags & SQLITE_OPEN_MAIN_JOURNAL);
   file_opened(file);
   file->base.pMethods = &file_methods;
   if (given) *given = got;
@@ -69,7 +71,11 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *out, int f
 static int vfs_delete(sqlite3_vfs *vfs, const char *name, int sync) {
   (void)vfs;
   struct head head = {.kind = REQUEST_DELETE, .flags = sync, .size = (uint32_t)strlen(name)};
-  return channel_call(&head, name, NULL, 0);
+  int code = SQLITE_OK;
+  if (channel_has_room() && lease_ends(name)) channel_post(&head, name);
+  else code = channel_call(&head, name, NULL, 0);
+  if (code == SQLITE_OK) lease_deleted(name);
+  return code;
 }
 
 static int vfs_access(sqlite3_vfs *vfs, const char *name, int flags, int *found) {

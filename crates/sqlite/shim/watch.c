@@ -36,7 +36,6 @@ struct running {
   int changes;
 };
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct watched *all;
 static _Atomic uint64_t next_number = 1;
 static __thread struct running stack[DEPTH];
@@ -86,14 +85,14 @@ static void ended(struct watched *watched, sqlite3_stmt *statement) {
 }
 
 static void forget(struct watched *gone) {
-  pthread_mutex_lock(&mutex);
+  pthread_mutex_lock(&list_mutex);
   for (struct watched **at = &all; *at; at = &(*at)->next) {
     if (*at == gone) {
       *at = gone->next;
       break;
     }
   }
-  pthread_mutex_unlock(&mutex);
+  pthread_mutex_unlock(&list_mutex);
   free(gone);
 }
 
@@ -124,10 +123,10 @@ static int traced(unsigned event, void *argument, void *subject, void *more) {
 }
 
 static struct watched *watched_of(sqlite3 *db) {
-  pthread_mutex_lock(&mutex);
+  pthread_mutex_lock(&list_mutex);
   struct watched *at = all;
   while (at && at->db != db) at = at->next;
-  pthread_mutex_unlock(&mutex);
+  pthread_mutex_unlock(&list_mutex);
   return at;
 }
 
@@ -137,10 +136,10 @@ void watch_connection(struct host *host, sqlite3 *db) {
   if (!watched) return;
   watched->host = host;
   watched->db = db;
-  pthread_mutex_lock(&mutex);
+  pthread_mutex_lock(&list_mutex);
   watched->next = all;
   all = watched;
-  pthread_mutex_unlock(&mutex);
+  pthread_mutex_unlock(&list_mutex);
   host->trace_v2(db, OWN_EVENTS, traced, watched);
 }
 

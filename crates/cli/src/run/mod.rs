@@ -293,6 +293,9 @@ impl Args {
         let outcome = server.serve(&bell, &mut || program.waits(&stop));
         outcome.map_err(|error| unserved(&error))?;
         let status = program.ended()?;
+        if server.untold_count() > 0 {
+            tell("a change of a file failed, and the program ended before it was told");
+        }
         if simulation.database_count() == 0 && status.is_some_and(|it| it.success()) {
             tell(&obstacle::explain(&self.command, server.client_count() > 0));
         }

@@ -17,7 +17,7 @@ pub(super) fn text(run: &Run) -> String {
     let mut text = String::new();
     let Run { on, platform, part, requests, page_reads, page_programs, block_erases, .. } = run;
     let ms = run.time_ns / 1_000_000;
-    let mut lines: Vec<String> = headline(&run.by_table).into_iter().collect();
+    let mut lines: Vec<String> = headline(&run.trace, &run.by_table).into_iter().collect();
     let what = if *requests == 0 { "files".to_owned() } else { format!("{requests} statements") };
     lines.push(format!("{what} on {on} ({platform}, {part}), {ms} ms"));
     lines.push(format!(

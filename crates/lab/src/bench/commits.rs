@@ -1,9 +1,24 @@
-//! Whom the end of a transaction is for: the requests that were made in it.
+//! How often requests were made, and whom the end of a transaction is for: the requests in it.
 
-use flysch_chip::{Blame, Cargo, Origin, TaskId, Trace};
+use std::collections::BTreeMap;
+
+use flysch_chip::{Blame, Cargo, EventKind, Origin, TaskId, Trace};
 
 /// The label of the scope in which a transaction ends.
 const END: &str = "end";
+
+/// Count the requests of each label. A request that is a whole transaction ends it itself, so that
+/// its cost has the commit in it.
+pub(super) fn count_requests(trace: &mut Trace) {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for event in trace.events.iter().filter(|event| event.kind == EventKind::Mark) {
+        *counts.entry(trace.causes.label(trace.causes.outermost(event.cause))).or_default() += 1;
+    }
+    let executions = counts.values().copied().collect();
+    let statements = counts.into_keys().map(str::to_owned).collect();
+    let blame = std::mem::take(&mut trace.blame);
+    trace.blame = Blame { statements, executions, ..blame };
+}
 
 /// Give the cost of a transaction's end to its requests, which have one label and were made
 /// `times` times.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use flysch_chip::EventKind;
 use flysch_sqlite::{Database, Work};
 
-use super::commits::give_to_requests;
+use super::commits::{count_requests, give_to_requests};
 use super::error::{RunError, sqlite_error};
 use super::measure::{Measured, Timing, measure};
 use super::run::Run;
@@ -130,12 +130,13 @@ impl<'a> Session<'a> {
         for event in &mut trace.events {
             event.time_ns = event.time_ns.saturating_sub(begin_ns);
         }
-        if let Workload::Micro(kind) = self.scenario.workload
-            && kind.is_one_transaction()
-            && !trace.blame.tables.is_empty()
-        {
-            let times = kind.statements(self.scenario.requests);
-            give_to_requests(&mut trace, kind.name(), times.into());
+        match self.scenario.workload {
+            _ if trace.blame.tables.is_empty() => {}
+            Workload::Micro(kind) if kind.is_one_transaction() => {
+                let times = kind.statements(self.scenario.requests);
+                give_to_requests(&mut trace, kind.name(), times.into());
+            }
+            _ => count_requests(&mut trace),
         }
         let mut run = measure(self.scenario, self.site.blocks(), trace, measured, reads_at_open);
         steps.check(self, &mut opened)?;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use flysch_chip::{Blame, Change, Changes as Kept, Scope};
+use flysch_linux::filesystem::CACHE_PAGE_SIZE;
 use flysch_sqlite::Vfs;
 use flysch_sqlite::calls::{CallLog, Changes};
 use flysch_sqlite::remote::{Began, Ended, Machine, StatementId, Told};
@@ -50,6 +51,8 @@ pub struct Simulation {
     /// The changes of the devices, if they are kept, and how many there were before each call.
     kept: RefCell<Option<Kept>>,
     kept_before: RefCell<Vec<usize>>,
+    /// The free bytes of each file system before the program ran.
+    rooms_before: Vec<Option<u64>>,
 }
 
 impl Simulation {
@@ -72,6 +75,7 @@ impl Simulation {
         let (Some(machine), Some(vfs)) = (site.machine(), site.storage()) else {
             return Err(RunError::Broken("the machine is not simulated".to_owned()));
         };
+        let rooms_before = rooms(machine).collect();
         let files = Rc::new(HostFiles::new(vfs, machine, root.map(str::to_owned), keeps_calls));
         let (start_ns, cpu_before_ns) = (site.now_ns(), site.cpu_ns());
         Ok(Self {
@@ -89,6 +93,7 @@ impl Simulation {
             before_call_ns: Cell::new(0),
             kept: RefCell::default(),
             kept_before: RefCell::default(),
+            rooms_before,
         })
     }
 
@@ -228,9 +233,26 @@ impl Simulation {
     }
 }
 
+/// The free bytes of each file system of a machine, where it keeps account of them. What waits in
+/// memory will take some of them.
+fn rooms(stack: &Stack) -> impl Iterator<Item = Option<u64>> {
+    let all = stack.journals.iter().chain([&stack.linux]);
+    all.map(|linux| {
+        let linux = linux.borrow();
+        let waiting = linux.cache().dirty_count() as u64 * CACHE_PAGE_SIZE as u64;
+        Some(linux.filesystem().free_bytes()?.saturating_sub(2 * waiting))
+    })
+}
+
 impl Machine for Simulation {
     fn vfs(&self) -> &dyn Vfs {
         &*self.files
+    }
+
+    fn has_room(&self, bytes: u64) -> bool {
+        // A file system keeps some of its room for itself, and cannot collect all that is dead.
+        let mut rooms = rooms(self.stack()).zip(&self.rooms_before);
+        rooms.all(|(now, before)| now.is_some_and(|now| now >= bytes + before.unwrap_or(0) / 4))
     }
 
     fn told(&self, told: &Told<'_>) {

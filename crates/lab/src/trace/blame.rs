@@ -218,22 +218,6 @@ pub(super) fn selected(cargo: &Cargo, places: impl Iterator<Item = usize>) -> Ca
     kept
 }
 
-/// Say in a sentence what costs most.
-pub fn headline(rows: &[TableRow]) -> Option<String> {
-    let all: u64 = rows.iter().map(|row| row.operations.page_programs).sum();
-    let programs = |row: &&TableRow| row.operations.page_programs;
-    let indexes = rows.iter().filter(|row| row.kind == "index");
-    let index = indexes.max_by_key(programs).filter(|row| programs(row) * 10 >= all);
-    let row = index.or_else(|| rows.iter().find(|row| programs(row) > 0))?;
-    let percent = (programs(&row) * 100 + all / 2) / all.max(1);
-    let name = match row.kind.as_str() {
-        "index" => format!("index {} of table {}", row.name, row.table),
-        "table" => format!("table {}", row.name),
-        kind => format!("the {kind}"),
-    };
-    Some(format!("{name} costs {percent} % of all programs"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -23,6 +23,7 @@ mod file_blame;
 mod filter;
 pub mod flashmon;
 mod format;
+mod headline;
 mod input;
 mod intake;
 mod log;
@@ -39,7 +40,7 @@ mod varint;
 
 pub use flysch_nand::Geometry;
 
-pub use blame::{StatementRow, TableRow, by_statement, by_table, headline};
+pub use blame::{StatementRow, TableRow, by_statement, by_table};
 pub use blocks::{BlockRow, block_rows, by_block};
 pub use causes::{CauseNode, Causes, causes, other_events};
 pub use error::{Fault, Place, TraceError};
@@ -47,6 +48,7 @@ pub use explain::{Explanation, explanations, explanations_of};
 pub use file::{load, save};
 pub use filter::Filter;
 pub use format::FileFormat;
+pub use headline::headline;
 pub use input::{Input, load_any, parse_any};
 pub use log::{Log, LogRow};
 pub use missed::{Blindness, MissedRow, Module, missed};

@@ -216,6 +216,10 @@ impl FileSystem for Tmpfs {
         Ok(())
     }
 
+    fn free_bytes(&self) -> Option<u64> {
+        Some(self.page_count_max.saturating_sub(self.page_count) * CACHE_PAGE_SIZE as u64)
+    }
+
     fn next_wakeup_ns(&self) -> Option<u64> {
         None
     }

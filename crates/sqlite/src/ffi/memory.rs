@@ -35,6 +35,11 @@ impl SharedMemory {
         self.word(at).store(value, Ordering::SeqCst);
     }
 
+    /// Store a value, and return what was there.
+    pub(crate) fn swap(&self, at: usize, value: u32) -> u32 {
+        self.word(at).swap(value, Ordering::SeqCst)
+    }
+
     /// Change a word, and wake a process that sleeps on it.
     pub(crate) fn bump(&self, at: usize) {
         let word = self.word(at);

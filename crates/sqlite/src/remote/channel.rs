@@ -5,7 +5,9 @@
 //! 0       words of 4 bytes: bytes that were put into the ring so far, bytes that were taken out,
 //!         answers so far, a word on which the program sleeps, whether it sleeps, whether we
 //!         sleep, rounds to look before sleeping, whether random numbers are ours; at 32, the time
-//!         to tell in milliseconds since 1970 (8 bytes), or -1; at 40, whether calls are recorded
+//!         to tell in milliseconds since 1970 (8 bytes), or -1; at 40, whether calls are recorded; at 44,
+//!         whether the medium has room
+//! 1024    the leases, 256 words: see `locking`
 //! 4096    an answer: its code (4 bytes), its size (4 bytes), its bytes
 //! 98304   the ring
 //! ```
@@ -18,6 +20,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::rc::Rc;
 
 use super::folder::Folder;
 use super::message::{HEAD_SIZE, Request, body_size};
@@ -33,10 +36,13 @@ const ROUNDS_AT: usize = 24;
 const SEEDED_AT: usize = 28;
 const NOW_AT: usize = 32;
 const RECORDED_AT: usize = 40;
+const ROOM_AT: usize = 44;
+const LEASES_AT: usize = 1024;
+const LEASE_COUNT: u32 = 256;
 const ANSWER_AT: usize = 4096;
 const ANSWER_ROOM: usize = 80 << 10;
 const RING_AT: usize = 96 << 10;
-const RING_SIZE: u32 = 256 << 10;
+const RING_SIZE: u32 = 1024 << 10;
 /// What a program that sleeps waits for.
 const FOR_ANSWER: u32 = 1;
 const FOR_ROOM: u32 = 2;
@@ -54,13 +60,33 @@ pub struct Terms {
 }
 
 pub(super) struct Channel {
-    memory: SharedMemory,
+    memory: Rc<SharedMemory>,
     socket: UnixStream,
     /// Bytes that were taken out of the ring so far.
     taken: u32,
     answers: u32,
     head: [u8; HEAD_SIZE],
     body: Vec<u8>,
+    /// What [`Self::set_room`] said last.
+    has_room: bool,
+}
+
+/// The word of a lease: 0, or one more than the place of the lock level.
+#[derive(Clone)]
+pub(super) struct LeaseWord {
+    memory: Rc<SharedMemory>,
+    at: usize,
+}
+
+impl LeaseWord {
+    pub(super) fn load(&self) -> u32 {
+        self.memory.load(self.at)
+    }
+
+    /// Store a value, and return what was there.
+    pub(super) fn swap(&self, value: u32) -> u32 {
+        self.memory.swap(self.at, value)
+    }
 }
 
 impl Channel {
@@ -77,7 +103,7 @@ impl Channel {
         let mut options = File::options();
         let file = options.read(true).write(true).create_new(true).open(folder.file(&name))?;
         file.set_len(CHANNEL_SIZE as u64)?;
-        let memory = SharedMemory::map(&file, CHANNEL_SIZE)?;
+        let memory = Rc::new(SharedMemory::map(&file, CHANNEL_SIZE)?);
         memory.store(ROUNDS_AT, rounds);
         memory.store(RECORDED_AT, terms.is_recorded.into());
         memory.store(SEEDED_AT, terms.is_seeded.into());
@@ -85,11 +111,25 @@ impl Channel {
         socket.set_nonblocking(true)?;
         socket.write_all(format!("{name}\n").as_bytes())?;
         let (head, body) = ([0; HEAD_SIZE], Vec::new());
-        Ok(Self { memory, socket, taken: 0, answers: 0, head, body })
+        Ok(Self { memory, socket, taken: 0, answers: 0, head, body, has_room: false })
     }
 
     pub(super) fn socket(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+
+    /// Say whether the medium has room for all that fits into the ring, many times.
+    pub(super) fn set_room(&mut self, has_room: bool) {
+        if self.has_room != has_room {
+            self.has_room = has_room;
+            self.memory.store(ROOM_AT, has_room.into());
+        }
+    }
+
+    /// The word of a file's lease. Other files may have the same.
+    pub(super) fn lease(&self, file: u32) -> LeaseWord {
+        let at = LEASES_AT + 4 * (file % LEASE_COUNT) as usize;
+        LeaseWord { memory: Rc::clone(&self.memory), at }
     }
 
     /// Whether a request waits in the ring.
@@ -164,6 +204,8 @@ impl Channel {
     /// Wake the program if it sleeps until this happens.
     fn wake(&self, waits: u32) {
         if self.memory.load(PROGRAM_SLEEPS_AT) == waits {
+            // It is woken once, and says so if it sleeps again.
+            self.memory.store(PROGRAM_SLEEPS_AT, 0);
             self.memory.bump(BEAT_AT);
         }
     }

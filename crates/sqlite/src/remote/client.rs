@@ -6,8 +6,9 @@ use std::ffi::c_int;
 use libsqlite3_sys as sqlite;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::channel::Channel;
+use super::channel::{Channel, LeaseWord};
 use super::folder::Folder;
+use super::locking::{Leases, lock};
 use super::message::{Kind, Request};
 use super::regions::Regions;
 use super::told::Told;
@@ -20,18 +21,24 @@ use crate::vfs::File;
 
 /// The largest read or random answer: SQLite's largest page.
 const ANSWER_MAX: i64 = 1 << 16;
+/// The room that the medium has to have for changes that need no answers: what fits into the rings
+/// of eight processes.
+const ROOM: u64 = 8 << 20;
 
 /// What all processes share.
 pub(super) struct House<'a> {
     pub(super) machine: &'a dyn Machine,
     pub(super) folder: &'a Folder,
     pub(super) locks: LockTable,
+    pub(super) leases: Leases,
     pub(super) regions: Regions,
     /// The number of the next open file, which identifies it in the tables of locks.
     pub(super) holders: u64,
     /// The time up to which programs' own time was told to the machine, nanoseconds of the
     /// monotonic clock.
     pub(super) told_ns: u64,
+    /// Processes that ended before they were told of a failure.
+    pub(super) untold: u32,
 }
 
 impl House<'_> {
@@ -57,22 +64,23 @@ pub(super) struct Client {
     pub(super) id: u32,
     pub(super) channel: Channel,
     files: BTreeMap<u32, OpenFile>,
-    /// The code of a write that failed and had no answer. The next answer tells it.
+    /// The code of a change that failed and had no answer. The next answer tells it.
     failure: Option<c_int>,
 }
 
-struct OpenFile {
-    file: Box<dyn File>,
+pub(super) struct OpenFile {
+    pub(super) file: Box<dyn File>,
     /// Empty for a file without a name, which no other connection can lock.
-    name: String,
-    holder: u64,
+    pub(super) name: String,
+    pub(super) holder: u64,
     is_database: bool,
+    pub(super) lease: LeaseWord,
 }
 
 /// The code of an answer, and its bytes.
-struct Answer {
-    code: c_int,
-    bytes: Vec<u8>,
+pub(super) struct Answer {
+    pub(super) code: c_int,
+    pub(super) bytes: Vec<u8>,
 }
 
 impl From<c_int> for Answer {
@@ -105,14 +113,20 @@ impl Client {
             if matches!(request.kind, Kind::Began | Kind::Ended | Kind::Call | Kind::Pass) {
                 report(self.id, house, &request);
             } else if self.failure.is_none() || !can_fail(request.kind) {
-                let answer = enact(self.id, &mut self.files, house, &request);
-                if can_fail(request.kind) && answer.code != sqlite::SQLITE_OK {
-                    self.failure = Some(answer.code);
+                let answer = enact((self.id, &self.channel), &mut self.files, house, &request);
+                if can_fail(request.kind) {
+                    self.failure = failure_of(request.kind, answer.code);
                 }
             }
+            self.tell_room(house);
             self.channel.release();
         }
         false
+    }
+
+    /// Say whether changes need no answers for now. After a failure they do, until it is told.
+    fn tell_room(&mut self, house: &House<'_>) {
+        self.channel.set_room(self.failure.is_none() && house.machine.has_room(ROOM));
     }
 
     /// Answer the request that waits, which [`Self::serve_posts`] found.
@@ -125,15 +139,17 @@ impl Client {
         let tells = !matches!(request.kind, Kind::Random | Kind::Sleep);
         let answer = match self.failure.take_if(|_| tells) {
             Some(code) => code.into(),
-            None => enact(self.id, &mut self.files, house, &request),
+            None => enact((self.id, &self.channel), &mut self.files, house, &request),
         };
         self.channel.release();
+        self.tell_room(house);
         self.channel.answer(answer.code, &answer.bytes);
         house.account();
     }
 
     /// Close everything that the process had open.
     pub(super) fn close(self, house: &mut House<'_>) {
+        house.untold += u32::from(self.failure.is_some());
         house.machine.enter(StatementId { client: self.id, number: 0 });
         for (_, file) in self.files {
             close(house, file);
@@ -145,18 +161,39 @@ impl Client {
 
 /// Whether a request may fail in a way that the program has to know.
 const fn can_fail(kind: Kind) -> bool {
-    matches!(kind, Kind::Open | Kind::Write | Kind::Sync)
+    matches!(
+        kind,
+        Kind::Open
+            | Kind::Read
+            | Kind::Write
+            | Kind::Truncate
+            | Kind::Sync
+            | Kind::Lock
+            | Kind::Delete
+    )
+}
+
+/// The failure of a request whose process did not wait for the code. What it reads without waiting
+/// lies behind the end of the file. What it deletes may be gone.
+const fn failure_of(kind: Kind, code: c_int) -> Option<c_int> {
+    match (kind, code) {
+        (Kind::Read, sqlite::SQLITE_OK) => Some(sqlite::SQLITE_IOERR_READ),
+        (Kind::Read, sqlite::SQLITE_IOERR_SHORT_READ)
+        | (Kind::Delete, sqlite::SQLITE_IOERR_DELETE_NOENT)
+        | (_, sqlite::SQLITE_OK) => None,
+        (_, code) => Some(code),
+    }
 }
 
 /// Carry a request out in the name of its statement.
 fn enact(
-    client: u32,
+    (client, channel): (u32, &Channel),
     files: &mut BTreeMap<u32, OpenFile>,
     house: &mut House<'_>,
     request: &Request<'_>,
 ) -> Answer {
     house.machine.enter(StatementId { client, number: request.statement });
-    let answer = carry_out(files, house, request);
+    let answer = carry_out(channel, files, house, request);
     house.machine.leave();
     answer
 }
@@ -182,12 +219,13 @@ fn report(client: u32, house: &House<'_>, request: &Request<'_>) {
 }
 
 fn carry_out(
+    channel: &Channel,
     files: &mut BTreeMap<u32, OpenFile>,
     house: &mut House<'_>,
     request: &Request<'_>,
 ) -> Answer {
     match request.kind {
-        Kind::Open => open(files, house, request),
+        Kind::Open => open(channel, files, house, request),
         Kind::Delete | Kind::Exists => named(house, request),
         Kind::Random => random(house, request),
         Kind::Sleep => {
@@ -207,7 +245,10 @@ fn carry_out(
             let open = files.get_mut(&request.file);
             open.map_or_else(|| sqlite::SQLITE_IOERR.into(), |open| on_file(open, request))
         }
-        Kind::Lock => lock(files, house, request),
+        Kind::Lock => {
+            let open = files.get_mut(&request.file);
+            open.map_or_else(|| sqlite::SQLITE_IOERR.into(), |open| lock(open, house, request))
+        }
         Kind::Unlock | Kind::Reserved | Kind::ShmMap | Kind::ShmLock | Kind::ShmUnmap => {
             let open = files.get(&request.file);
             open.map_or_else(|| sqlite::SQLITE_IOERR.into(), |open| on_locks(house, open, request))
@@ -216,6 +257,7 @@ fn carry_out(
 }
 
 fn open(
+    channel: &Channel,
     files: &mut BTreeMap<u32, OpenFile>,
     house: &mut House<'_>,
     request: &Request<'_>,
@@ -230,14 +272,31 @@ fn open(
             house.holders += 1;
             let is_database = flags.kind() == FileKind::Database;
             let (name, holder) = (name.to_owned(), house.holders);
-            files.insert(request.file, OpenFile { file, name, holder, is_database });
+            let lease = channel.lease(request.file);
+            let file = OpenFile { file, name, holder, is_database, lease };
+            if file.is_shared() {
+                house.leases.came(&file.name, &mut house.locks);
+            }
+            if let Some(before) = files.insert(request.file, file) {
+                close(house, before);
+            }
             Answer::number(sqlite::SQLITE_OK, request.flags)
         }
         Err(failure) => result_code(failure, sqlite::SQLITE_CANTOPEN).into(),
     }
 }
 
+impl OpenFile {
+    /// Whether other connections can open it.
+    const fn is_shared(&self) -> bool {
+        self.is_database && !self.name.is_empty()
+    }
+}
+
 fn close(house: &mut House<'_>, open: OpenFile) {
+    if open.is_shared() {
+        house.leases.went(&open.name, open.holder);
+    }
     house.locks.release(&open.name, open.holder, LockLevel::None);
     house.regions.unmap(&open.name, open.holder);
     drop(open.file);
@@ -314,80 +373,6 @@ const fn io_code(kind: Kind) -> c_int {
         Kind::Sync => sqlite::SQLITE_IOERR_FSYNC,
         _ => sqlite::SQLITE_IOERR_FSTAT,
     }
-}
-
-/// Grant a lock. With it goes what SQLite is going to ask for, as the process expects it: whether
-/// there is a journal and a log, the change counter, and the size. It is asked for in this order,
-/// and as if the process did so.
-#[expect(clippy::host_endian_bytes, reason = "shared memory of one machine")]
-fn lock(
-    files: &mut BTreeMap<u32, OpenFile>,
-    house: &mut House<'_>,
-    request: &Request<'_>,
-) -> Answer {
-    let Some(open) = files.get_mut(&request.file) else { return sqlite::SQLITE_IOERR.into() };
-    let level = usize::try_from(request.flags).ok().and_then(|at| LEVELS.get(at).copied());
-    let Some(level) = level else { return sqlite::SQLITE_IOERR_LOCK.into() };
-    let granted = house.locks.acquire(&open.name, open.holder, level);
-    let held = house.locks.level(&open.name, open.holder);
-    let held = LEVELS.iter().position(|known| *known == held).unwrap_or(0);
-    let code = if granted { sqlite::SQLITE_OK } else { sqlite::SQLITE_BUSY };
-    let told = if granted { foretell(open, house, request.number) } else { Foretold::default() };
-    let mut bytes = i32::try_from(held).unwrap_or(0).to_ne_bytes().to_vec();
-    bytes.extend(told.known.to_ne_bytes());
-    bytes.extend(i32::from(told.has_journal).to_ne_bytes());
-    bytes.extend(i32::from(told.has_log).to_ne_bytes());
-    bytes.extend(told.size.to_ne_bytes());
-    bytes.extend(told.counter);
-    Answer { code, bytes }
-}
-
-/// What is told with a lock. `known` has a bit for each, which `shim/shim.h` lists.
-#[derive(Default)]
-struct Foretold {
-    known: u32,
-    has_journal: bool,
-    has_log: bool,
-    size: u64,
-    counter: [u8; 16],
-}
-
-const KNOWN_JOURNAL: u32 = 1;
-const KNOWN_COUNTER: u32 = 2;
-const KNOWN_LOG: u32 = 4;
-const KNOWN_SIZE: u32 = 8;
-/// Where the change counter lies in a database.
-const COUNTER_AT: u64 = 24;
-
-fn foretell(open: &mut OpenFile, house: &House<'_>, wanted: i64) -> Foretold {
-    let wanted = u32::try_from(wanted).unwrap_or(0);
-    let (mut told, vfs) = (Foretold::default(), house.machine.vfs());
-    if wanted & KNOWN_JOURNAL != 0 {
-        let Ok(exists) = vfs.exists(&format!("{}-journal", open.name)) else { return told };
-        (told.has_journal, told.known) = (exists, told.known | KNOWN_JOURNAL);
-        if exists {
-            return told;
-        }
-    }
-    if wanted & KNOWN_COUNTER != 0 {
-        if !open.file.read(COUNTER_AT, &mut told.counter).is_ok_and(|len| len == 16) {
-            return told;
-        }
-        told.known |= KNOWN_COUNTER;
-    }
-    if wanted & KNOWN_LOG != 0 {
-        let Ok(exists) = vfs.exists(&format!("{}-wal", open.name)) else { return told };
-        (told.has_log, told.known) = (exists, told.known | KNOWN_LOG);
-        if exists {
-            return told;
-        }
-    }
-    if wanted & KNOWN_SIZE != 0
-        && let Ok(size) = open.file.size()
-    {
-        (told.size, told.known) = (size, told.known | KNOWN_SIZE);
-    }
-    told
 }
 
 fn on_locks(house: &mut House<'_>, open: &OpenFile, request: &Request<'_>) -> Answer {

@@ -8,6 +8,7 @@
 //! ```text
 //! server   waits for programs and requests; knows how long the programs worked between them
 //! client   one process: its open files, and the answers to its requests
+//! locking  locks, what is told with them, and leases
 //! message  a request as bytes
 //! told     what a program asks of SQLite, as it tells that
 //! channel  the file through which requests and answers go, and the socket to sleep in
@@ -22,6 +23,7 @@
 mod channel;
 mod client;
 mod folder;
+mod locking;
 mod message;
 mod regions;
 mod server;
@@ -72,6 +74,9 @@ pub struct Ended {
 pub trait Machine {
     /// The file system of the machine.
     fn vfs(&self) -> &dyn Vfs;
+
+    /// Whether programs may change this many bytes of files and cannot fail.
+    fn has_room(&self, bytes: u64) -> bool;
 
     /// The programs worked for `ns` nanoseconds since the last request.
     fn elapsed(&self, ns: u64);

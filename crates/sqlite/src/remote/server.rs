@@ -68,7 +68,9 @@ impl<'a> Server<'a> {
         let can_look = available_parallelism().is_ok_and(|count| count.get() > 1);
         let (rounds, of_program) = if can_look { (ROUNDS, ROUNDS_OF_PROGRAM) } else { (0, 0) };
         let (locks, regions) = (LockTable::default(), super::regions::Regions::default());
-        let house = House { machine, folder, locks, regions, holders: 0, told_ns: 0 };
+        let leases = super::locking::Leases::default();
+        let house =
+            House { machine, folder, locks, leases, regions, holders: 0, told_ns: 0, untold: 0 };
         let clients = Vec::new();
         Ok(Self {
             house,
@@ -86,6 +88,11 @@ impl<'a> Server<'a> {
     /// Number of processes that came so far.
     pub const fn client_count(&self) -> u32 {
         self.came
+    }
+
+    /// Number of processes that ended before they were told that a change failed.
+    pub const fn untold_count(&self) -> u32 {
+        self.house.untold
     }
 
     /// Serve requests as long as `waits` says. A byte on `bell` makes the server ask it at once.

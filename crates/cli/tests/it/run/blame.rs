@@ -59,15 +59,24 @@ fn programs(run: &Value) -> i64 {
     run["page_programs"].as_i64().expect("a count")
 }
 
+/// The programs of which the sentence says that it does not know where they go.
+fn doubt(sentence: &str) -> i64 {
+    let doubts = sentence.split("; without it").skip(1);
+    let words = doubts.flat_map(|doubt| doubt.split(' '));
+    words.filter_map(|word| word.parse::<i64>().ok()).sum()
+}
+
 #[test]
 fn an_index_too_many_is_named_and_its_cost_goes_with_it() {
-    for (stack, mode) in [
-        ("sqlite/jffs2", "delete"),
-        ("sqlite/yaffs2", "delete"),
-        ("sqlite/ubifs", "delete"),
-        ("sqlite/ubifs", "wal"),
-        ("sqlite/ftl", "delete"),
-        ("sqlite/ubifs+pramfs", "delete"),
+    for (stack, mode, is_sure) in [
+        ("sqlite/jffs2", "delete", true),
+        ("sqlite/yaffs2", "delete", true),
+        ("sqlite/yaffs2", "wal", true),
+        ("sqlite/ubifs", "delete", true),
+        ("sqlite/ubifs", "wal", true),
+        ("sqlite/ftl", "delete", true),
+        ("sqlite/ftl", "wal", false),
+        ("sqlite/ubifs+pramfs", "delete", true),
     ] {
         let (folder, name) = (folder(), format!("{stack} {mode}"));
         let Some(with) = planted(folder.path(), stack, "with", mode) else { return };
@@ -80,7 +89,14 @@ fn an_index_too_many_is_named_and_its_cost_goes_with_it() {
         let index = rows.iter().find(|row| row["name"] == "m_tag").expect("the index");
         let (said, all) = (programs(index), programs(&with.figures));
         let fell = all - programs(&without.figures);
-        assert!((said - fell).abs() * 10 <= fell, "{name}: {said} said, {fell} fell");
+        let off = (said - fell).abs();
+        if is_sure {
+            assert!(off * 10 <= fell, "{name}: {said} said, {fell} fell");
+        } else {
+            let doubt = doubt(first);
+            assert!(off <= doubt, "{name}: {said} said, {fell} fell: {first}");
+            assert!(doubt < said, "{name}: {first}");
+        }
     }
 }
 
@@ -134,14 +150,26 @@ fn the_trace_of_a_run_tells_the_same() {
 #[test]
 fn the_workloads_of_bench_have_the_same_tables() {
     let folder = folder();
-    let line = "bench insert,update,commit,contacts --on sqlite/jffs2,sqlite/ubifs,sqlite/ftl \
-        --requests 60 --fill 100 --records 50 --format json";
-    let runs: Value = serde_json::from_str(&command::output_of(folder.path(), line)).expect("JSON");
-    for run in runs.as_array().expect("runs") {
-        check_sums(run, &format!("{} on {}", run["workload"], run["on"]));
-        let rows = run["by_table"].as_array().expect("tables");
-        let has_table = rows.iter().any(|row| row["kind"] == "table");
-        assert!(has_table || run["page_programs"] == 0, "{run}");
+    let sqlite = "--on sqlite/jffs2,sqlite/ubifs,sqlite/ftl";
+    for line in [
+        "insert,select,join,update,commit --requests 60 --fill 100",
+        "contacts --requests 60 --records 50",
+        "tpcc --requests 40 --scale-divisor 100",
+        "logger,mount --requests 30 --fill 100",
+    ] {
+        let line = format!("bench {line} {sqlite} --format json");
+        let text = command::output_of(folder.path(), &line);
+        let runs: Value = serde_json::from_str(&text).expect("JSON");
+        for run in runs.as_array().expect("runs") {
+            let name = format!("{} on {}", run["workload"], run["on"]);
+            check_sums(run, &name);
+            let rows = run["by_table"].as_array().expect("tables");
+            let has_table = rows.iter().any(|row| row["kind"] == "table");
+            assert!(has_table || run["page_programs"] == 0, "{run}");
+            let rows = run["by_statement"].as_array().expect("statements");
+            let executed = rows.iter().filter_map(|row| row["executions"].as_u64()).sum::<u64>();
+            assert!(executed > 0, "{name}: {rows:?}");
+        }
     }
 }
 

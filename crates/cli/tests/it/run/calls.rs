@@ -56,9 +56,12 @@ fn files_are_written_truncated_and_synced_as_natively() {
     let Some(python) = installed("python3") else { return };
     for (stack, mode, synchronous) in [
         ("ubifs", "delete", "full"),
+        ("yaffs2", "delete", "normal"),
+        ("ftl", "truncate", "extra"),
         ("yaffs2", "truncate", "full"),
         ("jffs2", "persist", "extra"),
         ("ubifs", "wal", "full"),
+        ("yaffs2", "wal", "full"),
         ("ftl", "wal", "normal"),
         ("tmpfs", "memory", "off"),
     ] {

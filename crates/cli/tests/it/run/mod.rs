@@ -6,6 +6,7 @@ mod calls;
 mod extension;
 mod failures;
 mod fuse;
+mod others;
 pub(crate) mod programs;
 mod python;
 mod shell;

@@ -71,9 +71,11 @@ fn an_application_with_migrations_runs_the_same_way_twice() {
     });
     assert!(traces[0] == traces[1], "the same events");
     assert_eq!(native(folders[0].path(), &[&python, "app.py"]), traces[0].0);
-    let folder = folder();
-    fs::write(folder.path().join("app.py"), APPLICATION).expect("a script");
-    compare(folder.path(), "--on sqlite/yaffs2", &[&python, "app.py"]);
+    for stack in ["sqlite/yaffs2", "sqlite/jffs2", "sqlite/ftl"] {
+        let folder = folder();
+        fs::write(folder.path().join("app.py"), APPLICATION).expect("a script");
+        compare(folder.path(), &format!("--on {stack}"), &[&python, "app.py"]);
+    }
 }
 
 pub(crate) const IN_C: &str = r#"
@@ -122,7 +124,9 @@ fn a_program_in_c_with_a_trace_and_a_file_system_of_its_choice() {
     assert!(compiler.status().expect("a C compiler").success());
     let ran = output_of(folder.path(), "--on sqlite/ftl", &["./p", "a.db"]);
     assert_eq!(ran.stdout, native(folder.path(), &["./p", "a.db"]));
-    compare(folder.path(), "--on sqlite/jffs2", &["./p", "b.db"]);
+    for (stack, name) in [("jffs2", "b.db"), ("ubifs", "c.db"), ("yaffs2", "d.db")] {
+        compare(folder.path(), &format!("--on sqlite/{stack}"), &["./p", name]);
+    }
     assert_eq!(ran.figures["requests"].as_u64(), Some(154));
     check_sums(&ran.figures, "a program in C");
     let rows = ran.figures["by_statement"].as_array().expect("statements");

@@ -82,3 +82,75 @@ c.execute('insert into t values(1)')
     let (measured, quiet) = (time(""), time("--pace none"));
     assert!(measured > quiet + 10_000_000, "{measured} and {quiet}");
 }
+
+const TAKING_TURNS: &str = "
+import sqlite3
+first = sqlite3.connect('p.db', isolation_level=None)
+first.execute('create table t(id integer primary key, x text)')
+done, locked = 0, 0
+for turn in range(20):
+    for i in range(4):
+        first.execute('insert into t(x) values(?)', ('first %d' % turn,))
+    first.execute('begin ' + ('immediate', 'exclusive')[turn % 2])
+    second = sqlite3.connect('p.db', isolation_level=None, timeout=0)
+    try:
+        second.execute('begin immediate')
+    except sqlite3.OperationalError as error:
+        locked += str(error) == 'database is locked'
+    first.execute('insert into t(x) values(?)', ('held %d' % turn,))
+    first.execute('rollback' if turn % 3 == 0 else 'commit')
+    second.execute('insert into t(x) select x from t where id = 1')
+    done += 5 + (turn % 3 != 0)
+    assert second.execute('select count(*) from t').fetchone() == (done,), turn
+    second.close()
+    assert first.execute('select count(*) from t').fetchone() == (done,), turn
+print(done, locked, first.execute('pragma integrity_check').fetchone())
+";
+
+#[test]
+fn a_connection_that_was_alone_shares_its_database() {
+    let Some(python) = installed("python3") else { return };
+    for stack in ["sqlite/jffs2", "sqlite/tmpfs"] {
+        let folder = folder();
+        fs::write(folder.path().join("turns.py"), TAKING_TURNS).expect("a script");
+        let options = format!("--on {stack}");
+        let ran = output_of(folder.path(), &options, &[&python, "turns.py"]);
+        assert_eq!(ran.stdout, "113 20 ('ok',)\n", "{}", ran.stderr);
+    }
+}
+
+/// Each commit is one more row. What was acknowledged is there, and no more.
+const UNTIL_FULL: &str = "
+import sqlite3, sys
+c = sqlite3.connect('p.db', isolation_level=None)
+c.execute('pragma journal_mode=' + sys.argv[1])
+c.execute('create table t(id integer primary key, x blob)')
+done = 0
+try:
+    while done < 4000:
+        c.execute('insert into t(x) values(randomblob(12000))')
+        done += 1
+except sqlite3.OperationalError as error:
+    print(error)
+c.close()
+c = sqlite3.connect('p.db')
+print(done > 100, c.execute('select count(*) from t').fetchone()[0] - done)
+";
+
+#[test]
+fn a_commit_on_a_device_that_gets_full_is_acknowledged_if_it_was_made() {
+    let Some(python) = installed("python3") else { return };
+    for (stack, mode) in [
+        ("sqlite/jffs2", "delete"),
+        ("sqlite/yaffs2", "truncate"),
+        ("sqlite/ubifs", "wal"),
+        ("sqlite/ftl", "delete"),
+    ] {
+        let folder = folder();
+        fs::write(folder.path().join("full.py"), UNTIL_FULL).expect("a script");
+        let options = format!("--on {stack} --partition-blocks 160");
+        let ran = output_of(folder.path(), &options, &[&python, "full.py", mode]);
+        let wanted = "database or disk is full\nTrue 0\n";
+        assert_eq!(ran.stdout, wanted, "{stack} {mode}: {}", ran.stderr);
+    }
+}

@@ -1,0 +1,102 @@
+//! The sentence that says what costs most, and how sure that is.
+//!
+//! A table's cost is what its bytes cost in this run. Without the table two other costs change as
+//! well. A collector has less to make room for, and moves less of the other data. And a write-ahead
+//! log is begun anew at other times, so that the file system writes more or less for itself.
+
+use std::collections::BTreeMap;
+
+use flysch_chip::{CauseId, CauseTree, EventKind, Trace};
+
+use super::blame::TableRow;
+
+/// The scopes in which collectors and wear levelling move data.
+const MOVING: [&str; 8] = [
+    "collect",
+    "background_gc",
+    "ubifs_gc",
+    "ubi_wear_levelling",
+    "yaffs_gc",
+    "ftl_collect",
+    "ftl_level_wear",
+    "ftl_merge",
+];
+
+/// Say in a sentence what costs most.
+pub fn headline(trace: &Trace, rows: &[TableRow]) -> Option<String> {
+    let all: u64 = rows.iter().map(programs).sum();
+    let indexes = rows.iter().filter(|row| row.kind == "index");
+    let index = indexes.max_by_key(|row| programs(row)).filter(|row| programs(row) * 10 >= all);
+    let row = index.or_else(|| rows.iter().find(|row| programs(row) > 0))?;
+    let percent = (programs(row) * 100 + all / 2) / all.max(1);
+    let name = match row.kind.as_str() {
+        "index" => format!("index {} of table {}", row.name, row.table),
+        "table" => format!("table {}", row.name),
+        kind => format!("the {kind}"),
+    };
+    let said = format!("{name} costs {percent} % of all programs");
+    let doubts = [moved_beside(trace, row), grown(rows, row)];
+    let sentence: Vec<String> = std::iter::once(said).chain(doubts.into_iter().flatten()).collect();
+    Some(sentence.join("; "))
+}
+
+const fn programs(row: &TableRow) -> u64 {
+    row.operations.page_programs
+}
+
+/// Whether a count matters beside the cost of a row.
+const fn matters(count: u64, row: &TableRow) -> bool {
+    count * 10 >= programs(row)
+}
+
+/// The programs by which collectors moved what is not of this row. Some may go with it.
+fn moved_beside(trace: &Trace, row: &TableRow) -> Option<String> {
+    if row.name.is_empty() {
+        return None;
+    }
+    let blame = &trace.blame;
+    let is_own = |table: u32| {
+        let name = blame.tables.get(table as usize);
+        name.is_some_and(|it| (&it.kind, &it.name, &it.table) == (&row.kind, &row.name, &row.table))
+    };
+    let mut known = BTreeMap::new();
+    let mut sum = 0;
+    for (place, event) in trace.events.iter().enumerate() {
+        let moves = *known.entry(event.cause).or_insert_with(|| moves(&trace.causes, event.cause));
+        if event.kind != EventKind::Program || !moves {
+            continue;
+        }
+        let shares = blame.of_tables.of(place);
+        let all: u64 = shares.iter().map(|(_, bytes)| u64::from(*bytes)).sum();
+        let others = shares.iter().filter(|(table, _)| !is_own(table.0));
+        let others: u64 = others.map(|(_, bytes)| u64::from(*bytes)).sum();
+        sum += (others * PARTS).checked_div(all).unwrap_or(PARTS);
+    }
+    let count = sum / PARTS;
+    matters(count, row)
+        .then(|| format!("without it up to {count} more may go, which moved other data"))
+}
+
+/// The parts of a program that is shared.
+const PARTS: u64 = 1000;
+
+/// Whether a collector is among the causes.
+fn moves(causes: &CauseTree, mut cause: CauseId) -> bool {
+    while cause != CauseId::ROOT {
+        if MOVING.contains(&causes.label(cause)) {
+            return true;
+        }
+        cause = causes.parent(cause);
+    }
+    false
+}
+
+/// The programs of the file system itself, where most of a row's lie in a write-ahead log.
+fn grown(rows: &[TableRow], row: &TableRow) -> Option<String> {
+    let own = rows.iter().find(|other| other.kind == "file system")?;
+    let count = programs(own);
+    let is_log = row.wal_programs * 2 > programs(row);
+    (is_log && matters(count, row)).then(|| {
+        format!("without it the file system's own {count} change too, as the log grows otherwise")
+    })
+}
