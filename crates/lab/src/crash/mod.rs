@@ -23,12 +23,12 @@ use rayon::prelude::*;
 use crate::bench::RunError;
 use crate::bench::scenario::Scenario;
 use crate::program::{Simulation, Start};
-use crate::recording::Recording;
+use crate::recording::{Recording, Replay, ReplayError, Variant};
 
 pub use cut::{Cut, CutError, drawn, every};
-pub use promise::Promises;
 pub use restore::Survivor;
 
+use promise::{Moments, Promises};
 use restore::Restoration;
 
 /// A run of a program whose changes were kept.
@@ -61,9 +61,43 @@ impl Incident {
         scenario: &Scenario,
     ) -> Result<Self, RunError> {
         let (changes, before) = simulation.take_kept();
+        let sources = recording.sources(&[]).map_err(RunError::Broken)?;
+        let variant = Variant::default();
+        let replay = Replay { recording, sources: &sources, variant, is_paced: false };
+        let moments = Moments { before, all: changes.len() };
+        let promises =
+            Promises::of(&replay, &moments).map_err(|error| RunError::Broken(error.to_string()))?;
+        Ok(Self::new(scenario, changes, recording, promises))
+    }
+
+    /// What happens if a recording runs on the machine of a scenario.
+    ///
+    /// # Errors
+    /// The stack cannot be built, or a statement of a script fails.
+    pub fn of_replay(replay: &Replay<'_>, scenario: &Scenario) -> Result<Self, ReplayError> {
+        let simulation = replay.simulation(scenario)?;
+        simulation.keep_changes();
+        let mut before = vec![0];
+        replay.play(&simulation, |_, _, _| before.push(simulation.kept_count()))?;
+        let (changes, _) = simulation.take_kept();
+        let moments = Moments { before, all: changes.len() };
+        let promises = Promises::of(replay, &moments)?;
+        Ok(Self::new(scenario, changes, replay.recording, promises))
+    }
+
+    fn new(
+        scenario: &Scenario,
+        changes: Vec<Change>,
+        recording: &Recording,
+        promises: Promises,
+    ) -> Self {
         let scenario = Scenario { keeps_trace: false, ..scenario.clone() };
-        let promises = Promises::of(recording, &before, changes.len())?;
-        Ok(Self { scenario, changes, starts: recording.databases.clone(), promises })
+        Self { scenario, changes, starts: recording.databases.clone(), promises }
+    }
+
+    /// The machine that is cut.
+    pub const fn scenario(&self) -> &Scenario {
+        &self.scenario
     }
 
     /// Number of changes of the devices.

@@ -7,8 +7,8 @@
 //!
 //! - `synchronous` off, or a journal in memory or none: nothing.
 //! - a write-ahead log with `synchronous` normal: any older content.
-//! - a rollback journal that is deleted, without `synchronous` extra: the content before the last
-//!   transaction, as the deleted journal may come back.
+//! - a rollback journal that is deleted without `synchronous` extra, or emptied with normal: the
+//!   content before the last transaction, as the journal may come back.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -18,11 +18,10 @@ use flysch_sqlite::calls::Call;
 use flysch_sqlite::{Database, Player, Value};
 
 use super::may_commit;
-use crate::bench::RunError;
 use crate::bench::grid::Grid;
 use crate::machine::platform::Platform;
 use crate::machine::stack::Stack;
-use crate::recording::{Recording, Replay, Variant};
+use crate::recording::{Recording, Replay, ReplayError};
 use crate::workload::Workload;
 
 /// How far back a cut may bring a database.
@@ -47,49 +46,50 @@ struct State {
     reach: Reach,
 }
 
+/// How many changes of the devices there were before each call, and in the end.
+pub(super) struct Moments {
+    pub(super) before: Vec<usize>,
+    pub(super) all: usize,
+}
+
+impl Moments {
+    fn of(&self, place: usize) -> usize {
+        self.before.get(place).copied().unwrap_or(self.all)
+    }
+}
+
 /// The contents of each database, by its name on the machine, in order.
 #[derive(Debug, Default)]
-pub struct Promises(BTreeMap<String, Vec<State>>);
+pub(super) struct Promises(BTreeMap<String, Vec<State>>);
 
 impl Promises {
-    /// The contents in a recording. `before` is the number of changes of the devices before each
-    /// call, of `all` in the end.
-    pub(super) fn of(
-        recording: &Recording,
-        before: &[usize],
-        all: usize,
-    ) -> Result<Self, RunError> {
-        let sources = recording.sources(&[]).map_err(RunError::Broken)?;
-        let replay =
-            Replay { recording, sources: &sources, variant: Variant::default(), is_paced: false };
-        let broken = |error: crate::recording::ReplayError| RunError::Broken(error.to_string());
+    /// The contents in a recording.
+    pub(super) fn of(replay: &Replay<'_>, moments: &Moments) -> Result<Self, ReplayError> {
+        let recording = replay.recording;
         let platform = Platform::named("nandsim-6.1").expect("it is built in");
         let grid = Grid::new(Workload::Program, Stack::TMPFS, Arc::new(platform));
         let mut scenarios = grid.scenarios();
         let scenario = scenarios.pop().expect("a grid has a scenario");
-        let simulation = replay.simulation(&scenario).map_err(broken)?;
+        let simulation = replay.simulation(&scenario)?;
         let mut promises = Self::default();
-        let at = |place: usize| before.get(place).copied().unwrap_or(all);
-        replay
-            .play(&simulation, |place, entry, player| {
-                if !may_commit(entry) {
-                    return;
+        replay.play(&simulation, |place, entry, player| {
+            if !may_commit(entry) {
+                return;
+            }
+            let reach = connection(&entry.call, recording, place)
+                .map_or(Reach::Anywhere, |connection| reach(player, connection));
+            for start in &recording.databases {
+                let vfs = simulation.shared_vfs();
+                if !vfs.exists(&start.path).unwrap_or(false) {
+                    continue;
                 }
-                let reach = connection(&entry.call, recording, place)
-                    .map_or(Reach::Anywhere, |connection| reach(player, connection));
-                for start in &recording.databases {
-                    let vfs = simulation.shared_vfs();
-                    if !vfs.exists(&start.path).unwrap_or(false) {
-                        continue;
-                    }
-                    let opened = Database::open(Rc::clone(&vfs), &start.path);
-                    let digest = opened.ok().as_ref().and_then(digest);
-                    let (begun, acknowledged) = (at(place), at(place + 1));
-                    let states = promises.0.entry(start.name.clone()).or_default();
-                    states.push(State { digest, begun, acknowledged, reach });
-                }
-            })
-            .map_err(broken)?;
+                let opened = Database::open(Rc::clone(&vfs), &start.path);
+                let digest = opened.ok().as_ref().and_then(digest);
+                let (begun, acknowledged) = (moments.of(place), moments.of(place + 1));
+                let states = promises.0.entry(start.name.clone()).or_default();
+                states.push(State { digest, begun, acknowledged, reach });
+            }
+        })?;
         Ok(promises)
     }
 
@@ -155,10 +155,13 @@ fn connection(call: &Call, recording: &Recording, place: usize) -> Option<u32> {
 /// What SQLite promises in the mode of a connection.
 fn reach(player: &mut Player<'_>, connection: u32) -> Reach {
     let mut ask = |sql: &str| player.ask(connection, sql).into_iter().next().unwrap_or_default();
-    let (journal, synchronous) = (ask("PRAGMA journal_mode"), ask("PRAGMA synchronous"));
-    match (journal.as_str(), synchronous.as_str()) {
+    promised(&ask("PRAGMA journal_mode"), &ask("PRAGMA synchronous"))
+}
+
+fn promised(journal: &str, synchronous: &str) -> Reach {
+    match (journal, synchronous) {
         (_, "0" | "") | ("memory" | "off" | "", _) | ("wal", "1") => Reach::Anywhere,
-        ("delete", "1" | "2") => Reach::OneBefore,
+        ("delete", "1" | "2") | ("truncate", "1") => Reach::OneBefore,
         _ => Reach::Acknowledged,
     }
 }
@@ -192,6 +195,58 @@ fn update(hasher: &mut crc32fast::Hasher, value: &Value) {
         Value::Text(bytes) | Value::Blob(bytes) => {
             hasher.update(&(bytes.len() as u64).to_le_bytes());
             hasher.update(bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Four transactions: each is begun at a change and acknowledged two changes later.
+    fn promises(reach: Reach) -> Promises {
+        let states = (0..4).map(|number| State {
+            digest: Some(number),
+            begun: 3 * number as usize,
+            acknowledged: 3 * number as usize + 2,
+            reach,
+        });
+        Promises(BTreeMap::from([("a.db".to_owned(), states.collect())]))
+    }
+
+    #[test]
+    fn what_was_acknowledged_is_there_as_far_as_sqlite_promises() {
+        // The cut is at change 9: transaction 2 was acknowledged, and 3 has begun.
+        for (reach, wanted) in [
+            (Reach::Acknowledged, [false, false, true, true]),
+            (Reach::OneBefore, [false, true, true, true]),
+            (Reach::Anywhere, [true; 4]),
+        ] {
+            let found =
+                [0, 1, 2, 3].map(|it| promises(reach).broken("a.db", Some(it), 9).is_none());
+            assert_eq!(found, wanted, "{reach:?}");
+        }
+        let promises = promises(Reach::Acknowledged);
+        let why = promises.broken("a.db", Some(0), 9);
+        assert_eq!(why.as_deref(), Some("a.db: 2 acknowledged transactions are lost"));
+        // At change 8 nobody had begun transaction 3.
+        let why = promises.broken("a.db", Some(3), 8);
+        assert_eq!(why.as_deref(), Some("a.db: its content is that of no transaction"));
+    }
+
+    #[test]
+    fn the_promise_follows_journal_and_synchronous() {
+        use Reach::{Acknowledged, Anywhere, OneBefore};
+        for (journal, of_levels) in [
+            ("delete", [Anywhere, OneBefore, OneBefore, Acknowledged]),
+            ("truncate", [Anywhere, OneBefore, Acknowledged, Acknowledged]),
+            ("persist", [Anywhere, Acknowledged, Acknowledged, Acknowledged]),
+            ("wal", [Anywhere, Anywhere, Acknowledged, Acknowledged]),
+            ("memory", [Anywhere; 4]),
+            ("off", [Anywhere; 4]),
+        ] {
+            let found = ["0", "1", "2", "3"].map(|level| promised(journal, level));
+            assert_eq!(found, of_levels, "{journal}");
         }
     }
 }

@@ -27,4 +27,3 @@ pub(crate) use host_files::{files_of, read_file};
 pub use mounted::{Answer, Attributes, Call, Mounted};
 pub use normal::normalised;
 pub use simulation::{Pace, Simulation};
-pub use statements::Writes;

@@ -11,13 +11,14 @@ use flysch_sqlite::calls::{CallLog, Changes};
 use flysch_sqlite::remote::{Began, Ended, Machine, StatementId, Told};
 
 use super::host_files::{HostFiles, Note, Start, WriteBackError};
-use super::statements::{Statements, Writes};
+use super::statements::Statements;
 use super::transactions::{Transactions, is_commit};
 use crate::bench::RunError;
 use crate::bench::measure::{Measured, Timing, measure};
 use crate::bench::run::Run;
 use crate::bench::scenario::Scenario;
 use crate::bench::site::{Simulated, Site};
+use crate::contents::Writes;
 use crate::machine::Machine as Stack;
 
 /// How the time that a program takes for itself passes on the virtual clock.
@@ -116,6 +117,11 @@ impl Simulation {
         self.kept.replace(Some(kept));
     }
 
+    /// Number of changes that were kept.
+    pub fn kept_count(&self) -> usize {
+        self.kept.borrow().as_ref().map_or(0, Kept::count)
+    }
+
     /// Take the changes out that were kept, and how many there were before each call.
     pub fn take_kept(&self) -> (Vec<Change>, Vec<usize>) {
         let kept = self.kept.borrow();
@@ -207,6 +213,12 @@ impl Simulation {
         let statements = self.statements.borrow();
         let texts = statements.texts().iter().cloned();
         texts.zip(statements.writes().iter().copied()).collect()
+    }
+
+    /// The same for each table and index, by name.
+    pub fn writes_of_tables(&self) -> BTreeMap<String, Writes> {
+        let contents = self.stack().contents.as_ref();
+        contents.map(|contents| contents.borrow_mut().writes()).unwrap_or_default()
     }
 
     /// Virtual time, nanoseconds.
