@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use flysch_lab::bench::scenario::Scenario;
-use flysch_lab::crash::{Cut, Files, Finding, Incident, drawn, every};
+use flysch_lab::crash::{Cut, Files, Finding, Incident};
 use flysch_lab::machine::stack::{Engine, Journals, Main, Stack};
 use flysch_lab::recording::{Recording, Replay};
 use serde::Serialize;
@@ -179,16 +179,23 @@ impl Args {
                     "--cut {cut}: the run has {changes} changes, from 0"
                 )));
             }
+            (Some(cut), _) if incident.is_imported(cut.at) => {
+                let why = "copies a database in, which no program does";
+                return Err(Failure::Message(format!("--cut {cut}: change {} {why}", cut.at)));
+            }
             (Some(cut), _) => vec![cut],
-            (None, Count::All) => every(changes, scenario.seed),
-            (None, Count::Some(count)) => drawn(changes, count, scenario.seed),
+            (None, Count::All) => incident.cuts(),
+            (None, Count::Some(count)) => incident.some_cuts(count),
         };
         let bar = bar(cuts.len() as u64, "{bar:40} {pos}/{len} cuts, {eta} left");
-        let look = |cut: &Cut, files: &Files| {
-            let kept = self.keep.as_ref().map(|folder| folder.join(cut.to_string()));
-            check.and_then(|check| checked(check, files, kept.as_deref()))
+        let look = |files: &Files| check.and_then(|check| checked(check, files));
+        let keep = |cut: &Cut, files: &Files| {
+            let folder = self.keep.as_ref().map(|folder| folder.join(cut.to_string()));
+            if let Some(folder) = folder.filter(|it| std::fs::create_dir_all(it).is_ok()) {
+                write(&folder, files);
+            }
         };
-        let findings = incident.examine(&cuts, look, || bar.inc(1));
+        let findings = incident.examine(&cuts, look, keep, || bar.inc(1));
         bar.finish_and_clear();
         let findings = findings.map_err(|error| Failure::of(&error))?;
         if let Some(path) = &self.findings {
@@ -267,24 +274,20 @@ fn quoted(word: &str) -> String {
 }
 
 /// Run a check on the files that a cut has left. Returns what it says if it fails.
-fn checked(check: &[OsString], files: &Files, kept: Option<&Path>) -> Option<String> {
+fn checked(check: &[OsString], files: &Files) -> Option<String> {
     let folder = tempfile::tempdir().ok()?;
     write(folder.path(), files);
     let (name, arguments) = check.split_first()?;
     let output = Command::new(name).args(arguments).current_dir(folder.path()).output();
-    let said = match output {
-        Ok(Output { status, .. }) if status.success() => return None,
+    match output {
+        Ok(Output { status, .. }) if status.success() => None,
         Ok(Output { status, stdout, stderr }) => {
             let said = [stderr, stdout].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
             let last = said.iter().find_map(|text| text.lines().last().map(str::to_owned));
-            format!("the check ended with {status}: {}", last.unwrap_or_default())
+            Some(format!("the check ended with {status}: {}", last.unwrap_or_default()))
         }
-        Err(error) => format!("the check cannot be started: {error}"),
-    };
-    if let Some(kept) = kept.filter(|kept| std::fs::create_dir_all(kept).is_ok()) {
-        write(kept, files);
+        Err(error) => Some(format!("the check cannot be started: {error}")),
     }
-    Some(said)
 }
 
 /// Write the files into a folder. A check that misses one says so.

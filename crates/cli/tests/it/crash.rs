@@ -1,6 +1,7 @@
 //! `flysch crash`: faults that were planted are found, correct programs lose nothing, and a failure
 //! is repeated by the command that is printed.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -97,7 +98,7 @@ fn script(count: u32) -> String {
         "CREATE TABLE t(id INTEGER PRIMARY KEY, x TEXT);\nCREATE INDEX tx ON t(x);\n".to_owned();
     for number in 0..count {
         let value = number * 7919 % 1000;
-        text.push_str(&format!("INSERT INTO t(x) VALUES('{value:0>60}');\n"));
+        writeln!(text, "INSERT INTO t(x) VALUES('{value:0>60}');").expect("a string");
     }
     text
 }
@@ -135,6 +136,35 @@ fn a_recording_and_a_script_are_cut() {
     repeat(folder.path(), &ran);
 }
 
+/// A database of the host is copied in before it is used. No cut goes through that, and what it
+/// held has to be there after each.
+#[test]
+fn a_database_that_was_there_is_not_cut_while_it_is_copied() {
+    let folder = folder();
+    fs::write(folder.path().join("fill.sql"), script(100)).expect("a script");
+    let filled = flysch(folder.path(), "replay fill.sql --keep filled");
+    assert_eq!(filled.code, Some(0), "{}", filled.stderr);
+    let changes = "UPDATE t SET x = x || 'a' WHERE id % 9 = 1;\nDELETE FROM t WHERE id < 50;\n";
+    fs::write(folder.path().join("s.sql"), changes).expect("a script");
+    for stack in ["jffs2", "yaffs2", "ubifs", "ftl"] {
+        let line = format!(
+            "crash s.sql --database filled/script.db --on sqlite/{stack} --partition-blocks 60 \
+             --cuts all --findings findings.json --force"
+        );
+        let ran = flysch(folder.path(), &line);
+        assert_eq!(ran.code, Some(0), "{line}: {}", ran.stderr);
+        let found = findings(folder.path());
+        let (cuts, changes) = (found["cuts"].as_u64(), found["changes"].as_u64());
+        assert!(
+            cuts.zip(changes).is_some_and(|(cuts, all)| cuts > 20 && cuts < 3 * all),
+            "{found}"
+        );
+    }
+    let line = "crash s.sql --database filled/script.db --on sqlite/jffs2 --cut 0:torn";
+    let line = complaint_of(folder.path(), line);
+    assert!(line.contains("change 0 copies a database in"), "{line}");
+}
+
 /// Every stack that outlives a power cut, with a mode each.
 #[test]
 fn correct_programs_lose_nothing_at_any_cut() {
@@ -147,6 +177,7 @@ fn correct_programs_lose_nothing_at_any_cut() {
         ("ubifs", "wal", "full", 400),
         ("ubifs+pramfs", "delete", "full", 26),
         ("ftl", "wal", "normal", 210),
+        ("ftl+pramfs", "truncate", "normal", 26),
     ] {
         let folder = folder();
         scripts(folder.path());

@@ -89,7 +89,8 @@ impl Contents {
         parts
     }
 
-    fn parts(&mut self, name: &str, kind: FileKind, offset: u64, bytes: &[u8]) -> Vec<Part> {
+    /// The origins of bytes that no program writes, such as those that are copied in.
+    pub fn parts(&mut self, name: &str, kind: FileKind, offset: u64, bytes: &[u8]) -> Vec<Part> {
         match kind {
             FileKind::Database => self.database_written(name, offset, bytes),
             FileKind::Journal => self.journal_written(name, offset, bytes),

@@ -18,22 +18,16 @@ use flysch_sqlite::calls::Call;
 use flysch_sqlite::{Database, Player, Value};
 
 use super::may_commit;
+use crate::advice::Safety;
 use crate::bench::grid::Grid;
+use crate::bench::scenario::Scenario;
 use crate::machine::platform::Platform;
 use crate::machine::stack::Stack;
 use crate::recording::{Recording, Replay, ReplayError};
 use crate::workload::Workload;
 
-/// How far back a cut may bring a database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reach {
-    /// Not behind what was acknowledged.
-    Acknowledged,
-    /// One transaction behind it.
-    OneBefore,
-    /// Anywhere.
-    Anywhere,
-}
+/// The checksum of a database without a table.
+pub(super) const EMPTY: u32 = 0;
 
 /// A content of a database.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +37,7 @@ struct State {
     /// returned.
     begun: usize,
     acknowledged: usize,
-    reach: Reach,
+    survives: Safety,
 }
 
 /// How many changes of the devices there were before each call, and in the end.
@@ -70,14 +64,14 @@ impl Promises {
         let grid = Grid::new(Workload::Program, Stack::TMPFS, Arc::new(platform));
         let mut scenarios = grid.scenarios();
         let scenario = scenarios.pop().expect("a grid has a scenario");
+        let mut promises = Self::at_the_start(replay, &scenario)?;
         let simulation = replay.simulation(&scenario)?;
-        let mut promises = Self::default();
         replay.play(&simulation, |place, entry, player| {
             if !may_commit(entry) {
                 return;
             }
-            let reach = connection(&entry.call, recording, place)
-                .map_or(Reach::Anywhere, |connection| reach(player, connection));
+            let survives = connection(&entry.call, recording, place)
+                .map_or(Safety::Nothing, |connection| survives(player, connection));
             for start in &recording.databases {
                 let vfs = simulation.shared_vfs();
                 if !vfs.exists(&start.path).unwrap_or(false) {
@@ -87,10 +81,33 @@ impl Promises {
                 let digest = opened.ok().as_ref().and_then(digest);
                 let (begun, acknowledged) = (moments.of(place), moments.of(place + 1));
                 let states = promises.0.entry(start.name.clone()).or_default();
-                states.push(State { digest, begun, acknowledged, reach });
+                states.push(State { digest, begun, acknowledged, survives });
             }
         })?;
         Ok(promises)
+    }
+
+    /// What each database holds before the first call, on a machine of its own: one that is looked
+    /// at is there from then on.
+    fn at_the_start(replay: &Replay<'_>, scenario: &Scenario) -> Result<Self, ReplayError> {
+        let simulation = replay.simulation(scenario)?;
+        simulation.stand_in("/");
+        let mut promises = Self::default();
+        for start in &replay.recording.databases {
+            let source = replay.sources.get(&start.name);
+            let opened = source.map(|_| Database::open(simulation.shared_vfs(), &start.path));
+            let digest = opened.map_or(Some(EMPTY), |it| it.ok().as_ref().and_then(digest));
+            let first = State { digest, begun: 0, acknowledged: 0, survives: Safety::Whole };
+            promises.0.insert(start.name.clone(), vec![first]);
+        }
+        Ok(promises)
+    }
+
+    /// The databases on which a transaction was acknowledged before change `at`, and which
+    /// therefore have to be there.
+    pub(super) fn due(&self, at: usize) -> impl Iterator<Item = &str> {
+        let is_due = move |states: &Vec<State>| states[1..].iter().any(|it| it.acknowledged <= at);
+        self.0.iter().filter(move |(_, states)| is_due(states)).map(|(name, _)| name.as_str())
     }
 
     /// What is wrong with a content after a cut at change `at`, if anything is.
@@ -98,19 +115,17 @@ impl Promises {
         let states = self.0.get(name)?;
         let begun = states.partition_point(|state| state.begun <= at);
         let known = states[..begun].iter().rposition(|state| state.acknowledged <= at)?;
-        let reach = states[known].reach;
-        let first = match reach {
-            Reach::Anywhere => return None,
-            Reach::Acknowledged => known,
-            Reach::OneBefore => {
+        let first = match states[known].survives {
+            Safety::Nothing => return None,
+            Safety::WithoutSome => 0,
+            Safety::Whole => known,
+            Safety::WithoutLast => {
                 let content = states[known].digest;
                 states[..known].iter().rposition(|state| state.digest != content).unwrap_or(0)
             }
         };
         let is_there = |state: &State| state.digest.is_none() || state.digest == found;
-        // Before the second content, there may have been none.
-        let may_be_empty = first == 0 && reach == Reach::OneBefore;
-        if states[first..begun].iter().any(is_there) || may_be_empty {
+        if states[first..begun].iter().any(is_there) {
             return None;
         }
         let older = states[..first].iter().rposition(|state| state.digest == found);
@@ -153,17 +168,9 @@ fn connection(call: &Call, recording: &Recording, place: usize) -> Option<u32> {
 }
 
 /// What SQLite promises in the mode of a connection.
-fn reach(player: &mut Player<'_>, connection: u32) -> Reach {
+fn survives(player: &mut Player<'_>, connection: u32) -> Safety {
     let mut ask = |sql: &str| player.ask(connection, sql).into_iter().next().unwrap_or_default();
-    promised(&ask("PRAGMA journal_mode"), &ask("PRAGMA synchronous"))
-}
-
-fn promised(journal: &str, synchronous: &str) -> Reach {
-    match (journal, synchronous) {
-        (_, "0" | "") | ("memory" | "off" | "", _) | ("wal", "1") => Reach::Anywhere,
-        ("delete", "1" | "2") | ("truncate", "1") => Reach::OneBefore,
-        _ => Reach::Acknowledged,
-    }
+    Safety::answered(&ask("PRAGMA journal_mode"), &ask("PRAGMA synchronous"))
 }
 
 /// A checksum of the schema and all rows. None if they cannot be read.
@@ -204,12 +211,12 @@ mod tests {
     use super::*;
 
     /// Four transactions: each is begun at a change and acknowledged two changes later.
-    fn promises(reach: Reach) -> Promises {
+    fn promises(survives: Safety) -> Promises {
         let states = (0..4).map(|number| State {
             digest: Some(number),
             begun: 3 * number as usize,
             acknowledged: 3 * number as usize + 2,
-            reach,
+            survives,
         });
         Promises(BTreeMap::from([("a.db".to_owned(), states.collect())]))
     }
@@ -217,16 +224,16 @@ mod tests {
     #[test]
     fn what_was_acknowledged_is_there_as_far_as_sqlite_promises() {
         // The cut is at change 9: transaction 2 was acknowledged, and 3 has begun.
-        for (reach, wanted) in [
-            (Reach::Acknowledged, [false, false, true, true]),
-            (Reach::OneBefore, [false, true, true, true]),
-            (Reach::Anywhere, [true; 4]),
+        for (survives, wanted) in [
+            (Safety::Whole, [false, false, true, true, false]),
+            (Safety::WithoutLast, [false, true, true, true, false]),
+            (Safety::WithoutSome, [true, true, true, true, false]),
+            (Safety::Nothing, [true; 5]),
         ] {
-            let found =
-                [0, 1, 2, 3].map(|it| promises(reach).broken("a.db", Some(it), 9).is_none());
-            assert_eq!(found, wanted, "{reach:?}");
+            let is_right = |it| promises(survives).broken("a.db", Some(it), 9).is_none();
+            assert_eq!([0, 1, 2, 3, 4].map(is_right), wanted, "{survives:?}");
         }
-        let promises = promises(Reach::Acknowledged);
+        let promises = promises(Safety::Whole);
         let why = promises.broken("a.db", Some(0), 9);
         assert_eq!(why.as_deref(), Some("a.db: 2 acknowledged transactions are lost"));
         // At change 8 nobody had begun transaction 3.
@@ -236,17 +243,23 @@ mod tests {
 
     #[test]
     fn the_promise_follows_journal_and_synchronous() {
-        use Reach::{Acknowledged, Anywhere, OneBefore};
+        use Safety::{Nothing, Whole, WithoutLast, WithoutSome};
         for (journal, of_levels) in [
-            ("delete", [Anywhere, OneBefore, OneBefore, Acknowledged]),
-            ("truncate", [Anywhere, OneBefore, Acknowledged, Acknowledged]),
-            ("persist", [Anywhere, Acknowledged, Acknowledged, Acknowledged]),
-            ("wal", [Anywhere, Anywhere, Acknowledged, Acknowledged]),
-            ("memory", [Anywhere; 4]),
-            ("off", [Anywhere; 4]),
+            ("delete", [Nothing, WithoutLast, WithoutLast, Whole]),
+            ("truncate", [Nothing, WithoutLast, Whole, Whole]),
+            ("persist", [Nothing, Whole, Whole, Whole]),
+            ("wal", [Nothing, WithoutSome, Whole, Whole]),
+            ("memory", [Nothing; 4]),
+            ("off", [Nothing; 4]),
+            ("", [Nothing; 4]),
         ] {
-            let found = ["0", "1", "2", "3"].map(|level| promised(journal, level));
+            let found = ["0", "1", "2", "3"].map(|level| Safety::answered(journal, level));
             assert_eq!(found, of_levels, "{journal}");
         }
+    }
+
+    #[test]
+    fn nothing_is_the_checksum_of_an_empty_database() {
+        assert_eq!(crc32fast::Hasher::new().finalize(), EMPTY);
     }
 }

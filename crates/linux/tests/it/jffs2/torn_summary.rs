@@ -11,14 +11,14 @@ use super::{Bench, small_part};
 
 /// Writes that fill a block with more nodes than a summary of one page lists.
 const WRITES: u64 = 700;
-const WRITE_LEN: u64 = 100;
+const WRITE_LEN: usize = 100;
 
 /// Write until the power goes.
 fn fill(vfs: &mut Vfs) -> Result<(), FsError> {
     let fd = vfs.open("/filled", true)?;
     for number in 0..WRITES {
-        let bytes: Vec<u8> = (0..WRITE_LEN).map(|at| (at * 31 + number * 17) as u8).collect();
-        vfs.write(fd, number * WRITE_LEN, &bytes)?;
+        let bytes = vec![u8::try_from(number % 251).expect("below 251"); WRITE_LEN];
+        vfs.write(fd, number * WRITE_LEN as u64, &bytes)?;
     }
     vfs.fsync(fd)
 }
@@ -58,8 +58,8 @@ fn what_is_synced_after_a_torn_summary_stays() {
     for place in places {
         for ending in Ending::ALL {
             let bench = first.fork();
-            let (cut_at, ending_wanted) = (Some(place), Some(ending));
-            bench.arm(FaultPlan { cut_at, ending: ending_wanted, ..FaultPlan::default() });
+            let (cut_at, how) = (Some(place), Some(ending));
+            bench.arm(FaultPlan { cut_at, ending: how, ..FaultPlan::default() });
             assert_eq!(fill(&mut bench.mount().unwrap()), Err(FsError::PowerLost));
             bench.device.borrow_mut().power_up();
             bench.arm(FaultPlan::default());
