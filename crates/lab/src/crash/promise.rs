@@ -70,15 +70,17 @@ impl Promises {
             if !may_commit(entry) {
                 return;
             }
-            let survives = connection(&entry.call, recording, place)
-                .map_or(Safety::Nothing, |connection| survives(player, connection));
+            let connection = connection(&entry.call, recording, place);
+            let (survives, has_log) =
+                connection.map_or((Safety::Nothing, false), |it| survives(player, it));
             for start in &recording.databases {
                 let vfs = simulation.shared_vfs();
                 if !vfs.exists(&start.path).unwrap_or(false) {
                     continue;
                 }
-                let opened = Database::open(Rc::clone(&vfs), &start.path);
-                let digest = opened.ok().as_ref().and_then(digest);
+                // A second connection without the memory of the first would end its log.
+                let opened = (!has_log).then(|| Database::open(Rc::clone(&vfs), &start.path));
+                let digest = opened.and_then(Result::ok).as_ref().and_then(digest);
                 let (begun, acknowledged) = (moments.of(place), moments.of(place + 1));
                 let states = promises.0.entry(start.name.clone()).or_default();
                 states.push(State { digest, begun, acknowledged, survives });
@@ -167,10 +169,11 @@ fn connection(call: &Call, recording: &Recording, place: usize) -> Option<u32> {
     }
 }
 
-/// What SQLite promises in the mode of a connection.
-fn survives(player: &mut Player<'_>, connection: u32) -> Safety {
+/// What SQLite promises in the mode of a connection, and whether it has a write-ahead log.
+fn survives(player: &mut Player<'_>, connection: u32) -> (Safety, bool) {
     let mut ask = |sql: &str| player.ask(connection, sql).into_iter().next().unwrap_or_default();
-    Safety::answered(&ask("PRAGMA journal_mode"), &ask("PRAGMA synchronous"))
+    let (journal, synchronous) = (ask("PRAGMA journal_mode"), ask("PRAGMA synchronous"));
+    (Safety::answered(&journal, &synchronous), journal == "wal")
 }
 
 /// A checksum of the schema and all rows. None if they cannot be read.
