@@ -201,18 +201,17 @@ fn text(advice: &Advice, demand: &Demand) -> String {
         today.survives.words()
     ));
     lines.push("What matters most, each alone:".to_owned());
-    for change in &advice.changes {
-        let (it, factor) = (&change.result, change.result.life() / today.life());
+    let effect = |what: &str, it: &Measurement| {
+        let factor = it.life() / today.life();
         let warns = if it.survives > Safety::Whole {
             format!("; a power cut leaves {}", it.survives.words())
         } else {
             String::new()
         };
-        lines.push(format!("- {}: {}, {factor:.1}x{warns}", change.what, years(it)));
-    }
-    if let Some(best) = &advice.best {
-        lines.push(format!("- together: {}", years(best)));
-    }
+        format!("- {what}: {}, {factor:.1}x{warns}", years(it))
+    };
+    lines.extend(advice.changes.iter().map(|change| effect(&change.what, &change.result)));
+    lines.extend(advice.together.iter().map(|all| effect("together", all)));
     let rows = &advice.ranking[..advice.ranking.len().min(ROWS_MAX)];
     let table = output::rows(&COLUMNS, rows, Format::Table);
     lines.push(format!("\n{} runs, the longest life first:\n", advice.runs));

@@ -1,19 +1,19 @@
-//! `flysch crash`: runs a program once, cuts the power at many moments of that run, and looks at
-//! the databases that are left.
+//! `flysch crash`: runs a program or a recording once, cuts the power at many moments of that run,
+//! and looks at the databases that are left.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use flysch_lab::bench::scenario::Scenario;
-use flysch_lab::crash::{Cut, Files, Finding, Incident, drawn, every};
-use flysch_lab::machine::stack::{Journals, Main};
-use flysch_lab::program::Simulation;
-use flysch_lab::recording::Recording;
+use flysch_lab::crash::{Cut, Files, Finding, Incident};
+use flysch_lab::machine::stack::{Engine, Journals, Main, Stack};
+use flysch_lab::recording::{Recording, Replay};
 use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::output;
+use crate::parameters::SqliteOptions;
 use crate::progress::{bar, show, tell};
 use crate::record::origin;
 use crate::run::{self as program, Mode, Repeat, Simulated};
@@ -31,12 +31,22 @@ Examples:
   flysch crash -- python3 app.py
   flysch crash --cuts all --on sqlite/ubifs -- python3 app.py
   flysch crash --cuts 500 -- python3 app.py --check python3 check.py
+  flysch crash app.rec --on sqlite/ubifs --journal-mode wal --synchronous normal
+  flysch crash schema.sql --database my.db -- --check python3 check.py
   flysch crash --cut 120:torn+3:complete -- python3 app.py   # exactly this cut again
 
 The check runs for each cut, in a folder with the databases that the cut has left. It fails by its
 exit code. Without one, PRAGMA integrity_check looks at every database. Either way, transactions
 that were acknowledged have to be there.")]
 pub(crate) struct Args {
+    /// A recording (.rec) or an SQL script to run, instead of a program
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Files with which the databases of a recording begin [default: those with which it began]
+    #[arg(long, value_name = "FILE", value_delimiter = ',', requires = "file")]
+    database: Vec<PathBuf>,
+    #[command(flatten)]
+    settings: SqliteOptions,
     /// How many cuts: a number, or all
     #[arg(long, value_name = "N|all", default_value = "200", conflicts_with = "cut")]
     cuts: Count,
@@ -81,27 +91,52 @@ struct Report<'a> {
     findings: &'a [Finding],
 }
 
-/// Run the program, cut the power, and look.
+/// Run the program or the recording, cut the power, and look.
 pub(crate) fn run(mut args: Args) -> Result<(), Failure> {
     let check = args.run.split_off(CHECK);
     args.check(check.as_deref())?;
+    if let Some(file) = &args.file {
+        return args.examine(&args.incident_of(file)?, check.as_deref());
+    }
     let mode = Mode { is_recorded: true, repeat: Repeat::SameWithChanges };
     let Simulated { simulation, scenario, status } = args.run.simulate(mode)?;
     let recording = Recording::of(&simulation, origin(&args.run, mode));
-    let own = args.examine(&simulation, &recording, &scenario, check.as_deref());
+    let incident = Incident::of(&simulation, &recording, &scenario);
+    let own = incident
+        .map_err(|error| Failure::of(&error))
+        .and_then(|incident| args.examine(&incident, check.as_deref()));
     args.run.conclude(status, own)
 }
 
 impl Args {
+    /// Run a recording or a script.
+    fn incident_of(&self, file: &Path) -> Result<Incident, Failure> {
+        let recording = Recording::read(file).map_err(|error| Failure::of(&error))?;
+        let recorded = recording.origin.on.parse().unwrap_or(Stack::JFFS2);
+        let stack = self.run.given_stack().unwrap_or(recorded);
+        check_stack(stack)?;
+        let scenarios = self.run.hardware().scenarios(vec![stack], &self.settings)?;
+        let [scenario] = scenarios.as_slice() else {
+            let many = scenarios.len();
+            let message = format!("one run is cut, and these options are for {many}");
+            return Err(Failure::Message(message));
+        };
+        let sources = recording.sources(&self.database).map_err(Failure::Message)?;
+        let variant = self.settings.variant(scenario);
+        let replay = Replay { recording: &recording, sources: &sources, variant, is_paced: false };
+        Incident::of_replay(&replay, scenario).map_err(|error| Failure::of(&error))
+    }
+
     fn check(&self, check: Option<&[OsString]>) -> Result<(), Failure> {
         let refused = |message: String| Err(Failure::Message(message));
-        let stack = self.run.stack();
         if self.run.is_mounted() {
             return refused("--fuse: only what a program asks of SQLite can be cut".to_owned());
         }
-        if stack.main == Main::Tmpfs || stack.journals == Some(Journals::Tmpfs) {
-            return refused(format!("--on {stack}: RAM does not outlive a power cut"));
+        if let Some(option) = self.run.outcome_option() {
+            return refused(format!("{option}: a run that is cut has no such outcome"));
         }
+        self.check_subject()?;
+        check_stack(self.run.stack())?;
         if let Some(check) = check {
             let Some(name) = check.first() else {
                 return refused("--check: a command is missing".to_owned());
@@ -117,18 +152,26 @@ impl Args {
         self.findings.iter().try_for_each(|path| output::check_writable(path, force))
     }
 
-    fn examine(
-        &self,
-        simulation: &Simulation,
-        recording: &Recording,
-        scenario: &Scenario,
-        check: Option<&[OsString]>,
-    ) -> Result<(), Failure> {
-        let incident = Incident::of(simulation, recording, scenario);
-        let incident = incident.map_err(|error| Failure::of(&error))?;
+    /// Refuse a recording and a program at once, and settings where the program has its own.
+    fn check_subject(&self) -> Result<(), Failure> {
+        let message = match (&self.file, self.settings.given().first()) {
+            (Some(file), _) if !self.run.command().is_empty() => {
+                format!("{} or a program behind --: one of them is cut", file.display())
+            }
+            (None, Some(setting)) => {
+                format!("--{setting} is for a recording; a program has its own settings")
+            }
+            (Some(_), _) | (None, None) => return Ok(()),
+        };
+        Err(Failure::Message(message))
+    }
+
+    fn examine(&self, incident: &Incident, check: Option<&[OsString]>) -> Result<(), Failure> {
+        let scenario = incident.scenario();
         let changes = incident.change_count();
         if changes == 0 {
-            return Err(Failure::Message("the program changed nothing on the flash".to_owned()));
+            let message = "nothing was changed on the flash, so nothing can be cut".to_owned();
+            return Err(Failure::Message(message));
         }
         let cuts = match (self.cut, self.cuts) {
             (Some(cut), _) if cut.at >= changes => {
@@ -136,16 +179,23 @@ impl Args {
                     "--cut {cut}: the run has {changes} changes, from 0"
                 )));
             }
+            (Some(cut), _) if incident.is_imported(cut.at) => {
+                let why = "copies a database in, which no program does";
+                return Err(Failure::Message(format!("--cut {cut}: change {} {why}", cut.at)));
+            }
             (Some(cut), _) => vec![cut],
-            (None, Count::All) => every(changes, scenario.seed),
-            (None, Count::Some(count)) => drawn(changes, count, scenario.seed),
+            (None, Count::All) => incident.cuts(),
+            (None, Count::Some(count)) => incident.some_cuts(count),
         };
         let bar = bar(cuts.len() as u64, "{bar:40} {pos}/{len} cuts, {eta} left");
-        let look = |cut: &Cut, files: &Files| {
-            let kept = self.keep.as_ref().map(|folder| folder.join(cut.to_string()));
-            check.and_then(|check| checked(check, files, kept.as_deref()))
+        let look = |files: &Files| check.and_then(|check| checked(check, files));
+        let keep = |cut: &Cut, files: &Files| {
+            let folder = self.keep.as_ref().map(|folder| folder.join(cut.to_string()));
+            if let Some(folder) = folder.filter(|it| std::fs::create_dir_all(it).is_ok()) {
+                write(&folder, files);
+            }
         };
-        let findings = incident.examine(&cuts, look, || bar.inc(1));
+        let findings = incident.examine(&cuts, look, keep, || bar.inc(1));
         bar.finish_and_clear();
         let findings = findings.map_err(|error| Failure::of(&error))?;
         if let Some(path) = &self.findings {
@@ -155,6 +205,20 @@ impl Args {
         }
         conclude(&findings, cuts.len(), changes, scenario)
     }
+}
+
+/// Refuse a stack of which nothing is left, or that has no SQLite.
+fn check_stack(stack: Stack) -> Result<(), Failure> {
+    let message = if stack.main == Main::Tmpfs || stack.journals == Some(Journals::Tmpfs) {
+        format!("--on {stack}: RAM does not outlive a power cut")
+    } else if stack.engine != Engine::Sqlite {
+        format!(
+            "--on {stack}: what is cut is SQLite, so a stack is named sqlite/jffs2 and the like"
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Failure::Message(message))
 }
 
 /// Tell what was found. Every finding has the command that repeats its cut.
@@ -210,24 +274,20 @@ fn quoted(word: &str) -> String {
 }
 
 /// Run a check on the files that a cut has left. Returns what it says if it fails.
-fn checked(check: &[OsString], files: &Files, kept: Option<&Path>) -> Option<String> {
+fn checked(check: &[OsString], files: &Files) -> Option<String> {
     let folder = tempfile::tempdir().ok()?;
     write(folder.path(), files);
     let (name, arguments) = check.split_first()?;
     let output = Command::new(name).args(arguments).current_dir(folder.path()).output();
-    let said = match output {
-        Ok(Output { status, .. }) if status.success() => return None,
+    match output {
+        Ok(Output { status, .. }) if status.success() => None,
         Ok(Output { status, stdout, stderr }) => {
             let said = [stderr, stdout].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
             let last = said.iter().find_map(|text| text.lines().last().map(str::to_owned));
-            format!("the check ended with {status}: {}", last.unwrap_or_default())
+            Some(format!("the check ended with {status}: {}", last.unwrap_or_default()))
         }
-        Err(error) => format!("the check cannot be started: {error}"),
-    };
-    if let Some(kept) = kept.filter(|kept| std::fs::create_dir_all(kept).is_ok()) {
-        write(kept, files);
+        Err(error) => Some(format!("the check cannot be started: {error}")),
     }
-    Some(said)
 }
 
 /// Write the files into a folder. A check that misses one says so.

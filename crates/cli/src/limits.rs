@@ -35,6 +35,11 @@ impl BudgetOptions {
         Self { budget: Some(file.to_owned()), update: self.update }
     }
 
+    /// Whether there is a budget, or one is to be written.
+    pub(crate) const fn is_given(&self) -> bool {
+        self.budget.is_some() || self.update
+    }
+
     /// Read the budget, if there is one. Without a file, `--update` begins with an empty one.
     pub(crate) fn read(&self) -> Result<Option<Held>, Failure> {
         let Some(path) = self.budget.clone() else {
@@ -56,7 +61,8 @@ impl BudgetOptions {
 impl Held {
     /// Tell what a run used beyond the limits, or write them anew.
     pub(crate) fn judge(&self, simulation: &Simulation, run: &Run) -> Result<(), Failure> {
-        let usage = Usage { run, syncs: simulation.syncs(), writes: simulation.writes() };
+        let (syncs, writes) = (simulation.syncs(), simulation.writes());
+        let usage = Usage { run, syncs, writes, of_tables: simulation.writes_of_tables() };
         if self.is_updated {
             let text = self.budget.updated(&usage).text();
             output::write_file(&self.path, text.as_bytes(), true)?;

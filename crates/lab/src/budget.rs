@@ -4,12 +4,13 @@
 //! a statement has its share of the commits in it. Where a statement has `per_execution` limits,
 //! they hold for its mean.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
 use crate::bench::run::Run;
-use crate::program::Writes;
+use crate::contents::Writes;
 use crate::trace::Operations;
 
 /// What something cost, or may cost at most.
@@ -49,11 +50,13 @@ struct OfTable {
     name: String,
     programs: Option<f64>,
     erases: Option<f64>,
+    syncs: Option<f64>,
+    bytes_written: Option<f64>,
     time_ms: Option<f64>,
 }
 
 /// The limits of a statement. Unlike [`Limits`], serde can flatten it.
-type Rest = std::collections::BTreeMap<String, f64>;
+type Rest = BTreeMap<String, f64>;
 
 /// Limits of a program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -73,6 +76,8 @@ pub struct Usage<'a> {
     pub syncs: u64,
     /// What each statement asked of files.
     pub writes: Vec<(String, Writes)>,
+    /// The same for each table and index.
+    pub of_tables: BTreeMap<String, Writes>,
 }
 
 /// A limit that a run went beyond.
@@ -166,10 +171,13 @@ impl Usage<'_> {
     fn table(&self, name: &str) -> Option<Limits> {
         let rows = self.run.by_table.iter().filter(|row| row.name == name);
         let costs = rows.map(|row| used(&row.operations, row.operations.time_ns, None));
-        costs.reduce(|mut sum, more| {
+        let mut sum = costs.reduce(|mut sum, more| {
             sum.add(&more);
             sum
-        })
+        })?;
+        let writes = self.of_tables.get(name).copied().unwrap_or_default();
+        sum.add(&used(&Operations::default(), 0, Some(writes)));
+        Some(sum)
     }
 }
 
@@ -237,8 +245,7 @@ impl Budget {
         for one in &mut new.table {
             let Some(costs) = usage.table(&one.name) else { continue };
             let limits = like(&one.limits(), &costs);
-            (one.programs, one.erases, one.time_ms) =
-                (limits.programs, limits.erases, limits.time_ms);
+            *one = OfTable::of(one.name.clone(), limits);
         }
         new
     }
@@ -263,8 +270,7 @@ impl Budget {
         }
         for row in usage.run.by_table.iter().filter(|row| !row.name.is_empty()) {
             let Some(costs) = usage.table(&row.name) else { continue };
-            let (name, programs) = (row.name.clone(), costs.programs);
-            self.table.push(OfTable { name, programs, erases: costs.erases, time_ms: None });
+            self.table.push(OfTable::of(row.name.clone(), Limits { time_ms: None, ..costs }));
         }
     }
 
@@ -301,9 +307,14 @@ impl OfStatements {
 }
 
 impl OfTable {
+    const fn of(name: String, limits: Limits) -> Self {
+        let Limits { programs, erases, syncs, bytes_written, time_ms } = limits;
+        Self { name, programs, erases, syncs, bytes_written, time_ms }
+    }
+
     const fn limits(&self) -> Limits {
-        let Self { programs, erases, time_ms, .. } = *self;
-        Limits { programs, erases, syncs: None, bytes_written: None, time_ms }
+        let Self { programs, erases, syncs, bytes_written, time_ms, .. } = *self;
+        Limits { programs, erases, syncs, bytes_written, time_ms }
     }
 }
 
@@ -347,7 +358,7 @@ mod tests {
         for (text, wanted) in [
             ("[all]\nprograms = 1\nprogrammes = 2\n", "line 3: unknown field `programmes`"),
             ("[[statement]]\nmatches = \"a\"\nreads = 1\n", "unknown limit `reads`"),
-            ("[[table]]\nname = \"a\"\nsyncs = 1\n", "unknown field `syncs`"),
+            ("[[table]]\nname = \"a\"\nreads = 1\n", "unknown field `reads`"),
             ("[all]\nprograms = \"many\"\n", "line 2: invalid type"),
         ] {
             let why = Budget::parse(text).unwrap_err();

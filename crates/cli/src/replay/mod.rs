@@ -2,13 +2,15 @@
 
 mod workers;
 
+use std::fs;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
 use flysch_lab::bench::run::Run;
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::stack::{Engine, Stack};
-use flysch_lab::recording::{Difference, Recording, Replay, differences};
+use flysch_lab::program::Simulation;
+use flysch_lab::recording::{Difference, Recording, Replay, ReplayError, differences};
 use flysch_lab::report;
 use flysch_sqlite::calls::Entry;
 use rayon::prelude::*;
@@ -55,6 +57,7 @@ Examples:
   flysch replay app.rec --on sqlite/jffs2,sqlite/ubifs,sqlite/ftl
   flysch replay app.rec --journal-mode delete,wal --synchronous normal,full --format csv
   flysch replay app.rec --sqlite /usr/lib/x86_64-linux-gnu/libsqlite3.so.0 --pace none
+  flysch replay schema.sql --database my.db --keep migrated
   flysch replay schema.sql --database my.db --trace schema.trace && flysch trace schema.trace tables")]
 pub(crate) struct Args {
     /// A recording (.rec), or an SQL script
@@ -80,6 +83,9 @@ pub(crate) struct Args {
     /// Save the calls that wrote otherwise than when they were recorded, as CSV
     #[arg(long, value_name = "FILE")]
     differences: Option<PathBuf>,
+    /// Write the databases that are left to a new folder (one run only)
+    #[arg(long, value_name = "FOLDER")]
+    keep: Option<PathBuf>,
     /// Save the trace (one run only)
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -115,13 +121,18 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let budget = args.budget.read()?;
     let files = args.differences.iter().chain(&args.trace);
     files.clone().try_for_each(|path| output::check_writable(path, args.figures.force))?;
+    if let Some(folder) = args.keep.as_ref().filter(|folder| folder.exists()) {
+        return Err(Failure::of_file(folder, "exists; databases are kept in a new folder"));
+    }
     args.figures.check()?;
     args.view.limit_jobs()?;
-    let one_only = (files.count() > 0 || budget.is_some()) && scenarios.len() > 1;
+    let is_single = files.count() > 0 || budget.is_some() || args.keep.is_some();
+    let one_only = is_single && scenarios.len() > 1;
     if one_only {
         let runs = scenarios.len();
-        let message =
-            format!("--trace, --differences and --budget are for one run, and these are {runs}");
+        let message = format!(
+            "--trace, --differences, --keep and --budget are for one run, and these are {runs}"
+        );
         return Err(Failure::Message(message));
     }
     let (mut done, verdict) = args.carry_out(&recording, &scenarios, budget.as_ref())?;
@@ -185,7 +196,9 @@ impl Args {
         };
         if let Some(library) = &self.sqlite {
             let one = |scenario| {
-                let (run, entries, source) = workers::run(&replay(scenario), scenario, library)?;
+                let (run, entries, source, simulation) =
+                    workers::run(&replay(scenario), scenario, library)?;
+                self.keep(&simulation)?;
                 Ok(Done { run, entries, source })
             };
             if budget.is_some() {
@@ -197,7 +210,8 @@ impl Args {
         }
         if let (Some(budget), [scenario]) = (budget, scenarios) {
             let (run, entries, simulation) =
-                replay(scenario).run_kept(scenario).map_err(|error| Failure::of(&error))?;
+                replay(scenario).run(scenario).map_err(|error| Failure::of(&error))?;
+            self.keep(&simulation)?;
             let verdict = budget.judge(&simulation, &run);
             return Ok((vec![Done { run, entries, source: String::new() }], verdict));
         }
@@ -205,13 +219,35 @@ impl Args {
         let one = |scenario: &Scenario| {
             let outcome = replay(scenario).run(scenario);
             bar.inc(1);
-            let (run, entries) = outcome.map_err(|error| Failure::of(&error))?;
-            Ok(Done { run, entries, source: String::new() })
+            if let Err(error @ ReplayError::NoSharedMemory) = &outcome
+                && scenarios.len() > 1
+            {
+                tell(&format!("{}: {error}", scenario.stack));
+                return Ok(None);
+            }
+            let (run, entries, simulation) = outcome.map_err(|error| Failure::of(&error))?;
+            self.keep(&simulation)?;
+            Ok(Some(Done { run, entries, source: String::new() }))
         };
-        let done: Result<Vec<Done>, Failure> =
+        let done: Result<Vec<Option<Done>>, Failure> =
             scenarios.par_iter().with_max_len(1).map(one).collect();
         bar.finish_and_clear();
-        Ok((done?, Ok(())))
+        let done: Vec<Done> = done?.into_iter().flatten().collect();
+        if done.is_empty() {
+            return Err(Failure::of(&ReplayError::NoSharedMemory));
+        }
+        Ok((done, Ok(())))
+    }
+
+    /// Write the databases that are left, if that is asked for.
+    fn keep(&self, simulation: &Simulation) -> Result<(), Failure> {
+        let Some(folder) = &self.keep else { return Ok(()) };
+        let all = simulation.databases().map_err(|error| Failure::of(&error))?;
+        fs::create_dir(folder).map_err(|error| Failure::of_file(folder, error))?;
+        for (name, bytes) in all {
+            output::write_file(&folder.join(name), &bytes, false)?;
+        }
+        Ok(())
     }
 
     /// Tell where the calls wrote otherwise than when they were recorded.

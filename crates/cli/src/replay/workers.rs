@@ -10,19 +10,20 @@ use std::thread;
 use flysch_kernel::live::signals::Stop;
 use flysch_lab::bench::run::Run;
 use flysch_lab::bench::scenario::Scenario;
+use flysch_lab::program::Simulation;
 use flysch_lab::recording::{Recording, Replay};
 use flysch_sqlite::calls::{Call, Entry};
 use flysch_sqlite::remote::{Folder, Server, Terms, Waits};
 
 use crate::failure::Failure;
 
-/// Run a replay with a library. Returns the figures, the calls as they ended, and which source the
-/// library was built from.
+/// Run a replay with a library. Returns the figures, the calls as they ended, which source the
+/// library was built from, and the machine.
 pub(super) fn run(
     replay: &Replay<'_>,
     scenario: &Scenario,
     library: &Path,
-) -> Result<(Run, Vec<Entry>, String), Failure> {
+) -> Result<(Run, Vec<Entry>, String, Simulation), Failure> {
     let stop = Stop::on_signals().map_err(|error| Failure::of(&error))?;
     let simulation = replay.simulation(scenario).map_err(|error| Failure::of(&error))?;
     let folder = Folder::create().map_err(|error| Failure::of(&error))?;
@@ -50,10 +51,11 @@ pub(super) fn run(
         outcome.map_err(|error| Failure::of(&error))?;
         source.map_err(Failure::Message)
     })?;
+    drop(server);
     let mut run = simulation.finish(scenario).map_err(|error| Failure::of(&error))?;
     run.workload.clone_from(&replay.recording.name);
     let recorded = Recording::of(&simulation, replay.recording.origin.clone());
-    Ok((run, recorded.entries, source))
+    Ok((run, recorded.entries, source, simulation))
 }
 
 struct Workers<'a> {

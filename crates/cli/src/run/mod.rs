@@ -45,8 +45,8 @@ Examples:
 pub(crate) struct Args {
     /// Stack of SQLite: sqlite/jffs2, sqlite/ubifs, sqlite/ftl, sqlite/tmpfs, ... [default:
     /// sqlite/jffs2]
-    #[arg(long, value_name = "STACK", default_value_t = Stack::JFFS2, hide_default_value = true)]
-    on: Stack,
+    #[arg(long, value_name = "STACK")]
+    on: Option<Stack>,
     #[command(flatten)]
     hardware: Hardware,
     /// Time that the program takes for itself: as measured, or none, so that runs can be repeated
@@ -65,7 +65,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     files: Files,
     /// The program and its arguments
-    #[arg(last = true, required_unless_present = "serve", value_name = "COMMAND")]
+    #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
@@ -187,7 +187,7 @@ impl Args {
         if let Some(why) = obstacle::foreseen(&self.command).filter(|_| !self.way.fuse) {
             return Err(Failure::Message(why));
         }
-        let scenario = self.hardware.scenario(self.on)?;
+        let scenario = self.hardware.scenario(self.stack())?;
         let root = if self.way.fuse { Some(folder::root()?) } else { None };
         let keeps_calls = self.files.calls.is_some();
         let pace = if mode.is_repeatable() { Pace::None } else { self.pace.pace() };
@@ -238,8 +238,31 @@ impl Args {
     }
 
     /// The stack.
-    pub(crate) const fn stack(&self) -> Stack {
+    pub(crate) fn stack(&self) -> Stack {
+        self.on.unwrap_or(Stack::JFFS2)
+    }
+
+    /// The stack that was given.
+    pub(crate) const fn given_stack(&self) -> Option<Stack> {
         self.on
+    }
+
+    /// The machine.
+    pub(crate) const fn hardware(&self) -> &Hardware {
+        &self.hardware
+    }
+
+    /// An option for what becomes of a run in the end, if one was given.
+    pub(crate) const fn outcome_option(&self) -> Option<&'static str> {
+        let Files { calls, trace, out, .. } = &self.files;
+        match () {
+            () if self.write_back => Some("--write-back"),
+            () if self.budget.is_given() => Some("--budget"),
+            () if calls.is_some() => Some("--calls"),
+            () if trace.is_some() => Some("--trace"),
+            () if out.is_some() => Some("--out"),
+            () => None,
+        }
     }
 
     /// The time that SQLite tells, if it is fixed, in seconds since 1970.
@@ -269,10 +292,13 @@ impl PaceOption {
 
 impl Args {
     fn check(&self) -> Result<(), Failure> {
-        if self.on.engine != Engine::Sqlite {
+        if self.command.is_empty() && !self.way.serve {
+            return Err(Failure::Message("a program is missing; it stands behind --".to_owned()));
+        }
+        if self.stack().engine != Engine::Sqlite {
             return Err(Failure::Message(format!(
                 "--on {}: a program brings SQLite, so a stack is named sqlite/jffs2 and the like",
-                self.on
+                self.stack()
             )));
         }
         if matches!(self.files.format, FileFormat::Json) && self.files.out.is_none() {

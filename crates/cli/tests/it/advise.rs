@@ -48,7 +48,28 @@ fn few_runs_agree_with_an_exhaustive_sweep() {
         let (found, best) = (years(&advice["best"]), years(&all[0]));
         assert!(found >= best * 0.98 && found <= best * 1.02, "{subject}: {found} and {best}");
         assert_eq!(advice["best"]["survives"], "loses_nothing", "{subject}");
+        check_together(&advice);
     }
+}
+
+/// The three changes together are a run of their own: with what each of them changes, and all else
+/// as today.
+fn check_together(advice: &Value) {
+    let parts = |it: &Value| -> Vec<String> {
+        let name = it["configuration"].as_str().expect("a name");
+        name.split(", ").map(str::to_owned).collect()
+    };
+    let today = parts(&advice["today"]);
+    let changes = advice["changes"].as_array().expect("changes");
+    assert!(!changes.is_empty() && changes.len() <= 3, "{changes:?}");
+    let new = changes.iter().flat_map(|change| parts(&change["result"]));
+    let new: Vec<String> = new.filter(|part| !today.contains(part)).collect();
+    let together = parts(&advice["together"]);
+    assert!(new.iter().all(|part| together.contains(part)), "{new:?}: {together:?}");
+    let known = |part: &String| new.contains(part) || today.contains(part);
+    assert!(together.iter().all(known), "{together:?}: {new:?} and {today:?}");
+    let ranking = advice["ranking"].as_array().expect("a ranking");
+    assert!(ranking.contains(&advice["together"]), "it was measured");
 }
 
 #[test]

@@ -162,6 +162,26 @@ fn a_script_runs_on_many_stacks_and_settings() {
         "replay s.sql --database my.db --journal-mode wal --on sqlite/ubifs --format csv",
     );
     assert!(csv.starts_with("workload,on,") && csv.contains("s.sql,sqlite/ubifs,"), "{csv}");
+    for by in ["", "--sqlite /usr/lib/x86_64-linux-gnu/libsqlite3.so.0"] {
+        let kept = format!("kept{}", by.len());
+        let line = format!("replay s.sql --database my.db --keep {kept} {by}");
+        let ran = flysch(folder.path(), &line);
+        assert_eq!(ran.code, Some(0), "{line}: {}", ran.stderr);
+        let rows =
+            native(folder.path(), &[&shell, &format!("{kept}/script.db"), "SELECT a, b FROM t"]);
+        assert_eq!(rows, "1|0\n2|0\n9|0\n", "{line}");
+    }
+    let line = "replay s.sql --database my.db --journal-mode wal --on sqlite/jffs2,sqlite/ubifs";
+    let ran = flysch(folder.path(), line);
+    let refused = "the journal mode wal is refused: the file system maps no file shared";
+    assert!(ran.code == Some(0) && ran.stderr.contains(refused), "{}", ran.stderr);
+    assert!(ran.stdout.contains("ubifs") && !ran.stdout.contains("jffs2"), "{}", ran.stdout);
+    let line = complaint_of(folder.path(), "crash s.sql --database my.db --journal-mode wal");
+    assert!(line.contains(refused), "{line}");
+    let line = complaint_of(folder.path(), "replay s.sql --keep kept0");
+    assert!(line.contains("kept0: exists; databases are kept in a new folder"), "{line}");
+    let line = complaint_of(folder.path(), "replay s.sql --keep new --seed 1,2");
+    assert!(line.contains("are for one run, and these are 2"), "{line}");
 }
 
 #[test]

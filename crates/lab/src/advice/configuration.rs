@@ -31,7 +31,7 @@ pub struct Configuration {
 pub enum Safety {
     #[serde(rename = "loses_nothing")]
     Whole,
-    /// A deleted journal may come back.
+    /// A journal that was deleted or emptied may come back.
     #[serde(rename = "loses_the_last")]
     WithoutLast,
     #[serde(rename = "loses_some")]
@@ -56,9 +56,17 @@ impl Safety {
             (JournalMode::Memory | JournalMode::Off, _) | (_, Synchronous::Off) => Self::Nothing,
             (JournalMode::Wal, Synchronous::Normal) => Self::WithoutSome,
             _ if group > 1 => Self::WithoutSome,
-            (JournalMode::Delete, Synchronous::Normal | Synchronous::Full) => Self::WithoutLast,
+            (JournalMode::Delete, Synchronous::Normal | Synchronous::Full)
+            | (JournalMode::Truncate, Synchronous::Normal) => Self::WithoutLast,
             _ => Self::Whole,
         }
+    }
+
+    /// What it promises where these are the answers to `PRAGMA journal_mode` and `PRAGMA
+    /// synchronous`.
+    pub fn answered(journal: &str, synchronous: &str) -> Self {
+        let mode = journal.parse().ok().zip(level(synchronous));
+        mode.map_or(Self::Nothing, |(journal, level)| Self::of(journal, level, 1))
     }
 
     /// The same in words.
@@ -69,6 +77,17 @@ impl Safety {
             Self::WithoutSome => "all but the last transactions",
             Self::Nothing => "perhaps nothing",
         }
+    }
+}
+
+/// The level that `PRAGMA synchronous` answers.
+pub(super) fn level(number: &str) -> Option<Synchronous> {
+    match number {
+        "0" => Some(Synchronous::Off),
+        "1" => Some(Synchronous::Normal),
+        "2" => Some(Synchronous::Full),
+        "3" => Some(Synchronous::Extra),
+        _ => None,
     }
 }
 

@@ -7,6 +7,7 @@ use flysch_sqlite::calls::Call;
 use flysch_sqlite::{JournalMode, Synchronous};
 use serde::Serialize;
 
+use super::configuration::level;
 use super::{Configuration, Safety};
 use crate::bench::run::Latency;
 use crate::bench::scenario::Scenario;
@@ -161,15 +162,4 @@ fn replayed(
     }
     let run = simulation.finish(scenario).map_err(|error| error.to_string())?;
     Ok(Used { programs: run.page_programs, energy_mj: run.energy_mj, transaction_ns, mode })
-}
-
-/// The level that `PRAGMA synchronous` answers.
-fn level(number: &str) -> Option<Synchronous> {
-    match number {
-        "0" => Some(Synchronous::Off),
-        "1" => Some(Synchronous::Normal),
-        "2" => Some(Synchronous::Full),
-        "3" => Some(Synchronous::Extra),
-        _ => None,
-    }
 }

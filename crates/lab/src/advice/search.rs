@@ -28,6 +28,8 @@ pub struct Advice {
     pub ranking: Vec<Measurement>,
     /// The changes that matter most, each alone.
     pub changes: Vec<Change>,
+    /// These changes, and no others, made together.
+    pub together: Option<Measurement>,
     /// Number of runs.
     pub runs: usize,
 }
@@ -46,6 +48,8 @@ struct Search<'a> {
     has_time: &'a dyn Fn() -> bool,
     tried: Vec<Measurement>,
     runs: usize,
+    /// The most runs for now.
+    runs_max: usize,
 }
 
 impl Search<'_> {
@@ -54,7 +58,7 @@ impl Search<'_> {
         if let Some(known) = self.tried.iter().find(|known| known.what == what) {
             return Some(known.clone());
         }
-        if self.runs >= RUNS_MAX || !(self.has_time)() {
+        if self.runs >= self.runs_max || !(self.has_time)() {
             return None;
         }
         self.runs += 1;
@@ -89,7 +93,9 @@ pub fn advise(
     has_time: &dyn Fn() -> bool,
 ) -> Result<Advice, String> {
     let measured = demand.measure(today)?;
-    let mut search = Search { demand, has_time, tried: vec![measured.clone()], runs: 1 };
+    let tried = vec![measured.clone()];
+    // The last run is for the changes together.
+    let mut search = Search { demand, has_time, tried, runs: 1, runs_max: RUNS_MAX - 1 };
     for &stack in &space.stacks {
         for &mode in &space.modes {
             // JFFS2 maps no file shared, so there is no write-ahead log on it.
@@ -110,10 +116,13 @@ pub fn advise(
         }
     }
     let best = search.best();
-    let changes = best.as_ref().map(|best| changes(&mut search, today, best.what));
+    let (mut changes, mut together) = (Vec::new(), None);
+    if let Some(best) = &best {
+        (changes, together) = matter(&mut search, today, best.what);
+    }
     let (runs, mut ranking) = (search.runs, search.tried);
     ranking.sort_by(|one, other| other.life().total_cmp(&one.life()));
-    Ok(Advice { today: measured, best, ranking, changes: changes.unwrap_or_default(), runs })
+    Ok(Advice { today: measured, best, ranking, changes, together, runs })
 }
 
 type ChangeOf = Box<dyn Fn(Configuration) -> Configuration>;
@@ -133,24 +142,34 @@ fn others(space: &Space, is_timed: bool) -> Vec<ChangeOf> {
 }
 
 /// What of the best configuration does most for today's, each alone, and what grouping would do.
-fn changes(search: &mut Search<'_>, today: Configuration, best: Configuration) -> Vec<Change> {
-    let candidates = [
-        ("the stack", Configuration { stack: best.stack, ..today }),
-        ("the journal", Configuration { mode: best.mode, ..today }),
-        ("the page size", Configuration { page_size: best.page_size, ..today }),
-        ("the cache", Configuration { cache_size: best.cache_size, ..today }),
-        ("compression", Configuration { is_uncompressed: best.is_uncompressed, ..today }),
-        ("ten transactions as one", Configuration { group: GROUP, ..today }),
+/// Also: the same changes together.
+fn matter(
+    search: &mut Search<'_>,
+    today: Configuration,
+    best: Configuration,
+) -> (Vec<Change>, Option<Measurement>) {
+    type Made = fn(Configuration, Configuration) -> Configuration;
+    let candidates: [(&str, Made); 6] = [
+        ("the stack", |it, best| Configuration { stack: best.stack, ..it }),
+        ("the journal", |it, best| Configuration { mode: best.mode, ..it }),
+        ("the page size", |it, best| Configuration { page_size: best.page_size, ..it }),
+        ("ten transactions as one", |it, _| Configuration { group: GROUP, ..it }),
+        ("the cache", |it, best| Configuration { cache_size: best.cache_size, ..it }),
+        ("compression", |it, best| Configuration { is_uncompressed: best.is_uncompressed, ..it }),
     ];
-    let mut changes: Vec<Change> = Vec::new();
-    for (what, configuration) in candidates {
+    let mut changes: Vec<(Change, Made)> = Vec::new();
+    for (what, made) in candidates {
+        let configuration = made(today, best);
         if configuration != today
             && let Some(result) = search.cost(configuration)
         {
-            changes.push(Change { what: what.to_owned(), result });
+            changes.push((Change { what: what.to_owned(), result }, made));
         }
     }
-    changes.sort_by(|one, other| other.result.life().total_cmp(&one.result.life()));
+    changes.sort_by(|(one, _), (other, _)| other.result.life().total_cmp(&one.result.life()));
     changes.truncate(CHANGES_MAX);
-    changes
+    let all = changes.iter().fold(today, |it, (_, made)| made(it, best));
+    search.runs_max = RUNS_MAX;
+    let together = if changes.is_empty() { None } else { search.cost(all) };
+    (changes.into_iter().map(|(change, _)| change).collect(), together)
 }

@@ -9,8 +9,10 @@
 //! schema    the names of the tables and indexes
 //! database  the role of each page
 //! journals  which pages lie where in a journal or a write-ahead log
+//! asked     bytes written and syncs, by table
 //! ```
 
+mod asked;
 mod database;
 mod journals;
 mod page;
@@ -21,6 +23,9 @@ use std::collections::BTreeMap;
 use flysch_chip::{Blame, Cargo, Origin, TableName};
 use flysch_sqlite::FileKind;
 
+pub use asked::Writes;
+
+use asked::Asked;
 use database::Database;
 use journals::{JournalPart, Journals, WalPart};
 
@@ -36,6 +41,7 @@ pub struct Contents {
     settled: BTreeMap<u32, Origin>,
     /// Tables and indexes whose pages went to a journal, in order.
     journaled: Vec<u32>,
+    asked: Asked,
 }
 
 /// What bytes may belong to, numbered as they come.
@@ -78,6 +84,13 @@ pub type Part = (u64, u64, Origin);
 impl Contents {
     /// A file is about to be written. Returns the origins of the bytes.
     pub fn written(&mut self, name: &str, kind: FileKind, offset: u64, bytes: &[u8]) -> Vec<Part> {
+        let parts = self.parts(name, kind, offset, bytes);
+        self.asked.write(name, &parts);
+        parts
+    }
+
+    /// The origins of bytes that no program writes, such as those that are copied in.
+    pub fn parts(&mut self, name: &str, kind: FileKind, offset: u64, bytes: &[u8]) -> Vec<Part> {
         match kind {
             FileKind::Database => self.database_written(name, offset, bytes),
             FileKind::Journal => self.journal_written(name, offset, bytes),
@@ -140,10 +153,7 @@ impl Contents {
 
     /// The tables that the events of a trace are for.
     pub fn blame(&mut self, cargo: &Cargo, events: usize) -> Blame {
-        let names: Vec<String> = self.databases.keys().cloned().collect();
-        for name in &names {
-            self.settle(name);
-        }
+        self.settle_all();
         let mut of_tables = Cargo::default();
         for place in 0..events {
             let mut sums: BTreeMap<u32, u32> = BTreeMap::new();
@@ -155,6 +165,13 @@ impl Contents {
             of_tables.push(sums.into_iter().map(|(label, bytes)| (Origin(label), bytes)));
         }
         Blame { tables: self.labels.all.clone(), of_tables, ..Blame::default() }
+    }
+
+    fn settle_all(&mut self) {
+        let names: Vec<String> = self.databases.keys().cloned().collect();
+        for name in &names {
+            self.settle(name);
+        }
     }
 
     /// The names of all labels.

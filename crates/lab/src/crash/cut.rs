@@ -4,6 +4,7 @@
 //! where the power goes again at change 3 of the recovery.
 
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 use flysch_chip::{Ending, Prng};
@@ -75,12 +76,14 @@ impl FromStr for Cut {
     }
 }
 
-/// Every cut of a run with this many changes. A cut before a change is the same as one after the
-/// change before it.
-pub fn every(changes: usize, seed: u64) -> Vec<Cut> {
+/// Every cut of a run with this many changes, but for those in `spared`. A cut before a change is
+/// the same as one after the change before it, unless that is spared.
+pub(super) fn every(changes: usize, spared: &[Range<usize>], seed: u64) -> Vec<Cut> {
+    let is_spared = |at: usize| spared.iter().any(|range| range.contains(&at));
     let mut all = Vec::new();
-    for at in 0..changes {
-        let endings = if at == 0 { &ENDINGS[..] } else { &ENDINGS[1..] };
+    for at in (0..changes).filter(|at| !is_spared(*at)) {
+        let is_first = at == 0 || is_spared(at - 1);
+        let endings = if is_first { &ENDINGS[..] } else { &ENDINGS[1..] };
         all.extend(endings.iter().map(|(ending, _)| Cut { at, ending: *ending, again: None }));
     }
     for (place, cut) in all.iter_mut().enumerate().filter(|(place, _)| place % AGAIN_EVERY == 0) {
@@ -89,9 +92,8 @@ pub fn every(changes: usize, seed: u64) -> Vec<Cut> {
     all
 }
 
-/// A number of cuts that a seed draws, in order.
-pub fn drawn(changes: usize, count: usize, seed: u64) -> Vec<Cut> {
-    let mut all = every(changes, seed);
+/// A number of these cuts that a seed draws, in order.
+pub(super) fn drawn(mut all: Vec<Cut>, count: usize, seed: u64) -> Vec<Cut> {
     let mut prng = Prng::new(seed);
     while all.len() > count {
         let place = prng.below(all.len() as u64);
@@ -120,9 +122,13 @@ mod tests {
         for text in ["", "7", "7:ripped", "x:torn", "7:torn+", "-1:torn"] {
             assert!(text.parse::<Cut>().is_err(), "{text}");
         }
-        assert_eq!(every(10, 1).len(), 31);
-        let some = drawn(1000, 200, 1);
-        assert_eq!((some.len(), &some), (200, &drawn(1000, 200, 1)));
+        assert_eq!(every(10, &[], 1).len(), 31);
+        let spared = every(10, &[0..3, 5..6], 1);
+        assert_eq!(spared.len(), 6 * 3 + 2);
+        assert!(spared.iter().all(|cut| cut.at > 2 && cut.at != 5));
+        let draw = || drawn(every(1000, &[], 1), 200, 1);
+        let some = draw();
+        assert_eq!((some.len(), &some), (200, &draw()));
         assert!(some.windows(2).all(|pair| pair[0].at <= pair[1].at));
     }
 }

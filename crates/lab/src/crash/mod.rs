@@ -15,6 +15,7 @@ mod promise;
 mod restore;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use flysch_chip::Change;
 use flysch_sqlite::calls::Entry;
@@ -22,19 +23,21 @@ use rayon::prelude::*;
 
 use crate::bench::RunError;
 use crate::bench::scenario::Scenario;
-use crate::program::{Simulation, Start};
-use crate::recording::Recording;
+use crate::program::{KeptRun, Simulation, Start};
+use crate::recording::{Recording, Replay, ReplayError, Variant};
 
-pub use cut::{Cut, CutError, drawn, every};
-pub use promise::Promises;
+pub use cut::{Cut, CutError};
 pub use restore::Survivor;
 
+use promise::{EMPTY, Moments, Promises};
 use restore::Restoration;
 
-/// A run of a program whose changes were kept.
+/// A run whose changes were kept.
 pub struct Incident {
     scenario: Scenario,
     changes: Vec<Change>,
+    /// The changes that copied files in.
+    imported: Vec<Range<usize>>,
     starts: Vec<Start>,
     promises: Promises,
 }
@@ -60,10 +63,56 @@ impl Incident {
         recording: &Recording,
         scenario: &Scenario,
     ) -> Result<Self, RunError> {
-        let (changes, before) = simulation.take_kept();
-        let scenario = Scenario { keeps_trace: false, ..scenario.clone() };
-        let promises = Promises::of(recording, &before, changes.len())?;
-        Ok(Self { scenario, changes, starts: recording.databases.clone(), promises })
+        let kept = simulation.take_kept();
+        let sources = recording.sources(&[]).map_err(RunError::Broken)?;
+        let variant = Variant::default();
+        let replay = Replay { recording, sources: &sources, variant, is_paced: false };
+        let incident = Self::new(&replay, scenario, kept);
+        incident.map_err(|error| RunError::Broken(error.to_string()))
+    }
+
+    /// What happens if a recording runs on the machine of a scenario.
+    ///
+    /// # Errors
+    /// The stack cannot be built, or a statement of a script fails.
+    pub fn of_replay(replay: &Replay<'_>, scenario: &Scenario) -> Result<Self, ReplayError> {
+        let simulation = replay.simulation(scenario)?;
+        simulation.keep_changes();
+        let mut before = vec![0];
+        replay.play(&simulation, |_, _, _| before.push(simulation.kept_count()))?;
+        let kept = KeptRun { before_calls: before, ..simulation.take_kept() };
+        Self::new(replay, scenario, kept)
+    }
+
+    fn new(replay: &Replay<'_>, scenario: &Scenario, kept: KeptRun) -> Result<Self, ReplayError> {
+        let moments = Moments { before: kept.before_calls, all: kept.changes.len() };
+        Ok(Self {
+            scenario: Scenario { keeps_trace: false, ..scenario.clone() },
+            changes: kept.changes,
+            imported: kept.imported,
+            starts: replay.recording.databases.clone(),
+            promises: Promises::of(replay, &moments)?,
+        })
+    }
+
+    /// Every cut. None goes through a database that is being copied in, as no program did that.
+    pub fn cuts(&self) -> Vec<Cut> {
+        cut::every(self.changes.len(), &self.imported, self.scenario.seed)
+    }
+
+    /// A number of cuts that the seed draws.
+    pub fn some_cuts(&self, count: usize) -> Vec<Cut> {
+        cut::drawn(self.cuts(), count, self.scenario.seed)
+    }
+
+    /// Whether a change copied a database in.
+    pub fn is_imported(&self, change: usize) -> bool {
+        self.imported.iter().any(|range| range.contains(&change))
+    }
+
+    /// The machine that is cut.
+    pub const fn scenario(&self) -> &Scenario {
+        &self.scenario
     }
 
     /// Number of changes of the devices.
@@ -72,14 +121,16 @@ impl Incident {
     }
 
     /// Cut the power at each of these places, on all cores, and look at what is left. `check` looks
-    /// at the files too, and says what is wrong with them. `done` is called after each cut.
+    /// at the files too, and says what is wrong with them. `keep` takes those of a finding. `done`
+    /// is called after each cut.
     ///
     /// # Errors
     /// The stack cannot be built anew.
     pub fn examine(
         &self,
         cuts: &[Cut],
-        check: impl Fn(&Cut, &Files) -> Option<String> + Sync,
+        check: impl Fn(&Files) -> Option<String> + Sync,
+        keep: impl Fn(&Cut, &Files) + Sync,
         done: impl Fn() + Sync,
     ) -> Result<Vec<Finding>, RunError> {
         // Each part begins with a new machine and makes the changes up to its cuts.
@@ -92,9 +143,11 @@ impl Incident {
                 for cut in part {
                     restoration.advance(&self.changes, cut.at);
                     let survivor = restoration.survive(&self.changes, cut, &self.starts);
-                    let what = self.verdict(cut, &survivor).or_else(|| check(cut, &survivor.files));
-                    let cut = cut.to_string();
-                    findings.extend(what.map(|what| Finding { cut, what }));
+                    let what = self.verdict(cut, &survivor).or_else(|| check(&survivor.files));
+                    if let Some(what) = what {
+                        keep(cut, &survivor.files);
+                        findings.push(Finding { cut: cut.to_string(), what });
+                    }
                     done();
                 }
                 Ok(findings)
@@ -108,10 +161,12 @@ impl Incident {
         if let Some(failure) = &survivor.failure {
             return Some(failure.clone());
         }
-        survivor
-            .digests
-            .iter()
-            .find_map(|(name, digest)| self.promises.broken(name, *digest, cut.at))
+        let found = survivor.digests.iter().map(|(name, digest)| (name.as_str(), *digest));
+        // A database that is gone is as good as an empty one.
+        let due = self.promises.due(cut.at).map(|name| (name, Some(EMPTY)));
+        let gone = due.filter(|(name, _)| !survivor.digests.contains_key(*name));
+        let mut all = found.chain(gone);
+        all.find_map(|(name, digest)| self.promises.broken(name, digest, cut.at))
     }
 }
 

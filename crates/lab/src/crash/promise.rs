@@ -7,8 +7,8 @@
 //!
 //! - `synchronous` off, or a journal in memory or none: nothing.
 //! - a write-ahead log with `synchronous` normal: any older content.
-//! - a rollback journal that is deleted, without `synchronous` extra: the content before the last
-//!   transaction, as the deleted journal may come back.
+//! - a rollback journal that is deleted without `synchronous` extra, or emptied with normal: the
+//!   content before the last transaction, as the journal may come back.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -18,23 +18,16 @@ use flysch_sqlite::calls::Call;
 use flysch_sqlite::{Database, Player, Value};
 
 use super::may_commit;
-use crate::bench::RunError;
+use crate::advice::Safety;
 use crate::bench::grid::Grid;
+use crate::bench::scenario::Scenario;
 use crate::machine::platform::Platform;
 use crate::machine::stack::Stack;
-use crate::recording::{Recording, Replay, Variant};
+use crate::recording::{Recording, Replay, ReplayError};
 use crate::workload::Workload;
 
-/// How far back a cut may bring a database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reach {
-    /// Not behind what was acknowledged.
-    Acknowledged,
-    /// One transaction behind it.
-    OneBefore,
-    /// Anywhere.
-    Anywhere,
-}
+/// The checksum of a database without a table.
+pub(super) const EMPTY: u32 = 0;
 
 /// A content of a database.
 #[derive(Clone, Copy, Debug)]
@@ -44,53 +37,79 @@ struct State {
     /// returned.
     begun: usize,
     acknowledged: usize,
-    reach: Reach,
+    survives: Safety,
+}
+
+/// How many changes of the devices there were before each call, and in the end.
+pub(super) struct Moments {
+    pub(super) before: Vec<usize>,
+    pub(super) all: usize,
+}
+
+impl Moments {
+    fn of(&self, place: usize) -> usize {
+        self.before.get(place).copied().unwrap_or(self.all)
+    }
 }
 
 /// The contents of each database, by its name on the machine, in order.
 #[derive(Debug, Default)]
-pub struct Promises(BTreeMap<String, Vec<State>>);
+pub(super) struct Promises(BTreeMap<String, Vec<State>>);
 
 impl Promises {
-    /// The contents in a recording. `before` is the number of changes of the devices before each
-    /// call, of `all` in the end.
-    pub(super) fn of(
-        recording: &Recording,
-        before: &[usize],
-        all: usize,
-    ) -> Result<Self, RunError> {
-        let sources = recording.sources(&[]).map_err(RunError::Broken)?;
-        let replay =
-            Replay { recording, sources: &sources, variant: Variant::default(), is_paced: false };
-        let broken = |error: crate::recording::ReplayError| RunError::Broken(error.to_string());
+    /// The contents in a recording.
+    pub(super) fn of(replay: &Replay<'_>, moments: &Moments) -> Result<Self, ReplayError> {
+        let recording = replay.recording;
         let platform = Platform::named("nandsim-6.1").expect("it is built in");
         let grid = Grid::new(Workload::Program, Stack::TMPFS, Arc::new(platform));
         let mut scenarios = grid.scenarios();
         let scenario = scenarios.pop().expect("a grid has a scenario");
-        let simulation = replay.simulation(&scenario).map_err(broken)?;
-        let mut promises = Self::default();
-        let at = |place: usize| before.get(place).copied().unwrap_or(all);
-        replay
-            .play(&simulation, |place, entry, player| {
-                if !may_commit(entry) {
-                    return;
+        let mut promises = Self::at_the_start(replay, &scenario)?;
+        let simulation = replay.simulation(&scenario)?;
+        replay.play(&simulation, |place, entry, player| {
+            if !may_commit(entry) {
+                return;
+            }
+            let connection = connection(&entry.call, recording, place);
+            let (survives, has_log) =
+                connection.map_or((Safety::Nothing, false), |it| survives(player, it));
+            for start in &recording.databases {
+                let vfs = simulation.shared_vfs();
+                if !vfs.exists(&start.path).unwrap_or(false) {
+                    continue;
                 }
-                let reach = connection(&entry.call, recording, place)
-                    .map_or(Reach::Anywhere, |connection| reach(player, connection));
-                for start in &recording.databases {
-                    let vfs = simulation.shared_vfs();
-                    if !vfs.exists(&start.path).unwrap_or(false) {
-                        continue;
-                    }
-                    let opened = Database::open(Rc::clone(&vfs), &start.path);
-                    let digest = opened.ok().as_ref().and_then(digest);
-                    let (begun, acknowledged) = (at(place), at(place + 1));
-                    let states = promises.0.entry(start.name.clone()).or_default();
-                    states.push(State { digest, begun, acknowledged, reach });
-                }
-            })
-            .map_err(broken)?;
+                // A second connection without the memory of the first would end its log.
+                let opened = (!has_log).then(|| Database::open(Rc::clone(&vfs), &start.path));
+                let digest = opened.and_then(Result::ok).as_ref().and_then(digest);
+                let (begun, acknowledged) = (moments.of(place), moments.of(place + 1));
+                let states = promises.0.entry(start.name.clone()).or_default();
+                states.push(State { digest, begun, acknowledged, survives });
+            }
+        })?;
         Ok(promises)
+    }
+
+    /// What each database holds before the first call, on a machine of its own: one that is looked
+    /// at is there from then on.
+    fn at_the_start(replay: &Replay<'_>, scenario: &Scenario) -> Result<Self, ReplayError> {
+        let simulation = replay.simulation(scenario)?;
+        simulation.stand_in("/");
+        let mut promises = Self::default();
+        for start in &replay.recording.databases {
+            let source = replay.sources.get(&start.name);
+            let opened = source.map(|_| Database::open(simulation.shared_vfs(), &start.path));
+            let digest = opened.map_or(Some(EMPTY), |it| it.ok().as_ref().and_then(digest));
+            let first = State { digest, begun: 0, acknowledged: 0, survives: Safety::Whole };
+            promises.0.insert(start.name.clone(), vec![first]);
+        }
+        Ok(promises)
+    }
+
+    /// The databases on which a transaction was acknowledged before change `at`, and which
+    /// therefore have to be there.
+    pub(super) fn due(&self, at: usize) -> impl Iterator<Item = &str> {
+        let is_due = move |states: &Vec<State>| states[1..].iter().any(|it| it.acknowledged <= at);
+        self.0.iter().filter(move |(_, states)| is_due(states)).map(|(name, _)| name.as_str())
     }
 
     /// What is wrong with a content after a cut at change `at`, if anything is.
@@ -98,19 +117,17 @@ impl Promises {
         let states = self.0.get(name)?;
         let begun = states.partition_point(|state| state.begun <= at);
         let known = states[..begun].iter().rposition(|state| state.acknowledged <= at)?;
-        let reach = states[known].reach;
-        let first = match reach {
-            Reach::Anywhere => return None,
-            Reach::Acknowledged => known,
-            Reach::OneBefore => {
+        let first = match states[known].survives {
+            Safety::Nothing => return None,
+            Safety::WithoutSome => 0,
+            Safety::Whole => known,
+            Safety::WithoutLast => {
                 let content = states[known].digest;
                 states[..known].iter().rposition(|state| state.digest != content).unwrap_or(0)
             }
         };
         let is_there = |state: &State| state.digest.is_none() || state.digest == found;
-        // Before the second content, there may have been none.
-        let may_be_empty = first == 0 && reach == Reach::OneBefore;
-        if states[first..begun].iter().any(is_there) || may_be_empty {
+        if states[first..begun].iter().any(is_there) {
             return None;
         }
         let older = states[..first].iter().rposition(|state| state.digest == found);
@@ -152,15 +169,11 @@ fn connection(call: &Call, recording: &Recording, place: usize) -> Option<u32> {
     }
 }
 
-/// What SQLite promises in the mode of a connection.
-fn reach(player: &mut Player<'_>, connection: u32) -> Reach {
+/// What SQLite promises in the mode of a connection, and whether it has a write-ahead log.
+fn survives(player: &mut Player<'_>, connection: u32) -> (Safety, bool) {
     let mut ask = |sql: &str| player.ask(connection, sql).into_iter().next().unwrap_or_default();
     let (journal, synchronous) = (ask("PRAGMA journal_mode"), ask("PRAGMA synchronous"));
-    match (journal.as_str(), synchronous.as_str()) {
-        (_, "0" | "") | ("memory" | "off" | "", _) | ("wal", "1") => Reach::Anywhere,
-        ("delete", "1" | "2") => Reach::OneBefore,
-        _ => Reach::Acknowledged,
-    }
+    (Safety::answered(&journal, &synchronous), journal == "wal")
 }
 
 /// A checksum of the schema and all rows. None if they cannot be read.
@@ -193,5 +206,63 @@ fn update(hasher: &mut crc32fast::Hasher, value: &Value) {
             hasher.update(&(bytes.len() as u64).to_le_bytes());
             hasher.update(bytes);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Four transactions: each is begun at a change and acknowledged two changes later.
+    fn promises(survives: Safety) -> Promises {
+        let states = (0..4).map(|number| State {
+            digest: Some(number),
+            begun: 3 * number as usize,
+            acknowledged: 3 * number as usize + 2,
+            survives,
+        });
+        Promises(BTreeMap::from([("a.db".to_owned(), states.collect())]))
+    }
+
+    #[test]
+    fn what_was_acknowledged_is_there_as_far_as_sqlite_promises() {
+        // The cut is at change 9: transaction 2 was acknowledged, and 3 has begun.
+        for (survives, wanted) in [
+            (Safety::Whole, [false, false, true, true, false]),
+            (Safety::WithoutLast, [false, true, true, true, false]),
+            (Safety::WithoutSome, [true, true, true, true, false]),
+            (Safety::Nothing, [true; 5]),
+        ] {
+            let is_right = |it| promises(survives).broken("a.db", Some(it), 9).is_none();
+            assert_eq!([0, 1, 2, 3, 4].map(is_right), wanted, "{survives:?}");
+        }
+        let promises = promises(Safety::Whole);
+        let why = promises.broken("a.db", Some(0), 9);
+        assert_eq!(why.as_deref(), Some("a.db: 2 acknowledged transactions are lost"));
+        // At change 8 nobody had begun transaction 3.
+        let why = promises.broken("a.db", Some(3), 8);
+        assert_eq!(why.as_deref(), Some("a.db: its content is that of no transaction"));
+    }
+
+    #[test]
+    fn the_promise_follows_journal_and_synchronous() {
+        use Safety::{Nothing, Whole, WithoutLast, WithoutSome};
+        for (journal, of_levels) in [
+            ("delete", [Nothing, WithoutLast, WithoutLast, Whole]),
+            ("truncate", [Nothing, WithoutLast, Whole, Whole]),
+            ("persist", [Nothing, Whole, Whole, Whole]),
+            ("wal", [Nothing, WithoutSome, Whole, Whole]),
+            ("memory", [Nothing; 4]),
+            ("off", [Nothing; 4]),
+            ("", [Nothing; 4]),
+        ] {
+            let found = ["0", "1", "2", "3"].map(|level| Safety::answered(journal, level));
+            assert_eq!(found, of_levels, "{journal}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_the_checksum_of_an_empty_database() {
+        assert_eq!(crc32fast::Hasher::new().finalize(), EMPTY);
     }
 }

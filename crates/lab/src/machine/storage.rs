@@ -171,6 +171,9 @@ impl SqliteVfs for Storage {
     fn delete(&self, name: &str, sync_directory: bool) -> Result<(), VfsError> {
         let _scope = self.recorder.scope(label_of(name));
         settle(self.contents.as_deref(), name);
+        if let Some(contents) = &self.contents {
+            contents.borrow_mut().deleted(name);
+        }
         let mut linux = self.linux.borrow_mut();
         linux.unlink(name).map_err(vfs_error)?;
         if sync_directory { linux.sync_directory("/").map_err(vfs_error) } else { Ok(()) }
@@ -248,6 +251,9 @@ impl File for OpenFile {
     /// for that, and the plain source from which the reference runs were built is not.
     fn sync(&mut self, _flags: SyncFlags) -> Result<(), VfsError> {
         self.call(Vfs::fsync)?;
+        if let Some(contents) = &self.contents {
+            contents.borrow_mut().synced(&self.path);
+        }
         if self.kind == FileKind::Database {
             settle(self.contents.as_deref(), &self.path);
         }

@@ -7,7 +7,7 @@ use crc32fast::Hasher;
 use flysch_sqlite::calls;
 use flysch_sqlite::{Characteristics, File, SyncFlags, VfsError};
 
-use super::statements::Writes;
+use crate::contents::Writes;
 
 /// A count that several files share.
 #[derive(Clone, Default)]

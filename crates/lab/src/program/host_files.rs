@@ -10,10 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::{self, File as HostFile};
 use std::io::{self, Read};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use flysch_chip::Recorder;
+use flysch_chip::{Change, Changes as Kept, Recorder};
 use flysch_linux::filesystem::FsError;
 use flysch_linux::vfs::Vfs as Linux;
 use flysch_sqlite::{File, FileKind, OpenFlags, Vfs, VfsError};
@@ -80,6 +81,8 @@ pub(super) struct HostFiles {
     recorder: Recorder,
     contents: Option<Rc<RefCell<Contents>>>,
     folders: RefCell<Vec<String>>,
+    /// The folder of the process that asks, if names may be relative to it.
+    current: RefCell<Option<String>>,
     /// The databases that were opened, by their names on the host.
     databases: RefCell<BTreeSet<String>>,
     notes: RefCell<Vec<Note>>,
@@ -94,6 +97,10 @@ pub(super) struct HostFiles {
     /// The time to tell in milliseconds since 1970, if not the virtual one.
     now_ms: Cell<Option<i64>>,
     pub(super) changes: Changes,
+    /// The changes of the devices, if they are kept.
+    kept: RefCell<Option<Kept>>,
+    /// Those of them that copied files in, by their numbers.
+    imported: RefCell<Vec<Range<usize>>>,
 }
 
 impl HostFiles {
@@ -109,6 +116,7 @@ impl HostFiles {
             recorder: machine.recorder.clone(),
             contents: machine.contents.clone(),
             folders: RefCell::default(),
+            current: RefCell::default(),
             databases: RefCell::default(),
             notes: RefCell::default(),
             copying_ns: Cell::new(0),
@@ -117,6 +125,8 @@ impl HostFiles {
             starts: RefCell::default(),
             now_ms: Cell::new(None),
             changes: Changes::new(keeps_calls),
+            kept: RefCell::default(),
+            imported: RefCell::default(),
         }
     }
 
@@ -157,6 +167,21 @@ impl HostFiles {
     }
 
     /// The name on the machine of a file of the host.
+    /// From now on, names are relative to this folder.
+    pub(super) fn stand_in(&self, folder: &str) {
+        self.current.replace(Some(folder.to_owned()));
+    }
+
+    /// The whole path of a name.
+    fn resolved(&self, name: &str) -> String {
+        match &*self.current.borrow() {
+            Some(folder) if !name.starts_with('/') => {
+                format!("{}/{name}", folder.trim_end_matches('/'))
+            }
+            _ => name.to_owned(),
+        }
+    }
+
     fn place(&self, path: &str) -> String {
         if let Some(root) = &self.root {
             let inside = path.strip_prefix(root.as_str()).unwrap_or(path);
@@ -260,7 +285,7 @@ impl HostFiles {
         change: impl FnOnce(&mut Linux) -> Result<(), FsError>,
     ) -> Result<(), VfsError> {
         let began_ns = self.recorder.clock().now_ns();
-        let before = self.recorder.len();
+        let (before, kept_before) = (self.recorder.len(), self.kept_count());
         let scope = self.recorder.scope("import");
         let mut linux = self.linux.borrow_mut();
         let mut outcome = change(&mut linux);
@@ -270,6 +295,7 @@ impl HostFiles {
         }
         drop(scope);
         self.recorder.cut(before);
+        self.imported.borrow_mut().push(kept_before..self.kept_count());
         let now_ns = self.recorder.clock().now_ns();
         self.copying_ns.set(self.copying_ns.get() + now_ns - began_ns);
         outcome.map_err(|error| match error {
@@ -278,15 +304,30 @@ impl HostFiles {
         })
     }
 
+    /// Keep the changes of the devices here.
+    pub(super) fn keep(&self, kept: Kept) {
+        self.kept.replace(Some(kept));
+    }
+
+    /// Number of changes that were kept.
+    pub(super) fn kept_count(&self) -> usize {
+        self.kept.borrow().as_ref().map_or(0, Kept::count)
+    }
+
+    /// Take out the changes that were kept, and which of them copied files in.
+    pub(super) fn take_kept(&self) -> (Vec<Change>, Vec<Range<usize>>) {
+        let kept = self.kept.borrow();
+        let changes = kept.as_ref().map(Kept::take).unwrap_or_default();
+        (changes, self.imported.take())
+    }
+
     /// What the parts of a file hold that is copied in.
     fn parts(&self, place: &str, bytes: &[u8]) -> Vec<Part> {
         let Some(contents) = &self.contents else { return Vec::new() };
         let mut contents = contents.borrow_mut();
         match place {
-            _ if place.ends_with("-wal") => contents.written(place, FileKind::Wal, 0, bytes),
-            _ if place.ends_with("-journal") => {
-                contents.written(place, FileKind::Journal, 0, bytes)
-            }
+            _ if place.ends_with("-wal") => contents.parts(place, FileKind::Wal, 0, bytes),
+            _ if place.ends_with("-journal") => contents.parts(place, FileKind::Journal, 0, bytes),
             _ if self.root.is_some() && !bytes.starts_with(MAGIC) => {
                 contents.other_written(place, 0, bytes.len() as u64)
             }
@@ -321,6 +362,16 @@ impl HostFiles {
         }
         Ok(databases.len())
     }
+}
+
+/// The databases of a machine with their logs and journals, by their names there.
+pub(super) fn left(linux: &mut Linux, starts: &[Start]) -> Result<Vec<(String, Vec<u8>)>, FsError> {
+    let mut all = Vec::new();
+    for name in starts.iter().flat_map(|start| with_companions(&start.name)) {
+        let content = read_file(linux, &name)?;
+        all.extend(content.map(|bytes| (name, bytes)));
+    }
+    Ok(all)
 }
 
 /// The files of a machine by the names of the host, where nothing is copied in any more.
@@ -397,20 +448,21 @@ pub(crate) fn read_file(linux: &mut Linux, name: &str) -> Result<Option<Vec<u8>>
 impl Vfs for HostFiles {
     fn open(&self, name: Option<&str>, flags: OpenFlags) -> Result<Box<dyn File>, VfsError> {
         let kind = flags.kind();
-        if let (Some(path), FileKind::Database) = (name, kind) {
+        let path = name.map(|name| self.resolved(name));
+        if let (Some(path), FileKind::Database) = (&path, kind) {
             self.copy_in(path)?;
         }
-        let place = name.map(|path| self.place(path));
+        let place = path.map(|path| self.place(&path));
         let file = self.vfs.open(place.as_deref(), flags)?;
         Ok(Box::new(Counted { file, place, changes: self.changes.clone() }))
     }
 
     fn delete(&self, name: &str, sync_directory: bool) -> Result<(), VfsError> {
-        self.vfs.delete(&self.place(name), sync_directory)
+        self.vfs.delete(&self.place(&self.resolved(name)), sync_directory)
     }
 
     fn exists(&self, name: &str) -> Result<bool, VfsError> {
-        self.vfs.exists(&self.place(name))
+        self.vfs.exists(&self.place(&self.resolved(name)))
     }
 
     fn fill_random(&self, bytes: &mut [u8]) {

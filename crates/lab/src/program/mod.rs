@@ -26,5 +26,4 @@ pub use host_files::{Note, Start, WriteBackError};
 pub(crate) use host_files::{files_of, read_file};
 pub use mounted::{Answer, Attributes, Call, Mounted};
 pub use normal::normalised;
-pub use simulation::{Pace, Simulation};
-pub use statements::Writes;
+pub use simulation::{KeptRun, Pace, Simulation};

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -11,14 +12,15 @@ use flysch_sqlite::Vfs;
 use flysch_sqlite::calls::{CallLog, Changes};
 use flysch_sqlite::remote::{Began, Ended, Machine, StatementId, Told};
 
-use super::host_files::{HostFiles, Note, Start, WriteBackError};
-use super::statements::{Statements, Writes};
+use super::host_files::{HostFiles, Note, Start, WriteBackError, left};
+use super::statements::Statements;
 use super::transactions::{Transactions, is_commit};
 use crate::bench::RunError;
 use crate::bench::measure::{Measured, Timing, measure};
 use crate::bench::run::Run;
 use crate::bench::scenario::Scenario;
 use crate::bench::site::{Simulated, Site};
+use crate::contents::Writes;
 use crate::machine::Machine as Stack;
 
 /// How the time that a program takes for itself passes on the virtual clock.
@@ -28,6 +30,16 @@ pub enum Pace {
     Measured,
     /// Not at all: only the machine's own work takes time.
     None,
+}
+
+/// The changes of the devices in a run.
+#[derive(Debug, Default)]
+pub struct KeptRun {
+    pub changes: Vec<Change>,
+    /// Those that copied files in, by their numbers. No program made them.
+    pub imported: Vec<Range<usize>>,
+    /// How many there were before each call that was told.
+    pub before_calls: Vec<usize>,
 }
 
 /// A machine that programs use through their own SQLite.
@@ -48,11 +60,11 @@ pub struct Simulation {
     log: RefCell<CallLog>,
     /// Time that programs took for themselves since the last call that was told, nanoseconds.
     before_call_ns: Cell<u64>,
-    /// The changes of the devices, if they are kept, and how many there were before each call.
-    kept: RefCell<Option<Kept>>,
+    /// How many changes of the devices there were before each call, if they are kept.
     kept_before: RefCell<Vec<usize>>,
     /// The free bytes of each file system before the program ran.
     rooms_before: Vec<Option<u64>>,
+    keeps_changes: Cell<bool>,
 }
 
 impl Simulation {
@@ -91,9 +103,9 @@ impl Simulation {
             idle_ns: Cell::new(0),
             log: RefCell::default(),
             before_call_ns: Cell::new(0),
-            kept: RefCell::default(),
             kept_before: RefCell::default(),
             rooms_before,
+            keeps_changes: Cell::new(false),
         })
     }
 
@@ -118,14 +130,19 @@ impl Simulation {
         let (kept, stack) = (Kept::default(), self.stack());
         stack.device.borrow_mut().device_mut().keep_changes(kept.clone());
         stack.pram.borrow_mut().device_mut().keep_changes(kept.clone());
-        self.kept.replace(Some(kept));
+        self.files.keep(kept);
+        self.keeps_changes.set(true);
     }
 
-    /// Take the changes out that were kept, and how many there were before each call.
-    pub fn take_kept(&self) -> (Vec<Change>, Vec<usize>) {
-        let kept = self.kept.borrow();
-        let changes = kept.as_ref().map(Kept::take).unwrap_or_default();
-        (changes, self.kept_before.take())
+    /// Number of changes that were kept.
+    pub fn kept_count(&self) -> usize {
+        self.files.kept_count()
+    }
+
+    /// Take the changes out that were kept.
+    pub fn take_kept(&self) -> KeptRun {
+        let (changes, imported) = self.files.take_kept();
+        KeptRun { changes, imported, before_calls: self.kept_before.take() }
     }
 
     /// The machine below.
@@ -136,6 +153,11 @@ impl Simulation {
     /// Begin with these files, by the names of databases on the machine, and with no others.
     pub fn begin_with(&self, sources: BTreeMap<String, PathBuf>) {
         self.files.begin_with(sources);
+    }
+
+    /// Names of files are relative to this folder of the host.
+    pub fn stand_in(&self, folder: &str) {
+        self.files.stand_in(folder);
     }
 
     /// Tell a time that stands still, in milliseconds since 1970.
@@ -171,6 +193,15 @@ impl Simulation {
         let stack = self.stack();
         stack.cpu.set_free(true);
         self.files.write_back()
+    }
+
+    /// The databases as they are now, with their logs and journals, by their names on the machine.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn databases(&self) -> Result<Vec<(String, Vec<u8>)>, RunError> {
+        let left = left(&mut self.stack().linux.borrow_mut(), &self.starts());
+        left.map_err(|error| RunError::Broken(error.to_string()))
     }
 
     /// End the interval, and compute the figures.
@@ -212,6 +243,12 @@ impl Simulation {
         let statements = self.statements.borrow();
         let texts = statements.texts().iter().cloned();
         texts.zip(statements.writes().iter().copied()).collect()
+    }
+
+    /// The same for each table and index, by name.
+    pub fn writes_of_tables(&self) -> BTreeMap<String, Writes> {
+        let contents = self.stack().contents.as_ref();
+        contents.map(|contents| contents.borrow_mut().writes()).unwrap_or_default()
     }
 
     /// Virtual time, nanoseconds.
@@ -259,8 +296,8 @@ impl Machine for Simulation {
         let idle_ns = if told.what.is_call() { self.before_call_ns.take() } else { 0 };
         let mut log = self.log.borrow_mut();
         log.note(told, idle_ns, || self.take_changes());
-        if let Some(kept) = &*self.kept.borrow() {
-            self.kept_before.borrow_mut().resize(log.len(), kept.count());
+        if self.keeps_changes.get() {
+            self.kept_before.borrow_mut().resize(log.len(), self.kept_count());
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use flysch_sqlite::remote::{Began, Ended, StatementId};
 
 use super::normal::normalised;
+use crate::contents::Writes;
 
 /// The most different statements. What comes later is counted together.
 const TEXTS_MAX: usize = 200;
@@ -27,13 +28,6 @@ pub(super) struct Running {
     pub(super) began_ns: u64,
     /// Number of events before.
     pub(super) events: usize,
-}
-
-/// What a statement asked of files.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Writes {
-    pub bytes: u64,
-    pub syncs: u64,
 }
 
 #[derive(Default)]

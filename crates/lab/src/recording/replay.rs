@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use flysch_sqlite::calls::{Call, Entry};
-use flysch_sqlite::{Library, Player};
+use flysch_sqlite::{JournalMode, Library, Player};
 
 use super::transactions::grouped;
 use super::{Recording, Variant};
@@ -20,6 +20,8 @@ pub enum ReplayError {
     Run(RunError),
     /// A statement of a script: where it stands, and what SQLite says.
     Statement(String),
+    /// The stack cannot keep a write-ahead log, which shares memory between processes.
+    NoSharedMemory,
     Sqlite(flysch_sqlite::Error),
 }
 
@@ -28,6 +30,9 @@ impl fmt::Display for ReplayError {
         match self {
             Self::Run(error) => error.fmt(f),
             Self::Statement(message) => f.write_str(message),
+            Self::NoSharedMemory => {
+                f.write_str("the journal mode wal is refused: the file system maps no file shared")
+            }
             Self::Sqlite(error) => error.fmt(f),
         }
     }
@@ -47,22 +52,12 @@ pub struct Replay<'a> {
 }
 
 impl Replay<'_> {
-    /// Run it on the machine of a scenario. Returns the figures, and the calls as they ended.
+    /// Run it on the machine of a scenario. Returns the figures, the calls as they ended, and the
+    /// machine.
     ///
     /// # Errors
     /// The stack cannot be built, or a statement of a script fails.
-    pub fn run(&self, scenario: &Scenario) -> Result<(Run, Vec<Entry>), ReplayError> {
-        self.run_kept(scenario).map(|(run, entries, _)| (run, entries))
-    }
-
-    /// The same, with the machine that it ran on.
-    ///
-    /// # Errors
-    /// Those of [`run`](Self::run).
-    pub fn run_kept(
-        &self,
-        scenario: &Scenario,
-    ) -> Result<(Run, Vec<Entry>, Simulation), ReplayError> {
+    pub fn run(&self, scenario: &Scenario) -> Result<(Run, Vec<Entry>, Simulation), ReplayError> {
         let simulation = self.simulation(scenario)?;
         let entries = self.play(&simulation, |_, _, _| {})?;
         let mut run = simulation.finish(scenario).map_err(ReplayError::Run)?;
@@ -101,7 +96,14 @@ impl Replay<'_> {
         let group = self.variant.group;
         let groups = (group > 1).then(|| grouped(&self.recording.entries, group));
         let mut ended = Vec::with_capacity(self.recording.entries.len());
+        let mut folders: BTreeMap<u32, &str> = BTreeMap::new();
         for (place, entry) in self.recording.entries.iter().enumerate() {
+            if let Call::Open { folder, .. } = &entry.call {
+                folders.insert(entry.process, folder);
+            }
+            if let Some(folder) = folders.get(&entry.process) {
+                simulation.stand_in(folder);
+            }
             let mut code = 0;
             let own = groups.as_ref().map_or_else(|| vec![entry.clone()], |all| all[place].clone());
             let calls: Vec<Entry> = own.iter().flat_map(|entry| self.calls(entry)).collect();
@@ -117,11 +119,23 @@ impl Replay<'_> {
                     return Err(ReplayError::Statement(format!("{place}: {message}")));
                 }
             }
+            if self.wants_log(entry) && !has_log(&mut playing, entry) {
+                return Err(ReplayError::NoSharedMemory);
+            }
             let changes = simulation.take_changes();
-            ended.push(Entry { code, changes, ..entry.clone() });
-            seen(place, entry, &mut playing);
+            let done = Entry { code, changes, ..entry.clone() };
+            seen(place, &done, &mut playing);
+            ended.push(done);
         }
         Ok(ended)
+    }
+
+    /// Whether a call opens a database that is to have a write-ahead log, against the program's
+    /// will.
+    fn wants_log(&self, entry: &Entry) -> bool {
+        let is_file = |name: &str| !name.is_empty() && !name.contains(":memory:");
+        let opens = matches!(&entry.call, Call::Open { name, .. } if is_file(name));
+        opens && self.variant.journal_mode == Some(JournalMode::Wal)
     }
 
     /// The calls to make for an entry: its own, and after an open the PRAGMAs of the variant.
@@ -144,4 +158,12 @@ impl Replay<'_> {
             _ => vec![own],
         }
     }
+}
+
+/// Whether a database that was opened has a write-ahead log. One that could not be opened has
+/// another problem.
+fn has_log(player: &mut Player<'_>, entry: &Entry) -> bool {
+    let Call::Open { connection, .. } = entry.call else { return true };
+    let answer = player.ask(connection, "PRAGMA journal_mode").into_iter().next();
+    answer.is_none_or(|mode| mode.is_empty() || mode == "wal")
 }

@@ -3,7 +3,9 @@
 //! ```text
 //! magic       8 bytes  "FLYSCHTR"
 //! version     2 bytes  2, 3 or 4, little-endian
-//! origin      name     only in version 4: program and command, a line of JSON
+//! origin               only in version 4
+//!             name     program and command, a line of JSON
+//!             number   whether blame follows the events, 0 or 1
 //! geometry    numbers  page_size oob_size sectors_per_page partial_programs
 //!                      pages_per_block block_count in_order (0 or 1)
 //! causes      number   how many, without the root
@@ -18,7 +20,7 @@
 //!             number   time since the event before
 //!             number   address, as zigzag difference from the last event of the same kind
 //!             numbers  duration, bytes, cause, task: each only if its bit is not set
-//! blame                in versions 3 and 4: whom the events are for
+//! blame                in version 3, and in version 4 if it says so: whom the events are for
 //! checksum    4 bytes  CRC-32 (IEEE 802.3) of all bytes before, little-endian
 //! ```
 //!
@@ -78,7 +80,7 @@ pub fn encode(trace: &Trace) -> Result<Vec<u8>, TraceError> {
     check_trace(trace)?;
     let mut bytes = MAGIC.to_vec();
     let has_origin = !trace.origin.is_empty();
-    let has_blame = has_origin || !trace.blame.is_empty();
+    let has_blame = !trace.blame.is_empty();
     let version = match (has_origin, has_blame) {
         (true, _) => VERSION_ORIGIN,
         (false, true) => VERSION_BLAME,
@@ -87,6 +89,7 @@ pub fn encode(trace: &Trace) -> Result<Vec<u8>, TraceError> {
     bytes.extend(version.to_le_bytes());
     if has_origin {
         put_name(&mut bytes, &trace.origin);
+        varint::put(&mut bytes, has_blame.into());
     }
     put_geometry(&mut bytes, &trace.geometry);
     varint::put(&mut bytes, trace.causes.len() as u64 - 1);
@@ -115,11 +118,10 @@ pub fn encode(trace: &Trace) -> Result<Vec<u8>, TraceError> {
 pub fn decode(bytes: &[u8]) -> Result<Trace, TraceError> {
     let (version, body_end) = check_frame(bytes)?;
     let kinds = if version == VERSION_MIN { &EventKind::ALL[..7] } else { &EventKind::ALL };
-    let has_blame = version >= VERSION_BLAME;
+    let has_blame = version == VERSION_BLAME;
     let mut parser = Parser { bytes: &bytes[..body_end], at: BODY_AT, kinds, has_blame };
-    let origin = if version == VERSION_ORIGIN { parser.text(ORIGIN_MAX) } else { Ok("") };
-    let trace =
-        origin.and_then(|origin| Ok(Trace { origin: origin.to_owned(), ..parser.trace()? }));
+    let origin = if version == VERSION_ORIGIN { parser.origin() } else { Ok(String::new()) };
+    let trace = origin.and_then(|origin| Ok(Trace { origin, ..parser.trace()? }));
     trace.map_err(|fault| TraceError::at(Place::Byte(parser.at), fault))
 }
 
@@ -252,6 +254,13 @@ impl<'a> Parser<'a> {
             trace.blame = file_blame::parse(self, trace.events.len())?;
         }
         if self.at == self.bytes.len() { Ok(trace) } else { Err(Fault::Excess) }
+    }
+
+    /// Which program made the trace. Tells whether blame follows the events.
+    fn origin(&mut self) -> Result<String, Fault> {
+        let origin = self.text(ORIGIN_MAX)?.to_owned();
+        self.has_blame = self.number("whether blame follows", 1)? == 1;
+        Ok(origin)
     }
 
     fn geometry(&mut self) -> Result<Geometry, Fault> {

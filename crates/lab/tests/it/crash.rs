@@ -6,7 +6,6 @@
 //! at each of them. After a cut the machine starts again. It must find a sound database in the
 //! state before or after the interrupted transaction, and it must be able to write. The power is
 //! cut during this start too, and during the next one.
-//! after the transaction that was under way; then it writes. That start is cut too, and the next.
 
 use std::cell::Cell;
 use std::fmt;

@@ -223,7 +223,6 @@ impl Jffs2 {
         Ok((bytes, damaged))
     }
 
-    /// Read all of a block and take its nodes; tell whether the block may be filled further.
     /// Read all of a block and take its nodes. Returns whether the block may be filled further.
     ///
     /// It may not if a page could not be corrected, if a page between nodes is erased, or if
@@ -278,8 +277,10 @@ impl Jffs2 {
             at += len;
             dead_from = at;
         }
-        self.book_gap(start + dead_from, end.saturating_sub(dead_from));
-        Ok(may_grow && end <= (valid_to / page_size + 1) * page_size)
+        // A node may claim more bytes than were written: the cut tore it off. The kernel counts all
+        // of them as dead, too, and the next scan passes over what is written there.
+        self.book_gap(start + dead_from, at.saturating_sub(dead_from));
+        Ok(may_grow && at <= (valid_to / page_size + 1) * page_size)
     }
 
     /// The node that `bytes` begins with, if there is one, and its length with padding. `offset` is

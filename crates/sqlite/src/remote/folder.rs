@@ -5,13 +5,22 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{StatVfsMountFlags, statvfs};
 use tempfile::{Builder, TempDir};
 
 use super::SHIM;
 
-/// Memory is the place for files that are mapped. Where it is not mounted, the folder for temporary
-/// files serves too.
+/// Memory is the place for files that are mapped.
 const MEMORY: &str = "/dev/shm";
+
+/// Where the folder may be, the best first: in memory, then among temporary files.
+fn places() -> Vec<PathBuf> {
+    let given = ["XDG_RUNTIME_DIR", "TMPDIR"].map(std::env::var_os).into_iter().flatten();
+    let mut places = vec![PathBuf::from(MEMORY)];
+    places.extend(given.map(PathBuf::from).chain([PathBuf::from("/tmp")]));
+    places.dedup();
+    places
+}
 
 /// A folder that nobody else may enter. It is removed when this value is dropped.
 #[derive(Debug)]
@@ -21,11 +30,27 @@ impl Folder {
     /// Make the folder and write the shim into it.
     ///
     /// # Errors
-    /// Fails if there is no place for it.
+    /// Says of each place why it does not serve.
     pub fn create() -> io::Result<Self> {
+        let mut refused = Vec::new();
+        for place in places() {
+            match Self::within(&place) {
+                Ok(folder) => return Ok(folder),
+                Err(error) => refused.push(format!("{}: {error}", place.display())),
+            }
+        }
+        let why = refused.join("; ");
+        Err(io::Error::other(format!("there is no folder for its library ({why})")))
+    }
+
+    fn within(place: &Path) -> io::Result<Self> {
+        // A library is mapped as code, which the kernel refuses on such a mount.
+        if statvfs(place)?.f_flag.contains(StatVfsMountFlags::NOEXEC) {
+            return Err(io::Error::other("it is mounted noexec"));
+        }
         let mut builder = Builder::new();
         builder.prefix("flysch-").permissions(Permissions::from_mode(0o700));
-        let folder = builder.tempdir_in(MEMORY).or_else(|_| builder.tempdir())?;
+        let folder = builder.tempdir_in(place)?;
         fs::write(folder.path().join("shim.so"), SHIM)?;
         Ok(Self(folder))
     }

@@ -172,3 +172,37 @@ time.sleep(60)
     assert_eq!(ran.code, Some(128 + 2), "{}", ran.stderr);
     assert_eq!(ran.figures["requests"], 1, "{}", ran.stderr);
 }
+
+/// The shim cannot lie on a file system that is mounted noexec. Mounts are made in a namespace of
+/// their own, which not every machine allows.
+#[test]
+fn memory_that_runs_no_code() {
+    let Some(shell) = installed("sqlite3") else { return };
+    let (folder, flysch) = (folder(), env!("CARGO_BIN_EXE_flysch"));
+    let within = |places: &[&str]| {
+        let mounts: Vec<String> = places
+            .iter()
+            .map(|place| format!("mount -t tmpfs -o noexec none {place} && "))
+            .collect();
+        let line = format!("{}{flysch} run -- {shell} a.db 'CREATE TABLE t(x)'", mounts.concat());
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &line]);
+        command.current_dir(folder.path()).env_remove("XDG_RUNTIME_DIR").env_remove("TMPDIR");
+        let output = command.output().ok()?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let is_allowed = !said.contains("unshare: ") && !said.contains("mount: ");
+        is_allowed.then_some((output.status.code(), said))
+    };
+    let Some((code, said)) = within(&["/dev/shm"]) else {
+        eprintln!("skipped: mounts are not allowed here");
+        return;
+    };
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("page programs") && !said.contains("ld.so"), "{said}");
+    let Some((code, said)) = within(&["/dev/shm", "/tmp"]) else { return };
+    assert_eq!(code, Some(2), "{said}");
+    let line = "flysch: cannot serve the program: there is no folder for its library (/dev/shm: it \
+        is mounted noexec; /tmp: it is mounted noexec)\n";
+    assert_eq!(said, line);
+    assert_eq!(names(folder.path()), [""; 0]);
+}

@@ -220,6 +220,9 @@ impl Mounted<'_> {
         let path = self.nodes.path(node)?;
         self.simulation.files().changes.note_sync(Some(&path));
         self.call(&path, |linux| if data_only { linux.fdatasync(fd) } else { linux.fsync(fd) })?;
+        if let Some(contents) = &self.simulation.stack().contents {
+            contents.borrow_mut().synced(&path);
+        }
         if label_of(&path) == "database" {
             self.settle(&path);
         }
