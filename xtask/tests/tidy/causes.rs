@@ -1,4 +1,4 @@
-//! Rule: `docs/causes.md` says what each label of a scope means.
+//! Rule: `docs/causes.md` says what each label of a scope and each task means.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use crate::source::Source;
 use crate::tree::Tree;
 
 const DOCUMENT: &str = "docs/causes.md";
-/// How scopes are opened with a label that stands in the source.
+/// How scopes and tasks are opened with a label that stands in the source.
 const OPENINGS: [&str; 3] = [".scope(\"", ".enter(\"", ".task(\""];
 /// Where scopes are opened that no trace of a stack shows: on the bare chip of index benchmarks.
 const BARE: &str = "crates/lab/src/index/";
@@ -18,10 +18,10 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let rows = document.lines().filter_map(|line| line.strip_prefix("| `"));
     let explained: BTreeSet<&str> =
         rows.filter_map(|row| row.split_once('`').map(|(label, _)| label)).collect();
-    let sources = tree
-        .sources
-        .iter()
-        .filter(|source| source.path.starts_with("crates/") && !source.path.starts_with(BARE));
+    let sources = tree.sources.iter().filter(|source| {
+        let is_of_crate = source.path.starts_with("crates/") && source.path.contains("/src/");
+        is_of_crate && !source.path.starts_with(BARE)
+    });
     let unknown = sources.flat_map(labels).filter(|(_, _, label)| !explained.contains(&**label));
     unknown
         .map(|(path, line, label)| {

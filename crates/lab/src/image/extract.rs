@@ -289,10 +289,12 @@ impl From<FsError> for Failed {
 }
 
 /// Give a file its owner and its permissions. Only root may give files away; without its owner a
-/// file does not get the bits that let others act as its owner.
+/// file does not get the bits that let others act as its owner. The highest number is no owner.
 fn give(path: &Path, attributes: &Attributes) -> Result<(), TransferError> {
-    let owner = chown(path, Some(attributes.uid), Some(attributes.gid));
-    let kept = if owner.is_ok() { 0o7777 } else { 0o777 };
+    let &Attributes { uid, gid, .. } = attributes;
+    let has_owner = uid != u32::MAX && gid != u32::MAX;
+    let is_given = has_owner && chown(path, Some(uid), Some(gid)).is_ok();
+    let kept = if is_given { 0o7777 } else { 0o777 };
     let permissions = Permissions::from_mode(attributes.mode & kept);
     fs::set_permissions(path, permissions).map_err(TransferError::host(path))
 }

@@ -6,6 +6,7 @@
 //! the most.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use flysch_chip::Part;
 use flysch_linux::{ftl, jffs2, ubi, ubifs, yaffs2};
@@ -17,6 +18,10 @@ use crate::machine::stack::Main;
 const LOOKED_AT: usize = 64 << 20;
 /// Physical eraseblocks begin at multiples of this, bytes.
 const SECTOR: usize = 512;
+/// Page sizes of NAND, bytes; the data of a UBI block begins in the first or the second page.
+const PAGES: RangeInclusive<u32> = 512..=64 << 10;
+/// The smallest part of a page that a header of UBI takes, bytes.
+const SECTOR_MIN: u32 = 64;
 /// First free OOB byte: the bad-block mark stands before it.
 const OOB_FREE: usize = 2;
 
@@ -140,11 +145,15 @@ fn ubi_without_oob(image: &[u8], geometry: Geometry) -> Candidate {
     let at = |&start: &usize| ubi::header_places(&image[start..]).is_some();
     let starts: Vec<usize> = (0..image.len()).step_by(SECTOR).filter(at).collect();
     let block_size = starts.iter().copied().fold(0, gcd);
-    let evidence = if block_size.is_power_of_two() { starts.len() } else { 0 };
-    let geometry = starts.first().filter(|_| evidence > 0).map_or(geometry, |&start| {
-        let (vid, data) = ubi::header_places(&image[start..]).expect("a header begins there");
+    let places = starts.first().and_then(|&start| ubi::header_places(&image[start..]));
+    let places = places.filter(|&(vid, data)| {
+        block_size.is_power_of_two() && PAGES.contains(&data) && (SECTOR_MIN..data).contains(&vid)
+    });
+    let evidence = if places.is_some() { starts.len() } else { 0 };
+    let geometry = places.map_or(geometry, |(vid, data)| {
         let begins = starts.iter().filter_map(|start| image.get(start + data as usize..));
         let told = begins.into_iter().find_map(ubifs::page_size_of);
+        let told = told.filter(|page_size| PAGES.contains(page_size));
         of_ubi(geometry, block_size, (vid, data), told)
     });
     let found = Recognised { main: Main::Ubifs, has_oob: false, geometry };
@@ -167,8 +176,8 @@ fn of_ubi(
     (vid, data): (u32, u32),
     told: Option<u32>,
 ) -> Geometry {
-    let page_size = told.unwrap_or(if data == 2 * vid { vid } else { data }).max(1);
-    let sectors_per_page = (page_size / vid.max(1)).max(1);
+    let page_size = told.unwrap_or(if data == 2 * vid { vid } else { data });
+    let sectors_per_page = (page_size / vid).max(1);
     let block_size = u32::try_from(block_size).unwrap_or(u32::MAX);
     let chip_size = u64::from(geometry.block_size()) * u64::from(geometry.block_count);
     let block_count = chip_size.div_ceil(u64::from(block_size));

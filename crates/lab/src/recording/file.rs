@@ -3,6 +3,8 @@
 //! The first line says what was recorded, each further line is a call, and the last line has the
 //! number of calls and the checksum of all bytes before it. So a file that was cut short is known.
 
+use std::path::{Component, Path};
+
 use flysch_sqlite::calls::{About, Entry};
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +73,9 @@ pub(super) fn parse(name: String, bytes: &[u8]) -> Result<Recording, String> {
         ));
     }
     let head: Head = serde_json::from_slice(first).map_err(|error| damaged(1, &error))?;
+    if let Some(start) = head.databases.iter().find(|start| !is_plain(&start.name)) {
+        return Err(format!("it is damaged: '{}' is no name of a file", start.name));
+    }
     let mut entries: Vec<Entry> = Vec::new();
     let mut at = first.len();
     for (number, text) in (2..).zip(lines) {
@@ -89,6 +94,14 @@ pub(super) fn parse(name: String, bytes: &[u8]) -> Result<Recording, String> {
     Err(cut_short(&format!("after {} calls", entries.len())))
 }
 
+/// Whether a name on the machine is one of a file in its only folder. Files are copied to folders
+/// of the host by these names.
+fn is_plain(name: &str) -> bool {
+    let mut components = Path::new(name).components();
+    let is_normal = matches!(components.next(), Some(Component::Normal(first)) if first == name);
+    is_normal && components.next().is_none()
+}
+
 fn cut_short(place: &str) -> String {
     format!("the recording is cut short {place}")
 }
@@ -98,4 +111,17 @@ fn damaged(number: usize, error: &serde_json::Error) -> String {
         return cut_short(&format!("in line {number}"));
     }
     format!("it is damaged in line {number}: {error}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_to_no_other_folder() {
+        for name in ["", ".", "..", "/etc/passwd", "a/b", "a/", "./a", "../a"] {
+            assert!(!is_plain(name), "{name}");
+        }
+        assert!(is_plain("app.db") && is_plain("2.b.db") && is_plain("a b"));
+    }
 }

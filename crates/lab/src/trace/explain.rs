@@ -1,4 +1,4 @@
-//! What the labels of causes mean. The words are those of `docs/causes.md`.
+//! What the labels of causes and the tasks mean. The words are those of `docs/causes.md`.
 
 use std::collections::BTreeSet;
 
@@ -27,8 +27,8 @@ pub fn explanations() -> impl Iterator<Item = Explanation> {
     })
 }
 
-/// The explanations of the labels that stand in a trace. Labels that a program of the user's gave, such
-/// as the names of its files, have none.
+/// The explanations of the labels that stand in a trace. Labels that a program of the user's gave,
+/// such as the names of its files, have none.
 pub fn explanations_of(causes: &Causes) -> Vec<Explanation> {
     let labels: BTreeSet<&str> = causes.nodes.iter().map(|node| node.label.as_str()).collect();
     explanations().filter(|explained| labels.contains(explained.label)).collect()

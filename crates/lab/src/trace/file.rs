@@ -28,8 +28,8 @@
 //! event of the trace, or of its kind, all values of the event before count as zero.
 //!
 //! Version 3 is written where the tables and statements of events are known; `file_blame` has the
-//! layout of that part. Version 4 is written where the program and the command are known. Version 1 can be read too. It has only the first seven kinds, and its bit 7
-//! is never set.
+//! layout of that part. Version 4 is written where the program and the command are known. Version 1
+//! can be read too. It has only the first seven kinds, and its bit 7 is never set.
 
 use std::fs;
 use std::path::Path;
@@ -52,8 +52,8 @@ const VERSION_BLAME: u16 = 3;
 const VERSION_ORIGIN: u16 = 4;
 const VERSION_MIN: u16 = 1;
 const BODY_AT: usize = 10;
-/// The longest origin, bytes: as long as a command line of Linux may be.
-const ORIGIN_MAX: u64 = 2 << 20;
+/// The longest origin, bytes. The file bounds it: no more is read than there is.
+const ORIGIN_MAX: u64 = u32::MAX as u64;
 const CHECKSUM_SIZE: usize = 4;
 /// Least size of an event: head byte, time and address.
 const EVENT_SIZE_MIN: usize = 3;

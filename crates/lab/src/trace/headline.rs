@@ -73,8 +73,11 @@ fn moved_beside(trace: &Trace, row: &TableRow) -> Option<String> {
         sum += (others * PARTS).checked_div(all).unwrap_or(PARTS);
     }
     let count = sum / PARTS;
-    matters(count, row)
-        .then(|| format!("without it up to {count} more may go, which moved other data"))
+    matters(count, row).then(|| {
+        format!(
+            "without it, some of the {count} programs may go by which collectors moved other data"
+        )
+    })
 }
 
 /// The parts of a program that is shared.
@@ -97,6 +100,25 @@ fn grown(rows: &[TableRow], row: &TableRow) -> Option<String> {
     let count = programs(own);
     let is_log = row.wal_programs * 2 > programs(row);
     (is_log && matters(count, row)).then(|| {
-        format!("without it the file system's own {count} change too, as the log grows otherwise")
+        format!(
+            "without it, the file system's own {count} programs change too, because the \
+             write-ahead log is begun anew at other times"
+        )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::explanations;
+    use super::MOVING;
+
+    #[test]
+    fn collectors_are_scopes_that_there_are() {
+        let labels: BTreeSet<&str> = explanations().map(|explained| explained.label).collect();
+        for label in MOVING {
+            assert!(labels.contains(label), "{label}");
+        }
+    }
 }

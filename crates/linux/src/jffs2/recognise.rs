@@ -10,15 +10,19 @@ pub fn whole_nodes(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut nodes = Vec::new();
     let mut at = 0;
     while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
-        let len = whole_node(rest);
-        nodes.extend(len.map(|len| at..at + len));
-        at += len.map_or(4, |len| len.next_multiple_of(4));
+        let Some((len, is_whole)) = node(rest) else {
+            at += 4;
+            continue;
+        };
+        nodes.extend(is_whole.then_some(at..at + len));
+        at += len.next_multiple_of(4);
     }
     nodes
 }
 
-/// Length of the node with which `bytes` begin. `None` if there is none, or a checksum is wrong.
-fn whole_node(bytes: &[u8]) -> Option<usize> {
+/// Length of the node with which `bytes` begin, by its header, whose checksum is right; and whether
+/// its other checksums are. `None` if there is no such header.
+fn node(bytes: &[u8]) -> Option<(usize, bool)> {
     let header = parse_header(bytes)?;
     let node = bytes.get(..header.total_len as usize)?;
     let is_whole = match header.node_type {
@@ -29,7 +33,7 @@ fn whole_node(bytes: &[u8]) -> Option<usize> {
             true
         }
     };
-    is_whole.then_some(node.len())
+    Some((node.len(), is_whole))
 }
 
 #[cfg(test)]

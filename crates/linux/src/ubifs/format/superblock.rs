@@ -106,6 +106,7 @@ impl Superblock {
         })
     }
 }
+
 /// The page size for which a file system was made, if `bytes` begin with its superblock.
 pub fn page_size_of(bytes: &[u8]) -> Option<u32> {
     Superblock::parse(bytes).map(|superblock| superblock.page_size)
