@@ -94,6 +94,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     /// The tail became another page than it was to be.
     pub(super) fn rename(&mut self, moved: Move) {
         if moved.from != moved.to {
+            self.follow_tail(moved);
             self.store.rename_page(page_part(moved.from), page_part(moved.to));
         }
     }

@@ -100,6 +100,9 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         while let Some(entry) =
             probe.next(&self.store, &mut self.media, &mut self.scratch[..CELL_SIZE])?
         {
+            if !self.may_see(entry.pointer) {
+                continue;
+            }
             sought.seat = self.look_in(entry.pointer, wanted, is_deep, &mut sought.has_met)?;
             if sought.seat.is_some() {
                 break;
@@ -127,6 +130,9 @@ impl<'s, N: Nand> Db<'_, 's, N> {
             if entry.pointer == pointer {
                 return Ok(true);
             }
+            if !self.may_see(entry.pointer) {
+                continue;
+            }
             if self.look_in(entry.pointer, wanted, is_deep, &mut false)?.is_some() {
                 return Ok(false);
             }
@@ -149,9 +155,15 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         let primary = self.table(wanted.table)?.primary_key();
         let kept = self.kept(wanted.table, wanted.index)?;
         let code = kept.code(wanted.digest);
+        let sight = self.view;
         let mut seat = None;
-        for (place, row) in (0..).zip(self.rows_at(pointer, is_deep)?.rows()) {
-            let view = RowView::parse_front(schema, row, 0)?;
+        let stretch = self.rows_at(pointer, is_deep)?;
+        let base = u64::from(stretch.base);
+        for (place, row) in (0..).zip(stretch.rows()) {
+            let view = RowView::parse_front(schema, row, base)?;
+            if !sight.sees(&view) {
+                continue;
+            }
             if view.head.table != wanted.table {
                 *has_met |= kept.is_code_of(&view, (schema, &hash), code);
                 continue;
@@ -187,10 +199,11 @@ impl<'s, N: Nand> Db<'_, 's, N> {
             return Ok(Stretch::NONE);
         }
         self.held = None;
+        let is_dated = self.view.is_past();
         let held = self.held_cells.take();
-        let cells = match held.filter(|held| held.hold(self.frame, at)) {
+        let cells = match held.filter(|held| held.hold(self.frame, at, is_dated)) {
             Some(held) => held,
-            None => match Cells::read(&mut self.media, at, held, self.frame) {
+            None => match Cells::read(&mut self.media, at, (held, is_dated), self.frame) {
                 Ok(cells) => cells,
                 // A page that was under way at a cut: an entry of an older life of the block.
                 Err(MediaError::Corrupt(_)) if self.is_void(at.page)? => return Ok(Stretch::NONE),

@@ -66,6 +66,7 @@ impl<N: Nand> Db<'_, '_, N> {
         if !self.is_pressed() {
             return Ok(());
         }
+        self.press_snapshots();
         let (free, least) = (self.media.free_count(), self.kept_back(Claim::Grow));
         let wanted = self.wanted_free();
         let pace = match free {
@@ -77,11 +78,20 @@ impl<N: Nand> Db<'_, '_, N> {
         self.compact_some((rows * pace).div_ceil(ROWS_A_STEP))
     }
 
+    /// Where space is short, or a block has to be moved, snapshots are too old from now on.
+    fn press_snapshots(&mut self) {
+        let is_short = self.media.free_count() <= self.kept_back(Claim::Grow) + 2;
+        if self.has_snapshots() && (is_short || self.is_forced()) {
+            self.drop_snapshots();
+        }
+    }
+
     /// Before a transaction: get space for it. Cost: nothing while there is some; else up to what
     /// moving two blocks costs.
     pub(super) fn compact_ahead(&mut self) -> Result<(), DbError> {
         let blocks = 2 * self.media.geometry().pages_per_block * 8;
         let mut steps = blocks;
+        self.press_snapshots();
         while steps > 0 && self.check_space(Claim::Grow).is_err() {
             let some = steps.min(16);
             steps -= some;

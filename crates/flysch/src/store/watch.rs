@@ -13,6 +13,11 @@ impl Store<'_> {
         count * self.config.entry_size() * 4 > self.config.memtable_size * 3
     }
 
+    /// Whether an index of the store has one row for each key.
+    pub(crate) fn has_one_row(&self, index: u8) -> bool {
+        self.shapes[usize::from(index)].is_unique
+    }
+
     /// A number that changes whenever a merge may have dropped tombstones.
     pub(crate) const fn drops(&self) -> u32 {
         self.drops

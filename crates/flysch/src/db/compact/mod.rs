@@ -12,7 +12,8 @@
 //!    that has some void too: their keys may come again, and nothing leads from them to the window.
 //! 3. A victim lies wholly before the flush mark, so that the entries of its rows are in runs.
 //! 4. The record that follows the last row of a victim lets it go.
-//! 5. Tombstones are moved as rows are, as long as the index names them.
+//! 5. What a snapshot shows lies in blocks that are no victims while it is open.
+//! 6. Tombstones are moved as rows are, as long as the index names them.
 
 mod moved;
 mod survey;
@@ -65,6 +66,13 @@ enum Look {
     End,
     /// It cannot be read, or holds a row that no index names.
     Unfit,
+}
+
+impl Compaction {
+    /// Forget the victim: rows that were moved out of it stay where they are now.
+    pub(super) fn drop_victim(&mut self) {
+        self.victim = None;
+    }
 }
 
 impl<N: Nand> Db<'_, '_, N> {

@@ -12,6 +12,8 @@ pub(super) const WINDOW_MAX: usize = 256;
 const DEAD_MIN: u8 = 2;
 /// Void spans from which on a block that keeps one is moved.
 const SPANS_MANY: usize = 10;
+/// Void spans from which on that is done though snapshots are open.
+const SPANS_FORCED: usize = 14;
 
 /// A place in a victim: a page of the block, and a byte of its payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -142,6 +144,12 @@ impl<N: Nand> Db<'_, '_, N> {
             || ROW_SPACES.into_iter().any(|space| self.is_turning(space))
     }
 
+    /// Whether a block has to be moved though snapshots show rows of it.
+    pub(in crate::db) fn is_forced(&self) -> bool {
+        let spans = self.media.spans.as_slice().len();
+        spans >= SPANS_FORCED || ROW_SPACES.into_iter().any(|space| self.is_turning(space))
+    }
+
     /// Whether so much of a block is dead that moving the rest gains something.
     pub(super) fn is_worth_moving(&self, block: u32) -> bool {
         self.media.table.dead(block) >= DEAD_MIN
@@ -163,5 +171,6 @@ impl<N: Nand> Db<'_, '_, N> {
         let reach = numbers.distance(stream.first, stream.mark);
         numbers.distance(stream.first, last) < reach
             && self.compaction.gone != Some((space, number))
+            && !self.rests(space, number)
     }
 }

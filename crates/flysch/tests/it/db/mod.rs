@@ -19,5 +19,6 @@ mod queries;
 mod relations;
 mod roots;
 mod scrub;
+mod snapshots;
 mod version_1;
 mod world;

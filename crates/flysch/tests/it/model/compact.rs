@@ -42,6 +42,7 @@ impl Engine {
             is_gone
                 || (marks && !self.is(Broken::VictimBehindMark))
                 || self.state.heads[..2].iter().any(|head| head.number == number)
+                || (self.is_frozen(number) && !self.is(Broken::CompactUnderSnapshots))
         };
         numbers.filter(|number| !is_busy(*number)).collect()
     }
@@ -73,8 +74,7 @@ impl Engine {
     /// One slice: some pages of the victim, their rows looked up, and as often as not moved.
     pub(crate) fn compact_slice(&mut self) -> Done {
         let is_barred = self.open.is_some() && !self.is(Broken::CompactInTransaction);
-        let is_held = !self.snapshots.is_empty() && !self.is(Broken::CompactUnderSnapshots);
-        if is_barred || is_held || self.gone.is_some() {
+        if is_barred || self.gone.is_some() {
             return Ok(());
         }
         let Some((number, from)) = self.state.victim else {
@@ -161,8 +161,7 @@ impl Engine {
 
     /// Forget a block of rows: it is free when the record that follows says so.
     pub(crate) fn let_go(&mut self) {
-        let may_go = self.snapshots.is_empty() || self.is(Broken::CompactUnderSnapshots);
-        if let Some(number) = self.gone.filter(|_| may_go)
+        if let Some(number) = self.gone
             && let Some(block) = self.block_of(0, number)
         {
             self.gone = None;

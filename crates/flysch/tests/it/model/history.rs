@@ -59,8 +59,14 @@ impl Plan {
 
     /// A plan of long lives where all hashes are equal.
     pub(crate) fn hashes(seed: u64, broken: Option<Broken>) -> Self {
-        let mut plan = Self::new(seed * 2 + 1_001, broken);
+        let mut plan = Self::calm(seed, broken);
         plan.config.code_count = 1;
+        plan
+    }
+
+    /// A plan of long lives on a device that never fails.
+    pub(crate) fn calm(seed: u64, broken: Option<Broken>) -> Self {
+        let mut plan = Self::new(seed * 2 + 1_001, broken);
         plan.fail_one_in = 0;
         plan.lives = 12;
         plan.key_count = 12;
@@ -332,7 +338,7 @@ impl History {
 
     pub(crate) fn hold(&mut self) {
         let commit = self.engine.state.commit;
-        self.engine.snapshots.push(commit);
+        self.engine.hold();
         self.held.push((commit, self.committed.clone()));
     }
 
@@ -418,7 +424,12 @@ impl History {
             other => other,
         };
         outcome?;
-        if self.engine.free_count() < u32::from(self.plan.config.list_len) + 8 {
+        let room = self.engine.free_count().saturating_sub(u32::from(self.plan.config.list_len));
+        if room < 11 {
+            // Snapshots are too old before the writer has to wait.
+            self.let_snapshots_go();
+        }
+        if room < 8 {
             match self.make_room() {
                 Ok(()) | Err(Stop::Full) => {}
                 Err(stop) => return Err(stop),

@@ -301,7 +301,7 @@ impl Engine {
 }
 
 /// The rows of a tail, and the one that ends in it.
-fn ids(tail: &Tail) -> impl Iterator<Item = u32> + '_ {
+pub(crate) fn ids(tail: &Tail) -> impl Iterator<Item = u32> + '_ {
     let rows = tail.rows.iter().map(|(_, row)| row.id);
     rows.chain(tail.carry.map(|carry| carry.row.id))
 }

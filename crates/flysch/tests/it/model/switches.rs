@@ -24,7 +24,12 @@ pub(crate) enum Broken {
     CompactInTransaction,
     /// A record in mid-transaction.
     RecordInTransaction,
+    /// The blocks that hold what a snapshot shows are compacted.
     CompactUnderSnapshots,
+    /// The block that takes the tail of which a snapshot shows rows is compacted.
+    TailNotFrozen,
+    /// A victim is let go though a snapshot was opened before all of its rows were moved.
+    VictimOutlivesSnapshot,
     MergesDropUnderSnapshots,
     /// A victim may lie behind the flush mark.
     VictimBehindMark,
@@ -104,7 +109,7 @@ const FOUND: &[(Broken, u64, Draw)] = &[
     (Broken::TombstonesStay, 200, Plan::new),
     (Broken::TombstonesDropped, 200, Plan::new),
     (Broken::TombstonesAlone, 1_000, Plan::new),
-    (Broken::WindowMissesChanges, 100, Plan::new),
+    (Broken::WindowMissesChanges, 2_000, Plan::new),
     (Broken::LetGoBeforeRecord, 1_000, Plan::new),
     (Broken::CopyFreesEarly, 6_000, Plan::new),
     (Broken::CopyOutlivesBlock, 500, Plan::new),

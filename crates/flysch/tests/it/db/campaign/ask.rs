@@ -1,6 +1,7 @@
 //! What a database is asked, and what it has to answer.
 
-use flysch::db::{Db, DbError, Direction};
+use flysch::db::{Db, DbError, Direction, Snapshot};
+use flysch::query::Cursor;
 use flysch::row::{Column, ColumnType, Index, IndexKind, Table, Value};
 use flysch_nand::Nand;
 
@@ -18,7 +19,7 @@ pub(super) fn which<N: Nand>(
 ) -> Result<usize, DbError> {
     let mut found = Vec::new();
     for table in 0..world.schema.tables.len() as u8 {
-        found.push(scan(db, table, Direction::Forward)?);
+        found.push(scan(db, None, table, Direction::Forward)?);
     }
     let is_found = |state: &&State| {
         state.iter().zip(&found).all(|(rows, found)| rows.sorted().into_iter().eq(found))
@@ -45,17 +46,37 @@ fn differences(found: &[Vec<Row>], state: &State) -> String {
     tables.collect::<Vec<_>>().join("; ")
 }
 
+/// The rows of a cursor, of now or of a snapshot.
+fn pull<N: Nand>(
+    db: &mut Db<'_, 'static, N>,
+    at: Option<&Snapshot>,
+    mut cursor: impl Cursor,
+) -> Result<Vec<Row>, DbError> {
+    let (mut found, mut out) = (Vec::new(), vec![0; ROW_MAX]);
+    loop {
+        let row = match at {
+            Some(snapshot) => {
+                let mut past = db.at(snapshot)?;
+                cursor.next(&mut past, &mut out)?.map(|row| read(&row))
+            }
+            None => cursor.next(db, &mut out)?.map(|row| read(&row)),
+        };
+        match row {
+            Some(row) => found.push(row),
+            None => return Ok(found),
+        }
+    }
+}
+
 /// The rows of a table, sorted.
 fn scan<N: Nand>(
     db: &mut Db<'_, 'static, N>,
+    at: Option<&Snapshot>,
     table: u8,
     direction: Direction,
 ) -> Result<Vec<Row>, DbError> {
-    let (mut found, mut out) = (Vec::new(), vec![0; ROW_MAX]);
-    let mut scan = db.scan(table, direction)?;
-    while let Some(row) = scan.next(db, &mut out)? {
-        found.push(read(&row));
-    }
+    let scan = db.scan(table, direction)?;
+    let mut found = pull(db, at, scan)?;
     found.sort();
     Ok(found)
 }
@@ -65,11 +86,14 @@ pub(super) fn everything<N: Nand>(
     db: &mut Db<'_, 'static, N>,
     world: &World,
     state: &State,
+    past: Option<&Snapshot>,
 ) -> Result<(), DbError> {
     for (number, table) in (0..).zip(world.schema.tables) {
         let rows = &state[usize::from(number)];
-        let backward = scan(db, number, Direction::Backward)?;
-        assert!(rows.sorted().into_iter().eq(&backward), "table {} backward", table.name);
+        for direction in [Direction::Backward, Direction::Forward] {
+            let found = scan(db, past, number, direction)?;
+            assert!(rows.sorted().into_iter().eq(&found), "table {} {direction:?}", table.name);
+        }
         for (at, index) in (0..).zip(table.indexes) {
             let mut keys: Vec<Row> = rows.iter().map(|row| key_of(row, index)).collect();
             keys.sort();
@@ -78,7 +102,7 @@ pub(super) fn everything<N: Nand>(
                 let mut wanted: Vec<&Row> =
                     rows.iter().filter(|row| key_of(row, index) == *key).collect();
                 wanted.sort();
-                let found = find(db, (number, at), key)?;
+                let found = find(db, past, (number, at), key)?;
                 let is_right = found.iter().eq(wanted.iter().copied());
                 assert!(is_right, "{key:?} in index {at} of {number}: {found:?}, not {wanted:?}");
             }
@@ -91,7 +115,7 @@ pub(super) fn everything<N: Nand>(
                 };
                 let mut wanted: Vec<&Row> = rows.iter().filter(within).collect();
                 wanted.sort();
-                range(db, (number, at, column), ends, &wanted)?;
+                range(db, past, (number, at, column), ends, &wanted)?;
             }
         }
     }
@@ -114,15 +138,13 @@ fn absent(table: &Table<'_>, index: &Index<'_>) -> Option<Row> {
 
 fn find<N: Nand>(
     db: &mut Db<'_, 'static, N>,
+    at: Option<&Snapshot>,
     (table, index): (u8, u8),
     key: &Row,
 ) -> Result<Vec<Row>, DbError> {
     let values: Vec<Value<'_>> = key.iter().map(Val::value).collect();
-    let (mut found, mut out) = (Vec::new(), vec![0; ROW_MAX]);
-    let mut find = db.find(table, index, &values)?;
-    while let Some(row) = find.next(db, &mut out)? {
-        found.push(read(&row));
-    }
+    let find = db.find(table, index, &values)?;
+    let mut found = pull(db, at, find)?;
     found.sort();
     Ok(found)
 }
@@ -130,17 +152,15 @@ fn find<N: Nand>(
 /// A range gives the rows within, in the order of their keys, either way.
 fn range<N: Nand>(
     db: &mut Db<'_, 'static, N>,
+    at: Option<&Snapshot>,
     (table, index, column): (u8, u8, u8),
     (least, greatest): (&Val, &Val),
     wanted: &[&Row],
 ) -> Result<(), DbError> {
     for direction in [Direction::Forward, Direction::Backward] {
-        let (mut found, mut out) = (Vec::new(), vec![0; ROW_MAX]);
         let ends = (&least.value(), &greatest.value());
-        let mut range = db.range(table, index, ends, direction)?;
-        while let Some(row) = range.next(db, &mut out)? {
-            found.push(read(&row));
-        }
+        let range = db.range(table, index, ends, direction)?;
+        let mut found = pull(db, at, range)?;
         let orders = found.iter().map(|row| row[usize::from(column)].order());
         let is_sorted = match direction {
             Direction::Forward => orders.is_sorted(),

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use flysch::db::{Budget, Db, DbError, Durability, MountError, Transaction};
+use flysch::db::{Budget, Db, DbError, Durability, MountError, Snapshot, Transaction};
 use flysch::media::MediaError;
 use flysch::row::{Value, ValueError};
 use flysch_chip::{Ending, FaultInjector, FaultPlan, Prng};
@@ -24,6 +24,9 @@ pub(super) struct Tally {
     pub(super) refused: u64,
     pub(super) moves: u64,
     pub(super) bad_blocks: u64,
+    /// Snapshots that were asked for everything, and that were too old.
+    pub(super) snapshots: u64,
+    pub(super) stale: u64,
 }
 
 impl Tally {
@@ -35,6 +38,8 @@ impl Tally {
         self.refused += other.refused;
         self.moves += other.moves;
         self.bad_blocks += other.bad_blocks;
+        self.snapshots += other.snapshots;
+        self.stale += other.stale;
     }
 }
 
@@ -137,7 +142,7 @@ impl Device {
         let opened = Db::open_beside(nand, beside(memory), world.schema, world.options, &mut ram);
         let end = done(opened).and_then(|db| {
             tally.mounts += 1;
-            let session = Session { db, world, states, tally };
+            let session = Session { db, world, states, tally, held: Vec::new() };
             session.live((seed, life), &mut prng)
         });
         self.tally.cuts += u64::from(matches!(end, Err(End::Cut)));
@@ -157,7 +162,7 @@ impl Device {
         tally.mounts += 1;
         let found = ask::which(&mut db, world, states).unwrap();
         if life.number % 4 == 3 {
-            ask::everything(&mut db, world, &states[found]).unwrap();
+            ask::everything(&mut db, world, &states[found], None).unwrap();
         }
     }
 }
@@ -168,6 +173,8 @@ struct Session<'d> {
     world: &'d World,
     states: &'d mut Vec<State>,
     tally: &'d mut Tally,
+    /// Snapshots that are open, and what they show.
+    held: Vec<(Snapshot, State)>,
 }
 
 impl Session<'_> {
@@ -196,14 +203,42 @@ impl Session<'_> {
                 }
                 2 if prng.below(3) == 0 => {
                     let state = self.now().clone();
-                    done(ask::everything(&mut self.db, self.world, &state))?;
+                    done(ask::everything(&mut self.db, self.world, &state, None))?;
                 }
+                4 => self.hold(&mut prng)?,
                 3 if prng.below(3) == 0 && life.steps.len() < 150 => return self.close(),
                 _ => self.transact(&mut prng)?,
             }
             self.tally.moves = self.tally.moves.max(u64::from(self.db.moved_pages()));
         }
         if prng.below(3) == 0 { self.close() } else { Ok(()) }
+    }
+
+    /// Open a snapshot, or look through one that is open.
+    fn hold(&mut self, prng: &mut Prng) -> Step {
+        if self.held.len() < 3 && prng.below(3) > 0 {
+            let snapshot = done(self.db.snapshot())?;
+            let state = self.now().clone();
+            self.held.push((snapshot, state));
+            return Ok(());
+        }
+        if self.held.is_empty() || prng.below(4) > 0 {
+            return Ok(());
+        }
+        let (snapshot, state) = self.held.remove(prng.below(self.held.len() as u64) as usize);
+        match ask::everything(&mut self.db, self.world, &state, Some(&snapshot)) {
+            Err(DbError::Stale) => self.tally.stale += 1,
+            asked => {
+                done(asked)?;
+                self.tally.snapshots += 1;
+            }
+        }
+        if prng.below(2) == 0 {
+            self.db.release(snapshot);
+        } else {
+            self.held.push((snapshot, state));
+        }
+        Ok(())
     }
 
     fn close(self) -> Step {
