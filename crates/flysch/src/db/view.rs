@@ -75,6 +75,7 @@ pub(super) struct Held {
     count: u32,
     /// Where the newest one ends: what lies before rests.
     ends: Option<Ends>,
+    /// 0 before the first one of the session: a snapshot of an earlier session is none.
     generation: u32,
     /// Tails that came to another page: from where, and to where.
     tails: [(u32, u32); TAILS_MAX],
@@ -103,6 +104,9 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let cold = self.media.head(Space::Cold);
         self.open_views.ends = Some(Ends { hot, cold });
         self.open_views.count += 1;
+        if self.open_views.generation == 0 {
+            self.open_views.generation = (self.media.write as u32).wrapping_mul(0x9E37_79B1) | 1;
+        }
         self.compaction.drop_victim();
         self.store.keep_all(true);
         let generation = self.open_views.generation;

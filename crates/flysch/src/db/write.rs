@@ -21,8 +21,8 @@ pub struct Transaction<'d, 'ram, 's, N> {
 impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// Begin a transaction. Cost: nothing as a rule; what is due after an open, see the module.
     pub fn begin(&mut self) -> Result<Transaction<'_, 'ram, 's, N>, DbError> {
-        self.view = View::NOW;
         self.roll_back_open()?;
+        self.view = View::NOW;
         if self.commit >= NUMBER_MAX {
             return Err(DbError::Full);
         }

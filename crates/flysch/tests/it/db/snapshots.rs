@@ -228,6 +228,29 @@ fn the_writer_goes_on_and_a_snapshot_is_too_old() {
     assert!(went_stale > 0, "the device is too small for what a snapshot holds");
 }
 
+/// A snapshot is of its session: one that was kept over a close shows nothing, and takes no other
+/// one away.
+#[test]
+fn a_snapshot_of_an_earlier_session_is_too_old() {
+    let mut nand = chip(2048, 48);
+    let mut ram = vec![0; 16_384];
+    Db::create(&mut nand, &SCHEMA, OPTIONS, &mut ram).unwrap();
+    let (mut prng, mut kept) = (Prng::new(9), Rows::new());
+    let mut before: Option<Snapshot> = None;
+    for _ in 0..4 {
+        let mut db = Db::open(&mut nand, &SCHEMA, OPTIONS, &mut ram).unwrap();
+        change(&mut db, &mut kept, &mut prng, 40).unwrap();
+        let snapshot = db.snapshot().unwrap();
+        if let Some(before) = before.take() {
+            assert_eq!(check(&mut db, &before, &kept, 40), Err(DbError::Stale));
+            db.release(before);
+        }
+        check(&mut db, &snapshot, &kept, 40).unwrap();
+        before = Some(snapshot);
+        db.close().unwrap();
+    }
+}
+
 /// Rows that are only added keep their whole history, over cuts and mounts; a table of which rows
 /// were replaced has none.
 #[test]
