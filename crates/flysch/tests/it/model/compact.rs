@@ -91,7 +91,8 @@ impl Engine {
             }
         }
         self.window.upto = to;
-        if to < SUMMARY && to % 2 == 1 {
+        let waits = if self.config.lingers { self.device.below(2) == 0 } else { to % 2 == 1 };
+        if to < SUMMARY && waits {
             return Ok(());
         }
         let window = std::mem::take(&mut self.window);

@@ -29,6 +29,9 @@ pub(crate) struct Config {
     /// Root blocks in use: four.
     pub(crate) root_count: u8,
     pub(crate) roots: RootRules,
+    /// Rows that were looked up wait in the window as often as not, and every second thing that is
+    /// done between transactions goes on with the victim.
+    pub(crate) lingers: bool,
     pub(crate) broken: Option<Broken>,
 }
 
