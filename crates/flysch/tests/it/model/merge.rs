@@ -3,6 +3,8 @@
 //! 1. An unshared entry of the key's index replaces older unshared ones of its code.
 //! 2. A shared entry stays where the committed index ends at a row of its cell.
 //! 3. A merge with the oldest run drops entries of tombstones. With a snapshot, nothing is dropped.
+//! 4. An entry whose block is gone goes, save a tombstone's that is the newest of its code: what is
+//!    behind it may be stale, and a lookup is to check it.
 
 use std::rc::Rc;
 
@@ -83,9 +85,11 @@ impl Engine {
         let first = kept.len();
         for entry in group {
             let is_gone = self.block_of(0, entry.at.number).is_none();
-            let mut stays = !is_gone && !kept[first..].contains(entry);
+            let is_front = entry.is_tombstone && kept.len() == first;
+            let warns = is_gone && is_front && !self.is(Broken::NoWarning);
+            let mut stays = warns || !is_gone && !kept[first..].contains(entry);
             if entry.index == 0 && entry.is_shared {
-                stays = stays && self.is_named(*entry)?;
+                stays = stays && (warns || self.is_named(*entry)?);
             } else if entry.index == 0 {
                 stays &= !has_unshared;
                 has_unshared = true;
