@@ -199,8 +199,10 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// The rows up to here were looked up; `is_decided`: there are none in the window.
-    const fn note_upto(&mut self, upto: Place, is_decided: bool) {
+    fn note_upto(&mut self, upto: Place, is_decided: bool) {
         if let Some(victim) = &mut self.compaction.victim {
+            debug_assert!(victim.upto < upto, "each step comes further");
+            debug_assert!(!is_decided || victim.len == 0, "no row of the window is forgotten");
             victim.upto = upto;
             if is_decided {
                 victim.from = upto;
