@@ -141,6 +141,42 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(false)
     }
 
+    /// Whether a tombstone in a block that is to go has to be kept, the last row of its key in the
+    /// cell that `pointer` names: it is the newest of its key, and an entry leads to a row of the
+    /// key in another block. Cost: as a lookup of an absent key.
+    pub(super) fn ends_rows(
+        &mut self,
+        table: u8,
+        digest: Digest,
+        pointer: u32,
+    ) -> Result<bool, DbError> {
+        let wanted = Wanted { table, index: 0, digest };
+        let (number, code) = self.code(wanted)?;
+        let mut probe = Probe::new(self.store.config(), number, code);
+        let (mut has_passed, mut is_deep) = (false, false);
+        while let Some(entry) =
+            probe.next(&self.store, &mut self.media, &mut self.scratch[..CELL_SIZE])?
+        {
+            has_passed |= entry.pointer == pointer;
+            let goes_too = has_passed && self.are_of_one_block(entry.pointer, pointer);
+            if !goes_too && self.look_in(entry.pointer, wanted, is_deep, &mut false)?.is_some() {
+                return Ok(has_passed);
+            }
+            is_deep = true;
+        }
+        Ok(false)
+    }
+
+    /// Whether two pointers name cells of one block of rows.
+    fn are_of_one_block(&self, one: u32, other: u32) -> bool {
+        let (layout, numbers) = (self.media.layout(), self.media.numbers());
+        let block = |pointer| {
+            let at = Position::of_pointer(pointer, layout, numbers)?;
+            Some((at.page.space, numbers.block_of(at.page.number)))
+        };
+        block(one).is_some() && block(one) == block(other)
+    }
+
     /// The last row of a cell that carries the key. `has_met` is set where the cell has a row of
     /// another key with the same code.
     fn look_in(

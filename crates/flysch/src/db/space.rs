@@ -37,10 +37,12 @@ impl<N: Nand> Db<'_, '_, N> {
         let base = u32::from(list_len(self.media.partition().count)) + 2;
         // A merge writes an index again before it lets the old runs go.
         let merged = self.store.merge_size().div_ceil(self.media.geometry().pages_per_block);
-        match claim {
+        let kept = match claim {
             Claim::Shrink => base,
             Claim::Grow => base + merged + 2,
-        }
+        };
+        debug_assert!(kept >= base, "what ends rows stops last");
+        kept
     }
 
     /// Refuse a row for which there is no space.
@@ -132,6 +134,7 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Write the record that lets a block go whose rows or pages were moved.
     fn record_what_goes(&mut self) -> Result<bool, DbError> {
+        debug_assert!(self.under_way.is_none(), "no record is written in mid-transaction");
         self.is_lazy = true;
         self.tolerate_full(|db| db.record().map(|()| true))
     }

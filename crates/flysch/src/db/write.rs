@@ -33,6 +33,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             self.sync()?;
         }
         self.compact_ahead()?;
+        debug_assert!(self.under_way.is_none(), "one transaction at a time");
         self.under_way = Some(UnderWay::default());
         self.begun_at = self.media.write;
         Ok(Transaction { db: self })

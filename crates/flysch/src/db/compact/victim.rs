@@ -61,14 +61,17 @@ impl Victim {
     }
 
     pub(super) const fn is_void(&self, page: u32) -> bool {
+        debug_assert!(page < 256, "a block has a bit for each page");
         self.void[(page / 32) as usize] >> (page % 32) & 1 != 0
     }
 
     pub(super) const fn bit(&self, row: usize) -> bool {
+        debug_assert!(row < self.len, "the row is in the window");
         self.bits[row / 32] >> (row % 32) & 1 != 0
     }
 
     pub(super) fn push(&mut self, is_there: bool, len: usize) {
+        debug_assert!(self.len < WINDOW_MAX, "the window has room for the row");
         if is_there {
             self.bits[self.len / 32] |= 1 << (self.len % 32);
             self.bytes += len;
@@ -78,6 +81,9 @@ impl Victim {
 
     /// The first `count` rows of the window are decided; the next one lies at `from`.
     pub(super) fn advance(&mut self, count: usize, from: Place, bytes: usize) {
+        debug_assert!(count <= self.len, "only rows of the window are decided");
+        debug_assert!(self.from <= from, "a victim is gone through from its begin");
+        debug_assert!(from <= self.upto, "only rows that were looked up are decided");
         let old = *self;
         (self.bits, self.len) = ([0; WINDOW_MAX / 32], 0);
         (count..old.len).for_each(|row| self.push(old.bit(row), 0));
@@ -86,6 +92,7 @@ impl Victim {
         if self.len == 0 {
             self.tombstones_at = None;
         }
+        debug_assert!(self.len == old.len - count, "the others wait");
     }
 
     /// Nothing of the window is known any more.

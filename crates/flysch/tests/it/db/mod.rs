@@ -3,6 +3,7 @@
 mod alike;
 mod campaign;
 mod changes;
+mod churn;
 mod counts;
 mod cuts;
 mod defects;

@@ -134,7 +134,22 @@ impl Engine {
         let is_open = self.open.is_some() && self.is(Broken::CompactInTransaction);
         let limit = self.state.commit + u32::from(is_open);
         let found = self.lookup(row.key, limit, is_open)?.row;
-        Ok(found.is_some_and(|(at, found)| at == place && found.id == row.id))
+        let is_newest = found.is_some_and(|(at, found)| at == place && found.id == row.id);
+        Ok(is_newest && (!row.is_tombstone || self.ends_any(place, row.key)?))
+    }
+
+    /// Whether any entry of the code leads to a row of a key outside of a tombstone's own block,
+    /// which goes as a whole.
+    fn ends_any(&mut self, tombstone: Place, key: u8) -> Done<bool> {
+        for entry in self.committed_entries(key % self.config.code_count)? {
+            let is_elsewhere = entry.at.number != tombstone.number;
+            if is_elsewhere
+                && self.cell_rows(entry.at, false)?.iter().any(|(_, row)| row.key == key)
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Append rows to `cold` and program them; without a block for them nothing has happened.

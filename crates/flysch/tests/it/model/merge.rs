@@ -4,6 +4,8 @@
 //! 2. A shared entry stays where the committed index ends at a row of its cell.
 //! 3. A merge with the oldest run drops entries of tombstones. One that begins while a snapshot is
 //!    open drops nothing; what an older one reads is older than the snapshot.
+//! 4. An entry whose block is gone goes, save a tombstone's that is the newest of its code: what is
+//!    behind it may be stale, and a lookup is to check it.
 
 use std::rc::Rc;
 
@@ -85,10 +87,13 @@ impl Engine {
         let first = kept.len();
         for entry in group {
             let is_gone = self.block_of(0, entry.at.number).is_none();
-            let mut stays = !is_gone && !kept[first..].contains(entry);
+            let is_front = entry.is_tombstone && kept.len() == first;
+            let warns = is_gone && is_front && !self.is(Broken::NoWarning);
+            let mut stays = warns || !is_gone && !kept[first..].contains(entry);
             if entry.index == 0 && entry.is_shared {
                 // What the index ended at when the snapshot was opened it may not end at now.
-                stays = stays && (!self.snapshots.is_empty() || self.is_named(*entry)?);
+                let is_kept = warns || !self.snapshots.is_empty();
+                stays = stays && (is_kept || self.is_named(*entry)?);
             } else if entry.index == 0 {
                 stays &= !has_unshared;
                 has_unshared = true;

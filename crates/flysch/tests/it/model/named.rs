@@ -223,16 +223,21 @@ fn h6b_an_update_between_two_slices_is_not_lost() {
 }
 
 fn key_comes_again_after_a_merge(history: &mut History) -> Done {
-    for _ in 0..6 {
+    for round in 0..8 {
         history.put_one(A, 4)?;
+        history.push_on()?;
         history.delete(A)?;
         history.push_on()?;
-        history.compact(3)?;
+        history.compact(2 + round % 2)?;
         history.merge_all()?;
         history.merge_all()?;
         history.put_one(A, 5)?;
         history.compact(3)?;
         history.check_all()?;
+        for _ in 0..4 {
+            history.engine.write_record(false)?;
+            history.compact(9)?;
+        }
         history.engine.write_record(false)?;
     }
     history.cut()
