@@ -213,6 +213,13 @@ impl Engine {
 
     /// The next number of a space that no block in use has.
     pub(crate) fn give_number(&mut self, space: u8) -> Done<u8> {
+        let number = self.next_number(space)?;
+        self.state.next[usize::from(space)] = (number + 1) % WINDOW[usize::from(space)];
+        Ok(number)
+    }
+
+    /// The number that [`Engine::give_number`] gives next.
+    pub(crate) fn next_number(&self, space: u8) -> Done<u8> {
         let mut number = self.state.next[usize::from(space)];
         if self.is(Broken::LowestNumber) || self.is(Broken::HitsUnchecked) {
             number = 0;
@@ -225,7 +232,6 @@ impl Engine {
                 super::state::space_of(head) == space && self.state.heads[head].number == number
             });
             if !is_block && !is_head {
-                self.state.next[usize::from(space)] = (number + 1) % WINDOW[usize::from(space)];
                 return Ok(number);
             }
             number = (number + 1) % WINDOW[usize::from(space)];

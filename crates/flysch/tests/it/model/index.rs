@@ -181,6 +181,8 @@ impl Engine {
                 Some(block) if page > 0 => block,
                 Some(_) | None => self.take(head)?,
             };
+            // A head without a number to go on with programs nothing.
+            self.next_number(space)?;
             let content = Page::Run { space, number, entries: entries.to_vec() };
             let outcome = self.device.program(block, page, content);
             self.is_moved = true;
