@@ -9,6 +9,7 @@ use super::index::Wanted;
 use super::kept::Kept;
 use super::reader::Reader;
 use super::scan::gather;
+use super::view::Since;
 use super::{Db, DbError};
 use crate::media::CELL_SIZE;
 use crate::record::Position;
@@ -29,8 +30,7 @@ pub struct Find {
     /// The pointer whose cell was looked through before.
     last: Option<u32>,
     is_over: bool,
-    /// Pages of moved rows when it began.
-    moves: u32,
+    since: Since,
 }
 
 /// What a row has to carry.
@@ -82,8 +82,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     pub(super) fn find_wanted(&self, wanted: Wanted) -> Result<Find, DbError> {
         let (number, code) = self.code(wanted)?;
         let probe = Probe::new(self.store.config(), number, code);
-        let moves = self.compaction.moves;
-        Ok(Find { wanted, probe, entry: None, passed: 0, last: None, is_over: false, moves })
+        let since = self.since();
+        Ok(Find { wanted, probe, entry: None, passed: 0, last: None, is_over: false, since })
     }
 
     /// The row whose columns of this index have these values, copied into `out`. Cost: a read of
@@ -244,7 +244,7 @@ impl Find {
             return Ok(None);
         }
         let is_unique = db.index(self.wanted.table, self.wanted.index)?.is_unique;
-        if !is_unique && self.moves != db.compaction.moves && !db.rests_all() {
+        if !is_unique && db.has_moved(self.since) {
             return Err(DbError::Stale);
         }
         let found = if is_unique {

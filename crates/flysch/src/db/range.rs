@@ -9,6 +9,7 @@ use flysch_nand::Nand;
 use super::find::{Carried, Place, Sought, check_types, columns_of};
 use super::kept::Kept;
 use super::reader::Reader;
+use super::view::Since;
 use super::{Db, DbError, Direction};
 use crate::media::CELL_SIZE;
 use crate::row::order::End;
@@ -30,8 +31,7 @@ pub struct KeyRange {
     last: Option<(u64, u32)>,
     /// The code whose rows are given in the order of their keys, and the last of them.
     group: Option<(u64, Option<Rank>)>,
-    /// Pages of moved rows when it began.
-    moves: u32,
+    since: Since,
 }
 
 /// The place of a row among those of one code: its key, as far as an end holds it, then where it
@@ -110,7 +110,7 @@ impl<N: Nand> Db<'_, '_, N> {
             passed: 0,
             last: None,
             group: None,
-            moves: self.compaction.moves,
+            since: self.since(),
         })
     }
 
@@ -141,12 +141,12 @@ impl KeyRange {
         db.check_past(self.table)?;
         let kept = db.kept(self.table, self.index)?;
         let is_unique = db.index(self.table, self.index)?.is_unique && !kept.may_meet;
-        if self.moves != db.compaction.moves && !db.rests_all() {
+        if db.has_moved(self.since) {
             // Rows of one key each are found by their keys, wherever they lie.
             if !is_unique {
                 return Err(DbError::Stale);
             }
-            (self.entry, self.passed, self.moves) = (None, 0, db.compaction.moves);
+            (self.entry, self.passed, self.since) = (None, 0, db.since());
         }
         let Some((pointer, place)) = self.next_place(db, kept)? else { return Ok(None) };
         let Place { len, base } = db.copy_at(pointer, place, out)?;

@@ -9,6 +9,7 @@
 use flysch_nand::Nand;
 
 use super::reader::Reader;
+use super::view::Since;
 use super::{Db, DbError};
 use crate::media::{MediaError, Page, Space};
 use crate::record::{BlockSummary, Position, Stretch, is_void, read_page, tail_page};
@@ -47,8 +48,7 @@ pub struct Scan {
     is_over: bool,
     /// Whether it stands on the last page of a snapshot, which may come to lie elsewhere.
     is_last: bool,
-    /// Pages of moved rows when it began.
-    moves: u32,
+    since: Since,
 }
 
 impl<N: Nand> Db<'_, '_, N> {
@@ -75,7 +75,7 @@ impl<N: Nand> Db<'_, '_, N> {
         };
         let page = Page { space, number };
         let (passed, block, is_over) = (0, None, false);
-        let moves = self.compaction.moves;
+        let since = self.since();
         let is_last = self.ends_at(page);
         let scan = Scan {
             table,
@@ -87,7 +87,7 @@ impl<N: Nand> Db<'_, '_, N> {
             block,
             is_over,
             is_last,
-            moves,
+            since,
         };
         Ok(scan)
     }
@@ -127,7 +127,7 @@ impl Scan {
     ) -> Result<Option<RowView<'o, 's>>, DbError> {
         let db = reader.reading()?;
         db.check_past(self.table)?;
-        if self.moves != db.compaction.moves && !db.rests_all() {
+        if db.has_moved(self.since) {
             return Err(DbError::Stale);
         }
         if let Some(ends) = db.view.ends.filter(|_| self.is_last) {

@@ -51,11 +51,22 @@ pub(super) struct View {
     before: Option<u32>,
     /// Of a snapshot: rows that lie behind are not seen.
     pub(super) ends: Option<Ends>,
+    /// The snapshot that is read: its generation and its commit.
+    snapshot: Option<(u32, u32)>,
+}
+
+/// The moment at which a cursor began.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Since {
+    /// Pages of moved rows until then.
+    moves: u32,
+    /// The snapshot at which it began.
+    snapshot: Option<(u32, u32)>,
 }
 
 impl View {
     /// Everything.
-    pub(super) const NOW: Self = Self { before: None, ends: None };
+    pub(super) const NOW: Self = Self { before: None, ends: None, snapshot: None };
 
     /// Whether older versions than the newest are looked for.
     pub(super) const fn is_past(self) -> bool {
@@ -124,8 +135,10 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         }
     }
 
-    /// Read at a snapshot: cursors that are pulled through what this gives show the rows that were
-    /// there when it was opened. [`DbError::Stale`] where it is too old. Cost: none here. A lookup
+    /// Read at a snapshot: cursors that are made and pulled through what this gives show the rows
+    /// that were there when it was opened, whatever is written between two pulls. A cursor that
+    /// was made elsewhere says [`DbError::Stale`] if rows moved since.
+    /// [`DbError::Stale`] from here where the snapshot is too old. Cost: none here. A lookup
     /// passes over newer entries of the key without reading their rows; a range takes a lookup for
     /// each key of a unique index.
     pub fn at(&mut self, snapshot: &Snapshot) -> Result<At<'_, 'ram, 's, N>, DbError> {
@@ -136,8 +149,9 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let tails = &self.open_views.tails[..usize::from(self.open_views.tail_count)];
         let hot =
             tails.iter().fold(snapshot.hot, |hot, (from, to)| if hot == *from { *to } else { hot });
-        let ends = Some(Ends { hot, cold: snapshot.cold });
-        self.view = View { before: Some(snapshot.commit), ends };
+        let (before, ends) = (Some(snapshot.commit), Some(Ends { hot, cold: snapshot.cold }));
+        let snapshot = Some((snapshot.generation, snapshot.commit));
+        self.view = View { before, ends, snapshot };
         Ok(At { db: self })
     }
 
@@ -147,7 +161,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// first cell on.
     pub fn as_of(&mut self, commits: u32) -> Result<At<'_, 'ram, 's, N>, DbError> {
         self.roll_back_open()?;
-        self.view = View { before: Some(commits.saturating_add(1)), ends: None };
+        self.view = View { before: Some(commits.saturating_add(1)), ..View::NOW };
         Ok(At { db: self })
     }
 
@@ -206,6 +220,18 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// Whether what the reader sees stays where it is.
     pub(super) const fn rests_all(&self) -> bool {
         self.view.ends.is_some()
+    }
+
+    /// The moment for a cursor that begins now.
+    pub(super) const fn since(&self) -> Since {
+        Since { moves: self.compaction.moves, snapshot: self.view.snapshot }
+    }
+
+    /// Whether rows that the reader sees may have moved since a cursor began. What a snapshot shows
+    /// rests from the moment it was opened, so a cursor that began at it goes on.
+    pub(super) fn has_moved(&self, since: Since) -> bool {
+        let began_here = since.snapshot.is_some() && since.snapshot == self.view.snapshot;
+        since.moves != self.compaction.moves && !began_here
     }
 
     /// Whether a page was programmed, or will be, behind the end of a snapshot.

@@ -41,6 +41,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
 
     /// Roll back what a dropped transaction left.
     pub(super) fn roll_back_open(&mut self) -> Result<(), DbError> {
+        // A reader of the past that was forgotten did not put it back.
+        self.view = View::NOW;
         if self.under_way.is_none() {
             return Ok(());
         }

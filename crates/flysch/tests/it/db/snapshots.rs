@@ -161,8 +161,10 @@ fn a_snapshot_held_over_5000_updates_shows_each_row_as_it_was_once() {
             change(&mut db, &mut kept, &mut prng, keys).unwrap();
         }
         let (old, then) = (db.snapshot().unwrap(), kept.clone());
-        let slow = |direction| Slow { scan: db.scan(0, direction).unwrap(), found: Vec::new() };
-        let mut slow = [Direction::Forward, Direction::Backward].map(slow);
+        let mut slow = [Direction::Forward, Direction::Backward].map(|direction| {
+            let scan = db.at(&old).unwrap().scan(0, direction).unwrap();
+            Slow { scan, found: Vec::new() }
+        });
         let mut young: Option<(Snapshot, Rows)> = None;
         let moved_before = db.moved_pages();
         for round in 0..5000 {
@@ -191,6 +193,69 @@ fn a_snapshot_held_over_5000_updates_shows_each_row_as_it_was_once() {
             assert!(slow.found.iter().eq(then.keys()), "a scan among 5000 updates");
         }
         assert!(db.moved_pages() > moved_before + 20, "there are compactions among them");
+    }
+}
+
+/// A cursor that began before a snapshot is too old for it as soon as rows moved between them, and
+/// one of another snapshot too: it has passed rows that came to lie elsewhere.
+#[test]
+fn a_cursor_goes_on_at_the_snapshot_at_which_it_began() {
+    let keys = 60;
+    let mut nand = chip(2048, 64);
+    let mut ram = vec![0; 16_384];
+    let mut db = Db::create(&mut nand, &SCHEMA, OPTIONS, &mut ram).unwrap();
+    let (mut prng, mut kept) = (Prng::new(5), Rows::new());
+    let mut out = vec![0; 4096];
+    let mut refused = 0;
+    for _ in 0..30 {
+        for _ in 0..100 {
+            change(&mut db, &mut kept, &mut prng, keys).unwrap();
+        }
+        let mut cursors =
+            [Direction::Forward, Direction::Backward].map(|way| db.scan(0, way).unwrap());
+        for scan in &mut cursors {
+            scan.next(&mut db, &mut out).unwrap();
+        }
+        let moved = db.moved_pages();
+        for _ in 0..40 {
+            db.maintain(Budget { operations: 40 }).unwrap();
+        }
+        let has_moved = db.moved_pages() > moved;
+        let snapshot = db.snapshot().unwrap();
+        for scan in &mut cursors {
+            let mut past = db.at(&snapshot).unwrap();
+            let outcome = scan.next(&mut past, &mut out).map(drop);
+            assert_eq!(outcome.is_err(), has_moved, "{outcome:?}");
+            refused += u32::from(has_moved);
+        }
+        db.release(snapshot);
+    }
+    assert!(refused > 0, "rows were moved between cursors and snapshots");
+}
+
+/// A reader of the past that is never dropped does not stay: what is done next sees everything.
+#[test]
+fn a_reader_of_the_past_that_is_forgotten_does_not_stay() {
+    let mut nand = chip(2048, 64);
+    let mut ram = vec![0; 16_384];
+    let mut db = Db::create(&mut nand, &SCHEMA, OPTIONS, &mut ram).unwrap();
+    let (mut prng, mut kept, keys) = (Prng::new(6), Rows::new(), 60);
+    for _ in 0..30 {
+        for _ in 0..100 {
+            change(&mut db, &mut kept, &mut prng, keys).unwrap();
+        }
+        let snapshot = db.snapshot().unwrap();
+        for _ in 0..20 {
+            change(&mut db, &mut kept, &mut prng, keys).unwrap();
+        }
+        let _never_dropped = std::mem::ManuallyDrop::new(db.at(&snapshot).unwrap());
+        db.release(snapshot);
+        for _ in 0..10 {
+            db.maintain(Budget { operations: 40 }).unwrap();
+        }
+        let now = db.snapshot().unwrap();
+        check(&mut db, &now, &kept, keys).unwrap();
+        db.release(now);
     }
 }
 

@@ -92,11 +92,13 @@ pub(super) struct Slow {
 
 impl Slow {
     pub(super) fn begin<N: Nand>(
-        db: &Db<'_, 'static, N>,
+        db: &mut Db<'_, 'static, N>,
+        snapshot: &Snapshot,
         table: u8,
         direction: Direction,
     ) -> Result<Self, DbError> {
-        Ok(Self { table, scan: db.scan(table, direction)?, found: Vec::new() })
+        let scan = db.at(snapshot)?.scan(table, direction)?;
+        Ok(Self { table, scan, found: Vec::new() })
     }
 
     /// Pull some rows. At the end it has shown each row of the state once; then it says so.

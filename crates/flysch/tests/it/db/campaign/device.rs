@@ -240,7 +240,7 @@ impl Session<'_> {
         if self.held.len() < 3 && prng.below(3) > 0 {
             let snapshot = done(self.db.snapshot())?;
             let state = self.now().clone();
-            let slow = if self.world.goes_back { Some(self.slow(prng)?) } else { None };
+            let slow = if self.world.goes_back { Some(self.slow(&snapshot, prng)?) } else { None };
             self.held.push(Held { snapshot, state, slow });
             return Ok(());
         }
@@ -266,10 +266,10 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn slow(&self, prng: &mut Prng) -> Step<Slow> {
+    fn slow(&mut self, snapshot: &Snapshot, prng: &mut Prng) -> Step<Slow> {
         let table = prng.below(self.world.schema.tables.len() as u64) as u8;
         let direction = if prng.below(2) == 0 { Direction::Forward } else { Direction::Backward };
-        done(Slow::begin(&self.db, table, direction))
+        done(Slow::begin(&mut self.db, snapshot, table, direction))
     }
 
     /// Go on with the scans of snapshots.
