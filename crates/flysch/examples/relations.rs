@@ -115,6 +115,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let ends = (&Value::Time(2000), &Value::Time(4000));
     let total = db.range(EVENT, 0, ends, Direction::Forward)?.total(&mut db, 2, &mut row)?;
     println!("{} events, {} watts, {:?} on average", total.count, total.sum, total.mean());
+
+    let snapshot = db.snapshot()?;
+    let mut tx = db.begin()?;
+    tx.delete(ROOM, &[int(0), int(2)])?;
+    tx.commit(Durability::Durable)?;
+    let then = lamps(&mut db.at(&snapshot)?, 0, &mut row)?;
+    let now = lamps(&mut db, 0, &mut row)?;
+    println!("there were {then} lamps on the ground floor, and there are {now}");
+    assert_eq!((then, now), (3, 1));
+    db.release(snapshot);
     db.close()?;
     Ok(())
 }

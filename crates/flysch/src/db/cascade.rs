@@ -27,7 +27,7 @@ impl<N: Nand> Db<'_, '_, N> {
         if done.is_err() {
             self.roll_back_to(mark)?;
         }
-        self.release(mark);
+        self.forget_mark(mark);
         done
     }
 

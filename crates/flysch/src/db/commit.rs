@@ -33,13 +33,15 @@ impl<'l> Layers<'l, '_> {
         (commit, time): (u32, u64),
         state: &'l mut [u8],
     ) -> Body<'l> {
+        let tail = self.records.tail.committed();
         state[..STATE_SIZE].copy_from_slice(&self.records.emit());
         let len = STATE_SIZE + self.store.emit_state(&mut state[STATE_SIZE..]);
+        debug_assert!(len <= state.len(), "the state fits what is lent for it");
         Body {
             flags: if self.has_beside { HAS_BESIDE } else { 0 },
             commit,
             time,
-            tail: self.records.tail.committed(),
+            tail,
             tail_base: self.records.tail.base(),
             base: logged,
             state: &state[..len],
@@ -69,6 +71,7 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Everything since the last commit is committed.
     pub(super) fn commit_now(&mut self, durability: Durability) -> Result<(), DbError> {
+        debug_assert!(self.under_way.is_some(), "a transaction is committed once");
         self.note_time();
         let has_runs = self.under_way.is_some_and(|tx| tx.has_runs);
         if has_runs {
@@ -102,7 +105,9 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Write a record of this moment. Cost: one program as a rule.
     pub(super) fn record(&mut self) -> Result<(), DbError> {
+        debug_assert!(self.under_way.is_none(), "a record holds committed rows alone");
         self.settle()?;
+        debug_assert!(self.found.is_none(), "what the open found is certain");
         self.forget_frame();
         // A record beside the chip lets nothing go.
         let is_log_due = self.is_log_due || self.compaction.gone.is_some();
@@ -124,6 +129,7 @@ impl<N: Nand> Db<'_, '_, N> {
         self.log.commit(&mut self.media, &body, self.frame)?;
         self.begin_beside_anew();
         (self.is_lazy, self.is_log_due) = (false, false);
+        debug_assert!(self.found.is_none(), "only a session that is certain lets blocks go");
         self.media.release();
         if goes.is_some() {
             self.compaction.gone = None;
@@ -205,6 +211,8 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Let the blocks go that nothing on flash names any more.
     fn let_go(&mut self) {
+        debug_assert!(self.under_way.is_none(), "an open transaction's blocks are in no record");
+        debug_assert!(!self.is_lazy, "blocks are let go by what is on flash");
         let numbers = self.media.numbers();
         let spans = self.media.spans.clone();
         // A block of rows that lies wholly in a void span holds nothing.

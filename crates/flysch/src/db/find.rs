@@ -9,6 +9,7 @@ use super::index::Wanted;
 use super::kept::Kept;
 use super::reader::Reader;
 use super::scan::gather;
+use super::view::Since;
 use super::{Db, DbError};
 use crate::media::CELL_SIZE;
 use crate::record::Position;
@@ -29,8 +30,7 @@ pub struct Find {
     /// The pointer whose cell was looked through before.
     last: Option<u32>,
     is_over: bool,
-    /// Pages of moved rows when it began.
-    moves: u32,
+    since: Since,
 }
 
 /// What a row has to carry.
@@ -82,8 +82,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     pub(super) fn find_wanted(&self, wanted: Wanted) -> Result<Find, DbError> {
         let (number, code) = self.code(wanted)?;
         let probe = Probe::new(self.store.config(), number, code);
-        let moves = self.compaction.moves;
-        Ok(Find { wanted, probe, entry: None, passed: 0, last: None, is_over: false, moves })
+        let since = self.since();
+        Ok(Find { wanted, probe, entry: None, passed: 0, last: None, is_over: false, since })
     }
 
     /// The row whose columns of this index have these values, copied into `out`. Cost: a read of
@@ -110,7 +110,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
             if !candidate.is_last {
                 continue;
             }
-            if let Some(key) = candidate.key.filter(|_| sought.is_doubtful)
+            let is_doubtful = sought.is_doubtful || self.view.is_past();
+            if let Some(key) = candidate.key.filter(|_| is_doubtful)
                 && !self.is_newest(sought.table, key, pointer)?
             {
                 continue;
@@ -132,10 +133,15 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         let index = self.index(sought.table, sought.index)?;
         let primary = self.table(sought.table)?.primary_key();
         let primary = primary.filter(|_| self.is_changed(sought.table));
+        let sight = self.view;
         let mut found: Option<Candidate> = None;
-        for (number, row) in (0..).zip(self.rows_at(pointer, false)?.rows()).skip(*passed as usize)
-        {
-            let view = RowView::parse_front(schema, row, 0)?;
+        let stretch = self.rows_at(pointer, false)?;
+        let base = u64::from(stretch.base);
+        for (number, row) in (0..).zip(stretch.rows()).skip(*passed as usize) {
+            let view = RowView::parse_front(schema, row, base)?;
+            if !sight.sees(&view) {
+                continue;
+            }
             if let Some(found) = &mut found {
                 // A later row of the same key in the same cell: this one is replaced.
                 let is_same = view.head.table == sought.table
@@ -233,11 +239,12 @@ impl Find {
         out: &'o mut [u8],
     ) -> Result<Option<RowView<'o, 's>>, DbError> {
         let db = reader.reading()?;
+        db.check_past(self.wanted.table)?;
         if self.is_over {
             return Ok(None);
         }
         let is_unique = db.index(self.wanted.table, self.wanted.index)?.is_unique;
-        if !is_unique && self.moves != db.compaction.moves {
+        if !is_unique && db.has_moved(self.since) {
             return Err(DbError::Stale);
         }
         let found = if is_unique {
@@ -287,6 +294,7 @@ impl Find {
                     match self.probe.next(&db.store, &mut db.media, &mut db.scratch[..CELL_SIZE])? {
                         // Rows of one cell share an entry's pointer: they were all looked at.
                         Some(entry) if self.last == Some(entry.pointer) => continue,
+                        Some(entry) if !db.may_see(entry.pointer) => continue,
                         Some(entry) => entry,
                         None => return Ok(None),
                     }

@@ -94,6 +94,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     /// The tail became another page than it was to be.
     pub(super) fn rename(&mut self, moved: Move) {
         if moved.from != moved.to {
+            self.follow_tail(moved);
             self.store.rename_page(page_part(moved.from), page_part(moved.to));
         }
     }
@@ -103,7 +104,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         let count = self.table(table)?.indexes.len();
         // Entries of committed rows in the tail stay in RAM while a transaction is under way: it
         // begins with room for its own.
-        if self.row_count() == 0 && self.store.is_taken_by(self.tail_entries(count)) {
+        if self.row_count() == 0 && self.is_taken_by_tail()? {
             self.spill_tail()?;
             self.flush()?;
         }
@@ -156,10 +157,32 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         }
     }
 
-    /// Entries of the rows in the tail, at most: a row has no more than `count`.
-    fn tail_entries(&self, count: usize) -> usize {
+    /// Whether the entries of the rows in the tail, which may be of any table, leave too little of
+    /// the memory table to others.
+    fn is_taken_by_tail(&self) -> Result<bool, DbError> {
+        let mut widest = 0;
+        for table in 0..self.schema.tables.len() as u8 {
+            widest = widest.max(self.entries_size(table, RowKind::Row)?);
+        }
         let mut rows = Rows::new(self.records.tail.rows());
-        core::iter::from_fn(|| rows.next()).count() * count
+        let count = core::iter::from_fn(|| rows.next()).count();
+        if !self.store.is_taken_by(count * widest) {
+            return Ok(false);
+        }
+        let (mut rows, mut size) = (Rows::new(self.records.tail.rows()), 0);
+        while let Some((_, row)) = rows.next() {
+            let head = RowView::parse_front(self.schema, row, 0)?.head;
+            size += self.entries_size(head.table, head.kind)?;
+        }
+        Ok(self.store.is_taken_by(size))
+    }
+
+    /// Bytes of the entries of a row in the memory table.
+    fn entries_size(&self, table: u8, kind: RowKind) -> Result<usize, DbError> {
+        let count = if kind == RowKind::Tombstone { 1 } else { self.table(table)?.indexes.len() };
+        (0..count as u8).try_fold(0, |size, index| {
+            Ok(size + self.store.entry_size(self.kept(table, index)?.number))
+        })
     }
 
     /// Rows of the transaction under way.

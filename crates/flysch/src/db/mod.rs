@@ -29,6 +29,7 @@ mod scan;
 mod seek;
 mod space;
 mod stats;
+mod view;
 mod write;
 
 pub use clock::Clock;
@@ -43,6 +44,7 @@ pub use savepoint::{SAVEPOINTS_MAX, Savepoint};
 pub use scan::{Direction, Scan};
 pub use space::Budget;
 pub use stats::Stats;
+pub use view::{At, Snapshot};
 pub use write::Transaction;
 
 pub use crate::log::MountError;
@@ -90,6 +92,10 @@ pub struct Db<'ram, 's, N> {
     /// What keys the hashes of this device.
     key: HashKey,
     compaction: compact::Compaction,
+    /// What the reader sees.
+    view: view::View,
+    /// The snapshots that are open.
+    open_views: view::Held,
     levelling: level::Levelling,
     /// Whether the state changed in a way that no program tells: the log has to have it.
     is_log_due: bool,

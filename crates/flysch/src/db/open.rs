@@ -7,6 +7,7 @@ use super::compact::Compaction;
 use super::kept::plans;
 use super::level::Levelling;
 use super::ram::Ram;
+use super::view::{Held, View};
 use super::{Constraints, Db, DbError};
 use crate::log::{self, Buffers, Log, NvLog};
 use crate::media::{CELL_SIZE, ENTRY_SIZE, Layout, Media, Page, Partition, Sight, Space};
@@ -175,6 +176,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             store: parts.store,
             key: HashKey::from_seed(options.seed),
             compaction: Compaction::default(),
+            view: View::NOW,
+            open_views: Held::default(),
             levelling: Levelling::default(),
             is_log_due: false,
             constraints: Constraints::NONE,

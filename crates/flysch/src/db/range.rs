@@ -9,11 +9,12 @@ use flysch_nand::Nand;
 use super::find::{Carried, Place, Sought, check_types, columns_of};
 use super::kept::Kept;
 use super::reader::Reader;
+use super::view::Since;
 use super::{Db, DbError, Direction};
 use crate::media::CELL_SIZE;
 use crate::row::order::End;
 use crate::row::{Digest, IndexKind, RowView, Value, ValueError, key};
-use crate::store::{Entry, Range, SHARED};
+use crate::store::{Entry, Probe, Range, SHARED};
 
 /// The rows of a range of keys, in the order of the keys.
 #[derive(Debug)]
@@ -30,8 +31,7 @@ pub struct KeyRange {
     last: Option<(u64, u32)>,
     /// The code whose rows are given in the order of their keys, and the last of them.
     group: Option<(u64, Option<Rank>)>,
-    /// Pages of moved rows when it began.
-    moves: u32,
+    since: Since,
 }
 
 /// The place of a row among those of one code: its key, as far as an end holds it, then where it
@@ -110,7 +110,7 @@ impl<N: Nand> Db<'_, '_, N> {
             passed: 0,
             last: None,
             group: None,
-            moves: self.compaction.moves,
+            since: self.since(),
         })
     }
 
@@ -138,14 +138,15 @@ impl KeyRange {
         out: &'o mut [u8],
     ) -> Result<Option<RowView<'o, 's>>, DbError> {
         let db = reader.reading()?;
+        db.check_past(self.table)?;
         let kept = db.kept(self.table, self.index)?;
         let is_unique = db.index(self.table, self.index)?.is_unique && !kept.may_meet;
-        if self.moves != db.compaction.moves {
+        if db.has_moved(self.since) {
             // Rows of one key each are found by their keys, wherever they lie.
             if !is_unique {
                 return Err(DbError::Stale);
             }
-            (self.entry, self.passed, self.moves) = (None, 0, db.compaction.moves);
+            (self.entry, self.passed, self.since) = (None, 0, db.since());
         }
         let Some((pointer, place)) = self.next_place(db, kept)? else { return Ok(None) };
         let Place { len, base } = db.copy_at(pointer, place, out)?;
@@ -157,9 +158,16 @@ impl KeyRange {
         db: &mut Db<'_, '_, N>,
         kept: Kept,
     ) -> Result<Option<(u32, u32)>, DbError> {
+        let is_past = db.view.is_past() && db.store.has_one_row(kept.number);
         loop {
-            if let Some((code, after)) = self.group {
-                let next = self.next_of_group(db, kept, (code, after))?;
+            if let Some((code, after)) =
+                self.group.filter(|(_, after)| kept.may_meet || after.is_none())
+            {
+                let next = if is_past {
+                    self.next_of_past(db, kept, (code, after))?
+                } else {
+                    self.next_of_group(db, kept, (code, after))?
+                };
                 if let Some(rank) = next {
                     self.group = Some((code, Some(rank)));
                     return Ok(Some((rank.1, rank.2)));
@@ -168,6 +176,10 @@ impl KeyRange {
             let Some(entry) = self.next_entry(db)? else { return Ok(None) };
             if self.group.is_some_and(|(code, _)| code == entry.code) {
                 self.leave(entry);
+                continue;
+            }
+            if is_past {
+                self.group = Some((entry.code, None));
                 continue;
             }
             self.entry = Some(entry);
@@ -222,6 +234,51 @@ impl KeyRange {
         Ok(is_several && key.len() <= kept.code_size())
     }
 
+    /// The row of a code that comes next in the order of the keys, of those that a reader of the
+    /// past sees: it may be older than the newest one.
+    fn next_of_past<N: Nand>(
+        &self,
+        db: &mut Db<'_, '_, N>,
+        kept: Kept,
+        (code, after): (u64, Option<Rank>),
+    ) -> Result<Option<Rank>, DbError> {
+        let mut probe = Probe::new(db.store.config(), kept.number, code);
+        let mut best = None;
+        while let Some(entry) =
+            probe.next(&db.store, &mut db.media, &mut db.scratch[..CELL_SIZE])?
+        {
+            if db.may_see(entry.pointer) {
+                best = self.next_in(db, entry, (after, best))?;
+            }
+            if best.is_some() && !kept.may_meet {
+                break;
+            }
+        }
+        Ok(best)
+    }
+
+    /// The row that comes next behind `after`, of those that an entry leads to and of `best`.
+    fn next_in<N: Nand>(
+        &self,
+        db: &mut Db<'_, '_, N>,
+        entry: Entry,
+        (after, mut best): (Option<Rank>, Option<Rank>),
+    ) -> Result<Option<Rank>, DbError> {
+        let forward = self.direction == Direction::Forward;
+        let comes_before =
+            |one: &Rank, other: &Rank| if forward { one < other } else { one > other };
+        let mut passed = 0;
+        let sought = self.sought(entry, true);
+        while let Some(place) = db.live_row(entry.pointer, sought, &mut passed)? {
+            let rank = db.rank_at((self.table, self.index), (entry.pointer, place))?;
+            let is_due = after.is_none_or(|after| comes_before(&after, &rank));
+            if is_due && best.is_none_or(|best| comes_before(&rank, &best)) {
+                best = Some(rank);
+            }
+        }
+        Ok(best)
+    }
+
     /// The row of a code that comes next in the order of the keys.
     fn next_of_group<N: Nand>(
         &self,
@@ -229,9 +286,6 @@ impl KeyRange {
         kept: Kept,
         (code, after): (u64, Option<Rank>),
     ) -> Result<Option<Rank>, DbError> {
-        let forward = self.direction == Direction::Forward;
-        let comes_before =
-            |one: &Rank, other: &Rank| if forward { one < other } else { one > other };
         let mut range: Range<HELD> = Range::new(kept.number, code, code);
         let mut last = None;
         let mut best: Option<Rank> = None;
@@ -241,15 +295,7 @@ impl KeyRange {
             if last.replace(entry.pointer) == Some(entry.pointer) {
                 continue;
             }
-            let mut passed = 0;
-            let sought = self.sought(entry, true);
-            while let Some(place) = db.live_row(entry.pointer, sought, &mut passed)? {
-                let rank = db.rank_at((self.table, self.index), (entry.pointer, place))?;
-                let is_due = after.is_none_or(|after| comes_before(&after, &rank));
-                if is_due && best.is_none_or(|best| comes_before(&rank, &best)) {
-                    best = Some(rank);
-                }
-            }
+            best = self.next_in(db, entry, (after, best))?;
         }
         Ok(best)
     }

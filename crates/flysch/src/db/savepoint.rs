@@ -40,7 +40,7 @@ impl<N: Nand> Transaction<'_, '_, '_, N> {
 
     /// Forget a savepoint, and those made since. What was done stays. Cost: none.
     pub fn release(&mut self, savepoint: Savepoint) {
-        self.db.release(savepoint);
+        self.db.forget_mark(savepoint);
     }
 }
 
@@ -54,7 +54,7 @@ impl<N: Nand> Db<'_, '_, N> {
         if is_set { Ok(Savepoint { number }) } else { Err(DbError::Savepoint) }
     }
 
-    pub(super) fn release(&mut self, savepoint: Savepoint) {
+    pub(super) fn forget_mark(&mut self, savepoint: Savepoint) {
         self.records.marks.truncate(usize::from(savepoint.number));
     }
 

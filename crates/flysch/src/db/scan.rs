@@ -9,6 +9,7 @@
 use flysch_nand::Nand;
 
 use super::reader::Reader;
+use super::view::Since;
 use super::{Db, DbError};
 use crate::media::{MediaError, Page, Space};
 use crate::record::{BlockSummary, Position, Stretch, is_void, read_page, tail_page};
@@ -45,8 +46,9 @@ pub struct Scan {
     /// What the summary of the page's block says, once it was read.
     block: Option<((Space, u32), Option<BlockSummary>)>,
     is_over: bool,
-    /// Pages of moved rows when it began.
-    moves: u32,
+    /// Whether it stands on the last page of a snapshot, which may come to lie elsewhere.
+    is_last: bool,
+    since: Since,
 }
 
 impl<N: Nand> Db<'_, '_, N> {
@@ -69,12 +71,47 @@ impl<N: Nand> Db<'_, '_, N> {
         }
         let (space, number) = match direction {
             Direction::Forward => (Space::Hot, self.records.stream(Space::Hot).first),
-            Direction::Backward => (Space::Cold, self.media.head(Space::Cold)),
+            Direction::Backward => (Space::Cold, self.end_of(Space::Cold)),
         };
         let page = Page { space, number };
         let (passed, block, is_over) = (0, None, false);
-        let moves = self.compaction.moves;
-        Ok(Scan { table, direction, least, greatest, page, passed, block, is_over, moves })
+        let since = self.since();
+        let is_last = self.ends_at(page);
+        let scan = Scan {
+            table,
+            direction,
+            least,
+            greatest,
+            page,
+            passed,
+            block,
+            is_over,
+            is_last,
+            since,
+        };
+        Ok(scan)
+    }
+
+    /// The last page of a space that a scan comes to.
+    fn end_of(&self, space: Space) -> u32 {
+        let (numbers, head) = (self.media.numbers(), self.media.head(space));
+        let first = self.records.stream(space).first;
+        let is_there = |page| numbers.distance(first, page) < numbers.distance(first, head);
+        let tail = tail_page(&self.media).number;
+        match (space, self.view.ends) {
+            (Space::Hot, Some(ends)) if is_there(ends.hot) => ends.hot,
+            (Space::Hot, _) => tail,
+            (Space::Cold, Some(ends)) if is_there(ends.cold) => ends.cold,
+            // The block in which the snapshot ends was behind it, and was let go.
+            (Space::Cold, Some(ends)) if ends.cold != head => first,
+            (Space::Cold | Space::Young | Space::Old, _) => head,
+        }
+    }
+
+    /// Whether a page is the last one of the snapshot that is read.
+    fn ends_at(&self, page: Page) -> bool {
+        let last = |number| Page { space: Space::Hot, number };
+        self.view.ends.is_some_and(|ends| page == last(ends.hot))
     }
 }
 
@@ -89,14 +126,18 @@ impl Scan {
         out: &'o mut [u8],
     ) -> Result<Option<RowView<'o, 's>>, DbError> {
         let db = reader.reading()?;
-        if self.moves != db.compaction.moves {
+        db.check_past(self.table)?;
+        if db.has_moved(self.since) {
             return Err(DbError::Stale);
         }
-        if self.block.is_none() {
-            self.pass_block(db)?;
+        if let Some(ends) = db.view.ends.filter(|_| self.is_last) {
+            self.page.number = ends.hot;
         }
+        // The block under way may have got its summary meanwhile.
+        self.pass_block(db)?;
         while !self.is_over {
             if let Some((len, base)) = self.copy_next(db, out)? {
+                self.is_last = db.ends_at(self.page);
                 let view = RowView::parse(db.schema, &out[..len], u64::from(base))?;
                 return Ok(Some(view));
             }
@@ -130,12 +171,19 @@ impl Scan {
         let (schema, hash, layout) = (db.schema, db.key, db.media.layout());
         let is_checked = db.is_checked(self.table)?;
         let primary = db.table(self.table)?.primary_key().filter(|_| is_checked);
-        let mut page = self.page;
-        if page.number == db.media.head(Space::Hot) && page.space == Space::Hot {
-            page = tail_page(&db.media);
-        }
+        let (page, sight) = (self.page, db.view);
         let stretch = load(db, self)?;
-        let count = stretch.rows().count() as u32;
+        let base = u64::from(stretch.base);
+        // New rows stand in the order of their commits: what comes later comes behind.
+        let is_early = |row: &&[u8]| {
+            let view = RowView::parse_front(schema, row, base);
+            page.space != Space::Hot || view.is_ok_and(|view| sight.sees(&view))
+        };
+        let count = if sight.is_past() {
+            stretch.rows().take_while(is_early).count() as u32
+        } else {
+            stretch.rows().count() as u32
+        };
         while self.passed < count {
             let place = match self.direction {
                 Direction::Forward => self.passed,
@@ -145,8 +193,9 @@ impl Scan {
             let mut rows = stretch.rows();
             let before = rows.by_ref().take(place as usize).map(<[u8]>::len).sum();
             let Some(row) = rows.next() else { return Ok(None) };
-            let view = RowView::parse_front(schema, row, 0)?;
-            if view.head.table != self.table || view.head.kind == RowKind::Tombstone {
+            let view = RowView::parse_front(schema, row, base)?;
+            let is_one = view.head.table == self.table && view.head.kind != RowKind::Tombstone;
+            if !is_one || !sight.sees(&view) {
                 continue;
             }
             let cell = layout.place(before).0;
@@ -160,9 +209,11 @@ impl Scan {
             let is_replaced = rows.any(|row| {
                 let is_here = layout.place(at).0 == cell;
                 at += row.len();
-                let view = RowView::parse_front(schema, row, 0);
+                let view = RowView::parse_front(schema, row, base);
                 let is_same = |view: RowView<'_, '_>| {
-                    view.head.table == self.table && view.digest(primary, &hash) == Ok(key)
+                    view.head.table == self.table
+                        && sight.sees(&view)
+                        && view.digest(primary, &hash) == Ok(key)
                 };
                 is_here && view.is_ok_and(is_same)
             });
@@ -199,13 +250,20 @@ impl Scan {
         self.passed = 0;
         let numbers = db.media.numbers();
         let Page { space, number } = self.page;
-        let (first, head) = (db.records.stream(space).first, db.media.head(space));
-        let (last, next) = match self.direction {
-            Direction::Forward => (head, 1),
-            Direction::Backward => (first, numbers.page_count() - 1),
+        let (first, end) = (db.records.stream(space).first, db.end_of(space));
+        let (place, reach) = (numbers.distance(first, number), numbers.distance(first, end));
+        // The block may have been let go, and others are the first now.
+        let is_before =
+            place > reach && numbers.distance(number, first) < numbers.distance(end, number);
+        let next = match self.direction {
+            Direction::Forward if is_before => Some(first),
+            Direction::Forward => (place < reach).then(|| numbers.advance(number, 1)),
+            Direction::Backward => {
+                (place > 0 && !is_before).then(|| numbers.advance(number, numbers.page_count() - 1))
+            }
         };
-        if number != last {
-            self.page.number = numbers.advance(number, next);
+        if let Some(number) = next {
+            self.page.number = number;
             return self.pass_block(db);
         }
         self.page = match (self.direction, space) {
@@ -213,7 +271,7 @@ impl Scan {
                 Page { space: Space::Cold, number: db.records.stream(Space::Cold).first }
             }
             (Direction::Backward, Space::Cold) => {
-                Page { space: Space::Hot, number: db.media.head(Space::Hot) }
+                Page { space: Space::Hot, number: db.end_of(Space::Hot) }
             }
             (_, Space::Hot | Space::Cold | Space::Young | Space::Old) => {
                 self.is_over = true;
@@ -229,8 +287,10 @@ impl Scan {
         let Page { space, number } = self.page;
         let block = numbers.block_of(number);
         let name = (space, block);
-        let head = db.media.head(space);
-        if block == numbers.block_of(head) || self.block.is_some_and(|(known, _)| known == name) {
+        let tail = tail_page(&db.media).number;
+        let is_open = block == numbers.block_of(db.media.head(space))
+            || space == Space::Hot && block == numbers.block_of(tail);
+        if is_open || self.block.is_some_and(|(known, _)| known == name) {
             return Ok(());
         }
         let last = (block + 1) * numbers.pages_per_block - 1;
@@ -266,11 +326,11 @@ struct Candidate {
 fn load<'d, N: Nand>(db: &'d mut Db<'_, '_, N>, scan: &Scan) -> Result<Stretch<'d>, DbError> {
     let numbers = db.media.numbers();
     let at = scan.page;
+    if at == tail_page(&db.media) {
+        return Ok(Stretch::new(db.records.tail.rows(), db.records.tail.base()));
+    }
     if at.number == db.media.head(at.space) {
-        return Ok(match at.space {
-            Space::Hot => Stretch::new(db.records.tail.rows(), db.records.tail.base()),
-            Space::Cold | Space::Young | Space::Old => Stretch::NONE,
-        });
+        return Ok(Stretch::NONE);
     }
     if let Some(held) = db.held.filter(|held| held.page == at) {
         return Ok(Stretch::new(&db.frame[..held.len], held.base));

@@ -100,6 +100,9 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         while let Some(entry) =
             probe.next(&self.store, &mut self.media, &mut self.scratch[..CELL_SIZE])?
         {
+            if !self.may_see(entry.pointer) {
+                continue;
+            }
             sought.seat = self.look_in(entry.pointer, wanted, is_deep, &mut sought.has_met)?;
             if sought.seat.is_some() {
                 break;
@@ -127,12 +130,51 @@ impl<'s, N: Nand> Db<'_, 's, N> {
             if entry.pointer == pointer {
                 return Ok(true);
             }
+            if !self.may_see(entry.pointer) {
+                continue;
+            }
             if self.look_in(entry.pointer, wanted, is_deep, &mut false)?.is_some() {
                 return Ok(false);
             }
             is_deep = true;
         }
         Ok(false)
+    }
+
+    /// Whether a tombstone in a block that is to go has to be kept, the last row of its key in the
+    /// cell that `pointer` names: it is the newest of its key, and an entry leads to a row of the
+    /// key in another block. Cost: as a lookup of an absent key.
+    pub(super) fn ends_rows(
+        &mut self,
+        table: u8,
+        digest: Digest,
+        pointer: u32,
+    ) -> Result<bool, DbError> {
+        let wanted = Wanted { table, index: 0, digest };
+        let (number, code) = self.code(wanted)?;
+        let mut probe = Probe::new(self.store.config(), number, code);
+        let (mut has_passed, mut is_deep) = (false, false);
+        while let Some(entry) =
+            probe.next(&self.store, &mut self.media, &mut self.scratch[..CELL_SIZE])?
+        {
+            has_passed |= entry.pointer == pointer;
+            let goes_too = has_passed && self.are_of_one_block(entry.pointer, pointer);
+            if !goes_too && self.look_in(entry.pointer, wanted, is_deep, &mut false)?.is_some() {
+                return Ok(has_passed);
+            }
+            is_deep = true;
+        }
+        Ok(false)
+    }
+
+    /// Whether two pointers name cells of one block of rows.
+    fn are_of_one_block(&self, one: u32, other: u32) -> bool {
+        let (layout, numbers) = (self.media.layout(), self.media.numbers());
+        let block = |pointer| {
+            let at = Position::of_pointer(pointer, layout, numbers)?;
+            Some((at.page.space, numbers.block_of(at.page.number)))
+        };
+        block(one).is_some() && block(one) == block(other)
     }
 
     /// The last row of a cell that carries the key. `has_met` is set where the cell has a row of
@@ -149,9 +191,15 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         let primary = self.table(wanted.table)?.primary_key();
         let kept = self.kept(wanted.table, wanted.index)?;
         let code = kept.code(wanted.digest);
+        let sight = self.view;
         let mut seat = None;
-        for (place, row) in (0..).zip(self.rows_at(pointer, is_deep)?.rows()) {
-            let view = RowView::parse_front(schema, row, 0)?;
+        let stretch = self.rows_at(pointer, is_deep)?;
+        let base = u64::from(stretch.base);
+        for (place, row) in (0..).zip(stretch.rows()) {
+            let view = RowView::parse_front(schema, row, base)?;
+            if !sight.sees(&view) {
+                continue;
+            }
             if view.head.table != wanted.table {
                 *has_met |= kept.is_code_of(&view, (schema, &hash), code);
                 continue;
@@ -187,10 +235,11 @@ impl<'s, N: Nand> Db<'_, 's, N> {
             return Ok(Stretch::NONE);
         }
         self.held = None;
+        let is_dated = self.view.is_past();
         let held = self.held_cells.take();
-        let cells = match held.filter(|held| held.hold(self.frame, at)) {
+        let cells = match held.filter(|held| held.hold(self.frame, at, is_dated)) {
             Some(held) => held,
-            None => match Cells::read(&mut self.media, at, held, self.frame) {
+            None => match Cells::read(&mut self.media, at, (held, is_dated), self.frame) {
                 Ok(cells) => cells,
                 // A page that was under way at a cut: an entry of an older life of the block.
                 Err(MediaError::Corrupt(_)) if self.is_void(at.page)? => return Ok(Stretch::NONE),

@@ -37,10 +37,12 @@ impl<N: Nand> Db<'_, '_, N> {
         let base = u32::from(list_len(self.media.partition().count)) + 2;
         // A merge writes an index again before it lets the old runs go.
         let merged = self.store.merge_size().div_ceil(self.media.geometry().pages_per_block);
-        match claim {
+        let kept = match claim {
             Claim::Shrink => base,
             Claim::Grow => base + merged + 2,
-        }
+        };
+        debug_assert!(kept >= base, "what ends rows stops last");
+        kept
     }
 
     /// Refuse a row for which there is no space.
@@ -66,6 +68,7 @@ impl<N: Nand> Db<'_, '_, N> {
         if !self.is_pressed() {
             return Ok(());
         }
+        self.press_snapshots();
         let (free, least) = (self.media.free_count(), self.kept_back(Claim::Grow));
         let wanted = self.wanted_free();
         let pace = match free {
@@ -77,11 +80,20 @@ impl<N: Nand> Db<'_, '_, N> {
         self.compact_some((rows * pace).div_ceil(ROWS_A_STEP))
     }
 
+    /// Where space is short, or a block has to be moved, snapshots are too old from now on.
+    fn press_snapshots(&mut self) {
+        let is_short = self.media.free_count() <= self.kept_back(Claim::Grow) + 2;
+        if self.has_snapshots() && (is_short || self.is_forced()) {
+            self.drop_snapshots();
+        }
+    }
+
     /// Before a transaction: get space for it. Cost: nothing while there is some; else up to what
     /// moving two blocks costs.
     pub(super) fn compact_ahead(&mut self) -> Result<(), DbError> {
         let blocks = 2 * self.media.geometry().pages_per_block * 8;
         let mut steps = blocks;
+        self.press_snapshots();
         while steps > 0 && self.check_space(Claim::Grow).is_err() {
             let some = steps.min(16);
             steps -= some;
@@ -122,6 +134,7 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Write the record that lets a block go whose rows or pages were moved.
     fn record_what_goes(&mut self) -> Result<bool, DbError> {
+        debug_assert!(self.under_way.is_none(), "no record is written in mid-transaction");
         self.is_lazy = true;
         self.tolerate_full(|db| db.record().map(|()| true))
     }

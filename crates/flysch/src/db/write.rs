@@ -6,6 +6,7 @@ use super::commit::Durability;
 use super::index::Wanted;
 use super::seek::Seat;
 use super::space::Claim;
+use super::view::View;
 use super::{Db, DbError, UnderWay};
 use crate::log::{CHANGES_AHEAD, NUMBER_MAX};
 use crate::record::NewRow;
@@ -21,6 +22,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// Begin a transaction. Cost: nothing as a rule; what is due after an open, see the module.
     pub fn begin(&mut self) -> Result<Transaction<'_, 'ram, 's, N>, DbError> {
         self.roll_back_open()?;
+        self.view = View::NOW;
         if self.commit >= NUMBER_MAX {
             return Err(DbError::Full);
         }
@@ -31,6 +33,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             self.sync()?;
         }
         self.compact_ahead()?;
+        debug_assert!(self.under_way.is_none(), "one transaction at a time");
         self.under_way = Some(UnderWay::default());
         self.begun_at = self.media.write;
         Ok(Transaction { db: self })
@@ -38,6 +41,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
 
     /// Roll back what a dropped transaction left.
     pub(super) fn roll_back_open(&mut self) -> Result<(), DbError> {
+        // A reader of the past that was forgotten did not put it back.
+        self.view = View::NOW;
         if self.under_way.is_none() {
             return Ok(());
         }
@@ -165,7 +170,11 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// Append a row, or a tombstone whose values are the key's.
     pub(super) fn append(&mut self, head: RowHead, values: &[Value<'_>]) -> Result<(), DbError> {
         let claim = if head.kind == RowKind::Tombstone { Claim::Shrink } else { Claim::Grow };
-        self.check_space(claim)?;
+        if let Err(full) = self.check_space(claim) {
+            // The writer does not wait for readers: the next transaction finds what they held.
+            self.drop_snapshots();
+            return Err(full);
+        }
         let begun_at = self.media.write;
         self.make_room(head.table)?;
         self.unpaid = self.unpaid.saturating_add(1);

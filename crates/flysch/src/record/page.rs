@@ -95,34 +95,41 @@ pub(crate) struct Cells {
 impl Cells {
     /// Read the rows that begin in a cell. Cost: one read; two where a row goes on behind the next
     /// cell. `frame` holds a page. Where cells of the page were read just before, the rest of it is
-    /// read: rows are being followed in their order.
+    /// read: rows are followed in their order. `is_dated`: the commits of rows are asked for.
     pub(crate) fn read<N: Nand>(
         media: &mut Media<'_, N>,
         at: Position,
-        before: Option<Self>,
+        (before, is_dated): (Option<Self>, bool),
         frame: &mut [u8],
     ) -> Result<Self, MediaError> {
-        let rest = media.layout().cells - at.cell;
+        // The page's header, which the commits of rows are told against, lies in its first cell.
+        let first = if is_dated { 0 } else { at.cell };
+        let rest = media.layout().cells - first;
         let follows = before.is_some_and(|before| before.page == at.page);
-        let some = if follows { rest } else { CELLS_READ.min(rest) };
-        let cells = Self { page: at.page, first: at.cell, count: some };
-        read(media, at.page, at.cell, some, frame)?;
+        let some = if follows { rest } else { (at.cell - first + CELLS_READ).min(rest) };
+        let cells = Self { page: at.page, first, count: some };
+        read(media, at.page, first, some, frame)?;
         if some == rest || cells.rows(frame, at).is_whole() {
             return Ok(cells);
         }
-        read(media, at.page, at.cell, rest, frame)?;
+        read(media, at.page, first, rest, frame)?;
         Ok(Self { count: rest, ..cells })
     }
 
-    /// Whether the frame holds the rows that begin in this cell whole.
-    pub(crate) fn hold(&self, frame: &[u8], at: Position) -> bool {
+    /// Whether the frame holds the rows that begin in this cell whole, and the header of their page
+    /// where that is asked for.
+    pub(crate) fn hold(&self, frame: &[u8], at: Position, is_dated: bool) -> bool {
         let within =
             self.page == at.page && (self.first..self.first + self.count).contains(&at.cell);
-        within && (at.cell == self.first || self.rows(frame, at).is_whole())
+        within
+            && (self.first == 0 || !is_dated)
+            && (at.cell == self.first || self.rows(frame, at).is_whole())
     }
 
     /// The rows that begin in a cell.
     pub(crate) fn rows<'f>(&self, frame: &'f [u8], at: Position) -> Stretch<'f> {
+        let header = if self.first == 0 { Header::parse(frame).ok() } else { None };
+        let base = header.map_or(0, |header| header.commit);
         let len = self.count as usize * CELL_DATA;
         let begins = usize::from(u16::from_le_bytes(array(&frame[len..len + 2])));
         let data = &frame[..len];
@@ -136,7 +143,7 @@ impl Cells {
         let from = rows.at();
         match data.get(from..) {
             Some(bytes) if from < start + CELL_DATA => {
-                Stretch { bytes, end: start + CELL_DATA - from, base: 0 }
+                Stretch { bytes, end: start + CELL_DATA - from, base }
             }
             _ => Stretch::NONE,
         }

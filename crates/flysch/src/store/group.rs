@@ -5,7 +5,8 @@
 //! 2. A take-back ends the entry of its pointer behind it.
 //! 3. Take-backs go where nothing older is left that they could end. Tombstones go there only where
 //!    no row's entry of their code stays: it may name a cell in which a row lies that they end.
-//! 4. An entry whose block is gone goes, and ends what it would have ended.
+//! 4. An entry whose block is gone goes, and ends what it would have ended. A tombstone's stays as
+//!    the newest of its code: a lookup that has led nowhere checks what is behind it.
 
 use super::entry::{Entry, Shape, TAKE_BACK, TOMBSTONE};
 
@@ -91,6 +92,10 @@ impl Group {
             return stays(overflows);
         }
         if entry.is(TOMBSTONE) {
+            // What is behind the newest entry of a code may be stale, and is checked for it.
+            if is_gone && (self.has_kept || self.held_len > 0) {
+                return Fate::Goes;
+            }
             let is_held = drops.is_bottom && !self.has_kept && self.held_len < HELD_MAX as u8;
             return if is_held { Fate::Waits } else { Fate::Stays };
         }
@@ -182,6 +187,9 @@ mod tests {
         let entries = [(GONE, 0), (8, 0), (7, SHARED), (7, SHARED)];
         assert_eq!(kept(&entries, ONE, false), [false, false, true, false, false, false]);
         assert_eq!(kept(&[(GONE, TOMBSTONE), (8, 0)], ONE, false)[..2], [true, false]);
+        let many = [(9, SHARED), (GONE, TOMBSTONE | SHARED), (7, SHARED)];
+        assert_eq!(kept(&many, ONE, false)[..3], [true, false, true]);
+        assert_eq!(kept(&many[1..], ONE, true)[..2], [true, true]);
         assert_eq!(kept(&[(GONE, 0), (8, 0)], MANY, false)[..2], [false, true]);
     }
 

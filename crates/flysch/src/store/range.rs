@@ -264,7 +264,7 @@ impl<const HELD: usize> Range<HELD> {
                 break;
             }
             if self.key(&entry) >= after {
-                self.take(&entry, source, is_unique);
+                self.take(&entry, (source, false), is_unique);
             }
         }
     }
@@ -340,13 +340,18 @@ impl<const HELD: usize> Range<HELD> {
         let unit = self.sources.units[source];
         let (header, mut reader) = reading.open(run, unit, shape)?;
         let mut ends = (None, None);
+        let mut sole = None;
         while !reader.is_done() {
             reading.step(&mut reader, run, unit, shape)?;
             let entry = reader.entry(self.index);
             let key = self.key(&entry);
             ends = (ends.0.or(Some(key)), Some(key));
+            // A code's newest entries come first in a run. Units are read from the last one on
+            // where the cursor descends.
+            let is_newer = self.descends && sole != Some(key.0);
+            sole = if entry.is_sole() { Some(key.0) } else { sole };
             if key >= after && key.0 <= self.to {
-                self.take(&entry, source, shape.is_unique);
+                self.take(&entry, (source, is_newer), shape.is_unique);
             }
         }
         let is_last = if self.descends {
@@ -383,8 +388,9 @@ impl<const HELD: usize> Range<HELD> {
         Ok(seek.unit())
     }
 
-    /// Hold an entry, unless a newer one that is held ends it.
-    fn take(&mut self, entry: &Entry, source: usize, is_unique: bool) {
+    /// Hold an entry, unless a newer one that is held ends it. `is_newer`: than what was read of
+    /// its source before.
+    fn take(&mut self, entry: &Entry, (source, is_newer): (usize, bool), is_unique: bool) {
         let key = self.key(entry);
         let len = usize::from(self.len);
         if is_unique && entry.is_sole() {
@@ -392,7 +398,8 @@ impl<const HELD: usize> Range<HELD> {
             let is_sole = |flags: u8| Entry { flags, ..*entry }.is_sole();
             let mut others = (first..len).take_while(|&at| self.codes[at] == key.0);
             if let Some(at) = others.find(|&at| is_sole(self.flags[at])) {
-                if usize::from(self.origins[at]) <= source {
+                let origin = usize::from(self.origins[at]);
+                if origin < source || origin == source && !is_newer {
                     return;
                 }
                 self.remove(at);

@@ -8,9 +8,19 @@ impl Store<'_> {
         self.runs.room() < 2
     }
 
-    /// Whether this many entries take more than three quarters of the memory table.
-    pub fn is_taken_by(&self, count: usize) -> bool {
-        count * self.config.entry_size() * 4 > self.config.memtable_size * 3
+    /// Whether entries of this many bytes take more than three quarters of the memory table.
+    pub const fn is_taken_by(&self, size: usize) -> bool {
+        size * 4 > self.config.memtable_size * 3
+    }
+
+    /// Bytes of an entry of an index in the memory table.
+    pub(crate) fn entry_size(&self, index: u8) -> usize {
+        self.memtable.entry_size(index)
+    }
+
+    /// Whether an index of the store has one row for each key.
+    pub(crate) fn has_one_row(&self, index: u8) -> bool {
+        self.shapes[usize::from(index)].is_unique
     }
 
     /// A number that changes whenever a merge may have dropped tombstones.

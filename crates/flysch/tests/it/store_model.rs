@@ -37,6 +37,9 @@ struct History {
     levels: u8,
     /// Whether merges get so few slices that large ones are put off for small ones.
     lags: bool,
+    /// Operations after which a snapshot is opened or let go, about: runs have what was replaced
+    /// meanwhile. 0: never.
+    keeps: u64,
 }
 
 const BASE: History = History {
@@ -51,6 +54,7 @@ const BASE: History = History {
     is_updated: false,
     levels: 3,
     lags: false,
+    keeps: 0,
 };
 
 fn geometry((page_size, pages_per_block, block_count): (u32, u32, u32)) -> Geometry {
@@ -99,6 +103,9 @@ impl World<'_> {
         let mut prng = Prng::new(self.history.seed);
         for operation in 0..self.history.operations {
             self.step(operation as u64, &mut prng);
+            if self.history.keeps > 0 && prng.below(self.history.keeps) == 0 {
+                self.solo.store_mut().keep_all(prng.below(3) > 0);
+            }
             if prng.below(400) == 0 {
                 self.remount();
             }
@@ -293,6 +300,17 @@ fn merges_that_are_put_off_lose_nothing() {
         check(History { is_updated: true, ..history });
         check(History { is_updated: true, order: Order::Key, ..history });
         check(History { is_updated: true, rows: Rows::Many, ..history });
+    }
+}
+
+/// What snapshots keep lies beside what replaced it, over many units of a run: the newest is found.
+#[test]
+fn what_snapshots_keep_hides_nothing_newer() {
+    for (seed, codes) in [(0, 3), (1, 20), (2, 150), (3, 2500)] {
+        let history = History { seed, codes, keeps: 200, is_updated: true, ..BASE };
+        check(history);
+        check(History { order: Order::Key, ..history });
+        check(History { order: Order::Key, lags: true, ..history });
     }
 }
 

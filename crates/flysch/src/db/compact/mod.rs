@@ -12,7 +12,9 @@
 //!    that has some void too: their keys may come again, and nothing leads from them to the window.
 //! 3. A victim lies wholly before the flush mark, so that the entries of its rows are in runs.
 //! 4. The record that follows the last row of a victim lets it go.
-//! 5. Tombstones are moved as rows are, as long as the index names them.
+//! 5. What a snapshot shows lies in blocks that are no victims while it is open.
+//! 6. Tombstones are moved as rows are, as long as the index names them and leads to a row that
+//!    they end: one in another block, for the victim goes as a whole.
 
 mod moved;
 mod survey;
@@ -65,6 +67,13 @@ enum Look {
     End,
     /// It cannot be read, or holds a row that no index names.
     Unfit,
+}
+
+impl Compaction {
+    /// Forget the victim: rows that were moved out of it stay where they are now.
+    pub(super) fn drop_victim(&mut self) {
+        self.victim = None;
+    }
 }
 
 impl<N: Nand> Db<'_, '_, N> {
@@ -174,8 +183,7 @@ impl<N: Nand> Db<'_, '_, N> {
             Look::Long(row) => self.move_long(victim, row)?,
             Look::Rows(rows, count, upto) => {
                 for row in &rows[..count] {
-                    let is_there =
-                        row.is_last && self.is_newest(row.table, row.key, row.pointer)?;
+                    let is_there = self.stays(row)?;
                     let drops = (is_there && row.is_tombstone).then(|| self.store.drops());
                     if let Some(victim) = &mut self.compaction.victim {
                         victim.push(is_there, row.len);
@@ -188,9 +196,21 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(true)
     }
 
+    /// Whether a row of a victim is to be kept. Cost: a lookup.
+    fn stays(&mut self, row: &Candidate) -> Result<bool, DbError> {
+        let (table, key, pointer) = (row.table, row.key, row.pointer);
+        match row.is_last {
+            true if row.is_tombstone => self.ends_rows(table, key, pointer),
+            true => self.is_newest(table, key, pointer),
+            false => Ok(false),
+        }
+    }
+
     /// The rows up to here were looked up; `is_decided`: there are none in the window.
-    const fn note_upto(&mut self, upto: Place, is_decided: bool) {
+    fn note_upto(&mut self, upto: Place, is_decided: bool) {
         if let Some(victim) = &mut self.compaction.victim {
+            debug_assert!(victim.upto < upto, "each step comes further");
+            debug_assert!(!is_decided || victim.len == 0, "no row of the window is forgotten");
             victim.upto = upto;
             if is_decided {
                 victim.from = upto;

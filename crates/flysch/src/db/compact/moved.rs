@@ -57,6 +57,7 @@ impl<N: Nand> Db<'_, '_, N> {
             self.compaction.victim = Some(victim);
             return Ok(true);
         }
+        debug_assert!(self.under_way.is_none(), "rows are moved between transactions");
         let before = (victim.from, victim.len);
         self.forget_frame();
         self.records.end_block(&mut self.media, Space::Cold, self.frame)?;
@@ -92,6 +93,8 @@ impl<N: Nand> Db<'_, '_, N> {
                 moved.from = Place { page: moved.from.page + 1, at: 0 };
             }
         }
+        debug_assert!(moved.passed <= victim.len, "only rows of the window are moved");
+        debug_assert!(moved.rows <= moved.passed, "a row is moved once");
         let is_done = moved.passed == victim.len;
         let from = if is_done { victim.upto } else { moved.from };
         victim.advance(moved.passed, from, moved.bytes);
@@ -183,6 +186,7 @@ impl Moved {
         let (prefix, rest) = out.split_at_mut(new.len);
         prefix.copy_from_slice(&new.bytes[..new.len]);
         source.take(media, self.from.at + new.old_len, rest)?;
+        debug_assert!(end > self.len, "a row has bytes");
         (self.len, self.rows) = (end, self.rows + 1);
         Ok(true)
     }

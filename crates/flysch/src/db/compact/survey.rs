@@ -71,7 +71,7 @@ impl<N: Nand> Db<'_, '_, N> {
             Look::Rows(rows, count, upto) => {
                 let mut bytes = victim.bytes;
                 for row in &rows[..count] {
-                    if row.is_last && self.is_newest(row.table, row.key, row.pointer)? {
+                    if self.stays(row)? {
                         bytes += row.len;
                     }
                 }

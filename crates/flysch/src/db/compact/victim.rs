@@ -12,6 +12,8 @@ pub(super) const WINDOW_MAX: usize = 256;
 const DEAD_MIN: u8 = 2;
 /// Void spans from which on a block that keeps one is moved.
 const SPANS_MANY: usize = 10;
+/// Void spans from which on that is done though snapshots are open.
+const SPANS_FORCED: usize = 14;
 
 /// A place in a victim: a page of the block, and a byte of its payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,14 +61,17 @@ impl Victim {
     }
 
     pub(super) const fn is_void(&self, page: u32) -> bool {
+        debug_assert!(page < 256, "a block has a bit for each page");
         self.void[(page / 32) as usize] >> (page % 32) & 1 != 0
     }
 
     pub(super) const fn bit(&self, row: usize) -> bool {
+        debug_assert!(row < self.len, "the row is in the window");
         self.bits[row / 32] >> (row % 32) & 1 != 0
     }
 
     pub(super) fn push(&mut self, is_there: bool, len: usize) {
+        debug_assert!(self.len < WINDOW_MAX, "the window has room for the row");
         if is_there {
             self.bits[self.len / 32] |= 1 << (self.len % 32);
             self.bytes += len;
@@ -76,6 +81,9 @@ impl Victim {
 
     /// The first `count` rows of the window are decided; the next one lies at `from`.
     pub(super) fn advance(&mut self, count: usize, from: Place, bytes: usize) {
+        debug_assert!(count <= self.len, "only rows of the window are decided");
+        debug_assert!(self.from <= from, "a victim is gone through from its begin");
+        debug_assert!(from <= self.upto, "only rows that were looked up are decided");
         let old = *self;
         (self.bits, self.len) = ([0; WINDOW_MAX / 32], 0);
         (count..old.len).for_each(|row| self.push(old.bit(row), 0));
@@ -84,6 +92,7 @@ impl Victim {
         if self.len == 0 {
             self.tombstones_at = None;
         }
+        debug_assert!(self.len == old.len - count, "the others wait");
     }
 
     /// Nothing of the window is known any more.
@@ -142,6 +151,12 @@ impl<N: Nand> Db<'_, '_, N> {
             || ROW_SPACES.into_iter().any(|space| self.is_turning(space))
     }
 
+    /// Whether a block has to be moved though snapshots show rows of it.
+    pub(in crate::db) fn is_forced(&self) -> bool {
+        let spans = self.media.spans.as_slice().len();
+        spans >= SPANS_FORCED || ROW_SPACES.into_iter().any(|space| self.is_turning(space))
+    }
+
     /// Whether so much of a block is dead that moving the rest gains something.
     pub(super) fn is_worth_moving(&self, block: u32) -> bool {
         self.media.table.dead(block) >= DEAD_MIN
@@ -163,5 +178,6 @@ impl<N: Nand> Db<'_, '_, N> {
         let reach = numbers.distance(stream.first, stream.mark);
         numbers.distance(stream.first, last) < reach
             && self.compaction.gone != Some((space, number))
+            && !self.rests(space, number)
     }
 }

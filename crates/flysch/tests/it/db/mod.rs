@@ -3,6 +3,7 @@
 mod alike;
 mod campaign;
 mod changes;
+mod churn;
 mod counts;
 mod cuts;
 mod defects;
@@ -19,5 +20,6 @@ mod queries;
 mod relations;
 mod roots;
 mod scrub;
+mod snapshots;
 mod version_1;
 mod world;

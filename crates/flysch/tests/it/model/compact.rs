@@ -42,6 +42,7 @@ impl Engine {
             is_gone
                 || (marks && !self.is(Broken::VictimBehindMark))
                 || self.state.heads[..2].iter().any(|head| head.number == number)
+                || (self.is_frozen(number) && !self.is(Broken::CompactUnderSnapshots))
         };
         numbers.filter(|number| !is_busy(*number)).collect()
     }
@@ -73,8 +74,7 @@ impl Engine {
     /// One slice: some pages of the victim, their rows looked up, and as often as not moved.
     pub(crate) fn compact_slice(&mut self) -> Done {
         let is_barred = self.open.is_some() && !self.is(Broken::CompactInTransaction);
-        let is_held = !self.snapshots.is_empty() && !self.is(Broken::CompactUnderSnapshots);
-        if is_barred || is_held || self.gone.is_some() {
+        if is_barred || self.gone.is_some() {
             return Ok(());
         }
         let Some((number, from)) = self.state.victim else {
@@ -91,7 +91,8 @@ impl Engine {
             }
         }
         self.window.upto = to;
-        if to < SUMMARY && to % 2 == 1 {
+        let waits = if self.config.lingers { self.device.below(2) == 0 } else { to % 2 == 1 };
+        if to < SUMMARY && waits {
             return Ok(());
         }
         let window = std::mem::take(&mut self.window);
@@ -133,7 +134,22 @@ impl Engine {
         let is_open = self.open.is_some() && self.is(Broken::CompactInTransaction);
         let limit = self.state.commit + u32::from(is_open);
         let found = self.lookup(row.key, limit, is_open)?.row;
-        Ok(found.is_some_and(|(at, found)| at == place && found.id == row.id))
+        let is_newest = found.is_some_and(|(at, found)| at == place && found.id == row.id);
+        Ok(is_newest && (!row.is_tombstone || self.ends_any(place, row.key)?))
+    }
+
+    /// Whether any entry of the code leads to a row of a key outside of a tombstone's own block,
+    /// which goes as a whole.
+    fn ends_any(&mut self, tombstone: Place, key: u8) -> Done<bool> {
+        for entry in self.committed_entries(key % self.config.code_count)? {
+            let is_elsewhere = entry.at.number != tombstone.number;
+            if is_elsewhere
+                && self.cell_rows(entry.at, false)?.iter().any(|(_, row)| row.key == key)
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Append rows to `cold` and program them; without a block for them nothing has happened.
@@ -161,8 +177,7 @@ impl Engine {
 
     /// Forget a block of rows: it is free when the record that follows says so.
     pub(crate) fn let_go(&mut self) {
-        let may_go = self.snapshots.is_empty() || self.is(Broken::CompactUnderSnapshots);
-        if let Some(number) = self.gone.filter(|_| may_go)
+        if let Some(number) = self.gone
             && let Some(block) = self.block_of(0, number)
         {
             self.gone = None;

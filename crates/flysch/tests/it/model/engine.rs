@@ -29,6 +29,9 @@ pub(crate) struct Config {
     /// Root blocks in use: four.
     pub(crate) root_count: u8,
     pub(crate) roots: RootRules,
+    /// Rows that were looked up wait in the window as often as not, and every second thing that is
+    /// done between transactions goes on with the victim.
+    pub(crate) lingers: bool,
     pub(crate) broken: Option<Broken>,
 }
 
@@ -76,6 +79,15 @@ pub(crate) struct Root {
     pub(crate) name_count: u64,
 }
 
+/// What was committed when it was made, and the blocks that hold it: they rest until it is let go.
+#[derive(Clone, Debug)]
+pub(crate) struct Snapshot {
+    /// Numbers of blocks of rows.
+    pub(crate) blocks: Vec<u8>,
+    /// Rows that were in the tail.
+    pub(crate) tail: Vec<u32>,
+}
+
 #[derive(Debug)]
 pub(crate) struct Engine {
     pub(crate) device: Device,
@@ -112,7 +124,7 @@ pub(crate) struct Engine {
     pub(crate) gone: Option<u8>,
     pub(crate) copy: Option<BlockCopy>,
     pub(crate) window: Window,
-    pub(crate) snapshots: Vec<u32>,
+    pub(crate) snapshots: Vec<Snapshot>,
 }
 
 impl Engine {
@@ -201,6 +213,13 @@ impl Engine {
 
     /// The next number of a space that no block in use has.
     pub(crate) fn give_number(&mut self, space: u8) -> Done<u8> {
+        let number = self.next_number(space)?;
+        self.state.next[usize::from(space)] = (number + 1) % WINDOW[usize::from(space)];
+        Ok(number)
+    }
+
+    /// The number that [`Engine::give_number`] gives next.
+    pub(crate) fn next_number(&self, space: u8) -> Done<u8> {
         let mut number = self.state.next[usize::from(space)];
         if self.is(Broken::LowestNumber) || self.is(Broken::HitsUnchecked) {
             number = 0;
@@ -213,7 +232,6 @@ impl Engine {
                 super::state::space_of(head) == space && self.state.heads[head].number == number
             });
             if !is_block && !is_head {
-                self.state.next[usize::from(space)] = (number + 1) % WINDOW[usize::from(space)];
                 return Ok(number);
             }
             number = (number + 1) % WINDOW[usize::from(space)];
@@ -272,6 +290,39 @@ impl Engine {
                 Err(stop) => return Err(stop),
             }
         }
+    }
+
+    /// Open a snapshot. The blocks that hold its rows are no victims from now on, not even one that
+    /// some rows were moved out of.
+    pub(crate) fn hold(&mut self) {
+        let taken = self.table.iter().filter_map(|slot| match slot {
+            Slot::Block(0, number) => Some(*number),
+            Slot::Block(..) | Slot::Free => None,
+        });
+        let heads = self.state.heads[..2].iter().map(|head| head.number);
+        let blocks = taken.chain(heads).collect();
+        let tail = super::index::ids(&self.tails[HOT]).collect();
+        self.snapshots.push(Snapshot { blocks, tail });
+        if !self.is(Broken::VictimOutlivesSnapshot) {
+            self.state.victim = None;
+            self.window = Window::default();
+        }
+    }
+
+    /// The head of new rows goes on in another block, and with it a tail of which a snapshot shows
+    /// some rows.
+    pub(crate) fn note_tail_block(&mut self, number: u8) {
+        let ids: Vec<u32> = super::index::ids(&self.tails[HOT]).collect();
+        for snapshot in &mut self.snapshots {
+            if ids.iter().any(|id| snapshot.tail.contains(id)) {
+                snapshot.blocks.push(number);
+            }
+        }
+    }
+
+    /// Whether a snapshot shows rows of a block.
+    pub(crate) fn is_frozen(&self, number: u8) -> bool {
+        self.snapshots.iter().any(|snapshot| snapshot.blocks.contains(&number))
     }
 
     pub(crate) fn begin(&mut self) {

@@ -23,6 +23,8 @@ pub(crate) struct Plan {
     pub(crate) factory_bad: u32,
     /// Short lives, many closes, mounts that are nearly always cut again.
     pub(crate) is_storm: bool,
+    /// Snapshots are let go a third as often.
+    pub(crate) holds: bool,
 }
 
 impl Plan {
@@ -59,8 +61,24 @@ impl Plan {
 
     /// A plan of long lives where all hashes are equal.
     pub(crate) fn hashes(seed: u64, broken: Option<Broken>) -> Self {
-        let mut plan = Self::new(seed * 2 + 1_001, broken);
+        let mut plan = Self::calm(seed, broken);
         plan.config.code_count = 1;
+        plan
+    }
+
+    /// A plan of snapshots that are held for long, on a device with space for what they hold.
+    pub(crate) fn held(seed: u64, broken: Option<Broken>) -> Self {
+        let mut plan = Self::calm(seed, broken);
+        plan.config.block_count = 30;
+        plan.key_count = 6;
+        plan.holds = true;
+        plan
+    }
+
+    /// A plan of long lives on a device that never fails, and of windows that wait.
+    pub(crate) fn calm(seed: u64, broken: Option<Broken>) -> Self {
+        let mut plan = Self::new(seed * 2 + 1_001, broken);
+        plan.config.lingers = true;
         plan.fail_one_in = 0;
         plan.lives = 12;
         plan.key_count = 12;
@@ -84,6 +102,7 @@ impl Plan {
             } else {
                 RootRules::Built
             },
+            lingers: false,
             broken,
         };
         let fail_one_in = if draw(4) == 0 { 300 } else { 0 };
@@ -92,7 +111,8 @@ impl Plan {
         let is_storm = seed.is_multiple_of(2);
         let life_len = if is_storm { 16 } else { [20, 60, 200][usize::from(draw(3))] };
         let lives = if is_storm { 24 } else { 10 };
-        Self { config, seed, lives, key_count, life_len, fail_one_in, factory_bad, is_storm }
+        let holds = false;
+        Self { config, seed, lives, key_count, life_len, fail_one_in, factory_bad, is_storm, holds }
     }
 }
 
@@ -332,7 +352,7 @@ impl History {
 
     pub(crate) fn hold(&mut self) {
         let commit = self.engine.state.commit;
-        self.engine.snapshots.push(commit);
+        self.engine.hold();
         self.held.push((commit, self.committed.clone()));
     }
 
@@ -389,10 +409,17 @@ impl History {
                 Ok(())
             }
             _ => {
-                self.let_snapshots_go();
+                if !self.plan.holds || self.below(3) == 0 {
+                    self.let_snapshots_go();
+                }
                 Ok(())
             }
         }
+    }
+
+    fn goes_on_moving(&mut self) -> bool {
+        let is_moving = self.plan.config.lingers && self.engine.state.victim.is_some();
+        is_moving && self.below(2) == 0
     }
 
     /// Make room: compaction, merges and a record.
@@ -409,7 +436,11 @@ impl History {
     }
 
     fn step(&mut self) -> Done {
-        let outcome = if self.below(3) > 0 { self.transaction() } else { self.maintain() };
+        let outcome = match self.below(3) {
+            0 if self.goes_on_moving() => self.engine.compact_slice(),
+            0 => self.maintain(),
+            _ => self.transaction(),
+        };
         let outcome = match outcome {
             Err(Stop::Full) => {
                 self.tally.full += 1;
@@ -418,7 +449,12 @@ impl History {
             other => other,
         };
         outcome?;
-        if self.engine.free_count() < u32::from(self.plan.config.list_len) + 8 {
+        let room = self.engine.free_count().saturating_sub(u32::from(self.plan.config.list_len));
+        if room < 11 {
+            // Snapshots are too old before the writer has to wait.
+            self.let_snapshots_go();
+        }
+        if room < 8 {
             match self.make_room() {
                 Ok(()) | Err(Stop::Full) => {}
                 Err(stop) => return Err(stop),

@@ -110,6 +110,21 @@ impl Engine {
         Ok(None)
     }
 
+    /// The committed entries of a code, the newest first.
+    pub(crate) fn committed_entries(&mut self, code: u8) -> Done<Vec<Entry>> {
+        let is_of_code = |entry: &Entry| (entry.index, entry.code) == (0, code);
+        let mem = self.mem.iter().rev().map(|mem| mem.entry);
+        let mut all: Vec<Entry> = mem.filter(is_of_code).collect();
+        for run in self.state.runs.clone() {
+            for page in run.pages.iter().filter(|page| page.last >= (0, code)) {
+                let content = self.run_entries(&run, *page)?;
+                let Page::Run { entries, .. } = &*content else { continue };
+                all.extend(entries.iter().copied().filter(is_of_code));
+            }
+        }
+        Ok(all)
+    }
+
     fn try_entry(&mut self, probe: &mut Probe, entry: Entry) -> Done<Option<(Place, Row)>> {
         if (entry.index, entry.code) != (0, probe.code) {
             return Ok(None);
@@ -166,6 +181,8 @@ impl Engine {
                 Some(block) if page > 0 => block,
                 Some(_) | None => self.take(head)?,
             };
+            // A head without a number to go on with programs nothing.
+            self.next_number(space)?;
             let content = Page::Run { space, number, entries: entries.to_vec() };
             let outcome = self.device.program(block, page, content);
             self.is_moved = true;
@@ -301,7 +318,7 @@ impl Engine {
 }
 
 /// The rows of a tail, and the one that ends in it.
-fn ids(tail: &Tail) -> impl Iterator<Item = u32> + '_ {
+pub(crate) fn ids(tail: &Tail) -> impl Iterator<Item = u32> + '_ {
     let rows = tail.rows.iter().map(|(_, row)| row.id);
     rows.chain(tail.carry.map(|carry| carry.row.id))
 }

@@ -2,7 +2,10 @@
 //!
 //! 1. An unshared entry of the key's index replaces older unshared ones of its code.
 //! 2. A shared entry stays where the committed index ends at a row of its cell.
-//! 3. A merge with the oldest run drops entries of tombstones. With a snapshot, nothing is dropped.
+//! 3. A merge with the oldest run drops entries of tombstones. One that begins while a snapshot is
+//!    open drops nothing; what an older one reads is older than the snapshot.
+//! 4. An entry whose block is gone goes, save a tombstone's that is the newest of its code: what is
+//!    behind it may be stale, and a lookup is to check it.
 
 use std::rc::Rc;
 
@@ -27,7 +30,7 @@ impl Engine {
             let key = (rest[0].index, rest[0].code);
             let len = rest.iter().take_while(|entry| (entry.index, entry.code) == key).count();
             let (group, others) = rest.split_at(len);
-            self.merge_group(group, merge.has_oldest, &mut kept)?;
+            self.merge_group(group, &merge, &mut kept)?;
             merge.done = Some(key);
             rest = others;
         }
@@ -54,6 +57,7 @@ impl Engine {
         self.state.merge = Some(Rc::new(Merge {
             inputs: self.state.runs[first..end].to_vec(),
             has_oldest: end == run_count,
+            keeps_all: !self.snapshots.is_empty(),
             done: None,
             output: Vec::new(),
         }));
@@ -74,8 +78,8 @@ impl Engine {
         Ok(entries)
     }
 
-    fn merge_group(&mut self, group: &[Entry], has_oldest: bool, kept: &mut Vec<Entry>) -> Done {
-        if !self.snapshots.is_empty() && !self.is(Broken::MergesDropUnderSnapshots) {
+    fn merge_group(&mut self, group: &[Entry], merge: &Merge, kept: &mut Vec<Entry>) -> Done {
+        if merge.keeps_all && !self.is(Broken::MergesDropUnderSnapshots) {
             kept.extend(group);
             return Ok(());
         }
@@ -83,9 +87,13 @@ impl Engine {
         let first = kept.len();
         for entry in group {
             let is_gone = self.block_of(0, entry.at.number).is_none();
-            let mut stays = !is_gone && !kept[first..].contains(entry);
+            let is_front = entry.is_tombstone && kept.len() == first;
+            let warns = is_gone && is_front && !self.is(Broken::NoWarning);
+            let mut stays = warns || !is_gone && !kept[first..].contains(entry);
             if entry.index == 0 && entry.is_shared {
-                stays = stays && self.is_named(*entry)?;
+                // What the index ended at when the snapshot was opened it may not end at now.
+                let is_kept = warns || !self.snapshots.is_empty();
+                stays = stays && (is_kept || self.is_named(*entry)?);
             } else if entry.index == 0 {
                 stays &= !has_unshared;
                 has_unshared = true;
@@ -95,7 +103,7 @@ impl Engine {
             }
         }
         let has_rows = kept[first..].iter().any(|entry| !entry.is_tombstone);
-        let drops = has_oldest && (!has_rows || self.is(Broken::TombstonesAlone));
+        let drops = merge.has_oldest && (!has_rows || self.is(Broken::TombstonesAlone));
         if drops || self.is(Broken::TombstonesDropped) {
             let mut at = 0;
             kept.retain(|entry| {

@@ -42,9 +42,11 @@ fn no_history_breaks_the_protocol() {
     let mut sum = Tally::default();
     let mut seed = first;
     while sum.cuts < wanted {
-        let plan = match seed % 8 {
-            3 => Plan::roots(seed, None),
-            7 => Plan::built_roots(seed, None),
+        let plan = match seed % 32 {
+            5 => Plan::held(seed, None),
+            6 => Plan::calm(seed, None),
+            other if other % 8 == 3 => Plan::roots(seed, None),
+            other if other % 8 == 7 => Plan::built_roots(seed, None),
             _ => Plan::new(seed, None),
         };
         let (outcome, tally) = run(plan);

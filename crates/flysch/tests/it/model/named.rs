@@ -223,16 +223,21 @@ fn h6b_an_update_between_two_slices_is_not_lost() {
 }
 
 fn key_comes_again_after_a_merge(history: &mut History) -> Done {
-    for _ in 0..6 {
+    for round in 0..8 {
         history.put_one(A, 4)?;
+        history.push_on()?;
         history.delete(A)?;
         history.push_on()?;
-        history.compact(3)?;
+        history.compact(2 + round % 2)?;
         history.merge_all()?;
         history.merge_all()?;
         history.put_one(A, 5)?;
         history.compact(3)?;
         history.check_all()?;
+        for _ in 0..4 {
+            history.engine.write_record(false)?;
+            history.compact(9)?;
+        }
         history.engine.write_record(false)?;
     }
     history.cut()
@@ -263,6 +268,55 @@ fn snapshot_and_moves(history: &mut History) -> Done {
 #[test]
 fn h7_a_snapshot_sees_each_row_once() {
     holds(snapshot_and_moves, &[Broken::CompactUnderSnapshots, Broken::MergesDropUnderSnapshots]);
+}
+
+fn snapshot_tail_moves(history: &mut History) -> Done {
+    history.put_one(C, 14)?;
+    history.put_one(A, 4)?;
+    history.put_one(B, 2)?;
+    history.hold();
+    history.engine.device.fails_left = 1;
+    history.engine.device.fail_one_in = 1;
+    history.put_one(A, 12)?;
+    history.engine.device.fail_one_in = 0;
+    history.delete(B)?;
+    history.push_on()?;
+    for _ in 0..4 {
+        history.compact(16)?;
+        history.engine.write_record(false)?;
+    }
+    history.check_all()
+}
+
+/// The tail that a snapshot shows goes to another block where a program fails.
+#[test]
+fn h7_a_snapshot_keeps_the_block_that_its_tail_came_to() {
+    holds(snapshot_tail_moves, &[Broken::TailNotFrozen]);
+}
+
+fn snapshot_amid_a_victim(history: &mut History) -> Done {
+    for key in [A, B, C] {
+        history.put_one(key, 12)?;
+    }
+    history.push_on()?;
+    let limit = history.engine.state.commit;
+    let Some((place, _)) = history.engine.lookup(A, limit, false)?.row else { return Ok(()) };
+    history.engine.state.victim = Some((place.number, 0));
+    history.compact(1)?;
+    history.hold();
+    history.put_one(B, 5)?;
+    history.put_one(C, 5)?;
+    for _ in 0..3 {
+        history.compact(16)?;
+        history.engine.write_record(false)?;
+    }
+    history.check_all()
+}
+
+/// A victim of which some rows are moved is given up where a snapshot is opened.
+#[test]
+fn h7_a_snapshot_keeps_the_victim() {
+    holds(snapshot_amid_a_victim, &[Broken::VictimOutlivesSnapshot]);
 }
 
 fn record_in_a_transaction(history: &mut History) -> Done {

@@ -161,6 +161,9 @@ impl Engine {
         let number = self.give_number(0).expect("more numbers than blocks");
         self.state.heads[stream] = Head { number, page: 0 };
         self.state.marks[stream].blocks.push(number);
+        if stream == HOT && !self.is(Broken::TailNotFrozen) {
+            self.note_tail_block(number);
+        }
     }
 
     /// The head jumps to page `to`: what lies between is void, and the tail moves.

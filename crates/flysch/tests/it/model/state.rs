@@ -125,6 +125,8 @@ pub(crate) struct Run {
 pub(crate) struct Merge {
     pub(crate) inputs: Vec<Rc<Run>>,
     pub(crate) has_oldest: bool,
+    /// A snapshot was open when it began.
+    pub(crate) keeps_all: bool,
     /// The groups up to this one are in `output`.
     pub(crate) done: Option<(u8, u8)>,
     pub(crate) output: Vec<RunPage>,

@@ -24,11 +24,16 @@ pub(crate) enum Broken {
     CompactInTransaction,
     /// A record in mid-transaction.
     RecordInTransaction,
+    /// The blocks that hold what a snapshot shows are compacted.
     CompactUnderSnapshots,
+    /// The block that takes the tail of which a snapshot shows rows is compacted.
+    TailNotFrozen,
+    /// A victim is let go though a snapshot was opened before all of its rows were moved.
+    VictimOutlivesSnapshot,
     MergesDropUnderSnapshots,
     /// A victim may lie behind the flush mark.
     VictimBehindMark,
-    /// Tombstones are left behind by compaction.
+    /// Tombstones are left behind by compaction, whatever they end.
     TombstonesStay,
     /// Any merge drops tombstones.
     TombstonesDropped,
@@ -50,6 +55,8 @@ pub(crate) enum Broken {
     /// A hit behind another key of the same code is not checked against the summary; numbers are
     /// given out again at once, so that it shows.
     HitsUnchecked,
+    /// The newest entry of a code goes as others do where it is a tombstone's whose block is gone.
+    NoWarning,
     /// A mount writes its root over the oldest, confirmed or not.
     NaiveRoot,
     /// A mount leaves the other root blocks as they are.
@@ -98,17 +105,18 @@ const FOUND: &[(Broken, u64, Draw)] = &[
     (Broken::FlagNotDerived, 200, Plan::new),
     (Broken::CompactInTransaction, 2_000, Plan::new),
     (Broken::RecordInTransaction, 200, Plan::new),
-    (Broken::CompactUnderSnapshots, 12_000, Plan::new),
+    (Broken::CompactUnderSnapshots, 500, Plan::held),
     (Broken::MergesDropUnderSnapshots, 1_000, Plan::new),
     (Broken::VictimBehindMark, 200, Plan::new),
     (Broken::TombstonesStay, 200, Plan::new),
     (Broken::TombstonesDropped, 200, Plan::new),
     (Broken::TombstonesAlone, 1_000, Plan::new),
-    (Broken::WindowMissesChanges, 100, Plan::new),
+    (Broken::WindowMissesChanges, 200, Plan::calm),
     (Broken::LetGoBeforeRecord, 1_000, Plan::new),
     (Broken::CopyFreesEarly, 6_000, Plan::new),
     (Broken::CopyOutlivesBlock, 500, Plan::new),
     (Broken::HitsUnchecked, 1_000, Plan::hashes),
+    (Broken::NoWarning, 12_000, Plan::hashes),
     (Broken::RivalsStay, 100, Plan::roots),
     (Broken::TwoRoots, 500, Plan::roots),
     (Broken::NvRamUnchained, 100, Plan::new),
@@ -158,6 +166,14 @@ fn three_root_blocks_hold() {
         let mut plan = Plan::roots(seed, None);
         plan.config.root_count = 3;
         assert_eq!(super::run(plan).0, Ok(()), "seed {seed}");
+    }
+}
+
+/// Where all hashes are equal, no entry leads astray.
+#[test]
+fn stale_entries_are_harmless() {
+    for seed in 0..400 {
+        assert_eq!(super::run(Plan::hashes(seed, None)).0, Ok(()), "seed {seed}");
     }
 }
 

@@ -1,14 +1,24 @@
 //! What a database is asked, and what it has to answer.
 
-use flysch::db::{Db, DbError, Direction};
+use flysch::db::{Db, DbError, Direction, Scan, Snapshot};
+use flysch::query::Cursor;
 use flysch::row::{Column, ColumnType, Index, IndexKind, Table, Value};
 use flysch_nand::Nand;
 
-use super::rows::{Row, State, Val, key_of, read};
+use super::rows::{Row, Rows, State, Val, key_of, read};
 use super::world::World;
 
 /// Bytes of the longest row.
 const ROW_MAX: usize = 1 << 17;
+
+/// What is read: the database as it is, or as it was.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum When<'s> {
+    Now,
+    At(&'s Snapshot),
+    /// After so many commits.
+    AsOf(u32),
+}
 
 /// Which of some states a database holds, as a scan of all tables tells: the newest such one.
 pub(super) fn which<N: Nand>(
@@ -18,7 +28,7 @@ pub(super) fn which<N: Nand>(
 ) -> Result<usize, DbError> {
     let mut found = Vec::new();
     for table in 0..world.schema.tables.len() as u8 {
-        found.push(scan(db, table, Direction::Forward)?);
+        found.push(scan(db, When::Now, table, Direction::Forward)?);
     }
     let is_found = |state: &&State| {
         state.iter().zip(&found).all(|(rows, found)| rows.sorted().into_iter().eq(found))
@@ -45,54 +55,137 @@ fn differences(found: &[Vec<Row>], state: &State) -> String {
     tables.collect::<Vec<_>>().join("; ")
 }
 
+/// The next row of a cursor.
+fn next<N: Nand>(
+    db: &mut Db<'_, 'static, N>,
+    when: When<'_>,
+    cursor: &mut impl Cursor,
+    out: &mut [u8],
+) -> Result<Option<Row>, DbError> {
+    let mut past = match when {
+        When::Now => return Ok(cursor.next(db, out)?.map(|row| read(&row))),
+        When::At(snapshot) => db.at(snapshot)?,
+        When::AsOf(commits) => db.as_of(commits)?,
+    };
+    Ok(cursor.next(&mut past, out)?.map(|row| read(&row)))
+}
+
+/// The rows of a cursor.
+fn pull<N: Nand>(
+    db: &mut Db<'_, 'static, N>,
+    when: When<'_>,
+    mut cursor: impl Cursor,
+) -> Result<Vec<Row>, DbError> {
+    let (mut found, mut out) = (Vec::new(), vec![0; ROW_MAX]);
+    while let Some(row) = next(db, when, &mut cursor, &mut out)? {
+        found.push(row);
+    }
+    Ok(found)
+}
+
+/// A scan of a snapshot that others write meanwhile.
+pub(super) struct Slow {
+    table: u8,
+    scan: Scan,
+    found: Vec<Row>,
+}
+
+impl Slow {
+    pub(super) fn begin<N: Nand>(
+        db: &mut Db<'_, 'static, N>,
+        snapshot: &Snapshot,
+        table: u8,
+        direction: Direction,
+    ) -> Result<Self, DbError> {
+        let scan = db.at(snapshot)?.scan(table, direction)?;
+        Ok(Self { table, scan, found: Vec::new() })
+    }
+
+    /// Pull some rows. At the end it has shown each row of the state once; then it says so.
+    pub(super) fn pull<N: Nand>(
+        &mut self,
+        db: &mut Db<'_, 'static, N>,
+        (snapshot, state): (&Snapshot, &State),
+        count: u64,
+    ) -> Result<bool, DbError> {
+        let mut out = vec![0; ROW_MAX];
+        for _ in 0..count {
+            if let Some(row) = next(db, When::At(snapshot), &mut self.scan, &mut out)? {
+                self.found.push(row);
+                continue;
+            }
+            self.found.sort();
+            let wanted = state[usize::from(self.table)].sorted();
+            assert!(wanted.into_iter().eq(&self.found), "a scan of {} among writes", self.table);
+            return Ok(true);
+        }
+        Ok(false)
+    }
+}
+
 /// The rows of a table, sorted.
 fn scan<N: Nand>(
     db: &mut Db<'_, 'static, N>,
+    when: When<'_>,
     table: u8,
     direction: Direction,
 ) -> Result<Vec<Row>, DbError> {
-    let (mut found, mut out) = (Vec::new(), vec![0; ROW_MAX]);
-    let mut scan = db.scan(table, direction)?;
-    while let Some(row) = scan.next(db, &mut out)? {
-        found.push(read(&row));
-    }
+    let scan = db.scan(table, direction)?;
+    let mut found = pull(db, when, scan)?;
     found.sort();
     Ok(found)
 }
 
-/// Ask every index for every key, and scan both ways.
+/// Ask every index for every key, and scan both ways. As of a commit some tables may say that they
+/// know nothing any more.
 pub(super) fn everything<N: Nand>(
     db: &mut Db<'_, 'static, N>,
     world: &World,
     state: &State,
+    when: When<'_>,
 ) -> Result<(), DbError> {
-    for (number, table) in (0..).zip(world.schema.tables) {
-        let rows = &state[usize::from(number)];
-        let backward = scan(db, number, Direction::Backward)?;
-        assert!(rows.sorted().into_iter().eq(&backward), "table {} backward", table.name);
-        for (at, index) in (0..).zip(table.indexes) {
-            let mut keys: Vec<Row> = rows.iter().map(|row| key_of(row, index)).collect();
-            keys.sort();
-            keys.dedup();
-            for key in keys.iter().chain(&absent(table, index)) {
-                let mut wanted: Vec<&Row> =
-                    rows.iter().filter(|row| key_of(row, index) == *key).collect();
-                wanted.sort();
-                let found = find(db, (number, at), key)?;
-                let is_right = found.iter().eq(wanted.iter().copied());
-                assert!(is_right, "{key:?} in index {at} of {number}: {found:?}, not {wanted:?}");
-            }
-            if index.kind == IndexKind::Ordered && keys.len() > 1 {
-                let ends = (&keys[keys.len() / 4][0], &keys[keys.len() * 3 / 4][0]);
-                let column = index.columns[0];
-                let within = |row: &&Row| {
-                    let order = row[usize::from(column)].order();
-                    (ends.0.order()..=ends.1.order()).contains(&order)
-                };
-                let mut wanted: Vec<&Row> = rows.iter().filter(within).collect();
-                wanted.sort();
-                range(db, (number, at, column), ends, &wanted)?;
-            }
+    for number in 0..world.schema.tables.len() as u8 {
+        match (when, table(db, world, (number, &state[usize::from(number)]), when)) {
+            (When::AsOf(_), Err(DbError::Stale)) => {}
+            (_, asked) => asked?,
+        }
+    }
+    Ok(())
+}
+
+fn table<N: Nand>(
+    db: &mut Db<'_, 'static, N>,
+    world: &World,
+    (number, rows): (u8, &Rows),
+    when: When<'_>,
+) -> Result<(), DbError> {
+    let table = &world.schema.tables[usize::from(number)];
+    for direction in [Direction::Backward, Direction::Forward] {
+        let found = scan(db, when, number, direction)?;
+        assert!(rows.sorted().into_iter().eq(&found), "table {} {direction:?}", table.name);
+    }
+    for (at, index) in (0..).zip(table.indexes) {
+        let mut keys: Vec<Row> = rows.iter().map(|row| key_of(row, index)).collect();
+        keys.sort();
+        keys.dedup();
+        for key in keys.iter().chain(&absent(table, index)) {
+            let mut wanted: Vec<&Row> =
+                rows.iter().filter(|row| key_of(row, index) == *key).collect();
+            wanted.sort();
+            let found = find(db, when, (number, at), key)?;
+            let is_right = found.iter().eq(wanted.iter().copied());
+            assert!(is_right, "{key:?} in index {at} of {number}: {found:?}, not {wanted:?}");
+        }
+        if index.kind == IndexKind::Ordered && keys.len() > 1 {
+            let ends = (&keys[keys.len() / 4][0], &keys[keys.len() * 3 / 4][0]);
+            let column = index.columns[0];
+            let within = |row: &&Row| {
+                let order = row[usize::from(column)].order();
+                (ends.0.order()..=ends.1.order()).contains(&order)
+            };
+            let mut wanted: Vec<&Row> = rows.iter().filter(within).collect();
+            wanted.sort();
+            range(db, when, (number, at, column), ends, &wanted)?;
         }
     }
     Ok(())
@@ -114,15 +207,13 @@ fn absent(table: &Table<'_>, index: &Index<'_>) -> Option<Row> {
 
 fn find<N: Nand>(
     db: &mut Db<'_, 'static, N>,
+    when: When<'_>,
     (table, index): (u8, u8),
     key: &Row,
 ) -> Result<Vec<Row>, DbError> {
     let values: Vec<Value<'_>> = key.iter().map(Val::value).collect();
-    let (mut found, mut out) = (Vec::new(), vec![0; ROW_MAX]);
-    let mut find = db.find(table, index, &values)?;
-    while let Some(row) = find.next(db, &mut out)? {
-        found.push(read(&row));
-    }
+    let find = db.find(table, index, &values)?;
+    let mut found = pull(db, when, find)?;
     found.sort();
     Ok(found)
 }
@@ -130,17 +221,15 @@ fn find<N: Nand>(
 /// A range gives the rows within, in the order of their keys, either way.
 fn range<N: Nand>(
     db: &mut Db<'_, 'static, N>,
+    when: When<'_>,
     (table, index, column): (u8, u8, u8),
     (least, greatest): (&Val, &Val),
     wanted: &[&Row],
 ) -> Result<(), DbError> {
     for direction in [Direction::Forward, Direction::Backward] {
-        let (mut found, mut out) = (Vec::new(), vec![0; ROW_MAX]);
         let ends = (&least.value(), &greatest.value());
-        let mut range = db.range(table, index, ends, direction)?;
-        while let Some(row) = range.next(db, &mut out)? {
-            found.push(read(&row));
-        }
+        let range = db.range(table, index, ends, direction)?;
+        let mut found = pull(db, when, range)?;
         let orders = found.iter().map(|row| row[usize::from(column)].order());
         let is_sorted = match direction {
             Direction::Forward => orders.is_sorted(),

@@ -2,14 +2,17 @@
 
 use std::rc::Rc;
 
-use flysch::db::{Budget, Db, DbError, Durability, MountError, Transaction};
+use flysch::db::{
+    Budget, Db, DbError, Direction, Durability, MountError, SAVEPOINTS_MAX, Savepoint, Snapshot,
+    Transaction,
+};
 use flysch::media::MediaError;
 use flysch::row::{Value, ValueError};
 use flysch_chip::{Ending, FaultInjector, FaultPlan, Prng};
 use flysch_nand::NvRam;
 
 use super::super::nvram::Memory;
-use super::ask;
+use super::ask::{self, Slow, When};
 use super::history::{History, Life};
 use super::rows::{self, Answer, Row, State};
 use super::world::World;
@@ -24,6 +27,12 @@ pub(super) struct Tally {
     pub(super) refused: u64,
     pub(super) moves: u64,
     pub(super) bad_blocks: u64,
+    /// Snapshots that were asked for everything, and that were too old.
+    pub(super) snapshots: u64,
+    pub(super) stale: u64,
+    /// Commits as of which everything was asked for; transactions taken back to a savepoint.
+    pub(super) commits_asked: u64,
+    pub(super) savepoints: u64,
 }
 
 impl Tally {
@@ -35,6 +44,10 @@ impl Tally {
         self.refused += other.refused;
         self.moves += other.moves;
         self.bad_blocks += other.bad_blocks;
+        self.snapshots += other.snapshots;
+        self.stale += other.stale;
+        self.commits_asked += other.commits_asked;
+        self.savepoints += other.savepoints;
     }
 }
 
@@ -68,6 +81,8 @@ struct Device {
     memory: Option<Memory>,
     /// What may be found: what was acknowledged last, then what came later.
     states: Vec<State>,
+    /// Commits that are on flash, and what there was after each.
+    past: Vec<(u32, State)>,
     tally: Tally,
 }
 
@@ -88,7 +103,7 @@ pub(super) fn live_through(history: &History) -> Tally {
     }
     let states = vec![vec![Rc::default(); world.schema.tables.len()]];
     let tally = Tally { histories: 1, ..Tally::default() };
-    let mut device = Device { world, nand, memory, states, tally };
+    let mut device = Device { world, nand, memory, states, past: Vec::new(), tally };
     for life in &history.lives {
         device.live(history.seed, life);
         device.check(life);
@@ -132,12 +147,12 @@ impl Device {
     fn live(&mut self, seed: u64, life: &Life) {
         let mut prng = life.prng(seed, None);
         self.arm(life, &mut prng);
-        let Self { world, nand, memory, states, tally } = self;
+        let Self { world, nand, memory, states, past, tally } = self;
         let mut ram = vec![0; world.ram];
         let opened = Db::open_beside(nand, beside(memory), world.schema, world.options, &mut ram);
         let end = done(opened).and_then(|db| {
             tally.mounts += 1;
-            let session = Session { db, world, states, tally };
+            let session = Session { db, world, states, past, tally, held: Vec::new() };
             session.live((seed, life), &mut prng)
         });
         self.tally.cuts += u64::from(matches!(end, Err(End::Cut)));
@@ -150,14 +165,18 @@ impl Device {
 
     /// Every mount succeeds, and finds one of the states that there may be.
     fn check(&mut self, life: &Life) {
-        let Self { world, nand, memory, states, tally } = self;
+        let Self { world, nand, memory, states, past, tally } = self;
         let mut ram = vec![0; world.ram];
         let opened = Db::open_beside(nand, beside(memory), world.schema, world.options, &mut ram);
         let mut db = opened.unwrap_or_else(|error| panic!("{error:?} at a mount"));
         tally.mounts += 1;
         let found = ask::which(&mut db, world, states).unwrap();
         if life.number % 4 == 3 {
-            ask::everything(&mut db, world, &states[found]).unwrap();
+            ask::everything(&mut db, world, &states[found], When::Now).unwrap();
+            for (commits, state) in past {
+                ask::everything(&mut db, world, state, When::AsOf(*commits)).unwrap();
+                tally.commits_asked += 1;
+            }
         }
     }
 }
@@ -167,7 +186,16 @@ struct Session<'d> {
     db: Open<'d>,
     world: &'d World,
     states: &'d mut Vec<State>,
+    past: &'d mut Vec<(u32, State)>,
     tally: &'d mut Tally,
+    held: Vec<Held>,
+}
+
+/// A snapshot that is open, what it shows, and a scan of it that goes on among writes.
+struct Held {
+    snapshot: Snapshot,
+    state: State,
+    slow: Option<Slow>,
 }
 
 impl Session<'_> {
@@ -196,14 +224,65 @@ impl Session<'_> {
                 }
                 2 if prng.below(3) == 0 => {
                     let state = self.now().clone();
-                    done(ask::everything(&mut self.db, self.world, &state))?;
+                    done(ask::everything(&mut self.db, self.world, &state, When::Now))?;
                 }
+                4 => self.hold(&mut prng)?,
                 3 if prng.below(3) == 0 && life.steps.len() < 150 => return self.close(),
                 _ => self.transact(&mut prng)?,
             }
             self.tally.moves = self.tally.moves.max(u64::from(self.db.moved_pages()));
         }
         if prng.below(3) == 0 { self.close() } else { Ok(()) }
+    }
+
+    /// Open a snapshot, or look through one that is open.
+    fn hold(&mut self, prng: &mut Prng) -> Step {
+        if self.held.len() < 3 && prng.below(3) > 0 {
+            let snapshot = done(self.db.snapshot())?;
+            let state = self.now().clone();
+            let slow = if self.world.goes_back { Some(self.slow(&snapshot, prng)?) } else { None };
+            self.held.push(Held { snapshot, state, slow });
+            return Ok(());
+        }
+        if self.world.goes_back {
+            self.go_on(prng)?;
+        }
+        if self.held.is_empty() || prng.below(4) > 0 {
+            return Ok(());
+        }
+        let held = self.held.remove(prng.below(self.held.len() as u64) as usize);
+        match ask::everything(&mut self.db, self.world, &held.state, When::At(&held.snapshot)) {
+            Err(DbError::Stale) => self.tally.stale += 1,
+            asked => {
+                done(asked)?;
+                self.tally.snapshots += 1;
+            }
+        }
+        if prng.below(2) == 0 {
+            self.db.release(held.snapshot);
+        } else {
+            self.held.push(held);
+        }
+        Ok(())
+    }
+
+    fn slow(&mut self, snapshot: &Snapshot, prng: &mut Prng) -> Step<Slow> {
+        let table = prng.below(self.world.schema.tables.len() as u64) as u8;
+        let direction = if prng.below(2) == 0 { Direction::Forward } else { Direction::Backward };
+        done(Slow::begin(&mut self.db, snapshot, table, direction))
+    }
+
+    /// Go on with the scans of snapshots.
+    fn go_on(&mut self, prng: &mut Prng) -> Step {
+        for held in &mut self.held {
+            let Some(slow) = &mut held.slow else { continue };
+            match slow.pull(&mut self.db, (&held.snapshot, &held.state), prng.below(9)) {
+                Ok(false) => {}
+                Ok(true) | Err(DbError::Stale) => held.slow = None,
+                Err(error) => return done(Err(error)),
+            }
+        }
+        Ok(())
     }
 
     fn close(self) -> Step {
@@ -226,7 +305,11 @@ impl Session<'_> {
     fn transact(&mut self, prng: &mut Prng) -> Step {
         let mut after = self.now().clone();
         let mut tx = done(self.db.begin())?;
+        let mut marks = Vec::new();
         for _ in 0..=prng.below(self.world.batch_max) {
+            if self.world.goes_back && prng.below(8) == 0 {
+                self.tally.savepoints += u64::from(go_back(&mut tx, prng, &mut marks, &mut after)?);
+            }
             match change(&mut tx, prng, self.world, &mut after) {
                 Err(End::Left) => {
                     self.tally.refused += 1;
@@ -246,11 +329,50 @@ impl Session<'_> {
                 self.tally.commits += 1;
                 if !is_lazy {
                     self.forget_older();
+                    self.note_past(prng);
                 }
             }
         }
         Ok(())
     }
+
+    /// Remember some commits of all.
+    fn note_past(&mut self, prng: &mut Prng) {
+        if self.world.goes_back && prng.below(12) == 0 {
+            let commit = (self.db.stats().commits, self.now().clone());
+            if self.past.len() < 4 {
+                self.past.push(commit);
+            } else {
+                self.past[prng.below(4) as usize] = commit;
+            }
+        }
+    }
+}
+
+/// Make a savepoint, forget one, or go back to one, which it says.
+fn go_back(
+    tx: &mut Transaction<'_, '_, 'static, &mut FaultInjector>,
+    prng: &mut Prng,
+    marks: &mut Vec<(Savepoint, State)>,
+    after: &mut State,
+) -> Step<bool> {
+    let at = prng.below(marks.len() as u64 + 1) as usize;
+    let Some((mark, then)) = marks.get(at) else {
+        match tx.savepoint() {
+            Err(DbError::Savepoint) => assert_eq!(marks.len(), SAVEPOINTS_MAX),
+            made => marks.push((done(made)?, after.clone())),
+        }
+        return Ok(false);
+    };
+    if prng.below(3) == 0 {
+        tx.release(*mark);
+        marks.truncate(at);
+        return Ok(false);
+    }
+    after.clone_from(then);
+    done(tx.roll_back_to(*mark))?;
+    marks.truncate(at + 1);
+    Ok(true)
 }
 
 /// Draw a change, make it in the database and in the model, and compare what both say.

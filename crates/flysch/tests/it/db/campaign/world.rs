@@ -26,6 +26,8 @@ pub(super) struct World {
     pub(super) bytes_max: u64,
     /// Changes of a transaction, at most.
     pub(super) batch_max: u64,
+    /// Whether transactions go back to savepoints, and readers to commits and on with old cursors.
+    pub(super) goes_back: bool,
 }
 
 /// One of some things.
@@ -77,6 +79,7 @@ impl World {
             keys: one(prng, &[3, 30, 120, 120, 400]),
             bytes_max,
             batch_max: one(prng, &[1, 4, 12, 60]),
+            goes_back: matches!(seed % 4, 0 | 3),
         };
         world.ram = world.least_ram() + one(prng, &[0, 300, 2000, 9000, 30_000]);
         world
