@@ -6,7 +6,8 @@ use std::rc::Rc;
 /// A handle on a power supply. Clones share the same supply.
 ///
 /// The supply numbers the operations of all its devices from zero. It fails during the operation
-/// for which it is armed, and later operations find it off until it is switched on again.
+/// for which it is armed, and later operations find it off until it is switched on again. Those
+/// operations that change what a device holds are numbered apart, too.
 #[derive(Clone, Debug)]
 pub struct Supply(Rc<State>);
 
@@ -16,6 +17,9 @@ struct State {
     operations: Cell<u64>,
     /// Number of the operation during which it fails, or [`NEVER`].
     cut_at: Cell<u64>,
+    changes: Cell<u64>,
+    /// Number of the change during which it fails, or [`NEVER`].
+    cut_at_change: Cell<u64>,
 }
 
 /// A number that no operation reaches.
@@ -32,9 +36,13 @@ pub(crate) enum Power {
 
 impl Default for Supply {
     fn default() -> Self {
-        let state =
-            State { is_on: Cell::new(true), operations: Cell::new(0), cut_at: Cell::new(NEVER) };
-        Self(Rc::new(state))
+        Self(Rc::new(State {
+            is_on: Cell::new(true),
+            operations: Cell::new(0),
+            cut_at: Cell::new(NEVER),
+            changes: Cell::new(0),
+            cut_at_change: Cell::new(NEVER),
+        }))
     }
 }
 
@@ -48,6 +56,12 @@ impl Supply {
     pub fn arm(&self, cut_at: Option<u64>) {
         self.0.operations.set(0);
         self.0.cut_at.set(cut_at.unwrap_or(NEVER));
+    }
+
+    /// Count changes from zero, and fail during number `cut_at`. With `None` it does not fail.
+    pub fn arm_change(&self, cut_at: Option<u64>) {
+        self.0.changes.set(0);
+        self.0.cut_at_change.set(cut_at.unwrap_or(NEVER));
     }
 
     /// Number of operations since the supply was armed. Operations that found it off do not count.
@@ -76,6 +90,21 @@ impl Supply {
         let operation = self.0.operations.get();
         self.0.operations.set(operation + 1);
         if operation == self.0.cut_at.get() {
+            self.power_off();
+            return Power::Failing;
+        }
+        Power::On
+    }
+
+    /// Begin an operation that changes what a device holds.
+    pub(crate) fn draw_change(&self) -> Power {
+        let power = self.draw();
+        if power != Power::On {
+            return power;
+        }
+        let change = self.0.changes.get();
+        self.0.changes.set(change + 1);
+        if change == self.0.cut_at_change.get() {
             self.power_off();
             return Power::Failing;
         }

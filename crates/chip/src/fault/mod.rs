@@ -33,9 +33,6 @@ pub struct FaultInjector {
     /// The faults of the plan. `None` if the plan has no fault but a power cut.
     faults: Option<Box<Faults>>,
     ending: Option<Ending>,
-    /// Number of the change during which power is cut, and how many there were.
-    cut_at_change: Option<u64>,
-    changes: u64,
     /// Where changes are kept, if they are.
     kept: Option<Changes>,
     /// Decides how the operation at a power cut ends.
@@ -64,8 +61,6 @@ impl FaultInjector {
             supply,
             faults: None,
             ending: None,
-            cut_at_change: None,
-            changes: 0,
             kept: None,
             prng: Prng::new(0),
             unsteady: Unsteady::default(),
@@ -113,11 +108,11 @@ impl FaultInjector {
         self.supply.clone()
     }
 
-    /// Replace the plan, and count the operations of the whole supply from zero.
+    /// Replace the plan, and count the operations and changes of the whole supply from zero.
     pub fn arm(&mut self, plan: FaultPlan) {
         self.supply.arm(plan.cut_at);
         self.ending = plan.ending;
-        (self.cut_at_change, self.changes) = (plan.cut_at_change, 0);
+        self.supply.arm_change(plan.cut_at_change);
         self.prng = Prng::new(plan.seed);
         let prng = Prng::new(self.prng.next());
         let cut_alone = FaultPlan {
@@ -141,11 +136,6 @@ impl FaultInjector {
         }
     }
 
-    /// Number of programs, erases and bad-block marks since the plan was armed.
-    pub const fn change_count(&self) -> u64 {
-        self.changes
-    }
-
     /// Number of operations since the plan was armed. A test cuts power at each of them in turn.
     pub fn operations(&self) -> u64 {
         self.supply.operations()
@@ -163,20 +153,6 @@ impl FaultInjector {
     /// Switch power on again after a cut. The other faults of the plan stay.
     pub fn power_up(&mut self) {
         self.supply.power_up();
-    }
-
-    /// Begin an operation that changes cells.
-    fn draw_change(&mut self) -> Power {
-        let power = self.supply.draw();
-        if power != Power::On {
-            return power;
-        }
-        self.changes += 1;
-        if self.cut_at_change == Some(self.changes - 1) {
-            self.supply.power_off();
-            return Power::Failing;
-        }
-        Power::On
     }
 
     fn ending(&mut self) -> Ending {
@@ -324,7 +300,7 @@ impl Nand for FaultInjector {
         data: &[u8],
         oob: &[u8],
     ) -> Result<(), ProgramError> {
-        match self.draw_change() {
+        match self.supply.draw_change() {
             Power::Off => Err(ProgramError::PowerLost),
             Power::Failing => {
                 self.chip.check_program(page, column, data, oob);
@@ -349,7 +325,7 @@ impl Nand for FaultInjector {
     }
 
     fn erase(&mut self, block: BlockAddr) -> Result<(), EraseError> {
-        match self.draw_change() {
+        match self.supply.draw_change() {
             Power::Off => Err(EraseError::PowerLost),
             Power::Failing => {
                 self.chip.check_erase(block);
@@ -378,7 +354,7 @@ impl Nand for FaultInjector {
     }
 
     fn mark_bad(&mut self, block: BlockAddr) -> Result<(), PowerLost> {
-        let power = self.draw_change();
+        let power = self.supply.draw_change();
         if power == Power::Off || power == Power::Failing && self.ending() == Ending::NotBegun {
             return Err(PowerLost);
         }

@@ -15,7 +15,8 @@ pub struct FaultPlan {
     pub seed: u64,
     /// Number of the operation during which power is cut.
     pub cut_at: Option<u64>,
-    /// Number of the program, erase or bad-block mark of this chip during which power is cut.
+    /// Number of the change during which power is cut: a program, erase or bad-block mark, or a
+    /// write to a memory on the same supply.
     pub cut_at_change: Option<u64>,
     /// How the operation at the power cut ends. If it is `None`, the seed decides.
     pub ending: Option<Ending>,

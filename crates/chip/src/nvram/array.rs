@@ -76,7 +76,7 @@ impl WordArray {
 
     /// Begin to change `len` bytes. Returns how far that will come.
     pub(crate) fn begin(&mut self, len: usize) -> Result<Reach, NvRamError> {
-        match self.supply.draw() {
+        match self.supply.draw_change() {
             Power::On => Ok(Reach { len, is_cut: false }),
             Power::Off => Err(NvRamError::PowerLost),
             Power::Failing => {

@@ -72,6 +72,11 @@ impl Pram {
         Self { figures: self.figures, words: self.words.fork(clock), wear, kept: None }
     }
 
+    /// Let `seed` decide how far a write comes that a power cut ends, from now on.
+    pub const fn reseed(&mut self, seed: u64) {
+        self.words.prng = Prng::new(seed);
+    }
+
     /// Keep all writes from now on.
     pub fn keep_changes(&mut self, changes: Changes) {
         self.kept = Some(changes);

@@ -1,7 +1,10 @@
 //! Power cuts: each operation may end in each way, and no ending breaks the rules of the chip.
 
-use flysch_chip::{Ending, FaultInjector, FaultPlan};
-use flysch_nand::{BlockAddr, Ecc, EraseError, Nand, PageAddr, PowerLost, ProgramError, ReadError};
+use flysch_chip::{Clock, Ending, FaultInjector, FaultPlan, Pram, PramFigures};
+use flysch_nand::{
+    BlockAddr, Ecc, EraseError, Nand, NvRam, NvRamError, PageAddr, PowerLost, ProgramError,
+    ReadError,
+};
 
 use crate::{OOB_SIZE, PAGE_SIZE, SECTOR_SIZE, content, pattern, small_injector};
 
@@ -410,4 +413,19 @@ fn a_test_can_cut_at_every_change() {
     let mut device = small_injector();
     device.arm(FaultPlan { cut_at_change: Some(4), ..FaultPlan::default() });
     assert_eq!(run(&mut device), Ok(()));
+}
+
+/// A write to a memory on the same supply is a change as well, and can be cut.
+#[test]
+fn a_write_to_a_memory_on_the_supply_is_a_change() {
+    let mut device = small_injector();
+    let figures = PramFigures { size: 4096, ..PramFigures::HYBRID_SQLITE };
+    let mut memory = Pram::on_supply(figures, Clock::new(), 1, device.supply());
+    device.arm(FaultPlan { cut_at_change: Some(1), ..FaultPlan::default() });
+    device.erase(BLOCK).unwrap();
+    memory.read(0, &mut [0; 64]).unwrap();
+    memory.reseed(7);
+    assert_eq!(memory.write(0, &[1; 64]), Err(NvRamError::PowerLost));
+    assert!(!device.is_on(), "the supply of both is off");
+    assert_eq!(device.erase(BLOCK), Err(EraseError::PowerLost));
 }

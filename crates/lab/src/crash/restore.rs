@@ -59,6 +59,7 @@ impl<'a> Restoration<'a> {
         let (chip, mut pram) = (self.chip.chip().fork(Clock::new()), self.pram.fork(Clock::new()));
         let mut injector = FaultInjector::on_supply(chip, pram.supply());
         let seed = self.scenario.seed ^ cut.at as u64;
+        pram.reseed(seed.rotate_left(8) ^ cut.ending as u64);
         if let Some(change) = changes.get(cut.at) {
             let plan = FaultPlan {
                 seed,
@@ -86,9 +87,10 @@ impl<'a> Restoration<'a> {
     ) -> (Survivor, (Chip, Pram)) {
         let clock = Clock::new();
         let recorder = Recorder::new(clock.clone(), "sqlite");
-        let pram = pram.fork(clock.clone());
+        let mut pram = pram.fork(clock.clone());
         let mut injector = FaultInjector::on_supply(chip.fork(clock), pram.supply());
         if let Some((at, ending, seed)) = again {
+            pram.reseed(seed.rotate_left(16) ^ at ^ ending as u64);
             let (cut_at_change, ending) = (Some(at), Some(ending));
             injector.arm(FaultPlan { seed, cut_at_change, ending, ..FaultPlan::default() });
         }
