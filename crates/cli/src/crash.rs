@@ -169,12 +169,13 @@ impl Args {
     fn examine(&self, incident: &Incident, check: Option<&[OsString]>) -> Result<(), Failure> {
         let scenario = incident.scenario();
         let changes = incident.change_count();
-        if changes == 0 {
-            let message = "nothing was changed on the flash, so nothing can be cut".to_owned();
+        // What copies a database in is no change of the program's.
+        if incident.cuts().is_empty() {
+            let message = "nothing was changed on the flash, so no cut was tried".to_owned();
             return Err(Failure::Message(message));
         }
         let cuts = match (self.cut, self.cuts) {
-            (Some(cut), _) if cut.at >= changes => {
+            (Some(cut), _) if cut.at > changes => {
                 return Err(Failure::Message(format!(
                     "--cut {cut}: the run has {changes} changes, from 0"
                 )));

@@ -61,7 +61,7 @@ fn check_together(advice: &Value) {
     };
     let today = parts(&advice["today"]);
     let changes = advice["changes"].as_array().expect("changes");
-    assert!(!changes.is_empty() && changes.len() <= 3, "{changes:?}");
+    assert_eq!(changes.len(), 3, "{changes:?}");
     let new = changes.iter().flat_map(|change| parts(&change["result"]));
     let new: Vec<String> = new.filter(|part| !today.contains(part)).collect();
     let together = parts(&advice["together"]);

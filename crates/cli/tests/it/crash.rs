@@ -160,6 +160,10 @@ fn a_database_that_was_there_is_not_cut_while_it_is_copied() {
             "{found}"
         );
     }
+    fs::write(folder.path().join("read.sql"), "SELECT count(*) FROM t;\n").expect("a script");
+    let ran = flysch(folder.path(), "crash read.sql --database filled/script.db");
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("so no cut was tried"), "{}", ran.stderr);
     let line = "crash s.sql --database filled/script.db --on sqlite/jffs2 --cut 0:torn";
     let line = complaint_of(folder.path(), line);
     assert!(line.contains("change 0 copies a database in"), "{line}");
@@ -224,6 +228,10 @@ fn what_cannot_be_cut_is_said_in_a_line() {
     }
     let ran = flysch(folder.path(), "crash -- true");
     assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("nothing was changed on the flash"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("nothing was changed on the flash, so no cut was tried"),
+        "{}",
+        ran.stderr
+    );
     assert_eq!(names(folder.path()), ["s.sql"]);
 }

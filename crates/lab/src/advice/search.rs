@@ -7,8 +7,8 @@
 use flysch_sqlite::JournalMode;
 use serde::Serialize;
 
-use super::{Configuration, Demand, Measurement, Space};
-use crate::machine::stack::Main;
+use super::{Configuration, Demand, Measurement, Space, Subject};
+use crate::machine::stack::{Main, Stack};
 
 /// What changing one thing of today's configuration does.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -98,8 +98,7 @@ pub fn advise(
     let mut search = Search { demand, has_time, tried, runs: 1, runs_max: RUNS_MAX - 1 };
     for &stack in &space.stacks {
         for &mode in &space.modes {
-            // JFFS2 maps no file shared, so there is no write-ahead log on it.
-            if stack.main == Main::Jffs2 && mode.0 == JournalMode::Wal {
+            if !can_be(stack, mode.0) {
                 continue;
             }
             search.cost(Configuration { mode: Some(mode), ..Configuration::plain(stack) });
@@ -118,11 +117,16 @@ pub fn advise(
     let best = search.best();
     let (mut changes, mut together) = (Vec::new(), None);
     if let Some(best) = &best {
-        (changes, together) = matter(&mut search, today, best.what);
+        (changes, together) = matter(&mut search, space, today, best.what);
     }
     let (runs, mut ranking) = (search.runs, search.tried);
     ranking.sort_by(|one, other| other.life().total_cmp(&one.life()));
     Ok(Advice { today: measured, best, ranking, changes, together, runs })
+}
+
+/// JFFS2 maps no file shared, so there is no write-ahead log on it.
+fn can_be(stack: Stack, journal: JournalMode) -> bool {
+    stack.main != Main::Jffs2 || journal != JournalMode::Wal
 }
 
 type ChangeOf = Box<dyn Fn(Configuration) -> Configuration>;
@@ -141,35 +145,101 @@ fn others(space: &Space, is_timed: bool) -> Vec<ChangeOf> {
     all
 }
 
-/// What of the best configuration does most for today's, each alone, and what grouping would do.
-/// Also: the same changes together.
+/// A change of one thing, by its name.
+type NamedChange = (String, ChangeOf);
+
+/// Each thing in which the best configuration differs from today's, and grouping, which only a
+/// recording can show.
+fn of_the_best(subject: &Subject, today: Configuration, best: Configuration) -> Vec<NamedChange> {
+    let all: [(&str, ChangeOf); 6] = [
+        ("the stack", Box::new(move |it| Configuration { stack: best.stack, ..it })),
+        ("the journal", Box::new(move |it| Configuration { mode: best.mode, ..it })),
+        ("the page size", Box::new(move |it| Configuration { page_size: best.page_size, ..it })),
+        ("ten transactions as one", Box::new(|it| Configuration { group: GROUP, ..it })),
+        ("the cache", Box::new(move |it| Configuration { cache_size: best.cache_size, ..it })),
+        (
+            "compression",
+            Box::new(move |it| Configuration { is_uncompressed: best.is_uncompressed, ..it }),
+        ),
+    ];
+    let can_group = matches!(subject, Subject::Recording(..));
+    let is_possible = |it: Configuration| {
+        let has_journal = it.mode.is_none_or(|(journal, _)| can_be(it.stack, journal));
+        it != today && has_journal && (can_group || it.group == 1)
+    };
+    let differs = all.into_iter().filter(|(_, change)| is_possible(change(today)));
+    differs.map(|(what, change)| (what.to_owned(), change)).collect()
+}
+
+/// Changes of what the best configuration has as today's.
+fn elsewhere(space: &Space, today: Configuration, best: Configuration) -> Vec<NamedChange> {
+    let mut all: Vec<NamedChange> = Vec::new();
+    let modes = space.modes.iter().filter(|(journal, _)| can_be(today.stack, *journal));
+    let modes = modes.filter(|_| best.mode == today.mode);
+    for &(journal, synchronous) in modes {
+        let mode = Some((journal, synchronous));
+        let change = Box::new(move |it| Configuration { mode, ..it });
+        all.push((format!("a {journal} journal"), change));
+    }
+    let sizes = space.page_sizes.iter().filter(|_| best.page_size == today.page_size);
+    for size in sizes.copied().flatten() {
+        let change = Box::new(move |it| Configuration { page_size: Some(size), ..it });
+        all.push((format!("pages of {size}"), change));
+    }
+    if best.is_uncompressed == today.is_uncompressed {
+        let change: ChangeOf =
+            Box::new(|it| Configuration { is_uncompressed: !it.is_uncompressed, ..it });
+        all.push(("no compression".to_owned(), change));
+    }
+    let sizes = space.cache_sizes.iter().filter(|_| best.cache_size == today.cache_size);
+    for size in sizes.copied().flatten().rev() {
+        let change = Box::new(move |it| Configuration { cache_size: Some(size), ..it });
+        all.push((format!("a cache of {size} pages"), change));
+    }
+    all
+}
+
+/// The changes of today's configuration that do most, each alone, and the same together. They are
+/// those of the best; where these are few, others that were tried fill up.
 fn matter(
     search: &mut Search<'_>,
+    space: &Space,
     today: Configuration,
     best: Configuration,
 ) -> (Vec<Change>, Option<Measurement>) {
-    type Made = fn(Configuration, Configuration) -> Configuration;
-    let candidates: [(&str, Made); 6] = [
-        ("the stack", |it, best| Configuration { stack: best.stack, ..it }),
-        ("the journal", |it, best| Configuration { mode: best.mode, ..it }),
-        ("the page size", |it, best| Configuration { page_size: best.page_size, ..it }),
-        ("ten transactions as one", |it, _| Configuration { group: GROUP, ..it }),
-        ("the cache", |it, best| Configuration { cache_size: best.cache_size, ..it }),
-        ("compression", |it, best| Configuration { is_uncompressed: best.is_uncompressed, ..it }),
-    ];
-    let mut changes: Vec<(Change, Made)> = Vec::new();
-    for (what, made) in candidates {
-        let configuration = made(today, best);
-        if configuration != today
-            && let Some(result) = search.cost(configuration)
-        {
-            changes.push((Change { what: what.to_owned(), result }, made));
+    let mut changes = measured(search, today, of_the_best(&search.demand.subject, today, best));
+    if changes.len() < CHANGES_MAX {
+        let others = measured(search, today, elsewhere(space, today, best));
+        // Two values of one thing cannot be had together.
+        for other in others {
+            let both = changes.iter().all(|(_, change)| {
+                let (one, two) = (change(other.1(today)), other.1(change(today)));
+                one == two
+            });
+            if both && changes.len() < CHANGES_MAX {
+                changes.push(other);
+            }
         }
+        changes.sort_by(|(one, _), (two, _)| two.result.life().total_cmp(&one.result.life()));
     }
-    changes.sort_by(|(one, _), (other, _)| other.result.life().total_cmp(&one.result.life()));
     changes.truncate(CHANGES_MAX);
-    let all = changes.iter().fold(today, |it, (_, made)| made(it, best));
+    let all = changes.iter().fold(today, |it, (_, change)| change(it));
     search.runs_max = RUNS_MAX;
     let together = if changes.is_empty() { None } else { search.cost(all) };
     (changes.into_iter().map(|(change, _)| change).collect(), together)
+}
+
+/// What each change costs alone, the longest life first.
+fn measured(
+    search: &mut Search<'_>,
+    today: Configuration,
+    changes: Vec<NamedChange>,
+) -> Vec<(Change, ChangeOf)> {
+    let mut all: Vec<(Change, ChangeOf)> = Vec::new();
+    for (what, change) in changes {
+        let result = search.cost(change(today));
+        all.extend(result.map(|result| (Change { what, result }, change)));
+    }
+    all.sort_by(|(one, _), (two, _)| two.result.life().total_cmp(&one.result.life()));
+    all
 }

@@ -77,7 +77,7 @@ impl FromStr for Cut {
 }
 
 /// Every cut of a run with this many changes, but for those in `spared`. A cut before a change is
-/// the same as one after the change before it, unless that is spared.
+/// the same as one after the change before it, unless that is spared. The last is after all.
 pub(super) fn every(changes: usize, spared: &[Range<usize>], seed: u64) -> Vec<Cut> {
     let is_spared = |at: usize| spared.iter().any(|range| range.contains(&at));
     let mut all = Vec::new();
@@ -85,6 +85,9 @@ pub(super) fn every(changes: usize, spared: &[Range<usize>], seed: u64) -> Vec<C
         let is_first = at == 0 || is_spared(at - 1);
         let endings = if is_first { &ENDINGS[..] } else { &ENDINGS[1..] };
         all.extend(endings.iter().map(|(ending, _)| Cut { at, ending: *ending, again: None }));
+    }
+    if !all.is_empty() {
+        all.push(Cut { at: changes, ending: Ending::NotBegun, again: None });
     }
     for (place, cut) in all.iter_mut().enumerate().filter(|(place, _)| place % AGAIN_EVERY == 0) {
         cut.again = Some(again(seed, place));
@@ -122,9 +125,10 @@ mod tests {
         for text in ["", "7", "7:ripped", "x:torn", "7:torn+", "-1:torn"] {
             assert!(text.parse::<Cut>().is_err(), "{text}");
         }
-        assert_eq!(every(10, &[], 1).len(), 31);
+        assert_eq!(every(10, &[], 1).len(), 32);
+        assert_eq!(every(10, &[0..4, 4..10], 1), []);
         let spared = every(10, &[0..3, 5..6], 1);
-        assert_eq!(spared.len(), 6 * 3 + 2);
+        assert_eq!(spared.len(), 6 * 3 + 2 + 1);
         assert!(spared.iter().all(|cut| cut.at > 2 && cut.at != 5));
         let draw = || drawn(every(1000, &[], 1), 200, 1);
         let some = draw();

@@ -76,12 +76,7 @@ impl Incident {
     /// # Errors
     /// The stack cannot be built, or a statement of a script fails.
     pub fn of_replay(replay: &Replay<'_>, scenario: &Scenario) -> Result<Self, ReplayError> {
-        let simulation = replay.simulation(scenario)?;
-        simulation.keep_changes();
-        let mut before = vec![0];
-        replay.play(&simulation, |_, _, _| before.push(simulation.kept_count()))?;
-        let kept = KeptRun { before_calls: before, ..simulation.take_kept() };
-        Self::new(replay, scenario, kept)
+        Self::new(replay, scenario, kept(replay, scenario)?)
     }
 
     fn new(replay: &Replay<'_>, scenario: &Scenario, kept: KeptRun) -> Result<Self, ReplayError> {
@@ -170,7 +165,79 @@ impl Incident {
     }
 }
 
+/// Replay a recording, and keep the changes.
+fn kept(replay: &Replay<'_>, scenario: &Scenario) -> Result<KeptRun, ReplayError> {
+    let simulation = replay.simulation(scenario)?;
+    simulation.keep_changes();
+    let mut before = vec![0];
+    replay.play(&simulation, |_, _, _| before.push(simulation.kept_count()))?;
+    Ok(KeptRun { before_calls: before, ..simulation.take_kept() })
+}
+
 /// Whether a call is one that may end a transaction.
 pub(crate) fn may_commit(entry: &Entry) -> bool {
     entry.changes.count > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use flysch_sqlite::{JournalMode, Synchronous};
+
+    use super::*;
+    use crate::bench::grid::Grid;
+    use crate::machine::platform::Platform;
+    use crate::machine::stack::Stack;
+    use crate::workload::Workload;
+
+    /// Cut a script in WAL, where the calls really are made with `real`, and the promise is that of
+    /// `told`.
+    fn findings(real: Synchronous, told: Synchronous, is_checkpointed: bool) -> Vec<Finding> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("s.sql");
+        let mut text = "CREATE TABLE t(id INTEGER PRIMARY KEY, x TEXT);\n".to_owned();
+        for number in 0..60 {
+            let value = number * 7919 % 1000;
+            writeln!(text, "INSERT INTO t(x) VALUES('{value:0>60}');").unwrap();
+            if is_checkpointed && number % 20 == 19 {
+                text.push_str("PRAGMA wal_checkpoint;\n");
+            }
+        }
+        std::fs::write(&file, text).unwrap();
+        let recording = Recording::read(&file).unwrap();
+        let sources = BTreeMap::new();
+        let replay = |synchronous| Replay {
+            recording: &recording,
+            sources: &sources,
+            variant: Variant {
+                journal_mode: Some(JournalMode::Wal),
+                synchronous: Some(synchronous),
+                ..Variant::default()
+            },
+            is_paced: false,
+        };
+        let platform = Platform::named("nandsim-6.1").unwrap();
+        let mut grid = Grid::new(Workload::Program, Stack::UBIFS, std::sync::Arc::new(platform));
+        grid.axes.partition_blocks = vec![60];
+        let scenario = grid.scenarios().pop().unwrap();
+        let kept = kept(&replay(real), &scenario).unwrap();
+        let incident = Incident::new(&replay(told), &scenario, kept).unwrap();
+        let mut cuts = incident.some_cuts(150);
+        cuts.extend(incident.cuts().last());
+        incident.examine(&cuts, |_| None, |_, _| {}, || {}).unwrap()
+    }
+
+    /// A file system that drops syncs of the log loses what `full` promises, and is found out. What
+    /// each mode really promises holds.
+    #[test]
+    fn syncs_of_a_log_that_are_dropped_are_found() {
+        use Synchronous::{Full, Normal, Off};
+        for (real, told) in [(Full, Full), (Normal, Normal)] {
+            assert_eq!(findings(real, told, true), [], "{real}");
+        }
+        let lost = |all: &[Finding]| all.iter().any(|it| it.what.contains("are lost"));
+        assert!(lost(&findings(Normal, Full, false)), "no sync after a transaction");
+        assert!(lost(&findings(Off, Normal, true)), "no sync before a checkpoint");
+    }
 }

@@ -1,17 +1,16 @@
 //! What was acknowledged before a cut, and so has to be there after it.
 //!
-//! The recording is replayed in RAM. After each call that may have ended a transaction, the content
-//! of the databases is noted. A cut must leave one of these contents: none that is older than the
+//! The recording is replayed in RAM. After each call that changed a database, its content is noted,
+//! as a copy of its files shows it: a second connection could end the log of the first. A cut must leave one of these contents: none that is older than the
 //! last one acknowledged before it, and none that was begun after it. SQLite promises less in some
 //! modes:
 //!
 //! - `synchronous` off, or a journal in memory or none: nothing.
-//! - a write-ahead log with `synchronous` normal: any older content.
+//! - a write-ahead log with `synchronous` normal: the contents after the last sync of the log.
 //! - a rollback journal that is deleted without `synchronous` extra, or emptied with normal: the
 //!   content before the last transaction, as the journal may come back.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use flysch_sqlite::calls::Call;
@@ -23,6 +22,7 @@ use crate::bench::grid::Grid;
 use crate::bench::scenario::Scenario;
 use crate::machine::platform::Platform;
 use crate::machine::stack::Stack;
+use crate::program::Simulation;
 use crate::recording::{Recording, Replay, ReplayError};
 use crate::workload::Workload;
 
@@ -37,8 +37,13 @@ struct State {
     /// returned.
     begun: usize,
     acknowledged: usize,
+    /// The number of changes after which it is certain to be on flash, if there is one.
+    durable: Option<usize>,
     survives: Safety,
 }
+
+/// The files of a database: their ends, and what is in them.
+type Parts = Vec<(String, Vec<u8>)>;
 
 /// How many changes of the devices there were before each call, and in the end.
 pub(super) struct Moments {
@@ -66,27 +71,49 @@ impl Promises {
         let scenario = scenarios.pop().expect("a grid has a scenario");
         let mut promises = Self::at_the_start(replay, &scenario)?;
         let simulation = replay.simulation(&scenario)?;
+        let mut known = BTreeMap::new();
         replay.play(&simulation, |place, entry, player| {
             if !may_commit(entry) {
                 return;
             }
             let connection = connection(&entry.call, recording, place);
-            let (survives, has_log) =
-                connection.map_or((Safety::Nothing, false), |it| survives(player, it));
-            for start in &recording.databases {
-                let vfs = simulation.shared_vfs();
-                if !vfs.exists(&start.path).unwrap_or(false) {
-                    continue;
-                }
-                // A second connection without the memory of the first would end its log.
-                let opened = (!has_log).then(|| Database::open(Rc::clone(&vfs), &start.path));
-                let digest = opened.and_then(Result::ok).as_ref().and_then(digest);
-                let (begun, acknowledged) = (moments.of(place), moments.of(place + 1));
-                let states = promises.0.entry(start.name.clone()).or_default();
-                states.push(State { digest, begun, acknowledged, survives });
-            }
+            let survives = connection.map(|it| survives(player, it));
+            let span = (moments.of(place), moments.of(place + 1));
+            promises.note(&simulation, &mut known, span, survives);
         })?;
         Ok(promises)
+    }
+
+    /// Note what a call left, which was begun and acknowledged at these changes. `known` are the
+    /// files before it. A call without a connection has the promise of the one before.
+    fn note(
+        &mut self,
+        simulation: &Simulation,
+        known: &mut BTreeMap<String, Parts>,
+        (begun, acknowledged): (usize, usize),
+        survives: Option<Safety>,
+    ) {
+        let (synced, all) = (simulation.take_synced(), simulation.databases().unwrap_or_default());
+        for (name, states) in &mut self.0 {
+            let parts: Parts = all
+                .iter()
+                .filter_map(|(file, bytes)| Some((file.strip_prefix(name)?, bytes)))
+                .filter(|(end, _)| ["", "-wal", "-journal"].contains(end))
+                .map(|(end, bytes)| (end.to_owned(), bytes.clone()))
+                .collect();
+            let last = states.last_mut().expect("there is a first");
+            // The log is synced before a checkpoint and as it begins anew: what was in it is safe.
+            if synced.contains(&format!("{name}-wal")) {
+                last.durable.get_or_insert(acknowledged);
+            }
+            if parts.is_empty() || known.get(name) == Some(&parts) {
+                continue;
+            }
+            let (digest, survives) = (copied(&parts), survives.unwrap_or(last.survives));
+            let durable = (survives == Safety::Whole).then_some(acknowledged);
+            states.push(State { digest, begun, acknowledged, durable, survives });
+            known.insert(name.clone(), parts);
+        }
     }
 
     /// What each database holds before the first call, on a machine of its own: one that is looked
@@ -99,7 +126,8 @@ impl Promises {
             let source = replay.sources.get(&start.name);
             let opened = source.map(|_| Database::open(simulation.shared_vfs(), &start.path));
             let digest = opened.map_or(Some(EMPTY), |it| it.ok().as_ref().and_then(digest));
-            let first = State { digest, begun: 0, acknowledged: 0, survives: Safety::Whole };
+            let survives = Safety::Whole;
+            let first = State { digest, begun: 0, acknowledged: 0, durable: Some(0), survives };
             promises.0.insert(start.name.clone(), vec![first]);
         }
         Ok(promises)
@@ -119,7 +147,10 @@ impl Promises {
         let known = states[..begun].iter().rposition(|state| state.acknowledged <= at)?;
         let first = match states[known].survives {
             Safety::Nothing => return None,
-            Safety::WithoutSome => 0,
+            Safety::WithoutSome => {
+                let is_durable = |state: &State| state.durable.is_some_and(|since| since <= at);
+                states[..=known].iter().rposition(is_durable).unwrap_or(0)
+            }
             Safety::Whole => known,
             Safety::WithoutLast => {
                 let content = states[known].digest;
@@ -169,11 +200,22 @@ fn connection(call: &Call, recording: &Recording, place: usize) -> Option<u32> {
     }
 }
 
-/// What SQLite promises in the mode of a connection, and whether it has a write-ahead log.
-fn survives(player: &mut Player<'_>, connection: u32) -> (Safety, bool) {
+/// What SQLite promises in the mode of a connection.
+fn survives(player: &mut Player<'_>, connection: u32) -> Safety {
     let mut ask = |sql: &str| player.ask(connection, sql).into_iter().next().unwrap_or_default();
     let (journal, synchronous) = (ask("PRAGMA journal_mode"), ask("PRAGMA synchronous"));
-    (Safety::answered(&journal, &synchronous), journal == "wal")
+    Safety::answered(&journal, &synchronous)
+}
+
+/// The checksum of a database in files, as a copy of them shows it.
+fn copied(parts: &Parts) -> Option<u32> {
+    let folder = tempfile::tempdir().ok()?;
+    for (end, bytes) in parts {
+        std::fs::write(folder.path().join(format!("copy{end}")), bytes).ok()?;
+    }
+    let database = Database::open_file(&folder.path().join("copy")).ok()?;
+    database.execute("PRAGMA synchronous = off").ok()?;
+    digest(&database)
 }
 
 /// A checksum of the schema and all rows. None if they cannot be read.
@@ -219,6 +261,7 @@ mod tests {
             digest: Some(number),
             begun: 3 * number as usize,
             acknowledged: 3 * number as usize + 2,
+            durable: (number == 1).then_some(7),
             survives,
         });
         Promises(BTreeMap::from([("a.db".to_owned(), states.collect())]))
@@ -230,7 +273,7 @@ mod tests {
         for (survives, wanted) in [
             (Safety::Whole, [false, false, true, true, false]),
             (Safety::WithoutLast, [false, true, true, true, false]),
-            (Safety::WithoutSome, [true, true, true, true, false]),
+            (Safety::WithoutSome, [false, true, true, true, false]),
             (Safety::Nothing, [true; 5]),
         ] {
             let is_right = |it| promises(survives).broken("a.db", Some(it), 9).is_none();

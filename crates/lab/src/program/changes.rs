@@ -1,6 +1,7 @@
 //! What programs changed: bytes that they wrote, and the calls in order where these are kept.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use crc32fast::Hasher;
@@ -18,6 +19,8 @@ pub(super) struct Changes {
     given: Rc<Cell<Writes>>,
     /// Those since [`Self::take`], with the checksum so far.
     recent: Rc<RefCell<(u32, Hasher)>>,
+    /// The files that were synced since [`Self::take_synced`].
+    synced: Rc<RefCell<BTreeSet<String>>>,
     calls: Option<Rc<RefCell<String>>>,
 }
 
@@ -49,6 +52,11 @@ impl Changes {
         calls::Changes { count, crc: hasher.finalize() }
     }
 
+    /// The files that were synced since this was asked last.
+    pub(super) fn take_synced(&self) -> BTreeSet<String> {
+        self.synced.take()
+    }
+
     /// Each call on a file with a name, one a line.
     pub(super) fn calls(&self) -> String {
         self.calls.as_ref().map(|calls| calls.borrow().clone()).unwrap_or_default()
@@ -65,6 +73,7 @@ impl Changes {
 
     pub(super) fn note_sync(&self, name: Option<&str>) {
         self.syncs.set(self.syncs.get() + 1);
+        self.synced.borrow_mut().extend(name.map(str::to_owned));
         self.list("sync", name, &[]);
     }
 

@@ -1,7 +1,7 @@
 //! The machine behind a program's requests.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -183,6 +183,11 @@ impl Simulation {
     /// What was changed in files since this was asked last.
     pub fn take_changes(&self) -> Changes {
         self.files.changes.take()
+    }
+
+    /// The files on the machine that were synced since this was asked last.
+    pub fn take_synced(&self) -> BTreeSet<String> {
+        self.files.changes.take_synced()
     }
 
     /// Write the databases to the host. Returns how many there are.
