@@ -1,9 +1,9 @@
 //! What was acknowledged before a cut, and so has to be there after it.
 //!
 //! The recording is replayed in RAM. After each call that changed a database, its content is noted,
-//! as a copy of its files shows it: a second connection could end the log of the first. A cut must leave one of these contents: none that is older than the
-//! last one acknowledged before it, and none that was begun after it. SQLite promises less in some
-//! modes:
+//! as a copy of its files shows it: a second connection could end the log of the first. A cut must
+//! leave one of these contents: none that is older than the last one acknowledged before it, and
+//! none that was begun after it. SQLite promises less in some modes:
 //!
 //! - `synchronous` off, or a journal in memory or none: nothing.
 //! - a write-ahead log with `synchronous` normal: the contents after the last sync of the log.
