@@ -71,21 +71,34 @@ pub(super) struct Channel {
     has_room: bool,
 }
 
-/// The word of a lease: 0, or one more than the place of the lock level.
+/// The word of a lease: 0, or the number of the file, and in the lowest 3 bits one more than the
+/// place of the lock level. Files may share a word.
 #[derive(Clone)]
 pub(super) struct LeaseWord {
     memory: Rc<SharedMemory>,
     at: usize,
+    file: u32,
 }
 
 impl LeaseWord {
-    pub(super) fn load(&self) -> u32 {
-        self.memory.load(self.at)
+    /// Whether no file has it.
+    pub(super) fn is_free(&self) -> bool {
+        self.memory.load(self.at) == 0
     }
 
-    /// Store a value, and return what was there.
-    pub(super) fn swap(&self, value: u32) -> u32 {
-        self.memory.swap(self.at, value)
+    /// Give it to the file, with the place of its lock level.
+    pub(super) fn give(&self, level: usize) {
+        let level = u32::try_from(level + 1).expect("there are five levels");
+        self.memory.store(self.at, self.file << 3 | level);
+    }
+
+    /// Take it from the file. Returns the place of the lock level. A program that wrote something
+    /// else into it has none.
+    pub(super) fn take(&self) -> Option<usize> {
+        let word = self.memory.swap(self.at, 0);
+        let is_own = word >> 3 == self.file << 3 >> 3;
+        let level = usize::try_from(word & 7).ok()?.checked_sub(1)?;
+        is_own.then_some(level)
     }
 }
 
@@ -129,7 +142,17 @@ impl Channel {
     /// The word of a file's lease. Other files may have the same.
     pub(super) fn lease(&self, file: u32) -> LeaseWord {
         let at = LEASES_AT + 4 * (file % LEASE_COUNT) as usize;
-        LeaseWord { memory: Rc::clone(&self.memory), at }
+        LeaseWord { memory: Rc::clone(&self.memory), at, file }
+    }
+
+    /// The end of what was put into the ring so far.
+    pub(super) fn end(&self) -> u32 {
+        self.memory.load(PUT_AT)
+    }
+
+    /// Whether all that was put into the ring before `end` was taken out.
+    pub(super) const fn has_taken(&self, end: u32) -> bool {
+        end.wrapping_sub(self.taken).cast_signed() <= 0
     }
 
     /// Whether a request waits in the ring.
