@@ -46,7 +46,19 @@
 #define WAITS_BETWEEN 64
 #define SLEEP_NS 200000000
 
-enum word { PUT, TAKEN, ANSWERS, BEAT, PROGRAM_SLEEPS, SERVER_SLEEPS, ROUNDS, SEEDED, NOW, RECORDED = 10, ROOM };
+enum word {
+  PUT,
+  TAKEN,
+  ANSWERS,
+  BEAT,
+  PROGRAM_SLEEPS,
+  SERVER_SLEEPS,
+  ROUNDS,
+  SEEDED,
+  NOW,
+  RECORDED = 10,
+  ROOM,
+};
 
 struct answer {
   int32_t code;
@@ -65,8 +77,6 @@ static unsigned char *memory;
 static char folder[80];
 static uint32_t put, answers;
 static uint64_t resumed_ns;
-/* Requests without an answer were made since the last answer, and some of them may fail. */
-static int is_unconfirmed;
 
 static _Atomic uint32_t *word(enum word which) { return (_Atomic uint32_t *)memory + which; }
 
@@ -87,6 +97,7 @@ static void after_fork_parent(void) {
 static void after_fork_child(void) {
   pthread_mutex_init(&list_mutex, NULL);
   pthread_mutex_init(&mutex, NULL);
+  lease_forget();
   atomic_fetch_add(&generation, 1);
   if (memory) munmap(memory, CHANNEL_SIZE);
   if (socket_fd >= 0) close(socket_fd);
@@ -101,10 +112,12 @@ static uint64_t now_ns(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Change the word of a file's lease. Returns whether it was as expected. */
-int channel_lease_moves(uint32_t of, uint32_t file, uint32_t from, uint32_t to) {
+/* Change the lock level in the word of a file's lease. Returns whether the word was as expected:
+ * of this file, with the level that it has. Other files may have had the word since. */
+int channel_lease_moves(uint32_t of, uint32_t file, int from, int to) {
   if (!memory || of != channel_generation()) return 0;
-  return atomic_compare_exchange_strong(word(LEASES_AT + file % LEASE_COUNT), &from, to);
+  uint32_t expected = file << 3 | (uint32_t)(from + 1), wanted = file << 3 | (uint32_t)(to + 1);
+  return atomic_compare_exchange_strong(word(LEASES_AT + file % LEASE_COUNT), &expected, wanted);
 }
 
 /* Receive the name of the channel's file, which `flysch run` sends at once. */
@@ -131,7 +144,6 @@ static int map_channel(void) {
   if (mapped == MAP_FAILED) return 0;
   memory = mapped;
   put = answers = 0;
-  is_unconfirmed = 0;
   resumed_ns = now_ns();
   return 1;
 }
@@ -267,7 +279,6 @@ int channel_call(struct head *head, const void *bytes, void *answer, uint32_t ro
       code = found->code;
       uint32_t size = found->size < room ? found->size : room;
       if (size && size <= ANSWER_ROOM - sizeof *found) memcpy(answer, found + 1, size);
-      is_unconfirmed = 0;
       resumed_ns = now_ns();
     }
   }
@@ -287,7 +298,7 @@ void channel_post(struct head *head, const void *bytes) {
                  head->kind == REQUEST_READ;
   if (can_fail || head->kind == REQUEST_UNLOCK) foretold_end();
   pthread_mutex_lock(&mutex);
-  if (send_request(head, bytes)) is_unconfirmed |= can_fail;
+  send_request(head, bytes);
   if (memory && put - atomic_load(word(TAKEN)) > MUCH) wake_server();
   pthread_mutex_unlock(&mutex);
   errno = saved;
@@ -296,14 +307,10 @@ void channel_post(struct head *head, const void *bytes) {
 /* Whether changes cannot fail, as there is room for them. Then SQLite need not wait for them. */
 int channel_has_room(void) { return memory && atomic_load(word(ROOM)) == 1; }
 
-/* Whether all that has no answer of its own has gone well. */
-int channel_confirm(void) {
-  if (channel_has_room()) return SQLITE_OK;
-  pthread_mutex_lock(&mutex);
-  int is_due = is_unconfirmed;
-  pthread_mutex_unlock(&mutex);
-  struct head head = {.kind = REQUEST_CONFIRM};
-  return is_due ? channel_call(&head, NULL, NULL, 0) : SQLITE_OK;
+/* Whether all that a connection changed without an answer has gone well. */
+int channel_confirm(uint32_t file) {
+  struct head head = {.kind = REQUEST_CONFIRM, .file = file};
+  return channel_has_room() ? SQLITE_OK : channel_call(&head, NULL, NULL, 0);
 }
 
 /* Time that passed until now has been told. */

@@ -24,11 +24,13 @@ static int is_own(struct open_file *file) { return file->generation == channel_g
 static int ask(struct open_file *file, struct head *head, const void *bytes, void *out,
                uint32_t room) {
   head->file = file->number;
+  file->uses++;
   return is_own(file) ? channel_call(head, bytes, out, room) : SQLITE_IOERR;
 }
 
 static void tell(struct open_file *file, struct head *head, const void *bytes) {
   head->file = file->number;
+  file->uses++;
   if (is_own(file)) channel_post(head, bytes);
 }
 
@@ -154,8 +156,8 @@ static int file_lock(sqlite3_file *base, int level) {
 static int file_unlock(sqlite3_file *base, int level) {
   struct open_file *file = of(base);
   if (file->lock <= level) return SQLITE_OK;
-  lease_lowers(file, level);
-  struct head head = {.kind = REQUEST_UNLOCK, .flags = level};
+  struct head head = {
+      .kind = REQUEST_UNLOCK, .flags = level, .number = lease_lowers(file, level)};
   tell(file, &head, NULL);
   file->lock = level;
   return SQLITE_OK;
@@ -191,7 +193,7 @@ static int file_control(sqlite3_file *base, int operation, void *argument) {
       *(int *)argument = 0;
       return SQLITE_OK;
     case SQLITE_FCNTL_COMMIT_PHASETWO: {
-      int code = is_own(file) ? channel_confirm() : SQLITE_IOERR;
+      int code = is_own(file) ? channel_confirm(file->number) : SQLITE_IOERR;
       return code == SQLITE_OK ? SQLITE_NOTFOUND : code;
     }
     case SQLITE_FCNTL_MMAP_SIZE: {

@@ -12,13 +12,15 @@ static __thread struct {
   uint32_t generation;
   uint32_t followed;   /* what SQLite asked for after the lock */
   int follows;         /* nothing else was asked for since */
+  uint32_t uses;       /* of the file: another thread may have used its connection since */
   size_t name_size;
   char name[NAME_ROOM];
   struct foretold told;
 } last;
 
 static int is_last(struct open_file *file) {
-  return last.follows && last.number == file->number && last.generation == file->generation;
+  return last.follows && last.number == file->number && last.generation == file->generation &&
+         last.uses == file->uses;
 }
 
 /* Note that SQLite asks for something. Returns whether it is known. */
@@ -42,6 +44,7 @@ void foretold_keep(struct open_file *file, const struct foretold *answer) {
   last.generation = file->generation;
   last.followed = 0;
   last.follows = 1;
+  last.uses = file->uses;
   last.name_size = size;
   memcpy(last.name, file->name, size + 1);
   last.told = *answer;

@@ -5,8 +5,10 @@
  * both map. The connection raises and lowers its lock in this word, and goes on. The requests
  * follow in the ring, so that the machine does the same in the same order.
  *
- *   0        not leased
- *   1 to 5   leased, with the lock level that is one less
+ *   0   not leased
+ *   n   leased: the number of the file, and in the lowest 3 bits one more than the lock level
+ *
+ * Files may share a word. One of them has it at a time.
  *
  * When somebody else opens the database, `flysch run` takes the word, and what it finds there is
  * the lock that the connection holds. From then on the connection has to ask.
@@ -17,6 +19,7 @@
 
 #include "shim.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 /* The open databases of this process. */
@@ -37,27 +40,31 @@ void lease_closed(struct open_file *file) {
   pthread_mutex_unlock(&list_mutex);
 }
 
+/* A child has begun. The files of its parent are not its own. */
+void lease_forget(void) { databases = NULL; }
+
 /* The machine has answered a request for a lock. */
 void lease_told(struct open_file *file, const struct foretold *answer) {
   file->is_leased = answer->is_leased != 0;
   file->memo = *answer;
+  uint32_t known = answer->known;
   /* What is there may change without this connection: a journal that is hot, a log. */
-  if (answer->has_journal) file->memo.known &= ~(uint32_t)KNOWN_JOURNAL;
-  if (answer->has_log) file->memo.known &= ~(uint32_t)KNOWN_LOG;
+  if (answer->has_journal) known &= ~(uint32_t)KNOWN_JOURNAL;
+  if (answer->has_log) known &= ~(uint32_t)KNOWN_LOG;
+  atomic_store(&file->known, known);
 }
 
 /* Change the lock in the word. Returns whether the database is still leased. */
 static int moves(struct open_file *file, int level) {
-  uint32_t from = 1 + (uint32_t)file->lock, to = 1 + (uint32_t)level;
   if (!file->is_leased) return 0;
-  file->is_leased = channel_lease_moves(file->generation, file->number, from, to);
+  file->is_leased = channel_lease_moves(file->generation, file->number, file->lock, level);
   return file->is_leased;
 }
 
 /* Raise the lock without an answer, if that is possible. */
 int lease_raises(struct open_file *file, int level) {
   uint32_t wanted = level == SQLITE_LOCK_SHARED ? foretold_ask(file) : 0;
-  if ((wanted & ~file->memo.known) || !moves(file, level)) return 0;
+  if ((wanted & ~atomic_load(&file->known)) || !moves(file, level)) return 0;
   struct foretold told = file->memo;
   told.known = wanted;
   struct head head = {.kind = REQUEST_LOCK,
@@ -71,7 +78,8 @@ int lease_raises(struct open_file *file, int level) {
   return 1;
 }
 
-void lease_lowers(struct open_file *file, int level) { moves(file, level); }
+/* Lower the lock. Returns whether the word tells so. */
+int lease_lowers(struct open_file *file, int level) { return moves(file, level); }
 
 /* The connection has written to its database. */
 void lease_wrote(struct open_file *file, const void *bytes, int size, int64_t offset) {
@@ -81,14 +89,14 @@ void lease_wrote(struct open_file *file, const void *bytes, int size, int64_t of
   if (offset <= COUNTER_AT && offset + size >= counter_end) {
     memcpy(memo->counter, (const char *)bytes + (COUNTER_AT - offset), sizeof memo->counter);
   } else if (offset < counter_end && offset + size > COUNTER_AT) {
-    memo->known &= ~(uint32_t)KNOWN_COUNTER;
+    atomic_fetch_and(&file->known, ~(uint32_t)KNOWN_COUNTER);
   }
 }
 
 void lease_truncated(struct open_file *file, int64_t size) {
   file->memo.size = size;
   if (size < COUNTER_AT + (int64_t)sizeof file->memo.counter)
-    file->memo.known &= ~(uint32_t)KNOWN_COUNTER;
+    atomic_fetch_and(&file->known, ~(uint32_t)KNOWN_COUNTER);
 }
 
 /* Which of a database's files this is. */
@@ -105,8 +113,8 @@ int lease_made(const char *name) {
   pthread_mutex_lock(&list_mutex);
   for (struct open_file *at = databases; at; at = at->next_database) {
     uint32_t part = part_of(at, name);
-    is_fresh |= at->is_leased && at->lock > SQLITE_LOCK_SHARED && (at->memo.known & part);
-    at->memo.known &= ~part;
+    is_fresh |= at->is_leased && at->lock > SQLITE_LOCK_SHARED && (atomic_load(&at->known) & part);
+    atomic_fetch_and(&at->known, ~part);
   }
   pthread_mutex_unlock(&list_mutex);
   return is_fresh;
@@ -127,7 +135,7 @@ void lease_deleted(const char *name) {
   pthread_mutex_lock(&list_mutex);
   for (struct open_file *at = databases; at; at = at->next_database) {
     uint32_t part = at->is_leased ? part_of(at, name) : 0;
-    at->memo.known |= part;
+    atomic_fetch_or(&at->known, part);
     if (part & KNOWN_JOURNAL) at->memo.has_journal = 0;
     if (part & KNOWN_LOG) at->memo.has_log = 0;
   }
@@ -137,6 +145,6 @@ void lease_deleted(const char *name) {
 /* Something went wrong: the machine may not have done what was asked of it. */
 void lease_doubt(void) {
   pthread_mutex_lock(&list_mutex);
-  for (struct open_file *at = databases; at; at = at->next_database) at->memo.known = 0;
+  for (struct open_file *at = databases; at; at = at->next_database) atomic_store(&at->known, 0);
   pthread_mutex_unlock(&list_mutex);
 }

@@ -103,11 +103,11 @@ struct head {
 /* channel.c */
 /* Guards the lists of this process. A fork waits for it. */
 HIDDEN extern pthread_mutex_t list_mutex;
-HIDDEN int channel_lease_moves(uint32_t generation, uint32_t file, uint32_t from, uint32_t to);
+HIDDEN int channel_lease_moves(uint32_t generation, uint32_t file, int from, int to);
 HIDDEN int channel_call(struct head *head, const void *bytes, void *answer, uint32_t room);
 HIDDEN void channel_post(struct head *head, const void *bytes);
 HIDDEN int channel_has_room(void);
-HIDDEN int channel_confirm(void);
+HIDDEN int channel_confirm(uint32_t file);
 HIDDEN void channel_resume(void);
 HIDDEN uint32_t channel_generation(void);
 HIDDEN const char *channel_folder(void);
@@ -190,6 +190,8 @@ struct open_file {
   int64_t end;    /* of what was written to it */
   int is_leased;
   struct foretold memo; /* what is known of the database, as long as it is leased */
+  _Atomic uint32_t known; /* which of it: other connections may end that */
+  uint32_t uses; /* requests about it so far */
   struct open_file *next_database;
 };
 HIDDEN void file_opened(struct open_file *file);
@@ -207,13 +209,14 @@ HIDDEN void lease_opened(struct open_file *file);
 HIDDEN void lease_closed(struct open_file *file);
 HIDDEN void lease_told(struct open_file *file, const struct foretold *answer);
 HIDDEN int lease_raises(struct open_file *file, int level);
-HIDDEN void lease_lowers(struct open_file *file, int level);
+HIDDEN int lease_lowers(struct open_file *file, int level);
 HIDDEN void lease_wrote(struct open_file *file, const void *bytes, int size, int64_t offset);
 HIDDEN void lease_truncated(struct open_file *file, int64_t size);
 HIDDEN int lease_made(const char *name);
 HIDDEN int lease_ends(const char *name);
 HIDDEN void lease_deleted(const char *name);
 HIDDEN void lease_doubt(void);
+HIDDEN void lease_forget(void);
 
 /* vfs.c */
 HIDDEN int vfs_register_all(struct host *host, int is_default);

@@ -149,10 +149,34 @@ pub(crate) struct Simulated {
     pub(crate) simulation: Simulation,
     pub(crate) scenario: Scenario,
     pub(crate) status: Option<ExitStatus>,
+    /// What it did not come to know.
+    pub(crate) untold: Untold,
+}
+
+/// Whether a change failed of which the program was not told before it ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Untold(bool);
+
+impl Untold {
+    const fn of(server: &Server<'_>) -> Self {
+        Self(server.untold_count() > 0)
+    }
+
+    /// A failure, if there was such a change.
+    pub(crate) fn check(self) -> Result<(), Failure> {
+        if self.0 {
+            let what = "a change of a file failed, and the program ended before it was told";
+            return Err(Failure::Message(what.to_owned()));
+        }
+        Ok(())
+    }
 }
 
 /// The time that SQLite tells where each run is to be the same: 2023-11-14.
 const REPEATED_NOW: i64 = 1_700_000_000;
+
+/// How the program ended, and what it did not come to know.
+type Served = (Option<ExitStatus>, Untold);
 
 /// What to do with a simulation in which a program has ended.
 pub(crate) type Afterwards<'a> = &'a dyn Fn(&Simulation) -> Result<(), Failure>;
@@ -175,10 +199,13 @@ impl Args {
             is_recorded: recorded.is_some(),
             repeat: if budget.is_some() { Repeat::Same } else { Repeat::No },
         };
-        let Simulated { simulation, scenario, status } = self.simulate(mode)?;
+        let Simulated { simulation, scenario, status, untold } = self.simulate(mode)?;
         let afterwards = recorded.map_or(Ok(()), |recorded| recorded(&simulation));
-        let own = self.report(&simulation, simulation.finish(&scenario), budget.as_ref());
-        self.conclude(status, own.and(afterwards))
+        let is_whole = untold.check();
+        let writes_back = self.write_back && is_whole.is_ok();
+        let finished = (simulation.finish(&scenario), writes_back);
+        let own = self.report(&simulation, finished, budget.as_ref());
+        self.conclude(status, is_whole.and(own).and(afterwards))
     }
 
     /// Run the program to its end.
@@ -196,14 +223,15 @@ impl Args {
         if mode.repeat == Repeat::SameWithChanges {
             simulation.keep_changes();
         }
-        let status = if self.way.serve {
+        let (status, untold) = if self.way.serve {
             self.serve_extensions(&simulation, mode)?
         } else if self.way.fuse {
-            folder::serve(&self.command, &simulation, scenario.build.partition_bytes())?
+            let bytes = scenario.build.partition_bytes();
+            (folder::serve(&self.command, &simulation, bytes)?, Untold::default())
         } else {
             self.serve(&simulation, mode)?
         };
-        Ok(Simulated { simulation, scenario, status })
+        Ok(Simulated { simulation, scenario, status, untold })
     }
 
     /// The exit code: the program's if it failed, else flysch's own.
@@ -310,7 +338,7 @@ impl Args {
     }
 
     /// Start the program and serve it until it has ended.
-    fn serve(&self, simulation: &Simulation, mode: Mode) -> Result<Option<ExitStatus>, Failure> {
+    fn serve(&self, simulation: &Simulation, mode: Mode) -> Result<Served, Failure> {
         let stop = Stop::on_signals().map_err(|error| Failure::of(&error))?;
         let folder = Folder::create().map_err(|error| unserved(&error))?;
         let mut server = self.server(&folder, simulation, mode)?;
@@ -319,13 +347,10 @@ impl Args {
         let outcome = server.serve(&bell, &mut || program.waits(&stop));
         outcome.map_err(|error| unserved(&error))?;
         let status = program.ended()?;
-        if server.untold_count() > 0 {
-            tell("a change of a file failed, and the program ended before it was told");
-        }
         if simulation.database_count() == 0 && status.is_some_and(|it| it.success()) {
             tell(&obstacle::explain(&self.command, server.client_count() > 0));
         }
-        Ok(status)
+        Ok((status, Untold::of(&server)))
     }
 
     fn server<'a>(
@@ -342,11 +367,7 @@ impl Args {
     }
 
     /// Serve programs that load the extension, until the last of them has gone.
-    fn serve_extensions(
-        &self,
-        simulation: &Simulation,
-        mode: Mode,
-    ) -> Result<Option<ExitStatus>, Failure> {
+    fn serve_extensions(&self, simulation: &Simulation, mode: Mode) -> Result<Served, Failure> {
         let stop = Stop::on_signals().map_err(|error| Failure::of(&error))?;
         let folder = Folder::create().map_err(|error| unserved(&error))?;
         let mut server = self.server(&folder, simulation, mode)?;
@@ -355,14 +376,14 @@ impl Args {
         let mut waits = || if stop.is_wanted() { Waits::Nothing } else { Waits::Visitors };
         let outcome = server.serve(&bell, &mut waits);
         outcome.map_err(|error| unserved(&error))?;
-        Ok(None)
+        Ok((None, Untold::of(&server)))
     }
 
     /// Write everything that was asked for, whatever of it fails. The first failure is returned.
     fn report(
         &self,
         simulation: &Simulation,
-        run: Result<Run, RunError>,
+        (run, writes_back): (Result<Run, RunError>, bool),
         budget: Option<&Held>,
     ) -> Result<(), Failure> {
         let mut run = run.map_err(|error| Failure::of(&error))?;
@@ -383,7 +404,7 @@ impl Args {
         if let Some(budget) = budget {
             outcome = outcome.and(budget.judge(simulation, &run));
         }
-        if self.write_back {
+        if writes_back {
             let written = simulation.write_back();
             outcome = outcome.and(written.map(drop).map_err(|error| Failure::of(&error)));
         }

@@ -5,8 +5,8 @@
 //! 0       words of 4 bytes: bytes that were put into the ring so far, bytes that were taken out,
 //!         answers so far, a word on which the program sleeps, whether it sleeps, whether we
 //!         sleep, rounds to look before sleeping, whether random numbers are ours; at 32, the time
-//!         to tell in milliseconds since 1970 (8 bytes), or -1; at 40, whether calls are recorded; at 44,
-//!         whether the medium has room
+//!         to tell in milliseconds since 1970 (8 bytes), or -1; at 40, whether calls are recorded;
+//!         at 44, whether the medium has room
 //! 1024    the leases, 256 words: see `locking`
 //! 4096    an answer: its code (4 bytes), its size (4 bytes), its bytes
 //! 98304   the ring
@@ -71,21 +71,34 @@ pub(super) struct Channel {
     has_room: bool,
 }
 
-/// The word of a lease: 0, or one more than the place of the lock level.
+/// The word of a lease: 0, or the number of the file, and in the lowest 3 bits one more than the
+/// place of the lock level. Files may share a word.
 #[derive(Clone)]
 pub(super) struct LeaseWord {
     memory: Rc<SharedMemory>,
     at: usize,
+    file: u32,
 }
 
 impl LeaseWord {
-    pub(super) fn load(&self) -> u32 {
-        self.memory.load(self.at)
+    /// Whether no file has it.
+    pub(super) fn is_free(&self) -> bool {
+        self.memory.load(self.at) == 0
     }
 
-    /// Store a value, and return what was there.
-    pub(super) fn swap(&self, value: u32) -> u32 {
-        self.memory.swap(self.at, value)
+    /// Give it to the file, with the place of its lock level.
+    pub(super) fn give(&self, level: usize) {
+        let level = u32::try_from(level + 1).expect("there are five levels");
+        self.memory.store(self.at, self.file << 3 | level);
+    }
+
+    /// Take it from the file. Returns the place of the lock level. A program that wrote something
+    /// else into it has none.
+    pub(super) fn take(&self) -> Option<usize> {
+        let word = self.memory.swap(self.at, 0);
+        let is_own = word >> 3 == self.file << 3 >> 3;
+        let level = usize::try_from(word & 7).ok()?.checked_sub(1)?;
+        is_own.then_some(level)
     }
 }
 
@@ -129,7 +142,17 @@ impl Channel {
     /// The word of a file's lease. Other files may have the same.
     pub(super) fn lease(&self, file: u32) -> LeaseWord {
         let at = LEASES_AT + 4 * (file % LEASE_COUNT) as usize;
-        LeaseWord { memory: Rc::clone(&self.memory), at }
+        LeaseWord { memory: Rc::clone(&self.memory), at, file }
+    }
+
+    /// The end of what was put into the ring so far.
+    pub(super) fn end(&self) -> u32 {
+        self.memory.load(PUT_AT)
+    }
+
+    /// Whether all that was put into the ring before `end` was taken out.
+    pub(super) const fn has_taken(&self, end: u32) -> bool {
+        end.wrapping_sub(self.taken).cast_signed() <= 0
     }
 
     /// Whether a request waits in the ring.
@@ -228,5 +251,83 @@ impl Channel {
                 Err(_) => return false,
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn channel(folder: &Folder) -> Channel {
+        let (socket, _other) = UnixStream::pair().expect("sockets");
+        Channel::new(folder, 1, socket, (0, Terms::default())).expect("a channel")
+    }
+
+    /// Put a request without bytes into the ring, as a program does.
+    #[expect(clippy::host_endian_bytes, reason = "shared memory of one machine")]
+    fn put(channel: &Channel) {
+        let end = channel.end();
+        let place = RING_AT + (end % RING_SIZE) as usize;
+        channel.memory.write(place, &[0; HEAD_SIZE]);
+        channel.memory.write(place, &1_u32.to_ne_bytes());
+        channel.memory.store(PUT_AT, end + u32::try_from(HEAD_SIZE).expect("a head is small"));
+    }
+
+    #[test]
+    fn what_is_put_into_the_ring_meanwhile_lies_behind_its_end() {
+        let folder = Folder::create().expect("a folder");
+        let mut channel = channel(&folder);
+        put(&channel);
+        put(&channel);
+        let (end, mut count) = (channel.end(), 0);
+        while !channel.has_taken(end) && channel.peek() {
+            put(&channel);
+            channel.release();
+            count += 1;
+        }
+        assert_eq!(count, 2);
+        assert!(channel.is_due(), "the rest is still there");
+    }
+
+    #[test]
+    fn a_word_of_another_file_is_not_taken() {
+        let folder = Folder::create().expect("a folder");
+        let channel = channel(&folder);
+        let [one, same] = [1, 1 + LEASE_COUNT].map(|file| channel.lease(file));
+        one.give(2);
+        assert!(!same.is_free(), "both files have one word");
+        assert_eq!(one.take(), Some(2));
+        one.give(2);
+        assert_eq!(same.take(), None);
+    }
+
+    /// The shim has the same words, by their number.
+    #[test]
+    fn both_sides_agree_on_the_words() {
+        let shim = include_str!("../../shim/channel.c");
+        let words = shim.split("enum word {").nth(1).and_then(|rest| rest.split('}').next());
+        let (mut next, mut found) = (0, Vec::new());
+        for word in words.expect("a list").split(',').map(str::trim).filter(|it| !it.is_empty()) {
+            let (name, number) = word.split_once(" = ").unwrap_or((word, ""));
+            let number = number.parse().unwrap_or(next);
+            found.push((name, 4 * number));
+            next = number + 1;
+        }
+        let own = [
+            ("PUT", PUT_AT),
+            ("TAKEN", TAKEN_AT),
+            ("ANSWERS", ANSWERS_AT),
+            ("BEAT", BEAT_AT),
+            ("PROGRAM_SLEEPS", PROGRAM_SLEEPS_AT),
+            ("SERVER_SLEEPS", SERVER_SLEEPS_AT),
+            ("ROUNDS", ROUNDS_AT),
+            ("SEEDED", SEEDED_AT),
+            ("NOW", NOW_AT),
+            ("RECORDED", RECORDED_AT),
+            ("ROOM", ROOM_AT),
+        ];
+        assert_eq!(found, own);
+        assert!(shim.contains(&format!("#define LEASES_AT {}\n", LEASES_AT / 4)));
+        assert!(shim.contains(&format!("#define LEASE_COUNT {LEASE_COUNT}\n")));
     }
 }

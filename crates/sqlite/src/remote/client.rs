@@ -7,6 +7,7 @@ use libsqlite3_sys as sqlite;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::channel::{Channel, LeaseWord};
+use super::failures::Failures;
 use super::folder::Folder;
 use super::locking::{Leases, lock};
 use super::message::{Kind, Request};
@@ -64,8 +65,8 @@ pub(super) struct Client {
     pub(super) id: u32,
     pub(super) channel: Channel,
     files: BTreeMap<u32, OpenFile>,
-    /// The code of a change that failed and had no answer. The next answer tells it.
-    failure: Option<c_int>,
+    /// Changes that failed and had no answer.
+    failures: Failures,
 }
 
 pub(super) struct OpenFile {
@@ -97,14 +98,15 @@ impl Answer {
 }
 
 impl Client {
-    pub(super) const fn new(id: u32, channel: Channel) -> Self {
-        Self { id, channel, files: BTreeMap::new(), failure: None }
+    pub(super) fn new(id: u32, channel: Channel) -> Self {
+        Self { id, channel, files: BTreeMap::new(), failures: Failures::default() }
     }
 
     /// Carry out the requests that have no answer, up to one that has. Returns whether such a one
-    /// waits.
+    /// waits. What is put into the ring from now on comes next time: others have their turn.
     pub(super) fn serve_posts(&mut self, house: &mut House<'_>) -> bool {
-        while self.channel.peek() {
+        let end = self.channel.end();
+        while !self.channel.has_taken(end) && self.channel.peek() {
             let Some(request) = self.channel.request() else { return true };
             if request.is_answered {
                 return true;
@@ -112,10 +114,13 @@ impl Client {
             house.pass(&request);
             if matches!(request.kind, Kind::Began | Kind::Ended | Kind::Call | Kind::Pass) {
                 report(self.id, house, &request);
-            } else if self.failure.is_none() || !can_fail(request.kind) {
+            } else if !can_fail(request.kind) || !self.failures.concerns(&request) {
+                follow(&mut self.failures, &request);
                 let answer = enact((self.id, &self.channel), &mut self.files, house, &request);
-                if can_fail(request.kind) {
-                    self.failure = failure_of(request.kind, answer.code);
+                if can_fail(request.kind)
+                    && let Some(code) = failure_of(request.kind, answer.code)
+                {
+                    self.failures.note(&request, code);
                 }
             }
             self.tell_room(house);
@@ -126,7 +131,7 @@ impl Client {
 
     /// Say whether changes need no answers for now. After a failure they do, until it is told.
     fn tell_room(&mut self, house: &House<'_>) {
-        self.channel.set_room(self.failure.is_none() && house.machine.has_room(ROOM));
+        self.channel.set_room(self.failures.is_empty() && house.machine.has_room(ROOM));
     }
 
     /// Answer the request that waits, which [`Self::serve_posts`] found.
@@ -137,7 +142,10 @@ impl Client {
         };
         house.pass(&request);
         let tells = !matches!(request.kind, Kind::Random | Kind::Sleep);
-        let answer = match self.failure.take_if(|_| tells) {
+        let is_concerned = tells && !is_bystander(&self.files, house, &request);
+        follow(&mut self.failures, &request);
+        let failure = if is_concerned { self.failures.tell(&request) } else { None };
+        let answer = match failure {
             Some(code) => code.into(),
             None => enact((self.id, &self.channel), &mut self.files, house, &request),
         };
@@ -149,7 +157,7 @@ impl Client {
 
     /// Close everything that the process had open.
     pub(super) fn close(self, house: &mut House<'_>) {
-        house.untold += u32::from(self.failure.is_some());
+        house.untold += u32::from(!self.failures.is_empty());
         house.machine.enter(StatementId { client: self.id, number: 0 });
         for (_, file) in self.files {
             close(house, file);
@@ -157,6 +165,25 @@ impl Client {
         house.machine.leave();
         house.machine.gone(self.id);
     }
+}
+
+/// Note which file a request opens or closes.
+fn follow(failures: &mut Failures, request: &Request<'_>) {
+    if request.kind == Kind::Open {
+        failures.opens(request);
+    } else if request.kind == Kind::Close {
+        failures.closes(request.file);
+    }
+}
+
+/// Whether a request is of a connection that reads while another one changes the database. The
+/// failure is the other's.
+fn is_bystander(files: &BTreeMap<u32, OpenFile>, house: &House<'_>, request: &Request<'_>) -> bool {
+    let named = matches!(request.kind, Kind::Open | Kind::Delete | Kind::Exists);
+    files.get(&request.file).filter(|open| !named && open.is_database).is_some_and(|open| {
+        let held = house.locks.level(&open.name, open.holder);
+        house.locks.is_reserved(&open.name) && held <= LockLevel::Shared
+    })
 }
 
 /// Whether a request may fail in a way that the program has to know.
@@ -380,7 +407,9 @@ fn on_locks(house: &mut House<'_>, open: &OpenFile, request: &Request<'_>) -> An
     let level = usize::try_from(request.flags).ok().and_then(|at| LEVELS.get(at).copied());
     match request.kind {
         Kind::Unlock => {
-            if let Some(level) = level.filter(|level| *level <= LockLevel::Shared) {
+            // If the lease was taken back in the meantime, its word told this already.
+            let is_late = request.number != 0 && !house.leases.has(open);
+            if let Some(level) = level.filter(|level| *level <= LockLevel::Shared && !is_late) {
                 house.locks.release(name, holder, level);
             }
             sqlite::SQLITE_OK.into()

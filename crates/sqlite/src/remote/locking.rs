@@ -8,6 +8,8 @@
 //! 1. A database has a lease only while one connection has it open.
 //! 2. A lease that is taken back leaves the lock that the word told in the table of locks.
 //! 3. The requests of a connection with a lease come all the same, and they do the same.
+//! 4. Requests for a lock that a lease granted and that come when it was taken back do nothing:
+//!    the word told what they ask for.
 
 use std::collections::BTreeMap;
 
@@ -35,16 +37,17 @@ impl Leases {
     pub(super) fn came(&mut self, name: &str, locks: &mut LockTable) {
         *self.open.entry(name.to_owned()).or_default() += 1;
         let Some(lease) = self.given.remove(name) else { return };
-        let held = lease.word.swap(0);
-        let held = usize::try_from(held).ok().and_then(|word| LEVELS.get(word.checked_sub(1)?));
+        let held = lease.word.take().and_then(|place| LEVELS.get(place).copied());
+        let Some(held) = held else { return };
         // It was alone. What it has in the table is what it has, or had a moment ago.
-        let _granted = held.is_none_or(|level| locks.acquire(name, lease.holder, *level));
+        locks.release(name, lease.holder, held.min(LockLevel::Shared));
+        let _granted = locks.acquire(name, lease.holder, held);
     }
 
     /// A connection closes a database.
     pub(super) fn went(&mut self, name: &str, holder: u64) {
         if let Some(lease) = self.given.get(name).filter(|lease| lease.holder == holder) {
-            lease.word.swap(0);
+            lease.word.take();
             self.given.remove(name);
         }
         let count = self.open.get(name).map_or(0, |count| count.saturating_sub(1));
@@ -54,17 +57,21 @@ impl Leases {
         }
     }
 
+    /// Whether a connection has a lease.
+    pub(super) fn has(&self, open: &OpenFile) -> bool {
+        self.given.get(&open.name).is_some_and(|lease| lease.holder == open.holder)
+    }
+
     /// A connection asked for a lock, and holds `level` now. Returns whether it need not ask next
     /// time. It gets a lease with the lock that begins a transaction.
     fn note(&mut self, open: &OpenFile, level: LockLevel) -> bool {
         let is_alone = self.open.get(&open.name) == Some(&1);
-        let is_own = self.given.get(&open.name).is_some_and(|lease| lease.holder == open.holder);
-        let is_free = level == LockLevel::Shared && open.lease.load() == 0;
+        let is_own = self.has(open);
+        let is_free = level == LockLevel::Shared && open.lease.is_free();
         let is_leased = is_alone && (is_own || is_free);
         if is_leased {
             let place = LEVELS.iter().position(|known| *known == level).unwrap_or(0);
-            let word = u32::try_from(place).map_or(0, |place| place + 1);
-            open.lease.swap(word);
+            open.lease.give(place);
             let lease = Lease { holder: open.holder, word: open.lease.clone() };
             self.given.insert(open.name.clone(), lease);
         }
@@ -78,6 +85,10 @@ impl Leases {
 pub(super) fn lock(open: &mut OpenFile, house: &mut House<'_>, request: &Request<'_>) -> Answer {
     let level = usize::try_from(request.flags).ok().and_then(|at| LEVELS.get(at).copied());
     let Some(level) = level else { return sqlite::SQLITE_IOERR_LOCK.into() };
+    if !request.is_answered && !house.leases.has(open) {
+        // The lease was taken back in the meantime, and its word told this lock already.
+        return sqlite::SQLITE_OK.into();
+    }
     let granted = house.locks.acquire(&open.name, open.holder, level);
     let held = house.locks.level(&open.name, open.holder);
     let told = if granted { foretell(open, house, request.number) } else { Foretold::default() };

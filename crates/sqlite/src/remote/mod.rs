@@ -8,6 +8,7 @@
 //! ```text
 //! server   waits for programs and requests; knows how long the programs worked between them
 //! client   one process: its open files, and the answers to its requests
+//! failures changes that failed and had no answer
 //! locking  locks, what is told with them, and leases
 //! message  a request as bytes
 //! told     what a program asks of SQLite, as it tells that
@@ -22,6 +23,7 @@
 
 mod channel;
 mod client;
+mod failures;
 mod folder;
 mod locking;
 mod message;

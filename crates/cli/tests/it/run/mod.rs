@@ -1,6 +1,7 @@
 //! `flysch run` with programs that nobody here wrote. A program that is not installed skips its
 //! test, and the test says so. `cargo xtask ci` installs them.
 
+mod alone;
 mod blame;
 mod calls;
 mod extension;
