@@ -170,6 +170,36 @@ fn a_database_that_was_there_is_not_cut_while_it_is_copied() {
 }
 
 /// Every stack that outlives a power cut, with a mode each.
+/// A new database in one folder, and then one of another folder that was there.
+const FOLDERS: &str = "
+import sqlite3
+a, b = [sqlite3.connect(n, isolation_level=None) for n in ('new/a.db', 'old/b.db')]
+for c in (a, b): c.execute('pragma synchronous=extra')
+a.execute('create table t(x)')
+for i in range(5):
+    for c in (a, b): c.execute('insert into t values(?)', (i,))
+";
+
+#[test]
+fn databases_of_several_folders_are_told_apart() {
+    let Some(python) = installed("python3") else { return };
+    let folder = folder();
+    for name in ["new", "old"] {
+        fs::create_dir(folder.path().join(name)).expect("a folder");
+    }
+    fs::write(folder.path().join("folders.py"), FOLDERS).expect("a script");
+    let old = "import sqlite3; c = sqlite3.connect('old/b.db'); c.execute('create table t(x)'); \
+               c.execute('insert into t values(77)'); c.commit()";
+    let made = Command::new(&python).args(["-c", old]).current_dir(folder.path()).status();
+    assert!(made.expect("python starts").success());
+    let line = format!(
+        "crash --on sqlite/jffs2 --platform nandsim-6.1 --partition-blocks 60 --cuts all -- \
+         {python} folders.py"
+    );
+    let ran = flysch(folder.path(), &line);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+}
+
 #[test]
 fn correct_programs_lose_nothing_at_any_cut() {
     let Some(python) = installed("python3") else { return };

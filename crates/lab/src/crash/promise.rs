@@ -11,6 +11,7 @@
 //!   content before the last transaction, as the journal may come back.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use flysch_sqlite::calls::Call;
@@ -19,7 +20,6 @@ use flysch_sqlite::{Database, Player, Value};
 use super::may_commit;
 use crate::advice::Safety;
 use crate::bench::grid::Grid;
-use crate::bench::scenario::Scenario;
 use crate::machine::platform::Platform;
 use crate::machine::stack::Stack;
 use crate::program::Simulation;
@@ -45,6 +45,9 @@ struct State {
 /// The files of a database: their ends, and what is in them.
 type Parts = Vec<(String, Vec<u8>)>;
 
+/// What the names of a database's files end in behind its own.
+const ENDS: [&str; 3] = ["", "-wal", "-journal"];
+
 /// How many changes of the devices there were before each call, and in the end.
 pub(super) struct Moments {
     pub(super) before: Vec<usize>,
@@ -69,7 +72,7 @@ impl Promises {
         let grid = Grid::new(Workload::Program, Stack::TMPFS, Arc::new(platform));
         let mut scenarios = grid.scenarios();
         let scenario = scenarios.pop().expect("a grid has a scenario");
-        let mut promises = Self::at_the_start(replay, &scenario)?;
+        let mut promises = Self::at_the_start(replay);
         let simulation = replay.simulation(&scenario)?;
         let mut known = BTreeMap::new();
         replay.play(&simulation, |place, entry, player| {
@@ -98,7 +101,7 @@ impl Promises {
             let parts: Parts = all
                 .iter()
                 .filter_map(|(file, bytes)| Some((file.strip_prefix(name)?, bytes)))
-                .filter(|(end, _)| ["", "-wal", "-journal"].contains(end))
+                .filter(|(end, _)| ENDS.contains(end))
                 .map(|(end, bytes)| (end.to_owned(), bytes.clone()))
                 .collect();
             let last = states.last_mut().expect("there is a first");
@@ -116,21 +119,16 @@ impl Promises {
         }
     }
 
-    /// What each database holds before the first call, on a machine of its own: one that is looked
-    /// at is there from then on.
-    fn at_the_start(replay: &Replay<'_>, scenario: &Scenario) -> Result<Self, ReplayError> {
-        let simulation = replay.simulation(scenario)?;
-        simulation.stand_in("/");
-        let mut promises = Self::default();
-        for start in &replay.recording.databases {
-            let source = replay.sources.get(&start.name);
-            let opened = source.map(|_| Database::open(simulation.shared_vfs(), &start.path));
-            let digest = opened.map_or(Some(EMPTY), |it| it.ok().as_ref().and_then(digest));
+    /// What each database holds before the first call.
+    fn at_the_start(replay: &Replay<'_>) -> Self {
+        let first = |name: &String| {
+            let source = replay.sources.get(name);
+            let digest = source.map_or(Some(EMPTY), |source| copied(&parts_of(source)));
             let survives = Safety::Whole;
-            let first = State { digest, begun: 0, acknowledged: 0, durable: Some(0), survives };
-            promises.0.insert(start.name.clone(), vec![first]);
-        }
-        Ok(promises)
+            State { digest, begun: 0, acknowledged: 0, durable: Some(0), survives }
+        };
+        let names = replay.recording.databases.iter().map(|start| &start.name);
+        Self(names.map(|name| (name.clone(), vec![first(name)])).collect())
     }
 
     /// The databases on which a transaction was acknowledged before change `at`, and which
@@ -205,6 +203,16 @@ fn survives(player: &mut Player<'_>, connection: u32) -> Safety {
     let mut ask = |sql: &str| player.ask(connection, sql).into_iter().next().unwrap_or_default();
     let (journal, synchronous) = (ask("PRAGMA journal_mode"), ask("PRAGMA synchronous"));
     Safety::answered(&journal, &synchronous)
+}
+
+/// The files of a database of the host.
+fn parts_of(source: &Path) -> Parts {
+    let part = |end: &str| {
+        let mut path = source.as_os_str().to_owned();
+        path.push(end);
+        Some((end.to_owned(), std::fs::read(path).ok()?))
+    };
+    ENDS.into_iter().filter_map(part).collect()
 }
 
 /// The checksum of a database in files, as a copy of them shows it.
