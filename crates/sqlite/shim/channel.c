@@ -307,12 +307,6 @@ void channel_post(struct head *head, const void *bytes) {
 /* Whether changes cannot fail, as there is room for them. Then SQLite need not wait for them. */
 int channel_has_room(void) { return memory && atomic_load(word(ROOM)) == 1; }
 
-/* Whether all that a connection changed without an answer has gone well. */
-int channel_confirm(uint32_t file) {
-  struct head head = {.kind = REQUEST_CONFIRM, .file = file};
-  return channel_has_room() ? SQLITE_OK : channel_call(&head, NULL, NULL, 0);
-}
-
 /* Time that passed until now has been told. */
 void channel_resume(void) {
   pthread_mutex_lock(&mutex);

@@ -3,18 +3,13 @@
 #include "shim.h"
 
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define PART_MAX 65536 /* bytes of a request or an answer: SQLite's largest page */
-#define FRAME_HEAD 24 /* bytes before a page of a write-ahead log */
 #define SECTOR_SIZE 4096 /* what SQLite's own file system says on Linux */
-
-/* Open write-ahead logs of this process. */
-static _Atomic int open_logs;
 
 static struct open_file *of(sqlite3_file *file) { return (struct open_file *)file; }
 
@@ -46,7 +41,6 @@ static int file_close(sqlite3_file *base) {
   struct open_file *file = of(base);
   struct head head = {.kind = REQUEST_CLOSE};
   tell(file, &head, NULL);
-  if (file->kind & SQLITE_OPEN_WAL) atomic_fetch_sub(&open_logs, 1);
   lease_closed(file);
   unmap(file);
   return SQLITE_OK;
@@ -72,42 +66,25 @@ static int file_read(sqlite3_file *base, void *out, int size, sqlite3_int64 offs
   return SQLITE_OK;
 }
 
-/* Whether a change of a database needs no answer of its own. */
-static int may_follow(struct open_file *file) {
-  int confirms = file->lock == SQLITE_LOCK_EXCLUSIVE && atomic_load(&open_logs) == 0;
-  return confirms || channel_has_room();
-}
-
-/* Whether a write needs no answer of its own, as SQLite asks for something else before it relies on
- * it, or as it cannot fail. Once a write has failed, the machine does nothing more until the
- * program knows. A commit confirms that all went well (COMMIT_PHASETWO), except that of a log,
- * which is its last page. */
-static int can_wait(struct open_file *file, const unsigned char *bytes, int size) {
-  if (file->kind & SQLITE_OPEN_WAL) {
-    if (size != FRAME_HEAD) return !file->ends_transaction || channel_has_room();
-    file->ends_transaction = bytes[4] || bytes[5] || bytes[6] || bytes[7];
-    return 1;
-  }
-  if (file->kind & SQLITE_OPEN_MAIN_DB)
-    return may_follow(file);
-  return 1;
+/* A change needs no answer where there is room for it, as it cannot fail then. Elsewhere SQLite
+ * waits: what it does after a failure depends on which request failed, so no other one may tell. */
+static int change(struct open_file *file, struct head *head, const void *bytes) {
+  if (!channel_has_room()) return ask(file, head, bytes, NULL, 0);
+  tell(file, head, bytes);
+  return SQLITE_OK;
 }
 
 static int file_write(sqlite3_file *base, const void *data, int size, sqlite3_int64 offset) {
   struct open_file *file = of(base);
   const char *bytes = data;
-  int is_told = can_wait(file, data, size);
   while (size > 0) {
     int part = size > PART_MAX ? PART_MAX : size;
     struct head head = {.kind = REQUEST_WRITE, .size = (uint32_t)part, .offset = offset};
-    if (is_told) {
-      tell(file, &head, bytes);
-    } else {
-      int code = ask(file, &head, bytes, NULL, 0);
-      if (code != SQLITE_OK) return code;
-    }
-    lease_wrote(file, bytes, part, offset);
+    /* A write that fails may have written a part. */
     if (offset + part > file->end) file->end = offset + part;
+    int code = change(file, &head, bytes);
+    if (code != SQLITE_OK) return code;
+    lease_wrote(file, bytes, part, offset);
     bytes += part, size -= part, offset += part;
   }
   return SQLITE_OK;
@@ -115,22 +92,14 @@ static int file_write(sqlite3_file *base, const void *data, int size, sqlite3_in
 
 static int file_truncate(sqlite3_file *base, sqlite3_int64 size) {
   struct head head = {.kind = REQUEST_TRUNCATE, .number = size};
-  int code = SQLITE_OK;
-  if (channel_has_room()) tell(of(base), &head, NULL);
-  else code = ask(of(base), &head, NULL, NULL, 0);
+  int code = change(of(base), &head, NULL);
   if (code == SQLITE_OK) lease_truncated(of(base), size);
   return code;
 }
 
 static int file_sync(sqlite3_file *base, int flags) {
-  struct open_file *file = of(base);
   struct head head = {.kind = REQUEST_SYNC, .flags = flags};
-  int is_journal = file->kind & SQLITE_OPEN_MAIN_JOURNAL;
-  int can_follow = file->kind & SQLITE_OPEN_MAIN_DB ? may_follow(file)
-                                                    : is_journal || channel_has_room();
-  if (!can_follow) return ask(file, &head, NULL, NULL, 0);
-  tell(file, &head, NULL);
-  return SQLITE_OK;
+  return change(of(base), &head, NULL);
 }
 
 static int file_size(sqlite3_file *base, sqlite3_int64 *out) {
@@ -192,10 +161,6 @@ static int file_control(sqlite3_file *base, int operation, void *argument) {
     case SQLITE_FCNTL_HAS_MOVED:
       *(int *)argument = 0;
       return SQLITE_OK;
-    case SQLITE_FCNTL_COMMIT_PHASETWO: {
-      int code = is_own(file) ? channel_confirm(file->number) : SQLITE_IOERR;
-      return code == SQLITE_OK ? SQLITE_NOTFOUND : code;
-    }
     case SQLITE_FCNTL_MMAP_SIZE: {
       /* It is told as it was set, although nothing is mapped. */
       sqlite3_int64 size = *(sqlite3_int64 *)argument;
@@ -312,7 +277,6 @@ static int file_unfetch(sqlite3_file *base, sqlite3_int64 offset, void *page) {
 }
 
 void file_opened(struct open_file *file) {
-  if (file->kind & SQLITE_OPEN_WAL) atomic_fetch_add(&open_logs, 1);
   if (file->name) lease_opened(file);
 }
 

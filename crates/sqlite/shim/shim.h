@@ -50,7 +50,6 @@ enum request {
   REQUEST_SHM_UNMAP,
   REQUEST_BEGAN,
   REQUEST_ENDED,
-  REQUEST_CONFIRM,
   REQUEST_CALL,
   REQUEST_PASS,
 };
@@ -107,7 +106,6 @@ HIDDEN int channel_lease_moves(uint32_t generation, uint32_t file, int from, int
 HIDDEN int channel_call(struct head *head, const void *bytes, void *answer, uint32_t room);
 HIDDEN void channel_post(struct head *head, const void *bytes);
 HIDDEN int channel_has_room(void);
-HIDDEN int channel_confirm(uint32_t file);
 HIDDEN void channel_resume(void);
 HIDDEN uint32_t channel_generation(void);
 HIDDEN const char *channel_folder(void);
@@ -183,7 +181,6 @@ struct open_file {
   int persists_wal;
   int powersafe;
   int64_t mmap_size;
-  int ends_transaction; /* of a log: the page that comes is the last of its transaction */
   int region_count;
   void **regions;
   int is_fresh;   /* a journal that was not there before */

@@ -53,7 +53,7 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *out, int f
   int is_new = SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_CREATE;
   int code = SQLITE_OK;
   int is_fresh = name && lease_made(name);
-  if ((flags & is_new) == is_new) channel_post(&head, name);
+  if ((flags & is_new) == is_new && channel_has_room()) channel_post(&head, name);
   else code = channel_call(&head, name, &got, sizeof got);
   if (code != SQLITE_OK) return code;
   file->host = host_of(vfs);

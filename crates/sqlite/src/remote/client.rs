@@ -265,9 +265,7 @@ fn carry_out(
             }
             sqlite::SQLITE_OK.into()
         }
-        Kind::Began | Kind::Ended | Kind::Confirm | Kind::Call | Kind::Pass => {
-            sqlite::SQLITE_OK.into()
-        }
+        Kind::Began | Kind::Ended | Kind::Call | Kind::Pass => sqlite::SQLITE_OK.into(),
         Kind::Read | Kind::Write | Kind::Truncate | Kind::Sync | Kind::Size => {
             let open = files.get_mut(&request.file);
             open.map_or_else(|| sqlite::SQLITE_IOERR.into(), |open| on_file(open, request))

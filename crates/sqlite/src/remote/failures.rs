@@ -1,12 +1,14 @@
 //! Changes that failed and had no answer: who is to know of them.
 //!
+//! Only changes for which there was room have no answer, so that a failure here is a rare one.
+//!
 //! A process has several connections, in several threads. Each has to learn of its own failures
 //! alone, because it relies on them when it commits. So a failure belongs to a database, and is
 //! told with the next answer about that database, its journal included. Until then no change of it
 //! is made.
 //!
-//! A write-ahead log has a handle for each connection, and the last page of a transaction is asked
-//! for. So a failure there belongs to the handle. The same holds for files without a name.
+//! A write-ahead log has a handle for each connection. So a failure there belongs to the handle.
+//! The same holds for files without a name.
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;

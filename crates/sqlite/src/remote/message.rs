@@ -40,12 +40,11 @@ pub(super) enum Kind {
     ShmUnmap,
     Began,
     Ended,
-    Confirm,
     Call,
     Pass,
 }
 
-const KINDS: [Kind; 22] = [
+const KINDS: [Kind; 21] = [
     Kind::Open,
     Kind::Close,
     Kind::Read,
@@ -65,7 +64,6 @@ const KINDS: [Kind; 22] = [
     Kind::ShmUnmap,
     Kind::Began,
     Kind::Ended,
-    Kind::Confirm,
     Kind::Call,
     Kind::Pass,
 ];
