@@ -10,8 +10,8 @@
 //! are combined, and ECC fails.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -116,38 +116,32 @@ impl Chip {
     /// first page is not `0xFF`.
     pub fn load(part: Arc<Part>, clock: Clock, seed: u64, path: &Path) -> Result<Self, ImageError> {
         let failed = |error| ImageError::Io(path.to_owned(), error);
-        let mut file = File::open(path).map_err(failed)?;
-        let image = file.metadata().map_err(failed)?.len();
-        let geometry = part.geometry;
-        let expected = u64::from(geometry.page_count()) * page_bytes(&geometry) as u64;
+        let image = fs::metadata(path).map_err(failed)?.len();
+        let expected = u64::from(part.geometry.page_count()) * page_bytes(&part.geometry) as u64;
         if image != expected {
             return Err(ImageError::Size { image, part: part.name.clone(), expected });
         }
-        let blocks: io::Result<Vec<Block>> =
-            (0..geometry.block_count).map(|_| read_block(&geometry, &mut file)).collect();
-        Ok(Self::of_blocks(part, clock, seed, blocks.map_err(failed)?))
+        Self::of_image(part, clock, seed, &fs::read(path).map_err(failed)?, true)
     }
 
-    /// Load a chip of `part` from the data of its first pages, without OOB. What the image does not
-    /// reach is erased, and no block is bad.
-    pub fn load_data(
+    /// A chip of `part` whose first pages are those of an image, each followed by its OOB bytes if
+    /// it has them. What the image does not reach is erased.
+    pub fn of_image(
         part: Arc<Part>,
         clock: Clock,
         seed: u64,
         image: &[u8],
+        has_oob: bool,
     ) -> Result<Self, ImageError> {
         let geometry = part.geometry;
-        let expected = u64::from(geometry.block_size()) * u64::from(geometry.block_count);
+        let len = if has_oob { page_bytes(&geometry) } else { geometry.page_size as usize };
+        let expected = u64::from(geometry.page_count()) * len as u64;
         if image.len() as u64 > expected {
             let (image, part) = (image.len() as u64, part.name.clone());
             return Err(ImageError::Size { image, part, expected });
         }
-        let mut written = image.chunks(geometry.block_size() as usize);
-        let block = |_| {
-            written
-                .next()
-                .map_or_else(|| Block::blank(&geometry, 0), |data| block_of_data(&geometry, data))
-        };
+        let mut written = image.chunks(len * geometry.pages_per_block as usize);
+        let block = |_| block_of_pages(&geometry, written.next().unwrap_or_default(), len);
         let blocks = (0..geometry.block_count).map(block).collect();
         Ok(Self::of_blocks(part, clock, seed, blocks))
     }
@@ -169,25 +163,17 @@ fn page_bytes(geometry: &Geometry) -> usize {
     (geometry.page_size + geometry.oob_size) as usize
 }
 
-/// The block of which the first pages hold `data`, and whose other bytes are erased.
-fn block_of_data(geometry: &Geometry, data: &[u8]) -> Block {
-    if is_erased(data) {
+/// The block that begins with these pages of `len` bytes, and whose other bytes are erased.
+fn block_of_pages(geometry: &Geometry, pages: &[u8], len: usize) -> Block {
+    if is_erased(pages) {
         return Block::blank(geometry, 0);
     }
     let stride = page_bytes(geometry);
     let mut cells = vec![ERASED; stride * geometry.pages_per_block as usize];
-    let pages = cells.chunks_mut(stride);
-    for (page, data) in pages.zip(data.chunks(geometry.page_size as usize)) {
-        page[..data.len()].copy_from_slice(data);
+    for (cells, page) in cells.chunks_mut(stride).zip(pages.chunks(len)) {
+        cells[..page.len()].copy_from_slice(page);
     }
     Block::of_cells(geometry, cells)
-}
-
-fn read_block(geometry: &Geometry, file: &mut impl Read) -> io::Result<Block> {
-    let mut cells = vec![0; page_bytes(geometry) * geometry.pages_per_block as usize];
-    file.read_exact(&mut cells)?;
-    let blank = is_erased(&cells);
-    Ok(if blank { Block::blank(geometry, 0) } else { Block::of_cells(geometry, cells) })
 }
 
 /// Let `write` fill a temporary file in the folder of `path`, and then rename it to `path`.

@@ -84,27 +84,21 @@ impl Supply {
 
     /// Begin an operation, and return the state of the supply during it.
     pub(crate) fn draw(&self) -> Power {
-        if !self.is_on() {
-            return Power::Off;
-        }
-        let operation = self.0.operations.get();
-        self.0.operations.set(operation + 1);
-        if operation == self.0.cut_at.get() {
-            self.power_off();
-            return Power::Failing;
-        }
-        Power::On
+        if self.is_on() { self.count(&self.0.operations, &self.0.cut_at) } else { Power::Off }
     }
 
     /// Begin an operation that changes what a device holds.
     pub(crate) fn draw_change(&self) -> Power {
-        let power = self.draw();
-        if power != Power::On {
-            return power;
+        match self.draw() {
+            Power::On => self.count(&self.0.changes, &self.0.cut_at_change),
+            power => power,
         }
-        let change = self.0.changes.get();
-        self.0.changes.set(change + 1);
-        if change == self.0.cut_at_change.get() {
+    }
+
+    /// Count one more, and fail if it is the one at which the power is cut.
+    fn count(&self, counter: &Cell<u64>, cut_at: &Cell<u64>) -> Power {
+        let number = counter.replace(counter.get() + 1);
+        if number == cut_at.get() {
             self.power_off();
             return Power::Failing;
         }

@@ -171,7 +171,8 @@ impl Args {
         let scenario = incident.scenario();
         let changes = incident.change_count();
         // What copies a database in is no change of the program's.
-        if incident.cuts().is_empty() {
+        let every = incident.cuts();
+        if every.is_empty() {
             let message = "nothing was changed on the flash, so no cut was tried".to_owned();
             return Err(Failure::Message(message));
         }
@@ -186,7 +187,7 @@ impl Args {
                 return Err(Failure::Message(format!("--cut {cut}: change {} {why}", cut.at)));
             }
             (Some(cut), _) => vec![cut],
-            (None, Count::All) => incident.cuts(),
+            (None, Count::All) => every,
             (None, Count::Some(count)) => incident.some_cuts(count),
         };
         let bar = bar(cuts.len() as u64, "{bar:40} {pos}/{len} cuts, {eta} left");

@@ -80,9 +80,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     }
 
     pub(super) fn find_wanted(&self, wanted: Wanted) -> Result<Find, DbError> {
-        let (number, code) = self.code(wanted)?;
-        let probe = Probe::new(self.store.config(), number, code);
-        let since = self.since();
+        let (probe, since) = (self.probe(wanted)?, self.since());
         Ok(Find { wanted, probe, entry: None, passed: 0, last: None, is_over: false, since })
     }
 

@@ -91,10 +91,15 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(seat.is_last && self.is_newest(seat.head.table, seat.key, seat.pointer)?)
     }
 
+    /// A probe for the entries of what is wanted. Cost: none.
+    pub(super) fn probe(&self, wanted: Wanted) -> Result<Probe, DbError> {
+        let (number, code) = self.code(wanted)?;
+        Ok(Probe::new(self.store.config(), number, code))
+    }
+
     /// The newest row that carries a key of a unique index. Cost: as a lookup.
     pub(super) fn seek(&mut self, wanted: Wanted) -> Result<Sought, DbError> {
-        let (number, code) = self.code(wanted)?;
-        let mut probe = Probe::new(self.store.config(), number, code);
+        let mut probe = self.probe(wanted)?;
         let mut sought = Sought::default();
         let mut is_deep = false;
         while let Some(entry) =
@@ -121,8 +126,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         pointer: u32,
     ) -> Result<bool, DbError> {
         let wanted = Wanted { table, index: 0, digest };
-        let (number, code) = self.code(wanted)?;
-        let mut probe = Probe::new(self.store.config(), number, code);
+        let mut probe = self.probe(wanted)?;
         let mut is_deep = false;
         while let Some(entry) =
             probe.next(&self.store, &mut self.media, &mut self.scratch[..CELL_SIZE])?
@@ -151,8 +155,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         pointer: u32,
     ) -> Result<bool, DbError> {
         let wanted = Wanted { table, index: 0, digest };
-        let (number, code) = self.code(wanted)?;
-        let mut probe = Probe::new(self.store.config(), number, code);
+        let mut probe = self.probe(wanted)?;
         let (mut has_passed, mut is_deep) = (false, false);
         while let Some(entry) =
             probe.next(&self.store, &mut self.media, &mut self.scratch[..CELL_SIZE])?

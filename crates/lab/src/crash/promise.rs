@@ -22,7 +22,7 @@ use crate::advice::Safety;
 use crate::bench::grid::Grid;
 use crate::machine::platform::Platform;
 use crate::machine::stack::Stack;
-use crate::program::Simulation;
+use crate::program::{Simulation, with_companions};
 use crate::recording::{Recording, Replay, ReplayError};
 use crate::workload::Workload;
 
@@ -42,11 +42,8 @@ struct State {
     survives: Safety,
 }
 
-/// The files of a database: their ends, and what is in them.
-type Parts = Vec<(String, Vec<u8>)>;
-
-/// What the names of a database's files end in behind its own.
-const ENDS: [&str; 3] = ["", "-wal", "-journal"];
+/// What is in the file of a database and in its companions, those that there are.
+type Parts = Vec<Option<Vec<u8>>>;
 
 /// How many changes of the devices there were before each call, and in the end.
 pub(super) struct Moments {
@@ -97,19 +94,15 @@ impl Promises {
         survives: Option<Safety>,
     ) {
         let (synced, all) = (simulation.take_synced(), simulation.databases().unwrap_or_default());
+        let all: BTreeMap<String, Vec<u8>> = all.into_iter().collect();
         for (name, states) in &mut self.0 {
-            let parts: Parts = all
-                .iter()
-                .filter_map(|(file, bytes)| Some((file.strip_prefix(name)?, bytes)))
-                .filter(|(end, _)| ENDS.contains(end))
-                .map(|(end, bytes)| (end.to_owned(), bytes.clone()))
-                .collect();
+            let parts: Parts = with_companions(name).map(|file| all.get(&file).cloned()).collect();
             let last = states.last_mut().expect("there is a first");
             // The log is synced before a checkpoint and as it begins anew: what was in it is safe.
             if synced.contains(&format!("{name}-wal")) {
                 last.durable.get_or_insert(acknowledged);
             }
-            if parts.is_empty() || known.get(name) == Some(&parts) {
+            if parts.iter().all(Option::is_none) || known.get(name) == Some(&parts) {
                 continue;
             }
             let (digest, survives) = (copied(&parts), survives.unwrap_or(last.survives));
@@ -207,19 +200,16 @@ fn survives(player: &mut Player<'_>, connection: u32) -> Safety {
 
 /// The files of a database of the host.
 fn parts_of(source: &Path) -> Parts {
-    let part = |end: &str| {
-        let mut path = source.as_os_str().to_owned();
-        path.push(end);
-        Some((end.to_owned(), std::fs::read(path).ok()?))
-    };
-    ENDS.into_iter().filter_map(part).collect()
+    with_companions(&source.to_string_lossy()).map(|path| std::fs::read(path).ok()).collect()
 }
 
 /// The checksum of a database in files, as a copy of them shows it.
 fn copied(parts: &Parts) -> Option<u32> {
     let folder = tempfile::tempdir().ok()?;
-    for (end, bytes) in parts {
-        std::fs::write(folder.path().join(format!("copy{end}")), bytes).ok()?;
+    for (name, part) in with_companions("copy").zip(parts) {
+        if let Some(bytes) = part {
+            std::fs::write(folder.path().join(name), bytes).ok()?;
+        }
     }
     let database = Database::open_file(&folder.path().join("copy")).ok()?;
     database.execute("PRAGMA synchronous = off").ok()?;

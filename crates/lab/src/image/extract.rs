@@ -70,11 +70,7 @@ pub fn extract(
     let (clock, geometry) = (Clock::new(), build.part.geometry);
     let recorder = Recorder::new(clock.clone(), "flysch");
     let part = Arc::clone(&build.part);
-    let chip = if found.has_oob {
-        Chip::load(part, clock, build.seed, image)?
-    } else {
-        Chip::load_data(part, clock, build.seed, &bytes)?
-    };
+    let chip = Chip::of_image(part, clock, build.seed, &bytes, found.has_oob)?;
     drop(bytes);
     let room = size.saturating_mul(CLAIMED_MAX);
     let (device, pram) = build.devices(chip, &recorder);

@@ -385,7 +385,8 @@ pub(crate) fn files_of(vfs: Rc<dyn Vfs>, machine: &Machine, starts: &[Start]) ->
     Rc::new(files)
 }
 
-fn with_companions(database: &str) -> impl Iterator<Item = String> {
+/// The name of a database, and those of its companions.
+pub(crate) fn with_companions(database: &str) -> impl Iterator<Item = String> {
     let beside = COMPANIONS.map(|end| format!("{database}{end}"));
     std::iter::once(database.to_owned()).chain(beside)
 }

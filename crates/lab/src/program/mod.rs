@@ -23,7 +23,7 @@ mod statements;
 mod transactions;
 
 pub use host_files::{Note, Start, WriteBackError};
-pub(crate) use host_files::{files_of, read_file};
+pub(crate) use host_files::{files_of, read_file, with_companions};
 pub use mounted::{Answer, Attributes, Call, Mounted};
 pub use normal::normalised;
 pub use simulation::{KeptRun, Pace, Simulation};

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::format::{Dirent, INODE_SIZE, InodeNode, NodeType, crc32, parse_header};
+use super::format::{NodeType, parse_header};
+use super::move_node::sound_len;
 
 /// Where the nodes are in `bytes` that all checksums call whole. Space between them is skipped, so
 /// a part of an image will do.
@@ -10,30 +11,19 @@ pub fn whole_nodes(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut nodes = Vec::new();
     let mut at = 0;
     while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
-        let Some((len, is_whole)) = node(rest) else {
+        let header = parse_header(rest);
+        let Some(header) = header.filter(|it| it.total_len as usize <= rest.len()) else {
             at += 4;
             continue;
         };
-        nodes.extend(is_whole.then_some(at..at + len));
+        let len = header.total_len as usize;
+        let has_more_checksums = matches!(header.node_type, NodeType::Inode | NodeType::Dirent);
+        if !has_more_checksums || sound_len(rest).is_some() {
+            nodes.push(at..at + len);
+        }
         at += len.next_multiple_of(4);
     }
     nodes
-}
-
-/// Length of the node with which `bytes` begin, by its header, whose checksum is right; and whether
-/// its other checksums are. `None` if there is no such header.
-fn node(bytes: &[u8]) -> Option<(usize, bool)> {
-    let header = parse_header(bytes)?;
-    let node = bytes.get(..header.total_len as usize)?;
-    let is_whole = match header.node_type {
-        NodeType::Inode => InodeNode::parse(node, header.total_len)
-            .is_some_and(|inode| crc32(&node[INODE_SIZE as usize..]) == inode.data_crc),
-        NodeType::Dirent => Dirent::parse(node, header.total_len).is_some(),
-        NodeType::Cleanmarker | NodeType::Padding | NodeType::Summary | NodeType::Other { .. } => {
-            true
-        }
-    };
-    Some((node.len(), is_whole))
 }
 
 #[cfg(test)]
