@@ -1,14 +1,16 @@
 //! The sentence that says what costs most, and how sure that is.
 //!
-//! A table's cost is what its bytes cost in this run. Without the table two other costs change as
-//! well. A collector has less to make room for, and moves less of the other data. And a write-ahead
-//! log is begun anew at other times, so that the file system writes more or less for itself.
+//! A table's cost is what its bytes cost in this run. It is not always what is saved without the
+//! table, for three reasons. A page that carries other data too is programmed all the same. A
+//! collector has less to make room for, and moves less of the other data. And a write-ahead log is
+//! begun anew at other times, so that the file system writes more or less for itself.
 
 use std::collections::BTreeMap;
 
-use flysch_chip::{CauseId, CauseTree, EventKind, Trace};
+use flysch_chip::{CauseId, CauseTree, Trace};
 
 use super::blame::TableRow;
+use super::staying::{PARTS, Staying, programs_of};
 
 /// The scopes in which collectors and wear levelling move data.
 const MOVING: [&str; 8] = [
@@ -35,7 +37,7 @@ pub fn headline(trace: &Trace, rows: &[TableRow]) -> Option<String> {
         kind => format!("the {kind}"),
     };
     let said = format!("{name} costs {percent} % of all programs");
-    let doubts = [moved_beside(trace, row), grown(rows, row)];
+    let doubts = [stay(trace, row), moved_beside(trace, row), grown(rows, row)];
     let sentence: Vec<String> = std::iter::once(said).chain(doubts.into_iter().flatten()).collect();
     Some(sentence.join("; "))
 }
@@ -49,39 +51,34 @@ const fn matters(count: u64, row: &TableRow) -> bool {
     count * 10 >= programs(row)
 }
 
+/// The programs of a row that are not saved without it, because their pages carry other data too.
+fn stay(trace: &Trace, row: &TableRow) -> Option<String> {
+    let (count, how) = match Staying::of(trace, row) {
+        Staying::About(count) => (count, "about"),
+        Staying::UpTo(count) => (count, "up to"),
+    };
+    (is_named(row) && matters(count, row)).then(|| {
+        format!("without it, {how} {count} of them stay, because their pages carry other data too")
+    })
+}
+
 /// The programs by which collectors moved what is not of this row. Some may go with it.
 fn moved_beside(trace: &Trace, row: &TableRow) -> Option<String> {
-    if row.name.is_empty() {
-        return None;
-    }
-    let blame = &trace.blame;
-    let is_own = |table: u32| {
-        let name = blame.tables.get(table as usize);
-        name.is_some_and(|it| (&it.kind, &it.name, &it.table) == (&row.kind, &row.name, &row.table))
-    };
     let mut known = BTreeMap::new();
-    let mut sum = 0;
-    for (place, event) in trace.events.iter().enumerate() {
-        let moves = *known.entry(event.cause).or_insert_with(|| moves(&trace.causes, event.cause));
-        if event.kind != EventKind::Program || !moves {
-            continue;
-        }
-        let shares = blame.of_tables.of(place);
-        let all: u64 = shares.iter().map(|(_, bytes)| u64::from(*bytes)).sum();
-        let others = shares.iter().filter(|(table, _)| !is_own(table.0));
-        let others: u64 = others.map(|(_, bytes)| u64::from(*bytes)).sum();
-        sum += (others * PARTS).checked_div(all).unwrap_or(PARTS);
-    }
-    let count = sum / PARTS;
-    matters(count, row).then(|| {
+    let mut is_moved = |cause| *known.entry(cause).or_insert_with(|| moves(&trace.causes, cause));
+    let moved = programs_of(trace, row).filter(|program| is_moved(program.event.cause));
+    let count = moved.map(|program| program.others_of(PARTS)).sum::<u64>() / PARTS;
+    (is_named(row) && matters(count, row)).then(|| {
         format!(
             "without it, some of the {count} programs may go by which collectors moved other data"
         )
     })
 }
 
-/// The parts of a program that is shared.
-const PARTS: u64 = 1000;
+/// Whether a row is of a table or an index, without which the program could be.
+fn is_named(row: &TableRow) -> bool {
+    !row.name.is_empty()
+}
 
 /// Whether a collector is among the causes.
 fn moves(causes: &CauseTree, mut cause: CauseId) -> bool {
@@ -112,12 +109,13 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::super::explanations;
+    use super::super::staying::LOGS;
     use super::MOVING;
 
     #[test]
     fn collectors_are_scopes_that_there_are() {
         let labels: BTreeSet<&str> = explanations().map(|explained| explained.label).collect();
-        for label in MOVING {
+        for label in MOVING.into_iter().chain(LOGS) {
             assert!(labels.contains(label), "{label}");
         }
     }

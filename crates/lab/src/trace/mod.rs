@@ -34,6 +34,7 @@ mod pictures;
 pub mod plot;
 mod rows;
 mod shape;
+mod staying;
 mod summary;
 mod tally;
 mod varint;

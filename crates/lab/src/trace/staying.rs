@@ -1,0 +1,117 @@
+//! Page programs of a table or an index that would be made without it too.
+//!
+//! A page that carries bytes of several tables is programmed for each of them. Without one of them
+//! the others are still there. What that means depends on the file system:
+//!
+//! - JFFS2 and UBIFS write a log. What is left moves together, and a sync ends with a page that is
+//!   padded. So a run of pages up to a padded one gets as short as its bytes allow.
+//! - Elsewhere a page has its place in a file. Files of journals get shorter too, but their first
+//!   page is programmed again for its header. So each shared page may stay.
+
+use std::collections::BTreeMap;
+
+use flysch_chip::{Event, EventKind, Trace};
+
+use super::blame::TableRow;
+
+/// Scopes in which a file system writes its log.
+pub(super) const LOGS: [&str; 2] = ["wbuf_flush", "head_data"];
+/// A page with less than this part of its bytes is padded, percent. The rest of a full page are
+/// heads of nodes.
+const FULL_PERCENT: u64 = 85;
+
+/// The parts of a program that is shared.
+pub(super) const PARTS: u64 = 1000;
+
+/// How many programs of a row are made without it too.
+pub(super) enum Staying {
+    About(u64),
+    UpTo(u64),
+}
+
+impl Staying {
+    pub(super) fn of(trace: &Trace, row: &TableRow) -> Self {
+        let mut programs = programs_of(trace, row);
+        if programs.any(|program| LOGS.contains(&trace.causes.label(program.event.cause))) {
+            let said = row.operations.page_programs;
+            return Self::About(said.saturating_sub(saved_in_log(trace, row)));
+        }
+        let shared = programs_of(trace, row).filter(|program| program.others > 0);
+        Self::UpTo(shared.map(|program| PARTS - program.others_of(PARTS)).sum::<u64>() / PARTS)
+    }
+}
+
+/// A page program, and the bytes of a row and of others in it.
+pub(super) struct Program<'a> {
+    pub(super) event: &'a Event,
+    own: u64,
+    others: u64,
+}
+
+impl Program<'_> {
+    /// The part of others, if the page has so many parts. Pages that carry no data of files are of
+    /// no row.
+    pub(super) fn others_of(&self, parts: u64) -> u64 {
+        (self.others * parts).checked_div(self.own + self.others).unwrap_or(parts)
+    }
+}
+
+/// All page programs, and what they carry of a row.
+pub(super) fn programs_of<'a>(
+    trace: &'a Trace,
+    row: &'a TableRow,
+) -> impl Iterator<Item = Program<'a>> {
+    let blame = &trace.blame;
+    let is_own = |table: u32| {
+        let name = blame.tables.get(table as usize);
+        name.is_some_and(|it| (&it.kind, &it.name, &it.table) == (&row.kind, &row.name, &row.table))
+    };
+    let events = trace.events.iter().enumerate();
+    let programs = events.filter(|(_, event)| event.kind == EventKind::Program);
+    programs.map(move |(place, event)| {
+        let mut program = Program { event, own: 0, others: 0 };
+        for (table, bytes) in blame.of_tables.of(place) {
+            let part = if is_own(table.0) { &mut program.own } else { &mut program.others };
+            *part += u64::from(*bytes);
+        }
+        program
+    })
+}
+
+/// Pages of a log up to the end of a sync.
+#[derive(Default)]
+struct Run {
+    full: u64,
+    padded: u64,
+    /// Bytes that are not of the row.
+    others: u64,
+}
+
+impl Run {
+    /// The pages that are saved without the row.
+    fn saved(&self, page_size: u64) -> u64 {
+        let rest = if self.others.is_multiple_of(page_size) { 0 } else { self.padded.max(1) };
+        (self.full + self.padded).saturating_sub(self.others / page_size + rest)
+    }
+}
+
+fn saved_in_log(trace: &Trace, row: &TableRow) -> u64 {
+    let page_size = u64::from(trace.geometry.page_size);
+    let mut runs: BTreeMap<u32, Run> = BTreeMap::new();
+    let mut saved = 0;
+    for program in programs_of(trace, row).filter(|program| program.own + program.others > 0) {
+        let run = runs.entry(program.event.addr / trace.geometry.pages_per_block).or_default();
+        let is_padded = (program.own + program.others) * 100 < page_size * FULL_PERCENT;
+        if run.padded > 0 && !is_padded {
+            saved += std::mem::take(run).saved(page_size);
+        }
+        if is_padded {
+            run.padded += 1;
+            run.others += program.others;
+        } else {
+            run.full += 1;
+            run.others += program.others_of(page_size);
+        }
+    }
+    saved + runs.values().map(|run| run.saved(page_size)).sum::<u64>()
+}
