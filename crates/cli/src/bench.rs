@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use flysch_kernel::site::Target;
+use flysch_lab::bench::grid::Grid;
 use flysch_lab::bench::run::Run;
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::stack::{Engine, Main, Stack};
@@ -13,7 +14,7 @@ use flysch_lab::unknown_name::UnknownName;
 use flysch_lab::workload::Workload;
 
 use crate::failure::Failure;
-use crate::kernel::MachineOptions;
+use crate::kernel::{MachineOptions, check_parameters};
 use crate::life::LifeOptions;
 use crate::output::{self, Figures};
 use crate::parameters::Parameters;
@@ -119,11 +120,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let stacks = vec![on.stack(&workloads)];
         let mut grid = args.parameters.grid(workloads.clone(), stacks, &[1000])?;
         grid.keeps_traces = args.trace.is_some();
-        jobs.push((on, grid.scenarios()));
+        jobs.push(Job { on, scenarios: grid.scenarios(), asked: asked(&grid) });
         grids.push(grid);
     }
     args.parameters.check_use(&grids)?;
-    let runs: usize = jobs.iter().map(|(_, scenarios)| scenarios.len()).sum();
+    jobs.iter().try_for_each(Job::check)?;
+    let runs: usize = jobs.iter().map(|job| job.scenarios.len()).sum();
     if args.trace.is_some() && runs > 1 {
         return Err(Failure::Message(format!("--trace is for one run, and these are {runs}")));
     }
@@ -184,6 +186,28 @@ impl On {
     }
 }
 
+/// The scenarios on one stack.
+struct Job {
+    on: On,
+    scenarios: Vec<Scenario>,
+    /// Names of the parameters that the user gave and that apply to them.
+    asked: Vec<&'static str>,
+}
+
+impl Job {
+    fn check(&self) -> Result<(), Failure> {
+        match &self.on {
+            On::Simulated(_) => Ok(()),
+            On::Kernel(target) => check_parameters(target, &self.asked),
+        }
+    }
+}
+
+fn asked(grid: &Grid) -> Vec<&'static str> {
+    let idle = grid.idle();
+    grid.axes.given().into_iter().filter(|name| !idle.contains(name)).collect()
+}
+
 impl Args {
     /// The stacks that the user asked for. If there are none, it is JFFS2 under the engine of the
     /// first workload. The check of the grid complains about workloads with another engine.
@@ -196,14 +220,13 @@ impl Args {
     }
 
     /// Run the simulations on all cores, then the kernel's runs one after the other.
-    fn carry_out(&self, jobs: &[(On, Vec<Scenario>)]) -> Result<Vec<Cell>, Failure> {
-        let is_simulated = |on: &On| matches!(on, On::Simulated(_));
-        let simulated = jobs.iter().filter(|(on, _)| is_simulated(on));
-        let scenarios: Vec<Scenario> = simulated.flat_map(|(_, all)| all).cloned().collect();
+    fn carry_out(&self, jobs: &[Job]) -> Result<Vec<Cell>, Failure> {
+        let simulated = jobs.iter().filter(|job| matches!(job.on, On::Simulated(_)));
+        let scenarios: Vec<Scenario> = simulated.flat_map(|job| &job.scenarios).cloned().collect();
         let mut cells = attempt(&scenarios, self.view.quiet);
-        for (on, scenarios) in jobs {
+        for Job { on, scenarios, asked } in jobs {
             if let On::Kernel(target) = on {
-                let runs = self.machine.carry_out(target, scenarios)?;
+                let runs = self.machine.carry_out(target, scenarios, asked)?;
                 cells.extend(runs.into_iter().map(|run| Cell::Done(Box::new(run))));
             }
         }

@@ -1,5 +1,6 @@
 //! Runs on the kernel of this machine: their options and their progress.
 
+use flysch_kernel::live::device::Window;
 use flysch_kernel::live::level::Level;
 use flysch_kernel::live::signals::Stop;
 use flysch_kernel::site::Target;
@@ -34,8 +35,10 @@ impl MachineOptions {
         &self,
         target: &Target,
         scenarios: &[Scenario],
+        asked: &[&'static str],
     ) -> Result<Vec<Run>, Failure> {
         let conditions = Conditions {
+            asked: asked.to_vec(),
             mtd: self.mtd.clone(),
             level: self.hook,
             buffer_kib: self.buffer,
@@ -48,7 +51,7 @@ impl MachineOptions {
             if stop.is_wanted() {
                 return Err(Failure::Message("interrupted".to_owned()));
             }
-            let title = title(scenario, &target.to_string());
+            let title = self.title(scenario, target);
             let done = run(scenario, target, &conditions)
                 .map_err(|error| Failure::Message(format!("{title}: {error}")))?;
             tell(&format!("{} of {} done: {title}", number + 1, scenarios.len()));
@@ -56,4 +59,20 @@ impl MachineOptions {
         };
         scenarios.iter().enumerate().map(one).collect()
     }
+
+    /// Describe a run in a few words, with the flash that there is.
+    fn title(&self, scenario: &Scenario, target: &Target) -> String {
+        let mut scenario = scenario.clone();
+        if let Ok(window) = Window::of_machine(self.mtd.as_deref()) {
+            scenario.build.partition_blocks = window.geometry.block_count;
+        }
+        title(&scenario, &target.to_string())
+    }
+}
+
+/// Refuse a parameter that a target cannot take, of those that are asked for.
+pub(crate) fn check_parameters(target: &Target, asked: &[&'static str]) -> Result<(), Failure> {
+    let refused = asked.iter().find_map(|name| Some((name, target.refuses(name)?)));
+    refused
+        .map_or(Ok(()), |(name, why)| Err(Failure::Message(format!("--{name} on {target}: {why}"))))
 }

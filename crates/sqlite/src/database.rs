@@ -56,6 +56,11 @@ impl Database {
         Ok(Self { connection, vfs: None, name })
     }
 
+    /// The name by which it was opened: a path, if it is a file of the operating system.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Run all statements of a text, as `sqlite3_exec` does, and count the work. The rows are
     /// dropped.
     ///

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use clap::Subcommand;
 use flysch_kernel::validate::plan::PLATFORM;
+use flysch_kernel::vm::answer::Answer;
 use flysch_kernel::vm::guest::{Accelerator, Guest};
 use flysch_kernel::vm::store::Store;
 use flysch_kernel::vm::{VmError, qemu};
@@ -181,6 +182,49 @@ impl GuestOptions {
     }
 }
 
+impl GuestOptions {
+    /// The guest whose flash is as `flysch bench` asks for it. Where errors are corrected is then
+    /// not asked for in the guest.
+    fn as_asked(&self, words: &mut Vec<String>) -> Result<Guest, Failure> {
+        let mut guest = self.guest()?;
+        if let Some(name) = asked_for(words, "--part")? {
+            guest.part = part(&name)?;
+        }
+        if let Some(blocks) = asked_for(words, "--partition-blocks")? {
+            let wrong = || Failure::Message(format!("--partition-blocks {blocks}: one number"));
+            guest.partition_blocks = blocks.parse().map_err(|_| wrong())?;
+        }
+        let there = guest.part.geometry.block_count;
+        if guest.partition_blocks > there {
+            let asked = guest.partition_blocks;
+            return Err(Failure::Message(format!(
+                "--partition-blocks {asked}: the chip has {there}"
+            )));
+        }
+        if let Some(place) = asked_for(words, "--ecc")? {
+            guest.ecc = ecc(&place).map_err(Failure::Message)?;
+            words.retain(|word| *word != format!("--ecc={place}"));
+            if let Some(at) = words.iter().position(|word| word == "--ecc") {
+                words.drain(at..at + 2);
+            }
+        }
+        Ok(guest)
+    }
+}
+
+/// The value of an option among the words. A guest has one chip, so it takes no list.
+fn asked_for(words: &[String], option: &str) -> Result<Option<String>, Failure> {
+    let apart = words.iter().position(|word| word == option).and_then(|at| words.get(at + 1));
+    let joined = || words.iter().find_map(|word| word.strip_prefix(option)?.strip_prefix('='));
+    let value = apart.map(String::as_str).or_else(joined);
+    match value.filter(|value| value.contains([',', '.', ':'])) {
+        Some(list) => Err(Failure::Message(format!(
+            "{option} {list}: a guest takes one, by its name; `flysch vm bench --chip` takes a file"
+        ))),
+        None => Ok(value.map(str::to_owned)),
+    }
+}
+
 impl Inside {
     fn run(&self, command: &[&str]) -> Result<(), Failure> {
         let mut words: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
@@ -204,11 +248,23 @@ impl Inside {
             let mut here = self.arguments.iter().map(Path::new).filter(|path| path.is_file());
             here.try_for_each(|path| output::check_writable(path, force))?;
         }
-        let answer = qemu::run(&self.guest.store(), &self.guest.guest()?, &words, &mut tell);
-        let answer = answer.map_err(failure)?;
-        output::print(answer.text.as_bytes())?;
-        answer.files.iter().try_for_each(|(path, bytes)| keep(path, bytes, force))
+        let guest = if is_bench { self.guest.as_asked(&mut words)? } else { self.guest.guest()? };
+        let answer = qemu::run(&self.guest.store(), &guest, &words, &mut tell);
+        match answer {
+            Ok(answer) => deliver(&answer, force),
+            Err(VmError::Guest { message, kept }) => {
+                deliver(&kept, force)?;
+                Err(failure(VmError::Guest { message, kept }))
+            }
+            Err(error) => Err(failure(error)),
+        }
     }
+}
+
+/// Print what a guest printed, and keep its files.
+fn deliver(answer: &Answer, force: bool) -> Result<(), Failure> {
+    output::print(answer.text.as_bytes())?;
+    answer.files.iter().try_for_each(|(path, bytes)| keep(path, bytes, force))
 }
 
 /// Write a file that came back from a guest, and create the folders on its path.

@@ -34,6 +34,85 @@ fn flash_that_is_not_there_is_one_line() {
     check("trace", &["not provided: <FILE>"]);
 }
 
+/// What becomes of an option of `bench` on targets of the kernel.
+#[derive(Clone, Copy)]
+enum Becomes {
+    /// It is for the workload, SQLite, the tracer or the output: the same everywhere.
+    Same,
+    /// The run goes on to the flash, which is not there: on new file systems, and on mounted ones.
+    Honoured { on_mounted: bool },
+    /// It is refused by its name, on all targets.
+    Refused,
+}
+
+/// Each option of `bench` is honoured on kernel targets, or refused by its name. A new option has to
+/// be decided here.
+#[test]
+fn no_option_is_ignored_on_kernel_targets() {
+    use Becomes::{Honoured, Refused, Same};
+    let cases = [
+        ("--part w25n01gv", Honoured { on_mounted: true }),
+        ("--partition-blocks 100", Honoured { on_mounted: true }),
+        ("--platform nandsim-6.1", Honoured { on_mounted: true }),
+        ("--seed 2", Honoured { on_mounted: true }),
+        ("--read-ahead off", Honoured { on_mounted: false }),
+        ("--compression none", Honoured { on_mounted: false }),
+        ("--aged-fill 30", Honoured { on_mounted: false }),
+        ("--aged-invalid 30", Honoured { on_mounted: false }),
+        ("--ubifs-bulk-read on", Honoured { on_mounted: false }),
+        ("--ubi-fastmap on", Honoured { on_mounted: false }),
+        ("--aged-erases 30", Refused),
+        ("--ecc soft", Refused),
+        ("--ubifs-maker mkfs", Refused),
+        ("--ubi-wear-threshold 100", Refused),
+        ("--yaffs2-profile 2009", Refused),
+        ("--beside all", Refused),
+        ("--ftl page", Refused),
+        ("--ftl-spare 10", Refused),
+        ("--pram-size 64", Refused),
+        ("--ram 16K", Refused),
+        ("--nvram-size 8K", Refused),
+        ("--read-cache 8K", Refused),
+        ("--record-size 100", Same),
+        ("--requests 10", Same),
+        ("--alphabet digits", Same),
+        ("--fill 10", Same),
+        ("--page-size 1024", Same),
+        ("--cache-size 10", Same),
+        ("--journal-mode truncate", Same),
+        ("--synchronous off", Same),
+    ];
+    let others = "--on --help --mtd --hook --buffer --untraced --pattern --request-size --file-size \
+        --inter-arrival --text-size --records --percent --files --size-min --size-max --batch \
+        --keep --queries --stop --warehouses --scale-divisor --terminals --think-times \
+        --rollback-percent --database-files --transactions --trace --latencies --format --out \
+        --force --report --per-day --columns --sort --per --color --quiet --jobs";
+    let folder = TempDir::new().unwrap();
+    let names = cases.iter().map(|(option, _)| option.split(' ').next().unwrap());
+    let known: Vec<&str> = names.chain(others.split_whitespace()).collect();
+    let help = output_of(folder.path(), "bench --help");
+    let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
+    for word in lines.flat_map(|line| line.split([' ', ',']).take(3)) {
+        assert!(!word.starts_with("--") || known.contains(&word), "{word}: decide what it does");
+    }
+    for (option, becomes) in cases {
+        let name = option.split(' ').next().unwrap();
+        for target in ["kernel:jffs2", "kernel:ubifs", "kernel:."] {
+            let is_mounted = target == "kernel:.";
+            let of_others = name.starts_with("--ubi") && target != "kernel:ubifs";
+            let line = complaint_of(folder.path(), &format!("bench insert --on {target} {option}"));
+            let is_honoured = match becomes {
+                Same => true,
+                Honoured { on_mounted } => (on_mounted || !is_mounted) && !of_others,
+                Refused => false,
+            };
+            let reaches_flash = line.contains("--mtd mtd0") || line.contains("has no MTD");
+            assert_eq!(reaches_flash, is_honoured, "{target} {option}: {line}");
+            assert!(is_honoured || line.starts_with(&format!("flysch: {name}")), "{line}");
+        }
+    }
+}
+
 /// A file with other columns, with impossible counts, or with too few cells is refused before
 /// anything is printed.
 #[test]
@@ -75,6 +154,10 @@ fn a_guest_that_cannot_be_is_one_line() {
     check("vm bench insert --latencies mine.csv", "mine.csv: exists; --force replaces it");
     fs::remove_file(folder.path().join("mine.csv")).expect("it is there");
     check("vm bench --blocks 4000 insert", "the chip has 2048");
+    check("vm bench insert --partition-blocks 4000", "the chip has 2048");
+    check("vm bench insert --partition-blocks=1..3", "a guest takes one");
+    check("vm bench insert --part nandsim,mlc", "a guest takes one");
+    check("vm bench insert --ecc softly", "unknown ECC 'softly'");
     check("vm bench --chip nandsin insert", "did you mean 'nandsim'?");
     check("vm bench --accelerator xen insert", "unknown accelerator 'xen'");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");

@@ -2,10 +2,16 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use flysch_chip::Part;
+use flysch_lab::bench::RunError;
 use flysch_lab::bench::run::Run;
 use flysch_lab::bench::scenario::Scenario;
+use flysch_lab::bench::site::Site;
+use flysch_lab::machine::age::REST_NS;
 use flysch_lab::machine::stack::Engine;
+use flysch_nand::Geometry;
 
 use super::cell::{Cell, bad_blocks};
 use super::error::KernelError;
@@ -16,7 +22,19 @@ use crate::live::level::Level;
 use crate::live::tracer::{LiveTracer, TracerOptions};
 
 /// Names of the files that runs make.
-const FILES: [&str; 3] = ["test.db", "test.db-journal", "file"];
+const FILES: [&str; 11] = [
+    "test.db",
+    "test.db-journal",
+    "test.db-wal",
+    "test.db-shm",
+    "tpcc.db",
+    "tpcc.db-journal",
+    "tpcc.db-wal",
+    "tpcc.db-shm",
+    "orders.db",
+    "orders.db-journal",
+    "file",
+];
 
 /// The conditions of a run on the machine.
 #[derive(Clone, Debug)]
@@ -30,32 +48,24 @@ pub struct Conditions {
     /// Whether nothing is recorded. Then times are free of the tracer's overhead, but there are no
     /// counts.
     pub is_untraced: bool,
+    /// Names of the parameters that the user gave. Those that describe the flash are checked.
+    pub asked: Vec<&'static str>,
 }
 
 /// Run `scenario` on `target`. The counts come from the live tracer; the times are real.
 ///
 /// # Errors
-/// Fails if the flash cannot be used or traced, or if the run fails.
+/// Fails if the flash cannot be used or traced, if it is not as the scenario asks, or if the run
+/// fails.
 pub fn run(
     scenario: &Scenario,
     target: &Target,
     conditions: &Conditions,
 ) -> Result<Run, KernelError> {
     let mtd = conditions.mtd.as_deref();
-    if mtd.is_none() && target.main().is_some() {
-        return Err(KernelError::NoMtdNamed);
-    }
-    if scenario.advises_random && scenario.stack.engine == Engine::Sqlite {
-        return Err(KernelError::Unfit(
-            "SQLite's own VFS gives no advice to the kernel".to_owned(),
-        ));
-    }
-    if scenario.stack.journals.is_some() {
-        return Err(KernelError::Unfit("journals apart are for simulated stacks".to_owned()));
-    }
+    check_fit(scenario, target, mtd)?;
     let window = Window { timing: Some(scenario.build.part.timing), ..window(target, mtd)? };
-    let mut scenario = scenario.clone();
-    scenario.build.partition_blocks = window.geometry.block_count;
+    let scenario = as_it_is(scenario, window.geometry, conditions)?;
     let options = TracerOptions { level: conditions.level, buffer_kib: conditions.buffer_kib };
     let geometry = window.geometry;
     let tracer =
@@ -71,10 +81,69 @@ pub fn run(
     let _made = Made::none_of(&flash, target)?;
     let bad_count = mtd.map_or(Ok(0), |name| bad_blocks(name.trim_start_matches("/dev/")))?;
     let site = Cell::new(flash, tracer, geometry, bad_count);
+    age(&site, &scenario)?;
     let mut run = scenario.run_at(Box::new(site))?;
     run.on = target.to_string();
+    run.parameters.retain(|name, _| target.refuses(name).is_none());
     run.parameters.insert("hook", level.into());
     Ok(run)
+}
+
+/// Refuse what no run on a kernel can be.
+fn check_fit(scenario: &Scenario, target: &Target, mtd: Option<&str>) -> Result<(), KernelError> {
+    if mtd.is_none() && target.main().is_some() {
+        return Err(KernelError::NoMtdNamed);
+    }
+    let unfit = |why: &str| Err(KernelError::Unfit(why.to_owned()));
+    if scenario.advises_random && scenario.stack.engine == Engine::Sqlite {
+        return unfit("SQLite's own VFS gives no advice to the kernel");
+    }
+    if scenario.stack.journals.is_some() {
+        return unfit("journals apart are for simulated stacks");
+    }
+    Ok(())
+}
+
+/// The scenario with the flash that there is. It is refused if the user asked for other flash.
+fn as_it_is(
+    scenario: &Scenario,
+    geometry: Geometry,
+    conditions: &Conditions,
+) -> Result<Scenario, KernelError> {
+    let mut scenario = scenario.clone();
+    let (build, asks) = (&mut scenario.build, |name| conditions.asked.contains(&name));
+    let blocks = std::mem::replace(&mut build.partition_blocks, geometry.block_count);
+    if asks("partition-blocks") && blocks != geometry.block_count {
+        return Err(KernelError::Unfit(format!(
+            "--partition-blocks {blocks}: the flash has {} blocks",
+            geometry.block_count
+        )));
+    }
+    let shape = |it: Geometry| (it.page_size, it.oob_size, it.pages_per_block);
+    if shape(build.part.geometry) == shape(geometry) {
+        return Ok(scenario);
+    }
+    if asks("part") {
+        return Err(KernelError::Unfit(format!(
+            "--part {}: the flash has {} pages of {}+{} bytes a block",
+            build.part.name, geometry.pages_per_block, geometry.page_size, geometry.oob_size
+        )));
+    }
+    let name = conditions.mtd.clone().unwrap_or_else(|| "unknown".to_owned());
+    build.part = Arc::new(Part { name, geometry, ..Part::clone(&build.part) });
+    Ok(scenario)
+}
+
+/// Age the flash as the scenario asks, by the same writes as on a simulated stack.
+fn age(site: &Cell, scenario: &Scenario) -> Result<(), KernelError> {
+    let build = &scenario.build;
+    if build.age.has_data() {
+        let aged = build.age.write(&mut *site.files(), build.partition_bytes(), build.seed);
+        aged.map_err(RunError::Age)?;
+        rustix::fs::sync();
+        site.sleep(REST_NS);
+    }
+    Ok(())
 }
 
 /// The files that a run makes in a directory of the user. They are removed when this is dropped.

@@ -2,6 +2,7 @@
 
 use std::cell::{RefCell, RefMut};
 use std::fs;
+use std::path::PathBuf;
 
 use flysch_chip::{Clock, Event, EventKind, Recorder, Scope, Trace};
 use flysch_lab::bench::RunError;
@@ -92,7 +93,10 @@ impl Cell {
 
 impl Site for Cell {
     fn open_database(&self, name: &str) -> Result<Database, flysch_sqlite::Error> {
-        Database::open_file(&self.flash.folder.join(name))
+        // A database in memory has no file.
+        let is_file = !name.starts_with(':');
+        let path = if is_file { self.flash.folder.join(name) } else { PathBuf::from(name) };
+        Database::open_file(&path)
     }
 
     fn files(&self) -> RefMut<'_, dyn Files> {

@@ -68,11 +68,11 @@ impl Flash {
         let folder = place.path().to_path_buf();
         undo.mounted = Some(place);
         let mut flash = Self { folder, undo };
-        let ra_pages = match main {
-            Main::Ubifs => scenario.ubifs_ra_pages,
-            _ => scenario.build.ra_pages,
+        let (bdi, ra_pages) = match flash.undo.ubi {
+            Some(number) => (bdi_of_ubifs(number), scenario.ubifs_ra_pages),
+            None => (bdi_of(&flash.folder)?, scenario.build.ra_pages),
         };
-        flash.set_read_ahead(&bdi_of(&flash.folder)?, ra_pages)?;
+        flash.set_read_ahead(&bdi, ra_pages)?;
         Ok(flash)
     }
 
@@ -178,6 +178,12 @@ fn mount_options(main: Main, scenario: &Scenario) -> Result<String, KernelError>
         }
         _ => Ok(String::new()),
     }
+}
+
+/// The folder in sysfs of the backing device of UBIFS on the only volume of a UBI device. UBIFS
+/// names it itself (`ubifs_fill_super`).
+fn bdi_of_ubifs(number: u32) -> PathBuf {
+    PathBuf::from(format!("/sys/class/bdi/ubifs_{number}_0"))
 }
 
 /// The folder in sysfs of a mounted file system's backing device, found by its device number.

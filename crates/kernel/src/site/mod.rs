@@ -2,7 +2,8 @@
 //! own VFS.
 //!
 //! [`target`] names what to run on. `flash` formats and mounts it, and undoes that afterwards.
-//! `files` are calls on real files, and `timers` are those of the kernel. `cell` is the
+//! `files` are calls on real files, and `timers` are those of the kernel. `options` says which
+//! parameters a target honours. `cell` is the
 //! [`Site`](flysch_lab::bench::site::Site) at which a scenario runs; a live tracer replaces that of
 //! the simulated chip. [`bench`](mod@bench) runs one scenario.
 
@@ -12,6 +13,7 @@ mod clock;
 mod error;
 mod files;
 mod flash;
+mod options;
 pub mod target;
 mod timers;
 

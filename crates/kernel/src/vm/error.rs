@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::answer::Answer;
+
 /// Why a guest cannot be made or gave no answer. It is printed as one line, without the console.
 #[derive(Debug)]
 pub enum VmError {
@@ -29,8 +31,14 @@ pub enum VmError {
     },
     /// The guest was never set up in this folder.
     NotSetUp(PathBuf),
-    /// nandsim cannot simulate the chip, for this reason.
-    Chip(String),
+    /// nandsim cannot simulate the chip.
+    Chip {
+        /// Name of the part.
+        name: String,
+        why: String,
+    },
+    /// A file is too large for the guest's memory disk.
+    TooLarge,
     /// A program that was started failed.
     Failed {
         /// Name of the program.
@@ -53,8 +61,13 @@ pub enum VmError {
     },
     /// The guest ended without an answer. It holds the last lines of its console.
     Silent(String),
-    /// The command failed in the guest, with this message.
-    Guest(String),
+    /// The command failed in the guest.
+    Guest {
+        /// The last thing it said.
+        message: String,
+        /// Its output, and the files that it wrote before it failed.
+        kept: Box<Answer>,
+    },
 }
 
 impl VmError {
@@ -96,7 +109,8 @@ impl fmt::Display for VmError {
             Self::NotSetUp(folder) => {
                 write!(f, "{}: no guest here yet: `flysch vm setup` makes it", folder.display())
             }
-            Self::Chip(why) => write!(f, "nandsim cannot be this chip: {why}"),
+            Self::Chip { name, why } => write!(f, "nandsim cannot be the part {name}: {why}"),
+            Self::TooLarge => f.write_str("a file of 4 GiB or more does not fit into the guest"),
             Self::Failed { program, message } => write!(f, "{program}: {message}"),
             Self::File { path, error } => write!(f, "{}: {error}", path.display()),
             Self::Interrupted => f.write_str("interrupted; the guest was ended"),
@@ -105,7 +119,7 @@ impl fmt::Display for VmError {
                 write!(f, "the guest did not end within {seconds} s and was ended")
             }
             Self::Silent(_) => f.write_str("the guest ended without an answer"),
-            Self::Guest(message) => write!(f, "in the guest: {message}"),
+            Self::Guest { message, .. } => write!(f, "in the guest: {message}"),
         }
     }
 }

@@ -62,6 +62,11 @@ pub struct Guest {
     pub limit_s: u32,
 }
 
+/// The page sizes for which nandsim has a layout, of those that the ID of a chip can tell. Above
+/// 128 MiB it waits for a third byte of a page's address. The kernel sends one only to a chip of
+/// more than 65,536 pages (`nandsim.c` and `nand_base.c` of Linux 6.1).
+const PAGE_SIZES: [u32; 2] = [2048, 4096];
+
 /// Address of the PRAM in guest memory in MiB. It is above what kernel and memory disk need.
 pub(super) const PRAM_AT_MIB: u32 = 512;
 
@@ -89,28 +94,12 @@ impl Guest {
 
     /// The parameters of nandsim. It recognises a chip by the bytes of its ID.
     fn nandsim(&self) -> Result<String, VmError> {
-        let geometry = self.part.geometry;
+        let id =
+            self.nandsim_id().map_err(|why| VmError::Chip { name: self.part.name.clone(), why })?;
         let timing = self.part.timing;
-        let mib = (u64::from(geometry.block_size()) * u64::from(geometry.block_count)) >> 20;
-        let device = match mib {
-            128 => 0xf1,
-            256 => 0xaa,
-            512 => 0xdc,
-            1024 => 0xd3,
-            _ => return Err(VmError::Chip(format!("it knows 128 to 1024 MiB, not {mib} MiB"))),
-        };
-        let page = power(geometry.page_size, 1024, "pages")?;
-        let block = power(geometry.block_size(), 64 << 10, "blocks")?;
-        let oob = match geometry.oob_size * 512 / geometry.page_size {
-            8 => 0,
-            16 => 1,
-            _ => return Err(VmError::Chip(format!("{} bytes of OOB", geometry.oob_size))),
-        };
-        let extension = page | oob << 2 | block << 4;
         let cycle = timing.transfer_ps_per_byte / 1000;
         Ok(format!(
-            "first_id_byte=0x20 second_id_byte={device:#x} third_id_byte=0 \
-             fourth_id_byte={extension:#x} parts={} do_delays={} access_delay={} \
+            "{id} parts={} do_delays={} access_delay={} \
              programm_delay={} erase_delay={} input_cycle={cycle} output_cycle={cycle}",
             self.partition_blocks,
             u8::from(self.delays),
@@ -118,6 +107,38 @@ impl Guest {
             timing.program_ns / 1000,
             // The parameter is in milliseconds, so the time is rounded up.
             timing.erase_ns.div_ceil(1_000_000),
+        ))
+    }
+
+    /// The bytes of the ID by which nandsim has the chip's geometry, or why there are none.
+    fn nandsim_id(&self) -> Result<String, String> {
+        let geometry = self.part.geometry;
+        let mib = (u64::from(geometry.block_size()) * u64::from(geometry.block_count)) >> 20;
+        let device = match mib {
+            128 => 0xf1,
+            256 => 0xaa,
+            512 => 0xdc,
+            1024 => 0xd3,
+            _ => return Err(format!("it knows 128 to 1024 MiB, not {mib} MiB")),
+        };
+        if !PAGE_SIZES.contains(&geometry.page_size) {
+            return Err(format!("pages of {} bytes", geometry.page_size));
+        }
+        let has_third_cycle = geometry.page_count() > 1 << 16;
+        if has_third_cycle != (mib > 128) {
+            return Err(format!("{mib} MiB in pages of {} bytes", geometry.page_size));
+        }
+        let page = power(geometry.page_size, 1024, "pages")?;
+        let block = power(geometry.block_size(), 64 << 10, "blocks")?;
+        let oob = match geometry.oob_size * 512 / geometry.page_size {
+            8 => 0,
+            16 => 1,
+            _ => return Err(format!("{} bytes of OOB", geometry.oob_size)),
+        };
+        let extension = page | oob << 2 | block << 4;
+        Ok(format!(
+            "first_id_byte=0x20 second_id_byte={device:#x} third_id_byte=0 \
+             fourth_id_byte={extension:#x}"
         ))
     }
 
@@ -145,9 +166,9 @@ const PRAM: &str = "modprobe crc32c_generic\nmodprobe libnvdimm\nmodprobe nd_e82
     mount -t ext4 -o dax=always /dev/pmem0 /pram || mount -t ext4 /dev/pmem0 /pram\n";
 
 /// The exponent of two for `size` in multiples of `unit`. A chip's ID has room for four values.
-fn power(size: u32, unit: u32, what: &str) -> Result<u32, VmError> {
+fn power(size: u32, unit: u32, what: &str) -> Result<u32, String> {
     let found = (0..4).find(|&power| unit << power == size);
-    found.ok_or_else(|| VmError::Chip(format!("{what} of {size} bytes")))
+    found.ok_or_else(|| format!("{what} of {size} bytes"))
 }
 
 /// Quote a word for the guest's shell.
@@ -157,6 +178,8 @@ pub fn quoted(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use flysch_nand::Geometry;
+
     use super::*;
 
     fn guest(part: &str) -> Guest {
@@ -185,10 +208,30 @@ mod tests {
 
     #[test]
     fn a_chip_that_nandsim_cannot_be_is_refused() {
-        for part in ["gemalto-vfl", "mlc"] {
-            let error = guest(part).script("true").map(drop);
-            let line = error.map_or_else(|error| error.to_string(), |()| String::new());
-            assert!(line.is_empty() || line.starts_with("nandsim cannot be"), "{part}: {line}");
+        let cases = [
+            (2048, 128, 64, 1024, None),
+            (4096, 256, 64, 512, None),
+            (4096, 256, 64, 2048, None),
+            (512, 16, 32, 8192, Some("pages of 512 bytes")),
+            (1024, 32, 128, 1024, Some("pages of 1024 bytes")),
+            (4096, 256, 64, 1024, Some("256 MiB in pages of 4096 bytes")),
+            (2048, 64, 64, 100, Some("not 12 MiB")),
+            (2048, 224, 64, 2048, Some("224 bytes of OOB")),
+        ];
+        for (page_size, oob_size, pages_per_block, block_count, wanted) in cases {
+            let mut guest = guest("nandsim");
+            let part = Arc::make_mut(&mut guest.part);
+            part.geometry =
+                Geometry { page_size, oob_size, pages_per_block, block_count, ..part.geometry };
+            let line =
+                guest.script("true").map_or_else(|error| error.to_string(), |_| String::new());
+            match wanted {
+                None => assert_eq!(line, ""),
+                Some(wanted) => {
+                    assert!(line.starts_with("nandsim cannot be the part nandsim: "), "{line}");
+                    assert!(line.contains(wanted), "{line}");
+                }
+            }
         }
     }
 

@@ -61,7 +61,7 @@ impl Archive {
         }
         let failed = VmError::file(name);
         let size = u32::try_from(bytes.len());
-        let size = size.map_err(|_| VmError::Chip("a file of 4 GiB".to_owned()))?;
+        let size = size.map_err(|_| VmError::TooLarge)?;
         let entry = Builder::new(&name.to_string_lossy())
             .ino(u32::try_from(self.names.len()).unwrap_or(u32::MAX))
             .nlink(1)

@@ -17,6 +17,9 @@ const PROGRAMS: [(&str, &str); 5] = [
     ("gcc", "gcc"),
 ];
 
+/// Let apt wait for another one that holds its lock, as a new machine updates itself: seconds.
+const WAITS: &str = "-oDPkg::Lock::Timeout=600";
+
 /// Packages whose files go into the guest, in addition to the kernel.
 const TOOLS: [&str; 2] = ["busybox-static", "mtd-utils"];
 
@@ -28,7 +31,8 @@ pub(super) fn check_programs(tell: &mut dyn FnMut(&str)) -> Result<(), VmError> 
         }
         if rustix::process::geteuid().is_root() && find("apt-get").is_some() {
             tell(&format!("installing {package}"));
-            let install = ["install", "--quiet", "--yes", "--no-install-recommends", package];
+            let install =
+                [WAITS, "install", "--quiet", "--yes", "--no-install-recommends", package];
             let mut command = Command::new("apt-get");
             output(command.args(install).env("DEBIAN_FRONTEND", "noninteractive"))?;
         }

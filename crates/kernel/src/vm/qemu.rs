@@ -60,7 +60,8 @@ pub(super) fn probe(store: &Store, tell: &mut dyn FnMut(&str)) -> Result<Acceler
     }
     tell("trying KVM");
     let part = flysch_chip::Part::named("nandsim");
-    let part = part.map_err(|error| VmError::Chip(error.to_string()))?;
+    let part =
+        part.map_err(|error| VmError::Chip { name: "nandsim".to_owned(), why: error.to_string() })?;
     let guest = Guest {
         partition_blocks: part.geometry.block_count / 2,
         part: std::sync::Arc::new(part),
@@ -178,17 +179,21 @@ impl Work {
         let Some((text, code)) = results.rsplit_once(TRAILER) else {
             return Err(self.silence());
         };
+        let archive = fs::read(self.path("files")).map_err(VmError::file("files"))?;
+        let answer = Answer::new(text.to_owned(), &archive);
         if code.trim() == "0" {
-            let archive = fs::read(self.path("files")).map_err(VmError::file("files"))?;
-            return Answer::new(text.to_owned(), &archive);
+            return answer;
         }
+        let nothing = || Answer { text: text.to_owned(), files: Vec::new() };
+        let kept = Box::new(answer.unwrap_or_else(|_| nothing()));
         let console = self.read("console");
         // Lines that begin with a bracket are the kernel's. They follow the last lines of the
         // command.
         let mut lines = console.lines().rev().filter(|line| !line.starts_with('['));
         let own = lines.clone().find_map(|line| line.strip_prefix("flysch: "));
         let said = own.or_else(|| lines.next());
-        Err(VmError::Guest(said.unwrap_or("it failed and said nothing").trim().to_owned()))
+        let message = said.unwrap_or("it failed and said nothing").trim().to_owned();
+        Err(VmError::Guest { message, kept })
     }
 
     /// Why a guest ended without an answer of its job.

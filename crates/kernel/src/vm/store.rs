@@ -28,7 +28,9 @@ impl Store {
             env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home)
         };
         let own = || caches().unwrap_or_else(env::temp_dir).join("flysch/vm");
-        Self { folder: folder.unwrap_or_else(own) }
+        // Programs that build modules run in folders of their own.
+        let folder = folder.unwrap_or_else(own);
+        Self { folder: std::path::absolute(&folder).unwrap_or(folder) }
     }
 
     pub fn folder(&self) -> &Path {

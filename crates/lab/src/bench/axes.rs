@@ -55,6 +55,12 @@ macro_rules! axes {
                 names
             }
 
+            /// The names of the parameters that have values.
+            pub fn given(&self) -> Vec<&'static str> {
+                let all = [$((!self.$list.is_empty(), $name),)*];
+                all.into_iter().filter(|(is_given, _)| *is_given).map(|(_, name)| name).collect()
+            }
+
             /// The name of a parameter that has the same value twice.
             pub fn repeated(&self) -> Option<&'static str> {
                 $(if has_repeated(&self.$list) {

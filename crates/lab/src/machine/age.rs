@@ -10,12 +10,14 @@ use flysch_chip::{Prng, Recorder};
 use flysch_linux::filesystem::FsError;
 use flysch_linux::vfs::{Fd, Vfs};
 
+use super::files::Files;
+
 /// Bytes written at a time. They fill half a dozen flash pages, so a block holds many pieces.
 const PIECE: u32 = 16 << 10;
 /// Size of each file in bytes.
 const FILE: u32 = 1 << 20;
 /// Time without requests after ageing, in which background work ends, nanoseconds.
-const REST_NS: u64 = 10_000_000_000;
+pub const REST_NS: u64 = 10_000_000_000;
 
 /// How a device has aged before a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,7 +79,8 @@ impl Age {
         (0..blocks).map(|_| u32::try_from(prng.below(bound)).expect("32 bits")).collect()
     }
 
-    /// Write the ageing data to the file system `linux`, whose partition has `capacity` bytes.
+    /// Write the ageing data to the file system `linux`, whose partition has `capacity` bytes, and
+    /// let it rest.
     ///
     /// # Errors
     /// Fails with the file system's error and the progress. If the data does not fit, the error is
@@ -89,14 +92,30 @@ impl Age {
         capacity: u64,
         seed: u64,
     ) -> Result<(), AgeError> {
-        if (self.fill_percent, self.invalid_percent) == (0, 0) {
+        if !self.has_data() {
             return Ok(());
         }
         let _scope = recorder.scope("age");
+        self.write(linux, capacity, seed)?;
+        linux.sync().map_err(|why| self.at_end(why))?;
+        linux.sleep(REST_NS);
+        Ok(())
+    }
+
+    /// Whether there is data to write.
+    pub const fn has_data(&self) -> bool {
+        self.fill_percent > 0 || self.invalid_percent > 0
+    }
+
+    /// Write the ageing data to files, on a partition of `capacity` bytes.
+    ///
+    /// # Errors
+    /// Fails as [`Self::apply`] does.
+    pub fn write(&self, files: &mut dyn Files, capacity: u64, seed: u64) -> Result<(), AgeError> {
         let pieces = |percent: u32| capacity * u64::from(percent) / 100 / u64::from(PIECE);
         // There must be at least one piece to overwrite, even if no live data was asked for.
         let live = pieces(self.fill_percent).max(1);
-        let mut writer = Writer { linux: &mut *linux, prng: Prng::new(seed ^ 0xA6ED), open: None };
+        let mut writer = Writer { files, prng: Prng::new(seed ^ 0xA6ED), open: None };
         let percent = |pieces: u64| pieces * u64::from(PIECE) * 100 / capacity;
         for piece in 0..live {
             writer.write(piece).map_err(|why| AgeError::Fill { why, percent: percent(piece) })?;
@@ -105,17 +124,19 @@ impl Age {
             let piece = writer.prng.below(live);
             writer.write(piece).map_err(|why| AgeError::Invalid { why, percent: percent(done) })?;
         }
-        let ended = writer.close().and_then(|()| linux.sync());
-        ended.map_err(|why| AgeError::Fill { why, percent: u64::from(self.fill_percent) })?;
-        linux.sleep(REST_NS);
-        Ok(())
+        writer.close().map_err(|why| self.at_end(why))
+    }
+
+    /// The error once all live data was written.
+    fn at_end(&self, why: FsError) -> AgeError {
+        AgeError::Fill { why, percent: u64::from(self.fill_percent) }
     }
 }
 
 /// Writes pieces and makes each durable before the next. Otherwise the stack could gather them, and
 /// they would not be scattered.
 struct Writer<'a> {
-    linux: &'a mut Vfs,
+    files: &'a mut dyn Files,
     prng: Prng,
     open: Option<(u64, Fd)>,
 }
@@ -126,8 +147,8 @@ impl Writer<'_> {
         let fd = self.file(piece / per_file)?;
         let mut bytes = vec![0; PIECE as usize];
         self.prng.fill(&mut bytes);
-        self.linux.write(fd, piece % per_file * u64::from(PIECE), &bytes)?;
-        self.linux.fsync(fd)
+        self.files.write(fd, piece % per_file * u64::from(PIECE), &bytes)?;
+        self.files.fsync(fd)
     }
 
     fn file(&mut self, number: u64) -> Result<Fd, FsError> {
@@ -135,7 +156,7 @@ impl Writer<'_> {
             Some((open, fd)) if open == number => Ok(fd),
             _ => {
                 self.close()?;
-                let fd = self.linux.open(&format!("aged.{number}"), true)?;
+                let fd = self.files.open(&format!("aged.{number}"), true)?;
                 self.open = Some((number, fd));
                 Ok(fd)
             }
@@ -143,6 +164,6 @@ impl Writer<'_> {
     }
 
     fn close(&mut self) -> Result<(), FsError> {
-        self.open.take().map_or(Ok(()), |(_, fd)| self.linux.close(fd))
+        self.open.take().map_or(Ok(()), |(_, fd)| self.files.close(fd))
     }
 }

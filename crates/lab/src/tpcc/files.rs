@@ -4,8 +4,6 @@
 //! So the rows are loaded into a database in memory, and its file is copied to the device, as a
 //! factory does it.
 
-use std::rc::Rc;
-
 use flysch_linux::filesystem::FsError;
 use flysch_sqlite::{Database, Settings};
 
@@ -53,19 +51,19 @@ impl Files {
         }
     }
 
-    /// Load a database and return its files. Of `vfs`, only the clock is used.
+    /// Load an empty database in memory and return its files. The rows are of the time `now_ms`,
+    /// milliseconds since 1970.
     ///
     /// # Errors
     /// Fails if SQLite fails.
     pub fn load(
         self,
-        vfs: Rc<dyn flysch_sqlite::Vfs>,
+        database: &Database,
+        now_ms: i64,
         settings: &Settings,
         scale: Scale,
         seed: u64,
     ) -> Result<Vec<Image>, TpccError> {
-        let now_ms = vfs.now_ms();
-        let database = Database::open(vfs, ":memory:").map_err(sqlite("open"))?;
         let text = format!("PRAGMA page_size = {}; ", settings.page_size);
         let text = text + &self.attach(":memory:");
         database.execute(text).map_err(sqlite("ATTACH"))?;
@@ -73,7 +71,7 @@ impl Files {
             let text = format!("PRAGMA orders.page_size = {}", settings.page_size);
             database.execute(text).map_err(sqlite("PRAGMA page_size"))?;
         }
-        load(&database, self.orders_schema(), scale, seed, now_ms)?;
+        load(database, self.orders_schema(), scale, seed, now_ms)?;
         let image = |(name, schema)| {
             let bytes = database.image(schema).map_err(sqlite("serialize"))?;
             Ok(Image { name, bytes })
@@ -85,22 +83,23 @@ impl Files {
         files.iter().copied().map(image).collect()
     }
 
-    /// Open the database whose files were stored.
+    /// Open the database whose files were stored, with `open` for a file's name.
     ///
     /// # Errors
     /// Fails if SQLite cannot open or configure the database.
     pub fn open(
         self,
-        vfs: Rc<dyn flysch_sqlite::Vfs>,
+        open: impl Fn(&str) -> Result<Database, flysch_sqlite::Error>,
         settings: &Settings,
     ) -> Result<Database, TpccError> {
-        let database = Database::open(vfs, MAIN).map_err(sqlite("open"))?;
+        let database = open(MAIN).map_err(sqlite("open"))?;
         if self == Self::Two {
             let Settings { cache_size, synchronous, .. } = settings;
+            let folder = database.name().strip_suffix(MAIN).unwrap_or_default();
             let text = format!(
                 "{}; PRAGMA orders.cache_size = {cache_size};
                  PRAGMA orders.synchronous = {synchronous}",
-                self.attach(ORDERS)
+                self.attach(&format!("{folder}{ORDERS}").replace('\'', "''"))
             );
             database.execute(text).map_err(sqlite("ATTACH"))?;
         }

@@ -1,5 +1,7 @@
 //! Power cuts: load the database, run until the power is cut, start again, check the database.
 
+use std::rc::Rc;
+
 use flysch_chip::{Chip, Clock, FaultInjector, FaultPlan, Pram, Recorder, Shared, Tracer};
 use flysch_lab::bench::RunError;
 use flysch_lab::bench::scenario::Scenario;
@@ -52,7 +54,10 @@ impl<'a> PowerCutTest<'a> {
         let Scenario { build, stack, settings, seed, .. } = self.scenario;
         let machine = build.format_and_mount(*stack)?;
         let storage = machine.storage(*settings, *seed);
-        for image in self.tpcc.files.load(storage, settings, self.tpcc.scale, *seed)? {
+        let memory = Database::open(Rc::clone(&storage), ":memory:")
+            .map_err(|error| TpccError::Sqlite { statement: "open", error })?;
+        let files = self.tpcc.files;
+        for image in files.load(&memory, storage.now_ms(), settings, self.tpcc.scale, *seed)? {
             image.store(&mut *machine.linux.borrow_mut())?;
         }
         machine.linux.borrow_mut().sync()?;
@@ -65,7 +70,8 @@ impl<'a> PowerCutTest<'a> {
     /// Fails if SQLite fails, for instance because the power was cut.
     pub fn open(&self, machine: &Machine) -> Result<Database, TpccError> {
         let Scenario { settings, seed, .. } = self.scenario;
-        self.tpcc.files.open(machine.storage(*settings, *seed), settings)
+        let storage = machine.storage(*settings, *seed);
+        self.tpcc.files.open(|name| Database::open(Rc::clone(&storage), name), settings)
     }
 
     /// Run `count` transactions, or until one fails. No CPU time is charged.

@@ -1,5 +1,6 @@
 //! Tests of TPC-C: the rows that are loaded, and the consistency conditions in all circumstances.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use flysch_lab::bench::grid::Grid;
@@ -38,7 +39,9 @@ fn the_size_of_a_database_is_known_before_it_is_loaded() {
         scenario.settings.page_size = page_size;
         let machine = scenario.build.format_and_mount(Stack::TMPFS).unwrap();
         let storage = machine.storage(scenario.settings, SEED);
-        let images = Files::One.load(storage, &scenario.settings, tpcc.scale, SEED).unwrap();
+        let memory = Database::open(Rc::clone(&storage), ":memory:").unwrap();
+        let (now_ms, settings) = (storage.now_ms(), &scenario.settings);
+        let images = Files::One.load(&memory, now_ms, settings, tpcc.scale, SEED).unwrap();
         let found = images.iter().map(|image| image.bytes.len() as u64).sum::<u64>();
         let wanted = tpcc.scale.bytes(page_size);
         let line = format!("1/{divisor}, pages of {page_size}: {found}, expected {wanted}");

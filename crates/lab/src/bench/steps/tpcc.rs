@@ -17,6 +17,9 @@ use crate::tpcc::{
 };
 use crate::workload::Tpcc;
 
+/// The name of a database that is in no file.
+const IN_MEMORY: &str = ":memory:";
+
 /// The state of TPC-C during a run.
 pub(super) struct TpccSteps {
     tpcc: Tpcc,
@@ -83,7 +86,10 @@ impl Steps for TpccSteps {
     fn prepare(&mut self, session: &Session<'_>) -> Result<(), RunError> {
         let Tpcc { files, scale, .. } = self.tpcc;
         let settings = &session.scenario.settings;
-        let images = files.load(session.storage()?, settings, scale, session.scenario.seed)?;
+        let failed = |error| TpccError::Sqlite { statement: "open", error };
+        let memory = session.site.open_database(IN_MEMORY).map_err(failed)?;
+        let images =
+            files.load(&memory, date_ms(session)?, settings, scale, session.scenario.seed)?;
         for image in images {
             image.store(&mut *session.linux())?;
         }
@@ -91,7 +97,8 @@ impl Steps for TpccSteps {
     }
 
     fn open(&mut self, session: &Session<'_>) -> Result<Database, RunError> {
-        Ok(self.tpcc.files.open(session.storage()?, &session.scenario.settings)?)
+        let open = |name: &str| session.site.open_database(name);
+        Ok(self.tpcc.files.open(open, &session.scenario.settings)?)
     }
 
     fn measure(
@@ -104,8 +111,7 @@ impl Steps for TpccSteps {
         // Compiling the statements reads the schema. It happens once, before the interval, so it is
         // reset.
         session.site.reset()?;
-        let storage = session.storage()?;
-        serve(self.tpcc, session, |request| Ok(transactions.run(request, storage.now_ms())?))
+        serve(self.tpcc, session, |request| Ok(transactions.run(request, date_ms(session)?)?))
     }
 
     /// Check the consistency conditions of the TPC-C specification.
