@@ -45,8 +45,8 @@ enum Becomes {
     Refused,
 }
 
-/// Each option of `bench` is honoured on kernel targets, or refused by its name. A new option has to
-/// be decided here.
+/// Each option of `bench` is honoured on kernel targets, or refused by its name. A new option has
+/// to be decided here.
 #[test]
 fn no_option_is_ignored_on_kernel_targets() {
     use Becomes::{Honoured, Refused, Same};
