@@ -195,6 +195,12 @@ pub trait FileSystem {
     /// Make a file or directory durable. `data_only` stands for `fdatasync`.
     fn fsync(&mut self, cache: &mut PageCache, ino: Ino, data_only: bool) -> Result<(), FsError>;
 
+    /// Write the dirty pages of a file, as far as the medium takes whole pages, and without making
+    /// them durable (`writepages`). File systems without dirty pages have nothing to do.
+    fn write_back(&mut self, _cache: &mut PageCache, _ino: Ino) -> Result<(), FsError> {
+        Ok(())
+    }
+
     /// Note that a descriptor of the file was closed (`flush`).
     fn close(&mut self, _ino: Ino) -> Result<(), FsError> {
         Ok(())

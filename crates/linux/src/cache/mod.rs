@@ -11,6 +11,7 @@
 //!    [`CAPACITY_MIN`] pages used last never leave.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 mod page;
 pub mod read_ahead;
@@ -152,6 +153,15 @@ impl PageCache {
         let gone: Vec<u32> =
             self.pages.range((ino, first)..=(ino, last)).map(|(&(_, index), _)| index).collect();
         for index in gone {
+            self.remove(ino, index);
+        }
+    }
+
+    /// Drop the clean pages in a range of a file's pages.
+    pub fn remove_clean(&mut self, ino: Ino, range: Range<u32>) {
+        let pages = self.pages.range((ino, range.start)..(ino, range.end));
+        let clean = pages.map(|(&key, _)| key).filter(|key| !self.dirty.contains(key));
+        for (ino, index) in clean.collect::<Vec<_>>() {
             self.remove(ino, index);
         }
     }

@@ -191,7 +191,7 @@ impl Plainfs {
     }
 
     /// Write the dirty pages of one file, or those of all files.
-    pub(super) fn write_back(&mut self, only: Option<u32>) -> Result<(), FsError> {
+    pub(super) fn write_back_files(&mut self, only: Option<u32>) -> Result<(), FsError> {
         let _scope = self.recorder.clone().scope("plainfs_write_back");
         let range = only.map_or((0, 0)..=(u32::MAX, u32::MAX), |ino| (ino, 0)..=(ino, u32::MAX));
         let keys: Vec<(u32, u32)> = self.dirty.range(range).map(|(&key, _)| key).collect();

@@ -64,7 +64,7 @@ impl Plainfs {
     pub(super) fn commit(&mut self) -> Result<(), FsError> {
         let _scope = self.recorder.clone().scope("plainfs_commit");
         self.commit_due_ns = None;
-        self.write_back(None)?;
+        self.write_back_files(None)?;
         self.buffers.flush()?;
         self.resized.clear();
         if self.buffers.dirty.is_empty() {

@@ -205,10 +205,14 @@ impl FileSystem for Plainfs {
     fn fsync(&mut self, _: &mut PageCache, ino: Ino, data_only: bool) -> Result<(), FsError> {
         let skips = data_only && !self.resized.contains(&ino.0);
         if skips || self.buffers.dirty.is_empty() {
-            self.write_back(Some(ino.0))?;
+            self.write_back_files(Some(ino.0))?;
             return Ok(self.buffers.flush()?);
         }
         self.commit()
+    }
+
+    fn write_back(&mut self, _: &mut PageCache, ino: Ino) -> Result<(), FsError> {
+        self.write_back_files(Some(ino.0))
     }
 
     fn sync(&mut self, _: &mut PageCache) -> Result<(), FsError> {

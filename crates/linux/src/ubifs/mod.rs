@@ -226,6 +226,10 @@ impl FileSystem for Ubifs {
         self.change(|fs| fs.fsync_file(cache, ino.0, data_only))
     }
 
+    fn write_back(&mut self, cache: &mut PageCache, ino: Ino) -> Result<(), FsError> {
+        self.change(|fs| fs.write_back_pages(cache, ino.0))
+    }
+
     fn sync(&mut self, cache: &mut PageCache) -> Result<(), FsError> {
         self.change(|fs| fs.sync_all(cache))
     }

@@ -94,7 +94,7 @@ impl Vfs {
             Advice::Random if profile == ReadAheadProfile::A => file.read_ahead.ra_pages = 0,
             Advice::Random => file.read_ahead.is_random = true,
             Advice::WillNeed { offset, len } => return self.read_before_need(ino, offset, len),
-            Advice::DontNeed { offset, len } => self.drop_pages(ino, offset, len),
+            Advice::DontNeed { offset, len } => return self.drop_pages(ino, offset, len),
         }
         Ok(())
     }
@@ -174,14 +174,17 @@ impl Vfs {
         Ok(())
     }
 
-    fn drop_pages(&mut self, ino: Ino, offset: u64, len: u64) {
+    /// Drop pages that are not needed any more. The kernel first writes the dirty ones
+    /// (`generic_fadvise`, which writes those of the range; here they are all of the file).
+    fn drop_pages(&mut self, ino: Ino, offset: u64, len: u64) -> Result<(), FsError> {
         let first = pages_below(offset.min(FILE_SIZE_MAX));
         let end = end_of(offset, len);
-        if end >= FILE_SIZE_MAX {
-            self.cache.remove_from(ino, first);
-        } else if page_index(end) > first {
-            self.cache.remove_range(ino, first, page_index(end) - 1);
+        self.fs.write_back(&mut self.cache, ino)?;
+        let last = if end >= FILE_SIZE_MAX { u32::MAX } else { page_index(end) };
+        if last > first {
+            self.cache.remove_clean(ino, first..last);
         }
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@
 use flysch_chip::{EventKind, FaultPlan, Prng};
 use flysch_linux::filesystem::FsError;
 use flysch_linux::ubifs::{Compressor, DirtyLimit, Options};
-use flysch_linux::vfs::Vfs;
+use flysch_linux::vfs::{Advice, Vfs};
 
 use super::content::read_all;
 use super::device::Device;
@@ -125,4 +125,19 @@ fn cuts_while_both_write_lose_nothing_durable() {
             assert!(read_all(&mut vfs, "file").unwrap() == content(), "cut {cut}");
         }
     }
+}
+
+/// Who needs pages no more (`POSIX_FADV_DONTNEED`) makes the kernel write them, and loses nothing.
+#[test]
+fn dirty_pages_that_are_not_needed_are_written() {
+    let device = device(DirtyLimit::Shared);
+    let mut vfs = device.mount().unwrap();
+    let fd = vfs.open("file", true).unwrap();
+    vfs.write(fd, 0, &content()).unwrap();
+    programs(&device);
+    vfs.advise(fd, Advice::DontNeed { offset: 0, len: 0 }).unwrap();
+    let [flusher, own] = counts(&device);
+    assert!(flusher == 0 && own >= PAGES * PAGE / 2048, "{flusher} and {own} programs");
+    assert_eq!((vfs.cache().len(), vfs.cache().dirty_count()), (0, 0));
+    assert!(read_all(&mut vfs, "file") == Ok(content()), "the file is as it was written");
 }
