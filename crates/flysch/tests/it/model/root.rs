@@ -154,8 +154,8 @@ impl Engine {
         self.confirm_root(block, parts, epoch, list)
     }
 
-    /// Write a root into a block that is erased: with the state, or one that rests on the log. Gives
-    /// its pages.
+    /// Write a root into a block that is erased: with the state, or one that rests on the log.
+    /// Gives its pages.
     pub(crate) fn program_root(
         &mut self,
         block: u8,
