@@ -3,7 +3,7 @@
 use flysch_nand::Nand;
 
 use super::{Db, DbError};
-use crate::log::{Body, HAS_BESIDE, NvLog};
+use crate::log::{Body, HAS_BESIDE, NvLog, PROGRAMS_MAX};
 use crate::media::MediaError;
 use crate::record::{Records, STATE_SIZE};
 use crate::store::Store;
@@ -16,6 +16,9 @@ pub enum Durability {
     /// With the next durable commit, [`Db::sync`] or [`Db::close`].
     Lazy,
 }
+
+/// Programs of a flush.
+const FLUSH_PROGRAMS: u64 = 2;
 
 /// The layers whose state a record carries.
 pub(super) struct Layers<'l, 'ram> {
@@ -45,6 +48,7 @@ impl<'l> Layers<'l, '_> {
             tail_base: self.records.tail.base(),
             base: logged,
             state: &state[..len],
+            ahead: 0,
         }
     }
 }
@@ -89,7 +93,7 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Put lazy commits on flash. Cost: nothing where there are none, else one program as a rule;
-    /// and at most one erase, or two programs, towards the next log block.
+    /// and at most one erase, one program towards the next log block, or two of a flush.
     pub fn sync(&mut self) -> Result<(), DbError> {
         self.roll_back_open()?;
         if !self.is_lazy {
@@ -126,7 +130,8 @@ impl<N: Nand> Db<'_, '_, N> {
         let has_beside = self.beside.is_some();
         let layers = Layers { records: &self.records, store: &self.store, has_beside };
         let body = layers.body(self.log.logged(), (self.commit, self.time), self.scratch);
-        self.log.commit(&mut self.media, &body, self.frame)?;
+        let spent = self.media.write - self.begun_at;
+        self.log.commit(&mut self.media, &body, spent, self.frame)?;
         self.begin_beside_anew();
         (self.is_lazy, self.is_log_due) = (false, false);
         debug_assert!(self.found.is_none(), "only a session that is certain lets blocks go");
@@ -168,29 +173,31 @@ impl<N: Nand> Db<'_, '_, N> {
         }
     }
 
-    /// Do one thing that would be due soon: towards the next log block, a block erased ahead, or a
-    /// flush; nothing where the transaction programmed more than its record. Says whether anything
-    /// was done. The commit is done already: where no block is free, that is told when one is
-    /// needed.
+    /// Do one thing that would be due soon: a flush, an operation towards the next log block, or a
+    /// block erased ahead; nothing where the call would program or erase more than it says. Tells
+    /// whether anything was done. The commit is done already: where no block is free, that is told
+    /// when one is needed.
     fn pay_ahead(&mut self) -> Result<bool, DbError> {
-        if self.media.write > self.begun_at + 1 {
+        let spent = self.media.write - self.begun_at;
+        if spent >= PROGRAMS_MAX {
             return Ok(false);
         }
-        match self.log.prepare(&mut self.media, self.frame) {
+        if spent + FLUSH_PROGRAMS <= PROGRAMS_MAX && self.is_flush_due() {
+            return self.tolerate_full(|db| db.flush().map(|()| true));
+        }
+        let may_erase = self.media.counts.erases == self.erased_at;
+        match self.log.prepare(&mut self.media, may_erase, self.frame) {
             Ok(false) => {}
             Ok(true) | Err(MediaError::Full) => return Ok(true),
             Err(error) => return Err(error.into()),
         }
-        if !self.media.is_ready() {
+        if !self.media.is_ready() && may_erase {
             return match self.media.prepare() {
                 Ok(()) | Err(MediaError::Full) => Ok(true),
                 Err(error) => Err(error.into()),
             };
         }
-        if !self.is_flush_due() {
-            return Ok(false);
-        }
-        self.tolerate_full(|db| db.flush().map(|()| true))
+        Ok(false)
     }
 
     /// Put everything on flash, and say that nothing is under way. Cost: as [`Db::sync`], and an

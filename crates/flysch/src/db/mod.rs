@@ -105,6 +105,8 @@ pub struct Db<'ram, 's, N> {
     unpaid: u32,
     /// Programs of the device's life when the last transaction began.
     begun_at: u64,
+    /// Erases of the session when the transaction under way began.
+    erased_at: u32,
     /// The cells of rows that the frame holds.
     held_cells: Option<Cells>,
     /// The changes of the runs that the last record knows.

@@ -183,6 +183,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             constraints: Constraints::NONE,
             unpaid: 0,
             begun_at: 0,
+            erased_at: 0,
             held_cells: None,
             let_go_at: 0,
             frame: parts.frame,

@@ -36,6 +36,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         debug_assert!(self.under_way.is_none(), "one transaction at a time");
         self.under_way = Some(UnderWay::default());
         self.begun_at = self.media.write;
+        self.erased_at = self.media.counts.erases;
         Ok(Transaction { db: self })
     }
 

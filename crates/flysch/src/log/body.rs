@@ -4,7 +4,7 @@
 //! flags 1 | commit 4 | time 8 | tail's commit 4 | base 2 | length 2 | tail bytes
 //! write 6 | erases 4 | next block 2 | heads 4 x 4
 //! spans 1 + 12 each | changes 1 + 4 each | state 2 + bytes
-//! table 2 + bytes, in a checkpoint
+//! table 2 + bytes, in a checkpoint: from the block on that no page ahead of it has
 //! ```
 //!
 //! 1. The tail from byte `base` on is here: all of it where `base` is 0.
@@ -47,6 +47,8 @@ pub(crate) struct Body<'a> {
     pub(crate) base: usize,
     /// The state of the layers above.
     pub(crate) state: &'a [u8],
+    /// The first block of the table that is not on pages ahead.
+    pub(crate) ahead: usize,
 }
 
 impl Body<'_> {
@@ -81,7 +83,7 @@ impl Body<'_> {
         emit_flash(sink, media)?;
         sink.put(media, &(self.state.len() as u16).to_le_bytes())?;
         sink.put(media, self.state)?;
-        if self.flags & CHECKPOINT != 0 { emit_table(sink, media) } else { Ok(()) }
+        if self.flags & CHECKPOINT != 0 { emit_table(sink, media, self.ahead) } else { Ok(()) }
     }
 }
 
@@ -110,11 +112,16 @@ fn emit_flash<N: Nand>(sink: &mut Sink<'_>, media: &mut Media<'_, N>) -> Result<
     Ok(())
 }
 
-fn emit_table<N: Nand>(sink: &mut Sink<'_>, media: &mut Media<'_, N>) -> Result<(), MediaError> {
-    let size = media.table.bytes().len();
-    sink.put(media, &((size / ENTRY_SIZE) as u16).to_le_bytes())?;
+fn emit_table<N: Nand>(
+    sink: &mut Sink<'_>,
+    media: &mut Media<'_, N>,
+    ahead: usize,
+) -> Result<(), MediaError> {
+    let (begin, size) = (ahead * ENTRY_SIZE, media.table.bytes().len());
+    assert!(begin <= size, "what lies ahead is a part of the table");
+    sink.put(media, &((size / ENTRY_SIZE - ahead) as u16).to_le_bytes())?;
     let mut bytes = [0; CHUNK];
-    for from in (0..size).step_by(CHUNK) {
+    for from in (begin..size).step_by(CHUNK) {
         let len = (size - from).min(CHUNK);
         bytes[..len].copy_from_slice(&media.table.bytes()[from..from + len]);
         sink.put(media, &bytes[..len])?;
@@ -218,10 +225,12 @@ fn read_changes<N: Nand>(
     Ok(())
 }
 
-/// Go over what a body says of the flash, and take the block table behind it.
+/// Go over what a body says of the flash, and take the block table behind it, from block `ahead`
+/// on.
 pub(crate) fn read_table<N: Nand>(
     reader: &mut dyn Source<N>,
     media: &mut Media<'_, N>,
+    ahead: usize,
 ) -> Result<(), StreamError> {
     reader.skip(media, 6 + 4 + 2 + 16)?;
     let spans = reader.number::<1>(media)? as usize;
@@ -231,12 +240,12 @@ pub(crate) fn read_table<N: Nand>(
     let state = reader.number::<2>(media)? as usize;
     reader.skip(media, state)?;
     let count = reader.number::<2>(media)? as u32;
-    if count != media.table.len() {
+    if count as usize + ahead != media.table.len() as usize {
         return Err(StreamError::Broken);
     }
-    let size = count as usize * ENTRY_SIZE;
+    let size = media.table.len() as usize * ENTRY_SIZE;
     let mut bytes = [0; CHUNK];
-    for from in (0..size).step_by(CHUNK) {
+    for from in (ahead * ENTRY_SIZE..size).step_by(CHUNK) {
         let len = (size - from).min(CHUNK);
         reader.take(media, &mut bytes[..len])?;
         let loaded = media.table.load(from / ENTRY_SIZE, &bytes[..len]);

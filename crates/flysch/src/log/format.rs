@@ -10,9 +10,10 @@
 use flysch_nand::Nand;
 
 use super::body::NUMBER_MAX;
-use super::mount::write_root;
 use super::root::{self, CANDIDATES, CELLS_MAX, Cells, Front, Seen};
+use super::settle::write_root;
 use super::stream::{Reader, StreamError};
+use super::table::pages_ahead;
 use super::{Body, Log, Next, choose_list};
 use crate::media::{Media, MediaError, Use};
 
@@ -56,6 +57,8 @@ pub(crate) fn format<N: Nand>(
         live: list,
         at: 0,
         page: 0,
+        ahead: pages_ahead(media),
+        record_pages: 1,
         number: 0,
         chain: 0,
         logged: 0,

@@ -11,6 +11,7 @@
 use flysch_nand::Nand;
 
 use super::root::{self, Cells, FRONT_SIZE, LIST_MAX, Seen};
+use super::table::pages_ahead;
 use super::{Log, choose_list, name_of};
 use crate::media::{ENTRY_SIZE, Kind, Media, MediaError, Sight};
 
@@ -52,7 +53,8 @@ impl Log {
     /// The number of the first block of the list that a mount takes: no attempt of this or an
     /// earlier mount has used a number from here on.
     pub(super) fn ordinal_of_mount(&self) -> u32 {
-        self.next.ordinal.max(self.list.ordinal) + 2 * LIST_MAX as u32
+        let named = self.next.list.map_or(0, |list| list.ordinal);
+        self.next.ordinal.max(named).max(self.list.ordinal) + 2 * LIST_MAX as u32
     }
 
     /// Whether the list that a mount takes from this state was taken already. Cost: one read, three
@@ -74,7 +76,9 @@ impl Log {
             media.release_log(u32::from(block));
             let is_in_turn = at == 0 || at == 1 && media.is_bad(u32::from(list.blocks[0]))?;
             if is_in_turn && !is_taken {
-                let sight = media.look(u32::from(block), 0, name_of(list.ordinal + at), frame)?;
+                let first = u32::from(pages_ahead(media));
+                let name = name_of(list.ordinal + at);
+                let sight = media.look(u32::from(block), first, name, frame)?;
                 is_taken = matches!(sight, Sight::Page(header) if header.kind == Kind::Record);
             }
         }

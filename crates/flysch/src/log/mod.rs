@@ -1,7 +1,7 @@
 //! The log: roots, log blocks, and the records that are the commits.
 //!
 //! ```text
-//! root ─names▸ list of blocks: | checkpoint | record | record | … |  | checkpoint | record | …
+//! root ─names▸ list of blocks: | table | checkpoint | record | … |  | table | checkpoint | …
 //! ```
 //!
 //! 1. A commit is done when the last page of its record is programmed.
@@ -10,7 +10,7 @@
 //! 3. A list is named by the root before its first block is used. The blocks of the list before
 //!    are let go when the new list has a checkpoint.
 //! 4. What has to be done before a block ends, is done one operation at a time at the commits
-//!    before: an erase, a name page, a new root.
+//!    before: an erase, a name page, a new root, the pages of the block table.
 
 mod body;
 mod error;
@@ -19,7 +19,9 @@ mod lost;
 mod mount;
 mod nvram;
 mod root;
+mod settle;
 mod stream;
+mod table;
 
 pub(crate) use body::{Body, CHECKPOINT, HAS_BESIDE, NUMBER_MAX, STOPPED};
 pub use error::MountError;
@@ -31,12 +33,18 @@ use flysch_nand::Nand;
 
 use self::root::{Cells, Front, LIST_MAX, List, Seen};
 use self::stream::{Place, Sink};
+use self::table::blocks_ahead;
 use crate::media::{Kind, Media, MediaError, Name, Use};
 
 /// Records whose tails rest on one another, at most.
 pub(crate) const CHAIN_MAX: usize = 12;
-/// Pages that are left in a log block when the next one is made ready.
+/// Records that still fit a log block when the next one is made ready, besides one for each page of
+/// its table.
 const AHEAD: u32 = 10;
+/// Programs of a call that commits a row, at most.
+pub(crate) const PROGRAMS_MAX: u64 = 3;
+/// Of so many pages of a log block, one is left where the next block may begin early.
+const TURN_SHARE: u32 = 16;
 /// Changes of the block table that must still fit a record when it is begun.
 pub(crate) const CHANGES_AHEAD: usize = 8;
 
@@ -61,6 +69,10 @@ pub(crate) struct Log {
     at: u8,
     /// The next page of that block.
     page: u32,
+    /// Pages of the block table ahead of the first record of a log block.
+    ahead: u8,
+    /// Pages of the last record that began no log block.
+    record_pages: u8,
     /// The next record's number.
     number: u32,
     /// Records since the last one with the whole tail.
@@ -88,11 +100,13 @@ struct Next {
     is_erased: bool,
     /// Whether the root names the list.
     is_named: bool,
+    /// Pages of the block table that are in the next block.
+    written: u8,
 }
 
 impl Next {
     const NONE: Self =
-        Self { list: None, ordinal: 0, passed: 0, is_erased: false, is_named: false };
+        Self { list: None, ordinal: 0, passed: 0, is_erased: false, is_named: false, written: 0 };
 }
 
 /// The name of a log block.
@@ -126,19 +140,30 @@ impl Log {
         self.is_fresh = true;
     }
 
-    /// Write a record. It is on flash when this returns. Cost: one program as a rule, one for each
-    /// page of the checkpoint where a log block begins; an erase and a name page more where
-    /// [`Log::prepare`] was not called often enough.
+    /// Write a record. It is on flash when this returns. The call has programmed `spent` pages
+    /// before it: a checkpoint of several pages comes where they are few, before the log block
+    /// ends. Cost: one program as a rule, one for each page of the checkpoint where a log block
+    /// begins; what [`Log::prepare`] does too where it was not called often enough.
     pub(crate) fn commit<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
         body: &Body<'_>,
+        spent: u64,
         frame: &mut [u8],
     ) -> Result<(), MediaError> {
+        if self.is_turn_due(media) {
+            let flags = body.flags | CHECKPOINT;
+            let whole = Body { base: 0, flags, ahead: blocks_ahead(media, self.ahead), ..*body };
+            let pages = whole.size(media).div_ceil(media.layout().payload_size()) as u64;
+            if pages > 1 && spent + pages <= PROGRAMS_MAX {
+                self.page = media.geometry().pages_per_block;
+            }
+        }
         let body = self.chosen(media, body);
         let pages = body.size(media).div_ceil(media.layout().payload_size()) as u32;
         let fits = self.page + pages <= media.geometry().pages_per_block;
         let mut done = if fits && media.changes.room() >= CHANGES_AHEAD {
+            self.record_pages = pages as u8;
             self.write(media, &body, frame)
         } else {
             self.checkpoint(media, &body, frame)
@@ -167,7 +192,11 @@ impl Log {
             if !self.has_next() && !self.next.is_named {
                 return Ok(false);
             }
-            self.erase_next(media)?;
+            if self.next.is_erased {
+                self.put_table(media, frame)?;
+            } else {
+                self.erase_next(media)?;
+            }
         }
         match self.checkpoint(media, body, frame) {
             Err(MediaError::ProgramFailed(_)) => {
@@ -197,7 +226,7 @@ impl Log {
             while !self.has_next() && !self.is_ready() && !self.is_cornered(media) {
                 self.step(media, frame)?;
             }
-            self.commit(media, &body, frame)?;
+            self.commit(media, &body, 0, frame)?;
             if self.has_next() || self.next.is_named || self.is_cornered(media) {
                 break;
             }
@@ -206,19 +235,37 @@ impl Log {
     }
 
     /// Do one operation of what has to be done before the log block ends; say whether there was
-    /// any. Cost: at most one erase, or two programs.
+    /// any. Without `may_erase` an erase waits. Cost: at most one erase, or one program.
     pub(crate) fn prepare<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
+        may_erase: bool,
         frame: &mut [u8],
     ) -> Result<bool, MediaError> {
         let left = media.geometry().pages_per_block - self.page;
-        let is_early = left > AHEAD && media.changes.room() >= CHANGES_AHEAD * 2;
+        let wanted = (AHEAD + u32::from(self.ahead)) * u32::from(self.record_pages);
+        let is_early = left > wanted && media.changes.room() >= CHANGES_AHEAD * 2;
         if is_early || self.is_ready() || self.is_cornered(media) {
+            return Ok(false);
+        }
+        if !may_erase && self.is_erase_next(media) {
             return Ok(false);
         }
         self.step(media, frame)?;
         Ok(true)
+    }
+
+    /// Whether the next operation towards the next log block is an erase.
+    fn is_erase_next<N: Nand>(&self, media: &Media<'_, N>) -> bool {
+        let has_page = self.root_page < media.geometry().pages_per_block;
+        !self.next.is_erased || !self.has_place() && !has_page && self.root_next.is_none()
+    }
+
+    /// Whether the log block nears its end, and the next one waits: a call that programs little
+    /// else goes on there.
+    fn is_turn_due<N: Nand>(&self, media: &Media<'_, N>) -> bool {
+        let pages = media.geometry().pages_per_block;
+        self.is_ready() && self.page + pages.div_ceil(TURN_SHARE) >= pages
     }
 
     /// Use the whole tail where it fits the record's page or must be there.
@@ -270,12 +317,17 @@ impl Log {
         }
         self.turn(media);
         self.chain = 0;
-        // The checkpoint has the table: changes begin anew with it.
         let changes = media.changes.clone();
-        media.changes.clear();
-        let whole = Body { base: 0, flags: self.stopping(body.flags) | CHECKPOINT, ..*body };
+        // What lies ahead has the table: changes begin anew with its first page.
+        if self.ahead == 0 {
+            media.changes.mark();
+        }
+        media.changes.forget_marked();
+        let ahead = blocks_ahead(media, self.ahead);
+        let flags = self.stopping(body.flags) | CHECKPOINT;
+        let whole = Body { base: 0, flags, ahead, ..*body };
         let pages = whole.size(media).div_ceil(media.layout().payload_size()) as u32;
-        if pages + 1 > media.geometry().pages_per_block {
+        if self.page + pages >= media.geometry().pages_per_block {
             return Err(MediaError::Full);
         }
         let written = self.write(media, &whole, frame);
@@ -307,7 +359,8 @@ impl Log {
     /// records of this block rest on its state.
     fn is_cornered<N: Nand>(&self, media: &Media<'_, N>) -> bool {
         let has_page = self.root_page < media.geometry().pages_per_block;
-        self.root_has_base && self.next.is_erased && !has_page
+        let needs_name = self.next.list.is_some() && !self.next.is_named;
+        self.root_has_base && self.next.is_erased && needs_name && !has_page
     }
 
     /// Write a root with this state, and go on in a new list: this root is the commit.
@@ -319,14 +372,15 @@ impl Log {
     ) -> Result<(), MediaError> {
         let next = self.next.list.take().ok_or(MediaError::Full)?;
         self.list = next;
-        (self.at, self.page, self.chain) = (core::mem::take(&mut self.next.passed), 0, 0);
-        (self.next.is_erased, self.next.is_named) = (false, false);
+        let passed = core::mem::take(&mut self.next.passed);
+        (self.at, self.page, self.chain) = (passed, u32::from(self.ahead), 0);
+        (self.next.is_erased, self.next.is_named, self.next.written) = (false, false, 0);
         let body = &Body { flags: self.stopping(body.flags), ..*body };
         media.changes.clear();
         for at in 0..usize::from(self.cells.len) {
             let block = u32::from(self.cells.blocks[at]);
             let is_used = block == self.root.block;
-            if !is_used && mount::write_root(self, media, body, block, frame)? {
+            if !is_used && settle::write_root(self, media, body, block, frame)? {
                 self.leave(media);
                 return Ok(());
             }
@@ -337,7 +391,8 @@ impl Log {
     /// Turn to the next block.
     fn turn<N: Nand>(&mut self, media: &mut Media<'_, N>) {
         assert!(self.is_ready(), "the next log block is erased and named");
-        (self.next.is_erased, self.page) = (false, 0);
+        (self.next.is_erased, self.next.written) = (false, 0);
+        self.page = u32::from(self.ahead);
         let passed = core::mem::take(&mut self.next.passed);
         let Some(next) = self.next.list.take() else {
             self.at += 1 + passed;
@@ -355,6 +410,11 @@ impl Log {
     }
 
     const fn is_ready(&self) -> bool {
+        self.has_place() && self.next.written == self.ahead
+    }
+
+    /// Whether the next block is erased, and found by a mount.
+    const fn has_place(&self) -> bool {
         self.next.is_erased && (self.next.list.is_none() || self.next.is_named)
     }
 
@@ -366,6 +426,9 @@ impl Log {
     ) -> Result<(), MediaError> {
         if !self.next.is_erased {
             return self.erase_next(media);
+        }
+        if self.has_place() {
+            return self.put_table(media, frame);
         }
         if self.root_page < media.geometry().pages_per_block {
             let next = self.next.list.unwrap_or(self.list);
@@ -391,7 +454,9 @@ impl Log {
         if self.next.list.is_none() && self.has_next() {
             let at = self.at + 1 + self.next.passed;
             self.next.is_erased = media.erase(u32::from(self.list.blocks[usize::from(at)]))?;
-            self.next.passed += u8::from(!self.next.is_erased);
+            if !self.next.is_erased {
+                self.pass_next();
+            }
             return Ok(());
         }
         let next = if let Some(next) = self.next.list {
@@ -404,15 +469,13 @@ impl Log {
         self.next.ordinal = next.ordinal + u32::from(next.len);
         self.next.list = Some(next);
         self.next.is_erased = media.erase(u32::from(next.blocks[usize::from(self.next.passed)]))?;
-        self.next.passed += u8::from(!self.next.is_erased);
-        if self.next.passed == next.len {
-            // Not one block of it could be erased: another list is chosen, and named.
-            (self.next.list, self.next.is_named) = (None, false);
+        if !self.next.is_erased {
+            self.pass_next();
         }
         Ok(())
     }
 
-    /// One operation towards a new root: erase, or checkpoint and confirm.
+    /// One operation towards a new root: erase, checkpoint, or confirm.
     fn renew_root<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -434,22 +497,37 @@ impl Log {
             return Err(MediaError::Full);
         };
         self.root_next = None;
+        if erased.pages > 0 {
+            return self.confirm_next(media, &erased, frame);
+        }
         let front = self.front(media, self.live, false);
         let written = root::write(media, erased.block, erased.epoch, frame, |sink, media| {
             sink.put(media, &front.emit())
         });
-        let root = match written {
-            Ok(root) => root,
-            Err(MediaError::ProgramFailed(_)) => return media.mark_bad(erased.block),
-            Err(error) => return Err(error),
-        };
-        match root::confirm(media, &root, frame) {
-            Ok(()) => {
-                self.root = Seen { is_confirmed: true, ..root };
-                self.root_page = root.pages + 1;
+        match written {
+            Ok(root) => {
+                self.root_next = Some(root);
                 Ok(())
             }
             Err(MediaError::ProgramFailed(_)) => media.mark_bad(erased.block),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Confirm the root that is there: it is the one in force.
+    fn confirm_next<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        root: &Seen,
+        frame: &mut [u8],
+    ) -> Result<(), MediaError> {
+        match root::confirm(media, root, frame) {
+            Ok(()) => {
+                self.root = Seen { is_confirmed: true, ..*root };
+                self.root_page = root.pages + 1;
+                Ok(())
+            }
+            Err(MediaError::ProgramFailed(_)) => media.mark_bad(root.block),
             Err(error) => Err(error),
         }
     }
@@ -464,6 +542,7 @@ impl Log {
             cells: self.cells,
             list,
             has_state,
+            ahead: self.ahead,
         }
     }
 }

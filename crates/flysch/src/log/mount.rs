@@ -1,20 +1,17 @@
 //! Finding everything again: the newest root, its last list, the last record.
 //!
-//! 1. Finding programs and erases nothing. What it finds may rest on pages that were under way when
-//!    the power went, and read differently the next time.
-//! 2. [`Log::settle`] makes it certain: it touches root blocks alone until a new root is confirmed
-//!    and no root block is left that may hold an attempt.
+//! Finding programs and erases nothing. What it finds may rest on pages that were under way when
+//! the power went, and read differently the next time.
 
 use flysch_nand::Nand;
 
 use super::body::{self, NUMBER_MAX, Preface};
 use super::error::{Halt, MountError};
-use super::root::{self, CANDIDATES, CELLS_MAX, Cells, Front, List, Named, Seen, target};
+use super::root::{self, CANDIDATES, CELLS_MAX, Cells, Front, List, Named, Seen};
 use super::stream::{Gone, Place, Reader, Source, StreamError, part_of};
-use super::{
-    Body, CHAIN_MAX, CHECKPOINT, HAS_BESIDE, Log, Next, NvLog, STOPPED, choose_list, lost, name_of,
-};
-use crate::media::{Kind, Media, MediaError, Sight, Use};
+use super::table::{self, blocks_ahead};
+use super::{CHAIN_MAX, CHECKPOINT, HAS_BESIDE, Log, Next, NvLog, STOPPED, lost, name_of};
+use crate::media::{Kind, Media, MediaError, Sight};
 
 /// What was found.
 #[derive(Debug)]
@@ -25,7 +22,7 @@ pub(crate) struct Found {
     pub(crate) state_len: usize,
     /// Whether the database was closed: nothing was under way.
     pub(crate) is_clean: bool,
-    seen: [Option<Seen>; CELLS_MAX],
+    pub(super) seen: [Option<Seen>; CELLS_MAX],
 }
 
 /// Buffers that finding fills.
@@ -93,7 +90,9 @@ fn find_among<N: Nand>(
         list: front.list,
         live: front.list,
         at: 0,
-        page: 0,
+        page: u32::from(front.ahead),
+        ahead: front.ahead,
+        record_pages: 1,
         number: newest.epoch,
         chain: 0,
         logged: 0,
@@ -253,7 +252,11 @@ impl<N: Nand> Finding<'_, '_, N> {
             (self.log.list, self.log.live, self.log.at) = (*list, *list, at);
             match self.read_block(state) {
                 // The block's first record was under way: the block before it is the last.
-                Err(Halt::Gone(Gone { page: 0, kind: Kind::Record, .. })) => below = at,
+                Err(Halt::Gone(Gone { page, kind: Kind::Record, .. }))
+                    if page == u16::from(self.log.ahead) =>
+                {
+                    below = at;
+                }
                 record => return record.map(Some),
             }
             let front = self.front.list;
@@ -269,10 +272,11 @@ impl<N: Nand> Finding<'_, '_, N> {
         for at in 0..below {
             let block = u32::from(list.blocks[usize::from(at)]);
             let name = name_of(list.ordinal + u32::from(at));
-            let sight = self.media.look(block, 0, name, self.frame)?;
+            let first = self.first();
+            let sight = self.media.look(block, first, name, self.frame)?;
             if let Sight::Page(header) = sight
                 && header.kind == Kind::Record
-                && self.is_whole(block, 0, name.life, header.commit)?
+                && self.is_whole(block, first, name.life, header.commit)?
             {
                 found = Some(at);
             }
@@ -290,6 +294,11 @@ impl<N: Nand> Finding<'_, '_, N> {
         }
     }
 
+    /// The page of a log block at which its first record begins.
+    const fn first(&self) -> u32 {
+        self.log.ahead as u32
+    }
+
     fn place(&self, page: u32, number: u32) -> Place {
         let Log { list, at, .. } = self.log;
         let block = u32::from(list.blocks[usize::from(at)]);
@@ -300,7 +309,7 @@ impl<N: Nand> Finding<'_, '_, N> {
     /// The page behind the last one of the block that is not blank. One blank page may lie between
     /// others: the second stop page of a close that was cut, and seen once.
     fn end(&mut self) -> Result<u32, Halt> {
-        let (mut low, mut high) = (1, self.media.geometry().pages_per_block);
+        let (mut low, mut high) = (self.first() + 1, self.media.geometry().pages_per_block);
         while low < high {
             let middle = low.midpoint(high);
             if self.is_blank(middle)? && self.is_blank(middle + 1)? {
@@ -323,7 +332,7 @@ impl<N: Nand> Finding<'_, '_, N> {
     /// The last whole record that ends before page `end`: its first page and its number.
     fn record_before(&mut self, end: u32) -> Result<Option<(u32, u32)>, Halt> {
         let mut page = end;
-        while page > 0 {
+        while page > self.first() {
             page -= 1;
             let Place { block, name, .. } = self.place(page, 0);
             let Sight::Page(header) = self.media.look(block, page, name, self.frame)? else {
@@ -331,7 +340,7 @@ impl<N: Nand> Finding<'_, '_, N> {
             };
             let (is_last, part) = part_of(&header);
             let is_record = header.kind == Kind::Record && header.commit <= NUMBER_MAX;
-            if !is_record || !is_last || part > page {
+            if !is_record || !is_last || part + self.first() > page {
                 continue;
             }
             if part == 0 || self.is_whole(block, page - part, name.life, header.commit)? {
@@ -348,7 +357,9 @@ impl<N: Nand> Finding<'_, '_, N> {
         loop {
             match self.read_before(end, state) {
                 // The last record was under way: the one before it is the last.
-                Err(Halt::Gone(gone)) if gone.kind == Kind::Record && gone.is_before(end) => {
+                Err(Halt::Gone(gone))
+                    if gone.kind == Kind::Record && gone.is_between(self.first(), end) =>
+                {
                     end = u32::from(gone.page);
                 }
                 record => break record,
@@ -358,7 +369,7 @@ impl<N: Nand> Finding<'_, '_, N> {
 
     /// Read the last record that ends before a page, and those that its tail rests on.
     fn read_before(&mut self, end: u32, state: &mut [u8]) -> Result<(Preface, usize), Halt> {
-        let gone = Halt::Gone(self.place(0, 0).into());
+        let gone = Halt::Gone(self.place(self.first(), 0).into());
         let last = self.record_before(end)?.ok_or(gone)?;
         let mut chain = [last; CHAIN_MAX];
         let mut len = 1;
@@ -393,11 +404,10 @@ impl<N: Nand> Finding<'_, '_, N> {
 
     /// Take the block table of the checkpoint that the block begins with, or of the root.
     fn read_table(&mut self) -> Result<(), Halt> {
-        let Place { block, name, .. } = self.place(0, 0);
-        let Sight::Page(header) = self.media.look(block, 0, name, self.frame)? else {
-            return Err(Halt::Gone(self.place(0, 0).into()));
-        };
-        let place = self.place(0, header.commit);
+        let first = self.place(self.first(), 0);
+        let sight = self.media.look(first.block, first.page, first.name, self.frame)?;
+        let Sight::Page(header) = sight else { return Err(Halt::Gone(first.into())) };
+        let place = self.place(first.page, header.commit);
         let mut reader = Reader::open(place, self.frame, self.media)?;
         let source: &mut dyn Source<N> = &mut reader;
         let preface = Preface::read(source, self.media)?;
@@ -406,7 +416,9 @@ impl<N: Nand> Finding<'_, '_, N> {
             return self.read_root_table();
         }
         source.skip(self.media, preface.len)?;
-        Ok(body::read_table(source, self.media)?)
+        let ahead = blocks_ahead(self.media, self.log.ahead);
+        body::read_table(source, self.media, ahead)?;
+        Ok(table::read(self.media, place, self.frame)?)
     }
 
     fn read_root_table(&mut self) -> Result<(), Halt> {
@@ -419,7 +431,7 @@ impl<N: Nand> Finding<'_, '_, N> {
         Front::read(source, self.media)?;
         let preface = Preface::read(source, self.media)?;
         source.skip(self.media, preface.len)?;
-        Ok(body::read_table(source, self.media)?)
+        Ok(body::read_table(source, self.media, 0)?)
     }
 
     /// Take everything from the root: nothing was logged since the mount that wrote it.
@@ -448,136 +460,4 @@ fn read_tail<N: Nand>(
     }
     preface.read_tail(reader, media, tail)?;
     Ok(preface.base + preface.len)
-}
-
-impl Found {
-    /// Make certain what was found, before anything else is programmed.
-    ///
-    /// After a close the log goes on with a checkpoint in its next block, which is erased for it:
-    /// where the power is cut on the way, the next mount does the same again. Cost: an erase and
-    /// the checkpoint's pages. Otherwise, and where no block is left to go on in, as
-    /// [`Found::renew`].
-    pub(crate) fn settle<N: Nand>(
-        &mut self,
-        media: &mut Media<'_, N>,
-        body: &Body<'_>,
-        frame: &mut [u8],
-    ) -> Result<(), MediaError> {
-        if self.is_clean && self.log.wake(media, body, frame)? {
-            return Ok(());
-        }
-        self.renew(media, body, frame)
-    }
-
-    /// Write a root with the state as `body` has it. Cost: an erase and the checkpoint's pages and
-    /// a confirm page, an erase for each root block on which nothing was seen, and one for the
-    /// first log block.
-    fn renew<N: Nand>(
-        &mut self,
-        media: &mut Media<'_, N>,
-        body: &Body<'_>,
-        frame: &mut [u8],
-    ) -> Result<(), MediaError> {
-        let Self { log, seen, .. } = self;
-        let list = choose_list(media, log.ordinal_of_mount())?;
-        for block in 0..media.table.len() {
-            if !list.as_slice().contains(&(block as u16)) {
-                media.release_log(block);
-            }
-        }
-        media.changes.clear();
-        (log.list, log.live, log.at, log.page) = (list, list, 0, 0);
-        log.next = Next::NONE;
-        (log.is_fresh, log.root_next) = (true, None);
-        log.number += 1;
-        let cells = log.cells;
-        let count = usize::from(cells.len);
-        let seen: [Option<Seen>; CELLS_MAX] = *seen;
-        let mut is_bad = [false; CELLS_MAX];
-        for (bad, &block) in is_bad.iter_mut().zip(cells.as_slice()) {
-            *bad = media.is_bad(u32::from(block))?;
-        }
-        while let Some(at) = target(&seen[..count], &is_bad) {
-            let block = u32::from(cells.blocks[at]);
-            if write_root(log, media, body, block, frame)? {
-                let unseen =
-                    |&other: &usize| other != at && !is_bad[other] && seen[other].is_none();
-                for other in (0..count).filter(unseen) {
-                    media.erase_root(u32::from(cells.blocks[other]))?;
-                }
-                return log.begin_block(media);
-            }
-            is_bad[at] = true;
-        }
-        Err(MediaError::Full)
-    }
-}
-
-/// Write and confirm a root; false where its block failed.
-pub(super) fn write_root<N: Nand>(
-    log: &mut Log,
-    media: &mut Media<'_, N>,
-    body: &Body<'_>,
-    block: u32,
-    frame: &mut [u8],
-) -> Result<bool, MediaError> {
-    log.epoch += 1;
-    let epoch = log.epoch;
-    if !media.erase_root(block)? {
-        return Ok(false);
-    }
-    let front = log.front(media, log.list, true);
-    let whole = Body { flags: body.flags | CHECKPOINT, base: 0, ..*body };
-    let written = root::write(media, block, epoch, frame, |sink, media| {
-        sink.put(media, &front.emit())?;
-        whole.emit(sink, media)
-    });
-    let confirmed = written.and_then(|root| {
-        root::confirm(media, &root, frame)?;
-        Ok(root)
-    });
-    match confirmed {
-        Ok(root) => {
-            log.root = Seen { is_confirmed: true, ..root };
-            log.root_page = root.pages + 1;
-            log.root_has_base = true;
-            Ok(true)
-        }
-        Err(MediaError::ProgramFailed(_)) => {
-            media.mark_bad(block)?;
-            Ok(false)
-        }
-        Err(error) => Err(error),
-    }
-}
-
-impl Log {
-    /// Say in the table which blocks the log and the roots have, and that others have let go.
-    fn claim_blocks<N: Nand>(&self, media: &mut Media<'_, N>) {
-        for block in 0..media.table.len() {
-            media.release_log(block);
-        }
-        let next = self.next.list.unwrap_or(List::NONE);
-        for &block in self.list.as_slice().iter().chain(next.as_slice()) {
-            if media.table.at(u32::from(block)) != Use::Bad {
-                media.table.set(u32::from(block), Use::Log);
-            }
-        }
-        for &block in self.cells.as_slice() {
-            media.table.set(u32::from(block), Use::Root);
-        }
-    }
-
-    /// Erase the first block of a list whose root holds the state.
-    pub(super) fn begin_block<N: Nand>(
-        &mut self,
-        media: &mut Media<'_, N>,
-    ) -> Result<(), MediaError> {
-        let block = u32::from(self.list.blocks[0]);
-        if !media.erase(block)? {
-            // The next record is a checkpoint in the block behind it.
-            self.page = media.geometry().pages_per_block;
-        }
-        Ok(())
-    }
 }

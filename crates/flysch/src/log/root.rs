@@ -3,7 +3,7 @@
 //! ```text
 //! root block   | checkpoint, 1 to n pages | confirm | name | name | …
 //! checkpoint   "flysch" 6 | salt 4 | schema 4 | first block 4 | blocks 4 | cells 1 + 2 each
-//!              ordinal 4 | list 1 + 2 each | has state 1 | body
+//!              ordinal 4 | list 1 + 2 each | has state and pages ahead 1 | body
 //! name         the next list, then the list in use: each ordinal 4 | blocks 1 + 2 each
 //! ```
 //!
@@ -15,6 +15,7 @@ use flysch_nand::Nand;
 
 use super::body::NUMBER_MAX;
 use super::stream::{Place, Reader, Sink, Source, StreamError, part_of};
+use super::table::pages_ahead;
 use crate::bytes::array;
 use crate::media::{Kind, Label, Media, MediaError, Name, Sight, Use, clear};
 
@@ -92,6 +93,8 @@ pub(crate) struct Front {
     pub(crate) list: List,
     /// Whether the body follows.
     pub(crate) has_state: bool,
+    /// Pages of the block table ahead of the first record of a log block.
+    pub(crate) ahead: u8,
 }
 
 pub(super) const FRONT_SIZE: usize = 6 + 4 + 4 + 4 + 4 + 1 + 2 * CELLS_MAX + List::SIZE + 1;
@@ -110,7 +113,7 @@ impl Front {
         }
         let at = 23 + 2 * CELLS_MAX;
         bytes[at..at + List::SIZE].copy_from_slice(&self.list.emit());
-        bytes[at + List::SIZE] = u8::from(self.has_state);
+        bytes[at + List::SIZE] = u8::from(self.has_state) | self.ahead << 1;
         bytes
     }
 
@@ -128,7 +131,8 @@ impl Front {
             count: word(18),
             cells,
             list: List::parse(&array(&bytes[at..at + List::SIZE]), block_count)?,
-            has_state: bytes[at + List::SIZE] == 1,
+            has_state: bytes[at + List::SIZE] & 1 == 1,
+            ahead: bytes[at + List::SIZE] >> 1,
         };
         let is_sane = bytes[..6] == MAGIC
             && (2..=CELLS_MAX).contains(&usize::from(cells.len))
@@ -143,7 +147,10 @@ impl Front {
     ) -> Result<Self, StreamError> {
         let mut bytes = [0; FRONT_SIZE];
         reader.take(media, &mut bytes)?;
-        Self::parse(&bytes, media.table.len()).ok_or(StreamError::Broken)
+        let front = Self::parse(&bytes, media.table.len()).ok_or(StreamError::Broken)?;
+        // No root says another number but one of the version before, which had none ahead.
+        let is_sane = front.ahead == 0 || front.ahead == pages_ahead(media);
+        if is_sane { Ok(front) } else { Err(StreamError::Broken) }
     }
 }
 

@@ -140,9 +140,10 @@ pub(crate) struct Gone {
 }
 
 impl Gone {
-    /// Whether it is a record behind the first of its block, and before page `end`.
-    pub(crate) fn is_before(self, end: u32) -> bool {
-        0 < self.page && u32::from(self.page) < end
+    /// Whether it is a record behind the first of its block, which begins at page `first`, and
+    /// before page `end`.
+    pub(crate) fn is_between(self, first: u32, end: u32) -> bool {
+        first < u32::from(self.page) && u32::from(self.page) < end
     }
 }
 

@@ -14,19 +14,36 @@ pub(crate) const CHANGE_SIZE: usize = 4;
 /// The changes, in the order in which they were made.
 #[derive(Clone, Debug)]
 pub(crate) struct Changes {
-    changes: [(u16, u16); CHANGES_MAX],
+    list: [(u16, u16); CHANGES_MAX],
     len: u8,
+    /// Those before this one came before the table of the next log block was begun.
+    mark: u8,
 }
 
 impl Changes {
     /// No change.
     pub(crate) const fn new() -> Self {
-        Self { changes: [(0, 0); CHANGES_MAX], len: 0 }
+        Self { list: [(0, 0); CHANGES_MAX], len: 0, mark: 0 }
     }
 
     /// Forget all changes: a checkpoint holds the table.
     pub(crate) fn clear(&mut self) {
-        self.len = 0;
+        (self.len, self.mark) = (0, 0);
+    }
+
+    /// The table of the next log block begins to be written: what changes from here on, its first
+    /// record has.
+    pub(crate) fn mark(&mut self) {
+        self.mark = self.len;
+        assert!(usize::from(self.mark) <= CHANGES_MAX, "no more is marked than is kept");
+    }
+
+    /// The next log block begins: forget what its table has.
+    pub(crate) fn forget_marked(&mut self) {
+        assert!(self.mark <= self.len, "the mark lies among the changes");
+        let (mark, len) = (usize::from(self.mark), usize::from(self.len));
+        self.list.copy_within(mark..len, 0);
+        (self.len, self.mark) = (self.len - self.mark, 0);
     }
 
     /// Changes that can still be kept.
@@ -38,13 +55,14 @@ impl Changes {
     pub(crate) fn add(&mut self, block: u32, used: Use) {
         let change = (block as u16, used.code());
         let len = usize::from(self.len);
-        if let Some(at) = self.changes[..len].iter().position(|(known, _)| *known == change.0) {
-            self.changes.copy_within(at + 1..len, at);
-            self.changes[len - 1] = change;
+        if let Some(at) = self.list[..len].iter().position(|(known, _)| *known == change.0) {
+            self.list.copy_within(at + 1..len, at);
+            self.list[len - 1] = change;
+            self.mark -= u8::from(at < usize::from(self.mark));
             return;
         }
         assert!(len < CHANGES_MAX, "a log block is left before its changes overflow");
-        self.changes[len] = change;
+        self.list[len] = change;
         self.len += 1;
     }
 
@@ -55,7 +73,7 @@ impl Changes {
 
     /// The change of that place, as a record carries it.
     pub(crate) fn emit(&self, at: usize) -> [u8; CHANGE_SIZE] {
-        let (block, code) = self.changes[..usize::from(self.len)][at];
+        let (block, code) = self.list[..usize::from(self.len)][at];
         let [a, b] = block.to_le_bytes();
         let [c, d] = code.to_le_bytes();
         [a, b, c, d]
@@ -76,5 +94,26 @@ impl Changes {
         self.add(block, used);
         table.set(block, used);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table of the next log block was begun after two changes; one of the blocks changes again
+    /// behind that, so its change is not in the table.
+    #[test]
+    fn what_the_next_table_has_is_forgotten_and_nothing_else() {
+        let mut changes = Changes::new();
+        changes.add(3, Use::Log);
+        changes.add(4, Use::Log);
+        changes.mark();
+        changes.add(5, Use::Root);
+        changes.add(3, Use::Free);
+        changes.forget_marked();
+        assert_eq!([changes.emit(0)[0], changes.emit(1)[0]], [5, 3]);
+        changes.forget_marked();
+        assert_eq!(changes.len(), 2, "nothing is marked any more");
     }
 }

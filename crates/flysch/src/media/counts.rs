@@ -5,7 +5,7 @@ use super::{Kind, Space};
 /// What a program was for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// A record of the log: a commit, or a checkpoint.
+    /// A record of the log: a commit, or a checkpoint with its block table.
     Log,
     /// A page of rows, or the summary of a block of them.
     Rows,
@@ -28,10 +28,10 @@ impl Cause {
     pub(super) const fn of(kind: Kind, space: Option<Space>) -> Self {
         match kind {
             Kind::Root | Kind::Confirm | Kind::Name => Self::Root,
-            Kind::Record => Self::Log,
+            Kind::Record | Kind::Table => Self::Log,
             Kind::Rows | Kind::More | Kind::Summary => Self::Rows,
-            Kind::Run | Kind::Fence if matches!(space, Some(Space::Young)) => Self::Run,
-            Kind::Run | Kind::Fence => Self::Merge,
+            Kind::Run if matches!(space, Some(Space::Young)) => Self::Run,
+            Kind::Run => Self::Merge,
         }
     }
 }

@@ -30,8 +30,8 @@ pub enum Kind {
     Summary,
     /// Units of a run.
     Run,
-    /// The directory of a run's units.
-    Fence,
+    /// A part of the block table, ahead of the record that begins a log block.
+    Table,
 }
 
 const KINDS: [Kind; 9] = [
@@ -43,11 +43,28 @@ const KINDS: [Kind; 9] = [
     Kind::More,
     Kind::Summary,
     Kind::Run,
-    Kind::Fence,
+    Kind::Table,
 ];
 
-/// The version of the format, in the upper half of the kind byte.
-pub const VERSION: u8 = 1;
+/// The newest version of the format. The upper half of the kind byte has the version that a reader
+/// must know for the page.
+pub const VERSION: u8 = 2;
+
+impl Kind {
+    /// The version in which the kind got the form that it is written in.
+    const fn version(self) -> u8 {
+        match self {
+            Self::Root | Self::Table => 2,
+            Self::Confirm
+            | Self::Name
+            | Self::Record
+            | Self::Rows
+            | Self::More
+            | Self::Summary
+            | Self::Run => 1,
+        }
+    }
+}
 
 /// A page's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,10 +100,11 @@ impl Header {
     /// Read the header of a page whose first cell bears its seal.
     pub fn parse(page: &[u8]) -> Result<Self, HeaderError> {
         let version = page[0] >> 4;
-        if version != VERSION {
+        let kind = KINDS.get(usize::from(page[0] & 15));
+        if !(1..=kind.map_or(VERSION, |kind| kind.version())).contains(&version) {
             return Err(HeaderError::Version(version));
         }
-        let kind = KINDS.get(usize::from(page[0] & 15)).ok_or(HeaderError::Kind(page[0]))?;
+        let kind = kind.ok_or(HeaderError::Kind(page[0]))?;
         let mut write = [0; 8];
         write[..6].copy_from_slice(&page[8..14]);
         Ok(Self {
@@ -104,7 +122,7 @@ impl Header {
     /// Write the header to the start of a page.
     pub fn emit(&self, page: &mut [u8]) {
         debug_assert!(self.write >> 48 == 0, "a write number has 48 bits");
-        page[0] = VERSION << 4 | self.kind as u8;
+        page[0] = self.kind.version() << 4 | self.kind as u8;
         page[1] = self.owner;
         page[2..4].copy_from_slice(&self.used.to_le_bytes());
         page[4..6].copy_from_slice(&self.block.to_le_bytes());
@@ -136,7 +154,7 @@ mod tests {
             header.emit(&mut page);
             assert_eq!(Header::parse(&page), Ok(header));
             page[0] += 16;
-            assert_eq!(Header::parse(&page), Err(HeaderError::Version(2)));
+            assert_eq!(Header::parse(&page), Err(HeaderError::Version(kind.version() + 1)));
         }
         assert_eq!(Header::parse(&[0x1F; 20]), Err(HeaderError::Kind(0x1F)));
     }

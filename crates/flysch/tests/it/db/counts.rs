@@ -56,7 +56,7 @@ fn stats_are_what_the_chip_counted() {
 #[test]
 fn pages_that_went_wrong_are_found_by_reading_back() {
     for every in [9, 23, 50] {
-        let mut image = created(240);
+        let mut image = created(300);
         let wanted: Vec<i64> = (0..150).collect();
         let mut ram = vec![0; RAM];
         let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();

@@ -17,7 +17,7 @@ const LOG_CODE: u16 = 0xFFFC;
 
 /// Kinds of pages, as their headers have them.
 pub(super) mod kind {
-    pub(in super::super) const ROOT: u8 = 0x10;
+    pub(in super::super) const ROOT: u8 = 0x20;
     pub(in super::super) const NAME: u8 = 0x12;
     pub(in super::super) const RECORD: u8 = 0x13;
     pub(in super::super) const ROWS: u8 = 0x14;

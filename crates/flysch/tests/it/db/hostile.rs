@@ -342,8 +342,9 @@ fn what_is_not_ours_is_refused_by_name() {
     assert_eq!(open(&mut honest.clone(), &SCHEMA, part), refused);
     let refused = Err(DbError::Mount(MountError::Missing));
     assert_eq!(open(&mut Image::blank(512, 64), &SCHEMA, OPTIONS), refused);
-    let newer = Err(DbError::Mount(MountError::Media(MediaError::Version(2))));
-    for pages in [honest.written(), Forge::newest(&honest, kind::RECORD)[..1].to_vec()] {
+    let record = Forge::newest(&honest, kind::RECORD)[..1].to_vec();
+    for (pages, version) in [(honest.written(), 3), (record, 2)] {
+        let newer = Err(DbError::Mount(MountError::Media(MediaError::Version(version))));
         let mut image = honest.clone();
         for page in pages {
             let mut bytes = image.bytes(page);

@@ -33,12 +33,17 @@ pub(super) struct Image {
 impl Image {
     /// An erased chip of blocks of eight pages.
     pub(super) fn blank(page_size: u32, block_count: u32) -> Self {
+        Self::of(page_size, 8, block_count)
+    }
+
+    /// An erased chip.
+    pub(super) fn of(page_size: u32, pages_per_block: u32, block_count: u32) -> Self {
         let geometry = Geometry {
             page_size,
             oob_size: page_size / 32,
             sectors_per_page: page_size / 512,
             partial_programs: 1,
-            pages_per_block: 8,
+            pages_per_block,
             block_count,
             in_order: true,
         };

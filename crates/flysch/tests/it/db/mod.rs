@@ -23,3 +23,4 @@ mod scrub;
 mod snapshots;
 mod version_1;
 mod world;
+mod worst;

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use flysch_chip::Prng;
 
-use super::state::{Checkpoint, Entry, List, NvRecord, Record, RowsPage};
+use super::state::{Checkpoint, Entry, List, NvRecord, Record, RowsPage, Table};
 
 /// Pages in a block.
 pub(crate) const PAGES: u8 = 8;
@@ -33,13 +33,47 @@ pub(crate) type Done<T = ()> = Result<T, Stop>;
 #[derive(Debug)]
 pub(crate) enum Page {
     Rows(RowsPage),
-    Summary { number: u8, spans: Vec<(u8, u8)> },
-    Run { space: u8, number: u8, entries: Vec<Entry> },
-    Log { id: u64, seq: u32, part: u8, parts: u8, record: Rc<Record> },
-    Stop { id: u64, seq: u32 },
-    Root { epoch: u32, part: u8, parts: u8, checkpoint: Rc<Checkpoint> },
-    Confirm { epoch: u32 },
-    Name { epoch: u32, list: List },
+    Summary {
+        number: u8,
+        spans: Vec<(u8, u8)>,
+    },
+    Run {
+        space: u8,
+        number: u8,
+        entries: Vec<Entry>,
+    },
+    Log {
+        id: u64,
+        seq: u32,
+        part: u8,
+        parts: u8,
+        record: Rc<Record>,
+    },
+    Stop {
+        id: u64,
+        seq: u32,
+    },
+    Root {
+        epoch: u32,
+        part: u8,
+        parts: u8,
+        checkpoint: Rc<Checkpoint>,
+    },
+    Confirm {
+        epoch: u32,
+    },
+    /// The list that follows, and the one in use.
+    Name {
+        epoch: u32,
+        list: List,
+        used: List,
+    },
+    /// A part of the block table, ahead of a log block's first record.
+    Table {
+        id: u64,
+        part: u8,
+        table: Table,
+    },
 }
 
 /// What a read shows.
@@ -206,6 +240,20 @@ impl Device {
             (true, _) => Err(Stop::Cut),
             (false, true) => Err(Stop::Bad),
             (false, false) => Ok(()),
+        }
+    }
+
+    /// Erase a block if it is not marked; one that fails is marked, and so is told.
+    pub(crate) fn erase_unless_marked(&mut self, block: u8) -> Done {
+        if self.is_marked(block) {
+            return Err(Stop::Bad);
+        }
+        match self.erase(block) {
+            Err(Stop::Bad) => {
+                self.mark(block)?;
+                Err(Stop::Bad)
+            }
+            erased => erased,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::ahead::Built;
 use super::compact::Window;
 use super::copy::BlockCopy;
 use super::device::{Device, Done, PAGES, Stop};
@@ -23,6 +24,8 @@ pub(crate) struct Config {
     pub(crate) block_count: u8,
     pub(crate) list_len: u8,
     pub(crate) checkpoint_parts: u8,
+    /// Pages of the block table that are programmed ahead of a log block's first record.
+    pub(crate) table_parts: u8,
     /// Rows that the `NvRam` takes, in units; 0 without one.
     pub(crate) nvram_units: u16,
     pub(crate) code_count: u8,
@@ -43,7 +46,8 @@ pub(crate) enum RootRules {
     Planned,
     /// Those that the engine has: the root of the highest epoch is believed, a mount erases the
     /// root blocks on which no root is visible, and a clean stop is one page. It is none where a
-    /// root block shows no confirmed root. So a format writes a root into each.
+    /// root block shows no confirmed root. So a format writes a root into each. What a log block
+    /// needs is done ahead.
     Built,
 }
 
@@ -107,6 +111,9 @@ pub(crate) struct Engine {
     pub(crate) last: Checkpoint,
     pub(crate) seq: u32,
     pub(crate) root: Root,
+    /// The greatest epoch that any root, whole or not, was given.
+    pub(crate) top: u32,
+    pub(crate) built: Built,
     pub(crate) list: List,
     pub(crate) list_at: u8,
     pub(crate) log_page: u8,
@@ -150,8 +157,14 @@ impl Engine {
         };
         let slots = [Slot::Free; BLOCKS_MAX];
         let list = List::default();
-        let checkpoint =
-            Checkpoint { seq: 1, state: begin.clone(), tail: Tail::default(), table: slots, list };
+        let checkpoint = Checkpoint {
+            seq: 1,
+            state: begin.clone(),
+            tail: Tail::default(),
+            table: slots,
+            list,
+            has_state: true,
+        };
         Self {
             device,
             config,
@@ -167,6 +180,8 @@ impl Engine {
             last: checkpoint,
             seq: 1,
             root: Root::default(),
+            top: 0,
+            built: Built::default(),
             list,
             list_at: 0,
             log_page: 0,

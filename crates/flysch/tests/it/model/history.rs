@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::device::{Device, Done, Stop};
+use super::device::{Device, Done, PAGES, Stop};
 use super::engine::{Config, Engine, RootRules};
 use super::state::Row;
 use super::switches::Broken;
@@ -86,6 +86,25 @@ impl Plan {
         plan
     }
 
+    /// A plan by the rules that are built, of lives that are long enough for several log blocks.
+    pub(crate) fn ahead(seed: u64, broken: Option<Broken>) -> Self {
+        let mut plan = Self::new(seed * 2 + 1, broken);
+        plan.config.roots = RootRules::Built;
+        plan.config.nvram_units = 0;
+        plan.config.table_parts = (seed % 3) as u8;
+        if seed % 4 < 2 {
+            plan.config.list_len = 1;
+            plan.fail_one_in = 30;
+        }
+        if seed % 8 == 6 {
+            // A root's checkpoint leaves no page for a name.
+            plan.config.checkpoint_parts = PAGES - 1;
+        }
+        plan.lives = 20;
+        plan.life_len = if seed.is_multiple_of(2) { 60 } else { 200 };
+        plan
+    }
+
     /// The plan of a seed: geometry, `NvRam`, failures and lengths vary.
     pub(crate) fn new(seed: u64, broken: Option<Broken>) -> Self {
         let mut prng = flysch_chip::Prng::new(seed ^ 0x5bd1_e995);
@@ -94,6 +113,7 @@ impl Plan {
             block_count: 24 + draw(5),
             list_len: 1 + draw(3),
             checkpoint_parts: 1 + draw(3),
+            table_parts: (seed % 3) as u8,
             nvram_units: if draw(3) == 0 { 40 } else { 0 },
             code_count: [1, 3, 4, 8][usize::from(draw(4))],
             root_count: 4,

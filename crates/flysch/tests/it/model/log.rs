@@ -22,10 +22,18 @@ impl Engine {
                 return self.write_nvram(units);
             }
         }
+        if self.is_built() {
+            self.wake()?;
+        }
         self.let_go();
-        self.write_log()?;
+        if !self.is_built() {
+            self.write_log()?;
+            self.follow_flash();
+            return Ok(());
+        }
+        self.write_ahead()?;
         self.follow_flash();
-        Ok(())
+        if self.closing.is_none() && self.device.below(4) > 0 { self.prepare_log() } else { Ok(()) }
     }
 
     /// A record is on flash: the `NvRam` begins anew, and blocks are let go.
@@ -80,13 +88,14 @@ impl Engine {
     }
 
     /// The record is durable.
-    fn recorded(&mut self) {
+    pub(crate) fn recorded(&mut self) {
         self.last = Checkpoint {
             seq: self.seq,
             state: self.state.clone(),
             tail: self.tails[HOT].clone(),
             table: self.table,
             list: self.list,
+            has_state: true,
         };
         self.tail_base = Some(self.tails[HOT].rows.len());
         self.is_moved = false;
@@ -94,12 +103,8 @@ impl Engine {
 
     /// What the record on flash lets go.
     pub(crate) fn release(&mut self) {
-        let taken = bits(&self.list.blocks[..self.list_len()]) | self.copied_to();
+        let taken = self.listed() | self.copied_to();
         self.free = self.unclaimed(&self.last.state) & !taken;
-    }
-
-    fn list_len(&self) -> usize {
-        usize::from(self.list.len)
     }
 
     /// All blocks but roots and what the state and the table hold.
@@ -153,16 +158,12 @@ impl Engine {
         }
     }
 
-    fn program_record(&mut self, is_checkpoint: bool, parts: u8) -> Done {
-        if is_checkpoint {
+    pub(crate) fn program_record(&mut self, is_checkpoint: bool, parts: u8) -> Done {
+        if is_checkpoint && !self.is_built() {
             self.changes.clear();
         }
         let is_whole = is_checkpoint || self.nvram_slot > 0 || self.device.below(6) == 0;
-        let table = if is_checkpoint {
-            TablePart::Whole(self.table)
-        } else {
-            TablePart::Changes(self.changes.clone())
-        };
+        let table = self.table_part(is_checkpoint);
         let tail = self.tail_part(is_whole);
         self.program_parts(
             Record { state: self.state.clone(), tail, table, is_stop: self.closing.is_some() },
@@ -171,7 +172,7 @@ impl Engine {
         )
     }
 
-    fn program_parts(&mut self, record: Record, seq: u32, parts: u8) -> Done {
+    pub(crate) fn program_parts(&mut self, record: Record, seq: u32, parts: u8) -> Done {
         let record = Rc::new(record);
         let block = self.list.blocks[usize::from(self.list_at)];
         let id = self.list.id + u64::from(self.list_at);
@@ -234,7 +235,7 @@ impl Engine {
         }
         self.root.name_count += 1;
         list.id = self.root.list_id + self.root.name_count * 4;
-        let name = Page::Name { epoch: self.root.epoch, list };
+        let name = Page::Name { epoch: self.root.epoch, list, used: self.list };
         let outcome = if self.root.page < PAGES {
             self.device.program(self.root.block, self.root.page, name)
         } else {
@@ -256,6 +257,13 @@ impl Engine {
     /// record says once more, in the next log block. Where none is left in the list, a root takes
     /// it, as after a cut: a name page that nobody sees would be programmed again.
     pub(crate) fn wake(&mut self) -> Done {
+        if self.is_built() && self.is_clean {
+            if !self.wake_ahead()? {
+                return self.wake_by_root();
+            }
+            self.is_clean = false;
+            self.follow_flash();
+        }
         while self.is_clean && !self.is(Broken::CleanGoesOn) {
             let is_named = self.is(Broken::WakesWithName);
             if is_named {
@@ -283,8 +291,13 @@ impl Engine {
     fn wake_by_root(&mut self) -> Done {
         let (views, list) = (self.view_roots(), self.choose_list()?);
         self.last.list = list;
+        let list =
+            if self.is_built() { List { id: self.ordinal_of_mount(), ..list } } else { list };
         self.write_mount_root(views, list)?;
         (self.list_at, self.log_page, self.is_clean) = (0, 0, false);
+        if self.is_built() {
+            self.begin_block()?;
+        }
         self.follow_flash();
         Ok(())
     }
@@ -293,6 +306,9 @@ impl Engine {
     pub(crate) fn close(&mut self) -> Done {
         if self.is_clean && !self.is(Broken::CleanGoesOn) {
             return Ok(());
+        }
+        if self.is_built() {
+            return self.close_ahead();
         }
         let may_end = self.list.len == 1 || self.is(Broken::CleanGoesOn);
         loop {
@@ -310,7 +326,7 @@ impl Engine {
         }
         let block = self.list.blocks[usize::from(self.list_at)];
         let id = self.list.id + u64::from(self.list_at);
-        if !self.is(Broken::OneStopPage) && self.config.roots == RootRules::Planned {
+        if !self.is(Broken::OneStopPage) {
             let stop = Page::Stop { id, seq: self.seq };
             match self.device.program(block, self.log_page, stop) {
                 Err(Stop::Bad) => self.device.mark(block)?,
@@ -330,7 +346,7 @@ impl Engine {
         apply_tail(&mut base.tail, &record.tail);
         match &record.table {
             TablePart::Whole(table) => base.table = *table,
-            TablePart::Changes(changes) => {
+            TablePart::Changes(changes) | TablePart::Ahead(changes) => {
                 base.table = *ground;
                 for (block, slot) in changes {
                     super::state::set_slot(&mut base.table, *block, *slot);

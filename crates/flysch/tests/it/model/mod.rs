@@ -1,6 +1,7 @@
 //! A model of the whole protocol of `docs/design.md`: abstract pages on a device that is cut at
 //! every operation, compared with ordered maps.
 
+mod ahead;
 mod compact;
 mod copy;
 mod device;
@@ -46,6 +47,7 @@ fn no_history_breaks_the_protocol() {
             5 => Plan::held(seed, None),
             6 => Plan::calm(seed, None),
             other if other % 8 == 3 => Plan::roots(seed, None),
+            2 | 10 | 18 => Plan::ahead(seed, None),
             other if other % 8 == 7 => Plan::built_roots(seed, None),
             _ => Plan::new(seed, None),
         };

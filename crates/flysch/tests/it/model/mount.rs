@@ -26,11 +26,30 @@ struct Log {
     list_at: u8,
     page: u8,
     is_stopped: bool,
+    /// Whether its records rest on the state in the root.
+    has_base: bool,
+    /// A list that was named, and not begun.
+    next: Option<List>,
     /// Slots of the `NvRam` in use, and their units.
     nvram: (usize, u16),
 }
 
 impl Log {
+    /// Nothing was logged since the mount that wrote the root.
+    fn of_root(root: &Rc<Checkpoint>) -> Self {
+        Self {
+            last: (**root).clone(),
+            ground: root.table,
+            list: root.list,
+            list_at: 0,
+            page: 0,
+            is_stopped: false,
+            has_base: true,
+            next: None,
+            nvram: (0, 0),
+        }
+    }
+
     fn apply_nvram(&mut self, record: &NvRecord) {
         if let Some((state, changes)) = &record.state {
             self.last.state = state.clone();
@@ -70,18 +89,19 @@ impl Engine {
     /// Mount: only root blocks are touched.
     pub(crate) fn mount(&mut self) -> Done {
         let mut views = self.view_roots();
-        let mut logs = Vec::with_capacity(views.len());
-        for view in &mut views {
-            let log = if view.root.is_some() { Some(self.read_lists(view)?) } else { None };
-            view.seq = log.as_ref().map_or(0, |log| log.last.seq);
-            if self.is(Broken::EpochsRank) || self.config.roots == RootRules::Built {
-                view.seq = 0;
+        let mut logs: Vec<Option<Log>> = views.iter().map(|_| None).collect();
+        for (view, log) in views.iter_mut().zip(&mut logs) {
+            if view.root.is_some() && !self.is_built() {
+                *log = Some(self.read_lists(view)?);
+                let ranks = !self.is(Broken::EpochsRank);
+                view.seq = log.as_ref().filter(|_| ranks).map_or(0, |log| log.last.seq);
             }
-            logs.push(log);
         }
         let at = self.believed(&views).ok_or(Stop::Breach("no root is visible"))?;
-        let (newest, Some(log)) = (&views[at], logs[at].take()) else {
-            return Err(Stop::Breach("no root is visible"));
+        let newest = &views[at];
+        let log = match logs[at].take() {
+            Some(log) => log,
+            None => self.read_lists(newest)?,
         };
         self.root = super::engine::Root {
             block: newest.block,
@@ -96,8 +116,11 @@ impl Engine {
         self.list = log.list;
         self.list_at = log.list_at;
         self.log_page = log.page;
+        self.begin_log(log.list, log.next, log.has_base);
+        self.top = views.iter().map(View::epoch).max().unwrap_or(0);
         let is_sure = self.config.roots == RootRules::Planned
             || log.nvram.0 == 0 && self.has_no_rival(&views);
+        let has_next = if self.is_built() { self.may_go_on() } else { has_next };
         self.is_clean = log.is_stopped && is_sure && (has_next || self.is(Broken::CleanGoesOn));
         if !self.is_clean {
             self.recover(views)?;
@@ -185,13 +208,17 @@ impl Engine {
             self.state.commit += COMMIT_JUMP;
         }
         self.free = self.unclaimed(&self.state);
-        let list = self.choose_list()?;
+        let mut list = self.choose_list()?;
+        if self.is_built() {
+            list.id = self.ordinal_of_mount();
+        }
         self.last = Checkpoint {
             seq: self.seq,
             state: self.state.clone(),
             tail: self.tails[HOT].clone(),
             table: self.table,
             list,
+            has_state: true,
         };
         self.tail_base = Some(self.tails[HOT].rows.len());
         self.is_moved = false;
@@ -200,7 +227,7 @@ impl Engine {
         self.log_page = 0;
         self.nvram_slot = 0;
         self.nvram_used = 0;
-        Ok(())
+        if self.is_built() { self.begin_block() } else { Ok(()) }
     }
 
     /// One page behind the last at the head that is not blank; none where no block is taken.
@@ -226,6 +253,9 @@ impl Engine {
     /// The last list in which a block begins with a whole checkpoint, or the root's own.
     fn read_lists(&mut self, view: &View) -> Done<Log> {
         let Some((_, root)) = &view.root else { return Err(Stop::Breach("no root")) };
+        if self.is_built() {
+            return self.read_named(view, root);
+        }
         let mut found = None;
         for (index, list) in view.lists.iter().enumerate().rev() {
             for at in (0..list.len).rev() {
@@ -234,15 +264,30 @@ impl Engine {
                 }
             }
         }
-        let mut log = found.unwrap_or_else(|| Log {
-            last: (**root).clone(),
-            ground: root.table,
-            list: view.lists[0],
-            list_at: 0,
-            page: 0,
-            is_stopped: false,
-            nvram: (0, 0),
-        });
+        let mut log = found.unwrap_or_else(|| Log::of_root(root));
+        self.follow_nvram(&mut log);
+        Ok(log)
+    }
+
+    /// The list that was named, the one that was in use then, or the root's own.
+    fn read_named(&mut self, view: &View, root: &Rc<Checkpoint>) -> Done<Log> {
+        let mut lists: Vec<List> = view.named.map_or_else(Vec::new, Vec::from);
+        lists.push(view.lists[0]);
+        let mut next = None;
+        for list in lists {
+            for at in (0..list.len).rev() {
+                if let Some(mut log) = self.read_block(root, list, at, true) {
+                    log.next = next;
+                    self.follow_nvram(&mut log);
+                    return Ok(log);
+                }
+            }
+            next = next.or(Some(list));
+        }
+        if !root.has_state {
+            return Err(Stop::Breach("a root without a state has no log"));
+        }
+        let mut log = Log::of_root(root);
         self.follow_nvram(&mut log);
         Ok(log)
     }
@@ -257,11 +302,14 @@ impl Engine {
     ) -> Option<Log> {
         let block = list.blocks[usize::from(at)];
         let id = list.id + u64::from(at);
-        let (first, mut page) = self.read_record(block, id, 0)?;
+        let (first, mut page) = self.read_record(block, id, self.table_parts())?;
         let mut base = (**root).clone();
         let mut ground = root.table;
+        let mut has_base = false;
         match &first.1.table {
             TablePart::Whole(table) => ground = *table,
+            TablePart::Ahead(_) => ground = self.read_table_parts(block, id)?,
+            TablePart::Changes(_) if self.is_built() && root.has_state => has_base = true,
             TablePart::Changes(_) if is_own && at == 0 => {}
             TablePart::Changes(_) => return None,
         }
@@ -285,7 +333,8 @@ impl Engine {
         is_stopped |=
             (self.is(Broken::OneStopPage) || self.config.roots == RootRules::Built) && stops;
         let nvram = (0, 0);
-        Some(Log { last: base, ground, list, list_at: at, page, is_stopped, nvram })
+        let next = None;
+        Some(Log { last: base, ground, list, list_at: at, page, is_stopped, has_base, next, nvram })
     }
 
     /// A whole record at a page of a log block, and the page behind it.

@@ -16,6 +16,7 @@ type Story = fn(&mut History) -> Done;
 fn plan(seed: u64, broken: Option<Broken>) -> Plan {
     let mut plan = Plan::new(seed * 2 + 1, broken);
     plan.config.list_len = 2;
+    plan.config.block_count = 28;
     plan.config.nvram_units = 0;
     plan.config.code_count = 1 + (seed % 2) as u8 * 7;
     plan.factory_bad = 0;

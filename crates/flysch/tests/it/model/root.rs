@@ -6,8 +6,8 @@
 
 use std::rc::Rc;
 
-use super::device::{Done, PAGES, Page, Seen, Stop};
-use super::engine::{Engine, Root, RootRules};
+use super::device::{Device, Done, PAGES, Page, Seen, Stop};
+use super::engine::Engine;
 use super::state::{Checkpoint, List};
 use super::switches::Broken;
 
@@ -18,6 +18,8 @@ pub(crate) struct View {
     is_confirmed: bool,
     /// The root's own list, then those that it names.
     pub(crate) lists: Vec<List>,
+    /// The lists on the last name page: the next one, and the one that was in use.
+    pub(crate) named: Option<[List; 2]>,
     pub(crate) end: u8,
     /// The sequence number that its log leads to.
     pub(crate) seq: u32,
@@ -25,7 +27,15 @@ pub(crate) struct View {
 
 impl View {
     pub(crate) fn blank(block: u8) -> Self {
-        Self { block, root: None, is_confirmed: false, lists: Vec::new(), end: 0, seq: 0 }
+        Self {
+            block,
+            root: None,
+            is_confirmed: false,
+            lists: Vec::new(),
+            named: None,
+            end: 0,
+            seq: 0,
+        }
     }
 
     pub(crate) fn epoch(&self) -> u32 {
@@ -65,9 +75,13 @@ impl Engine {
         view.is_confirmed = matches!(confirm,
             Seen::Page(page) if matches!(&*page, Page::Confirm { epoch: other } if *other == epoch));
         view.end += 1;
+        if self.is_built() {
+            self.view_names(&mut view, epoch);
+            return view;
+        }
         for page in view.end..PAGES {
             if let Seen::Page(content) = self.device.read(block, page)
-                && let Page::Name { epoch: other, list } = &*content
+                && let Page::Name { epoch: other, list, .. } = &*content
                 && *other == epoch
             {
                 view.lists.push(*list);
@@ -75,6 +89,26 @@ impl Engine {
             }
         }
         view
+    }
+
+    /// The last name page of a root, or the one before it: the last may have been under way at a
+    /// cut.
+    fn view_names(&mut self, view: &mut View, epoch: u32) {
+        let first = view.end;
+        let is_blank =
+            |device: &mut Device, page| matches!(device.read(view.block, page), Seen::Blank);
+        let last = (first..PAGES).rev().find(|page| !is_blank(&mut self.device, *page));
+        view.end = last.map_or(first, |last| last + 1);
+        let reach = if self.is(Broken::LastNameOnly) { 1 } else { 2 };
+        for page in (first..view.end).rev().take(reach) {
+            if let Seen::Page(content) = self.device.read(view.block, page)
+                && let Page::Name { epoch: other, list, used } = &*content
+                && *other == epoch
+            {
+                view.named = Some([*list, *used]);
+                return;
+            }
+        }
     }
 
     pub(crate) fn view_roots(&mut self) -> Vec<View> {
@@ -113,18 +147,37 @@ impl Engine {
     }
 
     /// Erase `block` and write a root of `self.last` with `list`, with its confirm page.
-    fn write_root(&mut self, block: u8, epoch: u32, list: List) -> Done {
+    pub(crate) fn write_root(&mut self, block: u8, epoch: u32, list: List) -> Done {
+        self.top = self.top.max(epoch);
         self.device.erase(block)?;
-        let checkpoint = Rc::new(Checkpoint { list, ..self.last.clone() });
-        let parts = self.config.checkpoint_parts;
+        let parts = self.program_root(block, epoch, list, (self.last.clone(), true))?;
+        self.confirm_root(block, parts, epoch, list)
+    }
+
+    /// Write a root into a block that is erased: with the state, or one that rests on the log.
+    /// Gives its pages.
+    pub(crate) fn program_root(
+        &mut self,
+        block: u8,
+        epoch: u32,
+        list: List,
+        (copied, has_state): (Checkpoint, bool),
+    ) -> Done<u8> {
+        let checkpoint = Rc::new(Checkpoint { list, has_state, ..copied });
+        let parts = if has_state { self.config.checkpoint_parts } else { 1 };
         for part in 0..parts {
             let checkpoint = Rc::clone(&checkpoint);
             self.device.program(block, part, Page::Root { epoch, part, parts, checkpoint })?;
         }
+        Ok(parts)
+    }
+
+    /// Confirm a root: it is the one in force.
+    pub(crate) fn confirm_root(&mut self, block: u8, parts: u8, epoch: u32, list: List) -> Done {
         if !self.is(Broken::NotConfirmed) {
             self.device.program(block, parts, Page::Confirm { epoch })?;
         }
-        self.root = Root { block, page: parts + 1, epoch, list_id: list.id, name_count: 0 };
+        self.note_root(block, parts + 1, epoch, list);
         Ok(())
     }
 
@@ -133,7 +186,9 @@ impl Engine {
         let mut epoch = views.iter().map(View::epoch).max().unwrap_or(0);
         loop {
             epoch += 1;
-            list.id = list_id(self.seq, epoch);
+            if !self.is_built() {
+                list.id = list_id(self.seq, epoch);
+            }
             let block = self.target(&views).ok_or(Stop::Breach("no root block is left"))?;
             match self.write_root(block, epoch, list) {
                 Ok(()) => break,
@@ -157,19 +212,15 @@ impl Engine {
         Ok(())
     }
 
-    fn is_built(&self) -> bool {
-        self.config.roots == RootRules::Built
-    }
-
     /// A format: every root block gets a root, the first of them the last one.
     pub(crate) fn write_every_root(&mut self, mut list: List) -> Done {
+        list.id = 0;
         for at in (0..self.root_count()).rev() {
             let (block, epoch) = (self.root_blocks[at], self.root.epoch + 1);
-            list.id = list_id(self.seq, epoch);
             self.write_root(block, epoch, list)?;
         }
         self.list = list;
-        Ok(())
+        self.begin_block()
     }
 
     /// Whether every root block that is not bad shows a confirmed root. One that does not may hold
@@ -203,7 +254,6 @@ impl Engine {
             epoch += 1;
             list.id = list_id(self.seq, epoch);
             match self.write_root(block, epoch, *list) {
-                Ok(()) if self.is_built() => return Ok(()),
                 Ok(()) => return self.erase_root(old.block),
                 Err(Stop::Bad) => self.device.mark(block)?,
                 Err(stop) => return Err(stop),

@@ -175,6 +175,8 @@ pub(crate) enum TailPart {
 #[derive(Clone, Debug)]
 pub(crate) enum TablePart {
     Whole(Table),
+    /// On pages before the record, and what changed since the first of them.
+    Ahead(Vec<(u8, Slot)>),
     /// All changes since the log block began.
     Changes(Vec<(u8, Slot)>),
 }
@@ -196,6 +198,8 @@ pub(crate) struct Checkpoint {
     pub(crate) tail: Tail,
     pub(crate) table: Table,
     pub(crate) list: List,
+    /// A root without it rests on the log.
+    pub(crate) has_state: bool,
 }
 
 /// The log blocks in use, in order; pages carry `id` plus the place in the list.

@@ -88,6 +88,22 @@ pub(crate) enum Broken {
     WakesWithCommit,
     /// The root of the highest epoch is believed, wherever its log leads.
     EpochsRank,
+    /// A name page does not tell the list that the last record lies in.
+    NameDropsUsed,
+    /// A list counts as the one in use as soon as it is named.
+    NamedIsUsed,
+    /// Blocks of a list that is named, and not begun, are free.
+    NamedNotKept,
+    /// A list is begun before it is named.
+    CheckpointNotNamed,
+    /// The name page before the last one is not looked at.
+    LastNameOnly,
+    /// A record that begins the last block of a list may say that the database was closed.
+    StopsInLast,
+    /// A root without a state takes the place of one on which records rest.
+    RootLeavesBase,
+    /// The first record has what changed since the last page of the table, and not since the first.
+    ChangesFromLastPart,
 }
 
 type Draw = fn(u64, Option<Broken>) -> Plan;
@@ -132,6 +148,14 @@ const FOUND: &[(Broken, u64, Draw)] = &[
     (Broken::EpochsRank, 4_000, Plan::roots),
     (Broken::RivalsOverlooked, 2_000, Plan::built_roots),
     (Broken::MarkedBelieved, 6_000, Plan::built),
+    (Broken::NameDropsUsed, 1_000, Plan::ahead),
+    (Broken::NamedIsUsed, 1_000, Plan::ahead),
+    (Broken::NamedNotKept, 1_000, Plan::ahead),
+    (Broken::CheckpointNotNamed, 1_000, Plan::ahead),
+    (Broken::LastNameOnly, 1_000, Plan::ahead),
+    (Broken::StopsInLast, 6_000, Plan::built_roots),
+    (Broken::RootLeavesBase, 4_000, Plan::ahead),
+    (Broken::ChangesFromLastPart, 1_000, Plan::ahead),
 ];
 
 /// Rules that no history of the model needs: numbers that go on, copies that wait until a session

@@ -1,0 +1,146 @@
+//! Making certain what a mount found, before anything else is programmed.
+//!
+//! Only root blocks are touched until a new root is confirmed and no root block is left that may
+//! hold an attempt of an earlier mount.
+
+use flysch_nand::Nand;
+
+use super::mount::Found;
+use super::root::{self, CELLS_MAX, List, Seen, target};
+use super::table::pages_ahead;
+use super::{Body, CHECKPOINT, Log, Next, choose_list};
+use crate::media::{Media, MediaError, Use};
+
+impl Found {
+    /// Make certain what was found, before anything else is programmed.
+    ///
+    /// After a close the log goes on with a checkpoint in its next block, which is erased for it:
+    /// where the power is cut on the way, the next mount does the same again. Cost: an erase and
+    /// the checkpoint's pages. Otherwise, and where no block is left to go on in, as
+    /// [`Found::renew`].
+    pub(crate) fn settle<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        body: &Body<'_>,
+        frame: &mut [u8],
+    ) -> Result<(), MediaError> {
+        if self.is_clean && self.log.wake(media, body, frame)? {
+            return Ok(());
+        }
+        self.renew(media, body, frame)
+    }
+
+    /// Write a root with the state as `body` has it. Cost: an erase and the checkpoint's pages and
+    /// a confirm page, an erase for each root block on which nothing was seen, and one for the
+    /// first log block.
+    fn renew<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        body: &Body<'_>,
+        frame: &mut [u8],
+    ) -> Result<(), MediaError> {
+        let Self { log, seen, .. } = self;
+        let list = choose_list(media, log.ordinal_of_mount())?;
+        for block in 0..media.table.len() {
+            if !list.as_slice().contains(&(block as u16)) {
+                media.release_log(block);
+            }
+        }
+        media.changes.clear();
+        (log.list, log.live, log.at) = (list, list, 0);
+        log.ahead = pages_ahead(media);
+        log.page = u32::from(log.ahead);
+        log.next = Next::NONE;
+        (log.is_fresh, log.root_next) = (true, None);
+        log.number += 1;
+        let cells = log.cells;
+        let count = usize::from(cells.len);
+        let seen: [Option<Seen>; CELLS_MAX] = *seen;
+        let mut is_bad = [false; CELLS_MAX];
+        for (bad, &block) in is_bad.iter_mut().zip(cells.as_slice()) {
+            *bad = media.is_bad(u32::from(block))?;
+        }
+        while let Some(at) = target(&seen[..count], &is_bad) {
+            let block = u32::from(cells.blocks[at]);
+            if write_root(log, media, body, block, frame)? {
+                let unseen =
+                    |&other: &usize| other != at && !is_bad[other] && seen[other].is_none();
+                for other in (0..count).filter(unseen) {
+                    media.erase_root(u32::from(cells.blocks[other]))?;
+                }
+                return log.begin_block(media);
+            }
+            is_bad[at] = true;
+        }
+        Err(MediaError::Full)
+    }
+}
+
+/// Write and confirm a root; false where its block failed.
+pub(super) fn write_root<N: Nand>(
+    log: &mut Log,
+    media: &mut Media<'_, N>,
+    body: &Body<'_>,
+    block: u32,
+    frame: &mut [u8],
+) -> Result<bool, MediaError> {
+    log.epoch += 1;
+    let epoch = log.epoch;
+    if !media.erase_root(block)? {
+        return Ok(false);
+    }
+    let front = log.front(media, log.list, true);
+    let whole = Body { flags: body.flags | CHECKPOINT, base: 0, ..*body };
+    let written = root::write(media, block, epoch, frame, |sink, media| {
+        sink.put(media, &front.emit())?;
+        whole.emit(sink, media)
+    });
+    let confirmed = written.and_then(|root| {
+        root::confirm(media, &root, frame)?;
+        Ok(root)
+    });
+    match confirmed {
+        Ok(root) => {
+            log.root = Seen { is_confirmed: true, ..root };
+            log.root_page = root.pages + 1;
+            log.root_has_base = true;
+            Ok(true)
+        }
+        Err(MediaError::ProgramFailed(_)) => {
+            media.mark_bad(block)?;
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+impl Log {
+    /// Say in the table which blocks the log and the roots have, and that others have let go.
+    pub(super) fn claim_blocks<N: Nand>(&self, media: &mut Media<'_, N>) {
+        for block in 0..media.table.len() {
+            media.release_log(block);
+        }
+        let next = self.next.list.unwrap_or(List::NONE);
+        for &block in self.list.as_slice().iter().chain(next.as_slice()) {
+            if media.table.at(u32::from(block)) != Use::Bad {
+                media.table.set(u32::from(block), Use::Log);
+            }
+        }
+        for &block in self.cells.as_slice() {
+            media.table.set(u32::from(block), Use::Root);
+        }
+    }
+
+    /// Erase the first block of a list whose root holds the state.
+    pub(super) fn begin_block<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+    ) -> Result<(), MediaError> {
+        let block = u32::from(self.list.blocks[0]);
+        if !media.erase(block)? {
+            // The next record is a checkpoint in the block behind it.
+            self.page = media.geometry().pages_per_block;
+        }
+        Ok(())
+    }
+}

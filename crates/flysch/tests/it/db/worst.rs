@@ -1,0 +1,95 @@
+//! The worst call: what one insert with its commit does at most, on chips of any shape.
+
+use flysch::db::{Db, Durability, Options};
+use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
+
+use super::image::Image;
+
+/// A row of some 40 bytes with a key in order and an index on the sensor.
+const SCHEMA: Schema<'static> = Schema {
+    tables: &[Table {
+        name: "reading",
+        columns: &[
+            Column::required("time", ColumnType::Time),
+            Column::required("sensor", ColumnType::Integer),
+            Column::required("note", ColumnType::Text),
+        ],
+        indexes: &[
+            Index { columns: &[0], kind: IndexKind::Ordered, is_unique: true },
+            Index { columns: &[1], kind: IndexKind::Hash, is_unique: false },
+        ],
+        zone: Some(0),
+    }],
+};
+
+/// A shape of a chip: bytes of a page, pages of a block, blocks; and the RAM given.
+type Shape = (u32, u32, u32, usize);
+
+const SHAPES: &[Shape] = &[
+    (512, 32, 96, 14_000),
+    (512, 32, 1024, 16_384),
+    (512, 32, 512, 16_384),
+    (1024, 32, 512, 16_384),
+    (2048, 64, 24, 16_384),
+    (2048, 64, 128, 16_384),
+    (2048, 64, 1024, 16_384),
+    (2048, 64, 8192, 65_536),
+    (4096, 64, 1024, 32_768),
+    (4096, 64, 8192, 65_536),
+    (4096, 128, 256, 32_768),
+    (8192, 64, 512, 65_536),
+    (16_384, 256, 48, 131_072),
+];
+
+/// The most reads, programs and erases of a call.
+type Most = [u64; 3];
+
+fn counted(image: &Image) -> Most {
+    [image.reads, image.changes[0], image.changes[1]]
+}
+
+fn worst(shape: Shape, rows: i64) -> Most {
+    let (page_size, pages, blocks, ram) = shape;
+    let mut image = Image::of(page_size, pages, blocks);
+    let mut memory = vec![0; ram];
+    let options = Options { partition: None, seed: 7, capacity: 100_000 };
+    let mut db = Db::create(&mut image, &SCHEMA, options, &mut memory).unwrap();
+    let mut most = [0; 3];
+    for row in 0..rows {
+        let before = counted(db.nand());
+        let mut tx = db.begin().unwrap();
+        let sensor = Value::Integer(row * 7919 % 997);
+        let time = Value::Time(1_700_000_000_000_000 + row * 1_000_000);
+        tx.insert(0, &[time, sensor, Value::Text("abcdefghijklmnopqrstuv")]).unwrap();
+        tx.commit(Durability::Durable).unwrap();
+        let after = counted(db.nand());
+        for (most, (after, before)) in most.iter_mut().zip(after.into_iter().zip(before)) {
+            *most = (*most).max(after - before);
+        }
+    }
+    most
+}
+
+/// Pages of 512 bytes hold half a record: a checkpoint of several pages and its table do not wait.
+const SMALL_PAGE: Most = [20, 10, 1];
+
+/// An erase, three programs, and the reads of a slice of a merge, whose fan-in grows with the page.
+const fn limit(page_size: u32) -> Most {
+    match page_size {
+        512 => SMALL_PAGE,
+        1024 | 2048 => [20, 3, 1],
+        4096 | 8192 => [30, 3, 1],
+        _ => [50, 3, 1],
+    }
+}
+
+#[test]
+fn an_insert_with_its_commit_does_no_more_than_it_says() {
+    for &shape in SHAPES {
+        let rows = std::env::var("FLYSCH_WORST_ROWS").map_or(6_000, |text| text.parse().unwrap());
+        let most = worst(shape, rows);
+        println!("{shape:?}: reads, programs and erases {most:?}");
+        let is_kept = most.iter().zip(limit(shape.0)).all(|(most, limit)| *most <= limit);
+        assert!(is_kept, "{shape:?}: reads, programs and erases {most:?}");
+    }
+}
