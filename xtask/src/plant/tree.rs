@@ -29,9 +29,9 @@ pub(crate) fn planted(number: u32) -> bool {
 
 /// Copy the files that version control knows, with all faults planted. Files that are as they ought
 /// to be are left alone, so that little has to be built again.
-pub(super) fn prepare(tree: &Path, faults: &[&Fault]) -> Outcome {
+pub(super) fn prepare(tree: &Path, faults: &[Fault]) -> Outcome {
     let mut by_file: BTreeMap<String, Vec<(usize, &Fault)>> = BTreeMap::new();
-    for (number, &fault) in (1..).zip(faults) {
+    for (number, fault) in (1..).zip(faults) {
         by_file.entry(fault.file.clone()).or_default().push((number, fault));
         by_file.entry(library_of(fault)?).or_default();
     }

@@ -72,6 +72,11 @@ impl Verdicts {
         self.0.contains_key(&fault.name)
     }
 
+    /// Whether a fault escaped when it was last tried.
+    pub(super) fn has_escaped(&self, fault: &Fault) -> bool {
+        self.0.get(&fault.name).is_some_and(|(_, known)| *known == Verdict::Escaped)
+    }
+
     /// Whether a verdict is another one than is written down; which test caught it is no matter,
     /// and one that escaped may be caught.
     pub(super) fn differs(&self, fault: &Fault, verdict: &Verdict) -> bool {

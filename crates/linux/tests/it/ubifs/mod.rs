@@ -10,4 +10,5 @@ mod device;
 mod fastmap;
 mod flusher;
 mod images;
+mod journal_cuts;
 mod wear;
