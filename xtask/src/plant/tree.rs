@@ -1,6 +1,6 @@
 //! The copy of the tree in which all faults are planted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::ops::Range;
@@ -37,7 +37,10 @@ pub(super) fn prepare(tree: &Path, faults: &[Fault]) -> Outcome {
     }
     let list = ["ls-files", "--cached", "--others", "--exclude-standard"];
     let files = output(Command::new("git").args(list).current_dir(root()))?;
-    for file in files.lines().filter(|file| root().join(file).is_file()) {
+    let files: BTreeSet<&str> =
+        files.lines().filter(|file| root().join(file).is_file()).collect();
+    drop_others(tree, &tree.join("crates"), &files)?;
+    for file in files {
         let bytes = fs::read(root().join(file))?;
         let bytes = match by_file.get(file) {
             None if file == "Cargo.toml" => {
@@ -56,6 +59,20 @@ pub(super) fn prepare(tree: &Path, faults: &[Fault]) -> Outcome {
         if fs::read(&to).ok().as_ref() != Some(&bytes) {
             fs::create_dir_all(to.parent().unwrap_or(tree))?;
             fs::write(to, bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// Remove the files of a folder in the copy that the tree has no more.
+fn drop_others(tree: &Path, folder: &Path, files: &BTreeSet<&str>) -> Outcome {
+    let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
+    for entry in entries {
+        let path = entry?.path();
+        if path.is_dir() {
+            drop_others(tree, &path, files)?;
+        } else if path.strip_prefix(tree)?.to_str().is_none_or(|name| !files.contains(name)) {
+            fs::remove_file(path)?;
         }
     }
     Ok(())

@@ -131,9 +131,10 @@ pub(super) fn play(script: &Script, tally: &mut Tally) -> Result<(), String> {
         if !fickle.contains(&MODES[life.mode]) {
             check_space(&machine).map_err(|why| format!("life {}: {why}", life.number))?;
         }
+        compare_emptied(&machine, new).map_err(|why| format!("life {}: {why}", life.number))?;
         state = go_on(&machine, &found).map_err(|why| format!("life {}: {why}", life.number))?;
     }
-    compare_emptied(&machine, new)
+    Ok(())
 }
 
 /// Once all names are gone, a file system that had such a life is as empty as a new one: nothing
