@@ -2,6 +2,7 @@
 //! wear of data that stays, files that are replaced, blocks whose erase was cut, pages that read
 //! badly once.
 
+mod cut_off;
 mod erases;
 mod failures;
 mod flaky;

@@ -1,13 +1,16 @@
 //! Cuts where the journal moves on: at references to its LEBs, at commits that nobody asked for, and
 //! at the erases behind them; and once more where the mount and the work after it do so.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use flysch_chip::{Ending, Event, EventKind, FaultPlan, Prng};
 use flysch_linux::filesystem::FsError;
 use flysch_linux::ubifs::{Compressor, Options};
 use flysch_linux::vfs::Vfs;
+use flysch_nand::{Nand, PageAddr};
 
 use super::content::read_all;
-use super::device::Device;
+use super::device::{Device, PAGE};
 use crate::jffs2::state::remove_all;
 
 const FILES: u64 = 3;
@@ -144,5 +147,88 @@ fn the_journal_moves_on_through_cuts() {
             );
             check(&device, empty, &format!("{told}, again at {again}"));
         }
+    }
+}
+
+/// Change a small file and commit, again and again.
+fn commit_often(vfs: &mut Vfs, rounds: u32) -> Result<(), FsError> {
+    for round in 0..rounds {
+        let fd = vfs.open(&format!("a small file of a long name {}", round % 30), true)?;
+        vfs.write(fd, 0, &[1; 300])?;
+        vfs.close(fd)?;
+        vfs.sync()?;
+    }
+    Ok(())
+}
+
+/// The index moves through the LEBs: those that it leaves are used again, but not before the commit
+/// that leaves them is on flash.
+#[test]
+fn the_index_moves_on_through_cuts() {
+    let new = device();
+    let empty = empty_space(&mut new.fork().mount().unwrap());
+    commit_often(&mut new.mount().unwrap(), 12).unwrap();
+    for age in 0..3 {
+        let origin = new.fork();
+        commit_often(&mut origin.mount().unwrap(), 9 * age).unwrap();
+        let whole = origin.fork();
+        whole.arm(FaultPlan::default());
+        commit_often(&mut whole.mount().unwrap(), 25).unwrap();
+        let places = operations(&whole, &["ubifs_commit"]);
+        assert!(places.len() > 60, "{} places", places.len());
+        for place in places {
+            let device = origin.fork();
+            let (cut_at, ending) = (Some(place), Some(Ending::NotBegun));
+            device.arm(FaultPlan { cut_at, ending, ..FaultPlan::default() });
+            let _cut = device.mount().map(|mut vfs| commit_often(&mut vfs, 25));
+            device.power_up();
+            check(&device, empty, &format!("{age}, cut at {place}"));
+        }
+    }
+}
+
+/// The type of a padding node.
+const PADDING: u8 = 5;
+
+/// The nodes on flash whose checksums are right, by sequence number, without padding.
+fn nodes(device: &Device) -> BTreeMap<u64, BTreeSet<Vec<u8>>> {
+    let mut chip = device.chip.borrow_mut();
+    let pages = chip.geometry().page_count();
+    let mut bytes = vec![0; pages as usize * PAGE];
+    for (page, bytes) in (0..).zip(bytes.chunks_mut(PAGE)) {
+        let _quality = chip.read(PageAddr(page), 0, bytes);
+    }
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    let mut found: BTreeMap<u64, BTreeSet<Vec<u8>>> = BTreeMap::new();
+    for at in (0..bytes.len() - 24).step_by(8).filter(|&at| word(at) == 0x0610_1831) {
+        let node = bytes.get(at..at + word(at + 16) as usize).unwrap_or_default();
+        let is_node = node.len() >= 24 && word(at + 4) == !crc32fast::hash(&node[8..]);
+        let sequence = u64::from_le_bytes(bytes[at + 8..at + 16].try_into().unwrap());
+        if is_node && bytes[at + 20] != PADDING {
+            found.entry(sequence).or_default().insert(node.to_vec());
+        }
+    }
+    found
+}
+
+/// A number belongs to one node, whether the file system was unmounted or the power went. Copies of
+/// a node have its number.
+#[test]
+fn no_sequence_number_is_given_twice() {
+    let device = device();
+    for round in 0..12_u8 {
+        let mut vfs = device.mount().unwrap();
+        for number in 0..3 {
+            let fd = vfs.open(&format!("file{number}"), true).unwrap();
+            vfs.write(fd, 0, &vec![round; 3000]).unwrap();
+            vfs.fsync(fd).unwrap();
+            vfs.close(fd).unwrap();
+        }
+        if round % 4 == 3 {
+            vfs.unmount().unwrap();
+        }
+        drop(vfs);
+        let twice = nodes(&device).into_iter().find(|(_, nodes)| nodes.len() > 1);
+        assert!(twice.is_none(), "round {round}: {twice:?}");
     }
 }

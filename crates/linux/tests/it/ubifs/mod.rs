@@ -11,4 +11,5 @@ mod fastmap;
 mod flusher;
 mod images;
 mod journal_cuts;
+mod moves;
 mod wear;
