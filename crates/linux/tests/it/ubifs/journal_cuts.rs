@@ -1,5 +1,5 @@
-//! Cuts where the journal moves on: at references to its LEBs, at commits that nobody asked for, and
-//! at the erases behind them; and once more where the mount and the work after it do so.
+//! Cuts where the journal moves on: at references to its LEBs, at commits that nobody asked for,
+//! and at the erases behind them; and once more where the mount and the work after it do so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
