@@ -71,7 +71,7 @@ fn a_move_does_not_make_damage_final() {
 fn a_block_that_cannot_take_a_move_is_marked() {
     let (device, block) = device_with_leb();
     let mut ubi = attach(&device);
-    let is_free = |&other: &u32| block_bytes(&device, other)[512..] == [0xFF; BLOCK - 512];
+    let is_free = |&other: &u32| block_bytes(&device, other)[512..].iter().all(|&it| it == 0xFF);
     let free: Vec<u32> = (0..40).filter(is_free).collect();
     let (good, failing) = free.split_first().unwrap();
     assert!(failing.len() > 10 && *good != block);
