@@ -37,8 +37,7 @@ pub(super) fn prepare(tree: &Path, faults: &[Fault]) -> Outcome {
     }
     let list = ["ls-files", "--cached", "--others", "--exclude-standard"];
     let files = output(Command::new("git").args(list).current_dir(root()))?;
-    let files: BTreeSet<&str> =
-        files.lines().filter(|file| root().join(file).is_file()).collect();
+    let files: BTreeSet<&str> = files.lines().filter(|file| root().join(file).is_file()).collect();
     drop_others(tree, &tree.join("crates"), &files)?;
     for file in files {
         let bytes = fs::read(root().join(file))?;
