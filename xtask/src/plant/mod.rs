@@ -65,7 +65,7 @@ pub(crate) fn plant(choice: &Choice) -> Outcome {
         }
         let binaries = built.iter().find(|(name, _)| name == package);
         let binaries = binaries.map_or(&[][..], |(_, binaries)| binaries);
-        let verdict = fault.verdict(number, binaries)?;
+        let verdict = fault.verdict(number, binaries, verdicts.test_of(fault))?;
         println!("{verdict}: {} ({})", fault.name, fault.area());
         let differs = match choice {
             Choice::Tenth(_) => verdicts.differs(fault, &verdict),
