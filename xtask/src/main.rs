@@ -48,10 +48,12 @@ Commands:
                       size, plant, vm-test, tests; prints the time of each stage; stops at the first
                       that fails
   docs                checks the links of the documents, and builds docs as a book in target/book
-  plant [NAME]        plants faults in a copy of the sources, each of which a test has to find, and
+  plant [NAME, …]     plants faults in a copy of the sources, each of which a test has to find, and
                       writes docs/planted.csv; xtask/plants.json lists them
   plant --area AREA   those of an area, such as linux/ubi, or of several that begin alike
   plant --new [AREA]  those that were never tried
+  plant --escaped [AREA]
+                      those that escaped
   plant --tenth [SEED]
                       a tenth of them, drawn by a seed; fails where docs/planted.csv says otherwise
   results [--check]   regenerates docs/results.md, and the claims in docs/lab.md, with the release
@@ -97,12 +99,16 @@ fn parse(arguments: &[String]) -> Result<Command, String> {
         ["plant", "--tenth"] => Ok(Command::Plant(plant::Choice::Tenth(None))),
         ["plant", "--new"] => Ok(Command::Plant(plant::Choice::New(String::new()))),
         ["plant", "--new", area] => Ok(Command::Plant(plant::Choice::New((*area).to_owned()))),
+        ["plant", "--escaped"] => Ok(Command::Plant(plant::Choice::Escaped(String::new()))),
+        ["plant", "--escaped", area] => {
+            Ok(Command::Plant(plant::Choice::Escaped((*area).to_owned())))
+        }
         ["plant", "--area", area] => Ok(Command::Plant(plant::Choice::Area((*area).to_owned()))),
         ["plant", "--tenth", seed] => match seed.parse() {
             Ok(seed) => Ok(Command::Plant(plant::Choice::Tenth(Some(seed)))),
             Err(_) => Err(format!("`{seed}` is no number")),
         },
-        ["plant", name @ ..] => Ok(Command::Plant(plant::Choice::One(name.join(" ")))),
+        ["plant", name @ ..] => Ok(Command::Plant(plant::Choice::named(&name.join(" ")))),
         ["vm-test"] => Ok(Command::VmTest),
         ["results"] => Ok(Command::Results(results::Mode::Write)),
         ["results", "--check"] => Ok(Command::Results(results::Mode::Check)),
@@ -159,8 +165,9 @@ mod tests {
         check("ci", Ok(Command::Ci));
         check("docs", Ok(Command::Docs));
         check("plant", Ok(Command::Plant(Choice::All)));
-        check("plant a seal", Ok(Command::Plant(Choice::One("a seal".to_owned()))));
+        check("plant a seal", Ok(Command::Plant(Choice::Named(vec!["a seal".to_owned()]))));
         check("plant --tenth", Ok(Command::Plant(Choice::Tenth(None))));
+        check("plant --escaped", Ok(Command::Plant(Choice::Escaped(String::new()))));
         check("plant --new linux", Ok(Command::Plant(Choice::New("linux".to_owned()))));
         check("plant --area chip", Ok(Command::Plant(Choice::Area("chip".to_owned()))));
         check("plant --tenth 7", Ok(Command::Plant(Choice::Tenth(Some(7)))));

@@ -1,7 +1,7 @@
 //! A planted fault: where it goes, and the tests that ought to find it.
 
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
@@ -68,24 +68,38 @@ impl Fault {
         format!("{}/{module}", parts.get(1).unwrap_or(&""))
     }
 
-    /// Run the tests with the fault of this number switched on, until one fails.
-    pub(super) fn verdict(&self, number: usize, binaries: &[PathBuf]) -> Outcome<Verdict> {
+    /// Run the tests with the fault of this number switched on, until one fails. The test that
+    /// caught it before comes first.
+    pub(super) fn verdict(
+        &self,
+        number: usize,
+        binaries: &[PathBuf],
+        before: Option<&str>,
+    ) -> Outcome<Verdict> {
         if let Some(reason) = &self.equivalent {
             return Ok(Verdict::Equivalent(reason.clone()));
         }
-        for binary in binaries {
-            let mut command = Command::new(binary);
-            command.args(&self.tests).env("FLYSCH_PLANTED", number.to_string());
-            // What is found need not be made small.
-            command.env("FLYSCH_TRIES", "0").stdin(Stdio::null());
-            let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
-            let found = child.stdout.take().map(first_failure).unwrap_or_default();
-            if let Some(test) = finish(&mut child, found)? {
-                return Ok(Verdict::Caught(test));
+        let first = before.map(|test| vec!["--exact".to_owned(), test.to_owned()]);
+        for arguments in first.iter().chain([&self.tests]) {
+            for binary in binaries {
+                if let Some(test) = failing_test(binary, arguments, number)? {
+                    return Ok(Verdict::Caught(test));
+                }
             }
         }
         Ok(Verdict::Escaped)
     }
+}
+
+/// The first test of a binary that fails with a fault switched on.
+fn failing_test(binary: &Path, arguments: &[String], number: usize) -> Outcome<Option<String>> {
+    let mut command = Command::new(binary);
+    command.args(arguments).env("FLYSCH_PLANTED", number.to_string());
+    // What is found need not be made small.
+    command.env("FLYSCH_TRIES", "0").stdin(Stdio::null());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    let found = child.stdout.take().map(first_failure).unwrap_or_default();
+    finish(&mut child, found)
 }
 
 /// How the output of a test binary ended.

@@ -2,8 +2,8 @@
 //!
 //! `xtask/plants.json` lists them, and `docs/planted.csv` says what became of each.
 //!
-//! 1. Faults are planted in a copy of the tree, all of them at once, and switched on one at a time:
-//!    the copy is built once.
+//! 1. All faults are planted in a copy of the tree, whichever are asked for, and switched on one at
+//!    a time: the copy is built once.
 //! 2. A fault that does not compile is an error, and not one that was found.
 
 mod fault;
@@ -30,8 +30,10 @@ pub(crate) enum Choice {
     Area(String),
     /// Those of an area, or of all areas, that were never tried; `docs/planted.csv` is written.
     New(String),
-    /// The one of a name.
-    One(String),
+    /// Those of an area, or of all areas, that escaped; `docs/planted.csv` is written.
+    Escaped(String),
+    /// Those whose names hold one of several parts; `docs/planted.csv` is written.
+    Named(Vec<String>),
 }
 
 /// Continuous integration has so long for the faults that it draws.
@@ -45,8 +47,8 @@ pub(crate) fn plant(choice: &Choice) -> Outcome {
     let mut verdicts = Verdicts::read()?;
     let faults = chosen(choice, &all, &verdicts)?;
     let tree = root().join("target/plants");
-    tree::prepare(&tree, &faults)?;
-    let packages: Vec<String> = faults.iter().map(|it| it.package()).collect::<Outcome<_>>()?;
+    tree::prepare(&tree, &all)?;
+    let packages: Vec<String> = faults.iter().map(|it| it.1.package()).collect::<Outcome<_>>()?;
     let mut built = Vec::new();
     for package in &packages {
         if !built.iter().any(|(name, _)| name == package) {
@@ -56,26 +58,24 @@ pub(crate) fn plant(choice: &Choice) -> Outcome {
     }
     let mut wrong = Vec::new();
     let start = Instant::now();
-    for (number, &fault) in faults.iter().enumerate() {
+    for (&(number, fault), package) in faults.iter().zip(&packages) {
         if matches!(choice, Choice::Tenth(_)) && start.elapsed() > TENTH_TIME {
             println!("the time is over");
             break;
         }
-        let binaries = built.iter().find(|(name, _)| *name == packages[number]);
+        let binaries = built.iter().find(|(name, _)| name == package);
         let binaries = binaries.map_or(&[][..], |(_, binaries)| binaries);
-        let verdict = fault.verdict(number + 1, binaries)?;
+        let verdict = fault.verdict(number, binaries, verdicts.test_of(fault))?;
         println!("{verdict}: {} ({})", fault.name, fault.area());
         let differs = match choice {
             Choice::Tenth(_) => verdicts.differs(fault, &verdict),
-            Choice::All | Choice::Area(_) | Choice::New(_) | Choice::One(_) => {
-                matches!(verdict, Verdict::Escaped)
-            }
+            _ => matches!(verdict, Verdict::Escaped),
         };
         if differs {
             wrong.push(fault.name.clone());
         }
         verdicts.set(fault, verdict);
-        if choice.is_kept() {
+        if !matches!(choice, Choice::Tenth(_)) {
             verdicts.keep(&all);
             verdicts.write()?;
         }
@@ -89,39 +89,48 @@ pub(crate) fn plant(choice: &Choice) -> Outcome {
 }
 
 impl Choice {
-    /// Whether the verdicts are written down.
-    const fn is_kept(&self) -> bool {
-        matches!(self, Self::All | Self::Area(_) | Self::New(_))
+    /// Those of several parts of names, with commas between them.
+    pub(crate) fn named(parts: &str) -> Self {
+        Self::Named(parts.split(',').map(|part| part.trim().to_owned()).collect())
     }
 }
 
-/// The faults that are planted and switched on.
-fn chosen<'f>(choice: &Choice, all: &'f [Fault], verdicts: &Verdicts) -> Outcome<Vec<&'f Fault>> {
-    match choice {
-        Choice::All => Ok(all.iter().collect()),
-        Choice::Area(area) => Ok(all.iter().filter(|it| it.area().starts_with(area)).collect()),
-        Choice::New(area) => {
-            let is_due = |it: &&Fault| it.area().starts_with(area) && !verdicts.has(it);
-            Ok(all.iter().filter(is_due).collect())
+/// The faults that are switched on, by their numbers.
+fn chosen<'f>(
+    choice: &Choice,
+    all: &'f [Fault],
+    verdicts: &Verdicts,
+) -> Outcome<Vec<(usize, &'f Fault)>> {
+    let those = |is_due: &dyn Fn(&Fault) -> bool| -> Vec<(usize, &'f Fault)> {
+        (1..).zip(all).filter(|(_, fault)| is_due(fault)).collect()
+    };
+    Ok(match choice {
+        Choice::All => those(&|_| true),
+        Choice::Area(area) => those(&|it| it.area().starts_with(area)),
+        Choice::New(area) => those(&|it| it.area().starts_with(area) && !verdicts.has(it)),
+        Choice::Escaped(area) => {
+            those(&|it| it.area().starts_with(area) && verdicts.has_escaped(it))
         }
-        Choice::One(name) => {
-            let found = all.iter().find(|fault| fault.name == *name);
-            Ok(vec![found.ok_or_else(|| format!("no fault has the name `{name}`"))?])
+        Choice::Named(parts) => {
+            let found = those(&|it| parts.iter().any(|part| it.name.contains(part)));
+            if found.is_empty() {
+                return Err(format!("no fault has a name with `{}`", parts.join("`, `")).into());
+            }
+            found
         }
         Choice::Tenth(seed) => {
             let seed = seed.map_or_else(seed_of_commit, Ok)?;
             println!("the faults of seed {seed}: cargo xtask plant --tenth {seed}");
             // What was never tried has no verdict that could differ.
-            let mut order: Vec<(usize, &Fault)> = all.iter().enumerate().collect();
-            order.retain(|(_, fault)| verdicts.has(fault));
+            let mut order = those(&|fault| verdicts.has(fault));
             order.sort_by_key(|&(number, _)| {
                 let mixed = (seed ^ number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
                 (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9)
             });
             order.truncate(all.len().div_ceil(10));
-            Ok(order.into_iter().map(|(_, fault)| fault).collect())
+            order
         }
-    }
+    })
 }
 
 /// A number of the last commit.

@@ -1,6 +1,6 @@
 //! The copy of the tree in which all faults are planted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::ops::Range;
@@ -29,15 +29,17 @@ pub(crate) fn planted(number: u32) -> bool {
 
 /// Copy the files that version control knows, with all faults planted. Files that are as they ought
 /// to be are left alone, so that little has to be built again.
-pub(super) fn prepare(tree: &Path, faults: &[&Fault]) -> Outcome {
+pub(super) fn prepare(tree: &Path, faults: &[Fault]) -> Outcome {
     let mut by_file: BTreeMap<String, Vec<(usize, &Fault)>> = BTreeMap::new();
-    for (number, &fault) in (1..).zip(faults) {
+    for (number, fault) in (1..).zip(faults) {
         by_file.entry(fault.file.clone()).or_default().push((number, fault));
         by_file.entry(library_of(fault)?).or_default();
     }
     let list = ["ls-files", "--cached", "--others", "--exclude-standard"];
     let files = output(Command::new("git").args(list).current_dir(root()))?;
-    for file in files.lines().filter(|file| root().join(file).is_file()) {
+    let files: BTreeSet<&str> = files.lines().filter(|file| root().join(file).is_file()).collect();
+    drop_others(tree, &tree.join("crates"), &files)?;
+    for file in files {
         let bytes = fs::read(root().join(file))?;
         let bytes = match by_file.get(file) {
             None if file == "Cargo.toml" => {
@@ -56,6 +58,20 @@ pub(super) fn prepare(tree: &Path, faults: &[&Fault]) -> Outcome {
         if fs::read(&to).ok().as_ref() != Some(&bytes) {
             fs::create_dir_all(to.parent().unwrap_or(tree))?;
             fs::write(to, bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// Remove the files of a folder in the copy that the tree has no more.
+fn drop_others(tree: &Path, folder: &Path, files: &BTreeSet<&str>) -> Outcome {
+    let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
+    for entry in entries {
+        let path = entry?.path();
+        if path.is_dir() {
+            drop_others(tree, &path, files)?;
+        } else if path.strip_prefix(tree)?.to_str().is_none_or(|name| !files.contains(name)) {
+            fs::remove_file(path)?;
         }
     }
     Ok(())

@@ -72,6 +72,19 @@ impl Verdicts {
         self.0.contains_key(&fault.name)
     }
 
+    /// Whether a fault escaped when it was last tried.
+    pub(super) fn has_escaped(&self, fault: &Fault) -> bool {
+        self.0.get(&fault.name).is_some_and(|(_, known)| *known == Verdict::Escaped)
+    }
+
+    /// The test that caught a fault when it was last tried.
+    pub(super) fn test_of(&self, fault: &Fault) -> Option<&str> {
+        match self.0.get(&fault.name) {
+            Some((_, Verdict::Caught(test))) => Some(test),
+            _ => None,
+        }
+    }
+
     /// Whether a verdict is another one than is written down; which test caught it is no matter,
     /// and one that escaped may be caught.
     pub(super) fn differs(&self, fault: &Fault, verdict: &Verdict) -> bool {

@@ -1,16 +1,19 @@
-//! Whether what the LPT says of each LEB is what the nodes in the LEB say.
+//! Whether what the LPT says of each LEB is what the nodes in the LEB say, and what the master node
+//! says of all of them is what the LPT says.
 
 use super::Ubifs;
 use super::fault::Fault;
 use super::format::aligned;
+use super::geometry::MASTER_LNUM;
+use super::lprops::Sums;
 use super::lpt::Lprops;
 use super::scan::Scan;
 use crate::filesystem::FsError;
 
 impl Ubifs {
     /// Read all LEBs, and find one whose used bytes are not those of the nodes that the index
-    /// refers to. The LEBs of the index are counted together. Call it right after a mount, when
-    /// the index in memory is that on flash.
+    /// refers to. The LEBs of the index are counted together, and the master nodes stand for the
+    /// sums. Call it right after a mount, when the index in memory is that on flash.
     pub fn find_wrong_leb(&mut self) -> Result<Option<u32>, FsError> {
         let first = self.geometry.main_first;
         let mut index_used = 0;
@@ -23,7 +26,23 @@ impl Ubifs {
                 return Ok(Some(lnum));
             }
         }
-        Ok((index_used != self.tnc.size_committed).then_some(self.index_head.0))
+        if index_used != self.tnc.size_committed {
+            return Ok(Some(self.index_head.0));
+        }
+        let counted = self.count_sums()?;
+        // The sums come from the master node.
+        Ok((counted != self.sums).then_some(MASTER_LNUM))
+    }
+
+    /// The sums over the main area, counted anew.
+    fn count_sums(&mut self) -> Result<Sums, Fault> {
+        let first = self.geometry.main_first;
+        let known = std::mem::take(&mut self.sums);
+        for lnum in first..first + self.geometry.main_lebs {
+            let lprops = self.lprops(lnum)?;
+            self.book(&lprops, true);
+        }
+        Ok(std::mem::replace(&mut self.sums, known))
     }
 
     /// Bytes of the nodes of a LEB that the index refers to. `None` if its free space is not free.

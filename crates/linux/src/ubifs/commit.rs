@@ -40,7 +40,8 @@ impl Ubifs {
         self.commit_orphans()?;
         self.commit_lpt()?;
         self.commit_number += 1;
-        self.write_master(tail, FLAG_DIRTY)?;
+        self.describe(tail);
+        self.write_master(FLAG_DIRTY)?;
         self.end_log(tail);
         self.lpt.finish_commit(&mut self.ubi);
         self.release_buds()?;
@@ -131,9 +132,12 @@ impl Ubifs {
         Ok(self.ubi.change(self.geometry.orphan_first, &node.emit(sequence))?)
     }
 
-    pub(super) fn write_master(&mut self, log_lnum: u32, flags: u32) -> Result<(), Fault> {
+    /// Write the master node of the last commit with other flags. It says nothing of what has
+    /// changed since: the LEB properties on flash are still those of that commit.
+    pub(super) fn write_master(&mut self, flags: u32) -> Result<(), Fault> {
         let _scope = self.recorder.scope("ubifs_write_master");
-        self.describe(log_lnum, flags);
+        self.master.flags = self.master.flags & FLAG_NO_ORPHANS | flags;
+        self.master.gc_lnum = self.gc_lnum;
         let sequence = self.next_sequence();
         let mut page = self.master.emit(sequence);
         page.resize(self.geometry.pages(MASTER_SIZE) as usize, 0);
@@ -153,17 +157,16 @@ impl Ubifs {
         Ok(())
     }
 
-    pub(super) fn describe(&mut self, log_lnum: u32, flags: u32) {
-        let no_orphans = if self.orphans.is_empty() { FLAG_NO_ORPHANS } else { 0 };
+    /// Enter into the master node what a commit has written.
+    fn describe(&mut self, log_lnum: u32) {
         let master = &mut self.master;
-        master.flags = flags | no_orphans;
+        master.flags = if self.orphans.is_empty() { FLAG_NO_ORPHANS } else { 0 };
         master.ino_max = u64::from(self.ino_max);
         master.commit = self.commit_number;
         master.log_lnum = log_lnum;
         if let Some(root) = self.tnc.root_place() {
             master.root = root;
         }
-        master.gc_lnum = self.gc_lnum;
         master.index_head = self.index_head;
         master.index_size = self.tnc.size_committed;
         master.lpt_scan = self.scan_lnum;

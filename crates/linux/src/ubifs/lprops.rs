@@ -91,7 +91,7 @@ impl Ubifs {
         self.set_lprops(lnum, Lprops { dirty, ..lprops })
     }
 
-    fn book(&mut self, lprops: &Lprops, add: bool) {
+    pub(super) fn book(&mut self, lprops: &Lprops, add: bool) {
         let geometry = &self.geometry;
         let space = lprops.free + lprops.dirty;
         let sums = &mut self.sums;

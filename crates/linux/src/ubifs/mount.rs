@@ -71,7 +71,7 @@ impl Ubifs {
 
     fn of(
         mut ubi: Ubi,
-        (geometry, master): (Geometry, MasterNode),
+        (geometry, mut master): (Geometry, MasterNode),
         options: Options,
         cpu: Cpu,
         recorder: Recorder,
@@ -87,10 +87,13 @@ impl Ubifs {
             && (LOG_LNUM..geometry.lpt_first).contains(&master.log_lnum)
             && (geometry.is_main(master.gc_lnum) || master.gc_lnum == NO_LEB);
         let ino_max = u32::try_from(master.ino_max).ok().filter(|_| sane);
+        let sums = Sums::of(&master).grown(&geometry, master.leb_count);
+        sums.describe(&mut master);
+        master.leb_count = geometry.leb_count;
         Ok(Self {
             ino_max: ino_max.ok_or(MountError::Master)?,
             tnc: Tnc::new(master.root, geometry.fanout, master.index_size),
-            sums: Sums::of(&master).grown(&geometry, master.leb_count),
+            sums,
             index_head: master.index_head,
             scan_lnum: master.lpt_scan,
             gc_lnum: master.gc_lnum,
@@ -133,7 +136,7 @@ impl Ubifs {
             self.delete_orphans()?;
             self.commit_now()?;
         } else {
-            self.write_master(self.log.tail, FLAG_DIRTY)?;
+            self.write_master(FLAG_DIRTY)?;
         }
         self.resize_superblock()?;
         Ok(())
@@ -213,7 +216,7 @@ impl Ubifs {
         }
         self.sync_heads()?;
         self.commit()?;
-        self.write_master(self.log.tail, 0)?;
+        self.write_master(0)?;
         Ok(self.ubi.detach()?)
     }
 }

@@ -14,12 +14,15 @@ use super::script::{Life, MODES, Mode, Script};
 use crate::jffs2::admit::History;
 use crate::jffs2::operation::{Mix, Operation, User};
 use crate::jffs2::power_cut::adopt;
-use crate::jffs2::state::{Names, State, difference, inodes, read_undamaged};
+use crate::jffs2::state::{Names, State, difference, inodes, read_undamaged, remove_all};
 use crate::machine::{Kind, Machine};
 
 const MIX: Mix = Mix { write_len_max: 5000, file_len_max: 12_000, sleeps: true };
 /// How long the background tasks get after a mount, nanoseconds.
 const SETTLE_NS: u64 = 3_000_000_000;
+
+/// In this time a file system clears away what was removed, nanoseconds.
+const EMPTY_NS: u64 = 60_000_000_000;
 
 /// Bytes of names that JFFS2's collector has copied and not erased yet: a scan keeps both copies.
 const COPIES_MAX: u64 = 512;
@@ -111,6 +114,7 @@ fn plan(life: Life, prng: &mut Prng, reach: u64) -> FaultPlan {
 
 pub(super) fn play(script: &Script, tally: &mut Tally) -> Result<(), String> {
     let machine = new_machine(script);
+    let new = empty_space(&machine)?;
     let mut state = age(&machine, script)?;
     for &life in &script.lives {
         let mut prng = Prng::new(script.seed.wrapping_mul(1000) + life.number);
@@ -127,9 +131,45 @@ pub(super) fn play(script: &Script, tally: &mut Tally) -> Result<(), String> {
         if !fickle.contains(&MODES[life.mode]) {
             check_space(&machine).map_err(|why| format!("life {}: {why}", life.number))?;
         }
+        compare_emptied(&machine, new).map_err(|why| format!("life {}: {why}", life.number))?;
         state = go_on(&machine, &found).map_err(|why| format!("life {}: {why}", life.number))?;
     }
     Ok(())
+}
+
+/// Once all names are gone, a file system that had such a life is as empty as a new one: nothing
+/// that a cut left takes space for ever.
+fn compare_emptied(machine: &Machine, new: (u64, u64)) -> Result<(), String> {
+    let (free, bad_size) = empty_space(machine)?;
+    let slack = match machine.kind {
+        // Dirents that delete names.
+        Kind::Jffs2 => 512,
+        // Summaries of blocks that the collector has not emptied yet.
+        Kind::Yaffs2 => 24 * 2048,
+        Kind::Ubifs { .. } => 0,
+        // A directory does not shrink.
+        Kind::Ftl(_) => 4096,
+    };
+    let lost = new.0.saturating_sub(free);
+    if lost > slack + bad_size - new.1 {
+        return Err(format!("{lost} bytes are not free although no file is left"));
+    }
+    if free > new.0 { Err(format!("{free} bytes are free, of {}", new.0)) } else { Ok(()) }
+}
+
+/// Free space once all names are gone, and the bytes of bad blocks.
+fn empty_space(machine: &Machine) -> Result<(u64, u64), String> {
+    let machine = machine.fork();
+    let mut vfs = machine.mount()?;
+    remove_all(&mut vfs).map_err(|error| format!("while all is removed: {error}"))?;
+    for _ in 0..2 {
+        vfs.sync().map_err(told)?;
+        vfs.sleep(EMPTY_NS);
+    }
+    let device = machine.device.borrow();
+    let bad = u64::from(device.chip().wear().bad_block_count);
+    let block_size = u64::from(device.chip().part().geometry.block_size());
+    Ok((vfs.filesystem().free_bytes().expect("it is counted"), bad * block_size))
 }
 
 /// Use the new file system for some time.

@@ -92,3 +92,28 @@ fn cuts_soon_after_each_other_use_nothing_up() {
         }
     }
 }
+
+/// Programs fail between the cuts. What a merge or a collection had copied to a block that then
+/// failed is still where it came from.
+#[test]
+fn cuts_among_failures_lose_nothing() {
+    for mapping in MAPPINGS {
+        let shape = FtlOptions { spare_blocks: 16, ..shape(32, 512, mapping) };
+        for seed in 0..60 {
+            let device = Shared::new(FaultInjector::new(chip(32, 4)));
+            let mut model = Model::of(&*attach(&device, shape).unwrap());
+            let mut prng = Prng::new(seed);
+            for life in 0..8 {
+                let plan = FaultPlan {
+                    seed: 10 * seed + life,
+                    cut_at: Some(150 + prng.below(200)),
+                    program_failures_ppm: 12_000,
+                    ..FaultPlan::default()
+                };
+                device.borrow_mut().arm(plan);
+                run(&device, shape, &mut model, &mut prng);
+                device.borrow_mut().power_up();
+            }
+        }
+    }
+}

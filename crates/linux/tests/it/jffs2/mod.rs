@@ -2,6 +2,7 @@
 
 pub(crate) mod admit;
 mod dump;
+mod filling;
 mod format;
 pub(crate) mod images;
 mod model;

@@ -68,10 +68,17 @@ fn entries(vfs: &mut Vfs) -> Result<BTreeMap<String, DirEntry>, FsError> {
             if entry.kind == FileKind::Directory {
                 waiting.push(path.clone());
             }
-            found.insert(path, entry);
+            let twin = found.insert(path.clone(), entry);
+            assert!(twin.is_none(), "{path} is listed twice");
         }
     }
     Ok(found)
+}
+
+/// Remove all names, those in directories first.
+pub(crate) fn remove_all(vfs: &mut Vfs) -> Result<(), FsError> {
+    let found = entries(vfs)?;
+    found.keys().rev().filter(|path| *path != "lost+found").try_for_each(|path| vfs.unlink(path))
 }
 
 /// Read all files of a file system.

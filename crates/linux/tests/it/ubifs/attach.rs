@@ -73,3 +73,28 @@ fn what_lies_beyond_the_volume_is_erased() {
     assert!(headers(&device).iter().all(|&(.., lnum)| lnum != 700), "it was erased");
     assert!(read_all(&mut vfs, "file").unwrap() == [3; 9000]);
 }
+
+/// Each of the two master nodes is enough, wherever in their LEBs the last ones are.
+#[test]
+fn one_of_the_masters_may_be_lost() {
+    let device = Device::new(40, Options::default());
+    device.format().unwrap();
+    let mut vfs = device.mount().unwrap();
+    for round in 1..=70_u8 {
+        let fd = vfs.open("file", true).unwrap();
+        vfs.write(fd, 0, &[round; 9000]).unwrap();
+        vfs.sync().unwrap();
+        vfs.close(fd).unwrap();
+        if ![1, 9, 60, 61, 62, 63, 64, 70].contains(&round) {
+            continue;
+        }
+        for lost in [1, 2] {
+            let fork = device.fork();
+            let (block, ..) =
+                headers(&fork).into_iter().find(|it| (it.1, it.2) == (0, lost)).unwrap();
+            fork.rewrite(block, |content| content[2048..].fill(0));
+            let mut vfs = fork.mount().unwrap_or_else(|error| panic!("{round}, {lost}: {error}"));
+            assert!(read_all(&mut vfs, "file").unwrap() == [round; 9000], "{round}, {lost}");
+        }
+    }
+}

@@ -28,8 +28,12 @@ pub(super) struct Device {
 
 impl Device {
     pub(super) fn new(blocks: u32, options: Options) -> Self {
+        Self::with_pages(blocks, 64, options)
+    }
+
+    pub(super) fn with_pages(blocks: u32, pages_per_block: u32, options: Options) -> Self {
         let mut part = Part::named("nandsim").unwrap();
-        part.geometry.block_count = blocks;
+        (part.geometry.block_count, part.geometry.pages_per_block) = (blocks, pages_per_block);
         let clock = Clock::new();
         Self::of(Chip::new(Arc::new(part), clock.clone(), 1), clock, options)
     }

@@ -10,4 +10,6 @@ mod device;
 mod fastmap;
 mod flusher;
 mod images;
+mod journal_cuts;
+mod moves;
 mod wear;

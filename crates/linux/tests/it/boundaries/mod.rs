@@ -1,5 +1,12 @@
 //! What only shows at the edge of a layer: marks on bad blocks, erase counters, durability by time,
-//! wear of data that stays.
+//! wear of data that stays, files that are replaced, blocks whose erase was cut, pages that read
+//! badly once.
+
+mod cut_off;
+mod erases;
+mod failures;
+mod flaky;
+mod renames;
 
 use flysch_chip::{Chip, Clock, FaultPlan, Prng};
 use flysch_linux::filesystem::FsError;

@@ -1,0 +1,89 @@
+//! Bytes that a truncation cut off never come back.
+
+use flysch_chip::{Changes, Ending, FaultPlan, Prng};
+use flysch_linux::filesystem::FsError;
+use flysch_linux::vfs::Vfs;
+
+use super::{STACKS, churn, machine, write};
+use crate::jffs2::state::read_named;
+use crate::machine::{Kind, Machine};
+
+/// Where the file was cut, and where it ends after it grew again.
+const CUT: u64 = 5000;
+const GROWN: u64 = 9000;
+
+/// What follows once the file has grown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    Nothing,
+    Owner,
+    Write,
+}
+
+/// Let the file grow by a hole, and change it again, so that both may be on one page.
+fn grow(vfs: &mut Vfs, then: Then) -> Result<(), FsError> {
+    let fd = vfs.open("file", false)?;
+    vfs.truncate(fd, GROWN)?;
+    match then {
+        Then::Nothing => {}
+        Then::Owner => vfs.set_owner(fd)?,
+        Then::Write => vfs.write(fd, GROWN - 300, &[0; 300])?,
+    }
+    vfs.fsync(fd)?;
+    vfs.close(fd)
+}
+
+/// The file, of which all that follows the cut is zero.
+fn check(machine: &Machine, told: &str) -> Vfs {
+    let mut vfs = machine.mount().unwrap_or_else(|error| panic!("{told}: {error}"));
+    let found = read_named(&mut vfs, "file").unwrap_or_else(|error| panic!("{told}: {error}"));
+    assert!((CUT..=GROWN).contains(&(found.len() as u64)), "{told}: {} bytes", found.len());
+    let mut wanted = vec![0; 12_000];
+    Prng::new(8).fill(&mut wanted);
+    let (kept, beyond) = found.split_at(usize::try_from(CUT).unwrap());
+    assert!(kept == &wanted[..kept.len()], "{told}");
+    assert!(beyond.iter().all(|&byte| byte == 0), "{told}: it is back");
+    vfs
+}
+
+#[test]
+fn what_was_cut_off_never_comes_back() {
+    for (kind, then) in STACKS
+        .into_iter()
+        .flat_map(|kind| [Then::Nothing, Then::Owner, Then::Write].map(|it| (kind, it)))
+    {
+        let origin = machine(kind);
+        let mut vfs = origin.mount().unwrap();
+        write(&mut vfs, "cold", 100_000, 5).unwrap();
+        write(&mut vfs, "file", 12_000, 8).unwrap();
+        let fd = vfs.open("file", false).unwrap();
+        vfs.truncate(fd, CUT).unwrap();
+        vfs.fsync(fd).unwrap();
+        vfs.unmount().unwrap();
+        let whole = origin.fork();
+        let changes = Changes::default();
+        whole.device.borrow_mut().keep_changes(changes.clone());
+        grow(&mut whole.mount().unwrap(), then).unwrap();
+        let seeds = if kind == Kind::Jffs2 { 10 } else { 2 };
+        let cuts = (0..changes.count() as u64).flat_map(|cut| (0..seeds).map(move |it| (cut, it)));
+        for (cut, seed) in cuts {
+            let told = format!("{kind:?}, {then:?}, cut {cut}, seed {seed}");
+            let machine = origin.fork();
+            let (cut_at_change, ending) = (Some(cut), Some(Ending::Torn));
+            let plan = FaultPlan { seed, cut_at_change, ending, ..FaultPlan::default() };
+            machine.device.borrow_mut().arm(plan);
+            let _cut = machine.mount().map(|mut vfs| grow(&mut vfs, then));
+            machine.device.borrow_mut().power_up();
+            machine.device.borrow_mut().arm(FaultPlan::default());
+            let mut vfs = check(&machine, &told);
+            // Newer nodes of the file, and collections, leave little of how it came to be.
+            let fd = vfs.open("file", false).unwrap();
+            vfs.set_owner(fd).unwrap();
+            vfs.fsync(fd).unwrap();
+            vfs.close(fd).unwrap();
+            churn(&mut vfs, 40);
+            vfs.unmount().unwrap();
+            drop(check(&machine, &told));
+        }
+    }
+}
