@@ -78,7 +78,10 @@ impl LptShape {
             lprops.free = bits.take(self.space_bits) * 8;
             lprops.dirty = bits.take(self.space_bits) * 8;
             lprops.index = bits.take(1) == 1;
-            if lprops.free.checked_add(lprops.dirty)? > self.leb_size {
+            // A head goes on where the free space begins, and programs whole pages. Linux refuses
+            // what is not a whole number of them, too (`validate_pnode`).
+            let is_whole = lprops.free.is_multiple_of(self.page_size);
+            if !is_whole || lprops.free.checked_add(lprops.dirty)? > self.leb_size {
                 return None;
             }
         }
