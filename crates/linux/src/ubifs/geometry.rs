@@ -75,8 +75,9 @@ impl Geometry {
         let orphan_first = lpt_first + sb.lpt_lebs;
         let main_first = orphan_first + sb.orphan_lebs;
         let main_lebs = leb_count.checked_sub(main_first).filter(|&count| count >= 5)?;
-        // Linux refuses a journal that is larger than the main area, too (`validate_sb`).
-        if sb.bud_bytes_max > u64::from(main_lebs) * u64::from(leb_size) {
+        // mkfs.ubifs makes the journal for the largest volume, which may be far from the present
+        // one.
+        if sb.bud_bytes_max > u64::from(sb.leb_count_max) * u64::from(leb_size) {
             return None;
         }
         let areas = LptAreas { main_lebs, lpt_lebs: sb.lpt_lebs, leb_size, page_size };

@@ -141,3 +141,24 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes[..2].copy_from_slice(&crc.to_le_bytes());
     bytes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ubifs::geometry::LptAreas;
+
+    #[test]
+    fn free_space_that_is_no_whole_page_is_refused() {
+        let areas = LptAreas { main_lebs: 20, lpt_lebs: 2, leb_size: 30_720, page_size: 2048 };
+        let shape = LptShape::new(areas, (30, 30), 0, 256);
+        let check = |free: u32, is_good: bool| {
+            let pnode = [Lprops { free, dirty: 16, ..Lprops::default() }; FANOUT as usize];
+            let found = shape.parse_pnode(&shape.emit_pnode(&pnode, 1), 1);
+            assert_eq!(found, is_good.then_some(pnode), "{free}");
+        };
+        check(0, true);
+        check(4096, true);
+        check(4096 + 8, false);
+        check(30_720, false);
+    }
+}
