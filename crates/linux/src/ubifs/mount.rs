@@ -187,12 +187,14 @@ impl Ubifs {
         Ok(self.ubi.change(lnum, &bytes)?)
     }
 
-    /// Keep an empty LEB for the collector: the one that the master node names, or another.
+    /// Keep an empty LEB for the collector: the one that the master node names, or another. Its
+    /// block may not have been erased before the power went, so it is unmapped again.
     fn keep_gc_leb(&mut self) -> Result<(), Fault> {
         let leb_size = self.geometry.leb_size;
         if self.gc_lnum != NO_LEB {
             let lprops = self.lprops(self.gc_lnum)?;
             if lprops.free == leb_size && !lprops.taken {
+                self.ubi.unmap(self.gc_lnum);
                 return self.set_lprops(self.gc_lnum, Lprops { taken: true, ..lprops });
             }
         }
@@ -204,6 +206,7 @@ impl Ubifs {
         if let Some(lnum) = found {
             let lprops = self.lprops(lnum)?;
             self.set_lprops(lnum, Lprops { taken: true, ..lprops })?;
+            self.ubi.unmap(lnum);
             self.gc_lnum = lnum;
         }
         Ok(())

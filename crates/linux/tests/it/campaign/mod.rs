@@ -8,6 +8,7 @@
 //! `cargo xtask campaign --stack all` runs as many as there is time for. A failure is made small
 //! and printed as a line for `--replay`.
 
+mod database;
 mod life;
 mod losses;
 mod promise;
@@ -122,6 +123,21 @@ fn a_truncation_is_not_undone_by_older_data() {
 #[test]
 fn bytes_beyond_the_end_do_not_come_to_light() {
     replay(KINDS[5], "1041+38/0.16.0.11,3.2.0.3");
+}
+
+/// A regression. The block of the LEB that UBIFS keeps for its collector was unmapped and not yet
+/// erased when the power went, so that the LEB was mapped again. The collector programmed its pages.
+#[test]
+fn the_collector_writes_to_no_leb_that_came_back() {
+    replay(LZO, "1033+0+92/3.8.0.0");
+    replay(FASTMAP, "1057+0+92/0.7.0.4,2.1.0.0");
+}
+
+/// A regression. The only program of a new device was torn before its tags, so that all tags were
+/// blank. The checkpoint went to the same page.
+#[test]
+fn a_checkpoint_is_not_written_over_a_torn_page() {
+    replay(Kind::Yaffs2, "9314+0+0/0.1.0.1");
 }
 
 /// What `losses` says of each stack and mode, by trying all of them. By hand: the table of
