@@ -127,7 +127,7 @@ fn bytes_beyond_the_end_do_not_come_to_light() {
 }
 
 /// A regression. The block of the LEB that UBIFS keeps for its collector was unmapped and not yet
-/// erased when the power went, so that the LEB was mapped again. The collector programmed its pages.
+/// erased when the power went. So the LEB was mapped again, and the collector programmed its pages.
 #[test]
 fn the_collector_writes_to_no_leb_that_came_back() {
     replay(LZO, "1033+0+92/3.8.0.0");
