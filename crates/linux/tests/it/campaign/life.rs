@@ -161,6 +161,7 @@ pub(super) fn play(script: &Script, tally: &mut Tally) -> Result<(), String> {
     }
 }
 
+#[expect(clippy::print_stdout, reason = "a history that is gone through again is told")]
 fn play_files(script: &Script, tally: &mut Tally) -> Result<(), String> {
     let machine = new_machine(script);
     let mut state = age(&machine, script)?;
