@@ -1,5 +1,5 @@
-//! The commands for developers: `cargo xtask ci`, `campaign`, `docs`, `plant`, `results`, `size`
-//! and `vm-test`.
+//! The commands for developers: `cargo xtask ci`, `campaign`, `coverage`, `docs`, `fuzz`, `plant`,
+//! `results`, `size` and `vm-test`.
 //!
 //! 1. If a command fails, it names the stage that failed and exits with 1. If it was mistyped, it
 //!    prints one line and exits with 2.
@@ -13,6 +13,8 @@ mod book;
 mod browser;
 mod campaign;
 mod ci;
+mod coverage;
+mod fuzz;
 mod packages;
 mod plant;
 mod results;
@@ -47,7 +49,15 @@ Commands:
   ci                  fmt, clippy, packages, doc, docs, release build, example, smoke run, results,
                       size, plant, vm-test, tests; prints the time of each stage; stops at the first
                       that fails
+  coverage [PACKAGE …]
+                      which lines the tests reach, by crate and module, and which they do not in
+                      jffs2, ubifs, ubi, yaffs2 and ftl; needs cargo-llvm-cov
   docs                checks the links of the documents, and builds docs as a book in target/book
+  fuzz [TARGET] [--inputs N] [--minutes N] [--seed N]
+                      every reader of bytes, or `images`, `readers` or one of them, with 10,000
+                      inputs if nothing is told; prints the longest time and the most memory
+  fuzz TARGET --replay INPUT
+                      an input that was printed
   plant [NAME, …]     plants faults in a copy of the sources, each of which a test has to find, and
                       writes docs/planted.csv; xtask/plants.json lists them
   plant --area AREA   those of an area, such as linux/ubi, or of several that begin alike
@@ -65,6 +75,7 @@ Commands:
 Examples:
   cargo xtask ci
   cargo xtask docs
+  cargo xtask fuzz jffs2 --inputs 10000
   cargo xtask results
   cargo xtask results --check
   cargo xtask size
@@ -78,7 +89,9 @@ enum Command {
     Help,
     Ci,
     Campaign(campaign::Campaign),
+    Coverage(Vec<String>),
     Docs,
+    Fuzz(fuzz::Fuzz),
     Plant(plant::Choice),
     Results(results::Mode),
     Size,
@@ -95,6 +108,10 @@ fn parse(arguments: &[String]) -> Result<Command, String> {
         ["ci"] => Ok(Command::Ci),
         ["docs"] => Ok(Command::Docs),
         ["campaign", rest @ ..] => campaign::Campaign::parse(rest).map(Command::Campaign),
+        ["coverage", packages @ ..] => {
+            Ok(Command::Coverage(packages.iter().map(|&name| name.to_owned()).collect()))
+        }
+        ["fuzz", rest @ ..] => fuzz::Fuzz::parse(rest).map(Command::Fuzz),
         ["plant"] => Ok(Command::Plant(plant::Choice::All)),
         ["plant", "--tenth"] => Ok(Command::Plant(plant::Choice::Tenth(None))),
         ["plant", "--new"] => Ok(Command::Plant(plant::Choice::New(String::new()))),
@@ -133,7 +150,9 @@ fn main() -> ExitCode {
             Ok(())
         }
         Ok(Command::Ci) => ci::run(),
+        Ok(Command::Coverage(packages)) => coverage::run(&packages),
         Ok(Command::Docs) => book::run(),
+        Ok(Command::Fuzz(fuzz)) => fuzz.run(),
         Ok(Command::Campaign(campaign)) => campaign.run(),
         Ok(Command::Plant(choice)) => plant::plant(&choice),
         Ok(Command::VmTest) => vm::run(),
@@ -152,6 +171,7 @@ fn main() -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::campaign::Campaign;
+    use super::fuzz::Fuzz;
     use super::plant::Choice;
     use super::{Command, parse, results::Mode};
 
@@ -183,6 +203,10 @@ mod tests {
         let campaign = Campaign { stack: Some("all".to_owned()), ..Campaign::default() };
         check("campaign --stack all", Ok(Command::Campaign(campaign)));
         check("campaign --cuts", Err("`--cuts` needs a value"));
+        let fuzz = Fuzz { target: "ubifs".to_owned(), inputs: Some(500), ..Fuzz::default() };
+        check("fuzz ubifs --inputs 500", Ok(Command::Fuzz(fuzz)));
+        check("fuzz --replay", Err("`--replay` needs a value"));
+        check("coverage", Ok(Command::Coverage(Vec::new())));
         check("vm-test", Ok(Command::VmTest));
         check("results", Ok(Command::Results(Mode::Write)));
         check("results --check", Ok(Command::Results(Mode::Check)));

@@ -149,6 +149,12 @@ pub trait FileSystem {
     /// Bring an inode into memory if it is not there (`iget`). Returns the file's size.
     fn load(&mut self, ino: Ino) -> Result<u64, FsError>;
 
+    /// Where the last byte of a file that the medium holds ends. What is behind it up to the file's
+    /// size is a hole. `None` where that is not known without reading.
+    fn data_end(&mut self, _ino: Ino) -> Result<Option<u64>, FsError> {
+        Ok(None)
+    }
+
     /// What the inode holds besides content. `None` where the file system keeps nothing of it.
     fn attributes(&mut self, _ino: Ino) -> Result<Option<Attributes>, FsError> {
         Ok(None)

@@ -22,7 +22,10 @@ pub struct Answer {
 
 impl Answer {
     /// Build it from the output of the command and a cpio archive of its folder.
-    pub(super) fn new(text: String, archive: &[u8]) -> Result<Self, VmError> {
+    ///
+    /// # Errors
+    /// The archive is damaged.
+    pub fn new(text: String, archive: &[u8]) -> Result<Self, VmError> {
         let files = unpack(archive).map_err(VmError::file("files of the guest"))?;
         Ok(Self { text, files })
     }

@@ -248,14 +248,16 @@ impl Copy<'_> {
         Ok(false)
     }
 
-    /// Copy a file. A piece that is all zeros becomes a hole.
+    /// Copy a file. A piece that is all zeros becomes a hole. So does what is behind the last data,
+    /// which is not read: a damaged image may claim any size.
     fn content(&mut self, from: &str, to: &mut File) -> Result<(), Failed> {
         let fd = self.linux.open(from, false)?;
         let size = self.linux.size(fd)?;
         self.room = self.room.checked_sub(size).ok_or(Failed::Size(size))?;
         let mut piece = vec![0; PIECE];
+        let end = self.linux.data_end(fd)?;
         let mut offset = 0;
-        while offset < size {
+        while offset < end {
             let len = self.linux.read(fd, offset, &mut piece)?;
             if len == 0 {
                 break;
@@ -266,7 +268,7 @@ impl Copy<'_> {
             }
             offset += len as u64;
         }
-        to.set_len(offset).map_err(Failed::Host)?;
+        to.set_len(if offset < end { offset } else { size }).map_err(Failed::Host)?;
         Ok(self.linux.close(fd)?)
     }
 }

@@ -12,6 +12,7 @@ pub(super) const START: usize = 2;
 pub(super) const SIZE: usize = 28;
 
 const MAGIC: u8 = 0xF7;
+const SEQUENCE_MAX: u64 = 1 << 63;
 const DAMAGED: u8 = 1;
 const MERGED: u8 = 2;
 
@@ -46,13 +47,17 @@ impl Tag {
         if bytes[0] != MAGIC || crc != u32_at(bytes, field::CRC) {
             return None;
         }
-        let sequence = bytes[field::SEQUENCE].try_into().expect("eight bytes");
+        let sequence = u64::from_le_bytes(bytes[field::SEQUENCE].try_into().expect("eight bytes"));
+        // No device lives so long, and counting on from here would end soon.
+        if sequence >= SEQUENCE_MAX {
+            return None;
+        }
         Some(Self {
             is_damaged: bytes[1] & DAMAGED != 0,
             is_merged: bytes[1] & MERGED != 0,
             erase_count: u32_at(bytes, field::ERASE_COUNT),
             logical: u32_at(bytes, field::LOGICAL),
-            sequence: u64::from_le_bytes(sequence),
+            sequence,
             data_crc: u32_at(bytes, field::DATA_CRC),
         })
     }
@@ -102,5 +107,6 @@ mod tests {
             bytes[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(Tag::parse(&bytes), None, "bit {bit}");
         }
+        assert_eq!(Tag::parse(&Tag { sequence: u64::MAX, ..tag }.emit()), None);
     }
 }

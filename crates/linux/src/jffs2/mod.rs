@@ -148,6 +148,11 @@ impl FileSystem for Jffs2 {
         Ok(u64::from(self.inode(ino.0).size))
     }
 
+    fn data_end(&mut self, ino: Ino) -> Result<Option<u64>, FsError> {
+        self.load_inode(ino.0)?;
+        Ok(Some(self.inode(ino.0).fragments.end().into()))
+    }
+
     fn attributes(&mut self, ino: Ino) -> Result<Option<Attributes>, FsError> {
         self.read_attributes(ino.0).map(Some)
     }

@@ -1,6 +1,7 @@
 //! After a failed program: the LEB moves to another PEB, together with the data that was to be
 //! written.
 
+use super::format::crc32;
 use super::work::written_len;
 use super::{Ubi, UbiError};
 use crate::mtd::ReadQuality;
@@ -24,7 +25,11 @@ impl Ubi {
         let end = offset as usize + bytes.len();
         data[offset as usize..end].copy_from_slice(bytes);
         let len = written_len(&data[..end], self.layout.page_size as usize);
-        self.map_to(self.volume, lnum, None, &data[..len])?;
+        let data = &data[..len];
+        // A copy whose checksum is wrong is not believed. Without it, a cut in here, or a program
+        // that fails again, would leave a newer block without the data that was durable.
+        let size = u32::try_from(len).expect("within a LEB");
+        self.map_to(self.volume, lnum, Some((size, crc32(data))), data)?;
         self.schedule_erase(peb, true);
         Ok(())
     }

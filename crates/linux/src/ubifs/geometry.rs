@@ -75,7 +75,12 @@ impl Geometry {
         let orphan_first = lpt_first + sb.lpt_lebs;
         let main_first = orphan_first + sb.orphan_lebs;
         let main_lebs = leb_count.checked_sub(main_first).filter(|&count| count >= 5)?;
-        let areas = LptAreas { main_lebs, lpt_lebs: sb.lpt_lebs, leb_size };
+        // mkfs.ubifs makes the journal for the largest volume, which may be far from the present
+        // one.
+        if sb.bud_bytes_max > u64::from(sb.leb_count_max) * u64::from(leb_size) {
+            return None;
+        }
+        let areas = LptAreas { main_lebs, lpt_lebs: sb.lpt_lebs, leb_size, page_size };
         let most = sb.leb_count_max;
         let lpt = LptShape::new(areas, (leb_count, most), sb.flags, sb.save_count);
         (u64::from(lpt.size()) * 2 <= u64::from(sb.lpt_lebs) * u64::from(leb_size)).then_some(
@@ -126,6 +131,7 @@ pub(super) struct LptAreas {
     pub main_lebs: u32,
     pub lpt_lebs: u32,
     pub leb_size: u32,
+    pub page_size: u32,
 }
 
 /// The superblock of a new file system. `None` if the volume is too small.
@@ -142,7 +148,7 @@ pub(super) fn new_superblock(
         Maker::Mkfs => journal_of_mkfs(page_size, leb_size, leb_count),
     };
     let rest = leb_count.checked_sub(LOG_LNUM + log_lebs + orphan_lebs)?;
-    let (lpt_lebs, flags) = lpt_lebs(rest, leb_size, leb_count)?;
+    let (lpt_lebs, flags) = lpt_lebs(rest, (page_size, leb_size), leb_count)?;
     Some(Superblock {
         hash: 0,
         key_format: 0,
@@ -184,12 +190,12 @@ fn journal_of_mkfs(page_size: u32, leb_size: u32, leb_count: u32) -> (u64, u32, 
 
 /// The number of LEBs of the LPT, if `rest` LEBs are left for it and the main area, and the flags
 /// of its form.
-fn lpt_lebs(rest: u32, leb_size: u32, leb_count: u32) -> Option<(u32, u32)> {
+fn lpt_lebs(rest: u32, (page_size, leb_size): (u32, u32), leb_count: u32) -> Option<(u32, u32)> {
     let mut lebs = LPT_LEBS_MIN;
     let mut flags = 0;
     for _ in 0..64 {
         let main_lebs = rest.checked_sub(lebs)?;
-        let areas = LptAreas { main_lebs, lpt_lebs: lebs, leb_size };
+        let areas = LptAreas { main_lebs, lpt_lebs: lebs, leb_size, page_size };
         let shape = LptShape::new(areas, (leb_count, leb_count), flags, SAVE_COUNT);
         if shape.size() > leb_size && flags == 0 {
             flags = FLAG_BIG_LPT;

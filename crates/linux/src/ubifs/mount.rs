@@ -25,6 +25,9 @@ use crate::ubi::{AttachOptions, Ubi};
 /// A volume with at most this many mapped LEBs may hold a file system whose making was cut off. A
 /// new one has its superblock, masters, log, two main LEBs and the LPT.
 const LEBS_MADE: usize = 40;
+/// No file system lives so long that its sequence numbers or commits come near this number. Above,
+/// counting on would end soon.
+const NUMBER_MAX: u64 = 1 << 63;
 
 impl Ubifs {
     /// Make a partition ready for a first mount: it gets UBI with one volume. `erase_counts` has
@@ -79,9 +82,9 @@ impl Ubifs {
         let areas = (geometry.lpt_first, geometry.main_first);
         let lpt = Lpt::open(geometry.lpt.clone(), areas, &master, &mut ubi)?;
         let (index_lnum, index_offset) = master.index_head;
-        let main_size = u64::from(geometry.main_lebs) * u64::from(geometry.leb_size);
-        let sane = geometry.is_main(index_lnum)
-            && master.index_size <= main_size
+        let sane = has_sane_sums(&master, &geometry)
+            && master.commit < NUMBER_MAX
+            && geometry.is_main(index_lnum)
             && index_offset <= geometry.leb_size
             && index_offset.is_multiple_of(geometry.page_size)
             && (LOG_LNUM..geometry.lpt_first).contains(&master.log_lnum)
@@ -131,6 +134,9 @@ impl Ubifs {
             self.recover_head(self.master.lpt_head)?;
         }
         self.replay(was_mounted)?;
+        if self.sequence >= NUMBER_MAX {
+            return Err(MountError::Master);
+        }
         self.keep_gc_leb()?;
         if was_mounted || self.tnc.is_dirty() {
             self.delete_orphans()?;
@@ -184,12 +190,14 @@ impl Ubifs {
         Ok(self.ubi.change(lnum, &bytes)?)
     }
 
-    /// Keep an empty LEB for the collector: the one that the master node names, or another.
+    /// Keep an empty LEB for the collector: the one that the master node names, or another. Its
+    /// block may not have been erased before the power went, so it is unmapped again.
     fn keep_gc_leb(&mut self) -> Result<(), Fault> {
         let leb_size = self.geometry.leb_size;
         if self.gc_lnum != NO_LEB {
             let lprops = self.lprops(self.gc_lnum)?;
             if lprops.free == leb_size && !lprops.taken {
+                self.ubi.unmap(self.gc_lnum);
                 return self.set_lprops(self.gc_lnum, Lprops { taken: true, ..lprops });
             }
         }
@@ -201,6 +209,7 @@ impl Ubifs {
         if let Some(lnum) = found {
             let lprops = self.lprops(lnum)?;
             self.set_lprops(lnum, Lprops { taken: true, ..lprops })?;
+            self.ubi.unmap(lnum);
             self.gc_lnum = lnum;
         }
         Ok(())
@@ -219,6 +228,17 @@ impl Ubifs {
         self.write_master(0)?;
         Ok(self.ubi.detach()?)
     }
+}
+
+/// Whether the sums are not more than the main area has. Linux refuses others, too
+/// (`validate_master`).
+fn has_sane_sums(master: &MasterNode, geometry: &Geometry) -> bool {
+    let main_size = u64::from(geometry.main_lebs) * u64::from(geometry.leb_size);
+    let MasterNode { free, dirty, used, dead, dark, index_size, .. } = *master;
+    let bytes = [free, dirty, used, dead, dark, index_size];
+    bytes.into_iter().all(|bytes| bytes <= main_size)
+        && master.empty_lebs <= geometry.main_lebs
+        && master.index_lebs <= geometry.main_lebs
 }
 
 /// Whether a volume is empty, or power was cut while its file system was made. In both cases there

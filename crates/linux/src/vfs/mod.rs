@@ -217,6 +217,14 @@ impl Vfs {
         self.fs.load(ino)
     }
 
+    /// Where the data of a file ends, if only a hole is behind (`lseek` with `SEEK_HOLE`). At most
+    /// its size.
+    pub fn data_end(&mut self, fd: Fd) -> Result<u64, FsError> {
+        let size = self.size(fd)?;
+        let ino = self.file(fd).ino;
+        Ok(self.fs.data_end(ino)?.map_or(size, |end| end.min(size)))
+    }
+
     pub fn fsync(&mut self, fd: Fd) -> Result<(), FsError> {
         let _scope = self.enter("fsync");
         let ino = self.file(fd).ino;

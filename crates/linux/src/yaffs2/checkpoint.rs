@@ -94,7 +94,12 @@ impl Yaffs2 {
             let mut all = 0..self.blocks.count();
             let empty = all.find(|&block| self.blocks.block(block).state == BlockState::Empty);
             let Some(block) = empty else { return Ok(None) };
-            if !self.blocks.block(block).is_suspect || self.erase_again(block)? {
+            // On a device without any tags, the cut may have torn the only program of the block.
+            let entry = self.blocks.block(block);
+            let (is_suspect, is_known) = (entry.is_suspect, entry.is_known_blank);
+            let first = block * self.blocks.chunks_per_block;
+            let is_blank = !is_suspect && (is_known || self.is_rest_blank(first)?);
+            if is_blank || self.erase_again(block)? {
                 return Ok(Some(block));
             }
         }

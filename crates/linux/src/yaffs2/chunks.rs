@@ -206,7 +206,7 @@ impl Yaffs2 {
 
     /// Whether a chunk is blank. Unless the mount found all chunks blank, the tags of the chunks
     /// behind it must be blank, too.
-    fn is_rest_blank(&mut self, chunk: u32) -> Result<bool, FsError> {
+    pub(super) fn is_rest_blank(&mut self, chunk: u32) -> Result<bool, FsError> {
         let end = (self.blocks.of(chunk) + 1) * self.blocks.chunks_per_block;
         let rest = if self.was_all_blank { end..end } else { chunk + 1..end };
         for other in rest {

@@ -78,7 +78,10 @@ impl LptShape {
             lprops.free = bits.take(self.space_bits) * 8;
             lprops.dirty = bits.take(self.space_bits) * 8;
             lprops.index = bits.take(1) == 1;
-            if lprops.free.checked_add(lprops.dirty)? > self.leb_size {
+            // A head goes on where the free space begins, and programs whole pages. Linux refuses
+            // what is not a whole number of them, too (`validate_pnode`).
+            let is_whole = lprops.free.is_multiple_of(self.page_size);
+            if !is_whole || lprops.free.checked_add(lprops.dirty)? > self.leb_size {
                 return None;
             }
         }
@@ -137,4 +140,25 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     let crc = crc16(&bytes[2..]);
     bytes[..2].copy_from_slice(&crc.to_le_bytes());
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ubifs::geometry::LptAreas;
+
+    #[test]
+    fn free_space_that_is_no_whole_page_is_refused() {
+        let areas = LptAreas { main_lebs: 20, lpt_lebs: 2, leb_size: 30_720, page_size: 2048 };
+        let shape = LptShape::new(areas, (30, 30), 0, 256);
+        let check = |free: u32, is_good: bool| {
+            let pnode = [Lprops { free, dirty: 16, ..Lprops::default() }; FANOUT as usize];
+            let found = shape.parse_pnode(&shape.emit_pnode(&pnode, 1), 1);
+            assert_eq!(found, is_good.then_some(pnode), "{free}");
+        };
+        check(0, true);
+        check(4096, true);
+        check(4096 + 8, false);
+        check(30_720, false);
+    }
 }

@@ -12,6 +12,7 @@ pub(in super::super) struct LptShape {
     pub big: bool,
     pub lebs: u32,
     pub leb_size: u32,
+    pub page_size: u32,
     pub main_lebs: u32,
     pub save_count: u32,
     /// Number of nodes on each level, from the pnodes up to the root.
@@ -40,7 +41,7 @@ impl LptShape {
         flags: u32,
         save_count: u32,
     ) -> Self {
-        let LptAreas { main_lebs, lpt_lebs: lebs, leb_size } = areas;
+        let LptAreas { main_lebs, lpt_lebs: lebs, leb_size, page_size } = areas;
         let big = flags & FLAG_BIG_LPT != 0;
         let growth = leb_count_max - leb_count;
         let counts = level_counts(main_lebs, main_lebs + growth);
@@ -57,6 +58,7 @@ impl LptShape {
             big,
             lebs,
             leb_size,
+            page_size,
             main_lebs,
             save_count,
             counts,

@@ -64,7 +64,9 @@ impl Lpt {
         lpt.table_at = master.lpt_table;
         lpt.save_at = master.lpt_save;
         let (lnum, offset) = lpt.head;
-        if !lpt.contains(lnum) || offset > lpt.shape.leb_size {
+        let has_save = !lpt.shape.big || lpt.save_at.0 == 0 || lpt.contains(lpt.save_at.0);
+        let is_whole = offset.is_multiple_of(lpt.shape.page_size) && offset <= lpt.shape.leb_size;
+        if !(lpt.contains(lnum) && is_whole && has_save) {
             return Err(Fault::Damaged { lnum: 1, offset: 0 });
         }
         let bytes = lpt.read(ubi, lpt.table_at, lpt.shape.table_size)?;

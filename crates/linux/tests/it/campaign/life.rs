@@ -9,6 +9,7 @@ use flysch_linux::filesystem::FsError;
 use flysch_linux::vfs::Vfs;
 use flysch_nand::BlockAddr;
 
+use super::database;
 use super::promise::refuse;
 use super::script::{Life, MODES, Mode, Script};
 use crate::jffs2::admit::History;
@@ -23,6 +24,8 @@ const SETTLE_NS: u64 = 3_000_000_000;
 
 /// In this time a file system clears away what was removed, nanoseconds.
 const EMPTY_NS: u64 = 60_000_000_000;
+/// Bytes that are written at once of a file that fills the device.
+const PIECE: usize = 4 * 4096;
 
 /// Bytes of names that JFFS2's collector has copied and not erased yet: a scan keeps both copies.
 const COPIES_MAX: u64 = 512;
@@ -37,6 +40,9 @@ pub(super) struct Tally {
     pub(super) nested: u64,
     pub(super) calls: u64,
     pub(super) full: u64,
+    pub(super) commits: u64,
+    /// Devices that were used to the end of their lives.
+    pub(super) worn: u64,
 }
 
 impl Tally {
@@ -45,18 +51,24 @@ impl Tally {
         self.nested += other.nested;
         self.calls += other.calls;
         self.full += other.full;
+        self.commits += other.commits;
+        self.worn += other.worn;
     }
 }
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cuts, nested, calls, full } = self;
-        write!(f, "{cuts} cuts, {nested} of them of mounts, {calls} calls, {full} on a full device")
+        let Self { cuts, nested, calls, full, commits, worn } = self;
+        write!(
+            f,
+            "{cuts} cuts, {nested} of them of mounts, {calls} calls, {full} on a full device, "
+        )?;
+        write!(f, "{commits} commits, {worn} devices worn out")
     }
 }
 
 /// A new chip with two blocks that its maker has marked bad, and the file system on it.
-fn new_machine(script: &Script) -> Machine {
+pub(super) fn new_machine(script: &Script) -> Machine {
     let part = Arc::new(script.kind.part());
     let mut prng = Prng::new(script.seed ^ 0xBAD);
     let count = u64::from(part.geometry.block_count);
@@ -81,8 +93,19 @@ fn short(operation: &Operation) -> String {
     }
 }
 
-fn told(error: FsError) -> String {
-    error.to_string()
+/// Begins what a stack says that does not go on, as one may on a device that is worn out.
+const STOPPED: &str = "stopped: ";
+
+pub(super) fn told(error: FsError) -> String {
+    match error {
+        FsError::Io | FsError::NoSpace => format!("{STOPPED}{error}"),
+        other => other.to_string(),
+    }
+}
+
+/// Mount what is there. At the end of a device's life that may fail.
+pub(super) fn mounted(machine: &Machine) -> Result<Vfs, String> {
+    machine.mount().map_err(|error| format!("{STOPPED}mount: {error}"))
 }
 
 /// The names and contents that users wrote.
@@ -93,7 +116,7 @@ fn read_users(vfs: &mut Vfs) -> Result<Names, String> {
 }
 
 /// The plan of a life, or of a mount after it.
-fn plan(life: Life, prng: &mut Prng, reach: u64) -> FaultPlan {
+pub(super) fn plan(life: Life, prng: &mut Prng, reach: u64) -> FaultPlan {
     let cut = FaultPlan {
         seed: prng.next(),
         cut_at_change: Some(prng.below(reach)),
@@ -109,10 +132,39 @@ fn plan(life: Life, prng: &mut Prng, reach: u64) -> FaultPlan {
             ending: Some(Ending::Torn),
             ..cut
         },
+        Mode::Worn => FaultPlan {
+            program_failures_ppm: 150_000,
+            erase_failures_ppm: 300_000,
+            ending: Some(Ending::Torn),
+            cut_at_change: Some(prng.below(20 * reach)),
+            ..cut
+        },
     }
 }
 
+/// Play a script: the lives of files or of databases. The end of a device's life ends it.
 pub(super) fn play(script: &Script, tally: &mut Tally) -> Result<(), String> {
+    let outcome = if script.has_databases() {
+        database::play(script, tally)
+    } else {
+        play_files(script, tally)
+    };
+    let has = |mode: Mode| script.lives.iter().any(|life| MODES[life.mode] == mode);
+    let is_over = |why: &str| {
+        let lacks_spares = has(Mode::Failing) && why.ends_with("are needed");
+        has(Mode::Worn) && why.contains(STOPPED) || lacks_spares
+    };
+    match outcome {
+        Err(why) if is_over(&why) => {
+            tally.worn += 1;
+            Ok(())
+        }
+        other => other,
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "a history that is gone through again is told")]
+fn play_files(script: &Script, tally: &mut Tally) -> Result<(), String> {
     let machine = new_machine(script);
     let new = empty_space(&machine)?;
     let mut state = age(&machine, script)?;
@@ -120,11 +172,13 @@ pub(super) fn play(script: &Script, tally: &mut Tally) -> Result<(), String> {
         let mut prng = Prng::new(script.seed.wrapping_mul(1000) + life.number);
         machine.device.borrow_mut().arm(plan(life, &mut prng, 40));
         let (history, under_way) = live(&machine, life, state, &mut prng, tally)?;
-        let found = recover(&machine, life, &mut prng, tally)?;
-        if let Some(why) = refuse(script.kind, &history, &found, under_way) {
+        if std::env::var("FLYSCH_REPLAY").is_ok() {
             let calls: Vec<String> = history.operations.iter().map(short).collect();
-            let calls = calls.join("\n  ");
-            return Err(format!("life {}, call {under_way}: {why}\n  {calls}", life.number));
+            println!("life {}, cut in call {under_way}:\n  {}", life.number, calls.join("\n  "));
+        }
+        let found = recover(&machine, life, &mut prng, tally, &mut read_users)?;
+        if let Some(why) = refuse(script.kind, &history, &found, under_way) {
+            return Err(format!("life {}, call {under_way}: {why}", life.number));
         }
         // Where pages read otherwise each time, no two mounts need count the same.
         let fickle = [Mode::Ends(Ending::Unsteady), Mode::Ends(Ending::Fading)];
@@ -174,28 +228,20 @@ fn empty_space(machine: &Machine) -> Result<(u64, u64), String> {
 
 /// Use the new file system for some time.
 fn age(machine: &Machine, script: &Script) -> Result<State, String> {
-    let mut user = User::new(machine.mount()?);
+    let mut user = User::new(mounted(machine)?);
     let mut history = History::new(State::default());
     let mut prng = Prng::new(script.seed);
     if script.fill > 0 {
-        let free = user.vfs.filesystem().free_bytes().expect("it is counted");
-        // YAFFS2 keeps blocks for itself that are free all the same.
-        let share = if script.kind == Kind::Yaffs2 { script.fill / 2 } else { script.fill };
-        let len = usize::try_from(free * u64::from(share) / 100).expect("a small chip");
-        let mut bytes = vec![0; len];
-        prng.fill(&mut bytes);
-        let name = || "cold".to_owned();
-        let write = Operation::Write { name: name(), at: 0, bytes };
-        for operation in [Operation::Create { name: name() }, write, Operation::Sync] {
-            user.perform(&operation).map_err(told)?;
-            history.push(operation);
-        }
+        fill(&mut user, &mut history, script, &mut prng)?;
     }
+    let mut is_full = false;
     for _ in 0..script.age {
         let operation = Operation::draw(&mut prng, history.last(), MIX);
         match user.perform(&operation) {
-            // What it did of its own is not known.
-            Err(FsError::NoSpace) => break,
+            Err(FsError::NoSpace) => {
+                is_full = true;
+                break;
+            }
             other => other.map_err(told)?,
         }
         history.push(operation);
@@ -207,7 +253,50 @@ fn age(machine: &Machine, script: &Script) -> Result<State, String> {
         compare_space(machine, &mut user.vfs)?;
     }
     user.vfs.unmount().map_err(told)?;
+    if is_full {
+        // How much of the last call was done is not known.
+        let mut vfs = mounted(machine)?;
+        let found = read_users(&mut vfs)?;
+        return Ok(adopt(&found, &inodes(&mut vfs).map_err(told)?));
+    }
     Ok(history.last().clone())
+}
+
+/// Write a file that never changes, piece by piece, until it has its share of the space or there is
+/// no more.
+fn fill(
+    user: &mut User,
+    history: &mut History,
+    script: &Script,
+    prng: &mut Prng,
+) -> Result<(), String> {
+    let free = user.vfs.filesystem().free_bytes().expect("it is counted");
+    // YAFFS2 keeps blocks for itself that are free all the same.
+    let share = if script.kind == Kind::Yaffs2 { script.fill / 2 } else { script.fill };
+    let len = usize::try_from(free * u64::from(share) / 100).expect("a small chip");
+    let name = || "cold".to_owned();
+    let mut done = vec![Operation::Create { name: name() }];
+    for at in (0..len).step_by(PIECE) {
+        let mut bytes = vec![0; PIECE];
+        prng.fill(&mut bytes);
+        done.push(Operation::Write { name: name(), at, bytes });
+    }
+    done.push(Operation::Sync);
+    for operation in done {
+        match (user.perform(&operation), &operation) {
+            (Err(FsError::NoSpace), &Operation::Write { at, .. }) => {
+                let back = Operation::Truncate { name: name(), size: at };
+                user.perform(&back).map_err(told)?;
+                history.push(back);
+                break;
+            }
+            (outcome, _) => outcome.map_err(told)?,
+        }
+        history.push(operation);
+    }
+    user.perform(&Operation::Sync).map_err(told)?;
+    history.push(Operation::Sync);
+    Ok(())
 }
 
 /// Make calls until they are done or the power goes. Returns what was to be, and the number of the
@@ -222,10 +311,10 @@ fn live(
     let mut history = History::new(state);
     let is_on = || machine.device.borrow().is_on();
     tally.cuts += 1;
-    let mut user = match machine.mount() {
+    let mut user = match mounted(machine) {
         Ok(vfs) => User::new(vfs),
         Err(_) if !is_on() => return Ok((history, 0)),
-        Err(error) => return Err(format!("mount: {error}")),
+        Err(error) => return Err(error),
     };
     for place in 0..life.calls as usize {
         let operation = Operation::draw(prng, history.last(), MIX);
@@ -242,6 +331,8 @@ fn live(
                 let _ = before;
                 return Ok((history, place));
             }
+            // At the end of a device's life a call fails, and the file system may be read on.
+            Err(FsError::Io) if MODES[life.mode] == Mode::Worn => return Ok((history, place)),
             other => return Err(format!("{:?}: {other:?}", history.operations[place])),
         }
     }
@@ -249,21 +340,26 @@ fn live(
     Ok((history, done))
 }
 
-/// Mount, and cut that some times; then mount for good.
-fn recover(
+/// Mount, and cut that some times; then mount for good. `read` reads what is there, as a program
+/// does after a cut.
+pub(super) fn recover<T>(
     machine: &Machine,
     life: Life,
     prng: &mut Prng,
     tally: &mut Tally,
-) -> Result<Names, String> {
+    read: &mut dyn FnMut(&mut Vfs) -> Result<T, String>,
+) -> Result<T, String> {
     let mut reach = 30;
+    let mut settle = |vfs: &mut Vfs| {
+        let found = read(vfs)?;
+        vfs.sleep(SETTLE_NS);
+        vfs.sync().map_err(told)?;
+        Ok(found)
+    };
     for _ in 0..life.nested {
         machine.device.borrow_mut().power_up();
         machine.device.borrow_mut().arm(plan(life, prng, reach));
-        let settled = machine.mount().and_then(|mut vfs| {
-            vfs.sleep(SETTLE_NS);
-            vfs.sync().map_err(told)
-        });
+        let settled = mounted(machine).and_then(|mut vfs| settle(&mut vfs));
         let is_on = machine.device.borrow().is_on();
         if let (Err(error), true) = (&settled, is_on) {
             return Err(format!("a mount after life {}: {error}", life.number));
@@ -274,16 +370,15 @@ fn recover(
     }
     machine.device.borrow_mut().power_up();
     machine.device.borrow_mut().arm(FaultPlan::default());
-    let mut vfs = machine.mount().map_err(|error| format!("mount: {error}"))?;
-    let found = read_users(&mut vfs)?;
-    vfs.sleep(SETTLE_NS);
-    vfs.sync().map_err(told)?;
-    Ok(found)
+    settle(&mut mounted(machine)?)
 }
 
 /// Use the file system that was found, and find all of it again.
 fn go_on(machine: &Machine, found: &Names) -> Result<State, String> {
-    let mut vfs = machine.mount()?;
+    let mut vfs = mounted(machine)?;
+    if let Kind::Ubifs { .. } = machine.kind {
+        shorten_last_blocks(&mut vfs, found)?;
+    }
     let written = vfs.open("later", true).and_then(|fd| {
         let written = vfs.write(fd, 0, &[5; 6000]);
         vfs.close(fd).and(written)
@@ -292,11 +387,11 @@ fn go_on(machine: &Machine, found: &Names) -> Result<State, String> {
     let removed = if vfs.exists("later").map_err(told)? { vfs.unlink("later") } else { Ok(()) };
     for outcome in [written, removed] {
         if !matches!(outcome, Ok(()) | Err(FsError::NoSpace)) {
-            return Err(format!("then {outcome:?}"));
+            return Err(outcome.map_err(told).expect_err("it failed"));
         }
     }
     vfs.unmount().map_err(told)?;
-    let mut vfs = machine.mount()?;
+    let mut vfs = mounted(machine)?;
     let mut after = read_users(&mut vfs)?;
     if removed == Err(FsError::NoSpace) {
         after.remove("later");
@@ -309,14 +404,34 @@ fn go_on(machine: &Machine, found: &Names) -> Result<State, String> {
     Ok(adopt(found, &inodes))
 }
 
+/// Write the last byte of each file again, so that its last block holds nothing behind the end.
+///
+/// UBIFS writes a truncation as an inode, the truncation and the block's rest, without a group that
+/// holds them together (`ubifs_jnl_truncate`). A cut may lose the rest alone. Then the block still
+/// holds what was cut off, and that comes back when the file grows.
+fn shorten_last_blocks(vfs: &mut Vfs, found: &Names) -> Result<(), String> {
+    for (name, content) in found {
+        let Some(last) = content.as_ref().and_then(|it| it.last().copied()) else { continue };
+        let outcome = vfs.open(name, false).and_then(|fd| {
+            let end = vfs.size(fd)? - 1;
+            let written = vfs.write(fd, end, &[last]);
+            vfs.close(fd).and(written)
+        });
+        if !matches!(outcome, Ok(()) | Err(FsError::NoSpace)) {
+            return outcome.map_err(told);
+        }
+    }
+    Ok(())
+}
+
 /// The free space of the file system, as it counts it after a mount, is that of another mount.
 fn check_space(machine: &Machine) -> Result<(), String> {
     if let Kind::Ubifs { .. } = machine.kind {
-        let mut fs = machine.fork().mount_ubifs()?;
+        let mut fs = machine.fork().mount_ubifs().map_err(|error| format!("{STOPPED}{error}"))?;
         let wrong = fs.find_wrong_leb().map_err(told)?;
         return wrong.map_or(Ok(()), |lnum| Err(format!("the space of LEB {lnum} is wrong")));
     }
-    let mut vfs = machine.mount()?;
+    let mut vfs = mounted(machine)?;
     vfs.sleep(SETTLE_NS);
     compare_space(machine, &mut vfs)
 }
@@ -333,7 +448,7 @@ fn compare_space(machine: &Machine, vfs: &mut Vfs) -> Result<(), String> {
 
 fn equal_space(machine: &Machine, vfs: &Vfs) -> Result<(), String> {
     let known = vfs.filesystem().free_bytes().expect("it is counted");
-    let mut fresh = machine.fork().mount()?;
+    let mut fresh = mounted(&machine.fork())?;
     if machine.kind == Kind::Jffs2 {
         // Data is checked after the mount. What was replaced in part is free only then, and the
         // collector may drop more.

@@ -1,13 +1,15 @@
 //! Random lives of every stack, under every fault of the chip.
 //!
 //! A seed gives a stack, a chip with factory-bad blocks, and a script: some lives, each of them
-//! calls on files and a power cut, which ends in one of the ways of [`Mode`]. The mounts that
-//! follow may be cut, too. After each life the file system must hold what it promised, its free
+//! calls on files or commits of a database, and a power cut, which ends in one of the ways of
+//! [`Mode`]. The mounts that follow may be cut, too. Some devices are nearly full, and some come to
+//! the end of their lives. After each life the file system must hold what it promised, its free
 //! space must be that of a fresh mount, and it must be usable. No rule of the chip may be broken.
 //!
 //! `cargo xtask campaign --stack all` runs as many as there is time for. A failure is made small
 //! and printed as a line for `--replay`.
 
+mod database;
 mod life;
 mod losses;
 mod promise;
@@ -122,6 +124,29 @@ fn a_truncation_is_not_undone_by_older_data() {
 #[test]
 fn bytes_beyond_the_end_do_not_come_to_light() {
     replay(KINDS[5], "1041+38/0.16.0.11,3.2.0.3");
+}
+
+/// A regression. The block of the LEB that UBIFS keeps for its collector was unmapped and not yet
+/// erased when the power went. So the LEB was mapped again, and the collector programmed its pages.
+#[test]
+fn the_collector_writes_to_no_leb_that_came_back() {
+    replay(LZO, "1033+0+92/3.8.0.0");
+    replay(FASTMAP, "1057+0+92/0.7.0.4,2.1.0.0");
+}
+
+/// A regression. A program failed, and so did that of the block to which the LEB was to move. The
+/// new block had a newer header without a checksum, and what was durable in the old one was lost.
+#[test]
+fn a_move_away_from_a_failed_program_is_checked() {
+    replay(LZO, "12008+0+0/1.3.0.5,3.1.0.5,4.4.0.12");
+    replay(FASTMAP, "11255+0+0/3.5.0.0,4.2.0.12");
+}
+
+/// A regression. The only program of a new device was torn before its tags, so that all tags were
+/// blank. The checkpoint went to the same page.
+#[test]
+fn a_checkpoint_is_not_written_over_a_torn_page() {
+    replay(Kind::Yaffs2, "9314+0+0/0.1.0.1");
 }
 
 /// What `losses` says of each stack and mode, by trying all of them. By hand: the table of

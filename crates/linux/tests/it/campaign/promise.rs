@@ -68,7 +68,11 @@ fn refuse_by_file(
             could_be(content, file, &history.states[from..=end])
         };
         if !files.iter().any(fits) {
-            return Some(format!("{name} holds what it never held, {} bytes", content.len()));
+            let last = history.states[end].content(name);
+            let at =
+                last.and_then(|last| last.iter().zip(content.iter()).position(|(a, b)| a != b));
+            let len = content.len();
+            return Some(format!("{name} holds what it never held, {len} bytes, at {at:?}"));
         }
     }
     let lost = names[0]

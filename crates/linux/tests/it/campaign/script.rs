@@ -17,9 +17,11 @@ pub(super) enum Mode {
     Disturbed,
     /// Some programs and erases fail, and some blocks have gone bad for good.
     Failing,
+    /// Most programs and erases fail: the device comes to the end of its life.
+    Worn,
 }
 
-pub(super) const MODES: [Mode; 12] = [
+pub(super) const MODES: [Mode; 13] = [
     Mode::Ends(Ending::KNOWN[0]),
     Mode::Ends(Ending::KNOWN[1]),
     Mode::Ends(Ending::KNOWN[2]),
@@ -32,6 +34,7 @@ pub(super) const MODES: [Mode; 12] = [
     Mode::Paired,
     Mode::Disturbed,
     Mode::Failing,
+    Mode::Worn,
 ];
 
 /// A time between two mounts that succeed.
@@ -64,19 +67,32 @@ impl Script {
         let mut prng = Prng::new(seed);
         let survived = |place: &usize| match mode {
             Some(mode) => MODES[*place] == mode,
-            None => loses(kind, MODES[*place]).is_none(),
+            None => loses(kind, MODES[*place]).is_none() && MODES[*place] != Mode::Worn,
         };
         let modes: Vec<usize> = (0..MODES.len()).filter(survived).collect();
         let mut below = |bound: u64| prng.below(bound);
         let age = u32::try_from(below(150)).unwrap();
-        let fill = [0, 0, 40, 60, 75][usize::try_from(below(5)).unwrap()];
+        let fill = [0, 0, 40, 75, 92][usize::try_from(below(5)).unwrap()];
         let lives = (0..2 + below(4)).map(|number| Life {
             number,
             calls: u32::try_from(1 + below(24)).unwrap(),
             nested: u32::try_from(below(3)).unwrap(),
             mode: modes[usize::try_from(below(modes.len() as u64)).unwrap()],
         });
-        Self { kind, seed, age, fill, lives: lives.collect() }
+        let mut lives: Vec<Life> = lives.collect();
+        // A device that is worn out ends the script.
+        if mode.is_none()
+            && prng.below(6) == 0
+            && let Some(last) = lives.last_mut()
+        {
+            last.mode = MODES.len() - 1;
+        }
+        Self { kind, seed, age, fill, lives }
+    }
+
+    /// Whether its lives are those of databases, and not of files.
+    pub(super) const fn has_databases(&self) -> bool {
+        self.seed % 3 == 2
     }
 
     pub(super) fn parse(kind: Kind, text: &str) -> Option<Self> {

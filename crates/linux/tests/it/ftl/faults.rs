@@ -1,10 +1,13 @@
 //! Bad blocks, failing operations, bit errors, and chips full of random bytes.
 
-use flysch_chip::{FaultInjector, FaultPlan, Prng, Shared};
+use std::sync::Arc;
+
+use flysch_chip::{Clock, FaultInjector, FaultPlan, Prng, Shared};
 use flysch_linux::block_device::BlockError;
 use flysch_nand::{BlockAddr, Nand, PageAddr};
 
-use super::{MAPPINGS, Model, attach, chip, shape};
+use super::{Device, MAPPINGS, Model, attach, chip, shape};
+use crate::image::chip_of;
 
 #[test]
 fn blocks_that_go_bad_lose_nothing() {
@@ -83,7 +86,7 @@ fn lost_pages_stay_lost() {
 }
 
 /// The pages whose first byte is `value`.
-fn ftl_page_of(device: &super::Device, value: u8) -> Vec<PageAddr> {
+fn ftl_page_of(device: &Device, value: u8) -> Vec<PageAddr> {
     let pages = (0..24 * 8).map(PageAddr);
     let holds = |page: &PageAddr| {
         let mut byte = [0];
@@ -116,4 +119,46 @@ fn noise_is_an_empty_device_at_worst() {
             model.check(&mut *ftl).unwrap();
         }
     }
+}
+
+/// A regression. Tags may claim any number of erases: the counters end at the largest, and the
+/// device goes on.
+#[test]
+fn the_largest_erase_counts_are_survived() {
+    for mapping in MAPPINGS {
+        let device = Shared::new(FaultInjector::new(chip(24, 8)));
+        let shape = shape(24, 512, mapping);
+        let mut ftl = attach(&device, shape).unwrap();
+        let mut model = Model::of(&*ftl);
+        let mut prng = Prng::new(4);
+        (0..60).for_each(|_| model.write(&mut *ftl, &mut prng).unwrap());
+        let pages = pages_with_tags(&device, |tag| tag[4..8].fill(0xFF));
+        let part = Arc::new(device.borrow().chip().part().clone());
+        let worn = chip_of(&part, pages.iter().map(|(data, oob)| [&data[..], &oob[..]]));
+        let device = Shared::new(FaultInjector::new(worn));
+        let mut ftl = attach(&device, shape).unwrap();
+        for _ in 0..300 {
+            model.write(&mut *ftl, &mut prng).unwrap();
+        }
+        model.check(&mut *ftl).unwrap();
+    }
+}
+
+/// The data and OOB bytes of all pages, with a change in each tag and its checksum right again.
+fn pages_with_tags(device: &Device, change: impl Fn(&mut [u8])) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let geometry = device.geometry();
+    let mut chip = device.borrow().chip().fork(Clock::new());
+    let page = |page| {
+        let mut data = vec![0; (geometry.page_size + geometry.oob_size) as usize];
+        chip.read(PageAddr(page), 0, &mut data).unwrap();
+        let mut oob = data.split_off(geometry.page_size as usize);
+        let tag = &mut oob[2..30];
+        if tag[0] != 0xFF {
+            change(tag);
+            let crc = crc32fast::hash(&tag[..24]);
+            tag[24..].copy_from_slice(&crc.to_le_bytes());
+        }
+        (data, oob)
+    };
+    (0..geometry.page_count()).map(page).collect()
 }

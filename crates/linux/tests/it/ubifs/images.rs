@@ -150,3 +150,55 @@ fn damage(device: &Device, seed: u64) {
         });
     }
 }
+
+/// A file system whose nodes of a type have other bytes from `at` on, with right checksums.
+fn falsified(node_type: u8, at: usize, bytes: &[u8]) -> Device {
+    let device = Device::new(24, Options::default());
+    device.format().unwrap();
+    let mut vfs = device.mount().unwrap();
+    let fd = vfs.open("file", true).unwrap();
+    vfs.write(fd, 0, &[3; 9000]).unwrap();
+    vfs.unmount().unwrap();
+    let is_node = |page: &[u8]| page[..4] == [0x31, 0x18, 0x10, 0x06] && page[20] == node_type;
+    let mut count = 0;
+    for block in 0..24 {
+        device.rewrite(block, |content| {
+            for start in (0..content.len()).step_by(PAGE) {
+                let node = &mut content[start..];
+                if is_node(node) {
+                    let len = u32::from_le_bytes(node[16..20].try_into().unwrap()) as usize;
+                    node[at..at + bytes.len()].copy_from_slice(bytes);
+                    let crc = !crc32fast::hash(&node[8..len]);
+                    node[4..8].copy_from_slice(&crc.to_le_bytes());
+                    count += 1;
+                }
+            }
+        });
+    }
+    assert!(count > 0, "nodes of type {node_type}");
+    device
+}
+
+/// Regressions. Linux refuses these numbers at the mount; here they overflowed later, or a program
+/// began within a page.
+#[test]
+fn numbers_that_cannot_be_are_refused() {
+    const SUPERBLOCK: u8 = 6;
+    const MASTER: u8 = 7;
+    let most = u64::MAX.to_le_bytes();
+    let cases: [(&str, u8, usize, &[u8]); 9] = [
+        ("sequence number", MASTER, 8, &most),
+        ("commit", MASTER, 32, &most),
+        ("free bytes", MASTER, 80, &most),
+        ("used bytes", MASTER, 96, &most),
+        ("dark bytes", MASTER, 112, &most),
+        ("place of the LPT's head", MASTER, 132, &8_u32.to_le_bytes()),
+        ("empty LEBs", MASTER, 156, &most[..4]),
+        ("LEBs of the index", MASTER, 160, &most[..4]),
+        ("size of the journal", SUPERBLOCK, 48, &most),
+    ];
+    assert!(falsified(MASTER, 164, &[]).mount().is_ok(), "nothing is wrong");
+    for (what, node_type, at, bytes) in cases {
+        assert!(falsified(node_type, at, bytes).mount().is_err(), "{what}");
+    }
+}

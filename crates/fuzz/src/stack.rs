@@ -1,0 +1,207 @@
+//! The file systems whose images are damaged, the chips they are on, and how one is mounted and
+//! used.
+
+use std::sync::Arc;
+
+use flysch_chip::{
+    Chip, Clock, FaultInjector, FaultPlan, Part, Pram, PramFigures, Recorder, Shared, Tracer,
+};
+use flysch_lab::Profile;
+use flysch_lab::machine::Build;
+use flysch_lab::machine::layers::FtlKind;
+use flysch_lab::machine::platform::Platform;
+use flysch_lab::machine::stack::{Main, Stack};
+use flysch_linux::filesystem::FileKind;
+use flysch_linux::vfs::Vfs;
+use flysch_nand::Geometry;
+
+/// More flash operations than any image of this size needs. An endless loop ends here.
+const OPERATIONS_MAX: u64 = 2_000_000;
+/// Names and levels of folders that are followed: damaged folders may hold each other.
+const NAMES_MAX: usize = 400;
+const LEVELS_MAX: usize = 4;
+
+/// A file system with its options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    Jffs2,
+    Yaffs2,
+    /// YAFFS2 as it was in 2009, without block summaries.
+    Yaffs2Of2009,
+    Ubifs,
+    UbifsFastmap,
+    Ftl,
+    FtlCostBenefit,
+    FtlLogBlock,
+}
+
+/// Bytes of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PageSize {
+    Small = 512,
+    Usual = 2048,
+    Large = 4096,
+}
+
+impl PageSize {
+    pub const ALL: [Self; 3] = [Self::Small, Self::Usual, Self::Large];
+}
+
+impl Kind {
+    pub const ALL: [Self; 8] = [
+        Self::Jffs2,
+        Self::Yaffs2,
+        Self::Yaffs2Of2009,
+        Self::Ubifs,
+        Self::UbifsFastmap,
+        Self::Ftl,
+        Self::FtlCostBenefit,
+        Self::FtlLogBlock,
+    ];
+
+    /// The name by which `cargo xtask campaign` knows it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Jffs2 => "jffs2",
+            Self::Yaffs2 => "yaffs2",
+            Self::Yaffs2Of2009 => "yaffs2-2009",
+            Self::Ubifs => "ubifs",
+            Self::UbifsFastmap => "ubifs+fastmap",
+            Self::Ftl => "ftl",
+            Self::FtlCostBenefit => "ftl-cost-benefit",
+            Self::FtlLogBlock => "ftl-log-block",
+        }
+    }
+
+    pub const fn main(self) -> Main {
+        match self {
+            Self::Jffs2 => Main::Jffs2,
+            Self::Yaffs2 | Self::Yaffs2Of2009 => Main::Yaffs2,
+            Self::Ubifs | Self::UbifsFastmap => Main::Ubifs,
+            Self::Ftl | Self::FtlCostBenefit | Self::FtlLogBlock => Main::Ftl,
+        }
+    }
+
+    /// Whether the OOB area of such pages holds the tags of the file system.
+    pub fn fits(self, page: PageSize) -> bool {
+        page != PageSize::Small || matches!(self.main(), Main::Jffs2 | Main::Ubifs)
+    }
+
+    /// The machine that the file system is on.
+    ///
+    /// # Panics
+    /// Never: the platform and the part are built in.
+    pub fn build(self, page: PageSize) -> Build {
+        let platform = Platform::named("nandsim-6.1").expect("a platform that is built in");
+        let mut build = Build::of(&Arc::new(platform));
+        let geometry = geometry_of(page, build.part.geometry);
+        build.part = Arc::new(Part { geometry, ..build.part.as_ref().clone() });
+        build.partition_blocks = geometry.block_count;
+        build.layers.ubi_fastmap = self == Self::UbifsFastmap;
+        build.layers.yaffs2_profile =
+            if self == Self::Yaffs2Of2009 { Profile::Y2009 } else { Profile::Today };
+        build.layers.ftl_spare_percent = 15;
+        build.layers.ftl = match self {
+            Self::FtlCostBenefit => FtlKind::PageCostBenefit,
+            Self::FtlLogBlock => FtlKind::LogBlock,
+            Self::Jffs2
+            | Self::Yaffs2
+            | Self::Yaffs2Of2009
+            | Self::Ubifs
+            | Self::UbifsFastmap
+            | Self::Ftl => FtlKind::Page,
+        };
+        build
+    }
+}
+
+/// A chip of 1 or 2 MiB with more blocks than a fastmap's anchors take.
+fn geometry_of(page: PageSize, other: Geometry) -> Geometry {
+    let page_size = page as u32;
+    let (sectors_per_page, pages_per_block) = match page {
+        PageSize::Small => (1, 32),
+        PageSize::Usual => (4, 16),
+        PageSize::Large => (4, 8),
+    };
+    Geometry {
+        page_size,
+        oob_size: page_size / 32,
+        sectors_per_page,
+        pages_per_block,
+        block_count: 80,
+        ..other
+    }
+}
+
+/// Mount what is on the chip, use all of it, unmount it, and do so once more. Any call may fail.
+///
+/// # Panics
+/// If it takes more operations than any use of a chip of this size.
+pub fn survive(build: &Build, main: Main, chip: Chip, clock: &Clock) {
+    let recorder = Recorder::new(clock.clone(), "fuzz");
+    let injector = FaultInjector::new(chip);
+    let figures = PramFigures { size: 4096, ..PramFigures::HYBRID_SQLITE };
+    let pram = Pram::on_supply(figures, clock.clone(), 1, injector.supply());
+    let pram = Shared::new(Tracer::new(pram, recorder.clone()));
+    let device = Shared::new(Tracer::new(injector, recorder.clone()));
+    let plan = FaultPlan { cut_at: Some(OPERATIONS_MAX), ..FaultPlan::default() };
+    device.borrow_mut().device_mut().arm(plan);
+    for _ in 0..2 {
+        let (device, pram, recorder) = (device.clone(), pram.clone(), recorder.clone());
+        let Ok(machine) = build.mount(Stack::file(main), device, pram, recorder) else { continue };
+        use_all(&mut machine.linux.borrow_mut());
+        let _any = machine.unmount();
+    }
+    assert!(device.borrow().device().is_on(), "more than {OPERATIONS_MAX} operations");
+}
+
+/// Make every kind of call in each folder. Any result is allowed.
+pub fn use_all(vfs: &mut Vfs) {
+    let mut folders = vec![String::new()];
+    let mut names = 0;
+    while let Some(folder) = folders.pop() {
+        let is_deep = folder.split('/').count() > LEVELS_MAX;
+        for entry in vfs.list(&folder).unwrap_or_default() {
+            names += 1;
+            let path = format!("{folder}/{}", String::from_utf8_lossy(&entry.name));
+            let _any = vfs.attributes(&path);
+            match entry.kind {
+                FileKind::Regular => use_file(vfs, &path),
+                FileKind::Directory if !is_deep && names < NAMES_MAX => folders.push(path),
+                FileKind::Directory | FileKind::Special => {}
+            }
+        }
+        change_names(vfs, &folder);
+    }
+    vfs.sleep(40_000_000_000);
+    let _any = vfs.sync();
+    let _any = vfs.drop_caches();
+}
+
+fn use_file(vfs: &mut Vfs, path: &str) {
+    let Ok(fd) = vfs.open(path, false) else { return };
+    let size = vfs.size(fd).unwrap_or(0);
+    let mut bytes = [7; 9000];
+    for offset in [0, size / 2, size.saturating_sub(9000)] {
+        let _any = vfs.read(fd, offset, &mut bytes);
+    }
+    for offset in [10, size.saturating_sub(3), size.saturating_add(5000)] {
+        let _any = vfs.write(fd, offset, &bytes[..1500]);
+    }
+    let _any = vfs.fsync(fd);
+    let _any = vfs.truncate(fd, size / 3);
+    let _any = vfs.close(fd);
+}
+
+fn change_names(vfs: &mut Vfs, folder: &str) {
+    let [made, new, other] = ["made", "new", "other"].map(|name| format!("{folder}/{name}"));
+    let _any = vfs.mkdir(&made);
+    let _any = vfs.open(&new, true).and_then(|fd| {
+        vfs.write(fd, 0, &[9; 5000])?;
+        vfs.close(fd)
+    });
+    let _any = vfs.rename(&new, &other);
+    let _any = vfs.unlink(&made);
+    let _any = vfs.unlink(&format!("{folder}/b"));
+    let _any = vfs.sync_directory(folder);
+}

@@ -1,0 +1,139 @@
+//! `cargo xtask coverage`: which lines the tests reach, by crate and module, and which they do not
+//! in the file systems for Linux.
+//!
+//! 1. The counts are those of `cargo llvm-cov`. Without it, the command says how to get it.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::{Outcome, shell};
+
+/// Modules whose lines that no test reaches are listed.
+const LISTED: [&str; 5] = ["jffs2", "ubifs", "ubi", "yaffs2", "ftl"];
+/// Packages that are measured where none is told: the storage stack, by its own tests.
+const PACKAGES: [&str; 2] = ["flysch-linux", "flysch-fuzz"];
+
+/// Lines that were reached, and all lines.
+type Share = (u64, u64);
+
+/// Run the tests of `packages`, and print what they reach.
+pub(crate) fn run(packages: &[String]) -> Outcome {
+    if !shell::is_installed("cargo-llvm-cov") {
+        return Err("cargo-llvm-cov is missing; get it with `rustup component add llvm-tools` \
+                    and `cargo install cargo-llvm-cov --locked`"
+            .into());
+    }
+    let usual = PACKAGES.map(str::to_owned);
+    let packages = if packages.is_empty() { &usual } else { packages };
+    let mut command = shell::cargo(&["llvm-cov", "test", "--no-fail-fast", "--json"]);
+    for package in packages {
+        command.args(["--package", package]);
+    }
+    let report: Value = serde_json::from_str(&measured(&mut command)?)?;
+    let files = report["data"][0]["files"].as_array().ok_or("cargo llvm-cov gave no files")?;
+    let mut modules: BTreeMap<String, Share> = BTreeMap::new();
+    let mut missed: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    for file in files {
+        let Some(path) = source(file["filename"].as_str().unwrap_or_default()) else { continue };
+        let lines = &file["summary"]["lines"];
+        let share = modules.entry(module_of(path)).or_default();
+        share.0 += lines["covered"].as_u64().unwrap_or(0);
+        share.1 += lines["count"].as_u64().unwrap_or(0);
+        if LISTED.iter().any(|name| path.starts_with(&format!("crates/linux/src/{name}/"))) {
+            missed.insert(path.to_owned(), missed_lines(&file["segments"]));
+        }
+    }
+    print(&modules, &missed);
+    Ok(())
+}
+
+/// The report of the command. What its tests print goes to the terminal's error stream.
+fn measured(command: &mut Command) -> Outcome<String> {
+    let target = std::env::current_exe()?;
+    let target = target.ancestors().nth(2).ok_or("xtask runs outside a target folder")?;
+    let report = target.join("coverage.json");
+    command.arg("--output-path").arg(&report).env("CARGO_TARGET_DIR", target);
+    shell::run(command)?;
+    Ok(std::fs::read_to_string(report)?)
+}
+
+/// The path of a source of the workspace within it. Tests do not count.
+fn source(path: &str) -> Option<&str> {
+    let path = path.strip_prefix(shell::root().to_str()?)?.trim_start_matches('/');
+    (path.starts_with("crates/") && path.contains("/src/")).then_some(path)
+}
+
+/// The crate and the module of a source: `linux/jffs2`.
+fn module_of(path: &str) -> String {
+    let inner = path.trim_start_matches("crates/");
+    let Some((name, file)) = inner.split_once("/src/") else { return inner.to_owned() };
+    let module = file.split('/').next().unwrap_or_default().trim_end_matches(".rs");
+    format!("{name}/{module}")
+}
+
+/// The lines that a file's segments leave with a count of 0. A segment is a line, a column, a
+/// count, and whether it counts at all, up to the next.
+fn missed_lines(segments: &Value) -> Vec<u64> {
+    let all: Vec<&Value> = segments.as_array().map(|it| it.iter().collect()).unwrap_or_default();
+    let mut lines = Vec::new();
+    for pair in all.windows(2) {
+        let is_missed = pair[0][2] == 0 && pair[0][3] == true && pair[0][5] == false;
+        let (first, end) = (pair[0][0].as_u64().unwrap_or(0), pair[1][0].as_u64().unwrap_or(0));
+        if is_missed {
+            lines.extend(first..=end.max(first));
+        }
+    }
+    lines.dedup();
+    lines
+}
+
+fn print(modules: &BTreeMap<String, Share>, missed: &BTreeMap<String, Vec<u64>>) {
+    println!("{:<28} {:>7} {:>7} {:>7}", "module", "lines", "missed", "reached");
+    for (name, (reached, count)) in modules {
+        println!(
+            "{name:<28} {count:>7} {:>7} {:>6} %",
+            count - reached,
+            reached * 100 / count.max(&1)
+        );
+    }
+    for (path, lines) in missed.iter().filter(|(_, lines)| !lines.is_empty()) {
+        println!("{path}: {}", ranges(lines));
+    }
+}
+
+/// Numbers in a row as ranges: `3-5, 9`.
+fn ranges(lines: &[u64]) -> String {
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    for &line in lines {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 >= line => *last = line.max(*last),
+            _ => runs.push((line, line)),
+        }
+    }
+    let text = |&(first, last): &(u64, u64)| {
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
+    };
+    runs.iter().map(text).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_without_a_count_are_listed_as_ranges() {
+        let segments = serde_json::json!([
+            [3, 1, 5, true, true, false],
+            [4, 9, 0, true, true, false],
+            [6, 2, 5, true, false, false],
+            [9, 1, 0, true, true, false],
+            [9, 8, 0, false, false, false],
+            [12, 1, 0, true, true, true]
+        ]);
+        assert_eq!(ranges(&missed_lines(&segments)), "4-6, 9");
+        assert_eq!(module_of("crates/linux/src/jffs2/format/crc.rs"), "linux/jffs2");
+        assert_eq!(module_of("crates/linux/src/memo.rs"), "linux/memo");
+    }
+}
