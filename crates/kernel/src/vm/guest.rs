@@ -209,12 +209,12 @@ mod tests {
     #[test]
     fn a_chip_that_nandsim_cannot_be_is_refused() {
         let cases = [
-            (2048, 128, 64, 1024, None),
-            (4096, 256, 64, 512, None),
-            (4096, 256, 64, 2048, None),
+            (2048, 64, 64, 1024, None),
+            (4096, 128, 64, 512, None),
+            (4096, 128, 64, 2048, None),
             (512, 16, 32, 8192, Some("pages of 512 bytes")),
             (1024, 32, 128, 1024, Some("pages of 1024 bytes")),
-            (4096, 256, 64, 1024, Some("256 MiB in pages of 4096 bytes")),
+            (4096, 128, 64, 1024, Some("256 MiB in pages of 4096 bytes")),
             (2048, 64, 64, 100, Some("not 12 MiB")),
             (2048, 224, 64, 2048, Some("224 bytes of OOB")),
         ];
