@@ -14,6 +14,8 @@ use crate::Outcome;
 
 /// A test that says nothing for so long goes round in circles.
 const PATIENCE: Duration = Duration::from_secs(150);
+/// What a test may take of the memory, KiB. A fault may make it take more and more.
+const MEMORY_KIB: u32 = 4 << 20;
 
 /// A fault.
 pub(super) struct Fault {
@@ -93,7 +95,8 @@ impl Fault {
 
 /// The first test of a binary that fails with a fault switched on.
 fn failing_test(binary: &Path, arguments: &[String], number: usize) -> Outcome<Option<String>> {
-    let mut command = Command::new(binary);
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit -v {MEMORY_KIB}; exec \"$0\" \"$@\"")]).arg(binary);
     command.args(arguments).env("FLYSCH_PLANTED", number.to_string());
     // What is found need not be made small.
     command.env("FLYSCH_TRIES", "0").stdin(Stdio::null());

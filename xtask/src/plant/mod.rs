@@ -13,10 +13,13 @@ mod verdict;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use crate::shell::{self, root};
+use crate::shell::root;
 use crate::{Outcome, binaries};
 use fault::Fault;
 use verdict::{Verdict, Verdicts};
+
+/// Draws a tenth of the faults where no seed is given, so that a run can be repeated.
+const SEED: u64 = 149_916_165_163_951;
 
 /// Which faults are switched on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,7 +122,7 @@ fn chosen<'f>(
             found
         }
         Choice::Tenth(seed) => {
-            let seed = seed.map_or_else(seed_of_commit, Ok)?;
+            let seed = seed.unwrap_or(SEED);
             println!("the faults of seed {seed}: cargo xtask plant --tenth {seed}");
             // What was never tried has no verdict that could differ.
             let mut order = those(&|fault| verdicts.has(fault));
@@ -131,11 +134,4 @@ fn chosen<'f>(
             order
         }
     })
-}
-
-/// A number of the last commit.
-fn seed_of_commit() -> Outcome<u64> {
-    let mut command = std::process::Command::new("git");
-    let id = shell::output(command.args(["rev-parse", "--short=12", "HEAD"]).current_dir(root()))?;
-    Ok(u64::from_str_radix(id.trim(), 16)?)
 }
