@@ -131,7 +131,9 @@ c.execute('insert into t values (1), (leave())')
     for (own, wanted) in [("0", 2), ("7", 7)] {
         let folder = folder();
         let options = "--on sqlite/yaffs2 --write-back";
-        let ran = run(folder.path(), options, &[&python, "-c", script, own]);
+        // A machine that is quick tells the program before it leaves. Then it is tried again.
+        let mut tries = (0..20).map(|_| run(folder.path(), options, &[&python, "-c", script, own]));
+        let ran = tries.find(|ran| !ran.stderr.contains("unable to open")).expect("one of 20");
         assert_eq!(ran.code, Some(wanted), "{}", ran.stderr);
         assert!(ran.stderr.contains("ended before it was told"), "{}", ran.stderr);
         assert_eq!(names(folder.path()), [""; 0]);
