@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::words::{number, value};
 use crate::{Outcome, binaries, shell};
 
 /// Histories of a run of the test; images, in hundreds.
@@ -36,15 +37,14 @@ impl Campaign {
         let mut campaign = Self::default();
         let mut words = words.iter();
         while let Some(&word) = words.next() {
-            let value = words.next().ok_or_else(|| format!("`{word}` needs a value"))?;
-            let number = || value.parse().map_err(|_| format!("`{value}` is no number"));
+            let value = value(&mut words, word)?;
             match word {
-                "--cuts" => campaign.cuts = Some(number()?),
-                "--minutes" => campaign.minutes = Some(number()?),
-                "--images" => campaign.images = Some(number()?),
-                "--seed" => campaign.seed = Some(number()?),
-                "--stack" => campaign.stack = Some((*value).to_owned()),
-                "--replay" => campaign.replay = Some((*value).to_owned()),
+                "--cuts" => campaign.cuts = Some(number(value)?),
+                "--minutes" => campaign.minutes = Some(number(value)?),
+                "--images" => campaign.images = Some(number(value)?),
+                "--seed" => campaign.seed = Some(number(value)?),
+                "--stack" => campaign.stack = Some(value.to_owned()),
+                "--replay" => campaign.replay = Some(value.to_owned()),
                 _ => return Err(format!("unexpected argument `{word}`")),
             }
         }

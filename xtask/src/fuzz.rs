@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::words::{number, value};
 use crate::{Outcome, binaries, shell};
 
 /// Inputs of each target where neither inputs nor minutes are told, and in a round of minutes.
@@ -36,13 +37,12 @@ impl Fuzz {
                 word.clone_into(&mut fuzz.target);
                 continue;
             }
-            let value = words.next().ok_or_else(|| format!("`{word}` needs a value"))?;
-            let number = || value.parse().map_err(|_| format!("`{value}` is no number"));
+            let value = value(&mut words, word)?;
             match word {
-                "--inputs" => fuzz.inputs = Some(number()?),
-                "--minutes" => fuzz.minutes = Some(number()?),
-                "--seed" => fuzz.seed = Some(number()?),
-                "--replay" => fuzz.replay = Some((*value).to_owned()),
+                "--inputs" => fuzz.inputs = Some(number(value)?),
+                "--minutes" => fuzz.minutes = Some(number(value)?),
+                "--seed" => fuzz.seed = Some(number(value)?),
+                "--replay" => fuzz.replay = Some(value.to_owned()),
                 _ => return Err(format!("unexpected argument `{word}`")),
             }
         }

@@ -23,6 +23,7 @@ mod shell;
 mod size;
 mod smoke;
 mod vm;
+mod words;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -121,10 +122,9 @@ fn parse(arguments: &[String]) -> Result<Command, String> {
             Ok(Command::Plant(plant::Choice::Escaped((*area).to_owned())))
         }
         ["plant", "--area", area] => Ok(Command::Plant(plant::Choice::Area((*area).to_owned()))),
-        ["plant", "--tenth", seed] => match seed.parse() {
-            Ok(seed) => Ok(Command::Plant(plant::Choice::Tenth(Some(seed)))),
-            Err(_) => Err(format!("`{seed}` is no number")),
-        },
+        ["plant", "--tenth", seed] => {
+            Ok(Command::Plant(plant::Choice::Tenth(Some(words::number(seed)?))))
+        }
         ["plant", name @ ..] => Ok(Command::Plant(plant::Choice::named(&name.join(" ")))),
         ["vm-test"] => Ok(Command::VmTest),
         ["results"] => Ok(Command::Results(results::Mode::Write)),

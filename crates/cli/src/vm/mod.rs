@@ -4,8 +4,8 @@ mod reference;
 mod validate;
 
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::Subcommand;
 use flysch_kernel::validate::plan::PLATFORM;
@@ -163,14 +163,12 @@ impl GuestOptions {
     }
 
     fn guest(&self) -> Result<Guest, Failure> {
-        let part = part(&self.chip)?;
-        if self.blocks > part.geometry.block_count {
-            let there = part.geometry.block_count;
-            let message = format!("--blocks {}: the chip has {there}", self.blocks);
-            return Err(Failure::Message(message));
-        }
+        checked(self.described()?, "--blocks")
+    }
+
+    fn described(&self) -> Result<Guest, Failure> {
         Ok(Guest {
-            part: Arc::clone(&part),
+            part: part(&self.chip)?,
             partition_blocks: self.blocks,
             delays: !self.no_delays,
             ecc: self.ecc,
@@ -180,48 +178,49 @@ impl GuestOptions {
             limit_s: self.limit,
         })
     }
-}
 
-impl GuestOptions {
     /// The guest whose flash is as `flysch bench` asks for it. Where errors are corrected is then
     /// not asked for in the guest.
     fn as_asked(&self, words: &mut Vec<String>) -> Result<Guest, Failure> {
-        let mut guest = self.guest()?;
-        if let Some(name) = asked_for(words, "--part")? {
+        let mut guest = self.described()?;
+        if let Some((_, name)) = asked_for(words, "--part")? {
             guest.part = part(&name)?;
         }
-        if let Some(blocks) = asked_for(words, "--partition-blocks")? {
-            let wrong = || Failure::Message(format!("--partition-blocks {blocks}: one number"));
-            guest.partition_blocks = blocks.parse().map_err(|_| wrong())?;
+        let mut option = "--blocks";
+        if let Some((_, blocks)) = asked_for(words, "--partition-blocks")? {
+            let wrong = |_| Failure::Message(format!("--partition-blocks {blocks}: one number"));
+            guest.partition_blocks = blocks.parse().map_err(wrong)?;
+            option = "--partition-blocks";
         }
-        let there = guest.part.geometry.block_count;
-        if guest.partition_blocks > there {
-            let asked = guest.partition_blocks;
-            return Err(Failure::Message(format!(
-                "--partition-blocks {asked}: the chip has {there}"
-            )));
-        }
-        if let Some(place) = asked_for(words, "--ecc")? {
+        if let Some((places, place)) = asked_for(words, "--ecc")? {
             guest.ecc = ecc(&place).map_err(Failure::Message)?;
-            words.retain(|word| *word != format!("--ecc={place}"));
-            if let Some(at) = words.iter().position(|word| word == "--ecc") {
-                words.drain(at..at + 2);
-            }
+            words.drain(places);
         }
-        Ok(guest)
+        checked(guest, option)
     }
 }
 
-/// The value of an option among the words. A guest has one chip, so it takes no list.
-fn asked_for(words: &[String], option: &str) -> Result<Option<String>, Failure> {
-    let apart = words.iter().position(|word| word == option).and_then(|at| words.get(at + 1));
-    let joined = || words.iter().find_map(|word| word.strip_prefix(option)?.strip_prefix('='));
-    let value = apart.map(String::as_str).or_else(joined);
-    match value.filter(|value| value.contains([',', '.', ':'])) {
-        Some(list) => Err(Failure::Message(format!(
+/// Refuse a guest whose partition, which an option sets, is larger than its chip.
+fn checked(guest: Guest, option: &str) -> Result<Guest, Failure> {
+    let (asked, there) = (guest.partition_blocks, guest.part.geometry.block_count);
+    if asked <= there {
+        return Ok(guest);
+    }
+    Err(Failure::Message(format!("{option} {asked}: the chip has {there}")))
+}
+
+/// Where an option is among the words, and its value. A guest has one chip, so it takes no list.
+fn asked_for(words: &[String], option: &str) -> Result<Option<(Range<usize>, String)>, Failure> {
+    let found =
+        words.iter().enumerate().find_map(|(at, word)| match word.strip_prefix(option)? {
+            "" => Some((at..at + 2, words.get(at + 1)?.as_str())),
+            rest => Some((at..at + 1, rest.strip_prefix('=')?)),
+        });
+    match found {
+        Some((_, list)) if list.contains([',', '.', ':']) => Err(Failure::Message(format!(
             "{option} {list}: a guest takes one, by its name; `flysch vm bench --chip` takes a file"
         ))),
-        None => Ok(value.map(str::to_owned)),
+        found => Ok(found.map(|(places, value)| (places, value.to_owned()))),
     }
 }
 
@@ -250,14 +249,10 @@ impl Inside {
         }
         let guest = if is_bench { self.guest.as_asked(&mut words)? } else { self.guest.guest()? };
         let answer = qemu::run(&self.guest.store(), &guest, &words, &mut tell);
-        match answer {
-            Ok(answer) => deliver(&answer, force),
-            Err(VmError::Guest { message, kept }) => {
-                deliver(&kept, force)?;
-                Err(failure(VmError::Guest { message, kept }))
-            }
-            Err(error) => Err(failure(error)),
+        if let Err(VmError::Guest { kept, .. }) = &answer {
+            deliver(kept, force)?;
         }
+        deliver(&answer.map_err(failure)?, force)
     }
 }
 

@@ -11,7 +11,6 @@ use super::reader::Reader;
 use super::scan::gather;
 use super::view::Since;
 use super::{Db, DbError};
-use crate::media::CELL_SIZE;
 use crate::record::Position;
 use crate::row::order::End;
 use crate::row::{
@@ -289,7 +288,7 @@ impl Find {
             let entry = match self.entry {
                 Some(entry) => entry,
                 None => {
-                    match self.probe.next(&db.store, &mut db.media, &mut db.scratch[..CELL_SIZE])? {
+                    match db.next_entry(&mut self.probe)? {
                         // Rows of one cell share an entry's pointer: they were all looked at.
                         Some(entry) if self.last == Some(entry.pointer) => continue,
                         Some(entry) if !db.may_see(entry.pointer) => continue,

@@ -244,9 +244,7 @@ impl KeyRange {
     ) -> Result<Option<Rank>, DbError> {
         let mut probe = Probe::new(db.store.config(), kept.number, code);
         let mut best = None;
-        while let Some(entry) =
-            probe.next(&db.store, &mut db.media, &mut db.scratch[..CELL_SIZE])?
-        {
+        while let Some(entry) = db.next_entry(&mut probe)? {
             if db.may_see(entry.pointer) {
                 best = self.next_in(db, entry, (after, best))?;
             }

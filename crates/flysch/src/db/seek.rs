@@ -14,7 +14,7 @@ use super::{Db, DbError};
 use crate::media::{CELL_SIZE, MediaError, Page};
 use crate::record::{BlockSummary, Cells, Position, Stretch, is_void, tail_page};
 use crate::row::{Digest, RowHead, RowKind, RowView, Schema};
-use crate::store::Probe;
+use crate::store::{Entry, Probe};
 
 /// Where a row was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,14 +97,17 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(Probe::new(self.store.config(), number, code))
     }
 
+    /// The next entry of a probe. Cost: as [`Probe::next`].
+    pub(super) fn next_entry(&mut self, probe: &mut Probe) -> Result<Option<Entry>, DbError> {
+        Ok(probe.next(&self.store, &mut self.media, &mut self.scratch[..CELL_SIZE])?)
+    }
+
     /// The newest row that carries a key of a unique index. Cost: as a lookup.
     pub(super) fn seek(&mut self, wanted: Wanted) -> Result<Sought, DbError> {
         let mut probe = self.probe(wanted)?;
         let mut sought = Sought::default();
         let mut is_deep = false;
-        while let Some(entry) =
-            probe.next(&self.store, &mut self.media, &mut self.scratch[..CELL_SIZE])?
-        {
+        while let Some(entry) = self.next_entry(&mut probe)? {
             if !self.may_see(entry.pointer) {
                 continue;
             }
@@ -128,9 +131,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         let wanted = Wanted { table, index: 0, digest };
         let mut probe = self.probe(wanted)?;
         let mut is_deep = false;
-        while let Some(entry) =
-            probe.next(&self.store, &mut self.media, &mut self.scratch[..CELL_SIZE])?
-        {
+        while let Some(entry) = self.next_entry(&mut probe)? {
             if entry.pointer == pointer {
                 return Ok(true);
             }
@@ -157,9 +158,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         let wanted = Wanted { table, index: 0, digest };
         let mut probe = self.probe(wanted)?;
         let (mut has_passed, mut is_deep) = (false, false);
-        while let Some(entry) =
-            probe.next(&self.store, &mut self.media, &mut self.scratch[..CELL_SIZE])?
-        {
+        while let Some(entry) = self.next_entry(&mut probe)? {
             has_passed |= entry.pointer == pointer;
             let goes_too = has_passed && self.are_of_one_block(entry.pointer, pointer);
             if !goes_too && self.look_in(entry.pointer, wanted, is_deep, &mut false)?.is_some() {

@@ -109,6 +109,11 @@ impl Next {
         Self { list: None, ordinal: 0, passed: 0, is_erased: false, is_named: false, written: 0 };
 }
 
+/// Pages that a record takes.
+fn pages_of<N: Nand>(media: &mut Media<'_, N>, body: &Body<'_>) -> u32 {
+    body.size(media).div_ceil(media.layout().payload_size()) as u32
+}
+
 /// The name of a log block.
 const fn name_of(ordinal: u32) -> Name {
     Name { used: Use::Log, life: ordinal }
@@ -152,15 +157,14 @@ impl Log {
         frame: &mut [u8],
     ) -> Result<(), MediaError> {
         if self.is_turn_due(media) {
-            let flags = body.flags | CHECKPOINT;
-            let whole = Body { base: 0, flags, ahead: blocks_ahead(media, self.ahead), ..*body };
-            let pages = whole.size(media).div_ceil(media.layout().payload_size()) as u64;
+            let whole = self.whole(media, body);
+            let pages = u64::from(pages_of(media, &whole));
             if pages > 1 && spent + pages <= PROGRAMS_MAX {
                 self.page = media.geometry().pages_per_block;
             }
         }
         let body = self.chosen(media, body);
-        let pages = body.size(media).div_ceil(media.layout().payload_size()) as u32;
+        let pages = pages_of(media, &body);
         let fits = self.page + pages <= media.geometry().pages_per_block;
         let mut done = if fits && media.changes.room() >= CHANGES_AHEAD {
             self.record_pages = pages as u8;
@@ -323,11 +327,8 @@ impl Log {
             media.changes.mark();
         }
         media.changes.forget_marked();
-        let ahead = blocks_ahead(media, self.ahead);
-        let flags = self.stopping(body.flags) | CHECKPOINT;
-        let whole = Body { base: 0, flags, ahead, ..*body };
-        let pages = whole.size(media).div_ceil(media.layout().payload_size()) as u32;
-        if self.page + pages >= media.geometry().pages_per_block {
+        let whole = self.whole(media, body);
+        if self.page + pages_of(media, &whole) >= media.geometry().pages_per_block {
             return Err(MediaError::Full);
         }
         let written = self.write(media, &whole, frame);
@@ -338,6 +339,12 @@ impl Log {
         self.root_has_base = false;
         self.leave(media);
         written
+    }
+
+    /// The checkpoint that begins a log block.
+    fn whole<'b, N: Nand>(&self, media: &Media<'_, N>, body: &Body<'b>) -> Body<'b> {
+        let flags = self.stopping(body.flags) | CHECKPOINT;
+        Body { base: 0, flags, ahead: blocks_ahead(media, self.ahead), ..*body }
     }
 
     /// The flags of a record that begins a log block. Where it lies in the last block of its list

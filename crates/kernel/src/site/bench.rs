@@ -21,20 +21,11 @@ use crate::live::device::{Mtd, Window};
 use crate::live::level::Level;
 use crate::live::tracer::{LiveTracer, TracerOptions};
 
-/// Names of the files that runs make.
-const FILES: [&str; 11] = [
-    "test.db",
-    "test.db-journal",
-    "test.db-wal",
-    "test.db-shm",
-    "tpcc.db",
-    "tpcc.db-journal",
-    "tpcc.db-wal",
-    "tpcc.db-shm",
-    "orders.db",
-    "orders.db-journal",
-    "file",
-];
+/// Names of the databases that runs make, and what is added to them for the files beside.
+const DATABASES: [&str; 3] = ["test.db", "tpcc.db", "orders.db"];
+const COMPANIONS: [&str; 4] = ["", "-journal", "-wal", "-shm"];
+/// The file of workloads without SQLite.
+const FILE: &str = "file";
 
 /// The conditions of a run on the machine.
 #[derive(Clone, Debug)]
@@ -154,7 +145,9 @@ impl Made {
         if target.main().is_some() {
             return Ok(Self(Vec::new()));
         }
-        let paths: Vec<_> = FILES.iter().map(|name| flash.folder.join(name)).collect();
+        let of = |database: &str| COMPANIONS.map(|end| format!("{database}{end}"));
+        let names = DATABASES.into_iter().flat_map(of).chain([FILE.to_owned()]);
+        let paths: Vec<_> = names.map(|name| flash.folder.join(name)).collect();
         match paths.iter().find(|path| path.exists()) {
             Some(path) => Err(KernelError::InTheWay(path.clone())),
             None => Ok(Self(paths)),

@@ -3,7 +3,7 @@
 //!
 //! [`target`] names what to run on. `flash` formats and mounts it, and undoes that afterwards.
 //! `files` are calls on real files, and `timers` are those of the kernel. `options` says which
-//! parameters a target honours. `cell` is the
+//! parameters a target refuses. `cell` is the
 //! [`Site`](flysch_lab::bench::site::Site) at which a scenario runs; a live tracer replaces that of
 //! the simulated chip. [`bench`](mod@bench) runs one scenario.
 

@@ -1,7 +1,6 @@
 //! A session: a scenario on its machine, from preparing the files to the figures.
 
 use std::cell::{Cell, RefMut};
-use std::rc::Rc;
 
 use flysch_chip::EventKind;
 use flysch_sqlite::{Database, Work};
@@ -199,17 +198,6 @@ impl<'a> Session<'a> {
         self.site.machine().ok_or_else(|| RunError::Kernel {
             during: self.scenario.workload.name().to_owned(),
             message: "it needs a machine that is simulated".to_owned(),
-        })
-    }
-
-    /// The file systems as SQLite sees them.
-    ///
-    /// # Errors
-    /// Fails at a site where SQLite uses the file system of the host, as on a real machine.
-    pub fn storage(&self) -> Result<Rc<dyn flysch_sqlite::Vfs>, RunError> {
-        self.site.storage().ok_or_else(|| RunError::Kernel {
-            during: self.scenario.workload.name().to_owned(),
-            message: "it needs file systems that are simulated".to_owned(),
         })
     }
 

@@ -53,22 +53,28 @@ const fn matters(count: u64, row: &TableRow) -> bool {
 
 /// The programs of a row that are not saved without it, because their pages carry other data too.
 fn stay(trace: &Trace, row: &TableRow) -> Option<String> {
+    if !is_named(row) {
+        return None;
+    }
     let (count, how) = match Staying::of(trace, row) {
         Staying::About(count) => (count, "about"),
         Staying::UpTo(count) => (count, "up to"),
     };
-    (is_named(row) && matters(count, row)).then(|| {
+    matters(count, row).then(|| {
         format!("without it, {how} {count} of them stay, because their pages carry other data too")
     })
 }
 
 /// The programs by which collectors moved what is not of this row. Some may go with it.
 fn moved_beside(trace: &Trace, row: &TableRow) -> Option<String> {
+    if !is_named(row) {
+        return None;
+    }
     let mut known = BTreeMap::new();
     let mut is_moved = |cause| *known.entry(cause).or_insert_with(|| moves(&trace.causes, cause));
     let moved = programs_of(trace, row).filter(|program| is_moved(program.event.cause));
     let count = moved.map(|program| program.others_of(PARTS)).sum::<u64>() / PARTS;
-    (is_named(row) && matters(count, row)).then(|| {
+    matters(count, row).then(|| {
         format!(
             "without it, some of the {count} programs may go by which collectors moved other data"
         )
@@ -76,7 +82,7 @@ fn moved_beside(trace: &Trace, row: &TableRow) -> Option<String> {
 }
 
 /// Whether a row is of a table or an index, without which the program could be.
-fn is_named(row: &TableRow) -> bool {
+const fn is_named(row: &TableRow) -> bool {
     !row.name.is_empty()
 }
 

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use flysch_chip::{Event, EventKind, Trace};
+use flysch_chip::{Event, EventKind, TableName, Trace};
 
 use super::blame::TableRow;
 
@@ -62,16 +62,16 @@ pub(super) fn programs_of<'a>(
     row: &'a TableRow,
 ) -> impl Iterator<Item = Program<'a>> {
     let blame = &trace.blame;
-    let is_own = |table: u32| {
-        let name = blame.tables.get(table as usize);
-        name.is_some_and(|it| (&it.kind, &it.name, &it.table) == (&row.kind, &row.name, &row.table))
-    };
+    let is_row =
+        |it: &TableName| (&it.kind, &it.name, &it.table) == (&row.kind, &row.name, &row.table);
+    let own: Vec<bool> = blame.tables.iter().map(is_row).collect();
     let events = trace.events.iter().enumerate();
     let programs = events.filter(|(_, event)| event.kind == EventKind::Program);
     programs.map(move |(place, event)| {
         let mut program = Program { event, own: 0, others: 0 };
         for (table, bytes) in blame.of_tables.of(place) {
-            let part = if is_own(table.0) { &mut program.own } else { &mut program.others };
+            let is_own = own.get(table.0 as usize) == Some(&true);
+            let part = if is_own { &mut program.own } else { &mut program.others };
             *part += u64::from(*bytes);
         }
         program
