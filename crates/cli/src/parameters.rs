@@ -13,9 +13,9 @@ use flysch_lab::machine::dual::Route;
 use flysch_lab::machine::platform::{Platform, ecc_mode};
 use flysch_lab::machine::stack::{Engine, Journals, Main, Stack};
 use flysch_lab::recording::Variant;
-use flysch_lab::unknown_name::UnknownName;
 use flysch_lab::workload::{Alphabet, READING_SIZE_MIN, Workload};
 use flysch_lab::{EccMode, JournalMode, Synchronous};
+use flysch_names::UnknownName;
 
 use crate::failure::Failure;
 use crate::layers::{AgeOptions, LayerOptions};
@@ -117,7 +117,7 @@ fn read_ahead(text: &str) -> Result<ReadAheadOption, String> {
 }
 
 pub(crate) fn ecc(text: &str) -> Result<EccMode, String> {
-    let unknown = || UnknownName::new("ECC", text, &["hardware", "soft"]).to_string();
+    let unknown = || UnknownName::new("ECC", text, ["hardware", "soft"]).to_string();
     ecc_mode(text).ok_or_else(unknown)
 }
 

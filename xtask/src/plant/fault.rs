@@ -17,7 +17,6 @@ const PATIENCE: Duration = Duration::from_secs(150);
 /// What a test may take of the memory, KiB. A fault may make it take more and more.
 const MEMORY_KIB: u32 = 4 << 20;
 
-/// A fault.
 pub(super) struct Fault {
     pub(super) name: String,
     pub(super) file: String,
@@ -33,7 +32,6 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    /// Read the list.
     pub(super) fn read_all(text: &str) -> Outcome<Vec<Self>> {
         let values: Vec<Value> = serde_json::from_str(text)?;
         values.iter().map(Self::read).collect()

@@ -23,7 +23,6 @@ impl<'ram> Tail<'ram> {
         Self { bytes, len: 0, committed: 0, base: 0 }
     }
 
-    /// The rows.
     pub(crate) fn rows(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
@@ -82,7 +81,6 @@ impl<'ram> Tail<'ram> {
         self.committed = committed;
     }
 
-    /// Forget all rows.
     pub(crate) const fn empty(&mut self) {
         (self.len, self.committed, self.base) = (0, 0, 0);
     }

@@ -4,7 +4,6 @@ use std::fmt;
 
 use flysch_chip::Part;
 use flysch_chip::fields::missing;
-use flysch_chip::nearest::nearest;
 use flysch_linux::cache::ReadAheadProfile;
 use flysch_linux::card::Bus;
 use flysch_linux::cpu::Speed;
@@ -12,6 +11,7 @@ use flysch_linux::jffs2::Compressor;
 use flysch_linux::mtd::EccMode;
 use flysch_linux::ubifs::{self, DirtyLimit};
 use flysch_linux::yaffs2::Profile;
+use flysch_names::nearest;
 use flysch_sqlite::{Era, JournalMode, Settings, Synchronous};
 use serde::Deserialize;
 
@@ -268,8 +268,7 @@ impl Platform {
             overhead_ns: (file.mtd.read_overhead_ns, file.mtd.program_overhead_ns),
             read_ahead: file.read_ahead.profile.parse().map_err(|error| invalid(&error))?,
             jffs2_compressors: compressors.collect::<Result<_, _>>().map_err(|e| invalid(&e))?,
-            yaffs2_profile: yaffs2_profile(&file.yaffs2.profile)
-                .ok_or_else(|| invalid(&"the profile of YAFFS2 is 2009 or today"))?,
+            yaffs2_profile: file.yaffs2.profile.parse().map_err(|error| invalid(&error))?,
             ubifs_compressor: file.ubifs.compressor.parse().map_err(|error| invalid(&error))?,
             sqlite: file.sqlite.settings().map_err(|error| invalid(&error))?,
             name: file.name,
@@ -330,7 +329,7 @@ impl File {
 }
 
 impl SqliteFile {
-    fn settings(&self) -> Result<Settings, flysch_sqlite::UnknownName> {
+    fn settings(&self) -> Result<Settings, flysch_names::UnknownName> {
         let mut settings = self.era.parse::<Era>()?.settings();
         settings.page_size = self.page_size.unwrap_or(settings.page_size);
         settings.cache_size = self.cache_size.unwrap_or(settings.cache_size);
@@ -338,10 +337,6 @@ impl SqliteFile {
         settings.synchronous = self.synchronous.unwrap_or(settings.synchronous);
         Ok(settings)
     }
-}
-
-fn yaffs2_profile(name: &str) -> Option<Profile> {
-    Profile::ALL.into_iter().find(|profile| profile.name() == name)
 }
 
 /// The ECC mode of this name: `hardware` or `soft`.

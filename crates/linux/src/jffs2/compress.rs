@@ -6,9 +6,8 @@
 //! compressors take nothing. Every attempt costs CPU time: with random data the time is spent and
 //! nothing is saved.
 
-use std::str::FromStr;
-
-use flysch_chip::nearest::{UnknownName, named};
+use flysch_names::named;
+use strum::{IntoStaticStr, VariantArray};
 
 use super::format::Compression;
 use crate::cpu::{Codec, Cpu, Work};
@@ -16,7 +15,8 @@ use crate::deflate::{Format, deflate_prefix, inflate};
 use crate::lzo;
 
 /// A compressor that JFFS2 may try.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Compressor {
     /// LZO1X-1. It has the highest priority in kernels that are built with it.
     Lzo,
@@ -26,24 +26,9 @@ pub enum Compressor {
     Rtime,
 }
 
-impl FromStr for Compressor {
-    type Err = UnknownName;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        named("compressor", name, &[Self::Lzo, Self::Zlib, Self::Rtime], Self::name)
-    }
-}
+named!(Compressor, "compressor");
 
 impl Compressor {
-    /// Name in mount options and on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Lzo => "lzo",
-            Self::Zlib => "zlib",
-            Self::Rtime => "rtime",
-        }
-    }
-
     const fn codec(self) -> Codec {
         match self {
             Self::Lzo => Codec::Lzo,
