@@ -25,7 +25,7 @@ pub(super) struct Fault {
     /// An expression, or statements that end with `;` or `}`.
     pub(super) old: String,
     pub(super) new: String,
-    /// Parts of the names of the tests that are run.
+    /// Parts of the names of the tests that are run, in this order.
     tests: Vec<String>,
     /// Why no test can find it.
     equivalent: Option<String>,
@@ -79,10 +79,12 @@ impl Fault {
         if let Some(reason) = &self.equivalent {
             return Ok(Verdict::Equivalent(reason.clone()));
         }
+        // The list begins with what is quick.
         let first = before.map(|test| vec!["--exact".to_owned(), test.to_owned()]);
-        for arguments in first.iter().chain([&self.tests]) {
+        let others = self.tests.iter().map(|part| vec![part.clone()]);
+        for arguments in first.into_iter().chain(others) {
             for binary in binaries {
-                if let Some(test) = failing_test(binary, arguments, number)? {
+                if let Some(test) = failing_test(binary, &arguments, number)? {
                     return Ok(Verdict::Caught(test));
                 }
             }
