@@ -85,7 +85,7 @@ pub(crate) struct Args {
     /// Where the report page goes
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     report: PathBuf,
-    /// File for the figures; stdout if not given. Beside a CSV file, another tells where it comes from
+    /// File for the figures; stdout if not given. Another beside a CSV file tells its origin
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Replace files that exist; a report of flysch is replaced without it

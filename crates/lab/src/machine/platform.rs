@@ -237,8 +237,8 @@ impl Platform {
         found.ok_or_else(|| PlatformError::Unknown(name.to_owned()))
     }
 
-    /// Parse the description of a platform. Its part is a built-in one, or a TOML file whose path is
-    /// relative to `folder`.
+    /// Parse the description of a platform. Its part is a built-in one, or a TOML file whose path
+    /// is relative to `folder`.
     ///
     /// # Errors
     /// Says what is wrong with the text, or with the part's file.
