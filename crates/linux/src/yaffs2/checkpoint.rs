@@ -112,8 +112,8 @@ impl Yaffs2 {
         let size = self.chunk_size();
         for (chunk, data) in (first..).zip(part.chunks(size)) {
             let bytes = u32::try_from(size).expect("a chunk");
-            // The object number tells where to look for the next block. The real code numbers blocks
-            // from 1.
+            // The object number tells where to look for the next block. The real code numbers
+            // blocks from 1.
             let object = block + 2;
             let tags =
                 Tags { sequence: CHECKPOINT_SEQUENCE, object, chunk: *page, bytes, extra: None };

@@ -1,5 +1,5 @@
-//! The on-flash format of YAFFS2: tags in the OOB area, object headers, block summaries, chunks of a
-//! checkpoint; little-endian.
+//! The on-flash format of YAFFS2: tags in the OOB area, object headers, block summaries, chunks of
+//! a checkpoint; little-endian.
 //!
 //! ```text
 //! tags      0 sequence | 4 object | 8 chunk | 12 bytes | 16 column parity u8, 3 free

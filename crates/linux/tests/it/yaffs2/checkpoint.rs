@@ -156,8 +156,8 @@ fn a_checkpoint_is_that_of_the_real_code() {
     assert_eq!(word(&stream, end + 16), sum << 8 | xor);
 }
 
-/// Mount an image. Returns the files, and whether the checkpoint was believed: a scan reads the tags
-/// of every block.
+/// Mount an image. Returns the files, and whether the checkpoint was believed: a scan reads the
+/// tags of every block.
 fn mounted(image: &Image) -> (usize, bool) {
     let bench = image.bench();
     bench.recorder.reset();
