@@ -7,7 +7,7 @@ use flysch_lab::bench::grid::CompressionOption;
 use flysch_lab::image::{Extracted, ImageOf, TransferError, extract, make};
 use flysch_lab::machine::Build;
 use flysch_lab::machine::stack::{Engine, Main, Stack};
-use flysch_lab::unknown_name::UnknownName;
+use flysch_names::UnknownName;
 
 use crate::failure::Failure;
 use crate::output;
