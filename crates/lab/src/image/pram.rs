@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use flysch_chip::{Clock, Recorder};
+use flysch_linux::pramfs::PramfsError;
 use flysch_linux::vfs::Vfs;
 use flysch_nand::{NvRam, NvRamError};
 
@@ -51,5 +52,5 @@ pub(super) fn mount(
 }
 
 fn failed(error: NvRamError) -> TransferError {
-    TransferError::Stack(StackError::of("pramfs", &error))
+    TransferError::Stack(StackError::of("pramfs", &PramfsError::from(error)))
 }
