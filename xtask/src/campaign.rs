@@ -4,10 +4,13 @@
 //!    (`crates/flysch/tests/it/db/campaign`) or of the stacks of Linux
 //!    (`crates/linux/tests/it/campaign`), or damaged and lying images are mounted (`hostile.rs`).
 //! 2. Everything follows from a seed, which is printed. A failure is made small, and printed as a
-//!    line for `--replay`.
+//!    line for `--replay`. The other histories of the stacks go on, and the campaign fails at its
+//!    end.
+//! 3. `--table N` plays N histories of each stack in each mode alone, and prints what they survive.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::words::{number, value};
@@ -29,6 +32,8 @@ pub(crate) struct Campaign {
     pub(crate) replay: Option<String>,
     /// A stack for Linux, or `all` of them; the engine where it is not told.
     pub(crate) stack: Option<String>,
+    /// Histories for each stack and mode of the table of losses.
+    pub(crate) table: Option<u64>,
 }
 
 impl Campaign {
@@ -44,6 +49,7 @@ impl Campaign {
                 "--images" => campaign.images = Some(number(value)?),
                 "--seed" => campaign.seed = Some(number(value)?),
                 "--stack" => campaign.stack = Some(value.to_owned()),
+                "--table" => campaign.table = Some(number(value)?),
                 "--replay" => campaign.replay = Some(value.to_owned()),
                 _ => return Err(format!("unexpected argument `{word}`")),
             }
@@ -55,8 +61,10 @@ impl Campaign {
     pub(crate) fn run(&self) -> Outcome {
         // The line of a history of a stack begins with its name.
         let is_stack = |line: &String| line.contains(':') && !line.starts_with(char::is_numeric);
-        let (package, name) = if self.stack.is_some() || self.replay.as_ref().is_some_and(is_stack)
-        {
+        let of_stacks = self.stack.is_some()
+            || self.table.is_some()
+            || self.replay.as_ref().is_some_and(is_stack);
+        let (package, name) = if of_stacks {
             ("flysch-linux", "campaign::every_stack_keeps_its_promises")
         } else {
             ("flysch", "db::campaign::random_histories_are_survived")
@@ -67,36 +75,48 @@ impl Campaign {
         if let Some(history) = &self.replay {
             return shell::run(test(binary, name).env("FLYSCH_REPLAY", history));
         }
+        if let Some(histories) = self.table {
+            let mut command = test(binary, "campaign::table::losses_are_those_of_linux");
+            command.env("FLYSCH_TABLE", histories.to_string()).stderr(Stdio::null());
+            command.envs(self.seed.iter().map(|seed| ("FLYSCH_SEED", seed.to_string())));
+            return shell::run(&mut command);
+        }
         if let Some(images) = self.images {
             return self.mount_images(binary, images);
         }
         self.cut(binary, name)
     }
 
-    /// Run histories until there are enough cuts, or the time is over.
+    /// Run histories until there are enough cuts, or the time is over. A history that fails is
+    /// told, and the others go on.
     #[expect(clippy::disallowed_methods, reason = "it measures this program, not a simulation")]
     fn cut(&self, binary: &Path, name: &str) -> Outcome {
         let start = Instant::now();
         let end = self.minutes.map(|minutes| Duration::from_secs(minutes * 60));
         let wanted = self.cuts.or(if end.is_none() { Some(CUTS) } else { None });
-        let (mut seed, mut cuts) = (self.seed.unwrap_or(1), 0);
-        while wanted.is_none_or(|wanted| cuts < wanted)
+        let (mut seed, mut done) = (self.seed.unwrap_or(1), Done::default());
+        while wanted.is_none_or(|wanted| done.cuts < wanted)
             && end.is_none_or(|end| start.elapsed() < end)
         {
             let mut command = test(binary, name);
             command.env("FLYSCH_SEED", seed.to_string());
             command.env("FLYSCH_HISTORIES", HISTORIES.to_string());
             command.envs(self.stack.iter().map(|stack| ("FLYSCH_STACK", stack)));
-            let output = said(&mut command)?;
-            let line = output.lines().find(|line| line.starts_with("seeds from"));
-            println!("{}", line.unwrap_or_default());
-            let after = line.and_then(|line| line.split_once("cuts: ")).map(|(_, rest)| rest);
-            let digits = after.and_then(|rest| rest.split(',').next());
-            cuts += digits.and_then(|digits| digits.parse::<u64>().ok()).unwrap_or(0);
+            done.take(&command.stderr(Stdio::inherit()).output()?)?;
             seed += HISTORIES;
         }
-        println!("{cuts} cuts, next seed {seed}, {} s", start.elapsed().as_secs());
-        Ok(())
+        let seconds = start.elapsed().as_secs();
+        for (stack, cuts) in &done.of_stacks {
+            println!("{stack}: {cuts} cuts");
+        }
+        for failure in &done.failures {
+            println!("{failure}");
+        }
+        println!("{} cuts, next seed {seed}, {seconds} s", done.cuts);
+        match done.failures.len() {
+            0 => Ok(()),
+            failures => Err(format!("{failures} histories failed, see above").into()),
+        }
     }
 
     /// Mount images, some ten thousands at a time.
@@ -115,6 +135,46 @@ impl Campaign {
         println!("{done} images");
         Ok(())
     }
+}
+
+/// What the runs of the test have said.
+#[derive(Debug, Default)]
+struct Done {
+    cuts: u64,
+    of_stacks: BTreeMap<String, u64>,
+    /// The lines for `--replay`, each with what went wrong.
+    failures: Vec<String>,
+}
+
+impl Done {
+    /// Take what one run of the test has said. One that failed without a history is an error.
+    fn take(&mut self, output: &Output) -> Outcome {
+        let text = String::from_utf8_lossy(&output.stdout);
+        let line = text.lines().find(|line| line.starts_with("seeds from"));
+        let cuts = line.and_then(|line| digits(line.split_once("cuts: ")?.1));
+        let failures: Vec<&str> = text.lines().filter(|it| it.starts_with("--replay")).collect();
+        if !output.status.success() && (failures.is_empty() || cuts.is_none()) {
+            print!("{text}");
+            return Err("a history failed: the lines above say how it is seen again".into());
+        }
+        println!("{}", line.unwrap_or_default());
+        for failure in &failures {
+            println!("{failure}");
+        }
+        self.failures.extend(failures.into_iter().map(str::to_owned));
+        self.cuts += cuts.unwrap_or(0);
+        for (stack, rest) in text.lines().filter_map(|line| line.split_once(": ")) {
+            if let Some(cuts) = digits(rest).filter(|_| rest.contains(" cuts, ")) {
+                *self.of_stacks.entry(stack.to_owned()).or_default() += cuts;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The number that a text begins with.
+fn digits(text: &str) -> Option<u64> {
+    text.split(|it: char| !it.is_ascii_digit()).next()?.parse().ok()
 }
 
 /// One test of a binary, with its output.

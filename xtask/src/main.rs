@@ -42,7 +42,10 @@ Commands:
                       mounts after each; prints seeds, and a failure as a line for --replay
   campaign --stack all [--cuts N] [--minutes N] [--seed N]
                       the same of the stacks of Linux, or of one: jffs2, yaffs2, ubifs, ubifs+zstd,
-                      ubifs+fastmap, ftl, ftl-cost-benefit, ftl-log-block
+                      ubifs+fastmap, ftl, ftl-cost-benefit, ftl-log-block; goes on after a failure
+  campaign --table N [--seed N]
+                      plays N histories of each stack in each mode alone, and prints the table of
+                      what is survived
   campaign --images N [--seed N]
                       mounts damaged and lying images
   campaign --replay HISTORY
@@ -203,6 +206,8 @@ mod tests {
         check("campaign --replay 7/0:1!", Ok(Command::Campaign(campaign)));
         let campaign = Campaign { stack: Some("all".to_owned()), ..Campaign::default() };
         check("campaign --stack all", Ok(Command::Campaign(campaign)));
+        let campaign = Campaign { table: Some(9), ..Campaign::default() };
+        check("campaign --table 9", Ok(Command::Campaign(campaign)));
         check("campaign --cuts", Err("`--cuts` needs a value"));
         let fuzz = Fuzz { target: "ubifs".to_owned(), inputs: Some(500), ..Fuzz::default() };
         check("fuzz ubifs --inputs 500", Ok(Command::Fuzz(fuzz)));

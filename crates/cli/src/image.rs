@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use flysch_lab::bench::grid::CompressionOption;
-use flysch_lab::image::{Extracted, TransferError, extract, make};
+use flysch_lab::image::{Extracted, ImageOf, TransferError, extract, make};
 use flysch_lab::machine::Build;
 use flysch_lab::machine::stack::{Engine, Main, Stack};
+use flysch_names::UnknownName;
 
 use crate::failure::Failure;
 use crate::output;
@@ -52,9 +53,9 @@ struct Make {
     folder: PathBuf,
     /// Image file to write
     image: PathBuf,
-    /// Stack: file/jffs2, file/yaffs2, file/ubifs or file/ftl
-    #[arg(long, value_name = "STACK")]
-    on: Stack,
+    /// Stack: file/jffs2, file/yaffs2, file/ubifs, file/ftl or file/pramfs
+    #[arg(long, value_name = "STACK", value_parser = on)]
+    on: On,
     #[command(flatten)]
     flash: Flash,
     /// Blocks of the partition, instead of the platform's
@@ -64,6 +65,9 @@ struct Make {
     /// none
     #[arg(long, value_name = "LIST")]
     compression: Option<CompressionOption>,
+    /// Size of the PRAM in KiB (PRAMFS), 64 to 1048576 [default: 8192]
+    #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(64..=1 << 20))]
+    pram_size: Option<u32>,
     /// UBI writes fastmaps (UBIFS), on or off [default: off]
     #[arg(long, value_name = "on|off", value_parser = on_or_off())]
     ubi_fastmap: Option<bool>,
@@ -82,9 +86,10 @@ struct Extract {
     image: PathBuf,
     /// Folder to create for the files
     folder: PathBuf,
-    /// Stack, instead of the one that is found: file/jffs2, file/yaffs2, file/ubifs or file/ftl
-    #[arg(long, value_name = "STACK")]
-    on: Option<Stack>,
+    /// Stack, instead of the one that is found: file/jffs2, file/yaffs2, file/ubifs, file/ftl or
+    /// file/pramfs
+    #[arg(long, value_name = "STACK", value_parser = on)]
+    on: Option<On>,
     #[command(flatten)]
     flash: Flash,
 }
@@ -117,21 +122,39 @@ impl Flash {
     }
 }
 
-/// The file system of a stack that images can be of.
-fn main_of(stack: Stack) -> Result<Main, Failure> {
+/// What stands behind `--on`.
+#[derive(Clone, Copy, Debug)]
+enum On {
+    Stack(Stack),
+    /// PRAMFS alone, which no benchmark runs on.
+    Pramfs,
+}
+
+fn on(name: &str) -> Result<On, UnknownName> {
+    if name == "file/pramfs" { Ok(On::Pramfs) } else { name.parse().map(On::Stack) }
+}
+
+/// What an image of a stack is of, if there are any.
+fn image_of(on: On) -> Result<ImageOf, Failure> {
+    let On::Stack(stack) = on else { return Ok(ImageOf::Pram) };
     let Stack { engine, main, journals } = stack;
     if engine != Engine::File || main == Main::Tmpfs || journals.is_some() {
         let name = stack.name();
         return Err(Failure::Message(format!(
-            "--on {name}: images are of file/jffs2, file/yaffs2, file/ubifs and file/ftl"
+            "--on {name}: images are of file/jffs2, file/yaffs2, file/ubifs, file/ftl and \
+             file/pramfs"
         )));
     }
-    Ok(main)
+    Ok(ImageOf::Flash(main))
 }
 
 impl Make {
     fn run(&self) -> Result<(), Failure> {
-        let (main, mut build) = (main_of(self.on)?, self.flash.build()?);
+        let (of, mut build) = (image_of(self.on)?, self.flash.build()?);
+        if of == ImageOf::Pram && self.cut.is_some() {
+            return Err(Failure::Message("--cut is for images of flash".to_owned()));
+        }
+        build.layers.pram_kib = self.pram_size.unwrap_or(build.layers.pram_kib);
         build.partition_blocks = self.partition_blocks.unwrap_or(build.partition_blocks);
         build.layers.ubi_fastmap = self.ubi_fastmap.unwrap_or_default();
         if let Some(choice) = &self.compression {
@@ -139,16 +162,17 @@ impl Make {
         }
         output::check_writable(&self.image, self.force)?;
         let paths = (self.folder.as_path(), self.image.as_path());
-        let made = make(&build, main, paths, self.cut, self.force);
+        let made = make(&build, of, paths, self.cut, self.force);
         let made = made.map_err(|error| Failure::of(&error))?;
-        let text = format!("{} files, {} flash operations\n", made.files, made.operations);
+        let device = if of == ImageOf::Pram { "memory" } else { "flash" };
+        let text = format!("{} files, {} {device} operations\n", made.files, made.operations);
         output::print(text.as_bytes())
     }
 }
 
 impl Extract {
     fn run(&self) -> Result<(), Failure> {
-        let (wanted, build) = (self.on.map(main_of).transpose()?, self.flash.build()?);
+        let (wanted, build) = (self.on.map(image_of).transpose()?, self.flash.build()?);
         let done = extract(&build, wanted, (&self.image, &self.folder));
         let done = done.map_err(|error| match error {
             TransferError::Host(..) => Failure::of(&error),
@@ -174,12 +198,15 @@ fn said(done: &Extracted) -> String {
         0 => String::new(),
         reads => format!(", {reads} of them to attach UBI"),
     };
-    let Extracted { image, mount_reads, .. } = done;
+    let Extracted { of, mount_reads, .. } = done;
     let counted = |count, name| format!("{count} {name}{}", if count == 1 { "" } else { "s" });
     let [files, folders, links] =
         [(done.files, "file"), (done.folders, "folder"), (done.links, "link")]
             .map(|(count, name)| counted(count, name));
-    let (main, oob) = (image.main.name(), if image.has_oob { "with" } else { "without" });
+    let (main, oob) = (of.name(), if done.has_oob { "with" } else { "without" });
+    if *of == ImageOf::Pram {
+        return format!("{files}, {folders}, {links} of {main}\n");
+    }
     format!(
         "{files}, {folders}, {links} of {main}, {oob} OOB; \
          {mount_reads} pages read to mount{of_attach}\n"

@@ -10,9 +10,11 @@ use crate::image::Image;
 /// Where the tags of YAFFS2 and of the translation layer begin in the OOB bytes.
 pub(crate) const TAGS: usize = 2;
 const TAGS_SIZE: usize = 28;
-/// The magic number of a YAFFS2 checkpoint, and the sequence number of its chunks.
-const CHECKPOINT_MAGIC: [u8; 4] = 0x5941_4646_u32.to_le_bytes();
+/// What stands before the sum at the end of a YAFFS2 checkpoint, the sequence number of its chunks,
+/// and the length of their heads.
+const CHECKPOINT_END: [u32; 4] = [16, 0x5941_FF53, 8, 0];
 const CHECKPOINT_SEQUENCE: [u8; 4] = [0x21, 0, 0, 0];
+const CHECKPOINT_HEAD: usize = 16;
 const UBIFS_MAGIC: [u8; 4] = [0x31, 0x18, 0x10, 0x06];
 const FASTMAP_MAGIC: [u8; 4] = [0x7B, 0x11, 0xD6, 0x9F];
 /// The records of UBI's volume table.
@@ -35,8 +37,8 @@ pub(crate) enum Sealed {
     YaffsTags(usize),
     /// The header of an object, which has no checksum.
     YaffsHeader(usize),
-    /// A page of a checkpoint, and where the sum over all its pages is.
-    YaffsCheckpoint(usize, usize),
+    /// A page of a checkpoint.
+    YaffsCheckpoint(usize),
     /// A block's summary, which begins here.
     YaffsSummary(usize),
     /// The tag of a page.
@@ -152,16 +154,10 @@ fn yaffs2_structures(image: &Image) -> Vec<Sealed> {
     let size = image.page_size();
     let used: Vec<usize> =
         (0..image.pages()).filter(|&page| tags(image, page)[..4] != [0xFF; 4]).collect();
-    let is_checkpoint = |page: &usize| tags(image, *page)[..4] == CHECKPOINT_SEQUENCE;
-    let sum_at = used.iter().copied().filter(is_checkpoint).flat_map(|page| {
-        let words = (page * size..(page + 1) * size).step_by(4);
-        words.filter(|&at| image.data[at..at + 4] == CHECKPOINT_MAGIC)
-    });
-    let sum_at = sum_at.last().map_or(0, |magic| magic + 4);
     let of_page = |&page: &usize| {
         let at = page * size;
-        let kind = if is_checkpoint(&page) {
-            Sealed::YaffsCheckpoint(at, sum_at)
+        let kind = if is_checkpoint(image, page) {
+            Sealed::YaffsCheckpoint(at)
         } else if image.data[at..at + 4] == [1, 0, 0, 0]
             && u32_at(&image.data, at + 8) == u32_at(tags(image, page), 0)
         {
@@ -172,6 +168,37 @@ fn yaffs2_structures(image: &Image) -> Vec<Sealed> {
         [Sealed::YaffsTags(page), kind]
     };
     used.iter().flat_map(of_page).collect()
+}
+
+fn is_checkpoint(image: &Image, page: usize) -> bool {
+    tags(image, page)[..4] == CHECKPOINT_SEQUENCE
+}
+
+/// Correct the sums in the heads of a checkpoint's chunks, and that at its end.
+fn seal_checkpoint(image: &mut Image) {
+    let size = image.page_size();
+    let mut pages: Vec<usize> =
+        (0..image.pages()).filter(|&page| is_checkpoint(image, page)).collect();
+    pages.sort_by_key(|&page| u32_at(tags(image, page), 8));
+    let parts = pages.iter().map(|page| &image.data[page * size..][CHECKPOINT_HEAD..size]);
+    let mut stream = parts.collect::<Vec<_>>().concat();
+    let sums = |bytes: &[u8]| {
+        let sum = bytes.iter().fold(0_u32, |sum, &byte| sum.wrapping_add(byte.into()));
+        (sum, u32::from(bytes.iter().fold(0, |xor, byte| xor ^ byte)))
+    };
+    let end: Vec<u8> = CHECKPOINT_END.iter().flat_map(|word| word.to_le_bytes()).collect();
+    if let Some(at) = stream.windows(end.len()).rposition(|window| window == end) {
+        let (sum, xor) = sums(&stream[..at + end.len()]);
+        put(&mut stream, at + end.len(), sum << 8 | xor);
+    }
+    let room = size - CHECKPOINT_HEAD;
+    for (number, page) in pages.into_iter().enumerate() {
+        let (sum, xor) = sums(&stream[..number * room]);
+        put(&mut image.data, page * size + 8, sum);
+        put(&mut image.data, page * size + 12, xor);
+        image.data[page * size..][CHECKPOINT_HEAD..size]
+            .copy_from_slice(&stream[number * room..][..room]);
+    }
 }
 
 impl Sealed {
@@ -194,7 +221,7 @@ impl Sealed {
                 (true, at + 1..at + 20)
             }
             Self::YaffsHeader(at) => (false, at..at + 512),
-            Self::YaffsCheckpoint(at, _) => (false, at..at + page_size),
+            Self::YaffsCheckpoint(at) => (false, at..at + page_size),
             Self::YaffsSummary(at) => (false, at + 4..at + page_size.min(600)),
             Self::FtlData(page) => (false, page * page_size..(page + 1) * page_size),
         }
@@ -231,7 +258,7 @@ impl Sealed {
             Self::YaffsTags(page) => {
                 seal_tags(&mut image.oob[page * image.geometry.oob_size as usize + TAGS..]);
             }
-            Self::YaffsCheckpoint(_, sum_at) => add(data, sum_at, more),
+            Self::YaffsCheckpoint(_) => seal_checkpoint(image),
             Self::YaffsSummary(at) => add(data, at + 12, more),
             Self::YaffsHeader(_) => {}
             Self::FtlTag(page) => seal_ftl(image, page),

@@ -25,6 +25,8 @@ pub(crate) struct Block {
     /// Number of the page behind the last one programmed since the erase.
     frontier: u32,
     erase_count: u32,
+    /// Whether the last erase reached some pages alone.
+    half_erased: bool,
     bad: bool,
 }
 
@@ -53,7 +55,8 @@ impl Block {
     pub(crate) fn blank(geometry: &Geometry, erase_count: u32) -> Self {
         let pages = vec![PageState::default(); geometry.pages_per_block as usize];
         let flaws = BTreeMap::new();
-        Self { cells: Vec::new(), pages, flaws, frontier: 0, erase_count, bad: false }
+        let (half_erased, bad) = (false, false);
+        Self { cells: Vec::new(), pages, flaws, frontier: 0, erase_count, half_erased, bad }
     }
 
     /// A block whose cells come from an image. A page that is not blank counts as programmed once,
@@ -83,6 +86,10 @@ impl Block {
 
     pub(crate) const fn erase_count(&self) -> u32 {
         self.erase_count
+    }
+
+    pub(crate) const fn is_half_erased(&self) -> bool {
+        self.half_erased
     }
 
     pub(crate) const fn is_bad(&self) -> bool {
@@ -194,6 +201,7 @@ impl Block {
     pub(crate) fn erase(&mut self) {
         self.pages.fill(PageState::default());
         self.flaws.clear();
+        self.half_erased = false;
         self.frontier = 0;
         self.erase_count += 1;
     }
@@ -201,6 +209,7 @@ impl Block {
     /// Erase the pages for which `is_reached` returns true. The others keep their cells.
     pub(crate) fn erase_pages(&mut self, mut is_reached: impl FnMut(u32) -> bool) {
         self.frontier = 0;
+        self.half_erased = true;
         self.erase_count += 1;
         for (page, state) in (0..).zip(&mut self.pages) {
             if is_reached(page) {

@@ -40,6 +40,7 @@ pub struct FaultInjector {
     unsteady: Unsteady,
     failures: BTreeMap<BlockAddr, u32>,
     reads: BTreeMap<BlockAddr, u32>,
+    half_erased_programs: u64,
 }
 
 #[derive(Debug)]
@@ -66,6 +67,7 @@ impl FaultInjector {
             unsteady: Unsteady::default(),
             failures: BTreeMap::new(),
             reads: BTreeMap::new(),
+            half_erased_programs: 0,
         }
     }
 
@@ -144,6 +146,11 @@ impl FaultInjector {
     /// How many programs and erases of each block have failed, where any has.
     pub const fn failures(&self) -> &BTreeMap<BlockAddr, u32> {
         &self.failures
+    }
+
+    /// How many programs went to blocks whose last erase had reached some pages alone.
+    pub const fn half_erased_programs(&self) -> u64 {
+        self.half_erased_programs
     }
 
     pub fn is_on(&self) -> bool {
@@ -300,6 +307,8 @@ impl Nand for FaultInjector {
         data: &[u8],
         oob: &[u8],
     ) -> Result<(), ProgramError> {
+        let block = self.chip.geometry().block_of(page);
+        self.half_erased_programs += u64::from(self.chip.block(block).is_half_erased());
         match self.supply.draw_change() {
             Power::Off => Err(ProgramError::PowerLost),
             Power::Failing => {

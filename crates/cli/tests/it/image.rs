@@ -64,6 +64,25 @@ fn a_folder_comes_back_from_its_image() {
     }
 }
 
+#[test]
+fn a_folder_comes_back_from_an_image_of_a_pram() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name| place.path().join(name);
+    plant(&at("files"));
+    let run = |line: &str| output_of(place.path(), &format!("image {line}"));
+    let made = run("make files whole --on file/pramfs --pram-size 1024");
+    assert!(made.starts_with("3 files, "), "{made}");
+    assert_eq!(fs::metadata(at("whole")).unwrap().len(), 1 << 20);
+    assert_eq!(run("extract whole copies"), "3 files, 2 folders, 0 links of pramfs\n");
+    assert_eq!(tree(&at("copies")), tree(&at("files")));
+    // The copy of the super block is enough.
+    let mut bytes = fs::read(at("whole")).unwrap();
+    bytes[8] ^= 1;
+    fs::write(at("damaged"), &bytes).unwrap();
+    run("extract damaged others");
+    assert_eq!(tree(&at("others")), tree(&at("files")));
+}
+
 /// A fastmap replaces most of the reads of an attach: there are fewer of them than blocks.
 #[test]
 fn an_image_with_a_fastmap_is_mounted_with_fewer_reads() {
@@ -223,6 +242,9 @@ fn what_is_no_image_is_refused_in_a_line() {
         ("extract absent out --on file/ubifs", "absent: No such file or directory"),
         ("extract noise out --on file/ubifs", "noise: no ubifs is found in it"),
         ("extract noise out --on sqlite/ubifs", "--on sqlite/ubifs: images are of file/jffs2"),
+        ("extract noise out --on file/pramfs", "noise: pramfs: no PRAMFS here"),
+        ("make files out --on file/pramfs --cut 3", "--cut is for images of flash"),
+        ("make files out --on file/pramfs --pram-size 64", "large: no space left on device"),
         ("make absent out --on file/jffs2", "absent: No such file or directory"),
         ("make files short --on file/jffs2", "short: exists; --force replaces it"),
         ("make files out --on file/jffs2 --cut 99999", "no cut at operation 99999: there were "),

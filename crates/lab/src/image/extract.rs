@@ -10,13 +10,14 @@ use std::sync::Arc;
 
 use flysch_chip::{Chip, Clock, EventKind, Part, Recorder, Trace};
 use flysch_linux::filesystem::{Attributes, FileKind, FsError};
+use flysch_linux::pramfs;
 use flysch_linux::vfs::Vfs;
 use flysch_nand::Geometry;
 
 use super::recognise::{Recognised, recognise};
-use super::{PIECE, TransferError};
+use super::{ImageOf, PIECE, TransferError, pram};
 use crate::machine::Build;
-use crate::machine::stack::{Main, Stack};
+use crate::machine::stack::Stack;
 
 /// Longest path that is followed, in bytes (`PATH_MAX`). In a damaged image, folders may contain
 /// each other, and the limit ends the descent.
@@ -29,7 +30,9 @@ const CLAIMED_MAX: u64 = 1024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extracted {
     /// What the image was found to be of.
-    pub image: Recognised,
+    pub of: ImageOf,
+    /// Whether OOB bytes follow the data of each page.
+    pub has_oob: bool,
     /// Number of files that were copied in full.
     pub files: u32,
     pub folders: u32,
@@ -53,12 +56,21 @@ pub struct Extracted {
 /// host refuses a file.
 pub fn extract(
     build: &Build,
-    wanted: Option<Main>,
+    wanted: Option<ImageOf>,
     (image, folder): (&Path, &Path),
 ) -> Result<Extracted, TransferError> {
     let size = fs::metadata(image).map_err(TransferError::host(image))?.len();
     check_size(&build.part, size)?;
     let bytes = fs::read(image).map_err(TransferError::host(image))?;
+    let wanted = match wanted {
+        Some(ImageOf::Flash(main)) => Some(main),
+        None if !pramfs::is_image(&bytes) => None,
+        None | Some(ImageOf::Pram) => {
+            let recorder = Recorder::new(Clock::new(), "flysch");
+            let mut linux = pram::mount(build, &bytes, &recorder)?;
+            return copy_all(&mut linux, (size, folder), Extracted::of(ImageOf::Pram, false));
+        }
+    };
     let found = recognise(&build.part, &bytes, wanted).map_err(TransferError::Unrecognised)?;
     let part = part_of(&build.part, &found, size)?;
     let build = Build {
@@ -71,26 +83,47 @@ pub fn extract(
     let part = Arc::clone(&build.part);
     let chip = Chip::of_image(part, clock, build.seed, &bytes, found.has_oob)?;
     drop(bytes);
-    let room = size.saturating_mul(CLAIMED_MAX);
     let (device, pram) = build.devices(chip, &recorder);
     let machine = build.mount(Stack::file(found.main), device, pram, recorder)?;
     let trace = machine.recorder.take(geometry);
-    fs::create_dir(folder).map_err(TransferError::host(folder))?;
     let done = Extracted {
-        image: found,
-        files: 0,
-        folders: 0,
-        links: 0,
         mount_reads: trace.count(EventKind::Read),
         attach_reads: attach_reads(&trace),
-        lost: Vec::new(),
+        ..Extracted::of(ImageOf::Flash(found.main), found.has_oob)
     };
-    let mut copy = Copy { linux: &mut machine.linux.borrow_mut(), room, done };
+    let mut linux = machine.linux.borrow_mut();
+    copy_all(&mut linux, (size, folder), done)
+}
+
+impl Extracted {
+    /// Nothing yet.
+    const fn of(of: ImageOf, has_oob: bool) -> Self {
+        Self {
+            of,
+            has_oob,
+            files: 0,
+            folders: 0,
+            links: 0,
+            mount_reads: 0,
+            attach_reads: 0,
+            lost: Vec::new(),
+        }
+    }
+}
+
+/// Copy all files of what was mounted from an image of `size` bytes.
+fn copy_all(
+    linux: &mut Vfs,
+    (size, folder): (u64, &Path),
+    done: Extracted,
+) -> Result<Extracted, TransferError> {
+    fs::create_dir(folder).map_err(TransferError::host(folder))?;
+    let mut copy = Copy { linux, room: size.saturating_mul(CLAIMED_MAX), done };
     copy.folder("", folder)?;
     let Copy { done, .. } = copy;
     if done.files + done.folders + done.links == 0 && done.lost.is_empty() {
         fs::remove_dir(folder).map_err(TransferError::host(folder))?;
-        return Err(TransferError::Empty(found.main));
+        return Err(TransferError::Empty(done.of));
     }
     Ok(done)
 }

@@ -8,9 +8,9 @@ use flysch_chip::FaultPlan;
 use flysch_linux::filesystem::FsError;
 use flysch_linux::vfs::Vfs;
 
-use super::{PIECE, TransferError};
+use super::{ImageOf, PIECE, TransferError, pram};
 use crate::machine::Build;
-use crate::machine::stack::{Main, Stack};
+use crate::machine::stack::Stack;
 
 /// What was written to the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,18 +23,23 @@ pub struct Made {
 
 /// Write all of `folder` to a new file system and save the partition as `image`. Each file is
 /// durable before the next begins. At the end the file system is unmounted. If `cut_at` is given,
-/// the power is cut during that operation instead; operations are counted from 0.
+/// the power is cut during that operation instead; operations are counted from 0. That of a PRAM is
+/// not cut.
 ///
 /// # Errors
 /// Fails if the folder cannot be read or does not fit, or if the run ends before operation
 /// `cut_at`.
 pub fn make(
     build: &Build,
-    main: Main,
+    of: ImageOf,
     (folder, image): (&Path, &Path),
     cut_at: Option<u64>,
     overwrite: bool,
 ) -> Result<Made, TransferError> {
+    let main = match of {
+        ImageOf::Flash(main) => main,
+        ImageOf::Pram => return pram::make(build, (folder, image), overwrite),
+    };
     let machine = build.format_and_mount(Stack::file(main))?;
     let plan = FaultPlan { seed: build.seed, cut_at, ..FaultPlan::default() };
     machine.device.borrow_mut().device_mut().arm(plan);
@@ -53,14 +58,14 @@ pub fn make(
     Ok(Made { files, operations })
 }
 
-struct Copy<'a> {
-    linux: &'a mut Vfs,
-    files: u32,
+pub(super) struct Copy<'a> {
+    pub(super) linux: &'a mut Vfs,
+    pub(super) files: u32,
 }
 
 impl Copy<'_> {
     /// Copy everything in `from`, sorted by name, to the folder `to` on the flash.
-    fn folder(&mut self, from: &Path, to: &str) -> Result<(), TransferError> {
+    pub(super) fn folder(&mut self, from: &Path, to: &str) -> Result<(), TransferError> {
         let entries = fs::read_dir(from).map_err(TransferError::host(from))?;
         let paths: Result<Vec<PathBuf>, _> = entries.map(|entry| Ok(entry?.path())).collect();
         let mut paths = paths.map_err(TransferError::host(from))?;
@@ -103,7 +108,7 @@ impl Copy<'_> {
         Ok(())
     }
 
-    fn unmount(&mut self) -> Result<(), TransferError> {
+    pub(super) fn unmount(&mut self) -> Result<(), TransferError> {
         self.linux.unmount().map_err(|error| TransferError::Flash("unmount".to_owned(), error))
     }
 }

@@ -11,6 +11,7 @@
 
 mod extract;
 mod make;
+mod pram;
 mod recognise;
 
 use std::fmt;
@@ -26,10 +27,29 @@ use crate::machine::stack::Main;
 
 pub use extract::{Extracted, extract};
 pub use make::{Made, make};
-pub use recognise::{Recognised, Unrecognised};
+pub use recognise::Unrecognised;
 
 /// Bytes that are copied at once.
 const PIECE: usize = 64 << 10;
+
+/// What an image is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImageOf {
+    /// NAND flash with this file system.
+    Flash(Main),
+    /// A PRAM with PRAMFS.
+    Pram,
+}
+
+impl ImageOf {
+    /// Name of the file system.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Flash(main) => main.name(),
+            Self::Pram => "pramfs",
+        }
+    }
+}
 
 /// Why an image could not be made or read.
 #[derive(Debug)]
@@ -59,7 +79,7 @@ pub enum TransferError {
     /// The geometry that the image tells is impossible.
     Geometry(GeometryError),
     /// The file system can be mounted, and holds nothing.
-    Empty(Main),
+    Empty(ImageOf),
     /// The power was to be cut during an operation that was never reached.
     Uncut {
         /// The number of that operation.
@@ -85,7 +105,7 @@ impl fmt::Display for TransferError {
             ),
             Self::Unrecognised(why) => why.fmt(f),
             Self::Geometry(error) => error.fmt(f),
-            Self::Empty(main) => write!(f, "its {} holds no file", main.name()),
+            Self::Empty(of) => write!(f, "its {} holds no file", of.name()),
             Self::Uncut { cut, operations } => {
                 write!(f, "no cut at operation {cut}: there were {operations}")
             }

@@ -27,10 +27,10 @@ const OOB_FREE: usize = 2;
 
 /// What an image is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Recognised {
-    pub main: Main,
+pub(super) struct Recognised {
+    pub(super) main: Main,
     /// Whether OOB bytes follow the data of each page.
-    pub has_oob: bool,
+    pub(super) has_oob: bool,
     /// The geometry that the image was made for. It is the part's where the image does not tell.
     pub(super) geometry: Geometry,
 }

@@ -156,7 +156,8 @@ impl Build {
     /// A traced chip with a fault injector, and an empty PRAM on the same power supply.
     pub(crate) fn devices(&self, chip: Chip, recorder: &Recorder) -> (Device, Memory) {
         let injector = FaultInjector::new(chip);
-        let pram = pram::new_pram(self.layers.pram_kib, self.seed, recorder, injector.supply());
+        let pram =
+            pram::new_pram(self.layers.pram_kib << 10, self.seed, recorder, injector.supply());
         (Shared::new(Tracer::new(injector, recorder.clone())), pram)
     }
 

@@ -4,13 +4,40 @@ use flysch_chip::{Pram, PramFigures, Recorder, Shared, Supply, Tracer};
 use flysch_linux::cpu::Cpu;
 use flysch_linux::filesystem::FileSystem;
 use flysch_linux::pramfs::{Pramfs, PramfsOptions};
+use flysch_linux::vfs::Vfs;
 
+use super::Build;
 use super::device::Memory;
 use super::error::StackError;
 
-/// A new PRAM chip on the power supply of the NAND.
-pub(super) fn new_pram(size_kib: u32, seed: u64, recorder: &Recorder, supply: Supply) -> Memory {
-    let figures = PramFigures { size: size_kib << 10, ..PramFigures::HYBRID_SQLITE };
+impl Build {
+    /// A new PRAM of `size` bytes alone.
+    pub(crate) fn pram_alone(&self, size: u32, recorder: &Recorder) -> Memory {
+        new_pram(size, self.seed, recorder, Supply::new())
+    }
+
+    /// Mount the PRAMFS on a PRAM alone, which is made first if `is_new`.
+    ///
+    /// # Errors
+    /// Fails if the PRAM holds no valid PRAMFS.
+    pub(crate) fn mount_pramfs(
+        &self,
+        pram: &mut Memory,
+        recorder: &Recorder,
+        is_new: bool,
+    ) -> Result<Vfs, StackError> {
+        if is_new {
+            format_pramfs(pram)?;
+        }
+        let cpu = self.cpu(recorder);
+        let fs = pramfs(pram, &cpu, recorder)?;
+        Ok(Vfs::mount(fs, self.platform.read_ahead, cpu, recorder.clone()))
+    }
+}
+
+/// A new PRAM chip of `size` bytes on the power supply of the NAND.
+pub(super) fn new_pram(size: u32, seed: u64, recorder: &Recorder, supply: Supply) -> Memory {
+    let figures = PramFigures { size, ..PramFigures::HYBRID_SQLITE };
     let pram = Pram::on_supply(figures, recorder.clock().clone(), seed, supply);
     Shared::new(Tracer::new(pram, recorder.clone()))
 }

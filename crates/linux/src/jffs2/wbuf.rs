@@ -207,7 +207,6 @@ impl Jffs2 {
             Ok(()) => {}
             Err(FsError::PowerLost) => return Err(FsError::PowerLost),
             Err(_) => {
-                self.wbuf.inodes.clear();
                 self.rescue_page(offset, &bytes)?;
                 return Ok(Programmed::Elsewhere);
             }
@@ -215,7 +214,11 @@ impl Jffs2 {
         self.wbuf.bytes = bytes;
         self.wbuf.bytes.clear();
         self.wbuf.offset += u32::try_from(self.wbuf.page_size).expect("a page");
-        self.wbuf.inodes.clear();
+        // While nodes are rescued, the list keeps who has nodes in them, as the kernel's does
+        // (`jffs2_wbuf_recover`): a name too many costs no more than a flush.
+        if self.wbuf.pages_in_limbo == 0 {
+            self.wbuf.inodes.clear();
+        }
         self.refile_pending();
         Ok(Programmed::InPlace)
     }

@@ -46,7 +46,7 @@ use format::dentry::NAME_SIZE_MAX;
 use format::inode::{Inode, State};
 use format::super_block::SuperBlock;
 use memory::Memory;
-pub use mount::{PramfsError, PramfsOptions};
+pub use mount::{PramfsError, PramfsOptions, is_image};
 
 const ROOT: u32 = 1;
 

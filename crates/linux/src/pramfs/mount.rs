@@ -94,6 +94,15 @@ fn repair_error(ino: u32) -> impl Fn(FsError) -> PramfsError {
     }
 }
 
+/// Whether bytes begin with a super block, or hold its copy, for a memory of their size.
+pub fn is_image(bytes: &[u8]) -> bool {
+    let size = u32::try_from(bytes.len()).unwrap_or(0);
+    [0, COPY_ADDR as usize].into_iter().any(|at| {
+        let block = bytes.get(at..at + RECORD_SIZE as usize);
+        block.is_some_and(|block| SuperBlock::parse(block, size).is_some())
+    })
+}
+
 impl Pramfs {
     /// Make an empty file system that takes all of `device`.
     ///

@@ -88,6 +88,7 @@ impl Ubi {
             sequence: 0,
             wear,
             jobs: VecDeque::new(),
+            locked: None,
             threshold,
         }
     }

@@ -142,6 +142,19 @@ impl Ubi {
         data: &[u8],
     ) -> Result<(), UbiError> {
         let _scope = self.recorder.scope("ubi_map");
+        self.locked = Some((volume, lnum));
+        let mapped = self.map_to_free(volume, lnum, copied, data);
+        self.locked = None;
+        mapped
+    }
+
+    fn map_to_free(
+        &mut self,
+        volume: u32,
+        lnum: u32,
+        copied: Option<(u32, u32)>,
+        data: &[u8],
+    ) -> Result<(), UbiError> {
         loop {
             let peb = self.take_free()?;
             self.sequence += 1;

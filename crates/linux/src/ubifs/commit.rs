@@ -2,6 +2,7 @@
 //! can begin anew.
 
 use super::Ubifs;
+use super::collect::NO_LEB;
 use super::fault::Fault;
 use super::format::{FLAG_DIRTY, FLAG_NO_ORPHANS, MASTER_SIZE, OrphanNode};
 use super::geometry::MASTER_LNUM;
@@ -47,8 +48,12 @@ impl Ubifs {
         self.release_buds()?;
         for lnum in index_lebs {
             self.ubi.unmap(lnum);
+            let is_kept = self.gc_lnum == NO_LEB;
+            if is_kept {
+                self.gc_lnum = lnum;
+            }
             let lprops = self.lprops(lnum)?;
-            self.set_lprops(lnum, Lprops { taken: false, ..lprops })?;
+            self.set_lprops(lnum, Lprops { taken: is_kept, ..lprops })?;
         }
         Ok(())
     }

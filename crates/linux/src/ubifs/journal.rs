@@ -90,8 +90,14 @@ impl Ubifs {
         Ok(())
     }
 
+    /// Write an inode if it is dirty. One without a name is not written before it is evicted, as in
+    /// `ubifs_write_inode`: writing it would remove it although it is open.
     pub(super) fn write_dirty_inode(&mut self, ino: u32) -> Result<(), Fault> {
-        if self.inode(ino)?.dirt == Dirt::None { Ok(()) } else { self.write_inode(ino) }
+        let inode = self.inode(ino)?;
+        if inode.node.links == 0 {
+            inode.dirt = Dirt::None;
+        }
+        if inode.dirt == Dirt::None { Ok(()) } else { self.write_inode(ino) }
     }
 
     /// Write directory entries and the inodes that they concern as one group. An entry with inode 0

@@ -1,6 +1,7 @@
 //! Space in the main area: its sums over all LEBs, and the choice of a LEB to write to.
 
 use super::Ubifs;
+use super::collect::NO_LEB;
 use super::fault::Fault;
 use super::format::MasterNode;
 use super::geometry::Geometry;
@@ -167,7 +168,9 @@ impl Ubifs {
         Ok((lnum, offset))
     }
 
-    /// Find an empty LEB for index nodes, and unmap it.
+    /// Find an empty LEB for index nodes, and unmap it. The last is that of the collector, which
+    /// gets another when LEBs of the index become free. (The kernel writes the index into the gaps
+    /// of its LEBs instead, `layout_in_gaps`. The model does not.)
     pub(super) fn find_index_leb(&mut self) -> Result<u32, Fault> {
         let leb_size = self.geometry.leb_size;
         let lnum = loop {
@@ -175,12 +178,33 @@ impl Ubifs {
             if let Some(lnum) = found.or_else(|| self.most_free(Category::Freeable, 0)) {
                 break lnum;
             }
-            self.look_at_more()?;
+            match self.look_at_more() {
+                Err(Fault::NoSpace) if self.gc_lnum != NO_LEB => {
+                    break std::mem::replace(&mut self.gc_lnum, NO_LEB);
+                }
+                looked => looked?,
+            }
         };
         self.ubi.unmap(lnum);
         let lprops = Lprops { free: leb_size, dirty: 0, index: true, taken: true };
         self.set_lprops(lnum, lprops)?;
         Ok(lnum)
+    }
+
+    /// Whether there is an empty LEB for index nodes.
+    pub(super) fn has_index_leb(&mut self) -> Result<bool, Fault> {
+        let leb_size = self.geometry.leb_size;
+        loop {
+            let found = self.most_free(Category::Empty, leb_size);
+            if found.or_else(|| self.most_free(Category::Freeable, 0)).is_some() {
+                return Ok(true);
+            }
+            match self.look_at_more() {
+                Ok(()) => {}
+                Err(Fault::NoSpace) => return Ok(false),
+                Err(fault) => return Err(fault),
+            }
+        }
     }
 
     /// Whether the journal may take an empty LEB: enough of them must be left for the index.

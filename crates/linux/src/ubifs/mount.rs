@@ -140,11 +140,30 @@ impl Ubifs {
         self.keep_gc_leb()?;
         if was_mounted || self.tnc.is_dirty() {
             self.delete_orphans()?;
+            self.make_room_for_index()?;
             self.commit_now()?;
         } else {
             self.write_master(FLAG_DIRTY)?;
         }
         self.resize_superblock()?;
+        Ok(())
+    }
+
+    /// Make sure that the commit at the end of a recovery finds an empty LEB for the index, if it
+    /// needs one: garbage is collected as in `ubifs_rcvry_gc_commit`.
+    fn make_room_for_index(&mut self) -> Result<(), Fault> {
+        if self.fits_index_head() || self.has_index_leb()? {
+            return Ok(());
+        }
+        // The references of the collector's LEBs go to the log, whose next page may be torn.
+        self.recover_head((self.log.head, self.log.offset))?;
+        while !self.has_index_leb()? {
+            match self.collect() {
+                Ok(()) => {}
+                Err(Fault::NoSpace) => break,
+                Err(fault) => return Err(fault),
+            }
+        }
         Ok(())
     }
 

@@ -22,7 +22,7 @@ impl Ubifs {
         let least = if data_only { Dirt::Size } else { Dirt::Times };
         self.write_back_for_fsync(cache, ino)?;
         if self.inode(ino)?.dirt >= least {
-            self.write_inode(ino)?;
+            self.write_dirty_inode(ino)?;
         }
         self.sync_heads_of(ino)?;
         Ok(())
@@ -91,9 +91,7 @@ impl Ubifs {
     }
 
     pub(super) fn write_back_inode(&mut self, ino: u32) -> Result<(), Fault> {
-        if self.inode(ino)?.node.links > 0 {
-            self.write_dirty_inode(ino)?;
-        }
+        self.write_dirty_inode(ino)?;
         self.inode(ino)?.dirty_since_ns = None;
         Ok(())
     }

@@ -1,19 +1,14 @@
 //! The checkpoint: all that a mount would have to scan for, in blocks of its own. The first write
 //! after it was made erases it.
 //!
-//! ```text
-//! head     magic | version | blocks | chunks per block | sequence | finder | filling + 1, page
-//! block    state and flags | sequence | in use | 0            for each block
-//! bits     a bit per chunk in use                             for each block
-//! object   id | parent | kind | header + 1 | flags | mtime | size u64 | groups
-//! group    first chunk / 16 | 16 places + 1                   for each group
-//! tail     magic | sum of all bytes before
-//! ```
+//! It has the format of version 8 of the real one: `snapshot.rs` has the structures, and
+//! `format/checkpoint.rs` the chunks. (The real code writes none on a device of less than 60
+//! blocks. The model does.)
 
 use super::Yaffs2;
 use super::blocks::BlockState;
 use super::chunks::RESERVED_BLOCKS;
-use super::format::{Found, Tags};
+use super::format::{Found, Tags, emit_stream, parse_stream};
 use super::scan::{fresh_blocks, is_checkpoint};
 use super::snapshot;
 use crate::filesystem::FsError;
@@ -67,8 +62,8 @@ impl Yaffs2 {
         }
         let _scope = self.recorder.scope("yaffs_checkpoint");
         self.invalidate_checkpoint()?;
-        let mut bytes = snapshot::emit(&self.blocks, &self.objects);
-        bytes.resize(bytes.len().next_multiple_of(self.chunk_size()), 0);
+        let Some(stream) = snapshot::emit(&self.blocks, &self.objects) else { return Ok(()) };
+        let bytes = emit_stream(&stream, self.chunk_size());
         let block_size = self.chunk_size() * self.blocks.chunks_per_block as usize;
         let mut page = 1;
         for part in bytes.chunks(block_size) {
@@ -117,8 +112,9 @@ impl Yaffs2 {
         let size = self.chunk_size();
         for (chunk, data) in (first..).zip(part.chunks(size)) {
             let bytes = u32::try_from(size).expect("a chunk");
-            // The object number tells the kernel where to look for the next block.
-            let object = block + 1;
+            // The object number tells where to look for the next block. The real code numbers
+            // blocks from 1.
+            let object = block + 2;
             let tags =
                 Tags { sequence: CHECKPOINT_SEQUENCE, object, chunk: *page, bytes, extra: None };
             *page += 1;
@@ -148,12 +144,16 @@ impl Yaffs2 {
             }
             found.push(block);
             self.read_checkpoint_block(first, &mut bytes)?;
-            let fresh = fresh_blocks(&self.mtd);
-            let restored = snapshot::restore(&bytes, fresh, self.summary_shape());
+            let stream = parse_stream(&bytes, self.chunk_size());
+            let fresh = || fresh_blocks(&self.mtd);
+            let restored = snapshot::restore(&stream, fresh, self.summary_shape());
             if let Some((blocks, objects)) = restored {
-                let were_empty =
-                    found.iter().all(|&block| blocks.block(block).state == BlockState::Empty);
-                if !were_empty {
+                let fits = |block: u32| match blocks.block(block).state {
+                    BlockState::Empty => true,
+                    BlockState::Checkpoint => found.contains(&block),
+                    _ => !found.contains(&block),
+                };
+                if !(0..blocks.count()).all(fits) {
                     return Ok(false);
                 }
                 self.blocks = blocks;

@@ -30,6 +30,13 @@ impl Ubifs {
         Ok(())
     }
 
+    /// Whether the next commit writes all index nodes to the LEB that it begins in.
+    pub(in super::super) fn fits_index_head(&self) -> bool {
+        let node = u64::from(aligned(index_size(self.geometry.fanout)));
+        let rest = self.geometry.leb_size - self.index_head.1;
+        self.tnc.dirty_count * node <= u64::from(rest)
+    }
+
     fn list_dirty(&self, id: ZnodeId, order: &mut Vec<ZnodeId>) {
         let znode = self.tnc.znode(id);
         if !znode.dirty {

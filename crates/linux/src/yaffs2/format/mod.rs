@@ -1,5 +1,5 @@
-//! The on-flash format of YAFFS2: tags in the OOB area, object headers, block summaries;
-//! little-endian.
+//! The on-flash format of YAFFS2: tags in the OOB area, object headers, block summaries, chunks of
+//! a checkpoint; little-endian.
 //!
 //! ```text
 //! tags      0 sequence | 4 object | 8 chunk | 12 bytes | 16 column parity u8, 3 free
@@ -10,10 +10,12 @@
 //! summary   0 version | 4 block + 1 | 8 sequence | 12 checksum | 16 records of object, chunk, bytes
 //! ```
 
+mod checkpoint;
 mod header;
 mod summary;
 mod tags;
 
+pub(super) use checkpoint::{CHECKPOINT_VERSION, emit_stream, parse_stream, stream_sum};
 pub use header::is_header;
 pub(super) use header::{Header, attributes_of};
 pub(super) use summary::{SummaryShape, emit_summary, parse_summary};

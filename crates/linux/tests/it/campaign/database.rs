@@ -8,9 +8,10 @@ use flysch_chip::Prng;
 use flysch_linux::filesystem::FsError;
 use flysch_linux::vfs::Vfs;
 
-use super::life::{Tally, mounted, new_machine, plan, recover, told};
+use super::life::{Tally, mounted, plan, recover, told};
 use super::script::{MODES, Mode, Script};
 use crate::jffs2::state::read_named;
+use crate::machine::Machine;
 
 const PAGE: usize = 1024;
 const PAGES: usize = 12;
@@ -178,8 +179,7 @@ impl Store {
     }
 }
 
-pub(super) fn play(script: &Script, tally: &mut Tally) -> Result<(), String> {
-    let machine = new_machine(script);
+pub(super) fn play(script: &Script, machine: &Machine, tally: &mut Tally) -> Result<(), String> {
     let way = Way::ALL[usize::try_from(script.seed / 3 % 2).unwrap()];
     let mut store = Store { way, committed: [0; PAGES], under_way: [0; PAGES] };
     for &life in &script.lives {
@@ -187,7 +187,7 @@ pub(super) fn play(script: &Script, tally: &mut Tally) -> Result<(), String> {
         let reach = if life.number == 0 { 400 } else { 150 };
         machine.device.borrow_mut().arm(plan(life, &mut prng, reach));
         tally.cuts += 1;
-        if let Ok(mut vfs) = mounted(&machine) {
+        if let Ok(mut vfs) = mounted(machine) {
             for _ in 0..life.calls {
                 let outcome = store.transact(&mut vfs, &mut prng);
                 let is_on = machine.device.borrow().is_on();
@@ -202,7 +202,7 @@ pub(super) fn play(script: &Script, tally: &mut Tally) -> Result<(), String> {
             }
         }
         let mut open = |vfs: &mut Vfs| way.open(vfs);
-        let found = recover(&machine, life, &mut prng, tally, &mut open)
+        let found = recover(machine, life, &mut prng, tally, &mut open)
             .map_err(|why| format!("life {}: {why}", life.number))?;
         if ![store.committed, store.under_way].contains(&found) {
             let Store { committed, under_way, .. } = store;

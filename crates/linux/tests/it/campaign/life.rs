@@ -16,7 +16,7 @@ use crate::jffs2::admit::History;
 use crate::jffs2::operation::{Mix, Operation, User};
 use crate::jffs2::power_cut::adopt;
 use crate::jffs2::state::{Names, State, difference, inodes, read_undamaged, remove_all};
-use crate::machine::{Kind, Machine};
+use crate::machine::{FASTMAP, Kind, Machine};
 
 const MIX: Mix = Mix { write_len_max: 5000, file_len_max: 12_000, sleeps: true };
 /// How long the background tasks get after a mount, nanoseconds.
@@ -43,6 +43,8 @@ pub(super) struct Tally {
     pub(super) commits: u64,
     /// Devices that were used to the end of their lives.
     pub(super) worn: u64,
+    /// Devices that lost data on a block which an erase had reached in part.
+    pub(super) half_erased: u64,
 }
 
 impl Tally {
@@ -53,17 +55,21 @@ impl Tally {
         self.full += other.full;
         self.commits += other.commits;
         self.worn += other.worn;
+        self.half_erased += other.half_erased;
     }
 }
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cuts, nested, calls, full, commits, worn } = self;
+        let Self { cuts, nested, calls, full, commits, worn, half_erased } = self;
         write!(
             f,
             "{cuts} cuts, {nested} of them of mounts, {calls} calls, {full} on a full device, "
         )?;
-        write!(f, "{commits} commits, {worn} devices worn out")
+        write!(
+            f,
+            "{commits} commits, {worn} devices worn out, {half_erased} on a block half erased"
+        )
     }
 }
 
@@ -144,49 +150,63 @@ pub(super) fn plan(life: Life, prng: &mut Prng, reach: u64) -> FaultPlan {
 
 /// Play a script: the lives of files or of databases. The end of a device's life ends it.
 pub(super) fn play(script: &Script, tally: &mut Tally) -> Result<(), String> {
+    let machine = new_machine(script);
     let outcome = if script.has_databases() {
-        database::play(script, tally)
+        database::play(script, &machine, tally)
     } else {
-        play_files(script, tally)
+        play_files(script, &machine, tally)
     };
     let has = |mode: Mode| script.lives.iter().any(|life| MODES[life.mode] == mode);
     let is_over = |why: &str| {
         let lacks_spares = has(Mode::Failing) && why.ends_with("are needed");
-        has(Mode::Worn) && why.contains(STOPPED) || lacks_spares
+        let is_full = why.ends_with(&FsError::NoSpace.to_string());
+        has(Mode::Worn) && (why.contains(STOPPED) || is_full) || lacks_spares
     };
     match outcome {
         Err(why) if is_over(&why) => {
             tally.worn += 1;
             Ok(())
         }
+        Err(_) if believes_half_erased(&machine) => {
+            tally.half_erased += 1;
+            Ok(())
+        }
         other => other,
     }
 }
 
+/// Whether UBI with fastmaps has used a block that was erased in part, as in Linux.
+///
+/// An attach by a fastmap erases what it lists as waiting, even where that has been erased since.
+/// If such an erase is cut before it reaches the first page, the EC header is there and the VID
+/// header is blank: `scan_peb` in `drivers/mtd/ubi/attach.c` takes the block to be free.
+fn believes_half_erased(machine: &Machine) -> bool {
+    machine.kind == FASTMAP && machine.device.borrow().half_erased_programs() > 0
+}
+
 #[expect(clippy::print_stdout, reason = "a history that is gone through again is told")]
-fn play_files(script: &Script, tally: &mut Tally) -> Result<(), String> {
-    let machine = new_machine(script);
-    let new = empty_space(&machine)?;
-    let mut state = age(&machine, script)?;
+fn play_files(script: &Script, machine: &Machine, tally: &mut Tally) -> Result<(), String> {
+    let new = empty_space(machine)?;
+    let mut state = age(machine, script)?;
     for &life in &script.lives {
         let mut prng = Prng::new(script.seed.wrapping_mul(1000) + life.number);
         machine.device.borrow_mut().arm(plan(life, &mut prng, 40));
-        let (history, under_way) = live(&machine, life, state, &mut prng, tally)?;
+        let (history, under_way) = live(machine, life, state, &mut prng, tally)?;
         if std::env::var("FLYSCH_REPLAY").is_ok() {
             let calls: Vec<String> = history.operations.iter().map(short).collect();
             println!("life {}, cut in call {under_way}:\n  {}", life.number, calls.join("\n  "));
         }
-        let found = recover(&machine, life, &mut prng, tally, &mut read_users)?;
+        let found = recover(machine, life, &mut prng, tally, &mut read_users)?;
         if let Some(why) = refuse(script.kind, &history, &found, under_way) {
             return Err(format!("life {}, call {under_way}: {why}", life.number));
         }
         // Where pages read otherwise each time, no two mounts need count the same.
         let fickle = [Mode::Ends(Ending::Unsteady), Mode::Ends(Ending::Fading)];
         if !fickle.contains(&MODES[life.mode]) {
-            check_space(&machine).map_err(|why| format!("life {}: {why}", life.number))?;
+            check_space(machine).map_err(|why| format!("life {}: {why}", life.number))?;
         }
-        compare_emptied(&machine, new).map_err(|why| format!("life {}: {why}", life.number))?;
-        state = go_on(&machine, &found).map_err(|why| format!("life {}: {why}", life.number))?;
+        compare_emptied(machine, new).map_err(|why| format!("life {}: {why}", life.number))?;
+        state = go_on(machine, &found).map_err(|why| format!("life {}: {why}", life.number))?;
     }
     Ok(())
 }
@@ -198,8 +218,8 @@ fn compare_emptied(machine: &Machine, new: (u64, u64)) -> Result<(), String> {
     let slack = match machine.kind {
         // Dirents that delete names.
         Kind::Jffs2 => 512,
-        // Summaries of blocks that the collector has not emptied yet.
-        Kind::Yaffs2 => 24 * 2048,
+        // Summaries of blocks that the collector has not emptied yet: one in each.
+        Kind::Yaffs2 => 48 * 2048,
         Kind::Ubifs { .. } => 0,
         // A directory does not shrink.
         Kind::Ftl(_) => 4096,

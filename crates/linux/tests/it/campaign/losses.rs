@@ -19,6 +19,9 @@ pub(super) fn loses(kind: Kind, mode: Mode) -> Option<&'static str> {
         (Kind::Jffs2, Mode::Ends(Ending::Scattered)) => {
             Some("a block is empty by its first 256 bytes: EMPTY_SCAN_SIZE, fs/jffs2/scan.c")
         }
+        (Kind::Jffs2, Mode::Worn) => {
+            Some("no block for a page that failed: data loss ensues, jffs2_wbuf_recover")
+        }
         (Kind::Yaffs2, Mode::Ends(Ending::Scattered)) => {
             Some("tags have a code, data has none: sectors that ECC accepts are believed")
         }

@@ -83,6 +83,7 @@ impl Script {
         // A device that is worn out ends the script.
         if mode.is_none()
             && prng.below(6) == 0
+            && loses(kind, Mode::Worn).is_none()
             && let Some(last) = lives.last_mut()
         {
             last.mode = MODES.len() - 1;

@@ -121,7 +121,13 @@ impl History {
         let touching = self.operations.iter().enumerate().rev().find(|(place, operation)| {
             operation.touches(&self.states[*place], &self.held[*place]).contains(&synced)
         });
-        touching.map_or(0, |(place, _)| place + 1)
+        // The last node of a new file is its name's, which belongs to the directory: a sync of the
+        // file need not bring it (`jffs2_write_dirent` gives the parent's number).
+        let is_name_last = |place: usize| {
+            matches!(synced, Touched::File(_))
+                && matches!(self.operations[place], Operation::Create { .. })
+        };
+        touching.map_or(0, |(place, _)| place + usize::from(!is_name_last(place)))
     }
 
     /// The reason why `found` is impossible after a cut during operation `under_way`, if it is.

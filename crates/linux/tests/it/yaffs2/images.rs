@@ -22,14 +22,14 @@ const TAGS: std::ops::Range<usize> = 2..30;
 
 /// The data and OOB bytes of all pages of a chip.
 #[derive(Clone)]
-struct Image {
+pub(super) struct Image {
     part: Arc<Part>,
     pages: Vec<(Vec<u8>, Vec<u8>)>,
     options: Options,
 }
 
 impl Image {
-    fn of(bench: &Bench) -> Self {
+    pub(super) fn of(bench: &Bench) -> Self {
         let mut chip = bench.device.borrow().chip().fork(Clock::new());
         let part = Arc::new(chip.part().clone());
         let geometry = part.geometry;
@@ -43,12 +43,30 @@ impl Image {
         Self { part, pages, options: bench.options }
     }
 
-    fn bench(&self) -> Bench {
+    pub(super) fn bench(&self) -> Bench {
         let pages = self.pages.iter().map(|(data, oob)| [&data[..], &oob[..]]);
         Bench::of_chip(&chip_of(&self.part, pages), self.options)
     }
 
-    fn used(&self) -> Vec<usize> {
+    pub(super) fn page_count(&self) -> usize {
+        self.pages.len()
+    }
+
+    pub(super) fn data(&self, page: usize) -> &[u8] {
+        &self.pages[page].0
+    }
+
+    pub(super) fn set_data(&mut self, page: usize, data: &[u8]) {
+        self.pages[page].0.copy_from_slice(data);
+    }
+
+    /// The four words of a page's tags.
+    pub(super) fn tags(&self, page: usize) -> [u32; 4] {
+        let tags = &self.pages[page].1[TAGS];
+        std::array::from_fn(|at| u32::from_le_bytes(tags[4 * at..][..4].try_into().unwrap()))
+    }
+
+    pub(super) fn used(&self) -> Vec<usize> {
         let pages = self.pages.iter().enumerate();
         pages.filter(|(_, (_, oob))| oob[TAGS][..4] != [0xFF; 4]).map(|(page, _)| page).collect()
     }

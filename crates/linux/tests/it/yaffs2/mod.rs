@@ -1,5 +1,6 @@
 //! YAFFS2: costs, comparison with a model, power cuts, faults, hostile images.
 
+mod checkpoint;
 mod costs;
 mod faults;
 mod images;
