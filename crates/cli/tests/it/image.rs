@@ -244,7 +244,7 @@ fn what_is_no_image_is_refused_in_a_line() {
         ("extract noise out --on sqlite/ubifs", "--on sqlite/ubifs: images are of file/jffs2"),
         ("extract noise out --on file/pramfs", "noise: pramfs: no PRAMFS here"),
         ("make files out --on file/pramfs --cut 3", "--cut is for images of flash"),
-        ("make files out --on file/pramfs --pram-size 64", "large: no space left on device"),
+        ("make files out --on file/pramfs --pram-size 64", "a: no space left on device"),
         ("make absent out --on file/jffs2", "absent: No such file or directory"),
         ("make files short --on file/jffs2", "short: exists; --force replaces it"),
         ("make files out --on file/jffs2 --cut 99999", "no cut at operation 99999: there were "),

@@ -1,9 +1,9 @@
 //! Bringing an inode into memory: its nodes are read, checked, and put over one another by version.
 //!
-//! Each node costs one page read, or two if its fixed part crosses a page boundary. After a mount
-//! the data of each node is read, too, because its checksum has not been verified yet. For nodes
-//! that no other node overlaps the kernel does this later; here it is done at once, so that a bad
-//! node is never used.
+//! Each node costs one page read, or two if its fixed part crosses a page boundary. The newest is
+//! read once more at the end. After a mount the data of each node is read, too, because its
+//! checksum has not been verified yet. For nodes that no other node overlaps the kernel does this
+//! later; here it is done at once, so that a bad node is never used.
 
 use std::collections::BTreeSet;
 
@@ -155,12 +155,19 @@ impl Jffs2 {
             };
         };
         self.lay_data(&mut inode, &found.inodes);
+        self.read_again(latest_id)?;
         inode.metadata = (latest.dsize == 0).then_some(latest_id);
         inode.mode = latest.mode;
         inode.owner = latest.owner;
         inode.size = latest.size;
         inode.version = inode.version.max(latest.version);
         Ok(inode)
+    }
+
+    /// Read the fixed part of the newest node once more. The kernel takes mode, size and times from
+    /// there, after it has laid out the data (`jffs2_do_read_inode_internal`).
+    fn read_again(&self, latest: NodeId) -> Result<(), FsError> {
+        self.read_flash(self.nodes.node(latest).offset, &mut [0; INODE_SIZE as usize])
     }
 
     /// Put the nodes of a file over one another, oldest first.
