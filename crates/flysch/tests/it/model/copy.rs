@@ -47,7 +47,7 @@ impl Engine {
 
     fn begin_copy(&mut self) -> Done {
         let is_held = |slot: Slot| {
-            (0..4).any(|head| slot == Slot::Block(space_of(head), self.state.heads[head].number))
+            (0..5).any(|head| slot == Slot::Block(space_of(head), self.state.heads[head].number))
         };
         let claimed = self.claimed(&self.state);
         let movable = (0..self.config.block_count)

@@ -11,6 +11,7 @@ mod log;
 mod merge;
 mod mount;
 mod named;
+mod ring;
 mod root;
 mod rows;
 mod state;

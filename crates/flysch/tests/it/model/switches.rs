@@ -50,6 +50,24 @@ pub(crate) enum Broken {
     CopyOutlivesBlock,
     /// A copy begins in a session that went on after a clean stop and has not woken.
     CopyBeforeWake,
+    /// The ring gives a block back whose rows are in no run.
+    RingBehindMark,
+    /// The ring gives a block back of which a snapshot shows rows.
+    RingUnderSnapshots,
+    /// A block that the ring is about to give back goes though a snapshot was opened.
+    RingGoesOn,
+    /// The ring gives its newest block back.
+    RingNewestFirst,
+    /// A block of the ring is free before a record says so.
+    RingFreesEarly,
+    /// A record has the tail of new rows alone.
+    RingTailLost,
+    /// A commit flushes the entries of both tails where one of them was programmed.
+    TailsGoTogether,
+    /// A rollback leaves the ring as it is.
+    RingNotRolledBack,
+    /// A mount goes on at the ring's head, whatever was under way there.
+    RingNotSkipped,
     /// A number is given out again at once.
     LowestNumber,
     /// A hit behind another key of the same code is not checked against the summary; numbers are
@@ -106,7 +124,7 @@ const FOUND: &[(Broken, u64, Draw)] = &[
     (Broken::CompactInTransaction, 2_000, Plan::new),
     (Broken::RecordInTransaction, 200, Plan::new),
     (Broken::CompactUnderSnapshots, 500, Plan::held),
-    (Broken::MergesDropUnderSnapshots, 1_000, Plan::new),
+    (Broken::MergesDropUnderSnapshots, 2_000, Plan::held),
     (Broken::VictimBehindMark, 200, Plan::new),
     (Broken::TombstonesStay, 200, Plan::new),
     (Broken::TombstonesDropped, 200, Plan::new),
@@ -115,6 +133,15 @@ const FOUND: &[(Broken, u64, Draw)] = &[
     (Broken::LetGoBeforeRecord, 1_000, Plan::new),
     (Broken::CopyFreesEarly, 6_000, Plan::new),
     (Broken::CopyOutlivesBlock, 500, Plan::new),
+    (Broken::RingBehindMark, 200, Plan::calm),
+    (Broken::RingUnderSnapshots, 1_000, Plan::held),
+    (Broken::RingGoesOn, 1_000, Plan::held),
+    (Broken::RingNewestFirst, 200, Plan::calm),
+    (Broken::RingFreesEarly, 2_000, Plan::new),
+    (Broken::RingTailLost, 100, Plan::new),
+    (Broken::TailsGoTogether, 100, Plan::new),
+    (Broken::RingNotRolledBack, 100, Plan::new),
+    (Broken::RingNotSkipped, 200, Plan::new),
     (Broken::HitsUnchecked, 1_000, Plan::hashes),
     (Broken::NoWarning, 12_000, Plan::hashes),
     (Broken::RivalsStay, 100, Plan::roots),
