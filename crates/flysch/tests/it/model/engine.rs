@@ -31,6 +31,8 @@ pub(crate) struct Config {
     /// Root blocks in use: four.
     pub(crate) root_count: u8,
     pub(crate) roots: RootRules,
+    /// Transactions write to the ring too.
+    pub(crate) has_ring: bool,
     /// Rows that were looked up wait in the window as often as not, and every second thing that is
     /// done between transactions goes on with the victim.
     pub(crate) lingers: bool,
@@ -152,8 +154,7 @@ impl Engine {
         };
         let slots = [Slot::Free; BLOCKS_MAX];
         let list = List::default();
-        let checkpoint =
-            Checkpoint {
+        let checkpoint = Checkpoint {
             seq: 1,
             state: begin.clone(),
             tail: Tail::default(),

@@ -103,6 +103,7 @@ impl Plan {
             } else {
                 RootRules::Built
             },
+            has_ring: !seed.is_multiple_of(4),
             lingers: false,
             broken,
         };
@@ -227,7 +228,8 @@ impl History {
     }
 
     fn keys(&self) -> impl Iterator<Item = u8> + use<> {
-        (0..self.plan.key_count).chain((0..RING_KEY_COUNT).map(|key| RING_KEYS + key))
+        let count = if self.plan.config.has_ring { RING_KEY_COUNT } else { 0 };
+        (0..self.plan.key_count).chain((0..count).map(|key| RING_KEYS + key))
     }
 
     fn check_keys(&mut self, rows: &Rows, limit: u32) -> Done {
@@ -375,7 +377,7 @@ impl History {
 
     /// A draw of a statement.
     fn statement(&mut self) -> Done {
-        let is_ring = self.below(3) == 0;
+        let is_ring = self.plan.config.has_ring && self.below(3) == 0;
         let key_count = if is_ring { RING_KEY_COUNT } else { self.plan.key_count };
         let key = self.below(u64::from(key_count)) as u8 + if is_ring { RING_KEYS } else { 0 };
         if self.below(if is_ring { 12 } else { 4 }) == 0 {
@@ -412,7 +414,7 @@ impl History {
 
     /// What is done between transactions.
     fn maintain(&mut self) -> Done {
-        match self.below(34) {
+        match self.below(if self.plan.config.has_ring { 34 } else { 30 }) {
             30.. => self.advance_ring(),
             24.. => self.engine.copy_slice(),
             0..=7 => self.engine.compact_slice(),

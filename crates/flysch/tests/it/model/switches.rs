@@ -108,6 +108,19 @@ pub(crate) enum Broken {
     EpochsRank,
 }
 
+/// The switches that take a ring to be found.
+const OF_RINGS: &[Broken] = &[
+    Broken::RingBehindMark,
+    Broken::RingUnderSnapshots,
+    Broken::RingGoesOn,
+    Broken::RingNewestFirst,
+    Broken::RingFreesEarly,
+    Broken::RingTailLost,
+    Broken::TailsGoTogether,
+    Broken::RingNotRolledBack,
+    Broken::RingNotSkipped,
+];
+
 type Draw = fn(u64, Option<Broken>) -> Plan;
 
 /// A switch, the seeds it is given, and the kind of histories.
@@ -124,7 +137,7 @@ const FOUND: &[(Broken, u64, Draw)] = &[
     (Broken::CompactInTransaction, 2_000, Plan::new),
     (Broken::RecordInTransaction, 200, Plan::new),
     (Broken::CompactUnderSnapshots, 500, Plan::held),
-    (Broken::MergesDropUnderSnapshots, 2_000, Plan::held),
+    (Broken::MergesDropUnderSnapshots, 1_000, Plan::new),
     (Broken::VictimBehindMark, 200, Plan::new),
     (Broken::TombstonesStay, 200, Plan::new),
     (Broken::TombstonesDropped, 200, Plan::new),
@@ -169,6 +182,8 @@ const NOT_NEEDED: &[Broken] =
 
 fn fails(broken: Broken, seed: u64, draw: Draw) -> bool {
     let mut plan = draw(seed, Some(broken));
+    // What needs no ring is found sooner without one.
+    plan.config.has_ring = OF_RINGS.contains(&broken);
     plan.config.root_count = match broken {
         Broken::TwoRoots => 2,
         Broken::NaiveRoot | Broken::NotConfirmed => 3,
