@@ -161,8 +161,9 @@ impl<N: Nand> Db<'_, '_, N> {
         }
     }
 
-    /// Where a transaction has no space, give back the oldest blocks of the rings, and let snapshots
-    /// go for it. Cost: nothing while there is space; else up to four records, and a flush.
+    /// Where a transaction has no space, give back the oldest blocks of the rings, and let
+    /// snapshots go for it. Cost: nothing while there is space; else up to four records, and a
+    /// flush.
     pub(super) fn yield_rings(&mut self) -> Result<(), DbError> {
         for _ in 0..RECORDS_MAX {
             if self.schema.ring_count() == 0 || self.check_space(Claim::Grow).is_ok() {

@@ -52,8 +52,8 @@ impl<N: Nand> Db<'_, '_, N> {
         kept
     }
 
-    /// Blocks that are kept back for rings, so that they go on where others are refused: the indexes
-    /// may grow until merges drop the entries of what was given back.
+    /// Blocks that are kept back for rings, so that they go on where others are refused: the
+    /// indexes may grow until merges drop the entries of what was given back.
     fn ring_reserve(&self, merged: u32) -> u32 {
         let rings = self.schema.ring_count() as u32;
         if rings > 0 { RING_RESERVE * rings + merged } else { 0 }

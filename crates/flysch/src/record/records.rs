@@ -299,8 +299,8 @@ impl<'ram> Records<'ram> {
         self.spilled[part_of(space)].map_or(in_tail, |(page, committed)| (Some(page), committed))
     }
 
-    /// Take the transaction under way back to a mark. Gives the moves of the tail's rows where pages
-    /// had been programmed since. Cost: nothing, or one read for each part.
+    /// Take the transaction under way back to a mark. Gives the moves of the tail's rows where
+    /// pages had been programmed since. Cost: nothing, or one read for each part.
     pub(crate) fn roll_back_to<N: Nand>(
         &mut self,
         mark: Mark,

@@ -223,8 +223,8 @@ impl Engine {
         self.flush_open()
     }
 
-    /// Entries of the committed tails stay in RAM. At the commit of a transaction that has runs those
-    /// go that it has programmed: what is left of a tail has no older version in its runs.
+    /// Entries of the committed tails stay in RAM. At the commit of a transaction that has runs
+    /// those go that it has programmed: what is left of a tail has no older version in its runs.
     pub(crate) fn flush_committed(&mut self, is_commit: bool) -> Done {
         let stays: Vec<u32> = match &self.open {
             Some(_) if is_commit && self.is(Broken::TailsGoTogether) => Vec::new(),
