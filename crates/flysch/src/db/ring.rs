@@ -106,7 +106,9 @@ impl<N: Nand> Db<'_, '_, N> {
         let Some(oldest) = self.read_end(ring, (space, number))? else { return Ok(false) };
         Ok(match keep {
             Keep::Rows(rows) => {
-                self.records.stream(space).rows.wrapping_sub(oldest.end.rows) >= rows
+                let came = self.records.stream(space).rows.wrapping_sub(oldest.end.rows);
+                // Rows that were counted and taken back make it less than nothing.
+                came.cast_signed() >= 0 && came >= rows
             }
             Keep::Time(time) => self.now().saturating_sub(oldest.end.time) > time,
             Keep::Bytes(_) => false,

@@ -1,4 +1,4 @@
-//! Ring tables: they keep their newest rows, whole blocks of the oldest go, and nothing stops them.
+//! Ring tables: they keep their newest rows, whole blocks of the oldest go, and what is left of the past is shown.
 
 use std::cell::Cell;
 
@@ -124,33 +124,6 @@ fn a_ring_keeps_its_newest_bytes_or_its_last_time() {
         assert!(shown >= (last + 1).min(1000), "{shown} at {last}");
         assert!(shown <= 1000 + 800, "{shown} at {last}");
     });
-}
-
-#[test]
-fn a_full_device_takes_rows_of_a_ring_and_of_nothing_else() {
-    let (mut chip, mut ram) = (world::chip(2048, 64), vec![0; 20_000]);
-    let mut db = Db::create(&mut chip, &ALL, OPTIONS, &mut ram).unwrap();
-    let mut notes = 0;
-    for id in 0.. {
-        insert(&mut db, EVENT, id).unwrap();
-        match insert(&mut db, NOTE, id) {
-            Ok(()) => notes += 1,
-            Err(DbError::Full) => break,
-            Err(error) => panic!("{error:?}"),
-        }
-    }
-    let first = 10_000_000;
-    for id in first..first + 5000 {
-        let inserted = insert(&mut db, EVENT, id);
-        assert_eq!(inserted, Ok(()), "{} {:?}", id - first, db.stats());
-    }
-    let stats = db.stats();
-    assert!(stats.pressed_blocks > 0, "space was short: {stats:?}");
-    assert_eq!(ids(&mut db, NOTE).len(), notes, "the other table has all of its rows");
-    let shown = ids(&mut db, EVENT);
-    assert_eq!(shown.last(), Some(&(first + 4999)));
-    let oldest = first + 5000 - count(&shown);
-    assert!(shown.into_iter().eq(oldest..first + 5000));
 }
 
 #[test]
