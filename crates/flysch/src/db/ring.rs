@@ -60,7 +60,8 @@ impl<N: Nand> Db<'_, '_, N> {
     fn oldest(&mut self, space: Space) -> Option<u32> {
         let number = self.media.numbers().block_of(self.records.stream(space).first);
         let is_there = self.media.table.find(space, number).is_some();
-        (is_there && self.may_move(space, number)).then_some(number)
+        let has_newer = self.records.has_rows_behind(space, number, self.media.numbers());
+        (is_there && has_newer && self.may_move(space, number)).then_some(number)
     }
 
     /// Choose a block that the record which follows gives back, where a ring has more than it
@@ -100,13 +101,16 @@ impl<N: Nand> Db<'_, '_, N> {
         let numbers = self.media.numbers();
         if let Keep::Bytes(bytes) = keep {
             let next = numbers.next_block(number * numbers.pages_per_block);
-            let pages = numbers.distance(next, self.media.head(space));
+            let end = numbers.advance(self.records.stream(space).came.last, 1);
+            // Where the rows behind the block are in the tail alone, there are no pages of them.
+            let is_on_page = numbers.block_of(self.records.stream(space).came.last) != number;
+            let pages = if is_on_page { numbers.distance(next, end) } else { 0 };
             return Ok(u64::from(pages) * self.media.layout().page_size() as u64 >= bytes);
         }
         let Some(oldest) = self.read_end(ring, (space, number))? else { return Ok(false) };
         Ok(match keep {
             Keep::Rows(rows) => {
-                let came = self.records.stream(space).rows.wrapping_sub(oldest.end.rows);
+                let came = self.records.stream(space).came.rows.wrapping_sub(oldest.end.rows);
                 // Rows that were counted and taken back make it less than nothing.
                 came.cast_signed() >= 0 && came >= rows
             }

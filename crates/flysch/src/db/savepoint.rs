@@ -49,8 +49,8 @@ impl<N: Nand> Db<'_, '_, N> {
     pub(super) fn mark(&mut self) -> Result<Savepoint, DbError> {
         let lens = PART_SPACES.map(|space| self.records.tail.len_of(space));
         let first = [None; PART_SPACES.len()];
-        let (rows, ring_rows) = (self.row_count(), self.records.ring_rows());
-        let mark = Mark { lens, first, rows, ring_rows };
+        let (rows, came) = (self.row_count(), self.records.came());
+        let mark = Mark { lens, first, rows, came };
         let number = self.records.marks.len() as u8;
         let is_set = self.records.marks.push(mark);
         if is_set { Ok(Savepoint { number }) } else { Err(DbError::Savepoint) }

@@ -6,6 +6,20 @@ use crate::media::Space;
 /// Marks that there are at a time, at most: those of a program, and one of the engine's own.
 pub(crate) const MARKS_MAX: usize = 5;
 
+/// How far a ring has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Came {
+    /// Rows that it ever had, as far as they are counted.
+    pub(crate) rows: u32,
+    /// The last page with rows of it that was programmed.
+    pub(crate) last: u32,
+}
+
+impl Came {
+    /// A ring of no rows.
+    pub(crate) const NONE: Self = Self { rows: 0, last: 0 };
+}
+
 /// A place in the transaction under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
@@ -16,8 +30,8 @@ pub(crate) struct Mark {
     pub(crate) first: [Option<u32>; PARTS],
     /// Rows of the transaction.
     pub(crate) rows: u32,
-    /// Rows that each ring ever had.
-    pub(crate) ring_rows: [u32; Space::RINGS.len()],
+    /// How far each ring had come.
+    pub(crate) came: [Came; Space::RINGS.len()],
 }
 
 /// The marks of a transaction, the oldest first.
@@ -33,7 +47,7 @@ impl Marks {
             lens: [0; PARTS],
             first: [None; PARTS],
             rows: 0,
-            ring_rows: [0; Space::RINGS.len()],
+            came: [Came::NONE; Space::RINGS.len()],
         };
         Self { marks: [none; MARKS_MAX], len: 0 }
     }
@@ -77,7 +91,16 @@ impl Marks {
                 mark.first[part] = Some(page);
             } else {
                 mark.lens[part] = 0;
+                note_last(&mut mark.came, part, page);
             }
         }
+    }
+}
+
+/// The rows of a part are on a page that nothing takes back.
+pub(super) fn note_last(came: &mut [Came; Space::RINGS.len()], part: usize, page: u32) {
+    // The first part is that of new rows.
+    if let Some(came) = part.checked_sub(1).and_then(|ring| came.get_mut(ring)) {
+        came.last = page;
     }
 }

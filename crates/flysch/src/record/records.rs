@@ -7,18 +7,18 @@
 
 use flysch_nand::Nand;
 
-use super::mark::{Mark, Marks};
+use super::mark::{Came, Mark, Marks, note_last};
 use super::position::Position;
 use super::summary::{BlockEnd, emit_summary};
 use super::tail::{PART_SPACES, PARTS, Tail, part_of};
 use crate::bytes::array;
-use crate::media::{Kind, Label, Media, MediaError, Page, Space, Span, clear, note_first};
+use crate::media::{Kind, Label, Media, MediaError, Numbers, Page, Space, Span, clear, note_first};
 use crate::row::{Encoder, RowHead, SUMMARY_SIZE, Schema, Summary, Value, ValueError};
 
 /// Bytes of a stream of the state of rows in a record.
 const STREAM_SIZE: usize = 4 + 4 + SUMMARY_SIZE;
 /// Bytes that follow where the stream is a ring's.
-const RING_SIZE: usize = 4 + 4;
+const RING_SIZE: usize = 4 + 4 + 4;
 
 /// Bytes of the state of rows in a record.
 pub(crate) const fn state_size(rings: usize) -> usize {
@@ -79,8 +79,8 @@ pub(crate) struct Stream {
     pub(crate) mark: u32,
     /// The first page that was ever programmed and is still there.
     pub(crate) first: u32,
-    /// Rows that a ring ever had, as far as they are counted.
-    pub(crate) rows: u32,
+    /// How far a ring has come.
+    pub(crate) came: Came,
     /// The commit up to which rows of a ring may be gone.
     pub(crate) floor: u32,
     /// The greatest commit of a row on pages, as far as the session knows.
@@ -97,8 +97,8 @@ pub(crate) struct Records<'ram> {
     rings: usize,
     /// The clock's time when a row of a ring was appended last.
     pub(crate) now: u64,
-    /// Rows of each ring when the transaction under way began.
-    begun_rows: [u32; Space::RINGS.len()],
+    /// How far each ring had come when the transaction under way began.
+    begun: [Came; Space::RINGS.len()],
     /// A bit for each table of which a row was ever replaced, deleted or moved.
     pub(crate) changed: u16,
     /// Of each part the first page that holds a row of the transaction under way, and its
@@ -114,14 +114,20 @@ pub(crate) const ROW_SPACES: [Space; 4] = [Space::Hot, Space::Cold, Space::RingA
 impl<'ram> Records<'ram> {
     /// No rows. `memory` holds the payload of a page.
     pub(crate) fn new(memory: &'ram mut [u8], schema: &Schema<'_>) -> Self {
-        let stream =
-            Stream { block: Summary::EMPTY, mark: 0, first: 0, rows: 0, floor: 0, newest: 0 };
+        let stream = Stream {
+            block: Summary::EMPTY,
+            mark: 0,
+            first: 0,
+            came: Came::NONE,
+            floor: 0,
+            newest: 0,
+        };
         Self {
             tail: Tail::new(memory, schema),
             streams: [stream; ROW_SPACES.len()],
             rings: schema.ring_count(),
             now: 0,
-            begun_rows: [0; Space::RINGS.len()],
+            begun: [Came::NONE; Space::RINGS.len()],
             changed: 0,
             spilled: [None; PARTS],
             marks: Marks::new(),
@@ -155,8 +161,10 @@ impl<'ram> Records<'ram> {
             bytes[4..8].copy_from_slice(&stream.first.to_le_bytes());
             bytes[8..STREAM_SIZE].copy_from_slice(&stream.block.emit());
             if space.is_ring() {
-                bytes[STREAM_SIZE..][..4].copy_from_slice(&stream.rows.to_le_bytes());
-                bytes[STREAM_SIZE + 4..].copy_from_slice(&stream.floor.to_le_bytes());
+                let of_ring = [stream.came.rows, stream.floor, stream.came.last];
+                for (word, value) in bytes[STREAM_SIZE..].chunks_exact_mut(4).zip(of_ring) {
+                    word.copy_from_slice(&value.to_le_bytes());
+                }
             }
             rest = behind;
         }
@@ -180,26 +188,36 @@ impl<'ram> Records<'ram> {
             if !is_sane || behind(mark) > behind(media.head(space)) {
                 return false;
             }
-            let (mut rows, mut floor) = (0, 0);
+            let (mut came, mut floor) = (Came::NONE, 0);
             if space.is_ring() {
-                rows = u32::from_le_bytes(array(&bytes[STREAM_SIZE..][..4]));
-                floor = u32::from_le_bytes(array(&bytes[STREAM_SIZE + 4..]));
+                let word = |at| u32::from_le_bytes(array(&bytes[STREAM_SIZE + at..][..4]));
+                (came, floor) = (Came { rows: word(0), last: word(8) }, word(4));
             }
-            *stream = Stream { block, mark, first, rows, floor, newest: 0 };
+            if came.last >= numbers.page_count() {
+                return false;
+            }
+            *stream = Stream { block, mark, first, came, floor, newest: 0 };
         }
-        self.begun_rows = self.ring_rows();
+        self.begun = self.came();
         true
     }
 
-    /// Rows that each ring ever had.
-    pub(crate) fn ring_rows(&self) -> [u32; Space::RINGS.len()] {
-        Space::RINGS.map(|space| self.stream(space).rows)
+    /// How far each ring has come.
+    pub(crate) fn came(&self) -> [Came; Space::RINGS.len()] {
+        Space::RINGS.map(|space| self.stream(space).came)
     }
 
-    fn set_ring_rows(&mut self, rows: [u32; Space::RINGS.len()]) {
-        for (space, rows) in Space::RINGS.into_iter().zip(rows) {
-            self.stream_mut(space).rows = rows;
+    fn set_came(&mut self, came: [Came; Space::RINGS.len()]) {
+        for (space, came) in Space::RINGS.into_iter().zip(came) {
+            self.stream_mut(space).came = came;
         }
+    }
+
+    /// Whether rows of a ring that are committed lie behind one of its blocks: the oldest goes
+    /// only then. Void pages may fill all that comes behind it.
+    pub(crate) fn has_rows_behind(&self, space: Space, block: u32, numbers: Numbers) -> bool {
+        let is_behind = numbers.block_of(self.stream(space).came.last) != block;
+        is_behind || self.tail.committed_of(space) > 0
     }
 
     /// Rows of commits up to this one are on pages of a space.
@@ -210,7 +228,7 @@ impl<'ram> Records<'ram> {
 
     fn count_row(&mut self, space: Space) {
         let stream = self.stream_mut(space);
-        stream.rows = stream.rows.wrapping_add(1);
+        stream.came.rows = stream.came.rows.wrapping_add(1);
     }
 
     /// Append a row, if the tail has room for it; give its position. Cost: nothing where the row
@@ -281,6 +299,10 @@ impl<'ram> Records<'ram> {
         if has_open && self.spilled[part].is_none() {
             self.spilled[part] = Some((to.number, committed));
         }
+        self.stream_mut(space).came.last = to.number;
+        if !has_open {
+            note_last(&mut self.begun, part, to.number);
+        }
         self.marks.note_page(part, to.number, has_open);
         self.tail.remove(space);
         Ok(Move { from, to })
@@ -307,7 +329,7 @@ impl<'ram> Records<'ram> {
         media: &mut Media<'_, N>,
         frame: &mut [u8],
     ) -> Result<[Option<Move>; PARTS], MediaError> {
-        self.set_ring_rows(mark.ring_rows);
+        self.set_came(mark.came);
         let mut kept = mark.lens;
         for (kept, _) in kept.iter_mut().zip(mark.first).filter(|(_, first)| first.is_some()) {
             *kept = 0;
@@ -365,7 +387,7 @@ impl<'ram> Records<'ram> {
     pub(crate) fn commit<N: Nand>(&mut self, media: &mut Media<'_, N>) {
         self.tail.commit();
         self.spilled = [None; PARTS];
-        self.begun_rows = self.ring_rows();
+        self.begun = self.came();
         self.marks = Marks::new();
         let numbers = media.numbers();
         let spans = media.spans.clone();
@@ -389,7 +411,7 @@ impl<'ram> Records<'ram> {
         frame: &mut [u8],
     ) -> Result<[Option<Move>; PARTS], MediaError> {
         self.marks = Marks::new();
-        self.set_ring_rows(self.begun_rows);
+        self.set_came(self.begun);
         self.tail.roll_back();
         let mut moves = [None; PARTS];
         for (part, moved) in moves.iter_mut().enumerate() {
@@ -424,7 +446,7 @@ impl<'ram> Records<'ram> {
         while is_last(media, media.head(space)) {
             let block = media.numbers().block_of(media.head(space));
             let stream = *self.stream(space);
-            let end = BlockEnd { time: self.now, rows: stream.rows, commit: stream.newest };
+            let end = BlockEnd { time: self.now, rows: stream.came.rows, commit: stream.newest };
             let end = Some(end).filter(|_| space.is_ring());
             let len = emit_summary((&stream.block, end), media, (space, block), frame);
             let label = Label { kind: Kind::Summary, owner: 0, used: len, commit: 0, rows: 0 };
@@ -473,6 +495,7 @@ impl<'ram> Records<'ram> {
             Ok(Label { kind, owner, used: used as u16, commit: row.commit, rows })
         })?;
         let part = part_of(space);
+        self.stream_mut(space).came.last = page.number;
         if self.spilled[part].is_none() {
             self.spilled[part] = Some((page.number, 0));
         }

@@ -68,6 +68,7 @@ pub(crate) struct Open {
     pub(crate) mem: Vec<Mem>,
     pub(crate) runs: Vec<Rc<Run>>,
     pub(crate) marks: Option<[Place; 2]>,
+    pub(crate) ring_last: u8,
 }
 
 /// A clean stop is under way.
@@ -151,6 +152,7 @@ impl Engine {
             merge: None,
             victim: None,
             spans: Vec::new(),
+            ring_last: RING_FIRST,
         };
         let slots = [Slot::Free; BLOCKS_MAX];
         let list = List::default();
@@ -351,6 +353,7 @@ impl Engine {
             mem: Vec::new(),
             runs: Vec::new(),
             marks: None,
+            ring_last: self.state.ring_last,
         });
     }
 
@@ -402,6 +405,7 @@ impl Engine {
     /// Undo the open transaction. Where a head has moved, everything programmed since is void.
     pub(crate) fn rollback(&mut self) -> Done {
         let Some(open) = self.open.take() else { return Ok(()) };
+        self.state.ring_last = open.ring_last;
         for ((stream, head), tail) in WRITTEN.into_iter().zip(open.heads).zip(open.tails) {
             if stream == RING && self.is(Broken::RingNotRolledBack) {
                 continue;

@@ -3,9 +3,11 @@
 //! 1. A block is given back if it is the oldest, lies wholly before the flush mark, and no snapshot
 //!    shows rows of it. It is free when the record that follows is on flash.
 //! 2. A snapshot that is opened before that record keeps the block.
-//! 3. Nothing is moved out of the ring: what is shown of it is all that came since some row.
+//! 3. It is given back if committed rows of the ring lie behind it. Blocks are not counted: all that
+//!    came behind may be void.
+//! 4. Nothing is moved out of the ring: what is shown of it is all that came since some row.
 
-use super::device::Done;
+use super::device::{Done, Stop};
 use super::engine::Engine;
 use super::history::{History, Rows};
 use super::rows::SUMMARY;
@@ -14,8 +16,6 @@ use super::switches::Broken;
 
 /// Keys of the ring table.
 pub(crate) const RING_KEY_COUNT: u8 = 10;
-/// Blocks of the ring that are kept, the head's apart.
-const BLOCKS_KEPT: usize = 1;
 
 /// A block that the ring gives back, and the first row that stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Engine {
     /// Give the oldest block back with the record that follows; none where none may go.
     pub(crate) fn advance_ring(&mut self) -> Done<Option<Given>> {
         let blocks = self.ring_blocks();
-        if self.open.is_some() || self.gone.is_some() || blocks.len() <= BLOCKS_KEPT {
+        if self.open.is_some() || self.gone.is_some() {
             return Ok(None);
         }
         let is_newest = self.is(Broken::RingNewestFirst);
@@ -50,7 +50,8 @@ impl Engine {
         };
         let is_unflushed = self.state.marks[RING].blocks.contains(&number);
         let is_held = self.is_frozen(number) && !self.is(Broken::RingUnderSnapshots);
-        if is_unflushed && !self.is(Broken::RingBehindMark) || is_held {
+        let is_last = !self.has_rows_behind(number) && !self.is(Broken::RingKeepsNothing);
+        if is_unflushed && !self.is(Broken::RingBehindMark) || is_held || is_last {
             return Ok(None);
         }
         let mut floor = 0;
@@ -65,6 +66,25 @@ impl Engine {
             self.free |= 1 << block;
         }
         Ok(Some(Given { number, floor }))
+    }
+
+    /// Whether rows of the ring lie behind a block of it, as the state tells.
+    fn has_rows_behind(&self, number: u8) -> bool {
+        self.state.ring_last != number || !self.tails[RING].rows.is_empty()
+    }
+
+    /// Whether rows of the ring are anywhere but in one of its blocks, as its pages tell.
+    fn shows_without(&mut self, number: u8) -> Done<bool> {
+        let mut numbers = self.ring_blocks();
+        numbers.push(self.state.heads[RING].number);
+        for other in numbers.into_iter().filter(|other| *other != number) {
+            for page in 0..SUMMARY {
+                if !self.page_rows(other, page)?.is_empty() {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(!self.tails[RING].rows.is_empty())
     }
 
     /// A snapshot is opened: the ring's block that was to go stays.
@@ -90,6 +110,11 @@ impl History {
         self.settle_ring();
         if self.given.is_none() {
             self.given = self.engine.advance_ring()?;
+            if let Some(given) = self.given
+                && !self.engine.shows_without(given.number)?
+            {
+                return Err(Stop::Breach("the ring keeps no row"));
+            }
         }
         Ok(())
     }

@@ -119,6 +119,9 @@ impl Engine {
             self.tail_base = None;
         }
         let old = std::mem::take(&mut self.tails[stream]);
+        if stream == RING && (old.carry.is_some() || !old.rows.is_empty()) {
+            self.state.ring_last = head.number;
+        }
         let mut carry = old.carry.filter(|carry| carry.units > UNITS);
         if let Some(carry) = &mut carry {
             carry.units -= UNITS;

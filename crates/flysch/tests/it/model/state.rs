@@ -162,6 +162,8 @@ pub(crate) struct State {
     /// The block being compacted, and the next page of it.
     pub(crate) victim: Option<(u8, u8)>,
     pub(crate) spans: Vec<Span>,
+    /// The block of the last page with rows of the ring.
+    pub(crate) ring_last: u8,
 }
 
 /// A block's space and number.

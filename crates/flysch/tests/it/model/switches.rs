@@ -56,6 +56,8 @@ pub(crate) enum Broken {
     RingUnderSnapshots,
     /// A block that the ring is about to give back goes though a snapshot was opened.
     RingGoesOn,
+    /// The ring gives a block back whatever comes behind it.
+    RingKeepsNothing,
     /// The ring gives its newest block back.
     RingNewestFirst,
     /// A block of the ring is free before a record says so.
@@ -113,6 +115,7 @@ const OF_RINGS: &[Broken] = &[
     Broken::RingBehindMark,
     Broken::RingUnderSnapshots,
     Broken::RingGoesOn,
+    Broken::RingKeepsNothing,
     Broken::RingNewestFirst,
     Broken::RingFreesEarly,
     Broken::RingTailLost,
@@ -149,6 +152,7 @@ const FOUND: &[(Broken, u64, Draw)] = &[
     (Broken::RingBehindMark, 200, Plan::calm),
     (Broken::RingUnderSnapshots, 1_000, Plan::held),
     (Broken::RingGoesOn, 1_000, Plan::held),
+    (Broken::RingKeepsNothing, 200, Plan::new),
     (Broken::RingNewestFirst, 200, Plan::calm),
     (Broken::RingFreesEarly, 2_000, Plan::new),
     (Broken::RingTailLost, 100, Plan::new),
