@@ -31,8 +31,6 @@ const BY_BYTES: Schema<'static> =
     Schema { tables: &[table("note", None), table("event", Some(Keep::Bytes(100_000)))] };
 const BY_TIME: Schema<'static> =
     Schema { tables: &[table("note", None), table("event", Some(Keep::Time(1000)))] };
-const ALL: Schema<'static> =
-    Schema { tables: &[table("note", None), table("event", Some(Keep::Rows(u32::MAX)))] };
 const OPTIONS: Options = Options { partition: None, seed: 5, capacity: 2000 };
 const NOTE: u8 = 0;
 const EVENT: u8 = 1;
