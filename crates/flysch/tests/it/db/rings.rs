@@ -1,4 +1,5 @@
-//! Ring tables: they keep their newest rows, whole blocks of the oldest go, and what is left of the past is shown.
+//! Ring tables: they keep their newest rows, whole blocks of the oldest go, and what is left of the
+//! past is shown.
 
 use std::cell::Cell;
 

@@ -3,8 +3,8 @@
 //! 1. A block is given back if it is the oldest, lies wholly before the flush mark, and no snapshot
 //!    shows rows of it. It is free when the record that follows is on flash.
 //! 2. A snapshot that is opened before that record keeps the block.
-//! 3. It is given back if committed rows of the ring lie behind it. Blocks are not counted: all that
-//!    came behind may be void.
+//! 3. It is given back if committed rows of the ring lie behind it. Blocks are not counted: all
+//!    that came behind may be void.
 //! 4. Nothing is moved out of the ring: what is shown of it is all that came since some row.
 
 use super::device::{Done, Stop};
