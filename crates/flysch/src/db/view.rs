@@ -111,7 +111,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// become too old, and the writer goes on. Cost: none.
     pub fn snapshot(&mut self) -> Result<Snapshot, DbError> {
         self.roll_back_open()?;
-        let hot = tail_page(&self.media).number;
+        let hot = tail_page(&self.media, Space::Hot).number;
         let cold = self.media.head(Space::Cold);
         self.open_views.ends = Some(Ends { hot, cold });
         self.open_views.count += 1;
@@ -119,6 +119,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             self.open_views.generation = (self.media.write as u32).wrapping_mul(0x9E37_79B1) | 1;
         }
         self.compaction.drop_victim();
+        self.keep_rings();
         self.store.keep_all(true);
         let generation = self.open_views.generation;
         Ok(Snapshot { commit: self.commit, hot, cold, generation })
@@ -167,8 +168,11 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
 
     /// Refuse to show the past of a table where older versions of its rows may be gone.
     pub(super) fn check_past(&self, table: u8) -> Result<(), DbError> {
-        let is_kept = !self.view.is_past() || self.rests_all() || !self.is_changed(table);
-        if is_kept { Ok(()) } else { Err(DbError::Stale) }
+        let Some(before) = self.view.before.filter(|_| !self.rests_all()) else { return Ok(()) };
+        let space = self.records.tail.space_of(table);
+        // Of a ring nothing may be left of what was there then.
+        let is_gone = space.is_ring() && before - 1 <= self.records.stream(space).floor;
+        if is_gone || self.is_changed(table) { Err(DbError::Stale) } else { Ok(()) }
     }
 
     fn is_open(&self, snapshot: &Snapshot) -> bool {
@@ -190,7 +194,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// The tail came to another page: so do the rows of it that snapshots show.
     pub(super) fn follow_tail(&mut self, moved: Move) {
         let Some(ends) = &mut self.open_views.ends else { return };
-        if ends.hot != moved.from.number {
+        if moved.from.space != Space::Hot || ends.hot != moved.from.number {
             return;
         }
         ends.hot = moved.to.number;
@@ -237,11 +241,15 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// Whether a page was programmed, or will be, behind the end of a snapshot.
     fn is_behind(&self, page: Page, ends: Ends) -> bool {
         let numbers = self.media.numbers();
+        if page.space.is_ring() {
+            // The commits of its rows tell what is seen, and all of it rests.
+            return false;
+        }
         if page.space == Space::Cold {
             let reach = numbers.distance(ends.cold, self.media.head(Space::Cold));
             return numbers.distance(ends.cold, page.number) < reach;
         }
-        let reach = numbers.distance(ends.hot, tail_page(&self.media).number);
+        let reach = numbers.distance(ends.hot, tail_page(&self.media, Space::Hot).number);
         let behind = numbers.distance(ends.hot, page.number);
         behind != 0 && behind <= reach
     }

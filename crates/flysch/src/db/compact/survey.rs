@@ -43,7 +43,7 @@ impl<N: Nand> Db<'_, '_, N> {
             self.compaction.survey.next = block + 1;
             self.compaction.survey.in_vain += 1;
             if let Use::Data(space, number) = self.media.table.at(block)
-                && space.holds_rows()
+                && space.is_compacted()
                 && self.may_move(space, number)
             {
                 return self.take_victim((space, number), true);

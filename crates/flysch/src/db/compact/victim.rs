@@ -116,14 +116,14 @@ impl<N: Nand> Db<'_, '_, N> {
         let turning = ROW_SPACES.map(|space| self.is_turning(space));
         for block in 0..self.media.table.len() {
             let Use::Data(space, number) = self.media.table.at(block) else { continue };
-            if !space.holds_rows() || !self.may_move(space, number) {
+            if !space.is_compacted() || !self.may_move(space, number) {
                 continue;
             }
             let stream = self.records.stream(space);
             let last = number * numbers.pages_per_block + numbers.pages_per_block - 1;
             let behind = numbers.distance(stream.first, last) / numbers.pages_per_block;
             let dead = u32::from(self.media.table.dead(block));
-            let is_first = behind == 0 && turning[space as usize];
+            let is_first = behind == 0 && turning[space.stream()];
             let spans = self.media.spans.as_slice().iter();
             let keeps_span = has_many_spans
                 && spans
@@ -171,7 +171,7 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Whether the rows of a block may be moved: it lies before the flush mark, and no record lets
     /// it go already.
-    pub(super) fn may_move(&self, space: Space, number: u32) -> bool {
+    pub(in crate::db) fn may_move(&self, space: Space, number: u32) -> bool {
         let numbers = self.media.numbers();
         let stream = self.records.stream(space);
         let last = number * numbers.pages_per_block + numbers.pages_per_block - 1;

@@ -18,6 +18,7 @@ mod memory;
 mod nvram;
 mod queries;
 mod relations;
+mod rings;
 mod roots;
 mod scrub;
 mod snapshots;

@@ -23,6 +23,7 @@ pub(super) const SCHEMA: Schema<'static> = Schema {
                 Index { columns: &[1], kind: IndexKind::Hash, is_unique: false },
             ],
             zone: Some(0),
+            keep: None,
         },
         Table {
             name: "note",
@@ -32,6 +33,7 @@ pub(super) const SCHEMA: Schema<'static> = Schema {
             ],
             indexes: &[Index { columns: &[0], kind: IndexKind::Hash, is_unique: true }],
             zone: None,
+            keep: None,
         },
     ],
 };
