@@ -248,6 +248,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         // A number that was under way at a cut is never given again.
         db.commit = preface.commit + u32::from(!is_clean);
         db.time = preface.time;
+        // Rows of the tail that came before are not taken for older than they may be.
+        db.records.now = preface.time;
         for space in ROW_SPACES {
             db.records.note_newest(space, preface.commit);
         }

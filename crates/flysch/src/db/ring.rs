@@ -36,6 +36,8 @@ pub(super) struct Rings {
     oldest: [Option<Oldest>; RINGS_MAX],
     /// The commit up to which rows are gone with the block that the next record lets go.
     floor: u32,
+    /// Whether that block goes for want of space.
+    is_pressed: bool,
     /// Blocks that were given back since the open: because there were enough, and for want of
     /// space.
     pub(super) returned: u32,
@@ -77,14 +79,9 @@ impl<N: Nand> Db<'_, '_, N> {
         for at in 0..RINGS_MAX {
             let Some((ring, space, keep)) = self.rings().nth(at) else { break };
             let Some(number) = self.oldest(space) else { continue };
-            if self.has_enough(ring, (space, number), keep)? {
-                self.rings.returned += 1;
-                self.give_back(ring, space, number);
-                break;
-            }
-            if is_short && self.ring_blocks(space) > LEAST {
-                self.rings.pressed += 1;
-                self.give_back(ring, space, number);
+            let has_enough = self.has_enough(ring, (space, number), keep)?;
+            if has_enough || is_short && self.ring_blocks(space) > LEAST {
+                self.give_back(ring, (space, number), !has_enough);
                 break;
             }
         }
@@ -143,18 +140,24 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// The next record gives a block back.
-    fn give_back(&mut self, ring: usize, space: Space, number: u32) {
+    fn give_back(&mut self, ring: usize, (space, number): (Space, u32), is_pressed: bool) {
         debug_assert!(self.compaction.gone.is_none(), "one block goes at a time");
         let known = self.rings.oldest[ring].filter(|oldest| oldest.number == number);
         // Where it is not known which commits the block has, no older one is shown.
         self.rings.floor = known.map_or(self.commit, |oldest| oldest.end.commit);
+        self.rings.is_pressed = is_pressed;
         self.compaction.gone = Some((space, number));
     }
 
     /// The record that is about to be written gives a block back.
     pub(super) fn note_given(&mut self, space: Space) {
         if space.is_ring() {
-            let floor = self.rings.floor;
+            let rings = &mut self.rings;
+            (rings.returned, rings.pressed) = match rings.is_pressed {
+                false => (rings.returned + 1, rings.pressed),
+                true => (rings.returned, rings.pressed + 1),
+            };
+            let floor = rings.floor;
             let stream = self.records.stream_mut(space);
             stream.floor = stream.floor.max(floor);
         }
@@ -186,8 +189,7 @@ impl<N: Nand> Db<'_, '_, N> {
                 }
                 let Some(number) = self.oldest(space) else { return Ok(()) };
                 self.read_end(ring, (space, number))?;
-                self.rings.pressed += 1;
-                self.give_back(ring, space, number);
+                self.give_back(ring, (space, number), true);
             }
             if !self.record_what_goes()? {
                 return Ok(());

@@ -186,9 +186,11 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         self.make_room(head.table)?;
         self.unpaid = self.unpaid.saturating_add(1);
         let row = NewRow { head, values, commit: self.commit };
-        let moment = Moment { time: self.now(), commit: self.commit };
+        let moment = Moment { time: self.time, commit: self.commit };
         let space = self.records.tail.space_of(head.table);
-        self.records.now = moment.time;
+        if is_ring {
+            self.records.now = self.now();
+        }
         let at = loop {
             self.forget_frame();
             self.records.tail.note_start(space, moment);

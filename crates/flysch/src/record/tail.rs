@@ -32,7 +32,7 @@ pub(crate) struct Tail<'ram> {
     committed: usize,
     /// The commit that was next when the first row was put here.
     base: u32,
-    /// When the first row of each part came.
+    /// How far commits had come when the first row of each part came.
     starts: [Option<Moment>; PARTS],
     /// Bytes of each part.
     lens: [usize; PARTS],
@@ -127,7 +127,7 @@ impl<'ram> Tail<'ram> {
         self.base
     }
 
-    /// When the first row of a part came; none where that is not known.
+    /// How far commits had come when the first row of a part came; none where that is not known.
     pub(crate) const fn start(&self, space: Space) -> Option<Moment> {
         self.starts[part_of(space)]
     }
@@ -291,7 +291,7 @@ impl<'ram> Tail<'ram> {
 /// Bytes of a [`Moment`].
 pub(crate) const MOMENT_SIZE: usize = 8 + 4;
 
-/// A time of the clock: the commits before `commit` were done.
+/// A time of the clock: by then the commits before `commit` were done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Moment {
     pub(crate) time: u64,

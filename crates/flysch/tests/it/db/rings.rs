@@ -32,6 +32,8 @@ const BY_BYTES: Schema<'static> =
     Schema { tables: &[table("note", None), table("event", Some(Keep::Bytes(100_000)))] };
 const BY_TIME: Schema<'static> =
     Schema { tables: &[table("note", None), table("event", Some(Keep::Time(1000)))] };
+const ALL: Schema<'static> =
+    Schema { tables: &[table("note", None), table("event", Some(Keep::Rows(u32::MAX)))] };
 const OPTIONS: Options = Options { partition: None, seed: 5, capacity: 2000 };
 const NOTE: u8 = 0;
 const EVENT: u8 = 1;
@@ -123,6 +125,57 @@ fn a_ring_keeps_its_newest_bytes_or_its_last_time() {
         assert!(shown >= (last + 1).min(1000), "{shown} at {last}");
         assert!(shown <= 1000 + 800, "{shown} at {last}");
     });
+}
+
+/// Fill a device by turns with events and notes until no note fits; how many notes there are.
+fn fill(db: &mut Open<'_>) -> i64 {
+    let mut notes = 0;
+    for id in 0.. {
+        insert(db, EVENT, id).unwrap();
+        match insert(db, NOTE, id) {
+            Ok(()) => notes += 1,
+            Err(DbError::Full) => break,
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+    notes
+}
+
+#[test]
+fn a_full_device_takes_rows_of_a_ring_and_of_nothing_else() {
+    let (mut chip, mut ram) = (world::chip(2048, 64), vec![0; 20_000]);
+    let mut db = Db::create(&mut chip, &ALL, OPTIONS, &mut ram).unwrap();
+    let notes = fill(&mut db);
+    let first = 10_000_000;
+    let last = first + 20_000;
+    for id in first..last {
+        let inserted = insert(&mut db, EVENT, id);
+        assert_eq!(inserted, Ok(()), "{} {:?}", id - first, db.stats());
+    }
+    let stats = db.stats();
+    assert!(stats.pressed_blocks > 0, "space was short: {stats:?}");
+    assert_eq!(count(&ids(&mut db, NOTE)), notes, "the other table has all of its rows");
+    let shown = ids(&mut db, EVENT);
+    assert!(shown.iter().copied().eq(last - count(&shown)..last), "the newest");
+}
+
+#[test]
+fn what_is_deleted_beside_a_ring_makes_room_again() {
+    let (mut chip, mut ram) = (world::chip(2048, 64), vec![0; 20_000]);
+    let mut db = Db::create(&mut chip, &ALL, OPTIONS, &mut ram).unwrap();
+    let notes = fill(&mut db);
+    // Every third note goes, while the ring goes on.
+    for id in (0..notes).step_by(3) {
+        insert(&mut db, EVENT, 10_000_000 + id).unwrap();
+        let mut tx = db.begin().unwrap();
+        assert_eq!(tx.delete(NOTE, &[Value::Integer(id)]), Ok(true));
+        tx.commit(Durability::Durable).unwrap();
+    }
+    let mut came = 0;
+    while came < notes / 6 && insert(&mut db, NOTE, 20_000_000 + came).is_ok() {
+        came += 1;
+    }
+    assert_eq!(came, notes / 6, "half as many notes come: {:?}", db.stats());
 }
 
 #[test]

@@ -76,12 +76,19 @@ fn shown<'r>(
     rows.since(table, found).map(Cow::Owned)
 }
 
-/// Forget what the rings gave back.
+/// Forget what the rings gave back. `given` are the blocks that they gave back in this session when
+/// that was done last: where there are no more of them, nothing is asked.
 pub(super) fn learn<'d, N: Nand + 'd>(
     reader: &mut impl Reader<'d, 'static, N>,
     world: &World,
-    state: &mut State,
+    (state, given): (&mut State, &mut Option<u32>),
 ) -> Result<(), DbError> {
+    let stats = reader.reading()?.stats();
+    let now = Some(stats.returned_blocks + stats.pressed_blocks);
+    if *given == now {
+        return Ok(());
+    }
+    *given = now;
     let mut out = vec![0; ROW_MAX];
     for (number, table) in (0..).zip(world.schema.tables) {
         if table.keep.is_none() {

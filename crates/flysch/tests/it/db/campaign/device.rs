@@ -155,7 +155,8 @@ impl Device {
         let opened = Db::open_beside(nand, beside(memory), world.schema, world.options, &mut ram);
         let end = done(opened).and_then(|db| {
             tally.mounts += 1;
-            let session = Session { db, world, states, past, tally, held: Vec::new() };
+            let (held, given) = (Vec::new(), None);
+            let session = Session { db, world, states, past, tally, held, given };
             session.live((seed, life), &mut prng)
         });
         self.tally.cuts += u64::from(matches!(end, Err(End::Cut)));
@@ -192,6 +193,8 @@ struct Session<'d> {
     past: &'d mut Vec<(u32, State)>,
     tally: &'d mut Tally,
     held: Vec<Held>,
+    /// Blocks that the rings gave back, as far as the newest state knows.
+    given: Option<u32>,
 }
 
 /// A snapshot that is open, what it shows, and a scan of it that goes on among writes.
@@ -210,7 +213,7 @@ impl Session<'_> {
         }
         let mut now = self.states[found].clone();
         done(self.db.begin().map(drop))?;
-        done(ask::learn(&mut self.db, self.world, &mut now))?;
+        done(ask::learn(&mut self.db, self.world, (&mut now, &mut self.given)))?;
         *self.states = vec![now];
         for &step in &life.steps {
             let mut prng = life.prng(seed, Some(step));
@@ -250,7 +253,7 @@ impl Session<'_> {
         if self.held.len() < 3 && prng.below(3) > 0 {
             let snapshot = done(self.db.snapshot())?;
             let mut state = self.now().clone();
-            done(ask::learn(&mut self.db, self.world, &mut state))?;
+            done(ask::learn(&mut self.db, self.world, (&mut state, &mut None)))?;
             let slow = if self.world.goes_back { Some(self.slow(&snapshot, prng)?) } else { None };
             self.held.push(Held { snapshot, state, slow });
             return Ok(());
@@ -315,8 +318,9 @@ impl Session<'_> {
 
     fn transact(&mut self, prng: &mut Prng) -> Step {
         let mut after = self.now().clone();
+        let mut given = self.given;
         let mut tx = done(self.db.begin())?;
-        done(ask::learn(&mut tx, self.world, &mut after))?;
+        done(ask::learn(&mut tx, self.world, (&mut after, &mut given)))?;
         let mut marks = Vec::new();
         for _ in 0..=prng.below(self.world.batch_max) {
             if self.world.goes_back && prng.below(8) == 0 {
@@ -335,6 +339,7 @@ impl Session<'_> {
             1 => return Ok(()),
             whim => {
                 self.states.push(after);
+                self.given = given;
                 let is_lazy = whim < 4;
                 let durability = if is_lazy { Durability::Lazy } else { Durability::Durable };
                 done(tx.commit(durability))?;
