@@ -2,8 +2,8 @@
 //!
 //! Each page of rows that has twelve bytes to spare holds the commit that was under way when its
 //! first row came, and the time of the commit before: those before the first one were done by that
-//! time. So no program is spent on times, and the clock is asked once for each commit. What is found
-//! is exact to a page: nothing that was committed later is shown, and what was committed since the
+//! time. So no program is spent on times, and the clock is asked once a commit. What is found is
+//! exact to a page: nothing that was committed later is shown, and what was committed since the
 //! page's first row may be missing.
 
 use flysch_nand::Nand;

@@ -14,7 +14,7 @@ use crate::media::{SPANS_REFUSED, Space};
 use crate::record::{BlockEnd, BlockSummary};
 use crate::row::{Keep, RINGS_MAX};
 
-/// Blocks of a ring that are never given back for want of space, the head's apart.
+/// Blocks of a ring that are not given back so that others have space, the head's apart.
 const LEAST: u32 = 1;
 /// Blocks that are looked at for the end of one that has no summary.
 const ENDS_LOOKED_AT: u32 = 4;
@@ -153,10 +153,7 @@ impl<N: Nand> Db<'_, '_, N> {
     pub(super) fn note_given(&mut self, space: Space) {
         if space.is_ring() {
             let rings = &mut self.rings;
-            (rings.returned, rings.pressed) = match rings.is_pressed {
-                false => (rings.returned + 1, rings.pressed),
-                true => (rings.returned, rings.pressed + 1),
-            };
+            *(if rings.is_pressed { &mut rings.pressed } else { &mut rings.returned }) += 1;
             let floor = rings.floor;
             let stream = self.records.stream_mut(space);
             stream.floor = stream.floor.max(floor);
@@ -204,8 +201,10 @@ impl<N: Nand> Db<'_, '_, N> {
         let spans = self.media.spans.as_slice();
         let has_many = spans.len() >= SPANS_REFUSED;
         let helps = |space| !has_many || spans.iter().any(|span| span.space == space);
+        // Where a ring has no space for its own rows either, they come before those that it keeps.
+        let least = if self.check_space(Claim::Turn).is_ok() { LEAST } else { 0 };
         let rings = self.rings().map(|(ring, space, _)| (ring, space));
-        let spares = rings.filter(|(_, space)| self.ring_blocks(*space) > LEAST && helps(*space));
+        let spares = rings.filter(|(_, space)| self.ring_blocks(*space) > least && helps(*space));
         spares.max_by_key(|(_, space)| self.ring_blocks(*space))
     }
 }

@@ -108,12 +108,6 @@ impl<N: Nand> Db<'_, '_, N> {
             (Space::Cold | Space::Young | Space::Old, _) => head,
         }
     }
-
-    /// Whether a page is the last one of the snapshot that is read.
-    fn ends_at(&self, page: Page) -> bool {
-        let last = |number| Page { space: Space::Hot, number };
-        self.view.ends.is_some_and(|ends| page == last(ends.hot))
-    }
 }
 
 impl Scan {
@@ -131,8 +125,8 @@ impl Scan {
         if db.has_moved(self.since) {
             return Err(DbError::Stale);
         }
-        if let Some(ends) = db.view.ends.filter(|_| self.is_last) {
-            self.page.number = ends.hot;
+        if self.is_last {
+            self.page.number = db.followed(self.page);
         }
         // The block under way may have got its summary meanwhile.
         self.pass_block(db)?;

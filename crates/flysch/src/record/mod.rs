@@ -17,4 +17,4 @@ pub(crate) use records::{
     AppendError, Appended, Move, NewRow, ROW_SPACES, Records, state_size, tail_page,
 };
 pub(crate) use summary::{BlockEnd, BlockSummary, is_void};
-pub(crate) use tail::{MOMENT_SIZE, Moment, PART_SPACES, Rows, moment_place};
+pub(crate) use tail::{MOMENT_SIZE, Moment, PART_SPACES, PARTS, Rows, moment_place, part_of};

@@ -79,6 +79,12 @@ impl Victim {
         self.len += 1;
     }
 
+    /// Rows of the window that are there and fit a page, about.
+    pub(super) fn rows_of_page(&self, payload: usize) -> usize {
+        let rows: u32 = self.bits.iter().map(|bits| bits.count_ones()).sum();
+        (rows as usize * payload.min(self.bytes)).div_ceil(self.bytes.max(1))
+    }
+
     /// The first `count` rows of the window are decided; the next one lies at `from`.
     pub(super) fn advance(&mut self, count: usize, from: Place, bytes: usize) {
         debug_assert!(count <= self.len, "only rows of the window are decided");

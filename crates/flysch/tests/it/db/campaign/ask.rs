@@ -83,8 +83,8 @@ pub(super) fn learn<'d, N: Nand + 'd>(
     world: &World,
     (state, given): (&mut State, &mut Option<u32>),
 ) -> Result<(), DbError> {
-    let stats = reader.reading()?.stats();
-    let now = Some(stats.returned_blocks + stats.pressed_blocks);
+    let known = reader.reading()?.stats();
+    let now = Some(known.returned_blocks + known.pressed_blocks);
     if *given == now {
         return Ok(());
     }
