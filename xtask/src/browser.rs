@@ -1,50 +1,94 @@
-//! Check a report in a browser: it must be drawn, print nothing on the console, and request nothing
-//! from the network.
+//! Check pages in a browser: they must be drawn, be readable, print nothing on the console, and
+//! request nothing from the network.
 //!
-//! The browser makes requests of its own. Those of the page have an origin as initiator in its
+//! All pages are opened at once, in frames of the widths of a desk and of a telephone, on a light
+//! ground and on a dark one. `browser.js` is put into a copy of each page. It looks for text over
+//! text, for what is hard to see, and for boxes that cannot be reached by keyboard, and tells it
+//! on the console.
+//!
+//! The browser makes requests of its own. Those of a page have an origin as initiator in its
 //! network log (`null` for a file).
 
 use crate::{Outcome, shell};
 use serde_json::Value;
+use std::fmt::Write;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const PROGRAMS: &[&str] = &["chromium", "chromium-browser", "google-chrome"];
-const SECONDS_MAX: &str = "120";
+const SECONDS_MAX: &str = "240";
+
+/// Widths at which pages are looked at, pixels.
+const WIDTHS: [u32; 2] = [1280, 390];
+/// The grounds, each with the browser's number for it.
+const GROUNDS: [(&str, u8); 2] = [("dark", 0), ("light", 1)];
+
+const LOOK: &str = include_str!("browser.js");
 
 /// The first browser that is installed.
 pub(crate) fn find() -> Option<&'static str> {
     PROGRAMS.iter().copied().find(|program| shell::is_installed(program))
 }
 
-/// Open `report` without a window. Files of the browser go to the folder `place`.
-pub(crate) fn inspect(program: &str, report: &Path, place: &Path) -> Outcome {
-    let name = report.file_name().unwrap_or_default().to_string_lossy();
-    let screenshot = place.join("report.png");
-    let network_log = place.join("network.json");
+/// Open pages and drawings without a window. Files of the browser go to the folder `place`.
+pub(crate) fn inspect(program: &str, pages: &[PathBuf], place: &Path) -> Outcome {
+    let mut frames = "<!DOCTYPE html><body>".to_owned();
+    for (number, page) in pages.iter().enumerate() {
+        let name = page.file_name().unwrap_or_default().to_string_lossy();
+        let copy = format!("looked-at-{number}-{name}.html");
+        fs::write(place.join(&copy), with_script(&fs::read_to_string(page)?))?;
+        for width in WIDTHS {
+            writeln!(
+                frames,
+                "<iframe src=\"{copy}\" width=\"{width}\" height=\"900\" style=\"border:0\"></iframe>"
+            )?;
+        }
+    }
+    let wrapper = place.join("all.html");
+    fs::write(&wrapper, frames)?;
+    for (ground, scheme) in GROUNDS {
+        look(program, &wrapper, ground, scheme)?;
+        println!("{program}: {} pages are readable on a {ground} ground", pages.len());
+    }
+    Ok(())
+}
+
+/// A page with the script that looks at it. A drawing gets a page around it.
+fn with_script(page: &str) -> String {
+    let script = format!("<script>\n{LOOK}</script></body>");
+    if page.contains("</body>") {
+        page.replacen("</body>", &script, 1)
+    } else {
+        format!("<!DOCTYPE html><html><body style=\"overflow-x: auto\">{page}{script}</html>")
+    }
+}
+
+fn look(program: &str, wrapper: &Path, ground: &str, scheme: u8) -> Outcome {
+    let place = wrapper.parent().unwrap_or(wrapper);
+    let screenshot = place.join(format!("{ground}.png"));
+    let network_log = place.join(format!("{ground}-network.json"));
     let output = Command::new("timeout")
         .args([SECONDS_MAX, program, "--headless", "--no-sandbox", "--disable-gpu"])
         .args(["--no-first-run", "--window-size=1280,2000", "--virtual-time-budget=5000"])
         .args(["--enable-logging=stderr", "--host-resolver-rules=MAP * ~NOTFOUND"])
-        .arg(format!("--user-data-dir={}", place.join("profile").display()))
+        .arg(format!("--blink-settings=preferredColorScheme={scheme}"))
+        .arg(format!("--user-data-dir={}", place.join(ground).display()))
         .arg(format!("--log-net-log={}", network_log.display()))
         .arg(format!("--screenshot={}", screenshot.display()))
-        .arg(format!("file://{}", report.display()))
+        .arg(format!("file://{}", wrapper.display()))
         .stdin(Stdio::null())
         .output()?;
     if !output.status.success() {
-        return Err(format!("{program} failed on {name}: {}", output.status).into());
+        return Err(format!("{program} failed: {}", output.status).into());
     }
-    let size = fs::metadata(&screenshot).map_err(|_| format!("{program} drew nothing"))?.len();
+    fs::metadata(&screenshot).map_err(|_| format!("{program} drew nothing"))?;
     let mut faults = console_messages(&String::from_utf8_lossy(&output.stderr));
     faults.extend(page_requests(&fs::read_to_string(&network_log)?));
     if faults.is_empty() {
-        println!("{program}: drew {name} ({size} bytes), console silent, no request");
-        Ok(())
-    } else {
-        Err(format!("{name} in {program}:\n  {}", faults.join("\n  ")).into())
+        return Ok(());
     }
+    Err(format!("on a {ground} ground in {program}:\n  {}", faults.join("\n  ")).into())
 }
 
 /// All messages of a page on the console. The log has the same severity for all of them, so a
@@ -56,7 +100,8 @@ fn console_messages(log: &str) -> Vec<String> {
         .collect()
 }
 
-/// The addresses that a page requested, from the network log, which has one event in each line.
+/// The addresses that pages requested, from the network log, which has one event in each line. The
+/// copies of the pages themselves are none.
 fn page_requests(log: &str) -> Vec<String> {
     log.lines()
         .filter_map(|line| serde_json::from_str::<Value>(line.trim_end_matches([',', ']'])).ok())
@@ -64,14 +109,15 @@ fn page_requests(log: &str) -> Vec<String> {
             let request = &event["params"];
             let initiator = request["initiator"].as_str()?;
             let address = request["url"].as_str()?;
-            (initiator != "not an origin").then(|| format!("request {address}"))
+            let is_page = address.starts_with("file://") && address.contains("/looked-at-");
+            (initiator != "not an origin" && !is_page).then(|| format!("request {address}"))
         })
         .collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{console_messages, page_requests};
+    use super::{console_messages, page_requests, with_script};
 
     #[test]
     fn a_console_message_is_a_fault() {
@@ -86,10 +132,19 @@ mod tests {
         let log = "{\"constants\":{},\n\"events\": [\n\
             {\"params\":{\"initiator\":\"not an origin\",\"url\":\"https://a.example/\"}},\n\
             {\"params\":{\"initiator\":\"null\",\"url\":\"https://b.example/\"}},\n\
+            {\"params\":{\"initiator\":\"null\",\"url\":\"file:///tmp/looked-at-0-a.html\"}},\n\
             {\"params\":{\"initiator\":\"null\",\"url\":\"https://c.example/\"}}],\n";
         assert_eq!(
             page_requests(log),
             ["request https://b.example/", "request https://c.example/"]
         );
+    }
+
+    #[test]
+    fn the_script_comes_last_and_a_drawing_gets_a_page() {
+        let page = with_script("<html><body><p>a</p></body></html>");
+        assert!(page.starts_with("<html><body><p>a</p><script>"), "{page}");
+        let page = with_script("<svg></svg>");
+        assert!(page.contains("<svg></svg><script>") && page.ends_with("</html>"), "{page}");
     }
 }

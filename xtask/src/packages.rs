@@ -1,4 +1,5 @@
-//! System packages that some stages use if they are installed: `mtd-utils`, QEMU and a browser.
+//! System packages that some stages use if they are installed, such as `mtd-utils`, QEMU, valgrind
+//! and a browser.
 //!
 //! 1. Nothing here fails a run. If a package cannot be installed, this is reported with its
 //!    consequence.
@@ -23,6 +24,11 @@ const PACKAGES: &[Package] = &[
         name: "qemu-system-x86",
         program: "qemu-system-x86_64",
         without: "the simulator will not be compared with the kernel in a virtual machine",
+    },
+    Package {
+        name: "valgrind",
+        program: "valgrind",
+        without: "instructions for each simulated operation will not be counted",
     },
     Package {
         name: "sqlite3",

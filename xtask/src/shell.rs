@@ -48,10 +48,9 @@ pub(crate) fn output(command: &mut Command) -> Outcome<String> {
 
 /// Whether a program is on the search path or in a folder for administration tools.
 pub(crate) fn is_installed(program: &str) -> bool {
-    let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path)
-        .chain([PathBuf::from("/usr/sbin"), PathBuf::from("/sbin")])
-        .any(|directory| directory.join(program).is_file())
+    let for_administration = || which::which_in_global(program, Some("/usr/sbin:/sbin"));
+    which::which(program).is_ok()
+        || for_administration().is_ok_and(|mut found| found.next().is_some())
 }
 
 /// Build `flysch` with the release profile and return the path of the binary. It lies in the folder

@@ -6,37 +6,48 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Run `flysch compare` and `flysch repro`, and look at the pages they write.
+/// Commands whose pages and drawings are looked at, as a user writes them: a comparison, a sweep
+/// with several seeds, one run with its trace, drawings of it, and the papers.
+const COMMANDS: [&str; 7] = [
+    "compare",
+    "bench insert,update --on sqlite/jffs2,sqlite/ubifs --requests 100,200 --record-size 150,600 \
+     --seed 1..3 --report seeds.html -q",
+    "bench update --requests 300 --trace one.trace --report one.html -q",
+    "trace one.trace plot --kind scatter --out scatter.svg",
+    "trace one.trace plot --kind blocks --out blocks.svg",
+    "index bench pbfilter,btree --n 2000 --report indexes.html",
+    "repro all --quick --out papers",
+];
+
+/// Run the commands, and look at the pages they write.
 pub(crate) fn run() -> Outcome {
     let binary = shell::release_binary()?;
     let place = Scratch::open()?;
-    shell::run(Command::new(&binary).arg("compare").current_dir(&place.path))?;
-    let repro = ["repro", "all", "--quick", "--out", "papers"];
-    shell::run(Command::new(&binary).args(repro).current_dir(&place.path))?;
-    let mut pages = vec![place.path.join("report.html")];
-    for entry in fs::read_dir(place.path.join("papers"))? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "html") {
-            pages.push(path);
-        }
+    for command in COMMANDS {
+        let words = command.split_whitespace();
+        shell::run(Command::new(&binary).args(words).current_dir(&place.path))?;
     }
-    pages.sort();
+    let mut pages = drawn(&place.path)?;
+    pages.extend(drawn(&place.path.join("papers"))?);
     for page in &pages {
-        let size = fs::metadata(page).map_err(|_| format!("no {}", page.display()))?.len();
-        println!("{}: {size} bytes", page.display());
+        println!("{}: {} bytes", page.display(), fs::metadata(page)?.len());
     }
-    look(&pages, &place.path)
-}
-
-fn look(pages: &[PathBuf], place: &Path) -> Outcome {
     let Some(program) = browser::find() else {
         println!("no browser: no page was opened");
         return Ok(());
     };
-    for (number, page) in pages.iter().enumerate() {
-        let own = place.join(format!("browser-{number}"));
-        fs::create_dir(&own)?;
-        browser::inspect(program, page, &own)?;
+    browser::inspect(program, &pages, &place.path)
+}
+
+/// The pages and drawings of a folder, by name.
+fn drawn(folder: &Path) -> Outcome<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "html" || extension == "svg") {
+            found.push(path);
+        }
     }
-    Ok(())
+    found.sort();
+    Ok(found)
 }

@@ -18,6 +18,8 @@ pub struct Bar {
     pub parts: Vec<f64>,
     /// The text after the bar.
     pub value: String,
+    /// The interval that holds the true length, low and high, if it is known.
+    pub interval: Option<(f64, f64)>,
 }
 
 /// Bars under a common heading.
@@ -65,11 +67,20 @@ fn draw(svg: &mut Svg, bar: &Bar, (left, y): (f64, f64), scale: f64) {
         }
         x += part * scale;
     }
+    if let Some((low, high)) = bar.interval {
+        let (from, to) = (left + low.max(0.0) * scale, left + high * scale);
+        svg.line("interval", (from, y + BAR / 2.0), (to, y + BAR / 2.0));
+        for end in [from, to] {
+            svg.line("interval", (end, y + 3.0), (end, y + BAR - 3.0));
+        }
+        x = x.max(to);
+    }
     svg.text("ink", (x + 5.0, y + 10.0), &bar.value);
 }
 
 fn length(bar: &Bar) -> f64 {
-    bar.parts.iter().sum()
+    let high = bar.interval.map_or(0.0, |(_, high)| high);
+    bar.parts.iter().sum::<f64>().max(high)
 }
 
 /// The name, shortened if it would leave too little room for its bar.

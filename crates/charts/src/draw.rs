@@ -4,10 +4,11 @@ use super::axis::Axis;
 use super::bars::{Bar, Group, bars};
 use super::escape::escape;
 use super::figure::{Figure, Panel, Points, Scale, Series, Source};
-use super::line::{Line, curves, key};
+use super::line::{Line, curves, key, numbers};
 use super::number::significant;
 use super::page::panel_width;
 use super::sheet::Sheet;
+use super::statistics::Spread;
 use super::svg::{Point, Svg, series_class, step};
 
 const HEIGHT: f64 = 230.0;
@@ -48,7 +49,8 @@ fn draw(panel: &Panel, width: f64, title: &str, names: &[&str]) -> String {
     if panel.series.iter().any(of_names) {
         return bars(width, &panel.title, title, &groups(panel, names));
     }
-    let all: Vec<Point> = panel.series.iter().flat_map(|series| shown(panel, series)).collect();
+    let ends = |series| shown(panel, series).into_iter().chain(ends(panel, series));
+    let all: Vec<Point> = panel.series.iter().flat_map(ends).collect();
     let sheet = Sheet {
         size: (width, HEIGHT),
         title: &panel.title,
@@ -58,18 +60,45 @@ fn draw(panel: &Panel, width: f64, title: &str, names: &[&str]) -> String {
         y: axis(&panel.y, all.iter().map(|point| point.1)),
         y_name: &panel.y.name,
     };
+    let line = |series| line(panel, series, names);
+    if panel.series.iter().all(|series| shown(panel, series).len() <= 1) {
+        return numbers(&sheet, &panel.series.iter().map(line).collect::<Vec<_>>());
+    }
     let mut svg = sheet.open();
     for series in panel.series.iter().filter(|series| matches!(series.points, Points::Dots(_))) {
         dots(&mut svg, &sheet, panel, series, style(names, &series.name));
     }
     let is_line = |series: &&Series| matches!(series.points, Points::Line(_));
-    let mut lines = Vec::new();
-    for series in panel.series.iter().filter(is_line) {
-        let (name, style) = (&series.name, style(names, &series.name));
-        lines.push(Line { name, style, points: shown(panel, series) });
-    }
+    let lines: Vec<Line<'_>> = panel.series.iter().filter(is_line).map(line).collect();
     curves(&mut svg, &sheet, &lines);
     svg.finish()
+}
+
+/// A series as a line.
+fn line<'a>(panel: &Panel, series: &'a Series, names: &[&str]) -> Line<'a> {
+    let lower = ends(panel, series).step_by(2).map(|end| end.1);
+    let upper = ends(panel, series).skip(1).step_by(2).map(|end| end.1);
+    Line {
+        name: &series.name,
+        style: style(names, &series.name),
+        points: shown(panel, series),
+        band: lower.zip(upper).collect(),
+    }
+}
+
+/// The lower and the upper end of the interval of each point that is shown. On a logarithmic axis
+/// an interval down to zero ends at its point.
+fn ends<'a>(panel: &'a Panel, series: &'a Series) -> impl Iterator<Item = Point> + 'a {
+    let of_points = match &series.points {
+        Points::Line(points) | Points::Dots(points) => points.as_slice(),
+        Points::Bars(_) => &[],
+    };
+    let known = of_points.iter().zip(&series.spread);
+    known.filter(|(point, _)| has_place(panel, point)).flat_map(|(&(x, y), spread)| {
+        let (low, high) = spread.interval();
+        let low = if panel.y.is_log && low <= 0.0 { y } else { low };
+        [(x, low), (x, high)]
+    })
 }
 
 /// Draw single points. Those of the paper are rings.
@@ -92,13 +121,16 @@ fn style(names: &[&str], name: &str) -> usize {
 
 /// The points of a series that the panel's axes can show.
 fn shown(panel: &Panel, series: &Series) -> Vec<Point> {
-    let fits = |scale: &Scale, value: f64| value.is_finite() && (!scale.is_log || value > 0.0);
     let points = match &series.points {
         Points::Line(points) | Points::Dots(points) => points.as_slice(),
         Points::Bars(_) => &[],
     };
-    let has_place = |point: &&Point| fits(&panel.x, point.0) && fits(&panel.y, point.1);
-    points.iter().filter(has_place).copied().collect()
+    points.iter().filter(|point| has_place(panel, point)).copied().collect()
+}
+
+fn has_place(panel: &Panel, point: &Point) -> bool {
+    let fits = |scale: &Scale, value: f64| value.is_finite() && (!scale.is_log || value > 0.0);
+    fits(&panel.x, point.0) && fits(&panel.y, point.1)
 }
 
 /// An axis for these values. A linear axis includes zero.
@@ -126,7 +158,9 @@ fn groups(panel: &Panel, names: &[&str]) -> Vec<Group> {
         }
     }
     let bar = |series: &Series, head: &str| {
-        let (_, value) = bars_of(series).into_iter().find(|(name, _)| name == head)?;
+        let all = bars_of(series);
+        let place = all.iter().position(|(name, _)| name == head)?;
+        let value = all[place].1;
         let is_paper = series.source == Source::Paper;
         let length = if value.is_finite() { value.max(0.0) } else { 0.0 };
         Some(Bar {
@@ -134,6 +168,7 @@ fn groups(panel: &Panel, names: &[&str]) -> Vec<Group> {
             style: style(names, &series.name),
             parts: if is_paper { vec![0.0, 0.0, length] } else { vec![length] },
             value: significant(value),
+            interval: series.spread.get(place).map(Spread::interval),
         })
     };
     let group = |head: String| {

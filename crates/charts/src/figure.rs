@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::statistics::Spread;
+
 /// A figure of a paper that is drawn again.
 #[derive(Clone, Debug)]
 pub struct Figure {
@@ -55,6 +57,9 @@ pub struct Series {
     pub name: String,
     pub source: Source,
     pub points: Points,
+    /// How each number is spread over several seeds, in the order of the points; empty if there is
+    /// one seed.
+    pub spread: Vec<Spread>,
 }
 
 /// The numbers of a series.
@@ -78,7 +83,27 @@ pub struct Datum {
     pub source: Source,
     /// Position on the horizontal axis: a number or a name.
     pub x: Place,
+    /// The number; of several seeds, their mean.
     pub y: f64,
+    #[serde(flatten)]
+    pub interval: Option<Interval>,
+}
+
+/// How a number is spread over several seeds, as files have it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Interval {
+    /// Standard deviation.
+    pub sd: f64,
+    /// The interval that holds the true mean in 95 of 100 cases.
+    pub ci95_low: f64,
+    pub ci95_high: f64,
+}
+
+impl From<Spread> for Interval {
+    fn from(spread: Spread) -> Self {
+        let (ci95_low, ci95_high) = spread.interval();
+        Self { sd: spread.sd, ci95_low, ci95_high }
+    }
 }
 
 /// A position on the horizontal axis.
@@ -102,22 +127,37 @@ impl Scale {
 impl Series {
     /// A line through measured points.
     pub fn line(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
-        Self { name: name.into(), source: Source::Flysch, points: Points::Line(points) }
+        Self {
+            name: name.into(),
+            source: Source::Flysch,
+            points: Points::Line(points),
+            spread: Vec::new(),
+        }
     }
 
     /// Measured points without a line.
     pub fn dots(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
-        Self { name: name.into(), source: Source::Flysch, points: Points::Dots(points) }
+        Self {
+            name: name.into(),
+            source: Source::Flysch,
+            points: Points::Dots(points),
+            spread: Vec::new(),
+        }
     }
 
     /// Points that the paper states.
     pub fn stated(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
-        Self { name: name.into(), source: Source::Paper, points: Points::Dots(points) }
+        Self {
+            name: name.into(),
+            source: Source::Paper,
+            points: Points::Dots(points),
+            spread: Vec::new(),
+        }
     }
 
     /// Bars of values that were measured here or that the paper states.
     pub fn bars(name: impl Into<String>, source: Source, bars: Vec<(String, f64)>) -> Self {
-        Self { name: name.into(), source, points: Points::Bars(bars) }
+        Self { name: name.into(), source, points: Points::Bars(bars), spread: Vec::new() }
     }
 }
 
@@ -126,14 +166,15 @@ impl Figure {
     pub fn data(&self) -> Vec<Datum> {
         let of_panel = |panel: &Panel| {
             let of_series = |series: &Series| -> Vec<Datum> {
-                let datum = |(x, y): (Place, f64)| Datum {
+                let datum = |(nth, (x, y)): (usize, (Place, f64))| Datum {
                     panel: panel.title.clone(),
                     series: series.name.clone(),
                     source: series.source,
                     x,
                     y,
+                    interval: series.spread.get(nth).copied().map(Interval::from),
                 };
-                series.points.places().into_iter().map(datum).collect()
+                series.points.places().into_iter().enumerate().map(datum).collect()
             };
             panel.series.iter().flat_map(of_series).collect::<Vec<_>>()
         };
@@ -142,6 +183,24 @@ impl Figure {
 }
 
 impl Points {
+    /// The numbers in order.
+    pub fn numbers(&self) -> Vec<f64> {
+        self.places().into_iter().map(|(_, number)| number).collect()
+    }
+
+    /// Replace the numbers, in order.
+    pub fn set_numbers(&mut self, numbers: impl IntoIterator<Item = f64>) {
+        let places: Vec<&mut f64> = match self {
+            Self::Line(points) | Self::Dots(points) => {
+                points.iter_mut().map(|(_, number)| number).collect()
+            }
+            Self::Bars(bars) => bars.iter_mut().map(|(_, number)| number).collect(),
+        };
+        for (place, number) in places.into_iter().zip(numbers) {
+            *place = number;
+        }
+    }
+
     fn places(&self) -> Vec<(Place, f64)> {
         match self {
             Self::Line(points) | Self::Dots(points) => {

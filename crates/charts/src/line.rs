@@ -1,5 +1,6 @@
 //! Line charts, and the legend that names their lines.
 
+use super::bars::{Bar, Group, bars};
 use super::escape::escape;
 use super::number::significant;
 use super::sheet::Sheet;
@@ -16,16 +17,40 @@ pub struct Line<'a> {
     pub style: usize,
     /// The points from left to right.
     pub points: Vec<Point>,
+    /// The interval that holds the true value, low and high, for each of the points; empty if there
+    /// is one measurement of each.
+    pub band: Vec<(f64, f64)>,
 }
 
+/// Draw lines. If none has more than one point, their numbers are told by bars.
 pub fn lines(sheet: &Sheet<'_>, lines: &[Line<'_>]) -> String {
+    if lines.iter().all(|line| line.points.len() <= 1) {
+        return numbers(sheet, lines);
+    }
     let mut svg = sheet.open();
     curves(&mut svg, sheet, lines);
     svg.finish()
 }
 
+/// The numbers of lines that have one point each, as bars.
+pub fn numbers(sheet: &Sheet<'_>, lines: &[Line<'_>]) -> String {
+    let bar = |line: &Line<'_>| {
+        let &(x, y) = line.points.first()?;
+        let name = line.name.to_owned();
+        let value = format!("{} at {}", significant(y), significant(x));
+        let interval = line.band.first().copied();
+        Some(Bar { name, style: line.style, parts: vec![y.max(0.0)], value, interval })
+    };
+    let name = format!("{}, at {}", sheet.y_name, sheet.x_name);
+    let group = Group { name, bars: lines.iter().filter_map(bar).collect() };
+    bars(sheet.size.0, sheet.title, sheet.desc, &[group])
+}
+
 /// Draw lines on a chart. Lines with few points also get a mark at each point.
 pub fn curves(svg: &mut Svg, sheet: &Sheet<'_>, lines: &[Line<'_>]) {
+    for line in lines.iter().filter(|line| !line.band.is_empty()) {
+        svg.path(&format!("band {}", series_class(line.style)), &band(sheet, line));
+    }
     for line in lines {
         svg.path(&format!("curve {}", series_class(line.style)), &path(sheet, &line.points));
     }
@@ -57,4 +82,12 @@ fn path(sheet: &Sheet<'_>, points: &[Point]) -> String {
         commands.push_str(&step(command, sheet.place(x, y)));
     }
     commands
+}
+
+/// The area between the lower and the upper ends of the intervals.
+fn band(sheet: &Sheet<'_>, line: &Line<'_>) -> String {
+    let ends = || line.points.iter().zip(&line.band);
+    let upper: Vec<Point> = ends().map(|(point, (_, high))| (point.0, *high)).collect();
+    let lower: Vec<Point> = ends().rev().map(|(point, (low, _))| (point.0, *low)).collect();
+    path(sheet, &[upper, lower].concat()) + "z"
 }

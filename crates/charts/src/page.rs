@@ -16,7 +16,7 @@ const GAP: f64 = 16.0;
 /// The greatest width of a panel, if it has a row to itself.
 const PANEL_MAX: f64 = 720.0;
 /// The most panels in a row.
-const PANELS_MAX: usize = 4;
+const PANELS_MAX: usize = 2;
 
 /// A part of the page with its own heading.
 pub struct Section<'a> {

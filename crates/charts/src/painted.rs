@@ -1,4 +1,7 @@
 //! Shapes that contain their colours, in whole pixels, for drawings without a style sheet.
+//!
+//! Ground, text and grid have classes as well: on a dark page a rule of the drawing's own replaces
+//! their colours. A viewer that knows no such rules shows the drawing light.
 
 use super::escape::escape;
 use super::svg::Svg;
@@ -7,6 +10,11 @@ use super::svg::Svg;
 pub const INK: &str = "#333333";
 /// Colour of the lines behind the data.
 pub const GRID: &str = "#e2e2e2";
+
+/// Colours on a dark page, for the classes of ground, text and axes, and grid.
+const DARK: &str = "<style>@media (prefers-color-scheme: dark) { .ground { fill: #14181c; } \
+                    text { fill: #d8dde2; } .axis { stroke: #9aa5af; } .grid { stroke: #2a3138; } \
+                    }</style>";
 
 /// Which point of a text is at its position.
 #[derive(Clone, Copy)]
@@ -17,7 +25,7 @@ pub enum Anchor {
 }
 
 impl Svg {
-    /// Begin a white drawing with a title.
+    /// Begin a drawing with a title, white or on a dark page dark.
     pub fn painted(width: u32, height: u32, title: &str) -> Self {
         let mut svg = Self { text: String::new() };
         svg.put(format_args!(
@@ -25,7 +33,10 @@ impl Svg {
              viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"12\">"
         ));
         svg.put(format_args!("<title>{}</title>", escape(title)));
-        svg.painted_rect((0, 0), (width, height), "#ffffff");
+        svg.put(format_args!("{DARK}"));
+        svg.put(format_args!(
+            "<rect class=\"ground\" width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>"
+        ));
         svg.put(format_args!(
             "<text x=\"{}\" y=\"24\" text-anchor=\"middle\" font-size=\"16\" fill=\"{INK}\">{}</text>",
             width / 2,
@@ -44,7 +55,7 @@ impl Svg {
     /// Draw the outline of a rectangle.
     pub fn frame(&mut self, (x, y): (u32, u32), (width, height): (u32, u32)) {
         self.put(format_args!(
-            "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"none\" \
+            "<rect class=\"axis\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"none\" \
              stroke=\"{INK}\"/>"
         ));
     }
@@ -52,8 +63,13 @@ impl Svg {
     /// Draw a straight line.
     pub fn painted_line(&mut self, from: (u32, u32), to: (u32, u32), stroke: &str) {
         let ((x1, y1), (x2, y2)) = (from, to);
+        let class = match stroke {
+            GRID => "grid",
+            INK => "axis",
+            _ => "data",
+        };
         self.put(format_args!(
-            "<line x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\" stroke=\"{stroke}\"/>"
+            "<line class=\"{class}\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\" stroke=\"{stroke}\"/>"
         ));
     }
 

@@ -69,17 +69,20 @@ fn labels(sheet: &Sheet<'_>, scatter: &Scatter<'_>) -> Vec<(usize, String)> {
     let mut ranked = scatter.peaks.to_vec();
     let height = |index: &usize| rank(sheet, scatter, *index);
     ranked.sort_by(|one, other| height(other).total_cmp(&height(one)).then(one.cmp(other)));
-    let mut taken: Vec<Point> = marked(scatter).map(|index| place(sheet, scatter, index)).collect();
+    // The middle of what is drawn, and half of its width.
+    let mut taken: Vec<(Point, f64)> =
+        marked(scatter).map(|index| (place(sheet, scatter, index), 0.0)).collect();
     let mut labels = Vec::new();
     for index in ranked {
         let label = thousands(index as u64 + 1);
         let (at, half) = (place(sheet, scatter, index), text_width(&label) / 2.0 + 4.0);
-        let is_within = |other: &Point| {
-            (at.0 - other.0).abs() < half && (at.1 - 11.0 - other.1).abs() < LABEL_HEIGHT - 3.0
+        let middle = (at.0, at.1 - 11.0);
+        let is_within = |(other, of_other): &(Point, f64)| {
+            (middle.0 - other.0).abs() < half + of_other
+                && (middle.1 - other.1).abs() < LABEL_HEIGHT + 2.0
         };
         if !taken.iter().any(is_within) && at.0 + half < sheet.size.0 {
-            let ends = [at.0 - half, at.0, at.0 + half];
-            taken.extend(ends.map(|x| (x, at.1 - 11.0)));
+            taken.push((middle, half));
             labels.push((index, label));
         }
     }

@@ -4,7 +4,7 @@ use super::axis::Axis;
 use super::svg::{Point, Svg, text_width};
 
 const TOP: f64 = 46.0;
-const BOTTOM: f64 = 34.0;
+const BOTTOM: f64 = 38.0;
 const RIGHT: f64 = 20.0;
 
 /// What surrounds the data of a chart.
@@ -41,12 +41,12 @@ impl Sheet<'_> {
             svg.line("frame", (x, floor), (x, floor + 4.0));
             let half = text_width(&tick.label) / 2.0;
             if x - half >= free_from {
-                svg.text("middle", (x.min(self.size.0 - half), floor + 15.0), &tick.label);
+                svg.text("middle", (x.min(self.size.0 - half), floor + 18.0), &tick.label);
                 free_from = x + half + 6.0;
             }
         }
         svg.line("frame", (left, floor), (right, floor));
-        svg.text("end", (right, floor + 30.0), self.x_name);
+        svg.text("end", (right, floor + 33.0), self.x_name);
         svg
     }
 

@@ -16,14 +16,18 @@ pub struct Table {
     pub is_sortable: bool,
 }
 
+/// The opening tag of a box that scrolls if the page is too narrow for it. The keyboard reaches it,
+/// and `name` says what is in it.
+pub fn scroll(name: &str) -> String {
+    format!("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">", escape(name))
+}
+
 impl Table {
     /// The table as HTML, in a box that scrolls if the page is too narrow for it.
     pub fn html(&self) -> String {
         let class = if self.is_sortable { " class=\"sortable\"" } else { "" };
-        let mut html = format!(
-            "<div class=\"scroll\"><table{class}><caption>{}</caption>\n<thead><tr>",
-            escape(&self.caption)
-        );
+        let (opening, caption) = (scroll(&self.caption), escape(&self.caption));
+        let mut html = format!("{opening}<table{class}><caption>{caption}</caption>\n<thead><tr>");
         for (column, name) in self.head.iter().enumerate() {
             let side = if column < self.names { " class=\"name\"" } else { "" };
             let name = escape(name);

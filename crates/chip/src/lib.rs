@@ -43,7 +43,6 @@ mod fault;
 pub mod fields;
 mod hooks;
 mod image;
-pub mod nearest;
 mod nvram;
 mod part;
 mod prng;

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
+use flysch_names::UnknownName;
 use flysch_nand::{Geometry, GeometryError};
 use serde::Deserialize;
 
 use crate::fields::missing;
-use crate::nearest::UnknownName;
 
 /// Times of the chip's operations. The file of each part names the source of each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

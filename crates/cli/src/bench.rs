@@ -10,8 +10,8 @@ use flysch_lab::bench::run::Run;
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::stack::{Engine, Main, Stack};
 use flysch_lab::report;
-use flysch_lab::unknown_name::UnknownName;
 use flysch_lab::workload::Workload;
+use flysch_names::UnknownName;
 
 use crate::failure::Failure;
 use crate::kernel::{MachineOptions, check_parameters};

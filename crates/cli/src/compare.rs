@@ -14,10 +14,9 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::life::LifeOptions;
-use crate::output::{self, Format};
+use crate::output::{self, Figures, Format};
 use crate::parameters::Parameters;
 use crate::progress::{attempt, done};
-use crate::provenance::Provenance;
 use crate::sheet::{Layout, Sheet, View};
 
 /// The columns. JSON has all fields.
@@ -69,7 +68,8 @@ Examples:
   flysch compare
   flysch compare --workload logger --record-size 40 --requests 1000
   flysch compare --aged-fill 70 --aged-invalid 15 --aged-erases 1000
-  flysch compare --platform apf27-2.6.29 --record-size 150,600 --report apf27.html")]
+  flysch compare --platform apf27-2.6.29 --record-size 150,600 --report apf27.html
+  flysch compare --seed 1..5 --format csv --out compare.csv")]
 pub(crate) struct Args {
     /// Workloads [default: commit, insert, select, join, update]
     #[arg(long, value_name = "WORKLOAD", value_delimiter = ',')]
@@ -85,7 +85,10 @@ pub(crate) struct Args {
     /// Where the report page goes
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     report: PathBuf,
-    /// Replace the report even if it is another's file
+    /// File for the figures; stdout if not given. Another beside a CSV file tells its origin
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Replace files that exist; a report of flysch is replaced without it
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -98,7 +101,13 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let workloads = or_all(&args.workload, &WORKLOADS.map(Workload::from));
     let scenarios = args.scenarios(&workloads)?;
-    output::check_report(&args.report, args.force)?;
+    let outputs = Figures {
+        format: args.format,
+        out: args.out.clone(),
+        force: args.force,
+        report: Some(args.report.clone()),
+    };
+    outputs.check()?;
     args.view.limit_jobs()?;
     let cells = attempt(&scenarios, args.view.quiet);
     let runs = done(&cells)?;
@@ -107,10 +116,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     rank(&mut sheet.rows);
     sheet.sort(&args.view)?;
     let figures = args.figures(sheet)?;
-    let page = report::html("SQLite on flash: every stack compared", &subtitle(&runs), &runs);
-    let page = Provenance::of_this_command().sign(&page);
-    output::write_report(&args.report, &page, args.force)?;
-    output::print(&figures)?;
+    outputs.deliver(&figures, || {
+        report::html("SQLite on flash: every stack compared", &subtitle(&runs), &runs)
+    })?;
     match args.format {
         Format::Table if !args.view.quiet => {
             output::print(format!("\nreport: {}\n", args.report.display()).as_bytes())

@@ -30,7 +30,6 @@ pub(crate) struct Args {
     force: bool,
 }
 
-/// Write the library.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     output::check_writable(&args.file, args.force)?;
     let program = std::env::current_exe().map_err(|error| Failure::of(&error))?;

@@ -13,9 +13,9 @@ use flysch_lab::machine::dual::Route;
 use flysch_lab::machine::platform::{Platform, ecc_mode};
 use flysch_lab::machine::stack::{Engine, Journals, Main, Stack};
 use flysch_lab::recording::Variant;
-use flysch_lab::unknown_name::UnknownName;
 use flysch_lab::workload::{Alphabet, READING_SIZE_MIN, Workload};
 use flysch_lab::{EccMode, JournalMode, Synchronous};
+use flysch_names::UnknownName;
 
 use crate::failure::Failure;
 use crate::layers::{AgeOptions, LayerOptions};
@@ -117,7 +117,7 @@ fn read_ahead(text: &str) -> Result<ReadAheadOption, String> {
 }
 
 pub(crate) fn ecc(text: &str) -> Result<EccMode, String> {
-    let unknown = || UnknownName::new("ECC", text, &["hardware", "soft"]).to_string();
+    let unknown = || UnknownName::new("ECC", text, ["hardware", "soft"]).to_string();
     ecc_mode(text).ok_or_else(unknown)
 }
 
@@ -266,7 +266,7 @@ impl Hardware {
 
 /// A part by name, or from a TOML file.
 pub(crate) fn part(name: &str) -> Result<Arc<Part>, Failure> {
-    described(name, Part::parse, Part::named)
+    described(name, |text, _| Part::parse(text), Part::named)
 }
 
 /// Find a platform by its name, or read it from a TOML file.
@@ -277,14 +277,15 @@ pub(crate) fn platform(name: &str) -> Result<Arc<Platform>, Failure> {
 /// Read the TOML file `name`, or find the built-in description with this name.
 fn described<T, E: Display, F: Display>(
     name: &str,
-    parse: impl Fn(&str) -> Result<T, E>,
+    parse: impl Fn(&str, &Path) -> Result<T, E>,
     named: impl Fn(&str) -> Result<T, F>,
 ) -> Result<Arc<T>, Failure> {
     let path = Path::new(name);
     let is_file = path.extension().is_some_and(|extension| extension == "toml");
     let found = if is_file {
         let text = fs::read_to_string(path).map_err(|error| Failure::of_file(path, error))?;
-        parse(&text).map_err(|error| Failure::of_file(path, error))
+        let folder = path.parent().unwrap_or(Path::new(""));
+        parse(&text, folder).map_err(|error| Failure::of_file(path, error))
     } else {
         named(name).map_err(|error| Failure::Message(error.to_string()))
     };

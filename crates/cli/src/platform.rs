@@ -51,7 +51,8 @@ enum Action {
 const UNITS: &str = "\
 # A platform of your own: replace each figure by one that you measured or looked up, and name the
 # source beside it. Names end in their unit: ns are nanoseconds, ps are picoseconds (at most 10^9 of
-# either), mw milliwatts. `flysch compare --platform FILE` uses the file.
+# either), mw milliwatts. The part is a built-in one, or a file beside this one, such as mychip.toml.
+# `flysch compare --platform FILE` uses the file.
 ";
 
 #[derive(Serialize)]
@@ -95,7 +96,7 @@ fn list(format: Format) -> Result<Vec<u8>, Failure> {
         Ok(Listed {
             name,
             description: platform.description,
-            part: platform.part,
+            part: platform.part.name.clone(),
             source: platform.source,
             fitted: platform.cpu.fitted.join("; "),
         })

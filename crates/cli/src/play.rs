@@ -24,7 +24,6 @@ pub(crate) struct Args {
     library: PathBuf,
 }
 
-/// Make the calls.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let library = Library::load(&args.library);
     let library = library.map_err(|why| Failure::of_file(&args.library, why))?;

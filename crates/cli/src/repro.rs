@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use flysch_lab::trace::check_place;
 use flysch_papers::PAPERS;
 use flysch_papers::claim::{Row, tally};
-use flysch_papers::files::{COLUMNS, files, is_own};
+use flysch_papers::files::{columns, files, is_own};
 use flysch_papers::paper::{Effort, Findings, Trial};
+use flysch_papers::seeds::merged;
 use flysch_papers::selection::{Selection, choose};
 use serde::Serialize;
 
@@ -26,7 +27,8 @@ const SHOWN: [&str; 6] = ["paper", "item", "claim", "paper_value", "measured", "
 Examples:
   flysch repro
   flysch repro all
-  flysch repro 000 --item table-2,figure-4 --quick --out tables")]
+  flysch repro 000 --item table-2,figure-4 --quick --out tables
+  flysch repro 000 --item figure-8 --seeds 20 --out figure-8")]
 pub(crate) struct Args {
     /// Number of a paper, or all; the papers and their items are listed if not given
     paper: Option<String>,
@@ -39,6 +41,9 @@ pub(crate) struct Args {
     /// Measure fewer points; every claim is still judged
     #[arg(long)]
     quick: bool,
+    /// Measure with this many seeds: means, with 95 % intervals in the files and as bands in charts
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    seeds: u64,
     /// Write into the folder even if flysch did not make it
     #[arg(long)]
     force: bool,
@@ -61,7 +66,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let selected = choose(paper, &args.item).map_err(|error| Failure::of(&error))?;
     check_folder(&args.out, args.force)?;
     let effort = if args.quick { Effort::Quick } else { Effort::Full };
-    let findings = measure(&selected, effort)?;
+    let findings = measure(&selected, effort, args.seeds)?;
     let provenance = Provenance::of_this_command();
     for (place, bytes) in files(&findings) {
         let is_page = place.extension().is_some_and(|extension| extension == "html");
@@ -81,7 +86,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             output::print(&output::rows(&SHOWN, &rows, args.format))?;
             output::print(closing(&findings, &args.out).as_bytes())
         }
-        Format::Csv | Format::Json => output::print(&output::rows(&COLUMNS, &rows, args.format)),
+        Format::Csv | Format::Json => {
+            output::print(&output::rows(&columns(&rows), &rows, args.format))
+        }
     }
 }
 
@@ -114,14 +121,16 @@ fn check_folder(folder: &Path, force: bool) -> Result<(), Failure> {
     })
 }
 
-fn measure(selected: &[Selection], effort: Effort) -> Result<Vec<Findings>, Failure> {
-    let steps = selected.iter().map(|(paper, items)| paper.steps(items, effort)).sum();
-    let bar = progress::bar(steps, "{bar:40} {percent} % of {msg}, {eta} left");
+fn measure(selected: &[Selection], effort: Effort, seeds: u64) -> Result<Vec<Findings>, Failure> {
+    let steps: u64 = selected.iter().map(|(paper, items)| paper.steps(items, effort)).sum();
+    let bar = progress::bar(steps * seeds, "{bar:40} {percent} % of {msg}, {eta} left");
     let done = |steps| bar.inc(steps);
-    let trial = Trial { effort, done: &done };
     let one = |(paper, items): &Selection| {
         bar.set_message(format!("paper {}", paper.number));
-        paper.measure(items, &trial).map_err(|error| Failure::of(&error))
+        let of_seed = |seed| paper.measure(items, &Trial { effort, seed, done: &done });
+        let all = (1..=seeds).map(of_seed).collect::<Result<Vec<_>, _>>();
+        let all = all.map_err(|error| Failure::of(&error))?;
+        Ok(merged(all).expect("there is a first seed"))
     };
     let findings = selected.iter().map(one).collect();
     bar.finish_and_clear();

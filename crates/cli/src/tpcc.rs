@@ -3,8 +3,8 @@
 use clap::{Args, value_parser};
 use flysch_lab::bench::grid::spread;
 use flysch_lab::tpcc::{Files, Pace, Scale};
-use flysch_lab::unknown_name::UnknownName;
 use flysch_lab::workload::Tpcc;
+use flysch_names::UnknownName;
 
 use crate::failure::Failure;
 use crate::numbers::{Numbers, at_most, optional};
@@ -39,7 +39,7 @@ fn pace(text: &str) -> Result<Pace, String> {
     match text {
         "on" => Ok(Pace::Specified),
         "off" => Ok(Pace::None),
-        _ => Err(UnknownName::new("choice", text, &["on", "off"]).to_string()),
+        _ => Err(UnknownName::new("choice", text, ["on", "off"]).to_string()),
     }
 }
 
@@ -47,7 +47,7 @@ fn files(text: &str) -> Result<Files, String> {
     match text {
         "1" => Ok(Files::One),
         "2" => Ok(Files::Two),
-        _ => Err(UnknownName::new("number of files", text, &["1", "2"]).to_string()),
+        _ => Err(UnknownName::new("number of files", text, ["1", "2"]).to_string()),
     }
 }
 

@@ -32,7 +32,7 @@ pub struct Cache<'m, N> {
     memory: &'m mut [u8],
     /// Cells of a page.
     cells: u32,
-    /// Uses so far.
+    /// Number of uses so far. The page used longest ago is replaced.
     clock: u32,
 }
 
@@ -47,7 +47,7 @@ impl<'m, N: Nand> Cache<'m, N> {
         cache
     }
 
-    /// The chip.
+    /// The chip below the cache.
     pub const fn nand(&self) -> &N {
         &self.nand
     }

@@ -18,12 +18,10 @@ impl<'ram> Bloom<'ram> {
         Self { bits }
     }
 
-    /// Forget everything.
     pub fn clear(&mut self) {
         self.bits.fill(0);
     }
 
-    /// Add a hash.
     pub fn insert(&mut self, hash: u32) {
         for bit in places(u64::from(hash), self.bit_count(), PROBES) {
             self.bits[bit / 8] |= 1 << (bit % 8);

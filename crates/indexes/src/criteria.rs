@@ -29,7 +29,6 @@ use crate::flash::{Flash, FlashError};
 pub struct Equal<'a, 'ram> {
     /// The index of the attribute.
     pub index: &'a mut PbFilter<'ram>,
-    /// The key wanted.
     pub key: &'a [u8],
 }
 

@@ -16,7 +16,6 @@ pub enum ConfigError {
     },
     /// This parameter must be larger.
     TooSmall {
-        /// The parameter.
         parameter: &'static str,
         /// The least value that works.
         min: u32,
@@ -25,7 +24,6 @@ pub enum ConfigError {
     },
     /// This parameter must be smaller.
     TooLarge {
-        /// The parameter.
         parameter: &'static str,
         /// The largest value that works.
         max: u32,
@@ -53,7 +51,6 @@ pub enum ConfigError {
 /// Why an operation of an index failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexError {
-    /// Flash failed.
     Flash(FlashError),
     /// The parameters cannot be used.
     Config(ConfigError),

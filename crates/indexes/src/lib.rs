@@ -20,8 +20,7 @@
     clippy::alloc_instead_of_core,
     clippy::float_arithmetic,
     clippy::large_stack_frames,
-    clippy::std_instead_of_core,
-    missing_docs
+    clippy::std_instead_of_core
 )]
 #![expect(
     clippy::cast_possible_truncation,

@@ -37,7 +37,6 @@ impl ZoneConfig {
     }
 }
 
-/// A zone map.
 #[derive(Debug)]
 pub struct ZoneMap<'ram> {
     areas: Areas<'ram>,

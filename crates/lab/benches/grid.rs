@@ -19,7 +19,7 @@ fn grid(workload: Micro) -> Grid {
 
 fn cells(criterion: &mut Criterion) {
     let mut all = grid(Micro::Insert);
-    all.workloads = Micro::ALL.map(Into::into).to_vec();
+    all.workloads = Micro::OF_ALGORITHM_1.map(Into::into).to_vec();
     all.axes.record_sizes = vec![150, 300, 450, 600];
     all.axes.requests = vec![100, 500, 1000, 2500, 5000];
     let mut group = criterion.benchmark_group("sqlite");

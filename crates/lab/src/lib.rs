@@ -28,7 +28,6 @@ pub mod reference;
 pub mod report;
 pub mod tpcc;
 pub mod trace;
-pub mod unknown_name;
 pub mod workload;
 
 pub use flysch_linux::mtd::EccMode;

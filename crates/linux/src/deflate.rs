@@ -1,4 +1,4 @@
-//! Deflate and inflate, done by zlib. The result for each page is remembered in a memo.
+//! Deflate and inflate, done by zlib. What a page was inflated to is remembered in a memo.
 //!
 //! The kernel's deflate is a copy of zlib. Only zlib itself gives the same bytes: miniz never uses
 //! fixed codes, and ports of zlib differ by some bytes.
@@ -14,8 +14,6 @@ use libz_sys as _;
 
 use crate::memo::Memo;
 
-static RAW_STREAMS: Memo = Memo::new();
-static PREFIXES: Memo = Memo::new();
 static INFLATED: Memo = Memo::new();
 
 /// Compression level that the kernel's JFFS2 asks for.
@@ -45,12 +43,6 @@ pub(crate) enum Format {
     Raw,
 }
 
-/// Compress `data` as raw deflate, in the way of the kernel's UBIFS.
-pub(crate) fn deflate_raw(data: &[u8]) -> Vec<u8> {
-    let stored = RAW_STREAMS.recall(0, data, || Some(compressed(data)));
-    stored.expect("any data can be compressed")
-}
-
 /// Decompress a stream. `None` if it is malformed or gives more than `limit` bytes.
 pub(crate) fn inflate(stored: &[u8], format: Format, limit: usize) -> Option<Vec<u8>> {
     let parameter = (limit as u64) << 1 | u64::from(format == Format::Raw);
@@ -65,7 +57,8 @@ pub(crate) fn inflate(stored: &[u8], format: Format, limit: usize) -> Option<Vec
     })
 }
 
-fn compressed(data: &[u8]) -> Vec<u8> {
+/// Compress `data` as raw deflate, in the way of the kernel's UBIFS.
+pub(crate) fn deflate_raw(data: &[u8]) -> Vec<u8> {
     OF_UBIFS.with_borrow_mut(|zlib| {
         zlib.reset();
         let mut stored = vec![0; bound(data.len())];
@@ -84,18 +77,6 @@ const END_LEN: usize = 12;
 /// and goes on while room is left. Returns the stream and how much of `data` it holds; `None` if
 /// the stream is no shorter than the data.
 pub(crate) fn deflate_prefix(data: &[u8], room: usize) -> Option<(Vec<u8>, usize)> {
-    // A memo holds bytes alone, so the length of the prefix is stored behind the stream.
-    let mut kept = PREFIXES.recall(room as u64, data, || {
-        let (mut stored, taken) = compressed_prefix(data, room)?;
-        stored.extend_from_slice(&taken.to_le_bytes());
-        Some(stored)
-    })?;
-    let taken = kept.split_off(kept.len() - size_of::<usize>());
-    let taken = taken.try_into().expect("as long as it was put there");
-    Some((kept, usize::from_le_bytes(taken)))
-}
-
-fn compressed_prefix(data: &[u8], room: usize) -> Option<(Vec<u8>, usize)> {
     OF_JFFS2.with_borrow_mut(|zlib| {
         zlib.reset();
         let mut stored = vec![0; room];
@@ -156,7 +137,7 @@ mod tests {
                 let part = len * share / 2;
                 data[..part].fill(b'x');
                 let stored = deflate_raw(&data);
-                assert_eq!(compressed(&data), stored, "a second time: {len} {share}");
+                assert_eq!(deflate_raw(&data), stored, "a second time: {len} {share}");
                 assert_eq!(inflate(&stored, Format::Raw, len).as_ref(), Some(&data));
                 assert_eq!(inflate(&stored, Format::Raw, len + 9).as_ref(), Some(&data));
                 assert!(len == 0 || inflate(&stored, Format::Raw, len - 1).is_none());

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::cache::PageCache;
 use crate::mtd::MtdError;
 
-pub use crate::cache::{CACHE_PAGE_SIZE, Ino};
+pub use crate::cache::{CACHE_PAGE_SIZE, Ino, PageBytes};
 pub(crate) use crate::cache::{PAGE_SIZE, byte_in_page, page_parts};
 
 /// The kind of file that a directory entry names.
@@ -165,12 +165,11 @@ pub trait FileSystem {
     fn evict(&mut self, ino: Ino) -> Result<(), FsError>;
 
     /// Read one page of a file from the medium. Bytes past the end of the file must be zero.
-    fn read_page(
-        &mut self,
-        ino: Ino,
-        index: u32,
-        page: &mut [u8; CACHE_PAGE_SIZE],
-    ) -> Result<(), FsError>;
+    fn read_page(&mut self, ino: Ino, index: u32, page: &mut PageBytes) -> Result<(), FsError> {
+        let len = self.read_direct(ino, u64::from(index) * CACHE_PAGE_SIZE as u64, page)?;
+        page[len..].fill(0);
+        Ok(())
+    }
 
     /// Put a missing page into the cache together with pages behind it, if one flash read brings
     /// them all (bulk-read of UBIFS). Returns whether it did so; if not, the VFS reads the page
@@ -179,8 +178,11 @@ pub trait FileSystem {
         Ok(false)
     }
 
-    /// Read without a page cache ([`CachePolicy::Direct`]). Returns how many bytes there were.
-    fn read_direct(&mut self, ino: Ino, offset: u64, bytes: &mut [u8]) -> Result<usize, FsError>;
+    /// Read without a page cache. Returns how many bytes there were. Only a file system whose
+    /// policy is [`CachePolicy::Direct`] is asked.
+    fn read_direct(&mut self, _: Ino, _: u64, _: &mut [u8]) -> Result<usize, FsError> {
+        unreachable!("{} reads through the page cache", self.name())
+    }
 
     /// Write `bytes` at `offset`, extending the file where needed.
     fn write(
@@ -225,10 +227,14 @@ pub trait FileSystem {
     }
 
     /// When the next background task is due, on the virtual clock, nanoseconds.
-    fn next_wakeup_ns(&self) -> Option<u64>;
+    fn next_wakeup_ns(&self) -> Option<u64> {
+        None
+    }
 
     /// Let each background task that is due run once.
-    fn run_background(&mut self, cache: &mut PageCache) -> Result<(), FsError>;
+    fn run_background(&mut self, _cache: &mut PageCache) -> Result<(), FsError> {
+        Ok(())
+    }
 
     /// Make everything durable and unmount. No call may follow.
     fn unmount(&mut self, cache: &mut PageCache) -> Result<(), FsError>;

@@ -98,7 +98,7 @@ fn column(method: Method, parameters: &Parameters) -> Result<Column, ModelError>
 
 fn bars(name: &str, metric: Metric) -> Result<Vec<Panel>, ModelError> {
     let mut bars = Vec::new();
-    for method in Method::ALL {
+    for &method in Method::ALL {
         let costs = column(method, &Parameters::published(KEYS))?.costs;
         bars.push((method.name().to_owned(), metric(&costs)));
     }

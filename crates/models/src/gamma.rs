@@ -1,7 +1,9 @@
 //! The logarithm of the gamma function, by Lanczos's approximation.
 //!
 //! The coefficients are those published with Boost.Math for 53 bits (13 terms). Yao's formula
-//! subtracts values near 10^8; these have only eight correct decimals, as explained there.
+//! subtracts values near 10^8; these have only eight correct decimals, as explained there. With
+//! `libm::lgamma` a value of the reference (BFTL1 at three million records) came out two parts in a
+//! million away; with this it is less than one.
 
 /// The constant g of Lanczos's approximation for these coefficients.
 const G: f64 = 6.024_680_040_776_73;

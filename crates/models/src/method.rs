@@ -1,10 +1,9 @@
 //! The index methods that section 6 compares, by name.
 
-use std::str::FromStr;
-
-use flysch_lab::unknown_name::UnknownName;
+use flysch_names::named;
 use serde::Serialize;
 use serde_json::Value;
+use strum::{IntoStaticStr, VariantArray};
 
 use super::pbfilter::{PbFilter, SummaryPages, Tuning};
 use super::reading::{self, Reading};
@@ -13,7 +12,8 @@ use super::tree::{self, Tree};
 use super::{Costs, ModelError, skimpystash};
 
 /// An index method that the paper compares (section 6.1.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase", const_into_str)]
 pub enum Method {
     /// `BTree` in the paper: a B+tree on a flash translation layer.
     BTree,
@@ -28,6 +28,8 @@ pub enum Method {
     /// `PBF2` in the paper: `PBFilter` with a larger flash buffer.
     PbFilter2,
 }
+
+named!(Method, "method");
 
 /// The parameters of all methods (Table 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,21 +100,6 @@ pub struct Column {
 }
 
 impl Method {
-    /// All methods, in the paper's order.
-    pub const ALL: [Self; 6] =
-        [Self::BTree, Self::Bftl1, Self::Bftl2, Self::SkimpyStash, Self::PbFilter, Self::PbFilter2];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::BTree => "btree",
-            Self::Bftl1 => "bftl1",
-            Self::Bftl2 => "bftl2",
-            Self::SkimpyStash => "skimpystash",
-            Self::PbFilter => "pbfilter",
-            Self::PbFilter2 => "pbfilter2",
-        }
-    }
-
     /// Compute the column of this method.
     pub fn column(self, parameters: &Parameters) -> Result<Column, ModelError> {
         parameters.check()?;
@@ -152,14 +139,4 @@ fn pbfilter_column(parameters: &Parameters, tuning: Tuning) -> Result<(Costs, Va
 
 fn fields(variables: &impl Serialize) -> Value {
     serde_json::to_value(variables).expect("numbers have JSON values")
-}
-
-impl FromStr for Method {
-    type Err = UnknownName;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let names = Self::ALL.map(Self::name);
-        let found = Self::ALL.into_iter().find(|method| method.name() == text);
-        found.ok_or_else(|| UnknownName::new("method", text, &names))
-    }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use flysch_charts::figure::Interval;
 use serde::Serialize;
 
 use super::band::{Band, Target};
@@ -17,6 +18,8 @@ pub struct Claim {
     pub target: Target,
     /// The measured value. It is not finite if nothing could be measured.
     pub measured: f64,
+    /// How the measured value is spread over several seeds, of which it is the mean.
+    pub interval: Option<Interval>,
     /// How far the two may lie apart.
     pub band: Band,
     /// What a reader should know, whatever the verdict.
@@ -58,6 +61,8 @@ pub struct Row {
     pub verdict: Verdict,
     /// What a reader should know, and the reason if the claim does not hold.
     pub note: String,
+    #[serde(flatten)]
+    pub interval: Option<Interval>,
 }
 
 impl Claim {
@@ -70,7 +75,7 @@ impl Claim {
         band: Band,
     ) -> Self {
         let text = text.into();
-        Self { item, text, target, measured, band, note: String::new(), reason: "" }
+        Self { item, text, target, measured, interval: None, band, note: String::new(), reason: "" }
     }
 
     /// The verdict, which is computed from the numbers alone.
@@ -99,6 +104,7 @@ impl Claim {
             band: self.band,
             verdict,
             note: told.join(" "),
+            interval: self.interval,
         }
     }
 }

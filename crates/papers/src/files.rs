@@ -16,8 +16,20 @@ use super::paper::Findings;
 const INDEX: &str = "index.html";
 
 /// The columns of `summary.csv`: the fields of [`Row`].
-pub const COLUMNS: [&str; 8] =
+const COLUMNS: [&str; 8] =
     ["paper", "item", "claim", "paper_value", "measured", "band", "verdict", "note"];
+
+/// The columns of what was measured with several seeds.
+const SPREAD: [&str; 3] = ["sd", "ci95_low", "ci95_high"];
+
+/// The columns of a summary of these claims.
+pub fn columns(rows: &[Row]) -> Vec<&'static str> {
+    let mut columns = COLUMNS.to_vec();
+    if rows.iter().any(|row| row.interval.is_some()) {
+        columns.extend(SPREAD);
+    }
+    columns
+}
 
 /// A file to write: its path in the output folder, and its content.
 pub type File = (PathBuf, Vec<u8>);
@@ -32,7 +44,7 @@ pub fn files(all: &[Findings]) -> Vec<File> {
     let rows: Vec<Row> = all.iter().flat_map(Findings::rows).collect();
     let mut files = vec![
         ("summary.json".into(), json_bytes(&rows)),
-        ("summary.csv".into(), csv_bytes(&COLUMNS, &objects(&rows))),
+        ("summary.csv".into(), csv_bytes(&columns(&rows), &objects(&rows))),
     ];
     for findings in all {
         let number = findings.paper.number;
@@ -56,7 +68,10 @@ fn figure_files(folder: &Path, figure: &Figure) -> [File; 2] {
         "item": figure.item, "title": figure.title, "caption": figure.caption, "panels": axes,
         "data": data,
     });
-    let columns = ["panel", "series", "source", "x", "y"];
+    let mut columns = vec!["panel", "series", "source", "x", "y"];
+    if data.iter().any(|datum| datum.interval.is_some()) {
+        columns.extend(SPREAD);
+    }
     pair(folder, &figure.name, csv_bytes(&columns, &objects(&data)), json_bytes(&whole))
 }
 
@@ -88,10 +103,10 @@ fn csv_bytes(columns: &[&str], rows: &[Map<String, Value>]) -> Vec<u8> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(columns).expect("memory takes what is written");
     for row in rows {
-        let cells = columns.iter().map(|&column| match &row[column] {
-            Value::String(text) => text.clone(),
-            Value::Null => String::new(),
-            other => other.to_string(),
+        let cells = columns.iter().map(|&column| match row.get(column) {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Null) | None => String::new(),
+            Some(other) => other.to_string(),
         });
         writer.write_record(cells).expect("memory takes what is written");
     }

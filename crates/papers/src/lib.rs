@@ -3,7 +3,8 @@
 //! From the bottom up: [`band`] says how far a measurement may lie from the paper. [`claim`] is
 //! what a paper says, what was measured, and the verdict. [`listing`] is a table. [`paper`] holds a
 //! paper's items and the experiments that measure them, and [`selection`] finds them by name.
-//! `page` and [`files`] write the results. Each paper has a module of its own.
+//! [`seeds`] makes one of the findings of several seeds. `page` and [`files`] write the results.
+//! Each paper has a module of its own.
 //!
 //! Invariants:
 //! 1. A verdict is computed from the paper's value, the measurement and the band. None is written
@@ -27,6 +28,7 @@ mod paper_000;
 mod paper_002;
 mod paper_003;
 mod paper_004;
+pub mod seeds;
 pub mod selection;
 
 pub use page::figures_page;

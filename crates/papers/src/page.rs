@@ -5,7 +5,7 @@ use flysch_charts::figure::Figure;
 use flysch_charts::figure_html;
 use flysch_charts::number::{significant, thousands};
 use flysch_charts::page::{Section, page};
-use flysch_charts::table::Table;
+use flysch_charts::table::{Table, scroll};
 use flysch_lab::machine::platform::Platform;
 use serde_json::Value;
 
@@ -50,17 +50,19 @@ pub fn figures_page(title: &str, subtitle: &str, figures: &[Figure]) -> String {
 
 /// The page with links to the others.
 pub(super) fn index_page(all: &[Findings]) -> String {
-    let mut html = String::from(
-        "<div class=\"scroll\"><table class=\"claims\"><thead><tr><th class=\"name\">Paper</th>\
+    let html = String::from(
+        "<table class=\"claims\"><thead><tr><th class=\"name\">Paper</th>\
          <th class=\"name\">Title</th><th>Reproduced</th><th>Shape</th><th>Not reproduced</th></tr>\
          </thead>\n<tbody>\n",
     );
+    let mut html = scroll("The papers") + &html;
     for findings in all {
         let [reproduced, shape, not] = tally(&findings.rows());
         let (number, title) = (findings.paper.number, escape(findings.paper.title));
         html.push_str(&format!(
             "<tr><th scope=\"row\"><a href=\"{number}.html\">{number}</a></th>\
-             <td class=\"text\">{title}</td><td>{reproduced}</td><td>{shape}</td><td>{not}</td></tr>\n"
+             <td class=\"text\">{title}</td><td data-name=\"reproduced\">{reproduced}</td>\
+             <td data-name=\"shape\">{shape}</td><td data-name=\"not reproduced\">{not}</td></tr>\n"
         ));
     }
     html.push_str("</tbody></table></div>\n");
@@ -132,25 +134,39 @@ fn item_html(findings: &Findings, item: &Item, rows: &[Row]) -> String {
 }
 
 fn claims<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
-    let mut html = String::from(
-        "<div class=\"scroll\"><table class=\"claims\"><thead><tr><th class=\"name\">Claim</th>\
+    let mut html = scroll("Claims")
+        + &String::from(
+            "<table class=\"claims\"><thead><tr><th class=\"name\">Claim</th>\
          <th>Paper</th><th>Measured</th><th class=\"name\">Band</th><th class=\"name\">Verdict</th>\
          <th class=\"name\">Note</th></tr></thead>\n<tbody>\n",
-    );
+        );
     for row in rows {
         let verdict = row.verdict.to_string();
         html.push_str(&format!(
-            "<tr><td class=\"text\">{}</td><td>{}</td><td>{}</td><td class=\"text band\">{}</td>\
+            "<tr><td class=\"text\">{}</td><td data-name=\"paper\">{}</td>\
+             <td data-name=\"measured\">{}</td><td data-name=\"band\" class=\"text band\">{}</td>\
              <td class=\"text verdict {}\">{verdict}</td><td class=\"text note\">{}</td></tr>\n",
             escape(&row.claim),
             escape(&row.paper_value.in_words(significant)),
-            escape(&significant(row.measured)),
+            escape(&measured(row)),
             escape(&row.band.to_string()),
             verdict.replace(' ', "-"),
             escape(&row.note),
         ));
     }
     html + "</tbody></table></div>\n"
+}
+
+/// The measured value, with its interval if there are several seeds.
+fn measured(row: &Row) -> String {
+    let mean = significant(row.measured);
+    match row.interval {
+        Some(interval) if interval.ci95_high > interval.ci95_low => {
+            let [low, high] = [interval.ci95_low, interval.ci95_high].map(significant);
+            format!("{mean} ({low} to {high})")
+        }
+        _ => mean,
+    }
 }
 
 fn table(listing: &Listing) -> String {

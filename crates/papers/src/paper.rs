@@ -63,6 +63,8 @@ pub enum Effort {
 pub struct Trial<'a> {
     /// How much to run.
     pub effort: Effort,
+    /// Number of the seed, from 1. Each moves the seeds of all runs, so that none is drawn twice.
+    pub seed: u64,
     /// Reports this many steps as done. It may be called from any thread.
     pub done: &'a (dyn Fn(u64) + Sync),
 }
@@ -108,13 +110,30 @@ impl fmt::Display for ReproError {
 
 impl Error for ReproError {}
 
+/// How far the seeds of one trial lie from those of the next. No experiment has as many.
+const SEED_STRIDE: u64 = 1 << 20;
+
 impl Trial<'_> {
+    /// The seed of this trial for what has `seed` in the first.
+    pub fn seed_of(&self, seed: u64) -> u64 {
+        seed + (self.seed - 1) * SEED_STRIDE
+    }
+
+    /// Scenarios with the seeds of this trial.
+    pub fn seeded(&self, scenarios: &[Scenario]) -> Vec<Scenario> {
+        let mut seeded = scenarios.to_vec();
+        for scenario in &mut seeded {
+            scenario.seed = self.seed_of(scenario.seed);
+        }
+        seeded
+    }
+
     /// Run scenarios on all cores and report one step for each.
     ///
     /// # Errors
     /// Returns the error of the first scenario that failed.
     pub fn run_all(&self, scenarios: &[Scenario]) -> Result<Vec<Run>, Cause> {
-        let outcomes = grid::run_in_turns(scenarios, || (self.done)(1));
+        let outcomes = grid::run_in_turns(&self.seeded(scenarios), || (self.done)(1));
         outcomes.into_iter().map(|outcome| outcome.map_err(Cause::from)).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! Find papers and their items by name.
 
-use flysch_lab::unknown_name::UnknownName;
+use flysch_names::UnknownName;
 
 use super::PAPERS;
 use super::paper::Paper;
@@ -24,12 +24,12 @@ pub fn choose(paper: &str, items: &[String]) -> Result<Vec<Selection>, UnknownNa
     };
     if papers.is_empty() {
         let known: Vec<&str> = PAPERS.iter().map(|paper| paper.number).chain(["all"]).collect();
-        return Err(UnknownName::new("paper", paper, &known));
+        return Err(UnknownName::new("paper", paper, known));
     }
     let known: Vec<&str> =
         papers.iter().flat_map(|paper| paper.items.iter().map(|item| item.name)).collect();
     if let Some(item) = items.iter().find(|item| !known.contains(&item.as_str())) {
-        return Err(UnknownName::new("item", item, &known));
+        return Err(UnknownName::new("item", item, known));
     }
     let is_asked = |name: &str| items.is_empty() || items.iter().any(|item| item == name);
     let selected = papers.into_iter().map(|paper| {

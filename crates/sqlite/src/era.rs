@@ -1,17 +1,23 @@
 //! SQLite's default settings at the time of the papers and in the release that is compiled in. They
 //! are data files in `eras/`, which name their sources.
 
-use crate::names::{Named, spelled};
+use flysch_names::named;
+use strum::{IntoStaticStr, VariantArray};
+
 use crate::settings::Settings;
 
 /// A period in the history of SQLite whose default settings are known.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase", const_into_str)]
 pub enum Era {
     /// The releases 3.7.0 to 3.7.9, named `3.7`.
+    #[strum(serialize = "3.7")]
     V3_7,
     /// The release that is compiled in, named `today`.
     Today,
 }
+
+named!(Era, "SQLite era");
 
 impl Era {
     /// Read the settings of this era.
@@ -27,27 +33,20 @@ impl Era {
     }
 }
 
-impl Named for Era {
-    const WHAT: &'static str = "SQLite era";
-    const NAMES: &'static [(Self, &'static str)] = &[(Self::V3_7, "3.7"), (Self::Today, "today")];
-}
-
-spelled!(Era);
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn every_era_has_settings_and_a_name() {
-        for (era, name) in Era::NAMES {
-            assert_eq!(name.parse(), Ok(*era));
+        for &era in Era::VARIANTS {
+            assert_eq!(era.name().parse(), Ok(era));
             assert_eq!(
                 toml::from_str(&toml::to_string(&era.settings()).unwrap()),
                 Ok(era.settings())
             );
         }
         let unknown = "4.0".parse::<Era>().unwrap_err();
-        assert_eq!(unknown.to_string(), "unknown SQLite era '4.0', valid: 3.7, today");
+        assert_eq!(unknown.to_string(), "unknown SQLite era '4.0' (known: 3.7, today)");
     }
 }

@@ -1,8 +1,8 @@
 //! The settings of a database, and the names of their values.
 
+use flysch_names::named;
 use serde::{Deserialize, Serialize};
-
-use crate::names::{Named, spelled};
+use strum::{Display, IntoStaticStr, VariantArray};
 
 /// The settings of a database, and what SQLite is told about the medium.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -32,8 +32,22 @@ pub struct Settings {
 }
 
 /// How a transaction is made atomic (`PRAGMA journal_mode`).
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Deserialize,
+    Eq,
+    Ord,
+    PartialEq,
+    PartialOrd,
+    Serialize,
+    Display,
+    IntoStaticStr,
+    VariantArray,
+)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase", const_into_str)]
 pub enum JournalMode {
     /// SQLite deletes the rollback journal at commit.
     Delete,
@@ -49,21 +63,25 @@ pub enum JournalMode {
     Off,
 }
 
-impl Named for JournalMode {
-    const WHAT: &'static str = "journal mode";
-    const NAMES: &'static [(Self, &'static str)] = &[
-        (Self::Delete, "delete"),
-        (Self::Truncate, "truncate"),
-        (Self::Persist, "persist"),
-        (Self::Wal, "wal"),
-        (Self::Memory, "memory"),
-        (Self::Off, "off"),
-    ];
-}
+named!(JournalMode, "journal mode");
 
 /// When SQLite syncs its files (`PRAGMA synchronous`).
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Deserialize,
+    Eq,
+    Ord,
+    PartialEq,
+    PartialOrd,
+    Serialize,
+    Display,
+    IntoStaticStr,
+    VariantArray,
+)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase", const_into_str)]
 pub enum Synchronous {
     /// SQLite never syncs, so a power cut may damage the database.
     Off,
@@ -75,19 +93,25 @@ pub enum Synchronous {
     Extra,
 }
 
-impl Named for Synchronous {
-    const WHAT: &'static str = "synchronous level";
-    const NAMES: &'static [(Self, &'static str)] = &[
-        (Self::Off, "off"),
-        (Self::Normal, "normal"),
-        (Self::Full, "full"),
-        (Self::Extra, "extra"),
-    ];
-}
+named!(Synchronous, "synchronous level");
 
 /// How long a connection keeps its locks (`PRAGMA locking_mode`).
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Deserialize,
+    Eq,
+    Ord,
+    PartialEq,
+    PartialOrd,
+    Serialize,
+    Display,
+    IntoStaticStr,
+    VariantArray,
+)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase", const_into_str)]
 pub enum LockingMode {
     /// Locks are released at the end of every transaction.
     Normal,
@@ -95,10 +119,4 @@ pub enum LockingMode {
     Exclusive,
 }
 
-impl Named for LockingMode {
-    const WHAT: &'static str = "locking mode";
-    const NAMES: &'static [(Self, &'static str)] =
-        &[(Self::Normal, "normal"), (Self::Exclusive, "exclusive")];
-}
-
-spelled!(JournalMode, Synchronous, LockingMode);
+named!(LockingMode, "locking mode");

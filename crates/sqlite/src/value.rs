@@ -3,15 +3,11 @@
 /// A value of a row. Text need not be UTF-8.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// NULL.
     Null,
-    /// An integer.
     Integer(i64),
-    /// A floating-point number.
     Real(f64),
     /// Text, as its bytes.
     Text(Vec<u8>),
-    /// A blob.
     Blob(Vec<u8>),
 }
 

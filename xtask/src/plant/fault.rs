@@ -17,7 +17,6 @@ const PATIENCE: Duration = Duration::from_secs(150);
 /// What a test may take of the memory, KiB. A fault may make it take more and more.
 const MEMORY_KIB: u32 = 4 << 20;
 
-/// A fault.
 pub(super) struct Fault {
     pub(super) name: String,
     pub(super) file: String,
@@ -26,14 +25,13 @@ pub(super) struct Fault {
     /// An expression, or statements that end with `;` or `}`.
     pub(super) old: String,
     pub(super) new: String,
-    /// Parts of the names of the tests that are run.
+    /// Parts of the names of the tests that are run, in this order.
     tests: Vec<String>,
     /// Why no test can find it.
     equivalent: Option<String>,
 }
 
 impl Fault {
-    /// Read the list.
     pub(super) fn read_all(text: &str) -> Outcome<Vec<Self>> {
         let values: Vec<Value> = serde_json::from_str(text)?;
         values.iter().map(Self::read).collect()
@@ -81,10 +79,12 @@ impl Fault {
         if let Some(reason) = &self.equivalent {
             return Ok(Verdict::Equivalent(reason.clone()));
         }
+        // The list begins with what is quick.
         let first = before.map(|test| vec!["--exact".to_owned(), test.to_owned()]);
-        for arguments in first.iter().chain([&self.tests]) {
+        let others = self.tests.iter().map(|part| vec![part.clone()]);
+        for arguments in first.into_iter().chain(others) {
             for binary in binaries {
-                if let Some(test) = failing_test(binary, arguments, number)? {
+                if let Some(test) = failing_test(binary, &arguments, number)? {
                     return Ok(Verdict::Caught(test));
                 }
             }

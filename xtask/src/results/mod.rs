@@ -1,8 +1,9 @@
 //! Generate every figure that the documents quote, with the release binary.
 //!
 //! 1. A module runs `flysch`, reads its JSON and writes the Markdown of its sections.
-//! 2. `docs/results.md` contains nothing else. In `docs/lab.md`, the part between two marks is
-//!    generated. So the same binary gives the same bytes.
+//! 2. `docs/results.md` and `docs/speed.md` contain nothing else.
+//!    In `docs/lab.md`, the part between two marks is generated.
+//!    So the same binary gives the same bytes.
 
 mod counts;
 mod hybrid;
@@ -10,6 +11,7 @@ mod kernel;
 mod mounts;
 mod papers;
 mod read_ahead;
+mod speed;
 mod validation;
 
 use crate::{Outcome, shell};
@@ -21,6 +23,7 @@ use std::process::Command;
 
 const RESULTS: &str = "docs/results.md";
 const LAB: &str = "docs/lab.md";
+const SPEED: &str = "docs/speed.md";
 
 const OPENING: &str = "\
 # Results
@@ -69,7 +72,8 @@ pub(crate) fn run(mode: Mode) -> Outcome {
         section("The papers' claims", &papers.tally()),
         section("The board of the ERTS 2014 study", &papers.study()),
     ];
-    settle(RESULTS, &(OPENING.to_owned() + &sections.concat()), mode)
+    settle(RESULTS, &(OPENING.to_owned() + &sections.concat()), mode)?;
+    settle(SPEED, &speed::render(&flysch, mode, &read(SPEED)?)?, mode)
 }
 
 /// A section. Its title is printed when it is done, because some take minutes.

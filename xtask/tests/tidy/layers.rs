@@ -8,15 +8,17 @@ use crate::workspace::Use;
 /// All packages, from the bottom up, with those that each may depend on.
 const LAYERS: &[(&str, &[&str])] = &[
     ("crates/nand", &[]),
-    ("crates/chip", &["crates/nand"]),
+    ("crates/names", &[]),
+    ("crates/chip", &["crates/names", "crates/nand"]),
     ("crates/flysch", &["crates/nand"]),
     ("crates/indexes", &["crates/nand", "crates/flysch"]),
-    ("crates/linux", &["crates/nand", "crates/chip"]),
-    ("crates/sqlite", &[]),
+    ("crates/linux", &["crates/names", "crates/nand", "crates/chip"]),
+    ("crates/sqlite", &["crates/names"]),
     ("crates/charts", &[]),
     (
         "crates/lab",
         &[
+            "crates/names",
             "crates/nand",
             "crates/chip",
             "crates/flysch",
@@ -29,17 +31,18 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "crates/models",
         &[
+            "crates/names",
             "crates/nand",
             "crates/chip",
             "crates/flysch",
             "crates/indexes",
             "crates/charts",
-            "crates/lab",
         ],
     ),
     (
         "crates/kernel",
         &[
+            "crates/names",
             "crates/nand",
             "crates/chip",
             "crates/linux",
@@ -51,6 +54,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "crates/papers",
         &[
+            "crates/names",
             "crates/nand",
             "crates/chip",
             "crates/flysch",
@@ -64,6 +68,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "crates/cli",
         &[
+            "crates/names",
             "crates/chip",
             "crates/flysch",
             "crates/indexes",

@@ -10,7 +10,6 @@ use crate::{Clock, Prng};
 /// The accesses of a memory, which counts them itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Number of reads.
     pub reads: u64,
     /// Number of bytes that were read.
     pub read_bytes: u64,

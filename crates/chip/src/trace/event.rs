@@ -1,13 +1,16 @@
 //! Events, which record operations, and the trace that holds them.
 
+use flysch_names::named;
 use flysch_nand::Geometry;
+use strum::{IntoStaticStr, VariantArray};
 
 use super::blame::Blame;
 use super::cause::{CauseId, CauseTree};
 
 /// The kind of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
 #[repr(u8)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum EventKind {
     /// An array read of data bytes, with or without OOB. Address: page.
     Read = 0,
@@ -24,44 +27,19 @@ pub enum EventKind {
     /// A mark that the experiment sets. Address: any number, such as that of a request.
     Mark = 6,
     /// A read of byte-addressable memory. Address: byte.
+    #[strum(serialize = "nvram_read")]
     NvRead = 7,
     /// A write to byte-addressable memory. Address: byte.
+    #[strum(serialize = "nvram_write")]
     NvWrite = 8,
     /// An erase of a sector of byte-addressable memory, such as NOR. Address: byte.
+    #[strum(serialize = "nvram_erase")]
     NvErase = 9,
 }
 
+named!(EventKind, "kind of event");
+
 impl EventKind {
-    /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 10] = [
-        Self::Read,
-        Self::ReadOob,
-        Self::Program,
-        Self::ProgramOob,
-        Self::Erase,
-        Self::BufferHit,
-        Self::Mark,
-        Self::NvRead,
-        Self::NvWrite,
-        Self::NvErase,
-    ];
-
-    /// Name in tables, CSV and JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::ReadOob => "read_oob",
-            Self::Program => "program",
-            Self::ProgramOob => "program_oob",
-            Self::Erase => "erase",
-            Self::BufferHit => "buffer_hit",
-            Self::Mark => "mark",
-            Self::NvRead => "nvram_read",
-            Self::NvWrite => "nvram_write",
-            Self::NvErase => "nvram_erase",
-        }
-    }
-
     /// What the address of such an event counts.
     pub const fn place(self) -> EventPlace {
         match self {

@@ -43,6 +43,28 @@ fn a_block_that_fails_can_be_retired() {
     assert_eq!(device.chip().wear().bad_block_count, 1);
 }
 
+/// A program that fails may take the sectors of its page along that were programmed before, or
+/// leave them.
+#[test]
+fn a_failed_program_may_take_earlier_sectors_along() {
+    let data = pattern(PAGE, PAGE_SIZE);
+    let mut lost = 0;
+    for seed in 0..100 {
+        let mut device = small_injector();
+        device.program(PAGE, 0, &data[..SECTOR_SIZE], &[]).unwrap();
+        device.arm(FaultPlan { seed, program_failures_ppm: ALWAYS, ..FaultPlan::default() });
+        let column = u32::try_from(SECTOR_SIZE).unwrap();
+        let outcome = device.program(PAGE, column, &data[SECTOR_SIZE..], &[]);
+        assert_eq!(outcome, Err(ProgramError::Failed(PAGE)));
+        let mut first = [0; SECTOR_SIZE];
+        match device.read(PAGE, 0, &mut first) {
+            Ok(_) => assert_eq!(first, data[..SECTOR_SIZE], "seed {seed}"),
+            Err(_) => lost += 1,
+        }
+    }
+    assert!((20..80).contains(&lost), "{lost} of 100 are lost");
+}
+
 #[test]
 fn a_block_goes_bad_at_its_time() {
     let grown_bad_blocks = BTreeMap::from([(BLOCK, 2)]);

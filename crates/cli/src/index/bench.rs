@@ -300,7 +300,7 @@ fn spread<V>(
 fn parts(args: &Args) -> Result<(Vec<Arc<Part>>, u32), Failure> {
     if let Some(name) = &args.platform {
         let platform = Platform::named(name).map_err(|error| Failure::of(&error))?;
-        return Ok((vec![part(&platform.part)?], platform.power.nand_active_mw));
+        return Ok((vec![platform.part], platform.power.nand_active_mw));
     }
     let parts: Vec<_> = args.part.iter().map(|name| part(name)).collect::<Result<_, _>>()?;
     Ok((if parts.is_empty() { vec![part(PART)?] } else { parts }, ACTIVE_MW))

@@ -100,7 +100,7 @@ struct Row {
 
 /// Print a row for each method and number of records.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let methods = if args.method.is_empty() { &Method::ALL[..] } else { &args.method };
+    let methods = if args.method.is_empty() { Method::ALL } else { &args.method };
     let mut columns = Vec::new();
     for keys in counts("n", &args.n)? {
         let parameters = args.parameters(keys);

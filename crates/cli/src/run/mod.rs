@@ -265,7 +265,6 @@ impl Args {
         &self.budget
     }
 
-    /// The stack.
     pub(crate) fn stack(&self) -> Stack {
         self.on.unwrap_or(Stack::JFFS2)
     }
@@ -275,7 +274,6 @@ impl Args {
         self.on
     }
 
-    /// The machine.
     pub(crate) const fn hardware(&self) -> &Hardware {
         &self.hardware
     }

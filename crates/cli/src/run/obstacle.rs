@@ -74,13 +74,7 @@ fn program_bytes(path: &Path) -> Option<Vec<u8>> {
 
 /// The program file of a name, as a shell would find it.
 pub(crate) fn program_file(name: &OsStr) -> Option<PathBuf> {
-    let name = PathBuf::from(name);
-    if name.components().count() > 1 {
-        return Some(name);
-    }
-    let path = std::env::var_os("PATH")?;
-    let mut places = std::env::split_paths(&path).map(|folder| folder.join(&name));
-    places.find(|place| fs::metadata(place).is_ok_and(|found| found.is_file()))
+    which::which(name).ok()
 }
 
 /// The loader that a program names, if it names one. Programs of this machine are in its byte

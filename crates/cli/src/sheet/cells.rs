@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use flysch_charts::statistics::Spread;
 use serde_json::{Map, Value, json};
 
 /// The field that holds the spread of each figure.
@@ -67,45 +68,13 @@ fn merge_number(name: &str, value: &mut Value, all: &[Value], spread: &mut Map<S
     if !value.is_number() || numbers.len() < 2 {
         return;
     }
-    let Spread { mean, sd, half } = Spread::of(&numbers);
-    if sd > 0.0 {
-        *value = mean.into();
+    let spread_of = Spread::of(&numbers);
+    if spread_of.sd > 0.0 {
+        *value = spread_of.mean.into();
     }
-    let told = json!({"sd": sd, "ci95_low": mean - half, "ci95_high": mean + half});
+    let (low, high) = spread_of.interval();
+    let told = json!({"sd": spread_of.sd, "ci95_low": low, "ci95_high": high});
     spread.insert(name.to_owned(), told);
-}
-
-/// How numbers are spread.
-struct Spread {
-    mean: f64,
-    /// Standard deviation of the sample.
-    sd: f64,
-    /// Half of the 95 % interval of the mean.
-    half: f64,
-}
-
-impl Spread {
-    #[expect(clippy::cast_precision_loss, reason = "a number of seeds")]
-    fn of(numbers: &[f64]) -> Self {
-        let count = numbers.len() as f64;
-        let mean = numbers.iter().sum::<f64>() / count;
-        let squares: f64 = numbers.iter().map(|number| (number - mean).powi(2)).sum();
-        let sd = (squares / (count - 1.0)).sqrt();
-        Self { mean, sd, half: student(numbers.len() - 1) * sd / count.sqrt() }
-    }
-}
-
-/// The quantile of Student's t for a two-sided interval of 95 %, by degrees of freedom (tables of
-/// statistics; above 30 by the usual approximation, within 0.1 %).
-#[expect(clippy::cast_precision_loss, reason = "a number of seeds")]
-fn student(freedom: usize) -> f64 {
-    const TABLE: [f64; 30] = [
-        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
-        2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
-        2.052, 2.048, 2.045, 2.042,
-    ];
-    let of_table = freedom.checked_sub(1).and_then(|place| TABLE.get(place));
-    of_table.copied().unwrap_or_else(|| 1.96 + 2.4 / freedom.max(1) as f64)
 }
 
 /// The half of the interval of a figure, as a share of its mean. None if there is no spread.
@@ -119,15 +88,6 @@ pub(super) fn share(row: &Value, name: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The example of many textbooks: five measurements with a mean of 12 and a deviation of 1.58.
-    #[test]
-    fn the_interval_is_that_of_the_textbook() {
-        let Spread { mean, sd, half } = Spread::of(&[10.0, 11.0, 12.0, 13.0, 14.0]);
-        assert!((mean - 12.0).abs() < 1e-12 && (sd - 2.5_f64.sqrt()).abs() < 1e-12);
-        assert!((half - 2.776 * 2.5_f64.sqrt() / 5.0_f64.sqrt()).abs() < 1e-9, "{half}");
-        assert!((student(40) - 2.021).abs() < 2e-3 && (student(120) - 1.980).abs() < 2e-3);
-    }
 
     #[test]
     fn seeds_become_one_row() {

@@ -12,17 +12,18 @@ mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use flysch_lab::unknown_name::UnknownName;
+use cells::{SPREAD, by_cell, share};
+use draw::{Row, draw, line_width, widths};
+use flysch_names::UnknownName;
 use serde::Serialize;
 use serde_json::Value;
+use unit::{heading, human};
+use view::Per;
 
 use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::provenance::Provenance;
-use cells::{SPREAD, by_cell, share};
-use draw::{Row, draw, line_width, widths};
-use unit::{heading, human};
-use view::Per;
+
 pub(crate) use view::View;
 
 /// Which fields of a row are columns. `a.b` is the field `b` of the field `a`.
@@ -195,8 +196,7 @@ impl Sheet {
                 return Ok(wanted.to_owned());
             }
         }
-        let known: Vec<&str> = known.iter().map(String::as_str).collect();
-        let unknown = UnknownName::new("figure", name, &known);
+        let unknown = UnknownName::new("figure", name, known);
         Err(Failure::Message(format!("--{option}: {unknown}")))
     }
 

@@ -132,3 +132,21 @@ fn the_best_is_an_answer_and_no_floor() {
     assert!(!page.contains("Fastest:</b> <b>sqlite/tmpfs"), "a floor is no answer");
     assert!(page.contains("sqlite/tmpfs"), "it is shown");
 }
+
+/// Figures in a file have another beside them that tells where they come from, and the seeds are
+/// intervals in the charts.
+#[test]
+fn a_file_of_figures_tells_where_it_comes_from() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let command = format!("{SMALL} --seed 1,2 --on sqlite/jffs2 --format csv --out a.csv");
+    assert_eq!(output_of(folder.path(), &command), "");
+    let csv = fs::read_to_string(folder.path().join("a.csv")).expect("it was written");
+    assert_eq!(csv.lines().count(), 1 + 2 * 2 * 2, "{csv}");
+    let beside = fs::read(folder.path().join("a.csv.provenance.json")).expect("it was written");
+    let beside: Value = serde_json::from_slice(&beside).expect("JSON");
+    assert!(beside["command"].as_str().is_some_and(|it| it.contains("--seed 1,2")), "{beside}");
+    let page = fs::read_to_string(folder.path().join("report.html")).expect("it was written");
+    assert!(page.contains("class=\"band c0\"") && page.contains("class=\"interval\""));
+    let line = complaint_of(folder.path(), &format!("{SMALL} --out same --report same"));
+    assert!(line.contains("two outputs"), "{line}");
+}

@@ -181,3 +181,22 @@ fn parts_and_platforms_are_listed_shown_and_begun() {
         assert!(output_of(folder.path(), &run).contains("mine"), "{kind}");
     }
 }
+
+/// A platform may name the file of a part, which stands beside its own.
+#[test]
+fn a_platform_names_a_part_file() {
+    let folder = TempDir::new().unwrap();
+    let boards = folder.path().join("boards");
+    fs::create_dir(&boards).unwrap();
+    output_of(folder.path(), "part new mychip --like mt29f2g08 --out boards/mychip.toml");
+    output_of(folder.path(), "platform new mine --like am62-6.12 --out boards/mine.toml");
+    let text = fs::read_to_string(boards.join("mine.toml")).unwrap();
+    let named = text.replace("part = \"w25n01gv\"", "part = \"mychip.toml\"");
+    assert_ne!(text, named);
+    fs::write(boards.join("mine.toml"), named).unwrap();
+    let run = "bench insert --platform boards/mine.toml --requests 5 --fill 5 --format csv";
+    assert!(output_of(folder.path(), run).contains(",mychip,"));
+    fs::remove_file(boards.join("mychip.toml")).unwrap();
+    let line = complaint_of(folder.path(), run);
+    assert!(line.contains("part boards/mychip.toml: "), "{line}");
+}

@@ -90,3 +90,35 @@ fn bad_input_gets_one_line_and_no_folder() {
         assert_eq!(fs::read_dir(folder.path()).expect("it is there").count(), 1, "{arguments}");
     }
 }
+
+/// Several seeds are means with intervals, in the files of figures and in the claims.
+#[test]
+fn seeds_have_intervals() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let csv = output_of(
+        folder.path(),
+        "repro 000 --item figure-8 --quick --seeds 2 --format csv --out seeds",
+    );
+    assert!(csv.lines().next().is_some_and(|head| head.ends_with(",sd,ci95_low,ci95_high")));
+    let files = fs::read_dir(folder.path().join("seeds/000")).expect("it was written");
+    let series: Vec<String> = files
+        .map(|file| file.expect("a file").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "csv"))
+        .map(|path| fs::read_to_string(path).expect("text"))
+        .collect();
+    let is_told =
+        |text: &String| text.starts_with("panel,series,source,x,y,sd,ci95_low,ci95_high\n");
+    assert!(!series.is_empty() && series.iter().all(is_told), "{series:?}");
+    let mut spread = 0;
+    for line in series.iter().flat_map(|text| text.lines().skip(1)) {
+        let end: Vec<&str> = line.rsplitn(5, ',').collect();
+        let [high, low, _, mean] = [end[0], end[1], end[2], end[3]].map(str::parse::<f64>);
+        if let (Ok(high), Ok(low), Ok(mean)) = (high, low, mean) {
+            assert!(low <= mean && mean <= high, "{line}");
+            spread += u32::from(low < high);
+        }
+    }
+    assert!(spread > 0, "{series:?}");
+    let page = fs::read_to_string(folder.path().join("seeds/000.html")).expect("written");
+    assert!(page.contains("class=\"band c0\""));
+}

@@ -8,7 +8,7 @@ use super::Db;
 
 /// A clock of the caller's: microseconds since 1970, or since any moment that does not move.
 pub trait Clock: fmt::Debug {
-    /// The time now.
+    /// The time now, microseconds since 1970.
     fn now(&self) -> u64;
 }
 

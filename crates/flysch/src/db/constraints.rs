@@ -38,7 +38,7 @@ pub struct Constraints<'s> {
 /// A question to each row that is inserted or updated.
 #[derive(Clone, Copy, Debug)]
 pub struct Check {
-    /// The table.
+    /// Number of the table in the schema.
     pub table: u8,
     /// Whether a row, of which it gets the values of all columns, may be.
     pub holds: fn(&[Value<'_>]) -> bool,
@@ -71,16 +71,16 @@ pub enum OnDelete {
 /// The value of a column that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset<'s> {
-    /// The table.
+    /// Number of the table in the schema.
     pub table: u8,
-    /// The column.
+    /// Number of the column in its table.
     pub column: u8,
-    /// Its value.
+    /// The value of the column where none is given.
     pub value: Value<'s>,
 }
 
 impl Constraints<'_> {
-    /// No constraint.
+    /// A schema without constraints.
     pub const NONE: Self = Self { checks: &[], foreign_keys: &[], presets: &[] };
 }
 

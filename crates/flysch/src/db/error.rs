@@ -21,7 +21,7 @@ pub enum DbError {
     Geometry,
     /// The memory is too small: so many bytes are needed.
     RamTooSmall {
-        /// Bytes needed.
+        /// Bytes that would have been enough.
         needed: usize,
     },
     /// The schema has no such table, or the table no such index.

@@ -63,7 +63,6 @@ use crate::store::Store;
 /// A transaction under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct UnderWay {
-    /// Its rows.
     rows: u32,
     /// Whether entries of it are in runs.
     has_runs: bool,
@@ -130,7 +129,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         &self.report
     }
 
-    /// The schema.
+    /// The schema that the database was opened with.
     pub const fn schema(&self) -> &'s Schema<'s> {
         self.schema
     }

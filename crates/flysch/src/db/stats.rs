@@ -12,7 +12,7 @@ pub struct Stats {
     pub blocks: u32,
     /// Blocks that nothing is in: they are erased when they are taken.
     pub free_blocks: u32,
-    /// Blocks of rows.
+    /// Blocks that hold rows.
     pub row_blocks: u32,
     /// Blocks of index runs.
     pub run_blocks: u32,
@@ -25,7 +25,7 @@ pub struct Stats {
     /// Blocks erased in the device's life. Over the blocks that are not bad it is the mean wear;
     /// blocks are taken in turn, so that all but those of roots are near it.
     pub erases: u32,
-    /// Commits so far.
+    /// Commits since the database was opened.
     pub commits: u32,
     /// Operations since the database was opened.
     pub counts: Counts,

@@ -63,7 +63,6 @@ impl Body<'_> {
         }
     }
 
-    /// Write the body.
     pub(crate) fn emit<N: Nand>(
         &self,
         sink: &mut Sink<'_>,

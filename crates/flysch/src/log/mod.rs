@@ -215,21 +215,24 @@ impl Log {
     }
 
     /// Write the record of a close. The list goes on behind it, or the next one is named before it,
-    /// so that the first program after the next mount needs no name page. Cost: as a commit, and an
-    /// erase and a name page where the list ends.
+    /// so that the first program after the next mount needs no name page. Where a name page failed
+    /// and no root may take the place of its root yet, nothing is said of a stop: the next mount
+    /// may see that page, and the one after it may not. Cost: as a commit, and an erase and a name
+    /// page where the list ends.
     pub(crate) fn close<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
         body: &Body<'_>,
         frame: &mut [u8],
     ) -> Result<(), MediaError> {
-        let body = Body { flags: body.flags | STOPPED, ..*body };
         // A record that begins the last block of its list says nothing of a stop: it is followed by
         // another.
         for _ in 0..2 {
             while !self.has_next() && !self.is_ready() && !self.is_cornered(media) {
                 self.step(media, frame)?;
             }
+            let stopped = if self.is_cornered(media) { 0 } else { STOPPED };
+            let body = Body { flags: body.flags | stopped, ..*body };
             self.commit(media, &body, 0, frame)?;
             if self.has_next() || self.next.is_named || self.is_cornered(media) {
                 break;
@@ -388,6 +391,8 @@ impl Log {
             let block = u32::from(self.cells.blocks[at]);
             let is_used = block == self.root.block;
             if !is_used && settle::write_root(self, media, body, block, frame)? {
+                // The record behind it has no other before it in its block.
+                self.is_fresh = true;
                 self.leave(media);
                 return Ok(());
             }

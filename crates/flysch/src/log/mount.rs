@@ -13,7 +13,6 @@ use super::table::{self, blocks_ahead};
 use super::{CHAIN_MAX, CHECKPOINT, HAS_BESIDE, Log, Next, NvLog, STOPPED, lost, name_of};
 use crate::media::{Kind, Media, MediaError, Sight};
 
-/// What was found.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) log: Log,

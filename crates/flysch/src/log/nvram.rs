@@ -258,7 +258,6 @@ pub(crate) struct NvWriter<'a> {
 }
 
 impl NvWriter<'_> {
-    /// Write bytes.
     pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<(), MediaError> {
         self.memory.write(self.at, bytes)?;
         self.crc = crc32(self.crc, bytes);

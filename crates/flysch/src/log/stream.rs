@@ -16,15 +16,12 @@ pub(crate) const PARTS_MAX: u8 = 0x7F;
 /// Where a record lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// The block.
     pub(crate) block: u32,
     /// The page of the block at which it begins.
     pub(crate) page: u32,
-    /// The block's name.
     pub(crate) name: Name,
     /// What its pages hold.
     pub(crate) kind: Kind,
-    /// Its number.
     pub(crate) number: u32,
 }
 

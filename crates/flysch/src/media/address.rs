@@ -5,7 +5,7 @@ use core::fmt;
 /// A sequence of logical blocks whose numbers ascend as they are taken, and wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Space {
-    /// New rows.
+    /// Rows that were written lately.
     Hot,
     /// Rows moved by compaction.
     Cold,
@@ -72,7 +72,7 @@ impl Space {
 /// Numbers wrap at [`Numbers::page_count`]; which of two is older follows from the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// The space.
+    /// The space that the block belongs to.
     pub space: Space,
     /// The page's number within the space.
     pub number: u32,

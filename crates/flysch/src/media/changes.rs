@@ -21,7 +21,6 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// No change.
     pub(crate) const fn new() -> Self {
         Self { list: [(0, 0); CHANGES_MAX], len: 0, mark: 0 }
     }
@@ -66,7 +65,6 @@ impl Changes {
         self.len += 1;
     }
 
-    /// Changes kept.
     pub(crate) fn len(&self) -> usize {
         usize::from(self.len)
     }

@@ -20,7 +20,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Every cause.
+    /// All causes, in the order of the declaration.
     pub const ALL: [Self; 6] =
         [Self::Log, Self::Rows, Self::Run, Self::Merge, Self::Root, Self::Scrub];
 
@@ -43,7 +43,7 @@ pub struct Counts {
     pub reads: u32,
     /// Programs, each under its cause.
     pub programs: [u32; Cause::ALL.len()],
-    /// Erases.
+    /// Blocks erased.
     pub erases: u32,
     /// Pages that were programmed and read back otherwise.
     pub misprogrammed: u32,

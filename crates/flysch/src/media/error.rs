@@ -9,7 +9,7 @@ use super::address::Page;
 /// Why an operation on flash failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MediaError {
-    /// The supply failed.
+    /// The power was cut. Nothing works until the device is mounted again.
     PowerLost,
     /// ECC gave up on a page of the chip.
     Uncorrectable(PageAddr),

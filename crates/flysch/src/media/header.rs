@@ -66,7 +66,7 @@ impl Kind {
     }
 }
 
-/// A page's header.
+/// What the first cell of a page says of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// What the page holds.

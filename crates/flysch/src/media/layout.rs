@@ -138,7 +138,6 @@ pub(crate) fn clear(frame: &mut [u8]) {
 /// What the seals of a page begin with: everything that names the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seed {
-    /// The device's salt.
     pub(crate) salt: u32,
     /// The block's entry in the block table.
     pub(crate) code: u16,

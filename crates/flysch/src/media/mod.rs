@@ -39,9 +39,9 @@ use layout::Seed;
 /// The blocks of a chip that belong to the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partition {
-    /// The first block.
+    /// Number of the first block.
     pub first: u32,
-    /// How many.
+    /// How many blocks there are.
     pub count: u32,
 }
 
@@ -171,7 +171,7 @@ impl<'ram, N: Nand> Media<'ram, N> {
         Space::ALL.len() - Space::RINGS.len() + self.rings
     }
 
-    /// The chip's geometry.
+    /// The geometry of the chip below.
     pub const fn geometry(&self) -> &Geometry {
         &self.geometry
     }

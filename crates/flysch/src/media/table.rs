@@ -28,9 +28,9 @@ pub enum Use {
     Free,
     /// Never again: the maker or a failure marked it.
     Bad,
-    /// A root.
+    /// A block of roots.
     Root,
-    /// The log.
+    /// A block of the log.
     Log,
     /// A logical block of a space.
     Data(Space, u32),

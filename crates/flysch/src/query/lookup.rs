@@ -19,7 +19,6 @@ pub struct Lookup<'q, C> {
     /// The columns of the outer row that make the key.
     on: &'q [u8],
     find: Option<Find>,
-    /// The outer row.
     held: Held,
 }
 

@@ -8,7 +8,7 @@ use crate::row::Value;
 pub struct Total {
     /// Values that are not null.
     pub count: u64,
-    /// Their sum.
+    /// Sum of the values.
     pub sum: i128,
     /// The least of them; none where there is no number.
     pub least: Option<i64>,

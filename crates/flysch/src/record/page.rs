@@ -26,7 +26,6 @@ pub(crate) struct Stretch<'a> {
 }
 
 impl<'a> Stretch<'a> {
-    /// No rows.
     pub(crate) const NONE: Self = Self { bytes: &[], end: 0, base: 0, tables: u16::MAX };
 
     /// The bytes from the first row on.
@@ -34,7 +33,6 @@ impl<'a> Stretch<'a> {
         self.bytes
     }
 
-    /// Rows in RAM.
     pub(crate) const fn new(bytes: &'a [u8], base: u32) -> Self {
         Self { bytes, end: bytes.len(), base, tables: u16::MAX }
     }

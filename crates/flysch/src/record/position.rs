@@ -10,7 +10,7 @@ use crate::media::{Layout, Numbers, Page};
 /// The cell in which a row begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// The page.
+    /// The page that holds the row.
     pub page: Page,
     /// The cell of the page.
     pub cell: u32,

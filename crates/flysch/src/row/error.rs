@@ -11,59 +11,59 @@ pub enum SchemaError {
     NoTable,
     /// There are more tables than [`TABLES_MAX`].
     TooManyTables {
-        /// Tables declared.
+        /// How many tables the schema declares.
         given: usize,
     },
     /// A table's name is empty, or that of a table before.
     TableName {
-        /// The table.
+        /// Number of the table in the schema.
         table: u8,
     },
     /// A table has no column.
     NoColumn {
-        /// The table.
+        /// Number of the table in the schema.
         table: u8,
     },
     /// A table has more columns than [`COLUMNS_MAX`].
     TooManyColumns {
-        /// The table.
+        /// Number of the table in the schema.
         table: u8,
-        /// Columns declared.
+        /// How many columns the table declares.
         given: usize,
     },
     /// A column's name is empty, or that of a column before.
     ColumnName {
-        /// The table.
+        /// Number of the table in the schema.
         table: u8,
-        /// The column.
+        /// Number of the column in its table.
         column: u8,
     },
     /// The zone column is not there, or holds neither integers nor times.
     Zone {
-        /// The table.
+        /// Number of the table in the schema.
         table: u8,
-        /// The column.
+        /// Number of the column in its table.
         column: u8,
     },
     /// There are more indexes than [`INDEXES_MAX`], those of all tables together.
     TooManyIndexes {
-        /// Indexes declared.
+        /// How many indexes the schema declares.
         given: usize,
     },
     /// An index has no column.
     EmptyIndex {
-        /// The table.
+        /// Number of the table in the schema.
         table: u8,
         /// The index of the table.
         index: u8,
     },
     /// A column of an index is not there, or is named twice.
     IndexColumn {
-        /// The table.
+        /// Number of the table in the schema.
         table: u8,
         /// The index of the table.
         index: u8,
-        /// The column.
+        /// Number of the column in its table.
         column: u8,
     },
     /// There are more ring tables than [`RINGS_MAX`](super::RINGS_MAX).
@@ -73,9 +73,9 @@ pub enum SchemaError {
     },
     /// A column of the primary key takes null.
     NullableKey {
-        /// The table.
+        /// Number of the table in the schema.
         table: u8,
-        /// The column.
+        /// Number of the column in its table.
         column: u8,
     },
 }
@@ -85,19 +85,19 @@ pub enum SchemaError {
 pub enum ValueError {
     /// The table has another number of columns, or its key for a tombstone.
     Count {
-        /// Values needed.
+        /// How many values the row needs.
         needed: usize,
-        /// Values given.
+        /// How many values there are.
         given: usize,
     },
     /// The value is of another type than the column.
     Type {
-        /// The column.
+        /// Number of the column in its table.
         column: u8,
     },
     /// The column takes no null.
     Null {
-        /// The column.
+        /// Number of the column in its table.
         column: u8,
     },
     /// The row has more bytes than [`BODY_LEN_MAX`](super::BODY_LEN_MAX).

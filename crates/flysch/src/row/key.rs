@@ -28,7 +28,7 @@ pub const HASH_BITS: u32 = 32;
 pub struct Digest {
     /// The same for equal keys alone, but for one pair in 2^64.
     pub identity: u64,
-    /// The key's code.
+    /// The code that the index orders the key by.
     pub code: u64,
 }
 

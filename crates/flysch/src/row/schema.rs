@@ -48,7 +48,7 @@ pub struct Schema<'s> {
     pub tables: &'s [Table<'s>],
 }
 
-/// A table.
+/// A table: its columns and their types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table<'s> {
     /// The table's name, which no other table has.

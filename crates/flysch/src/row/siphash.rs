@@ -25,7 +25,7 @@ impl HashKey {
         Self { words: [word_of(seed, 0), word_of(seed, 1)] }
     }
 
-    /// Begin to hash.
+    /// Begin the hash of a new message.
     pub fn start(self) -> SipHash {
         SipHash::new(self.words)
     }

@@ -436,6 +436,12 @@ fn ordered_codes_order_as_values_do() {
             assert!(order(&pair[0]) < order(&pair[1]), "{pair:?}");
         }
     }
+    // Each of the first eight bytes tells, and no other one.
+    for place in 0..8 {
+        let (least, mut more) = (*b"same text", *b"same text");
+        more[place] += 1;
+        assert!(order(&Value::Blob(&least)) < order(&Value::Blob(&more)), "byte {place}");
+    }
     assert_eq!(order(&Value::Text("12345678")), order(&Value::Text("123456789")));
     assert_eq!(order(&Value::Text("")), order(&Value::Blob(&[0])));
     assert_eq!(order(&Value::Integer(i64::MIN)), order(&Value::Null));

@@ -33,15 +33,15 @@ pub struct Real {
 pub enum Value<'a> {
     /// No value: no byte on flash but a bit.
     Null,
-    /// False or true.
+    /// A truth value.
     Bool(bool),
-    /// A signed integer.
+    /// A signed integer of 64 bits.
     Integer(i64),
-    /// A float.
+    /// A floating-point number of 64 bits.
     Real(Real),
     /// UTF-8, ordered by its bytes.
     Text(&'a str),
-    /// Bytes.
+    /// A string of any bytes.
     Blob(&'a [u8]),
     /// Microseconds since 1970.
     Time(i64),
@@ -81,7 +81,7 @@ impl Real {
         order
     }
 
-    /// The float.
+    /// The value as a floating-point number.
     pub const fn to_f64(self) -> f64 {
         f64::from_bits(self.bits)
     }

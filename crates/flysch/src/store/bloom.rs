@@ -6,7 +6,6 @@
 /// Bits that a code sets. At 8 bits a code 2.4 % of absent codes pass, at 5 bits 9.2 %.
 const PROBES: u32 = 4;
 
-/// The filters' memory.
 #[derive(Debug)]
 pub(crate) struct Blooms<'ram> {
     bytes: &'ram mut [u8],

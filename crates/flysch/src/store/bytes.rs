@@ -2,7 +2,6 @@
 
 use crate::row::varint::{self, Varint};
 
-/// Bytes being written.
 pub(crate) struct Writer<'a> {
     bytes: &'a mut [u8],
     pub(crate) at: usize,

@@ -31,7 +31,7 @@ pub enum Rows {
     /// One: a newer entry replaces the older.
     #[default]
     One,
-    /// Any number.
+    /// A key may have any number of rows.
     Many,
 }
 
@@ -65,7 +65,7 @@ impl IndexPlan {
 pub enum ConfigError {
     /// So many bytes of RAM are the least.
     RamTooSmall {
-        /// Bytes.
+        /// Bytes that would have been enough.
         needed: usize,
     },
     /// There are no indexes, or too many, or too many levels of one.
@@ -75,9 +75,9 @@ pub enum ConfigError {
 /// The parameters of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreConfig {
-    /// The indexes.
+    /// The plans of the indexes, in their order.
     pub indexes: [IndexPlan; INDEX_MAX],
-    /// How many.
+    /// How many indexes there are.
     pub index_count: u8,
     /// How pages are numbered.
     pub numbers: Numbers,

@@ -18,7 +18,7 @@ pub const INDEX_MAX: usize = 8;
 /// What finds a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// The index.
+    /// Number of the index.
     pub index: u8,
     /// A hash of the key, or the key itself in an ordered index.
     pub code: u64,
@@ -62,7 +62,6 @@ impl Shape {
         if self.is_ordered() { 8 } else { 4 }
     }
 
-    /// The greatest code.
     pub(crate) const fn code_max(self) -> u64 {
         u64::MAX >> (64 - self.code_bits)
     }

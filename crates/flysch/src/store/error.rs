@@ -7,7 +7,7 @@ use crate::media::{MediaError, Page};
 /// Why an operation of the store failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreError {
-    /// Flash failed.
+    /// The chip answered with an error.
     Media(MediaError),
     /// A unit on this page bears its seal and makes no sense.
     Malformed(Page),

@@ -156,7 +156,6 @@ impl<'ram> Memtable<'ram> {
         self.insert(Segment::Open, at, word, keeps_all);
     }
 
-    /// Drop everything.
     pub(crate) fn clear(&mut self) {
         self.sides.iter_mut().for_each(|side| (side.open, side.committed) = (0, 0));
     }

@@ -52,7 +52,6 @@ enum Stage {
     Done,
 }
 
-/// One input.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cursor {
     slot: u8,
@@ -92,7 +91,6 @@ impl Inputs {
         self.len == 0
     }
 
-    /// Forget the inputs.
     pub(crate) const fn clear(&mut self) {
         (self.len, self.seek) = (0, None);
     }

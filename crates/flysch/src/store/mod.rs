@@ -78,15 +78,15 @@ pub struct Lent<'a> {
 /// What a call of [`Store::work`] did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Array reads.
+    /// Pages read from the array.
     pub reads: u32,
-    /// Pages programmed.
+    /// Pages programmed into the array.
     pub programs: u32,
     /// Whether more work is due.
     pub is_left: bool,
 }
 
-/// The index store.
+/// The store of all indexes of a database.
 #[derive(Debug)]
 pub struct Store<'ram> {
     config: StoreConfig,
@@ -150,7 +150,7 @@ impl<'ram> Store<'ram> {
         }
     }
 
-    /// The parameters.
+    /// The parameters that the store was made with.
     pub const fn config(&self) -> &StoreConfig {
         &self.config
     }

@@ -45,7 +45,6 @@ pub(crate) struct Section {
     pub(crate) entries: u32,
     /// Units it was planned with; 0 where it is packed.
     pub(crate) planned: u32,
-    /// Units it has.
     pub(crate) units: u32,
     /// Its first unit in the run.
     pub(crate) start: u32,
@@ -121,14 +120,12 @@ impl Head {
     }
 }
 
-/// A run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) head: Head,
     /// Pieces in use.
     extent_count: u8,
     extents: [Extent; EXTENTS_MAX],
-    /// Units.
     pub(crate) units: u32,
     pub(crate) entries: u32,
     /// Codes that differ.
@@ -154,7 +151,6 @@ impl Run {
         Self::empty(Head { level, indexes: index, flags, ..Head::default() })
     }
 
-    /// An empty run.
     pub(crate) fn empty(head: Head) -> Self {
         let bounds = [(0, u64::MAX); INDEX_MAX];
         Self { head, pointers: (u32::MAX, 0), bounds, ..Self::default() }

@@ -19,7 +19,7 @@ pub struct Solo<'ram, N> {
     store: Store<'ram>,
     page: &'ram mut [u8],
     cell: &'ram mut [u8],
-    /// Flushes so far.
+    /// Number of flushes so far.
     pub flushes: u32,
 }
 
@@ -43,7 +43,7 @@ impl<'ram, N: Nand> Solo<'ram, N> {
         Self { media, store: Store::new(config, ram), page, cell, flushes: 0 }
     }
 
-    /// The store.
+    /// The index store, to ask for its counts.
     pub const fn store(&self) -> &Store<'ram> {
         &self.store
     }
@@ -53,7 +53,7 @@ impl<'ram, N: Nand> Solo<'ram, N> {
         &mut self.store
     }
 
-    /// The chip.
+    /// The chip below.
     pub const fn nand_mut(&mut self) -> &mut N {
         self.media.nand_mut()
     }
@@ -129,7 +129,7 @@ impl<'ram, N: Nand> Solo<'ram, N> {
         self.media.prepare()
     }
 
-    /// Blocks in use.
+    /// Number of blocks in use.
     pub fn block_count(&self) -> u32 {
         self.media.partition().count - self.media.free_count()
     }

@@ -200,7 +200,6 @@ impl<'ram> Runs<'ram> {
         Self { bytes, form, used: 0, len: 0, longest: longest as u8, reserved }
     }
 
-    /// Forget all runs.
     pub(crate) const fn clear(&mut self) {
         (self.used, self.len) = (0, 0);
     }
@@ -255,7 +254,6 @@ impl<'ram> Runs<'ram> {
         self.heads().filter(|(_, head)| head.is_recent())
     }
 
-    /// A run.
     pub(crate) fn run(&self, slot: usize) -> Run {
         let at = self.offset(slot);
         let head = self.head_at(at);
@@ -266,7 +264,6 @@ impl<'ram> Runs<'ram> {
         run
     }
 
-    /// All runs.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Run> + '_ {
         self.slots().map(|slot| self.run(slot))
     }
@@ -319,7 +316,6 @@ impl<'ram> Runs<'ram> {
         self.len += 1;
     }
 
-    /// Forget a run.
     pub(crate) fn remove(&mut self, slot: usize) {
         let at = self.offset(slot);
         let len = usize::from(self.bytes[at]);

@@ -21,7 +21,6 @@ enum Keys {
     Zipf,
 }
 
-/// A history.
 #[derive(Clone, Copy, Debug)]
 struct History {
     seed: u64,

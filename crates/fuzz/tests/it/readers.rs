@@ -129,7 +129,7 @@ fn part_is_read(input: &[u8]) {
 fn platform_is_read(input: &[u8]) {
     let names = Platform::names();
     let files: Vec<&str> = names.iter().map(|name| Platform::text(name).unwrap()).collect();
-    match Platform::parse(&text_of(&files, input)) {
+    match Platform::parse(&text_of(&files, input), Path::new("nowhere")) {
         Ok(platform) => drop(Build::of(&Arc::new(platform))),
         Err(error) => drop(error.to_string()),
     }

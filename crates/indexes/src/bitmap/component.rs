@@ -57,7 +57,6 @@ impl Bases {
         Self::new(&[root.max(2), values.div_ceil(root.max(2)).max(2)])
     }
 
-    /// The bases.
     pub fn as_slice(&self) -> &[u16] {
         &self.bases[..usize::from(self.len)]
     }

@@ -13,7 +13,6 @@ use crate::flash::{Flash, FlashError};
 pub struct Criterion<'a, 'ram> {
     /// The index of the attribute.
     pub index: &'a mut BitmapIndex<'ram>,
-    /// The values wanted.
     pub values: RangeInclusive<u32>,
 }
 

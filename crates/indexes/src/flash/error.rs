@@ -7,7 +7,6 @@ use flysch_nand::{EraseError, PageAddr, PowerLost, ProgramError, ReadError};
 /// Why an operation on flash failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlashError {
-    /// The supply failed.
     PowerLost,
     /// A page has more bit errors than ECC corrects.
     Uncorrectable(PageAddr),

@@ -51,7 +51,6 @@ impl<'ram, N: Nand> Flash<'ram, N> {
         Ok(Self { nand, geometry, taken: ram, next: 0, ready: None })
     }
 
-    /// The chip's geometry.
     pub const fn geometry(&self) -> &Geometry {
         &self.geometry
     }

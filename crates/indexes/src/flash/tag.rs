@@ -59,7 +59,6 @@ impl Tag {
         })
     }
 
-    /// The tag's bytes.
     pub fn emit(&self) -> [u8; TAG_SIZE] {
         let mut bytes = [0xFF; TAG_SIZE];
         bytes[field::AREA] = self.area;

@@ -90,7 +90,6 @@ impl Layout {
         }
     }
 
-    /// Pages of L1.
     pub(super) const fn l1_pages(&self) -> u32 {
         self.sectors * self.partitions
     }

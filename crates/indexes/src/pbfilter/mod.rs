@@ -44,7 +44,6 @@ const PASSING: usize = 1;
 const LASTING: usize = 2;
 const AREA_COUNT: u8 = 3;
 
-/// A `PBFilter` index.
 #[derive(Debug)]
 pub struct PbFilter<'ram> {
     config: PbConfig,
@@ -80,7 +79,6 @@ pub(crate) struct Set {
 }
 
 impl PbFilter<'_> {
-    /// The parameters.
     pub const fn config(&self) -> &PbConfig {
         &self.config
     }

@@ -14,7 +14,6 @@ use crate::flash::{Flash, FlashError};
 
 /// Inputs of a merge, at most.
 pub(super) const INPUTS_MAX: usize = 20;
-/// The least window.
 pub(super) const WINDOW_MIN: usize = 32;
 const _: () = assert!(WINDOW_MIN >= ENTRY_SIZE_MAX && WINDOW_MIN >= HEADER_SIZE);
 
@@ -74,7 +73,6 @@ impl Projection {
     }
 }
 
-/// One input.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cursor {
     run: Run,

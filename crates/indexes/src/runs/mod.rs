@@ -92,7 +92,6 @@ impl Runs<'_> {
         self.flushed
     }
 
-    /// The parameters.
     pub const fn config(&self) -> &RunsConfig {
         &self.config
     }

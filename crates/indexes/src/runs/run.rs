@@ -35,7 +35,6 @@ pub(super) const LOG: u8 = 0;
 pub(super) const RECENT: u8 = 1;
 /// Runs merged from those.
 pub(super) const MERGED: u8 = 2;
-/// The existence filter.
 pub(super) const FILTER: u8 = 3;
 /// The first level; the others follow.
 pub(super) const LEVEL: u8 = 4;

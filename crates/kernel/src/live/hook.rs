@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_level_has_a_name() {
-        for level in Level::ALL {
+        for &level in Level::ALL {
             assert_eq!(level.name().parse(), Ok(level));
         }
         assert!("chips".parse::<Level>().unwrap_err().to_string().contains("'chip'"));

@@ -1,11 +1,11 @@
 //! Levels: how near to the flash array a live trace records.
 
-use std::str::FromStr;
-
-use flysch_lab::unknown_name::UnknownName;
+use flysch_names::named;
+use strum::{IntoStaticStr, VariantArray};
 
 /// How near to the flash array operations are recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Level {
     /// Array operations of raw NAND: what the chip does, page by page. It does not see controllers
     /// whose driver has page functions of its own.
@@ -21,26 +21,4 @@ pub enum Level {
     Nandsim,
 }
 
-impl Level {
-    /// All levels, the most preferred first. That of nandsim is only used if it is asked for.
-    pub const ALL: [Self; 4] = [Self::Chip, Self::SpiNand, Self::Mtd, Self::Nandsim];
-
-    /// Name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Chip => "chip",
-            Self::SpiNand => "spi-nand",
-            Self::Mtd => "mtd",
-            Self::Nandsim => "nandsim",
-        }
-    }
-}
-
-impl FromStr for Level {
-    type Err = UnknownName;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let found = Self::ALL.into_iter().find(|level| level.name() == name);
-        found.ok_or_else(|| UnknownName::new("hook", name, &Self::ALL.map(Self::name)))
-    }
-}
+named!(Level, "hook");

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use flysch_lab::machine::stack::Main;
-use flysch_lab::unknown_name::UnknownName;
+use flysch_names::UnknownName;
 
 /// The prefix that distinguishes a target from a simulated stack.
 const PREFIX: &str = "kernel:";
@@ -56,8 +56,8 @@ impl FromStr for Target {
         }
         let found = Self::FRESH.into_iter().find(|main| main.name() == rest);
         let known = Self::FRESH.map(|main| format!("{PREFIX}{}", main.name()));
-        let known: Vec<&str> = known.iter().map(String::as_str).chain(["kernel:/PATH"]).collect();
-        found.map(Self::Fresh).ok_or_else(|| UnknownName::new("kernel target", name, &known))
+        let known = known.into_iter().chain(["kernel:/PATH".to_owned()]);
+        found.map(Self::Fresh).ok_or_else(|| UnknownName::new("kernel target", name, known))
     }
 }
 

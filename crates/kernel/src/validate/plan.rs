@@ -38,7 +38,7 @@ pub const QUICK: MicroPlan = MicroPlan {
 
 /// All 160 cells of the micro-benchmark.
 pub const FULL: MicroPlan = MicroPlan {
-    workloads: &Micro::ALL,
+    workloads: &Micro::OF_ALGORITHM_1,
     record_sizes: &[150, 300, 450, 600],
     requests: &[100, 500, 1000, 2000, 5000],
     fill: 5000,

@@ -1,17 +1,18 @@
 //! Guests: the chip that nandsim simulates, the modules that are loaded, and the job to do.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use flysch_chip::Part;
-use flysch_lab::unknown_name::UnknownName;
 use flysch_linux::mtd::EccMode;
+use flysch_names::named;
+use strum::{IntoStaticStr, VariantArray};
 
 use super::error::VmError;
 
 /// What executes the guest's instructions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Accelerator {
     /// The processor of this machine. It is fast, but the speed depends on the machine.
     Kvm,
@@ -20,26 +21,7 @@ pub enum Accelerator {
     Tcg,
 }
 
-impl Accelerator {
-    const ALL: [Self; 2] = [Self::Kvm, Self::Tcg];
-
-    /// Name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Kvm => "kvm",
-            Self::Tcg => "tcg",
-        }
-    }
-}
-
-impl FromStr for Accelerator {
-    type Err = UnknownName;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let found = Self::ALL.into_iter().find(|it| it.name() == name);
-        found.ok_or_else(|| UnknownName::new("accelerator", name, &Self::ALL.map(Self::name)))
-    }
-}
+named!(Accelerator, "accelerator");
 
 /// The description of a guest.
 #[derive(Clone, Debug)]

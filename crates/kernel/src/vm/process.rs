@@ -1,6 +1,5 @@
 //! Run other programs and wait for their end.
 
-use std::env;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -8,9 +7,9 @@ use super::error::VmError;
 
 /// The path of a program on the search path or in a folder for administration tools.
 pub(super) fn find(program: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    let folders = env::split_paths(&path).chain(["/usr/sbin", "/sbin"].map(PathBuf::from));
-    folders.map(|folder| folder.join(program)).find(|file| file.is_file())
+    let for_administration =
+        || which::which_in_global(program, Some("/usr/sbin:/sbin")).ok()?.next();
+    which::which(program).ok().or_else(for_administration)
 }
 
 /// Run a program and return its output. If it fails, the error holds its last line.

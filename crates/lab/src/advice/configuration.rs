@@ -108,7 +108,6 @@ impl Space {
         }
     }
 
-    /// Every configuration.
     pub fn all(&self) -> Vec<Configuration> {
         let plain = self.stacks.iter().map(|&stack| Configuration::plain(stack)).collect();
         let mut all: Vec<Configuration> =

@@ -24,7 +24,6 @@ pub enum RunError {
     Engine {
         /// What was under way.
         during: String,
-        /// What it says.
         error: DbError,
     },
     /// The kernel of a real machine, or a program that serves it, refuses.

@@ -2,8 +2,9 @@
 
 use std::str::FromStr;
 
-use flysch_linux::jffs2::{Compressor, UnknownCompressor};
+use flysch_linux::jffs2::Compressor;
 use flysch_linux::ubifs;
+use flysch_names::UnknownName;
 
 use super::scenario::Scenario;
 use crate::machine::Build;
@@ -64,7 +65,7 @@ impl CompressionOption {
 }
 
 impl FromStr for CompressionOption {
-    type Err = UnknownCompressor;
+    type Err = UnknownName;
 
     /// Parse `none`, one compressor, or several compressors of JFFS2 joined by `+` in the order
     /// JFFS2 tries them. UBIFS has one compressor: the first name in the list that it knows.

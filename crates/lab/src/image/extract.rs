@@ -32,7 +32,6 @@ pub struct Extracted {
     pub image: Recognised,
     /// Number of files that were copied in full.
     pub files: u32,
-    /// Number of folders.
     pub folders: u32,
     /// Number of symbolic links.
     pub links: u32,

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use flysch_chip::Part;
 use flysch_indexes::pbfilter::FlushUnit;
 use flysch_indexes::runs::Pace;
+use flysch_names::named;
 use rayon::prelude::*;
+use strum::{IntoStaticStr, VariantArray};
 
 use super::chip_setup::ChipSetup;
 use super::costs::IndexCosts;
@@ -18,7 +20,8 @@ use super::rows::{LookupDistribution, RowKeys};
 use crate::parameter::Parameter;
 
 /// Which keys are looked up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum LookupKind {
     /// Keys that are in the index, drawn at random.
     Present,
@@ -30,20 +33,7 @@ pub enum LookupKind {
     All,
 }
 
-impl LookupKind {
-    /// All kinds, in the order of the declaration.
-    pub const ALL: [Self; 4] = [Self::Present, Self::Absent, Self::Middle, Self::All];
-
-    /// Name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Present => "present",
-            Self::Absent => "absent",
-            Self::Middle => "middle",
-            Self::All => "all",
-        }
-    }
-}
+named!(LookupKind);
 
 /// The description of one run in full.
 #[derive(Clone, Debug)]

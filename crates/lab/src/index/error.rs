@@ -33,7 +33,6 @@ pub enum MethodError {
     Lost(u32),
     /// The method has no such option.
     Refused {
-        /// The method.
         method: &'static str,
         /// The option, by its name on the command line.
         option: &'static str,

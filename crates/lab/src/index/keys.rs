@@ -1,16 +1,17 @@
 //! The keys of a run: distinct keys in one of seven distributions, and as many absent keys.
 
 use std::fmt;
-use std::str::FromStr;
 
 use flysch_chip::Prng;
+use flysch_names::named;
+use strum::{IntoStaticStr, VariantArray};
 
 use super::collide;
 use super::zipf::Zipf;
-use crate::unknown_name::UnknownName;
 
 /// How the keys of a run are distributed over all keys of their size, in the order of insertion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum KeyDistribution {
     /// Every key is equally likely.
     Random,
@@ -30,47 +31,15 @@ pub enum KeyDistribution {
     Colliding,
 }
 
+named!(KeyDistribution, "key distribution");
+
 /// Number of keys in a burst.
 pub const BURST: u32 = 64;
 
 impl KeyDistribution {
-    /// All distributions, in the order of the declaration.
-    pub const ALL: [Self; 7] = [
-        Self::Random,
-        Self::Ascending,
-        Self::Descending,
-        Self::Normal,
-        Self::Bursty,
-        Self::Zipf,
-        Self::Colliding,
-    ];
-
     /// Whether keys come in stretches of neighbours, other than in one that ascends.
     pub const fn is_in_stretches(self) -> bool {
         matches!(self, Self::Descending | Self::Bursty)
-    }
-
-    /// Name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Random => "random",
-            Self::Ascending => "ascending",
-            Self::Descending => "descending",
-            Self::Normal => "normal",
-            Self::Bursty => "bursty",
-            Self::Zipf => "zipf",
-            Self::Colliding => "colliding",
-        }
-    }
-}
-
-impl FromStr for KeyDistribution {
-    type Err = UnknownName;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let known = Self::ALL.map(Self::name);
-        let found = Self::ALL.into_iter().find(|choice| choice.name() == name);
-        found.ok_or_else(|| UnknownName::new("key distribution", name, &known))
     }
 }
 
@@ -262,7 +231,7 @@ mod tests {
 
     #[test]
     fn no_two_keys_are_equal() {
-        for distribution in KeyDistribution::ALL {
+        for &distribution in KeyDistribution::ALL {
             let is_colliding = distribution == KeyDistribution::Colliding;
             for size in if is_colliding { vec![12] } else { vec![2, 3, 8, 12, 30] } {
                 let keys = Keys::new(distribution, size, 20_000, 7).unwrap();

@@ -1,14 +1,13 @@
 //! The operations of every index method, and the methods by name.
 
-use std::str::FromStr;
-
 use flysch_indexes::ConfigError;
 use flysch_indexes::pbfilter::FlushUnit;
 use flysch_indexes::runs::Pace;
+use flysch_names::named;
+use strum::{IntoStaticStr, VariantArray};
 
 use super::error::MethodError;
 use super::records::Place;
-use crate::unknown_name::UnknownName;
 
 /// An index from keys to record numbers, on a chip of its own.
 pub trait IndexMethod {
@@ -56,7 +55,8 @@ impl Ram {
 }
 
 /// The name of a method.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase", const_into_str)]
 pub enum MethodName {
     /// `PBFilter` as published, with four L1 partitions.
     Pbfilter,
@@ -65,6 +65,7 @@ pub enum MethodName {
     /// Runs of entries ordered by hash, with a log of their own.
     Runs,
     /// Hash-ordered runs with the existence filter.
+    #[strum(serialize = "runs+filter")]
     RunsFilter,
     /// A B+tree on a page-mapping translation layer.
     Btree,
@@ -76,40 +77,13 @@ pub enum MethodName {
     /// The index store of the database, alone on a chip.
     Store,
     /// The same with its entries in the order of the keys.
+    #[strum(serialize = "store+order")]
     StoreOrdered,
 }
 
+named!(MethodName, "index method");
+
 impl MethodName {
-    /// All methods, in the order of the declaration.
-    pub const ALL: [Self; 10] = [
-        Self::Pbfilter,
-        Self::Pbfilter2,
-        Self::Runs,
-        Self::RunsFilter,
-        Self::Btree,
-        Self::Bftl1,
-        Self::Bftl2,
-        Self::Skimpystash,
-        Self::Store,
-        Self::StoreOrdered,
-    ];
-
-    /// Name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Pbfilter => "pbfilter",
-            Self::Pbfilter2 => "pbfilter2",
-            Self::Runs => "runs",
-            Self::RunsFilter => "runs+filter",
-            Self::Btree => "btree",
-            Self::Bftl1 => "bftl1",
-            Self::Bftl2 => "bftl2",
-            Self::Skimpystash => "skimpystash",
-            Self::Store => "store",
-            Self::StoreOrdered => "store+order",
-        }
-    }
-
     /// The default number of points in the second half of a load at which lookups are made. The
     /// reads of runs rise and fall with each merge, so one point would say little. 0 stands for the
     /// end of the load.
@@ -131,16 +105,6 @@ impl MethodName {
             | Self::StoreOrdered => true,
             Self::Btree | Self::Bftl1 | Self::Bftl2 | Self::Skimpystash => false,
         }
-    }
-}
-
-impl FromStr for MethodName {
-    type Err = UnknownName;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let known = Self::ALL.map(Self::name);
-        let found = Self::ALL.into_iter().find(|method| method.name() == name);
-        found.ok_or_else(|| UnknownName::new("index method", name, &known))
     }
 }
 

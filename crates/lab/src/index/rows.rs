@@ -1,12 +1,11 @@
 //! Which key each row has, and which row is looked for: the order of a load and of its lookups.
 
-use std::str::FromStr;
-
 use flysch_chip::Prng;
+use flysch_names::named;
+use strum::{IntoStaticStr, VariantArray};
 
 use super::keys::{KeyDistribution, permute};
 use super::zipf::Zipf;
-use crate::unknown_name::UnknownName;
 
 /// The key of each row, in the order of insertion.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +67,8 @@ fn scatter(number: u32, count: u32, seed: u64) -> u32 {
 }
 
 /// Which of the rows are looked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum LookupDistribution {
     /// Each as often as any other.
     Uniform,
@@ -80,30 +80,7 @@ pub enum LookupDistribution {
     Oldest,
 }
 
-impl LookupDistribution {
-    /// All distributions, in the order of the declaration.
-    pub const ALL: [Self; 4] = [Self::Uniform, Self::Zipf, Self::Newest, Self::Oldest];
-
-    /// Name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Uniform => "uniform",
-            Self::Zipf => "zipf",
-            Self::Newest => "newest",
-            Self::Oldest => "oldest",
-        }
-    }
-}
-
-impl FromStr for LookupDistribution {
-    type Err = UnknownName;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let known = Self::ALL.map(Self::name);
-        let found = Self::ALL.into_iter().find(|choice| choice.name() == name);
-        found.ok_or_else(|| UnknownName::new("lookup distribution", name, &known))
-    }
-}
+named!(LookupDistribution, "lookup distribution");
 
 /// Draws of rows to look for, from a number of rows that grows.
 #[derive(Clone, Debug)]
@@ -157,11 +134,11 @@ mod tests {
 
     #[test]
     fn draws_prefer_what_they_say() {
-        let mean = |distribution| {
+        let mean = |&distribution| {
             let mut draws = Draws::new(distribution, 5);
             (0..1000).map(|_| draws.draw(1000)).sum::<u32>() / 1000
         };
-        let means = LookupDistribution::ALL.map(mean);
+        let means: Vec<u32> = LookupDistribution::ALL.iter().map(mean).collect();
         assert!((470..530).contains(&means[0]), "{means:?}");
         assert!(means[2] > 800 && means[3] < 200, "{means:?}");
         let mut draws = Draws::new(LookupDistribution::Zipf, 5);

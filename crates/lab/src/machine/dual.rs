@@ -10,9 +10,8 @@ use std::fmt;
 use std::rc::Rc;
 use std::str::FromStr;
 
+use flysch_names::UnknownName;
 use flysch_sqlite::{File, FileKind, OpenFlags, Vfs, VfsError};
-
-use crate::unknown_name::UnknownName;
 
 /// The kinds of files that lie on the second file system. In the paper these are rollback journals;
 /// the other kinds are its future work.
@@ -73,7 +72,7 @@ impl FromStr for Route {
         text.split('+').try_fold(Self(0), |route, given| {
             let found = Self::NAMES.iter().chain(&[(Self::ALL, "all")]);
             let found = found.clone().find(|(_, name)| *name == given);
-            let (one, _) = found.ok_or_else(|| UnknownName::new("kind of file", given, &known))?;
+            let (one, _) = found.ok_or_else(|| UnknownName::new("kind of file", given, known))?;
             Ok(route.and(*one))
         })
     }

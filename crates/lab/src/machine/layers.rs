@@ -1,14 +1,13 @@
 //! Options of the layers of a stack. Each option matters to some stacks only.
 
-use std::str::FromStr;
-
 use flysch_linux::ftl::{Mapping, Victim};
 use flysch_linux::ubi::WEAR_THRESHOLD;
 use flysch_linux::ubifs::Maker;
 use flysch_linux::yaffs2::Profile;
+use flysch_names::named;
+use strum::{IntoStaticStr, VariantArray};
 
 use super::platform::Platform;
-use crate::unknown_name::UnknownName;
 
 /// Percentage of its blocks that a translation layer keeps in reserve: the 7.4 % between the 2^30
 /// bytes of a gigabyte of flash and the 10^9 bytes that a card of a gigabyte offers.
@@ -25,7 +24,8 @@ const ENGINE_RAM: u32 = 16 << 10;
 const NVRAM_SIZE: u32 = 8 << 10;
 
 /// How a translation layer maps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum FtlKind {
     /// Pages are mapped. The block with the fewest live pages is collected.
     Page,
@@ -34,6 +34,8 @@ pub enum FtlKind {
     /// A hybrid: blocks are mapped, and half of the spare blocks are logs of pages.
     LogBlock,
 }
+
+named!(FtlKind, "translation");
 
 /// The options of all layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,28 +62,6 @@ pub struct Layers {
     pub nvram_size: u32,
     /// The engine: bytes of a cache of what it reads, beside its RAM.
     pub read_cache: u32,
-}
-
-impl FtlKind {
-    const ALL: [Self; 3] = [Self::Page, Self::PageCostBenefit, Self::LogBlock];
-
-    /// Name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Page => "page",
-            Self::PageCostBenefit => "page-cost-benefit",
-            Self::LogBlock => "log-block",
-        }
-    }
-}
-
-impl FromStr for FtlKind {
-    type Err = UnknownName;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let found = Self::ALL.into_iter().find(|kind| kind.name() == name);
-        found.ok_or_else(|| UnknownName::new("translation", name, &Self::ALL.map(Self::name)))
-    }
 }
 
 impl Layers {

@@ -125,13 +125,9 @@ impl Machine {
 
 impl Build {
     /// The values of the platform.
-    ///
-    /// # Panics
-    /// If the platform names a part that is not built in. A parsed platform never does.
     pub fn of(platform: &Arc<Platform>) -> Self {
-        let part = Part::named(&platform.part).expect("a platform names a built-in part");
         Self {
-            part: Arc::new(part),
+            part: Arc::clone(&platform.part),
             partition_blocks: platform.partition_blocks,
             ecc: platform.ecc,
             ra_pages: platform.jffs2_ra_pages,

@@ -1,10 +1,12 @@
 //! A platform: the description of a board and its kernel, as data.
 
 use std::fmt;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
 
 use flysch_chip::Part;
 use flysch_chip::fields::missing;
-use flysch_chip::nearest::nearest;
 use flysch_linux::cache::ReadAheadProfile;
 use flysch_linux::card::Bus;
 use flysch_linux::cpu::Speed;
@@ -12,6 +14,7 @@ use flysch_linux::jffs2::Compressor;
 use flysch_linux::mtd::EccMode;
 use flysch_linux::ubifs::{self, DirtyLimit};
 use flysch_linux::yaffs2::Profile;
+use flysch_names::nearest;
 use flysch_sqlite::{Era, JournalMode, Settings, Synchronous};
 use serde::Deserialize;
 
@@ -37,8 +40,8 @@ pub struct Platform {
     pub description: String,
     /// Where the figures come from.
     pub source: String,
-    /// Name of the board's flash part.
-    pub part: String,
+    /// The board's flash part.
+    pub part: Arc<Part>,
     /// Number of blocks in the test partition.
     pub partition_blocks: u32,
     /// Where error correction is computed.
@@ -234,11 +237,12 @@ impl Platform {
         found.ok_or_else(|| PlatformError::Unknown(name.to_owned()))
     }
 
-    /// Parse the description of a platform.
+    /// Parse the description of a platform. Its part is a built-in one, or a TOML file whose path
+    /// is relative to `folder`.
     ///
     /// # Errors
-    /// Says what is wrong with the text.
-    pub fn parse(text: &str) -> Result<Self, PlatformError> {
+    /// Says what is wrong with the text, or with the part's file.
+    pub fn parse(text: &str, folder: &Path) -> Result<Self, PlatformError> {
         let invalid = |why: &dyn fmt::Display| PlatformError::Invalid(why.to_string());
         let file: File = toml::from_str(text).map_err(|error| {
             let mut names = missing(text, BUILTIN[0]);
@@ -248,7 +252,7 @@ impl Platform {
                 _ => invalid(&format_args!("missing: {}", names.join(", "))),
             }
         })?;
-        Part::named(&file.part).map_err(|error| invalid(&error))?;
+        let part = part(&file.part, folder).map_err(PlatformError::Invalid)?;
         let always = |component| {
             let plain = |draw: &Draw| draw.component == component && draw.is_unconditional();
             file.power.draw.iter().any(plain)
@@ -268,14 +272,13 @@ impl Platform {
             overhead_ns: (file.mtd.read_overhead_ns, file.mtd.program_overhead_ns),
             read_ahead: file.read_ahead.profile.parse().map_err(|error| invalid(&error))?,
             jffs2_compressors: compressors.collect::<Result<_, _>>().map_err(|e| invalid(&e))?,
-            yaffs2_profile: yaffs2_profile(&file.yaffs2.profile)
-                .ok_or_else(|| invalid(&"the profile of YAFFS2 is 2009 or today"))?,
+            yaffs2_profile: file.yaffs2.profile.parse().map_err(|error| invalid(&error))?,
             ubifs_compressor: file.ubifs.compressor.parse().map_err(|error| invalid(&error))?,
             sqlite: file.sqlite.settings().map_err(|error| invalid(&error))?,
             name: file.name,
             description: file.description,
             source: file.source,
-            part: file.part,
+            part: Arc::new(part),
             has_nvram: file.has_nvram,
             partition_blocks: file.partition.blocks,
             card: Bus {
@@ -300,13 +303,16 @@ impl Platform {
     /// # Errors
     /// As [`Platform::named`].
     pub fn text(name: &str) -> Result<&'static str, PlatformError> {
-        let is_it = |text: &&&str| Self::parse(text).is_ok_and(|platform| platform.name == name);
+        let is_it = |text: &&&str| {
+            Self::parse(text, Path::new("")).is_ok_and(|platform| platform.name == name)
+        };
         let found = BUILTIN.iter().find(is_it).copied();
         found.ok_or_else(|| PlatformError::Unknown(name.to_owned()))
     }
 
     fn builtin() -> impl Iterator<Item = Self> {
-        BUILTIN.into_iter().map(|text| Self::parse(text).expect("built-in platforms are valid"))
+        let parse = |text| Self::parse(text, Path::new(""));
+        BUILTIN.into_iter().map(move |text| parse(text).expect("built-in platforms are valid"))
     }
 }
 
@@ -330,7 +336,7 @@ impl File {
 }
 
 impl SqliteFile {
-    fn settings(&self) -> Result<Settings, flysch_sqlite::UnknownName> {
+    fn settings(&self) -> Result<Settings, flysch_names::UnknownName> {
         let mut settings = self.era.parse::<Era>()?.settings();
         settings.page_size = self.page_size.unwrap_or(settings.page_size);
         settings.cache_size = self.cache_size.unwrap_or(settings.cache_size);
@@ -340,8 +346,15 @@ impl SqliteFile {
     }
 }
 
-fn yaffs2_profile(name: &str) -> Option<Profile> {
-    Profile::ALL.into_iter().find(|profile| profile.name() == name)
+/// The part of a platform in `folder`: a built-in one, or that of a TOML file.
+fn part(name: &str, folder: &Path) -> Result<Part, String> {
+    if Path::new(name).extension().is_none_or(|extension| extension != "toml") {
+        return Part::named(name).map_err(|error| error.to_string());
+    }
+    let path = folder.join(name);
+    let of_file = |error: &dyn fmt::Display| format!("part {}: {error}", path.display());
+    let text = fs::read_to_string(&path).map_err(|error| of_file(&error))?;
+    Part::parse(&text).map_err(|error| of_file(&error))
 }
 
 /// The ECC mode of this name: `hardware` or `soft`.
@@ -361,9 +374,7 @@ mod tests {
     fn every_built_in_platform_names_its_source_and_a_known_part() {
         for platform in Platform::builtin() {
             assert!(!platform.source.is_empty(), "{}", platform.name);
-            let part = Part::named(&platform.part);
-            let part = part.expect("a built-in part");
-            assert!(platform.partition_blocks <= part.geometry.block_count);
+            assert!(platform.partition_blocks <= platform.part.geometry.block_count);
             assert!(platform.cpu.fitted.len() <= 2, "{}: two fitted constants", platform.name);
         }
     }

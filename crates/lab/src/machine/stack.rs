@@ -3,10 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::unknown_name::UnknownName;
+use flysch_names::{UnknownName, named};
+use strum::{IntoStaticStr, VariantArray};
 
 /// The program that handles the requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Engine {
     Sqlite,
     /// No engine: a program that calls files directly.
@@ -15,8 +17,11 @@ pub enum Engine {
     Flysch,
 }
 
+named!(Engine);
+
 /// The file system of the database's main file, with the layers below it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Main {
     /// JFFS2 on raw NAND.
     Jffs2,
@@ -32,8 +37,11 @@ pub enum Main {
     Chip,
 }
 
+named!(Main);
+
 /// Where rollback journals or commits lie, if not in the file system or the chip of the main file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Journals {
     /// PRAMFS in a PRAM.
     Pramfs,
@@ -42,6 +50,8 @@ pub enum Journals {
     /// The first bytes of a PRAM: commits of the engine on the bare chip.
     Nvram,
 }
+
+named!(Journals);
 
 /// An engine and its file systems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,46 +64,14 @@ pub struct Stack {
     pub journals: Option<Journals>,
 }
 
-impl Engine {
-    /// Name in the names of stacks.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sqlite => "sqlite",
-            Self::File => "file",
-            Self::Flysch => "flysch",
-        }
-    }
-}
-
 impl Main {
     /// Every file system that an engine can stand on.
-    const ALL: [Self; 5] = [Self::Jffs2, Self::Yaffs2, Self::Ubifs, Self::Ftl, Self::Tmpfs];
-
-    /// Name in the names of stacks.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Jffs2 => "jffs2",
-            Self::Yaffs2 => "yaffs2",
-            Self::Ubifs => "ubifs",
-            Self::Ftl => "ftl",
-            Self::Tmpfs => "tmpfs",
-            Self::Chip => "chip",
-        }
-    }
+    const MOUNTED: [Self; 5] = [Self::Jffs2, Self::Yaffs2, Self::Ubifs, Self::Ftl, Self::Tmpfs];
 }
 
 impl Journals {
     /// File systems that journals of SQLite can lie in.
-    const ALL: [Self; 2] = [Self::Pramfs, Self::Tmpfs];
-
-    /// Name in the names of stacks.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Pramfs => "pramfs",
-            Self::Tmpfs => "tmpfs",
-            Self::Nvram => "nvram",
-        }
-    }
+    const OF_SQLITE: [Self; 2] = [Self::Pramfs, Self::Tmpfs];
 }
 
 impl Stack {
@@ -145,13 +123,13 @@ impl Stack {
 
     /// Every stack that has a name.
     fn every() -> impl Iterator<Item = Self> {
-        let of_sqlite = Main::ALL.into_iter().flat_map(|main| {
+        let of_sqlite = Main::MOUNTED.into_iter().flat_map(|main| {
             let plain = Self::on(main);
-            let others = Journals::ALL.into_iter().map(move |journals| plain.with(journals));
+            let others = Journals::OF_SQLITE.into_iter().map(move |journals| plain.with(journals));
             std::iter::once(plain).chain(others)
         });
         of_sqlite
-            .chain(Main::ALL.into_iter().map(Self::file))
+            .chain(Main::MOUNTED.into_iter().map(Self::file))
             .chain([Self::FLYSCH, Self::FLYSCH_NVRAM])
     }
 }
@@ -171,9 +149,7 @@ impl FromStr for Stack {
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let found = Self::every().find(|stack| stack.name() == name);
-        let known: Vec<String> = Self::every().map(Self::name).collect();
-        let known: Vec<&str> = known.iter().map(String::as_str).collect();
-        found.ok_or_else(|| UnknownName::new("stack", name, &known))
+        found.ok_or_else(|| UnknownName::new("stack", name, Self::every().map(Self::name)))
     }
 }
 

@@ -16,8 +16,10 @@ mod reads;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use flysch_names::named;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::bench::grid::Grid;
 use crate::bench::run::Run;
@@ -55,7 +57,8 @@ pub struct Expected {
 }
 
 /// Which operations are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Count {
     /// Pages of data that the chip read from its array.
     PageReads,
@@ -64,6 +67,8 @@ pub enum Count {
     /// Blocks that the chip erased.
     BlockErases,
 }
+
+named!(Count);
 
 /// A row with the counts of the kernel and of the simulation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -79,15 +84,6 @@ pub struct Judgement {
 }
 
 impl Count {
-    /// Name of the count in the JSON of a result.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::PageReads => "page_reads",
-            Self::PagePrograms => "page_programs",
-            Self::BlockErases => "block_erases",
-        }
-    }
-
     /// This count in the result of a run.
     #[expect(clippy::cast_precision_loss, reason = "counts of operations, far below 2^52")]
     fn of(self, run: &Run) -> f64 {

@@ -49,6 +49,15 @@ const QUESTIONS: [Question; 3] = [
     },
 ];
 
+impl Question {
+    /// The mean over the seeds, to the nearest.
+    fn mean(&self, case: &Case<'_>) -> u64 {
+        let count = case.seeds.len() as u64;
+        let sum: u64 = case.seeds.iter().map(|run| (self.of)(run)).sum();
+        (sum + count / 2) / count
+    }
+}
+
 /// If a ranking is longer than this, only its first and its last entry are shown.
 const TOLD: usize = 3;
 
@@ -57,8 +66,8 @@ const TOLD: usize = 3;
 struct Field<'a> {
     /// The series, as positions in [`Cases::series`].
     styles: BTreeSet<usize>,
-    /// For each group, the run of each series.
-    cases: Vec<BTreeMap<usize, &'a Run>>,
+    /// For each group, the case of each series.
+    cases: Vec<BTreeMap<usize, &'a Case<'a>>>,
 }
 
 /// Write the answers for each workload.
@@ -67,7 +76,7 @@ pub(super) fn answers(cases: &Cases<'_>) -> String {
     for workload in &cases.workloads {
         let field = field(&cases.of_workload(workload));
         let mut points = match (field.styles.len(), field.cases.as_slice()) {
-            (1, [case]) => case.values().flat_map(|run| alone(run)).collect(),
+            (1, [group]) => group.values().flat_map(|case| alone(case.run)).collect(),
             (1, _) => span(&field),
             (_, []) => vec!["No case was run on every stack: nothing to compare.".to_owned()],
             _ => QUESTIONS.iter().map(|question| answer(question, &field, cases)).collect(),
@@ -83,15 +92,15 @@ pub(super) fn answers(cases: &Cases<'_>) -> String {
 }
 
 /// The cases that can be answers, where some can: no floor, and nothing that the platform lacks.
-fn field<'a>(cases: &[&Case<'a>]) -> Field<'a> {
+fn field<'a>(cases: &[&'a Case<'a>]) -> Field<'a> {
     let is_answer = |case: &&&Case<'a>| case.run.standing == Standing::Answer;
-    let answers: Vec<&Case<'a>> = cases.iter().filter(is_answer).copied().collect();
+    let answers: Vec<&'a Case<'a>> = cases.iter().filter(is_answer).copied().collect();
     let cases = if answers.is_empty() { cases } else { answers.as_slice() };
     let styles: BTreeSet<usize> = cases.iter().map(|case| case.style).collect();
-    let mut by_size: BTreeMap<(u32, u32), BTreeMap<usize, &Run>> = BTreeMap::new();
+    let mut by_size: BTreeMap<(u32, u32), BTreeMap<usize, &Case<'a>>> = BTreeMap::new();
     for case in cases {
         let size = (case.run.record_size, case.run.requests);
-        by_size.entry(size).or_default().insert(case.style, case.run);
+        by_size.entry(size).or_default().insert(case.style, case);
     }
     let complete = by_size.into_values().filter(|runs| runs.len() == styles.len()).collect();
     Field { styles, cases: complete }
@@ -102,7 +111,7 @@ fn answer(question: &Question, field: &Field<'_>, cases: &Cases<'_>) -> String {
     let mut totals: Vec<(u64, usize)> = field
         .styles
         .iter()
-        .map(|style| (field.cases.iter().map(|case| (question.of)(case[style])).sum(), *style))
+        .map(|style| (field.cases.iter().map(|group| question.mean(group[style])).sum(), *style))
         .collect();
     totals.sort_unstable();
     let title = question.title;
@@ -148,9 +157,9 @@ fn list(names: &[String]) -> String {
     }
 }
 
-fn is_least(question: &Question, case: &BTreeMap<usize, &Run>, style: usize) -> bool {
-    let own = (question.of)(case[&style]);
-    case.values().all(|run| (question.of)(run) >= own)
+fn is_least(question: &Question, group: &BTreeMap<usize, &Case<'_>>, style: usize) -> bool {
+    let own = question.mean(group[&style]);
+    group.values().all(|case| question.mean(case) >= own)
 }
 
 fn more(question: &Question, least: u64, total: u64, name: &str) -> String {
@@ -207,7 +216,7 @@ fn alone(run: &Run) -> Vec<String> {
 
 /// The range of throughput of one stack over many cases.
 fn span(field: &Field<'_>) -> Vec<String> {
-    let runs = || field.cases.iter().flat_map(BTreeMap::values);
+    let runs = || field.cases.iter().flat_map(|group| group.values().flat_map(|case| &case.seeds));
     let slowest = runs().map(|run| run.throughput_kb_s).fold(f64::INFINITY, f64::min);
     let fastest = runs().map(|run| run.throughput_kb_s).fold(0.0, f64::max);
     let cases = counted(field.cases.len(), "case");
@@ -218,7 +227,7 @@ fn span(field: &Field<'_>) -> Vec<String> {
 /// How much record data the partition can store in its life, for the series that program pages.
 fn wear_out(field: &Field<'_>, cases: &Cases<'_>) -> Option<String> {
     let lasting = |style: &usize| {
-        let runs = field.cases.iter().map(|case| case[style]);
+        let runs = field.cases.iter().flat_map(|group| &group[style].seeds);
         let (mut mb, mut lives) = (0.0, 0.0);
         for run in runs {
             // Each case uses up a share of the partition's life. The sum of the data divided by the

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use flysch_charts::number::thousands;
+use flysch_charts::statistics::Spread;
 
 use crate::bench::run::Run;
 
@@ -13,9 +14,12 @@ use crate::bench::run::Run;
 /// series.
 const SHOWN_MAX: usize = 16;
 
-/// One run with its series.
+/// What was asked for once: a run for each seed, with its series.
 pub(super) struct Case<'a> {
+    /// The run of the first seed, which is shown where one run is.
     pub(super) run: &'a Run,
+    /// The runs of all seeds, the first included.
+    pub(super) seeds: Vec<&'a Run>,
     /// The position of its series in [`Cases::series`], which also decides its colour.
     pub(super) style: usize,
 }
@@ -37,10 +41,24 @@ pub(super) struct Cases<'a> {
 /// What runs must have in common to be compared: workload, stack, record size and requests.
 type Key<'a> = (&'a str, &'a str, u32, u32);
 
+impl Case<'_> {
+    /// The mean of a number over the seeds, and how it is spread.
+    pub(super) fn spread(&self, of: impl Fn(&Run) -> f64) -> Spread {
+        let values: Vec<f64> = self.seeds.iter().map(|run| of(run)).collect();
+        Spread::of(&values)
+    }
+
+    /// The interval of a number over the seeds. None if there is only one.
+    pub(super) fn interval(&self, of: impl Fn(&Run) -> f64) -> Option<(f64, f64)> {
+        (self.seeds.len() > 1).then(|| self.spread(of).interval())
+    }
+}
+
 impl<'a> Cases<'a> {
     /// Find out what varies between the runs.
     pub(super) fn of(runs: &'a [Run]) -> Self {
         let names = distinguishing(runs);
+        // Where the case of a series and key stands in the list of all.
         let mut seen: BTreeMap<(String, Key<'a>), usize> = BTreeMap::new();
         let mut cases = Self {
             all: Vec::with_capacity(runs.len()),
@@ -50,15 +68,25 @@ impl<'a> Cases<'a> {
             requests: ascending(runs.iter().map(|run| run.requests)),
         };
         for run in runs {
-            let mut label = label(run, &names);
-            let nth = seen.entry((label.clone(), key(run))).or_default();
-            *nth += 1;
-            if *nth > 1 {
-                label.push_str(&format!(" #{nth}"));
+            let plain = label(run, &names);
+            let mut label = plain.clone();
+            let mut nth = 1;
+            while let Some(&place) = seen.get(&(label.clone(), key(run))) {
+                let known: &mut Case<'_> = &mut cases.all[place];
+                if known.seeds.iter().all(|other| other.seed != run.seed) {
+                    break;
+                }
+                nth += 1;
+                label = format!("{plain} #{nth}");
             }
+            let next = cases.all.len();
+            let place = *seen.entry((label.clone(), key(run))).or_insert(next);
             let style = place_of(&mut cases.series, label);
             place_of(&mut cases.workloads, run.workload.as_str());
-            cases.all.push(Case { run, style });
+            if place == next {
+                cases.all.push(Case { run, seeds: Vec::new(), style });
+            }
+            cases.all[place].seeds.push(run);
         }
         cases
     }
@@ -90,12 +118,30 @@ impl<'a> Cases<'a> {
 
     /// A sentence that says which runs [`Cases::shown`] chose. Empty if it shows all.
     pub(super) fn shown_note(&self) -> String {
-        if self.shown().len() == self.all.len() {
-            return String::new();
+        let mut said = Vec::new();
+        if self.shown().len() < self.all.len() {
+            said.push(
+                "Of each workload and stack, the run of most requests and, among those, of the \
+                 greatest records is shown.",
+            );
         }
-        "<p class=\"note\">Of each workload and stack, the run of most requests and, among \
-         those, of the greatest records is shown.</p>\n"
-            .to_owned()
+        if self.has_seeds() {
+            said.push("Where one run is shown, it is that of the first seed.");
+        }
+        match said.as_slice() {
+            [] => String::new(),
+            _ => format!("<p class=\"note\">{}</p>\n", said.join(" ")),
+        }
+    }
+
+    /// Whether something was run with several seeds.
+    pub(super) fn has_seeds(&self) -> bool {
+        self.all.iter().any(|case| case.seeds.len() > 1)
+    }
+
+    /// The runs of all cases and seeds.
+    pub(super) fn runs(&self) -> impl Iterator<Item = (&Case<'a>, &'a Run)> {
+        self.all.iter().flat_map(|case| case.seeds.iter().map(move |run| (case, *run)))
     }
 
     pub(super) fn of_workload(&self, workload: &str) -> Vec<&Case<'a>> {
@@ -126,7 +172,6 @@ fn particulars(run: &Run) -> BTreeMap<&str, String> {
         run.parameters.iter().map(|(name, value)| (*name, value.to_string())).collect();
     all.insert("platform", run.platform.clone());
     all.insert("part", run.part.clone());
-    all.insert("seed", run.seed.to_string());
     all
 }
 
@@ -138,7 +183,7 @@ fn distinguishing(runs: &[Run]) -> BTreeSet<&str> {
         let first = particulars(first_of.entry(key(run)).or_insert(run));
         let these = particulars(run);
         let differs = |name: &&str| first.get(name) != these.get(name);
-        let own = run.parameters.keys().copied().chain(["platform", "part", "seed"]);
+        let own = run.parameters.keys().copied().chain(["platform", "part"]);
         names.extend(own.filter(differs));
     }
     names

@@ -2,6 +2,7 @@
 
 use flysch_charts::escape::escape;
 use flysch_charts::number::duration;
+use flysch_charts::table::scroll;
 
 use super::cases::Cases;
 use super::tree::{Node, head};
@@ -25,7 +26,7 @@ pub(super) fn causes(cases: &Cases<'_>) -> String {
         if case.run.by_cause.is_empty() {
             html.push_str("<p class=\"note\">No operation reached the flash.</p>\n");
         } else {
-            html.push_str(&format!("<div class=\"scroll\"><div class=\"tree\">{}", head()));
+            html.push_str(&format!("{}<div class=\"tree\">{}", scroll(&title), head()));
             html.push_str(&tree.html());
             html.push_str("</div></div>\n");
         }

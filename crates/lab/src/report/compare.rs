@@ -5,7 +5,16 @@ use flysch_charts::number::{duration, real};
 use flysch_charts::page::panel_width;
 
 use super::cases::{Case, Cases};
-use super::metrics::{ERASES, Metric, PROGRAMS, READS};
+use super::causes::flash_ns;
+use super::metrics::{ERASES, PROGRAMS, READS, TIME};
+use crate::bench::run::Run;
+
+/// What the bar of a case shows.
+struct Shown {
+    parts: Vec<f64>,
+    value: String,
+    interval: Option<(f64, f64)>,
+}
 
 /// Bars of the runs shown, grouped by workload.
 pub(super) fn compare(cases: &Cases<'_>) -> String {
@@ -19,23 +28,23 @@ pub(super) fn compare(cases: &Cases<'_>) -> String {
         &groups(cases, &shown, time),
     ));
     for metric in [&PROGRAMS, &READS, &ERASES] {
-        let bar = |case: &Case<'_>| (vec![(metric.of)(case.run)], value(metric, case));
+        let bar = |case: &Case<'_>| Shown {
+            parts: vec![case.spread(metric.of).mean],
+            value: metric.text_of(case),
+            interval: case.interval(metric.of),
+        };
         let desc = format!("{} of each run", metric.name);
         html.push_str(&bars(width, metric.name, &desc, &groups(cases, &shown, bar)));
     }
     html + "</div>\n"
 }
 
-fn groups(
-    cases: &Cases<'_>,
-    shown: &[&Case<'_>],
-    bar: impl Fn(&Case<'_>) -> (Vec<f64>, String),
-) -> Vec<Group> {
+fn groups(cases: &Cases<'_>, shown: &[&Case<'_>], bar: impl Fn(&Case<'_>) -> Shown) -> Vec<Group> {
     let of_workload = |workload: &&str| {
         let own = shown.iter().filter(|case| case.run.workload == *workload);
         let bars = own.map(|case| {
-            let (parts, value) = bar(case);
-            Bar { name: cases.full_name(case), style: case.style, parts, value }
+            let Shown { parts, value, interval } = bar(case);
+            Bar { name: cases.full_name(case), style: case.style, parts, value, interval }
         });
         Group { name: (*workload).to_owned(), bars: bars.collect() }
     };
@@ -43,12 +52,20 @@ fn groups(
 }
 
 /// The times of CPU, flash and neither, in nanoseconds, and the text of the total.
-fn time(case: &Case<'_>) -> (Vec<f64>, String) {
-    let (run, flash_ns) = (case.run, super::causes::flash_ns(case.run));
-    let rest_ns = run.time_ns.saturating_sub(run.cpu_ns + flash_ns);
-    (vec![real(run.cpu_ns), real(flash_ns), real(rest_ns)], duration(run.time_ns))
-}
-
-fn value(metric: &Metric, case: &Case<'_>) -> String {
-    metric.text(case.run)
+fn time(case: &Case<'_>) -> Shown {
+    let total = |run: &Run| real(run.time_ns);
+    let flash = |run: &Run| real(flash_ns(run));
+    let rest = |run: &Run| real(run.time_ns.saturating_sub(run.cpu_ns + flash_ns(run)));
+    Shown {
+        parts: vec![
+            case.spread(|run| real(run.cpu_ns)).mean,
+            case.spread(flash).mean,
+            case.spread(rest).mean,
+        ],
+        value: match case.seeds.as_slice() {
+            [run] => duration(run.time_ns),
+            _ => TIME.text_of(case) + " ms",
+        },
+        interval: case.interval(total),
+    }
 }

@@ -39,7 +39,7 @@ pub(super) fn series_key(cases: &Cases<'_>, these: &[&Case<'_>]) -> String {
 
 /// Charts of one metric of one workload: one for each record size, all on the same scale.
 fn row(cases: &Cases<'_>, workload: &str, metric: &Metric, these: &[&Case<'_>]) -> String {
-    let values = these.iter().map(|case| (metric.of)(case.run)).filter(|value| value.is_finite());
+    let values = these.iter().map(|case| high(case, metric)).filter(|value| value.is_finite());
     let max = values.fold(0.0, f64::max);
     let name = metric.name;
     if max <= 0.0 {
@@ -70,6 +70,11 @@ fn row(cases: &Cases<'_>, workload: &str, metric: &Metric, these: &[&Case<'_>]) 
     html + "</div>\n" + &table(cases, workload, metric, these).folded()
 }
 
+/// The greatest value that is drawn of a case.
+fn high(case: &Case<'_>, metric: &Metric) -> f64 {
+    case.spread(metric.of).interval().1
+}
+
 fn curves<'a>(
     cases: &'a Cases<'_>,
     metric: &Metric,
@@ -78,12 +83,15 @@ fn curves<'a>(
 ) -> Vec<Line<'a>> {
     let curve = |(style, name): (usize, &'a String)| {
         let own = these.iter().filter(|case| case.style == style && case.run.record_size == size);
-        let mut points: Vec<Point> = own
-            .map(|case| (f64::from(case.run.requests), (metric.of)(case.run)))
-            .filter(|point| point.1.is_finite())
+        let mut own: Vec<(&Case<'_>, f64)> = own
+            .map(|&case| (case, case.spread(metric.of).mean))
+            .filter(|(_, mean)| mean.is_finite())
             .collect();
-        points.sort_by(|one, other| one.0.total_cmp(&other.0));
-        Line { name, style, points }
+        own.sort_by_key(|(case, _)| case.run.requests);
+        let point = |(case, mean): &(&Case<'_>, f64)| (f64::from(case.run.requests), *mean);
+        let points: Vec<Point> = own.iter().map(point).collect();
+        let band: Option<Vec<_>> = own.iter().map(|(case, _)| case.interval(metric.of)).collect();
+        Line { name, style, points, band: band.unwrap_or_default() }
     };
     let curves = cases.series.iter().enumerate().map(curve);
     curves.filter(|curve| !curve.points.is_empty()).collect()
@@ -106,7 +114,7 @@ fn table(cases: &Cases<'_>, workload: &str, metric: &Metric, these: &[&Case<'_>]
             let is_it = |case: &&&Case<'_>| {
                 (case.run.record_size, case.style) == *column && case.run.requests == *requests
             };
-            these.iter().find(is_it).map_or(String::new(), |case| metric.text(case.run))
+            these.iter().find(is_it).map_or(String::new(), |case| metric.text_of(case))
         }));
         row
     };

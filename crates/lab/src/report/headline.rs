@@ -6,16 +6,18 @@ use flysch_charts::escape::escape;
 use flysch_charts::number::thousands;
 use flysch_charts::table::Table;
 
-use super::cases::Cases;
+use super::cases::{Case, Cases};
 use super::metrics::SUMMARY;
 use crate::bench::run::Run;
 
+/// The column of the number of requests.
+const REQUESTS: usize = 3;
 /// If there are more values than this, they are shown as a range.
 const VALUES_MAX: usize = 6;
 
 /// A list of what all runs have in common and of what varies.
 pub(super) fn facts(cases: &Cases<'_>) -> String {
-    let runs: Vec<&Run> = cases.all.iter().map(|case| case.run).collect();
+    let runs: Vec<&Run> = cases.runs().map(|(_, run)| run).collect();
     let mut facts = vec![
         ("Runs", thousands(runs.len() as u64)),
         ("Workloads", cases.workloads.join(", ")),
@@ -43,15 +45,18 @@ pub(super) fn summary(cases: &Cases<'_>) -> String {
     let mut head: Vec<String> =
         ["Workload", "Stack", "Record, B", "Requests"].map(str::to_owned).to_vec();
     head.extend(SUMMARY.iter().map(|metric| metric.name.to_owned()));
-    let row = |case| {
-        let &super::cases::Case { run, .. } = case;
+    if cases.has_seeds() {
+        head.insert(REQUESTS + 1, "Seed".to_owned());
+    }
+    let row = |(case, run): (&Case<'_>, &Run)| {
         let mut row = vec![run.workload.clone(), cases.name(case).to_owned()];
         row.push(thousands(run.record_size.into()));
         row.push(thousands(run.requests.into()));
+        row.extend(cases.has_seeds().then(|| run.seed.to_string()));
         row.extend(SUMMARY.iter().map(|metric| metric.text(run)));
         row
     };
-    let rows = cases.all.iter().map(row).collect();
+    let rows = cases.runs().map(row).collect();
     let caption = "Every run. A click on a heading sorts by it.".to_owned();
     Table { caption, head, names: 2, rows, is_sortable: true }.html()
 }

@@ -182,6 +182,7 @@ fn growth(runs: &[IndexCosts], varying: &[&str], across: &str) -> String {
             name: &series[*style],
             style: *style,
             points: points.clone(),
+            band: Vec::new(),
         });
         html.push_str(&chart(metric, across, &curves.collect::<Vec<_>>()));
     }
@@ -220,7 +221,8 @@ fn side_by_side(runs: &[IndexCosts], varying: &[&str]) -> String {
             let value = (metric.of)(run);
             let style = methods.iter().position(|name| *name == run.method).unwrap_or(0);
             let name = title(run, varying, None);
-            Bar { name, style, parts: vec![value.unwrap_or(0.0)], value: text(value) }
+            let parts = vec![value.unwrap_or(0.0)];
+            Bar { name, style, parts, value: text(value), interval: None }
         };
         let group = Group { name: String::new(), bars: runs.iter().map(bar).collect() };
         let desc = format!("{} of each run", metric.name);

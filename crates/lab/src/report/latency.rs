@@ -87,7 +87,7 @@ fn distribution(cases: &Cases<'_>, workload: &str, timed: &[&Case<'_>]) -> Strin
     let names: Vec<String> = timed.iter().map(|case| cases.full_name(case)).collect();
     let curve = |(case, name): (&&Case<'_>, _)| {
         let points = quantiles(&case.run.request_ns);
-        Line { name, style: case.style, points }
+        Line { name, style: case.style, points, band: Vec::new() }
     };
     let curves: Vec<Line<'_>> =
         timed.iter().zip(names.iter().map(String::as_str)).map(curve).collect();

@@ -2,6 +2,7 @@
 
 use flysch_charts::number::{fixed, real};
 
+use super::cases::Case;
 use crate::bench::run::Run;
 
 /// A number of a run that is shown.
@@ -17,7 +18,17 @@ pub struct Metric {
 impl Metric {
     /// The number of a run as text. Zero has no decimals.
     pub fn text(&self, run: &Run) -> String {
-        let value = (self.of)(run);
+        self.words((self.of)(run))
+    }
+
+    /// The mean of a case as text, with half of its interval if there are several seeds.
+    pub(super) fn text_of(&self, case: &Case<'_>) -> String {
+        let spread = case.spread(self.of);
+        let mean = self.words(spread.mean);
+        if spread.half > 0.0 { format!("{mean} \u{b1} {}", self.words(spread.half)) } else { mean }
+    }
+
+    fn words(&self, value: f64) -> String {
         fixed(value, if value == 0.0 { 0 } else { self.decimals })
     }
 }

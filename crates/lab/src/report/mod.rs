@@ -42,7 +42,7 @@ pub fn html(title: &str, subtitle: &str, runs: &[Run]) -> String {
         id: "summary",
         title: "Summary",
         lead: "",
-        html: headline::facts(&cases) + &answers::answers(&cases) + &headline::summary(&cases),
+        html: answers::answers(&cases) + &headline::summary(&cases) + &headline::facts(&cases),
     }];
     if cases.is_sweep() {
         sections.push(Section {

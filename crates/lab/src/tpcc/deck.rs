@@ -1,8 +1,12 @@
 //! Which transaction comes next: the deck of cards of clause 5.2.4.2.
 
+use flysch_names::named;
+use strum::{IntoStaticStr, VariantArray};
+
 use super::random::Random;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Kind {
     /// A customer orders 5 to 15 items.
     NewOrder,
@@ -15,21 +19,9 @@ pub enum Kind {
     StockLevel,
 }
 
+named!(Kind);
+
 impl Kind {
-    pub const ALL: [Self; 5] =
-        [Self::NewOrder, Self::Payment, Self::OrderStatus, Self::Delivery, Self::StockLevel];
-
-    /// Name in traces and output.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NewOrder => "new_order",
-            Self::Payment => "payment",
-            Self::OrderStatus => "order_status",
-            Self::Delivery => "delivery",
-            Self::StockLevel => "stock_level",
-        }
-    }
-
     /// How many of the 23 cards of a deck are of this kind. It is the smallest deck that keeps
     /// every minimum of clause 5.2.3 (43 % of payments, 4 % of each of the last three kinds).
     const fn cards(self) -> usize {
@@ -54,7 +46,7 @@ impl Deck {
     pub fn draw(&mut self, random: &mut Random) -> Kind {
         if self.left.is_empty() {
             let cards = |kind: Kind| std::iter::repeat_n(kind, kind.cards());
-            self.left = Kind::ALL.into_iter().flat_map(cards).collect();
+            self.left = Kind::ALL.iter().copied().flat_map(cards).collect();
             random.shuffle(&mut self.left);
         }
         self.left.pop().expect("a new deck has cards")
@@ -71,7 +63,8 @@ mod tests {
         let mut deck = Deck::default();
         let drawn: Vec<Kind> = (0..2300).map(|_| deck.draw(&mut random)).collect();
         let share = |kind| drawn.iter().filter(|&&card| card == kind).count();
-        assert_eq!(Kind::ALL.map(share), [1000, 1000, 100, 100, 100]);
+        let shares: Vec<_> = Kind::ALL.iter().copied().map(share).collect();
+        assert_eq!(shares, [1000, 1000, 100, 100, 100]);
         assert_ne!(drawn[..23], drawn[23..46], "decks are shuffled");
     }
 }

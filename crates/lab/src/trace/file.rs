@@ -117,7 +117,7 @@ pub fn encode(trace: &Trace) -> Result<Vec<u8>, TraceError> {
 /// Decode a trace from the bytes of a trace file.
 pub fn decode(bytes: &[u8]) -> Result<Trace, TraceError> {
     let (version, body_end) = check_frame(bytes)?;
-    let kinds = if version == VERSION_MIN { &EventKind::ALL[..7] } else { &EventKind::ALL };
+    let kinds = if version == VERSION_MIN { &EventKind::ALL[..7] } else { EventKind::ALL };
     let has_blame = version == VERSION_BLAME;
     let mut parser = Parser { bytes: &bytes[..body_end], at: BODY_AT, kinds, has_blame };
     let origin = if version == VERSION_ORIGIN { parser.origin() } else { Ok(String::new()) };

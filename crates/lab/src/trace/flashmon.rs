@@ -142,8 +142,9 @@ fn parse_marker(intake: &mut Intake, addr: u32) -> Result<Event, Fault> {
 
 fn parse_log_line(intake: &mut Intake, line: &str) -> Result<Event, Fault> {
     let [time, kind, addr, task] = split_log_line(line).ok_or(Fault::Shape(LOG_FORM))?;
-    let named = |known: &EventKind| letter(*known).is_some_and(|letter| kind == letter.to_string());
-    let kind = EventKind::ALL.into_iter().find(named).ok_or(Fault::Column("T"))?;
+    let named =
+        |known: &&EventKind| letter(**known).is_some_and(|letter| kind == letter.to_string());
+    let kind = *EventKind::ALL.iter().find(named).ok_or(Fault::Column("T"))?;
     let time_ns = parse_time(time).ok_or(Fault::Column("time"))?;
     let addr = addr.parse().map_err(|_| Fault::Column("address"))?;
     let moves_page = matches!(kind, EventKind::Read | EventKind::Program);

@@ -4,7 +4,7 @@
 //! for each event. Names are quoted if necessary. It does not contain the geometry. JSON is
 //! `{"geometry":{...},"events":[{...}]}` with the same names. It can be written but not read.
 
-use flysch_chip::{Event, EventKind, Trace};
+use flysch_chip::{Event, Trace};
 use flysch_nand::Geometry;
 use serde::Serialize;
 
@@ -101,11 +101,10 @@ fn parse_row(intake: &mut Intake, record: &csv::StringRecord) -> Result<Event, F
         |place: usize| record[place].parse::<u64>().map_err(|_| Fault::Column(COLUMNS[place]));
     let small =
         |place: usize| u32::try_from(number(place)?).map_err(|_| Fault::Column(COLUMNS[place]));
-    let named = |kind: &EventKind| kind.name() == &record[2];
     Ok(Event {
         time_ns: number(0)?,
         duration_ns: small(1)?,
-        kind: EventKind::ALL.into_iter().find(named).ok_or(Fault::Column(COLUMNS[2]))?,
+        kind: record[2].parse().map_err(|_| Fault::Column(COLUMNS[2]))?,
         addr: small(3)?,
         bytes: small(4)?,
         task: intake.task(&record[5])?,

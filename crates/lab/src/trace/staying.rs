@@ -80,14 +80,14 @@ pub(super) fn programs_of<'a>(
 
 /// Pages of a log up to the end of a sync.
 #[derive(Default)]
-struct Run {
+struct Stretch {
     full: u64,
     padded: u64,
     /// Bytes that are not of the row.
     others: u64,
 }
 
-impl Run {
+impl Stretch {
     /// The pages that are saved without the row.
     fn saved(&self, page_size: u64) -> u64 {
         let rest = if self.others.is_multiple_of(page_size) { 0 } else { self.padded.max(1) };
@@ -97,21 +97,22 @@ impl Run {
 
 fn saved_in_log(trace: &Trace, row: &TableRow) -> u64 {
     let page_size = u64::from(trace.geometry.page_size);
-    let mut runs: BTreeMap<u32, Run> = BTreeMap::new();
+    let mut stretches: BTreeMap<u32, Stretch> = BTreeMap::new();
     let mut saved = 0;
     for program in programs_of(trace, row).filter(|program| program.own + program.others > 0) {
-        let run = runs.entry(program.event.addr / trace.geometry.pages_per_block).or_default();
+        let stretch =
+            stretches.entry(program.event.addr / trace.geometry.pages_per_block).or_default();
         let is_padded = (program.own + program.others) * 100 < page_size * FULL_PERCENT;
-        if run.padded > 0 && !is_padded {
-            saved += std::mem::take(run).saved(page_size);
+        if stretch.padded > 0 && !is_padded {
+            saved += std::mem::take(stretch).saved(page_size);
         }
         if is_padded {
-            run.padded += 1;
-            run.others += program.others;
+            stretch.padded += 1;
+            stretch.others += program.others;
         } else {
-            run.full += 1;
-            run.others += program.others_of(page_size);
+            stretch.full += 1;
+            stretch.others += program.others_of(page_size);
         }
     }
-    saved + runs.values().map(|run| run.saved(page_size)).sum::<u64>()
+    saved + stretches.values().map(|stretch| stretch.saved(page_size)).sum::<u64>()
 }

@@ -2,10 +2,14 @@
 //! repeated in one transaction, on a table with an integer key and a random string. In addition, on
 //! the same table, transactions of one request each, which show what a journal costs.
 
+use flysch_names::named;
+use strum::{IntoStaticStr, VariantArray};
+
 use super::strings::RandomStrings;
 
 /// A kind of request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Micro {
     /// Insert records with ascending keys.
     Insert,
@@ -19,20 +23,11 @@ pub enum Micro {
     Commit,
 }
 
+named!(Micro);
+
 impl Micro {
     /// The kinds of Algorithm 1.
-    pub const ALL: [Self; 4] = [Self::Insert, Self::Select, Self::Join, Self::Update];
-
-    /// Name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Insert => "insert",
-            Self::Select => "select",
-            Self::Join => "join",
-            Self::Update => "update",
-            Self::Commit => "commit",
-        }
-    }
+    pub const OF_ALGORITHM_1: [Self; 4] = [Self::Insert, Self::Select, Self::Join, Self::Update];
 
     /// Number of tables that it needs.
     pub const fn tables(self) -> u32 {

@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
+use flysch_names::UnknownName;
 use flysch_sqlite::Settings;
 
 use crate::machine::stack::Engine;
 use crate::parameter::Parameter;
-use crate::unknown_name::UnknownName;
 
 mod contacts;
 mod logger;
@@ -217,7 +217,7 @@ impl FromStr for Workload {
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let found = Self::ALL.into_iter().find(|workload| workload.name() == name);
-        found.ok_or_else(|| UnknownName::new("workload", name, &Self::ALL.map(Self::name)))
+        found.ok_or_else(|| UnknownName::new("workload", name, Self::ALL.map(Self::name)))
     }
 }
 

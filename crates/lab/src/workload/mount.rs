@@ -1,10 +1,11 @@
 //! What it costs to come back: transactions on a log of sensors, a stop, then the mount.
 
 use std::collections::BTreeMap;
-use std::str::FromStr;
+
+use flysch_names::named;
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::parameter::Parameter;
-use crate::unknown_name::UnknownName;
 
 /// Transactions of one reading each, then a stop and a mount. The number of transactions is the
 /// scenario's `requests`.
@@ -15,7 +16,8 @@ pub struct Mount {
 }
 
 /// How a machine stops.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Stop {
     /// The power fails in the middle of one more transaction.
     Cut,
@@ -23,29 +25,9 @@ pub enum Stop {
     Clean,
 }
 
-impl Stop {
-    const ALL: [Self; 2] = [Self::Cut, Self::Clean];
-
-    /// Name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Cut => "cut",
-            Self::Clean => "clean",
-        }
-    }
-}
-
-impl FromStr for Stop {
-    type Err = UnknownName;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let found = Self::ALL.into_iter().find(|stop| stop.name() == name);
-        found.ok_or_else(|| UnknownName::new("stop", name, &Self::ALL.map(Self::name)))
-    }
-}
+named!(Stop, "stop");
 
 impl Mount {
-    /// A power cut.
     pub const DEFAULT: Self = Self { stop: Stop::Cut };
 
     pub(super) fn parameters(self) -> BTreeMap<&'static str, Parameter> {

@@ -1,13 +1,12 @@
 //! The order in which a workload's requests go to places.
 
-use std::str::FromStr;
-
 use flysch_chip::Prng;
-
-use crate::unknown_name::UnknownName;
+use flysch_names::named;
+use strum::{IntoStaticStr, VariantArray};
 
 /// The order of requests to equal places, such as the pages of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Pattern {
     /// One place after the other, beginning with the first. The last is followed by the first.
     Sequential,
@@ -15,26 +14,7 @@ pub enum Pattern {
     Random,
 }
 
-impl Pattern {
-    const ALL: [Self; 2] = [Self::Sequential, Self::Random];
-
-    /// Name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sequential => "sequential",
-            Self::Random => "random",
-        }
-    }
-}
-
-impl FromStr for Pattern {
-    type Err = UnknownName;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let found = Self::ALL.into_iter().find(|pattern| pattern.name() == name);
-        found.ok_or_else(|| UnknownName::new("pattern", name, &Self::ALL.map(Self::name)))
-    }
-}
+named!(Pattern, "pattern");
 
 /// The places that the requests of a run go to.
 pub(crate) struct Places {

@@ -1,13 +1,12 @@
 //! Random strings and the characters they consist of.
 
-use std::str::FromStr;
-
 use flysch_chip::Prng;
-
-use crate::unknown_name::UnknownName;
+use flysch_names::named;
+use strum::{IntoStaticStr, VariantArray};
 
 /// The characters of random strings. They decide how well the strings can be compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Alphabet {
     /// Any byte but 0 and the apostrophe: 254 values.
     Bytes,
@@ -18,20 +17,9 @@ pub enum Alphabet {
     Constant,
 }
 
+named!(Alphabet, "alphabet");
+
 impl Alphabet {
-    /// All alphabets, in the order of the declaration.
-    pub const ALL: [Self; 4] = [Self::Bytes, Self::Base64, Self::Digits, Self::Constant];
-
-    /// Name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Bytes => "bytes",
-            Self::Base64 => "base64",
-            Self::Digits => "digits",
-            Self::Constant => "constant",
-        }
-    }
-
     fn characters(self) -> Vec<u8> {
         match self {
             Self::Bytes => (1..=u8::MAX).filter(|&byte| byte != b'\'').collect(),
@@ -42,15 +30,6 @@ impl Alphabet {
             Self::Digits => (b'0'..=b'9').collect(),
             Self::Constant => b"x".to_vec(),
         }
-    }
-}
-
-impl FromStr for Alphabet {
-    type Err = UnknownName;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let found = Self::ALL.into_iter().find(|alphabet| alphabet.name() == name);
-        found.ok_or_else(|| UnknownName::new("alphabet", name, &Self::ALL.map(Self::name)))
     }
 }
 

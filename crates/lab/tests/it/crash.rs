@@ -244,8 +244,8 @@ impl Trial {
         let life = self.live(image, cuts, plan, |database, recorder| {
             for transaction in &self.sessions[cuts.session] {
                 database.execute(transaction)?;
-                let kinds = EventKind::ALL.into_iter().filter(|kind| kind.is_operation());
-                commits.push(kinds.map(|kind| recorder.count(kind)).sum());
+                let kinds = EventKind::ALL.iter().filter(|kind| kind.is_operation());
+                commits.push(kinds.map(|&kind| recorder.count(kind)).sum());
             }
             Ok(())
         });

@@ -109,7 +109,7 @@ fn check(name: MethodName, distribution: KeyDistribution, seed: u64) {
 
 #[test]
 fn every_method_is_an_ordered_map() {
-    for name in MethodName::ALL {
+    for &name in MethodName::ALL {
         check(name, KeyDistribution::Random, 1);
         check(name, KeyDistribution::Bursty, 2);
     }
@@ -161,7 +161,7 @@ fn runs_need_no_collection_and_stay_in_order() {
 /// The same command gives the same bytes: nothing depends on time or on the order of threads.
 #[test]
 fn a_run_repeats_itself() {
-    for method in MethodName::ALL {
+    for &method in MethodName::ALL {
         let key_size = if method == MethodName::StoreOrdered { 8 } else { 12 };
         let bench = IndexBench { update_percent: 20, key_size, ..bench(method, 3_000) };
         let runs = [bench.run().unwrap(), bench.run().unwrap()];
@@ -173,7 +173,7 @@ fn a_run_repeats_itself() {
 /// Every row of every key is found, and the rows of a key cost no other key anything.
 #[test]
 fn methods_of_several_rows_find_all_of_them() {
-    for method in MethodName::ALL.into_iter().filter(|method| method.takes_rows_per_key()) {
+    for &method in MethodName::ALL.iter().filter(|method| method.takes_rows_per_key()) {
         for (rows_per_key, distribution) in
             [(5, KeyDistribution::Random), (100, KeyDistribution::Zipf)]
         {

@@ -16,7 +16,7 @@ use std::ops::Range;
 mod page;
 pub mod read_ahead;
 
-pub use page::{CACHE_PAGE_SIZE, Ino};
+pub use page::{CACHE_PAGE_SIZE, Ino, PageBytes};
 pub(crate) use page::{PAGE_SIZE, byte_in_page, page_parts};
 pub use read_ahead::{Fetch, ReadAhead, ReadAheadProfile};
 
@@ -37,7 +37,7 @@ pub struct PageCache {
 
 #[derive(Debug)]
 struct CachedPage {
-    bytes: Box<[u8; CACHE_PAGE_SIZE]>,
+    bytes: Box<PageBytes>,
     is_marked: bool,
     used_at: u64,
 }
@@ -54,18 +54,18 @@ impl PageCache {
         self.shrink();
     }
 
-    pub fn get(&self, ino: Ino, index: u32) -> Option<&[u8; CACHE_PAGE_SIZE]> {
+    pub fn get(&self, ino: Ino, index: u32) -> Option<&PageBytes> {
         self.pages.get(&(ino, index)).map(|page| &*page.bytes)
     }
 
     /// A page to change; this counts as a use.
-    pub fn get_mut(&mut self, ino: Ino, index: u32) -> Option<&mut [u8; CACHE_PAGE_SIZE]> {
+    pub fn get_mut(&mut self, ino: Ino, index: u32) -> Option<&mut PageBytes> {
         self.touch(ino, index);
         self.pages.get_mut(&(ino, index)).map(|page| &mut *page.bytes)
     }
 
     /// Put a page in, without a mark, in place of the page that was there.
-    pub fn insert(&mut self, ino: Ino, index: u32, bytes: Box<[u8; CACHE_PAGE_SIZE]>) {
+    pub fn insert(&mut self, ino: Ino, index: u32, bytes: Box<PageBytes>) {
         self.remove(ino, index);
         let used_at = self.next_use(ino, index);
         self.pages.insert((ino, index), CachedPage { bytes, is_marked: false, used_at });

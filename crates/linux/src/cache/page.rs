@@ -5,7 +5,9 @@ pub const CACHE_PAGE_SIZE: usize = PAGE_SIZE as usize;
 /// The same, where it takes part in sums of 32 bits.
 pub(crate) const PAGE_SIZE: u32 = 4096;
 
-/// An inode number.
+/// What one page of the page cache holds.
+pub type PageBytes = [u8; CACHE_PAGE_SIZE];
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ino(pub u32);
 

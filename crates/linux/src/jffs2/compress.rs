@@ -6,17 +6,21 @@
 //! compressors take nothing. Every attempt costs CPU time: with random data the time is spent and
 //! nothing is saved.
 
-use std::str::FromStr;
-
-use flysch_chip::nearest::{UnknownName, named};
+use flysch_names::named;
+use strum::{IntoStaticStr, VariantArray};
 
 use super::format::Compression;
 use crate::cpu::{Codec, Cpu, Work};
 use crate::deflate::{Format, deflate_prefix, inflate};
 use crate::lzo;
+use crate::memo::Memo;
+
+/// What data became, for each order of compressors and each room.
+static PACKED: Memo = Memo::new();
 
 /// A compressor that JFFS2 may try.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Compressor {
     /// LZO1X-1. It has the highest priority in kernels that are built with it.
     Lzo,
@@ -26,24 +30,9 @@ pub enum Compressor {
     Rtime,
 }
 
-impl FromStr for Compressor {
-    type Err = UnknownName;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        named("compressor", name, &[Self::Lzo, Self::Zlib, Self::Rtime], Self::name)
-    }
-}
+named!(Compressor, "compressor");
 
 impl Compressor {
-    /// Name in mount options and on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Lzo => "lzo",
-            Self::Zlib => "zlib",
-            Self::Rtime => "rtime",
-        }
-    }
-
     const fn codec(self) -> Codec {
         match self {
             Self::Lzo => Codec::Lzo,
@@ -66,7 +55,7 @@ impl Compressor {
         let stored = match self {
             Self::Lzo => lzo::compress(data),
             Self::Zlib => return deflate_prefix(data, room),
-            Self::Rtime => rtime_compress(data),
+            Self::Rtime => rtime_compress(data, room)?,
         };
         let gains = stored.len() <= room && stored.len() < data.len();
         gains.then_some((stored, data.len()))
@@ -86,14 +75,43 @@ pub(super) struct Packed {
 /// Compress a prefix of `data` into at most `room` bytes: all of `data`, if it fits in any form.
 pub(super) fn pack(order: &[Compressor], data: &[u8], room: usize, cpu: &Cpu) -> Packed {
     let limit = room.min(data.len());
-    for compressor in order {
+    let (winner, packed) = recalled(order, data, limit);
+    for compressor in &order[..order.len().min(winner + 1)] {
         cpu.charge(Work::Compress(compressor.codec(), data.len()));
-        if let Some((stored, data_len)) = compressor.run(data, limit) {
-            return Packed { compression: compressor.stored_as(), stored, data_len };
-        }
     }
-    let stored = data[..limit].to_vec();
-    Packed { compression: Compression::None, stored, data_len: limit }
+    packed
+}
+
+/// The place in `order` of the compressor that did it, and what it made of the data. The place is
+/// behind the last if none of them gained anything.
+fn recalled(order: &[Compressor], data: &[u8], limit: usize) -> (usize, Packed) {
+    let tried = order.iter().fold(1, |tried, &compressor| tried << 2 | compressor as u64);
+    let parameter = tried << u32::BITS | limit as u64;
+    let mut kept = PACKED.recall(parameter, data, || Some(encoded(order, data, limit)));
+    let kept = kept.as_mut().expect("anything can be stored");
+    let [winner, data_len] = [(); 2].map(|()| {
+        let (rest, tail) = kept.split_last_chunk().expect("two numbers are stored behind");
+        let number = usize::from_le_bytes(*tail);
+        let len = rest.len();
+        kept.truncate(len);
+        number
+    });
+    let (compression, stored) = match order.get(winner) {
+        Some(compressor) => (compressor.stored_as(), std::mem::take(kept)),
+        None => (Compression::None, data[..limit].to_vec()),
+    };
+    (winner, Packed { compression, stored, data_len })
+}
+
+/// What the first compressor made that gains anything. A memo holds bytes alone, so behind it stand
+/// the length of the data and the compressor's place in `order`.
+fn encoded(order: &[Compressor], data: &[u8], limit: usize) -> Vec<u8> {
+    let outcomes = order.iter().enumerate().map(|(place, it)| Some((place, it.run(data, limit)?)));
+    let nothing_gained = (order.len(), (Vec::new(), limit));
+    let (winner, (mut stored, data_len)) = outcomes.flatten().next().unwrap_or(nothing_gained);
+    stored.extend_from_slice(&data_len.to_le_bytes());
+    stored.extend_from_slice(&winner.to_le_bytes());
+    stored
 }
 
 /// Decompress stored bytes into `data_len` bytes of the file. `None` if they are malformed.
@@ -122,12 +140,15 @@ pub(super) fn unpack(
 }
 
 /// Rtime: each byte is followed by the length of a run. The run repeats the bytes that followed the
-/// last occurrence of the same byte.
-fn rtime_compress(data: &[u8]) -> Vec<u8> {
+/// last occurrence of the same byte. `None` if that takes more than `room` bytes.
+fn rtime_compress(data: &[u8], room: usize) -> Option<Vec<u8>> {
     let mut last_after = [0_usize; 256];
-    let mut coded = Vec::with_capacity(data.len());
+    let mut coded = Vec::with_capacity(room);
     let mut at = 0;
     while let Some(&value) = data.get(at) {
+        if coded.len() + 2 > room {
+            return None;
+        }
         at += 1;
         let from = std::mem::replace(&mut last_after[usize::from(value)], at);
         let repeats = data[from..].iter().zip(&data[at..]);
@@ -138,7 +159,7 @@ fn rtime_compress(data: &[u8]) -> Vec<u8> {
         coded.extend([value, u8::try_from(run).expect("taken from 255 at most")]);
         at += run;
     }
-    coded
+    Some(coded)
 }
 
 fn rtime_decompress(coded: &[u8], data_len: usize) -> Option<Vec<u8>> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Jffs2;
 use super::blocks::List;
-use super::nodes::{NodeId, NodeState};
+use super::nodes::NodeState;
 use crate::filesystem::FsError;
 use crate::mtd::{MtdError, ReadQuality};
 
@@ -57,11 +57,11 @@ impl Jffs2 {
         let _scope = self.recorder.scope("verify_erased");
         let start = self.blocks.start(block);
         let size = VERIFY_SIZE.min(self.blocks.block_size);
-        let mut bytes = vec![0; size as usize];
+        let (mut bytes, blank) = (vec![0; size as usize], vec![0xFF; size as usize]);
         for offset in (start..start + self.blocks.block_size).step_by(size as usize) {
             let quality = self.mtd.read(offset, &mut bytes).map_err(FsError::from)?;
             let damaged = matches!(quality, ReadQuality::Damaged(_));
-            if damaged || bytes.iter().any(|&byte| byte != 0xFF) {
+            if damaged || bytes != blank {
                 return Ok(false);
             }
         }
@@ -85,10 +85,10 @@ impl Jffs2 {
             assert_eq!(node.state, NodeState::Obsolete, "only dead nodes are erased");
             owners.extend(node.ino);
         }
-        let gone: BTreeSet<NodeId> = ids.iter().copied().collect();
+        let (nodes, blocks) = (&self.nodes, &self.blocks);
         for ino in owners {
             let cache = self.inodes.get_mut(&ino).expect("a node's inode is known");
-            cache.nodes.retain(|id| !gone.contains(id));
+            cache.nodes.retain(|&id| blocks.of(nodes.node(id).offset) != block);
             if cache.is_gone() {
                 self.inodes.remove(&ino);
             }

@@ -14,7 +14,7 @@ use super::reserve::{Need, Purpose};
 use super::{Jffs2, blocks};
 use crate::cache::PageCache;
 use crate::cpu::Work;
-use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino, PAGE_SIZE};
+use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino, PAGE_SIZE, PageBytes};
 
 /// A node is begun only where at least this many bytes of data fit into the block, bytes.
 pub(super) const DATA_LEN_MIN: u32 = 128;
@@ -25,7 +25,7 @@ impl Jffs2 {
         &mut self,
         ino: u32,
         index: u32,
-        page: &mut [u8; CACHE_PAGE_SIZE],
+        page: &mut PageBytes,
     ) -> Result<(), FsError> {
         page.fill(0);
         let Some(start) = index.checked_mul(PAGE_SIZE) else { return Ok(()) };
@@ -144,7 +144,7 @@ impl Jffs2 {
         cache: &'a mut PageCache,
         ino: u32,
         index: u32,
-    ) -> Result<&'a mut [u8; CACHE_PAGE_SIZE], FsError> {
+    ) -> Result<&'a mut PageBytes, FsError> {
         if !cache.contains(Ino(ino), index) {
             let mut page = Box::new([0; CACHE_PAGE_SIZE]);
             self.read_file_page(ino, index, &mut page)?;

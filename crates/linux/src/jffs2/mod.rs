@@ -47,22 +47,20 @@ mod wbuf;
 
 use std::collections::BTreeMap;
 
-use flysch_chip::{Prng, Recorder};
-
-use crate::cache::PageCache;
-use crate::cpu::Cpu;
-use crate::filesystem::{
-    Attributes, CACHE_PAGE_SIZE, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino,
-};
-use crate::mtd::Partition;
-
 use blocks::Blocks;
+use flysch_chip::{Prng, Recorder};
 use inode::InodeCache;
 use nodes::NodeTable;
 use wbuf::WriteBuffer;
 
+use crate::cache::PageCache;
+use crate::cpu::Cpu;
+use crate::filesystem::{
+    Attributes, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino, PageBytes,
+};
+use crate::mtd::Partition;
+
 pub use compress::Compressor;
-pub use flysch_chip::nearest::UnknownName as UnknownCompressor;
 pub use options::{MountError, Options};
 pub use recognise::whole_nodes;
 
@@ -162,18 +160,9 @@ impl FileSystem for Jffs2 {
         Ok(())
     }
 
-    fn read_page(
-        &mut self,
-        ino: Ino,
-        index: u32,
-        page: &mut [u8; CACHE_PAGE_SIZE],
-    ) -> Result<(), FsError> {
+    fn read_page(&mut self, ino: Ino, index: u32, page: &mut PageBytes) -> Result<(), FsError> {
         let _scope = self.recorder.scope("jffs2_read_page");
         self.read_file_page(ino.0, index, page)
-    }
-
-    fn read_direct(&mut self, _: Ino, _: u64, _: &mut [u8]) -> Result<usize, FsError> {
-        unreachable!("JFFS2 reads through the page cache")
     }
 
     fn write(

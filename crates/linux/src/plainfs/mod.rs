@@ -42,7 +42,7 @@ use crate::block_device::BlockError;
 use crate::cache::PageCache;
 use crate::cpu::Cpu;
 use crate::filesystem::{
-    CACHE_PAGE_SIZE, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino,
+    CACHE_PAGE_SIZE, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino, PageBytes,
 };
 
 use buffers::Buffers;
@@ -62,7 +62,7 @@ const DIRTY_PAGES_MAX: usize = 1024;
 const PAGE_SIZE: u32 = 4096;
 const _: () = assert!(PAGE_SIZE as usize == CACHE_PAGE_SIZE);
 
-type Page = [u8; CACHE_PAGE_SIZE];
+type Page = PageBytes;
 
 pub struct Plainfs {
     layout: Layout,
@@ -180,10 +180,6 @@ impl FileSystem for Plainfs {
     fn read_page(&mut self, ino: Ino, index: u32, page: &mut Page) -> Result<(), FsError> {
         let _scope = self.recorder.scope("plainfs_read_page");
         self.read_file_page(ino.0, index, page)
-    }
-
-    fn read_direct(&mut self, _: Ino, _: u64, _: &mut [u8]) -> Result<usize, FsError> {
-        unreachable!("the plain file system reads through the page cache")
     }
 
     fn write(

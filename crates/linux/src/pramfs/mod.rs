@@ -40,9 +40,7 @@ use flysch_nand::NvRamError;
 
 use crate::cache::PageCache;
 use crate::cpu::{Cpu, Work};
-use crate::filesystem::{
-    CACHE_PAGE_SIZE, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino,
-};
+use crate::filesystem::{CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino};
 
 use format::dentry::NAME_SIZE_MAX;
 use format::inode::{Inode, State};
@@ -145,17 +143,6 @@ impl FileSystem for Pramfs {
         if self.state(ino.0)?.is_named { Ok(()) } else { self.free_inode(ino.0) }
     }
 
-    fn read_page(
-        &mut self,
-        ino: Ino,
-        index: u32,
-        page: &mut [u8; CACHE_PAGE_SIZE],
-    ) -> Result<(), FsError> {
-        let len = self.read_direct(ino, u64::from(index) * CACHE_PAGE_SIZE as u64, page)?;
-        page[len..].fill(0);
-        Ok(())
-    }
-
     fn read_direct(&mut self, ino: Ino, offset: u64, bytes: &mut [u8]) -> Result<usize, FsError> {
         let _scope = self.recorder.scope("pramfs_read");
         self.read_file(ino.0, offset, bytes)
@@ -187,14 +174,6 @@ impl FileSystem for Pramfs {
 
     fn free_bytes(&self) -> Option<u64> {
         Some(u64::from(self.bitmap.free_count) * u64::from(self.shape.block_size))
-    }
-
-    fn next_wakeup_ns(&self) -> Option<u64> {
-        None
-    }
-
-    fn run_background(&mut self, _: &mut PageCache) -> Result<(), FsError> {
-        Ok(())
     }
 
     fn unmount(&mut self, _: &mut PageCache) -> Result<(), FsError> {

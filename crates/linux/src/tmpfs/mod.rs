@@ -169,17 +169,6 @@ impl FileSystem for Tmpfs {
         Ok(())
     }
 
-    fn read_page(
-        &mut self,
-        ino: Ino,
-        index: u32,
-        page: &mut [u8; CACHE_PAGE_SIZE],
-    ) -> Result<(), FsError> {
-        let len = self.read_direct(ino, u64::from(index) * CACHE_PAGE_SIZE as u64, page)?;
-        page[len..].fill(0);
-        Ok(())
-    }
-
     fn read_direct(&mut self, ino: Ino, offset: u64, bytes: &mut [u8]) -> Result<usize, FsError> {
         let file = self.file(ino)?;
         let start = usize::try_from(offset).map_or(file.len(), |offset| offset.min(file.len()));
@@ -218,14 +207,6 @@ impl FileSystem for Tmpfs {
 
     fn free_bytes(&self) -> Option<u64> {
         Some(self.page_count_max.saturating_sub(self.page_count) * CACHE_PAGE_SIZE as u64)
-    }
-
-    fn next_wakeup_ns(&self) -> Option<u64> {
-        None
-    }
-
-    fn run_background(&mut self, _cache: &mut PageCache) -> Result<(), FsError> {
-        Ok(())
     }
 
     fn unmount(&mut self, _cache: &mut PageCache) -> Result<(), FsError> {

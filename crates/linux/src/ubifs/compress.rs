@@ -5,6 +5,10 @@ use super::options::Compressor;
 use crate::cpu::{Codec, Cpu, Work};
 use crate::deflate::{Format, deflate_raw, inflate};
 use crate::lzo;
+use crate::memo::Memo;
+
+/// What data became, for each compressor.
+static PACKED: Memo = Memo::new();
 
 /// Blocks shorter than this are not compressed, bytes.
 const SIZE_MIN: usize = 128;
@@ -46,15 +50,22 @@ pub(super) fn pack(compressor: Compressor, data: &[u8], cpu: &Cpu) -> (Compresso
         return (Compressor::None, data.to_vec());
     };
     cpu.charge(Work::Compress(codec, data.len()));
+    let parameter = u64::from(number(compressor));
+    let stored = PACKED.recall(parameter, data, || Some(shrunk(codec, data).unwrap_or_default()));
+    match stored.filter(|stored| !stored.is_empty()) {
+        Some(stored) => (compressor, stored),
+        None => (Compressor::None, data.to_vec()),
+    }
+}
+
+/// The compressed form of a block. `None` if too little is gained; no compressor makes no bytes.
+fn shrunk(codec: Codec, data: &[u8]) -> Option<Vec<u8>> {
     let stored = match codec {
         Codec::Zlib => deflate_raw(data),
         Codec::Zstd => crate::zstd::compress(data),
         Codec::Lzo | Codec::Rtime => lzo::compress(data),
     };
-    if stored.len() + GAIN_MIN > data.len() {
-        return (Compressor::None, data.to_vec());
-    }
-    (compressor, stored)
+    (stored.len() + GAIN_MIN <= data.len()).then_some(stored)
 }
 
 /// Decompress stored bytes into `size` bytes. `None` if they are malformed.

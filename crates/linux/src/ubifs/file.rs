@@ -8,7 +8,7 @@ use super::inode::Dirt;
 use super::key::Key;
 use super::tnc::Place;
 use crate::cache::PageCache;
-use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino, byte_in_page, page_parts};
+use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino, PageBytes, byte_in_page, page_parts};
 
 const PAGE: u64 = CACHE_PAGE_SIZE as u64;
 
@@ -18,7 +18,7 @@ impl Ubifs {
         &mut self,
         ino: u32,
         block: u32,
-        page: &mut [u8; CACHE_PAGE_SIZE],
+        page: &mut PageBytes,
     ) -> Result<(), Fault> {
         page.fill(0);
         let Some(place) = self.find(Key::data(ino, block))? else { return Ok(()) };
@@ -32,7 +32,7 @@ impl Ubifs {
         &self,
         place: Place,
         bytes: &[u8],
-        page: &mut [u8; CACHE_PAGE_SIZE],
+        page: &mut PageBytes,
     ) -> Result<(), Fault> {
         let damaged = Fault::Damaged { lnum: place.lnum, offset: place.offset };
         let node = DataNode::parse(bytes).ok_or(damaged)?;
@@ -48,7 +48,7 @@ impl Ubifs {
         &mut self,
         ino: u32,
         index: u32,
-        page: &mut [u8; CACHE_PAGE_SIZE],
+        page: &mut PageBytes,
     ) -> Result<(), FsError> {
         let offset = u64::from(index) * PAGE;
         let size = self.inode(ino)?.node.size;
@@ -138,7 +138,7 @@ impl Ubifs {
 }
 
 /// Clear the part of page `index` that lies behind the end of a file of `size` bytes.
-pub(super) fn clip(page: &mut [u8; CACHE_PAGE_SIZE], index: u32, size: u64) {
+pub(super) fn clip(page: &mut PageBytes, index: u32, size: u64) {
     let kept = size.saturating_sub(u64::from(index) * PAGE).min(PAGE);
     page[usize::try_from(kept).expect("within a page")..].fill(0);
 }

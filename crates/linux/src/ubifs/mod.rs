@@ -61,7 +61,7 @@ use flysch_chip::Recorder;
 use crate::cache::PageCache;
 use crate::cpu::Cpu;
 use crate::filesystem::{
-    Attributes, CACHE_PAGE_SIZE, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino,
+    Attributes, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino, PageBytes,
 };
 use crate::ubi::Ubi;
 
@@ -184,22 +184,13 @@ impl FileSystem for Ubifs {
         self.change(|fs| Ok(fs.evict_inode(ino.0)?))
     }
 
-    fn read_page(
-        &mut self,
-        ino: Ino,
-        index: u32,
-        page: &mut [u8; CACHE_PAGE_SIZE],
-    ) -> Result<(), FsError> {
+    fn read_page(&mut self, ino: Ino, index: u32, page: &mut PageBytes) -> Result<(), FsError> {
         let _scope = self.recorder.scope("ubifs_read_page");
         self.read_file_page(ino.0, index, page)
     }
 
     fn read_run(&mut self, cache: &mut PageCache, ino: Ino, index: u32) -> Result<bool, FsError> {
         self.read_in_bulk(cache, ino.0, index)
-    }
-
-    fn read_direct(&mut self, _: Ino, _: u64, _: &mut [u8]) -> Result<usize, FsError> {
-        unreachable!("UBIFS reads through the page cache")
     }
 
     fn write(

@@ -1,13 +1,14 @@
 //! Mount options, and the reasons why a mount fails.
 
 use std::fmt;
-use std::str::FromStr;
 
-use flysch_chip::nearest::{UnknownName, named};
+use flysch_names::named;
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::ubi::AttachError;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Compressor {
     /// Blocks are stored as they are.
     None,
@@ -19,25 +20,7 @@ pub enum Compressor {
     Zstd,
 }
 
-impl FromStr for Compressor {
-    type Err = UnknownName;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let known = [Self::None, Self::Lzo, Self::Zlib, Self::Zstd];
-        named("compressor", name, &known, Self::name)
-    }
-}
-
-impl Compressor {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Lzo => "lzo",
-            Self::Zlib => "zlib",
-            Self::Zstd => "zstd",
-        }
-    }
-}
+named!(Compressor, "compressor");
 
 /// How many pages of a device may be dirty before the flusher writes all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +33,8 @@ pub enum DirtyLimit {
 }
 
 /// Which program makes the file system on an empty volume. It decides the size of the journal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Maker {
     /// The kernel, at the first mount: 5 % of the volume are journal.
     Mount,
@@ -58,16 +42,7 @@ pub enum Maker {
     Mkfs,
 }
 
-impl Maker {
-    pub const ALL: [Self; 2] = [Self::Mount, Self::Mkfs];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Mount => "mount",
-            Self::Mkfs => "mkfs",
-        }
-    }
-}
+named!(Maker);
 
 /// Options by which a UBIFS is made and mounted.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use super::inode::Dirt;
 use super::journal::Block;
 use super::writers::Writer;
 use crate::cache::PageCache;
-use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino};
+use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino, PageBytes};
 
 const PAGE: u64 = CACHE_PAGE_SIZE as u64;
 
@@ -61,7 +61,7 @@ impl Ubifs {
         &mut self,
         ino: u32,
         index: u32,
-        page: &[u8; CACHE_PAGE_SIZE],
+        page: &PageBytes,
     ) -> Result<Option<Block>, Fault> {
         let _scope = self.recorder.scope("ubifs_write_page");
         let inode = self.inode(ino)?;

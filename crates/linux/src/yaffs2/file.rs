@@ -7,7 +7,9 @@ use super::format::{Kind, Tags};
 use super::headers::Change;
 use crate::cache::PageCache;
 use crate::cpu::Work;
-use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino, PAGE_SIZE, byte_in_page, page_parts};
+use crate::filesystem::{
+    CACHE_PAGE_SIZE, FsError, Ino, PAGE_SIZE, PageBytes, byte_in_page, page_parts,
+};
 
 /// Highest number of a chunk in a file.
 pub(super) const CHUNK_MAX: u32 = 0x000F_FFFF;
@@ -34,7 +36,7 @@ impl Yaffs2 {
         &mut self,
         id: u32,
         index: u32,
-        page: &mut [u8; CACHE_PAGE_SIZE],
+        page: &mut PageBytes,
     ) -> Result<(), FsError> {
         page.fill(0);
         let start = u64::from(index) * u64::from(PAGE_SIZE);

@@ -50,7 +50,7 @@ use flysch_chip::Recorder;
 use crate::cache::PageCache;
 use crate::cpu::Cpu;
 use crate::filesystem::{
-    Attributes, CACHE_PAGE_SIZE, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino,
+    Attributes, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino, PageBytes,
 };
 use crate::mtd::Partition;
 
@@ -62,7 +62,6 @@ use short_ops::ShortOps;
 pub use format::{has_tags, is_header};
 pub use options::{MountError, Options, Profile};
 
-/// A mounted YAFFS2.
 pub struct Yaffs2 {
     mtd: Partition,
     options: Options,
@@ -157,18 +156,9 @@ impl FileSystem for Yaffs2 {
         self.end_object(ino.0)
     }
 
-    fn read_page(
-        &mut self,
-        ino: Ino,
-        index: u32,
-        page: &mut [u8; CACHE_PAGE_SIZE],
-    ) -> Result<(), FsError> {
+    fn read_page(&mut self, ino: Ino, index: u32, page: &mut PageBytes) -> Result<(), FsError> {
         let _scope = self.recorder.scope("yaffs_read_page");
         self.read_file_page(ino.0, index, page)
-    }
-
-    fn read_direct(&mut self, _: Ino, _: u64, _: &mut [u8]) -> Result<usize, FsError> {
-        unreachable!("YAFFS2 reads through the page cache")
     }
 
     fn write(

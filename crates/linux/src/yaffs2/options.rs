@@ -2,16 +2,23 @@
 
 use std::fmt;
 
+use flysch_names::named;
+use strum::{IntoStaticStr, VariantArray};
+
 /// The generation of YAFFS2 code that is modelled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Profile {
     /// The code of 2009 to 2011, as on the boards of the papers. It has no thread and no block
     /// summaries. A write of a whole chunk goes past the cache, and a full cache writes all dirty
     /// chunks of a file.
+    #[strum(serialize = "2009")]
     Y2009,
     /// The code of 2026.
     Today,
 }
+
+named!(Profile, "profile");
 
 /// The options of a YAFFS2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,15 +37,6 @@ impl Default for Options {
 }
 
 impl Profile {
-    pub const ALL: [Self; 2] = [Self::Y2009, Self::Today];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Y2009 => "2009",
-            Self::Today => "today",
-        }
-    }
-
     /// Whether each full block ends with a summary of its chunks' tags.
     pub(super) fn has_summaries(self) -> bool {
         self == Self::Today

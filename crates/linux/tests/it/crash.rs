@@ -211,6 +211,7 @@ pub(crate) fn check_cut(rig: &Rig, plan: Plan, cut_at: u64) -> bool {
     let mut model = Model { states: vec![Files::new()], older: Vec::new(), next_file: 0 };
     let mut prng = Prng::new(plan.seed);
     let mut chance = Prng::new(cut_at);
+    let new = new_space(rig);
     (rig.arm)(Some(cut_at));
     let is_cut = session(rig, plan, &mut model, &mut prng);
     for bound in [20, 200, 2000] {
@@ -220,6 +221,7 @@ pub(crate) fn check_cut(rig: &Rig, plan: Plan, cut_at: u64) -> bool {
     (rig.arm)(None);
     assert!(!session(rig, plan, &mut model, &mut prng), "no cut is planned");
     assert!(!session(rig, plan, &mut model, &mut prng), "no cut is planned");
+    check_space(rig, new);
     is_cut
 }
 
@@ -230,4 +232,74 @@ pub(crate) fn check(make: impl Fn() -> Rig, plan: Plan) -> u64 {
         cut_at += 1;
     }
     cut_at
+}
+
+/// A file that is renamed over another one, with a cut at each operation: the other one is there,
+/// with both names, or the file is, with one.
+pub(crate) fn check_rename(make: impl Fn() -> Rig) {
+    for cut_at in 0.. {
+        let rig = make();
+        (rig.arm)(None);
+        let mut vfs = (rig.mount)().expect("no cut is planned");
+        let files = [("new", vec![2; 5000]), ("old", vec![1; 3000])];
+        for (name, bytes) in &files {
+            let fd = vfs.open(name, true).unwrap();
+            vfs.write(fd, 0, bytes).unwrap();
+            vfs.close(fd).unwrap();
+        }
+        vfs.sync().unwrap();
+        drop(vfs);
+        (rig.arm)(Some(cut_at));
+        let renamed = (rig.mount)().ok_or(FsError::PowerLost).and_then(|mut vfs| {
+            vfs.rename("new", "old")?;
+            vfs.sync()
+        });
+        (rig.arm)(None);
+        let found = content(&mut (rig.mount)().expect("no cut is planned")).unwrap();
+        let files = files.map(|(name, bytes)| (name.to_owned(), bytes));
+        let before = BTreeMap::from(files.clone());
+        let after = BTreeMap::from([("old".to_owned(), files[0].1.clone())]);
+        let names: Vec<_> = found.keys().collect();
+        assert!(found == before || found == after, "cut at {cut_at}: {names:?}");
+        if renamed.is_ok() {
+            assert!(found == after, "it is done");
+            break;
+        }
+    }
+}
+
+fn free(vfs: &Vfs) -> u64 {
+    vfs.filesystem().free_bytes().expect("it is counted")
+}
+
+/// Free space of a new file system.
+fn new_space(rig: &Rig) -> u64 {
+    (rig.arm)(None);
+    free(&(rig.mount)().expect("no cut is planned"))
+}
+
+/// What a session counts as free is what a mount counts. Once all names are gone, as much is free
+/// as when the file system was new; a directory may keep a block.
+fn check_space(rig: &Rig, new: u64) {
+    (rig.arm)(None);
+    let mut vfs = (rig.mount)().expect("no cut is planned");
+    for round in 0..3 {
+        // Files that are so long have blocks of pointers.
+        let fd = vfs.open("long", true).unwrap();
+        vfs.write(fd, 0, &vec![round; 60_000]).unwrap();
+        vfs.close(fd).unwrap();
+        vfs.sync().unwrap();
+        vfs.unlink("long").unwrap();
+        vfs.sync().unwrap();
+    }
+    let counted = free(&vfs);
+    drop(vfs);
+    let mut vfs = (rig.mount)().expect("no cut is planned");
+    assert_eq!(counted, free(&vfs), "free bytes of a session, and of the mount behind it");
+    for entry in vfs.list("/").unwrap() {
+        vfs.unlink(&String::from_utf8(entry.name).unwrap()).unwrap();
+    }
+    vfs.sync().unwrap();
+    let emptied = free(&vfs);
+    assert!(emptied <= new && emptied + 4096 >= new, "{emptied} bytes are free, of {new}");
 }

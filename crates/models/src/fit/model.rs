@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use flysch_charts::number::real_len;
-use flysch_lab::unknown_name::UnknownName;
+use flysch_names::UnknownName;
 use serde::{Deserialize, Serialize};
 
 use super::form::Form;
@@ -229,12 +229,12 @@ impl Models {
         };
         let workloads = known(|of| &of.workload);
         if !workloads.contains(&workload) {
-            return Err(UnknownName::new("workload", workload, &workloads));
+            return Err(UnknownName::new("workload", workload, workloads));
         }
         let is_asked = |model: &&Model| model.of.workload == workload && model.of.on == on;
         let asked: Vec<&Model> = self.models.iter().filter(is_asked).collect();
         if asked.is_empty() {
-            return Err(UnknownName::new("stack", on, &known(|of| &of.on)));
+            return Err(UnknownName::new("stack", on, known(|of| &of.on)));
         }
         let (n, size) = (f64::from(requests), f64::from(record_size));
         let one = |models: &[&Model]| {

@@ -49,7 +49,8 @@ pub(super) fn carry_out(
     steps: u64,
 ) -> Result<Vec<Vec<Run>>, Cause> {
     let scenarios: Vec<Vec<Scenario>> = grids.iter().map(Grid::scenarios).collect();
-    let mut runs = grid::run_in_turns(&scenarios.concat(), || (trial.done)(steps)).into_iter();
+    let mut runs =
+        grid::run_in_turns(&trial.seeded(&scenarios.concat()), || (trial.done)(steps)).into_iter();
     let of_grid = |of: &Vec<Scenario>| {
         let own = runs.by_ref().take(of.len());
         own.map(|outcome| outcome.map_err(Cause::from)).collect()

@@ -96,7 +96,7 @@ fn responses(pair: &Pair) -> Result<Vec<Claim>, Cause> {
         let text = format!("response time of {}, proposed over conventional", kind.name());
         share("figure-6", text, LEFT, pair.ratio(mean))
     };
-    let mut claims: Vec<Claim> = Kind::ALL.into_iter().map(one).collect();
+    let mut claims: Vec<Claim> = Kind::ALL.iter().copied().map(one).collect();
     let ratios: Vec<f64> = claims.iter().map(|claim| claim.measured).collect();
     let extreme = |pick: fn(f64, f64) -> f64| ratios.iter().copied().reduce(pick);
     let (Some(least), Some(most)) = (extreme(f64::min), extreme(f64::max)) else {
@@ -188,7 +188,7 @@ fn figure_6(pair: &Pair) -> Figure {
             let mean = run.by_kind.get(kind.name()).map_or(f64::NAN, |cost| cost.mean_ns / 1e6);
             (kind.name().to_owned(), mean)
         };
-        Series::bars(name, Source::Flysch, Kind::ALL.into_iter().map(of).collect())
+        Series::bars(name, Source::Flysch, Kind::ALL.iter().copied().map(of).collect())
     };
     Figure {
         item: "figure-6",

@@ -124,6 +124,7 @@ fn figure(points: &[Point]) -> Figure {
                 name: "paper".to_owned(),
                 source: Source::Paper,
                 points: Points::Line(vec![(first, *paper), (last, *paper)]),
+                spread: Vec::new(),
             },
         ],
     };

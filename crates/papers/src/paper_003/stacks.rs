@@ -54,7 +54,8 @@ pub(super) fn fill(scenario: &mut Scenario, tpcc: Tpcc, percent: u32) -> Result<
 /// Run scenarios on all cores. Each has its number of progress steps.
 pub(super) fn run_all(trial: &Trial<'_>, all: &[(Scenario, u64)]) -> Result<Vec<Run>, Cause> {
     let one = |(scenario, steps): &(Scenario, u64)| {
-        let outcome = scenario.run().map_err(Cause::from);
+        let seed = trial.seed_of(scenario.seed);
+        let outcome = Scenario { seed, ..scenario.clone() }.run().map_err(Cause::from);
         (trial.done)(*steps);
         outcome
     };

@@ -103,7 +103,6 @@ api! {
 }
 
 impl Api {
-    /// Load a library.
     pub(super) fn load(path: &Path) -> Result<Self, String> {
         let name = CString::new(path.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
         // SAFETY: the name ends with NUL. The library is never unloaded.

@@ -50,7 +50,6 @@ pub struct StatementId {
     pub number: u64,
 }
 
-/// A statement begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Began<'a> {
     pub id: StatementId,
@@ -89,7 +88,6 @@ pub trait Machine {
     /// The call has ended.
     fn leave(&self);
 
-    /// A statement begins.
     fn began(&self, began: &Began<'_>);
 
     /// A statement has ended.

@@ -9,7 +9,7 @@ use crate::medium::Medium;
 
 /// Everything that a run produces and that must repeat.
 #[derive(PartialEq)]
-struct Run {
+struct Outcome {
     calls: Vec<String>,
     rows: Vec<Vec<Value>>,
     file: Option<Vec<u8>>,
@@ -17,7 +17,7 @@ struct Run {
 }
 
 /// Run statements that make SQLite draw random numbers: nonces, salts, row ids and SQL functions.
-fn run(journal_mode: JournalMode, seed: u64) -> Run {
+fn run(journal_mode: JournalMode, seed: u64) -> Outcome {
     let settings = Settings { journal_mode, cache_size: 10, ..Era::Today.settings() };
     let medium = Rc::new(Medium::new(settings, seed));
     let database = medium.open().unwrap();
@@ -34,10 +34,10 @@ fn run(journal_mode: JournalMode, seed: u64) -> Run {
     let rows = database.query("SELECT id, val FROM t ORDER BY val").unwrap();
     database.close().unwrap();
     let calls = std::mem::take(&mut medium.state.borrow_mut().calls);
-    Run { calls, rows, file: medium.file("main.db"), work }
+    Outcome { calls, rows, file: medium.file("main.db"), work }
 }
 
-fn check_repeats(journal_mode: JournalMode, seed: u64, expected: &Run) {
+fn check_repeats(journal_mode: JournalMode, seed: u64, expected: &Outcome) {
     for _ in 0..20 {
         assert!(run(journal_mode, seed) == *expected, "{journal_mode}, seed {seed}");
     }

@@ -50,10 +50,10 @@ fn an_era_sets_the_page_size_and_the_journal_sector() {
         let settings = Settings { journal_mode: JournalMode::Persist, ..era.settings() };
         let medium = Rc::new(Medium::new(settings, 1));
         medium.open().unwrap().execute("CREATE TABLE t(x); PRAGMA user_version = 7").unwrap();
-        assert_eq!(medium.file("main.db").unwrap().len(), 2 * page_size, "{era}");
+        assert_eq!(medium.file("main.db").unwrap().len(), 2 * page_size, "{era:?}");
         let calls = &medium.state.borrow().calls;
         let header = format!("main.db-journal write {sector_size} ");
-        assert!(calls.iter().any(|call| call.starts_with(&header)), "{era}");
+        assert!(calls.iter().any(|call| call.starts_with(&header)), "{era:?}");
     }
 }
 
@@ -100,6 +100,6 @@ fn names_are_parsed_and_the_valid_ones_listed() {
     let unknown = "weird".parse::<Synchronous>().unwrap_err();
     assert_eq!(
         unknown.to_string(),
-        "unknown synchronous level 'weird', valid: off, normal, full, extra"
+        "unknown synchronous level 'weird' (known: off, normal, full, extra)"
     );
 }

@@ -1,7 +1,9 @@
 //! A chip in memory that is copied in no time: pages without rules, reads that are counted.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use flysch_chip::Prng;
 use flysch_nand::{
     BlockAddr, Ecc, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError,
 };
@@ -11,7 +13,7 @@ use flysch_nand::{
 pub(super) struct Image {
     pub(super) geometry: Geometry,
     /// None where a page is erased.
-    pub(super) pages: Vec<Option<Rc<[u8]>>>,
+    pub(super) pages: Vec<Cells>,
     pub(super) bad: Vec<bool>,
     pub(super) reads: u64,
     /// Reads after which the caller is taken to go round in circles.
@@ -28,6 +30,24 @@ pub(super) struct Image {
     pub(super) fails_every: Option<u64>,
     /// Blocks of which one failed.
     pub(super) failed: Vec<BlockAddr>,
+    /// Where each change leaves a copy of the chip, if it does.
+    pub(super) moments: Option<Vec<Self>>,
+    /// How pages read that were under way at a cut, or failed; none where a cut begins nothing.
+    pub(super) doubt: Option<Doubt>,
+    /// What such pages show at times; at others they show their cells.
+    doubtful: BTreeMap<usize, Cells>,
+    is_off: bool,
+}
+
+/// The bytes of a page; none where it is erased.
+type Cells = Option<Rc<[u8]>>;
+
+/// Which of its two contents a doubtful page shows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Doubt {
+    pub(super) seed: u64,
+    /// Whether each read draws anew.
+    pub(super) is_fickle: bool,
 }
 
 impl Image {
@@ -59,6 +79,50 @@ impl Image {
             wrong_every: None,
             fails_every: None,
             failed: Vec::new(),
+            moments: None,
+            doubt: None,
+            doubtful: BTreeMap::new(),
+            is_off: false,
+        }
+    }
+
+    /// A copy of what the chip holds.
+    fn copy(&self) -> Self {
+        let (pages, bad, doubtful) = (self.pages.clone(), self.bad.clone(), self.doubtful.clone());
+        let Geometry { page_size, pages_per_block, block_count, .. } = self.geometry;
+        Self { pages, bad, doubtful, ..Self::of(page_size, pages_per_block, block_count) }
+    }
+
+    fn note_change(&mut self) {
+        if let Some(mut moments) = self.moments.take() {
+            moments.push(self.copy());
+            self.moments = Some(moments);
+        }
+    }
+
+    /// What a read of a page finds.
+    fn seen(&self, page: usize) -> &Cells {
+        match (self.doubt, self.doubtful.get(&page)) {
+            (Some(Doubt { seed, is_fickle }), Some(cells)) => {
+                let turn = if is_fickle { self.reads } else { 0 };
+                let mut prng = Prng::new(seed ^ (page as u64) << 20 ^ turn << 40);
+                if prng.below(2) == 0 { cells } else { &self.pages[page] }
+            }
+            _ => &self.pages[page],
+        }
+    }
+
+    /// The pages of a block.
+    fn pages_of(&self, block: BlockAddr) -> core::ops::Range<usize> {
+        let count = self.geometry.pages_per_block as usize;
+        block.0 as usize * count..(block.0 as usize + 1) * count
+    }
+
+    /// The power goes in the middle of an erase: each page is as it was, or blank.
+    fn erase_in_doubt(&mut self, block: BlockAddr) {
+        for page in self.pages_of(block) {
+            let cells = self.pages[page].take();
+            self.doubtful.entry(page).or_insert(cells);
         }
     }
 
@@ -94,6 +158,16 @@ impl Image {
         *left = left.saturating_sub(1);
         is_cut
     }
+
+    /// Whether the operation that is cut leaves a doubt: the power is still on as it begins.
+    const fn begins_in_doubt(&mut self) -> bool {
+        self.doubt.is_some() && !core::mem::replace(&mut self.is_off, true)
+    }
+
+    /// Put the power on until so many programs and erases were done.
+    pub(super) fn power_up(&mut self, cut_in: Option<u64>, doubt: Doubt) {
+        (self.cut_in, self.doubt, self.is_off) = (cut_in, Some(doubt), false);
+    }
 }
 
 impl Nand for Image {
@@ -104,7 +178,7 @@ impl Nand for Image {
     fn read(&mut self, page: PageAddr, column: u32, bytes: &mut [u8]) -> Result<Ecc, ReadError> {
         self.reads += 1;
         assert!(self.reads <= self.reads_max, "more than {} reads", self.reads_max);
-        match &self.pages[page.0 as usize] {
+        match self.seen(page.0 as usize) {
             Some(cells) => bytes.copy_from_slice(&cells[column as usize..][..bytes.len()]),
             None => bytes.fill(0xFF),
         }
@@ -122,7 +196,12 @@ impl Nand for Image {
         data: &[u8],
         _: &[u8],
     ) -> Result<(), ProgramError> {
+        let is_doubtful = self.doubtful.contains_key(&(page.0 as usize));
+        assert!(!is_doubtful, "page {page} is programmed though a cut left it in doubt");
         if self.is_cut() {
+            if self.begins_in_doubt() {
+                self.doubtful.insert(page.0 as usize, Some(data.into()));
+            }
             return Err(ProgramError::PowerLost);
         }
         let block = self.geometry.block_of(page);
@@ -138,13 +217,20 @@ impl Nand for Image {
         let fails = self.fails(block);
         if fails {
             cells[data.len() / 2..].fill(0);
+            if self.doubt.is_some() {
+                self.doubtful.insert(page.0 as usize, Some(data.into()));
+            }
         }
         self.set(page.0 as usize, &cells);
+        self.note_change();
         if fails { Err(ProgramError::Failed(page)) } else { Ok(()) }
     }
 
     fn erase(&mut self, block: BlockAddr) -> Result<(), EraseError> {
         if self.is_cut() {
+            if self.begins_in_doubt() {
+                self.erase_in_doubt(block);
+            }
             return Err(EraseError::PowerLost);
         }
         assert!(!self.bad[block.0 as usize], "a bad block is never erased");
@@ -152,8 +238,10 @@ impl Nand for Image {
         if self.fails(block) {
             return Err(EraseError::Failed(block));
         }
-        let count = self.geometry.pages_per_block as usize;
-        self.pages[block.0 as usize * count..][..count].fill(None);
+        let pages = self.pages_of(block);
+        self.doubtful.retain(|page, _| !pages.contains(page));
+        self.pages[pages].fill(None);
+        self.note_change();
         Ok(())
     }
 
@@ -164,6 +252,7 @@ impl Nand for Image {
 
     fn mark_bad(&mut self, block: BlockAddr) -> Result<(), PowerLost> {
         self.bad[block.0 as usize] = true;
+        self.note_change();
         Ok(())
     }
 }

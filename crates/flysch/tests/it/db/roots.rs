@@ -142,3 +142,28 @@ fn a_root_that_failed_takes_its_epoch_with_it() {
         }
     }
 }
+
+/// Root blocks go bad until one is left. Nothing is written any more, and that one is not erased:
+/// wherever the power goes, all rows are there.
+#[test]
+fn the_last_root_block_is_kept() {
+    for count in [5, 60, 300] {
+        let mut image = Image::blank(512, 96);
+        create(&mut image).unwrap();
+        live(&mut image, 0, count).unwrap();
+        let mut roots = Forge::newest(&image, kind::ROOT);
+        roots.sort_by_key(|page| word(&image.bytes(*page), 14));
+        let last = roots[roots.len() - 1] / 8;
+        for page in roots {
+            image.bad[page / 8] = page / 8 != last;
+        }
+        for cut in 0..6 {
+            let mut copy = image.clone();
+            copy.cut_in = Some(cut);
+            let written = live(&mut copy, count, 1);
+            assert!(written.is_err(), "no root can be written");
+            copy.cut_in = None;
+            assert_eq!(try_open(&mut copy), Ok(count), "cut {cut} of a life after {count} rows");
+        }
+    }
+}

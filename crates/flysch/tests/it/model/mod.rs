@@ -23,7 +23,6 @@ use history::{History, Plan, Tally};
 /// Cuts of the normal run.
 const CUTS: u64 = 1_000_000;
 
-/// Run one history.
 pub(crate) fn run(plan: Plan) -> (device::Done, Tally) {
     match History::new(plan) {
         Ok(mut history) => {

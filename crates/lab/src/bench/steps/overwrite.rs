@@ -11,25 +11,31 @@ const FILE: &str = "file";
 /// Size of the file in percent of the partition. All stacks have room for it and for the pieces
 /// that are written before the old ones are freed.
 const FILE_PERCENT: u64 = 50;
+/// By how many bytes the content moves from one request to the next: a page of the page cache.
+const MOVED: usize = 4096;
 /// Bytes of one write call. A request ends with an fsync, so all its writes are then durable.
 const WRITTEN_AT_ONCE: usize = 64 << 10;
 
 /// The state of this workload during a run.
 pub(super) struct OverwriteSteps {
+    /// Random bytes, which no compressor shrinks. They are drawn once: each request moves them by a
+    /// page, so that every page of the file is new and compressors have seen its bytes before.
     bytes: Vec<u8>,
-    prng: Prng,
 }
 
 impl OverwriteSteps {
     pub(super) fn new(session: &Session<'_>) -> Self {
         let size = session.scenario.build.partition_bytes() * FILE_PERCENT / 100;
         let size = usize::try_from(size).expect("a partition fits in memory");
-        Self { bytes: vec![0; size], prng: Prng::new(session.scenario.seed) }
+        let mut bytes = vec![0; size];
+        Prng::new(session.scenario.seed).fill(&mut bytes);
+        Self { bytes }
     }
 
     /// Write the whole file with new content.
     fn write(&mut self, session: &Session<'_>, fd: Fd) -> Result<(), RunError> {
-        self.prng.fill(&mut self.bytes);
+        let len = self.bytes.len();
+        self.bytes.rotate_left(MOVED.min(len));
         let mut linux = session.linux();
         let parts = self.bytes.chunks(WRITTEN_AT_ONCE).zip((0..).step_by(WRITTEN_AT_ONCE));
         for (part, offset) in parts {

@@ -82,7 +82,6 @@ pub enum Answer {
     Space(u64),
 }
 
-/// An open file.
 struct Handle {
     node: u64,
     /// Its descriptor on the machine. Memory has none.

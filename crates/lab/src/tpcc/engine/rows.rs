@@ -12,7 +12,6 @@ use super::schema::KEY;
 /// Bytes of the longest row: a customer with all of its data.
 const ROW_SIZE: usize = 1024;
 
-/// A row.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Row {
     pub(super) cells: Vec<Cell>,
@@ -156,7 +155,6 @@ pub(super) fn each<'ram, 's, N: Nand>(
     Ok(())
 }
 
-/// Insert a row.
 pub(super) fn insert<N: Nand>(
     transaction: &mut Transaction<'_, '_, '_, N>,
     relation: Relation,

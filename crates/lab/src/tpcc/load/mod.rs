@@ -15,7 +15,6 @@ use super::schema;
 
 /// What takes the rows.
 pub(super) trait Sink {
-    /// Insert a row.
     fn insert(&mut self, relation: Relation, row: &[Value]) -> Result<(), TpccError>;
 }
 

@@ -20,16 +20,17 @@ const RIGHT: u32 = 976;
 const BOTTOM: u32 = 560;
 /// Side length of a dot, and width of a bar.
 const DOT: u32 = 3;
-const MARK_COLOUR: &str = "#c0a060";
+const MARK_COLOUR: &str = "#a08030";
 
-/// The kinds that are drawn as dots, from the back of the drawing to its front.
+/// The kinds that are drawn as dots, from the back of the drawing to its front. Each colour has a
+/// contrast of at least 3 to a light ground and to a dark one.
 const DOTS: [(EventKind, &str); 6] = [
     (EventKind::Erase, "#d62728"),
-    (EventKind::BufferHit, "#bbbbbb"),
-    (EventKind::ReadOob, "#17becf"),
+    (EventKind::BufferHit, "#8a8a8a"),
+    (EventKind::ReadOob, "#0e93a1"),
     (EventKind::Read, "#1f77b4"),
     (EventKind::ProgramOob, "#9467bd"),
-    (EventKind::Program, "#ff7f0e"),
+    (EventKind::Program, "#d96400"),
 ];
 
 /// Draw a trace: its whole time, and the blocks that it touches.

@@ -3,6 +3,7 @@
 //! badly once.
 
 mod cut_off;
+mod emptied;
 mod erases;
 mod failures;
 mod flaky;

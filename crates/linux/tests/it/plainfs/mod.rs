@@ -55,6 +55,11 @@ fn no_cut_leaves_a_state_that_never_was() {
 }
 
 #[test]
+fn no_cut_tears_a_rename() {
+    crash::check_rename(disk_rig);
+}
+
+#[test]
 fn a_long_run_agrees_with_the_model() {
     let plan = Plan { is_direct: false, calls: 1500, seed: 5 };
     crash::check(

@@ -35,7 +35,7 @@ const LOG: u8 = 0;
 const BY_TIME: u8 = 0;
 const BY_SENSOR: u8 = 1;
 
-/// An open log.
+/// A log in the engine, on the bare chip.
 pub(super) struct ChipLog<'r> {
     db: Db<'r, 'static, EngineChip<'r>>,
     row: Vec<u8>,

@@ -16,7 +16,7 @@ const FILL_BATCH: usize = 128;
 /// Readings that a query by sensor asks for.
 pub(super) const WANTED: u32 = 10;
 
-/// An open log.
+/// A log of sensors, as the workload writes and asks it.
 pub(super) trait Log {
     /// Insert readings in one transaction, which deletes those of the times `gone`.
     fn insert(
@@ -36,7 +36,6 @@ pub(super) trait Log {
     /// Ask for some [`WANTED`] readings of a sensor. Gives how many came.
     fn by_sensor(&mut self, session: &Session<'_>, sensor: u32) -> Result<u64, RunError>;
 
-    /// Close the database.
     fn close(self: Box<Self>, session: &Session<'_>) -> Result<(), RunError>;
 }
 

@@ -16,7 +16,7 @@ const SCHEMA: &str = "\
 CREATE TABLE log (at INTEGER PRIMARY KEY, sensor INTEGER, value REAL, note TEXT); \
 CREATE INDEX by_sensor ON log (sensor);";
 
-/// An open log.
+/// A log in a database of SQLite.
 pub(super) struct FileLog {
     database: Database,
 }

@@ -1,0 +1,194 @@
+//! The power goes after any operation at all: what was committed is there, in every index.
+//!
+//! Each program, erase and mark of a history leaves a copy of the chip. Each copy is opened. What a
+//! block held that was erased too early, or a record that said too much or too little, is missed
+//! in one of them.
+
+use flysch::db::{Budget, Db, DbError, Direction, Options};
+use flysch_chip::Prng;
+
+use super::image::Image;
+use super::ledger::{Bounds, Ledger, SCHEMA};
+
+const OPTIONS: Options = Options { partition: None, seed: 11, capacity: 100 };
+
+/// A device, and what happens on it.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    page_size: u32,
+    block_count: u32,
+    bounds: Bounds,
+    /// Changes of a transaction, at most.
+    transaction_max: u64,
+    transactions: u64,
+    /// One operation in so many fails.
+    fails_every: Option<u64>,
+    /// Of the copies behind a program, one in so many is opened; behind an erase or a mark, all.
+    every: usize,
+}
+
+const fn bounds(keys: u64, label_max: u64, data_max: u64) -> Bounds {
+    Bounds { keys, label_max, data_max }
+}
+
+const CASES: [Case; 5] = [
+    // Space is short: blocks are moved, copied and let go.
+    Case {
+        page_size: 512,
+        block_count: 28,
+        bounds: bounds(90, 80, 80),
+        transaction_max: 6,
+        transactions: 900,
+        fails_every: None,
+        every: 9,
+    },
+    Case {
+        page_size: 512,
+        block_count: 90,
+        bounds: bounds(60, 60, 900),
+        transaction_max: 5,
+        transactions: 500,
+        fails_every: Some(53),
+        every: 9,
+    },
+    Case {
+        page_size: 1024,
+        block_count: 32,
+        bounds: bounds(90, 120, 120),
+        transaction_max: 40,
+        transactions: 200,
+        fails_every: None,
+        every: 9,
+    },
+    // Many records lie on one tail.
+    Case {
+        page_size: 4096,
+        block_count: 24,
+        bounds: bounds(30, 3, 3),
+        transaction_max: 1,
+        transactions: 400,
+        fails_every: None,
+        every: 3,
+    },
+    Case {
+        page_size: 16_384,
+        block_count: 24,
+        bounds: bounds(30, 9, 9),
+        transaction_max: 1,
+        transactions: 800,
+        fails_every: None,
+        every: 6,
+    },
+];
+
+/// What a transaction left, and the copies between which it was under way.
+struct State {
+    ledger: Ledger,
+    from: usize,
+    upto: usize,
+}
+
+impl Case {
+    fn ram(&self) -> Vec<u8> {
+        vec![0; 6500 + 3 * self.page_size as usize]
+    }
+
+    /// Live through the history. Gives a copy of the chip for each operation, and the states.
+    fn run(&self) -> (Vec<Image>, Vec<State>) {
+        let mut prng = Prng::new(u64::from(self.page_size + self.block_count));
+        let mut image = Image::blank(self.page_size, self.block_count);
+        let mut ram = self.ram();
+        Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).map(drop).unwrap();
+        image.moments = Some(Vec::new());
+        image.fails_every = self.fails_every;
+        let mut states = vec![State { ledger: Ledger::default(), from: 0, upto: 0 }];
+        let mut left = self.transactions;
+        while left > 0 {
+            let life = left.min(1 + prng.below(100));
+            left -= life;
+            let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+            for _ in 0..life {
+                self.transact(&mut db, &mut prng, &mut states);
+            }
+            if prng.below(2) == 0 {
+                let closed = db.close().map(drop);
+                assert!(matches!(closed, Ok(()) | Err(DbError::Full)), "{closed:?}: {self:?}");
+            }
+        }
+        (image.moments.take().unwrap(), states)
+    }
+
+    /// Change some rows, and pay debts now and then.
+    fn transact(
+        &self,
+        db: &mut Db<'_, 'static, &mut Image>,
+        prng: &mut Prng,
+        states: &mut Vec<State>,
+    ) {
+        let count = |db: &Db<'_, 'static, &mut Image>| db.nand().moments.as_ref().unwrap().len();
+        if prng.below(12) == 0 {
+            let done = db.maintain(Budget { operations: prng.below(120) as u32 });
+            assert!(matches!(done, Ok(_) | Err(DbError::Full)), "{done:?}");
+        }
+        let from = count(db);
+        let kept = &states.last().unwrap().ledger;
+        let mut ledger = kept.clone();
+        let changes = 1 + prng.below(self.transaction_max);
+        match kept.transact(db, prng, (changes, self.bounds), &mut ledger) {
+            Ok(()) => states.push(State { ledger, from, upto: count(db) }),
+            // Nothing is said of a transaction that was refused at its commit.
+            Err(DbError::Full | DbError::TransactionTooLong) => {
+                db.begin().map_or_else(|error| assert_eq!(error, DbError::Full), drop);
+            }
+            Err(error) => panic!("{error:?}: {self:?}"),
+        }
+    }
+
+    /// Open a copy: it holds what was acknowledged before, or what was under way. Some copies go on
+    /// from there.
+    fn check(&self, number: usize, mut image: Image, states: &[State]) {
+        let story = format!("copy {number}, {self:?}");
+        let mut ram = self.ram();
+        let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram)
+            .unwrap_or_else(|error| panic!("{error:?}: {story}"));
+        let found = Ledger::scanned(&mut db, Direction::Forward)
+            .unwrap_or_else(|error| panic!("{error:?}: {story}"));
+        let done = states.iter().rposition(|state| state.upto <= number + 1).unwrap();
+        let may_be = states[done..].iter().take_while(|state| state.from <= number + 1);
+        let is_one = may_be.map(|state| &state.ledger).any(|ledger| *ledger == found);
+        assert!(is_one, "after state {done}: {story}");
+        if !number.is_multiple_of(5) {
+            return;
+        }
+        found.ask(&mut db, self.bounds, &story).unwrap();
+        let mut prng = Prng::new(number as u64);
+        let mut after = found.clone();
+        match found.transact(&mut db, &mut prng, (3, self.bounds), &mut after) {
+            Ok(()) => {}
+            Err(DbError::Full) => return,
+            Err(error) => panic!("{error:?}: {story}"),
+        }
+        let mut ram = self.ram();
+        let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram)
+            .unwrap_or_else(|error| panic!("{error:?} after a commit: {story}"));
+        let found = Ledger::scanned(&mut db, Direction::Backward).unwrap();
+        assert!(found == after, "after a commit: {story}");
+    }
+}
+
+#[test]
+fn every_operation_may_be_the_last() {
+    for case in CASES {
+        let (moments, states) = case.run();
+        let erased = |image: &Image| image.pages.iter().filter(|page| page.is_none()).count();
+        let mut before = usize::MAX;
+        for (number, image) in moments.into_iter().enumerate() {
+            let now = erased(&image);
+            let is_program = now + 1 == before;
+            before = now;
+            if !is_program || number % case.every == 0 {
+                case.check(number, image, &states);
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Once all names are gone, a file system is as empty as a new one, whatever was cut before.
+
+use flysch_chip::{Changes, Ending, FaultPlan};
+use flysch_linux::filesystem::FsError;
+use flysch_linux::vfs::Vfs;
+
+use super::{STACKS, machine, write};
+use crate::jffs2::state::remove_all;
+use crate::machine::{Kind, Machine};
+
+/// Make a file, shorten it, replace it, and remove it; each step is made durable.
+fn work(vfs: &mut Vfs) -> Result<(), FsError> {
+    write(vfs, "first", 30_000, 1)?;
+    let fd = vfs.open("first", false)?;
+    vfs.truncate(fd, 5000)?;
+    vfs.fsync(fd)?;
+    vfs.close(fd)?;
+    write(vfs, "second", 20_000, 2)?;
+    vfs.rename("second", "first")?;
+    vfs.sync_directory("/")?;
+    // A name is removed while its file is open, and another file is synced.
+    let fd = vfs.open("first", false)?;
+    vfs.unlink("first")?;
+    write(vfs, "third", 9000, 3)?;
+    vfs.close(fd)?;
+    vfs.sync()
+}
+
+/// Free space once all names are gone.
+fn emptied(machine: &Machine, told: &str) -> u64 {
+    let mut vfs = machine.mount().unwrap_or_else(|error| panic!("{told}: {error}"));
+    remove_all(&mut vfs).unwrap_or_else(|error| panic!("{told}: {error}"));
+    for _ in 0..2 {
+        vfs.sync().unwrap();
+        vfs.sleep(60_000_000_000);
+    }
+    vfs.filesystem().free_bytes().unwrap()
+}
+
+/// What may stay of names that are gone.
+fn slack(kind: Kind) -> u64 {
+    match kind {
+        // Dirents that delete names.
+        Kind::Jffs2 => 512,
+        // Summaries of blocks that the collector has not emptied yet.
+        Kind::Yaffs2 => 24 * 2048,
+        Kind::Ubifs { .. } => 0,
+        // A directory does not shrink.
+        Kind::Ftl(_) => 4096,
+    }
+}
+
+#[test]
+fn nothing_that_was_cut_takes_space_for_ever() {
+    for kind in STACKS {
+        let origin = machine(kind);
+        let new = emptied(&origin.fork(), "a new file system");
+        let whole = origin.fork();
+        let changes = Changes::default();
+        whole.device.borrow_mut().keep_changes(changes.clone());
+        work(&mut whole.mount().unwrap()).unwrap();
+        for cut in 0..changes.count() as u64 {
+            for ending in [Ending::Complete, Ending::Torn] {
+                let told = format!("{kind:?}, cut {cut} {ending:?}");
+                let machine = origin.fork();
+                let (cut_at_change, how) = (Some(cut), Some(ending));
+                let plan = FaultPlan { cut_at_change, ending: how, ..FaultPlan::default() };
+                machine.device.borrow_mut().arm(plan);
+                let _cut = machine.mount().map(|mut vfs| work(&mut vfs));
+                machine.device.borrow_mut().power_up();
+                machine.device.borrow_mut().arm(FaultPlan::default());
+                let free = emptied(&machine, &told);
+                assert!(free <= new && free + slack(kind) >= new, "{told}: {free}, new {new}");
+            }
+        }
+    }
+}
