@@ -77,7 +77,8 @@ pub(crate) enum Broken {
     /// A hit behind another key of the same code is not checked against the summary; numbers are
     /// given out again at once, so that it shows.
     HitsUnchecked,
-    /// The newest entry of a code goes as others do where it is a tombstone's whose block is gone.
+    /// The newest entry of a code goes as others do where it is a tombstone's whose block is gone:
+    /// found by its named history alone.
     NoWarning,
     /// A mount writes its root over the oldest, confirmed or not.
     NaiveRoot,
@@ -178,7 +179,6 @@ const FOUND: &[(Broken, u64, Draw)] = &[
     (Broken::RingNotRolledBack, 100, Plan::new),
     (Broken::RingNotSkipped, 200, Plan::new),
     (Broken::HitsUnchecked, 1_000, Plan::hashes),
-    (Broken::NoWarning, 12_000, Plan::hashes),
     (Broken::RivalsStay, 100, Plan::roots),
     (Broken::TwoRoots, 500, Plan::roots),
     (Broken::NvRamUnchained, 100, Plan::new),
