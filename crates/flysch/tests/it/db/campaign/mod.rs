@@ -105,8 +105,8 @@ fn random_histories_are_survived() {
 /// page of a close that was cut, programmed a second time; a state that was longer than its buffer;
 /// a range that went backwards over what a snapshot keeps; a tail whose rows have more entries than
 /// those of the table that a transaction begins with; a lazy commit that put rows into a ring as
-/// they were there already, and was lost; a scan of a ring at a snapshot, whose tail came to another
-/// page.
+/// they were there already, and was lost; a scan of a ring at a snapshot, whose tail came to
+/// another page.
 const WERE_NOT: [&str; 7] = [
     "405",
     "97",
