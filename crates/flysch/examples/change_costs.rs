@@ -28,6 +28,7 @@ const SCHEMA: Schema<'static> = Schema {
             Index { columns: &[1], kind: IndexKind::Hash, is_unique: false },
         ],
         zone: None,
+        keep: None,
     }],
 };
 

@@ -31,6 +31,7 @@ const SCHEMA: Schema<'static> = Schema {
             Index { columns: &[1], kind: IndexKind::Hash, is_unique: false },
         ],
         zone: Some(0),
+        keep: None,
     }],
 };
 

@@ -22,6 +22,7 @@ const SCHEMA: Schema<'static> = Schema {
             Index { columns: &[1], kind: IndexKind::Hash, is_unique: false },
         ],
         zone: Some(0),
+        keep: None,
     }],
 };
 const OPTIONS: Options = Options { partition: None, seed: 0x5EED, capacity: 100_000 };

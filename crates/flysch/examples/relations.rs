@@ -1,5 +1,5 @@
-//! Settings, an event log, and relations in one store: keys of several columns, foreign keys, a
-//! check, a savepoint, a join and a total.
+//! Settings, an event log of the newest ninety days, and relations in one store: keys of several
+//! columns, foreign keys, a check, a savepoint, a join and a total.
 
 #![expect(clippy::print_stdout, reason = "an example shows what it finds")]
 
@@ -10,7 +10,7 @@ use flysch::db::{
     Check, Constraints, Db, DbError, Direction, Durability, ForeignKey, OnDelete, Options, Preset,
 };
 use flysch::query::{Cursor, Lookup};
-use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
+use flysch::row::{Column, ColumnType, Index, IndexKind, Keep, Schema, Table, Value};
 use flysch_chip::{Chip, Clock, Part};
 
 const fn column(name: &str, kind: ColumnType) -> Column<'_> {
@@ -33,6 +33,7 @@ const SCHEMA: Schema<'static> = Schema {
             columns: &[column("name", ColumnType::Text), column("value", ColumnType::Blob)],
             indexes: &[index(&[0], IndexKind::Hash, true)],
             zone: None,
+            keep: None,
         },
         Table {
             name: "event",
@@ -43,6 +44,7 @@ const SCHEMA: Schema<'static> = Schema {
             ],
             indexes: &[index(&[0], IndexKind::Ordered, true)],
             zone: Some(0),
+            keep: Some(Keep::days(90)),
         },
         Table {
             name: "room",
@@ -53,6 +55,7 @@ const SCHEMA: Schema<'static> = Schema {
             ],
             indexes: &[index(&[0, 1], IndexKind::Ordered, true)],
             zone: None,
+            keep: None,
         },
         Table {
             name: "lamp",
@@ -64,6 +67,7 @@ const SCHEMA: Schema<'static> = Schema {
             ],
             indexes: &[index(&[0], IndexKind::Hash, true), index(&[1, 2], IndexKind::Hash, false)],
             zone: None,
+            keep: None,
         },
     ],
 };

@@ -30,6 +30,11 @@ impl<'s, N: Nand> Db<'_, 's, N> {
 
     /// Ask the clock, where there is one.
     pub(super) fn note_time(&mut self) {
-        self.time = self.clock.map_or(self.time, Clock::now);
+        self.time = self.now();
+    }
+
+    /// The time now, as far as the database is told.
+    pub(super) fn now(&self) -> u64 {
+        self.clock.map_or(self.time, Clock::now)
     }
 }

@@ -5,7 +5,7 @@ use flysch_nand::Nand;
 use super::{Db, DbError};
 use crate::log::{Body, HAS_BESIDE, NvLog, PROGRAMS_MAX};
 use crate::media::MediaError;
-use crate::record::{Records, STATE_SIZE};
+use crate::record::Records;
 use crate::store::Store;
 
 /// When a commit is on flash.
@@ -37,8 +37,9 @@ impl<'l> Layers<'l, '_> {
         state: &'l mut [u8],
     ) -> Body<'l> {
         let tail = self.records.tail.committed();
-        state[..STATE_SIZE].copy_from_slice(&self.records.emit());
-        let len = STATE_SIZE + self.store.emit_state(&mut state[STATE_SIZE..]);
+        let (rows, indexes) = state.split_at_mut(self.records.state_size());
+        self.records.emit(rows);
+        let len = rows.len() + self.store.emit_state(indexes);
         debug_assert!(len <= state.len(), "the state fits what is lent for it");
         Body {
             flags: if self.has_beside { HAS_BESIDE } else { 0 },
@@ -113,6 +114,7 @@ impl<N: Nand> Db<'_, '_, N> {
         self.settle()?;
         debug_assert!(self.found.is_none(), "what the open found is certain");
         self.forget_frame();
+        self.advance_rings()?;
         // A record beside the chip lets nothing go.
         let is_log_due = self.is_log_due || self.compaction.gone.is_some();
         if !is_log_due && self.commit_beside()? {
@@ -124,6 +126,7 @@ impl<N: Nand> Db<'_, '_, N> {
         let goes = self.compaction.gone.filter(|_| may_go);
         if let Some((space, number)) = goes {
             self.media.give_up(space, number);
+            self.note_given(space);
         }
         self.media.trim_spans();
         self.advance_firsts();

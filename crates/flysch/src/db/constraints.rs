@@ -96,6 +96,9 @@ impl<'s, N: Nand> Db<'_, 's, N> {
             if !self.fits(*key) {
                 return Err(wrong(number));
             }
+            if self.table(key.parent)?.keep.is_some() {
+                return Err(DbError::RingParent { key: number as u8 });
+            }
         }
         for (number, preset) in constraints.presets.iter().enumerate() {
             let table = self.table(preset.table).map_err(|_| wrong(number))?;

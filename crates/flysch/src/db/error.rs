@@ -54,6 +54,11 @@ pub enum DbError {
         /// The foreign key, check or preset, by its place among those.
         number: u8,
     },
+    /// The parents of this foreign key are rows of a ring table, which go by themselves.
+    RingParent {
+        /// The foreign key, by its place among the constraints.
+        key: u8,
+    },
     /// Rows that a delete takes with it refer to each other in too long a chain, or in a circle.
     Cascade,
     /// The savepoint is gone, or there are too many.
@@ -89,6 +94,7 @@ impl fmt::Display for DbError {
             Self::Check { check } => write!(f, "check {check} refuses the row"),
             Self::ForeignKey { key } => write!(f, "foreign key {key} is not kept"),
             Self::Constraint { number } => write!(f, "constraint {number} is none of the schema"),
+            Self::RingParent { key } => write!(f, "foreign key {key} refers to a ring table"),
             Self::Cascade => f.write_str("rows to be deleted refer to each other in a long chain"),
             Self::Savepoint => f.write_str("the savepoint is gone, or there are too many"),
             Self::RowTooLong { needed } => write!(f, "the row has {needed} bytes"),

@@ -8,7 +8,7 @@ use flysch_nand::Nand;
 
 use super::{Db, DbError, UnderWay};
 use crate::media::{CELL_SIZE, Space};
-use crate::record::{Move, Position, ROW_SPACES, Rows, page_part};
+use crate::record::{Move, PART_SPACES, Position, ROW_SPACES, Rows, page_part};
 use crate::row::{Digest, HashKey, Index, RowHead, RowKind, RowView, Schema, Table, Value, key};
 use crate::store::{Entry, INDEX_MAX, Lent, SHARED, StoreError, TOMBSTONE};
 
@@ -95,7 +95,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     pub(super) fn rename(&mut self, moved: Move) {
         if moved.from != moved.to {
             self.follow_tail(moved);
-            self.store.rename_page(page_part(moved.from), page_part(moved.to));
+            let layout = self.media.layout();
+            self.store.rename_page(page_part(moved.from, layout), page_part(moved.to, layout));
         }
     }
 
@@ -122,9 +123,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         if self.store.has_room(count) {
             return Ok(());
         }
-        if !self.records.tail.rows().is_empty() {
-            self.spill_tail()?;
-        }
+        self.spill_tail()?;
         self.flush()?;
         self.flush_open()
     }
@@ -133,7 +132,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     fn flush_open(&mut self) -> Result<(), DbError> {
         self.forget_frame();
         self.crowd_out()?;
-        let is_programmed = self.is_programmed(self.media.head(Space::Hot));
+        let is_programmed = self.is_programmed(ROW_SPACES.map(|space| self.media.head(space)));
         let mut lent =
             Lent { page: self.frame, cell: &mut self.scratch[..CELL_SIZE], commit: self.commit };
         let programs = self.store.flush_open(&mut self.media, &mut lent, is_programmed)?;
@@ -143,16 +142,18 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(())
     }
 
-    /// What tells of a pointer whether its row is on a page before `limit`. Moved rows are on pages
-    /// before they have entries.
-    fn is_programmed(&self, limit: u32) -> impl Fn(u32) -> bool + use<N> {
+    /// What tells of a pointer whether its row is on a page before the limit of its space. Moved
+    /// rows are on pages before they have entries.
+    fn is_programmed(&self, limits: [u32; ROW_SPACES.len()]) -> impl Fn(u32) -> bool + use<N> {
         let (layout, numbers) = (self.media.layout(), self.media.numbers());
-        let first = self.records.stream(Space::Hot).first;
-        let reach = numbers.distance(first, limit);
+        let firsts = ROW_SPACES.map(|space| self.records.stream(space).first);
         move |pointer| {
             let at = Position::of_pointer(pointer, layout, numbers);
             at.is_some_and(|Position { page, .. }| {
-                page.space == Space::Cold || numbers.distance(first, page.number) < reach
+                let (first, limit) = (firsts[page.space.stream()], limits[page.space.stream()]);
+                let is_before =
+                    numbers.distance(first, page.number) < numbers.distance(first, limit);
+                page.space == Space::Cold || is_before
             })
         }
     }
@@ -190,9 +191,21 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         self.under_way.map_or(0, |tx| tx.rows)
     }
 
+    /// Program all rows of the tail.
     pub(super) fn spill_tail(&mut self) -> Result<(), DbError> {
+        for space in PART_SPACES {
+            if self.records.tail.len_of(space) > 0 {
+                self.spill_part(space)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Program the rows of the tail that go to a space.
+    pub(super) fn spill_part(&mut self, space: Space) -> Result<(), DbError> {
         self.forget_frame();
-        let moved = self.records.spill(&mut self.media, self.schema, self.frame)?;
+        let parts = (self.schema, space);
+        let moved = self.records.spill(&mut self.media, parts, self.frame)?;
         self.log.forget_tail();
         self.rename(moved);
         Ok(())
@@ -215,13 +228,18 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     pub(super) fn flush(&mut self) -> Result<(), DbError> {
         self.forget_frame();
         self.crowd_out()?;
-        let limit = self.records.open_page().unwrap_or(self.media.head(Space::Hot));
-        let is_programmed = self.is_programmed(limit);
+        let limit = |space: Space| {
+            let open = if space == Space::Cold { None } else { self.records.open_page(space) };
+            open.unwrap_or(self.media.head(space))
+        };
+        let limits = ROW_SPACES.map(limit);
+        let is_programmed = self.is_programmed(limits);
         let mut lent =
             Lent { page: self.frame, cell: &mut self.scratch[..CELL_SIZE], commit: self.commit };
         self.store.flush(&mut self.media, &mut lent, is_programmed)?;
-        self.records.stream_mut(Space::Hot).mark = limit;
-        self.records.stream_mut(Space::Cold).mark = self.media.head(Space::Cold);
+        for (space, limit) in ROW_SPACES.into_iter().zip(limits) {
+            self.records.stream_mut(space).mark = limit;
+        }
         Ok(())
     }
 
@@ -229,9 +247,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     /// is committed: nothing that is older stays in RAM behind its runs. Where this fails nothing
     /// that is committed has changed, and the transaction may be taken back.
     pub(super) fn flush_all(&mut self) -> Result<(), DbError> {
-        if !self.records.tail.rows().is_empty() {
-            self.spill_tail()?;
-        }
+        self.spill_tail()?;
         self.flush_open()?;
         self.crowd_out()?;
         let mut lent =

@@ -20,10 +20,12 @@ mod index;
 mod kept;
 mod level;
 mod open;
+mod past;
 mod ram;
 mod range;
 mod reader;
 mod replay;
+mod ring;
 mod savepoint;
 mod scan;
 mod seek;
@@ -96,6 +98,8 @@ pub struct Db<'ram, 's, N> {
     /// The snapshots that are open.
     open_views: view::Held,
     levelling: level::Levelling,
+    /// What the rings give back.
+    rings: ring::Rings,
     /// Whether the state changed in a way that no program tells: the log has to have it.
     is_log_due: bool,
     /// What rows have to obey, beside the schema.

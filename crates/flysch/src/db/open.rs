@@ -10,8 +10,10 @@ use super::ram::Ram;
 use super::view::{Held, View};
 use super::{Constraints, Db, DbError};
 use crate::log::{self, Buffers, Log, NvLog};
-use crate::media::{CELL_SIZE, ENTRY_SIZE, Layout, Media, Page, Partition, Sight, Space};
-use crate::record::{ROW_SPACES, Records, STATE_SIZE};
+use crate::media::{
+    CELL_SIZE, ENTRY_SIZE, Layout, Media, Page, Partition, RING_BLOCKS_MAX, Sight, Space,
+};
+use crate::record::{ROW_SPACES, Records, state_size};
 use crate::row::{HashKey, Schema};
 use crate::store::{ConfigError, IndexPlan, Store, StoreConfig};
 
@@ -64,11 +66,13 @@ impl<'ram> Parts<'ram> {
         rest: usize,
         plans: &[IndexPlan],
         geometry: &Geometry,
-        partition: Partition,
+        (partition, rings): (Partition, usize),
     ) -> Result<(StoreConfig, usize), ConfigError> {
         let fields = size_of::<Store<'static>>();
-        let plan = |ram| StoreConfig::plan(ram + fields, plans, geometry, partition.count);
-        let scratch_of = |config| SCRATCH_MIN.max(STATE_SIZE + Store::state_size_max(config));
+        let count = partition.count;
+        let plan = |ram| StoreConfig::plan_beside(ram + fields, plans, geometry, (count, rings));
+        let rows = state_size(rings);
+        let scratch_of = |config| SCRATCH_MIN.max(rows + Store::state_size_max(config));
         let least = match plan(0) {
             Err(ConfigError::RamTooSmall { needed }) => plan(needed - fields)?,
             planned => planned?,
@@ -98,7 +102,8 @@ impl<'ram> Parts<'ram> {
         let fixed: usize = sizes.iter().sum();
         let (plans, count) = plans(schema, capacity).ok_or(DbError::Unknown)?;
         let rest = ram.len().saturating_sub(fixed);
-        let planned = Self::plan(rest, &plans[..count], geometry, partition);
+        let rings = schema.ring_count();
+        let planned = Self::plan(rest, &plans[..count], geometry, (partition, rings));
         let (config, scratch) = planned.map_err(|error| match error {
             ConfigError::RamTooSmall { needed } => DbError::RamTooSmall { needed: fixed + needed },
             ConfigError::Indexes => DbError::Unknown,
@@ -140,8 +145,9 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     ) -> Result<Self, DbError> {
         let mut parts = Self::prepare(&nand, schema, options, ram)?;
         let partition = options.partition_of(&nand);
-        let mut media = Media::new(nand, partition, core::mem::take(&mut parts.table));
-        let records = Records::new(core::mem::take(&mut parts.tail));
+        let media = Media::new(nand, partition, core::mem::take(&mut parts.table));
+        let mut media = media.with_rings(schema.ring_count());
+        let records = Records::new(core::mem::take(&mut parts.tail), schema);
         let salt = (options.seed ^ options.seed >> 32) as u32;
         let has_beside = nvram.is_some();
         let layers = Layers { records: &records, store: &parts.store, has_beside };
@@ -179,6 +185,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             view: View::NOW,
             open_views: Held::default(),
             levelling: Levelling::default(),
+            rings: super::ring::Rings::default(),
             is_log_due: false,
             constraints: Constraints::NONE,
             unpaid: 0,
@@ -217,13 +224,14 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let mut beside = nvram.map(NvLog::new);
         let mut parts = Self::prepare(&nand, schema, options, ram)?;
         let partition = options.partition_of(&nand);
-        let mut media = Media::new(nand, partition, core::mem::take(&mut parts.table));
-        let mut records = Records::new(core::mem::take(&mut parts.tail));
+        let media = Media::new(nand, partition, core::mem::take(&mut parts.table));
+        let mut media = media.with_rings(schema.ring_count());
+        let mut records = Records::new(core::mem::take(&mut parts.tail), schema);
         let buffers =
             Buffers { tail: records.tail.memory(), frame: parts.frame, state: parts.scratch };
         let identity = options.identity(schema);
         let found = log::find(&mut media, identity, buffers, beside.as_mut())?;
-        let state = parts.scratch[..found.state_len].split_first_chunk::<STATE_SIZE>();
+        let state = parts.scratch[..found.state_len].split_at_checked(records.state_size());
         let is_loaded = state.is_some_and(|(rows, indexes)| {
             records.load(rows, &media) && parts.store.load_state(indexes).is_ok()
         });
@@ -240,6 +248,11 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         // A number that was under way at a cut is never given again.
         db.commit = preface.commit + u32::from(!is_clean);
         db.time = preface.time;
+        // Rows of the tail that came before are not taken for older than they may be.
+        db.records.now = preface.time;
+        for space in ROW_SPACES {
+            db.records.note_newest(space, preface.commit);
+        }
         db.found = Some(found);
         db.beside = beside;
         db.note_changed();
@@ -264,7 +277,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             && (8..=256).contains(&geometry.pages_per_block)
             && (24..=8192).contains(&partition.count)
             && end.is_some_and(|end| end <= geometry.block_count);
-        if !takes {
+        let has_rings = schema.ring_count() > 0;
+        if !takes || has_rings && partition.count > RING_BLOCKS_MAX {
             return Err(DbError::Geometry);
         }
         Parts::carve(ram, &geometry, partition, (schema, options.capacity))

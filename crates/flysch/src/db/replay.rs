@@ -6,36 +6,43 @@
 use flysch_nand::Nand;
 
 use super::{Db, DbError};
-use crate::media::Page;
-use crate::record::{BlockSummary, Position, ROW_SPACES, Rows, is_void, read_page, tail_page};
+use crate::media::{Page, Space};
+use crate::record::{
+    BlockSummary, PART_SPACES, Position, ROW_SPACES, Rows, is_void, read_page, tail_page,
+};
 use crate::row::{Digest, HashKey, RowHead, RowKind, RowView};
 use crate::store::INDEX_MAX;
 
 impl<N: Nand> Db<'_, '_, N> {
     /// Put the entries of the rows that are in no run into the memory table again: of the pages
     /// from the flush marks up to `heads`, then of the tail. Cost: one read for each page.
-    pub(super) fn replay(&mut self, heads: [u32; 2]) -> Result<(), DbError> {
-        let [hot, cold] = ROW_SPACES;
-        self.replay_pages(Page { space: cold, number: heads[1] })?;
-        self.replay_pages(Page { space: hot, number: heads[0] })?;
-        let mut place = 0;
-        while place < self.records.tail.rows().len() {
-            place = self.replay_tail(place)?;
+    pub(super) fn replay(&mut self, heads: [u32; ROW_SPACES.len()]) -> Result<(), DbError> {
+        let pages = ROW_SPACES.into_iter().zip(heads);
+        for (space, number) in pages.clone().filter(|(space, _)| *space == Space::Cold) {
+            self.replay_pages(Page { space, number })?;
+        }
+        for (space, number) in pages.filter(|(space, _)| *space != Space::Cold) {
+            self.replay_pages(Page { space, number })?;
+        }
+        for space in PART_SPACES {
+            let mut place = 0;
+            while place < self.records.tail.len_of(space) {
+                place = self.replay_tail(space, place)?;
+            }
         }
         self.store.commit();
         Ok(())
     }
 
-    /// Put the entries of the row at a place of the tail; give where the next one begins.
-    pub(super) fn replay_tail(&mut self, place: usize) -> Result<usize, DbError> {
-        let (at, layout) = (tail_page(&self.media), self.media.layout());
+    /// Put the entries of the row at a place of a part of the tail; give where the next one begins.
+    pub(super) fn replay_tail(&mut self, space: Space, place: usize) -> Result<usize, DbError> {
+        let (at, layout) = (tail_page(&self.media, space), self.media.layout());
         let pointer = Position { page: at, cell: layout.place(place).0 as u32 }.pointer(layout);
-        let rows = self.records.tail.rows();
-        let len = crate::row::row_len(&rows[place..])?;
-        let view = RowView::parse(self.schema, &rows[place..place + len], 0)?;
+        let (from, to) = self.records.tail.find(space, place).ok_or(DbError::Unknown)?;
+        let view = RowView::parse(self.schema, &self.records.tail.rows()[from..to], 0)?;
         let (head, digests) = digests(&view, &self.key)?;
         self.put_digests(head, &digests, pointer)?;
-        Ok(place + len)
+        Ok(place + to - from)
     }
 
     /// The pages of a space from its flush mark up to `head`.

@@ -9,7 +9,7 @@ use flysch_nand::Nand;
 
 use super::{Db, DbError, Transaction, UnderWay};
 use crate::media::{Page, Space};
-use crate::record::{MARKS_MAX, Mark, Rows, is_void, read_page};
+use crate::record::{MARKS_MAX, Mark, PART_SPACES, Rows, is_void, read_page};
 use crate::row::RowView;
 
 /// Savepoints of a program at a time, at most.
@@ -47,8 +47,10 @@ impl<N: Nand> Transaction<'_, '_, '_, N> {
 impl<N: Nand> Db<'_, '_, N> {
     /// Mark this place of the transaction under way.
     pub(super) fn mark(&mut self) -> Result<Savepoint, DbError> {
-        let tail_len = self.records.tail.rows().len() as u16;
-        let mark = Mark { tail_len, first: None, rows: self.row_count() };
+        let lens = PART_SPACES.map(|space| self.records.tail.len_of(space));
+        let first = [None; PART_SPACES.len()];
+        let (rows, came) = (self.row_count(), self.records.came());
+        let mark = Mark { lens, first, rows, came };
         let number = self.records.marks.len() as u8;
         let is_set = self.records.marks.push(mark);
         if is_set { Ok(Savepoint { number }) } else { Err(DbError::Savepoint) }
@@ -64,26 +66,29 @@ impl<N: Nand> Db<'_, '_, N> {
         let mark = self.records.marks.get(number).ok_or(DbError::Savepoint)?;
         self.forget_frame();
         self.store.roll_back();
-        if let Some(moved) = self.records.roll_back_to(mark, &mut self.media, self.frame)? {
-            self.rename(moved);
+        let moves = self.records.roll_back_to(mark, &mut self.media, self.frame)?;
+        if moves.iter().any(Option::is_some) {
+            moves.into_iter().flatten().for_each(|moved| self.rename(moved));
             self.log.forget_tail();
         }
         self.records.marks.truncate(number);
         let under_way = UnderWay { rows: mark.rows, has_runs: false };
         self.under_way = self.under_way.map(|_| under_way);
-        let is_set = self.records.marks.push(Mark { first: None, ..mark });
+        let is_set = self.records.marks.push(Mark { first: [None; PART_SPACES.len()], ..mark });
         debug_assert!(is_set, "there was room for it before");
-        self.derive_open()
+        PART_SPACES.into_iter().try_for_each(|space| self.derive_open(space))
     }
 
-    /// Put the entries of the transaction under way again.
-    fn derive_open(&mut self) -> Result<(), DbError> {
-        let (mut page, mut place) = self.records.open_start();
+    /// Put the entries of the transaction under way again whose rows go to a space.
+    fn derive_open(&mut self, space: Space) -> Result<(), DbError> {
+        let (mut page, mut place) = self.records.open_start(space);
         loop {
-            if page.is_some_and(|page| self.has_no_more(page)) {
+            if page.is_some_and(|page| page == self.media.head(space)) {
+                // The tail comes next.
                 (page, place) = (None, 0);
             }
-            let Some((from, to)) = self.load_open(page, place)? else {
+            let at = page.map(|number| Page { space, number });
+            let Some((from, to)) = self.load_open(space, at, place)? else {
                 let Some(number) = page else { return Ok(()) };
                 page = Some(self.media.numbers().advance(number, 1));
                 place = 0;
@@ -93,39 +98,29 @@ impl<N: Nand> Db<'_, '_, N> {
             let table = RowView::parse_front(self.schema, &bytes[from..to], 0)?.head.table;
             if !self.store.has_room(self.table(table)?.indexes.len()) {
                 self.make_room(table)?;
-                if page.is_none() && self.records.tail.rows().is_empty() {
+                if page.is_none() && self.records.tail.len_of(space) == 0 {
                     // The tail became the page before the head.
                     let numbers = self.media.numbers();
-                    let head = self.media.head(Space::Hot);
+                    let head = self.media.head(space);
                     page = Some(numbers.advance(head, numbers.page_count() - 1));
                 }
                 continue;
             }
-            place = match page {
-                Some(number) => {
-                    let at = Page { space: Space::Hot, number };
-                    self.replay_row(at, place, (from, to))?
-                }
-                None => self.replay_tail(place)?,
+            place = match at {
+                Some(at) => self.replay_row(at, place, (from, to))?,
+                None => self.replay_tail(space, place)?,
             };
         }
-    }
-
-    /// Whether a page is the head: the tail comes next.
-    fn has_no_more(&self, page: u32) -> bool {
-        page == self.media.head(Space::Hot)
     }
 
     /// Where the row of a place lies, in the frame or in the tail; none behind the last one.
     fn load_open(
         &mut self,
-        page: Option<u32>,
+        space: Space,
+        page: Option<Page>,
         place: usize,
     ) -> Result<Option<(usize, usize)>, DbError> {
-        let Some(number) = page else {
-            return Ok(Rows::from(self.records.tail.rows(), place).next_front());
-        };
-        let at = Page { space: Space::Hot, number };
+        let Some(at) = page else { return Ok(self.records.tail.find(space, place)) };
         self.forget_frame();
         if is_void(&mut self.media, at, None) {
             return Ok(None);

@@ -69,8 +69,10 @@ impl<N: Nand> Db<'_, '_, N> {
         if usize::from(table) >= self.schema.tables.len() {
             return Err(DbError::Unknown);
         }
+        let own = self.records.tail.space_of(table);
         let (space, number) = match direction {
-            Direction::Forward => (Space::Hot, self.records.stream(Space::Hot).first),
+            Direction::Forward => (own, self.records.stream(own).first),
+            Direction::Backward if own.is_ring() => (own, self.end_of(own)),
             Direction::Backward => (Space::Cold, self.end_of(Space::Cold)),
         };
         let page = Page { space, number };
@@ -97,21 +99,14 @@ impl<N: Nand> Db<'_, '_, N> {
         let (numbers, head) = (self.media.numbers(), self.media.head(space));
         let first = self.records.stream(space).first;
         let is_there = |page| numbers.distance(first, page) < numbers.distance(first, head);
-        let tail = tail_page(&self.media).number;
         match (space, self.view.ends) {
             (Space::Hot, Some(ends)) if is_there(ends.hot) => ends.hot,
-            (Space::Hot, _) => tail,
+            (Space::Hot | Space::RingA | Space::RingB, _) => tail_page(&self.media, space).number,
             (Space::Cold, Some(ends)) if is_there(ends.cold) => ends.cold,
             // The block in which the snapshot ends was behind it, and was let go.
             (Space::Cold, Some(ends)) if ends.cold != head => first,
             (Space::Cold | Space::Young | Space::Old, _) => head,
         }
-    }
-
-    /// Whether a page is the last one of the snapshot that is read.
-    fn ends_at(&self, page: Page) -> bool {
-        let last = |number| Page { space: Space::Hot, number };
-        self.view.ends.is_some_and(|ends| page == last(ends.hot))
     }
 }
 
@@ -130,8 +125,8 @@ impl Scan {
         if db.has_moved(self.since) {
             return Err(DbError::Stale);
         }
-        if let Some(ends) = db.view.ends.filter(|_| self.is_last) {
-            self.page.number = ends.hot;
+        if self.is_last {
+            self.page.number = db.followed(self.page);
         }
         // The block under way may have got its summary meanwhile.
         self.pass_block(db)?;
@@ -177,7 +172,7 @@ impl Scan {
         // New rows stand in the order of their commits: what comes later comes behind.
         let is_early = |row: &&[u8]| {
             let view = RowView::parse_front(schema, row, base);
-            page.space != Space::Hot || view.is_ok_and(|view| sight.sees(&view))
+            page.space == Space::Cold || view.is_ok_and(|view| sight.sees(&view))
         };
         let count = if sight.is_past() {
             stretch.rows().take_while(is_early).count() as u32
@@ -273,7 +268,10 @@ impl Scan {
             (Direction::Backward, Space::Cold) => {
                 Page { space: Space::Hot, number: db.end_of(Space::Hot) }
             }
-            (_, Space::Hot | Space::Cold | Space::Young | Space::Old) => {
+            (
+                _,
+                Space::Hot | Space::Cold | Space::Young | Space::Old | Space::RingA | Space::RingB,
+            ) => {
                 self.is_over = true;
                 return Ok(());
             }
@@ -287,9 +285,9 @@ impl Scan {
         let Page { space, number } = self.page;
         let block = numbers.block_of(number);
         let name = (space, block);
-        let tail = tail_page(&db.media).number;
+        let tail = tail_page(&db.media, space).number;
         let is_open = block == numbers.block_of(db.media.head(space))
-            || space == Space::Hot && block == numbers.block_of(tail);
+            || space != Space::Cold && block == numbers.block_of(tail);
         if is_open || self.block.is_some_and(|(known, _)| known == name) {
             return Ok(());
         }
@@ -326,8 +324,8 @@ struct Candidate {
 fn load<'d, N: Nand>(db: &'d mut Db<'_, '_, N>, scan: &Scan) -> Result<Stretch<'d>, DbError> {
     let numbers = db.media.numbers();
     let at = scan.page;
-    if at == tail_page(&db.media) {
-        return Ok(Stretch::new(db.records.tail.rows(), db.records.tail.base()));
+    if db.is_tail(at) {
+        return Ok(Stretch::of_tail(&db.records.tail, at.space));
     }
     if at.number == db.media.head(at.space) {
         return Ok(Stretch::NONE);

@@ -11,7 +11,7 @@ use flysch_nand::Nand;
 
 use super::index::{Wanted, carries};
 use super::{Db, DbError};
-use crate::media::{CELL_SIZE, MediaError, Page};
+use crate::media::{CELL_SIZE, MediaError, Page, Space};
 use crate::record::{BlockSummary, Cells, Position, Stretch, is_void, tail_page};
 use crate::row::{Digest, RowHead, RowKind, RowView, Schema};
 use crate::store::{Entry, Probe};
@@ -229,9 +229,9 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         let Some(at) = Position::of_pointer(pointer, layout, numbers) else {
             return Ok(Stretch::NONE);
         };
-        if at.page == tail_page(&self.media) {
-            let tail = &self.records.tail;
-            return Ok(Stretch::of_cell(tail.rows(), tail.base(), layout, at.cell));
+        if self.is_tail(at.page) {
+            let place = (at.page.space, at.cell);
+            return Ok(Stretch::of_cell(&self.records.tail, place, layout));
         }
         if !self.is_before_head(at.page) || is_deep && self.is_void(at.page)? {
             return Ok(Stretch::NONE);
@@ -261,6 +261,11 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         let schema: &'s Schema<'s> = self.schema;
         let row = self.rows_at(pointer, false)?.rows().nth(place as usize);
         Ok(RowView::parse_front(schema, row.ok_or(DbError::Unknown)?, 0)?)
+    }
+
+    /// Whether a page is the one that a part of the tail becomes.
+    pub(super) fn is_tail(&self, page: Page) -> bool {
+        page.space != Space::Cold && page == tail_page(&self.media, page.space)
     }
 
     /// Whether a page was programmed, as far as the head of its space tells.

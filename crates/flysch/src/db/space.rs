@@ -7,12 +7,16 @@ use flysch_nand::Nand;
 
 use super::{Db, DbError};
 use crate::log::list_len;
-use crate::media::{SPANS_REFUSED, Space};
+use crate::media::SPANS_REFUSED;
+use crate::record::ROW_SPACES;
 
 /// Rows that a step of compaction is taken to look at.
 const ROWS_A_STEP: u32 = 8;
 /// Records that one call writes at most so that blocks may go.
 const RECORDS_MAX: u32 = 4;
+
+/// Blocks that are kept back for each ring.
+const RING_RESERVE: u32 = 2;
 
 /// What one call of [`Db::maintain`] may cost, in array operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +30,8 @@ pub struct Budget {
 pub(super) enum Claim {
     /// It adds to what there is.
     Grow,
+    /// It adds to a ring, which gives rows back.
+    Turn,
     /// It ends a row.
     Shrink,
 }
@@ -39,10 +45,18 @@ impl<N: Nand> Db<'_, '_, N> {
         let merged = self.store.merge_size().div_ceil(self.media.geometry().pages_per_block);
         let kept = match claim {
             Claim::Shrink => base,
-            Claim::Grow => base + merged + 2,
+            Claim::Turn => base + 1,
+            Claim::Grow => base + merged + 2 + self.ring_reserve(merged),
         };
         debug_assert!(kept >= base, "what ends rows stops last");
         kept
+    }
+
+    /// Blocks that are kept back for rings, so that they go on where others are refused: the
+    /// indexes may grow until merges drop the entries of what was given back.
+    fn ring_reserve(&self, merged: u32) -> u32 {
+        let rings = self.schema.ring_count() as u32;
+        if rings > 0 { RING_RESERVE * rings + merged } else { 0 }
     }
 
     /// Refuse a row for which there is no space.
@@ -94,6 +108,7 @@ impl<N: Nand> Db<'_, '_, N> {
         let blocks = 2 * self.media.geometry().pages_per_block * 8;
         let mut steps = blocks;
         self.press_snapshots();
+        // What is dead goes first, then the oldest rows of the rings.
         while steps > 0 && self.check_space(Claim::Grow).is_err() {
             let some = steps.min(16);
             steps -= some;
@@ -106,7 +121,7 @@ impl<N: Nand> Db<'_, '_, N> {
                 break;
             }
         }
-        Ok(())
+        self.yield_rings()
     }
 
     /// Do so many steps, or less where there is less to do; merges keep up with what they add.
@@ -133,7 +148,7 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Write the record that lets a block go whose rows or pages were moved.
-    fn record_what_goes(&mut self) -> Result<bool, DbError> {
+    pub(super) fn record_what_goes(&mut self) -> Result<bool, DbError> {
         debug_assert!(self.under_way.is_none(), "no record is written in mid-transaction");
         self.is_lazy = true;
         self.tolerate_full(|db| db.record().map(|()| true))
@@ -168,6 +183,7 @@ impl<N: Nand> Db<'_, '_, N> {
             let has_worked = self.tolerate_full(Self::work)?;
             let has_moved = self.tolerate_full(Self::compact_step)?;
             let has_copied = self.tolerate_full(Self::copy_step)?;
+            self.advance_rings()?;
             if self.compaction.gone.is_some() || self.media.has_given_up() {
                 self.record_what_goes()?;
             } else if !has_worked && !has_moved && !has_copied {
@@ -184,7 +200,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// The blocks at the beginning of the spaces of rows that are there no more are left behind.
     pub(super) fn advance_firsts(&mut self) {
         let numbers = self.media.numbers();
-        for space in [Space::Hot, Space::Cold] {
+        for space in ROW_SPACES {
             let stream = *self.records.stream(space);
             let stops = [stream.mark, self.media.head(space)].map(|page| numbers.block_of(page));
             let mut first = stream.first;

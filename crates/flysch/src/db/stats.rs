@@ -29,6 +29,12 @@ pub struct Stats {
     pub commits: u32,
     /// Operations since the database was opened.
     pub counts: Counts,
+    /// Blocks of rows that are those of ring tables.
+    pub ring_blocks: u32,
+    /// Blocks that ring tables gave back since the database was opened, as they had enough.
+    pub returned_blocks: u32,
+    /// Blocks that they gave back since then because space was short.
+    pub pressed_blocks: u32,
     /// A block of which a read had bits corrected, or more than ECC could correct.
     pub worn_block: Option<u32>,
 }
@@ -42,11 +48,15 @@ impl<N: Nand> Db<'_, '_, N> {
             erases: self.media.erases,
             commits: self.commit - 1,
             counts: self.media.counts,
+            returned_blocks: self.rings.returned,
+            pressed_blocks: self.rings.pressed,
             worn_block: self.media.worn(),
             ..Stats::default()
         };
         for block in 0..stats.blocks {
-            let count = match self.media.table.at(block) {
+            let used = self.media.table.at(block);
+            stats.ring_blocks += u32::from(matches!(used, Use::Data(space, _) if space.is_ring()));
+            let count = match used {
                 Use::Free => &mut stats.free_blocks,
                 Use::Bad => &mut stats.bad_blocks,
                 Use::Root | Use::Log => &mut stats.log_blocks,

@@ -9,7 +9,7 @@ use flysch_nand::Nand;
 
 use super::{Db, DbError};
 use crate::media::{Page, Space};
-use crate::record::{Move, Position, tail_page};
+use crate::record::{Move, PART_SPACES, PARTS, Position, part_of, tail_page};
 use crate::row::RowView;
 
 /// Tails that came to another page while snapshots of them were open, at most.
@@ -86,10 +86,12 @@ pub(super) struct Held {
     count: u32,
     /// Where the newest one ends: what lies before rests.
     ends: Option<Ends>,
+    /// The pages that the parts of the tail were to become then, those of new rows and of rings.
+    last: [u32; PARTS],
     /// 0 before the first one of the session: a snapshot of an earlier session is none.
     generation: u32,
-    /// Tails that came to another page: from where, and to where.
-    tails: [(u32, u32); TAILS_MAX],
+    /// Tails that came to another page.
+    tails: [Option<Move>; TAILS_MAX],
     tail_count: u8,
 }
 
@@ -111,14 +113,16 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// become too old, and the writer goes on. Cost: none.
     pub fn snapshot(&mut self) -> Result<Snapshot, DbError> {
         self.roll_back_open()?;
-        let hot = tail_page(&self.media).number;
+        let hot = tail_page(&self.media, Space::Hot).number;
         let cold = self.media.head(Space::Cold);
         self.open_views.ends = Some(Ends { hot, cold });
+        self.open_views.last = PART_SPACES.map(|space| tail_page(&self.media, space).number);
         self.open_views.count += 1;
         if self.open_views.generation == 0 {
             self.open_views.generation = (self.media.write as u32).wrapping_mul(0x9E37_79B1) | 1;
         }
         self.compaction.drop_victim();
+        self.keep_rings();
         self.store.keep_all(true);
         let generation = self.open_views.generation;
         Ok(Snapshot { commit: self.commit, hot, cold, generation })
@@ -146,9 +150,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         if !self.is_open(snapshot) {
             return Err(DbError::Stale);
         }
-        let tails = &self.open_views.tails[..usize::from(self.open_views.tail_count)];
-        let hot =
-            tails.iter().fold(snapshot.hot, |hot, (from, to)| if hot == *from { *to } else { hot });
+        let hot = self.followed(Page { space: Space::Hot, number: snapshot.hot });
         let (before, ends) = (Some(snapshot.commit), Some(Ends { hot, cold: snapshot.cold }));
         let snapshot = Some((snapshot.generation, snapshot.commit));
         self.view = View { before, ends, snapshot };
@@ -167,8 +169,11 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
 
     /// Refuse to show the past of a table where older versions of its rows may be gone.
     pub(super) fn check_past(&self, table: u8) -> Result<(), DbError> {
-        let is_kept = !self.view.is_past() || self.rests_all() || !self.is_changed(table);
-        if is_kept { Ok(()) } else { Err(DbError::Stale) }
+        let Some(before) = self.view.before.filter(|_| !self.rests_all()) else { return Ok(()) };
+        let space = self.records.tail.space_of(table);
+        // Of a ring nothing may be left of what was there then.
+        let is_gone = space.is_ring() && before - 1 <= self.records.stream(space).floor;
+        if is_gone || self.is_changed(table) { Err(DbError::Stale) } else { Ok(()) }
     }
 
     fn is_open(&self, snapshot: &Snapshot) -> bool {
@@ -189,18 +194,40 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
 
     /// The tail came to another page: so do the rows of it that snapshots show.
     pub(super) fn follow_tail(&mut self, moved: Move) {
+        debug_assert_eq!(moved.from.space, moved.to.space, "a tail stays in its space");
         let Some(ends) = &mut self.open_views.ends else { return };
-        if ends.hot != moved.from.number {
+        let last = &mut self.open_views.last[part_of(moved.from.space)];
+        if *last != moved.from.number {
             return;
         }
-        ends.hot = moved.to.number;
+        *last = moved.to.number;
+        if moved.from.space == Space::Hot {
+            ends.hot = moved.to.number;
+        }
         match self.open_views.tails.get_mut(usize::from(self.open_views.tail_count)) {
             Some(tail) => {
-                *tail = (moved.from.number, moved.to.number);
+                *tail = Some(moved);
                 self.open_views.tail_count += 1;
             }
             None => self.drop_snapshots(),
         }
+    }
+
+    /// Where the rows lie now that were in the tail, and were to come to a page.
+    pub(super) fn followed(&self, page: Page) -> u32 {
+        let tails = self.open_views.tails.iter().flatten();
+        let to = tails.fold(page, |page, moved| if page == moved.from { moved.to } else { page });
+        to.number
+    }
+
+    /// Whether a page is the last one of the snapshot that is read, or the one that the tail of its
+    /// ring was to become: it may come to lie elsewhere.
+    pub(super) fn ends_at(&self, page: Page) -> bool {
+        self.view.ends.is_some_and(|ends| match page.space {
+            Space::Hot => page.number == ends.hot,
+            Space::RingA | Space::RingB => page.number == self.open_views.last[part_of(page.space)],
+            Space::Cold | Space::Young | Space::Old => false,
+        })
     }
 
     /// Whether a block of rows rests, because snapshots show rows of it.
@@ -237,11 +264,15 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// Whether a page was programmed, or will be, behind the end of a snapshot.
     fn is_behind(&self, page: Page, ends: Ends) -> bool {
         let numbers = self.media.numbers();
+        if page.space.is_ring() {
+            // The commits of its rows tell what is seen, and all of it rests.
+            return false;
+        }
         if page.space == Space::Cold {
             let reach = numbers.distance(ends.cold, self.media.head(Space::Cold));
             return numbers.distance(ends.cold, page.number) < reach;
         }
-        let reach = numbers.distance(ends.hot, tail_page(&self.media).number);
+        let reach = numbers.distance(ends.hot, tail_page(&self.media, Space::Hot).number);
         let behind = numbers.distance(ends.hot, page.number);
         behind != 0 && behind <= reach
     }

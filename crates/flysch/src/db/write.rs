@@ -9,7 +9,7 @@ use super::space::Claim;
 use super::view::View;
 use super::{Db, DbError, UnderWay};
 use crate::log::{CHANGES_AHEAD, NUMBER_MAX};
-use crate::record::NewRow;
+use crate::record::{Appended, Moment, NewRow};
 use crate::row::{COLUMNS_MAX, RowHead, RowKind, Table, Value, ValueError, key};
 
 /// A transaction. Dropped without a commit it is rolled back by the next call that writes.
@@ -49,8 +49,9 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         }
         self.forget_frame();
         self.store.roll_back();
-        if let Some(moved) = self.records.roll_back(&mut self.media, self.frame)? {
-            self.rename(moved);
+        let moves = self.records.roll_back(&mut self.media, self.frame)?;
+        if moves.iter().any(Option::is_some) {
+            moves.into_iter().flatten().for_each(|moved| self.rename(moved));
             // The pages that were programmed bear this number: it is not given again.
             self.commit += 1;
             self.log.forget_tail();
@@ -170,7 +171,12 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
 
     /// Append a row, or a tombstone whose values are the key's.
     pub(super) fn append(&mut self, head: RowHead, values: &[Value<'_>]) -> Result<(), DbError> {
-        let claim = if head.kind == RowKind::Tombstone { Claim::Shrink } else { Claim::Grow };
+        let is_ring = self.table(head.table)?.keep.is_some();
+        let claim = match head.kind {
+            RowKind::Tombstone => Claim::Shrink,
+            RowKind::Row | RowKind::Moved if is_ring => Claim::Turn,
+            RowKind::Row | RowKind::Moved => Claim::Grow,
+        };
         if let Err(full) = self.check_space(claim) {
             // The writer does not wait for readers: the next transaction finds what they held.
             self.drop_snapshots();
@@ -180,12 +186,19 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         self.make_room(head.table)?;
         self.unpaid = self.unpaid.saturating_add(1);
         let row = NewRow { head, values, commit: self.commit };
-        self.forget_frame();
-        let (at, moved) = self.records.append(&mut self.media, row, self.schema, self.frame)?;
-        if let Some(moved) = moved {
-            self.rename(moved);
-            self.log.forget_tail();
+        let moment = Moment { time: self.time, commit: self.commit };
+        let space = self.records.tail.space_of(head.table);
+        if is_ring {
+            self.records.now = self.now();
         }
+        let at = loop {
+            self.forget_frame();
+            self.records.tail.note_start(space, moment);
+            match self.records.append(&mut self.media, row, self.schema, self.frame)? {
+                Appended::At(at) => break at,
+                Appended::NoRoom(space) => self.spill_part(space)?,
+            }
+        };
         self.under_way = self.under_way.map(|tx| UnderWay { rows: tx.rows + 1, ..tx });
         self.put_entries(head, values, at)?;
         // A row that programmed a page leaves its slice to the next one.

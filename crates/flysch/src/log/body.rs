@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! flags 1 | commit 4 | time 8 | tail's commit 4 | base 2 | length 2 | tail bytes
-//! write 6 | erases 4 | next block 2 | heads 4 x 4
+//! write 6 | erases 4 | next block 2 | heads 4 each
 //! spans 1 + 12 each | changes 1 + 4 each | state 2 + bytes
 //! table 2 + bytes, in a checkpoint: from the block on that no page ahead of it has
 //! ```
@@ -95,8 +95,9 @@ fn emit_flash<N: Nand>(sink: &mut Sink<'_>, media: &mut Media<'_, N>) -> Result<
     let (erases, next) = (media.erases.to_le_bytes(), (media.next as u16).to_le_bytes());
     sink.put(media, &erases)?;
     sink.put(media, &next)?;
-    for head in media.heads {
-        sink.put(media, &head.to_le_bytes())?;
+    for at in 0..media.space_count() {
+        let head = media.heads[at].to_le_bytes();
+        sink.put(media, &head)?;
     }
     sink.put(media, &[media.spans.as_slice().len() as u8])?;
     for at in 0..media.spans.as_slice().len() {
@@ -186,7 +187,7 @@ pub(crate) fn read_flash<'s, N: Nand>(
     if media.write > WRITE_MAX || media.erases > ERASE_MAX {
         return Err(StreamError::Broken);
     }
-    for at in 0..media.heads.len() {
+    for at in 0..media.space_count() {
         let head = reader.number::<4>(media)? as u32;
         if head >= numbers.page_count() {
             return Err(StreamError::Broken);
@@ -231,7 +232,7 @@ pub(crate) fn read_table<N: Nand>(
     media: &mut Media<'_, N>,
     ahead: usize,
 ) -> Result<(), StreamError> {
-    reader.skip(media, 6 + 4 + 2 + 16)?;
+    reader.skip(media, 6 + 4 + 2 + 4 * media.space_count())?;
     let spans = reader.number::<1>(media)? as usize;
     reader.skip(media, spans * SPAN_SIZE)?;
     let changes = reader.number::<1>(media)? as usize;

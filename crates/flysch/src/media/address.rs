@@ -13,11 +13,19 @@ pub enum Space {
     Young,
     /// Runs that stay.
     Old,
+    /// Rows of the first ring table.
+    RingA,
+    /// Rows of the second ring table.
+    RingB,
 }
 
 impl Space {
     /// Every space, in the order of its code on flash.
-    pub const ALL: [Self; 4] = [Self::Hot, Self::Cold, Self::Young, Self::Old];
+    pub const ALL: [Self; 6] =
+        [Self::Hot, Self::Cold, Self::Young, Self::Old, Self::RingA, Self::RingB];
+
+    /// The spaces of ring tables, in their order.
+    pub const RINGS: [Self; 2] = [Self::RingA, Self::RingB];
 
     /// The space of a code on flash.
     pub(crate) const fn of_code(code: u8) -> Option<Self> {
@@ -26,13 +34,36 @@ impl Space {
             1 => Some(Self::Cold),
             2 => Some(Self::Young),
             3 => Some(Self::Old),
+            4 => Some(Self::RingA),
+            5 => Some(Self::RingB),
             _ => None,
         }
     }
 
     /// Whether the space holds rows; the others hold runs.
     pub const fn holds_rows(self) -> bool {
+        self.is_compacted() || self.is_ring()
+    }
+
+    /// Whether rows are moved out of its blocks.
+    pub const fn is_compacted(self) -> bool {
         matches!(self, Self::Hot | Self::Cold)
+    }
+
+    /// Whether it holds the rows of a ring table.
+    pub const fn is_ring(self) -> bool {
+        matches!(self, Self::RingA | Self::RingB)
+    }
+
+    /// The place of a space among those that hold rows.
+    pub(crate) const fn stream(self) -> usize {
+        debug_assert!(self.holds_rows(), "runs are in no stream of rows");
+        match self {
+            Self::Hot | Self::Young | Self::Old => 0,
+            Self::Cold => 1,
+            Self::RingA => 2,
+            Self::RingB => 3,
+        }
     }
 }
 

@@ -231,7 +231,7 @@ impl Wear {
     const fn of(used: Use) -> Self {
         match used {
             Use::Data(Space::Cold, _) => Self::Most,
-            Use::Data(Space::Hot | Space::Young | Space::Old, _)
+            Use::Data(Space::Hot | Space::Young | Space::Old | Space::RingA | Space::RingB, _)
             | Use::Free
             | Use::Bad
             | Use::Root

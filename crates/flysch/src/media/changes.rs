@@ -85,7 +85,8 @@ impl Changes {
         table: &mut Table<'_>,
     ) -> Result<(), ()> {
         let block = u32::from(u16::from_le_bytes(array(&bytes[..2])));
-        let used = Use::of_code(u16::from_le_bytes(array(&bytes[2..]))).ok_or(())?;
+        let code = u16::from_le_bytes(array(&bytes[2..]));
+        let used = Use::of_code(code, table.has_rings).ok_or(())?;
         if block >= table.len() || self.room() == 0 {
             return Err(());
         }

@@ -33,12 +33,20 @@ const NONE_BEGINS: u16 = 0xFFFF;
 pub struct Layout {
     /// Cells of a page.
     pub cells: u32,
+    /// Bits of a position that tell its space: two where there are rings.
+    pub space_bits: u8,
 }
 
 impl Layout {
     /// The layout of pages of `page_size` bytes.
     pub const fn new(page_size: u32) -> Self {
-        Self { cells: page_size / CELL_SIZE as u32 }
+        Self { cells: page_size / CELL_SIZE as u32, space_bits: 1 }
+    }
+
+    /// The same where there are so many rings.
+    #[must_use]
+    pub const fn with_rings(self, rings: usize) -> Self {
+        Self { space_bits: if rings > 0 { 2 } else { 1 }, ..self }
     }
 
     /// Bytes of a page on flash.

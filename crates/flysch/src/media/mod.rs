@@ -28,7 +28,7 @@ pub use layout::{CELL_DATA, CELL_SIZE, HEADER_SIZE, Layout};
 pub(crate) use layout::{clear, first, note_first};
 pub(crate) use span::{SPAN_SIZE, SPANS_LAST, SPANS_REFUSED};
 pub use span::{SPANS_MAX, Span, Spans};
-pub(crate) use table::{DEAD_MAX, Table};
+pub(crate) use table::{DEAD_MAX, RING_BLOCKS_MAX, Table};
 pub use table::{ENTRY_SIZE, Use};
 pub use verify::Verify;
 
@@ -104,6 +104,8 @@ pub struct Media<'ram, N> {
     pub(crate) spans: Spans,
     /// The next page of each space.
     pub(crate) heads: [u32; Space::ALL.len()],
+    /// Rings, whose spaces are the last ones.
+    rings: usize,
     /// Programs of the device's life.
     pub(crate) write: u64,
     /// Erases of the device's life.
@@ -141,7 +143,8 @@ impl<'ram, N: Nand> Media<'ram, N> {
             table: Table::new(ram),
             changes: Changes::new(),
             spans: Spans::new(),
-            heads: [0; 4],
+            heads: [0; Space::ALL.len()],
+            rings: 0,
             write: 0,
             erases: 0,
             counts: Counts::default(),
@@ -153,6 +156,19 @@ impl<'ram, N: Nand> Media<'ram, N> {
             scrub_from: 1,
             copy: None,
         }
+    }
+
+    /// Say how many rings there are.
+    pub(crate) fn with_rings(mut self, rings: usize) -> Self {
+        assert!(rings <= Space::RINGS.len(), "each ring has a space");
+        (self.rings, self.table.has_rings) = (rings, rings > 0);
+        self.layout = self.layout.with_rings(rings);
+        self
+    }
+
+    /// Spaces in use.
+    pub(crate) const fn space_count(&self) -> usize {
+        Space::ALL.len() - Space::RINGS.len() + self.rings
     }
 
     /// The geometry of the chip below.

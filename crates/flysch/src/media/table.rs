@@ -1,7 +1,7 @@
 //! The block table: for each block of the chip, which logical block it holds.
 //!
 //! ```text
-//! code u16: space in the upper two bits, number below | wear, dead share: four bits each
+//! code u16: space in the upper two bits, three with rings, number below | wear, dead share
 //! ```
 //!
 //! The last sixteen numbers of the last space stand for blocks without a logical name.
@@ -42,6 +42,10 @@ const ROOT: u16 = 0xFFFD;
 const LOG: u16 = 0xFFFC;
 /// Numbers from here on are not given to blocks of the last space.
 const RESERVED: u16 = 0xFFF0;
+/// Set in the entries of blocks of rings, where there are some.
+const RING: u16 = 1 << 13;
+/// Blocks of a partition with rings, at most: their numbers leave a bit for [`RING`].
+pub(crate) const RING_BLOCKS_MAX: u32 = 4096;
 
 impl Use {
     /// The entry on flash and in RAM.
@@ -53,19 +57,30 @@ impl Use {
             Self::Log => LOG,
             Self::Data(space, number) => {
                 debug_assert!(number < 1 << 14, "a block number has 14 bits");
-                (space as u16) << 14 | number as u16
+                match space {
+                    Space::RingA => RING | number as u16,
+                    Space::RingB => 1 << 14 | RING | number as u16,
+                    Space::Hot | Space::Cold | Space::Young | Space::Old => {
+                        (space as u16) << 14 | number as u16
+                    }
+                }
             }
         }
     }
 
     /// The meaning of an entry; none where it has none.
-    pub(crate) const fn of_code(code: u16) -> Option<Self> {
+    pub(crate) const fn of_code(code: u16, has_rings: bool) -> Option<Self> {
         match code {
             FREE => Some(Self::Free),
             BAD => Some(Self::Bad),
             ROOT => Some(Self::Root),
             LOG => Some(Self::Log),
             RESERVED.. => None,
+            _ if has_rings && code & RING != 0 => match code >> 14 {
+                0 => Some(Self::Data(Space::RingA, (code & !RING) as u32)),
+                1 => Some(Self::Data(Space::RingB, (code & (RING - 1)) as u32)),
+                _ => None,
+            },
             _ => match Space::of_code((code >> 14) as u8) {
                 Some(space) => Some(Self::Data(space, (code & 0x3FFF) as u32)),
                 None => None,
@@ -92,6 +107,8 @@ pub(crate) struct Table<'ram> {
     next: u8,
     /// Blocks that are free.
     free: u16,
+    /// Whether blocks may be those of rings.
+    pub(crate) has_rings: bool,
 }
 
 impl<'ram> Table<'ram> {
@@ -101,7 +118,7 @@ impl<'ram> Table<'ram> {
             entry.copy_from_slice(&[0xFF, 0xFF, 0]);
         }
         let free = (entries.len() / ENTRY_SIZE) as u16;
-        Self { entries, cache: [(FREE, 0); CACHE_LEN], next: 0, free }
+        Self { entries, cache: [(FREE, 0); CACHE_LEN], next: 0, free, has_rings: false }
     }
 
     /// Blocks of the table.
@@ -117,7 +134,8 @@ impl<'ram> Table<'ram> {
     /// Take entries from flash, from block `from` on. Entries without a meaning are refused.
     pub(crate) fn load(&mut self, from: usize, bytes: &[u8]) -> Result<(), ()> {
         self.cache = [(FREE, 0); CACHE_LEN];
-        let known = |entry: &[u8]| Use::of_code(u16::from_le_bytes(array(&entry[..2]))).is_some();
+        let code = |entry: &[u8]| u16::from_le_bytes(array(&entry[..2]));
+        let known = |entry: &[u8]| Use::of_code(code(entry), self.has_rings).is_some();
         if !bytes.chunks_exact(ENTRY_SIZE).all(known) {
             return Err(());
         }
@@ -128,7 +146,7 @@ impl<'ram> Table<'ram> {
 
     /// What a block is used for.
     pub(crate) fn at(&self, block: u32) -> Use {
-        let used = Use::of_code(self.code(block));
+        let used = Use::of_code(self.code(block), self.has_rings);
         debug_assert!(used.is_some(), "only entries with a meaning are stored");
         used.unwrap_or(Use::Bad)
     }
@@ -245,7 +263,7 @@ mod tests {
     fn codes_come_back_and_those_without_meaning_are_refused() {
         let uses = [Use::Free, Use::Bad, Use::Root, Use::Log, Use::Data(Space::Old, 16_367)];
         for used in uses {
-            assert_eq!(Use::of_code(used.code()), Some(used));
+            assert_eq!(Use::of_code(used.code(), false), Some(used));
         }
         let mut memory = [0; 2 * ENTRY_SIZE];
         let mut table = Table::new(&mut memory);

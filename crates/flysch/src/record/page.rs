@@ -3,10 +3,10 @@
 use flysch_nand::Nand;
 
 use super::position::Position;
-use super::tail::Rows;
+use super::tail::{Rows, Tail, table_of};
 use crate::bytes::array;
 use crate::media::{
-    CELL_DATA, CELL_SIZE, HEADER_SIZE, Header, Kind, Layout, Media, MediaError, Page, first,
+    CELL_DATA, CELL_SIZE, HEADER_SIZE, Header, Kind, Layout, Media, MediaError, Page, Space, first,
 };
 
 /// Cells that are read for a position: rows that end in the cell behind their first are whole.
@@ -21,10 +21,12 @@ pub(crate) struct Stretch<'a> {
     end: usize,
     /// The commit against which the rows tell theirs; 0 where the page's header was not read.
     pub(crate) base: u32,
+    /// The tables whose rows are meant, a bit each: those of others stand between them in the tail.
+    tables: u16,
 }
 
 impl<'a> Stretch<'a> {
-    pub(crate) const NONE: Self = Self { bytes: &[], end: 0, base: 0 };
+    pub(crate) const NONE: Self = Self { bytes: &[], end: 0, base: 0, tables: u16::MAX };
 
     /// The bytes from the first row on.
     pub(crate) const fn bytes(&self) -> &'a [u8] {
@@ -32,31 +34,36 @@ impl<'a> Stretch<'a> {
     }
 
     pub(crate) const fn new(bytes: &'a [u8], base: u32) -> Self {
-        Self { bytes, end: bytes.len(), base }
+        Self { bytes, end: bytes.len(), base, tables: u16::MAX }
     }
 
-    /// The rows of a tail that begin in one cell of the page that it becomes.
-    pub(crate) fn of_cell(tail: &'a [u8], base: u32, layout: Layout, cell: u32) -> Self {
-        let mut rows = Rows::new(tail);
-        let lies = |at: usize| layout.place(at).0 as u32;
-        while rows.at() < tail.len() && lies(rows.at()) < cell {
-            if rows.next().is_none() {
-                return Self::NONE;
+    /// The rows of a tail that go to a space.
+    pub(crate) fn of_tail(tail: &'a Tail<'_>, space: Space) -> Self {
+        Self { tables: tail.tables_of(space), ..Self::new(tail.rows(), tail.base()) }
+    }
+
+    /// The rows of a tail that begin in one cell of the page that they become.
+    pub(crate) fn of_cell(tail: &'a Tail<'_>, (space, cell): (Space, u32), layout: Layout) -> Self {
+        let (mut rows, mut place) = (tail.part(space), 0);
+        let (mut start, mut end) = (None, 0);
+        while let Some((at, row)) = rows.next() {
+            let lies = layout.place(place).0 as u32;
+            if lies == cell {
+                (start, end) = (start.or(Some(at)), at + row.len());
             }
+            place += row.len();
         }
-        let start = rows.at();
-        let mut end = start;
-        while end < tail.len() && lies(end) == cell && rows.next().is_some() {
-            end = rows.at();
-        }
-        Self { bytes: &tail[start..end], end: end - start, base }
+        let Some(start) = start else { return Self::NONE };
+        let bytes = &tail.rows()[start..end];
+        Self { tables: tail.tables_of(space), ..Self::new(bytes, tail.base()) }
     }
 
     /// The rows, in the order in which they were appended. A row that is longer than a page comes
     /// as far as it lies on its first one.
     pub(crate) fn rows(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let (mut rows, end, bytes) = (Rows::new(self.bytes), self.end, self.bytes);
-        core::iter::from_fn(move || {
+        let tables = self.tables;
+        let all = core::iter::from_fn(move || {
             if rows.at() >= end {
                 return None;
             }
@@ -66,6 +73,9 @@ impl<'a> Stretch<'a> {
             }
             rows = Rows::from(bytes, bytes.len());
             bytes.get(at..).filter(|rest| crate::row::row_len(rest).is_ok())
+        });
+        all.filter(move |row| {
+            tables == u16::MAX || table_of(row).is_some_and(|table| tables >> table & 1 != 0)
         })
     }
 
@@ -141,7 +151,7 @@ impl Cells {
         let from = rows.at();
         match data.get(from..) {
             Some(bytes) if from < start + CELL_DATA => {
-                Stretch { bytes, end: start + CELL_DATA - from, base }
+                Stretch { bytes, end: start + CELL_DATA - from, base, tables: u16::MAX }
             }
             _ => Stretch::NONE,
         }

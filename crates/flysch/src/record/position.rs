@@ -1,9 +1,11 @@
 //! Positions: where a row begins, to the cell.
 //!
-//! An index keeps a position as a number: the page, one bit for the space, and lowest the cell.
+//! An index keeps a position as a number: the page, one bit for the space, two where there are
+//! rings, and lowest the cell.
 //! Several rows may begin in one cell: whoever follows a position looks at each of them.
 
-use crate::media::{Layout, Numbers, Page, Space};
+use super::records::ROW_SPACES;
+use crate::media::{Layout, Numbers, Page};
 
 /// The cell in which a row begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,27 +21,30 @@ impl Position {
     pub(crate) fn pointer(&self, layout: Layout) -> u32 {
         debug_assert!(self.page.space.holds_rows(), "rows lie in spaces of rows");
         debug_assert!(self.cell < layout.cells, "the cell is on the page");
-        page_part(self.page) * layout.cells + self.cell
+        page_part(self.page, layout) * layout.cells + self.cell
     }
 
     /// The position that an index kept; none where the chip has no such page.
     pub(crate) fn of_pointer(pointer: u32, layout: Layout, numbers: Numbers) -> Option<Self> {
         let page = pointer / layout.cells;
-        let space = if page & 1 == 0 { Space::Hot } else { Space::Cold };
-        let page = Page { space, number: page >> 1 };
+        let space = ROW_SPACES[(page & ((1 << layout.space_bits) - 1)) as usize];
+        let page = Page { space, number: page >> layout.space_bits };
         let position = Self { page, cell: pointer % layout.cells };
         (page.number < numbers.page_count()).then_some(position)
     }
 }
 
 /// A page as the pointers of its rows have it: they are this number, and the cell behind it.
-pub(crate) const fn page_part(page: Page) -> u32 {
-    page.number << 1 | page.space as u32
+pub(crate) const fn page_part(page: Page, layout: Layout) -> u32 {
+    let stream = page.space.stream() as u32;
+    debug_assert!(stream >> layout.space_bits == 0, "only rings need a second bit");
+    page.number << layout.space_bits | stream
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::media::Space;
 
     #[test]
     fn positions_come_back_from_pointers() {

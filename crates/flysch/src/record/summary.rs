@@ -7,11 +7,43 @@ use crate::media::{Header, Kind, Media, MediaError, Numbers, Page, SPAN_SIZE, SP
 use crate::media::{Span, clear};
 use crate::row::{SUMMARY_SIZE, Summary};
 
+/// Bytes of a [`BlockEnd`].
+const END_SIZE: usize = 8 + 4 + 4;
+
+/// How far a ring had come when its block was full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BlockEnd {
+    /// The time.
+    pub(crate) time: u64,
+    /// Rows that the ring ever had: at least those of this block and before.
+    pub(crate) rows: u32,
+    /// No row of the block, or of those before, is of a later commit.
+    pub(crate) commit: u32,
+}
+
+impl BlockEnd {
+    fn emit(self) -> [u8; END_SIZE] {
+        let mut bytes = [0; END_SIZE];
+        bytes[..8].copy_from_slice(&self.time.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.rows.to_le_bytes());
+        bytes[12..].copy_from_slice(&self.commit.to_le_bytes());
+        bytes
+    }
+
+    fn parse(bytes: &[u8; END_SIZE]) -> Self {
+        Self {
+            time: u64::from_le_bytes(array(&bytes[..8])),
+            rows: u32::from_le_bytes(array(&bytes[8..12])),
+            commit: u32::from_le_bytes(array(&bytes[12..])),
+        }
+    }
+}
+
 /// ```text
-/// summary 20 | spans 1 | span 9 each
+/// summary 20 | spans 1 | span 9 each | of a ring: time 8, rows 4, commit 4
 /// ```
 pub(super) fn emit_summary<N: Nand>(
-    summary: &Summary,
+    (summary, end): (&Summary, Option<BlockEnd>),
     media: &Media<'_, N>,
     (space, block): (Space, u32),
     frame: &mut [u8],
@@ -30,6 +62,10 @@ pub(super) fn emit_summary<N: Nand>(
         }
     }
     layout.put(frame, SUMMARY_SIZE, &[count]);
+    if let Some(end) = end {
+        layout.put(frame, at, &end.emit());
+        at += END_SIZE;
+    }
     at as u16
 }
 
@@ -37,6 +73,8 @@ pub(super) fn emit_summary<N: Nand>(
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockSummary {
     pub(crate) summary: Summary,
+    /// Of a ring.
+    pub(crate) end: Option<BlockEnd>,
     spans: [Option<Span>; SPANS_MAX],
 }
 
@@ -63,7 +101,9 @@ impl BlockSummary {
             Err(error) => return Err(error),
         }
         let layout = media.layout();
-        let Ok(Header { kind: Kind::Summary, .. }) = Header::parse(frame) else { return Ok(None) };
+        let Ok(Header { kind: Kind::Summary, used, .. }) = Header::parse(frame) else {
+            return Ok(None);
+        };
         let mut bytes = [0; SUMMARY_SIZE + 1];
         layout.take(frame, 0, &mut bytes);
         let Some(summary) = Summary::parse(&array(&bytes[..SUMMARY_SIZE])) else { return Ok(None) };
@@ -74,7 +114,14 @@ impl BlockSummary {
             layout.take(frame, SUMMARY_SIZE + 1 + number * SPAN_SIZE, &mut bytes);
             *span = Span::parse(&bytes, media.numbers());
         }
-        Ok(Some(Self { summary, spans }))
+        let end_at = SUMMARY_SIZE + 1 + count * SPAN_SIZE;
+        let mut bytes = [0; END_SIZE];
+        let has_end = space.is_ring() && usize::from(used) >= end_at + END_SIZE;
+        let end = has_end.then(|| {
+            layout.take(frame, end_at, &mut bytes);
+            BlockEnd::parse(&bytes)
+        });
+        Ok(Some(Self { summary, end, spans }))
     }
 
     fn voids(&self, page: Page, numbers: Numbers) -> bool {

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::schema::{COLUMNS_MAX, INDEXES_MAX, TABLES_MAX};
+use super::schema::{COLUMNS_MAX, INDEXES_MAX, RINGS_MAX, TABLES_MAX};
 
 /// Why a schema cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +65,11 @@ pub enum SchemaError {
         index: u8,
         /// Number of the column in its table.
         column: u8,
+    },
+    /// There are more ring tables than [`RINGS_MAX`](super::RINGS_MAX).
+    TooManyRings {
+        /// Ring tables declared.
+        given: usize,
     },
     /// A column of the primary key takes null.
     NullableKey {
@@ -160,6 +165,9 @@ impl fmt::Display for SchemaError {
             ),
             Self::TooManyIndexes { given } => {
                 write!(f, "{given} indexes: there can be {INDEXES_MAX}")
+            }
+            Self::TooManyRings { given } => {
+                write!(f, "{given} ring tables: there can be {RINGS_MAX}")
             }
             Self::EmptyIndex { table, index } => {
                 write!(f, "index {index} of table {table} has no column")

@@ -17,6 +17,7 @@
 //!             Index { columns: &[1], kind: IndexKind::Hash, is_unique: false },
 //!         ],
 //!         zone: Some(0),
+//!         keep: None,
 //!     }],
 //! };
 //! const _: () = assert!(SCHEMA.check().is_ok());
@@ -37,6 +38,8 @@ pub const TABLES_MAX: usize = 16;
 pub const COLUMNS_MAX: usize = 32;
 /// Indexes of all tables together.
 pub const INDEXES_MAX: usize = 32;
+/// Ring tables of a database: each has a stream of its own.
+pub const RINGS_MAX: usize = 2;
 
 /// The tables of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +59,27 @@ pub struct Table<'s> {
     pub indexes: &'s [Index<'s>],
     /// The integer or time column whose least and greatest value is kept for each page.
     pub zone: Option<u8>,
+    /// Of a ring table: how much of it is kept. None where all rows stay.
+    pub keep: Option<Keep>,
+}
+
+/// How much a ring table keeps. Whole blocks go, the oldest first, so more than this is kept as
+/// long as there is space. Where space runs out, for whichever table, rings have less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// The newest rows, so many.
+    Rows(u32),
+    /// The newest rows, as many as lie on pages of so many bytes.
+    Bytes(u64),
+    /// The rows that were inserted in the last microseconds of the database's clock, so many.
+    Time(u64),
+}
+
+impl Keep {
+    /// Days, for [`Keep::Time`].
+    pub const fn days(days: u32) -> Self {
+        Self::Time(days as u64 * 86_400_000_000)
+    }
 }
 
 /// A column of a table.
@@ -115,7 +139,25 @@ impl Schema<'_> {
         if index_count > INDEXES_MAX {
             return Err(SchemaError::TooManyIndexes { given: index_count });
         }
+        if self.ring_count() > RINGS_MAX {
+            return Err(SchemaError::TooManyRings { given: self.ring_count() });
+        }
         Ok(())
+    }
+
+    /// Ring tables.
+    pub const fn ring_count(&self) -> usize {
+        let (mut count, mut table) = (0, 0);
+        while table < self.tables.len() {
+            count += self.tables[table].keep.is_some() as usize;
+            table += 1;
+        }
+        count
+    }
+
+    /// The ring tables, in the order of their streams.
+    pub fn rings(&self) -> impl Iterator<Item = (u8, Keep)> + use<'_> {
+        (0..).zip(self.tables).filter_map(|(table, declared)| Some((table, declared.keep?)))
     }
 
     /// A digest of what decides the meaning of rows and index entries: names, types, nullable or
@@ -140,6 +182,9 @@ impl Schema<'_> {
             for index in table.indexes {
                 write(index.columns);
                 write(&[index.kind.code(), u8::from(index.is_unique)]);
+            }
+            if table.keep.is_some() {
+                write(b"ring");
             }
         }
         hash.finish() as u32

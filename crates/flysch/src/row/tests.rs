@@ -28,6 +28,7 @@ const READING: Table<'static> = Table {
         Index { columns: &[1], kind: IndexKind::Hash, is_unique: false },
     ],
     zone: Some(0),
+    keep: None,
 };
 
 const CONTACT: Table<'static> = Table {
@@ -45,6 +46,7 @@ const CONTACT: Table<'static> = Table {
         Index { columns: &[5], kind: IndexKind::Ordered, is_unique: false },
     ],
     zone: Some(5),
+    keep: None,
 };
 
 const KEYLESS: Table<'static> = Table {
@@ -52,6 +54,7 @@ const KEYLESS: Table<'static> = Table {
     columns: &[Column::required("code", ColumnType::Integer)],
     indexes: &[],
     zone: None,
+    keep: None,
 };
 
 const SCHEMA: Schema<'static> = Schema { tables: &[READING, CONTACT, KEYLESS] };
@@ -328,7 +331,8 @@ fn read_everything(bytes: &[u8]) -> Result<(), RowError> {
 #[test]
 fn schemas_beyond_the_limits_are_refused() {
     const INTEGER: Column<'_> = Column::required("a", ColumnType::Integer);
-    const TABLE: Table<'_> = Table { name: "t", columns: &[INTEGER], indexes: &[], zone: None };
+    const TABLE: Table<'_> =
+        Table { name: "t", columns: &[INTEGER], indexes: &[], zone: None, keep: None };
     const NULLABLE: Column<'_> = Column::nullable("b", ColumnType::Text);
     const HASH: Index<'_> = Index { columns: &[0], kind: IndexKind::Hash, is_unique: false };
     let pair = &[INTEGER, NULLABLE];

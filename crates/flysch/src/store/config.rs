@@ -110,6 +110,16 @@ impl StoreConfig {
         geometry: &Geometry,
         block_count: u32,
     ) -> Result<Self, ConfigError> {
+        Self::plan_beside(ram, indexes, geometry, (block_count, 0))
+    }
+
+    /// The same where there are so many rings.
+    pub(crate) fn plan_beside(
+        ram: usize,
+        indexes: &[IndexPlan],
+        geometry: &Geometry,
+        (block_count, rings): (u32, usize),
+    ) -> Result<Self, ConfigError> {
         let is_listed = (1..=INDEX_MAX).contains(&indexes.len());
         let in_bounds = |index: &IndexPlan| (1..=LEVELS_MAX).contains(&usize::from(index.levels));
         if !is_listed || !indexes.iter().all(in_bounds) {
@@ -119,7 +129,7 @@ impl StoreConfig {
             indexes: [IndexPlan { levels: 1, ..IndexPlan::default() }; INDEX_MAX],
             index_count: indexes.len() as u8,
             numbers: Numbers::new(block_count, geometry.pages_per_block),
-            layout: Layout::new(geometry.page_size),
+            layout: Layout::new(geometry.page_size).with_rings(rings),
             memtable_size: MEMTABLE_MIN,
             bloom_size: 0,
             window_size: INPUTS_MAX * WINDOW_MIN,
@@ -185,7 +195,7 @@ impl StoreConfig {
     /// Bits of a pointer: space, page, cell.
     pub const fn pointer_bits(&self) -> u8 {
         let page_bits = (self.numbers.page_count() - 1).ilog2() as u8 + 1;
-        page_bits + self.cell_bits() + 1
+        page_bits + self.cell_bits() + self.layout.space_bits
     }
 
     /// Bits of a cell's number in its page.

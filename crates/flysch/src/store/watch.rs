@@ -13,6 +13,12 @@ impl Store<'_> {
         size * 4 > self.config.memtable_size * 3
     }
 
+    /// Entries that the memory table takes, of the widest kind.
+    pub(crate) fn capacity(&self) -> usize {
+        let sizes = (0..self.config.index_count).map(|index| self.memtable.entry_size(index));
+        self.config.memtable_size / sizes.max().unwrap_or(1)
+    }
+
     /// Bytes of an entry of an index in the memory table.
     pub(crate) fn entry_size(&self, index: u8) -> usize {
         self.memtable.entry_size(index)

@@ -9,6 +9,9 @@ use crate::media::{Media, MediaError, Page, Space};
 use crate::record::{Rows, Source, read_page};
 use crate::row::{HEAD_SIZE_MAX, RowView, commit_of, rebase, row_len};
 
+/// Rows for whose entries there is room where a page of them is put together.
+const ROWS_MIN: usize = 8;
+
 impl<N: Nand> Db<'_, '_, N> {
     /// Move a row that is longer than a page, if it is there.
     pub(super) fn move_long(&mut self, victim: Victim, row: Candidate) -> Result<(), DbError> {
@@ -18,7 +21,8 @@ impl<N: Nand> Db<'_, '_, N> {
             self.note_upto(behind, true);
             return Ok(());
         }
-        self.make_room_for_moved(self.table(row.table)?.indexes.len())?;
+        let count = self.table(row.table)?.indexes.len();
+        self.make_room_for_moved(count, count)?;
         self.forget_frame();
         let here = victim.page(victim.upto.page, self.media.geometry().pages_per_block);
         let from = (here, pages, row.table);
@@ -33,12 +37,13 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(())
     }
 
-    /// See that some entries of rows that are moved fit the memory table.
-    fn make_room_for_moved(&mut self, count: usize) -> Result<(), DbError> {
-        if !self.store.has_room(count) {
+    /// See that entries of moved rows fit the memory table: as many as are wanted, or some.
+    fn make_room_for_moved(&mut self, wanted: usize, some: usize) -> Result<(), DbError> {
+        debug_assert!(some <= wanted, "some are not more than all");
+        if !self.store.has_room(wanted) {
             self.flush()?;
         }
-        if !self.store.has_room(count) && !self.records.tail.rows().is_empty() {
+        if !self.store.has_room(some) && !self.records.tail.rows().is_empty() {
             // Entries of rows in the tail leave no room.
             self.spill_tail()?;
             self.flush()?;
@@ -50,8 +55,9 @@ impl<N: Nand> Db<'_, '_, N> {
     /// table.
     pub(super) fn move_window(&mut self) -> Result<bool, DbError> {
         let widest = self.schema.tables.iter().map(|table| table.indexes.len()).max().unwrap_or(0);
-        self.make_room_for_moved(widest * 8)?;
         let Some(mut victim) = self.compaction.victim else { return Ok(false) };
+        let rows = victim.rows_of_page(self.media.layout().payload_size());
+        self.make_room_for_moved(widest * rows.max(ROWS_MIN), widest * ROWS_MIN)?;
         if victim.tombstones_at.is_some_and(|drops| drops != self.store.drops()) {
             victim.forget();
             self.compaction.victim = Some(victim);

@@ -43,7 +43,7 @@ impl<N: Nand> Db<'_, '_, N> {
             self.compaction.survey.next = block + 1;
             self.compaction.survey.in_vain += 1;
             if let Use::Data(space, number) = self.media.table.at(block)
-                && space.holds_rows()
+                && space.is_compacted()
                 && self.may_move(space, number)
             {
                 return self.take_victim((space, number), true);
@@ -70,15 +70,24 @@ impl<N: Nand> Db<'_, '_, N> {
             }
             Look::Rows(rows, count, upto) => {
                 let mut bytes = victim.bytes;
+                let least = self.moved_size_min();
                 for row in &rows[..count] {
                     if self.stays(row)? {
-                        bytes += row.len;
+                        bytes += row.len.max(least);
                     }
                 }
                 self.compaction.victim = Some(Victim { upto, bytes, ..victim });
             }
         }
         Ok(true)
+    }
+
+    /// Bytes of a page of moved rows that a row takes at least: a page takes no more rows than the
+    /// memory table has room for their entries, beside those of the tail.
+    fn moved_size_min(&self) -> usize {
+        let widest = self.schema.tables.iter().map(|table| table.indexes.len()).max();
+        let rows = self.store.capacity() / 2 / widest.unwrap_or(1).max(1);
+        self.media.layout().payload_size() / rows.max(1)
     }
 
     fn end_survey(&mut self, victim: &Victim) {

@@ -79,6 +79,12 @@ impl Victim {
         self.len += 1;
     }
 
+    /// Rows of the window that are there and fit a page, about.
+    pub(super) fn rows_of_page(&self, payload: usize) -> usize {
+        let rows: u32 = self.bits.iter().map(|bits| bits.count_ones()).sum();
+        (rows as usize * payload.min(self.bytes)).div_ceil(self.bytes.max(1))
+    }
+
     /// The first `count` rows of the window are decided; the next one lies at `from`.
     pub(super) fn advance(&mut self, count: usize, from: Place, bytes: usize) {
         debug_assert!(count <= self.len, "only rows of the window are decided");
@@ -116,14 +122,14 @@ impl<N: Nand> Db<'_, '_, N> {
         let turning = ROW_SPACES.map(|space| self.is_turning(space));
         for block in 0..self.media.table.len() {
             let Use::Data(space, number) = self.media.table.at(block) else { continue };
-            if !space.holds_rows() || !self.may_move(space, number) {
+            if !space.is_compacted() || !self.may_move(space, number) {
                 continue;
             }
             let stream = self.records.stream(space);
             let last = number * numbers.pages_per_block + numbers.pages_per_block - 1;
             let behind = numbers.distance(stream.first, last) / numbers.pages_per_block;
             let dead = u32::from(self.media.table.dead(block));
-            let is_first = behind == 0 && turning[space as usize];
+            let is_first = behind == 0 && turning[space.stream()];
             let spans = self.media.spans.as_slice().iter();
             let keeps_span = has_many_spans
                 && spans
@@ -171,7 +177,7 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Whether the rows of a block may be moved: it lies before the flush mark, and no record lets
     /// it go already.
-    pub(super) fn may_move(&self, space: Space, number: u32) -> bool {
+    pub(in crate::db) fn may_move(&self, space: Space, number: u32) -> bool {
         let numbers = self.media.numbers();
         let stream = self.records.stream(space);
         let last = number * numbers.pages_per_block + numbers.pages_per_block - 1;

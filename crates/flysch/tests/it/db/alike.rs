@@ -25,6 +25,7 @@ const SCHEMA: Schema<'static> = Schema {
             Index { columns: &[2], kind: IndexKind::Ordered, is_unique: false },
         ],
         zone: None,
+        keep: None,
     }],
 };
 const _: () = assert!(SCHEMA.check().is_ok());
@@ -162,6 +163,7 @@ fn null_is_not_the_least_integer() {
                 Index { columns: &[1], kind: IndexKind::Ordered, is_unique: true },
             ],
             zone: None,
+            keep: None,
         }],
     };
     let mut image = Image::blank(1024, 48);

@@ -23,7 +23,7 @@ const ORDERED: [Index<'static>; 1] =
     [Index { columns: &[0], kind: IndexKind::Ordered, is_unique: true }];
 
 const fn table(indexes: &'static [Index<'static>]) -> Table<'static> {
-    Table { name: "job", columns: &COLUMNS, indexes, zone: None }
+    Table { name: "job", columns: &COLUMNS, indexes, zone: None, keep: None }
 }
 
 const HASHED: Schema<'static> = Schema { tables: &[table(INDEXES.split_at(1).0)] };

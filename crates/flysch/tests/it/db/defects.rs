@@ -258,7 +258,8 @@ fn an_indexed_column_behind_the_first_page_is_refused() {
     let columns =
         [Column::required("data", ColumnType::Blob), Column::required("id", ColumnType::Integer)];
     let indexes = [Index { columns: &[1], kind: IndexKind::Hash, is_unique: true }];
-    let tables = [Table { name: "t", columns: &columns, indexes: &indexes, zone: None }];
+    let tables =
+        [Table { name: "t", columns: &columns, indexes: &indexes, zone: None, keep: None }];
     let schema = Schema { tables: &tables };
     let mut image = Image::blank(512, 64);
     let mut ram = vec![0; RAM];

@@ -16,6 +16,7 @@ const SCHEMA: Schema<'static> = Schema {
             ],
             indexes: &[Index { columns: &[0], kind: IndexKind::Ordered, is_unique: true }],
             zone: None,
+            keep: None,
         },
         Table {
             name: "note",
@@ -25,6 +26,7 @@ const SCHEMA: Schema<'static> = Schema {
             ],
             indexes: &[Index { columns: &[0], kind: IndexKind::Hash, is_unique: true }],
             zone: None,
+            keep: None,
         },
     ],
 };
@@ -115,7 +117,8 @@ fn null_is_found_as_null() {
         Index { columns: &[0], kind: IndexKind::Hash, is_unique: true },
         Index { columns: &[1], kind: IndexKind::Ordered, is_unique: false },
     ];
-    let tables = [Table { name: "t", columns: &columns, indexes: &indexes, zone: None }];
+    let tables =
+        [Table { name: "t", columns: &columns, indexes: &indexes, zone: None, keep: None }];
     let schema = Schema { tables: &tables };
     let (mut image, mut ram) = (Image::blank(1024, 48), vec![0; RAM]);
     let mut db = Db::create(&mut image, &schema, OPTIONS, &mut ram).unwrap();

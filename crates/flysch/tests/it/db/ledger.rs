@@ -24,6 +24,7 @@ pub(super) const SCHEMA: Schema<'static> = Schema {
                 Index { columns: &[2], kind: IndexKind::Hash, is_unique: true },
             ],
             zone: Some(0),
+            keep: None,
         },
         Table {
             name: "item",
@@ -37,6 +38,7 @@ pub(super) const SCHEMA: Schema<'static> = Schema {
                 Index { columns: &[1], kind: IndexKind::Ordered, is_unique: false },
             ],
             zone: None,
+            keep: None,
         },
     ],
 };

@@ -20,6 +20,7 @@ mod moments;
 mod nvram;
 mod queries;
 mod relations;
+mod rings;
 mod roots;
 mod scrub;
 mod snapshots;

@@ -25,6 +25,7 @@ const SCHEMA: Schema<'static> = Schema {
             columns: &[integer("id"), Column::required("name", ColumnType::Text)],
             indexes: &[Index { columns: &[0], kind: IndexKind::Ordered, is_unique: true }],
             zone: None,
+            keep: None,
         },
         Table {
             name: "order",
@@ -39,6 +40,7 @@ const SCHEMA: Schema<'static> = Schema {
                 Index { columns: &[3], kind: IndexKind::Ordered, is_unique: false },
             ],
             zone: None,
+            keep: None,
         },
     ],
 };

@@ -28,6 +28,7 @@ const PLACE: Table<'static> = Table {
     columns: &[integer("w"), integer("d"), Column::required("name", ColumnType::Text)],
     indexes: &[index(&[0, 1], IndexKind::Ordered, true)],
     zone: None,
+    keep: None,
 };
 const LINE: Table<'static> = Table {
     name: "line",
@@ -40,6 +41,7 @@ const LINE: Table<'static> = Table {
     ],
     indexes: &[index(&[0, 1, 2], IndexKind::Ordered, true), index(&[0, 1], IndexKind::Hash, false)],
     zone: None,
+    keep: None,
 };
 const NOTE: Table<'static> = Table {
     name: "note",
@@ -50,18 +52,21 @@ const NOTE: Table<'static> = Table {
     ],
     indexes: &[index(&[0], IndexKind::Ordered, true), index(&[1, 2], IndexKind::Hash, false)],
     zone: None,
+    keep: None,
 };
 const LOCK: Table<'static> = Table {
     name: "lock",
     columns: &[integer("id"), integer("w"), integer("d")],
     indexes: &[index(&[0], IndexKind::Hash, true), index(&[1, 2], IndexKind::Ordered, false)],
     zone: None,
+    keep: None,
 };
 const EXTRA: Table<'static> = Table {
     name: "extra",
     columns: &[integer("a"), integer("b")],
     indexes: &[index(&[1, 0], IndexKind::Ordered, true), index(&[1], IndexKind::Hash, false)],
     zone: None,
+    keep: None,
 };
 
 /// Nine indexes: some share one of the store.

@@ -26,6 +26,7 @@ const SCHEMA: Schema<'static> = Schema {
             Index { columns: &[2], kind: IndexKind::Ordered, is_unique: true },
         ],
         zone: None,
+        keep: None,
     }],
 };
 

@@ -23,6 +23,7 @@ pub(super) const SCHEMA: Schema<'static> = Schema {
                 Index { columns: &[1], kind: IndexKind::Hash, is_unique: false },
             ],
             zone: Some(0),
+            keep: None,
         },
         Table {
             name: "note",
@@ -32,6 +33,7 @@ pub(super) const SCHEMA: Schema<'static> = Schema {
             ],
             indexes: &[Index { columns: &[0], kind: IndexKind::Hash, is_unique: true }],
             zone: None,
+            keep: None,
         },
     ],
 };
@@ -41,13 +43,17 @@ pub(super) const OPTIONS: Options = Options { partition: None, seed: 7, capacity
 
 /// A chip of blocks of eight pages.
 pub(super) fn chip(page_size: u32, block_count: u32) -> FaultInjector {
+    chip_of(page_size, 8, block_count)
+}
+
+pub(super) fn chip_of(page_size: u32, pages_per_block: u32, block_count: u32) -> FaultInjector {
     let part = Part::builtin("gemalto-vfl").unwrap();
     let geometry = Geometry {
         page_size,
         oob_size: page_size / 32,
         sectors_per_page: page_size / 512,
         partial_programs: 1,
-        pages_per_block: 8,
+        pages_per_block,
         block_count,
         in_order: true,
     };

@@ -340,9 +340,10 @@ impl Engine {
             self.step_log()?;
         }
         self.turn();
-        let (tail, state) = (TailPart::Whole(self.last.tail.clone()), self.last.state.clone());
+        let (state, ring_tail) = (self.last.state.clone(), self.last.ring_tail.clone());
+        let tail = TailPart::Whole(self.last.tail.clone());
         let table = self.table_part(true);
-        let record = Record { state, tail, table, is_stop: false };
+        let record = Record { state, tail, ring_tail, table, is_stop: false };
         match self.program_parts(record, self.seq, self.record_parts_ahead()) {
             Ok(()) => {
                 (self.built.has_base, self.built.live) = (false, self.list);

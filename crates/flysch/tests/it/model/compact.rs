@@ -3,7 +3,7 @@
 use super::device::{Done, Page, Stop};
 use super::engine::Engine;
 use super::rows::SUMMARY;
-use super::state::{COLD, Place, Row, Slot};
+use super::state::{COLD, Place, RING_FIRST, Row, Slot};
 use super::switches::Broken;
 
 /// Rows of the victim that were looked up, and are to be moved: in RAM alone.
@@ -33,7 +33,7 @@ impl Engine {
     /// The numbers of the blocks that may be compacted: whole, and before the flush marks.
     fn candidates(&self) -> Vec<u8> {
         let numbers = self.table.iter().filter_map(|slot| match slot {
-            Slot::Block(0, number) => Some(*number),
+            Slot::Block(0, number) if *number < RING_FIRST => Some(*number),
             Slot::Block(..) | Slot::Free => None,
         });
         let is_busy = |number: u8| {

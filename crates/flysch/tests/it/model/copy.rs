@@ -2,6 +2,8 @@
 //!
 //! 1. Nothing names the new block until the last page is there: a cut forgets the copy.
 //! 2. The old block is free when the record that follows is on flash.
+//! 3. A copy ends where its block is taken again. The block may get the number that it had, and the
+//!    copy would be one of pages that are there no more.
 
 use std::rc::Rc;
 
@@ -47,7 +49,7 @@ impl Engine {
 
     fn begin_copy(&mut self) -> Done {
         let is_held = |slot: Slot| {
-            (0..4).any(|head| slot == Slot::Block(space_of(head), self.state.heads[head].number))
+            (0..5).any(|head| slot == Slot::Block(space_of(head), self.state.heads[head].number))
         };
         let claimed = self.claimed(&self.state);
         let movable = (0..self.config.block_count)
@@ -109,6 +111,14 @@ impl Engine {
         self.set_slot(copy.to, copy.slot);
         self.changes.push((copy.to, copy.slot));
         self.is_moved = true;
+    }
+
+    /// A block is taken: a copy of it ends.
+    pub(crate) fn end_copy_of(&mut self, block: u8) {
+        let is_copied = self.copy.is_some_and(|copy| copy.from == block);
+        if is_copied && !self.is(Broken::CopyOutlivesTaking) {
+            self.drop_copy();
+        }
     }
 
     fn drop_copy(&mut self) {

@@ -7,13 +7,15 @@ use super::compact::Window;
 use super::copy::BlockCopy;
 use super::device::{Device, Done, PAGES, Stop};
 use super::state::{
-    BLOCKS_MAX, Checkpoint, Entry, HOT, Head, List, Mark, Place, Row, Run, Slot, State, Table,
-    Tail, set_slot,
+    BLOCKS_MAX, Checkpoint, Entry, HOT, Head, List, Mark, Place, RING, RING_FIRST, RING_KEYS, Row,
+    Run, Slot, State, Table, Tail, WRITTEN, set_slot,
 };
 use super::switches::Broken;
 
-/// Numbers of each space before they come round again.
-const WINDOW: [u8; 3] = [26, 12, 8];
+/// Numbers of each space before they come round again, and those of the ring.
+const WINDOW: [u8; 4] = [26, 12, 8, 20];
+/// What stands for the ring among the spaces whose numbers are given.
+pub(crate) const RING_SPACE: u8 = 3;
 const WINDOW_MAX: usize = 64;
 /// No block has the number.
 pub(crate) const NOWHERE: u8 = u8::MAX;
@@ -32,6 +34,8 @@ pub(crate) struct Config {
     /// Root blocks in use: four.
     pub(crate) root_count: u8,
     pub(crate) roots: RootRules,
+    /// Transactions write to the ring too.
+    pub(crate) has_ring: bool,
     /// Rows that were looked up wait in the window as often as not, and every second thing that is
     /// done between transactions goes on with the victim.
     pub(crate) lingers: bool,
@@ -58,16 +62,17 @@ pub(crate) struct Mem {
     pub(crate) id: u32,
 }
 
-/// The open transaction. `head` and `tail` are those of its begin; an engine reads the tail from
-/// the log again when it needs it.
+/// The open transaction. Heads and tails are those of its begin, of new rows and of the ring; an
+/// engine reads the tails from the log again when it needs them.
 #[derive(Debug)]
 pub(crate) struct Open {
-    pub(crate) head: Head,
-    pub(crate) tail: Tail,
-    pub(crate) begin: Place,
+    pub(crate) heads: [Head; 2],
+    pub(crate) tails: [Tail; 2],
+    pub(crate) begins: [Place; 2],
     pub(crate) mem: Vec<Mem>,
     pub(crate) runs: Vec<Rc<Run>>,
-    pub(crate) mark: Option<Place>,
+    pub(crate) marks: Option<[Place; 2]>,
+    pub(crate) ring_last: u8,
 }
 
 /// A clean stop is under way.
@@ -102,7 +107,7 @@ pub(crate) struct Engine {
     /// The physical block of each space and number.
     blocks: [[u8; WINDOW_MAX]; 3],
     pub(crate) changes: Vec<(u8, Slot)>,
-    pub(crate) tails: [Tail; 2],
+    pub(crate) tails: [Tail; 3],
     pub(crate) mem: Vec<Mem>,
     pub(crate) open: Option<Open>,
     /// Blocks that the last record on flash lets go.
@@ -147,13 +152,14 @@ impl Engine {
             commit: 1,
             write: 1,
             run_id: 0,
-            heads: [head(0), head(1), head(0), head(0)],
-            next: [2, 1, 1],
-            marks: [mark(0), mark(1)],
+            heads: [head(0), head(1), head(RING_FIRST), head(0), head(0)],
+            next: [2, 1, 1, 1],
+            marks: [mark(0), mark(1), mark(RING_FIRST)],
             runs: Vec::new(),
             merge: None,
             victim: None,
             spans: Vec::new(),
+            ring_last: RING_FIRST,
         };
         let slots = [Slot::Free; BLOCKS_MAX];
         let list = List::default();
@@ -161,6 +167,7 @@ impl Engine {
             seq: 1,
             state: begin.clone(),
             tail: Tail::default(),
+            ring_tail: Tail::default(),
             table: slots,
             list,
             has_state: true,
@@ -173,7 +180,7 @@ impl Engine {
             table: slots,
             blocks: [[NOWHERE; WINDOW_MAX]; 3],
             changes: Vec::new(),
-            tails: [Tail::default(), Tail::default()],
+            tails: Default::default(),
             mem: Vec::new(),
             open: None,
             free: 0,
@@ -229,27 +236,33 @@ impl Engine {
     /// The next number of a space that no block in use has.
     pub(crate) fn give_number(&mut self, space: u8) -> Done<u8> {
         let number = self.next_number(space)?;
-        self.state.next[usize::from(space)] = (number + 1) % WINDOW[usize::from(space)];
+        let first = if space == RING_SPACE { RING_FIRST } else { 0 };
+        self.state.next[usize::from(space)] = (number - first + 1) % WINDOW[usize::from(space)];
         Ok(number)
     }
 
     /// The number that [`Engine::give_number`] gives next.
     pub(crate) fn next_number(&self, space: u8) -> Done<u8> {
+        let window = WINDOW[usize::from(space)];
         let mut number = self.state.next[usize::from(space)];
-        if self.is(Broken::LowestNumber) || self.is(Broken::HitsUnchecked) {
+        let (first, of) = if space == RING_SPACE { (RING_FIRST, 0) } else { (0, space) };
+        // The order of the ring's numbers is that of its age.
+        let is_lowest = self.is(Broken::LowestNumber) || self.is(Broken::HitsUnchecked);
+        if is_lowest && space != RING_SPACE {
             number = 0;
         }
-        for _ in 0..WINDOW[usize::from(space)] {
+        for _ in 0..window {
+            let given = first + number;
             let is_block = self
-                .block_of(space, number)
-                .is_some_and(|block| self.free >> block & 1 == 0 || space == 0);
-            let is_head = (0..4).any(|head| {
-                super::state::space_of(head) == space && self.state.heads[head].number == number
+                .block_of(of, given)
+                .is_some_and(|block| self.free >> block & 1 == 0 || of == 0);
+            let is_head = (0..5).any(|head| {
+                super::state::space_of(head) == of && self.state.heads[head].number == given
             });
             if !is_block && !is_head {
-                return Ok(number);
+                return Ok(given);
             }
-            number = (number + 1) % WINDOW[usize::from(space)];
+            number = (number + 1) % window;
         }
         Err(Stop::Full)
     }
@@ -281,7 +294,7 @@ impl Engine {
     /// Take and erase a block for the number of `head`.
     pub(crate) fn take(&mut self, head: usize) -> Done<u8> {
         let list_len = u32::from(self.config.list_len);
-        let reserve = list_len + [6, 1, 2, 3][head];
+        let reserve = list_len + [6, 1, 6, 2, 3][head];
         let space = super::state::space_of(head);
         let number = self.state.heads[head].number;
         loop {
@@ -293,6 +306,7 @@ impl Engine {
                 block = self.block_of(0, gone).unwrap_or(block);
             }
             self.free &= !(1 << block);
+            self.end_copy_of(block);
             match self.device.erase(block) {
                 Ok(()) => {
                     let slot = Slot::Block(space, number);
@@ -314,20 +328,22 @@ impl Engine {
             Slot::Block(0, number) => Some(*number),
             Slot::Block(..) | Slot::Free => None,
         });
-        let heads = self.state.heads[..2].iter().map(|head| head.number);
+        let heads = self.state.heads[..3].iter().map(|head| head.number);
         let blocks = taken.chain(heads).collect();
-        let tail = super::index::ids(&self.tails[HOT]).collect();
+        let tail = WRITTEN.iter().flat_map(|stream| super::index::ids(&self.tails[*stream]));
+        let tail = tail.collect();
         self.snapshots.push(Snapshot { blocks, tail });
         if !self.is(Broken::VictimOutlivesSnapshot) {
             self.state.victim = None;
             self.window = Window::default();
         }
+        self.keep_ring();
     }
 
-    /// The head of new rows goes on in another block, and with it a tail of which a snapshot shows
-    /// some rows.
-    pub(crate) fn note_tail_block(&mut self, number: u8) {
-        let ids: Vec<u32> = super::index::ids(&self.tails[HOT]).collect();
+    /// A head that transactions write to goes on in another block, and with it a tail of which a
+    /// snapshot shows some rows.
+    pub(crate) fn note_tail_block(&mut self, stream: usize, number: u8) {
+        let ids: Vec<u32> = super::index::ids(&self.tails[stream]).collect();
         for snapshot in &mut self.snapshots {
             if ids.iter().any(|id| snapshot.tail.contains(id)) {
                 snapshot.blocks.push(number);
@@ -342,12 +358,13 @@ impl Engine {
 
     pub(crate) fn begin(&mut self) {
         self.open = Some(Open {
-            head: self.state.heads[HOT],
-            tail: self.tails[HOT].clone(),
-            begin: self.tail_begin(HOT),
+            heads: WRITTEN.map(|stream| self.state.heads[stream]),
+            tails: WRITTEN.map(|stream| self.tails[stream].clone()),
+            begins: WRITTEN.map(|stream| self.tail_begin(stream)),
             mem: Vec::new(),
             runs: Vec::new(),
-            mark: None,
+            marks: None,
+            ring_last: self.state.ring_last,
         });
     }
 
@@ -372,7 +389,7 @@ impl Engine {
         let value = value.or(old.map(|row| row.value)).unwrap_or(0);
         let is_tombstone = is_delete;
         let row = Row { id, commit, key, value, len, is_shared, is_tombstone };
-        self.append(HOT, row)?;
+        self.append(if key < RING_KEYS { HOT } else { RING }, row)?;
         Ok(true)
     }
 
@@ -388,43 +405,53 @@ impl Engine {
         for run in open.runs.drain(..) {
             self.state.runs.insert(0, run);
         }
-        if let Some(mark) = open.mark {
-            self.set_mark(HOT, mark);
+        for (stream, mark) in WRITTEN.into_iter().zip(open.marks.into_iter().flatten()) {
+            self.set_mark(stream, mark);
         }
         self.mem.append(&mut open.mem);
         self.state.commit += 1;
         self.write_record(is_nvram)
     }
 
-    /// Undo the open transaction. Where the head has moved, everything programmed since is void.
+    /// Undo the open transaction. Where a head has moved, everything programmed since is void.
     pub(crate) fn rollback(&mut self) -> Done {
         let Some(open) = self.open.take() else { return Ok(()) };
-        let head = self.state.heads[HOT];
-        self.tails[HOT] = open.tail;
-        if head == open.head {
+        self.state.ring_last = open.ring_last;
+        for ((stream, head), tail) in WRITTEN.into_iter().zip(open.heads).zip(open.tails) {
+            if stream == RING && self.is(Broken::RingNotRolledBack) {
+                continue;
+            }
+            self.roll_back_stream(stream, head, tail)?;
+        }
+        Ok(())
+    }
+
+    fn roll_back_stream(&mut self, stream: usize, begin: Head, tail: Tail) -> Done {
+        let head = self.state.heads[stream];
+        self.tails[stream] = tail;
+        if head == begin {
             return Ok(());
         }
-        self.is_log_tail()?;
-        let end = if head.number == open.head.number { head.page } else { PAGES };
-        self.return_blocks(open.head);
-        self.state.heads[HOT] = open.head;
-        self.state
-            .spans
-            .retain(|span| span.number != open.head.number || span.from < open.head.page);
-        if self.block_of(0, open.head.number).is_some() {
-            self.displace(HOT, end);
+        let logged = if stream == HOT { &self.last.tail } else { &self.last.ring_tail };
+        self.is_log_tail(stream, logged)?;
+        let end = if head.number == begin.number { head.page } else { PAGES };
+        self.return_blocks(stream, begin);
+        self.state.heads[stream] = begin;
+        self.state.spans.retain(|span| span.number != begin.number || span.from < begin.page);
+        if self.block_of(0, begin.number).is_some() {
+            self.displace(stream, end);
         }
-        self.rename(HOT);
+        self.rename(stream);
         Ok(())
     }
 
     /// The tail at the begin has the rows that the log says.
-    fn is_log_tail(&self) -> Done {
+    fn is_log_tail(&self, stream: usize, logged: &Tail) -> Done {
         let ids = |tail: &Tail| {
             let carried = tail.carry.map(|carry| carry.row.id);
             carried.into_iter().chain(tail.rows.iter().map(|(_, row)| row.id)).collect::<Vec<u32>>()
         };
-        if ids(&self.tails[HOT]) == ids(&self.last.tail) {
+        if ids(&self.tails[stream]) == ids(logged) || self.is(Broken::RingTailLost) {
             Ok(())
         } else {
             Err(Stop::Breach("the log holds another tail"))
@@ -432,8 +459,8 @@ impl Engine {
     }
 
     /// Blocks that only the transaction wrote to are free again.
-    fn return_blocks(&mut self, head: Head) {
-        let mark = &mut self.state.marks[HOT];
+    fn return_blocks(&mut self, stream: usize, head: Head) {
+        let mark = &mut self.state.marks[stream];
         let at = mark.blocks.iter().position(|number| *number == head.number);
         let numbers = at.map_or_else(Vec::new, |at| mark.blocks.split_off(at + 1));
         for number in numbers {

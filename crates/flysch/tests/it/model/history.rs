@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::device::{Device, Done, PAGES, Stop};
 use super::engine::{Config, Engine, RootRules};
-use super::state::Row;
+use super::ring::{Given, RING_KEY_COUNT};
+use super::state::{RING_KEYS, Row};
 use super::switches::Broken;
 
 /// What is in the table: the version's id and its value by key.
@@ -122,6 +123,7 @@ impl Plan {
             } else {
                 RootRules::Built
             },
+            has_ring: !seed.is_multiple_of(4),
             lingers: false,
             broken,
         };
@@ -164,6 +166,8 @@ pub(crate) struct History {
     pub(crate) in_flight: Option<Rows>,
     pub(crate) open: Option<Rows>,
     held: Vec<(u32, Rows)>,
+    /// What the ring gives back with the next record.
+    pub(crate) given: Option<Given>,
     next_id: u32,
     pub(crate) tally: Tally,
 }
@@ -187,6 +191,7 @@ impl History {
             in_flight: None,
             open: None,
             held: Vec::new(),
+            given: None,
             next_id: 1,
             tally: Tally::default(),
         };
@@ -232,17 +237,23 @@ impl History {
         self.engine.device.power_on(u64::MAX);
         self.open = None;
         self.held.clear();
+        self.remount_ring();
         self.tally.spans_max = self.tally.spans_max.max(self.engine.state.spans.len());
         if let Some(rows) = self.in_flight.take()
-            && self.check_keys(&rows, self.engine.state.commit).is_ok()
+            && self.check_keys(&self.shown(&rows), self.engine.state.commit).is_ok()
         {
             self.committed = rows;
         }
         self.check()
     }
 
+    fn keys(&self) -> impl Iterator<Item = u8> + use<> {
+        let count = if self.plan.config.has_ring { RING_KEY_COUNT } else { 0 };
+        (0..self.plan.key_count).chain((0..count).map(|key| RING_KEYS + key))
+    }
+
     fn check_keys(&mut self, rows: &Rows, limit: u32) -> Done {
-        for key in 0..self.plan.key_count {
+        for key in self.keys() {
             let found = self.engine.lookup(key, limit, false)?.row;
             let found = found.filter(|(_, row)| !row.is_tombstone).map(|(_, row)| row);
             if found.map(|row| (row.id, row.value)) != rows.get(&key).copied() {
@@ -285,7 +296,8 @@ impl History {
     /// Compare everything that is committed, by key; now and then by scan, and for snapshots.
     pub(crate) fn check(&mut self) -> Done {
         self.tally.checks += 1;
-        let rows = self.committed.clone();
+        self.settle_ring();
+        let rows = self.shown(&self.committed);
         let commit = self.engine.state.commit;
         self.check_keys(&rows, commit)?;
         if self.below(4) == 0 {
@@ -304,7 +316,8 @@ impl History {
 
     /// Compare everything, by every way.
     pub(crate) fn check_all(&mut self) -> Done {
-        let rows = self.committed.clone();
+        self.settle_ring();
+        let rows = self.shown(&self.committed);
         self.check_scan(&rows, self.engine.state.commit)?;
         for (commit, rows) in self.held.clone() {
             self.check_scan(&rows, commit)?;
@@ -321,8 +334,8 @@ impl History {
     }
 
     fn check_open(&mut self) -> Done {
-        let Some(rows) = self.open.clone() else { return Ok(()) };
-        for key in 0..self.plan.key_count {
+        let Some(rows) = self.open.as_ref().map(|rows| self.shown(rows)) else { return Ok(()) };
+        for key in self.keys() {
             let limit = self.engine.state.commit + 1;
             let found = self.engine.lookup(key, limit, true)?.row;
             let found = found.filter(|(_, row)| !row.is_tombstone).map(|(_, row)| row);
@@ -371,9 +384,10 @@ impl History {
     }
 
     pub(crate) fn hold(&mut self) {
+        self.settle_ring();
         let commit = self.engine.state.commit;
         self.engine.hold();
-        self.held.push((commit, self.committed.clone()));
+        self.held.push((commit, self.shown(&self.committed)));
     }
 
     pub(crate) fn let_snapshots_go(&mut self) {
@@ -383,8 +397,10 @@ impl History {
 
     /// A draw of a statement.
     fn statement(&mut self) -> Done {
-        let key = self.below(u64::from(self.plan.key_count)) as u8;
-        if self.below(4) == 0 {
+        let is_ring = self.plan.config.has_ring && self.below(3) == 0;
+        let key_count = if is_ring { RING_KEY_COUNT } else { self.plan.key_count };
+        let key = self.below(u64::from(key_count)) as u8 + if is_ring { RING_KEYS } else { 0 };
+        if self.below(if is_ring { 12 } else { 4 }) == 0 {
             let len = 1 + self.below(2) as u8;
             return self.put(key, None, len);
         }
@@ -418,7 +434,8 @@ impl History {
 
     /// What is done between transactions.
     fn maintain(&mut self) -> Done {
-        match self.below(30) {
+        match self.below(if self.plan.config.has_ring { 34 } else { 30 }) {
+            30.. => self.advance_ring(),
             24.. => self.engine.copy_slice(),
             0..=7 => self.engine.compact_slice(),
             8..=11 => self.engine.flush(),
@@ -451,6 +468,7 @@ impl History {
                 Err(stop) => return Err(stop),
             }
         }
+        self.advance_ring()?;
         self.engine.write_record(false)?;
         self.engine.merge_slice()
     }

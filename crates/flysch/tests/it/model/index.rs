@@ -9,8 +9,8 @@ use std::rc::Rc;
 use super::device::{Done, PAGES, Page, Seen, Stop};
 use super::engine::{Engine, Mem};
 use super::state::{
-    COLD, Entry, HOT, Head, OLD, Place, Position, Row, Run, RunPage, Slot, State, Tail, YOUNG,
-    space_of,
+    COLD, Entry, HOT, Head, OLD, Place, Position, RING, Row, Run, RunPage, Slot, State, Tail,
+    WRITTEN, YOUNG, space_of,
 };
 use super::switches::Broken;
 
@@ -223,11 +223,13 @@ impl Engine {
         self.flush_open()
     }
 
-    /// Entries of the committed tail stay in RAM, unless the commit programs no more of it.
+    /// Entries of the committed tails stay in RAM. At the commit of a transaction that has runs
+    /// those go that it has programmed: what is left of a tail has no older version in its runs.
     pub(crate) fn flush_committed(&mut self, is_commit: bool) -> Done {
         let stays: Vec<u32> = match &self.open {
-            Some(_) if is_commit => Vec::new(),
-            Some(open) => ids(&open.tail).collect(),
+            Some(_) if is_commit && self.is(Broken::TailsGoTogether) => Vec::new(),
+            Some(_) if is_commit => self.tail_ids(),
+            Some(open) => open.tails.iter().flat_map(ids).collect(),
             None => self.tail_ids(),
         };
         let keeps = |mem: &Mem| stays.contains(&mem.id);
@@ -248,11 +250,12 @@ impl Engine {
         let run = self.write_run(&flushed)?;
         self.state.runs.insert(0, run);
         self.mem = kept;
-        let begin = match &self.open {
-            Some(open) if !self.is(Broken::MarkPassesSpilled) => open.begin,
-            Some(_) | None => self.tail_begin(HOT),
+        let begins = match &self.open {
+            Some(open) if !self.is(Broken::MarkPassesSpilled) => open.begins,
+            Some(_) | None => WRITTEN.map(|stream| self.tail_begin(stream)),
         };
-        self.set_mark(HOT, begin);
+        self.set_mark(HOT, begins[0]);
+        self.set_mark(RING, begins[1]);
         self.set_mark(COLD, self.tail_begin(COLD));
         Ok(())
     }
@@ -266,11 +269,11 @@ impl Engine {
             return Ok(());
         }
         let run = self.write_run(&flushed)?;
-        let mark = self.tail_begin(HOT);
+        let marks = WRITTEN.map(|stream| self.tail_begin(stream));
         if let Some(open) = &mut self.open {
             open.runs.push(run);
             open.mem = kept;
-            open.mark = Some(mark);
+            open.marks = Some(marks);
         }
         Ok(())
     }

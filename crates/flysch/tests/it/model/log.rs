@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::device::{Done, PAGES, Page, Stop};
 use super::engine::{Engine, RootRules, StopPage};
 use super::state::{
-    BLOCKS_MAX, Checkpoint, HOT, List, NvRecord, Record, State, TablePart, Tail, TailPart,
+    BLOCKS_MAX, Checkpoint, HOT, List, NvRecord, RING, Record, State, TablePart, Tail, TailPart,
 };
 use super::switches::Broken;
 
@@ -16,7 +16,8 @@ impl Engine {
         // As built, the first commit of a session is the log's.
         let is_awake = self.config.roots == RootRules::Planned || !self.is_clean;
         if is_nvram && is_awake && self.config.nvram_units > 0 && !self.open_is_lying() {
-            let units = 1 + self.tails[HOT].used + if self.is_moved { 3 } else { 0 };
+            let used = self.tails[HOT].used + self.tails[RING].used;
+            let units = 1 + used + if self.is_moved { 3 } else { 0 };
             let fits = self.nvram_used + units <= self.config.nvram_units;
             if fits && self.nvram_slot < self.device.nvram.len() {
                 return self.write_nvram(units);
@@ -59,6 +60,7 @@ impl Engine {
             after: self.last.state.commit,
             commit: self.state.commit,
             tail: self.tail_part(false),
+            ring_tail: self.ring_tail(),
             state,
         };
         self.device.write_nvram(self.nvram_slot, record)?;
@@ -67,6 +69,10 @@ impl Engine {
         self.nvram_used += units;
         self.recorded();
         Ok(())
+    }
+
+    fn ring_tail(&self) -> Tail {
+        if self.is(Broken::RingTailLost) { Tail::default() } else { self.tails[RING].clone() }
     }
 
     fn tail_part(&mut self, is_whole: bool) -> TailPart {
@@ -93,6 +99,7 @@ impl Engine {
             seq: self.seq,
             state: self.state.clone(),
             tail: self.tails[HOT].clone(),
+            ring_tail: self.ring_tail(),
             table: self.table,
             list: self.list,
             has_state: true,
@@ -165,11 +172,10 @@ impl Engine {
         let is_whole = is_checkpoint || self.nvram_slot > 0 || self.device.below(6) == 0;
         let table = self.table_part(is_checkpoint);
         let tail = self.tail_part(is_whole);
-        self.program_parts(
-            Record { state: self.state.clone(), tail, table, is_stop: self.closing.is_some() },
-            self.seq + 1,
-            parts,
-        )
+        let ring_tail = self.ring_tail();
+        let (state, is_stop) = (self.state.clone(), self.closing.is_some());
+        let record = Record { state, tail, ring_tail, table, is_stop };
+        self.program_parts(record, self.seq + 1, parts)
     }
 
     pub(crate) fn program_parts(&mut self, record: Record, seq: u32, parts: u8) -> Done {
@@ -273,7 +279,8 @@ impl Engine {
             }
             let table = TablePart::Whole(self.last.table);
             let tail = TailPart::Whole(self.last.tail.clone());
-            let record = Record { state: self.last.state.clone(), tail, table, is_stop: false };
+            let (state, ring_tail) = (self.last.state.clone(), self.last.ring_tail.clone());
+            let record = Record { state, tail, ring_tail, table, is_stop: false };
             match self.program_parts(record, self.seq, self.config.checkpoint_parts) {
                 Ok(()) => {
                     self.is_clean = false;
@@ -344,6 +351,7 @@ impl Engine {
     ) {
         base.state = record.state.clone();
         apply_tail(&mut base.tail, &record.tail);
+        base.ring_tail = record.ring_tail.clone();
         match &record.table {
             TablePart::Whole(table) => base.table = *table,
             TablePart::Changes(changes) | TablePart::Ahead(changes) => {

@@ -12,6 +12,7 @@ mod log;
 mod merge;
 mod mount;
 mod named;
+mod ring;
 mod root;
 mod rows;
 mod state;

@@ -9,8 +9,8 @@ use super::log::apply_tail;
 use super::root::View;
 use super::rows::SUMMARY;
 use super::state::{
-    COLD, Checkpoint, HOT, Head, List, NvRecord, OLD, Place, Record, Row, Slot, Table, TablePart,
-    YOUNG, set_slot, space_of,
+    COLD, Checkpoint, HOT, Head, List, NvRecord, OLD, Place, RING, Record, Row, Slot, Table,
+    TablePart, WRITTEN, YOUNG, set_slot, space_of,
 };
 use super::switches::Broken;
 
@@ -61,6 +61,7 @@ impl Log {
         self.last.state.commit = record.commit;
         self.last.seq = record.seq;
         apply_tail(&mut self.last.tail, &record.tail);
+        self.last.ring_tail = record.ring_tail.clone();
     }
 }
 
@@ -174,7 +175,8 @@ impl Engine {
         self.last = log.last.clone();
         self.state = log.last.state.clone();
         self.adopt_table(&log.last.table);
-        self.tails = [log.last.tail.clone(), super::state::Tail::default()];
+        let Checkpoint { tail, ring_tail, .. } = &log.last;
+        self.tails = [tail.clone(), super::state::Tail::default(), ring_tail.clone()];
         self.tail_base = Some(self.tails[HOT].rows.len());
         self.changes.clear();
         self.mem.clear();
@@ -190,7 +192,10 @@ impl Engine {
     /// Find the void spans, choose a list, write a root.
     fn recover(&mut self, views: Vec<View>) -> Done {
         self.free = self.unclaimed(&self.state);
-        for stream in [HOT, COLD] {
+        for stream in [HOT, COLD, RING] {
+            if stream == RING && self.is(Broken::RingNotSkipped) {
+                continue;
+            }
             if let Some(end) = self.find_end(stream) {
                 self.displace(stream, end);
             }
@@ -216,6 +221,7 @@ impl Engine {
             seq: self.seq,
             state: self.state.clone(),
             tail: self.tails[HOT].clone(),
+            ring_tail: self.tails[RING].clone(),
             table: self.table,
             list,
             has_state: true,
@@ -363,7 +369,7 @@ impl Engine {
     /// Put the rows behind the flush marks into the memory table, in the order of write numbers.
     fn derive(&mut self) -> Done {
         let mut pages = Vec::new();
-        for stream in [HOT, COLD] {
+        for stream in [HOT, COLD, RING] {
             let mark = self.state.marks[stream].clone();
             for number in mark.blocks {
                 self.unflushed_pages(stream, number, mark.from, &mut pages)?;
@@ -377,9 +383,11 @@ impl Engine {
                 }
             }
         }
-        for at in 0..self.tails[HOT].rows.len() {
-            let (offset, row) = self.tails[HOT].rows[at];
-            self.put(&row, self.tail_place(HOT, offset));
+        for stream in WRITTEN {
+            for at in 0..self.tails[stream].rows.len() {
+                let (offset, row) = self.tails[stream].rows[at];
+                self.put(&row, self.tail_place(stream, offset));
+            }
         }
         Ok(())
     }
@@ -449,9 +457,11 @@ impl Engine {
                 }
             }
         }
-        for at in 0..self.tails[HOT].rows.len() {
-            let (offset, row) = self.tails[HOT].rows[at];
-            self.show(self.tail_place(HOT, offset), row, limit, &mut found)?;
+        for stream in WRITTEN {
+            for at in 0..self.tails[stream].rows.len() {
+                let (offset, row) = self.tails[stream].rows[at];
+                self.show(self.tail_place(stream, offset), row, limit, &mut found)?;
+            }
         }
         Ok(found)
     }

@@ -1,4 +1,4 @@
-//! Rows: the streams `hot` and `cold`, their tails, pages, summaries and void spans.
+//! Rows: the streams `hot`, `cold` and `ring`, their tails, pages, summaries and void spans.
 //!
 //! 1. A row lies on consecutive pages of one block. What is left of a block is padding.
 //! 2. Where a head jumps, the row that goes on in its tail is appended again as a whole.
@@ -7,9 +7,9 @@
 use std::rc::Rc;
 
 use super::device::{Done, PAGES, Page, Seen, Stop};
-use super::engine::{Engine, Mem};
+use super::engine::{Engine, Mem, RING_SPACE};
 use super::state::{
-    CELL, Carry, Entry, HOT, Head, Place, Position, Row, RowsPage, Span, Tail, UNITS,
+    CELL, COLD, Carry, Entry, HOT, Head, Place, Position, RING, Row, RowsPage, Span, Tail, UNITS,
 };
 use super::switches::Broken;
 
@@ -49,7 +49,7 @@ impl Engine {
         tail.rows.push((offset, row));
         tail.used += u16::from(row.len);
         let mem = match &mut self.open {
-            Some(open) if stream == HOT => &mut open.mem,
+            Some(open) if stream != COLD => &mut open.mem,
             Some(_) | None => &mut self.mem,
         };
         mem.extend(&entries[..if row.is_tombstone { 1 } else { 2 }]);
@@ -119,6 +119,9 @@ impl Engine {
             self.tail_base = None;
         }
         let old = std::mem::take(&mut self.tails[stream]);
+        if stream == RING && (old.carry.is_some() || !old.rows.is_empty()) {
+            self.state.ring_last = head.number;
+        }
         let mut carry = old.carry.filter(|carry| carry.units > UNITS);
         if let Some(carry) = &mut carry {
             carry.units -= UNITS;
@@ -158,11 +161,12 @@ impl Engine {
     }
 
     fn next_block(&mut self, stream: usize) {
-        let number = self.give_number(0).expect("more numbers than blocks");
+        let space = if stream == RING { RING_SPACE } else { 0 };
+        let number = self.give_number(space).expect("more numbers than blocks");
         self.state.heads[stream] = Head { number, page: 0 };
         self.state.marks[stream].blocks.push(number);
-        if stream == HOT && !self.is(Broken::TailNotFrozen) {
-            self.note_tail_block(number);
+        if stream != COLD && !self.is(Broken::TailNotFrozen) {
+            self.note_tail_block(stream, number);
         }
     }
 
@@ -223,7 +227,7 @@ impl Engine {
 
     /// Whether a page lies before its head and in no span that the state knows.
     fn is_believed(&self, number: u8, page: u8) -> bool {
-        let heads = &self.state.heads[..2];
+        let heads = &self.state.heads[..3];
         let is_before = heads.iter().all(|head| head.number != number || page < head.page);
         let is_void = |span: &Span| span.number == number && span.from <= page && page < span.to;
         is_before && page < SUMMARY && !self.state.spans.iter().any(is_void)
@@ -236,7 +240,7 @@ impl Engine {
 
     /// Whether the summary of a whole block holds the page void.
     fn is_void_in_summary(&mut self, number: u8, page: u8) -> Done<bool> {
-        let is_open = self.state.heads[..2].iter().any(|head| head.number == number);
+        let is_open = self.state.heads[..3].iter().any(|head| head.number == number);
         let has_none =
             self.state.spans.iter().any(|span| span.number == number && span.to == PAGES);
         let Some(block) = self.block_of(0, number).filter(|_| !is_open && !has_none) else {
@@ -277,7 +281,7 @@ impl Engine {
     /// Whether the row that begins at `place` goes on as it should.
     pub(crate) fn is_whole(&mut self, place: Place, row: &Row, is_deep: bool) -> Done<bool> {
         let is_in_tail = |head: &Head| head.number == place.number && head.page <= place.page;
-        if self.state.heads[..2].iter().any(is_in_tail) {
+        if self.state.heads[..3].iter().any(is_in_tail) {
             return Ok(true);
         }
         let mut left = u16::from(place.unit) + u16::from(row.len);
@@ -285,7 +289,7 @@ impl Engine {
         while left > UNITS {
             left -= UNITS;
             page += 1;
-            for stream in 0..2 {
+            for stream in 0..3 {
                 if self.state.heads[stream] == (Head { number: place.number, page }) {
                     let carry = self.tails[stream].carry;
                     return Ok(carry.is_some_and(|carry| carry.row.id == row.id));
@@ -304,7 +308,7 @@ impl Engine {
 
     /// The rows that begin in a cell, in order.
     pub(crate) fn cell_rows(&mut self, at: Position, is_deep: bool) -> Done<Vec<(Place, Row)>> {
-        for stream in 0..2 {
+        for stream in 0..3 {
             let head = self.state.heads[stream];
             if head.number == at.number && at.page >= head.page {
                 let rows = self.tails[stream].rows.iter();

@@ -13,12 +13,19 @@ pub(crate) const LIST_MAX: usize = 3;
 
 pub(crate) const HOT: usize = 0;
 pub(crate) const COLD: usize = 1;
-pub(crate) const YOUNG: usize = 2;
-pub(crate) const OLD: usize = 3;
+pub(crate) const RING: usize = 2;
+pub(crate) const YOUNG: usize = 3;
+pub(crate) const OLD: usize = 4;
+/// The streams that transactions write to.
+pub(crate) const WRITTEN: [usize; 2] = [HOT, RING];
+/// Numbers of blocks of rows from here on are those of the ring.
+pub(crate) const RING_FIRST: u8 = 32;
+/// Keys from here on are those of the ring table.
+pub(crate) const RING_KEYS: u8 = 128;
 
-/// The space of a head: `hot` and `cold` share one.
+/// The space of a head: the streams of rows share one.
 pub(crate) const fn space_of(head: usize) -> u8 {
-    [0, 0, 1, 2][head]
+    [0, 0, 0, 1, 2][head]
 }
 
 /// A version of a row; `id` stands for its bytes.
@@ -145,15 +152,18 @@ pub(crate) struct State {
     pub(crate) commit: u32,
     pub(crate) write: u32,
     pub(crate) run_id: u32,
-    pub(crate) heads: [Head; 4],
-    pub(crate) next: [u8; 3],
-    pub(crate) marks: [Mark; 2],
+    pub(crate) heads: [Head; 5],
+    /// The numbers that come next: of new and moved rows, of runs, of the ring.
+    pub(crate) next: [u8; 4],
+    pub(crate) marks: [Mark; 3],
     /// The newest first.
     pub(crate) runs: Vec<Rc<Run>>,
     pub(crate) merge: Option<Rc<Merge>>,
     /// The block being compacted, and the next page of it.
     pub(crate) victim: Option<(u8, u8)>,
     pub(crate) spans: Vec<Span>,
+    /// The block of the last page with rows of the ring.
+    pub(crate) ring_last: u8,
 }
 
 /// A block's space and number.
@@ -185,6 +195,7 @@ pub(crate) enum TablePart {
 pub(crate) struct Record {
     pub(crate) state: State,
     pub(crate) tail: TailPart,
+    pub(crate) ring_tail: Tail,
     pub(crate) table: TablePart,
     /// The first stop page.
     pub(crate) is_stop: bool,
@@ -196,6 +207,7 @@ pub(crate) struct Checkpoint {
     pub(crate) seq: u32,
     pub(crate) state: State,
     pub(crate) tail: Tail,
+    pub(crate) ring_tail: Tail,
     pub(crate) table: Table,
     pub(crate) list: List,
     /// A root without it rests on the log.
@@ -219,6 +231,7 @@ pub(crate) struct NvRecord {
     pub(crate) after: u32,
     pub(crate) commit: u32,
     pub(crate) tail: TailPart,
+    pub(crate) ring_tail: Tail,
     /// Where it changed: the state and the changes of the table.
     pub(crate) state: Option<(State, Vec<(u8, Slot)>)>,
 }

@@ -48,14 +48,37 @@ pub(crate) enum Broken {
     CopyFreesEarly,
     /// A copy goes on though its block was let go.
     CopyOutlivesBlock,
+    /// A copy goes on though its block was taken again: found by its named history alone.
+    CopyOutlivesTaking,
     /// A copy begins in a session that went on after a clean stop and has not woken.
     CopyBeforeWake,
+    /// The ring gives a block back whose rows are in no run.
+    RingBehindMark,
+    /// The ring gives a block back of which a snapshot shows rows.
+    RingUnderSnapshots,
+    /// A block that the ring is about to give back goes though a snapshot was opened.
+    RingGoesOn,
+    /// The ring gives a block back whatever comes behind it.
+    RingKeepsNothing,
+    /// The ring gives its newest block back.
+    RingNewestFirst,
+    /// A block of the ring is free before a record says so.
+    RingFreesEarly,
+    /// A record has the tail of new rows alone.
+    RingTailLost,
+    /// A commit flushes the entries of both tails where one of them was programmed.
+    TailsGoTogether,
+    /// A rollback leaves the ring as it is.
+    RingNotRolledBack,
+    /// A mount goes on at the ring's head, whatever was under way there.
+    RingNotSkipped,
     /// A number is given out again at once.
     LowestNumber,
     /// A hit behind another key of the same code is not checked against the summary; numbers are
     /// given out again at once, so that it shows.
     HitsUnchecked,
-    /// The newest entry of a code goes as others do where it is a tombstone's whose block is gone.
+    /// The newest entry of a code goes as others do where it is a tombstone's whose block is gone:
+    /// found by its named history alone.
     NoWarning,
     /// A mount writes its root over the oldest, confirmed or not.
     NaiveRoot,
@@ -106,6 +129,20 @@ pub(crate) enum Broken {
     ChangesFromLastPart,
 }
 
+/// The switches that take a ring to be found.
+const OF_RINGS: &[Broken] = &[
+    Broken::RingBehindMark,
+    Broken::RingUnderSnapshots,
+    Broken::RingGoesOn,
+    Broken::RingKeepsNothing,
+    Broken::RingNewestFirst,
+    Broken::RingFreesEarly,
+    Broken::RingTailLost,
+    Broken::TailsGoTogether,
+    Broken::RingNotRolledBack,
+    Broken::RingNotSkipped,
+];
+
 type Draw = fn(u64, Option<Broken>) -> Plan;
 
 /// A switch, the seeds it is given, and the kind of histories.
@@ -131,8 +168,17 @@ const FOUND: &[(Broken, u64, Draw)] = &[
     (Broken::LetGoBeforeRecord, 1_000, Plan::new),
     (Broken::CopyFreesEarly, 6_000, Plan::new),
     (Broken::CopyOutlivesBlock, 500, Plan::new),
+    (Broken::RingBehindMark, 200, Plan::calm),
+    (Broken::RingUnderSnapshots, 1_000, Plan::held),
+    (Broken::RingGoesOn, 1_000, Plan::held),
+    (Broken::RingKeepsNothing, 200, Plan::new),
+    (Broken::RingNewestFirst, 200, Plan::calm),
+    (Broken::RingFreesEarly, 2_000, Plan::new),
+    (Broken::RingTailLost, 100, Plan::new),
+    (Broken::TailsGoTogether, 100, Plan::new),
+    (Broken::RingNotRolledBack, 100, Plan::new),
+    (Broken::RingNotSkipped, 200, Plan::new),
     (Broken::HitsUnchecked, 1_000, Plan::hashes),
-    (Broken::NoWarning, 12_000, Plan::hashes),
     (Broken::RivalsStay, 100, Plan::roots),
     (Broken::TwoRoots, 500, Plan::roots),
     (Broken::NvRamUnchained, 100, Plan::new),
@@ -166,6 +212,8 @@ const NOT_NEEDED: &[Broken] =
 
 fn fails(broken: Broken, seed: u64, draw: Draw) -> bool {
     let mut plan = draw(seed, Some(broken));
+    // What needs no ring is found sooner without one.
+    plan.config.has_ring = OF_RINGS.contains(&broken);
     plan.config.root_count = match broken {
         Broken::TwoRoots => 2,
         Broken::NaiveRoot | Broken::NotConfirmed => 3,
@@ -181,6 +229,21 @@ fn each_broken_rule_is_found() {
         assert!(found.is_some(), "{broken:?} is not found");
         println!("{broken:?}: seed {found:?}");
     }
+}
+
+/// A block that was let go is taken again under the number that it had, before the copy of it is
+/// gone on with: some 200,000 histories lead there once.
+#[test]
+fn a_copy_ends_where_its_block_is_taken_again() {
+    const SEED: u64 = 200_193;
+    let plan = |broken| {
+        let mut plan = Plan::new(SEED, broken);
+        plan.config.has_ring = false;
+        plan
+    };
+    assert_eq!(super::run(plan(None)).0, Ok(()));
+    let found = super::run(plan(Some(Broken::CopyOutlivesTaking))).0;
+    assert!(found.is_err(), "the pages of another copy are taken for the block's");
 }
 
 /// The two rules that four root blocks hide are sought with three, where the protocol still holds.

@@ -27,7 +27,7 @@ const KEY: &[Index<'static>] =
 /// A table of the micro-benchmark.
 const fn records(name: &str) -> Table<'_> {
     const COLUMNS: &[Column<'static>] = &[integer("id"), text("val")];
-    Table { name, columns: COLUMNS, indexes: KEY, zone: None }
+    Table { name, columns: COLUMNS, indexes: KEY, zone: None, keep: None }
 }
 
 /// The table of the micro-benchmark.
@@ -61,6 +61,7 @@ const CONTACTS: Schema<'static> = Schema {
         ],
         indexes: KEY,
         zone: None,
+        keep: None,
     }],
 };
 const _: () = assert!(CONTACTS.check().is_ok(), "the engine takes the schema");

@@ -43,6 +43,7 @@ pub const SCHEMA: Schema<'static> = Schema {
             ],
             indexes: &[hash(&[0], true)],
             zone: None,
+            keep: None,
         },
         Table {
             name: "district",
@@ -61,6 +62,7 @@ pub const SCHEMA: Schema<'static> = Schema {
             ],
             indexes: &[hash(&[1, 0], true)],
             zone: None,
+            keep: None,
         },
         CUSTOMER,
         Table {
@@ -78,12 +80,14 @@ pub const SCHEMA: Schema<'static> = Schema {
             ],
             indexes: &[ordered(&[0])],
             zone: None,
+            keep: None,
         },
         Table {
             name: "new_order",
             columns: &[integer("no_o_id"), integer("no_d_id"), integer("no_w_id")],
             indexes: &[ordered(&[2, 1, 0])],
             zone: None,
+            keep: None,
         },
         Table {
             name: "orders",
@@ -99,6 +103,7 @@ pub const SCHEMA: Schema<'static> = Schema {
             ],
             indexes: &[hash(&[2, 1, 0], true), hash(&[2, 1, 3], false)],
             zone: None,
+            keep: None,
         },
         Table {
             name: "order_line",
@@ -116,6 +121,7 @@ pub const SCHEMA: Schema<'static> = Schema {
             ],
             indexes: &[ordered(&[2, 1, 0, 3])],
             zone: None,
+            keep: None,
         },
         Table {
             name: "item",
@@ -128,6 +134,7 @@ pub const SCHEMA: Schema<'static> = Schema {
             ],
             indexes: &[hash(&[0], true)],
             zone: None,
+            keep: None,
         },
         STOCK,
     ],
@@ -161,6 +168,7 @@ const CUSTOMER: Table<'static> = Table {
     ],
     indexes: &[hash(&[2, 1, 0], true), hash(&[2, 1, 5], false)],
     zone: None,
+    keep: None,
 };
 
 const STOCK: Table<'static> = Table {
@@ -186,4 +194,5 @@ const STOCK: Table<'static> = Table {
     ],
     indexes: &[hash(&[1, 0], true)],
     zone: None,
+    keep: None,
 };

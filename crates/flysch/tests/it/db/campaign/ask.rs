@@ -1,8 +1,11 @@
 //! What a database is asked, and what it has to answer.
 
-use flysch::db::{Db, DbError, Direction, Scan, Snapshot};
+use std::borrow::Cow;
+use std::rc::Rc;
+
+use flysch::db::{Db, DbError, Direction, Reader, Scan, Snapshot};
 use flysch::query::Cursor;
-use flysch::row::{Column, ColumnType, Index, IndexKind, Table, Value};
+use flysch::row::{Column, ColumnType, Index, IndexKind, Keep, Table, Value};
 use flysch_nand::Nand;
 
 use super::rows::{Row, Rows, State, Val, key_of, read};
@@ -26,12 +29,23 @@ pub(super) fn which<N: Nand>(
     world: &World,
     states: &[State],
 ) -> Result<usize, DbError> {
-    let mut found = Vec::new();
+    let (mut found, mut came) = (Vec::new(), Vec::new());
     for table in 0..world.schema.tables.len() as u8 {
-        found.push(scan(db, When::Now, table, Direction::Forward)?);
+        let scan = db.scan(table, Direction::Forward)?;
+        let mut rows = pull(db, When::Now, scan)?;
+        came.push(rows.clone());
+        rows.sort();
+        found.push(rows);
     }
     let is_found = |state: &&State| {
-        state.iter().zip(&found).all(|(rows, found)| rows.sorted().into_iter().eq(found))
+        let tables = state.iter().zip(&found).zip(&came).zip(world.schema.tables);
+        tables.into_iter().all(|(((rows, found), came), table)| {
+            // States of the same rows are told apart by their order, which says what a ring gives
+            // back first.
+            let is_ordered = table.keep.is_none() || rows.came_so(table, came);
+            let rows = shown(rows, table, found, When::Now);
+            is_ordered && rows.is_some_and(|rows| rows.sorted().into_iter().eq(found))
+        })
     };
     let place = states.iter().rev().position(|state| is_found(&state));
     Ok(place.map_or_else(
@@ -42,6 +56,52 @@ pub(super) fn which<N: Nand>(
         },
         |place| states.len() - 1 - place,
     ))
+}
+
+/// What a table shows, as far as a ring has not given it back, of which these rows were found. A
+/// ring keeps what a snapshot shows.
+fn shown<'r>(
+    rows: &'r Rows,
+    table: &Table<'_>,
+    found: &[Row],
+    when: When<'_>,
+) -> Option<Cow<'r, Rows>> {
+    let Some(keep) = table.keep.filter(|_| !matches!(when, When::At(_))) else {
+        return Some(Cow::Borrowed(rows));
+    };
+    let is_now = matches!((when, keep), (When::Now, Keep::Rows(_) | Keep::Bytes(_)));
+    if is_now && found.is_empty() && rows.ends_in_row() {
+        return None;
+    }
+    rows.since(table, found).map(Cow::Owned)
+}
+
+/// Forget what the rings gave back. `given` are the blocks that they gave back in this session when
+/// that was done last: where there are no more of them, nothing is asked.
+pub(super) fn learn<'d, N: Nand + 'd>(
+    reader: &mut impl Reader<'d, 'static, N>,
+    world: &World,
+    (state, given): (&mut State, &mut Option<u32>),
+) -> Result<(), DbError> {
+    let known = reader.reading()?.stats();
+    let now = Some(known.returned_blocks + known.pressed_blocks);
+    if *given == now {
+        return Ok(());
+    }
+    *given = now;
+    let mut out = vec![0; ROW_MAX];
+    for (number, table) in (0..).zip(world.schema.tables) {
+        if table.keep.is_none() {
+            continue;
+        }
+        let mut oldest = reader.reading()?.scan(number, Direction::Forward)?;
+        let found: Vec<Row> = oldest.next(reader, &mut out)?.iter().map(read).collect();
+        let rows = &mut state[usize::from(number)];
+        let left = shown(rows, table, &found, When::Now);
+        let left = left.unwrap_or_else(|| panic!("{} gave back too much", table.name));
+        *rows = Rc::new(left.into_owned());
+    }
+    Ok(())
 }
 
 /// Rows that were found and are not in a state, and the other way round.
@@ -160,6 +220,9 @@ fn table<N: Nand>(
     when: When<'_>,
 ) -> Result<(), DbError> {
     let table = &world.schema.tables[usize::from(number)];
+    let found = scan(db, when, number, Direction::Forward)?;
+    let rows = shown(rows, table, &found, when);
+    let rows = rows.unwrap_or_else(|| panic!("table {} shows older rows", table.name));
     for direction in [Direction::Backward, Direction::Forward] {
         let found = scan(db, when, number, direction)?;
         assert!(rows.sorted().into_iter().eq(&found), "table {} {direction:?}", table.name);

@@ -33,6 +33,8 @@ pub(super) struct Tally {
     /// Commits as of which everything was asked for; transactions taken back to a savepoint.
     pub(super) commits_asked: u64,
     pub(super) savepoints: u64,
+    /// Blocks that rings gave back in one life, at most; of all histories together.
+    pub(super) given_back: u64,
 }
 
 impl Tally {
@@ -48,6 +50,7 @@ impl Tally {
         self.stale += other.stale;
         self.commits_asked += other.commits_asked;
         self.savepoints += other.savepoints;
+        self.given_back += other.given_back;
     }
 }
 
@@ -152,7 +155,8 @@ impl Device {
         let opened = Db::open_beside(nand, beside(memory), world.schema, world.options, &mut ram);
         let end = done(opened).and_then(|db| {
             tally.mounts += 1;
-            let session = Session { db, world, states, past, tally, held: Vec::new() };
+            let (held, given) = (Vec::new(), None);
+            let session = Session { db, world, states, past, tally, held, given };
             session.live((seed, life), &mut prng)
         });
         self.tally.cuts += u64::from(matches!(end, Err(End::Cut)));
@@ -189,6 +193,8 @@ struct Session<'d> {
     past: &'d mut Vec<(u32, State)>,
     tally: &'d mut Tally,
     held: Vec<Held>,
+    /// Blocks that the rings gave back, as far as the newest state knows.
+    given: Option<u32>,
 }
 
 /// A snapshot that is open, what it shows, and a scan of it that goes on among writes.
@@ -205,11 +211,15 @@ impl Session<'_> {
             // Nothing is written: what was doubtful stays so.
             return Ok(());
         }
-        let now = self.states[found].clone();
+        let mut now = self.states[found].clone();
         done(self.db.begin().map(drop))?;
+        done(ask::learn(&mut self.db, self.world, (&mut now, &mut self.given)))?;
         *self.states = vec![now];
         for &step in &life.steps {
             let mut prng = life.prng(seed, Some(step));
+            if self.world.schema.ring_count() > 0 {
+                self.db.set_time(self.db.time() + prng.below(4));
+            }
             match prng.below(24) {
                 0 => {
                     let budget = Budget { operations: prng.below(300) as u32 };
@@ -231,6 +241,9 @@ impl Session<'_> {
                 _ => self.transact(&mut prng)?,
             }
             self.tally.moves = self.tally.moves.max(u64::from(self.db.moved_pages()));
+            let stats = self.db.stats();
+            let given_back = stats.returned_blocks + stats.pressed_blocks;
+            self.tally.given_back = self.tally.given_back.max(u64::from(given_back));
         }
         if prng.below(3) == 0 { self.close() } else { Ok(()) }
     }
@@ -239,7 +252,8 @@ impl Session<'_> {
     fn hold(&mut self, prng: &mut Prng) -> Step {
         if self.held.len() < 3 && prng.below(3) > 0 {
             let snapshot = done(self.db.snapshot())?;
-            let state = self.now().clone();
+            let mut state = self.now().clone();
+            done(ask::learn(&mut self.db, self.world, (&mut state, &mut None)))?;
             let slow = if self.world.goes_back { Some(self.slow(&snapshot, prng)?) } else { None };
             self.held.push(Held { snapshot, state, slow });
             return Ok(());
@@ -304,7 +318,9 @@ impl Session<'_> {
 
     fn transact(&mut self, prng: &mut Prng) -> Step {
         let mut after = self.now().clone();
+        let mut given = self.given;
         let mut tx = done(self.db.begin())?;
+        done(ask::learn(&mut tx, self.world, (&mut after, &mut given)))?;
         let mut marks = Vec::new();
         for _ in 0..=prng.below(self.world.batch_max) {
             if self.world.goes_back && prng.below(8) == 0 {
@@ -323,6 +339,7 @@ impl Session<'_> {
             1 => return Ok(()),
             whim => {
                 self.states.push(after);
+                self.given = given;
                 let is_lazy = whim < 4;
                 let durability = if is_lazy { Durability::Lazy } else { Durability::Durable };
                 done(tx.commit(durability))?;

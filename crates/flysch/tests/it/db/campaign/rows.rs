@@ -115,7 +115,10 @@ pub(super) fn draw(prng: &mut Prng, table: &Table<'_>, world: &World) -> Row {
 /// The rows of a table: by their primary keys, or in the order in which they came.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rows {
-    rows: BTreeMap<Row, Row>,
+    by_key: BTreeMap<Row, Row>,
+    /// When the row of each key was appended, counted in changes, and the last change.
+    stamps: BTreeMap<Row, u64>,
+    last: u64,
 }
 
 /// The rows of all tables.
@@ -130,17 +133,17 @@ pub(super) enum Answer {
 
 impl Rows {
     pub(super) fn iter(&self) -> impl Iterator<Item = &Row> {
-        self.rows.values()
+        self.by_key.values()
     }
 
     /// The key of some row.
     pub(super) fn any_key(&self, prng: &mut Prng) -> Option<&Row> {
-        let at = prng.below(self.rows.len().max(1) as u64) as usize;
-        self.rows.keys().nth(at)
+        let at = prng.below(self.by_key.len().max(1) as u64) as usize;
+        self.by_key.keys().nth(at)
     }
 
     pub(super) fn find(&self, key: &Row) -> Option<&Row> {
-        self.rows.get(key)
+        self.by_key.get(key)
     }
 
     fn taken(&self, table: &Table<'_>, row: &Row, own: Option<&Row>) -> Option<u8> {
@@ -148,7 +151,7 @@ impl Rows {
         let is_other = |key: &&Row| own.is_none_or(|own| own != *key);
         unique.filter(|(at, _)| *at > 0 || own.is_none()).find_map(|(at, index)| {
             let wanted = key_of(row, index);
-            let others = self.rows.iter().filter(|(key, _)| is_other(key));
+            let others = self.by_key.iter().filter(|(key, _)| is_other(key));
             others.map(|(_, other)| key_of(other, index)).any(|other| other == wanted).then_some(at)
         })
     }
@@ -157,31 +160,67 @@ impl Rows {
         if let Some(index) = self.taken(table, row, None) {
             return Answer::Duplicate(index);
         }
-        let ordinal = || vec![Val::Integer((self.rows.len() as u64).cast_signed())];
+        let ordinal = || vec![Val::Integer((self.by_key.len() as u64).cast_signed())];
         let key = table.primary_key().map_or_else(ordinal, |primary| key_of(row, primary));
-        self.rows.insert(key, row.clone());
+        self.put(key, row);
         Answer::Done(true)
+    }
+
+    fn put(&mut self, key: Row, row: &Row) {
+        self.last += 1;
+        self.stamps.insert(key.clone(), self.last);
+        self.by_key.insert(key, row.clone());
+    }
+
+    /// What a ring table shows, of which some rows were found: those and all that came later. None
+    /// where these are not its newest rows.
+    pub(super) fn since(&self, table: &Table<'_>, found: &[Row]) -> Option<Self> {
+        let primary = table.primary_key()?;
+        let mut first = self.last + 1;
+        for row in found {
+            first = first.min(*self.stamps.get(&key_of(row, primary))?);
+        }
+        Some(self.newer(first))
+    }
+
+    /// Whether some rows of a table were appended in this order.
+    pub(super) fn came_so(&self, table: &Table<'_>, rows: &[Row]) -> bool {
+        let Some(primary) = table.primary_key() else { return false };
+        rows.iter().map(|row| self.stamps.get(&key_of(row, primary))).is_sorted()
+    }
+
+    fn newer(&self, first: u64) -> Self {
+        let mut rows = self.clone();
+        rows.by_key.retain(|key, _| self.stamps[key] >= first);
+        rows.stamps.retain(|_, stamp| *stamp >= first);
+        rows
+    }
+
+    /// Whether the newest change is a row: then a ring shows something.
+    pub(super) fn ends_in_row(&self) -> bool {
+        self.stamps.values().max() == Some(&self.last)
     }
 
     pub(super) fn update(&mut self, table: &Table<'_>, row: &Row) -> Answer {
         let key = key_of(row, table.primary_key().expect("the table has a key"));
-        if !self.rows.contains_key(&key) {
+        if !self.by_key.contains_key(&key) {
             return Answer::Done(false);
         }
         if let Some(index) = self.taken(table, row, Some(&key)) {
             return Answer::Duplicate(index);
         }
-        self.rows.insert(key, row.clone());
+        self.put(key, row);
         Answer::Done(true)
     }
 
     pub(super) fn delete(&mut self, key: &Row) -> Answer {
-        Answer::Done(self.rows.remove(key).is_some())
+        self.last += u64::from(self.stamps.remove(key).is_some());
+        Answer::Done(self.by_key.remove(key).is_some())
     }
 
     /// All rows in one order, so that two collections can be compared.
     pub(super) fn sorted(&self) -> Vec<&Row> {
-        let mut rows: Vec<&Row> = self.rows.values().collect();
+        let mut rows: Vec<&Row> = self.by_key.values().collect();
         rows.sort();
         rows
     }

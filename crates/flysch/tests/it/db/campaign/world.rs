@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use flysch::db::{Db, DbError, Options};
 use flysch::media::Partition;
-use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table};
+use flysch::row::{Column, ColumnType, Index, IndexKind, Keep, RINGS_MAX, Schema, Table};
 use flysch_chip::{Chip, Clock, FaultInjector, Part, Prng};
 use flysch_nand::{BlockAddr, Geometry, WriteRule};
 
@@ -63,7 +63,7 @@ impl World {
             1 => Some((one(prng, &[4096, 8192]), WriteRule::ClearBits)),
             _ => None,
         };
-        let schema = draw_schema(prng);
+        let schema = with_rings(draw_schema(prng), seed);
         let capacity = one(prng, &[2, 2, 16, 1000, 100_000]);
         let options = Options { partition: Some(partition), seed: prng.next(), capacity };
         let payload = u64::from(page_size / 512 * 506 - 20);
@@ -135,6 +135,30 @@ fn draw_schema(prng: &mut Prng) -> &'static Schema<'static> {
     schema
 }
 
+/// Some of the tables that have a key become rings, drawn apart: histories of before stay as they
+/// were.
+fn with_rings(schema: &'static Schema<'static>, seed: u64) -> &'static Schema<'static> {
+    let mut prng = Prng::new(seed ^ 0x0D15_EA5E);
+    if !(seed % 3 == 2 || seed >= 100_000 && prng.below(4) > 0) {
+        return schema;
+    }
+    let mut tables = schema.tables.to_vec();
+    let mut left = RINGS_MAX;
+    for table in tables.iter_mut().filter(|table| table.primary_key().is_some()) {
+        if left > 0 && prng.below(3) > 0 {
+            left -= 1;
+            table.keep = Some(match prng.below(3) {
+                0 => Keep::Rows(one(&mut prng, &[1, 20, 300])),
+                1 => Keep::Bytes(one(&mut prng, &[1, 20_000, 200_000])),
+                _ => Keep::Time(one(&mut prng, &[10, 100, 100_000])),
+            });
+        }
+    }
+    let schema = Box::leak(Box::new(Schema { tables: Box::leak(tables.into_boxed_slice()) }));
+    schema.check().unwrap();
+    schema
+}
+
 fn draw_table(prng: &mut Prng, name: &'static str, indexes_max: usize) -> Table<'static> {
     let key_columns = 1 + usize::from(prng.below(5) == 0);
     let columns = key_columns + 1 + prng.below(4) as usize;
@@ -175,5 +199,6 @@ fn draw_table(prng: &mut Prng, name: &'static str, indexes_max: usize) -> Table<
         columns: Box::leak(columns.into_boxed_slice()),
         indexes: Box::leak(indexes.into_boxed_slice()),
         zone: zone.filter(|_| prng.below(2) == 0),
+        keep: None,
     }
 }

@@ -26,6 +26,7 @@ const SCHEMA: Schema<'static> = Schema {
             Index { columns: &[1], kind: IndexKind::Hash, is_unique: false },
         ],
         zone: Some(0),
+        keep: None,
     }],
 };
 const _: () = assert!(SCHEMA.check().is_ok(), "the engine takes the schema");
