@@ -32,7 +32,10 @@
   const ground = (element) => {
     const layers = [];
     for (let at = element; at; at = at.parentElement) {
-      layers.push(colour(getComputedStyle(at).backgroundColor));
+      // A drawing may bring its own ground.
+      const sheet = at.tagName === "svg" && at.querySelector(":scope > .ground");
+      const style = getComputedStyle(sheet || at);
+      layers.push(colour(sheet ? style.fill : style.backgroundColor));
     }
     return layers.reduceRight((under, layer) => over(layer, under), [255, 255, 255, 1]);
   };

@@ -60,7 +60,8 @@ fn with_script(page: &str) -> String {
     if page.contains("</body>") {
         page.replacen("</body>", &script, 1)
     } else {
-        format!("<!DOCTYPE html><html><body style=\"overflow-x: auto\">{page}{script}</html>")
+        let frame = "<div tabindex=\"0\" style=\"overflow-x: auto\">";
+        format!("<!DOCTYPE html><html><body>{frame}{page}</div>{script}</html>")
     }
 }
 
@@ -145,6 +146,6 @@ mod tests {
         let page = with_script("<html><body><p>a</p></body></html>");
         assert!(page.starts_with("<html><body><p>a</p><script>"), "{page}");
         let page = with_script("<svg></svg>");
-        assert!(page.contains("<svg></svg><script>") && page.ends_with("</html>"), "{page}");
+        assert!(page.contains("<svg></svg></div><script>") && page.ends_with("</html>"), "{page}");
     }
 }
