@@ -60,7 +60,8 @@ fn with_script(page: &str) -> String {
     if page.contains("</body>") {
         page.replacen("</body>", &script, 1)
     } else {
-        let frame = "<div tabindex=\"0\" style=\"overflow-x: auto\">";
+        let frame = "<div tabindex=\"0\" role=\"region\" aria-label=\"drawing\" \
+                     style=\"overflow-x: auto\">";
         format!("<!DOCTYPE html><html><body>{frame}{page}</div>{script}</html>")
     }
 }
