@@ -127,37 +127,26 @@ impl Scale {
 impl Series {
     /// A line through measured points.
     pub fn line(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
-        Self {
-            name: name.into(),
-            source: Source::Flysch,
-            points: Points::Line(points),
-            spread: Vec::new(),
-        }
+        Self::of(name, Source::Flysch, Points::Line(points))
     }
 
     /// Measured points without a line.
     pub fn dots(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
-        Self {
-            name: name.into(),
-            source: Source::Flysch,
-            points: Points::Dots(points),
-            spread: Vec::new(),
-        }
+        Self::of(name, Source::Flysch, Points::Dots(points))
     }
 
     /// Points that the paper states.
     pub fn stated(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
-        Self {
-            name: name.into(),
-            source: Source::Paper,
-            points: Points::Dots(points),
-            spread: Vec::new(),
-        }
+        Self::of(name, Source::Paper, Points::Dots(points))
     }
 
     /// Bars of values that were measured here or that the paper states.
     pub fn bars(name: impl Into<String>, source: Source, bars: Vec<(String, f64)>) -> Self {
-        Self { name: name.into(), source, points: Points::Bars(bars), spread: Vec::new() }
+        Self::of(name, source, Points::Bars(bars))
+    }
+
+    fn of(name: impl Into<String>, source: Source, points: Points) -> Self {
+        Self { name: name.into(), source, points, spread: Vec::new() }
     }
 }
 

@@ -44,6 +44,13 @@ pub(super) struct Rings {
     pub(super) pressed: u32,
 }
 
+impl Rings {
+    /// The oldest block of a ring, if it is this one and its summary was read.
+    fn known(&self, ring: usize, number: u32) -> Option<Oldest> {
+        self.oldest[ring].filter(|oldest| oldest.number == number)
+    }
+}
+
 impl<N: Nand> Db<'_, '_, N> {
     /// The rings: their spaces and what they keep.
     fn rings(&self) -> impl Iterator<Item = (usize, Space, Keep)> + use<'_, N> {
@@ -123,7 +130,7 @@ impl<N: Nand> Db<'_, '_, N> {
         ring: usize,
         (space, number): (Space, u32),
     ) -> Result<Option<Oldest>, DbError> {
-        let known = self.rings.oldest[ring].filter(|oldest| oldest.number == number);
+        let known = self.rings.known(ring, number);
         if known.is_some() {
             return Ok(known);
         }
@@ -136,13 +143,13 @@ impl<N: Nand> Db<'_, '_, N> {
                 break;
             }
         }
-        Ok(self.rings.oldest[ring].filter(|oldest| oldest.number == number))
+        Ok(self.rings.known(ring, number))
     }
 
     /// The next record gives a block back.
     fn give_back(&mut self, ring: usize, (space, number): (Space, u32), is_pressed: bool) {
         debug_assert!(self.compaction.gone.is_none(), "one block goes at a time");
-        let known = self.rings.oldest[ring].filter(|oldest| oldest.number == number);
+        let known = self.rings.known(ring, number);
         // Where it is not known which commits the block has, no older one is shown.
         self.rings.floor = known.map_or(self.commit, |oldest| oldest.end.commit);
         self.rings.is_pressed = is_pressed;

@@ -37,8 +37,12 @@ pub fn headline(trace: &Trace, rows: &[TableRow]) -> Option<String> {
         kind => format!("the {kind}"),
     };
     let said = format!("{name} costs {percent} % of all programs");
-    let doubts = [stay(trace, row), moved_beside(trace, row), grown(rows, row)];
-    let sentence: Vec<String> = std::iter::once(said).chain(doubts.into_iter().flatten()).collect();
+    let mut sentence = vec![said];
+    if is_named(row) {
+        sentence.extend(stay(trace, row));
+        sentence.extend(moved_beside(trace, row));
+    }
+    sentence.extend(grown(rows, row));
     Some(sentence.join("; "))
 }
 
@@ -53,9 +57,6 @@ const fn matters(count: u64, row: &TableRow) -> bool {
 
 /// The programs of a row that are not saved without it, because their pages carry other data too.
 fn stay(trace: &Trace, row: &TableRow) -> Option<String> {
-    if !is_named(row) {
-        return None;
-    }
     let (count, how) = match Staying::of(trace, row) {
         Staying::About(count) => (count, "about"),
         Staying::UpTo(count) => (count, "up to"),
@@ -67,9 +68,6 @@ fn stay(trace: &Trace, row: &TableRow) -> Option<String> {
 
 /// The programs by which collectors moved what is not of this row. Some may go with it.
 fn moved_beside(trace: &Trace, row: &TableRow) -> Option<String> {
-    if !is_named(row) {
-        return None;
-    }
     let mut known = BTreeMap::new();
     let mut is_moved = |cause| *known.entry(cause).or_insert_with(|| moves(&trace.causes, cause));
     let moved = programs_of(trace, row).filter(|program| is_moved(program.event.cause));
