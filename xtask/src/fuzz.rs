@@ -65,7 +65,7 @@ impl Fuzz {
         let mut seed = self.seed.unwrap_or(1);
         loop {
             for target in &targets {
-                println!("{}", told(&mut one(binary, target), seed, count)?);
+                println!("{}", outcome_of(&mut one(binary, target), seed, count)?);
             }
             seed += count;
             if end.is_none_or(|end| start.elapsed() >= end) {
@@ -106,7 +106,7 @@ fn one(binary: &Path, target: &str) -> Command {
 
 /// The line with the figures of a target.
 #[expect(clippy::disallowed_methods, reason = "it measures this program, not a simulation")]
-fn told(command: &mut Command, seed: u64, count: u64) -> Outcome<String> {
+fn outcome_of(command: &mut Command, seed: u64, count: u64) -> Outcome<String> {
     command.env("FLYSCH_SEED", seed.to_string()).env("FLYSCH_INPUTS", count.to_string());
     let start = Instant::now();
     let output = command.output()?;

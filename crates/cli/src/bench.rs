@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use flysch_kernel::site::Target;
 use flysch_lab::bench::grid::Grid;
-use flysch_lab::bench::run::Run;
+use flysch_lab::bench::run::{Inputs, Run};
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::stack::{Engine, Main, Stack};
 use flysch_lab::report;
@@ -244,7 +244,7 @@ fn latencies(runs: &[Run]) -> String {
     let mut text =
         "workload,on,platform,record_size,requests,seed,request,response_ns\n".to_owned();
     for run in runs {
-        let Run { workload, on, platform, record_size, requests, seed, .. } = run;
+        let Inputs { workload, on, platform, record_size, requests, seed, .. } = &run.inputs;
         let begin_and_rest = std::iter::once(&run.begin_ns).chain(&run.request_ns);
         for (number, ns) in begin_and_rest.chain([&run.end_ns]).enumerate() {
             let one = format_args!("{workload},{on},{platform},{record_size},{requests},{seed}");

@@ -185,7 +185,7 @@ fn or_all<T: Copy>(asked: &[T], all: &[T]) -> Vec<T> {
 
 fn subtitle(runs: &[Run]) -> String {
     let platforms: std::collections::BTreeSet<&str> =
-        runs.iter().map(|run| run.platform.as_str()).collect();
+        runs.iter().map(|run| run.inputs.platform.as_str()).collect();
     let platforms: Vec<&str> = platforms.into_iter().collect();
     format!("{} runs on {}", runs.len(), platforms.join(", "))
 }

@@ -96,8 +96,8 @@ pub(crate) struct Hardware {
     ecc: Vec<EccMode>,
     /// Kinds of files on the PRAM or RAM of stacks such as sqlite/yaffs2+pramfs, joined by +:
     /// journal, super-journal, statement-journal, temporary, or all [default: journal]
-    #[arg(long, value_name = "FILES", value_delimiter = ',')]
-    beside: Vec<Route>,
+    #[arg(long, alias = "beside", value_name = "FILES", value_delimiter = ',')]
+    nvram_files: Vec<Route>,
     #[command(flatten)]
     layers: LayerOptions,
     #[command(flatten)]
@@ -255,7 +255,7 @@ impl Hardware {
             read_ahead: self.read_ahead.clone(),
             compressions: self.compression.clone(),
             ecc: self.ecc.clone(),
-            routes: self.beside.clone(),
+            routes: self.nvram_files.clone(),
             ..Axes::default()
         };
         self.age.fill(&mut axes)?;
@@ -306,7 +306,7 @@ fn check(grid: &Grid) -> Result<(), Failure> {
     check_names(grid)?;
     let has_files = |stack: &Stack| stack.main != Main::Chip && stack.journals.is_some();
     if !grid.axes.routes.is_empty() && !grid.stacks.iter().any(has_files) {
-        let message = "--beside is for stacks such as sqlite/yaffs2+pramfs".to_owned();
+        let message = "--nvram-files is for stacks such as sqlite/yaffs2+pramfs".to_owned();
         return Err(Failure::Message(message));
     }
     for scenario in grid.scenarios() {

@@ -110,12 +110,12 @@ fn calibrate(name: &str, format: Format) -> Result<Vec<u8>, Failure> {
     let grid = Grid::new(Micro::Select, Stack::JFFS2, Arc::clone(&platform));
     let build = grid.scenarios().swap_remove(0).build;
     let measured = levels(&build).map_err(|error| Failure::of(&error))?;
-    let rows = measured.map(|level| beside(&level, &platform));
+    let rows = measured.map(|level| compared(&level, &platform));
     let columns = ["level", "write_mb_s", "source_write_mb_s", "read_mb_s", "source_read_mb_s"];
     Ok(output::rows(&columns, &rows, format))
 }
 
-fn beside(level: &Throughput, platform: &Platform) -> Calibrated {
+fn compared(level: &Throughput, platform: &Platform) -> Calibrated {
     let source = platform.throughput.iter().find(|row| row.level == level.level);
     Calibrated {
         level: level.level,

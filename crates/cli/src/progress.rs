@@ -50,7 +50,11 @@ pub(crate) fn done(cells: &[Cell]) -> Result<Vec<Run>, Failure> {
     match cells.first() {
         Some(Cell::Failed(failed)) if runs.is_empty() => Err(Failure::Message(format!(
             "{} on {} ({} requests of {} bytes): {}",
-            failed.workload, failed.on, failed.requests, failed.record_size, failed.error
+            failed.inputs.workload,
+            failed.inputs.on,
+            failed.inputs.requests,
+            failed.inputs.record_size,
+            failed.error
         ))),
         _ => Ok(runs),
     }

@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 pub(crate) fn origin(run: &program::Args, mode: Mode) -> Origin {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now_ms = i64::try_from(now.as_millis()).unwrap_or(0);
-    let started_ms = run.told_now(mode).map_or(now_ms, |seconds| seconds * 1000);
+    let started_ms = run.seconds_now(mode).map_or(now_ms, |seconds| seconds * 1000);
     Origin { command: run.command(), on: run.stack().name(), started_ms }
 }
 

@@ -22,10 +22,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{:<14}{:>8}{:>10}{:>8}{:>10}", "stack", "reads", "programs", "erases", "ms");
     for outcome in run_all(&grid.scenarios(), || ()) {
         let run = outcome?;
-        let (reads, programs, erases) = (run.page_reads, run.page_programs, run.block_erases);
+        let (reads, programs, erases) =
+            (run.operations.page_reads, run.operations.page_programs, run.operations.block_erases);
         println!(
             "{:<14}{reads:>8}{programs:>10}{erases:>8}{:>10}",
-            run.on,
+            run.inputs.on,
             run.time_ns / 1_000_000
         );
     }

@@ -146,9 +146,8 @@ fn used(operations: &Operations, time_ns: u64, writes: Option<Writes>) -> Limits
 
 impl Usage<'_> {
     fn all(&self) -> Limits {
-        let Run { page_programs, block_erases, time_ns, bytes, .. } = *self.run;
-        let operations = Operations { page_programs, block_erases, ..Operations::default() };
-        used(&operations, time_ns, Some(Writes { bytes, syncs: self.syncs }))
+        let Run { operations, time_ns, bytes, .. } = self.run;
+        used(operations, *time_ns, Some(Writes { bytes: *bytes, syncs: self.syncs }))
     }
 
     /// The statements that match, how often they were executed, and what they cost together.
@@ -160,7 +159,7 @@ impl Usage<'_> {
             }
             let writes = self.writes.iter().find(|(text, _)| *text == row.statement);
             let writes = writes.map(|(_, writes)| *writes).unwrap_or_default();
-            let costs = used(&row.with_commit, row.with_commit.time_ns, Some(writes));
+            let costs = used(&row.with_commit, row.with_commit.flash_ns, Some(writes));
             let (count, limits) = sum.get_or_insert_with(Default::default);
             *count += row.executions;
             limits.add(&costs);
@@ -170,7 +169,7 @@ impl Usage<'_> {
 
     fn table(&self, name: &str) -> Option<Limits> {
         let rows = self.run.by_table.iter().filter(|row| row.name == name);
-        let costs = rows.map(|row| used(&row.operations, row.operations.time_ns, None));
+        let costs = rows.map(|row| used(&row.operations, row.operations.flash_ns, None));
         let mut sum = costs.reduce(|mut sum, more| {
             sum.add(&more);
             sum

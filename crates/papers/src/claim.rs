@@ -93,7 +93,7 @@ impl Claim {
     pub fn row(&self, paper: &'static str) -> Row {
         let verdict = self.verdict();
         let reason = if verdict == Verdict::Reproduced { "" } else { self.reason };
-        let told: Vec<&str> =
+        let shown: Vec<&str> =
             [self.note.as_str(), reason].into_iter().filter(|text| !text.is_empty()).collect();
         Row {
             paper,
@@ -103,7 +103,7 @@ impl Claim {
             measured: self.measured,
             band: self.band,
             verdict,
-            note: told.join(" "),
+            note: shown.join(" "),
             interval: self.interval,
         }
     }

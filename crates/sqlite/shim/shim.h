@@ -54,7 +54,7 @@ enum request {
   REQUEST_PASS,
 };
 
-/* What a request of kind CALL tells. src/remote/told.rs has the same list. */
+/* What a request of kind CALL tells. src/remote/api_event.rs has the same list. */
 enum call {
   CALL_PIECE = 1, /* the beginning of a long text or blob; the rest follows */
   CALL_RESULT,

@@ -88,12 +88,13 @@ pub(crate) fn stage() -> Outcome {
         }
     };
     let document = fs::read_to_string(shell::root().join(DOCUMENT))?;
-    let told = document.split_once(database::CODE).map_or("", |(before, _)| before);
-    let told = told.rsplit(char::is_whitespace).next().unwrap_or_default();
-    let told: u32 = told.parse().map_err(|_| format!("{DOCUMENT} tells no size of the code"))?;
+    let stated = document.split_once(database::CODE).map_or("", |(before, _)| before);
+    let stated = stated.rsplit(char::is_whitespace).next().unwrap_or_default();
+    let stated: u32 =
+        stated.parse().map_err(|_| format!("{DOCUMENT} tells no size of the code"))?;
     let code = build(&prepare("z")?, toolchain, "database")?.code_size();
-    println!("{code} bytes of code, {told} in {DOCUMENT}");
-    if code * 100 <= told * (100 + GROWTH_MAX) {
+    println!("{code} bytes of code, {stated} in {DOCUMENT}");
+    if code * 100 <= stated * (100 + GROWTH_MAX) {
         return Ok(());
     }
     Err(format!("the code has grown by more than {GROWTH_MAX} %: see `cargo xtask size`").into())

@@ -15,11 +15,11 @@ use crate::Clock;
 #[derive(Clone, Debug)]
 pub struct Recorder {
     clock: Clock,
-    tape: Rc<RefCell<Tape>>,
+    recording: Rc<RefCell<Recording>>,
 }
 
 #[derive(Debug)]
-struct Tape {
+struct Recording {
     cause: CauseId,
     task: TaskId,
     causes: CauseTree,
@@ -32,7 +32,7 @@ struct Tape {
 #[derive(Debug)]
 #[must_use = "a scope closes when dropped"]
 pub struct Scope {
-    tape: Rc<RefCell<Tape>>,
+    recording: Rc<RefCell<Recording>>,
     outer: CauseId,
 }
 
@@ -41,7 +41,7 @@ pub struct Scope {
 #[derive(Debug)]
 #[must_use = "a shipment ends when dropped"]
 pub struct Shipment {
-    tape: Rc<RefCell<Tape>>,
+    recording: Rc<RefCell<Recording>>,
     outer: Option<u64>,
 }
 
@@ -49,7 +49,7 @@ pub struct Shipment {
 #[derive(Debug)]
 #[must_use = "the write ends when dropped"]
 pub struct Writing {
-    tape: Rc<RefCell<Tape>>,
+    recording: Rc<RefCell<Recording>>,
     outer: Option<Origin>,
 }
 
@@ -57,7 +57,7 @@ pub struct Writing {
 #[derive(Debug)]
 #[must_use = "a task ends when dropped"]
 pub struct TaskScope {
-    tape: Rc<RefCell<Tape>>,
+    recording: Rc<RefCell<Recording>>,
     outer: TaskId,
     outer_cause: CauseId,
 }
@@ -65,7 +65,7 @@ pub struct TaskScope {
 impl Recorder {
     /// Begin a recording with the times of `clock`. Events belong to the task `task` at first.
     pub fn new(clock: Clock, task: &str) -> Self {
-        let tape = Tape {
+        let recording = Recording {
             cause: CauseId::ROOT,
             task: TaskId(0),
             causes: CauseTree::default(),
@@ -73,7 +73,7 @@ impl Recorder {
             events: Vec::new(),
             ledger: None,
         };
-        Self { clock, tape: Rc::new(RefCell::new(tape)) }
+        Self { clock, recording: Rc::new(RefCell::new(recording)) }
     }
 
     /// The clock that gives events their times.
@@ -83,65 +83,65 @@ impl Recorder {
 
     /// Open a scope within the one that is innermost.
     pub fn scope(&self, label: &str) -> Scope {
-        let mut tape = self.tape.borrow_mut();
-        let outer = tape.cause;
-        tape.cause = tape.causes.child(outer, label);
-        Scope { tape: Rc::clone(&self.tape), outer }
+        let mut recording = self.recording.borrow_mut();
+        let outer = recording.cause;
+        recording.cause = recording.causes.child(outer, label);
+        Scope { recording: Rc::clone(&self.recording), outer }
     }
 
     /// Let another task run. Its scopes begin at the root, not within those of the interrupted
     /// task.
     pub fn task(&self, name: &str) -> TaskScope {
-        let mut tape = self.tape.borrow_mut();
-        let outer = tape.task;
-        let outer_cause = std::mem::replace(&mut tape.cause, CauseId::ROOT);
-        tape.task = tape.task_id(name);
-        TaskScope { tape: Rc::clone(&self.tape), outer, outer_cause }
+        let mut recording = self.recording.borrow_mut();
+        let outer = recording.task;
+        let outer_cause = std::mem::replace(&mut recording.cause, CauseId::ROOT);
+        recording.task = recording.task_id(name);
+        TaskScope { recording: Rc::clone(&self.recording), outer, outer_cause }
     }
 
     /// From now on, follow bytes from files to the pages of a chip of this geometry.
     pub fn follow_bytes(&self, geometry: Geometry) {
-        self.tape.borrow_mut().ledger = Some(Ledger::new(geometry));
+        self.recording.borrow_mut().ledger = Some(Ledger::new(geometry));
     }
 
     /// A part of a file of the file system `fs` has this origin.
     pub fn own(&self, fs: &'static str, ino: u32, (offset, len): (u64, u64), origin: Origin) {
-        if let Some(ledger) = &mut self.tape.borrow_mut().ledger {
+        if let Some(ledger) = &mut self.recording.borrow_mut().ledger {
             ledger.own((ino, fs), offset, len, origin);
         }
     }
 
     /// The file system stores a part of a file in `size` bytes at an address of its own.
     pub fn store(&self, fs: &'static str, ino: u32, part: (u64, u64), (at, size): (u64, u64)) {
-        if let Some(ledger) = &mut self.tape.borrow_mut().ledger {
+        if let Some(ledger) = &mut self.recording.borrow_mut().ledger {
             ledger.store((ino, fs), part, at, size);
         }
     }
 
     /// What an address of the file system holds is its own.
     pub fn store_own(&self, (at, size): (u64, u64)) {
-        if let Some(ledger) = &mut self.tape.borrow_mut().ledger {
+        if let Some(ledger) = &mut self.recording.borrow_mut().ledger {
             ledger.clear(at, size);
         }
     }
 
     /// The pages that are programmed next hold what the file system has at this address.
     pub fn ship(&self, at: u64) -> Shipment {
-        let ledger = &mut self.tape.borrow_mut().ledger;
+        let ledger = &mut self.recording.borrow_mut().ledger;
         let outer = ledger.as_mut().and_then(|ledger| ledger.ship(Some(at)));
-        Shipment { tape: Rc::clone(&self.tape), outer }
+        Shipment { recording: Rc::clone(&self.recording), outer }
     }
 
     /// What is written now has this origin. Byte-addressable memory takes it at once.
     pub fn write(&self, origin: Origin) -> Writing {
-        let ledger = &mut self.tape.borrow_mut().ledger;
+        let ledger = &mut self.recording.borrow_mut().ledger;
         let outer = ledger.as_mut().and_then(|ledger| ledger.write(Some(origin)));
-        Writing { tape: Rc::clone(&self.tape), outer }
+        Writing { recording: Rc::clone(&self.recording), outer }
     }
 
     /// Take the cargo of the events since the last reset. It comes before the events are taken.
     pub fn take_cargo(&self) -> Cargo {
-        let ledger = &mut self.tape.borrow_mut().ledger;
+        let ledger = &mut self.recording.borrow_mut().ledger;
         ledger.as_mut().map(|ledger| std::mem::take(&mut ledger.cargo)).unwrap_or_default()
     }
 
@@ -151,18 +151,18 @@ impl Recorder {
     /// If it took more than 4 s, which no operation does.
     pub fn record(&self, kind: EventKind, addr: u32, bytes: u32, began_ns: u64) {
         let duration = self.clock.now_ns() - began_ns;
-        let mut tape = self.tape.borrow_mut();
+        let mut recording = self.recording.borrow_mut();
         let event = Event {
             time_ns: began_ns,
             duration_ns: u32::try_from(duration).expect("an operation takes under 4 s"),
             addr,
             bytes,
-            cause: tape.cause,
+            cause: recording.cause,
             kind,
-            task: tape.task,
+            task: recording.task,
         };
-        tape.events.push(event);
-        if let Some(ledger) = &mut tape.ledger {
+        recording.events.push(event);
+        if let Some(ledger) = &mut recording.ledger {
             ledger.record(kind, addr);
         }
     }
@@ -179,39 +179,39 @@ impl Recorder {
 
     /// Number of events since the last reset.
     pub fn len(&self) -> usize {
-        self.tape.borrow().events.len()
+        self.recording.borrow().events.len()
     }
 
     /// Whether there was no event since the last reset.
     pub fn is_empty(&self) -> bool {
-        self.tape.borrow().events.is_empty()
+        self.recording.borrow().events.is_empty()
     }
 
     /// Forget the events from the one at place `len` on, such as those of preparations.
     pub fn cut(&self, len: usize) {
-        let mut tape = self.tape.borrow_mut();
-        tape.events.truncate(len);
-        if let Some(ledger) = &mut tape.ledger {
+        let mut recording = self.recording.borrow_mut();
+        recording.events.truncate(len);
+        if let Some(ledger) = &mut recording.ledger {
             ledger.cargo.truncate(len);
         }
     }
 
     /// Number of events of a kind since the last reset. The recording goes on.
     pub fn count(&self, kind: EventKind) -> u64 {
-        self.tape.borrow().events.iter().filter(|event| event.kind == kind).count() as u64
+        self.recording.borrow().events.iter().filter(|event| event.kind == kind).count() as u64
     }
 
     /// Take the events since the last reset, with the names that they refer to.
     pub fn take(&self, geometry: Geometry) -> Trace {
-        let mut tape = self.tape.borrow_mut();
-        let events = std::mem::take(&mut tape.events);
-        if let Some(ledger) = &mut tape.ledger {
+        let mut recording = self.recording.borrow_mut();
+        let events = std::mem::take(&mut recording.events);
+        if let Some(ledger) = &mut recording.ledger {
             ledger.cargo = Cargo::default();
         }
         Trace {
             geometry,
-            causes: tape.causes.clone(),
-            tasks: tape.tasks.clone(),
+            causes: recording.causes.clone(),
+            tasks: recording.tasks.clone(),
             events,
             blame: Blame::default(),
             origin: String::new(),
@@ -219,7 +219,7 @@ impl Recorder {
     }
 }
 
-impl Tape {
+impl Recording {
     fn task_id(&mut self, name: &str) -> TaskId {
         let known = self.tasks.iter().position(|task| task == name);
         let place = known.unwrap_or_else(|| {
@@ -232,13 +232,13 @@ impl Tape {
 
 impl Drop for Scope {
     fn drop(&mut self) {
-        self.tape.borrow_mut().cause = self.outer;
+        self.recording.borrow_mut().cause = self.outer;
     }
 }
 
 impl Drop for Shipment {
     fn drop(&mut self) {
-        if let Some(ledger) = &mut self.tape.borrow_mut().ledger {
+        if let Some(ledger) = &mut self.recording.borrow_mut().ledger {
             ledger.ship(self.outer);
         }
     }
@@ -246,7 +246,7 @@ impl Drop for Shipment {
 
 impl Drop for Writing {
     fn drop(&mut self) {
-        if let Some(ledger) = &mut self.tape.borrow_mut().ledger {
+        if let Some(ledger) = &mut self.recording.borrow_mut().ledger {
             ledger.write(self.outer);
         }
     }
@@ -254,8 +254,8 @@ impl Drop for Writing {
 
 impl Drop for TaskScope {
     fn drop(&mut self) {
-        let mut tape = self.tape.borrow_mut();
-        tape.task = self.outer;
-        tape.cause = self.outer_cause;
+        let mut recording = self.recording.borrow_mut();
+        recording.task = self.outer;
+        recording.cause = self.outer_cause;
     }
 }

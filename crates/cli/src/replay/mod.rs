@@ -160,7 +160,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 fn forget_defaults(run: &mut Run, given: &[&str]) {
     for name in ["journal-mode", "synchronous", "page-size", "cache-size"] {
         if !given.contains(&name) {
-            run.parameters.remove(name);
+            run.inputs.parameters.remove(name);
         }
     }
 }

@@ -53,7 +53,7 @@ pub(super) fn run(
     })?;
     drop(server);
     let mut run = simulation.finish(scenario).map_err(|error| Failure::of(&error))?;
-    run.workload.clone_from(&replay.recording.name);
+    run.inputs.workload.clone_from(&replay.recording.name);
     let recorded = Recording::of(&simulation, replay.recording.origin.clone());
     Ok((run, recorded.entries, source, simulation))
 }

@@ -292,7 +292,7 @@ impl Args {
     }
 
     /// The time that SQLite tells, if it is fixed, in seconds since 1970.
-    pub(crate) fn told_now(&self, mode: Mode) -> Option<i64> {
+    pub(crate) fn seconds_now(&self, mode: Mode) -> Option<i64> {
         self.now.or(mode.is_repeatable().then_some(REPEATED_NOW))
     }
 
@@ -359,7 +359,7 @@ impl Args {
     ) -> Result<Server<'a>, Failure> {
         let is_recorded = mode.is_recorded;
         let is_seeded = mode.is_repeatable() || self.pace.pace() == Pace::None;
-        let now_ms = self.told_now(mode).map(|seconds| seconds * 1000);
+        let now_ms = self.seconds_now(mode).map(|seconds| seconds * 1000);
         let server = Server::new(folder, simulation, Terms { is_seeded, is_recorded, now_ms });
         server.map_err(|error| unserved(&error))
     }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use flysch_lab::bench::run::Run;
-use flysch_lab::trace::{StatementRow, TableRow, headline};
+use flysch_lab::bench::run::{Inputs, Run};
+use flysch_lab::trace::{Operations, StatementRow, TableRow, headline};
 
 use crate::output;
 
@@ -15,7 +15,8 @@ const TEXT_MAX: usize = 60;
 /// The summary: what costs most, what the program did, and what it cost.
 pub(super) fn text(run: &Run) -> String {
     let mut text = String::new();
-    let Run { on, platform, part, requests, page_reads, page_programs, block_erases, .. } = run;
+    let Inputs { on, platform, part, requests, .. } = &run.inputs;
+    let Operations { page_reads, page_programs, block_erases, .. } = run.operations;
     let ms = run.time_ns / 1_000_000;
     let mut lines: Vec<String> = headline(&run.trace, &run.by_table).into_iter().collect();
     let what = if *requests == 0 { "files".to_owned() } else { format!("{requests} statements") };
@@ -26,7 +27,7 @@ pub(super) fn text(run: &Run) -> String {
     for line in lines {
         writeln!(text, "flysch: {line}").expect("a string takes what is written");
     }
-    if *page_reads + *page_programs + *block_erases > 0 {
+    if page_reads + page_programs + block_erases > 0 {
         text.push('\n');
         text.push_str(&tables(&run.by_table));
         text.push('\n');
@@ -62,7 +63,7 @@ fn statements(rows: &[StatementRow]) -> String {
             row.operations.page_programs,
             row.with_commit.page_programs,
             row.with_commit.block_erases,
-            row.with_commit.time_ns / 1_000_000,
+            row.with_commit.flash_ns / 1_000_000,
         ];
         std::iter::once(short(&row.statement))
             .chain(counts.map(|count| count.to_string()))

@@ -73,8 +73,8 @@ fn merge_number(name: &str, value: &mut Value, all: &[Value], spread: &mut Map<S
         *value = spread_of.mean.into();
     }
     let (low, high) = spread_of.interval();
-    let told = json!({"sd": spread_of.sd, "ci95_low": low, "ci95_high": high});
-    spread.insert(name.to_owned(), told);
+    let interval = json!({"sd": spread_of.sd, "ci95_low": low, "ci95_high": high});
+    spread.insert(name.to_owned(), interval);
 }
 
 /// The half of the interval of a figure, as a share of its mean. None if there is no spread.

@@ -260,9 +260,10 @@ impl Sheet {
 
     /// A line about the parameters that are the same in all rows.
     fn in_common(&self) -> String {
-        let told = |name: &&&str| !self.differs(name, &[]) && !text_of_first(self, name).is_empty();
+        let is_common =
+            |name: &&&str| !self.differs(name, &[]) && !text_of_first(self, name).is_empty();
         let one = |name: &&str| format!("{} {}", heading(name), text_of_first(self, name));
-        let mut all: Vec<String> = self.layout.asked.iter().filter(told).map(one).collect();
+        let mut all: Vec<String> = self.layout.asked.iter().filter(is_common).map(one).collect();
         if let Some(seeds) = self.rows.iter().find_map(|row| row.get("seeds")) {
             all.push(format!("{seeds} seeds (\u{b1}: 95 % interval of the mean)"));
         }
@@ -278,12 +279,12 @@ impl Sheet {
         let failed = self.rows.iter().filter(|row| row.get("error").is_some());
         for row in failed {
             let names = self.layout.subject.iter().map(|&name| name.to_owned());
-            let told: Vec<String> =
+            let values: Vec<String> =
                 names.chain(self.varying()).map(|name| human(&name, at(row, &name))).collect();
-            let told: Vec<&str> =
-                told.iter().map(String::as_str).filter(|it| !it.is_empty()).collect();
+            let values: Vec<&str> =
+                values.iter().map(String::as_str).filter(|it| !it.is_empty()).collect();
             let why = text(row, "error");
-            notes.push_str(&wrapped(&format!("no result: {}: {why}", told.join(", "))));
+            notes.push_str(&wrapped(&format!("no result: {}: {why}", values.join(", "))));
         }
         self.remarks.iter().for_each(|remark| notes.push_str(&wrapped(remark)));
         if !left_out.is_empty() {

@@ -79,8 +79,8 @@ impl View {
 
     /// The width that tables fit in.
     pub(super) fn width() -> usize {
-        let told = env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+        let wanted = env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
         let of_terminal = || tcgetwinsize(io::stdout()).ok().map(|size| size.ws_col.into());
-        told.or_else(of_terminal).filter(|&width| width >= WIDTH_MIN).unwrap_or(WIDTH)
+        wanted.or_else(of_terminal).filter(|&width| width >= WIDTH_MIN).unwrap_or(WIDTH)
     }
 }

@@ -169,7 +169,7 @@ fn cause_row(label: &str, depth: usize, tally: &Tally, all: &Tally) -> Vec<Strin
         (part.oob_programs, whole.oob_programs),
         (part.nvram_reads, whole.nvram_reads),
         (part.nvram_writes, whole.nvram_writes),
-        (part.time_ns, whole.time_ns),
+        (part.flash_ns, whole.flash_ns),
     ];
     let label = format!("{}{label}", "  ".repeat(depth));
     let shares = counts.into_iter().map(|(part, whole)| share(part, whole));

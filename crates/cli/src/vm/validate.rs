@@ -108,13 +108,13 @@ impl Validate {
             None => self.in_guest()?,
         };
         let platform = Arc::new(platform);
-        let cells = beside(runs, &self.plan().scenarios(&platform))?;
+        let cells = compared(runs, &self.plan().scenarios(&platform))?;
         let reads =
-            if self.quick { Vec::new() } else { beside(reads, &read_scenarios(&platform))? };
+            if self.quick { Vec::new() } else { compared(reads, &read_scenarios(&platform))? };
         let mut broken = beyond(&cells, &MICRO);
         broken.extend(beyond_read_ahead(&reads));
         self.write(&cells, &reads, &broken)?;
-        for line in verdict(&cells, &reads).into_iter().chain(overhead.map(told)) {
+        for line in verdict(&cells, &reads).into_iter().chain(overhead.map(text_of_overhead)) {
             tell(&line);
         }
         if broken.is_empty() { Ok(()) } else { Err(Failure::Beyond(broken.join("; "))) }
@@ -191,7 +191,7 @@ fn in_guest(store: &Store, guest: &Guest, arguments: Vec<String>) -> Result<Vec<
 }
 
 /// The overhead of the tracer as a line of text.
-fn told(overhead: Overhead) -> String {
+fn text_of_overhead(overhead: Overhead) -> String {
     let Overhead { share, event_ns, events } = overhead;
     format!(
         "tracing added {:.1} % to the guest's time, {:.1} us to each of {events:.0} events, none lost",
@@ -202,7 +202,7 @@ fn told(overhead: Overhead) -> String {
 
 /// Run the same cells on the simulator and put the counts beside the kernel's. Both are means of
 /// the runs that differ only in their seed.
-fn beside(kernel: Vec<(Key, Counts)>, scenarios: &[Scenario]) -> Result<Vec<Cell>, Failure> {
+fn compared(kernel: Vec<(Key, Counts)>, scenarios: &[Scenario]) -> Result<Vec<Cell>, Failure> {
     let mut left = means(kernel.iter().cloned());
     let flysch = means(carry_out(scenarios)?.iter().map(of_run));
     if let Some(key) = flysch.keys().find(|key| !left.contains_key(key)) {

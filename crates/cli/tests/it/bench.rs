@@ -110,12 +110,12 @@ fn every_format_tells_the_same() {
         assert_eq!(row[0], run["workload"].as_str().expect("a name"));
         for (name, cell) in head.iter().zip(&row).skip(3) {
             let value = run.pointer(&format!("/{}", name.replace('.', "/")));
-            let told = match value.expect("CSV has no field that JSON lacks") {
+            let shown = match value.expect("CSV has no field that JSON lacks") {
                 Value::Null => String::new(),
                 Value::String(text) => text.clone(),
                 other => other.to_string(),
             };
-            assert_eq!(cell, &told, "{name}");
+            assert_eq!(cell, &shown, "{name}");
         }
     }
     assert_eq!((csv.lines().count(), runs.len()), (3, 2));

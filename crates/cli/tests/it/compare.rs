@@ -142,9 +142,12 @@ fn a_file_of_figures_tells_where_it_comes_from() {
     assert_eq!(output_of(folder.path(), &command), "");
     let csv = fs::read_to_string(folder.path().join("a.csv")).expect("it was written");
     assert_eq!(csv.lines().count(), 1 + 2 * 2 * 2, "{csv}");
-    let beside = fs::read(folder.path().join("a.csv.provenance.json")).expect("it was written");
-    let beside: Value = serde_json::from_slice(&beside).expect("JSON");
-    assert!(beside["command"].as_str().is_some_and(|it| it.contains("--seed 1,2")), "{beside}");
+    let provenance = fs::read(folder.path().join("a.csv.provenance.json")).expect("it was written");
+    let provenance: Value = serde_json::from_slice(&provenance).expect("JSON");
+    assert!(
+        provenance["command"].as_str().is_some_and(|it| it.contains("--seed 1,2")),
+        "{provenance}"
+    );
     let page = fs::read_to_string(folder.path().join("report.html")).expect("it was written");
     assert!(page.contains("class=\"band c0\"") && page.contains("class=\"interval\""));
     let line = complaint_of(folder.path(), &format!("{SMALL} --out same --report same"));

@@ -14,12 +14,12 @@ fn runs(arguments: &str) -> Vec<Value> {
 fn a_log_is_swept_on_the_engine_and_on_sqlite() {
     let small = "logger --record-size 40 --fill 200 --requests 10 --queries 3";
     let on_both = runs(&format!("{small} --batch 1,8 --on flysch,sqlite/jffs2 --ram 9K,16K"));
-    let told: Vec<_> = on_both.iter().map(|run| (&run["on"], &run["parameters"]["ram"])).collect();
-    let sizes = told.iter().filter(|(on, _)| *on == "flysch").map(|(_, ram)| ram.as_u64());
+    let shown: Vec<_> = on_both.iter().map(|run| (&run["on"], &run["parameters"]["ram"])).collect();
+    let sizes = shown.iter().filter(|(on, _)| *on == "flysch").map(|(_, ram)| ram.as_u64());
     let sizes: Vec<_> = sizes.collect();
     let sweep = [9216, 16384, 9216, 16384].map(Some);
     assert_eq!(sizes, sweep);
-    assert_eq!(told.len(), 6, "RAM is nothing to SQLite: {told:?}");
+    assert_eq!(shown.len(), 6, "RAM is nothing to SQLite: {shown:?}");
     for run in &on_both {
         for (kind, count) in [("insert", 10), ("by_time", 3), ("by_sensor", 3)] {
             assert_eq!(run["by_kind"][kind]["count"], count, "{kind} on {}", run["on"]);
@@ -58,9 +58,9 @@ fn tpcc_keeps_its_conditions_on_the_engine_and_programs_less_than_on_sqlite() {
 fn every_request_of_the_micro_benchmark_runs_on_the_engine() {
     let kinds = "insert select join update commit";
     let runs = runs(&format!("{kinds} --requests 50 --fill 60 --record-size 100 --on flysch"));
-    let told: Vec<_> = runs.iter().map(|run| (&run["workload"], &run["page_programs"])).collect();
-    assert_eq!(told.len(), 5);
-    for (workload, programs) in told {
+    let shown: Vec<_> = runs.iter().map(|run| (&run["workload"], &run["page_programs"])).collect();
+    assert_eq!(shown.len(), 5);
+    for (workload, programs) in shown {
         let is_reading = workload == "select" || workload == "join";
         assert_eq!(programs == 0, is_reading, "{workload} took {programs} programs");
     }
@@ -71,7 +71,7 @@ fn what_the_engine_does_not_take_is_one_clear_line() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let cases = [
         ("logger --on flysch+nvram --nvram-size 65K", "the memory is 1K to 64K, or bytes"),
-        ("logger --on flysch+nvram --beside journal", "--beside is for stacks such as"),
+        ("logger --on flysch+nvram --nvram-files journal", "--nvram-files is for stacks such as"),
         ("logger --on flysch --ram 2K", "'2K' for '--ram <SIZE>': RAM is 4K to 64K"),
         ("logger --on flysch --ram 16X", "'16X' for '--ram <SIZE>'"),
         ("logger --on flysch --ram 4K", "bytes of memory are needed; --ram gives"),

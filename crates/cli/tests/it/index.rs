@@ -62,9 +62,9 @@ fn the_baselines_have_their_own_parameters() {
          --spare-percent 50 --list-max 3 --chain-len 4",
     );
     let runs: Vec<Value> = serde_json::from_str(&text).expect("a list of objects");
-    let told: Vec<String> = runs.iter().map(|run| run["parameters"].to_string()).collect();
+    let shown: Vec<String> = runs.iter().map(|run| run["parameters"].to_string()).collect();
     let wanted = [r#"{"spare-percent":50}"#, "{}", r#"{"list-max":3}"#, r#"{"chain-len":4}"#];
-    assert_eq!(told, wanted);
+    assert_eq!(shown, wanted);
 }
 
 /// Tails, rows of a key and bytes of an update are in every kind of output.
@@ -72,8 +72,8 @@ fn the_baselines_have_their_own_parameters() {
 fn tails_and_rows_per_key_are_told() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let command = |rest: &str| {
-        let told = "index bench pbfilter runs store --n 3000 --lookup-count 100 ";
-        output_of(folder.path(), &format!("{told}{rest}"))
+        let shown = "index bench pbfilter runs store --n 3000 --lookup-count 100 ";
+        output_of(folder.path(), &format!("{shown}{rest}"))
     };
     let rows = "--rows-per-key 1,20 --key-distribution zipf --lookup-distribution newest,oldest \
                 --lookups present,absent,all";

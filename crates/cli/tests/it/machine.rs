@@ -66,7 +66,7 @@ fn no_option_is_ignored_on_kernel_targets() {
         ("--ubifs-maker mkfs", Refused),
         ("--ubi-wear-threshold 100", Refused),
         ("--yaffs2-profile 2009", Refused),
-        ("--beside all", Refused),
+        ("--nvram-files all", Refused),
         ("--ftl page", Refused),
         ("--ftl-spare 10", Refused),
         ("--pram-size 64", Refused),

@@ -91,18 +91,18 @@ fn tables_fit_the_width_and_say_what_they_leave_out() {
 fn the_user_chooses_columns_and_order() {
     let folder = folder();
     let arguments = format!("bench insert --on sqlite/jffs2,sqlite/ftl,flysch {SHORT}");
-    let told = output_of(
+    let shown = output_of(
         folder.path(),
         &format!("{arguments} --columns page_programs,latency_ns.p99 --sort -page_programs -q"),
     );
-    let head: Vec<&str> = told.lines().next().expect("a head").split_whitespace().collect();
+    let head: Vec<&str> = shown.lines().next().expect("a head").split_whitespace().collect();
     assert_eq!(head, ["workload", "stack", "programs", "99", "%"]);
-    let programs: Vec<u64> = told
+    let programs: Vec<u64> = shown
         .lines()
         .skip(1)
         .map(|line| line.split_whitespace().nth(2).and_then(|it| it.parse().ok()).expect("a count"))
         .collect();
-    assert!(programs.len() == 3 && programs.is_sorted_by(|one, next| one >= next), "{told}");
+    assert!(programs.len() == 3 && programs.is_sorted_by(|one, next| one >= next), "{shown}");
     let csv = output_of(folder.path(), &format!("{arguments} --columns oob_reads --format csv"));
     assert!(csv.starts_with("workload,on,platform,record_size,requests,seed,part,oob_reads\n"));
     let all = output_of(folder.path(), &format!("{arguments} --columns all --format csv"));
@@ -278,19 +278,19 @@ fn a_log_keeps_its_newest_readings() {
 fn figures_tell_where_they_come_from() {
     let folder = folder();
     let arguments = format!("bench insert {SHORT} --seed 7");
-    let told = format!("flysch {arguments}");
+    let shown = format!("flysch {arguments}");
     let json = output_of(folder.path(), &format!("{arguments} --format json"));
     let rows: Vec<Value> = serde_json::from_str(&json).expect("JSON");
     let provenance = &rows[0]["provenance"];
-    assert_eq!(provenance["command"], told.as_str());
+    assert_eq!(provenance["command"], shown.as_str());
     for field in ["flysch", "commit", "sqlite"] {
         assert!(provenance[field].as_str().is_some_and(|text| !text.is_empty()), "{field}");
     }
     let files = "--format csv --out runs.csv --report page.html";
     output_of(folder.path(), &format!("{arguments} {files}"));
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("it is there");
-    assert!(read("runs.csv.provenance.json").contains(&told));
-    assert!(read("page.html").contains(&told));
+    assert!(read("runs.csv.provenance.json").contains(&shown));
+    assert!(read("page.html").contains(&shown));
     let line = complaint_of(folder.path(), &format!("{arguments} --format csv --out runs.csv"));
     assert!(line.contains("exists"), "{line}");
     let version = output_of(folder.path(), "--version");

@@ -92,8 +92,8 @@ fn trial(start: &Chip, plan: Plan<'_>, cut_at: u64) -> u64 {
     loop {
         device.device.arm(FaultPlan { seed: prng.next(), cut_at: next, ..FaultPlan::default() });
         let mut flash = Flash::mount(device, &mut table).expect("cuts come after the marks");
-        let told = if cuts > 0 { story.as_str() } else { "" };
-        let outcome = go_on(&mut flash, plan, &mut ram, &mut flushed, told);
+        let shown = if cuts > 0 { story.as_str() } else { "" };
+        let outcome = go_on(&mut flash, plan, &mut ram, &mut flushed, shown);
         device = flash.into_nand();
         match outcome {
             Ok(()) => return cuts,

@@ -74,9 +74,9 @@ pub fn run(
     let site = Cell::new(flash, tracer, geometry, bad_count);
     age(&site, &scenario)?;
     let mut run = scenario.run_at(Box::new(site))?;
-    run.on = target.to_string();
-    run.parameters.retain(|name, _| target.refuses(name).is_none());
-    run.parameters.insert("hook", level.into());
+    run.inputs.on = target.to_string();
+    run.inputs.parameters.retain(|name, _| target.refuses(name).is_none());
+    run.inputs.parameters.insert("hook", level.into());
     Ok(run)
 }
 

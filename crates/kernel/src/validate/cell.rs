@@ -75,19 +75,19 @@ fn error(kernel: f64, flysch: f64) -> f64 {
 #[expect(clippy::cast_precision_loss, reason = "counts of operations, far below 2^52")]
 pub fn of_run(run: &Run) -> (Key, Counts) {
     let parameter =
-        |name: &str| run.parameters.get(name).map(ToString::to_string).unwrap_or_default();
+        |name: &str| run.inputs.parameters.get(name).map(ToString::to_string).unwrap_or_default();
     let key = Key {
-        fs: run.on.rsplit(['/', ':']).next().unwrap_or_default().to_owned(),
-        workload: run.workload.clone(),
-        record_size: run.record_size,
-        requests: run.requests,
+        fs: run.inputs.on.rsplit(['/', ':']).next().unwrap_or_default().to_owned(),
+        workload: run.inputs.workload.clone(),
+        record_size: run.inputs.record_size,
+        requests: run.inputs.requests,
         pattern: parameter("pattern"),
         read_ahead: parameter("read-ahead"),
     };
     let counts = Counts {
-        page_reads: run.page_reads as f64,
-        page_programs: run.page_programs as f64,
-        block_erases: run.block_erases as f64,
+        page_reads: run.operations.page_reads as f64,
+        page_programs: run.operations.page_programs as f64,
+        block_erases: run.operations.block_erases as f64,
     };
     (key, counts)
 }

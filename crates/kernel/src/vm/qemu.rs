@@ -107,11 +107,11 @@ fn run_job(
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     work.child = Some(command.spawn().map_err(VmError::file("qemu-system-x86_64"))?);
     let limit_ns = now_ns() + i64::from(guest.limit_s) * 1_000_000_000;
-    let mut told = 0;
+    let mut passed_on = 0;
     loop {
-        work.pass_on_new_lines(&mut told, tell);
+        work.pass_on_new_lines(&mut passed_on, tell);
         if work.has_ended()? {
-            work.pass_on_new_lines(&mut told, tell);
+            work.pass_on_new_lines(&mut passed_on, tell);
             return work.outcome();
         }
         if stop.is_wanted() {
@@ -160,11 +160,11 @@ impl Work {
         let memory = (MEMORY_MIB + guest.pram_mib).to_string();
         command.args(arguments.split(' ')).args(["-m", &memory]);
         command.arg("-kernel").arg(store.path("vmlinuz")).arg("-initrd").arg(self.path("disk"));
-        let told = format!(
+        let kernel_line = format!(
             "console=ttyS0 quiet panic=-1 nokaslr norandmaps tsc=reliable clocksource=tsc{}",
             guest.kernel_arguments()
         );
-        command.args(["-append", &told]);
+        command.args(["-append", &kernel_line]);
         Ok(command)
     }
 
@@ -214,15 +214,15 @@ impl Work {
     }
 
     /// Pass on the lines that are new on the console.
-    fn pass_on_new_lines(&self, told: &mut usize, tell: &mut dyn FnMut(&str)) {
+    fn pass_on_new_lines(&self, passed_on: &mut usize, tell: &mut dyn FnMut(&str)) {
         let console = self.read("console");
         let Some((_, said)) = console.split_once(STARTED) else { return };
         let whole = said.rfind('\n').map_or("", |end| &said[..end]);
-        let new: Vec<&str> = whole.lines().skip((*told).max(1)).collect();
+        let new: Vec<&str> = whole.lines().skip((*passed_on).max(1)).collect();
         for line in new.iter().filter_map(|line| line.strip_prefix("flysch: ")) {
             tell(line);
         }
-        *told = whole.lines().count();
+        *passed_on = whole.lines().count();
     }
 
     fn last_words(&self) -> String {

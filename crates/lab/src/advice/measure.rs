@@ -83,7 +83,7 @@ impl Demand {
                 let run = scenario.run().map_err(|error| error.to_string())?;
                 let settings = scenario.settings;
                 let mode = Some((settings.journal_mode, settings.synchronous));
-                let (programs, energy_mj) = (run.page_programs, run.energy_mj);
+                let (programs, energy_mj) = (run.operations.page_programs, run.energy_mj);
                 Used { programs, energy_mj, transaction_ns: run.request_ns, mode }
             }
         };
@@ -161,5 +161,10 @@ fn replayed(
         return Err(refused);
     }
     let run = simulation.finish(scenario).map_err(|error| error.to_string())?;
-    Ok(Used { programs: run.page_programs, energy_mj: run.energy_mj, transaction_ns, mode })
+    Ok(Used {
+        programs: run.operations.page_programs,
+        energy_mj: run.energy_mj,
+        transaction_ns,
+        mode,
+    })
 }

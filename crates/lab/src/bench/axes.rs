@@ -83,7 +83,7 @@ macro_rules! axes {
         impl Scenario {
             /// The values of all parameters that apply to this scenario, by parameter name.
             fn values_by_name(&self) -> BTreeMap<&'static str, Parameter> {
-                let all = [$((row(self, $applies), $name, told($tell)(self)),)*];
+                let all = [$((row(self, $applies), $name, parameter_of($tell)(self)),)*];
                 let own = all.into_iter().filter(|(applies, ..)| *applies);
                 own.map(|(_, name, value)| (name, value)).collect()
             }
@@ -201,7 +201,7 @@ axes! {
         |it, &value| it.fill = value,
         |it| it.fill;
     /// Which files lie on the second file system, in stacks that have one for journals.
-    routes: Route, "beside", has_journals,
+    routes: Route, "nvram_files", has_journals,
         |it, &value| it.build.route = value,
         |it| it.build.route.to_string();
     /// Seeds of all random numbers.
@@ -252,7 +252,7 @@ fn set<T>(set: fn(&mut Scenario, &T)) -> fn(&mut Scenario, &T) {
 }
 
 /// The function that returns a scenario's value.
-fn told<T: Into<Parameter>>(tell: fn(&Scenario) -> T) -> impl Fn(&Scenario) -> Parameter {
+fn parameter_of<T: Into<Parameter>>(tell: fn(&Scenario) -> T) -> impl Fn(&Scenario) -> Parameter {
     move |scenario| tell(scenario).into()
 }
 

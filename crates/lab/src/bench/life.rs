@@ -74,15 +74,16 @@ impl Life {
             Rate::Rows(rows) => rows / run.rows() as f64,
             Rate::Bytes(bytes) => bytes / run.bytes as f64,
         };
-        let programs_a_day = run.page_programs as f64 * runs_a_day;
-        if run.page_programs == 0 || !programs_a_day.is_finite() {
+        let programs_a_day = run.operations.page_programs as f64 * runs_a_day;
+        if run.operations.page_programs == 0 || !programs_a_day.is_finite() {
             return None;
         }
         let budget = run.erase_budget as f64;
         let pages_per_block = f64::from(run.trace.geometry.pages_per_block);
         let years_by_programs = budget * pages_per_block / programs_a_day / YEAR_DAYS;
-        let erases_a_day = run.block_erases as f64 * runs_a_day;
-        let years_by_erases = (run.block_erases > 0).then(|| budget / erases_a_day / YEAR_DAYS);
+        let erases_a_day = run.operations.block_erases as f64 * runs_a_day;
+        let years_by_erases =
+            (run.operations.block_erases > 0).then(|| budget / erases_a_day / YEAR_DAYS);
         let years = years_by_erases.map_or(years_by_programs, |it| it.min(years_by_programs));
         Some(Self { years, years_by_programs, years_by_erases })
     }

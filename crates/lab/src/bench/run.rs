@@ -13,9 +13,9 @@ use crate::machine::standing::Standing;
 use crate::parameter::Parameter;
 use crate::trace::{Operations, StatementRow, TableRow};
 
-/// What one scenario cost. `flysch bench --format json` prints it as a JSON object.
+/// What a scenario was given, as results say it.
 #[derive(Clone, Debug, Serialize)]
-pub struct Run {
+pub struct Inputs {
     pub workload: String,
     /// Name of the stack, from the engine down, such as `sqlite/jffs2`.
     pub on: String,
@@ -33,12 +33,17 @@ pub struct Run {
     pub standing: Standing,
     /// All other parameters, by their names on the command line.
     pub parameters: BTreeMap<&'static str, Parameter>,
+}
+
+/// What one scenario cost. `flysch bench --format json` prints it as a JSON object.
+#[derive(Clone, Debug, Serialize)]
+pub struct Run {
+    #[serde(flatten)]
+    pub inputs: Inputs,
     /// Length of the measured interval in virtual time, nanoseconds.
     pub time_ns: u64,
     /// The part of `time_ns` in which the CPU worked, nanoseconds.
     pub cpu_ns: u64,
-    /// Time that the flash and the NVRAM were busy, nanoseconds.
-    pub flash_ns: u64,
     /// The CPU's share of `time_ns`.
     pub cpu_percent: f64,
     /// The share of `time_ns` that flash and NVRAM were busy.
@@ -49,22 +54,9 @@ pub struct Run {
     pub end_ns: u64,
     /// Percentiles of the requests' response times.
     pub latency_ns: Latency,
-    /// Pages of data that the chip read from its array.
-    pub page_reads: u64,
-    /// Pages of data that the chip programmed into its array.
-    pub page_programs: u64,
-    /// Blocks that the chip erased.
-    pub block_erases: u64,
-    /// Array reads of OOB bytes without the page's data.
-    pub oob_reads: u64,
-    /// Array programs of OOB bytes without the page's data.
-    pub oob_programs: u64,
-    /// Reads of the byte-addressable memory (NVRAM) that some boards have in addition to NAND.
-    pub nvram_reads: u64,
-    /// Writes to that memory.
-    pub nvram_writes: u64,
-    /// Bytes that these reads and writes moved.
-    pub nvram_bytes: u64,
+    /// Operations of all devices in the measured interval.
+    #[serde(flatten, serialize_with = "Operations::within_a_run")]
+    pub operations: Operations,
     /// Reads that the one-page buffer of the MTD layer served, without the chip.
     pub buffer_hits: u64,
     /// Page reads that opening the database took, before the measured interval.
@@ -119,8 +111,12 @@ pub struct Run {
 impl Run {
     /// Rows that the run wrote or read, or its requests if it has no rows.
     pub fn rows(&self) -> u64 {
-        let is_in_rows = self.bytes > 0 && self.record_size > 0;
-        if is_in_rows { self.bytes / u64::from(self.record_size) } else { self.requests.into() }
+        let is_in_rows = self.bytes > 0 && self.inputs.record_size > 0;
+        if is_in_rows {
+            self.bytes / u64::from(self.inputs.record_size)
+        } else {
+            self.inputs.requests.into()
+        }
     }
 
     /// Empty the trace, which saves memory when there are many results. All figures are computed by
@@ -139,19 +135,11 @@ impl Run {
     }
 }
 
-/// A scenario that has no result: what was asked for, and why there is none. Its fields have the
-/// names of those of [`Run`].
+/// A scenario that has no result.
 #[derive(Clone, Debug, Serialize)]
 pub struct Failed {
-    pub workload: String,
-    pub on: String,
-    pub platform: String,
-    pub part: String,
-    pub record_size: u32,
-    pub requests: u32,
-    pub seed: u64,
-    pub standing: Standing,
-    pub parameters: BTreeMap<&'static str, Parameter>,
+    #[serde(flatten)]
+    pub inputs: Inputs,
     /// Why there is no result, in one line.
     pub error: String,
 }

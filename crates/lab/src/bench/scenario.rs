@@ -3,7 +3,7 @@
 use flysch_sqlite::Settings;
 
 use super::error::RunError;
-use super::run::Failed;
+use super::run::{Failed, Inputs};
 use crate::machine::Build;
 use crate::machine::power::Activity;
 use crate::machine::stack::{Main, Stack};
@@ -66,9 +66,9 @@ impl Scenario {
         Standing::of(self.stack, &self.build.platform)
     }
 
-    /// What was asked for, with the reason for which there is no result.
-    pub fn failed(&self, error: &RunError) -> Failed {
-        Failed {
+    /// The inputs, as results say them.
+    pub fn inputs(&self) -> Inputs {
+        Inputs {
             workload: self.workload.name().to_owned(),
             on: self.stack.name(),
             platform: self.build.platform.name.clone(),
@@ -78,8 +78,12 @@ impl Scenario {
             seed: self.seed,
             standing: self.standing(),
             parameters: self.parameters(),
-            error: error.to_string(),
         }
+    }
+
+    /// The inputs, with the reason for which there is no result.
+    pub fn failed(&self, error: &RunError) -> Failed {
+        Failed { inputs: self.inputs(), error: error.to_string() }
     }
 
     /// This scenario reduced to what the machine and the files depend on before the first request.

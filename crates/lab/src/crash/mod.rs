@@ -192,8 +192,8 @@ mod tests {
     use crate::workload::Workload;
 
     /// Cut a script in WAL, where the calls really are made with `real`, and the promise is that of
-    /// `told`.
-    fn findings(real: Synchronous, told: Synchronous, is_checkpointed: bool) -> Vec<Finding> {
+    /// `declared`.
+    fn findings(real: Synchronous, declared: Synchronous, is_checkpointed: bool) -> Vec<Finding> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("s.sql");
         let mut text = "CREATE TABLE t(id INTEGER PRIMARY KEY, x TEXT);\n".to_owned();
@@ -222,7 +222,7 @@ mod tests {
         grid.axes.partition_blocks = vec![60];
         let scenario = grid.scenarios().pop().unwrap();
         let kept = kept(&replay(real), &scenario).unwrap();
-        let incident = Incident::new(&replay(told), &scenario, kept).unwrap();
+        let incident = Incident::new(&replay(declared), &scenario, kept).unwrap();
         let mut cuts = incident.some_cuts(150);
         cuts.extend(incident.cuts().last());
         incident.examine(&cuts, |_| None, |_, _| {}, || {}).unwrap()

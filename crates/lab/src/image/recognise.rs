@@ -152,9 +152,9 @@ fn ubi_without_oob(image: &[u8], geometry: Geometry) -> Candidate {
     let evidence = if places.is_some() { starts.len() } else { 0 };
     let geometry = places.map_or(geometry, |(vid, data)| {
         let begins = starts.iter().filter_map(|start| image.get(start + data as usize..));
-        let told = begins.into_iter().find_map(ubifs::page_size_of);
-        let told = told.filter(|page_size| PAGES.contains(page_size));
-        of_ubi(geometry, block_size, (vid, data), told)
+        let page_size = begins.into_iter().find_map(ubifs::page_size_of);
+        let page_size = page_size.filter(|page_size| PAGES.contains(page_size));
+        of_ubi(geometry, block_size, (vid, data), page_size)
     });
     let found = Recognised { main: Main::Ubifs, has_oob: false, geometry };
     Candidate { found, evidence }
@@ -174,9 +174,9 @@ fn of_ubi(
     geometry: Geometry,
     block_size: usize,
     (vid, data): (u32, u32),
-    told: Option<u32>,
+    of_ubifs: Option<u32>,
 ) -> Geometry {
-    let page_size = told.unwrap_or(if data == 2 * vid { vid } else { data });
+    let page_size = of_ubifs.unwrap_or(if data == 2 * vid { vid } else { data });
     let sectors_per_page = (page_size / vid).max(1);
     let block_size = u32::try_from(block_size).unwrap_or(u32::MAX);
     let chip_size = u64::from(geometry.block_size()) * u64::from(geometry.block_count);

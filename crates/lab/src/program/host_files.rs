@@ -387,8 +387,8 @@ pub(crate) fn files_of(vfs: Rc<dyn Vfs>, machine: &Machine, starts: &[Start]) ->
 
 /// The name of a database, and those of its companions.
 pub(crate) fn with_companions(database: &str) -> impl Iterator<Item = String> {
-    let beside = COMPANIONS.map(|end| format!("{database}{end}"));
-    std::iter::once(database.to_owned()).chain(beside)
+    let companions = COMPANIONS.map(|end| format!("{database}{end}"));
+    std::iter::once(database.to_owned()).chain(companions)
 }
 
 /// Read a database with its companions while no program can write to it. A log's readers and

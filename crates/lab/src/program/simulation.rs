@@ -10,7 +10,7 @@ use flysch_chip::{Blame, Change, Changes as Kept, Scope};
 use flysch_linux::filesystem::CACHE_PAGE_SIZE;
 use flysch_sqlite::Vfs;
 use flysch_sqlite::calls::{CallLog, Changes};
-use flysch_sqlite::remote::{Began, Ended, Machine, StatementId, Told};
+use flysch_sqlite::remote::{ApiEvent, Began, Ended, Machine, StatementId};
 
 use super::host_files::{HostFiles, Note, Start, WriteBackError, left};
 use super::statements::Statements;
@@ -234,7 +234,7 @@ impl Simulation {
         };
         let measured = Measured::new(timing, self.files.changes.written());
         let mut run = measure(scenario, self.site.blocks(), trace, measured, 0);
-        run.requests = u32::try_from(requests).unwrap_or(u32::MAX);
+        run.inputs.requests = u32::try_from(requests).unwrap_or(u32::MAX);
         Ok(run)
     }
 
@@ -297,10 +297,10 @@ impl Machine for Simulation {
         rooms.all(|(now, before)| now.is_some_and(|now| now >= bytes + before.unwrap_or(0) / 4))
     }
 
-    fn told(&self, told: &Told<'_>) {
-        let idle_ns = if told.what.is_call() { self.before_call_ns.take() } else { 0 };
+    fn note_api_event(&self, event: &ApiEvent<'_>) {
+        let idle_ns = if event.kind.is_call() { self.before_call_ns.take() } else { 0 };
         let mut log = self.log.borrow_mut();
-        log.note(told, idle_ns, || self.take_changes());
+        log.note(event, idle_ns, || self.take_changes());
         if self.keeps_changes.get() {
             self.kept_before.borrow_mut().resize(log.len(), self.kept_count());
         }

@@ -61,7 +61,7 @@ impl Replay<'_> {
         let simulation = self.simulation(scenario)?;
         let entries = self.play(&simulation, |_, _, _| {})?;
         let mut run = simulation.finish(scenario).map_err(ReplayError::Run)?;
-        run.workload.clone_from(&self.recording.name);
+        run.inputs.workload.clone_from(&self.recording.name);
         if !scenario.keeps_trace {
             run.forget_trace();
         }

@@ -88,9 +88,9 @@ impl Count {
     #[expect(clippy::cast_precision_loss, reason = "counts of operations, far below 2^52")]
     fn of(self, run: &Run) -> f64 {
         let count = match self {
-            Self::PageReads => run.page_reads,
-            Self::PagePrograms => run.page_programs,
-            Self::BlockErases => run.block_erases,
+            Self::PageReads => run.operations.page_reads,
+            Self::PagePrograms => run.operations.page_programs,
+            Self::BlockErases => run.operations.block_erases,
         };
         count as f64
     }

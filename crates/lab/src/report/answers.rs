@@ -35,14 +35,14 @@ const QUESTIONS: [Question; 3] = [
     },
     Question {
         title: "Programs least",
-        of: |run| run.page_programs,
+        of: |run| run.operations.page_programs,
         text: |count| format!("{} page programs", thousands(count)),
         more: ("programs", "as many"),
         nothing: "page programs",
     },
     Question {
         title: "Wears least",
-        of: |run| run.block_erases,
+        of: |run| run.operations.block_erases,
         text: |count| format!("{} block erases", thousands(count)),
         more: ("erases", "as many"),
         nothing: "block erases",
@@ -93,13 +93,13 @@ pub(super) fn answers(cases: &Cases<'_>) -> String {
 
 /// The cases that can be answers, where some can: no floor, and nothing that the platform lacks.
 fn field<'a>(cases: &[&'a Case<'a>]) -> Field<'a> {
-    let is_answer = |case: &&&Case<'a>| case.run.standing == Standing::Answer;
+    let is_answer = |case: &&&Case<'a>| case.run.inputs.standing == Standing::Answer;
     let answers: Vec<&'a Case<'a>> = cases.iter().filter(is_answer).copied().collect();
     let cases = if answers.is_empty() { cases } else { answers.as_slice() };
     let styles: BTreeSet<usize> = cases.iter().map(|case| case.style).collect();
     let mut by_size: BTreeMap<(u32, u32), BTreeMap<usize, &Case<'a>>> = BTreeMap::new();
     for case in cases {
-        let size = (case.run.record_size, case.run.requests);
+        let size = (case.run.inputs.record_size, case.run.inputs.requests);
         by_size.entry(size).or_default().insert(case.style, case);
     }
     let complete = by_size.into_values().filter(|runs| runs.len() == styles.len()).collect();
@@ -177,8 +177,8 @@ fn alone(run: &Run) -> Vec<String> {
     let mut said = vec![
         format!(
             "{} of {} took <b>{}</b>: {} KB/s of record data.",
-            counted(run.requests as usize, "request"),
-            counted(run.record_size as usize, "byte"),
+            counted(run.inputs.requests as usize, "request"),
+            counted(run.inputs.record_size as usize, "byte"),
             duration(run.time_ns),
             significant(run.throughput_kb_s)
         ),
@@ -203,11 +203,11 @@ fn alone(run: &Run) -> Vec<String> {
             duration(latency.max)
         ));
     }
-    let costliest = run.by_cause.iter().max_by_key(|(path, spent)| (spent.time_ns, *path));
-    if let Some((path, spent)) = costliest.filter(|(_, spent)| spent.time_ns > 0) {
+    let costliest = run.by_cause.iter().max_by_key(|(path, spent)| (spent.flash_ns, *path));
+    if let Some((path, spent)) = costliest.filter(|(_, spent)| spent.flash_ns > 0) {
         said.push(format!(
             "The costliest cause, {} of the flash's time: {}.",
-            percent(spent.time_ns, flash_ns),
+            percent(spent.flash_ns, flash_ns),
             escape(path)
         ));
     }

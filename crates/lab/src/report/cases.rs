@@ -64,8 +64,8 @@ impl<'a> Cases<'a> {
             all: Vec::with_capacity(runs.len()),
             workloads: Vec::new(),
             series: Vec::new(),
-            record_sizes: ascending(runs.iter().map(|run| run.record_size)),
-            requests: ascending(runs.iter().map(|run| run.requests)),
+            record_sizes: ascending(runs.iter().map(|run| run.inputs.record_size)),
+            requests: ascending(runs.iter().map(|run| run.inputs.requests)),
         };
         for run in runs {
             let plain = label(run, &names);
@@ -73,7 +73,7 @@ impl<'a> Cases<'a> {
             let mut nth = 1;
             while let Some(&place) = seen.get(&(label.clone(), key(run))) {
                 let known: &mut Case<'_> = &mut cases.all[place];
-                if known.seeds.iter().all(|other| other.seed != run.seed) {
+                if known.seeds.iter().all(|other| other.inputs.seed != run.inputs.seed) {
                     break;
                 }
                 nth += 1;
@@ -82,7 +82,7 @@ impl<'a> Cases<'a> {
             let next = cases.all.len();
             let place = *seen.entry((label.clone(), key(run))).or_insert(next);
             let style = place_of(&mut cases.series, label);
-            place_of(&mut cases.workloads, run.workload.as_str());
+            place_of(&mut cases.workloads, run.inputs.workload.as_str());
             if place == next {
                 cases.all.push(Case { run, seeds: Vec::new(), style });
             }
@@ -104,13 +104,14 @@ impl<'a> Cases<'a> {
         }
         let mut largest: BTreeMap<(&str, usize), &Case<'a>> = BTreeMap::new();
         for case in &self.all {
-            let slot = largest.entry((case.run.workload.as_str(), case.style)).or_insert(case);
+            let slot =
+                largest.entry((case.run.inputs.workload.as_str(), case.style)).or_insert(case);
             if size(case.run) > size(slot.run) {
                 *slot = case;
             }
         }
         let is_largest = |case: &&Case<'a>| {
-            let slot = largest[&(case.run.workload.as_str(), case.style)];
+            let slot = largest[&(case.run.inputs.workload.as_str(), case.style)];
             std::ptr::eq(slot, *case)
         };
         self.all.iter().filter(is_largest).collect()
@@ -145,7 +146,7 @@ impl<'a> Cases<'a> {
     }
 
     pub(super) fn of_workload(&self, workload: &str) -> Vec<&Case<'a>> {
-        self.all.iter().filter(|case| case.run.workload == workload).collect()
+        self.all.iter().filter(|case| case.run.inputs.workload == workload).collect()
     }
 
     /// The name of the series that a case belongs to.
@@ -157,10 +158,10 @@ impl<'a> Cases<'a> {
     pub(super) fn full_name(&self, case: &Case<'_>) -> String {
         let mut name = self.name(case).to_owned();
         if self.record_sizes.len() > 1 {
-            name.push_str(&format!(", {}\u{202f}B", thousands(case.run.record_size.into())));
+            name.push_str(&format!(", {}\u{202f}B", thousands(case.run.inputs.record_size.into())));
         }
         if self.requests.len() > 1 {
-            name.push_str(&format!(" \u{d7} {}", thousands(case.run.requests.into())));
+            name.push_str(&format!(" \u{d7} {}", thousands(case.run.inputs.requests.into())));
         }
         name
     }
@@ -169,9 +170,9 @@ impl<'a> Cases<'a> {
 /// All parameters of a run that are not in its [`Key`], by name.
 fn particulars(run: &Run) -> BTreeMap<&str, String> {
     let mut all: BTreeMap<&str, String> =
-        run.parameters.iter().map(|(name, value)| (*name, value.to_string())).collect();
-    all.insert("platform", run.platform.clone());
-    all.insert("part", run.part.clone());
+        run.inputs.parameters.iter().map(|(name, value)| (*name, value.to_string())).collect();
+    all.insert("platform", run.inputs.platform.clone());
+    all.insert("part", run.inputs.part.clone());
     all
 }
 
@@ -183,7 +184,7 @@ fn distinguishing(runs: &[Run]) -> BTreeSet<&str> {
         let first = particulars(first_of.entry(key(run)).or_insert(run));
         let these = particulars(run);
         let differs = |name: &&str| first.get(name) != these.get(name);
-        let own = run.parameters.keys().copied().chain(["platform", "part"]);
+        let own = run.inputs.parameters.keys().copied().chain(["platform", "part"]);
         names.extend(own.filter(differs));
     }
     names
@@ -191,7 +192,7 @@ fn distinguishing(runs: &[Run]) -> BTreeSet<&str> {
 
 fn label(run: &Run, names: &BTreeSet<&str>) -> String {
     let known = particulars(run);
-    let mut label = run.on.clone();
+    let mut label = run.inputs.on.clone();
     for name in names {
         if let Some(value) = known.get(name) {
             label.push_str(&format!(", {name} {value}"));
@@ -201,11 +202,11 @@ fn label(run: &Run, names: &BTreeSet<&str>) -> String {
 }
 
 fn key(run: &Run) -> Key<'_> {
-    (&run.workload, &run.on, run.record_size, run.requests)
+    (&run.inputs.workload, &run.inputs.on, run.inputs.record_size, run.inputs.requests)
 }
 
 fn size(run: &Run) -> (u32, u32) {
-    (run.requests, run.record_size)
+    (run.inputs.requests, run.inputs.record_size)
 }
 
 fn ascending(values: impl Iterator<Item = u32>) -> Vec<u32> {

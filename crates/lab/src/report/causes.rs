@@ -16,12 +16,12 @@ pub(super) fn causes(cases: &Cases<'_>) -> String {
     let mut html = cases.shown_note();
     for (place, case) in cases.shown().into_iter().enumerate() {
         let tree = Node::of(&case.run.by_cause);
-        let title = format!("{} on {}", case.run.workload, cases.full_name(case));
+        let title = format!("{} on {}", case.run.inputs.workload, cases.full_name(case));
         let open = if place < OPEN { " open" } else { "" };
         html.push_str(&format!(
             "<details{open}><summary><b>{}</b>: flash busy for {}</summary>\n",
             escape(&title),
-            duration(tree.total.time_ns)
+            duration(tree.total.flash_ns)
         ));
         if case.run.by_cause.is_empty() {
             html.push_str("<p class=\"note\">No operation reached the flash.</p>\n");
@@ -37,5 +37,5 @@ pub(super) fn causes(cases: &Cases<'_>) -> String {
 
 /// Time that the chip was busy during a run, nanoseconds.
 pub(super) fn flash_ns(run: &Run) -> u64 {
-    run.by_cause.values().map(|spent| spent.time_ns).sum()
+    run.by_cause.values().map(|spent| spent.flash_ns).sum()
 }

@@ -41,7 +41,7 @@ pub(super) fn compare(cases: &Cases<'_>) -> String {
 
 fn groups(cases: &Cases<'_>, shown: &[&Case<'_>], bar: impl Fn(&Case<'_>) -> Shown) -> Vec<Group> {
     let of_workload = |workload: &&str| {
-        let own = shown.iter().filter(|case| case.run.workload == *workload);
+        let own = shown.iter().filter(|case| case.run.inputs.workload == *workload);
         let bars = own.map(|case| {
             let Shown { parts, value, interval } = bar(case);
             Bar { name: cases.full_name(case), style: case.style, parts, value, interval }

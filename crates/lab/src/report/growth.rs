@@ -49,7 +49,7 @@ fn row(cases: &Cases<'_>, workload: &str, metric: &Metric, these: &[&Case<'_>]) 
         .record_sizes
         .iter()
         .copied()
-        .filter(|size| these.iter().any(|case| case.run.record_size == *size))
+        .filter(|size| these.iter().any(|case| case.run.inputs.record_size == *size))
         .collect();
     let width = panel_width(sizes.len());
     let mut html = format!("<h4>{}</h4>\n<div class=\"panels\">\n", escape(name));
@@ -82,13 +82,14 @@ fn curves<'a>(
     size: u32,
 ) -> Vec<Line<'a>> {
     let curve = |(style, name): (usize, &'a String)| {
-        let own = these.iter().filter(|case| case.style == style && case.run.record_size == size);
+        let own =
+            these.iter().filter(|case| case.style == style && case.run.inputs.record_size == size);
         let mut own: Vec<(&Case<'_>, f64)> = own
             .map(|&case| (case, case.spread(metric.of).mean))
             .filter(|(_, mean)| mean.is_finite())
             .collect();
-        own.sort_by_key(|(case, _)| case.run.requests);
-        let point = |(case, mean): &(&Case<'_>, f64)| (f64::from(case.run.requests), *mean);
+        own.sort_by_key(|(case, _)| case.run.inputs.requests);
+        let point = |(case, mean): &(&Case<'_>, f64)| (f64::from(case.run.inputs.requests), *mean);
         let points: Vec<Point> = own.iter().map(point).collect();
         let band: Option<Vec<_>> = own.iter().map(|(case, _)| case.interval(metric.of)).collect();
         Line { name, style, points, band: band.unwrap_or_default() }
@@ -101,7 +102,7 @@ fn curves<'a>(
 /// column.
 fn table(cases: &Cases<'_>, workload: &str, metric: &Metric, these: &[&Case<'_>]) -> Table {
     let mut columns: Vec<(u32, usize)> =
-        these.iter().map(|case| (case.run.record_size, case.style)).collect();
+        these.iter().map(|case| (case.run.inputs.record_size, case.style)).collect();
     columns.sort_unstable();
     columns.dedup();
     let mut head = vec!["Requests".to_owned()];
@@ -112,7 +113,8 @@ fn table(cases: &Cases<'_>, workload: &str, metric: &Metric, these: &[&Case<'_>]
         let mut row = vec![thousands((*requests).into())];
         row.extend(columns.iter().map(|column| {
             let is_it = |case: &&&Case<'_>| {
-                (case.run.record_size, case.style) == *column && case.run.requests == *requests
+                (case.run.inputs.record_size, case.style) == *column
+                    && case.run.inputs.requests == *requests
             };
             these.iter().find(is_it).map_or(String::new(), |case| metric.text_of(case))
         }));

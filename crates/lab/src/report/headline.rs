@@ -21,14 +21,14 @@ pub(super) fn facts(cases: &Cases<'_>) -> String {
     let mut facts = vec![
         ("Runs", thousands(runs.len() as u64)),
         ("Workloads", cases.workloads.join(", ")),
-        ("Stacks", distinct(&runs, |run| run.on.clone())),
+        ("Stacks", distinct(&runs, |run| run.inputs.on.clone())),
         ("Record sizes", format!("{} B", numbers(&cases.record_sizes))),
         ("Requests", numbers(&cases.requests)),
-        ("Platform", distinct(&runs, |run| run.platform.clone())),
-        ("Part", distinct(&runs, |run| run.part.clone())),
+        ("Platform", distinct(&runs, |run| run.inputs.platform.clone())),
+        ("Part", distinct(&runs, |run| run.inputs.part.clone())),
         ("Chip", distinct(&runs, chip)),
         ("Partition", distinct(&runs, |run| counted(run.by_block.len(), "block"))),
-        ("Seed", distinct(&runs, |run| run.seed.to_string())),
+        ("Seed", distinct(&runs, |run| run.inputs.seed.to_string())),
     ];
     let parameters = parameters(&runs);
     facts.extend(parameters.iter().map(|(name, value)| (*name, value.clone())));
@@ -49,10 +49,10 @@ pub(super) fn summary(cases: &Cases<'_>) -> String {
         head.insert(REQUESTS + 1, "Seed".to_owned());
     }
     let row = |(case, run): (&Case<'_>, &Run)| {
-        let mut row = vec![run.workload.clone(), cases.name(case).to_owned()];
-        row.push(thousands(run.record_size.into()));
-        row.push(thousands(run.requests.into()));
-        row.extend(cases.has_seeds().then(|| run.seed.to_string()));
+        let mut row = vec![run.inputs.workload.clone(), cases.name(case).to_owned()];
+        row.push(thousands(run.inputs.record_size.into()));
+        row.push(thousands(run.inputs.requests.into()));
+        row.extend(cases.has_seeds().then(|| run.inputs.seed.to_string()));
         row.extend(SUMMARY.iter().map(|metric| metric.text(run)));
         row
     };
@@ -75,11 +75,11 @@ fn chip(run: &Run) -> String {
 /// The parameters by name, each with all its values.
 fn parameters<'a>(runs: &[&'a Run]) -> BTreeMap<&'a str, String> {
     let names: BTreeSet<&str> =
-        runs.iter().flat_map(|run| run.parameters.keys().copied()).collect();
+        runs.iter().flat_map(|run| run.inputs.parameters.keys().copied()).collect();
     let values = |name| {
         let having: Vec<&Run> =
-            runs.iter().copied().filter(|run| run.parameters.contains_key(name)).collect();
-        distinct(&having, |run| run.parameters[name].to_string())
+            runs.iter().copied().filter(|run| run.inputs.parameters.contains_key(name)).collect();
+        distinct(&having, |run| run.inputs.parameters[name].to_string())
     };
     names.into_iter().map(|name| (name, values(name))).collect()
 }

@@ -122,11 +122,11 @@ fn attribute(run: &IndexCosts, name: &str) -> String {
 
 /// The method of a run, with the parameters that vary, except that of the horizontal axis.
 fn title(run: &IndexCosts, varying: &[&str], across: Option<&str>) -> String {
-    let told = varying.iter().filter(|&&name| name != "method" && Some(name) != across);
-    let told = told.map(|name| (name, attribute(run, name)));
-    let told = told.filter(|(_, value)| !value.is_empty());
-    let told = told.map(|(name, value)| format!(", {name} {value}"));
-    run.method.to_owned() + &told.collect::<String>()
+    let names = varying.iter().filter(|&&name| name != "method" && Some(name) != across);
+    let parameters = names.map(|name| (name, attribute(run, name)));
+    let parameters = parameters.filter(|(_, value)| !value.is_empty());
+    let parameters = parameters.map(|(name, value)| format!(", {name} {value}"));
+    run.method.to_owned() + &parameters.collect::<String>()
 }
 
 fn table(runs: &[IndexCosts], varying: &[&str]) -> Table {

@@ -25,8 +25,11 @@ const QUANTILES: usize = 160;
 pub(super) fn latency(cases: &Cases<'_>) -> String {
     let mut html = cases.shown_note();
     for workload in &cases.workloads {
-        let shown: Vec<&Case<'_>> =
-            cases.shown().into_iter().filter(|case| case.run.workload == *workload).collect();
+        let shown: Vec<&Case<'_>> = cases
+            .shown()
+            .into_iter()
+            .filter(|case| case.run.inputs.workload == *workload)
+            .collect();
         html.push_str(&format!("<h3>{}</h3>\n<div class=\"panels\">\n", escape(workload)));
         let timed: Vec<&Case<'_>> =
             shown.iter().copied().filter(|case| !case.run.request_ns.is_empty()).collect();

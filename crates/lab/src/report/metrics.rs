@@ -43,29 +43,38 @@ pub const THROUGHPUT: Metric =
 
 /// Pages of data that the chip read from its array.
 pub const READS: Metric =
-    Metric { name: "Page reads", decimals: 0, of: |run| real(run.page_reads) };
+    Metric { name: "Page reads", decimals: 0, of: |run| real(run.operations.page_reads) };
 
 /// Pages of data that the chip programmed into its array.
 pub const PROGRAMS: Metric =
-    Metric { name: "Page programs", decimals: 0, of: |run| real(run.page_programs) };
+    Metric { name: "Page programs", decimals: 0, of: |run| real(run.operations.page_programs) };
 
 pub const ERASES: Metric =
-    Metric { name: "Block erases", decimals: 0, of: |run| real(run.block_erases) };
+    Metric { name: "Block erases", decimals: 0, of: |run| real(run.operations.block_erases) };
 
 /// Page reads for each kilobyte of record data.
-pub const READS_PER_KB: Metric =
-    Metric { name: "Page reads per KB", decimals: 3, of: |run| per_kb(run.page_reads, run) };
+pub const READS_PER_KB: Metric = Metric {
+    name: "Page reads per KB",
+    decimals: 3,
+    of: |run| per_kb(run.operations.page_reads, run),
+};
 
 /// Page programs for each kilobyte of record data.
-pub const PROGRAMS_PER_KB: Metric =
-    Metric { name: "Page programs per KB", decimals: 3, of: |run| per_kb(run.page_programs, run) };
+pub const PROGRAMS_PER_KB: Metric = Metric {
+    name: "Page programs per KB",
+    decimals: 3,
+    of: |run| per_kb(run.operations.page_programs, run),
+};
 
 /// Block erases for each kilobyte of record data.
-pub const ERASES_PER_KB: Metric =
-    Metric { name: "Block erases per KB", decimals: 4, of: |run| per_kb(run.block_erases, run) };
+pub const ERASES_PER_KB: Metric = Metric {
+    name: "Block erases per KB",
+    decimals: 4,
+    of: |run| per_kb(run.operations.block_erases, run),
+};
 
 const OOB_PROGRAMS: Metric =
-    Metric { name: "OOB programs", decimals: 0, of: |run| real(run.oob_programs) };
+    Metric { name: "OOB programs", decimals: 0, of: |run| real(run.operations.oob_programs) };
 
 const WRITE_AMPLIFICATION: Metric =
     Metric { name: "Write amplif.", decimals: 2, of: write_amplification };
@@ -98,8 +107,8 @@ fn per_kb(count: u64, run: &Run) -> f64 {
 /// Bytes programmed, divided by bytes that the workload moved. Not a number if nothing was
 /// programmed.
 fn write_amplification(run: &Run) -> f64 {
-    if run.page_programs == 0 {
+    if run.operations.page_programs == 0 {
         return f64::NAN;
     }
-    real(run.page_programs) * f64::from(run.trace.geometry.page_size) / real(run.bytes)
+    real(run.operations.page_programs) * f64::from(run.trace.geometry.page_size) / real(run.bytes)
 }

@@ -7,7 +7,7 @@ use flysch_chip::{Blame, CauseTree, Trace};
 use flysch_nand::Geometry;
 
 use super::html;
-use crate::bench::run::{Latency, Run, Wear};
+use crate::bench::run::{Inputs, Latency, Run, Wear};
 use crate::machine::standing::Standing;
 use crate::trace::Operations;
 
@@ -20,35 +20,29 @@ fn run(workload: &str, on: &str, record_size: u32, requests: u32) -> Run {
         page_reads: 7,
         page_programs: u64::from(requests),
         block_erases: 3,
-        time_ns: 5_000_000,
+        flash_ns: 5_000_000,
         ..Operations::default()
     };
     Run {
-        workload: workload.to_owned(),
-        on: on.to_owned(),
-        platform: "board".to_owned(),
-        part: "chip".to_owned(),
-        record_size,
-        requests,
-        seed: 1,
-        standing: Standing::Answer,
-        parameters: BTreeMap::from([("cache", 2000.into())]),
+        inputs: Inputs {
+            workload: workload.to_owned(),
+            on: on.to_owned(),
+            platform: "board".to_owned(),
+            part: "chip".to_owned(),
+            record_size,
+            requests,
+            seed: 1,
+            standing: Standing::Answer,
+            parameters: BTreeMap::from([("cache", 2000.into())]),
+        },
         time_ns: 20_000_000 + request_ns.iter().sum::<u64>(),
         cpu_ns: 10_000_000,
-        flash_ns: spent.time_ns,
         cpu_percent: 10.0,
         flash_percent: 5.0,
         begin_ns: 80_000,
         end_ns: 9_000_000,
         latency_ns: Latency::of(&request_ns),
-        page_reads: spent.page_reads,
-        page_programs: spent.page_programs,
-        block_erases: spent.block_erases,
-        oob_reads: 0,
-        oob_programs: 3,
-        nvram_reads: 0,
-        nvram_writes: 0,
-        nvram_bytes: 0,
+        operations: Operations { oob_programs: 3, ..spent },
         buffer_hits: 0,
         page_reads_at_open: 9,
         bytes: u64::from(record_size) * u64::from(requests),
@@ -103,9 +97,7 @@ fn nothing(blocks: usize) -> Run {
         time_ns: 0,
         cpu_ns: 0,
         throughput_kb_s: f64::NAN,
-        page_reads: 0,
-        page_programs: 0,
-        block_erases: 0,
+        operations: Operations::default(),
         lifetime_mb: None,
         by_cause: BTreeMap::new(),
         by_block: vec![Operations::default(); blocks],
@@ -170,10 +162,10 @@ fn a_report_knows_its_own() {
 #[test]
 fn one_run_is_told() {
     let page = check(&[run("insert", "sqlite/jffs2", 600, 1000)]);
-    for told in
+    for shown in
         ["1\u{202f}000 requests of 600 bytes", "END", "collect", "Peaks at requests 47, 111"]
     {
-        assert!(page.contains(told), "{told}");
+        assert!(page.contains(shown), "{shown}");
     }
     assert!(!page.contains("Against the number"), "one count of requests is no axis");
 }
@@ -192,14 +184,14 @@ fn every_run_of_a_sweep_appears() {
 fn ratios_are_computed() {
     let (fast, mut slow) = (run("insert", "fast", 600, 100), run("insert", "slow", 600, 100));
     slow.time_ns = fast.time_ns * 3;
-    slow.page_programs = fast.page_programs * 2;
-    slow.block_erases = 0;
+    slow.operations.page_programs = fast.operations.page_programs * 2;
+    slow.operations.block_erases = 0;
     let page = check(&[slow, fast]);
-    for told in [
+    for shown in [
         "<b>slow</b> takes 3.00\u{202f}\u{d7} as long",
         "<b>slow</b> programs 2.00\u{202f}\u{d7} as many",
     ] {
-        assert!(page.contains(told), "{told}");
+        assert!(page.contains(shown), "{shown}");
     }
     assert!(page.contains("<b>Wears least:</b> <b>slow</b>, 0 block erases."));
 }
@@ -207,7 +199,8 @@ fn ratios_are_computed() {
 #[test]
 fn what_tells_runs_apart_is_named() {
     let on = run("select", "stack", 600, 100);
-    let off = Run { parameters: BTreeMap::from([("cache", 0.into())]), ..on.clone() };
+    let mut off = on.clone();
+    off.inputs.parameters = BTreeMap::from([("cache", 0.into())]);
     let page = check(&[on.clone(), off, on]);
     for name in ["stack, cache 2000", "stack, cache 0", "stack, cache 2000 #2"] {
         assert!(page.contains(&format!("<th scope=\"row\">{name}</th>")), "{name}");
@@ -218,9 +211,9 @@ fn what_tells_runs_apart_is_named() {
 fn hostile_names_stay_text() {
     let hostile = "</title><script>alert('x')</script>\"&\0";
     let mut bad = run(hostile, hostile, 600, 100);
-    bad.platform = hostile.to_owned();
-    bad.part = hostile.to_owned();
-    bad.parameters.insert("cache", hostile.into());
+    bad.inputs.platform = hostile.to_owned();
+    bad.inputs.part = hostile.to_owned();
+    bad.inputs.parameters.insert("cache", hostile.into());
     bad.by_cause = bad.by_cause.into_values().map(|spent| (hostile.to_owned(), spent)).collect();
     check(&[bad.clone(), run("insert", "other", 150, 50)]);
     let page = html(hostile, hostile, &[bad]);

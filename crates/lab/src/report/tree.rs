@@ -80,9 +80,13 @@ pub(super) fn head() -> String {
 
 /// One row: label, bar, and numbers with their shares.
 fn cells(label: &str, spent: &Operations, whole: &Operations, depth: usize) -> String {
-    let share = if whole.time_ns == 0 { 0.0 } else { real(spent.time_ns) / real(whole.time_ns) };
+    let share = if whole.flash_ns == 0 { 0.0 } else { real(spent.flash_ns) / real(whole.flash_ns) };
     let numbers: String = [
-        (flysch_charts::number::fixed(real(spent.time_ns) / 1e6, 2), spent.time_ns, whole.time_ns),
+        (
+            flysch_charts::number::fixed(real(spent.flash_ns) / 1e6, 2),
+            spent.flash_ns,
+            whole.flash_ns,
+        ),
         (thousands(spent.page_reads), spent.page_reads, whole.page_reads),
         (thousands(spent.page_programs), spent.page_programs, whole.page_programs),
         (thousands(spent.block_erases), spent.block_erases, whole.block_erases),
@@ -117,7 +121,7 @@ fn nvram(spent: &Operations) -> u64 {
 
 /// The order of branches: by time, and by operations if their parts take no time.
 fn weight(spent: &Operations) -> (u64, u64) {
-    (spent.time_ns, spent.page_reads + spent.page_programs + spent.block_erases)
+    (spent.flash_ns, spent.page_reads + spent.page_programs + spent.block_erases)
 }
 
 #[cfg(test)]
@@ -126,15 +130,15 @@ mod tests {
 
     #[test]
     fn a_branch_is_the_sum_of_what_it_holds() {
-        let spent = |time_ns| Operations { time_ns, page_reads: 1, ..Operations::default() };
+        let spent = |flash_ns| Operations { flash_ns, page_reads: 1, ..Operations::default() };
         let paths =
             [("a", spent(1)), ("a > b", spent(2)), ("a > b > c", spent(4)), ("d", spent(8))];
         let by_cause = paths.map(|(path, spent)| (path.to_owned(), spent)).into();
         let root = Node::of(&by_cause);
-        assert_eq!(root.total.time_ns, 15);
-        assert_eq!(root.branches["a"].total.time_ns, 7);
+        assert_eq!(root.total.flash_ns, 15);
+        assert_eq!(root.branches["a"].total.flash_ns, 7);
         assert_eq!(root.branches["a"].branches["b"].total.page_reads, 2);
-        assert_eq!(root.branches["a"].branches["b"].own.time_ns, 2);
+        assert_eq!(root.branches["a"].branches["b"].own.flash_ns, 2);
         assert_eq!(Node::of(&BTreeMap::new()).html(), "");
     }
 }

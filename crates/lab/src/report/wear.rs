@@ -16,7 +16,7 @@ pub(super) fn wear(cases: &Cases<'_>) -> String {
     for workload in &cases.workloads {
         html.push_str(&format!("<h3>{}</h3>\n<div class=\"panels\">", escape(workload)));
         let mut even = String::new();
-        for case in shown.iter().filter(|case| case.run.workload == *workload) {
+        for case in shown.iter().filter(|case| case.run.inputs.workload == *workload) {
             html.push_str(&maps(cases, case));
             even.push_str(&evenly(cases, case));
         }
@@ -83,7 +83,7 @@ fn table(cases: &Cases<'_>, shown: &[&Case<'_>]) -> Table {
             format!("block {}: {}", count(block), thousands(run.by_block[block].block_erases))
         });
         vec![
-            run.workload.clone(),
+            run.inputs.workload.clone(),
             cases.full_name(case),
             count(run.by_block.len()),
             count(run.by_block.iter().filter(|block| block.page_programs > 0).count()),

@@ -63,7 +63,7 @@ pub fn by_table(trace: &Trace) -> Vec<TableRow> {
     let own = TableName { kind: FILE_SYSTEM.to_owned(), ..TableName::default() };
     for (name, counts) in blame.tables.iter().chain([&own]).zip(rounded) {
         let operations = Operations::of_columns(counts);
-        if operations.count() == 0 && operations.time_ns == 0 {
+        if operations.count() == 0 && operations.flash_ns == 0 {
             continue;
         }
         let TableName { kind, name, table, file } = name;
@@ -127,7 +127,7 @@ pub fn by_statement(trace: &Trace) -> Vec<StatementRow> {
             with_commit: Operations::of_columns(with_commit[place]),
         })
         .filter(|row| {
-            row.executions > 0 || row.operations.time_ns > 0 || row.with_commit.time_ns > 0
+            row.executions > 0 || row.operations.flash_ns > 0 || row.with_commit.flash_ns > 0
         })
         .collect();
     rows.sort_by_key(|row| std::cmp::Reverse(weight(&row.with_commit)));
@@ -139,7 +139,7 @@ fn weight(operations: &Operations) -> (u64, u64, u64) {
     (
         operations.page_programs + operations.nvram_writes,
         operations.block_erases,
-        operations.time_ns,
+        operations.flash_ns,
     )
 }
 

@@ -89,6 +89,6 @@ fn children_by_time(
     let tally = |id: &CauseId| &total[id.0 as usize];
     let known = trace.causes.children(parent).iter().copied();
     let mut children: Vec<CauseId> = known.filter(|id| tally(id).event_count() > 0).collect();
-    children.sort_by_key(|id| (tally(id).operations.time_ns, std::cmp::Reverse(*id)));
+    children.sort_by_key(|id| (tally(id).operations.flash_ns, std::cmp::Reverse(*id)));
     children.into_iter().map(|id| (id, depth)).collect()
 }

@@ -3,7 +3,8 @@
 use std::ops::AddAssign;
 
 use flysch_chip::{Event, EventKind, EventPlace};
-use serde::Serialize;
+use serde::ser::Error;
+use serde::{Serialize, Serializer};
 
 /// Operations of the devices, counted by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -29,7 +30,8 @@ pub struct Operations {
     /// Time that the NVRAM was busy, nanoseconds.
     pub nvram_time_ns: u64,
     /// Time that all devices were busy, nanoseconds.
-    pub time_ns: u64,
+    #[serde(rename = "time_ns")]
+    pub flash_ns: u64,
 }
 
 impl Operations {
@@ -49,14 +51,14 @@ impl Operations {
             self.nvram_erases,
             self.nvram_bytes,
             self.nvram_time_ns,
-            self.time_ns,
+            self.flash_ns,
         ]
     }
 
     /// The counts that [`Self::columns`] lists.
     pub(super) const fn of_columns(columns: [u64; Self::COLUMNS]) -> Self {
         let [page_reads, page_programs, block_erases, oob_reads, oob_programs, ..] = columns;
-        let [.., nvram_reads, nvram_writes, nvram_erases, nvram_bytes, nvram_time_ns, time_ns] =
+        let [.., nvram_reads, nvram_writes, nvram_erases, nvram_bytes, nvram_time_ns, flash_ns] =
             columns;
         Self {
             page_reads,
@@ -69,8 +71,18 @@ impl Operations {
             nvram_erases,
             nvram_bytes,
             nvram_time_ns,
-            time_ns,
+            flash_ns,
         }
+    }
+
+    /// Write the counts as fields of a run, whose own `time_ns` is the length of its interval: the
+    /// time of the devices is `flash_ns` there.
+    pub(crate) fn within_a_run<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let fields = serde_json::to_value(self).map_err(S::Error::custom)?;
+        let fields = fields.as_object().into_iter().flatten();
+        let named =
+            |name: &String| if name == "time_ns" { "flash_ns".into() } else { name.clone() };
+        serializer.collect_map(fields.map(|(name, value)| (named(name), value)))
     }
 
     /// Add one event to the counts.
@@ -87,7 +99,7 @@ impl Operations {
             EventKind::BufferHit | EventKind::Mark => return,
         }
         let time_ns = u64::from(event.duration_ns);
-        self.time_ns += time_ns;
+        self.flash_ns += time_ns;
         if event.kind.place() == EventPlace::Byte {
             self.nvram_bytes += u64::from(event.bytes);
             self.nvram_time_ns += time_ns;
@@ -103,7 +115,7 @@ impl Operations {
 
     /// Time that the NAND was busy, nanoseconds.
     pub const fn nand_time_ns(&self) -> u64 {
-        self.time_ns - self.nvram_time_ns
+        self.flash_ns - self.nvram_time_ns
     }
 }
 
@@ -119,6 +131,6 @@ impl AddAssign for Operations {
         self.nvram_erases += more.nvram_erases;
         self.nvram_bytes += more.nvram_bytes;
         self.nvram_time_ns += more.nvram_time_ns;
-        self.time_ns += more.time_ns;
+        self.flash_ns += more.flash_ns;
     }
 }

@@ -80,7 +80,7 @@ pub fn summary(trace: &Trace) -> Summary {
         events: tally.event_count(),
         begin_ns: trace.events.first().map_or(0, |event| event.time_ns),
         end_ns: ends.max().unwrap_or(0),
-        busy_ns: tally.operations.time_ns,
+        busy_ns: tally.operations.flash_ns,
         blocks: blocks.len() as u64,
         block_erases_max: erases.into_iter().max().unwrap_or(0),
         other_events: other_events(trace),

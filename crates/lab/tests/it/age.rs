@@ -39,9 +39,11 @@ fn an_aged_device_costs_more() {
         grid.axes.aged_invalids = vec![0, 35];
         let [new, _, _, old] = &runs(&grid)[..] else { panic!("four runs") };
         let title = stack.name();
-        assert_eq!(old.parameters["aged-fill"], fill.into(), "{title}");
-        assert_eq!(old.parameters["aged-invalid"], 35.into(), "{title}");
-        let operations = |run: &Run| run.page_reads + run.page_programs + run.block_erases;
+        assert_eq!(old.inputs.parameters["aged-fill"], fill.into(), "{title}");
+        assert_eq!(old.inputs.parameters["aged-invalid"], 35.into(), "{title}");
+        let operations = |run: &Run| {
+            run.operations.page_reads + run.operations.page_programs + run.operations.block_erases
+        };
         let (young, aged) = (operations(new), operations(old));
         assert!(aged * 10 > young * 11, "{title}: {young} operations, aged {aged}");
         assert!(old.time_ns > new.time_ns, "{title}");
@@ -65,7 +67,7 @@ fn worn_blocks_are_worn_by_seed_and_the_layers_know() {
     let mut grid = grid(Stack::FTL);
     grid.axes.aged_erases = vec![0, 500];
     let [new, worn] = &runs(&grid)[..] else { panic!("two runs") };
-    assert!(worn.block_erases > new.block_erases);
+    assert!(worn.operations.block_erases > new.operations.block_erases);
     let mut grid = self::grid(Stack::UBIFS);
     grid.axes.aged_invalids = vec![60];
     grid.axes.aged_erases = vec![500];
@@ -132,7 +134,7 @@ fn journals_get_as_much_pram_as_is_asked_for() {
     assert!(outcome.contains(&wanted), "{outcome}");
     grid.axes.pram_sizes = vec![360, 1024];
     let runs = runs(&grid);
-    let sizes = [0, 1].map(|place: usize| runs[place].parameters["pram-size"].to_string());
+    let sizes = [0, 1].map(|place: usize| runs[place].inputs.parameters["pram-size"].to_string());
     assert_eq!(sizes, ["360", "1024"]);
-    assert_eq!(runs[0].page_programs, runs[1].page_programs);
+    assert_eq!(runs[0].operations.page_programs, runs[1].operations.page_programs);
 }

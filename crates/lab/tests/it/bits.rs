@@ -57,8 +57,8 @@ fn check(main: Main) {
     linux.read(fd, 0, &mut read[..4096]).unwrap();
     flaw(&machine, 200);
     let outcome = linux.read(fd, PLACE, &mut read[..4096]);
-    let told = matches!(outcome, Err(FsError::Damaged { offset: PLACE, .. }));
-    assert!(told, "{}: {outcome:?}", stack.name());
+    let shown = matches!(outcome, Err(FsError::Damaged { offset: PLACE, .. }));
+    assert!(shown, "{}: {outcome:?}", stack.name());
 }
 
 #[test]

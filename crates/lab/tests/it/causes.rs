@@ -88,23 +88,24 @@ fn sum<'a>(parts: impl IntoIterator<Item = &'a Operations>) -> Operations {
 #[test]
 fn causes_are_all_known_and_sum_up() {
     for run in all_runs(&scenarios()) {
-        let title = format!("{} on {} {:?}", run.workload, run.on, run.parameters);
+        let title =
+            format!("{} on {} {:?}", run.inputs.workload, run.inputs.on, run.inputs.parameters);
         let other = run.by_cause.keys().find(|cause| cause.split(" > ").any(|it| it == "other"));
         assert_eq!(other, None, "{title}");
         let nvram = run.trace.events.iter().filter(|it| it.kind.place() == EventPlace::Byte);
         let busy_ns = |event: &Event| u64::from(event.duration_ns);
         let total = Operations {
-            page_reads: run.page_reads,
-            page_programs: run.page_programs,
-            block_erases: run.block_erases,
-            oob_reads: run.oob_reads,
-            oob_programs: run.oob_programs,
-            nvram_reads: run.nvram_reads,
-            nvram_writes: run.nvram_writes,
+            page_reads: run.operations.page_reads,
+            page_programs: run.operations.page_programs,
+            block_erases: run.operations.block_erases,
+            oob_reads: run.operations.oob_reads,
+            oob_programs: run.operations.oob_programs,
+            nvram_reads: run.operations.nvram_reads,
+            nvram_writes: run.operations.nvram_writes,
             nvram_erases: 0,
-            nvram_bytes: run.nvram_bytes,
+            nvram_bytes: run.operations.nvram_bytes,
             nvram_time_ns: nvram.map(busy_ns).sum(),
-            time_ns: run.trace.events.iter().map(busy_ns).sum(),
+            flash_ns: run.trace.events.iter().map(busy_ns).sum(),
         };
         assert_eq!(sum(run.by_cause.values()), total, "{title}");
         let drawn = run.energy.iter().map(|it| it.power_mw * seconds(it.time_ns));
@@ -115,16 +116,19 @@ fn causes_are_all_known_and_sum_up() {
             nvram_writes: 0,
             nvram_bytes: 0,
             nvram_time_ns: 0,
-            time_ns: total.nand_time_ns(),
+            flash_ns: total.nand_time_ns(),
             ..total
         };
         assert_eq!(sum(&run.by_block), on_nand, "{title}");
-        let is_journalled =
-            run.parameters["journal-mode"] == "delete".into() && run.page_programs > 0;
-        let has_pram = run.on.ends_with("+pramfs");
-        assert!(has_pram || run.nvram_reads + run.nvram_writes == 0, "{title}");
-        assert!(!(has_pram && is_journalled) || run.nvram_writes > 0, "{title}");
-        let on_flash = run.on != Stack::TMPFS.name();
+        let is_journalled = run.inputs.parameters["journal-mode"] == "delete".into()
+            && run.operations.page_programs > 0;
+        let has_pram = run.inputs.on.ends_with("+pramfs");
+        assert!(
+            has_pram || run.operations.nvram_reads + run.operations.nvram_writes == 0,
+            "{title}"
+        );
+        assert!(!(has_pram && is_journalled) || run.operations.nvram_writes > 0, "{title}");
+        let on_flash = run.inputs.on != Stack::TMPFS.name();
         assert_eq!(!run.by_cause.is_empty(), on_flash, "{title}");
     }
 }

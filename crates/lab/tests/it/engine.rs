@@ -34,9 +34,9 @@ fn a_log_is_kept_and_asked_on_the_engine_as_on_sqlite() {
     for run in runs(&grid(&[Workload::Logger(logger)], &[Stack::FLYSCH, Stack::JFFS2])) {
         let count = |kind| run.by_kind[kind].count;
         assert_eq!((count("insert"), count("by_time"), count("by_sensor")), (50, 7, 7));
-        assert_eq!(run.by_kind["by_time"].operations.page_programs, 0, "{}", run.on);
+        assert_eq!(run.by_kind["by_time"].operations.page_programs, 0, "{}", run.inputs.on);
         let programs = run.by_kind["insert"].operations.page_programs;
-        assert!(programs >= 50, "{}: {programs} programs for 50 durable commits", run.on);
+        assert!(programs >= 50, "{}: {programs} programs for 50 durable commits", run.inputs.on);
         assert_eq!(run.bytes, 50 * 3 * 40);
     }
 }
@@ -55,7 +55,7 @@ fn programs_of_the_engine_bear_the_cause_that_their_page_tells() {
         assert_eq!(is_program, operations.page_programs > 0, "{cause}");
         programs += operations.page_programs;
     }
-    assert_eq!(programs, run.page_programs);
+    assert_eq!(programs, run.operations.page_programs);
     for label in ["log", "record", "run", "merge"] {
         let is_there = run.by_cause.keys().any(|cause| cause.ends_with(&format!("> {label}")));
         assert!(is_there, "{label} in {:?}", run.by_cause.keys());
@@ -71,10 +71,10 @@ fn inserts_and_selects_by_key_run_on_the_engine() {
     ];
     let runs = runs(&grid(&workloads, &[Stack::FLYSCH]));
     let [insert, select, contacts] = runs.as_slice() else { panic!("three runs") };
-    assert!(insert.page_programs > 0 && insert.end_ns > 0);
+    assert!(insert.operations.page_programs > 0 && insert.end_ns > 0);
     for reading in [select, contacts] {
-        assert_eq!(reading.page_programs, 0, "{}", reading.workload);
-        assert!(reading.page_reads > 0, "{}", reading.workload);
+        assert_eq!(reading.operations.page_programs, 0, "{}", reading.inputs.workload);
+        assert!(reading.operations.page_reads > 0, "{}", reading.inputs.workload);
     }
 }
 
@@ -88,8 +88,8 @@ fn every_stack_comes_back_from_a_cut_and_from_a_clean_stop() {
     grid.axes.seeds = vec![1, 2];
     for run in runs(&grid) {
         let kinds: Vec<_> = run.by_kind.keys().copied().collect();
-        assert_eq!(kinds, ["mount", "open", "write"], "{}", run.on);
-        assert!(run.by_kind["write"].operations.page_programs > 0, "{}", run.on);
+        assert_eq!(kinds, ["mount", "open", "write"], "{}", run.inputs.on);
+        assert!(run.by_kind["write"].operations.page_programs > 0, "{}", run.inputs.on);
     }
 }
 
@@ -112,9 +112,17 @@ fn commits_beside_the_chip_program_nothing_and_outlive_a_cut() {
     let logger = Workload::Logger(Logger { queries: 3, ..Logger::DEFAULT });
     let both = runs(&grid(&[logger], &[Stack::FLYSCH, Stack::FLYSCH_NVRAM]));
     let [plain, beside] = both.as_slice() else { panic!("two runs") };
-    assert_eq!(plain.nvram_writes, 0);
-    assert!(beside.nvram_writes >= 50, "{} writes for 50 commits", beside.nvram_writes);
-    assert!(beside.page_programs * 4 < plain.page_programs, "{} programs", beside.page_programs);
+    assert_eq!(plain.operations.nvram_writes, 0);
+    assert!(
+        beside.operations.nvram_writes >= 50,
+        "{} writes for 50 commits",
+        beside.operations.nvram_writes
+    );
+    assert!(
+        beside.operations.page_programs * 4 < plain.operations.page_programs,
+        "{} programs",
+        beside.operations.page_programs
+    );
     for stop in [Stop::Cut, Stop::Clean] {
         let mounts = runs(&grid(&[Workload::Mount(Mount { stop })], &[Stack::FLYSCH_NVRAM]));
         assert!(mounts[0].by_kind["open"].operations.page_reads > 0, "{stop:?}");

@@ -34,7 +34,7 @@ fn powers_are_those_of_the_papers_tables() {
     ];
     for (workload, stack, choice, powers) in cases {
         let scenario = scenario(workload, stack, choice);
-        let busy = Operations { time_ns: 5, ..Operations::default() };
+        let busy = Operations { flash_ns: 5, ..Operations::default() };
         let drawn = scenario.build.platform.power.drawn(scenario.activity(), 2_000_000_000, &busy);
         let found: Vec<f64> = drawn.iter().map(|drawn| drawn.power_mw).collect();
         assert_eq!(found, powers, "{} on {}", workload.name(), stack.name());

@@ -326,7 +326,7 @@ fn the_tree_is_drawn_depth_first_and_busiest_first() {
         .nodes
         .iter()
         .map(|node| {
-            let time = |tally: Tally| tally.operations.time_ns;
+            let time = |tally: Tally| tally.operations.flash_ns;
             (node.cause.as_str(), time(node.own), time(node.total))
         })
         .collect();

@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn three_pages_in_a_row_switch_it_on_and_one_aside_off() {
         let mut progress = Progress::default();
-        let told = [0, 1, 2, 3, 9, 10, 11, 11, 12].map(|index| progress.note(index));
-        assert_eq!(told, [false, false, true, true, false, false, true, false, false]);
+        let shown = [0, 1, 2, 3, 9, 10, 11, 11, 12].map(|index| progress.note(index));
+        assert_eq!(shown, [false, false, true, true, false, false, true, false, false]);
     }
 }

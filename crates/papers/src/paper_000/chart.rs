@@ -16,7 +16,7 @@ pub(super) fn chart(
     let panel = |stack| {
         let line = |size: u32| {
             let points = sweep.of(stack, size).iter();
-            let points = points.map(|run| (f64::from(run.requests), (metric.of)(run)));
+            let points = points.map(|run| (f64::from(run.inputs.requests), (metric.of)(run)));
             Series::line(format!("{size} B"), points.collect())
         };
         Panel {

@@ -36,8 +36,8 @@ fn throughput(sweep: &Sweep) -> Vec<Claim> {
         Claim::new("figure-3", text, target, measured, Band::STATEMENT)
     };
     let fastest = sweep.all().iter().map(THROUGHPUT.of).fold(0.0, f64::max);
-    let larger = sweep.ratios(THROUGHPUT.of, |run| run.record_size > 150);
-    let small = sweep.ratios(THROUGHPUT.of, |run| run.record_size == 150);
+    let larger = sweep.ratios(THROUGHPUT.of, |run| run.inputs.record_size > 150);
+    let small = sweep.ratios(THROUGHPUT.of, |run| run.inputs.record_size == 150);
     let mut claims = vec![
         statement(
             "inserts are far slower than plain writes: fastest over Table I's 1.26 MB/s",
@@ -80,11 +80,11 @@ fn operations(sweep: &Sweep) -> Vec<Claim> {
     let (jffs2_reads, ubifs_reads) = (of(Stack::JFFS2, READS.of), of(Stack::UBIFS, READS.of));
     let grows = SIZES.map(|size| {
         let runs = sweep.of(Stack::JFFS2, size);
-        let many = runs.iter().filter(|run| run.requests >= 2500).map(READS.of);
-        let few = runs.iter().filter(|run| run.requests <= 1000).map(READS.of);
+        let many = runs.iter().filter(|run| run.inputs.requests >= 2500).map(READS.of);
+        let few = runs.iter().filter(|run| run.inputs.requests <= 1000).map(READS.of);
         mean(&many.collect::<Vec<_>>()) / mean(&few.collect::<Vec<_>>())
     });
-    let is_interleaved = |run: &&Run| run.page_reads > 0;
+    let is_interleaved = |run: &&Run| run.operations.page_reads > 0;
     let mixed: Vec<&Run> =
         SIZES.into_iter().flat_map(|size| sweep.of(Stack::JFFS2, size)).collect();
     let programs = sweep.ratios(PROGRAMS.of, |_| true);

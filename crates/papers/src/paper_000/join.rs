@@ -32,7 +32,9 @@ pub(super) fn figures(sweep: &Sweep) -> Evidence {
 
 fn throughput(sweep: &Sweep) -> Vec<Claim> {
     let large = SIZES.map(|size| {
-        mean(&sweep.ratios(THROUGHPUT.of, |run| run.record_size == size && run.requests >= LARGE))
+        mean(&sweep.ratios(THROUGHPUT.of, |run| {
+            run.inputs.record_size == size && run.inputs.requests >= LARGE
+        }))
     });
     let mut claims = vec![Claim {
         note: format!("JFFS2 over UBIFS by record size: {}.", said(&large)),
@@ -44,7 +46,7 @@ fn throughput(sweep: &Sweep) -> Vec<Claim> {
             Band::RATIO,
         )
     }];
-    let small = sweep.ratios(THROUGHPUT.of, |run| run.requests <= SMALL);
+    let small = sweep.ratios(THROUGHPUT.of, |run| run.inputs.requests <= SMALL);
     claims.push(Claim::new(
         "figure-8",
         "for few requests UBIFS joins faster than JFFS2: share of cases",
@@ -88,7 +90,8 @@ fn operations(sweep: &Sweep) -> Vec<Claim> {
             Band::COUNT,
         ));
     }
-    let only_reads = |run: &Run| run.page_programs == 0 && run.block_erases == 0;
+    let only_reads =
+        |run: &Run| run.operations.page_programs == 0 && run.operations.block_erases == 0;
     claims.push(Claim::new(
         "figure-8",
         "joins neither program nor erase: share of runs",

@@ -115,12 +115,12 @@ fn touched(run: &Run) -> f64 {
 
 fn listing(kinds: &[(&str, &Sweep); 2]) -> Listing {
     let row = |kind: &str, run: &Run, stack: Stack| -> Vec<Value> {
-        let requests = f64::from(run.requests);
+        let requests = f64::from(run.inputs.requests);
         let most = run.by_block.iter().map(|block| block.block_erases).max().unwrap_or(0);
         vec![
             json!(kind),
             json!(stack_name(stack)),
-            json!(format!("{} B", run.record_size)),
+            json!(format!("{} B", run.inputs.record_size)),
             json!((PROGRAMS.of)(run) / requests),
             json!((ERASES.of)(run) / requests),
             json!(touched(run)),

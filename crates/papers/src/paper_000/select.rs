@@ -28,7 +28,7 @@ pub(super) fn figures(sweep: &Sweep) -> Evidence {
 
 fn throughput(sweep: &Sweep) -> Vec<Claim> {
     let better = SIZES.map(|size| {
-        let ratios = sweep.ratios(THROUGHPUT.of, |run| run.record_size == size);
+        let ratios = sweep.ratios(THROUGHPUT.of, |run| run.inputs.record_size == size);
         1.0 / mean(&ratios)
     });
     let best = better.iter().copied().fold(0.0, f64::max);
@@ -54,7 +54,7 @@ fn throughput(sweep: &Sweep) -> Vec<Claim> {
     claims.extend(STACKS.map(|stack| {
         let shapes = SIZES.map(|size| {
             let points = sweep.of(stack, size).iter();
-            correlation(&points.map(|run| (f64::from(run.requests).ln(), (THROUGHPUT.of)(run))).collect::<Vec<_>>())
+            correlation(&points.map(|run| (f64::from(run.inputs.requests).ln(), (THROUGHPUT.of)(run))).collect::<Vec<_>>())
         });
         Claim {
             reason: "The constant overhead that makes the curve, the program's paging in at BEGIN, is \
@@ -76,9 +76,10 @@ fn throughput(sweep: &Sweep) -> Vec<Claim> {
 }
 
 fn operations(sweep: &Sweep) -> Vec<Claim> {
-    let few = sweep.ratios(READS.of, |run| run.requests < MEETS);
-    let many = sweep.ratios(READS.of, |run| run.requests >= MEETS);
-    let all_reads = |run: &Run| run.page_programs == 0 && run.block_erases == 0;
+    let few = sweep.ratios(READS.of, |run| run.inputs.requests < MEETS);
+    let many = sweep.ratios(READS.of, |run| run.inputs.requests >= MEETS);
+    let all_reads =
+        |run: &Run| run.operations.page_programs == 0 && run.operations.block_erases == 0;
     vec![
         Claim::new(
             "figure-6",

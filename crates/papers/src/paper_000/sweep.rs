@@ -86,7 +86,7 @@ impl Sweep {
 
     /// The run of one stack, record size and number of requests.
     pub(super) fn at(&self, stack: Stack, size: u32, requests: u32) -> &Run {
-        let found = self.of(stack, size).iter().find(|run| run.requests == requests);
+        let found = self.of(stack, size).iter().find(|run| run.inputs.requests == requests);
         found.expect("it is one of the sweep's")
     }
 

@@ -28,14 +28,14 @@ pub(super) fn threshold(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     let runs = trial.run_all(&scenarios)?;
     let claims = runs.iter().map(|run| {
         let mb = first_flush(run).map_or(f64::NAN, |request| mb(run, request));
-        let text = format!("inserts of {} B are flushed before END after, MB", run.record_size);
+        let text = format!("inserts of {} B are flushed before END after, MB", run.inputs.record_size);
         Claim {
             reason: "The cache is counted in pages of 1 KB, 2000 of them: of records that fill their \
                      page badly it holds less.",
             ..Claim::new("flush-threshold", text, Target::Value(PAPER_MB), mb, Band::COUNT)
         }
     });
-    let line = |run: &Run| Series::line(format!("{} B", run.record_size), flushed(run));
+    let line = |run: &Run| Series::line(format!("{} B", run.inputs.record_size), flushed(run));
     let figure = Figure {
         item: "flush-threshold",
         name: "flush-threshold".to_owned(),
@@ -52,7 +52,7 @@ pub(super) fn threshold(trial: &Trial<'_>) -> Result<Evidence, Cause> {
 }
 
 fn mb(run: &Run, requests: u32) -> f64 {
-    f64::from(requests) * f64::from(run.record_size) / 1_048_576.0
+    f64::from(requests) * f64::from(run.inputs.record_size) / 1_048_576.0
 }
 
 /// The first request during which a page of the partition was programmed.
@@ -63,13 +63,13 @@ fn first_flush(run: &Run) -> Option<u32> {
 
 /// Page programs of each request, without those of END.
 fn programs_by_request(run: &Run) -> Vec<u64> {
-    let mut programs = vec![0; run.requests as usize];
+    let mut programs = vec![0; run.inputs.requests as usize];
     let mut place: Option<usize> = None;
     let mut end_ns = u64::MAX;
     for event in &run.trace.events {
         if event.kind == EventKind::Mark {
             place = Some(event.addr as usize - 1);
-            if event.addr == run.requests {
+            if event.addr == run.inputs.requests {
                 let last = *run.request_ns.last().expect("there are requests");
                 end_ns = event.time_ns + last;
             }
@@ -90,6 +90,6 @@ fn flushed(run: &Run) -> Vec<(f64, f64)> {
         sum += count;
         sum
     });
-    let step = (run.requests / 100).max(1) as usize;
+    let step = (run.inputs.requests / 100).max(1) as usize;
     (1..).zip(sums).step_by(step).map(|(request, sum)| (mb(run, request), real(sum))).collect()
 }

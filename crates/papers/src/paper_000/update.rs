@@ -37,7 +37,7 @@ pub(super) fn figures(sweep: &Sweep) -> Evidence {
 
 fn throughput(sweep: &Sweep) -> Vec<Claim> {
     let of_size =
-        |size: u32| 1.0 / mean(&sweep.ratios(THROUGHPUT.of, |run| run.record_size == size));
+        |size: u32| 1.0 / mean(&sweep.ratios(THROUGHPUT.of, |run| run.inputs.record_size == size));
     let rough = STACKS.map(|stack| {
         let of = |size: u32| {
             let curve: Vec<f64> = sweep.of(stack, size).iter().map(THROUGHPUT.of).collect();
@@ -92,7 +92,7 @@ fn operations(sweep: &Sweep) -> [Claim; 3] {
             "figure-10",
             "an update reads the page that it changes: share of runs with reads",
             Target::AtLeast(1.0),
-            share(sweep.all(), |run| run.page_reads > 0),
+            share(sweep.all(), |run| run.operations.page_reads > 0),
             Band::STATEMENT,
         ),
     ]
@@ -106,7 +106,12 @@ fn erases(sweep: &Sweep) -> Vec<Claim> {
         |size: u32| sweep.of(Stack::JFFS2, size).iter().map(ERASES_PER_KB.of).fold(0.0, f64::max);
     let first = SIZES.map(|size| {
         let of_size = sweep.of(Stack::JFFS2, size);
-        f64::from(of_size.iter().find(|run| run.block_erases > 0).map_or(0, |run| run.requests))
+        f64::from(
+            of_size
+                .iter()
+                .find(|run| run.operations.block_erases > 0)
+                .map_or(0, |run| run.inputs.requests),
+        )
     });
     let numbered = |text: &str, target, measured| Claim {
         reason: FEW_ERASES,

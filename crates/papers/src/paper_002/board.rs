@@ -88,7 +88,7 @@ impl Pair {
 
     /// Percentage of page reads that are saved.
     pub(super) fn reads_saved(&self) -> f64 {
-        self.saved(|run| exact(run.page_reads))
+        self.saved(|run| exact(run.operations.page_reads))
     }
 
     /// Percentage of energy that is saved.

@@ -159,7 +159,7 @@ fn counts(pair: &Pair, tests: f64) -> Vec<Claim> {
 #[expect(clippy::cast_precision_loss, reason = "counts and times far below 2^52")]
 fn burdens(pair: &Pair) -> Vec<Claim> {
     let copies = |run: &Run| under(run, "yaffs_gc").page_programs as f64;
-    let journal_s = |run: &Run| under(run, "journal").time_ns as f64;
+    let journal_s = |run: &Run| under(run, "journal").flash_ns as f64;
     let less = |item, text: &str, measured: f64, reason| Claim {
         reason,
         ..Claim::new(item, text, Target::AtMost(1.0), measured, Band::STATEMENT)

@@ -82,7 +82,7 @@ pub(super) fn run(trial: &Trial<'_>) -> Result<Evidence, Cause> {
         let tpcc = Tpcc { files: Files::Two, ..tpcc(DIVISOR) };
         let mut one = scenario(tpcc, stack, TRANSACTIONS)?;
         one.build.route = route;
-        costs.push(choice(&one, tpcc)?);
+        costs.push(costs_of_jobs(&one, tpcc)?);
         (trial.done)(STEPS);
     }
     Ok(Evidence {
@@ -93,7 +93,7 @@ pub(super) fn run(trial: &Trial<'_>) -> Result<Evidence, Cause> {
 }
 
 /// Run all jobs with one choice of files.
-fn choice(scenario: &Scenario, tpcc: Tpcc) -> Result<Vec<Cost>, Cause> {
+fn costs_of_jobs(scenario: &Scenario, tpcc: Tpcc) -> Result<Vec<Cost>, Cause> {
     let test = PowerCutTest::new(scenario, tpcc, TRANSACTIONS);
     let machine = test.loaded()?;
     let database = test.open(&machine)?;

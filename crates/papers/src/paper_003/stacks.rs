@@ -80,13 +80,13 @@ impl Pair {
 /// Number of page programs, which the paper calls writes.
 #[expect(clippy::cast_precision_loss, reason = "a count far below 2^52")]
 pub(super) fn writes(run: &Run) -> f64 {
-    run.page_programs as f64
+    run.operations.page_programs as f64
 }
 
 /// Number of block erases.
 #[expect(clippy::cast_precision_loss, reason = "a count far below 2^52")]
 pub(super) fn erases(run: &Run) -> f64 {
-    run.block_erases as f64
+    run.operations.block_erases as f64
 }
 
 /// Seconds of virtual time.

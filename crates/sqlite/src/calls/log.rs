@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::{Bound, Bytes, Call, Changes, CompiledId, ConnectionId, Entry};
-use crate::remote::{Told, What};
+use crate::remote::{ApiEvent, ApiEventKind};
 
 /// A thread of a process.
 type Thread = (u32, u32);
@@ -43,24 +43,26 @@ pub struct CallLog {
 impl CallLog {
     /// Note what a program tells. `idle_ns` is its own time before, and `changes` tells what was
     /// changed since the last new call. It is asked if this is another new call.
-    pub fn note(&mut self, told: &Told<'_>, idle_ns: u64, changes: impl FnOnce() -> Changes) {
-        let thread = (told.client, told.thread);
-        match told.what {
-            What::Piece => self.pieces.entry(thread).or_default().extend_from_slice(told.bytes),
-            What::Result => self.result(thread, told),
-            What::Note => _ = self.notes.insert(text(told.bytes)),
-            What::Version => self.about.version = text(told.bytes),
-            What::Source => self.about.source = text(told.bytes),
-            What::Option => _ = self.about.compile_options.insert(text(told.bytes)),
-            What::Pragma => {
-                if let Some((name, value)) = text(told.bytes).split_once('=') {
+    pub fn note(&mut self, event: &ApiEvent<'_>, idle_ns: u64, changes: impl FnOnce() -> Changes) {
+        let thread = (event.client, event.thread);
+        match event.kind {
+            ApiEventKind::Piece => {
+                self.pieces.entry(thread).or_default().extend_from_slice(event.bytes);
+            }
+            ApiEventKind::Result => self.result(thread, event),
+            ApiEventKind::Note => _ = self.notes.insert(text(event.bytes)),
+            ApiEventKind::Version => self.about.version = text(event.bytes),
+            ApiEventKind::Source => self.about.source = text(event.bytes),
+            ApiEventKind::Option => _ = self.about.compile_options.insert(text(event.bytes)),
+            ApiEventKind::Pragma => {
+                if let Some((name, value)) = text(event.bytes).split_once('=') {
                     self.about.pragmas.insert(name.to_owned(), value.to_owned());
                 }
             }
             _ => {
                 let mut bytes = self.pieces.remove(&thread).unwrap_or_default();
-                bytes.extend_from_slice(told.bytes);
-                match self.call(told, bytes) {
+                bytes.extend_from_slice(event.bytes);
+                match self.call(event, bytes) {
                     Some(call) => self.push(thread, call, idle_ns, changes),
                     None => self.strays += 1,
                 }
@@ -132,79 +134,83 @@ impl CallLog {
         self.entries.push(Entry { idle_ns, ..Entry::new(process, call) });
     }
 
-    fn call(&mut self, told: &Told<'_>, bytes: Vec<u8>) -> Option<Call> {
-        let name = (told.client, told.subject);
+    fn call(&mut self, event: &ApiEvent<'_>, bytes: Vec<u8>) -> Option<Call> {
+        let name = (event.client, event.subject);
         let connection = || self.connections.get(&name).copied();
-        let compiled = || match told.subject {
+        let compiled = || match event.subject {
             0 => Some(0),
             _ => self.statements.get(&name).copied(),
         };
         let bind = |value: Bound| {
-            Some(Call::Bind { statement: compiled()?, parameter: told.flags, value })
+            Some(Call::Bind { statement: compiled()?, parameter: event.flags, value })
         };
-        match told.what {
-            What::Open => self.open(told, &text(&bytes)),
-            What::Close if told.subject == 0 => Some(Call::Close { connection: 0, version: 1 }),
-            What::Close => {
-                let call = Call::Close { connection: connection()?, version: told.flags };
+        match event.kind {
+            ApiEventKind::Open => self.open(event, &text(&bytes)),
+            ApiEventKind::Close if event.subject == 0 => {
+                Some(Call::Close { connection: 0, version: 1 })
+            }
+            ApiEventKind::Close => {
+                let call = Call::Close { connection: connection()?, version: event.flags };
                 Some(call)
             }
-            What::Prepare => Some(prepare(connection()?, told, bytes)),
-            What::Prepare16 => Some(prepare(connection()?, told, utf8(&bytes))),
-            What::Step => Some(Call::Step { statement: compiled()? }),
-            What::Reset => Some(Call::Reset { statement: compiled()? }),
-            What::Finalize => Some(Call::Finalize { statement: compiled()? }),
-            What::Clear => Some(Call::Clear { statement: compiled()? }),
-            What::Execute => Some(Call::Execute { connection: connection()?, sql: Bytes(bytes) }),
-            What::BusyTimeout => {
-                Some(Call::BusyTimeout { connection: connection()?, ms: told.number })
+            ApiEventKind::Prepare => Some(prepare(connection()?, event, bytes)),
+            ApiEventKind::Prepare16 => Some(prepare(connection()?, event, utf8(&bytes))),
+            ApiEventKind::Step => Some(Call::Step { statement: compiled()? }),
+            ApiEventKind::Reset => Some(Call::Reset { statement: compiled()? }),
+            ApiEventKind::Finalize => Some(Call::Finalize { statement: compiled()? }),
+            ApiEventKind::Clear => Some(Call::Clear { statement: compiled()? }),
+            ApiEventKind::Execute => {
+                Some(Call::Execute { connection: connection()?, sql: Bytes(bytes) })
             }
-            What::Checkpoint => {
-                let (schema, mode) = (text(&bytes), told.flags);
+            ApiEventKind::BusyTimeout => {
+                Some(Call::BusyTimeout { connection: connection()?, ms: event.number })
+            }
+            ApiEventKind::Checkpoint => {
+                let (schema, mode) = (text(&bytes), event.flags);
                 Some(Call::Checkpoint { connection: connection()?, schema, mode })
             }
-            What::AutoCheckpoint => {
-                Some(Call::AutoCheckpoint { connection: connection()?, pages: told.number })
+            ApiEventKind::AutoCheckpoint => {
+                Some(Call::AutoCheckpoint { connection: connection()?, pages: event.number })
             }
-            What::BindNull => bind(Bound::Null),
-            What::BindInteger => bind(Bound::Integer(told.number)),
-            What::BindReal => bind(Bound::RealBits(told.number.cast_unsigned())),
-            What::BindText => bind(Bound::Text(Bytes(bytes))),
-            What::BindText16 => bind(Bound::Text16(Bytes(bytes))),
-            What::BindBlob => bind(Bound::Blob(Bytes(bytes))),
-            What::BindZeros => bind(Bound::Zeros(told.number.cast_unsigned())),
-            What::Piece
-            | What::Result
-            | What::Note
-            | What::Version
-            | What::Source
-            | What::Option
-            | What::Pragma => None,
+            ApiEventKind::BindNull => bind(Bound::Null),
+            ApiEventKind::BindInteger => bind(Bound::Integer(event.number)),
+            ApiEventKind::BindReal => bind(Bound::RealBits(event.number.cast_unsigned())),
+            ApiEventKind::BindText => bind(Bound::Text(Bytes(bytes))),
+            ApiEventKind::BindText16 => bind(Bound::Text16(Bytes(bytes))),
+            ApiEventKind::BindBlob => bind(Bound::Blob(Bytes(bytes))),
+            ApiEventKind::BindZeros => bind(Bound::Zeros(event.number.cast_unsigned())),
+            ApiEventKind::Piece
+            | ApiEventKind::Result
+            | ApiEventKind::Note
+            | ApiEventKind::Version
+            | ApiEventKind::Source
+            | ApiEventKind::Option
+            | ApiEventKind::Pragma => None,
         }
     }
 
-    fn open(&mut self, told: &Told<'_>, text: &str) -> Option<Call> {
+    fn open(&mut self, event: &ApiEvent<'_>, text: &str) -> Option<Call> {
         let mut parts = text.splitn(3, '\n');
         let (folder, vfs) = (parts.next()?.to_owned(), parts.next()?.to_owned());
         let name = parts.next()?.to_owned();
         self.opened += 1;
-        Some(Call::Open { connection: self.opened, folder, name, flags: told.flags, vfs })
+        Some(Call::Open { connection: self.opened, folder, name, flags: event.flags, vfs })
     }
 
     /// The last call of a thread has ended.
-    fn result(&mut self, thread: Thread, told: &Told<'_>) {
+    fn result(&mut self, thread: Thread, event: &ApiEvent<'_>) {
         let Some(entry) = self.last.get(&thread).and_then(|at| self.entries.get_mut(*at)) else {
             return;
         };
-        entry.code = told.flags;
-        let name = (told.client, told.subject);
+        entry.code = event.flags;
+        let name = (event.client, event.subject);
         match &mut entry.call {
             Call::Open { connection, .. } => _ = self.connections.insert(name, *connection),
             Call::Prepare { statement, sql, .. } => {
-                if let Ok(used) = usize::try_from(told.number) {
+                if let Ok(used) = usize::try_from(event.number) {
                     sql.0.truncate(used);
                 }
-                if told.subject != 0 {
+                if event.subject != 0 {
                     self.compiled += 1;
                     *statement = self.compiled;
                     self.statements.insert(name, self.compiled);
@@ -230,8 +236,8 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// A statement that is being compiled. Its number is known when that has ended.
-const fn prepare(connection: ConnectionId, told: &Told<'_>, sql: Vec<u8>) -> Call {
-    Call::Prepare { connection, statement: 0, flags: told.flags, sql: Bytes(sql) }
+const fn prepare(connection: ConnectionId, event: &ApiEvent<'_>, sql: Vec<u8>) -> Call {
+    Call::Prepare { connection, statement: 0, flags: event.flags, sql: Bytes(sql) }
 }
 
 /// A text in UTF-16, as UTF-8.

@@ -6,13 +6,13 @@ use std::ffi::c_int;
 use libsqlite3_sys as sqlite;
 use rustix::time::{ClockId, clock_gettime};
 
+use super::api_event::ApiEvent;
 use super::channel::{Channel, LeaseWord};
 use super::failures::Failures;
 use super::folder::Folder;
 use super::locking::{Leases, lock};
 use super::message::{Kind, Request};
 use super::regions::Regions;
-use super::told::Told;
 use super::{Began, Ended, Machine, StatementId};
 use crate::flags::{FileKind, OpenFlags, SyncFlags};
 use crate::locks::{LEVELS, LockLevel, LockTable};
@@ -232,7 +232,9 @@ fn report(client: u32, house: &House<'_>, request: &Request<'_>) {
     }
     if request.kind == Kind::Call {
         // A call that makes no sense is none.
-        return Told::parse(client, request).iter().for_each(|told| house.machine.told(told));
+        return ApiEvent::parse(client, request)
+            .iter()
+            .for_each(|event| house.machine.note_api_event(event));
     }
     let id = StatementId { client, number: request.number.cast_unsigned() };
     let in_transaction = request.flags == 0;

@@ -91,21 +91,21 @@ pub(super) fn lock(open: &mut OpenFile, house: &mut House<'_>, request: &Request
     }
     let granted = house.locks.acquire(&open.name, open.holder, level);
     let held = house.locks.level(&open.name, open.holder);
-    let told = if granted { foretell(open, house, request.number) } else { Foretold::default() };
+    let facts = if granted { facts_for(open, house, request.number) } else { Facts::default() };
     if !request.is_answered {
         // It was granted by the lease, and the process went on with what it believes to be there.
         let code = if granted { sqlite::SQLITE_OK } else { sqlite::SQLITE_IOERR_LOCK };
-        let is_so = request.bytes.is_empty() || told.is_told_by(request.bytes);
+        let is_so = request.bytes.is_empty() || facts.are_in(request.bytes);
         return if is_so { code } else { sqlite::SQLITE_IOERR_READ }.into();
     }
     let code = if granted { sqlite::SQLITE_OK } else { sqlite::SQLITE_BUSY };
     let is_leased = granted && house.leases.note(open, held);
-    Answer { code, bytes: told.bytes(held, is_leased) }
+    Answer { code, bytes: facts.bytes(held, is_leased) }
 }
 
 /// What is told with a lock. `known` has a bit for each, which `shim/shim.h` lists.
 #[derive(Default)]
-struct Foretold {
+struct Facts {
     known: u32,
     has_journal: bool,
     has_log: bool,
@@ -120,7 +120,7 @@ const KNOWN_SIZE: u32 = 8;
 /// Where the change counter lies in a database.
 const COUNTER_AT: u64 = 24;
 
-impl Foretold {
+impl Facts {
     #[expect(clippy::host_endian_bytes, reason = "shared memory of one machine")]
     fn bytes(&self, held: LockLevel, is_leased: bool) -> Vec<u8> {
         let held = LEVELS.iter().position(|known| *known == held).unwrap_or(0);
@@ -135,7 +135,7 @@ impl Foretold {
     }
 
     /// Whether a process that said these bytes believes the same.
-    fn is_told_by(&self, said: &[u8]) -> bool {
+    fn are_in(&self, said: &[u8]) -> bool {
         let own = self.bytes(LockLevel::None, false);
         let same = |part: std::ops::Range<usize>| said.get(part.clone()) == own.get(part);
         let has = |what| self.known & what != 0;
@@ -143,33 +143,33 @@ impl Foretold {
     }
 }
 
-fn foretell(open: &mut OpenFile, house: &House<'_>, wanted: i64) -> Foretold {
+fn facts_for(open: &mut OpenFile, house: &House<'_>, wanted: i64) -> Facts {
     let wanted = u32::try_from(wanted).unwrap_or(0);
-    let (mut told, vfs) = (Foretold::default(), house.machine.vfs());
+    let (mut facts, vfs) = (Facts::default(), house.machine.vfs());
     if wanted & KNOWN_JOURNAL != 0 {
-        let Ok(exists) = vfs.exists(&format!("{}-journal", open.name)) else { return told };
-        (told.has_journal, told.known) = (exists, told.known | KNOWN_JOURNAL);
+        let Ok(exists) = vfs.exists(&format!("{}-journal", open.name)) else { return facts };
+        (facts.has_journal, facts.known) = (exists, facts.known | KNOWN_JOURNAL);
         if exists {
-            return told;
+            return facts;
         }
     }
     if wanted & KNOWN_COUNTER != 0 {
-        if !open.file.read(COUNTER_AT, &mut told.counter).is_ok_and(|len| len == 16) {
-            return told;
+        if !open.file.read(COUNTER_AT, &mut facts.counter).is_ok_and(|len| len == 16) {
+            return facts;
         }
-        told.known |= KNOWN_COUNTER;
+        facts.known |= KNOWN_COUNTER;
     }
     if wanted & KNOWN_LOG != 0 {
-        let Ok(exists) = vfs.exists(&format!("{}-wal", open.name)) else { return told };
-        (told.has_log, told.known) = (exists, told.known | KNOWN_LOG);
+        let Ok(exists) = vfs.exists(&format!("{}-wal", open.name)) else { return facts };
+        (facts.has_log, facts.known) = (exists, facts.known | KNOWN_LOG);
         if exists {
-            return told;
+            return facts;
         }
     }
     if wanted & KNOWN_SIZE != 0
         && let Ok(size) = open.file.size()
     {
-        (told.size, told.known) = (size, told.known | KNOWN_SIZE);
+        (facts.size, facts.known) = (size, facts.known | KNOWN_SIZE);
     }
-    told
+    facts
 }

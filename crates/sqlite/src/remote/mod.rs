@@ -6,21 +6,22 @@
 //! outlives them all.
 //!
 //! ```text
-//! server   waits for programs and requests; knows how long the programs worked between them
-//! client   one process: its open files, and the answers to its requests
-//! failures changes that failed and had no answer
-//! locking  locks, what is told with them, and leases
-//! message  a request as bytes
-//! told     what a program asks of SQLite, as it tells that
-//! channel  the file through which requests and answers go, and the socket to sleep in
-//! regions  the WAL's shared memory, as files that the programs map
-//! folder   the private folder with the shim, the socket and these files
+//! server    waits for programs and requests; knows how long the programs worked between them
+//! client    one process: its open files, and the answers to its requests
+//! failures  changes that failed and had no answer
+//! locking   locks, what is told with them, and leases
+//! message   a request as bytes
+//! api_event the calls of SQLite that a program makes, as its shim reports them
+//! channel   the file through which requests and answers go, and the socket to sleep in
+//! regions   the WAL's shared memory, as files that the programs map
+//! folder    the private folder with the shim, the socket and these files
 //! ```
 //!
 //! Invariants:
 //! 1. What a program sends is only data. A request that makes no sense is answered with an error.
 //! 2. Locks and open files of a process that ends, in whatever way, end with it.
 
+mod api_event;
 mod channel;
 mod client;
 mod failures;
@@ -29,12 +30,11 @@ mod locking;
 mod message;
 mod regions;
 mod server;
-mod told;
 
+pub use api_event::{ApiEvent, ApiEventKind};
 pub use channel::Terms;
 pub use folder::Folder;
 pub use server::{Server, Waits};
-pub use told::{Told, What};
 
 use crate::vfs::Vfs;
 
@@ -94,7 +94,7 @@ pub trait Machine {
     fn ended(&self, ended: &Ended);
 
     /// A program tells what it asks of SQLite.
-    fn told(&self, told: &Told<'_>);
+    fn note_api_event(&self, event: &ApiEvent<'_>);
 
     /// The time passes that a program took for itself when it was recorded.
     fn pass(&self, ns: u64);

@@ -72,14 +72,14 @@ impl Tables {
     /// to the first that has a unit of this key.
     pub(super) fn find(&mut self, node: NodeId, key: &[u8]) -> Result<Option<u32>, MethodError> {
         let known = |unit: &Unit<'_>| unit.op != Op::Cut && unit.key == key;
-        let told = |unit: Unit<'_>| (unit.op == Op::Insert).then_some(unit.pointer);
+        let pointer = |unit: Unit<'_>| (unit.op == Op::Insert).then_some(unit.pointer);
         if let Some(unit) = self.buffered(node).filter(known).last() {
-            return Ok(told(unit));
+            return Ok(pointer(unit));
         }
         for place in (0..self.lists[node as usize].len()).rev() {
             self.log.read(self.lists[node as usize][place], &mut self.page)?;
             if let Some(unit) = units_of(&self.page, node, self.shape).filter(known).last() {
-                return Ok(told(unit));
+                return Ok(pointer(unit));
             }
         }
         Ok(None)

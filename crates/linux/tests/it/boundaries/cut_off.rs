@@ -34,15 +34,15 @@ fn grow(vfs: &mut Vfs, then: Then) -> Result<(), FsError> {
 }
 
 /// The file, of which all that follows the cut is zero.
-fn check(machine: &Machine, told: &str) -> Vfs {
-    let mut vfs = machine.mount().unwrap_or_else(|error| panic!("{told}: {error}"));
-    let found = read_named(&mut vfs, "file").unwrap_or_else(|error| panic!("{told}: {error}"));
-    assert!((CUT..=GROWN).contains(&(found.len() as u64)), "{told}: {} bytes", found.len());
+fn check(machine: &Machine, case: &str) -> Vfs {
+    let mut vfs = machine.mount().unwrap_or_else(|error| panic!("{case}: {error}"));
+    let found = read_named(&mut vfs, "file").unwrap_or_else(|error| panic!("{case}: {error}"));
+    assert!((CUT..=GROWN).contains(&(found.len() as u64)), "{case}: {} bytes", found.len());
     let mut wanted = vec![0; 12_000];
     Prng::new(8).fill(&mut wanted);
     let (kept, beyond) = found.split_at(usize::try_from(CUT).unwrap());
-    assert!(kept == &wanted[..kept.len()], "{told}");
-    assert!(beyond.iter().all(|&byte| byte == 0), "{told}: it is back");
+    assert!(kept == &wanted[..kept.len()], "{case}");
+    assert!(beyond.iter().all(|&byte| byte == 0), "{case}: it is back");
     vfs
 }
 
@@ -67,7 +67,7 @@ fn what_was_cut_off_never_comes_back() {
         let seeds = if kind == Kind::Jffs2 { 10 } else { 2 };
         let cuts = (0..changes.count() as u64).flat_map(|cut| (0..seeds).map(move |it| (cut, it)));
         for (cut, seed) in cuts {
-            let told = format!("{kind:?}, {then:?}, cut {cut}, seed {seed}");
+            let case = format!("{kind:?}, {then:?}, cut {cut}, seed {seed}");
             let machine = origin.fork();
             let (cut_at_change, ending) = (Some(cut), Some(Ending::Torn));
             let plan = FaultPlan { seed, cut_at_change, ending, ..FaultPlan::default() };
@@ -75,7 +75,7 @@ fn what_was_cut_off_never_comes_back() {
             let _cut = machine.mount().map(|mut vfs| grow(&mut vfs, then));
             machine.device.borrow_mut().power_up();
             machine.device.borrow_mut().arm(FaultPlan::default());
-            let mut vfs = check(&machine, &told);
+            let mut vfs = check(&machine, &case);
             // Newer nodes of the file, and collections, leave little of how it came to be.
             let fd = vfs.open("file", false).unwrap();
             vfs.set_owner(fd).unwrap();
@@ -83,7 +83,7 @@ fn what_was_cut_off_never_comes_back() {
             vfs.close(fd).unwrap();
             churn(&mut vfs, 40);
             vfs.unmount().unwrap();
-            drop(check(&machine, &told));
+            drop(check(&machine, &case));
         }
     }
 }

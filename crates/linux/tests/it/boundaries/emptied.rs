@@ -27,9 +27,9 @@ fn work(vfs: &mut Vfs) -> Result<(), FsError> {
 }
 
 /// Free space once all names are gone.
-fn emptied(machine: &Machine, told: &str) -> u64 {
-    let mut vfs = machine.mount().unwrap_or_else(|error| panic!("{told}: {error}"));
-    remove_all(&mut vfs).unwrap_or_else(|error| panic!("{told}: {error}"));
+fn emptied(machine: &Machine, case: &str) -> u64 {
+    let mut vfs = machine.mount().unwrap_or_else(|error| panic!("{case}: {error}"));
+    remove_all(&mut vfs).unwrap_or_else(|error| panic!("{case}: {error}"));
     for _ in 0..2 {
         vfs.sync().unwrap();
         vfs.sleep(60_000_000_000);
@@ -61,7 +61,7 @@ fn nothing_that_was_cut_takes_space_for_ever() {
         work(&mut whole.mount().unwrap()).unwrap();
         for cut in 0..changes.count() as u64 {
             for ending in [Ending::Complete, Ending::Torn] {
-                let told = format!("{kind:?}, cut {cut} {ending:?}");
+                let case = format!("{kind:?}, cut {cut} {ending:?}");
                 let machine = origin.fork();
                 let (cut_at_change, how) = (Some(cut), Some(ending));
                 let plan = FaultPlan { cut_at_change, ending: how, ..FaultPlan::default() };
@@ -69,8 +69,8 @@ fn nothing_that_was_cut_takes_space_for_ever() {
                 let _cut = machine.mount().map(|mut vfs| work(&mut vfs));
                 machine.device.borrow_mut().power_up();
                 machine.device.borrow_mut().arm(FaultPlan::default());
-                let free = emptied(&machine, &told);
-                assert!(free <= new && free + slack(kind) >= new, "{told}: {free}, new {new}");
+                let free = emptied(&machine, &case);
+                assert!(free <= new && free + slack(kind) >= new, "{case}: {free}, new {new}");
             }
         }
     }

@@ -69,22 +69,22 @@ fn full_machine(kind: Kind) -> Machine {
     machine
 }
 
-fn check(machine: &Machine, Progress { synced, done }: Progress, told: &str) {
+fn check(machine: &Machine, Progress { synced, done }: Progress, case: &str) {
     let mut seen = None;
     for _ in 0..2 {
-        let mut vfs = machine.mount().unwrap_or_else(|error| panic!("{told}: {error}"));
+        let mut vfs = machine.mount().unwrap_or_else(|error| panic!("{case}: {error}"));
         // No name is listed twice.
-        let names = inodes(&mut vfs).unwrap_or_else(|error| panic!("{told}: {error}"));
-        assert!(names.len() >= 6, "{told}: {} names", names.len());
+        let names = inodes(&mut vfs).unwrap_or_else(|error| panic!("{case}: {error}"));
+        assert!(names.len() >= 6, "{case}: {} names", names.len());
         let old = read_named(&mut vfs, &name("f"));
-        let old = old.unwrap_or_else(|error| panic!("{told}: {error}"));
-        assert!(old == content(done) || old == content(done + 1), "{told}: after {done}");
+        let old = old.unwrap_or_else(|error| panic!("{case}: {error}"));
+        assert!(old == content(done) || old == content(done + 1), "{case}: after {done}");
         if synced > done && old == content(done) {
             let new = read_named(&mut vfs, &name("n"));
-            assert!(new == Ok(content(synced)), "{told}: the file that was synced is there");
+            assert!(new == Ok(content(synced)), "{case}: the file that was synced is there");
         }
         let seen = seen.get_or_insert_with(|| old.clone());
-        assert!(*seen == old, "{told}: it changed by itself");
+        assert!(*seen == old, "{case}: it changed by itself");
         vfs.sleep(3_000_000_000);
         vfs.sync().unwrap();
     }

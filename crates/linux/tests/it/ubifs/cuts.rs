@@ -43,14 +43,14 @@ fn work(vfs: &mut Vfs, done: &mut u8) -> Result<(), FsError> {
 
 /// Check that what was durable is there: the file of the last complete round, or of the one under
 /// way.
-fn check(vfs: &mut Vfs, done: u8, told: &str) {
+fn check(vfs: &mut Vfs, done: u8, case: &str) {
     if done == 0 && vfs.exists("file") == Ok(false) {
         return;
     }
-    let found = read_all(vfs, "file").unwrap_or_else(|error| panic!("{told}: {error}"));
+    let found = read_all(vfs, "file").unwrap_or_else(|error| panic!("{case}: {error}"));
     let round = found.last().copied().unwrap();
-    assert!(round + 1 == done || round == done, "{told}: round {round} after {done}");
-    assert!(found == content(round), "{told}: content of round {round}");
+    assert!(round + 1 == done || round == done, "{case}: round {round} after {done}");
+    assert!(found == content(round), "{case}: content of round {round}");
 }
 
 /// A device. With fastmaps it has more than 64 blocks, which fastmaps need.
@@ -103,7 +103,7 @@ fn cut_everywhere(fastmap: bool) {
 /// Cut power at operation `cut` of the work, and once more during the next mount if `again` says
 /// so.
 fn cut_once(fastmap: bool, cut: u64, ending: Ending, again: Option<u64>) {
-    let told = format!("fastmap {fastmap}, cut {cut} {ending:?} again {again:?}");
+    let case = format!("fastmap {fastmap}, cut {cut} {ending:?} again {again:?}");
     let device = device(fastmap);
     let plan =
         |cut_at| FaultPlan { seed: cut, cut_at, ending: Some(ending), ..FaultPlan::default() };
@@ -111,7 +111,7 @@ fn cut_once(fastmap: bool, cut: u64, ending: Ending, again: Option<u64>) {
     let mut done = 0;
     if let Ok(mut vfs) = device.mount() {
         let outcome = work(&mut vfs, &mut done).and_then(|()| vfs.unmount());
-        assert!(outcome.is_err() || !device.is_on() || cut > 0, "{told}");
+        assert!(outcome.is_err() || !device.is_on() || cut > 0, "{case}");
     }
     device.power_up();
     if again.is_some() {
@@ -119,11 +119,11 @@ fn cut_once(fastmap: bool, cut: u64, ending: Ending, again: Option<u64>) {
         drop(device.mount());
         device.power_up();
     }
-    let mut vfs = device.mount().unwrap_or_else(|error| panic!("{told}: {error}"));
-    check(&mut vfs, done, &told);
+    let mut vfs = device.mount().unwrap_or_else(|error| panic!("{case}: {error}"));
+    check(&mut vfs, done, &case);
     let mut more = 0;
-    work(&mut vfs, &mut more).unwrap_or_else(|error| panic!("{told}: {error}"));
+    work(&mut vfs, &mut more).unwrap_or_else(|error| panic!("{case}: {error}"));
     vfs.unmount().unwrap();
     let mut vfs = device.mount().unwrap();
-    check(&mut vfs, ROUNDS, &told);
+    check(&mut vfs, ROUNDS, &case);
 }

@@ -51,11 +51,11 @@ fn attaching_reads_a_fifth_of_the_pages() {
         let mounted = device.recorder.take(geometry);
         vfs.unmount().unwrap();
         let unmounted = device.recorder.take(geometry);
-        let told = format!("{blocks} blocks, fastmap {fastmap}");
-        println!("{told}: mount {:?}, unmount {:?}", counts(&mounted, ""), counts(&unmounted, ""));
-        assert_eq!(counts(&mounted, "ubi_attach"), attach, "{told}");
-        assert_eq!(counts(&unmounted, "ubi_fastmap"), detach, "{told}");
-        assert!(read_all(&mut device.mount().unwrap(), "file").unwrap() == content, "{told}");
+        let case = format!("{blocks} blocks, fastmap {fastmap}");
+        println!("{case}: mount {:?}, unmount {:?}", counts(&mounted, ""), counts(&unmounted, ""));
+        assert_eq!(counts(&mounted, "ubi_attach"), attach, "{case}");
+        assert_eq!(counts(&unmounted, "ubi_fastmap"), detach, "{case}");
+        assert!(read_all(&mut device.mount().unwrap(), "file").unwrap() == content, "{case}");
     }
 }
 

@@ -85,24 +85,24 @@ fn images_of_the_tools_are_mounted_and_written_to() {
     }
 }
 
-fn mount_and_check(image: &[u8], told: &str) {
+fn mount_and_check(image: &[u8], case: &str) {
     let blocks = u32::try_from(image.len() / BLOCK).unwrap() + 30;
     let device = Device::new(blocks, Options::default());
     flash(&device, image);
-    let mut vfs = device.mount().unwrap_or_else(|error| panic!("{told}: {error}"));
+    let mut vfs = device.mount().unwrap_or_else(|error| panic!("{case}: {error}"));
     for round in 0..2 {
         for (name, content) in files() {
             for name in [name.clone(), format!("dir/{name}")] {
-                assert!(read_all(&mut vfs, &name).unwrap() == content, "{told}: {name}, {round}");
+                assert!(read_all(&mut vfs, &name).unwrap() == content, "{case}: {name}, {round}");
             }
         }
         let fd = vfs.open("new", true).unwrap();
         vfs.write(fd, 0, &vec![3; 200_000]).unwrap();
         vfs.close(fd).unwrap();
         vfs.unmount().unwrap();
-        vfs = device.mount().unwrap_or_else(|error| panic!("{told}: {error}"));
+        vfs = device.mount().unwrap_or_else(|error| panic!("{case}: {error}"));
     }
-    assert_eq!(vfs.list("/").unwrap().len(), files().len() + 2, "{told}");
+    assert_eq!(vfs.list("/").unwrap().len(), files().len() + 2, "{case}");
 }
 
 /// Pages of a valid image are damaged at random. Mounting and reading must return a result or an

@@ -85,26 +85,26 @@ fn live(device: &Device, cut_at: u64, ending: Ending) {
 
 /// Files hold a part of what they were given, the space of each LEB is as it is said to be, and all
 /// of it comes back when the files go.
-fn check(device: &Device, empty: u64, told: &str) {
+fn check(device: &Device, empty: u64, case: &str) {
     let fork = device.fork();
-    let mut fs = fork.mount_fs().unwrap_or_else(|error| panic!("{told}: {error}"));
-    assert_eq!(fs.find_wrong_leb(), Ok(None), "{told}");
+    let mut fs = fork.mount_fs().unwrap_or_else(|error| panic!("{case}: {error}"));
+    assert_eq!(fs.find_wrong_leb(), Ok(None), "{case}");
     drop(fs);
-    let mut vfs = fork.mount().unwrap_or_else(|error| panic!("{told}: {error}"));
+    let mut vfs = fork.mount().unwrap_or_else(|error| panic!("{case}: {error}"));
     for entry in vfs.list("/").unwrap() {
         let name = String::from_utf8(entry.name).unwrap();
-        let found = read_all(&mut vfs, &name).unwrap_or_else(|_| panic!("{told}: {name}"));
+        let found = read_all(&mut vfs, &name).unwrap_or_else(|_| panic!("{case}: {name}"));
         let Some(file) = name.strip_prefix("file") else {
-            assert!(found.iter().all(|&byte| byte <= 1), "{told}: {name}");
+            assert!(found.iter().all(|&byte| byte <= 1), "{case}: {name}");
             continue;
         };
         let wanted = stream(file.parse().unwrap());
         for (found, wanted) in found.chunks(4096).zip(wanted.chunks(4096)) {
             let is_as_written = |(found, wanted): (&u8, &u8)| found == wanted || *found == 0;
-            assert!(found.iter().zip(wanted).all(is_as_written), "{told}: {name}");
+            assert!(found.iter().zip(wanted).all(is_as_written), "{case}: {name}");
         }
     }
-    assert_eq!(empty_space(&mut vfs), empty, "{told}: free space once all is removed");
+    assert_eq!(empty_space(&mut vfs), empty, "{case}: free space once all is removed");
 }
 
 fn empty_space(vfs: &mut Vfs) -> u64 {
@@ -130,8 +130,8 @@ fn the_journal_moves_on_through_cuts() {
         let device = origin.fork();
         let ending = [Ending::Torn, Ending::Complete, Ending::Torn, Ending::NotBegun][number % 4];
         live(&device, place, ending);
-        let told = format!("cut at {place} {ending:?}");
-        check(&device, empty, &told);
+        let case = format!("cut at {place} {ending:?}");
+        check(&device, empty, &case);
         if number % 5 > 0 {
             continue;
         }
@@ -145,7 +145,7 @@ fn the_journal_moves_on_through_cuts() {
                 again,
                 [Ending::Complete, Ending::Torn][usize::try_from(again % 2).unwrap()],
             );
-            check(&device, empty, &format!("{told}, again at {again}"));
+            check(&device, empty, &format!("{case}, again at {again}"));
         }
     }
 }

@@ -1,11 +1,13 @@
 //! What a program asks of SQLite, as the shim tells it: one request for each call, before it is
 //! made. `shim/record.c` is the other side.
 
+use strum::VariantArray;
+
 use super::message::{Kind, Request};
 
-/// What is told. `shim/shim.h` has the same list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+/// What an event says. `shim/shim.h` has the same list, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
+pub enum ApiEventKind {
     /// The beginning of a long text; the rest follows.
     Piece,
     /// How the call before it ended: its code, what it made, how much of its text it used.
@@ -37,36 +39,7 @@ pub enum What {
     BindZeros,
 }
 
-const ALL: [What; 26] = [
-    What::Piece,
-    What::Result,
-    What::Note,
-    What::Version,
-    What::Source,
-    What::Option,
-    What::Pragma,
-    What::Open,
-    What::Close,
-    What::Prepare,
-    What::Prepare16,
-    What::Step,
-    What::Reset,
-    What::Finalize,
-    What::Clear,
-    What::Execute,
-    What::BusyTimeout,
-    What::Checkpoint,
-    What::AutoCheckpoint,
-    What::BindNull,
-    What::BindInteger,
-    What::BindReal,
-    What::BindText,
-    What::BindText16,
-    What::BindBlob,
-    What::BindZeros,
-];
-
-impl What {
+impl ApiEventKind {
     /// Whether it is a call, and not something about one.
     pub const fn is_call(self) -> bool {
         !matches!(
@@ -84,11 +57,11 @@ impl What {
 
 /// A call, or something about calls.
 #[derive(Clone, Copy, Debug)]
-pub struct Told<'a> {
+pub struct ApiEvent<'a> {
     /// The process, and its thread.
     pub client: u32,
     pub thread: u32,
-    pub what: What,
+    pub kind: ApiEventKind,
     /// The connection or statement: a number that means something within the process only.
     pub subject: u64,
     /// Flags, a code, or the number of a parameter.
@@ -97,14 +70,14 @@ pub struct Told<'a> {
     pub bytes: &'a [u8],
 }
 
-impl<'a> Told<'a> {
+impl<'a> ApiEvent<'a> {
     pub(super) fn parse(client: u32, request: &Request<'a>) -> Option<Self> {
         assert!(request.kind == Kind::Call, "another request tells nothing");
         let place = (request.file & 0xFF).checked_sub(1)?;
         Some(Self {
             client,
             thread: request.file >> 8,
-            what: *ALL.get(usize::try_from(place).ok()?)?,
+            kind: *ApiEventKind::VARIANTS.get(usize::try_from(place).ok()?)?,
             subject: request.offset.cast_unsigned(),
             flags: request.flags,
             number: request.number,
