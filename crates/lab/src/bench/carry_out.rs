@@ -3,7 +3,7 @@
 use super::error::RunError;
 use super::run::Run;
 use super::scenario::Scenario;
-use super::session::Session;
+use super::session::{Session, Steps};
 use super::site::{Simulated, Site};
 use super::steps::carry_out;
 
@@ -14,6 +14,15 @@ impl Scenario {
     /// Fails if the stack cannot be built or if SQLite fails; the error names the request.
     pub fn run(&self) -> Result<Run, RunError> {
         self.run_at(Box::new(Simulated::new(self)?))
+    }
+
+    /// Run a workload of the caller's on a simulated machine, with the stack, the settings, the
+    /// seed and the requests of the scenario. The result names the scenario's own workload.
+    ///
+    /// # Errors
+    /// Fails if the stack cannot be built or if a step fails.
+    pub fn run_steps<S: Steps>(&self, steps: S) -> Result<Run, RunError> {
+        Session::new(self, Box::new(Simulated::new(self)?)).carry_out(steps)
     }
 
     /// Run the scenario at `site`.

@@ -15,7 +15,7 @@ use super::costs::IndexCosts;
 use super::error::MethodError;
 use super::experiment::Experiment;
 use super::keys::{KeyDistribution, Keys};
-use super::method::{MethodName, MethodSpec, Tuning};
+use super::method::{IndexMethod, MethodName, MethodSpec, Tuning};
 use super::rows::{LookupDistribution, RowKeys};
 use crate::parameter::Parameter;
 
@@ -169,13 +169,25 @@ impl IndexBench {
         Ok(ChipSetup::new(&self.part, block_count, self.seed))
     }
 
+    /// Run the bench with an index of the caller's, on the chip of `setup`. The result names the
+    /// method of the bench.
+    ///
+    /// # Errors
+    /// Fails if the index fails, or if it does not find a key that it was given.
+    pub fn run_own(
+        &self,
+        setup: &ChipSetup,
+        index: &mut dyn IndexMethod,
+    ) -> Result<IndexCosts, MethodError> {
+        let changes = self.spec().changes;
+        Experiment::new(self, setup, index, (self.keys()?, self.rows())).carry_out(changes)
+    }
+
     /// Run the bench and return its figures.
     pub fn run(&self) -> Result<IndexCosts, MethodError> {
-        let (keys, rows, spec) = (self.keys()?, self.rows(), self.spec());
+        let spec = self.spec();
         self.check_rows(&spec)?;
         let setup = self.setup(&spec)?;
-        spec.with(&setup, |method| {
-            Experiment::new(self, &setup, method, (keys, rows)).carry_out(spec.changes)
-        })
+        spec.with(&setup, |method| self.run_own(&setup, method))
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use flysch_linux::block_device::BlockError;
+use flysch_linux::filesystem::FsError;
 use flysch_linux::ftl::FtlError;
 use flysch_linux::mtd::MtdError;
 use flysch_linux::plainfs::PlainfsError;
@@ -58,6 +59,7 @@ layer_errors! {
     ubifs::MountError => Self::PowerLost,
     PramfsError => Self::PowerLost,
     PlainfsError => Self::Device(BlockError::PowerLost),
+    FsError => Self::PowerLost,
 }
 
 impl StackError {

@@ -204,6 +204,25 @@ impl Build {
         }
     }
 
+    /// Mount a file system of the caller's on a new device. `make` gets the partition, the CPU that
+    /// pays for the work, and the recorder on which the file system opens scopes.
+    ///
+    /// # Errors
+    /// Fails if the partition is larger than the chip, and if `make` fails.
+    pub fn mount_own(
+        &self,
+        make: impl FnOnce(Partition, Cpu, Recorder) -> Result<Box<dyn FileSystem>, FsError>,
+    ) -> Result<Machine, StackError> {
+        let clock = Clock::new();
+        let recorder = Recorder::new(clock.clone(), "sqlite");
+        let (device, pram) = self.devices(self.new_chip(clock), &recorder);
+        let cpu = self.cpu(&recorder);
+        let partition = self.partition(&device, &cpu, &recorder)?;
+        let fs = make(partition, cpu.clone(), recorder.clone());
+        let fs = fs.map_err(|error| StackError::of("file system", &error))?;
+        Ok(self.machine((fs, None), cpu, (device, pram), recorder))
+    }
+
     /// Mount the file systems that are on the devices.
     ///
     /// # Errors
@@ -244,13 +263,24 @@ impl Build {
             Journals::Tmpfs => Some(Ok(self.tmpfs())),
             Journals::Nvram => None,
         });
+        Ok(self.machine((fs, journals.transpose()?), cpu, (device, pram), recorder))
+    }
+
+    /// A machine with a file system, and perhaps another one for journals.
+    fn machine(
+        &self,
+        (main, journals): (Box<dyn FileSystem>, Option<Box<dyn FileSystem>>),
+        cpu: Cpu,
+        (device, pram): (Device, Memory),
+        recorder: Recorder,
+    ) -> Machine {
         let vfs = |fs| {
             let vfs = Vfs::mount(fs, self.platform.read_ahead, cpu.clone(), recorder.clone());
             Rc::new(RefCell::new(vfs))
         };
-        let (linux, journals) = (vfs(fs), journals.transpose()?.map(vfs));
+        let (linux, journals) = (vfs(main), journals.map(vfs));
         let (route, contents) = (self.route, None);
-        Ok(Machine { device, pram, journals, linux, recorder, cpu, route, contents })
+        Machine { device, pram, journals, linux, recorder, cpu, route, contents }
     }
 
     fn mount_main(

@@ -51,7 +51,9 @@ impl Simulated {
         Ok(Self::on(machine, scenario))
     }
 
-    fn on(machine: Machine, scenario: &Scenario) -> Self {
+    /// A site on a machine that the caller has built, such as one with a file system of his own
+    /// ([`Build::mount_own`](crate::machine::Build::mount_own)).
+    pub fn on(machine: Machine, scenario: &Scenario) -> Self {
         let build = &scenario.build;
         let storage = machine.storage(scenario.settings, scenario.seed);
         let geometry = build.part.geometry;
