@@ -3,7 +3,7 @@
 //! The tests come last. After them, only the time of their stage is printed, on the standard
 //! error, so that the standard output ends with cargo's own summary.
 
-use crate::{Outcome, book, packages, plant, results, shell, size, smoke, vm};
+use crate::{Outcome, book, examples, packages, plant, results, shell, size, smoke, vm};
 use std::time::Instant;
 
 struct Stage {
@@ -26,6 +26,7 @@ const STAGES: &[Stage] = &[
     Stage { name: "build", run: build },
     Stage { name: "example", run: example },
     Stage { name: "smoke", run: smoke::run },
+    Stage { name: "examples", run: examples::run },
     Stage { name: "results", run: || results::run(results::Mode::Check) },
     Stage { name: "size", run: size::stage },
     Stage { name: "plant", run: || plant::plant(&plant::Choice::Tenth(None)) },
@@ -72,10 +73,12 @@ fn build() -> Outcome {
     shell::release_binary().map(drop)
 }
 
-/// Run the example of the lab as a library, and that of the engine.
+/// Run the examples of the lab as a library, and that of the engine.
 fn example() -> Outcome {
-    let arguments = ["run", "--release", "--package", "flysch-lab", "--example", "compare_two"];
-    shell::run(&mut shell::cargo(&arguments))?;
+    for name in ["compare_two", "own_workload", "own_index", "own_filesystem"] {
+        let arguments = ["run", "--release", "--package", "flysch-lab", "--example", name];
+        shell::run(&mut shell::cargo(&arguments))?;
+    }
     shell::run(&mut shell::cargo(&["run", "--package", "flysch", "--example", "logger"]))
 }
 

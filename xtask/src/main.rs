@@ -1,5 +1,5 @@
-//! The commands for developers: `cargo xtask ci`, `campaign`, `coverage`, `docs`, `fuzz`, `plant`,
-//! `results`, `size` and `vm-test`.
+//! The commands for developers: `cargo xtask ci`, `campaign`, `coverage`, `docs`, `examples`, `fuzz`,
+//! `plant`, `results`, `size` and `vm-test`.
 //!
 //! 1. If a command fails, it names the stage that failed and exits with 1. If it was mistyped, it
 //!    prints one line and exits with 2.
@@ -14,6 +14,7 @@ mod browser;
 mod campaign;
 mod ci;
 mod coverage;
+mod examples;
 mod fuzz;
 mod packages;
 mod plant;
@@ -57,6 +58,8 @@ Commands:
                       which lines the tests reach, by crate and module, and which they do not in
                       jffs2, ubifs, ubi, yaffs2 and ftl; needs cargo-llvm-cov
   docs                checks the links of the documents, and builds docs as a book in target/book
+  examples            every example of --help, README and docs with the release binary, as a user
+                      would type it; skips, saying so, what needs a real kernel with MTD
   fuzz [TARGET] [--inputs N] [--minutes N] [--seed N]
                       every reader of bytes, or `images`, `readers` or one of them, with 10,000
                       inputs if nothing is told; prints the longest time and the most memory
@@ -96,6 +99,7 @@ enum Command {
     Campaign(campaign::Campaign),
     Coverage(Vec<String>),
     Docs,
+    Examples,
     Fuzz(fuzz::Fuzz),
     Plant(plant::Choice),
     Results(results::Mode),
@@ -112,6 +116,7 @@ fn parse(arguments: &[String]) -> Result<Command, String> {
         [] => Err("no command given".into()),
         ["ci"] => Ok(Command::Ci),
         ["docs"] => Ok(Command::Docs),
+        ["examples"] => Ok(Command::Examples),
         ["campaign", rest @ ..] => campaign::Campaign::parse(rest).map(Command::Campaign),
         ["coverage", packages @ ..] => {
             Ok(Command::Coverage(packages.iter().map(|&name| name.to_owned()).collect()))
@@ -135,7 +140,7 @@ fn parse(arguments: &[String]) -> Result<Command, String> {
         ["results", "--check"] => Ok(Command::Results(results::Mode::Check)),
         ["size"] => Ok(Command::Size),
         ["results", "--check", extra, ..]
-        | ["ci" | "docs" | "results" | "size" | "vm-test", extra, ..] => {
+        | ["ci" | "docs" | "examples" | "results" | "size" | "vm-test", extra, ..] => {
             Err(format!("unexpected argument `{extra}`"))
         }
         [unknown, ..] => Err(format!("unknown command `{unknown}`")),
@@ -156,6 +161,7 @@ fn main() -> ExitCode {
         Ok(Command::Ci) => ci::run(),
         Ok(Command::Coverage(packages)) => coverage::run(&packages),
         Ok(Command::Docs) => book::run(),
+        Ok(Command::Examples) => examples::run(),
         Ok(Command::Fuzz(fuzz)) => fuzz.run(),
         Ok(Command::Campaign(campaign)) => campaign.run(),
         Ok(Command::Plant(choice)) => plant::plant(&choice),
@@ -188,6 +194,7 @@ mod tests {
     fn the_command_line_is_understood_or_refused() {
         check("ci", Ok(Command::Ci));
         check("docs", Ok(Command::Docs));
+        check("examples", Ok(Command::Examples));
         check("plant", Ok(Command::Plant(Choice::All)));
         check("plant a seal", Ok(Command::Plant(Choice::Named(vec!["a seal".to_owned()]))));
         check("plant --tenth", Ok(Command::Plant(Choice::Tenth(None))));

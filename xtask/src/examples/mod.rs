@@ -1,0 +1,142 @@
+//! Every example of `--help`, of the README and of the documents, run as a user would type it.
+//!
+//! 1. An example of `--help` runs in a folder of its own. The examples of a document run in one
+//!    folder, from the first to the last.
+//! 2. Each folder begins with the files that examples name, such as `app.py` and `run.trace`.
+//! 3. An example fails by its exit code, or if a document shows output that it does not print.
+//! 4. An example that needs what this machine lacks is counted and named as skipped.
+
+mod documents;
+mod folder;
+mod help;
+mod output;
+
+use crate::Outcome;
+use crate::scratch::Scratch;
+use crate::shell;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Examples that took longer are named with their time.
+const LONG: Duration = Duration::from_secs(20);
+
+/// Examples that run in one folder, one after the other.
+#[derive(Debug, PartialEq, Eq)]
+struct Session {
+    /// Where they stand: a document, or the command whose help shows them.
+    place: String,
+    steps: Vec<Step>,
+}
+
+/// A line for the shell, and the lines that the document says it prints.
+#[derive(Debug, PartialEq, Eq)]
+struct Step {
+    line: String,
+    shown: Vec<String>,
+}
+
+/// What became of the examples.
+#[derive(Debug, Default)]
+struct Tally {
+    run: usize,
+    skipped: Vec<String>,
+    long: Vec<String>,
+    failed: Vec<String>,
+}
+
+/// Run all examples with the release binary, and print how many were run and skipped.
+pub(crate) fn run() -> Outcome {
+    let flysch = shell::release_binary()?;
+    let scratch = Scratch::open()?;
+    let begin = folder::make(&flysch, &scratch.path)?;
+    let mut sessions = help::sessions(&flysch)?;
+    sessions.extend(documents::sessions()?);
+    let queue = Mutex::new(sessions.into_iter().enumerate());
+    let tally = Mutex::new(Tally::default());
+    let next = || queue.lock().expect("no worker panics").next();
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some((number, session)) = next() {
+                    let folder = scratch.path.join(number.to_string());
+                    play(&session, &flysch, &begin, &folder, &tally);
+                }
+            });
+        }
+    });
+    tally.into_inner().expect("no worker panicked").outcome()
+}
+
+/// Run the examples of a session, up to the first that fails.
+#[expect(clippy::disallowed_methods, reason = "it measures this program, not a simulation")]
+fn play(session: &Session, flysch: &Path, begin: &Path, folder: &Path, tally: &Mutex<Tally>) {
+    let mut outcome = folder::copy(begin, folder).map_err(|error| error.to_string());
+    for step in &session.steps {
+        let name = format!("{}: {}", session.place, step.line);
+        if outcome.is_err() {
+            break;
+        }
+        if let Some(reason) = lacking(&step.line) {
+            tally.lock().expect("no worker panics").skipped.push(format!("{name} ({reason})"));
+            continue;
+        }
+        let started = Instant::now();
+        outcome = execute(step, flysch, folder).map_err(|error| format!("{name}\n  {error}"));
+        let mut tally = tally.lock().expect("no worker panics");
+        tally.run += 1;
+        if started.elapsed() > LONG {
+            tally.long.push(format!("{:.0} s  {name}", started.elapsed().as_secs_f64()));
+        }
+    }
+    tally.lock().expect("no worker panics").failed.extend(outcome.err());
+}
+
+/// What an example needs and a machine in continuous integration does not have.
+fn lacking(line: &str) -> Option<&'static str> {
+    let needs_flash = ["flysch vm ", "kernel:", "trace live"];
+    if needs_flash.iter().any(|word| line.contains(word)) {
+        return Some("a real kernel with MTD");
+    }
+    if line.contains("files.jffs2") && !shell::is_installed("mkfs.jffs2") {
+        return Some("mkfs.jffs2");
+    }
+    (line.contains("--fuse") && !Path::new("/dev/fuse").exists()).then_some("/dev/fuse")
+}
+
+fn execute(step: &Step, flysch: &Path, folder: &Path) -> Outcome {
+    folder::remove_outputs(&step.line, folder)?;
+    let output = folder::in_shell(&step.line, flysch, folder)?.output()?;
+    let printed =
+        [output.stdout, output.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
+    // A search for harm that finds some says so by its exit code.
+    let finds = step.line.contains("flysch crash") && output.status.code() == Some(1);
+    if !output.status.success() && !finds {
+        let last: Vec<&str> = printed[1].lines().rev().take(3).collect();
+        return Err(format!("{}: {}", output.status, last.join(" | ")).into());
+    }
+    output::check(step, &printed.concat())
+}
+
+impl Tally {
+    fn outcome(self) -> Outcome {
+        let Self { run, skipped, long, failed } = self;
+        for line in long {
+            println!("{line}");
+        }
+        for line in &skipped {
+            println!("skipped: {line}");
+        }
+        println!("{run} examples were run, {} skipped, {} failed", skipped.len(), failed.len());
+        if failed.is_empty() {
+            return Ok(());
+        }
+        let mut text = String::from("examples fail:");
+        for line in failed {
+            write!(text, "\n{line}").expect("a string takes what is written");
+        }
+        Err(text.into())
+    }
+}
