@@ -1,7 +1,7 @@
 //! Results section: the papers' claims, as `flysch repro all --quick` judges them.
 //!
 //! 1. Every figure and every reason comes from the program. This module adds none.
-//! 2. `docs/lab.md` explains each claim that is not reproduced. `docs/results.md` counts the
+//! 2. `docs/findings.md` explains each claim that is not reproduced. `docs/results.md` counts the
 //!    verdicts and shows the tables of the study that the micro-benchmark comes from.
 
 use super::Flysch;
@@ -69,7 +69,7 @@ impl Papers {
             writeln!(text, "| {paper} | {sum} | {reproduced} | {shape} | {not} |")
                 .expect("a string takes all");
         }
-        text + "\nBands, and what \"shape\" means: [lab.md](lab.md#what-the-papers-say-that-does-not-hold-here).\n"
+        text + "\nBands, and what \"shape\" means: [findings.md](findings.md#how-a-claim-is-judged).\n"
     }
 
     /// The tables of the study of SQLite on JFFS2 and UBIFS.

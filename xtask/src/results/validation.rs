@@ -15,7 +15,7 @@ const RECORDED: &str = "docs/validation.csv";
 
 const HEAD: &str = "\
 Errors without sign, per cent of the kernel's count (of 20 pages where it is below). Every cell, with its
-sign: [validation.csv](validation.csv); what is compared, and what is left: [lab.md](lab.md#against-a-kernel-that-runs-beside-it).
+sign: [validation.csv](validation.csv); what is compared, and what is left: [validation.md](validation.md#what-differs-and-why).
 
 | cells | number | programs: median | 95th percentile | worst | reads: median | 95th percentile | worst |
 |---|--:|--:|--:|--:|--:|--:|--:|
