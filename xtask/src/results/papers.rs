@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 const STUDY: &str = "\
-Tables I to III of Boukhobza et al. (ERTS 2014) beside platform `apf27-2.6.29`. Two constants are fitted:
-the time of copying a byte (to Table I, read at the level of files) and SQLite's time per instruction
-(to the medians of Tables II and III). The levels of the driver are the source's own figures put in.
-Everything else is a prediction.
+Tables I to III of Boukhobza et al. (ERTS 2014) beside the platform `apf27-2.6.29`. Two constants of the
+platform are fitted: the time to copy a byte, to the read at file level in Table I; and the time of an
+instruction of SQLite, to the medians of Tables II and III. The times of the driver are the paper's own,
+so its two rows say nothing. Everything else is a prediction.
 
 | claim | paper | flysch | verdict |
 |---|--:|--:|---|
