@@ -73,9 +73,9 @@ Commands:
                       those that escaped
   plant --tenth [SEED]
                       a tenth of them, drawn by a seed; fails where docs/planted.csv says otherwise
-  results [--check]   regenerates docs/results.md, docs/speed.md and the claims in docs/lab.md with the
-                      release binary; with --check compares instead, and fails if a committed file
-                      differs
+  results [--check]   regenerates docs/results.md, docs/speed.md and the claims in docs/findings.md with
+                      the release binary; with --check compares instead, and fails if a committed
+                      file differs
   size                builds the engine for thumbv7m, prints code, stack and RAM, writes docs/size.md
   vm-test             sets a virtual machine up and compares the simulator with the kernel in it;
                       skipped, saying so, where that is impossible

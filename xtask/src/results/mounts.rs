@@ -4,9 +4,10 @@ use super::{Flysch, counts};
 use crate::Outcome;
 
 const OPENING: &str = "\
-Some transactions of one row of 600 bytes each, then a stop and a mount, up to the end of the first
-transaction behind it: `flysch bench mount`. After a cut the power had failed in one more
-transaction; after a clean stop the database was closed and the file systems unmounted.
+What a device needs from power-on to the end of its first transaction: `flysch bench mount`. Before
+that it made some transactions of one row of 600 bytes each, and stopped. At a *cut* the power failed in
+the middle of one more transaction. At a *clean* stop the database was closed and the file systems were
+unmounted.
 ";
 
 const HEADING: &str = "\

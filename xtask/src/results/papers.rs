@@ -1,7 +1,7 @@
 //! Results section: the papers' claims, as `flysch repro all --quick` judges them.
 //!
 //! 1. Every figure and every reason comes from the program. This module adds none.
-//! 2. `docs/lab.md` explains each claim that is not reproduced. `docs/results.md` counts the
+//! 2. `docs/findings.md` explains each claim that is not reproduced. `docs/results.md` counts the
 //!    verdicts and shows the tables of the study that the micro-benchmark comes from.
 
 use super::Flysch;
@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 const STUDY: &str = "\
-Tables I to III of Boukhobza et al. (ERTS 2014) beside platform `apf27-2.6.29`. Two constants are fitted:
-the time of copying a byte (to Table I, read at the level of files) and SQLite's time per instruction
-(to the medians of Tables II and III). The levels of the driver are the source's own figures put in.
-Everything else is a prediction.
+Tables I to III of Boukhobza et al. (ERTS 2014) beside the platform `apf27-2.6.29`. Two constants of the
+platform are fitted: the time to copy a byte, to the read at file level in Table I; and the time of an
+instruction of SQLite, to the medians of Tables II and III. The times of the driver are the paper's own,
+so its two rows say nothing. Everything else is a prediction.
 
 | claim | paper | flysch | verdict |
 |---|--:|--:|---|
@@ -69,7 +69,7 @@ impl Papers {
             writeln!(text, "| {paper} | {sum} | {reproduced} | {shape} | {not} |")
                 .expect("a string takes all");
         }
-        text + "\nBands, and what \"shape\" means: [lab.md](lab.md#what-the-papers-say-that-does-not-hold-here).\n"
+        text + "\nBands, and what \"shape\" means: [findings.md](findings.md#how-a-claim-is-judged).\n"
     }
 
     /// The tables of the study of SQLite on JFFS2 and UBIFS.

@@ -12,11 +12,12 @@ const READS: &str = "docs/reference/kernel-6.1-readahead.csv";
 const CONTACTS: &str = "docs/reference/kernel-6.1-contacts.csv";
 
 const BANDS: &str = "\
-A row holds if the pages read lie within 5 % of the kernel's, or two pages apart. The kernel's random
-requests are one draw, which is not known; such a row is answered by 32 seeds, and holds if the kernel's
-count lies within 5 % of their mean or between their least and their most. One more draw would fall
-outside n others with a probability of 2 / (n + 1): 6 % of rows by chance, where 8 seeds made it 22 %.
-Two rows of reads that are not aligned were taken on another machine and are left out.
+A row holds if the pages read lie within 5 % of the kernel's, or are at most two pages apart. Rows of random
+requests need more: the kernel's requests are one draw, and nobody knows which. The lab runs 32 seeds for
+such a row. The row holds if the kernel's count lies within 5 % of their mean, or between the least and the
+most of them. One more draw falls outside of n others with a probability of 2 / (n + 1). So 6 % of the rows
+would fail by chance; with 8 seeds it would be 22 %. Two rows of reads that are not aligned were taken on
+another machine and are left out.
 ";
 
 const HEADING: &str = "\

@@ -14,8 +14,10 @@ use std::fs;
 const RECORDED: &str = "docs/validation.csv";
 
 const HEAD: &str = "\
-Errors without sign, per cent of the kernel's count (of 20 pages where it is below). Every cell, with its
-sign: [validation.csv](validation.csv); what is compared, and what is left: [lab.md](lab.md#against-a-kernel-that-runs-beside-it).
+The kernel runs the same workloads as the lab, and their counts are compared cell by cell. The table shows
+errors without their sign, in per cent of the kernel's count. Below 20 pages they are in per cent of 20
+pages. [validation.csv](validation.csv) has every cell with its sign, and
+[validation.md](validation.md#what-differs-and-why) says what is compared and why some cells differ.
 
 | cells | number | programs: median | 95th percentile | worst | reads: median | 95th percentile | worst |
 |---|--:|--:|--:|--:|--:|--:|--:|

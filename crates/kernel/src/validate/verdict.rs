@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::cell::Cell;
 
-/// The bands that docs/lab.md states. Errors are fractions of the kernel's counts.
+/// The bands that docs/validation.md states. Errors are fractions of the kernel's counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bands {
     /// Largest allowed median error of page programs.

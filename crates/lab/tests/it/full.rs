@@ -61,7 +61,7 @@ fn fill(scenario: &Scenario, title: &str) {
     assert!(committed.get() > 100, "{title}: {} rows", committed.get());
     // Undoing the last transaction needs writes, and a log-structured file system may have no room
     // for them. Then SQLite waits for room, and nothing is lost meanwhile. JFFS2 of Linux 6.1 does
-    // the same: its reserve serves only the removal of files (docs/lab.md).
+    // the same: its reserve serves only the removal of files (docs/stacks.md).
     if let Err(error) = database.query("SELECT count(*) FROM t") {
         assert!(error.to_string().contains("full"), "{title}: {error}");
         machine.linux.borrow_mut().unlink(SPARE).unwrap();

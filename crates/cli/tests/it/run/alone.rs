@@ -66,7 +66,8 @@ finally:
 }
 
 /// Two threads write to two databases until the device is full. What a commit said to be there is
-/// there. To undo the last transactions takes room (docs/lab.md). A third database gives it away.
+/// there. It takes room to undo the last transactions (docs/stacks.md). A third one makes some, as
+/// its journal is deleted.
 #[test]
 fn two_databases_on_a_device_that_gets_full() {
     let script = "
