@@ -1,8 +1,9 @@
-//! Budgets: limits of what a program may cost, as a TOML file, and what is over them.
+//! Budgets: a TOML file that limits what a program may cost on flash, and the check of a run
+//! against it.
 //!
-//! A limit is for all, for the statements that match a pattern, or for a table or index. A cost of
-//! a statement has its share of the commits in it. Where a statement has `per_execution` limits,
-//! they hold for its mean.
+//! A limit holds for the whole run, for the statements whose text matches a pattern, or for a table
+//! or index. The cost of a statement includes its share of the commits that it took part in.
+//! `per_execution` limits hold for the mean cost of one execution of the statement.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,7 +14,7 @@ use crate::bench::run::Run;
 use crate::contents::Writes;
 use crate::trace::Operations;
 
-/// What something cost, or may cost at most.
+/// The costs of a run or of a part of it, or the limits on them. None: not known, or not limited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
@@ -28,14 +29,15 @@ pub struct Limits {
     /// Bytes that SQLite wrote to files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_written: Option<f64>,
-    /// Milliseconds: of the run in all, of the flash for statements and tables.
+    /// Milliseconds. For the whole run this is the time of the run; for a statement or a table it
+    /// is the time that the flash was busy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_ms: Option<f64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct OfStatements {
-    /// The text without values; `*` stands for any letters.
+    /// The statement's text, in which literals are left out. `*` stands for any characters.
     matches: String,
     #[serde(flatten)]
     limits: Rest,
@@ -55,10 +57,11 @@ struct OfTable {
     time_ms: Option<f64>,
 }
 
-/// The limits of a statement. Unlike [`Limits`], serde can flatten it.
+/// The limits of a statement, by name. It is a map because serde cannot flatten [`Limits`] into a
+/// struct next to `per_execution`.
 type Rest = BTreeMap<String, f64>;
 
-/// Limits of a program.
+/// The limits of a program, as its TOML file holds them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Budget {
@@ -70,27 +73,28 @@ pub struct Budget {
     table: Vec<OfTable>,
 }
 
-/// What a run used.
+/// What a run used, to be compared with a budget.
 pub struct Usage<'a> {
     pub run: &'a Run,
     pub syncs: u64,
-    /// What each statement asked of files.
+    /// Bytes written and syncs of each statement, by its text.
     pub writes: Vec<(String, Writes)>,
-    /// The same for each table and index.
+    /// Bytes written and syncs of each table and index, by its name.
     pub of_tables: BTreeMap<String, Writes>,
 }
 
-/// A limit that a run went beyond.
+/// A cost that exceeds its limit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Excess {
-    /// `all`, a statement, or a table or index.
+    /// What the limit is for: `all` (the run), the pattern of a statement, or the name of a table
+    /// or index.
     pub of: String,
     pub what: String,
     pub limit: f64,
     pub used: f64,
 }
 
-/// The names of limits, in the order of the fields.
+/// The names of limits, in the order of the fields of [`Limits`].
 const NAMES: [&str; 5] = ["programs", "erases", "syncs", "bytes_written", "time_ms"];
 
 impl Limits {
@@ -103,7 +107,7 @@ impl Limits {
         Self { programs, erases, syncs, bytes_written, time_ms }
     }
 
-    /// What was used beyond these limits.
+    /// The costs in `used` that exceed these limits.
     fn exceeded(&self, of: &str, per: &str, used: &Self) -> Vec<Excess> {
         let all = NAMES.iter().zip(self.values()).zip(used.values());
         let over = all.filter_map(|((name, limit), used)| match (limit, used) {
@@ -115,10 +119,10 @@ impl Limits {
         over.collect()
     }
 
-    /// These limits for each of `count` executions.
+    /// The mean of these costs over `count` executions.
     #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
     fn per(&self, count: u64) -> Self {
-        // Three decimals: more would be noise in a file for people.
+        // Rounded to three decimals: the mean is written to a file that people read.
         let mean = |value: f64| (value / count.max(1) as f64 * 1000.0).round() / 1000.0;
         Self::of(self.values().map(|value| value.map(mean)))
     }
@@ -150,7 +154,8 @@ impl Usage<'_> {
         used(operations, *time_ns, Some(Writes { bytes: *bytes, syncs: self.syncs }))
     }
 
-    /// The statements that match, how often they were executed, and what they cost together.
+    /// How often the statements that match were executed, and what they cost together. None if no
+    /// statement matches.
     fn statements(&self, pattern: &str) -> Option<(u64, Limits)> {
         let mut sum: Option<(u64, Limits)> = None;
         for row in &self.run.by_statement {
@@ -203,7 +208,8 @@ impl Budget {
         Ok(budget)
     }
 
-    /// What a run used beyond the limits, statements first, and the limits of what was not there.
+    /// The limits that a run exceeded (statements, then tables, then the run), and a message for
+    /// each limit whose statement or table the run did not have.
     pub fn check(&self, usage: &Usage<'_>) -> (Vec<Excess>, Vec<String>) {
         let (mut over, mut absent) = (Vec::new(), Vec::new());
         for one in &self.statement {
@@ -226,7 +232,7 @@ impl Budget {
         (over, absent)
     }
 
-    /// The same budget with limits that are what a run used. An empty one gets a limit for each
+    /// This budget with each limit set to what the run used. An empty budget gets a limit for each
     /// statement and table that cost anything.
     #[must_use]
     pub fn updated(&self, usage: &Usage<'_>) -> Self {
@@ -273,10 +279,10 @@ impl Budget {
         }
     }
 
-    /// The text of its file.
+    /// The budget as TOML.
     ///
     /// # Panics
-    /// Never: a budget has values that TOML has.
+    /// Never: every value of a budget can be written as TOML.
     pub fn text(&self) -> String {
         let mut text =
             "# Limits of what a run may cost: flysch run --budget FILE. --update writes \
@@ -288,7 +294,7 @@ impl Budget {
     }
 }
 
-/// Costs of the kinds that have a limit.
+/// The `costs` of those kinds that `limits` limits.
 fn like(limits: &Limits, costs: &Limits) -> Limits {
     let mut pairs = limits.values().into_iter().zip(costs.values());
     Limits::of(std::array::from_fn(|_| pairs.next().and_then(|(limit, cost)| limit.and(cost))))
@@ -317,8 +323,9 @@ impl OfTable {
     }
 }
 
-/// Whether a text matches a pattern, in which `*` stands for any letters. A text that stands in the
-/// pattern as it is matches too, as texts of statements have stars of their own.
+/// Whether a text matches a pattern, in which `*` stands for any characters. A text that the
+/// pattern contains literally matches too, because statements such as `SELECT *` contain stars
+/// themselves.
 fn is_match(pattern: &str, text: &str) -> bool {
     if pattern == text {
         return true;

@@ -1,4 +1,4 @@
-//! The value of a parameter: a number, a switch or a word. JSON keeps the difference.
+//! The value of a parameter: a number, a switch or a word. JSON keeps them apart.
 
 use std::fmt;
 
@@ -38,7 +38,7 @@ macro_rules! from_numbers {
 from_numbers!(u8, i32, u32);
 
 impl From<u64> for Parameter {
-    /// A number above what 63 bits hold becomes a word, so that no digit is lost.
+    /// A number of more than 63 bits becomes a word, so that no digit is lost.
     fn from(number: u64) -> Self {
         i64::try_from(number).map_or_else(|_| Self::Word(number.to_string()), Self::Number)
     }

@@ -1,5 +1,5 @@
-//! What may be chosen: stack, journal, durability, sizes, compression, read-ahead, and how many
-//! transactions are made one.
+//! What the advice may change: stack, journal mode, durability, sizes of page and cache,
+//! compression, read-ahead, and the number of transactions that are joined into one.
 
 use std::fmt;
 
@@ -11,27 +11,28 @@ use crate::bench::scenario::Scenario;
 use crate::machine::stack::{Main, Stack};
 use crate::recording::Variant;
 
-/// A choice. `None` leaves what the program or the platform has.
+/// One combination of settings. `None` keeps the value of the program or of the platform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Configuration {
     pub stack: Stack,
     pub mode: Option<(JournalMode, Synchronous)>,
     pub page_size: Option<u32>,
     pub cache_size: Option<i32>,
-    /// The file system stores data as it is.
+    /// The file system does not compress.
     pub is_uncompressed: bool,
     /// The kernel does not read ahead.
     pub reads_no_further: bool,
-    /// Transactions that are made one.
+    /// Number of consecutive transactions that are joined into one. 1 leaves them apart.
     pub group: u32,
 }
 
-/// What a power cut may take of what was acknowledged.
+/// Which acknowledged transactions a power cut may lose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Safety {
     #[serde(rename = "loses_nothing")]
     Whole,
-    /// A journal that was deleted or emptied may come back.
+    /// The last transaction: a rollback journal that was deleted or emptied may be there again
+    /// after the cut, and then SQLite rolls the transaction back.
     #[serde(rename = "loses_the_last")]
     WithoutLast,
     #[serde(rename = "loses_some")]
@@ -40,7 +41,7 @@ pub enum Safety {
     Nothing,
 }
 
-/// All configurations that are tried one by one in an exhaustive sweep.
+/// The values of each setting. Their combinations are what an exhaustive sweep would try.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Space {
     pub stacks: Vec<Stack>,
@@ -50,7 +51,8 @@ pub struct Space {
 }
 
 impl Safety {
-    /// What SQLite promises in a mode.
+    /// What SQLite promises under this journal mode and `synchronous`, if `group` transactions are
+    /// joined into one.
     pub const fn of(journal: JournalMode, synchronous: Synchronous, group: u32) -> Self {
         match (journal, synchronous) {
             (JournalMode::Memory | JournalMode::Off, _) | (_, Synchronous::Off) => Self::Nothing,
@@ -62,14 +64,14 @@ impl Safety {
         }
     }
 
-    /// What it promises where these are the answers to `PRAGMA journal_mode` and `PRAGMA
-    /// synchronous`.
+    /// What SQLite promises in a database that answers these values to `PRAGMA journal_mode` and
+    /// `PRAGMA synchronous`.
     pub fn answered(journal: &str, synchronous: &str) -> Self {
         let mode = journal.parse().ok().zip(level(synchronous));
         mode.map_or(Self::Nothing, |(journal, level)| Self::of(journal, level, 1))
     }
 
-    /// The same in words.
+    /// The promise in words.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Whole => "all that was acknowledged",
@@ -80,7 +82,7 @@ impl Safety {
     }
 }
 
-/// The level that `PRAGMA synchronous` answers.
+/// The `synchronous` setting that has this number in SQLite. None if there is none.
 pub(super) fn level(number: &str) -> Option<Synchronous> {
     match number {
         "0" => Some(Synchronous::Off),
@@ -92,7 +94,8 @@ pub(super) fn level(number: &str) -> Option<Synchronous> {
 }
 
 impl Space {
-    /// The configurations of these stacks that lose nothing acknowledged. Floors in RAM are none.
+    /// The settings under which these stacks lose no acknowledged transaction. Stacks in RAM
+    /// (tmpfs) are left out.
     pub fn of(stacks: &[Stack]) -> Self {
         let stacks = stacks.iter().copied().filter(|stack| stack.main != Main::Tmpfs);
         Self {
@@ -120,7 +123,7 @@ impl Space {
 }
 
 impl Configuration {
-    /// What the program and the platform have, on a stack.
+    /// The configuration that changes nothing but the stack.
     pub const fn plain(stack: Stack) -> Self {
         Self {
             stack,
@@ -133,7 +136,7 @@ impl Configuration {
         }
     }
 
-    /// What it replaces in a recording.
+    /// The settings that it replaces in a recording.
     pub(super) fn variant(&self) -> Variant {
         Variant {
             journal_mode: self.mode.map(|(journal, _)| journal),
@@ -144,7 +147,7 @@ impl Configuration {
         }
     }
 
-    /// Give it to a scenario.
+    /// A copy of the scenario with this configuration.
     pub(super) fn apply(&self, scenario: &Scenario) -> Scenario {
         let mut own = Scenario { stack: self.stack, ..scenario.clone() };
         if let Some((journal_mode, synchronous)) = self.mode {

@@ -13,29 +13,30 @@ use crate::bench::run::Latency;
 use crate::bench::scenario::Scenario;
 use crate::recording::{Recording, Replay, Variant};
 
-/// What is to be advised on.
+/// The workload that the advice is for.
 pub enum Subject {
-    /// A recording or script, and the files with which its databases begin.
+    /// A recording or a script, and for each of its databases the host's file that it begins with.
     Recording(Box<Recording>, BTreeMap<String, PathBuf>),
-    /// A workload of the lab: that of the scenario.
+    /// The lab's workload that the scenario names.
     Workload,
 }
 
-/// The workload, the machine, and how much is asked of them.
+/// The workload, the machine, and the limits that the answer must keep.
 pub struct Demand {
     pub subject: Subject,
-    /// The machine; the configuration decides the rest.
+    /// The machine. The configuration replaces its stack and settings.
     pub scenario: Scenario,
     pub transactions_per_day: f64,
-    /// The most time that 99 of 100 transactions may take, milliseconds.
+    /// The 99th percentile of transaction times must not exceed this, milliseconds. None: no limit.
     pub p99_ms: Option<f64>,
 }
 
-/// What a configuration costs.
+/// What a configuration costs, and what survives a power cut under it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measurement {
     pub configuration: String,
-    /// Until the part's programs are used up, if wear is spread evenly. None if nothing wears.
+    /// Years until the rated programs of the part are used up, if wear is spread evenly. None if
+    /// the flash does not wear.
     pub years: Option<f64>,
     pub programs_per_transaction: f64,
     pub p50_ms: f64,
@@ -47,19 +48,19 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// Whether it is what is asked for.
+    /// Whether this configuration keeps the limit on time and loses no acknowledged transaction.
     pub fn suits(&self, demand: &Demand) -> bool {
         let is_quick = demand.p99_ms.is_none_or(|most| self.p99_ms <= most);
         is_quick && self.survives == Safety::Whole
     }
 
-    /// Years, to compare with others. Nothing that wears lives longest.
+    /// Years for comparisons: infinite if nothing wears.
     pub fn life(&self) -> f64 {
         self.years.unwrap_or(f64::INFINITY)
     }
 }
 
-/// What a run used.
+/// What one run of the workload used.
 struct Used {
     programs: u64,
     energy_mj: f64,
@@ -137,7 +138,7 @@ fn replayed(
                 }
                 _ => return,
             };
-            // Transactions are those of the recording, whatever became of them.
+            // The recording counts its own transactions, even those that failed in this run.
             if !ends[place] || connection == 0 {
                 return;
             }

@@ -1,8 +1,9 @@
-//! Few runs that find the best of many configurations.
+//! Finds the best of many configurations with few runs.
 //!
-//! Stack and journal decide most, and they depend on each other: all pairs are tried, with all else
-//! as it is. Page sizes are tried on the two best pairs. The cache, compression and read-ahead are
-//! then changed one at a time on the best, and what makes it worse is dropped.
+//! The stack and the journal mode matter most and depend on each other, so all pairs are tried,
+//! with the other settings unchanged. Page sizes are tried on the two best pairs. The cache,
+//! compression and read-ahead are then changed one at a time on the best configuration. A change
+//! that makes it worse is dropped.
 
 use flysch_sqlite::JournalMode;
 use serde::Serialize;
@@ -10,50 +11,51 @@ use serde::Serialize;
 use super::{Configuration, Demand, Measurement, Space, Subject};
 use crate::machine::stack::{Main, Stack};
 
-/// What changing one thing of today's configuration does.
+/// The effect of one change to today's configuration.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
     pub what: String,
     pub result: Measurement,
 }
 
-/// What is advised, and what it rests on.
+/// The recommended configuration and the measurements that it is based on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Advice {
-    /// The configuration of today.
+    /// The configuration that the program has today.
     pub today: Measurement,
-    /// The best that suits. None if nothing does.
+    /// The best configuration that keeps the limits. None if none does.
     pub best: Option<Measurement>,
-    /// All that were tried, the longest life first.
+    /// All configurations that were tried, the longest life first.
     pub ranking: Vec<Measurement>,
-    /// The changes that matter most, each alone.
+    /// The single changes of today's configuration that prolong its life most.
     pub changes: Vec<Change>,
-    /// These changes, and no others, made together.
+    /// Today's configuration with all of `changes` at once. None if there are none, or if this run
+    /// was not possible.
     pub together: Option<Measurement>,
-    /// Number of runs.
+    /// Number of runs that the search made.
     pub runs: usize,
 }
 
 /// The most runs: a tenth of the configurations of four stacks.
 const RUNS_MAX: usize = 28;
-/// The most changes that are told.
+/// The most changes that the advice lists.
 const CHANGES_MAX: usize = 3;
-/// Transactions that are made one, to show what that would do.
+/// How many transactions are joined into one, to show the effect.
 const GROUP: u32 = 10;
 
-/// What was tried so far.
+/// The state of the search.
 struct Search<'a> {
     demand: &'a Demand,
     /// Whether there is time for another run.
     has_time: &'a dyn Fn() -> bool,
     tried: Vec<Measurement>,
     runs: usize,
-    /// The most runs for now.
+    /// The most runs at this stage of the search.
     runs_max: usize,
 }
 
 impl Search<'_> {
-    /// The costs of a configuration. None if it is refused, or if the time is over.
+    /// What a configuration costs. None if the stack refuses it, or if no time or no run is left.
     fn cost(&mut self, what: Configuration) -> Option<Measurement> {
         if let Some(known) = self.tried.iter().find(|known| known.what == what) {
             return Some(known.clone());
@@ -67,13 +69,13 @@ impl Search<'_> {
         Some(measured)
     }
 
-    /// The best that suits, of all so far.
+    /// The best configuration so far that keeps the limits.
     fn best(&self) -> Option<Measurement> {
         let fitting = self.tried.iter().filter(|it| it.suits(self.demand));
         fitting.reduce(|one, other| if other.life() > one.life() { other } else { one }).cloned()
     }
 
-    /// The two stacks with modes that live longest.
+    /// The two pairs of stack and journal mode that live longest.
     fn leaders(&self) -> Vec<Configuration> {
         let mut fitting: Vec<&Measurement> =
             self.tried.iter().filter(|it| it.suits(self.demand)).collect();
@@ -82,7 +84,7 @@ impl Search<'_> {
     }
 }
 
-/// Find the best configuration of a space. `today` is what the workload runs on now.
+/// Find the best configuration of a space. `today` is the configuration that the program has.
 ///
 /// # Errors
 /// Today's configuration cannot be run.
@@ -94,7 +96,7 @@ pub fn advise(
 ) -> Result<Advice, String> {
     let measured = demand.measure(today)?;
     let tried = vec![measured.clone()];
-    // The last run is for the changes together.
+    // One run is kept back for all changes together.
     let mut search = Search { demand, has_time, tried, runs: 1, runs_max: RUNS_MAX - 1 };
     for &stack in &space.stacks {
         for &mode in &space.modes {
@@ -124,32 +126,34 @@ pub fn advise(
     Ok(Advice { today: measured, best, ranking, changes, together, runs })
 }
 
-/// JFFS2 maps no file shared, so there is no write-ahead log on it.
+/// Whether the stack can have the journal mode. JFFS2 does not support shared writable mappings, so
+/// SQLite has no write-ahead log on it.
 fn can_be(stack: Stack, journal: JournalMode) -> bool {
     stack.main != Main::Jffs2 || journal != JournalMode::Wal
 }
 
 type ChangeOf = Box<dyn Fn(Configuration) -> Configuration>;
 
-/// Changes of one thing at a time.
+/// The changes that are tried one at a time on the best configuration. Read-ahead is among them
+/// only if time is limited.
 fn others(space: &Space, is_timed: bool) -> Vec<ChangeOf> {
     let mut all: Vec<ChangeOf> = Vec::new();
     for size in space.cache_sizes.iter().copied().flatten() {
         all.push(Box::new(move |it| Configuration { cache_size: Some(size), ..it }));
     }
     all.push(Box::new(|it| Configuration { is_uncompressed: !it.is_uncompressed, ..it }));
-    // It wears nothing.
+    // Read-ahead does not wear the flash; it only takes time.
     if is_timed {
         all.push(Box::new(|it| Configuration { reads_no_further: true, ..it }));
     }
     all
 }
 
-/// A change of one thing, by its name.
+/// A change of one setting, with a name for the report.
 type NamedChange = (String, ChangeOf);
 
-/// Each thing in which the best configuration differs from today's, and grouping, which only a
-/// recording can show.
+/// One change for each setting in which the best configuration differs from today's. Joining
+/// transactions is added, which only a recording can show.
 fn of_the_best(subject: &Subject, today: Configuration, best: Configuration) -> Vec<NamedChange> {
     let all: [(&str, ChangeOf); 6] = [
         ("the stack", Box::new(move |it| Configuration { stack: best.stack, ..it })),
@@ -171,7 +175,7 @@ fn of_the_best(subject: &Subject, today: Configuration, best: Configuration) -> 
     differs.map(|(what, change)| (what.to_owned(), change)).collect()
 }
 
-/// Changes of what the best configuration has as today's.
+/// Changes of the settings that the best configuration shares with today's.
 fn elsewhere(space: &Space, today: Configuration, best: Configuration) -> Vec<NamedChange> {
     let mut all: Vec<NamedChange> = Vec::new();
     let modes = space.modes.iter().filter(|(journal, _)| can_be(today.stack, *journal));
@@ -199,8 +203,9 @@ fn elsewhere(space: &Space, today: Configuration, best: Configuration) -> Vec<Na
     all
 }
 
-/// The changes of today's configuration that do most, each alone, and the same together. They are
-/// those of the best; where these are few, others that were tried fill up.
+/// The changes of today's configuration that prolong its life most, each measured alone, and all of
+/// them measured together. Settings of the best configuration come first; if these are few, other
+/// settings are added.
 fn matter(
     search: &mut Search<'_>,
     space: &Space,
@@ -210,7 +215,7 @@ fn matter(
     let mut changes = measured(search, today, of_the_best(&search.demand.subject, today, best));
     if changes.len() < CHANGES_MAX {
         let others = measured(search, today, elsewhere(space, today, best));
-        // Two values of one thing cannot be had together.
+        // Two changes of the same setting cannot be combined.
         for other in others {
             let both = changes.iter().all(|(_, change)| {
                 let (one, two) = (change(other.1(today)), other.1(change(today)));
@@ -229,7 +234,7 @@ fn matter(
     (changes.into_iter().map(|(change, _)| change).collect(), together)
 }
 
-/// What each change costs alone, the longest life first.
+/// The measurement of each change alone, the longest life first.
 fn measured(
     search: &mut Search<'_>,
     today: Configuration,

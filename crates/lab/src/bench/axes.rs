@@ -1,9 +1,9 @@
 //! The axes of a grid: one row for each parameter that may be swept.
 //!
-//! A row names the list of values and their type, and the parameter's name on the command line.
-//! Then come three functions: whether the parameter applies to a scenario, how a scenario takes a
-//! value, and which value a scenario has. A new parameter is one row here, one field where its
-//! value is stored, and one option of the command line.
+//! A row holds the list of values with its type, and the name on the command line. Three functions
+//! follow: whether the parameter applies to a scenario, how to set it there, and how to read it
+//! there. A new parameter needs one row here, one field where its value is stored, and one option
+//! of the command line.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ macro_rules! axes {
         }
 
         impl Axes {
-            /// How many scenarios the values make of the scenario `plain`.
+            /// How many scenarios the combinations of values make of `plain`.
             pub(super) fn count(&self, plain: &Scenario) -> u64 {
                 let lens = [$((row(plain, $applies), self.$list.len()),)*];
                 let lens = lens.iter().filter(|(applies, len)| *applies && *len > 0);
@@ -136,7 +136,7 @@ axes! {
     read_caches: u32, "read-cache", is_flysch,
         |it, &value| it.build.layers.read_cache = value,
         |it| it.build.layers.read_cache;
-    /// Parts instead of the platforms' own.
+    /// Flash parts that replace the platforms' own.
     parts: Arc<Part>, "part", always,
         |it, value| it.build.part = Arc::clone(value),
         |it| it.build.part.name.clone();
@@ -196,7 +196,8 @@ axes! {
     requests: u32, "requests", always,
         |it, &value| (it.requests, it.fill) = (value, FILL.max(value)),
         |it| it.requests;
-    /// Records in each table before the interval, where that is not told by the requests.
+    /// Records in each table before the measured interval, for workloads where the number of
+    /// requests does not decide it.
     fills: u32, "fill", has_records,
         |it, &value| it.fill = value,
         |it| it.fill;
@@ -214,7 +215,8 @@ axes! {
 const FIELDS: [&str; 4] = ["part", "record-size", "requests", "seed"];
 
 impl Scenario {
-    /// The parameters that are not fields of the result, by their names on the command line.
+    /// The values of all parameters that are not fields of the result, by their names on the
+    /// command line.
     pub(super) fn parameters(&self) -> BTreeMap<&'static str, Parameter> {
         let mut all = self.workload.parameters();
         all.extend(self.values_by_name().into_iter().filter(|(name, _)| !FIELDS.contains(name)));
@@ -235,23 +237,23 @@ pub fn spread<S: Clone, T>(all: Vec<S>, values: &[T], set: impl Fn(&mut S, &T)) 
     all.iter().flat_map(|plain| values.iter().map(|value| with(plain, value))).collect()
 }
 
-/// Whether a value stands in the list more than once.
+/// Whether the list contains a value twice.
 fn has_repeated<T: PartialEq>(list: &[T]) -> bool {
     (1..list.len()).any(|place| list[..place].contains(&list[place]))
 }
 
-/// Whether a row of the table applies to a scenario. This function fixes the closure's type.
+/// Whether a row of the table applies to a scenario. The table's macro passes a closure; this
+/// signature gives it its type.
 fn row(scenario: &Scenario, applies: fn(&Scenario) -> bool) -> bool {
     applies(scenario)
 }
 
-/// The function that sets a value of type `T` in a scenario. This function fixes the closure's
-/// type.
+/// Returns `set`. The table's macro passes a closure; this signature gives it its type.
 fn set<T>(set: fn(&mut Scenario, &T)) -> fn(&mut Scenario, &T) {
     set
 }
 
-/// The function that returns a scenario's value.
+/// Turns a function that reads a value of a scenario into one that returns it as a [`Parameter`].
 fn parameter_of<T: Into<Parameter>>(tell: fn(&Scenario) -> T) -> impl Fn(&Scenario) -> Parameter {
     move |scenario| tell(scenario).into()
 }

@@ -34,8 +34,8 @@ impl Scenario {
     }
 }
 
-/// Run scenarios that share a [`Scenario::preparation`] on one machine. All caches are dropped
-/// before each of them. `finished` is called after each.
+/// Run scenarios with equal [`Scenario::preparation`]s on one machine. All caches are dropped
+/// before each scenario. `finished` is called after each.
 pub(crate) fn run_in_turn(
     scenarios: &[&Scenario],
     finished: impl Fn(),

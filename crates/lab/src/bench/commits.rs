@@ -1,4 +1,5 @@
-//! How often requests were made, and whom the end of a transaction is for: the requests in it.
+//! Counts how often each kind of request was made, and charges the end of a transaction to its
+//! requests.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +8,8 @@ use flysch_chip::{Blame, Cargo, EventKind, Origin, TaskId, Trace};
 /// The label of the scope in which a transaction ends.
 const END: &str = "end";
 
-/// Count the requests of each label. A request that is a whole transaction ends it itself, so that
-/// its cost has the commit in it.
+/// Count the requests of each label and store the counts in the trace. A request that is a
+/// transaction of its own already includes the cost of its commit.
 pub(super) fn count_requests(trace: &mut Trace) {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for event in trace.events.iter().filter(|event| event.kind == EventKind::Mark) {
@@ -20,8 +21,8 @@ pub(super) fn count_requests(trace: &mut Trace) {
     trace.blame = Blame { statements, executions, ..blame };
 }
 
-/// Give the cost of a transaction's end to its requests, which have one label and were made
-/// `times` times.
+/// Charge the cost of the END of a transaction to its requests. All of them have the label `label`,
+/// and there were `times` of them.
 pub(super) fn give_to_requests(trace: &mut Trace, label: &str, times: u64) {
     let mut of_statements = Cargo::default();
     for event in &trace.events {

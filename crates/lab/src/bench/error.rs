@@ -22,11 +22,11 @@ pub enum RunError {
     },
     /// The engine on the bare chip failed.
     Engine {
-        /// What was under way.
+        /// The call during which it failed.
         during: String,
         error: DbError,
     },
-    /// The kernel of a real machine, or a program that serves it, refuses.
+    /// The kernel of a real machine failed, or a program that works for the lab there.
     Kernel {
         /// The step during which it failed.
         during: String,
@@ -35,7 +35,7 @@ pub enum RunError {
     },
     /// The file system failed outside SQLite.
     FileSystem(FsError),
-    /// The data that the requests left behind is wrong.
+    /// The data is wrong after the requests. The text says how.
     Broken(String),
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn sqlite_error(during: String) -> impl FnOnce(flysch_sqlite::Error) 
     move |error| RunError::Sqlite { during, message: error.to_string() }
 }
 
-/// What the engine says, and what was under way.
+/// Makes the error of a call of the engine. `during` names the call.
 pub(crate) fn engine_error(during: &str) -> impl Fn(DbError) -> RunError {
     move |error| RunError::Engine { during: during.to_owned(), error }
 }

@@ -1,4 +1,4 @@
-//! Grids: every combination of the requested values is a scenario, and all cores run them.
+//! Grids: every combination of the requested values is a scenario. They run on all cores.
 
 use std::sync::Arc;
 
@@ -99,7 +99,7 @@ fn default_scenario(workload: Workload, platform: &Arc<Platform>, stack: Stack) 
     }
 }
 
-/// The most scenarios that share one machine. It is limited so that all cores have work.
+/// The most scenarios that share one machine. Smaller groups can be spread over all cores.
 const TURNS_MAX: usize = 32;
 
 /// Run the scenarios on all cores and return the outcomes in their order. `finished` is called
@@ -114,8 +114,8 @@ pub fn run_all(scenarios: &[Scenario], finished: impl Fn() + Sync) -> Vec<Result
 }
 
 /// Like [`run_all`], but scenarios that only read the same prepared files share a machine. The
-/// figures of the measured interval are the same as in separate runs. `page_reads_at_open` may be
-/// one less, because MTD still buffers the last page that the scenario before it read.
+/// figures of the measured interval are the same as in separate runs. Only `page_reads_at_open` may
+/// be one less, because MTD still buffers the last page that the previous scenario read.
 pub fn run_in_turns(
     scenarios: &[Scenario],
     finished: impl Fn() + Sync,

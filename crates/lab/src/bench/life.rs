@@ -1,9 +1,10 @@
-//! Life: how long the flash bears a workload at a stated rate.
+//! Life: how many years the flash bears a workload at a given rate.
 //!
-//! 1. Two limits are computed, and the lesser counts. *By programs*: as many pages as a block has
-//!    fill it, and it is erased before it takes more. *By erases*: those that the run counted.
-//! 2. A run on a new partition erases little, so its erases say little until it has written the
-//!    partition over. Its programs say what will be erased later.
+//! 1. There are two limits, and the smaller one counts. *By programs*: pages are programmed until
+//!    the blocks are full, and then blocks must be erased. *By erases*: the erases that the run
+//!    counted.
+//! 2. A run on a new partition erases few blocks until it has written the whole partition once. So
+//!    its count of erases says little, and its programs tell how many erases will follow.
 
 use std::str::FromStr;
 
@@ -16,7 +17,7 @@ const YEAR_DAYS: f64 = 365.25;
 /// Bytes of a MB in a rate.
 const MB: f64 = 1e6;
 
-/// How much is written in a day.
+/// How much a program writes in a day.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rate {
     /// Rows, or requests of workloads without rows.
@@ -26,7 +27,7 @@ pub enum Rate {
 }
 
 impl Rate {
-    /// A row a second.
+    /// One row a second.
     pub const DEFAULT: Self = Self::Rows(86_400.0);
 }
 
@@ -54,20 +55,20 @@ impl std::fmt::Display for Rate {
     }
 }
 
-/// How many years the partition lasts.
+/// How many years the partition lasts, by each of the two limits.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Life {
     /// The lesser of the two limits.
     pub years: f64,
-    /// Years until the programs have used the rated erases up.
+    /// Years until the erases that the programs require reach the rated number.
     pub years_by_programs: f64,
-    /// Years until the counted erases have. None if the run erased nothing.
+    /// Years until the counted erases reach the rated number. None if the run erased nothing.
     pub years_by_erases: Option<f64>,
 }
 
 impl Life {
-    /// The life of a partition under a run's workload at a rate. None if the run programs nothing,
-    /// or if it moves no bytes and the rate is in bytes.
+    /// The life of a partition if the run's workload goes on at this rate. None if the run
+    /// programmed nothing, or if the rate is in bytes and the run moved none.
     #[expect(clippy::cast_precision_loss, reason = "figures for people, far below 2^52")]
     pub fn of(run: &Run, rate: Rate) -> Option<Self> {
         let runs_a_day = match rate {

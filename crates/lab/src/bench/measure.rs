@@ -33,7 +33,7 @@ pub struct Measured {
     pub timing: Timing,
     /// Bytes of data that the workload read or wrote.
     pub bytes: u64,
-    /// Figures that only this workload has, by a name that ends in the unit.
+    /// Figures that only some workloads have. The name of each ends in its unit.
     pub figures: BTreeMap<&'static str, f64>,
     /// For workloads with several kinds of request: the kind of each one, equal to its scope's
     /// label.
@@ -41,7 +41,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Times and bytes, without figures of the workload's own.
+    /// For workloads with one kind of request and no figures of their own.
     pub const fn new(timing: Timing, bytes: u64) -> Self {
         Self { timing, bytes, figures: BTreeMap::new(), kinds: Vec::new() }
     }

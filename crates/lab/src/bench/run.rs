@@ -13,7 +13,7 @@ use crate::machine::standing::Standing;
 use crate::parameter::Parameter;
 use crate::trace::{Operations, StatementRow, TableRow};
 
-/// What a scenario was given, as results say it.
+/// The parameters of a scenario, in the form in which results list them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Inputs {
     pub workload: String,
@@ -29,7 +29,7 @@ pub struct Inputs {
     pub requests: u32,
     /// Seed of all random numbers.
     pub seed: u64,
-    /// Whether the platform can have this stack at all.
+    /// Whether the platform can have this stack.
     pub standing: Standing,
     /// All other parameters, by their names on the command line.
     pub parameters: BTreeMap<&'static str, Parameter>,
@@ -73,16 +73,15 @@ pub struct Run {
     /// Erase counts of the partition at the end of the run.
     pub wear: Wear,
     /// How much data the workload could store until the partition reaches its rated erase cycles,
-    /// in units of 2^20 bytes. It assumes that wear is spread evenly. It is absent if nothing was
-    /// programmed or no bytes were moved. An erase makes room for one block of programs, so the
-    /// value is: bytes times blocks times pages per block times endurance, divided by page
-    /// programs.
+    /// in units of 2^20 bytes, if wear is spread evenly. Absent if nothing was programmed or no
+    /// bytes were moved. An erase makes room for one block of programs, so the value is: bytes
+    /// times blocks times pages per block times endurance, divided by page programs.
     pub lifetime_mb: Option<f64>,
     /// Erases that the partition is rated for: blocks times endurance.
     pub erase_budget: u64,
     /// Operations by cause. A cause is the path of scopes, outermost first, joined by " > ".
     pub by_cause: BTreeMap<String, Operations>,
-    /// Figures that only this workload has, by a name that ends in the unit.
+    /// Figures that only some workloads have. The name of each ends in its unit.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub figures: BTreeMap<&'static str, f64>,
     /// What each statement cost, the most programs first.
@@ -119,8 +118,8 @@ impl Run {
         }
     }
 
-    /// Empty the trace, which saves memory when there are many results. All figures are computed by
-    /// now.
+    /// Empty the trace to save memory when there are many results. All figures have been computed
+    /// before.
     pub(crate) fn forget_trace(&mut self) {
         let causes = CauseTree::default();
         let geometry = self.trace.geometry;
@@ -135,7 +134,7 @@ impl Run {
     }
 }
 
-/// A scenario that has no result.
+/// A scenario that failed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Failed {
     #[serde(flatten)]

@@ -1,4 +1,4 @@
-//! A scenario: the description of one run in full.
+//! A scenario: the complete description of one run.
 
 use flysch_sqlite::Settings;
 
@@ -61,12 +61,12 @@ impl Scenario {
         }
     }
 
-    /// Whether its platform can have its stack.
+    /// Whether the platform can have the stack.
     pub fn standing(&self) -> Standing {
         Standing::of(self.stack, &self.build.platform)
     }
 
-    /// The inputs, as results say them.
+    /// The parameters, in the form in which results list them.
     pub fn inputs(&self) -> Inputs {
         Inputs {
             workload: self.workload.name().to_owned(),
@@ -81,15 +81,15 @@ impl Scenario {
         }
     }
 
-    /// The inputs, with the reason for which there is no result.
+    /// The result of a run that failed: the parameters and the error.
     pub fn failed(&self, error: &RunError) -> Failed {
         Failed { inputs: self.inputs(), error: error.to_string() }
     }
 
-    /// This scenario reduced to what the machine and the files depend on before the first request.
-    /// Scenarios with equal preparations may run on one machine. There is none if the requests
-    /// change the files, or if the trace is kept, because its times must be those of a machine of
-    /// its own.
+    /// This scenario without the parameters that only matter after its first request. Scenarios
+    /// with equal preparations may run on one machine, one after another. None if the requests
+    /// change the files, or if the trace is kept, which must show a machine that did nothing
+    /// before.
     pub(crate) fn preparation(&self) -> Option<Self> {
         let workload = self.workload.preparation().filter(|_| !self.keeps_trace)?;
         let record_size = if workload.has_records() { self.record_size } else { 0 };

@@ -17,7 +17,7 @@ use crate::workload::Workload;
 
 const DATABASE: &str = "test.db";
 
-/// A run that is under way. Workloads work on it.
+/// A run that is under way. The steps of its workload are called with it.
 pub struct Session<'a> {
     /// The scenario that is run.
     pub scenario: &'a Scenario,
@@ -91,8 +91,8 @@ impl<'a> Session<'a> {
         Self { scenario, site, is_prepared: Cell::new(false) }
     }
 
-    /// Run all steps of a workload. What an earlier scenario on this machine prepared is used
-    /// again.
+    /// Run all steps of a workload. If an earlier scenario on this machine has prepared the files,
+    /// they are used again.
     pub(crate) fn carry_out<S: Steps>(&self, mut steps: S) -> Result<Run, RunError> {
         if !self.is_prepared.get() {
             self.prepare(&mut steps)?;
@@ -229,8 +229,8 @@ impl<'a> Interval<'a> {
         }
     }
 
-    /// Begin the transaction in which all requests are. It is no request, and its time is kept
-    /// apart.
+    /// Begin the transaction that contains all requests. It does not count as a request; its time
+    /// is recorded in `begin_ns`.
     ///
     /// # Errors
     /// Returns the error of the call.
@@ -243,7 +243,7 @@ impl<'a> Interval<'a> {
         Ok(begun)
     }
 
-    /// End the transaction in which all requests were. Its time is kept apart.
+    /// End the transaction that contains all requests. Its time is recorded in `end_ns`.
     ///
     /// # Errors
     /// Returns the error of the call.
@@ -256,7 +256,8 @@ impl<'a> Interval<'a> {
         Ok(())
     }
 
-    /// Make a call that the trace records as `label`. Returns the time it took, too, nanoseconds.
+    /// Make a call under the scope `label`. Returns the result and the time that it took in
+    /// nanoseconds.
     fn timed<T>(
         &self,
         label: &'static str,
@@ -268,8 +269,8 @@ impl<'a> Interval<'a> {
         Ok((made, self.session.now_ns() - sent_ns))
     }
 
-    /// Make the next request. The trace records it as `label` and marks its start; its time is
-    /// kept.
+    /// Make the next request under the scope `label`. Its start is marked in the trace, and its
+    /// time is recorded.
     ///
     /// # Errors
     /// Returns the error of the request.

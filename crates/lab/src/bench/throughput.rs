@@ -1,5 +1,5 @@
-//! Throughput of plain reads and writes at each level of the stack. Platforms are calibrated by it
-//! (Table I of Boukhobza et al., ERTS 2014).
+//! Throughput of plain reads and writes at three levels of the stack. The platforms' constants are
+//! calibrated with it (Table I of Boukhobza et al., ERTS 2014).
 
 use flysch_chip::{Clock, FaultInjector, Prng, Recorder, Shared, Tracer};
 use flysch_linux::cpu::{Cpu, Work};

@@ -1,7 +1,9 @@
-//! What was asked of files for each table and index: bytes written, and syncs that waited for them.
+//! Counts for each table and index how many bytes programs wrote to files, and how many syncs
+//! waited for them.
 //!
-//! A write of a page is for one table, in whatever file it lies. A sync is for each table of which
-//! its file held bytes that were not synced: one sync may count for several.
+//! A written page counts for one table, whether it lies in the database or in a journal. A sync
+//! counts once for each table of which the file held bytes that were not yet synced. So one sync
+//! may count for several tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,20 +11,21 @@ use flysch_chip::Origin;
 
 use super::{Contents, Part};
 
-/// What was asked of files.
+/// Bytes that were written to files, and syncs of files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Writes {
     pub bytes: u64,
     pub syncs: u64,
 }
 
-/// Writes and syncs in order. Which table a page belongs to is known in the end.
+/// All writes and syncs so far, by origin. Which table an origin belongs to is only known at the
+/// end.
 #[derive(Default)]
 pub(super) struct Asked {
     bytes: Vec<(Origin, u64)>,
-    /// What each file holds that is not synced.
+    /// The origins of bytes of each file that are not yet synced.
     unsynced: BTreeMap<String, Vec<Origin>>,
-    /// The origins that each sync waited for.
+    /// For each sync, the origins of the bytes that it made durable.
     synced: Vec<Vec<Origin>>,
 }
 
@@ -38,18 +41,18 @@ impl Asked {
 }
 
 impl Contents {
-    /// A file is durable now.
+    /// Note that a file was synced.
     pub fn synced(&mut self, name: &str) {
         let waited = self.asked.unsynced.remove(name);
         self.asked.synced.extend(waited);
     }
 
-    /// A file is gone, with what was not synced of it.
+    /// Note that a file was deleted. Its bytes that were not synced are forgotten.
     pub fn deleted(&mut self, name: &str) {
         self.asked.unsynced.remove(name);
     }
 
-    /// What was asked for each table and index, by name.
+    /// Bytes written and syncs of each table and index, by its name.
     pub fn writes(&mut self) -> BTreeMap<String, Writes> {
         self.settle_all();
         let mut all: BTreeMap<String, Writes> = BTreeMap::new();

@@ -1,7 +1,8 @@
-//! The role of each page of a database.
+//! Finds the role of each page of a database: which b-tree it belongs to, or what else it is for.
 //!
-//! A page gets its role from the page that leads to it. All pages that a transaction changed are
-//! looked at together: a page that leads to another by something new was itself written.
+//! The role of a page follows from the page that refers to it. The pages that a transaction changed
+//! are examined together. This is enough: a new reference to a page means that the referring page
+//! was written too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,22 +13,23 @@ use super::schema::{Named, names};
 
 const PAGE_SIZE_AT: usize = 16;
 const RESERVED_AT: usize = 20;
-/// Page 1 is the root of the schema's table.
+/// The root page of the schema table (`sqlite_schema`).
 const SCHEMA: u32 = 1;
 
-/// A database that is being written.
+/// What is known of a database from the pages that were written.
 #[derive(Default)]
 pub(super) struct Database {
     page_size: usize,
     reserved: usize,
     roles: BTreeMap<u32, Role>,
     named: BTreeMap<u32, Named>,
-    /// The pages of the schema's table.
+    /// The content of the pages of the schema table, by page number.
     schema: BTreeMap<u32, Vec<u8>>,
-    /// Pages that were written and are not settled.
+    /// Pages that were written since the roles were last determined.
     changed: BTreeMap<u32, Vec<u8>>,
     waiting: Vec<(u32, Origin, &'static str)>,
-    /// The label of each role in a kind of file, as long as names stay what they are.
+    /// The label of each role in each kind of file (database, journal, log). It is cleared when
+    /// names in the schema change.
     labels: BTreeMap<(Option<Role>, &'static str), u32>,
 }
 
@@ -40,7 +42,7 @@ impl Database {
         self.page_size = size;
     }
 
-    /// Learn the size of pages from page 1.
+    /// Take the page size from page 1, if this is the first page of an SQLite database.
     pub(super) fn note_size(&mut self, page: &[u8]) {
         let size = match u16_at(page, PAGE_SIZE_AT) {
             Some(1) => 1 << 16,
@@ -53,7 +55,7 @@ impl Database {
         }
     }
 
-    /// A page has a new content, which is one origin's.
+    /// Note the new content of a page. If `of` is given, its origin waits for the page's label.
     pub(super) fn put(&mut self, number: u32, page: &[u8], of: Option<(Origin, &'static str)>) {
         if number == SCHEMA {
             self.note_size(page);
@@ -65,12 +67,14 @@ impl Database {
         }
     }
 
-    /// A part of a page was written, which tells nothing new about it.
+    /// Note that a part of a page was written. It changes no role; its origin waits for the page's
+    /// label.
     pub(super) fn wait(&mut self, number: u32, origin: Origin, file: &'static str) {
         self.waiting.push((number, origin, file));
     }
 
-    /// The label of a page in a kind of file. A new one is asked for by the page's name.
+    /// The label of a page in a kind of file. If it has none yet, `new` makes one from the page's
+    /// name.
     pub(super) fn label(
         &mut self,
         number: u32,
@@ -86,8 +90,8 @@ impl Database {
         label
     }
 
-    /// Find the role of each page that was written. Returns the pages that origins stand for, and
-    /// the kind of file that they lie in.
+    /// Determine the role of each page that was written. Returns the waiting origins, each with its
+    /// page and kind of file.
     pub(super) fn settle(&mut self) -> Vec<(u32, Origin, &'static str)> {
         let changed = std::mem::take(&mut self.changed);
         self.follow(&changed, changed.keys().copied().collect());
@@ -103,9 +107,10 @@ impl Database {
         std::mem::take(&mut self.waiting)
     }
 
-    /// Give roles to the pages that `queue` leads to, as far as they were changed.
+    /// Determine the roles of the changed pages that can be reached from the pages in `queue`.
     fn follow(&mut self, changed: &BTreeMap<u32, Vec<u8>>, mut queue: BTreeSet<u32>) {
-        // A page is looked at again for each new role. Damaged pages could lead round in a circle.
+        // A page is examined again for each new role. References in damaged pages may form a cycle,
+        // so the number of steps is limited.
         let mut patience = 8 * changed.len() + 64;
         while let Some(number) = queue.pop_first() {
             let (Some(page), Some(role)) = (changed.get(&number), self.roles.get(&number)) else {
@@ -124,7 +129,7 @@ impl Database {
         }
     }
 
-    /// Read the schema again if a page of it changed.
+    /// Read the names of b-trees again if a page of the schema changed. Returns whether it did.
     fn learn_names(&mut self, changed: &BTreeMap<u32, Vec<u8>>) -> bool {
         let roles = &self.roles;
         let is_schema = |number: &u32| roles.get(number) == Some(&Role::Tree(SCHEMA));
@@ -142,7 +147,7 @@ impl Database {
         is_new
     }
 
-    /// What a page belongs to, in a kind of file.
+    /// The table or index that a page belongs to, or what else it is for.
     fn name(&self, number: u32, file: &str) -> TableName {
         let plain = |kind: &str| TableName {
             kind: kind.to_owned(),

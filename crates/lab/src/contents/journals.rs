@@ -1,4 +1,4 @@
-//! Which pages lie where in a rollback journal or a write-ahead log.
+//! Which page of the database each write to a rollback journal or a write-ahead log holds.
 
 use std::collections::BTreeMap;
 
@@ -11,36 +11,38 @@ const WAL_PAGE_SIZE_AT: usize = 8;
 /// What was written to a journal or log so far.
 #[derive(Default)]
 pub(super) struct Journals {
-    /// A page number that was written alone, and where its page follows.
+    /// The last write, if it was a page number alone: the offset at which its page follows, and the
+    /// number.
     announced: Option<(u64, u32)>,
-    /// Size of the pages of a log.
+    /// Page size of the write-ahead log, bytes.
     page_size: u64,
-    /// The page of each frame of a log, and whether the frame ends a transaction.
+    /// The page number of each frame of a log, and whether the frame ends a transaction.
     frames: BTreeMap<u64, (u32, bool)>,
 }
 
-/// What a write to a rollback journal is.
+/// What a write to a rollback journal contains.
 pub(super) enum JournalPart {
     Page(u32),
-    /// Headers, page numbers and checksums.
+    /// Headers, page numbers and checksums of the journal itself.
     Own,
 }
 
-/// What a part of a write to a log is.
+/// What a part of a write to a write-ahead log contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WalPart {
     Own,
     Page {
         number: u32,
-        /// Whether all of the page is there.
+        /// Whether the part holds the whole page.
         is_whole: bool,
-        /// Whether it is the end of a transaction.
+        /// Whether the frame ends a transaction.
         is_last: bool,
     },
 }
 
 impl Journals {
-    /// A journal's page is written as its number, then the page, then a checksum.
+    /// Classify a write to a rollback journal. SQLite writes a page there in three calls: its
+    /// number, the page, a checksum.
     pub(super) fn journal_part(&mut self, offset: u64, bytes: &[u8], size: usize) -> JournalPart {
         let announced = self.announced.take();
         if bytes.len() == 4 {
@@ -53,7 +55,7 @@ impl Journals {
         }
     }
 
-    /// Cut a write to a log into its parts: offset and length in the file.
+    /// Split a write to a write-ahead log into its parts, each with offset in the file and length.
     pub(super) fn wal_parts(&mut self, offset: u64, bytes: &[u8]) -> Vec<(u64, u64, WalPart)> {
         if offset == 0
             && let Some(size) = u32_at(bytes, WAL_PAGE_SIZE_AT)

@@ -1,8 +1,8 @@
-//! What the files of SQLite hold: which table or index each page belongs to.
+//! What the files of SQLite contain: which table or index each page belongs to.
 //!
-//! The pages are read as SQLite writes them, so nothing is asked of the program and nothing is
-//! counted. Each page that is written gets an [`Origin`]; which table it belongs to is settled at
-//! the end of its transaction, when the b-tree above it is known.
+//! Pages are parsed when SQLite writes them, so no help from the program is needed and the parsing
+//! costs nothing on the virtual clock. Each written page gets an [`Origin`]. The table that it
+//! belongs to is determined at the end of its transaction, when the b-tree above it is known.
 //!
 //! ```text
 //! page      a page of a database: what it refers to
@@ -29,27 +29,29 @@ use asked::Asked;
 use database::Database;
 use journals::{JournalPart, Journals, WalPart};
 
-/// What lies where in files, by file name. Labels are numbered as they come.
+/// The contents of files, by file name. A label is the number of a table, an index or another kind
+/// of content; labels are numbered in the order of their first use.
 #[derive(Default)]
 pub struct Contents {
     databases: BTreeMap<String, Database>,
     journals: BTreeMap<String, Journals>,
     labels: Labels,
-    /// The label of each origin. An origin that is not settled yet has none.
+    /// The label of each origin. None until the page's table is determined.
     origins: Vec<Option<u32>>,
-    /// The origin that every content of a label may share, once its label is known.
+    /// The origin that bytes with a known label share.
     settled: BTreeMap<u32, Origin>,
-    /// Tables and indexes whose pages went to a journal, in order.
+    /// The labels of the pages that were written to a rollback journal, in order.
     journaled: Vec<u32>,
     asked: Asked,
 }
 
-/// What bytes may belong to, numbered as they come.
+/// All labels with their names.
 #[derive(Default)]
 struct Labels {
     all: Vec<TableName>,
     known: BTreeMap<TableName, u32>,
-    /// Labels without a name of their own, by kind and file.
+    /// The labels of content that has a kind and a file, but no name of its own, such as journal
+    /// headers.
     plain: Vec<(&'static str, &'static str, u32)>,
 }
 
@@ -75,21 +77,22 @@ impl Labels {
     }
 }
 
-/// The most labels with which a file that is not SQLite's gets a label of its own.
+/// Files other than SQLite's get labels of their own until there are this many labels.
 const LABELS_MAX: usize = 500;
 
-/// A part of a write, with its origin: offset and length in the file.
+/// A part of a write: offset in the file, length, and origin.
 pub type Part = (u64, u64, Origin);
 
 impl Contents {
-    /// A file is about to be written. Returns the origins of the bytes.
+    /// Call this before a program writes a file. Returns the origins of the bytes.
     pub fn written(&mut self, name: &str, kind: FileKind, offset: u64, bytes: &[u8]) -> Vec<Part> {
         let parts = self.parts(name, kind, offset, bytes);
         self.asked.write(name, &parts);
         parts
     }
 
-    /// The origins of bytes that no program writes, such as those that are copied in.
+    /// The origins of bytes of a file. Call this for bytes that no program writes, such as imported
+    /// files.
     pub fn parts(&mut self, name: &str, kind: FileKind, offset: u64, bytes: &[u8]) -> Vec<Part> {
         match kind {
             FileKind::Database => self.database_written(name, offset, bytes),
@@ -106,7 +109,7 @@ impl Contents {
         }
     }
 
-    /// A file that is not SQLite's is about to be written.
+    /// Call this before a file that is not SQLite's is written.
     pub fn other_written(&mut self, name: &str, offset: u64, len: u64) -> Vec<Part> {
         let of = |name: &str| TableName {
             kind: "file".to_owned(),
@@ -120,8 +123,8 @@ impl Contents {
         vec![(offset, len, self.shared(label))]
     }
 
-    /// A file was synced, emptied, deleted or closed: pages that were written to the database are
-    /// settled.
+    /// A file was synced, emptied, deleted or closed: determine the tables of the pages that were
+    /// written to its database.
     pub fn settle(&mut self, name: &str) {
         let database = database_of(name);
         let Self { databases, labels, origins, .. } = self;
@@ -133,7 +136,7 @@ impl Contents {
         }
     }
 
-    /// A database that is there already has this content. Returns the origins of its pages.
+    /// Read a database that exists before the run. Returns the origins of its pages.
     pub fn load(&mut self, name: &str, bytes: &[u8]) -> Vec<Part> {
         let database = self.databases.entry(name.to_owned()).or_default();
         database.note_size(bytes);
@@ -151,7 +154,8 @@ impl Contents {
         parts
     }
 
-    /// The tables that the events of a trace are for.
+    /// The tables that the events of a trace are for. `cargo` holds the origins of each event's
+    /// bytes.
     pub fn blame(&mut self, cargo: &Cargo, events: usize) -> Blame {
         self.settle_all();
         let mut of_tables = Cargo::default();
@@ -174,17 +178,17 @@ impl Contents {
         }
     }
 
-    /// The names of all labels.
+    /// The names of all labels, by number.
     pub fn labels(&self) -> &[TableName] {
         &self.labels.all
     }
 
-    /// The label of an origin.
+    /// The label of an origin. None if it is not known yet.
     pub fn label_of(&self, origin: Origin) -> Option<u32> {
         self.origins.get(origin.0 as usize).copied().flatten()
     }
 
-    /// Take the labels of the pages that went to a journal since the last call.
+    /// Take the labels of the pages that were written to journals since the last call.
     pub fn take_journaled(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.journaled)
     }
@@ -201,7 +205,7 @@ impl Contents {
             return Vec::new();
         }
         if number == 1 {
-            // A transaction begins with page 1, as pages are written in order.
+            // SQLite writes changed pages in ascending order, so page 1 begins a new transaction.
             self.settle(name);
         }
         let origin = self.pending(name, number, Some(bytes), "database");
@@ -251,7 +255,7 @@ impl Contents {
         found
     }
 
-    /// A new origin for a page whose table is settled later.
+    /// A new origin for a page whose table is determined at the end of the transaction.
     fn pending(
         &mut self,
         name: &str,
@@ -268,15 +272,15 @@ impl Contents {
         origin
     }
 
-    /// The label of a page of a database, in a kind of file. A database that was never written has
-    /// none.
+    /// The label of a page of a database, in a kind of file. None if the database was never
+    /// written.
     fn label_of_page(&mut self, name: &str, number: u32, file: &'static str) -> Option<u32> {
         let Self { databases, labels, .. } = self;
         let database = databases.get_mut(name)?;
         Some(database.label(number, file, |name| labels.of(name)))
     }
 
-    /// The origin of what is not a page of a database.
+    /// The origin of bytes that are not a page of a database.
     fn plain(&mut self, kind: &'static str, file: &'static str) -> Origin {
         let label = self.labels.plain(kind, file);
         self.shared(label)

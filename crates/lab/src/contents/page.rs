@@ -1,5 +1,5 @@
-//! A page of a database, as far as it leads to other pages. The layout is that of SQLite's file
-//! format, numbers are big-endian.
+//! Finds the pages that a page of an SQLite database refers to. The layout is that of SQLite's file
+//! format. Numbers are big-endian.
 //!
 //! ```text
 //! b-tree page  1 byte type: 2 interior index, 5 interior table, 10 leaf index, 13 leaf table
@@ -14,9 +14,9 @@
 /// What a page is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Role {
-    /// Of the b-tree with this root.
+    /// A node of the b-tree with this root.
     Tree(u32),
-    /// The rest of a long cell in the b-tree with this root.
+    /// The overflow of a long cell of the b-tree with this root.
     Overflow(u32),
     FreeTrunk,
     FreeLeaf,
@@ -25,7 +25,8 @@ pub(super) enum Role {
 const HEADER_SIZE: usize = 100;
 const FREE_TRUNK_AT: usize = 32;
 
-/// The pages that a page leads to, with what they are used for.
+/// The pages that a page refers to, with their roles. `usable` is the page size without the bytes
+/// reserved at its end.
 pub(super) fn references(number: u32, page: &[u8], usable: usize, role: Role) -> Vec<(u32, Role)> {
     let mut found = Vec::new();
     if number == 1 {
@@ -74,7 +75,8 @@ fn tree(number: u32, page: &[u8], usable: usize, root: u32, found: &mut Vec<(u32
     }
 }
 
-/// The first overflow page of a cell, if it has one. `at` is where its payload size stands.
+/// The first overflow page of a cell. None if the payload fits into the cell. `at` is the offset of
+/// its payload size.
 fn overflow(page: &[u8], at: usize, usable: usize, is_table: bool) -> Option<u32> {
     let (size, after) = varint(page, at)?;
     let start = if is_table { varint(page, after)?.1 } else { after };
@@ -89,7 +91,7 @@ fn overflow(page: &[u8], at: usize, usable: usize, is_table: bool) -> Option<u32
     u32_at(page, start + local)
 }
 
-/// The payloads of the cells of a leaf of a table, as far as they lie on the page.
+/// The payloads of the cells of a table's leaf, without their overflow.
 pub(super) fn rows(number: u32, page: &[u8]) -> Vec<&[u8]> {
     let start = if number == 1 { HEADER_SIZE } else { 0 };
     if page.get(start) != Some(&13) {
@@ -106,7 +108,7 @@ pub(super) fn rows(number: u32, page: &[u8]) -> Vec<&[u8]> {
     (0..usize::from(count)).filter_map(cell).collect()
 }
 
-/// A number of up to 9 bytes of 7 bits, and where the next byte stands.
+/// A varint of SQLite, at most 9 bytes of 7 bits each, and the offset behind it.
 pub(super) fn varint(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     let mut value = 0_u64;
     for place in 0..9 {

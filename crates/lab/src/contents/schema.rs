@@ -5,7 +5,7 @@
 
 use super::page::{rows, varint};
 
-/// The longest name, letters. It has a place in every trace.
+/// The longest name in bytes. Each trace contains the names.
 const NAME_MAX: usize = 60;
 
 /// A b-tree with a name.
@@ -18,7 +18,7 @@ pub(super) struct Named {
     pub(super) table: String,
 }
 
-/// The b-trees that a leaf of the schema's table names.
+/// The b-trees that are named in a leaf page of the schema table.
 pub(super) fn names(number: u32, page: &[u8]) -> Vec<Named> {
     rows(number, page).into_iter().filter_map(named).collect()
 }
@@ -47,7 +47,7 @@ fn named(row: &[u8]) -> Option<Named> {
     is_tree.then(|| Named { root, kind, name: text(columns[1]), table: text(columns[2]) })
 }
 
-/// Bytes of a column of a type.
+/// The size in bytes of a column with this serial type.
 fn size_of(kind: u64) -> Option<usize> {
     match kind {
         0 | 8 | 9 => Some(0),

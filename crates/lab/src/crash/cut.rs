@@ -1,7 +1,8 @@
-//! Where the power goes.
+//! At which moments of a run the power is cut.
 //!
-//! A cut is spelled `120:torn`, which is change 120 and how it ends, or `120:torn+3:complete`,
-//! where the power goes again at change 3 of the recovery.
+//! A cut is written `120:torn`: the number of the change to a device during which the power is cut,
+//! and the state in which that change ends. In `120:torn+3:complete`, the power is cut a second
+//! time, during change 3 of the recovery.
 
 use std::fmt;
 use std::ops::Range;
@@ -12,14 +13,15 @@ use flysch_chip::{Ending, Prng};
 /// A power cut, and perhaps a second one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// The change of the devices during which the power goes, from 0.
+    /// The number of the change during which the power is cut, counted from 0.
     pub at: usize,
     pub ending: Ending,
-    /// The change of the recovery during which it goes again.
+    /// The change of the recovery during which the power is cut a second time, and how that change
+    /// ends.
     pub again: Option<(u64, Ending)>,
 }
 
-/// A text is no cut.
+/// The text does not describe a cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CutError(String);
 
@@ -39,9 +41,10 @@ const ENDINGS: [(Ending, &str); 4] = [
     (Ending::Complete, "complete"),
     (Ending::Marginal, "marginal"),
 ];
-/// One cut in so many is followed by a second one.
+/// One of this many cuts is followed by a second cut.
 const AGAIN_EVERY: usize = 4;
-/// The most changes of a recovery at which the power goes again. The last of a shorter one is cut.
+/// The second cut comes at most this many changes into the recovery. A recovery with fewer changes
+/// is cut at its last one.
 const AGAIN_MAX: u64 = 24;
 
 fn name(ending: Ending) -> &'static str {
@@ -76,8 +79,9 @@ impl FromStr for Cut {
     }
 }
 
-/// Every cut of a run with this many changes, but for those in `spared`. A cut before a change is
-/// the same as one after the change before it, unless that is spared. The last is after all.
+/// Every cut of a run with this many changes, except during those in `spared`. A cut before a
+/// change leaves the same state as a cut after the previous change, so it is left out unless the
+/// previous change is spared. The last cut comes after all changes.
 pub(super) fn every(changes: usize, spared: &[Range<usize>], seed: u64) -> Vec<Cut> {
     let is_spared = |at: usize| spared.iter().any(|range| range.contains(&at));
     let mut all = Vec::new();
@@ -95,7 +99,7 @@ pub(super) fn every(changes: usize, spared: &[Range<usize>], seed: u64) -> Vec<C
     all
 }
 
-/// A number of these cuts that a seed draws, in order.
+/// `count` of these cuts, drawn by the seed, in order of their changes.
 pub(super) fn drawn(mut all: Vec<Cut>, count: usize, seed: u64) -> Vec<Cut> {
     let mut prng = Prng::new(seed);
     while all.len() > count {
@@ -106,7 +110,7 @@ pub(super) fn drawn(mut all: Vec<Cut>, count: usize, seed: u64) -> Vec<Cut> {
     all
 }
 
-/// The change of a recovery at which the power goes again, and how it ends.
+/// The change of the recovery at which the power is cut again, and how it ends.
 fn again(seed: u64, place: usize) -> (u64, Ending) {
     let mut prng = Prng::new(seed ^ (place as u64).rotate_left(32));
     let way = usize::try_from(prng.below(ENDINGS.len() as u64)).unwrap_or(0);

@@ -1,8 +1,8 @@
-//! What power cuts leave of a program's databases.
+//! Tests what power cuts leave of a program's databases.
 //!
-//! A program runs once, and all changes of the devices are kept. For a cut, the devices are brought
-//! to the moment before a change, the power goes during it, and the stack is mounted again. Then
-//! SQLite recovers each database on that machine, and the databases are looked at.
+//! A program runs once, and every change to the devices is recorded. For each cut, the changes
+//! before it are applied to new devices, the power is cut during the next change, and the stack is
+//! mounted again. SQLite then recovers each database, and the databases are checked.
 //!
 //! ```text
 //! cut      where the power goes: a change, how it ends, and the same again while SQLite recovers
@@ -32,29 +32,30 @@ pub use restore::Survivor;
 use promise::{EMPTY, Moments, Promises};
 use restore::Restoration;
 
-/// A run whose changes were kept.
+/// A run whose changes to the devices were recorded, so that it can be cut at each of them.
 pub struct Incident {
     scenario: Scenario,
     changes: Vec<Change>,
-    /// The changes that copied files in.
+    /// The changes by which database files were imported into the machine.
     imported: Vec<Range<usize>>,
     starts: Vec<Start>,
     promises: Promises,
 }
 
-/// What a cut left that is wrong.
+/// A fault that was found after a cut.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Finding {
-    /// The cut, as the command line spells it.
+    /// The cut, as it is written on the command line.
     pub cut: String,
     pub what: String,
 }
 
-/// Files after a cut, by their names on the machine.
+/// The files on the machine after a cut, by name.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
 impl Incident {
-    /// What happened in a simulation that kept its changes, and whose calls were told.
+    /// The run of a simulation that recorded its changes. `recording` holds the calls of SQLite
+    /// that the program made in it.
     ///
     /// # Errors
     /// The recording cannot be replayed.
@@ -71,7 +72,7 @@ impl Incident {
         incident.map_err(|error| RunError::Broken(error.to_string()))
     }
 
-    /// What happens if a recording runs on the machine of a scenario.
+    /// Replays a recording on the machine of a scenario and records the changes.
     ///
     /// # Errors
     /// The stack cannot be built, or a statement of a script fails.
@@ -90,34 +91,33 @@ impl Incident {
         })
     }
 
-    /// Every cut. None goes through a database that is being copied in, as no program did that.
+    /// Every cut, except during the import of a database, which is not the work of a program.
     pub fn cuts(&self) -> Vec<Cut> {
         cut::every(self.changes.len(), &self.imported, self.scenario.seed)
     }
 
-    /// A number of cuts that the seed draws.
+    /// `count` cuts, drawn by the seed.
     pub fn some_cuts(&self, count: usize) -> Vec<Cut> {
         cut::drawn(self.cuts(), count, self.scenario.seed)
     }
 
-    /// Whether a change copied a database in.
+    /// Whether this change belongs to the import of a database.
     pub fn is_imported(&self, change: usize) -> bool {
         self.imported.iter().any(|range| range.contains(&change))
     }
 
-    /// The machine that is cut.
     pub const fn scenario(&self) -> &Scenario {
         &self.scenario
     }
 
-    /// Number of changes of the devices.
+    /// Number of changes to the devices.
     pub fn change_count(&self) -> usize {
         self.changes.len()
     }
 
-    /// Cut the power at each of these places, on all cores, and look at what is left. `check` looks
-    /// at the files too, and says what is wrong with them. `keep` takes those of a finding. `done`
-    /// is called after each cut.
+    /// Make each of these cuts, on all cores, and check what is left. In addition, `check` gets the
+    /// files and returns what is wrong with them. `keep` gets the files of each finding. `done` is
+    /// called after each cut.
     ///
     /// # Errors
     /// The stack cannot be built anew.
@@ -128,7 +128,8 @@ impl Incident {
         keep: impl Fn(&Cut, &Files) + Sync,
         done: impl Fn() + Sync,
     ) -> Result<Vec<Finding>, RunError> {
-        // Each part begins with a new machine and makes the changes up to its cuts.
+        // Each part of the cuts has its own machine, to which it applies the changes up to each cut
+        // in turn.
         let size = cuts.len().div_ceil(rayon::current_num_threads() * 4).max(1);
         let parts: Result<Vec<Vec<Finding>>, RunError> = cuts
             .par_chunks(size)
@@ -151,13 +152,13 @@ impl Incident {
         Ok(parts?.concat())
     }
 
-    /// What is wrong with what a cut left, if anything is.
+    /// What is wrong after a cut. None if nothing is.
     fn verdict(&self, cut: &Cut, survivor: &Survivor) -> Option<String> {
         if let Some(failure) = &survivor.failure {
             return Some(failure.clone());
         }
         let found = survivor.digests.iter().map(|(name, digest)| (name.as_str(), *digest));
-        // A database that is gone is as good as an empty one.
+        // A missing database counts as an empty one.
         let due = self.promises.due(cut.at).map(|name| (name, Some(EMPTY)));
         let gone = due.filter(|(name, _)| !survivor.digests.contains_key(*name));
         let mut all = found.chain(gone);
@@ -165,7 +166,7 @@ impl Incident {
     }
 }
 
-/// Replay a recording, and keep the changes.
+/// Replay a recording and record the changes to the devices.
 fn kept(replay: &Replay<'_>, scenario: &Scenario) -> Result<KeptRun, ReplayError> {
     let simulation = replay.simulation(scenario)?;
     simulation.keep_changes();
@@ -174,7 +175,7 @@ fn kept(replay: &Replay<'_>, scenario: &Scenario) -> Result<KeptRun, ReplayError
     Ok(KeptRun { before_calls: before, ..simulation.take_kept() })
 }
 
-/// Whether a call is one that may end a transaction.
+/// Whether a call may commit a transaction.
 pub(crate) fn may_commit(entry: &Entry) -> bool {
     entry.changes.count > 0
 }
@@ -191,8 +192,8 @@ mod tests {
     use crate::machine::stack::Stack;
     use crate::workload::Workload;
 
-    /// Cut a script in WAL, where the calls really are made with `real`, and the promise is that of
-    /// `declared`.
+    /// Cut a script that uses a write-ahead log. It runs with `real`, but is judged by the promise
+    /// of `declared`.
     fn findings(real: Synchronous, declared: Synchronous, is_checkpointed: bool) -> Vec<Finding> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("s.sql");
@@ -228,8 +229,8 @@ mod tests {
         incident.examine(&cuts, |_| None, |_, _| {}, || {}).unwrap()
     }
 
-    /// A file system that drops syncs of the log loses what `full` promises, and is found out. What
-    /// each mode really promises holds.
+    /// A file system that ignores syncs of the log loses what `full` promises, and this is found.
+    /// What each mode really promises holds.
     #[test]
     fn syncs_of_a_log_that_are_dropped_are_found() {
         use Synchronous::{Full, Normal, Off};

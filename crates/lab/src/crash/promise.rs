@@ -1,9 +1,10 @@
-//! What was acknowledged before a cut, and so has to be there after it.
+//! What was acknowledged before a cut, and so must be there after it.
 //!
-//! The recording is replayed in RAM. After each call that changed a database, its content is noted,
-//! as a copy of its files shows it: a second connection could end the log of the first. A cut must
-//! leave one of these contents: none that is older than the last one acknowledged before it, and
-//! none that was begun after it. SQLite promises less in some modes:
+//! The recording is replayed in RAM. After each call that changed a database, its content is noted.
+//! It is read from a copy of the files, because a second connection to the database could delete
+//! its write-ahead log when it closes. After a cut, the database must have one of the noted
+//! contents: not an older one than the last that was acknowledged before the cut, and none whose
+//! call began after it. SQLite promises less in some modes:
 //!
 //! - `synchronous` off, or a journal in memory or none: nothing.
 //! - a write-ahead log with `synchronous` normal: the contents after the last sync of the log.
@@ -29,23 +30,23 @@ use crate::workload::Workload;
 /// The checksum of a database without a table.
 pub(super) const EMPTY: u32 = 0;
 
-/// A content of a database.
+/// The content of a database after a call that changed it.
 #[derive(Clone, Copy, Debug)]
 struct State {
     digest: Option<u32>,
-    /// Number of changes of the devices when the call began that led to it, and when it had
-    /// returned.
+    /// The number of changes to the devices before the call that led to this content, and after it.
     begun: usize,
     acknowledged: usize,
-    /// The number of changes after which it is certain to be on flash, if there is one.
+    /// The number of changes after which this content is surely on flash. None if it is not
+    /// promised to get there.
     durable: Option<usize>,
     survives: Safety,
 }
 
-/// What is in the file of a database and in its companions, those that there are.
+/// The content of a database file, its journal and its log. None for a file that does not exist.
 type Parts = Vec<Option<Vec<u8>>>;
 
-/// How many changes of the devices there were before each call, and in the end.
+/// The number of changes to the devices before each call, and at the end of the run.
 pub(super) struct Moments {
     pub(super) before: Vec<usize>,
     pub(super) all: usize,
@@ -57,12 +58,12 @@ impl Moments {
     }
 }
 
-/// The contents of each database, by its name on the machine, in order.
+/// The contents that each database had in turn, by its name on the machine.
 #[derive(Debug, Default)]
 pub(super) struct Promises(BTreeMap<String, Vec<State>>);
 
 impl Promises {
-    /// The contents in a recording.
+    /// Replay a recording to find the contents of its databases.
     pub(super) fn of(replay: &Replay<'_>, moments: &Moments) -> Result<Self, ReplayError> {
         let recording = replay.recording;
         let platform = Platform::named("nandsim-6.1").expect("it is built in");
@@ -84,8 +85,10 @@ impl Promises {
         Ok(promises)
     }
 
-    /// Note what a call left, which was begun and acknowledged at these changes. `known` are the
-    /// files before it. A call without a connection has the promise of the one before.
+    /// Note the contents that a call left. `begun` and `acknowledged` are the numbers of changes to
+    /// the devices before and after the call. `known` holds the files before the call. `survives`
+    /// is what SQLite promises in the mode of the connection; without it, the promise of the
+    /// previous content is taken.
     fn note(
         &mut self,
         simulation: &Simulation,
@@ -98,7 +101,8 @@ impl Promises {
         for (name, states) in &mut self.0 {
             let parts: Parts = with_companions(name).map(|file| all.get(&file).cloned()).collect();
             let last = states.last_mut().expect("there is a first");
-            // The log is synced before a checkpoint and as it begins anew: what was in it is safe.
+            // SQLite syncs the log before a checkpoint and before it restarts it, so all that was
+            // in the log is safe.
             if synced.contains(&format!("{name}-wal")) {
                 last.durable.get_or_insert(acknowledged);
             }
@@ -112,7 +116,7 @@ impl Promises {
         }
     }
 
-    /// What each database holds before the first call.
+    /// The content of each database before the first call.
     fn at_the_start(replay: &Replay<'_>) -> Self {
         let first = |name: &String| {
             let source = replay.sources.get(name);
@@ -124,14 +128,15 @@ impl Promises {
         Self(names.map(|name| (name.clone(), vec![first(name)])).collect())
     }
 
-    /// The databases on which a transaction was acknowledged before change `at`, and which
-    /// therefore have to be there.
+    /// The databases with a transaction that was acknowledged before change `at`. They must exist
+    /// after a cut there.
     pub(super) fn due(&self, at: usize) -> impl Iterator<Item = &str> {
         let is_due = move |states: &Vec<State>| states[1..].iter().any(|it| it.acknowledged <= at);
         self.0.iter().filter(move |(_, states)| is_due(states)).map(|(name, _)| name.as_str())
     }
 
-    /// What is wrong with a content after a cut at change `at`, if anything is.
+    /// What is wrong with the content `found` after a cut at change `at`. None if it is as
+    /// promised.
     pub(super) fn broken(&self, name: &str, found: Option<u32>, at: usize) -> Option<String> {
         let states = self.0.get(name)?;
         let begun = states.partition_point(|state| state.begun <= at);
@@ -164,7 +169,7 @@ impl Promises {
     }
 }
 
-/// The connection of a call.
+/// The connection that a call was made on.
 fn connection(call: &Call, recording: &Recording, place: usize) -> Option<u32> {
     let of_statement = |wanted: u32| {
         recording.entries[..place].iter().rev().find_map(|entry| match &entry.call {
@@ -198,12 +203,12 @@ fn survives(player: &mut Player<'_>, connection: u32) -> Safety {
     Safety::answered(&journal, &synchronous)
 }
 
-/// The files of a database of the host.
+/// The content of the files of a database of the host.
 fn parts_of(source: &Path) -> Parts {
     with_companions(&source.to_string_lossy()).map(|path| std::fs::read(path).ok()).collect()
 }
 
-/// The checksum of a database in files, as a copy of them shows it.
+/// The checksum of a database with these files. None if it cannot be read.
 fn copied(parts: &Parts) -> Option<u32> {
     let folder = tempfile::tempdir().ok()?;
     for (name, part) in with_companions("copy").zip(parts) {
@@ -253,7 +258,7 @@ fn update(hasher: &mut crc32fast::Hasher, value: &Value) {
 mod tests {
     use super::*;
 
-    /// Four transactions: each is begun at a change and acknowledged two changes later.
+    /// Four transactions. Each begins at a change and is acknowledged two changes later.
     fn promises(survives: Safety) -> Promises {
         let states = (0..4).map(|number| State {
             digest: Some(number),
@@ -280,7 +285,7 @@ mod tests {
         let promises = promises(Safety::Whole);
         let why = promises.broken("a.db", Some(0), 9);
         assert_eq!(why.as_deref(), Some("a.db: 2 acknowledged transactions are lost"));
-        // At change 8 nobody had begun transaction 3.
+        // At change 8, transaction 3 had not begun.
         let why = promises.broken("a.db", Some(3), 8);
         assert_eq!(why.as_deref(), Some("a.db: its content is that of no transaction"));
     }

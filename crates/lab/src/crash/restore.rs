@@ -1,5 +1,5 @@
-//! The machine after a cut: its flash as it was at that moment, mounted, and its databases
-//! recovered.
+//! Restores the machine after a cut: its devices as they were at that moment, mounted, with the
+//! databases recovered.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -16,27 +16,27 @@ use crate::bench::scenario::Scenario;
 use crate::machine::{Device, Machine, Memory};
 use crate::program::{Pace, Simulation, Start, files_of, read_file};
 
-/// Devices that are brought from moment to moment.
+/// Devices to which the changes of a run are applied step by step.
 pub(super) struct Restoration<'a> {
     scenario: &'a Scenario,
     chip: FaultInjector,
     pram: Pram,
-    /// Number of changes so far.
+    /// Number of changes applied so far.
     done: usize,
 }
 
-/// What is left after a cut.
+/// The state of a machine after a cut and the recovery.
 #[derive(Debug, Default)]
 pub struct Survivor {
     pub(super) files: Files,
-    /// The content of each database.
+    /// The checksum of each database, by its name. None if it cannot be read.
     pub(super) digests: BTreeMap<String, Option<u32>>,
-    /// Why the stack or a database is unusable.
+    /// Why the stack or a database is unusable. None if all can be used.
     pub(super) failure: Option<String>,
 }
 
 impl<'a> Restoration<'a> {
-    /// The devices before the first change of a run.
+    /// The devices as they were before the first change of a run.
     pub(super) fn new(scenario: &'a Scenario) -> Result<Self, RunError> {
         let simulation = Simulation::new(scenario, Pace::None, None, false)?;
         let machine = simulation.machine();
@@ -45,7 +45,7 @@ impl<'a> Restoration<'a> {
         Ok(Self { scenario, chip: FaultInjector::on_supply(chip, pram.supply()), pram, done: 0 })
     }
 
-    /// Make the changes before number `at`.
+    /// Apply the changes before number `at`.
     pub(super) fn advance(&mut self, changes: &[Change], at: usize) {
         assert!(self.done <= at, "cuts are in order");
         for change in &changes[self.done..at.min(changes.len())] {
@@ -54,7 +54,7 @@ impl<'a> Restoration<'a> {
         self.done = at;
     }
 
-    /// Cut the power at the next change, mount what is left, and recover the databases.
+    /// Cut the power during the next change, mount the devices, and recover the databases.
     pub(super) fn survive(&self, changes: &[Change], cut: &Cut, starts: &[Start]) -> Survivor {
         let (chip, mut pram) = (self.chip.chip().fork(Clock::new()), self.pram.fork(Clock::new()));
         let mut injector = FaultInjector::on_supply(chip, pram.supply());
@@ -78,7 +78,8 @@ impl<'a> Restoration<'a> {
         self.recover(left, None, starts).0
     }
 
-    /// Start the machine and recover the databases, or until the power goes again.
+    /// Mount the devices and recover the databases. With `again`, the power is cut during the
+    /// recovery.
     fn recover(
         &self,
         (chip, pram): (Chip, Pram),
@@ -106,7 +107,7 @@ impl<'a> Restoration<'a> {
         (survivor, (chip, pram))
     }
 
-    /// Let SQLite recover each database, look at it, and take its files.
+    /// Let SQLite recover each database, check it, and read its files.
     fn look(&self, machine: &Machine, starts: &[Start]) -> Survivor {
         let storage = machine.storage(self.scenario.settings, self.scenario.seed);
         let vfs = files_of(storage, machine, starts);
@@ -136,7 +137,8 @@ impl<'a> Restoration<'a> {
     }
 }
 
-/// What the integrity check says of a database, and its content. There may be no such database yet.
+/// The result of SQLite's integrity check of a database, and its checksum. None if there is no such
+/// database.
 fn recovered(
     vfs: &Rc<dyn Vfs>,
     path: &str,

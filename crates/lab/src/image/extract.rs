@@ -23,13 +23,13 @@ use crate::machine::stack::Stack;
 /// each other, and the limit ends the descent.
 const PATH_MAX: usize = 4096;
 /// How many bytes all files together may claim for each byte of the image. Holes take no room on
-/// flash, so large files are possible; but a damaged image may claim any size.
+/// flash, so files may be larger than the image. But a damaged image may claim any size.
 const CLAIMED_MAX: u64 = 1024;
 
 /// What was copied from an image, and what was not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extracted {
-    /// What the image was found to be of.
+    /// The file system that was found in the image.
     pub of: ImageOf,
     /// Whether OOB bytes follow the data of each page.
     pub has_oob: bool,
@@ -40,16 +40,16 @@ pub struct Extracted {
     pub links: u32,
     /// Page reads that mounting the image took.
     pub mount_reads: u64,
-    /// Of `mount_reads`, those that attaching UBI took.
+    /// How many of `mount_reads` attaching UBI took.
     pub attach_reads: u64,
     /// Paths that could not be copied, each with the reason.
     pub lost: Vec<(String, String)>,
 }
 
 /// Mount `image`, the flash of a partition, and copy all its files to `folder`, which is created.
-/// Symbolic links and permissions are kept, and owners where the host lets this process give files
-/// away. Times are not. Damaged files are listed in the result, and all others are copied.
-/// Without `wanted` the file system is found out.
+/// Symbolic links and permissions are kept. Owners are kept if the host allows this process to
+/// change them. Times are not kept. Damaged files are listed in the result, and all others are
+/// copied. If `wanted` is None, the file system is recognised by its structures.
 ///
 /// # Errors
 /// Fails if the image is of no known file system, cannot be mounted or holds nothing, or if the
@@ -96,7 +96,7 @@ pub fn extract(
 }
 
 impl Extracted {
-    /// Nothing yet.
+    /// A result without any files.
     const fn of(of: ImageOf, has_oob: bool) -> Self {
         Self {
             of,
@@ -145,8 +145,8 @@ fn check_size(part: &Part, image: u64) -> Result<(), TransferError> {
     Err(TransferError::Size { image, part: part.name.clone(), block, blocks })
 }
 
-/// The part that an image of `size` bytes is of. With OOB it has as many blocks as the image.
-/// Without, the image stands at the start of the part, and the rest is erased.
+/// The part whose flash an image of `size` bytes holds. With OOB bytes, it has as many blocks as
+/// the image. Without them, the image fills the first blocks of the part, and the rest is erased.
 fn part_of(part: &Part, found: &Recognised, size: u64) -> Result<Part, TransferError> {
     let geometry = found.geometry;
     geometry.check().map_err(TransferError::Geometry)?;
@@ -200,8 +200,8 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Copy what has one name: first its content, and then owner and permissions, since those may
-    /// forbid to write.
+    /// Copy what has one name: first its content, then owner and permissions, as those may forbid
+    /// writing.
     fn entry(&mut self, kind: FileKind, from: &str, to: &Path) -> Result<(), TransferError> {
         let attributes = match self.linux.attributes(from) {
             Ok(attributes) => attributes,
@@ -245,8 +245,9 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// What the host made. `None` if it cannot have such a name, which a damaged image may hold
-    /// twice: that entry is lost. All other failures end the copy.
+    /// The result of creating a file on the host. None if the host refuses the name or has it
+    /// already, which happens with damaged images: that entry is then listed as lost. All other
+    /// failures end the copy.
     fn made<T>(
         &mut self,
         from: &str,
@@ -266,7 +267,7 @@ impl Copy<'_> {
         }
     }
 
-    /// Fill a new file. Returns whether it is whole.
+    /// Fill a new file. Returns whether all of it could be copied.
     fn file(&mut self, from: &str, to: &Path, mut file: File) -> Result<bool, TransferError> {
         match self.content(from, &mut file) {
             Ok(()) => {
@@ -280,8 +281,8 @@ impl Copy<'_> {
         Ok(false)
     }
 
-    /// Copy a file. A piece that is all zeros becomes a hole. So does what is behind the last data,
-    /// which is not read: a damaged image may claim any size.
+    /// Copy a file. A piece of zeros becomes a hole. So does all that follows the last data of the
+    /// file: it is not read, because a damaged image may claim any size.
     fn content(&mut self, from: &str, to: &mut File) -> Result<(), Failed> {
         let fd = self.linux.open(from, false)?;
         let size = self.linux.size(fd)?;
@@ -318,8 +319,8 @@ impl From<FsError> for Failed {
     }
 }
 
-/// Give a file its owner and its permissions. Only root may give files away; without its owner a
-/// file does not get the bits that let others act as its owner. The highest number is no owner.
+/// Give a file its owner and its permissions. Only root may change owners. Without its owner, a
+/// file does not get the set-user-ID and set-group-ID bits. The highest number means no owner.
 fn give(path: &Path, attributes: &Attributes) -> Result<(), TransferError> {
     let &Attributes { uid, gid, .. } = attributes;
     let has_owner = uid != u32::MAX && gid != u32::MAX;
@@ -329,7 +330,7 @@ fn give(path: &Path, attributes: &Attributes) -> Result<(), TransferError> {
     fs::set_permissions(path, permissions).map_err(TransferError::host(path))
 }
 
-/// Path on the host for an entry of this name. None if the name would lead out of the folder.
+/// The path on the host for an entry with this name. None if the name would lead out of the folder.
 fn place(folder: &Path, name: &[u8]) -> Option<PathBuf> {
     let name = std::str::from_utf8(name).ok()?;
     let is_plain =

@@ -12,7 +12,7 @@ use super::{ImageOf, PIECE, TransferError, pram};
 use crate::machine::Build;
 use crate::machine::stack::Stack;
 
-/// What was written to the image.
+/// How much was written to an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Made {
     /// Number of files that are on the flash in full and durable.
@@ -21,10 +21,10 @@ pub struct Made {
     pub operations: u64,
 }
 
-/// Write all of `folder` to a new file system and save the partition as `image`. Each file is
-/// durable before the next begins. At the end the file system is unmounted. If `cut_at` is given,
-/// the power is cut during that operation instead; operations are counted from 0. That of a PRAM is
-/// not cut.
+/// Write all of `folder` to a new file system and save the partition as `image`. Each file is made
+/// durable before the next begins. At the end the file system is unmounted. With `cut_at`, the
+/// power is cut during that operation instead; operations are counted from 0. The power of a PRAM
+/// is not cut.
 ///
 /// # Errors
 /// Fails if the folder cannot be read or does not fit, or if the run ends before operation

@@ -29,10 +29,10 @@ pub use extract::{Extracted, extract};
 pub use make::{Made, make};
 pub use recognise::Unrecognised;
 
-/// Bytes that are copied at once.
+/// Bytes in each piece of a file that is copied.
 const PIECE: usize = 64 << 10;
 
-/// What an image is of.
+/// The memory and the file system that an image holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageOf {
     /// NAND flash with this file system.
@@ -74,13 +74,13 @@ pub enum TransferError {
         /// Number of blocks of the part.
         blocks: u32,
     },
-    /// What the image is of cannot be told.
+    /// The file system in the image cannot be recognised.
     Unrecognised(Unrecognised),
-    /// The geometry that the image tells is impossible.
+    /// The geometry that follows from the image is impossible.
     Geometry(GeometryError),
-    /// The file system can be mounted, and holds nothing.
+    /// The file system can be mounted, but is empty.
     Empty(ImageOf),
-    /// The power was to be cut during an operation that was never reached.
+    /// The power was to be cut during an operation that the run did not reach.
     Uncut {
         /// The number of that operation.
         cut: u64,

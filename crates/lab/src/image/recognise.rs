@@ -1,9 +1,9 @@
-//! What an image is of: which file system, whether with OOB bytes, and for which geometry.
+//! Recognises an image: which file system it holds, whether it includes OOB bytes, and for which
+//! geometry it was made.
 //!
-//! An image says nothing of itself. It is read both ways, with OOB bytes between the pages and
-//! without, and the structures are counted whose checksums are right. Where pages are cut at the
-//! wrong places, structures that reach over the end of a page are broken, so the right way shows
-//! the most.
+//! An image has no header that says so. It is read both with and without OOB bytes between the
+//! pages, and structures with a right checksum are counted. The wrong way cuts pages at the wrong
+//! places and breaks the structures that reach across, so the right way finds the most.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -14,31 +14,32 @@ use flysch_nand::Geometry;
 
 use crate::machine::stack::Main;
 
-/// How much of an image is looked at, bytes. It bounds the memory.
+/// How many bytes of an image are examined, which limits the memory.
 const LOOKED_AT: usize = 64 << 20;
 /// Physical eraseblocks begin at multiples of this, bytes.
 const SECTOR: usize = 512;
-/// Page sizes of NAND, bytes; the data of a UBI block begins in the first or the second page.
+/// Possible page sizes of NAND, bytes. The data of a UBI block begins in the first or the second
+/// page.
 const PAGES: RangeInclusive<u32> = 512..=64 << 10;
 /// The smallest part of a page that a header of UBI takes, bytes.
 const SECTOR_MIN: u32 = 64;
 /// First free OOB byte: the bad-block mark stands before it.
 const OOB_FREE: usize = 2;
 
-/// What an image is of.
+/// What was recognised in an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Recognised {
     pub(super) main: Main,
     /// Whether OOB bytes follow the data of each page.
     pub(super) has_oob: bool,
-    /// The geometry that the image was made for. It is the part's where the image does not tell.
+    /// The geometry that the image was made for. If the image does not show it, that of the part.
     pub(super) geometry: Geometry,
 }
 
 /// Why an image is not recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unrecognised {
-    /// Nothing of this file system is found, or of any if none was asked for.
+    /// No structure of this file system was found. None: of no known file system.
     Nothing(Option<Main>),
     /// It is a YAFFS2 image without the OOB bytes in which YAFFS2 keeps its tags.
     NoTags,
@@ -73,8 +74,8 @@ impl fmt::Display for Unrecognised {
     }
 }
 
-/// Find out what `image` is of, which is flash of `part` or was made for another geometry. Only
-/// `wanted` is looked for, if it is given.
+/// Recognise `image`, which is flash of `part` or was made for another geometry. With `wanted`,
+/// only that file system is considered.
 pub(super) fn recognise(
     part: &Part,
     image: &[u8],
@@ -94,7 +95,7 @@ pub(super) fn recognise(
     best.map(|candidate| candidate.found).ok_or_else(|| foreign(image, &geometry, wanted))
 }
 
-/// A way to read an image, and how many structures with a right checksum it shows.
+/// A way to read an image, and how many structures with a right checksum it finds.
 struct Candidate {
     found: Recognised,
     evidence: usize,
@@ -126,7 +127,8 @@ fn with_oob(image: &[u8], geometry: Geometry) -> [Candidate; 4] {
     })
 }
 
-/// A JFFS2 image has no size of blocks, but no node reaches over the end of one.
+/// Reads an image as JFFS2. It does not contain the size of a block, but no node crosses the end of
+/// a block, so the smallest size that fits the nodes is taken.
 fn jffs2_without_oob(image: &[u8], mut geometry: Geometry) -> Candidate {
     let nodes = jffs2::whole_nodes(image);
     let ends_in_other_block =
@@ -139,8 +141,8 @@ fn jffs2_without_oob(image: &[u8], mut geometry: Geometry) -> Candidate {
     Candidate { found, evidence: nodes.len() }
 }
 
-/// The headers of UBI tell where in a block the data begins, and their distance is the size of a
-/// block.
+/// Reads an image as UBI. Its headers say where in a block the data begins, and their distance is
+/// the size of a block.
 fn ubi_without_oob(image: &[u8], geometry: Geometry) -> Candidate {
     let at = |&start: &usize| ubi::header_places(&image[start..]).is_some();
     let starts: Vec<usize> = (0..image.len()).step_by(SECTOR).filter(at).collect();
@@ -168,8 +170,9 @@ const fn gcd(a: usize, b: usize) -> usize {
     a
 }
 
-/// The geometry for which a UBI image was made, from the places of its headers and from the page
-/// size that UBIFS tells. A VID header that begins within the first page is in a sector of its own.
+/// The geometry for which a UBI image was made. It follows from the offsets of the headers in a
+/// block, and from the page size in UBIFS's superblock, if it is found (`of_ubifs`). A VID header
+/// that begins within the first page shows that sectors are programmed one by one.
 fn of_ubi(
     geometry: Geometry,
     block_size: usize,
@@ -191,7 +194,7 @@ fn of_ubi(
     }
 }
 
-/// Why nothing is found.
+/// Why no known structure was found.
 fn foreign(image: &[u8], geometry: &Geometry, wanted: Option<Main>) -> Unrecognised {
     let mut pages = image.chunks_exact(geometry.page_size as usize);
     let is_sought = |main| wanted.is_none_or(|wanted| wanted == main);

@@ -1,4 +1,4 @@
-//! One run of an index method: load keys, update some of them, look some up.
+//! One run of an index method: insert keys, update some of them, look some up.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,20 +29,21 @@ pub enum LookupKind {
     Absent,
     /// The one key that was inserted half-way through the load.
     Middle,
-    /// All rows of keys that are in the index, where the other kinds end at the first.
+    /// All rows of keys that are in the index. Lookups of the other kinds end at the first row that
+    /// is found.
     All,
 }
 
 named!(LookupKind);
 
-/// The description of one run in full.
+/// The complete description of one run.
 #[derive(Clone, Debug)]
 pub struct IndexBench {
     /// The index method to measure.
     pub method: MethodName,
     /// Number of rows to load.
     pub keys: u32,
-    /// Rows of each key; their mean with Zipf keys.
+    /// Number of rows of each key. With Zipf keys it is the mean.
     pub rows_per_key: u32,
     /// Size of a key in bytes.
     pub key_size: usize,
@@ -50,14 +51,14 @@ pub struct IndexBench {
     pub distribution: KeyDistribution,
     /// Number of updates after the load, in percent of the keys.
     pub update_percent: u32,
-    /// Which of the keys are looked up. Absent keys are drawn evenly.
+    /// How the present keys that are looked up are chosen. Absent keys are drawn uniformly.
     pub lookup_distribution: LookupDistribution,
     /// The kinds of lookup to measure.
     pub lookups: Vec<LookupKind>,
     /// Lookups of each kind. The middle key is looked up only once.
     pub lookup_count: u32,
-    /// Number of points in the second half of the load at which lookups are made; they are spread
-    /// evenly over these points. With 0, all lookups come after the load. None stands for the
+    /// Number of points in the second half of the load at which lookups are made. The lookups are
+    /// divided evenly among them. With 0, all lookups come after the load. None stands for the
     /// method's default.
     pub states: Option<u32>,
     /// Seed of the keys and of the random draws.
@@ -127,7 +128,8 @@ impl IndexBench {
     }
 
     fn keys(&self) -> Result<Keys, MethodError> {
-        // Where keys have many rows the numbers of rows have the Zipf distribution, not the keys.
+        // If keys have several rows, the Zipf distribution decides the number of rows, not the
+        // keys.
         let is_drawn = self.rows_per_key > 1 && self.distribution == KeyDistribution::Zipf;
         let distribution = if is_drawn { KeyDistribution::Random } else { self.distribution };
         Ok(Keys::new(distribution, self.key_size, self.rows().key_count(), self.seed)?)
@@ -137,8 +139,8 @@ impl IndexBench {
         RowKeys::new(self.distribution, self.keys, self.rows_per_key, self.seed)
     }
 
-    /// Refuse several rows of a key where the method has one, and updates of such rows: no method
-    /// tells which row of the key is replaced.
+    /// Refuse several rows of a key if the method allows only one. Also refuse updates of keys with
+    /// several rows: no method can name the row that is replaced.
     fn check_rows(&self, spec: &MethodSpec) -> Result<(), MethodError> {
         let method = self.method.name();
         if self.rows_per_key > 1 && !self.method.takes_rows_per_key() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use flysch_chip::{Chip, Clock, Part, Recorder, Tracer};
 
-/// What all devices of one run share: part, clock and recorder.
+/// What all devices of one run have in common: part, clock and recorder.
 #[derive(Clone, Debug)]
 pub struct ChipSetup {
     /// The data sheet of the chip.

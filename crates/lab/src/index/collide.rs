@@ -1,13 +1,15 @@
-//! Keys of one lookup3 hash, written down without trying any: the last mix of lookup3 has an
-//! inverse.
+//! Keys that all have the same lookup3 hash under the seed 0. They are computed, not searched for:
+//! the final mixing step of lookup3 can be inverted.
 //!
-//! They are what someone sends who knows the hash and takes its seed to be 0. Methods that keep to
-//! that seed put all of them in one place; a hash with a key of the device does not see them.
+//! Someone who knows the hash and its seed could send such keys. A method that uses this seed puts
+//! all of them into one place. A method whose hash has a secret seed for each device is not
+//! affected.
 
-/// Bytes of the keys: lookup3 takes twelve at once, and mixes them only at the end.
+/// Size of these keys in bytes: lookup3 takes twelve bytes at once and, for a key of that size, has
+/// only the final mixing step.
 pub(super) const KEY_SIZE: usize = 12;
 
-/// The hash that all of the keys have, both words of it.
+/// The two words of the hash that all keys have.
 const HASH: [u32; 2] = [0x5EED_0000, 0xC011_1DED];
 
 /// Key number `id`.

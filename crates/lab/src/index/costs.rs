@@ -18,7 +18,7 @@ pub struct IndexCosts {
     pub key_size: usize,
     /// Name of the keys' distribution.
     pub key_distribution: &'static str,
-    /// Rows of each key; their mean where numbers differ.
+    /// Rows of each key, or their mean if keys have different numbers of rows.
     pub rows_per_key: u32,
     /// Name of the distribution of the keys that are looked up.
     pub lookup_distribution: &'static str,
@@ -31,23 +31,23 @@ pub struct IndexCosts {
     pub parameters: BTreeMap<&'static str, Parameter>,
     /// RAM at the end as the paper counts it: buffers and data structures, in bytes.
     pub ram_bytes: usize,
-    /// All RAM: also what finds pages on flash, and the fields of the structs, in bytes.
+    /// All RAM in bytes: in addition, tables that find pages on flash, and the fields of the
+    /// structs.
     pub ram_total_bytes: usize,
     /// Pages programmed, called W in the paper.
     pub w_pages: f64,
     /// Bytes programmed for each key.
     pub w_bytes_per_key: f64,
-    /// Array programs, whatever their size.
+    /// Number of program operations on the chip's array, whatever their size.
     pub program_operations: u64,
     /// Pages read, called IR in the paper.
     pub ir_pages: f64,
-    /// Array reads, whatever their size.
+    /// Number of read operations on the chip's array, whatever their size.
     pub read_operations: u64,
     /// Pages that are still needed at the end of the load, called VP in the paper.
     pub vp_pages: u32,
     /// Pages that were programmed and are no longer needed, called OP in the paper.
     pub op_pages: f64,
-    /// Number of block erases.
     pub block_erases: u64,
     /// Programs of a page although a higher page of its block was programmed since the last erase.
     pub out_of_order_programs: u64,
@@ -61,14 +61,16 @@ pub struct IndexCosts {
     pub insert_uj: f64,
     /// Mean reads of a lookup of a present key, called R in the paper.
     pub r_present: Option<f64>,
-    /// Mean reads of a lookup of an absent key.
+    /// Mean reads of a lookup of an absent key. None if there were no such lookups.
     pub r_absent: Option<f64>,
     /// Reads of the lookup of the key that was inserted half-way.
     pub r_middle: Option<f64>,
-    /// Reads that 99 % and 99.9 % of the lookups of present keys do not exceed.
+    /// Reads that 99 % of the lookups of present keys do not exceed. None if there were no such
+    /// lookups.
     pub p99_present: Option<u64>,
     pub p999_present: Option<u64>,
-    /// Reads that 99 % and 99.9 % of the lookups of absent keys do not exceed.
+    /// Reads that 99 % of the lookups of absent keys do not exceed. None if there were no such
+    /// lookups.
     pub p99_absent: Option<u64>,
     pub p999_absent: Option<u64>,
     /// Number of points of the load at which lookups were made. With 0, all came at the end.
@@ -95,12 +97,12 @@ pub struct LookupCost {
     pub record_reads: f64,
     /// Mean reads of the index.
     pub index_reads: f64,
-    /// Reads of the index that 99.9 % of the lookups do not exceed, and the most.
+    /// Reads of the index that 99.9 % of the lookups do not exceed.
     pub p999_index_reads: u64,
     pub worst_index_reads: u64,
     /// Mean reads of the index in page equivalents.
     pub index_pages: f64,
-    /// Reads that 99 % of the lookups do not exceed, and 99.9 %.
+    /// Reads that 99 % of the lookups do not exceed.
     pub p99_reads: u64,
     pub p999_reads: u64,
     /// The most reads that one lookup made.
@@ -120,7 +122,6 @@ pub struct UpdateCost {
     pub w_pages: f64,
     /// Bytes programmed for each update.
     pub w_bytes_per_update: f64,
-    /// Pages read by all updates.
     pub ir_pages: f64,
     /// Number of block erases.
     pub block_erases: u64,

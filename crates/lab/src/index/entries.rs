@@ -1,4 +1,4 @@
-//! Entries in ascending order of keys, without gaps: each a key and its pointer, little-endian.
+//! Entries of a key and its pointer, little-endian, in ascending order of keys and without gaps.
 
 /// Size of a pointer in bytes.
 pub(super) const POINTER_SIZE: usize = 4;
@@ -44,7 +44,7 @@ impl<'a> Entries<'a> {
         (low, low < self.len() && self.key(low) == key)
     }
 
-    /// The child node that leads to a key. Only for entries whose pointers are children.
+    /// The child node that contains a key. Only for entries whose pointers are children.
     pub(super) fn child(self, key: &[u8]) -> u32 {
         let (place, is_it) = self.search(key);
         self.pointer(if is_it { place } else { place.saturating_sub(1) })

@@ -15,9 +15,9 @@ use super::keys::KeyError;
 pub enum MethodError {
     /// The engine's index, the chip or the parameters failed.
     Index(IndexError),
-    /// The translation layer below could not be mounted.
+    /// The translation layer below the method could not be mounted.
     Ftl(FtlError),
-    /// The translation layer below failed.
+    /// The translation layer below the method failed.
     Device(BlockError),
     /// The database's index store failed.
     Store(StoreError),

@@ -12,7 +12,8 @@ use super::method::IndexMethod;
 use super::records::Records;
 use super::rows::{Draws, RowKeys};
 
-/// Changes the seed for absent keys and for draws, so that they differ from the loaded keys.
+/// A constant that is mixed into the seed of absent keys and of draws, so that they differ from the
+/// loaded keys.
 const DRAWS: u64 = 0x6C6F_6F6B;
 
 /// A run that is under way.
@@ -23,7 +24,7 @@ pub(super) struct Experiment<'a> {
     meter: Meter,
     keys: Keys,
     rows: RowKeys,
-    /// Rows of each key so far. Empty where each key has one.
+    /// Number of rows of each key so far. Empty if each key has one row.
     counts: Vec<usize>,
     records: Records,
     draws: Draws,
@@ -94,7 +95,8 @@ impl<'a> Experiment<'a> {
             ir_pages: self.pages(load.sectors_read),
             read_operations: load.reads,
             vp_pages,
-            // A page that is programmed in part counts whole among those that are needed.
+            // A partly programmed page counts as a whole page in `vp_pages`, so the difference may
+            // be negative.
             op_pages: (w_pages - f64::from(vp_pages)).max(0.0),
             block_erases: load.erases,
             out_of_order_programs: load.out_of_order,
@@ -117,8 +119,8 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// Insert all keys. Returns three sums of counts: of the inserts, of the lookups of present
-    /// keys in between, and of the lookups of absent keys in between.
+    /// Insert all keys. Returns three sums of counts: for the inserts, and for the lookups of
+    /// present keys and of absent keys that were made in between.
     fn load(&mut self, states: u32) -> Result<[Counts; 3], MethodError> {
         let mut total = [Counts::default(); 3];
         let count = self.bench.keys;
@@ -212,7 +214,7 @@ impl<'a> Experiment<'a> {
         Ok(self.meter.take())
     }
 
-    /// Find all rows of a key. A place that is given again is read once.
+    /// Find all rows of a key. If the index names a place more than once, it is read once.
     fn find_all(&mut self, number: u32, key: &[u8]) -> Result<(), MethodError> {
         let (mut places, mut found) = (BTreeSet::new(), 0);
         let records = &self.records;
@@ -249,8 +251,8 @@ impl<'a> Experiment<'a> {
         real(sectors) / f64::from(self.setup.part.geometry.sectors_per_page)
     }
 
-    /// Energy of one operation in microjoules: the time that the chip works times the power it then
-    /// takes.
+    /// Mean energy of one operation in microjoules: the time that the chip works times the power
+    /// that it takes then.
     fn energy_uj(&self, counts: &Counts) -> f64 {
         mean(counts.busy_ns, counts.operations) * f64::from(self.bench.active_mw) / 1e6
     }

@@ -1,7 +1,8 @@
-//! The hash-ordered runs as an index method, in the RAM that the bench gives.
+//! The index of hash-ordered runs (`flysch_indexes`) as an index method, in the RAM that the bench
+//! gives it.
 //!
-//! If no record ever moves, a pointer names a page of records. If records move, it names a record,
-//! so that the same pair of key and pointer is never inserted twice.
+//! If records never move, a pointer names a page of records. If they may move, it names a single
+//! record, so that the same pair of key and pointer is never inserted twice.
 
 use std::ops::ControlFlow;
 
@@ -27,12 +28,12 @@ const QUARTER_BITS_PER_RECENT: usize = 29;
 struct HashRunsMethod<'ram> {
     flash: Flash<'ram, Device>,
     runs: Runs<'ram>,
-    /// How many records one pointer covers: one, or those of a page.
+    /// How many records one pointer stands for: one, or all of a page.
     span: u32,
     geometry: Geometry,
 }
 
-/// How many records one pointer covers: one, or those of a page.
+/// How many records one pointer stands for: one, or all of a page.
 fn span(spec: &MethodSpec, geometry: &Geometry) -> u32 {
     if spec.changes > 0 { 1 } else { records_per_page(geometry.page_size) }
 }

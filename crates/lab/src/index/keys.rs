@@ -1,4 +1,5 @@
-//! The keys of a run: distinct keys in one of seven distributions, and as many absent keys.
+//! The keys of a run: distinct keys in one of seven distributions, and the same number of keys that
+//! are never inserted.
 
 use std::fmt;
 
@@ -19,13 +20,14 @@ pub enum KeyDistribution {
     Ascending,
     /// Descending numbers, without gaps.
     Descending,
-    /// The leading bits are normally distributed around the middle. One standard deviation is a
-    /// twelfth of all keys.
+    /// Normally distributed around the middle of all keys. One standard deviation is a twelfth of
+    /// the range.
     Normal,
     /// Bursts of [`BURST`] ascending numbers. Each burst begins at a random number.
     Bursty,
-    /// The leading bits have a Zipf distribution, so that most keys lie in a few stretches. Where
-    /// keys have many rows, their numbers have it instead, and the keys are random.
+    /// The leading bits have a Zipf distribution, so most keys lie in a few narrow ranges. If keys
+    /// have several rows, the numbers of rows have this distribution instead, and the keys are
+    /// random.
     Zipf,
     /// Keys of 12 bytes that have one lookup3 hash under the seed 0.
     Colliding,
@@ -37,25 +39,24 @@ named!(KeyDistribution, "key distribution");
 pub const BURST: u32 = 64;
 
 impl KeyDistribution {
-    /// Whether keys come in stretches of neighbours, other than in one that ascends.
+    /// Whether keys come in runs of neighbouring values, except if all of them ascend.
     pub const fn is_in_stretches(self) -> bool {
         matches!(self, Self::Descending | Self::Bursty)
     }
 }
 
-/// Why there are no such keys.
+/// Why such keys cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyError {
-    /// They are too short to be distinct.
+    /// Keys of this size are too short to be distinct.
     TooShort {
         /// Number of keys that were asked for.
         count: u32,
-        /// Size of a key in bytes.
         size: usize,
-        /// The least size in bytes for which the keys are distinct.
+        /// The smallest key size in bytes for which the keys are distinct.
         needed: usize,
     },
-    /// Keys of this size are not known to collide.
+    /// Colliding keys can only be computed for another size. This size was asked for.
     Colliding(usize),
 }
 
@@ -85,12 +86,12 @@ pub struct Keys {
     size: usize,
     count: u32,
     seed: u64,
-    /// What the leading bits of Zipf keys are drawn from.
+    /// The distribution of the leading bits of Zipf keys.
     stretches: Zipf,
 }
 
 impl Keys {
-    /// `count` keys of `size` bytes, and as many absent ones.
+    /// `count` keys of `size` bytes, and as many keys that are never inserted.
     pub fn new(
         distribution: KeyDistribution,
         size: usize,
@@ -175,18 +176,18 @@ impl Keys {
         key
     }
 
-    /// A value of `bits` bits: in front what `leading` makes of the number of bits that the key's
-    /// number leaves, then the number.
+    /// A value of `bits` bits. Its low bits are the key's number, which makes it unique. The
+    /// remaining leading bits are drawn by `leading`, which is called with their number.
     fn lead(&self, bits: u32, id: u64, leading: impl FnOnce(u32) -> u64) -> u64 {
         let low = id_bits(self.distribution, self.count);
         leading(bits - low).checked_shl(low).unwrap_or(0) | id
     }
 }
 
-/// The logarithm of the number of stretches that Zipf keys lie in.
+/// Logarithm to base 2 of the number of ranges that Zipf keys lie in.
 const STRETCH_BITS: u32 = 10;
 
-/// Bits of a key of `size` bytes that follow from its number.
+/// How many bits of a key of `size` bytes depend on its number.
 fn value_bits(size: usize) -> u32 {
     8 * u32::try_from(size.min(8)).expect("at most 8")
 }

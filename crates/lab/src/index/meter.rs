@@ -1,5 +1,5 @@
-//! Compute counts from the trace. Events are added to the counts as they come, because the whole
-//! trace would not fit in memory.
+//! Counts operations of the index and of the chip from the trace. Events are added to the counts as
+//! they come, because the whole trace would not fit in memory.
 //!
 //! A mark precedes each operation of the index. The events between two marks belong to one
 //! operation.
@@ -9,10 +9,10 @@ use flysch_nand::Geometry;
 
 use super::records;
 
-/// Scopes in which a translation layer copies pages on its own account.
+/// The scopes in which a translation layer moves pages.
 const COPYING: [&str; 2] = ["ftl_collect", "ftl_level_wear"];
 
-/// Number of operations after which recorded events are added to the counts.
+/// After this many operations of the index, the recorded events are added to the counts.
 const FOLD_EVERY: u32 = 256;
 
 /// Counts of what the chip and the index did.
@@ -40,19 +40,21 @@ pub struct Counts {
     pub busy_ns: u64,
     /// Time of the longest operation, nanoseconds.
     pub worst_ns: u64,
-    /// Operations by their reads.
+    /// Operations of the index by their number of reads.
     pub with_reads: Spread,
-    /// Operations by their reads of the index, those of records apart.
+    /// Operations of the index by their number of reads, without those of records.
     pub with_index_reads: Spread,
 }
 
-/// Reads of an operation that are told apart.
+/// Numbers of reads from 0 to one less than this are counted separately; all higher numbers are
+/// counted together.
 const READS_MAX: usize = 64;
 
 /// How many operations made how many reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spread {
-    /// Operations by their reads; the last place counts those with more.
+    /// Number of operations with 0, 1, 2, ... reads. The last place counts all operations with
+    /// more.
     counts: [u32; READS_MAX],
     /// The most reads that one operation made.
     pub worst: u64,
@@ -71,7 +73,6 @@ impl Spread {
         self.counts[place] += 1;
     }
 
-    /// Add the operations of another.
     pub fn join(&mut self, more: &Self) {
         self.worst = self.worst.max(more.worst);
         for (count, more) in self.counts.iter_mut().zip(more.counts) {
@@ -79,8 +80,8 @@ impl Spread {
         }
     }
 
-    /// The reads that so many operations of a thousand do not exceed; the most of all where those
-    /// are too many to be told apart.
+    /// The number of reads that `per_mille` of a thousand operations do not exceed. If it is too
+    /// high to be counted separately, the highest number of all is returned.
     pub fn at(&self, per_mille: u64) -> u64 {
         let operations = self.counts.iter().map(|count| u64::from(*count)).sum::<u64>();
         let wanted = operations * per_mille / 1000;
@@ -95,7 +96,7 @@ impl Spread {
     }
 }
 
-/// What an operation took so far.
+/// The costs so far of the operation that is under way.
 #[derive(Clone, Copy, Debug, Default)]
 struct UnderWay {
     ns: u64,
@@ -103,13 +104,13 @@ struct UnderWay {
     record_reads: u64,
 }
 
-/// Counts the events of one recorder.
+/// Counts the events of a recorder.
 #[derive(Debug)]
 pub struct Meter {
     recorder: Recorder,
     geometry: Geometry,
     counts: Counts,
-    /// The operation that is under way.
+    /// The operation that is under way, if there is one.
     under_way: Option<UnderWay>,
     /// For each block, the highest page that was programmed since its last erase.
     frontiers: Vec<Option<u32>>,
@@ -208,7 +209,7 @@ impl Meter {
     }
 }
 
-/// The group of operations that an event counts in.
+/// How an event is counted, by its cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     Index,
@@ -216,7 +217,8 @@ enum Class {
     Copy,
 }
 
-/// The class of each cause. A cause without a class of its own has that of its parent.
+/// The class of each cause, by its number. A cause without a class of its own has that of its
+/// parent.
 fn classes(causes: &CauseTree) -> Vec<Class> {
     let mut classes = vec![Class::Index; causes.len()];
     for place in 0..causes.len() {

@@ -11,8 +11,8 @@ use super::records::Place;
 
 /// An index from keys to record numbers, on a chip of its own.
 pub trait IndexMethod {
-    /// Add a key with the number of its record. The key is not in the index, unless the index was
-    /// made for several rows of a key.
+    /// Insert a key with the number of its record. The key must not be in the index, unless the
+    /// index was made for several rows of a key.
     fn insert(&mut self, key: &[u8], record: u32) -> Result<(), MethodError>;
 
     /// Replace the record number `old` of a key by `new`.
@@ -21,8 +21,8 @@ pub trait IndexMethod {
     /// Remove a key and the number of its record.
     fn delete(&mut self, key: &[u8], record: u32) -> Result<(), MethodError>;
 
-    /// Pass the places where the key's record may be to `is_there` until it returns true. Returns
-    /// whether it did.
+    /// Call `is_there` with each place where the key's record may be, until it returns true.
+    /// Returns whether it did.
     fn lookup(
         &mut self,
         key: &[u8],
@@ -67,7 +67,7 @@ pub enum MethodName {
     /// Hash-ordered runs with the existence filter.
     #[strum(serialize = "runs+filter")]
     RunsFilter,
-    /// A B+tree on a page-mapping translation layer.
+    /// Hash-ordered runs whose flash also holds a filter of the keys that exist.
     Btree,
     /// BFTL that never compacts its lists of pages.
     Bftl1,
@@ -76,7 +76,7 @@ pub enum MethodName {
     Skimpystash,
     /// The index store of the database, alone on a chip.
     Store,
-    /// The same with its entries in the order of the keys.
+    /// The same index store, ordered by keys.
     #[strum(serialize = "store+order")]
     StoreOrdered,
 }
@@ -94,7 +94,7 @@ impl MethodName {
         }
     }
 
-    /// Whether a key may have several rows.
+    /// Whether the method supports several rows of a key.
     pub const fn takes_rows_per_key(self) -> bool {
         match self {
             Self::Pbfilter
@@ -114,11 +114,11 @@ pub struct MethodSpec {
     pub name: MethodName,
     /// Number of rows that the index must be able to hold.
     pub keys: u32,
-    /// Rows of each key, as a mean.
+    /// Mean number of rows of a key.
     pub rows_per_key: u32,
     /// Size of a key in bytes.
     pub key_size: usize,
-    /// Whether keys come in stretches of neighbours, other than in one that ascends.
+    /// Whether keys come in runs of neighbouring values, except if all of them ascend.
     pub in_stretches: bool,
     /// Number of updates and deletes that will follow.
     pub changes: u32,

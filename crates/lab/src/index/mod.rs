@@ -1,4 +1,4 @@
-//! Index methods compared on the same simulated chip. Each stores and finds real keys.
+//! Index methods, compared on the same simulated chip. Each of them stores and finds real keys.
 //!
 //! [`method`] defines what all of them can do, [`chip_setup`] the chip below, and [`keys`],
 //! [`rows`] and [`records`] what is indexed. `store` is the engine's own index,

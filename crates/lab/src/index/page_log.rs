@@ -14,7 +14,7 @@ pub(super) struct PageLog {
     geometry: Geometry,
     /// Number of users of each page.
     users: Vec<u16>,
-    /// How many pages of each block have users. None for a block that has failed.
+    /// Number of pages with users in each block. None for a block that is bad or has failed.
     live: Vec<Option<u32>>,
     /// The block that new pages go to, and the next page in it.
     open: Option<(u32, u32)>,
@@ -22,7 +22,7 @@ pub(super) struct PageLog {
 }
 
 impl PageLog {
-    /// An empty log on a chip. Cost: one OOB read for each block.
+    /// An empty log on a chip. Cost: one OOB read for each block, to find bad ones.
     pub(super) fn new(mut device: Device) -> Result<Self, FlashError> {
         let geometry = device.geometry();
         let mut live = Vec::new();

@@ -1,4 +1,5 @@
-//! The engine's `PBFilter` as an index method. It has a deletion area if updates are to come.
+//! The `PBFilter` of `flysch_indexes` as an index method. It has a deletion area if keys will be
+//! updated.
 
 use std::ops::ControlFlow;
 

@@ -25,7 +25,6 @@ pub enum Place {
     Page(u32),
 }
 
-/// How many records fit on a page of this size.
 pub const fn records_per_page(page_size: u32) -> u32 {
     if page_size < RECORD_SIZE { 1 } else { page_size / RECORD_SIZE }
 }
@@ -38,9 +37,9 @@ pub struct Records {
     rows: RowKeys,
     /// Number of records inserted so far.
     inserted: u32,
-    /// The keys of the records that updates added.
+    /// The key of each record that an update added.
     updated: Vec<u32>,
-    /// The newest record of each key, by key. Empty while no key was updated.
+    /// The number of each key's newest record. Empty until a key is updated.
     newest: Vec<u32>,
 }
 
@@ -71,8 +70,8 @@ impl Records {
         (std::mem::replace(&mut self.newest[key as usize], new), new)
     }
 
-    /// Read the page of a place. Returns how many records of the wanted key are there, old
-    /// versions apart.
+    /// Read the page of a place. Returns how many records with the wanted key are there, without
+    /// those that were replaced.
     pub fn count(&self, place: Place, wanted: &[u8]) -> usize {
         let per_page = records_per_page(self.setup.part.geometry.page_size);
         let (first, count, page) = match place {

@@ -1,4 +1,4 @@
-//! Which key each row has, and which row is looked for: the order of a load and of its lookups.
+//! Which key each inserted row has, and which rows are looked up.
 
 use flysch_chip::Prng;
 use flysch_names::named;
@@ -13,16 +13,16 @@ pub struct RowKeys {
     rows: u32,
     per_key: u32,
     seed: u64,
-    /// What keys are drawn from; none where each has the same number of rows.
+    /// The distribution that keys are drawn from. None if each key has the same number of rows.
     drawn: Option<Zipf>,
 }
 
 impl RowKeys {
-    /// `rows` rows, `per_key` of each key, in an order that scatters the rows of a key. With Zipf
-    /// keys `per_key` is the mean of their numbers.
+    /// `rows` rows, `per_key` of each key. The rows of a key are scattered over the load. With Zipf
+    /// keys, `per_key` is the mean number of rows.
     ///
     /// # Panics
-    /// Where either number is 0.
+    /// If either number is 0.
     pub fn new(distribution: KeyDistribution, rows: u32, per_key: u32, seed: u64) -> Self {
         assert!(rows > 0 && per_key > 0, "there is a row, and a key has one");
         let keys = rows.div_ceil(per_key);
@@ -30,12 +30,12 @@ impl RowKeys {
         Self { rows, per_key, seed, drawn: is_drawn.then(|| Zipf::new(keys)) }
     }
 
-    /// Keys, some of which may have no row.
+    /// Number of keys. With a Zipf distribution, some of them may have no row.
     pub const fn key_count(&self) -> u32 {
         self.rows.div_ceil(self.per_key)
     }
 
-    /// Rows of a key, as a mean.
+    /// Mean number of rows of a key.
     pub const fn per_key(&self) -> u32 {
         self.per_key
     }
@@ -66,23 +66,23 @@ fn scatter(number: u32, count: u32, seed: u64) -> u32 {
     }
 }
 
-/// Which of the rows are looked for.
+/// How the rows that are looked up are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum LookupDistribution {
-    /// Each as often as any other.
+    /// Each row as often as any other.
     Uniform,
-    /// Some far more often than others, wherever they are.
+    /// Some rows far more often than others, independent of their order of insertion.
     Zipf,
-    /// The newest far more often than the oldest.
+    /// New rows far more often than old ones.
     Newest,
-    /// The oldest far more often than the newest.
+    /// Old rows far more often than new ones.
     Oldest,
 }
 
 named!(LookupDistribution, "lookup distribution");
 
-/// Draws of rows to look for, from a number of rows that grows.
+/// Draws rows to look up. The number of rows may grow between draws.
 #[derive(Clone, Debug)]
 pub(super) struct Draws {
     distribution: LookupDistribution,
@@ -96,12 +96,12 @@ impl Draws {
         Self { distribution, prng: Prng::new(seed), zipf: Zipf::new(1), seed }
     }
 
-    /// A row of the first `count`, each as likely as any other.
+    /// A row of the first `count`, uniformly drawn.
     pub(super) fn any(&mut self, count: u32) -> u32 {
         u32::try_from(self.prng.below(u64::from(count))).expect("below 2^32")
     }
 
-    /// A row of the first `count`, which are not fewer than before.
+    /// A row of the first `count`, drawn from the distribution. `count` must not become smaller.
     pub(super) fn draw(&mut self, count: u32) -> u32 {
         if self.distribution == LookupDistribution::Uniform {
             return self.any(count);

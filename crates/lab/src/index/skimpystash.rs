@@ -39,7 +39,7 @@ struct SkimpyStash {
     key_size: usize,
     /// The page that is being filled in RAM.
     page: Vec<u8>,
-    /// The page that was read last.
+    /// A buffer for the page that was read last.
     spare: Vec<u8>,
     /// The numbers that the log gave the pages, in the order of writing.
     pages: Vec<u32>,
@@ -82,7 +82,7 @@ pub(super) fn with<T>(
 }
 
 impl SkimpyStash {
-    /// The bucket of a key, and the key's bits in the Bloom filter of that bucket.
+    /// The bucket of a key, and the bits that the key sets in the bucket's Bloom filter.
     fn place(&self, key: &[u8]) -> (usize, u64) {
         let hash = hash64(key, 0);
         let bucket = ((hash >> 32) * self.buckets.len() as u64) >> 32;

@@ -1,9 +1,10 @@
-//! The index store of the database as an index method, in the RAM that the bench gives: by hash,
-//! or in the order of keys of at most eight bytes.
+//! The index store of the database engine as an index method, in the RAM that the bench gives it.
+//! Entries are ordered by hash, or by keys of at most eight bytes.
 //!
-//! The store keeps codes and pointers, and the database tells it of two keys that share a code: it
-//! meets the other key when it checks that a new one is not taken. Here that check is a map beside
-//! the index, and costs nothing, as no method checks.
+//! The store keeps codes and pointers. Two keys may share a code; entries with such a code carry a
+//! flag. In the database, the check that a new key is unique finds the other key and so knows when
+//! to set the flag. Here a map outside of the index replaces that check. It costs nothing, because
+//! no method in this comparison checks uniqueness.
 
 use std::collections::BTreeMap;
 
@@ -21,24 +22,25 @@ use super::records::{Place, records_per_page};
 
 /// Default RAM in bytes: the paper's seven pages of 2 KiB.
 const RAM: usize = 14_336;
-/// Bytes of a cell, which is lent to the store beside a page.
+/// Bytes of the buffer for one cell, which the store needs in addition to a page buffer.
 const CELL: usize = 512;
 /// Bytes of an entry in a run, at most.
 const ENTRY_SIZE: u64 = 8;
-/// Blocks beyond those that hold entries: heads, and runs that are merged.
+/// Blocks in addition to those for entries: for write positions, and for runs that are being
+/// merged.
 const SPARE_BLOCKS: u64 = 16;
 
 struct StoreMethod<'ram> {
     solo: Solo<'ram, Device>,
-    /// None where entries are ordered by their keys.
+    /// The hash of keys. None if entries are ordered by keys.
     hash: Option<HashKey>,
     code_bits: u8,
-    /// How many records one pointer covers: one, or those of a page.
+    /// How many records one pointer stands for: one, or all of a page.
     span: u32,
     geometry: Geometry,
-    /// Whether keys may share a code that has one row.
+    /// Whether two keys may share a code although each has one row.
     may_meet: bool,
-    /// Keys of each code, where that matters.
+    /// Number of keys with each code. Only kept if `may_meet`.
     met: BTreeMap<u64, u32>,
 }
 
@@ -46,7 +48,8 @@ struct StoreMethod<'ram> {
 pub(super) fn block_count(spec: &MethodSpec, geometry: &Geometry) -> u32 {
     let block = u64::from(geometry.page_size) * u64::from(geometry.pages_per_block);
     let size = u64::from(spec.keys) * ENTRY_SIZE * 3;
-    // A pointer names a cell of a page in one of two spaces: every record needs one.
+    // A pointer names a cell of a page in one of two spaces. If rows are updated, every record
+    // needs a pointer of its own.
     let records = if spec.changes > 0 { u64::from(spec.keys) + u64::from(spec.changes) } else { 0 };
     let named =
         u64::from(geometry.page_size) / CELL as u64 * 2 * u64::from(geometry.pages_per_block);
@@ -105,7 +108,7 @@ impl StoreMethod<'_> {
         Ok(())
     }
 
-    /// Whether another key has the code.
+    /// The flag for entries whose code several keys share; 0 otherwise.
     fn shared(&self, code: u64) -> u8 {
         if self.met.get(&code).is_some_and(|count| *count > 1) { SHARED } else { 0 }
     }

@@ -1,37 +1,37 @@
-//! Draws from a Zipf distribution over any number of places that may grow.
+//! Draws from a Zipf distribution whose number of places may grow.
 
 use flysch_chip::Prng;
 
-/// The exponent of YCSB's workloads: of a million places the first gets one draw in fifteen.
+/// The exponent of YCSB's workloads. Of a million places, the first gets one draw in fifteen.
 const EXPONENT: f64 = 0.99;
 
-/// A Zipf distribution over the first places: place `r` is drawn in proportion to
-/// `1 / (r + 1)^0.99`.
+/// A Zipf distribution: place `r`, counted from 0, is drawn with a probability proportional to `1 /
+/// (r + 1)^0.99`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Zipf {
     count: u32,
-    /// The sum of the weights of all places, and of the first two.
+    /// The sum of the weights of all places.
     sum: f64,
     sum_of_two: f64,
 }
 
 impl Zipf {
-    /// A distribution over `count` places, at least one.
+    /// A distribution over `count` places, which must be at least one.
     pub(super) fn new(count: u32) -> Self {
         let mut zipf = Self { count: 0, sum: 0.0, sum_of_two: 1.0 + weight(2) };
         zipf.grow(count);
         zipf
     }
 
-    /// Draw from so many places from now on, not fewer than before.
+    /// Set the number of places. It must not become smaller.
     pub(super) fn grow(&mut self, count: u32) {
         assert!(count >= self.count.max(1), "places are never taken away");
         self.sum += (self.count + 1..=count).map(weight).sum::<f64>();
         self.count = count;
     }
 
-    /// Draw a place, by the approximation of Gray et al. (Quickly generating billion-record
-    /// synthetic databases, SIGMOD 1994), whose error is far below what a bench could see.
+    /// Draw a place by the approximation of Gray et al. (Quickly generating billion-record
+    /// synthetic databases, SIGMOD 1994). Its error is far below what a bench could show.
     pub(super) fn draw(&self, prng: &mut Prng) -> u32 {
         let bits = u32::try_from(prng.next() >> 32).expect("32 bits are left");
         let uniform = f64::from(bits) / (f64::from(u32::MAX) + 1.0);

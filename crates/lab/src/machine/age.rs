@@ -12,11 +12,11 @@ use flysch_linux::vfs::{Fd, Vfs};
 
 use super::files::Files;
 
-/// Bytes written at a time. They fill half a dozen flash pages, so a block holds many pieces.
+/// Bytes of each piece of a file that is written. It takes about half a dozen flash pages, so a
+/// block holds many pieces.
 const PIECE: u32 = 16 << 10;
-/// Size of each file in bytes.
 const FILE: u32 = 1 << 20;
-/// Time without requests after ageing, in which background work ends, nanoseconds.
+/// Time without requests after ageing, in which background work can finish, nanoseconds.
 pub const REST_NS: u64 = 10_000_000_000;
 
 /// How a device has aged before a run.
@@ -127,7 +127,7 @@ impl Age {
         writer.close().map_err(|why| self.at_end(why))
     }
 
-    /// The error once all live data was written.
+    /// The error of a failure after all live data was written.
     fn at_end(&self, why: FsError) -> AgeError {
         AgeError::Fill { why, percent: u64::from(self.fill_percent) }
     }

@@ -1,7 +1,7 @@
-//! The bare chip, and the memory beside it, as the engine sees them.
+//! The bare chip and the NVRAM next to it, in the form in which the engine uses them.
 //!
-//! The engine knows no tracer, so the cause of a program is read from the page that it programs:
-//! the header says what the page holds. Reads and erases belong to the call that made them.
+//! The engine does not open scopes. So the scope of a program is found from the header of the page,
+//! which says what the page holds. Reads and erases keep the scope of the call that made them.
 
 use flysch::media::{Header, Kind, Space};
 use flysch_chip::Recorder;
@@ -13,15 +13,15 @@ use flysch_nand::{
 
 use super::device::{Device, Memory};
 
-/// A chip whose programs bear their causes.
+/// A chip that records each program in the scope of what the page holds.
 #[derive(Debug)]
 pub struct BareChip {
     device: Device,
     recorder: Recorder,
     cpu: Cpu,
-    /// Time that controller and driver add to each page read and to each page programmed.
+    /// Time that controller and driver add to a page read and to a page program, nanoseconds.
     overhead_ns: (u64, u64),
-    /// The greatest write number of a page that was programmed.
+    /// The highest write number in the header of a page that was programmed so far.
     write: u64,
 }
 
@@ -37,9 +37,9 @@ impl BareChip {
     }
 }
 
-/// What a page is programmed for: the scope of the program. The upper two bits of a block's entry
-/// are its space. Write numbers ascend, so that a page with an older one is a copy. `write` is the
-/// greatest one so far.
+/// The scope of a page program, found from the page's header. Pages are written with ascending
+/// write numbers. So a page whose number is below `write`, the highest so far, is a copy made by a
+/// scrub. The upper two bits of the header's block number say which space the block is in.
 fn label(page: &[u8], write: &mut u64) -> &'static str {
     let Ok(header) = Header::parse(page) else { return "unknown" };
     if header.write < *write {
@@ -90,7 +90,7 @@ impl Nand for BareChip {
     }
 }
 
-/// The first bytes of the memory beside the chip, which take the engine's commits.
+/// The first bytes of the NVRAM next to the chip, which hold the engine's commits.
 #[derive(Debug)]
 pub struct CommitMemory {
     memory: Memory,

@@ -11,10 +11,10 @@ use flysch_linux::plainfs::Plainfs;
 use super::device::Device;
 use super::error::StackError;
 
-/// How far the erase counts of the least and the most worn block may differ.
+/// How far the erase counts of the least and the most worn block may differ before data is moved.
 pub(super) const WEAR_GAP: u32 = 8;
 
-/// Whether to make a file system or to mount the one that is there.
+/// Whether to make a new file system or to mount the existing one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
     Format,

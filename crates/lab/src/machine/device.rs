@@ -1,4 +1,4 @@
-//! The types of the simulated devices, with the layers that stand on them.
+//! The types of the simulated devices: each is a chip with the tracer and fault injector above it.
 
 use flysch_chip::{FaultInjector, Pram, Shared, Tracer};
 

@@ -1,10 +1,10 @@
 //! Dual file systems: the files of one database lie on two file systems. Park et al. put the
-//! rollback journal on PRAM, in addition to NAND. They changed SQLite; here its calls are routed,
-//! and SQLite does not know.
+//! rollback journal on PRAM, in addition to NAND, by a change of SQLite. Here the calls of an
+//! unchanged SQLite are routed to the one or the other file system.
 //!
-//! It is atomic under power cuts: the journal is found under its name, wherever it lies, and both
-//! file systems keep what was synced. A transaction commits when its journal is deleted, which
-//! touches the second file system alone.
+//! Transactions are still atomic under power cuts. SQLite finds the journal by its name on either
+//! file system, and both keep what was synced. A transaction commits when its journal is deleted,
+//! which changes only the second file system.
 
 use std::fmt;
 use std::rc::Rc;
@@ -35,7 +35,7 @@ impl Route {
         (Self::TEMPORARY, "temporary"),
     ];
 
-    /// The kinds of `self` and those of `others`.
+    /// The kinds of files in `self` or in `others`.
     #[must_use]
     pub const fn and(self, others: Self) -> Self {
         Self(self.0 | others.0)
@@ -110,8 +110,8 @@ impl Dual {
 
 impl Vfs for Dual {
     fn open(&self, name: Option<&str>, flags: OpenFlags) -> Result<Box<dyn File>, VfsError> {
-        // SQLite opens a journal that a super-journal names like a super-journal. So the name
-        // decides.
+        // SQLite opens a journal that a super-journal refers to with the flags of a super-journal.
+        // So the name decides, if there is one.
         let place = name.map_or_else(|| self.of_kind(flags.kind()), |name| self.of_name(name));
         place.open(name, flags)
     }

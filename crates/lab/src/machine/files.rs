@@ -1,4 +1,4 @@
-//! Calls on files, the same for the simulated stack and for the host.
+//! Calls on files that the simulated stack and the host both implement.
 
 use flysch_linux::filesystem::FsError;
 use flysch_linux::vfs::{Advice, Fd, Vfs};

@@ -1,4 +1,4 @@
-//! Options of the layers of a stack. Each option matters to some stacks only.
+//! Options of the layers of a stack. A stack ignores the options of layers that it does not have.
 
 use flysch_linux::ftl::{Mapping, Victim};
 use flysch_linux::ubi::WEAR_THRESHOLD;
@@ -14,16 +14,17 @@ use super::platform::Platform;
 const FTL_SPARE_PERCENT: u32 = 7;
 /// Fewest blocks that a translation layer keeps in reserve.
 const FTL_SPARE_MIN: u32 = 8;
-/// KiB of the PRAM that hold journals. The paper's chip has 64 MiB; this is more than any journal
-/// of the workloads needs, and a mount reads it quickly.
+/// KiB of the PRAM that holds journals. The paper's chip has 64 MiB. This size is enough for any
+/// journal of the workloads, and a mount reads it quickly.
 const PRAM_KIB: u32 = 8 << 10;
 
 /// Bytes of RAM that the engine gets.
 const ENGINE_RAM: u32 = 16 << 10;
-/// The smallest FRAM chips that are sold with an SPI bus have 512 bytes to 8 KiB.
+/// Bytes of the NVRAM that takes the engine's commits. The smallest FRAM chips that are sold with
+/// an SPI bus have 512 bytes to 8 KiB.
 const NVRAM_SIZE: u32 = 8 << 10;
 
-/// How a translation layer maps.
+/// The mapping and garbage collection of a translation layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum FtlKind {
@@ -46,7 +47,8 @@ pub struct Layers {
     pub ubifs_maker: Maker,
     /// UBIFS: whether it uses bulk-read.
     pub ubifs_bulk_read: bool,
-    /// UBI: how far the erase counts of a free block and of the coldest one in use may differ.
+    /// UBI: how far the erase counts of a free block and of the least worn block in use may differ
+    /// before data is moved.
     pub ubi_wear_threshold: u64,
     /// UBI: whether it writes fastmaps.
     pub ubi_fastmap: bool,
@@ -58,14 +60,14 @@ pub struct Layers {
     pub pram_kib: u32,
     /// The engine: bytes of its RAM.
     pub engine_ram: u32,
-    /// The engine: bytes of the memory beside the chip that takes its commits.
+    /// The engine: bytes of the NVRAM that takes its commits.
     pub nvram_size: u32,
-    /// The engine: bytes of a cache of what it reads, beside its RAM.
+    /// The engine: bytes of the cache of what it reads, in addition to its RAM.
     pub read_cache: u32,
 }
 
 impl Layers {
-    /// The options that the platform has.
+    /// The options of a platform.
     pub const fn of(platform: &Platform) -> Self {
         Self {
             yaffs2_profile: platform.yaffs2_profile,

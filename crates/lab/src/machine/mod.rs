@@ -91,7 +91,7 @@ pub struct Machine {
     pub cpu: Cpu,
     /// Which files lie on the file system of the journals.
     pub route: Route,
-    /// What the files of SQLite hold, where that is followed.
+    /// The origins of bytes in SQLite's files, if they are followed.
     pub contents: Option<Rc<RefCell<Contents>>>,
 }
 
@@ -113,10 +113,10 @@ impl Machine {
 }
 
 impl Machine {
-    /// Unmount the file systems. No call on them may follow.
+    /// Unmount the file systems. No calls on them may follow.
     ///
     /// # Errors
-    /// The file system's.
+    /// Returns the error of the file system.
     pub fn unmount(&self) -> Result<(), FsError> {
         let journals = self.journals.iter();
         journals.chain([&self.linux]).try_for_each(|linux| linux.borrow_mut().unmount())
@@ -124,7 +124,7 @@ impl Machine {
 }
 
 impl Build {
-    /// The values of the platform.
+    /// The values of a platform.
     pub fn of(platform: &Arc<Platform>) -> Self {
         Self {
             part: Arc::clone(&platform.part),
@@ -141,14 +141,14 @@ impl Build {
         }
     }
 
-    /// An empty chip of the part, worn as the device's age says.
+    /// An erased chip of the part, worn as the device's age says.
     pub fn new_chip(&self, clock: Clock) -> Chip {
         let mut chip = Chip::new(Arc::clone(&self.part), clock, self.seed);
         chip.wear_in(&self.erase_counts());
         chip
     }
 
-    /// How often each block of the partition was erased before. Empty for a new device.
+    /// How often each block of the partition was erased before the run. Empty for a new device.
     pub fn erase_counts(&self) -> Vec<u32> {
         self.age.erase_counts(self.partition_blocks, self.seed)
     }
@@ -238,10 +238,11 @@ impl Build {
         self.mount_by(cpu, stack, device, pram, recorder)
     }
 
-    /// Mount what is on the devices of a machine that was stopped; the CPU goes on.
+    /// Mount the file systems on the devices of a machine that was stopped. The clock and the CPU's
+    /// time continue.
     ///
     /// # Errors
-    /// What the file system says.
+    /// Returns the error of the file system.
     pub fn mount_again(&self, stack: Stack, machine: &Machine) -> Result<Machine, StackError> {
         let Machine { device, pram, recorder, cpu, contents, .. } = machine;
         let mounted =
@@ -325,7 +326,8 @@ impl Build {
                 Box::new(fs.map_err(|error| StackError::of("ubifs", &error))?)
             }
             Main::Ftl => self.plainfs(device, cpu, recorder, Start::Mount)?,
-            // Beside the engine stands an empty file system in RAM, which nobody writes to.
+            // The engine uses no file system; sessions get an empty one in RAM, which nobody writes
+            // to.
             Main::Tmpfs | Main::Chip => self.tmpfs(),
         })
     }

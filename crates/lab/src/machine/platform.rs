@@ -38,7 +38,7 @@ pub struct Platform {
     pub name: String,
     /// A description in one line.
     pub description: String,
-    /// Where the figures come from.
+    /// Publications or measurements that the figures come from.
     pub source: String,
     /// The board's flash part.
     pub part: Arc<Part>,
@@ -58,12 +58,12 @@ pub struct Platform {
     pub jffs2_compressors: Vec<Compressor>,
     /// Whether JFFS2 ends each block with a summary.
     pub jffs2_summaries: bool,
-    /// How much dirty memory UBIFS may have before the kernel's flusher writes it.
+    /// How much dirty memory UBIFS may have before the kernel's flusher writes it out.
     pub dirty_limit: DirtyLimit,
     /// The generation of YAFFS2's source code.
     pub yaffs2_profile: Profile,
     pub ubifs_compressor: ubifs::Compressor,
-    /// Whether the board has byte-addressable memory that keeps its data, such as PRAM or FRAM.
+    /// Whether the board has byte-addressable non-volatile memory, such as PRAM or FRAM.
     pub has_nvram: bool,
     /// The bus to a card with a flash translation layer.
     pub card: Bus,
@@ -94,7 +94,8 @@ pub struct CpuFigures {
     pub copy_ps_per_byte: u64,
     /// Time for an instruction of the database engine.
     pub sqlite_ps_per_instruction: u64,
-    /// Which of these were fitted, and to what. Fitted figures are never reported as predictions.
+    /// Which of these figures were fitted, and to what. A result that was used for fitting is never
+    /// reported as a prediction.
     pub fitted: Vec<String>,
 }
 
@@ -216,7 +217,7 @@ struct SqliteFile {
     synchronous: Option<Synchronous>,
 }
 
-/// Fields of the first platform that another may leave out.
+/// Fields of the first platform's file that other platforms may leave out.
 const OPTIONAL: [&str; 1] = ["ubifs.shares_dirty_limit"];
 
 impl Platform {
@@ -298,10 +299,10 @@ impl Platform {
         })
     }
 
-    /// The text of a built-in platform, with the source of each figure.
+    /// The TOML text of a built-in platform, which includes the source of each figure.
     ///
     /// # Errors
-    /// As [`Platform::named`].
+    /// The same as [`Platform::named`].
     pub fn text(name: &str) -> Result<&'static str, PlatformError> {
         let is_it = |text: &&&str| {
             Self::parse(text, Path::new("")).is_ok_and(|platform| platform.name == name)
@@ -316,11 +317,13 @@ impl Platform {
     }
 }
 
-/// The largest time of a platform: a second in nanoseconds, a millisecond in picoseconds.
+/// The largest time in a platform: a second for fields in nanoseconds, a millisecond for fields in
+/// picoseconds.
 const FIGURE_MAX: u64 = 1_000_000_000;
 
 impl File {
-    /// The name of a time that no machine has.
+    /// The name of a time in this file that is greater than [`FIGURE_MAX`]. None if all are
+    /// possible.
     fn beyond(&self) -> Option<&'static str> {
         let times = [
             ("mtd.read_overhead_ns", self.mtd.read_overhead_ns),

@@ -1,10 +1,10 @@
-//! Power and energy. The energy of a component is time multiplied by power above idle.
+//! Power and energy. The energy of a component is time multiplied by its power above idle.
 //!
-//! For some platforms power was measured. They give mean powers of whole runs by component, engine,
-//! file system, order of requests and read-ahead, as in Tables 2 and 3 of Olivier et al. (`EWiLi`
-//! 2014). There RAM and flash share one power rail. For other platforms the powers come from data
-//! sheets. CPU and RAM then count for the whole run, because the CPU waits for the chip. NAND and
-//! NVRAM count for the time that they are busy.
+//! For some platforms, power was measured. They give the mean power of each component in whole
+//! runs, by engine, file system, order of requests and read-ahead, as in Tables 2 and 3 of Olivier
+//! et al. (`EWiLi` 2014). On their board RAM and flash share one power rail. For other platforms
+//! the powers come from data sheets. CPU and RAM then count for the whole run, because the CPU
+//! waits for the chip. NAND and NVRAM count for the time that they are busy.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,11 +14,12 @@ use crate::trace::Operations;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Power {
-    /// Power of the NAND, milliwatts. It has no effect on a run whose draws cover the NAND.
+    /// Power of the busy NAND, milliwatts. It has no effect if `draw` has an entry for the NAND.
     pub nand_active_mw: u32,
-    /// Power of the NVRAM that journals may lie on, milliwatts.
+    /// Power of the busy NVRAM, milliwatts.
     pub nvram_active_mw: u32,
-    /// Mean powers of runs. For each component, the first entry that matches a run counts.
+    /// Mean powers of components in runs. For each component, the first entry that matches a run is
+    /// used.
     pub draw: Vec<Draw>,
 }
 
@@ -30,13 +31,13 @@ pub struct Draw {
     pub component: Component,
     /// Power above idle, milliwatts.
     pub mw: f64,
-    /// The run has this engine, named as in stacks.
+    /// The engine of the runs, named as in stacks.
     pub engine: Option<String>,
-    /// The run has this file system, named as in stacks.
+    /// The file system of the runs, named as in stacks.
     pub fs: Option<String>,
-    /// The order of the run's requests: `sequential` or `random`.
+    /// The order of the runs' requests: `sequential` or `random`.
     pub pattern: Option<String>,
-    /// Whether the kernel reads ahead in the run: `on` or `off`.
+    /// Whether the kernel reads ahead in the runs: `on` or `off`.
     pub read_ahead: Option<String>,
 }
 
@@ -68,7 +69,7 @@ pub struct Activity {
     pub reads_ahead: bool,
 }
 
-/// What one component took in a run.
+/// The energy that one component took in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Drawn {
     /// The component that took the power.

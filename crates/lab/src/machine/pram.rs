@@ -11,12 +11,13 @@ use super::device::Memory;
 use super::error::StackError;
 
 impl Build {
-    /// A new PRAM of `size` bytes alone.
+    /// A new PRAM of `size` bytes with a power supply of its own.
     pub(crate) fn pram_alone(&self, size: u32, recorder: &Recorder) -> Memory {
         new_pram(size, self.seed, recorder, Supply::new())
     }
 
-    /// Mount the PRAMFS on a PRAM alone, which is made first if `is_new`.
+    /// Mount the PRAMFS of a PRAM that is not part of a machine. If `is_new`, the file system is
+    /// made first.
     ///
     /// # Errors
     /// Fails if the PRAM holds no valid PRAMFS.

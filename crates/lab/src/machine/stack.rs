@@ -6,12 +6,12 @@ use std::str::FromStr;
 use flysch_names::{UnknownName, named};
 use strum::{IntoStaticStr, VariantArray};
 
-/// The program that handles the requests.
+/// The engine that handles the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Engine {
     Sqlite,
-    /// No engine: a program that calls files directly.
+    /// No database engine: a program that uses files directly.
     File,
     /// The engine of this project, on the bare chip.
     Flysch,
@@ -19,7 +19,7 @@ pub enum Engine {
 
 named!(Engine);
 
-/// The file system of the database's main file, with the layers below it.
+/// The file system that holds the database, with the layers below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Main {
@@ -31,23 +31,24 @@ pub enum Main {
     Ubifs,
     /// A plain file system on a page-mapping flash translation layer, as on an SD card.
     Ftl,
-    /// A file system in RAM. It shows what the engine costs without flash.
+    /// A file system in RAM. It shows the cost of the engine without flash.
     Tmpfs,
-    /// None: the engine calls the chip itself.
+    /// No file system: the engine uses the chip directly.
     Chip,
 }
 
 named!(Main);
 
-/// Where rollback journals or commits lie, if not in the file system or the chip of the main file.
+/// Where rollback journals or commits are stored, if not together with the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Journals {
-    /// PRAMFS in a PRAM.
+    /// PRAMFS on a PRAM.
     Pramfs,
-    /// RAM. It is a lower bound of the cost, and is not safe from power cuts.
+    /// A file system in RAM. It gives a lower bound of the cost, but loses the journals in a power
+    /// cut.
     Tmpfs,
-    /// The first bytes of a PRAM: commits of the engine on the bare chip.
+    /// The first bytes of an NVRAM, which take the commits of the engine on the bare chip.
     Nvram,
 }
 
@@ -60,17 +61,17 @@ pub struct Stack {
     pub engine: Engine,
     /// The file system of the main file.
     pub main: Main,
-    /// The place of the rollback journals or commits, if they have one of their own.
+    /// Where rollback journals or commits are stored. None: together with the database.
     pub journals: Option<Journals>,
 }
 
 impl Main {
-    /// Every file system that an engine can stand on.
+    /// The file systems that an engine can use.
     const MOUNTED: [Self; 5] = [Self::Jffs2, Self::Yaffs2, Self::Ubifs, Self::Ftl, Self::Tmpfs];
 }
 
 impl Journals {
-    /// File systems that journals of SQLite can lie in.
+    /// The places for SQLite's journals.
     const OF_SQLITE: [Self; 2] = [Self::Pramfs, Self::Tmpfs];
 }
 
@@ -83,13 +84,13 @@ impl Stack {
     /// SQLite on a file system in RAM.
     pub const TMPFS: Self = Self::on(Main::Tmpfs);
 
-    /// The engine on the bare chip.
+    /// This project's engine on the bare chip.
     pub const FLYSCH: Self = Self { engine: Engine::Flysch, main: Main::Chip, journals: None };
 
-    /// The engine on the bare chip, with commits in byte-addressable memory beside it.
+    /// This project's engine on the bare chip, with commits in an NVRAM.
     pub const FLYSCH_NVRAM: Self = Self::FLYSCH.with(Journals::Nvram);
 
-    /// The stacks of SQLite that are compared unless others are asked for.
+    /// The stacks of SQLite that are compared by default.
     pub const ALL: [Self; 8] = [
         Self::JFFS2,
         Self::JFFS2.with(Journals::Pramfs),
@@ -110,13 +111,13 @@ impl Stack {
         Self { engine: Engine::File, main, journals: None }
     }
 
-    /// The same stack with its rollback journals or commits in another place.
+    /// The same stack with its rollback journals or commits in `journals`.
     #[must_use]
     pub const fn with(self, journals: Journals) -> Self {
         Self { journals: Some(journals), ..self }
     }
 
-    /// The name of the stack: a path from the engine down.
+    /// The name of the stack: a path from the engine down, such as `sqlite/jffs2`.
     pub fn name(self) -> String {
         self.to_string()
     }

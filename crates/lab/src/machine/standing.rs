@@ -1,4 +1,5 @@
-//! The standing of a stack on a platform: whether it can be an answer there, or only a comparison.
+//! The standing of a stack on a platform: whether a user could choose it there, or whether it only
+//! serves for comparison.
 
 use serde::Serialize;
 
@@ -11,9 +12,10 @@ use super::stack::{Journals, Main, Stack};
 pub enum Standing {
     /// The platform has what the stack needs.
     Answer,
-    /// Files lie in RAM. It shows what is left of the cost, but the power cut takes the data.
+    /// The stack keeps files in RAM. It gives a lower bound of the cost, but a power cut destroys
+    /// the data.
     Floor,
-    /// The stack needs byte-addressable memory that keeps its data, and the platform has none.
+    /// The stack needs an NVRAM, and the platform has none.
     NeedsNvram,
 }
 

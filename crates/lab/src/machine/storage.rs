@@ -1,4 +1,4 @@
-//! The file system below SQLite. SQLite's VFS calls become system calls of the simulated stack.
+//! Puts SQLite on a simulated stack: calls of SQLite's VFS become system calls.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,14 +16,14 @@ use crate::contents::Contents;
 /// Milliseconds since 1970 at virtual time zero: 2020-01-01, so that no run depends on the date.
 pub(crate) const EPOCH_MS: i64 = 1_577_836_800_000;
 
-/// A mounted stack as SQLite uses it.
+/// A mounted stack in the form in which SQLite uses it.
 pub struct Storage {
     linux: Rc<RefCell<Vfs>>,
     recorder: Recorder,
     contents: Option<Rc<RefCell<Contents>>>,
     settings: Settings,
     random: RefCell<Prng>,
-    /// The number of the next file without a name.
+    /// The number of the next temporary file, which has no name.
     temporary: RefCell<u32>,
 }
 
@@ -49,8 +49,7 @@ impl Entry {
         })?;
         let kind = self.flags.kind();
         if self.flags.may_create() && matches!(kind, FileKind::Journal | FileKind::Wal) {
-            // SQLite's unix VFS does this if root runs it: it gives each new journal the database's
-            // owner.
+            // SQLite's unix VFS gives each new journal the owner of the database if root runs it.
             self.linux.borrow_mut().set_owner(fd).map_err(vfs_error)?;
         }
         let ends = self.is_nameless || self.flags.is_deleted_on_close();
@@ -81,12 +80,12 @@ struct OpenFile {
     /// Whether the file's directory entry is not durable yet. The first sync also syncs the
     /// directory, as SQLite's unix VFS does for journals that it made.
     entry_unsynced: bool,
-    /// Name to remove when the file is closed.
+    /// The name to remove when the file is closed. None if the file stays.
     ends_with_handle: Option<String>,
 }
 
 impl Storage {
-    /// Put SQLite on `linux`. `seed` decides all random numbers that SQLite asks for.
+    /// Make `linux` usable for SQLite. `seed` decides all random numbers that SQLite asks for.
     pub fn new(
         linux: Rc<RefCell<Vfs>>,
         recorder: Recorder,
@@ -110,7 +109,7 @@ impl Storage {
     }
 }
 
-/// The label of the scope in which calls on a file of this kind are recorded.
+/// The label of the scope for calls on a file of this kind.
 const fn label(kind: FileKind) -> &'static str {
     match kind {
         FileKind::Database => "database",
@@ -126,7 +125,8 @@ const fn is_journal(kind: FileKind) -> bool {
     matches!(kind, FileKind::Journal | FileKind::SuperJournal | FileKind::Wal)
 }
 
-/// The label of a file by its name, which follows SQLite's naming.
+/// The label of the scope for calls on a file of this name, by SQLite's naming of journals and
+/// logs.
 pub(crate) fn label_of(name: &str) -> &'static str {
     match name {
         _ if name.ends_with("-journal") => "journal",
@@ -202,7 +202,8 @@ impl SqliteVfs for Storage {
     }
 }
 
-/// A transaction on the database that a file belongs to may have ended here.
+/// Call this after a call that may have ended a transaction on the database that the file belongs
+/// to.
 pub(crate) fn settle(contents: Option<&RefCell<Contents>>, path: &str) {
     if let Some(contents) = contents {
         contents.borrow_mut().settle(path);
@@ -210,7 +211,8 @@ pub(crate) fn settle(contents: Option<&RefCell<Contents>>, path: &str) {
 }
 
 impl OpenFile {
-    /// Note what the bytes that are about to be written belong to.
+    /// Find the origins of bytes that are about to be written, so that the file system can report
+    /// them.
     fn note_origins(&self, offset: u64, bytes: &[u8]) -> Option<Writing> {
         let mut contents = self.contents.as_ref()?.borrow_mut();
         let parts = contents.written(&self.path, self.kind, offset, bytes);
@@ -222,7 +224,7 @@ impl OpenFile {
         largest.map(|(_, _, origin)| self.recorder.write(*origin))
     }
 
-    /// Make a call on the file, inside the scope of its label.
+    /// Make a call on the file in the scope of its label.
     fn call<T>(
         &self,
         call: impl FnOnce(&mut Vfs, Fd) -> Result<T, FsError>,
@@ -285,7 +287,7 @@ impl Drop for OpenFile {
         let _scope = self.recorder.scope(self.label);
         settle(self.contents.as_deref(), &self.path);
         let mut linux = self.linux.borrow_mut();
-        // A handle that is dropped cannot return an error. Later calls meet the same failure.
+        // A dropped handle cannot return an error. Later calls will meet the same failure.
         let _unseen = linux.close(self.fd);
         if let Some(name) = &self.ends_with_handle {
             let _unseen = linux.unlink(name);

@@ -1,4 +1,5 @@
-//! What programs changed: bytes that they wrote, and the calls in order where these are kept.
+//! What programs changed: the number of bytes that they wrote, and, if wanted, a list of their
+//! calls.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -10,16 +11,16 @@ use flysch_sqlite::{Characteristics, File, SyncFlags, VfsError};
 
 use crate::contents::Writes;
 
-/// A count that several files share.
+/// Counts of changes, shared by all files of a machine.
 #[derive(Clone, Default)]
 pub(super) struct Changes {
     written: Rc<Cell<u64>>,
     syncs: Rc<Cell<u64>>,
-    /// What [`Self::take_written`] gave out so far.
+    /// The value of the counts at the last call of [`Self::take_written`].
     given: Rc<Cell<Writes>>,
-    /// Those since [`Self::take`], with the checksum so far.
+    /// Number and checksum of the changes since the last call of [`Self::take`].
     recent: Rc<RefCell<(u32, Hasher)>>,
-    /// The files that were synced since [`Self::take_synced`].
+    /// The files that were synced since the last call of [`Self::take_synced`].
     synced: Rc<RefCell<BTreeSet<String>>>,
     calls: Option<Rc<RefCell<String>>>,
 }
@@ -29,35 +30,35 @@ impl Changes {
         Self { calls: keeps_calls.then(Rc::default), ..Self::default() }
     }
 
-    /// Bytes that programs wrote.
+    /// Bytes that programs wrote to files.
     pub(super) fn written(&self) -> u64 {
         self.written.get()
     }
 
-    /// How often programs waited until a file was durable.
+    /// How often programs synced a file.
     pub(super) fn syncs(&self) -> u64 {
         self.syncs.get()
     }
 
-    /// What was written and synced since this was asked last.
+    /// Bytes written and syncs since the last call.
     pub(super) fn take_written(&self) -> Writes {
         let now = Writes { bytes: self.written.get(), syncs: self.syncs.get() };
         let before = self.given.replace(now);
         Writes { bytes: now.bytes - before.bytes, syncs: now.syncs - before.syncs }
     }
 
-    /// The changes since this was asked last.
+    /// Number and checksum of the changes since the last call.
     pub(super) fn take(&self) -> calls::Changes {
         let (count, hasher) = self.recent.take();
         calls::Changes { count, crc: hasher.finalize() }
     }
 
-    /// The files that were synced since this was asked last.
+    /// The files that were synced since the last call.
     pub(super) fn take_synced(&self) -> BTreeSet<String> {
         self.synced.take()
     }
 
-    /// Each call on a file with a name, one a line.
+    /// The list of calls on files that have a name, one in each line.
     pub(super) fn calls(&self) -> String {
         self.calls.as_ref().map(|calls| calls.borrow().clone()).unwrap_or_default()
     }
@@ -96,10 +97,10 @@ impl Changes {
     }
 }
 
-/// A file whose changes are noted.
+/// A file whose changes are counted.
 pub(super) struct Counted {
     pub(super) file: Box<dyn File>,
-    /// Its name on the machine, if it has one.
+    /// Its name on the machine. None for a temporary file without a name.
     pub(super) place: Option<String>,
     pub(super) changes: Changes,
 }

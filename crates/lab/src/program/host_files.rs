@@ -1,9 +1,10 @@
 //! Databases of the host on the machine.
 //!
-//! The machine has one folder. A file's name there is its last name on the host; files of a second
-//! folder of the host get the folder's number before it. A database that exists is copied in when
-//! it is opened first, with its log or hot journal, under a lock that keeps writers out. The host's
-//! files stay as they are, unless they are written back in the end.
+//! The machine has one folder. A database has the same file name there as on the host; the second
+//! folder of the host and later ones put their number in front of the name. When a database is
+//! opened for the first time, it is copied to the machine with its write-ahead log or hot journal,
+//! under a lock that keeps writers out. The host's files are not changed, unless the user wants
+//! them written back at the end.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,11 +28,11 @@ use crate::contents::{Contents, Part};
 use crate::machine::Machine;
 use crate::trace::write_atomic;
 
-/// What every SQLite database begins with.
+/// The first bytes of every SQLite database.
 pub(super) const MAGIC: &[u8] = b"SQLite format 3\0";
-/// Bytes copied at a time.
+/// Bytes that are copied at a time.
 const PIECE: usize = 64 << 10;
-/// The files beside a database that belong to its content.
+/// The endings of the files next to a database that are part of its content.
 pub(super) const COMPANIONS: [&str; 2] = ["-wal", "-journal"];
 
 /// What the user should know about a database.
@@ -39,18 +40,18 @@ pub(super) const COMPANIONS: [&str; 2] = ["-wal", "-journal"];
 pub struct Note {
     pub path: PathBuf,
     pub what: &'static str,
-    /// Whether the run is not what the user asked for.
+    /// Whether the run failed to do what the user asked for.
     pub is_failure: bool,
 }
 
-/// What a database was when a program opened it first.
+/// The state of a database when a program first opened it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
     /// Its name on the machine.
     pub name: String,
     /// Its path on the host.
     pub path: String,
-    /// Size and checksum of its file. None if there was none.
+    /// Size and CRC-32 of its file. None if there was no file.
     pub content: Option<(u64, u32)>,
 }
 
@@ -61,7 +62,7 @@ impl Start {
     }
 }
 
-/// Why databases were not written back. All that is not named was not touched.
+/// Why databases were not written back. Databases that it does not name were not touched.
 #[derive(Debug)]
 pub struct WriteBackError {
     pub path: PathBuf,
@@ -74,32 +75,33 @@ impl fmt::Display for WriteBackError {
     }
 }
 
-/// The file systems of a machine by the names of the host.
+/// The files of a machine, under the names of the host's files.
 pub(super) struct HostFiles {
     vfs: Rc<dyn Vfs>,
     linux: Rc<RefCell<Linux>>,
     recorder: Recorder,
     contents: Option<Rc<RefCell<Contents>>>,
     folders: RefCell<Vec<String>>,
-    /// The folder of the process that asks, if names may be relative to it.
+    /// The folder of the calling process, for relative names. None if names are absolute.
     current: RefCell<Option<String>>,
-    /// The databases that were opened, by their names on the host.
+    /// The databases that were opened, by their paths on the host.
     databases: RefCell<BTreeSet<String>>,
     notes: RefCell<Vec<Note>>,
     /// Virtual time that copying took, nanoseconds.
     copying_ns: Cell<u64>,
-    /// The folder of the host that the machine's folder stands for, if it is one.
+    /// The folder of the host that the machine's folder stands for. None if files of several
+    /// folders are copied to it.
     root: Option<String>,
-    /// The files to copy in, by the names of databases on the machine, if not those of these names
-    /// on the host.
+    /// The files to copy for databases, by the databases' names on the machine. None: each database
+    /// is copied from its own path on the host.
     sources: RefCell<Option<BTreeMap<String, PathBuf>>>,
     starts: RefCell<Vec<Start>>,
-    /// The time to tell in milliseconds since 1970, if not the virtual one.
+    /// The time that programs are given, milliseconds since 1970. None: the virtual time.
     now_ms: Cell<Option<i64>>,
     pub(super) changes: Changes,
-    /// The changes of the devices, if they are kept.
+    /// The recorded changes to the devices. None if they are not recorded.
     kept: RefCell<Option<Kept>>,
-    /// Those of them that copied files in, by their numbers.
+    /// The ranges of these changes by which files were copied to the machine.
     imported: RefCell<Vec<Range<usize>>>,
 }
 
@@ -134,22 +136,22 @@ impl HostFiles {
         self.notes.borrow().clone()
     }
 
-    /// Begin with these files, by the names of databases on the machine, and with no others.
+    /// Copy only these files to the machine, each for the database with this name there.
     pub(super) fn begin_with(&self, sources: BTreeMap<String, PathBuf>) {
         self.sources.replace(Some(sources));
     }
 
-    /// Tell a time that stands still.
+    /// Give programs a constant time instead of the virtual one.
     pub(super) fn tell_time(&self, now_ms: i64) {
         self.now_ms.set(Some(now_ms));
     }
 
-    /// What each database was when it was opened first.
+    /// The state of each database when it was first opened.
     pub(super) fn starts(&self) -> Vec<Start> {
         self.starts.borrow().clone()
     }
 
-    /// The file to copy in for a database.
+    /// The host's file to copy for a database. None if the database begins empty.
     fn source(&self, path: &str) -> Option<String> {
         let place = self.place(path);
         match &*self.sources.borrow() {
@@ -166,13 +168,12 @@ impl HostFiles {
         self.databases.borrow().len()
     }
 
-    /// The name on the machine of a file of the host.
-    /// From now on, names are relative to this folder.
+    /// Make names relative to this folder of the host.
     pub(super) fn stand_in(&self, folder: &str) {
         self.current.replace(Some(folder.to_owned()));
     }
 
-    /// The whole path of a name.
+    /// The absolute path for a name.
     fn resolved(&self, name: &str) -> String {
         match &*self.current.borrow() {
             Some(folder) if !name.starts_with('/') => {
@@ -182,6 +183,7 @@ impl HostFiles {
         }
     }
 
+    /// The name on the machine of a file of the host.
     fn place(&self, path: &str) -> String {
         if let Some(root) = &self.root {
             let inside = path.strip_prefix(root.as_str()).unwrap_or(path);
@@ -205,13 +207,14 @@ impl HostFiles {
         }
     }
 
-    /// The path on the host of a file of the machine, where the machine stands for a folder.
+    /// The path on the host of a file on the machine. None if the machine does not stand for a
+    /// folder.
     pub(super) fn on_host(&self, place: &str) -> Option<String> {
         self.root.as_ref().map(|root| format!("{root}/{place}"))
     }
 
-    /// The host's folder or file at `path` is used for the first time. Returns whether it is a
-    /// database.
+    /// Copy a folder, database or other file of the host that is used for the first time. Returns
+    /// whether it is a database.
     pub(super) fn adopt(&self, path: &str) -> Result<bool, VfsError> {
         let host = Path::new(path);
         if host.is_dir() {
@@ -226,7 +229,7 @@ impl HostFiles {
         self.import_noted(path, &[(path.to_owned(), bytes)]).map(|()| false)
     }
 
-    /// A database was made on the machine.
+    /// Note that a program created a database on the machine.
     pub(super) fn made(&self, path: String) {
         self.databases.borrow_mut().insert(path);
     }
@@ -235,7 +238,7 @@ impl HostFiles {
         self.databases.borrow().contains(path)
     }
 
-    /// Copy a database of the host in, if it is there and was not opened before.
+    /// Copy a database of the host to the machine, if it exists and was not opened before.
     fn copy_in(&self, path: &str) -> Result<(), VfsError> {
         if self.databases.borrow().contains(path) {
             return Ok(());
@@ -262,7 +265,7 @@ impl HostFiles {
         Ok(())
     }
 
-    /// Write files to the machine. What hinders that is noted for the user.
+    /// Write files to the machine. If this fails, a note for the user says why.
     fn import_noted(&self, path: &str, files: &[(String, Vec<u8>)]) -> Result<(), VfsError> {
         let outcome = self.uncounted(|linux| {
             let mut outcome = Ok(());
@@ -279,7 +282,7 @@ impl HostFiles {
         outcome
     }
 
-    /// Change the machine's files. Nothing of it is counted, neither events nor time.
+    /// Change the machine's files without counting the operations or the time.
     fn uncounted(
         &self,
         change: impl FnOnce(&mut Linux) -> Result<(), FsError>,
@@ -304,24 +307,24 @@ impl HostFiles {
         })
     }
 
-    /// Keep the changes of the devices here.
+    /// Record the changes to the devices in `kept`.
     pub(super) fn keep(&self, kept: Kept) {
         self.kept.replace(Some(kept));
     }
 
-    /// Number of changes that were kept.
+    /// Number of changes recorded so far.
     pub(super) fn kept_count(&self) -> usize {
         self.kept.borrow().as_ref().map_or(0, Kept::count)
     }
 
-    /// Take out the changes that were kept, and which of them copied files in.
+    /// Take the recorded changes, and the ranges of them by which files were copied to the machine.
     pub(super) fn take_kept(&self) -> (Vec<Change>, Vec<Range<usize>>) {
         let kept = self.kept.borrow();
         let changes = kept.as_ref().map(Kept::take).unwrap_or_default();
         (changes, self.imported.take())
     }
 
-    /// What the parts of a file hold that is copied in.
+    /// The origins of the bytes of a file that is copied to the machine.
     fn parts(&self, place: &str, bytes: &[u8]) -> Vec<Part> {
         let Some(contents) = &self.contents else { return Vec::new() };
         let mut contents = contents.borrow_mut();
@@ -335,8 +338,8 @@ impl HostFiles {
         }
     }
 
-    /// Write every database that was opened to the host: its file, its log and its hot journal.
-    /// Everything is read from the machine before the first file is replaced.
+    /// Copy every database that was opened back to the host: its file, its log and its hot journal.
+    /// All of them are read from the machine before the first file is replaced.
     pub(super) fn write_back(&self) -> Result<usize, WriteBackError> {
         let mut out: Vec<(String, Option<Vec<u8>>)> = Vec::new();
         let databases = self.databases.borrow();
@@ -364,7 +367,7 @@ impl HostFiles {
     }
 }
 
-/// The databases of a machine with their logs and journals, by their names there.
+/// The databases on a machine with their logs and journals, by their names there.
 pub(super) fn left(linux: &mut Linux, starts: &[Start]) -> Result<Vec<(String, Vec<u8>)>, FsError> {
     let mut all = Vec::new();
     for name in starts.iter().flat_map(|start| with_companions(&start.name)) {
@@ -374,25 +377,26 @@ pub(super) fn left(linux: &mut Linux, starts: &[Start]) -> Result<Vec<(String, V
     Ok(all)
 }
 
-/// The files of a machine by the names of the host, where nothing is copied in any more.
+/// The files of a machine, under the names of the host's files. Nothing more is copied from the
+/// host.
 pub(crate) fn files_of(vfs: Rc<dyn Vfs>, machine: &Machine, starts: &[Start]) -> Rc<dyn Vfs> {
     let files = HostFiles::new(vfs, machine, None, false);
     files.begin_with(BTreeMap::new());
-    // Names on the machine depend on the order in which folders were seen.
+    // A folder gets its number when it is first used, so the order must be the same.
     for start in starts {
         files.place(&start.path);
     }
     Rc::new(files)
 }
 
-/// The name of a database, and those of its companions.
+/// The names of a database, its write-ahead log and its journal.
 pub(crate) fn with_companions(database: &str) -> impl Iterator<Item = String> {
     let companions = COMPANIONS.map(|end| format!("{database}{end}"));
     std::iter::once(database.to_owned()).chain(companions)
 }
 
-/// Read a database with its companions while no program can write to it. A log's readers and
-/// writers lock the file with the index of the log.
+/// Read a database with its log and journal while no program can write to it. Connections that use
+/// a write-ahead log hold locks on its index (`-shm`), so this is locked too.
 fn read_locked(path: &str) -> Result<Vec<(String, Vec<u8>)>, &'static str> {
     const LOCKED: &str = "is locked by another program, so it could not be copied";
     const UNREADABLE: &str = "cannot be read";
@@ -404,7 +408,7 @@ fn read_locked(path: &str) -> Result<Vec<(String, Vec<u8>)>, &'static str> {
         fcntl_lock(&file, FlockOperation::NonBlockingLockShared).map_err(|_| LOCKED)?;
         Ok(Some(file))
     };
-    // The locks end when these are closed, after everything is read.
+    // The locks are released when these files are closed, after everything has been read.
     let database = lock(path)?.ok_or(UNREADABLE)?;
     let index = lock(&format!("{path}-shm"))?;
     let mut files = Vec::new();
@@ -433,7 +437,7 @@ fn write_file(linux: &mut Linux, name: &str, bytes: &[u8], parts: &[Part]) -> Re
     outcome.and(linux.close(fd))
 }
 
-/// The content of a file of the machine, if it is there.
+/// The content of a file on the machine. None if it does not exist.
 pub(crate) fn read_file(linux: &mut Linux, name: &str) -> Result<Option<Vec<u8>>, FsError> {
     let fd = match linux.open(name, false) {
         Err(FsError::NotFound) => return Ok(None),

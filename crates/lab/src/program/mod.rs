@@ -1,7 +1,7 @@
-//! A program of the user's on a simulated machine.
+//! Programs of the user on a simulated machine.
 //!
-//! The program is not changed. Its SQLite asks this process for files (`flysch_sqlite::remote`),
-//! and the machine of a [`Scenario`](crate::bench::scenario::Scenario) answers. The measured interval
+//! A program runs unchanged. Its SQLite asks this process for files (`flysch_sqlite::remote`), and
+//! the machine of a [`Scenario`](crate::bench::scenario::Scenario) answers. The measured interval
 //! begins with the first request and ends with the last.
 //!
 //! ```text

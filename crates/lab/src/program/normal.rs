@@ -1,12 +1,13 @@
-//! The text of a statement without its values, so that statements that differ in values are one.
+//! The text of a statement without its values. Executions that differ only in values are counted as
+//! one statement.
 //!
 //! Literals and parameters become `?`. A list of them becomes `?, ...`, and rows of values after
 //! the first are left out. Comments and white space do not matter.
 
-/// The longest text: what a name in a trace may have.
+/// The longest text in bytes. It is below the limit for names in a trace.
 const SIZE_MAX: usize = 240;
 
-/// A statement without its values. It is `(empty)` where nothing is left.
+/// A statement without its values: `(empty)` if nothing is left.
 pub fn normalised(sql: &str) -> String {
     let mut words = words(sql);
     if words.last().is_some_and(|word| word == ";") {
@@ -28,7 +29,8 @@ pub fn normalised(sql: &str) -> String {
     if text.is_empty() { "(empty)".to_owned() } else { text }
 }
 
-/// Whether a blank stands before `word`. There is none around `>`, which separates causes.
+/// Whether to put a space before `word`. There is none around `>`, because traces separate scopes
+/// by " > ".
 fn is_apart(text: &str, word: &str) -> bool {
     let after = !text.ends_with(['(', '.', '>']);
     after && !matches!(word, "," | ")" | "." | ";" | "(" | ">" | ">=" | ">>")
@@ -46,7 +48,8 @@ fn words(sql: &str) -> Vec<String> {
     words
 }
 
-/// The size of what `rest` begins with, and the word that stands for it.
+/// The size of the first token of `rest`, and the word to write for it. None for white space and
+/// comments.
 fn next(rest: &str, first: char) -> (usize, Option<String>) {
     let value = |size| (size, Some("?".to_owned()));
     match first {
@@ -99,7 +102,7 @@ fn quoted_size(text: &str, quote: char) -> usize {
     }
 }
 
-/// Values in a row become the first of them and dots.
+/// Replace a list of values by its first value and `...`.
 fn without_lists(words: &[String]) -> Vec<String> {
     let mut kept: Vec<String> = Vec::new();
     let mut place = 0;
@@ -117,7 +120,7 @@ fn without_lists(words: &[String]) -> Vec<String> {
     kept
 }
 
-/// Rows of values that are equal to the one before become one.
+/// Leave out each row of values that is equal to the previous row.
 fn without_rows(words: &[String]) -> Vec<String> {
     let mut kept: Vec<String> = Vec::new();
     let mut place = 0;
@@ -136,7 +139,8 @@ fn without_rows(words: &[String]) -> Vec<String> {
     kept
 }
 
-/// The number of words of a row in brackets that `words` begins with.
+/// The number of words in the row of values, in brackets, that `words` begins with. 0 if it does
+/// not begin with one.
 fn row_at(words: &[String]) -> usize {
     let is_value = |word: &String| matches!(word.as_str(), "?" | "," | "..." | "NULL" | "null");
     if words.first().is_none_or(|word| word != "(") {

@@ -1,4 +1,4 @@
-//! The machine behind a program's requests.
+//! The machine that answers the requests of a program's SQLite.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,22 +23,22 @@ use crate::bench::site::{Simulated, Site};
 use crate::contents::Writes;
 use crate::machine::Machine as Stack;
 
-/// How the time that a program takes for itself passes on the virtual clock.
+/// How much virtual time passes while a program computes between two requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// As the host measured it.
+    /// The time that the host measured.
     Measured,
-    /// Not at all: only the machine's own work takes time.
+    /// None: only the work of the machine takes virtual time.
     None,
 }
 
-/// The changes of the devices in a run.
+/// The changes to the devices that were recorded in a run.
 #[derive(Debug, Default)]
 pub struct KeptRun {
     pub changes: Vec<Change>,
-    /// Those that copied files in, by their numbers. No program made them.
+    /// The ranges of changes by which files were copied to the machine, before a program used them.
     pub imported: Vec<Range<usize>>,
-    /// How many there were before each call that was told.
+    /// The number of changes before each recorded call of SQLite.
     pub before_calls: Vec<usize>,
 }
 
@@ -49,28 +49,29 @@ pub struct Simulation {
     pace: Pace,
     statements: RefCell<Statements>,
     transactions: RefCell<Transactions>,
-    /// The statement of the call that is under way.
+    /// The statement that is being executed.
     current: Cell<Option<StatementId>>,
     scope: RefCell<Option<Scope>>,
     start_ns: u64,
     cpu_before_ns: u64,
-    /// Virtual time in which programs worked for themselves, nanoseconds.
+    /// Virtual time in which programs computed between requests, nanoseconds.
     idle_ns: Cell<u64>,
-    /// What programs ask of SQLite, if they tell it.
+    /// The calls of SQLite that programs made, if their shims report them.
     log: RefCell<CallLog>,
-    /// Time that programs took for themselves since the last call that was told, nanoseconds.
+    /// Time that programs computed since the last reported call, nanoseconds.
     before_call_ns: Cell<u64>,
-    /// How many changes of the devices there were before each call, if they are kept.
+    /// The number of changes to the devices before each call, if they are recorded.
     kept_before: RefCell<Vec<usize>>,
-    /// The free bytes of each file system before the program ran.
+    /// Free bytes of each file system before the program ran. None if the file system does not
+    /// know.
     rooms_before: Vec<Option<u64>>,
     keeps_changes: Cell<bool>,
 }
 
 impl Simulation {
-    /// Format and mount the stack of a scenario, for a program. If `keeps_calls` is set,
-    /// [`Self::calls`] lists what SQLite asks for. With `root`, the machine's folder stands for
-    /// this folder of the host.
+    /// Format and mount the stack of a scenario for a program. If `keeps_calls` is set,
+    /// [`Self::calls`] lists the calls on files. With `root`, the machine's folder stands for this
+    /// folder of the host.
     ///
     /// # Errors
     /// Fails if the stack cannot be built or the device cannot be aged as asked.
@@ -119,13 +120,14 @@ impl Simulation {
         self.files.database_count()
     }
 
-    /// Each write, truncation and sync of a file with a name, one a line: what, the file's name on
-    /// the machine, then offset and length of a write, or the size.
+    /// The list of all writes, truncations and syncs of files that have a name, one in each line:
+    /// the call, the file's name on the machine, then offset and length of a write, or the new
+    /// size.
     pub fn calls(&self) -> String {
         self.files.changes.calls()
     }
 
-    /// Keep all changes of the devices from now on.
+    /// Record all changes to the devices from now on.
     pub fn keep_changes(&self) {
         let (kept, stack) = (Kept::default(), self.stack());
         stack.device.borrow_mut().device_mut().keep_changes(kept.clone());
@@ -134,63 +136,63 @@ impl Simulation {
         self.keeps_changes.set(true);
     }
 
-    /// Number of changes that were kept.
+    /// Number of changes recorded so far.
     pub fn kept_count(&self) -> usize {
         self.files.kept_count()
     }
 
-    /// Take the changes out that were kept.
+    /// Take the recorded changes.
     pub fn take_kept(&self) -> KeptRun {
         let (changes, imported) = self.files.take_kept();
         KeptRun { changes, imported, before_calls: self.kept_before.take() }
     }
 
-    /// The machine below.
     pub fn machine(&self) -> &Stack {
         self.stack()
     }
 
-    /// Begin with these files, by the names of databases on the machine, and with no others.
+    /// Copy only these files to the machine, each for the database with this name there.
     pub fn begin_with(&self, sources: BTreeMap<String, PathBuf>) {
         self.files.begin_with(sources);
     }
 
-    /// Names of files are relative to this folder of the host.
+    /// Make names of files relative to this folder of the host.
     pub fn stand_in(&self, folder: &str) {
         self.files.stand_in(folder);
     }
 
-    /// Tell a time that stands still, in milliseconds since 1970.
+    /// Give programs a constant time, milliseconds since 1970, instead of the virtual one.
     pub fn tell_time(&self, now_ms: i64) {
         self.files.tell_time(now_ms);
     }
 
-    /// What each database was when it was opened first.
+    /// The state of each database when it was first opened.
     pub fn starts(&self) -> Vec<Start> {
         self.files.starts()
     }
 
-    /// The file system, for a SQLite of this process.
+    /// The file system, for an SQLite in this process.
     pub fn shared_vfs(&self) -> Rc<dyn Vfs> {
         Rc::<HostFiles>::clone(&self.files)
     }
 
-    /// The calls that programs told. What they changed since the last one is its own.
+    /// The calls of SQLite that programs reported. The changes since the last call are not yet in
+    /// it.
     pub fn log(&self) -> &RefCell<CallLog> {
         &self.log
     }
 
-    /// What was changed in files since this was asked last.
+    /// Number and checksum of the changes to files since the last call.
     pub fn take_changes(&self) -> Changes {
         self.files.changes.take()
     }
 
-    /// The files on the machine that were synced since this was asked last.
+    /// The files on the machine that were synced since the last call.
     pub fn take_synced(&self) -> BTreeSet<String> {
         self.files.changes.take_synced()
     }
 
-    /// Write the databases to the host. Returns how many there are.
+    /// Copy the databases back to the host. Returns their number.
     ///
     /// # Errors
     /// Names the file that cannot be written.
@@ -209,7 +211,7 @@ impl Simulation {
         left.map_err(|error| RunError::Broken(error.to_string()))
     }
 
-    /// End the interval, and compute the figures.
+    /// End the measured interval and compute the figures.
     ///
     /// # Errors
     /// Fails if the trace cannot be taken.
@@ -238,19 +240,19 @@ impl Simulation {
         Ok(run)
     }
 
-    /// How often programs waited until a file was durable.
+    /// How often programs synced a file.
     pub fn syncs(&self) -> u64 {
         self.files.changes.syncs()
     }
 
-    /// The bytes that each statement wrote, and its syncs, beside its text.
+    /// Bytes written and syncs of each statement, by its text.
     pub fn writes(&self) -> Vec<(String, Writes)> {
         let statements = self.statements.borrow();
         let texts = statements.texts().iter().cloned();
         texts.zip(statements.writes().iter().copied()).collect()
     }
 
-    /// The same for each table and index, by name.
+    /// Bytes written and syncs of each table and index, by its name.
     pub fn writes_of_tables(&self) -> BTreeMap<String, Writes> {
         let contents = self.stack().contents.as_ref();
         contents.map(|contents| contents.borrow_mut().writes()).unwrap_or_default()
@@ -275,8 +277,8 @@ impl Simulation {
     }
 }
 
-/// The free bytes of each file system of a machine, where it keeps account of them. What waits in
-/// memory will take some of them.
+/// The free bytes of each file system of a machine, less an estimate of what dirty pages in the
+/// cache will take. None for a file system that does not know.
 fn rooms(stack: &Stack) -> impl Iterator<Item = Option<u64>> {
     let all = stack.journals.iter().chain([&stack.linux]);
     all.map(|linux| {
@@ -292,7 +294,8 @@ impl Machine for Simulation {
     }
 
     fn has_room(&self, bytes: u64) -> bool {
-        // A file system keeps some of its room for itself, and cannot collect all that is dead.
+        // A file system reserves some room, and cannot reclaim all dead data. So a quarter of the
+        // room before the run is not counted on.
         let mut rooms = rooms(self.stack()).zip(&self.rooms_before);
         rooms.all(|(now, before)| now.is_some_and(|now| now >= bytes + before.unwrap_or(0) / 4))
     }

@@ -1,4 +1,4 @@
-//! Which statements ran, how often and how long.
+//! Which statements ran, how often, and how long.
 
 use std::collections::BTreeMap;
 
@@ -7,26 +7,27 @@ use flysch_sqlite::remote::{Began, Ended, StatementId};
 use super::normal::normalised;
 use crate::contents::Writes;
 
-/// The most different statements. What comes later is counted together.
+/// The most different statements. Further ones are counted together.
 const TEXTS_MAX: usize = 200;
-/// Texts whose normal form is kept, so that most need not be parsed again.
+/// How many texts are remembered with their normal form, so that most need not be parsed again.
 const KNOWN_MAX: usize = 4096;
 const OTHERS: &str = "(other statements)";
-/// What SQLite does while no statement runs: it opens, compiles and closes.
+/// The label of what SQLite does while no statement runs: it opens files, compiles statements and
+/// closes files.
 pub(super) const OUTSIDE: &str = "(outside statements)";
 
-/// The place of a text in the list of texts.
+/// The index of a normalised text in the list of texts.
 pub(super) type Text = usize;
 
-/// A statement that has begun.
+/// A statement that is running.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Running {
     pub(super) text: Text,
     pub(super) connection: u64,
-    /// Whether a transaction was open before.
+    /// Whether a transaction was open when it began.
     pub(super) in_transaction: bool,
     pub(super) began_ns: u64,
-    /// Number of events before.
+    /// Number of events when it began.
     pub(super) events: usize,
 }
 
@@ -52,14 +53,14 @@ impl Statements {
         text
     }
 
-    /// The statement has ended. Returns it, if it was known to run.
+    /// Note that a statement has ended. None if its begin was not seen.
     pub(super) fn end(&mut self, ended: &Ended, now_ns: u64) -> Option<Running> {
         let running = self.running.remove(&ended.id)?;
         self.times_ns.push(now_ns - running.began_ns);
         Some(running)
     }
 
-    /// The label of what runs.
+    /// The text of a running statement, for its scope.
     pub(super) fn label(&self, id: StatementId) -> &str {
         self.running(id).map_or(OUTSIDE, |running| self.texts[running.text].as_str())
     }
@@ -68,7 +69,7 @@ impl Statements {
         self.running.get(&id)
     }
 
-    /// A statement asked this of files.
+    /// Add what a running statement wrote to files.
     pub(super) fn add_writes(&mut self, id: StatementId, more: Writes) {
         if let Some(text) = self.running(id).map(|running| running.text) {
             self.writes[text].bytes += more.bytes;
@@ -76,7 +77,7 @@ impl Statements {
         }
     }
 
-    /// What each text asked of files.
+    /// Bytes written and syncs of each text.
     pub(super) fn writes(&self) -> &[Writes] {
         &self.writes
     }
@@ -85,7 +86,7 @@ impl Statements {
         &self.texts
     }
 
-    /// How often each text was executed.
+    /// Number of executions of each text.
     pub(super) fn executions(&self) -> &[u64] {
         &self.counts
     }

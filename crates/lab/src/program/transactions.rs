@@ -1,10 +1,10 @@
-//! Which statements a commit is for.
+//! Charges the cost of a commit to the statements of its transaction.
 //!
-//! A COMMIT writes what the statements of its transaction changed. Its cost is theirs: that of a
-//! page is for the statements that changed pages of the same table or index. A statement shows that
-//! by the pages that went to the journal while it ran. Where there is no such journal, as with a
-//! write-ahead log, the table counts that the statement names. What is for no table in particular
-//! is for all statements equally.
+//! A COMMIT writes what the statements of its transaction changed. The cost of writing a page is
+//! charged to the statements that changed pages of the same table or index. A statement changed a
+//! table if pages of it went to the rollback journal while the statement ran. Without such a
+//! journal, as with a write-ahead log, a statement is taken to have changed the table that it
+//! names. What belongs to no table is charged to all statements equally.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,19 +13,19 @@ use flysch_chip::{Cargo, Origin, TableName, TaskId, Trace};
 
 use super::statements::Text;
 
-/// A connection of a process.
+/// A process and a connection of it.
 pub(super) type Connection = (u32, u64);
 
-/// What happened in a transaction so far.
+/// The statements of a transaction that is open, and what they changed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Transaction {
     statements: BTreeMap<Text, u64>,
-    /// How many pages of a table went to the journal in a statement, by the table's place in the
-    /// list of tables.
+    /// How many pages of a table went to the journal during a statement. The key is the statement's
+    /// text and the table's label.
     journaled: BTreeMap<(Text, u32), u64>,
 }
 
-/// A commit: its statement, the events while it ran, and its transaction.
+/// A commit: the statement that made it, the events while it ran, and the transaction.
 struct Commit {
     text: Text,
     events: Range<usize>,
@@ -39,12 +39,12 @@ pub(super) struct Transactions {
 }
 
 impl Transactions {
-    /// A statement begins in a transaction that is open.
+    /// Note that a statement begins in an open transaction.
     pub(super) fn note(&mut self, connection: Connection, text: Text) {
         *self.open.entry(connection).or_default().statements.entry(text).or_default() += 1;
     }
 
-    /// Pages of these tables went to the journal while a statement ran.
+    /// Note that pages of these tables went to the journal while a statement ran.
     pub(super) fn journal(&mut self, connection: Connection, text: Text, tables: &[u32]) {
         if let Some(transaction) = self.open.get_mut(&connection) {
             for table in tables {
@@ -53,7 +53,7 @@ impl Transactions {
         }
     }
 
-    /// The statement `text` has ended the transaction of a connection.
+    /// Note that the statement `text` ended the transaction of a connection.
     pub(super) fn end(
         &mut self,
         connection: Connection,
@@ -68,7 +68,7 @@ impl Transactions {
         }
     }
 
-    /// The statements that the events of commits are for.
+    /// For each event of a commit, the statements that it is charged to.
     pub(super) fn payers(&self, trace: &Trace, texts: &[String]) -> Cargo {
         let mut of: BTreeMap<usize, Vec<(Text, u32)>> = BTreeMap::new();
         for commit in &self.commits {
@@ -93,18 +93,19 @@ impl Transactions {
     }
 }
 
-/// Finds who pays for a commit.
+/// Divides the events of a commit among the statements of its transaction.
 struct Payers<'a> {
     transaction: &'a Transaction,
     texts: &'a [String],
     trace: &'a Trace,
 }
 
-/// The weight of a byte, so that small parts of it count.
+/// The weight of one byte. It is large, so that fractions of a byte are not lost.
 const WEIGHT: u64 = 1000;
 
 impl Payers<'_> {
-    /// The statements that pay for an event, with their weights.
+    /// The statements that an event is charged to, with their weights. `tables` are the tables
+    /// whose bytes the event concerns.
     fn of(&self, tables: &[(Origin, u32)]) -> Vec<(Text, u32)> {
         let mut sums: BTreeMap<Text, u64> = BTreeMap::new();
         let nothing = [(None, 1)];
@@ -122,7 +123,8 @@ impl Payers<'_> {
         sums.into_iter().map(|(text, weight)| (text, narrow(weight))).collect()
     }
 
-    /// The statements that changed a table or index.
+    /// The statements that changed a table or index, with weights. All of the transaction's, if it
+    /// is not known which.
     fn of_table(&self, table: Option<&TableName>) -> BTreeMap<Text, u64> {
         let mut shares: BTreeMap<Text, u64> = BTreeMap::new();
         if let Some(table) = table.filter(|table| !table.name.is_empty()) {
@@ -152,7 +154,7 @@ pub(super) fn is_commit(text: &str) -> bool {
     ["COMMIT", "END", "RELEASE"].iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
-/// The table that a statement changes, as it names it.
+/// The name of the table that a statement changes. None if it changes none.
 fn target(text: &str) -> Option<&str> {
     let mut words = text.split_whitespace();
     let verb = words.next()?.to_ascii_uppercase();

@@ -1,20 +1,20 @@
-//! Where two runs of the same calls differ: in their results, and in what they wrote.
+//! Finds where two runs of the same calls differ: in their results, or in what they wrote.
 
 use flysch_sqlite::calls::{Call, Entry};
 use serde::Serialize;
 
 use super::Recording;
 
-/// A call that ended in another way, or wrote something else.
+/// A call that had another result, or changed files in another way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// The place of the call, from 0.
+    /// The index of the call, counted from 0.
     pub call: usize,
-    /// The call, for people.
+    /// A description of the call.
     pub what: String,
     pub recorded_code: i32,
     pub code: i32,
-    /// Writes, truncations and syncs.
+    /// Number of writes, truncations and syncs.
     pub recorded_changes: u32,
     pub changes: u32,
 }
@@ -23,7 +23,8 @@ pub struct Difference {
 pub fn differences(recording: &Recording, replayed: &[Entry]) -> Vec<Difference> {
     let pairs = recording.entries.iter().zip(replayed).enumerate();
     let differing = pairs.filter(|(_, (one, other))| {
-        // A process that ends closes its files, and SQLite is no more in it.
+        // When a process ends, its files are closed. SQLite is not involved, so the result does not
+        // count.
         let is_end = one.call == Call::End;
         !is_end && (one.code != other.code || one.changes != other.changes)
     });

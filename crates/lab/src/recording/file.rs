@@ -1,7 +1,7 @@
 //! The format of a recording: lines of JSON. `docs/recording.md` describes it.
 //!
-//! The first line says what was recorded, each further line is a call, and the last line has the
-//! number of calls and the checksum of all bytes before it. So a file that was cut short is known.
+//! The first line says what was recorded. Each further line is a call. The last line has the number
+//! of calls and a checksum of all bytes before it, so a truncated file is detected.
 
 use std::path::{Component, Path};
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{Origin, Recording};
 use crate::program::Start;
 
-/// The version of the format that this program reads and writes.
+/// The version of the format that is written and read.
 pub const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
@@ -24,7 +24,7 @@ struct Head {
     cannot_repeat: Vec<String>,
 }
 
-/// What every version begins with.
+/// The fields of the first line that every version has.
 #[derive(Deserialize)]
 struct Beginning {
     flysch_recording: u32,
@@ -94,8 +94,8 @@ pub(super) fn parse(name: String, bytes: &[u8]) -> Result<Recording, String> {
     Err(cut_short(&format!("after {} calls", entries.len())))
 }
 
-/// Whether a name on the machine is one of a file in its only folder. Files are copied to folders
-/// of the host by these names.
+/// Whether a name on the machine is a plain file name, without a path. Files are copied to folders
+/// of the host under these names, so they must not lead elsewhere.
 fn is_plain(name: &str) -> bool {
     let mut components = Path::new(name).components();
     let is_normal = matches!(components.next(), Some(Component::Normal(first)) if first == name);

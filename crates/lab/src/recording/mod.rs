@@ -1,9 +1,10 @@
-//! Recordings: what programs asked of SQLite, as a file that runs on any stack without them.
+//! Recordings: the calls of SQLite's interface that programs made, as a file. It can be replayed on
+//! any stack without the programs.
 //!
 //! ```text
 //! file      the format, and why a file is refused
 //! script    SQL texts, which are accepted wherever a recording is
-//! transactions  where they begin and end; several of them as one
+//! transactions  where transactions begin and end; joining several of them into one
 //! variant   settings that replace those of a recording
 //! replay    runs a recording on a simulated machine, with the bundled SQLite
 //! differ    where two runs of the same calls differ
@@ -32,35 +33,35 @@ pub use file::VERSION;
 pub use replay::{Replay, ReplayError};
 pub use variant::Variant;
 
-/// Where a recording comes from.
+/// Which run a recording was made from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// The stack on which it ran.
+    /// The stack that it ran on.
     pub on: String,
     /// When it ran, milliseconds since 1970.
     pub started_ms: i64,
 }
 
-/// What programs asked of SQLite.
+/// The calls of SQLite's interface that programs made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recording {
-    /// The name of its file.
+    /// The name of its file, or of the recorded program.
     pub name: String,
     pub origin: Origin,
-    /// The SQLite of the programs.
+    /// The version and settings of the programs' SQLite.
     pub about: About,
-    /// What each database was at the start.
+    /// The state of each database at the start.
     pub databases: Vec<Start>,
-    /// What the program does that cannot be made again.
+    /// What the programs did that no replay can repeat, such as their own SQL functions.
     pub cannot: Vec<String>,
     pub entries: Vec<Entry>,
-    /// The line of each entry, if this is an SQL script.
+    /// The line at which each entry begins, if this is an SQL script. None for a recording.
     pub lines: Option<Vec<usize>>,
 }
 
-/// Why a file is no recording.
+/// Why a file is not a valid recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordingError {
     pub path: PathBuf,
@@ -76,7 +77,7 @@ impl fmt::Display for RecordingError {
 impl std::error::Error for RecordingError {}
 
 impl Recording {
-    /// What was recorded in a simulation.
+    /// The recording of a simulation's run.
     pub fn of(simulation: &Simulation, origin: Origin) -> Self {
         let mut log = simulation.log().borrow_mut();
         let entries = log.finish(simulation.take_changes());
@@ -89,7 +90,7 @@ impl Recording {
         Self { name, origin, about, databases, cannot, entries, lines: None }
     }
 
-    /// Read a recording or an SQL script.
+    /// Read a recording or an SQL script from a file.
     ///
     /// # Errors
     /// Says what is wrong with the file.
@@ -105,13 +106,14 @@ impl Recording {
         script::parse(name, &bytes).map_err(refused)
     }
 
-    /// The bytes of its file.
+    /// The content of its file.
     pub fn bytes(&self) -> Vec<u8> {
         file::bytes(self)
     }
 
-    /// The files with which the databases begin: those that the user gives, and for the others
-    /// those of the host that have not changed since.
+    /// The files that the databases begin with, by the databases' names on the machine: those that
+    /// the user gives, and otherwise the recorded paths on the host, if these files have not
+    /// changed.
     ///
     /// # Errors
     /// Names a database that has changed or is gone, or a file that no database needs.
@@ -139,7 +141,7 @@ impl Recording {
         Ok(sources)
     }
 
-    /// The database that a file is for: the one of this name, or the only one.
+    /// The database that a given file is for: the one with the same name, or the only one.
     fn place_of(&self, path: &Path) -> Result<String, String> {
         if !path.is_file() {
             return Err(format!("{}: there is no such file", path.display()));
@@ -162,7 +164,7 @@ impl Recording {
         roles.map(|(role, _)| matches!(role, Role::Commit | Role::Alone)).collect()
     }
 
-    /// A text for people that says where an entry stands, and what it asks.
+    /// A description of an entry for people: its place and its SQL.
     pub fn describe(&self, place: usize) -> String {
         let text = self.entries.get(place).map(|entry| self.text_of(&entry.call));
         let text = text.unwrap_or_default();
@@ -171,7 +173,7 @@ impl Recording {
         format!("{}: {text}", self.place(place))
     }
 
-    /// Where an entry stands.
+    /// The place of an entry: file and line in a script, else its number.
     pub fn place(&self, place: usize) -> String {
         match self.lines.as_ref().and_then(|lines| lines.get(place)) {
             Some(line) => format!("{}:{line}", self.name),
@@ -179,7 +181,7 @@ impl Recording {
         }
     }
 
-    /// The SQL of a call, or its name.
+    /// The SQL that a call executes, or the call's name if it has none.
     fn text_of(&self, call: &Call) -> String {
         let of_statement = |wanted: u32| {
             let compiled = self.entries.iter().find_map(|entry| match &entry.call {
@@ -205,11 +207,11 @@ impl Recording {
     }
 }
 
-/// The most letters of a statement in a line for people.
+/// The most characters of a statement in a description.
 const TEXT_MAX: usize = 80;
 
-/// What was defined or called that no replay can do. A function or collation counts if a statement
-/// names it.
+/// What no replay can repeat: functions and collations that programs defined, and calls that a
+/// replay does not know. A function or collation only counts if a statement names it.
 fn cannot_repeat<'a>(
     notes: impl IntoIterator<Item = &'a String>,
     entries: &[Entry],

@@ -18,9 +18,9 @@ use crate::program::{Pace, Simulation};
 #[derive(Debug)]
 pub enum ReplayError {
     Run(RunError),
-    /// A statement of a script: where it stands, and what SQLite says.
+    /// A statement of a script failed: its place, and SQLite's message.
     Statement(String),
-    /// The stack cannot keep a write-ahead log, which shares memory between processes.
+    /// The stack cannot have a write-ahead log, because SQLite needs shared memory for it.
     NoSharedMemory,
     Sqlite(flysch_sqlite::Error),
 }
@@ -40,20 +40,20 @@ impl fmt::Display for ReplayError {
 
 impl std::error::Error for ReplayError {}
 
-/// A recording, and how it is to run.
+/// A recording, and how to replay it.
 #[derive(Clone, Copy, Debug)]
 pub struct Replay<'a> {
     pub recording: &'a Recording,
-    /// The files with which databases begin, by their names on the machine.
+    /// The files that the databases begin with, by the databases' names on the machine.
     pub sources: &'a BTreeMap<String, PathBuf>,
     pub variant: Variant,
-    /// Whether the time passes that the program took for itself.
+    /// Whether time passes as recorded while the program computes between calls.
     pub is_paced: bool,
 }
 
 impl Replay<'_> {
-    /// Run it on the machine of a scenario. Returns the figures, the calls as they ended, and the
-    /// machine.
+    /// Replay the recording on the machine of a scenario. Returns the figures, the calls with their
+    /// results, and the machine.
     ///
     /// # Errors
     /// The stack cannot be built, or a statement of a script fails.
@@ -68,7 +68,7 @@ impl Replay<'_> {
         Ok((run, entries, simulation))
     }
 
-    /// A machine on which the databases are as they were at the start.
+    /// A machine on which the databases are as they were at the start of the recording.
     ///
     /// # Errors
     /// The stack cannot be built.
@@ -82,7 +82,7 @@ impl Replay<'_> {
         Ok(simulation)
     }
 
-    /// Make the calls. `seen` is called after each.
+    /// Replay all calls on a machine. `seen` is called after each.
     ///
     /// # Errors
     /// A statement of a script fails.
@@ -112,7 +112,8 @@ impl Replay<'_> {
                     playing.pass(call.idle_ns);
                 }
                 let outcome = playing.play(call);
-                // What comes after the first call is the variant's.
+                // The result is that of the program's own call. Further calls come from the
+                // variant.
                 code = if number == 0 { outcome.code } else { code };
                 if outcome.code != 0 && self.recording.lines.is_some() {
                     let (place, message) = (self.recording.place(place), outcome.message);
@@ -130,15 +131,15 @@ impl Replay<'_> {
         Ok(ended)
     }
 
-    /// Whether a call opens a database that is to have a write-ahead log, against the program's
-    /// will.
+    /// Whether a call opens a database that the variant switches to a write-ahead log.
     fn wants_log(&self, entry: &Entry) -> bool {
         let is_file = |name: &str| !name.is_empty() && !name.contains(":memory:");
         let opens = matches!(&entry.call, Call::Open { name, .. } if is_file(name));
         opens && self.variant.journal_mode == Some(JournalMode::Wal)
     }
 
-    /// The calls to make for an entry: its own, and after an open the PRAGMAs of the variant.
+    /// The calls to make for an entry: its own, and after the open of a database the PRAGMAs of the
+    /// variant.
     pub fn calls(&self, entry: &Entry) -> Vec<Entry> {
         let mut own = entry.clone();
         if !self.is_paced {
@@ -160,8 +161,8 @@ impl Replay<'_> {
     }
 }
 
-/// Whether a database that was opened has a write-ahead log. One that could not be opened has
-/// another problem.
+/// Whether an opened database has a write-ahead log. Also true if the database could not be opened,
+/// since that is another error.
 fn has_log(player: &mut Player<'_>, entry: &Entry) -> bool {
     let Call::Open { connection, .. } = entry.call else { return true };
     let answer = player.ask(connection, "PRAGMA journal_mode").into_iter().next();

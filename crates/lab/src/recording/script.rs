@@ -1,4 +1,4 @@
-//! SQL scripts as recordings: each statement is a call, on one database.
+//! SQL scripts as recordings: each statement is a call, and all of them use one database.
 
 use flysch_sqlite::calls::{About, Call, Entry};
 use flysch_sqlite::is_complete;
@@ -6,9 +6,9 @@ use flysch_sqlite::is_complete;
 use super::{Origin, Recording};
 use crate::program::Start;
 
-/// The database of a script, unless the user gives one.
+/// The name of a script's database, if the user gives none.
 const DATABASE: &str = "script.db";
-/// Read, write and create, as the flags of SQLite's interface.
+/// The flags of `sqlite3_open_v2` for read, write and create.
 const READ_WRITE_CREATE: i32 = 6;
 
 pub(super) fn parse(name: String, bytes: &[u8]) -> Result<Recording, String> {
@@ -42,7 +42,8 @@ pub(super) fn parse(name: String, bytes: &[u8]) -> Result<Recording, String> {
     })
 }
 
-/// The statements of a text, each with the line in which it begins. SQLite decides where one ends.
+/// The statements of a text, each with the line at which it begins. SQLite's parser finds their
+/// ends.
 fn statements(text: &str) -> Result<Vec<(usize, String)>, String> {
     let (mut all, mut current, mut begin) = (Vec::new(), String::new(), 1);
     for (number, line) in (1..).zip(text.lines()) {
@@ -68,7 +69,7 @@ fn statements(text: &str) -> Result<Vec<(usize, String)>, String> {
     Ok(all)
 }
 
-/// Whether nothing is left of a text but comments.
+/// Whether a text contains nothing but comments.
 fn is_comment(text: &str) -> bool {
     text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with("--"))
 }

@@ -1,27 +1,28 @@
-//! Which calls begin and end transactions, and the same calls with several transactions as one.
+//! Finds the calls that begin and end transactions, and joins several transactions into one.
 //!
-//! A call's part is known by the first word of its statement. A statement that changes something
-//! outside a transaction is one by itself.
+//! The first word of a statement decides its role. A statement that changes the database outside a
+//! transaction is a transaction by itself.
 
 use std::collections::BTreeMap;
 
 use flysch_sqlite::calls::{Bytes, Call, ConnectionId, Entry};
 
-/// What a call does with transactions.
+/// The role of a call in transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Begin,
     Commit,
     Rollback,
-    /// A statement that changes something, in a transaction of its own.
+    /// A statement that changes the database outside a transaction, so that it is one by itself.
     Alone,
-    /// What no transaction may contain: a PRAGMA, VACUUM, ATTACH, or the end of a connection.
+    /// A call that cannot be in a transaction: PRAGMA, VACUUM, ATTACH, DETACH, or the end of a
+    /// connection.
     Outside,
-    /// Anything else.
+    /// Any other call.
     Inside,
 }
 
-/// The roles of all calls, with their connections.
+/// The role of each call, with its connection.
 pub(super) fn roles(entries: &[Entry]) -> Vec<(Role, ConnectionId)> {
     let mut compiled: BTreeMap<u32, (ConnectionId, String)> = BTreeMap::new();
     let mut open: BTreeMap<ConnectionId, bool> = BTreeMap::new();
@@ -68,7 +69,7 @@ pub(super) fn roles(entries: &[Entry]) -> Vec<(Role, ConnectionId)> {
     all
 }
 
-/// The first word of a statement, after comments.
+/// The first word of a statement in upper case, after comments and empty lines.
 fn first_word(sql: &Bytes) -> String {
     let text = sql.text();
     let mut lines = text.lines().map(str::trim_start);
@@ -78,8 +79,9 @@ fn first_word(sql: &Bytes) -> String {
     line[..end].to_ascii_uppercase()
 }
 
-/// The calls with `group` transactions of a connection as one. A call that is left out stands for
-/// nothing. What is inserted comes before or after a call of the recording.
+/// For each call of the recording, the calls to make so that each `group` transactions of a
+/// connection become one. The list is empty for a BEGIN or COMMIT that is left out. A BEGIN or
+/// COMMIT that is added comes before or after the recorded call.
 pub(super) fn grouped(entries: &[Entry], group: u32) -> Vec<Vec<Entry>> {
     let mut counts: BTreeMap<ConnectionId, u32> = BTreeMap::new();
     let mut all = Vec::with_capacity(entries.len());
@@ -89,7 +91,7 @@ pub(super) fn grouped(entries: &[Entry], group: u32) -> Vec<Vec<Entry>> {
         let (begin, commit) = (execute("BEGIN"), execute("COMMIT"));
         let own = entry.clone();
         let is_open = counts.contains_key(&connection);
-        // How many transactions the group has with this one.
+        // Count a transaction, and return how many the group has now.
         let mut joined = || {
             let count = counts.entry(connection).or_default();
             *count += 1;

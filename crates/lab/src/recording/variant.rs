@@ -1,21 +1,21 @@
-//! Settings that replace those of a recording: PRAGMAs that are executed when a database is opened,
-//! and are left out where the program executes them itself. Also: transactions that are made one.
+//! Settings that replace those of a recording. They are set by PRAGMAs when a database is opened,
+//! and the program's own PRAGMAs that set them are disabled. Transactions may also be joined.
 
 use flysch_sqlite::{JournalMode, Synchronous};
 
-/// What is to be different from the recording. Nothing, by default.
+/// What a replay changes compared with the recording. By default, nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Variant {
     pub journal_mode: Option<JournalMode>,
     pub synchronous: Option<Synchronous>,
     pub page_size: Option<u32>,
     pub cache_size: Option<i32>,
-    /// How many transactions are made one. 0 and 1 stand for none.
+    /// How many transactions are joined into one. 0 and 1 leave them apart.
     pub group: u32,
 }
 
 impl Variant {
-    /// What to execute on a connection that was opened.
+    /// The SQL to execute when a connection was opened.
     pub(super) fn at_open(&self) -> String {
         let set = |name: &str, value: Option<String>| {
             value.map(|value| format!("PRAGMA {name}={value};")).unwrap_or_default()
@@ -29,8 +29,8 @@ impl Variant {
         .concat()
     }
 
-    /// A statement of the program as it is to be executed: a PRAGMA that sets what is replaced only
-    /// asks.
+    /// The statement to execute instead of the program's. None if it stays. A PRAGMA that sets a
+    /// replaced setting becomes one that only reads it.
     pub(super) fn of_statement(&self, sql: &[u8]) -> Option<Vec<u8>> {
         let text = str::from_utf8(sql).ok()?.trim_start();
         let rest = text.get(..6).filter(|word| word.eq_ignore_ascii_case("pragma"))?;

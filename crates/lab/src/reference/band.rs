@@ -1,19 +1,20 @@
-//! Bands: how far a simulated count may lie from the count of the kernel.
+//! Bands: how far a simulated count may be from the count of the real kernel.
 
 use serde::Serialize;
 
-/// How far a count may lie from the kernel's.
+/// How far the mean of the simulated counts may be from the kernel's count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Band {
-    /// Within a percentage of the kernel's count plus a constant.
+    /// The difference is at most a percentage of the kernel's count plus a constant.
     Near {
         /// The percentage of the kernel's count.
         percent: f64,
         /// The constant, in operations of the chip.
         slack: f64,
     },
-    /// Within a percentage of the kernel's count or a constant, whichever is more. It is also
-    /// enough if the kernel's count lies between the least and the greatest count of several runs.
+    /// The difference is at most a percentage of the kernel's count or a constant, whichever is
+    /// more. Also within the band: the kernel's count lies between the least and the greatest
+    /// simulated count.
     Among {
         /// The percentage of the kernel's count.
         percent: f64,

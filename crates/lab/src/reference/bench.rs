@@ -1,7 +1,7 @@
 //! Reference counts of the micro-benchmark: `kernel-6.1-bench.csv`.
 //!
-//! The updates on JFFS2 are compared with three seeds, because the kernel's garbage collector picks
-//! random blocks and so its counts vary. The inserts on JFFS2 have no band for reads: the kernel
+//! Updates on JFFS2 are compared with the mean of three seeds: the kernel's garbage collector picks
+//! random blocks, so its counts vary. Reads of inserts on JFFS2 have no band, because the kernel
 //! reads up to 18 pages by chance.
 
 use std::collections::BTreeMap;

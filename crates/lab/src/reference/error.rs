@@ -2,25 +2,25 @@
 
 use std::fmt;
 
-/// What is wrong with a reference.
+/// Why a reference cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReferenceError {
-    /// The text is not the table that its first column stands for.
+    /// The text is not a table with the columns that the reference must have.
     Csv {
         /// The error message of the CSV reader.
         why: String,
     },
-    /// It names something that the laboratory does not have.
+    /// A row names something that the lab does not have.
     Unknown {
-        /// What the name is of, such as "variant".
+        /// What kind of thing the name is for, such as "variant".
         what: &'static str,
-        /// The name in the text.
+        /// The unknown name.
         name: String,
     },
 }
 
 impl ReferenceError {
-    /// The error that no `what` has this name.
+    /// The error that no `what` has the name `name`.
     pub(super) fn unknown(what: &'static str, name: &str) -> Self {
         Self::Unknown { what, name: name.to_owned() }
     }

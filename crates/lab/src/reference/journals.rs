@@ -12,12 +12,12 @@ use super::{Count, Expected, Row, grid, lines};
 use crate::machine::stack::{Journals, Stack};
 use crate::workload::Micro;
 
-/// Number of rows in the table and bytes in each row. The reference does not say them. They were
-/// inferred from its UBIFS and YAFFS2 runs without a journal: the number of rows from the cold
-/// reads, the bytes from the programs.
+/// Number of rows in the table and bytes in each row. The reference does not state them. They were
+/// inferred from its UBIFS and YAFFS2 runs without a journal: the number of rows from the reads
+/// with cold caches, the bytes from the programs.
 const ROWS: u32 = 1000;
 const ROW_SIZE: u32 = 100;
-/// How far a count may lie from the kernel's, in percent. Erases may lie a few further.
+/// How far a count may be from the kernel's, in percent. Erases may differ by a few more.
 const PERCENT: f64 = 15.0;
 const ERASE_SLACK: f64 = 3.0;
 /// Number of blocks in a partition of 12 MiB.

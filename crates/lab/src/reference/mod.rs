@@ -1,4 +1,4 @@
-//! The reference: what Linux 6.1 with nandsim counted, and how near a simulation must come to it.
+//! The reference: counts of Linux 6.1 with nandsim, and how near a simulation must come to them.
 //!
 //! The files lie in `docs/reference`. They were measured on the unmodified kernel, at the functions
 //! that read, program and erase the simulated array. [`parse`] turns any of them into rows: `bench`
@@ -39,20 +39,20 @@ const PLATFORM: &str = "nandsim-6.1";
 pub struct Row {
     /// What the kernel ran, by the names of the columns that describe it.
     pub labels: BTreeMap<&'static str, String>,
-    /// The scenarios to compare with it. They differ only in their seed.
+    /// The scenarios to compare with it. They differ only in their seeds.
     pub scenarios: Vec<Scenario>,
     /// The counts of the kernel.
     pub counts: Vec<Expected>,
 }
 
-/// A count of the kernel, and how far a simulation may lie from it.
+/// A count of the kernel, and its band.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expected {
     /// Which operations are counted.
     pub count: Count,
     /// The count of the kernel.
     pub kernel: f64,
-    /// How far a simulation may lie from it. Without a band, any count is accepted.
+    /// How far a simulation may be from it. None: any count is accepted.
     pub band: Option<Band>,
 }
 
@@ -70,7 +70,7 @@ pub enum Count {
 
 named!(Count);
 
-/// A row with the counts of the kernel and of the simulation.
+/// A row of a reference with the counts of the kernel and of the simulation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judgement {
     /// What the kernel ran, by the names of the columns that describe it.

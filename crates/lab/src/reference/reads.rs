@@ -16,10 +16,11 @@ use crate::bench::grid::{Grid, ReadAheadOption};
 use crate::machine::stack::{Main, Stack};
 use crate::workload::{Contacts, Pattern, Read, Workload};
 
-/// How far the pages read may lie from the kernel's, in percent or in pages, whichever is more.
+/// How far the number of pages read may be from the kernel's, in percent or in pages, whichever is
+/// more.
 const PERCENT: f64 = 5.0;
 const FEW_PAGES: f64 = 2.0;
-/// Number of seeds that a row of random requests is compared with.
+/// How many seeds a row of random requests is compared with.
 const DRAWS: u64 = 32;
 
 /// A line of the reference of files.
@@ -70,7 +71,8 @@ impl FileLine {
         let mut grid = grid(read, Stack::file(main));
         grid.axes.requests = vec![self.requests];
         grid.axes.read_ahead = vec![choice];
-        // The file is random bytes. No compressor makes it smaller; they would only take time.
+        // The file consists of random bytes, which compressors cannot shrink. Trying them would
+        // only take time.
         grid.axes.compressions = vec!["none".parse().expect("it is known")];
         Ok(row(grid, read_ahead, request_size, self.pages_read))
     }
@@ -92,8 +94,8 @@ impl ContactsLine {
     }
 }
 
-/// The row whose scenarios are those of a grid. The grid has one workload, one stack and one number
-/// of requests.
+/// The row whose scenarios are those of a grid. The grid must have one workload, one stack and one
+/// number of requests.
 fn row(mut grid: Grid, read_ahead: &str, size: u32, pages_read: f64) -> Row {
     let pattern = grid.workloads[0].pattern();
     let is_random = pattern == Pattern::Random;

@@ -14,14 +14,14 @@ use crate::machine::standing::Standing;
 /// The daily load for which lifetimes are given, in units of 2^20 bytes.
 const DAILY_MB: f64 = 100.0;
 
-/// A question about the runs. The series with the least value wins.
+/// A question about the runs. The series with the lowest value is the answer.
 struct Question {
     title: &'static str,
     of: fn(&Run) -> u64,
     text: fn(u64) -> String,
-    /// Verb and object for the series that have more than the winner.
+    /// Verb and phrase for the series with higher values: they "take" 3 times "as long".
     more: (&'static str, &'static str),
-    /// The noun to use if the value is zero everywhere.
+    /// The noun for the sentence that says that the value is zero everywhere.
     nothing: &'static str,
 }
 
@@ -50,7 +50,7 @@ const QUESTIONS: [Question; 3] = [
 ];
 
 impl Question {
-    /// The mean over the seeds, to the nearest.
+    /// The mean over all seeds, rounded to the nearest integer.
     fn mean(&self, case: &Case<'_>) -> u64 {
         let count = case.seeds.len() as u64;
         let sum: u64 = case.seeds.iter().map(|run| (self.of)(run)).sum();
@@ -58,15 +58,15 @@ impl Question {
     }
 }
 
-/// If a ranking is longer than this, only its first and its last entry are shown.
+/// A ranking with more entries than this is shortened to the first and the last.
 const TOLD: usize = 3;
 
-/// The runs of one workload, grouped by record size and number of requests. A group counts only if
-/// every series has a run in it.
+/// The runs of one workload, grouped by record size and number of requests. Only groups in which
+/// every series has a run are compared.
 struct Field<'a> {
-    /// The series, as positions in [`Cases::series`].
+    /// The series, as indexes into [`Cases::series`].
     styles: BTreeSet<usize>,
-    /// For each group, the case of each series.
+    /// The complete groups: for each, the case of each series.
     cases: Vec<BTreeMap<usize, &'a Case<'a>>>,
 }
 
@@ -91,7 +91,8 @@ pub(super) fn answers(cases: &Cases<'_>) -> String {
     html + "</div>\n"
 }
 
-/// The cases that can be answers, where some can: no floor, and nothing that the platform lacks.
+/// The cases to compare. Stacks that only serve for comparison (in RAM, or with memory that the
+/// platform lacks) are left out, unless there are no others.
 fn field<'a>(cases: &[&'a Case<'a>]) -> Field<'a> {
     let is_answer = |case: &&&Case<'a>| case.run.inputs.standing == Standing::Answer;
     let answers: Vec<&'a Case<'a>> = cases.iter().filter(is_answer).copied().collect();
@@ -106,7 +107,7 @@ fn field<'a>(cases: &[&'a Case<'a>]) -> Field<'a> {
     Field { styles, cases: complete }
 }
 
-/// Say which series has the least in total, and how much more the others have.
+/// A sentence that says which series has the lowest total, and how much more the others have.
 fn answer(question: &Question, field: &Field<'_>, cases: &Cases<'_>) -> String {
     let mut totals: Vec<(u64, usize)> = field
         .styles
@@ -141,14 +142,14 @@ fn answer(question: &Question, field: &Field<'_>, cases: &Cases<'_>) -> String {
     said
 }
 
-/// All entries of a short ranking, or the first and the last of a long one.
+/// The entries of a ranking to show: all if it is short, else the first and the last.
 fn next_and_last<T>(ranked: &[T]) -> impl Iterator<Item = &T> {
     let last = ranked.len() - 1;
     let is_told = move |place: &usize| last < TOLD || *place == 0 || *place == last;
     ranked.iter().enumerate().filter(move |(place, _)| is_told(place)).map(|(_, ranked)| ranked)
 }
 
-/// Join names to a list in a sentence.
+/// Join names to a list with commas and "and".
 fn list(names: &[String]) -> String {
     match names {
         [] => String::new(),
@@ -171,7 +172,7 @@ fn more(question: &Question, least: u64, total: u64, name: &str) -> String {
     format!(" {name} {verb} {ratio}\u{202f}\u{d7} {times} ({text}).")
 }
 
-/// The sentences about a run that has nothing to be compared with.
+/// Sentences about a run that cannot be compared with others.
 fn alone(run: &Run) -> Vec<String> {
     let flash_ns = super::causes::flash_ns(run);
     let mut said = vec![
@@ -214,7 +215,7 @@ fn alone(run: &Run) -> Vec<String> {
     said
 }
 
-/// The range of throughput of one stack over many cases.
+/// A sentence with the range of throughput of one stack over all its cases.
 fn span(field: &Field<'_>) -> Vec<String> {
     let runs = || field.cases.iter().flat_map(|group| group.values().flat_map(|case| &case.seeds));
     let slowest = runs().map(|run| run.throughput_kb_s).fold(f64::INFINITY, f64::min);
@@ -224,7 +225,8 @@ fn span(field: &Field<'_>) -> Vec<String> {
     vec![format!("{cases}: from {slowest} to {fastest} KB/s of record data.")]
 }
 
-/// How much record data the partition can store in its life, for the series that program pages.
+/// A sentence on how much record data the partition can store until it is worn out, for each series
+/// that programs pages. None if none does.
 fn wear_out(field: &Field<'_>, cases: &Cases<'_>) -> Option<String> {
     let lasting = |style: &usize| {
         let runs = field.cases.iter().flat_map(|group| &group[style].seeds);

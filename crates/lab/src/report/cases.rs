@@ -1,4 +1,4 @@
-//! The runs of a report as cases: what varies between them, and which names they get.
+//! The runs of a report as cases: which parameters differ between them, and which names they get.
 //!
 //! A *series* is what one line of a chart shows: a stack, plus the parameters that differ between
 //! runs of the same workload, record size and number of requests.
@@ -14,13 +14,13 @@ use crate::bench::run::Run;
 /// series.
 const SHOWN_MAX: usize = 16;
 
-/// What was asked for once: a run for each seed, with its series.
+/// Runs that differ only in their seed, with the series that they belong to.
 pub(super) struct Case<'a> {
-    /// The run of the first seed, which is shown where one run is.
+    /// The run of the first seed, for parts of the report that show a single run.
     pub(super) run: &'a Run,
     /// The runs of all seeds, the first included.
     pub(super) seeds: Vec<&'a Run>,
-    /// The position of its series in [`Cases::series`], which also decides its colour.
+    /// The index of its series in [`Cases::series`], which also decides its colour.
     pub(super) style: usize,
 }
 
@@ -42,23 +42,23 @@ pub(super) struct Cases<'a> {
 type Key<'a> = (&'a str, &'a str, u32, u32);
 
 impl Case<'_> {
-    /// The mean of a number over the seeds, and how it is spread.
+    /// Mean and deviation of a number over the seeds.
     pub(super) fn spread(&self, of: impl Fn(&Run) -> f64) -> Spread {
         let values: Vec<f64> = self.seeds.iter().map(|run| of(run)).collect();
         Spread::of(&values)
     }
 
-    /// The interval of a number over the seeds. None if there is only one.
+    /// The confidence interval of a number over the seeds. None if there is only one seed.
     pub(super) fn interval(&self, of: impl Fn(&Run) -> f64) -> Option<(f64, f64)> {
         (self.seeds.len() > 1).then(|| self.spread(of).interval())
     }
 }
 
 impl<'a> Cases<'a> {
-    /// Find out what varies between the runs.
+    /// Group the runs into cases and find the parameters that differ.
     pub(super) fn of(runs: &'a [Run]) -> Self {
         let names = distinguishing(runs);
-        // Where the case of a series and key stands in the list of all.
+        // The index in `all` of the case of each series and key.
         let mut seen: BTreeMap<(String, Key<'a>), usize> = BTreeMap::new();
         let mut cases = Self {
             all: Vec::with_capacity(runs.len()),
@@ -135,7 +135,7 @@ impl<'a> Cases<'a> {
         }
     }
 
-    /// Whether something was run with several seeds.
+    /// Whether any case has several seeds.
     pub(super) fn has_seeds(&self) -> bool {
         self.all.iter().any(|case| case.seeds.len() > 1)
     }
@@ -154,7 +154,7 @@ impl<'a> Cases<'a> {
         &self.series[case.style]
     }
 
-    /// The name of the series, with the record size and the number of requests if they vary.
+    /// The name of the series. Record size and number of requests are added if they vary.
     pub(super) fn full_name(&self, case: &Case<'_>) -> String {
         let mut name = self.name(case).to_owned();
         if self.record_sizes.len() > 1 {
@@ -213,7 +213,7 @@ fn ascending(values: impl Iterator<Item = u32>) -> Vec<u32> {
     values.collect::<BTreeSet<u32>>().into_iter().collect()
 }
 
-/// The position of a value in a list. A new value is appended.
+/// The index of a value in a list. A new value is appended.
 fn place_of<T: PartialEq>(list: &mut Vec<T>, value: T) -> usize {
     list.iter().position(|known| *known == value).unwrap_or_else(|| {
         list.push(value);

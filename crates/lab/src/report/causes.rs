@@ -11,7 +11,7 @@ use crate::bench::run::Run;
 /// How many trees are open when the page is loaded.
 const OPEN: usize = 2;
 
-/// The trees of causes of the runs shown.
+/// The trees of causes of the runs that are shown one by one.
 pub(super) fn causes(cases: &Cases<'_>) -> String {
     let mut html = cases.shown_note();
     for (place, case) in cases.shown().into_iter().enumerate() {

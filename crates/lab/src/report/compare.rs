@@ -1,4 +1,4 @@
-//! Report section: operations and time of the runs as bars next to each other.
+//! Report section: bar charts that compare operations and time of the runs.
 
 use flysch_charts::bars::{Bar, Group, bars};
 use flysch_charts::number::{duration, real};
@@ -9,7 +9,7 @@ use super::causes::flash_ns;
 use super::metrics::{ERASES, PROGRAMS, READS, TIME};
 use crate::bench::run::Run;
 
-/// What the bar of a case shows.
+/// The values of a bar.
 struct Shown {
     parts: Vec<f64>,
     value: String,
@@ -51,7 +51,7 @@ fn groups(cases: &Cases<'_>, shown: &[&Case<'_>], bar: impl Fn(&Case<'_>) -> Sho
     cases.workloads.iter().map(of_workload).collect()
 }
 
-/// The times of CPU, flash and neither, in nanoseconds, and the text of the total.
+/// The times of CPU, of flash and of neither, in nanoseconds, with the text of their total.
 fn time(case: &Case<'_>) -> Shown {
     let total = |run: &Run| real(run.time_ns);
     let flash = |run: &Run| real(flash_ns(run));

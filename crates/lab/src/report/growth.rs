@@ -1,4 +1,4 @@
-//! Report section: throughput and flash operations against the number of requests.
+//! Report section: charts of throughput and flash operations over the number of requests.
 
 use flysch_charts::axis::Axis;
 use flysch_charts::escape::escape;
@@ -70,7 +70,7 @@ fn row(cases: &Cases<'_>, workload: &str, metric: &Metric, these: &[&Case<'_>]) 
     html + "</div>\n" + &table(cases, workload, metric, these).folded()
 }
 
-/// The greatest value that is drawn of a case.
+/// The greatest value that is drawn for a case, including the end of its interval.
 fn high(case: &Case<'_>, metric: &Metric) -> f64 {
     case.spread(metric.of).interval().1
 }
@@ -98,8 +98,8 @@ fn curves<'a>(
     curves.filter(|curve| !curve.points.is_empty()).collect()
 }
 
-/// The numbers of a row of charts as a table. Requests vary by row, record size and series by
-/// column.
+/// The numbers of a row of charts as a table: a row for each number of requests, and a column for
+/// each record size and series.
 fn table(cases: &Cases<'_>, workload: &str, metric: &Metric, these: &[&Case<'_>]) -> Table {
     let mut columns: Vec<(u32, usize)> =
         these.iter().map(|case| (case.run.inputs.record_size, case.style)).collect();

@@ -10,12 +10,12 @@ use super::cases::{Case, Cases};
 use super::metrics::SUMMARY;
 use crate::bench::run::Run;
 
-/// The column of the number of requests.
+/// The position of the column with the number of requests.
 const REQUESTS: usize = 3;
-/// If there are more values than this, they are shown as a range.
+/// If a parameter has more values than this, they are shown as a range.
 const VALUES_MAX: usize = 6;
 
-/// A list of what all runs have in common and of what varies.
+/// A list of the parameters that all runs share, and of those that vary.
 pub(super) fn facts(cases: &Cases<'_>) -> String {
     let runs: Vec<&Run> = cases.runs().map(|(_, run)| run).collect();
     let mut facts = vec![
@@ -84,7 +84,7 @@ fn parameters<'a>(runs: &[&'a Run]) -> BTreeMap<&'a str, String> {
     names.into_iter().map(|name| (name, values(name))).collect()
 }
 
-/// The different values of the runs, in order of appearance.
+/// The distinct values of a parameter in the runs, in order of appearance, as text.
 fn distinct(runs: &[&Run], of: impl Fn(&Run) -> String) -> String {
     let mut values: Vec<String> = Vec::new();
     for run in runs {

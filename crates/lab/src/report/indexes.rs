@@ -1,5 +1,5 @@
-//! The report on index methods: a table of all runs, bars next to each other, and lines if a
-//! numeric parameter varies.
+//! The report on index methods: a table of all runs, bar charts, and line charts if a numeric
+//! parameter varies.
 
 use std::collections::BTreeSet;
 
@@ -16,10 +16,10 @@ use flysch_charts::table::Table;
 use crate::index::costs::IndexCosts;
 
 const HEIGHT: f64 = 240.0;
-/// The most runs that are shown as bars. With more, the table is clearer.
+/// The most runs that are shown as bars. More bars would be less clear than the table.
 const BARS_MAX: usize = 40;
 
-/// A number of a run that is shown.
+/// A figure of a run, with its name and how it is drawn.
 struct Metric {
     name: &'static str,
     of: fn(&IndexCosts) -> Option<f64>,
@@ -50,7 +50,7 @@ fn worst_insert_ms(run: &IndexCosts) -> f64 {
     real(run.worst_insert_ns) / 1e6
 }
 
-/// Parameters for the horizontal axis. The first one that varies is used.
+/// Parameters that may become the horizontal axis. The first one that varies is used.
 const ACROSS: [&str; 7] =
     ["n", "updates", "rows-per-key", "key-size", "ram", "bits-per-key", "hash-count"];
 
@@ -84,7 +84,8 @@ pub fn indexes(runs: &[IndexCosts]) -> String {
     page("Indexes on raw flash", &format!("{} runs of flysch index bench", runs.len()), &sections)
 }
 
-/// Names of the parameters that vary. A run without a parameter does not make it vary.
+/// Names of the parameters that vary between the runs. A parameter that a run does not have does
+/// not count.
 fn varying(runs: &[IndexCosts]) -> Vec<&'static str> {
     let mut values: Vec<(&'static str, BTreeSet<String>)> = Vec::new();
     for (name, value) in runs.iter().flat_map(attributes) {

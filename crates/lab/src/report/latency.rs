@@ -16,9 +16,9 @@ use super::peaks::{peaks, sentence};
 use crate::bench::run::Latency;
 
 const HEIGHT: f64 = 250.0;
-/// From this ratio of greatest to least response time on, the axis is logarithmic.
+/// If the greatest response time is at least this many times the least, the axis is logarithmic.
 const LOG_FROM: f64 = 20.0;
-/// About how many points the line of a distribution has.
+/// Approximate number of points in the line of a distribution.
 const QUANTILES: usize = 160;
 
 /// Response times of the runs shown, grouped by workload.
@@ -45,7 +45,7 @@ pub(super) fn latency(cases: &Cases<'_>) -> String {
     html
 }
 
-/// A chart for each run. All have the same vertical scale.
+/// A scatter chart for each run. All charts have the same vertical scale.
 fn scatters(cases: &Cases<'_>, workload: &str, timed: &[&Case<'_>]) -> String {
     let axis = time_axis(timed);
     let mut html = String::new();
@@ -85,7 +85,7 @@ fn time_axis(timed: &[&Case<'_>]) -> Axis {
     }
 }
 
-/// Chart of the share of requests that were answered within a time.
+/// Chart of the share of requests that were answered within a given time.
 fn distribution(cases: &Cases<'_>, workload: &str, timed: &[&Case<'_>]) -> String {
     let names: Vec<String> = timed.iter().map(|case| cases.full_name(case)).collect();
     let curve = |(case, name): (&&Case<'_>, _)| {

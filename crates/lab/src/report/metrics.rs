@@ -1,27 +1,28 @@
-//! The numbers of a run that tables and charts show, with their names and units.
+//! The figures of a run that tables and charts show, with their names and units.
 
 use flysch_charts::number::{fixed, real};
 
 use super::cases::Case;
 use crate::bench::run::Run;
 
-/// A number of a run that is shown.
+/// A figure of a run, for tables and charts.
 pub struct Metric {
     /// Name in the head of a column and above a chart.
     pub name: &'static str,
     /// Number of digits after the decimal point.
     pub decimals: usize,
-    /// Compute the number from a run. The result is not finite if it has no meaning.
+    /// Compute the figure from a run. The result is not finite if the run does not have the figure.
     pub of: fn(&Run) -> f64,
 }
 
 impl Metric {
-    /// The number of a run as text. Zero has no decimals.
+    /// The figure of a run as text. Zero is written without decimals.
     pub fn text(&self, run: &Run) -> String {
         self.words((self.of)(run))
     }
 
-    /// The mean of a case as text, with half of its interval if there are several seeds.
+    /// The mean of a case as text. If there are several seeds, half the width of the interval is
+    /// added.
     pub(super) fn text_of(&self, case: &Case<'_>) -> String {
         let spread = case.spread(self.of);
         let mean = self.words(spread.mean);
@@ -84,7 +85,7 @@ const ENERGY: Metric = Metric { name: "Energy, mJ", decimals: 2, of: |run| run.e
 const ERASE_COUNT_MAX: Metric =
     Metric { name: "Max erase count", decimals: 0, of: |run| f64::from(run.wear.max_erase_count) };
 
-/// The numbers that the summary shows of each run.
+/// The figures that the summary shows for each run.
 pub const SUMMARY: [Metric; 12] = [
     TIME,
     THROUGHPUT,
@@ -104,8 +105,7 @@ fn per_kb(count: u64, run: &Run) -> f64 {
     real(count) * 1024.0 / real(run.bytes)
 }
 
-/// Bytes programmed, divided by bytes that the workload moved. Not a number if nothing was
-/// programmed.
+/// Bytes programmed, divided by bytes that the workload moved. NaN if nothing was programmed.
 fn write_amplification(run: &Run) -> f64 {
     if run.operations.page_programs == 0 {
         return f64::NAN;

@@ -1,8 +1,7 @@
 //! The report: one HTML file that shows what runs cost, in sentences, tables and charts.
 //!
-//! `metrics`, `cases` and `peaks` decide what is worth showing. `tree` shows the causes of
-//! operations. Each other module is a section of the page. The charts are those of
-//! [`flysch_charts`].
+//! `metrics`, `cases` and `peaks` choose what to show. `tree` shows the causes of operations. Each
+//! other module is a section of the page. The charts are those of [`flysch_charts`].
 //!
 //! Invariants:
 //! 1. The same runs give the same bytes.
@@ -34,8 +33,8 @@ use flysch_charts::page::{Section, page};
 
 use crate::bench::run::Run;
 
-/// Write the report of these runs: one run, a comparison of stacks, or a sweep over requests and
-/// record sizes. The charts depend on what varies.
+/// Write the report of these runs: of one run, a comparison of stacks, or a sweep over requests and
+/// record sizes. Which charts it has depends on what varies.
 pub fn html(title: &str, subtitle: &str, runs: &[Run]) -> String {
     let cases = Cases::of(runs);
     let mut sections = vec![Section {

@@ -1,4 +1,4 @@
-//! Peaks of response times: which requests are slow, and at which distance they follow each other.
+//! Finds peaks of response times: which requests are slow, and how far apart they are.
 
 use flysch_charts::number::{duration, thousands};
 
@@ -8,10 +8,10 @@ use crate::bench::run::Run;
 const TENTHS_OF_MEDIAN: u64 = 15;
 /// The most peaks that are listed by number.
 const NAMED: usize = 12;
-/// How many of the last gaps between peaks must agree, so that they count as a period.
+/// If this many of the last distances between peaks agree, they count as a period.
 const GAPS: usize = 3;
 
-/// Positions of the requests that took much longer than the median and longer than their
+/// The numbers, from 0, of the requests that took much longer than the median and longer than their
 /// neighbours.
 pub fn peaks(request_ns: &[u64], median_ns: u64) -> Vec<usize> {
     let is_peak = |&index: &usize| {
@@ -23,7 +23,7 @@ pub fn peaks(request_ns: &[u64], median_ns: u64) -> Vec<usize> {
     (0..request_ns.len()).filter(is_peak).collect()
 }
 
-/// A sentence about which requests of a run are peaks.
+/// A sentence that says which requests of a run are peaks.
 pub fn sentence(run: &Run, peaks: &[usize]) -> String {
     let Some(highest) = peaks.iter().map(|&index| run.request_ns[index]).max() else {
         return "No request took 1.5 times the median or more.".to_owned();
@@ -39,7 +39,7 @@ pub fn sentence(run: &Run, peaks: &[usize]) -> String {
     format!("Peaks at {noun} {}{rest}, up to {highest}{period}.", numbers.join(", "))
 }
 
-/// The distance between the last peaks, if it is the same to within one request.
+/// The distance between the last peaks as text. None unless they agree to within one request.
 fn period(peaks: &[usize]) -> Option<String> {
     let gaps: Vec<usize> =
         peaks.windows(2).rev().take(GAPS.max(peaks.len() / 3)).map(|two| two[1] - two[0]).collect();

@@ -1,4 +1,4 @@
-//! Operations by cause as a tree. Each branch shows the sum of the branches below it.
+//! Operations by cause, as a tree in HTML. Each branch shows the sum of the branches below it.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ const OPEN_DEPTH: usize = 3;
 pub(super) struct Node {
     /// Operations in this scope and in the scopes inside it.
     pub(super) total: Operations,
-    /// Operations while no inner scope was open.
+    /// Operations in this scope that are not in a scope inside it.
     own: Operations,
     branches: BTreeMap<String, Node>,
 }
@@ -41,7 +41,7 @@ impl Node {
         self.rows(&self.total, 0)
     }
 
-    /// The branches of this node as rows, the most costly first.
+    /// The branches of this node as HTML rows, the most expensive first.
     fn rows(&self, whole: &Operations, depth: usize) -> String {
         let mut html = String::new();
         let mut ranked: Vec<(&String, &Self)> = self.branches.iter().collect();
@@ -119,7 +119,7 @@ fn nvram(spent: &Operations) -> u64 {
     spent.nvram_reads + spent.nvram_writes + spent.nvram_erases
 }
 
-/// The order of branches: by time, and by operations if their parts take no time.
+/// The sort key of branches: their time, or their operations where no operation takes time.
 fn weight(spent: &Operations) -> (u64, u64) {
     (spent.flash_ns, spent.page_reads + spent.page_programs + spent.block_erases)
 }

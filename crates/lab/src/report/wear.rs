@@ -9,7 +9,7 @@ use flysch_charts::table::Table;
 use super::cases::{Case, Cases};
 use crate::bench::run::Run;
 
-/// Maps of the runs shown, and a table of their numbers.
+/// Maps of the runs that are shown one by one, and a table of their numbers.
 pub(super) fn wear(cases: &Cases<'_>) -> String {
     let shown = cases.shown();
     let mut html = cases.shown_note();
@@ -25,7 +25,7 @@ pub(super) fn wear(cases: &Cases<'_>) -> String {
     html + &table(cases, &shown).html()
 }
 
-/// The numbers that are mapped: their name, and one number for each block of the partition.
+/// The numbers to draw as maps: a name, and a number for each block of the partition.
 fn mapped(run: &Run) -> [(&'static str, Vec<u64>); 3] {
     [
         ("page programs", run.by_block.iter().map(|block| block.page_programs).collect()),
@@ -46,7 +46,7 @@ fn maps(cases: &Cases<'_>, case: &Case<'_>) -> String {
     uneven.map(map).collect()
 }
 
-/// A sentence about the numbers that are equal on all blocks, so that a map would show nothing.
+/// A sentence about the numbers that are the same on all blocks, for which no map is drawn.
 fn evenly(cases: &Cases<'_>, case: &Case<'_>) -> String {
     let even = mapped(case.run).into_iter().filter(|(_, values)| is_even(values));
     let said: Vec<String> = even

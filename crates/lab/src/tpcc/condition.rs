@@ -3,7 +3,6 @@
 
 use std::fmt;
 
-/// A consistency condition of the specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// A warehouse has earned as much as its districts: `W_YTD = sum(D_YTD)`.
@@ -16,22 +15,22 @@ pub enum Condition {
     Lines,
 }
 
-/// A condition that does not hold at one place.
+/// A place where a condition does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     pub condition: Condition,
     pub warehouse: i64,
-    /// The district, or 0 if the whole warehouse is meant.
+    /// The number of the district. 0 if the violation concerns the whole warehouse.
     pub district: i64,
-    /// The two or three numbers that do not agree.
+    /// The two or three numbers that should agree. None stands for NULL.
     pub found: Vec<Option<i64>>,
 }
 
 impl Condition {
-    /// All four, in the order of the specification.
+    /// All conditions, in the order of the specification.
     pub const ALL: [Self; 4] = [Self::Earnings, Self::NextOrder, Self::Undelivered, Self::Lines];
 
-    /// Number in the specification: clause 3.3.2.`n`.
+    /// The number of the condition in the specification: clause 3.3.2.`n`.
     pub const fn number(self) -> u32 {
         match self {
             Self::Earnings => 1,
@@ -41,8 +40,8 @@ impl Condition {
         }
     }
 
-    /// A query for the rows that break the condition. Its columns are warehouse, district, and
-    /// numbers.
+    /// A query for the places that violate the condition. Its columns are warehouse, district, and
+    /// the numbers that should agree.
     pub(super) const fn violations(self) -> &'static str {
         match self {
             Self::Earnings => {
@@ -50,7 +49,8 @@ impl Condition {
                  (SELECT d_w_id, sum(d_ytd) AS earned FROM district GROUP BY d_w_id)
                  ON d_w_id = w_id WHERE w_ytd IS NOT earned"
             }
-            // If all orders of a district are delivered, NEW-ORDER has no row of it. That is valid.
+            // If all orders of a district are delivered, NEW-ORDER has no row for it. That is
+            // valid.
             Self::NextOrder => {
                 "SELECT d_w_id, d_id, d_next_o_id - 1, last, undelivered FROM
                  (SELECT d_w_id, d_id, d_next_o_id,

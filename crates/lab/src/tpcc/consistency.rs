@@ -1,4 +1,4 @@
-//! The check of the consistency conditions, which is made after every run.
+//! Checks the consistency conditions after a run on SQLite.
 
 use flysch_sqlite::{Database, Value};
 

@@ -1,4 +1,4 @@
-//! Which transaction comes next: the deck of cards of clause 5.2.4.2.
+//! Chooses the next transaction from a shuffled deck of cards (clause 5.2.4.2).
 
 use flysch_names::named;
 use strum::{IntoStaticStr, VariantArray};
@@ -32,14 +32,14 @@ impl Kind {
     }
 }
 
-/// Cards that are drawn one by one. Once the deck is empty, a new one is shuffled.
+/// A shuffled deck of kinds of transaction. When it is empty, a new one is shuffled.
 #[derive(Clone, Debug, Default)]
 pub struct Deck {
     left: Vec<Kind>,
 }
 
 impl Deck {
-    /// Draw a card.
+    /// Draw the next card.
     ///
     /// # Panics
     /// Never: a new deck has cards.

@@ -1,8 +1,8 @@
-//! The files of a database: loaded in memory, stored as a whole, then opened.
+//! The files of a TPC-C database: they are loaded in memory, stored as a whole, and then opened.
 //!
-//! Loading the database in place would write each page many times, which says nothing about a run.
-//! So the rows are loaded into a database in memory, and its file is copied to the device, as a
-//! factory does it.
+//! Loading the database on the device would write each page many times, which is not part of the
+//! run. So the rows are loaded into a database in memory, and its file is copied to the device, as
+//! a factory would do it.
 
 use flysch_linux::filesystem::FsError;
 use flysch_sqlite::{Database, Settings};
@@ -11,9 +11,9 @@ use super::error::TpccError;
 use super::load::load;
 use super::scale::Scale;
 
-/// The file of the database, or of all tables but those of orders.
+/// The file of the database. With two files, all tables but those of orders.
 const MAIN: &str = "tpcc.db";
-/// The file of the orders, if they have one of their own.
+/// The second file, which holds the tables of orders if there are two files.
 const ORDERS: &str = "orders.db";
 /// Bytes that are written at once when a file is stored.
 const PIECE: usize = 64 << 10;
@@ -35,7 +35,7 @@ pub struct Image {
 }
 
 impl Files {
-    /// The schema that holds the tables of orders.
+    /// The name of the schema (attached database) that holds the tables of orders.
     const fn orders_schema(self) -> &'static str {
         match self {
             Self::One => "main",
@@ -43,7 +43,7 @@ impl Files {
         }
     }
 
-    /// The SQL that attaches the second file, if there is one.
+    /// The SQL that attaches the second file. Empty if there is one file.
     fn attach(self, orders: &str) -> String {
         match self {
             Self::One => String::new(),
@@ -51,8 +51,8 @@ impl Files {
         }
     }
 
-    /// Load an empty database in memory and return its files. The rows are of the time `now_ms`,
-    /// milliseconds since 1970.
+    /// Load a new database in memory and return its files. `now_ms`, milliseconds since 1970, is
+    /// the time in its rows.
     ///
     /// # Errors
     /// Fails if SQLite fails.
@@ -83,7 +83,7 @@ impl Files {
         files.iter().copied().map(image).collect()
     }
 
-    /// Open the database whose files were stored, with `open` for a file's name.
+    /// Open a stored database. `open` opens the file with a given name.
     ///
     /// # Errors
     /// Fails if SQLite cannot open or configure the database.

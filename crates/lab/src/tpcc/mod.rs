@@ -1,5 +1,5 @@
-//! TPC-C on SQLite and on the engine (standard specification, revision 5.11, with the mix of
-//! transactions of DBT-2).
+//! TPC-C on SQLite and on this project's engine (standard specification, revision 5.11, with the
+//! mix of transactions of DBT-2).
 //!
 //! ```text
 //! scale random          how many rows; the specification's random numbers and strings

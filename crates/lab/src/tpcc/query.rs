@@ -1,4 +1,4 @@
-//! Prepared statements whose CPU time is charged.
+//! Prepared statements whose CPU time is charged to the machine.
 
 use flysch_sqlite::{Database, Prepared, Value, Work};
 

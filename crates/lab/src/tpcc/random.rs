@@ -8,14 +8,14 @@ const SYLLABLES: [&str; 10] =
 /// The characters of an a-string (clause 4.3.2.2 asks at least for letters of both cases and
 /// digits).
 const ALPHANUMERIC: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-/// The constant A of `NURand` for last names, customers and items (clause 2.1.6).
+/// The constants A of `NURand` for last names, customers and items (clause 2.1.6).
 const A_LAST: i64 = 255;
 const A_CUSTOMER: i64 = 1023;
 const A_ITEM: i64 = 8191;
-/// How many last names there are (clause 4.3.2.3): three syllables, each one of ten.
+/// Number of different last names (clause 4.3.2.3): each has three of ten syllables.
 const LAST_NAMES: i64 = 1000;
 
-/// The constants C of `NURand`. They are drawn once for a load and once for a run.
+/// The constants C of `NURand`. One set is drawn for the load and another for the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Constants {
     last: i64,
@@ -77,7 +77,7 @@ impl Random {
         ((self.prng.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 
-    /// `NURand` (clause 2.1.6): a number in `min..=max`, some more often than others.
+    /// `NURand` (clause 2.1.6): a number in `min..=max` that is not uniformly distributed.
     fn uneven(&mut self, a: i64, c: i64, min: i64, max: i64) -> i64 {
         let mixed = self.number(0, a) | self.number(min, max);
         (mixed + c) % (max - min + 1) + min
@@ -93,14 +93,14 @@ impl Random {
         self.uneven(A_ITEM, self.constants.item, 1, items)
     }
 
-    /// A last name that at least one of `customers` in a district has.
+    /// A last name that at least one of the `customers` of a district has.
     pub fn last_name(&mut self, customers: i64) -> String {
         let last = customers.min(LAST_NAMES) - 1;
         name_of(self.uneven(A_LAST, self.constants.last, 0, last))
     }
 
-    /// The last name of customer `id` when a district is loaded. The first thousand get one name
-    /// each.
+    /// The last name of customer `id` when a district is loaded. The first thousand customers get
+    /// all different names.
     pub fn loaded_last_name(&mut self, id: i64, customers: i64) -> String {
         if id <= LAST_NAMES { name_of(id - 1) } else { self.last_name(customers) }
     }
@@ -188,8 +188,8 @@ mod tests {
         }
     }
 
-    /// The bitwise OR of two numbers has more bits set. So the upper half of a range of 2^n numbers
-    /// is drawn in three of four cases.
+    /// The bitwise OR of two random numbers has more bits set than either. So the upper half of a
+    /// range of 2^n numbers is drawn in three of four cases.
     #[test]
     fn uneven_numbers_stay_in_range_and_are_uneven() {
         let mut random = Random::of_run(1);

@@ -1,4 +1,4 @@
-//! The nine tables by name.
+//! The nine tables of TPC-C by name.
 
 /// A table (clause 1.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,7 +15,7 @@ pub(super) enum Relation {
 }
 
 impl Relation {
-    /// All tables, in their order.
+    /// All tables, in the order of the variants.
     pub(super) const ALL: [Self; 9] = [
         Self::Warehouse,
         Self::District,

@@ -1,4 +1,4 @@
-//! The input of each transaction, as a terminal draws it (clauses 2.4.1 to 2.8.1).
+//! The input of each transaction, which a terminal draws at random (clauses 2.4.1 to 2.8.1).
 
 use super::deck::{Deck, Kind};
 use super::random::Random;
@@ -11,9 +11,9 @@ pub enum Request {
         /// Home warehouse of the terminal.
         warehouse: i64,
         district: i64,
-        /// A customer of that district.
+        /// The customer of this district who orders.
         customer: i64,
-        /// What is ordered. If an item does not exist, the transaction rolls back.
+        /// The lines of the order. If an item does not exist, the transaction rolls back.
         lines: Vec<Line>,
     },
     Payment {
@@ -27,7 +27,7 @@ pub enum Request {
         amount: i64,
     },
     OrderStatus {
-        /// The customer whose last order is asked for.
+        /// The customer who asks.
         customer: Customer,
     },
     Delivery {
@@ -55,16 +55,16 @@ pub struct Line {
     pub quantity: i64,
 }
 
-/// A customer, named by id or by last name.
+/// A customer of a district, identified by id or by last name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Customer {
     pub warehouse: i64,
     pub district: i64,
-    /// How the customer is named within the district.
+    /// How the customer is identified within the district.
     pub who: Who,
 }
 
-/// How a terminal names a customer of a district.
+/// The identification of a customer within a district.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Who {
     Id(i64),
@@ -75,7 +75,7 @@ pub enum Who {
 #[derive(Clone, Debug)]
 pub struct Requests {
     scale: Scale,
-    /// Percentage of New-Orders that roll back.
+    /// Percentage of New-Order transactions that roll back.
     rollback_percent: u32,
     random: Random,
     deck: Deck,
@@ -95,13 +95,13 @@ impl Request {
 }
 
 impl Requests {
-    /// Requests to a database that was loaded with this scale and seed.
+    /// Requests for a database that was loaded with this scale and seed.
     pub fn new(scale: Scale, rollback_percent: u32, seed: u64) -> Self {
         let random = Random::of_run(seed);
         Self { scale, rollback_percent, random, deck: Deck::default() }
     }
 
-    /// The random source, for choices other than the requests.
+    /// The random source, for other random choices of a run.
     pub const fn random(&mut self) -> &mut Random {
         &mut self.random
     }
@@ -131,7 +131,7 @@ impl Requests {
         self.random.number(1, DISTRICTS)
     }
 
-    /// Draw a customer. Six in ten are named by their last name, the others by their id.
+    /// Draw a customer. Six in ten are identified by last name, the others by id.
     fn customer(&mut self, warehouse: i64, district: i64) -> Customer {
         let customers = self.scale.customers();
         let who = if self.random.happens(60) {
@@ -142,7 +142,7 @@ impl Requests {
         Customer { warehouse, district, who }
     }
 
-    /// Draw another warehouse. If there is only one, it is returned.
+    /// Draw a warehouse other than this one. If there is only one, it is returned.
     fn other_warehouse(&mut self, warehouse: i64) -> i64 {
         let last = self.scale.last_warehouse();
         if last == 1 {
@@ -171,7 +171,7 @@ impl Requests {
         Line { item, supplier, quantity: self.random.number(1, 10) }
     }
 
-    /// Draw a payment. Fifteen in a hundred customers pay at a warehouse that is not their own.
+    /// Draw a payment. Fifteen in a hundred customers pay at a warehouse other than their own.
     fn payment(&mut self, warehouse: i64) -> Request {
         let district = self.district();
         let customer = if self.random.happens(85) {

@@ -1,20 +1,20 @@
 //! The size of the database.
 
-/// Districts of a warehouse (clause 1.2.1).
+/// Number of districts of a warehouse (clause 1.2.1).
 pub const DISTRICTS: i64 = 10;
 /// Number of items, and of stock rows of a warehouse (clause 1.2.1).
 const ITEMS: u32 = 100_000;
 /// Number of customers in a district, and of its orders at the start (clause 1.2.1).
 const CUSTOMERS: u32 = 3_000;
 
-/// Bytes that all items take.
+/// Bytes that the table of items takes.
 const ITEMS_BYTES: u64 = 9_000_000;
 
 /// The numbers of rows in the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Scale {
     pub warehouses: u32,
-    /// The divisor of the specification's numbers of items, customers and orders. 1 is full size.
+    /// Divides the specification's numbers of items, customers and orders. 1 is full size.
     pub divisor: u32,
 }
 
@@ -22,7 +22,7 @@ impl Scale {
     /// The largest divisor. A district then has 30 customers and orders, of which the last 9 are
     /// undelivered.
     pub const DIVISOR_MAX: u32 = 100;
-    /// The most warehouses, which is more than any part of the laboratory holds.
+    /// The most warehouses. The database is then larger than any part that the lab knows.
     pub const WAREHOUSES_MAX: u32 = 1_000;
 
     /// Size of the database in bytes, to within 5 %. Small pages leave more room unused.
@@ -46,8 +46,8 @@ impl Scale {
         (CUSTOMERS / self.divisor) as i64
     }
 
-    /// The first undelivered order of a district: at the start, the last 30 % are undelivered
-    /// (clause 4.3.3.1).
+    /// The id of the first undelivered order of a district. At the start, the last 30 % are
+    /// undelivered (clause 4.3.3.1).
     pub const fn first_undelivered(self) -> i64 {
         self.customers() * 7 / 10 + 1
     }

@@ -1,6 +1,6 @@
-//! Terminals decide when requests come. A terminal keys in a request, waits for the answer, thinks,
-//! and asks again (clause 5.2.5). SQLite serves one request at a time, so requests wait for their
-//! turn.
+//! Terminals decide when requests are sent. A terminal enters a request (keying time), waits for
+//! the answer, thinks, and enters the next one (clause 5.2.5). The database serves one request at a
+//! time, so requests may have to wait.
 
 use std::collections::BTreeSet;
 
@@ -8,16 +8,16 @@ use super::deck::Kind;
 use super::random::Random;
 use super::request::{Request, Requests};
 
-/// Whether terminals take the times of the specification.
+/// Whether terminals pause as the specification requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// A terminal asks again as soon as it has its answer.
+    /// No pauses: a terminal sends the next request as soon as it has its answer.
     None,
     /// The keying times and think times of clause 5.2.5.7.
     Specified,
 }
 
-/// A request that waits to be served or is being served.
+/// A request that waits or is being served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// The number of the terminal that sent it.
@@ -32,12 +32,12 @@ pub struct Waiting {
 pub struct Terminals {
     pace: Pace,
     requests: Requests,
-    /// The random source of times. It is apart from that of the requests, so that pauses do not
-    /// change what is requested.
+    /// The random source of pauses. It is separate from that of the requests, so that pauses do not
+    /// change the requests.
     random: Random,
     /// The next request of each terminal.
     ready: Vec<Request>,
-    /// When each terminal sends its request, and the number of the terminal, in order of time.
+    /// When each terminal sends its next request, nanoseconds, with the terminal's number.
     queue: BTreeSet<(u64, u32)>,
 }
 
@@ -61,7 +61,7 @@ impl Kind {
     }
 }
 
-/// Upper limit of a think time as a multiple of its mean (clause 5.2.5.4).
+/// The longest think time as a multiple of its mean (clause 5.2.5.4).
 const THINK_MEANS_MAX: f64 = 10.0;
 
 impl Terminals {
@@ -73,7 +73,7 @@ impl Terminals {
         Self { pace, requests, random: Random::of_load(seed), ready, queue }
     }
 
-    /// The request that was sent first among those not served yet.
+    /// Take the request that was sent first among those not served yet.
     ///
     /// # Panics
     /// If every terminal waits for its answer.
@@ -82,7 +82,7 @@ impl Terminals {
         Waiting { terminal, sent_ns, request: self.ready[terminal as usize].clone() }
     }
 
-    /// Tell a terminal that its request was served at `now_ns`. It then plans its next request.
+    /// Tell a terminal that its request was answered at `now_ns`. It then plans its next request.
     pub fn answered(&mut self, waiting: &Waiting, now_ns: u64) {
         let next = self.requests.draw(waiting.terminal);
         let think_ns = self.think_ns(waiting.request.kind());

@@ -1,8 +1,8 @@
-//! Operations by table and by statement.
+//! Divides operations among tables and among statements.
 //!
-//! An operation that concerns bytes of several tables is shared by their bytes. Shares are added up
-//! exactly; only the sums are rounded to whole operations, by largest remainder. So the rows sum up
-//! to the trace.
+//! An operation that concerns bytes of several tables is divided in proportion to the bytes. Shares
+//! are added up exactly. Only the sums are rounded to whole operations, by the largest-remainder
+//! method, so the rows add up to the counts of the trace.
 
 use std::collections::BTreeMap;
 
@@ -11,40 +11,42 @@ use serde::Serialize;
 
 use super::operations::Operations;
 
-/// What one table or index cost, or another part of the files.
+/// The cost of a table, of an index, or of another kind of content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TableRow {
-    /// `table`, `index`, `schema`, `free list`, `journal`, `wal`, `temporary`, `file system`, ...
+    /// The kind of content: `table`, `index`, `schema`, `free list`, `journal`, `wal`, `temporary`,
+    /// `file system`, ...
     pub kind: String,
-    /// Its own name; empty if it has none.
+    /// Its name. Empty for kinds without one.
     pub name: String,
     /// The table that an index belongs to.
     pub table: String,
     #[serde(flatten)]
     pub operations: Operations,
-    /// The page programs of its pages in rollback journals.
+    /// Page programs for its pages in rollback journals.
     pub journal_programs: u64,
-    /// The page programs of its pages in write-ahead logs.
+    /// Page programs for its pages in write-ahead logs.
     pub wal_programs: u64,
 }
 
-/// What one statement cost.
+/// The cost of a statement, or of a task of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StatementRow {
-    /// The text without its values.
+    /// The text of the statement without its values, or the name of the task.
     pub statement: String,
-    /// How often it was executed; 0 for what is no statement.
+    /// How often it was executed. 0 for a task.
     pub executions: u64,
-    /// What happened while it ran.
+    /// Operations while it ran.
     #[serde(flatten)]
     pub operations: Operations,
-    /// The same, where what a commit cost is for the statements of its transaction.
+    /// The same, but the operations of a commit are divided among the statements of its
+    /// transaction.
     pub with_commit: Operations,
 }
 
-/// What the file systems write for themselves.
+/// The kind of what file systems write for themselves, which belongs to no table.
 const FILE_SYSTEM: &str = "file system";
-/// A whole operation. Shares are parts of it.
+/// One operation in fixed-point numbers. Shares are fractions of it.
 const UNIT: u128 = 1 << 40;
 const COLUMNS: usize = Operations::COLUMNS;
 
@@ -87,7 +89,8 @@ pub fn by_table(trace: &Trace) -> Vec<TableRow> {
     rows
 }
 
-/// The costs of each statement, the most programs first. What other tasks did has rows of its own.
+/// The costs of each statement, the most programs first. Other tasks, such as garbage collectors,
+/// have rows of their own.
 pub fn by_statement(trace: &Trace) -> Vec<StatementRow> {
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     let mut own: Vec<Operations> = Vec::new();
@@ -134,7 +137,7 @@ pub fn by_statement(trace: &Trace) -> Vec<StatementRow> {
     rows
 }
 
-/// The order of rows: programs, then erases, then time.
+/// The sort key of rows: programs, then erases, then time.
 fn weight(operations: &Operations) -> (u64, u64, u64) {
     (
         operations.page_programs + operations.nvram_writes,
@@ -143,7 +146,7 @@ fn weight(operations: &Operations) -> (u64, u64, u64) {
     )
 }
 
-/// What ran when an event happened: the statement, or the task if it was another.
+/// The statement that ran when an event happened, or the task if it was not the program's.
 fn runner_of(trace: &Trace, event: &Event) -> String {
     if event.task == TaskId(0) {
         return trace.causes.label(trace.causes.outermost(event.cause)).to_owned();
@@ -157,14 +160,15 @@ fn executions(trace: &Trace, statement: &str) -> u64 {
     place.and_then(|place| trace.blame.executions.get(place).copied()).unwrap_or(0)
 }
 
-/// Share an event by its cargo. What has none is for `nobody`.
+/// Divide an event among rows by its cargo. Without cargo, all of it goes to the row `nobody`.
 fn share(event: &Event, cargo: &[(flysch_chip::Origin, u32)], nobody: usize, sums: &mut [Sums]) {
     let shares: Vec<(usize, u32)> =
         cargo.iter().map(|(table, bytes)| (table.0 as usize, *bytes)).collect();
     divide(event, &shares, nobody, sums);
 }
 
-/// Divide an event among rows by weights. The last row takes what division leaves.
+/// Divide an event among rows by their weights. The last row gets what integer division leaves
+/// over. Without shares, all of it goes to the row `otherwise`.
 fn divide(event: &Event, shares: &[(usize, u32)], otherwise: usize, sums: &mut [Sums]) {
     if !event.kind.is_operation() {
         return;
@@ -188,7 +192,7 @@ fn divide(event: &Event, shares: &[(usize, u32)], otherwise: usize, sums: &mut [
     }
 }
 
-/// Round each column to whole operations by largest remainder, so that its sum stays what it is.
+/// Round each column to whole operations by the largest-remainder method, which keeps its sum.
 fn rounded(sums: &[Sums]) -> Vec<[u64; COLUMNS]> {
     let mut counts = vec![[0_u64; COLUMNS]; sums.len()];
     for column in 0..COLUMNS {
@@ -211,7 +215,7 @@ fn rounded(sums: &[Sums]) -> Vec<[u64; COLUMNS]> {
     counts
 }
 
-/// The cargo of the events at some places.
+/// The cargo of some events of a trace, by their positions in it.
 pub(super) fn selected(cargo: &Cargo, places: impl Iterator<Item = usize>) -> Cargo {
     let mut kept = Cargo::default();
     places.for_each(|place| kept.push(cargo.of(place).iter().copied()));

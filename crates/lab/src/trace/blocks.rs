@@ -1,4 +1,4 @@
-//! Operations counted by block.
+//! Operations counted for each block.
 
 use flysch_chip::{Event, EventPlace, Trace};
 use flysch_nand::{Geometry, PageAddr};
@@ -6,12 +6,11 @@ use serde::Serialize;
 
 use super::tally::Tally;
 
-/// One row of the table of blocks.
+/// The operations on one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct BlockRow {
     /// Block number, counted from the start of the chip.
     pub block: u32,
-    /// The operations on this block.
     #[serde(flatten)]
     pub tally: Tally,
 }
@@ -27,7 +26,7 @@ pub fn by_block(trace: &Trace) -> Vec<Tally> {
     blocks
 }
 
-/// The blocks that had at least one event.
+/// The blocks with at least one event.
 pub fn block_rows(blocks: &[Tally]) -> Vec<BlockRow> {
     let numbered = (0..).zip(blocks);
     let touched = numbered.filter(|(_, tally)| tally.event_count() > 0);

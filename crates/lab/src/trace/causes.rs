@@ -10,8 +10,8 @@ use super::tally::Tally;
 pub struct Causes {
     /// The counts of the whole trace.
     pub all: Tally,
-    /// The causes in depth-first order; among siblings, the one with the longest time comes first.
-    /// Causes without events are left out. Events outside every scope are listed as "other".
+    /// The causes, each before those inside it. Among siblings, the one with the longest time comes
+    /// first. Causes without events are left out. Events outside every scope are listed as "other".
     pub nodes: Vec<CauseNode>,
 }
 
@@ -20,9 +20,9 @@ pub struct Causes {
 pub struct CauseNode {
     /// The labels of its scopes from the outermost on, joined by " > ".
     pub cause: String,
-    /// The label of the innermost scope.
+    /// The label of its innermost scope.
     pub label: String,
-    /// How many scopes are around it.
+    /// How many scopes enclose it.
     pub depth: usize,
     /// The events of this cause itself.
     pub own: Tally,
@@ -68,7 +68,8 @@ fn own_tallies(trace: &Trace) -> Vec<Tally> {
     own
 }
 
-/// Sum up from the leaves. A parent has a lower number than its children.
+/// Add the counts of each cause to those of its parents. A parent has a lower number than its
+/// children.
 fn total_tallies(trace: &Trace, own: &[Tally]) -> Vec<Tally> {
     let mut total = own.to_vec();
     for place in (1..total.len()).rev() {
@@ -79,7 +80,7 @@ fn total_tallies(trace: &Trace, own: &[Tally]) -> Vec<Tally> {
     total
 }
 
-/// The children that have events, in the order of a stack: the child to visit first comes last.
+/// The children that have events, ordered for a stack: the one to visit first comes last.
 fn children_by_time(
     trace: &Trace,
     parent: CauseId,

@@ -16,7 +16,7 @@ pub enum TraceError {
     Unknown,
     /// This format does not contain the chip's geometry, and the caller gave none.
     NoGeometry(FileFormat),
-    /// The file holds counters of blocks, but events are needed.
+    /// The file holds counts for blocks, but events are needed.
     OnlyCounters,
     /// Something is wrong at one place of the file.
     At { place: Place, fault: Fault },
@@ -43,7 +43,7 @@ pub enum Fault {
     Checksum,
     /// The bytes end too early.
     CutShort,
-    /// More bytes follow after the last event.
+    /// More bytes follow after the end of the trace.
     Excess,
     /// A number is larger than it may be.
     Beyond {

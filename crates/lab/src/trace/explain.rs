@@ -1,4 +1,4 @@
-//! What the labels of causes and the tasks mean. The words are those of `docs/causes.md`.
+//! Explanations of the labels of scopes and of the tasks, taken from `docs/causes.md`.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::Causes;
 
 const DOCUMENT: &str = include_str!("../../../../docs/causes.md");
 
-/// A label and what work it stands for.
+/// A label, and the work that it stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Explanation {
     /// The layer to which the label belongs.
@@ -17,7 +17,7 @@ pub struct Explanation {
     pub meaning: &'static str,
 }
 
-/// Every label that has a meaning, layer by layer.
+/// Explanations of all labels, in the order of the layers.
 pub fn explanations() -> impl Iterator<Item = Explanation> {
     let mut layer = "";
     DOCUMENT.lines().filter_map(move |line| {
@@ -27,8 +27,8 @@ pub fn explanations() -> impl Iterator<Item = Explanation> {
     })
 }
 
-/// The explanations of the labels that stand in a trace. Labels that a program of the user's gave,
-/// such as the names of its files, have none.
+/// The explanations of the labels in a trace. Labels that a user's program chose, such as names of
+/// files, have none.
 pub fn explanations_of(causes: &Causes) -> Vec<Explanation> {
     let labels: BTreeSet<&str> = causes.nodes.iter().map(|node| node.label.as_str()).collect();
     explanations().filter(|explained| labels.contains(explained.label)).collect()

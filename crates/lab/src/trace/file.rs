@@ -46,13 +46,13 @@ use super::varint;
 /// The first bytes of every trace file.
 pub const MAGIC: &[u8; 8] = b"FLYSCHTR";
 
-/// The version that is written, and the oldest version that can be read.
+/// The version that is written by default.
 const VERSION: u16 = 2;
 const VERSION_BLAME: u16 = 3;
 const VERSION_ORIGIN: u16 = 4;
 const VERSION_MIN: u16 = 1;
 const BODY_AT: usize = 10;
-/// The longest origin, bytes. The file bounds it: no more is read than there is.
+/// The longest origin, bytes. There is no real limit: no more is read than the file has.
 const ORIGIN_MAX: u64 = u32::MAX as u64;
 const CHECKSUM_SIZE: usize = 4;
 /// Least size of an event: head byte, time and address.
@@ -217,13 +217,14 @@ fn put_event(bytes: &mut Vec<u8>, event: &Event, before: &Before) {
     }
 }
 
-/// Parses the body. Invariant: `at` is within the bytes, and after a fault it is where that began.
+/// Parses the body of a trace file. Invariant: `at` is within the bytes; after a fault, it is where
+/// the faulty value begins.
 pub(super) struct Parser<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// The kinds of events that this version of the file has.
+    /// The kinds of events that this version of the format has.
     kinds: &'static [EventKind],
-    /// Whether tables and statements follow the events.
+    /// Whether blame follows the events: the tables and statements that they are for.
     has_blame: bool,
 }
 
@@ -256,7 +257,7 @@ impl<'a> Parser<'a> {
         if self.at == self.bytes.len() { Ok(trace) } else { Err(Fault::Excess) }
     }
 
-    /// Which program made the trace. Tells whether blame follows the events.
+    /// Read the program and command that made the trace, and note whether blame follows the events.
     fn origin(&mut self) -> Result<String, Fault> {
         let origin = self.text(ORIGIN_MAX)?.to_owned();
         self.has_blame = self.number("whether blame follows", 1)? == 1;

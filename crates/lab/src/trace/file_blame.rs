@@ -1,4 +1,4 @@
-//! The part of a binary trace file that tells whom the events are for.
+//! The part of a binary trace file that says which tables and statements the events are for.
 //!
 //! ```text
 //! tables      number   how many
@@ -17,7 +17,7 @@ use super::error::Fault;
 use super::file::{Parser, put_name};
 use super::varint;
 
-/// The most tables, and the most statements.
+/// The most tables, and also the most statements.
 const NAMES_MAX: u64 = 1 << 16;
 /// The most shares of an event.
 const SHARES_MAX: u64 = 1 << 16;

@@ -7,7 +7,7 @@ use flysch_chip::{Blame, Cargo, CauseId, Event, EventKind, TaskId, Trace};
 use super::blame::selected;
 use super::blocks::block_of;
 
-/// Which events to keep: those that meet all conditions. A condition that is absent is always met.
+/// Selects events by conditions. All conditions must hold; one that is None or empty always does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// The earliest time to keep.
@@ -16,13 +16,13 @@ pub struct Filter {
     pub until_ns: Option<u64>,
     /// The kinds to keep. If empty, all kinds are kept.
     pub kinds: Vec<EventKind>,
-    /// Keep only events of this task.
+    /// The task whose events are kept.
     pub task: Option<String>,
-    /// Keep only events whose cause, written as a path, contains this text.
+    /// A text that the path of an event's cause must contain.
     pub cause: Option<String>,
-    /// Keep only events of these blocks. Events that belong to no block are always kept.
+    /// The blocks whose events are kept. Events that belong to no block are always kept.
     pub blocks: Option<RangeInclusive<u32>>,
-    /// Keep at most this many events, beginning with the first.
+    /// The most events to keep, counted from the first.
     pub limit: Option<usize>,
 }
 
@@ -74,8 +74,8 @@ impl Filter {
         }
     }
 
-    /// Whether to keep each cause, by its number. Each path is tested only once, not for each
-    /// event.
+    /// For each cause, by its number, whether to keep it. Each path is tested once, not once for
+    /// each event.
     fn causes(&self, trace: &Trace) -> Vec<bool> {
         let ids = (0..).map(CauseId).take(trace.causes.len());
         let Some(wanted) = &self.cause else { return ids.map(|_| true).collect() };

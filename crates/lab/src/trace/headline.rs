@@ -1,9 +1,10 @@
-//! The sentence that says what costs most, and how sure that is.
+//! A sentence that says which table or index costs most, and how certain it is that the cost would
+//! be saved without it.
 //!
-//! A table's cost is what its bytes cost in this run. It is not always what is saved without the
-//! table, for three reasons. A page that carries other data too is programmed all the same. A
-//! collector has less to make room for, and moves less of the other data. And a write-ahead log is
-//! begun anew at other times, so that the file system writes more or less for itself.
+//! The cost of a table is the cost of writing its bytes in this run. It may not be what is saved
+//! without the table, for three reasons. A page that also carries other data is still programmed. A
+//! collector has less data to make room for, so it moves less of the other data. And a write-ahead
+//! log restarts at other times, so that the file system writes more or less for itself.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +25,7 @@ const MOVING: [&str; 8] = [
     "ftl_merge",
 ];
 
-/// Say in a sentence what costs most.
+/// A sentence that says what costs most. None if no table or index costs anything.
 pub fn headline(trace: &Trace, rows: &[TableRow]) -> Option<String> {
     let all: u64 = rows.iter().map(programs).sum();
     let indexes = rows.iter().filter(|row| row.kind == "index");
@@ -50,12 +51,13 @@ const fn programs(row: &TableRow) -> u64 {
     row.operations.page_programs
 }
 
-/// Whether a count matters beside the cost of a row.
+/// Whether a count is large compared with the cost of a row.
 const fn matters(count: u64, row: &TableRow) -> bool {
     count * 10 >= programs(row)
 }
 
-/// The programs of a row that are not saved without it, because their pages carry other data too.
+/// A clause on the programs of a row that would remain without it, because their pages also carry
+/// other data. None if they are few.
 fn stay(trace: &Trace, row: &TableRow) -> Option<String> {
     let (count, how) = match Staying::of(trace, row) {
         Staying::About(count) => (count, "about"),
@@ -66,7 +68,8 @@ fn stay(trace: &Trace, row: &TableRow) -> Option<String> {
     })
 }
 
-/// The programs by which collectors moved what is not of this row. Some may go with it.
+/// A clause on the programs by which collectors moved data of others. Some of them may be saved
+/// too. None if they are few.
 fn moved_beside(trace: &Trace, row: &TableRow) -> Option<String> {
     let mut known = BTreeMap::new();
     let mut is_moved = |cause| *known.entry(cause).or_insert_with(|| moves(&trace.causes, cause));
@@ -79,12 +82,12 @@ fn moved_beside(trace: &Trace, row: &TableRow) -> Option<String> {
     })
 }
 
-/// Whether a row is of a table or an index, without which the program could be.
+/// Whether a row is for a table or an index, which a program could do without.
 const fn is_named(row: &TableRow) -> bool {
     !row.name.is_empty()
 }
 
-/// Whether a collector is among the causes.
+/// Whether the scope of a collector is among the scopes of a cause.
 fn moves(causes: &CauseTree, mut cause: CauseId) -> bool {
     while cause != CauseId::ROOT {
         if MOVING.contains(&causes.label(cause)) {
@@ -95,7 +98,8 @@ fn moves(causes: &CauseTree, mut cause: CauseId) -> bool {
     false
 }
 
-/// The programs of the file system itself, where most of a row's lie in a write-ahead log.
+/// A clause on the file system's own programs, if most of the row's programs are in a write-ahead
+/// log. None otherwise.
 fn grown(rows: &[TableRow], row: &TableRow) -> Option<String> {
     let own = rows.iter().find(|other| other.kind == "file system")?;
     let count = programs(own);

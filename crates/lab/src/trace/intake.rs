@@ -1,6 +1,7 @@
 //! Builds traces from untrusted sources. Every trace that is read passes these checks.
 //!
-//! The limits keep the memory that a malicious file can ask for below that of a laptop.
+//! The limits ensure that a malicious file cannot make the program use more memory than a laptop
+//! has.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use super::error::{Fault, Place, TraceError};
 
 /// The most blocks of a traced chip: 64 GiB in blocks of 64 KiB.
 pub(super) const BLOCKS_MAX: u32 = 1 << 20;
-/// The most nodes in the tree of causes, including the root.
+/// The most causes, including the root.
 pub(super) const CAUSES_MAX: usize = 1 << 14;
 /// The most scopes that are open at the same time.
 pub(super) const DEPTH_MAX: usize = 64;
@@ -19,7 +20,8 @@ pub(super) const DEPTH_MAX: usize = 64;
 pub(super) const TASKS_MAX: usize = 256;
 /// The most bytes in a name.
 pub(super) const NAME_MAX: usize = 255;
-/// The latest time. With it, no sum of a time and a duration overflows.
+/// The latest time, nanoseconds. It ensures that the sum of a time and a duration does not
+/// overflow.
 const TIME_NS_MAX: u64 = i64::MAX as u64;
 
 /// Separates the scopes in the path of a cause.
@@ -50,7 +52,7 @@ impl Intake {
         Ok(Self { trace, depths: vec![0], known_causes: BTreeMap::new() })
     }
 
-    /// The child `label` of `parent`, which is added if it is new.
+    /// The child of `parent` with this label. It is added if it is new.
     pub(super) fn child(&mut self, parent: CauseId, label: &str) -> Result<CauseId, Fault> {
         check_name(label)?;
         let depth = self.depths[parent.0 as usize] + 1;
@@ -63,7 +65,7 @@ impl Intake {
         Ok(cause)
     }
 
-    /// The cause of a path as [`CauseTree::path`] writes it. New scopes are added.
+    /// The cause with this path, in the form of [`CauseTree::path`]. New scopes are added.
     pub(super) fn cause(&mut self, path: &str) -> Result<CauseId, Fault> {
         if let Some(&cause) = self.known_causes.get(path) {
             return Ok(cause);
@@ -78,7 +80,7 @@ impl Intake {
         Ok(cause)
     }
 
-    /// The task of this name, which is added if it is new.
+    /// The task with this name. It is added if it is new.
     pub(super) fn task(&mut self, name: &str) -> Result<TaskId, Fault> {
         if let Some(place) = self.trace.tasks.iter().position(|task| task == name) {
             return Ok(TaskId(u8::try_from(place).expect("at most 256 tasks are let in")));
@@ -95,7 +97,7 @@ impl Intake {
         Ok(TaskId(u8::try_from(place).expect("just checked")))
     }
 
-    /// Check an event and append it.
+    /// Check an event and append it to the trace.
     pub(super) fn push(&mut self, event: Event) -> Result<(), Fault> {
         let earlier_ns = self.trace.events.last().map_or(0, |last| last.time_ns);
         check_event(&self.trace, &event, earlier_ns)?;
@@ -103,7 +105,7 @@ impl Intake {
         Ok(())
     }
 
-    /// The trace as built so far.
+    /// The trace so far.
     pub(super) fn trace(&self) -> &Trace {
         &self.trace
     }

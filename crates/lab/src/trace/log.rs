@@ -1,9 +1,9 @@
-//! A trace as rows: one for each event, with names instead of numbers.
+//! A trace as rows: one for each event, with the names of causes and tasks.
 
 use flysch_chip::{CauseId, Event, Trace};
 use serde::Serialize;
 
-/// An event as tables, CSV and JSON show it. The fields are the columns of a CSV trace.
+/// An event for display and export. The fields are the columns of a CSV trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LogRow<'a> {
     /// Virtual time at which it began, nanoseconds.
@@ -12,7 +12,7 @@ pub struct LogRow<'a> {
     pub duration_ns: u32,
     /// Name of the kind of event.
     pub kind: &'static str,
-    /// The page; for an erase the block, for a mark its number.
+    /// The number of the page, of the block for an erase, or of the mark.
     pub addr: u32,
     /// Bytes that were moved over the bus.
     pub bytes: u32,

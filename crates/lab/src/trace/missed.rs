@@ -1,18 +1,18 @@
-//! Which events of a trace Flashmon would have missed. A simulated trace is complete, so they can
-//! be counted.
+//! Counts the events of a trace that Flashmon would have missed. This is possible because a
+//! simulated trace is complete.
 //!
 //! Flashmon v2.1 hooks the functions of the MTD layer that read, write and erase whole pages and
-//! blocks. It does not see OOB-only operations (JFFS2's clean markers, bad-block marks, scans). It
-//! does not see reads of parts of pages if the driver has a function of its own for them. It does
-//! not see NVRAM, which is no MTD device. Its log is a ring: in a long run, new entries overwrite
-//! the oldest ones, although they were counted.
+//! blocks. It does not see operations on OOB bytes alone (JFFS2's clean markers, bad-block marks,
+//! scans). It does not see reads of parts of pages if the driver has a separate function for them.
+//! It does not see NVRAM, which is not an MTD device. Its log is a ring: in a long run, new entries
+//! overwrite the oldest ones, which remain in its counters only.
 
 use std::collections::BTreeMap;
 
 use flysch_chip::{Event, EventKind, EventPlace, Trace};
 use serde::Serialize;
 
-/// The configuration of the module and of its driver on the board to compare with.
+/// The configuration of Flashmon and of the flash driver that it hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Module {
     /// Number of entries in the log (`LOG_MODE`). Each operation, buffer hit and marker takes one.
@@ -28,7 +28,7 @@ impl Default for Module {
     }
 }
 
-/// Why an event is missed.
+/// Why Flashmon misses an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Blindness {
@@ -45,7 +45,7 @@ pub enum Blindness {
 /// The number of missed events of one kind and one cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MissedRow {
-    /// Why they are missed.
+    /// Why Flashmon misses them.
     pub why: Blindness,
     /// Name of the kind of event.
     pub kind: &'static str,
@@ -54,7 +54,7 @@ pub struct MissedRow {
     pub events: u64,
 }
 
-/// Count the events of a trace that `module` would not have shown.
+/// Count the events of a trace that Flashmon's log would not contain.
 pub fn missed(trace: &Trace, module: &Module) -> Vec<MissedRow> {
     let unseen = |event: &Event| blind_spot(event, module, trace.geometry.page_size);
     let seen_count = trace.events.iter().filter(|event| unseen(event).is_none()).count();
@@ -77,7 +77,7 @@ pub fn missed(trace: &Trace, module: &Module) -> Vec<MissedRow> {
     rows.collect()
 }
 
-/// Why the module does not see an event at all. None if it does.
+/// Why the module does not see an event. None if it does.
 fn blind_spot(event: &Event, module: &Module, page_size: u32) -> Option<Blindness> {
     match event.kind {
         EventKind::ReadOob | EventKind::ProgramOob => Some(Blindness::OobOnly),

@@ -35,7 +35,7 @@ pub struct Operations {
 }
 
 impl Operations {
-    /// How many counts there are.
+    /// Number of counts.
     pub(super) const COLUMNS: usize = 11;
 
     /// All counts, in the order of the fields.
@@ -55,7 +55,7 @@ impl Operations {
         ]
     }
 
-    /// The counts that [`Self::columns`] lists.
+    /// The inverse of [`Self::columns`].
     pub(super) const fn of_columns(columns: [u64; Self::COLUMNS]) -> Self {
         let [page_reads, page_programs, block_erases, oob_reads, oob_programs, ..] = columns;
         let [.., nvram_reads, nvram_writes, nvram_erases, nvram_bytes, nvram_time_ns, flash_ns] =
@@ -75,8 +75,8 @@ impl Operations {
         }
     }
 
-    /// Write the counts as fields of a run, whose own `time_ns` is the length of its interval: the
-    /// time of the devices is `flash_ns` there.
+    /// Serialise the counts as fields of a run. The run's own `time_ns` is the length of its
+    /// interval, so the time of the devices is called `flash_ns` there.
     pub(crate) fn within_a_run<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let fields = serde_json::to_value(self).map_err(S::Error::custom)?;
         let fields = fields.as_object().into_iter().flatten();

@@ -18,8 +18,8 @@ pub fn write_atomic(path: &Path, bytes: &[u8], overwrite: bool) -> io::Result<()
     let mut file = builder().tempfile_in(folder_of(path))?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
-    // The check above may be out of date. So without `overwrite`, the rename itself must not
-    // replace.
+    // A file may have been created after the check above. So without `overwrite`, the rename itself
+    // must not replace a file.
     let placed = if overwrite { file.persist(path) } else { file.persist_noclobber(path) };
     placed.map(|_| ()).map_err(|refused| refused.error)
 }

@@ -1,8 +1,8 @@
-//! Traces in formats that other programs draw.
+//! Traces in formats that other programs can draw.
 //!
-//! [`folded`] is for flame graphs: a line for each stack of scopes, with the time that its
-//! operations took. [`chrome`] is the Trace Event Format, which Perfetto opens: a track for each
-//! layer with its operations, and one with the statements.
+//! [`folded`] is the input of flame graphs: one line for each stack of scopes, with the time of its
+//! operations. [`chrome`] is the Trace Event Format, which Perfetto opens: one track of operations
+//! for each layer, and one track of statements.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,8 +10,8 @@ use std::fmt::Write;
 use flysch_chip::{CauseId, Event, TaskId, Trace};
 use serde_json::{Value, json};
 
-/// The stacks of scopes, outermost first, joined by semicolons, each with nanoseconds. The kind of
-/// operation is the last frame.
+/// The stacks of scopes, outermost first and joined by semicolons, each with its time in
+/// nanoseconds. The last frame of each is the kind of operation.
 pub fn folded(trace: &Trace) -> Vec<u8> {
     let mut stacks: BTreeMap<String, u64> = BTreeMap::new();
     for event in trace.events.iter().filter(|event| event.kind.is_operation()) {
@@ -31,7 +31,7 @@ pub fn folded(trace: &Trace) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// The tracks. Times are microseconds.
+/// The trace in the Trace Event Format. Times are in microseconds.
 ///
 /// # Panics
 /// Never: the values are plain JSON.
@@ -65,7 +65,7 @@ pub fn chrome(trace: &Trace) -> Vec<u8> {
     bytes
 }
 
-/// A slice for each run of operations of one statement or task.
+/// One slice for each sequence of operations of the same statement or task.
 fn statements(trace: &Trace) -> Vec<Value> {
     let mut slices: Vec<(&str, u64, u64)> = Vec::new();
     for event in trace.events.iter().filter(|event| event.kind.is_operation()) {
@@ -89,7 +89,7 @@ fn slice(name: &str, lane: usize, (begin_ns, end_ns): (u64, u64), args: &Value) 
     json!({ "ph": "X", "name": name, "pid": 1, "tid": lane, "ts": begin, "dur": length, "args": args })
 }
 
-/// The names of the tables that an event is for.
+/// The names of the tables that the event at `place` is for.
 fn tables(trace: &Trace, place: usize) -> Vec<&str> {
     let shares = trace.blame.of_tables.of(place).iter();
     let names = shares.filter_map(|(table, _)| trace.blame.tables.get(table.0 as usize));

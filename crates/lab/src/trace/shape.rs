@@ -1,4 +1,5 @@
-//! Geometry as one word: `2048+64x64x2048` is page + OOB bytes x pages per block x blocks.
+//! A geometry written as one word, such as `2048+64x64x2048`: page size + OOB bytes x pages per
+//! block x blocks.
 
 use std::fmt;
 
@@ -9,9 +10,9 @@ use super::intake::BLOCKS_MAX;
 /// Why a word is not a geometry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShapeError {
-    /// The word does not have the form.
+    /// The word does not have this form.
     Form,
-    /// No chip can have these numbers.
+    /// A chip with these numbers is impossible.
     Impossible(GeometryError),
     /// There are more blocks than a trace may have.
     Blocks(u32),

@@ -1,12 +1,14 @@
-//! Page programs of a table or an index that would be made without it too.
+//! Estimates how many of the page programs for a table or an index would remain without it.
 //!
-//! A page that carries bytes of several tables is programmed for each of them. Without one of them
-//! the others are still there. What that means depends on the file system:
+//! A page that carries bytes of several tables counts partly for each of them. Without one table,
+//! the bytes of the others must still be written. How many pages this takes depends on the file
+//! system:
 //!
-//! - JFFS2 and UBIFS write a log. What is left moves together, and a sync ends with a page that is
-//!   padded. So a run of pages up to a padded one gets as short as its bytes allow.
-//! - Elsewhere a page has its place in a file. Files of journals get shorter too, but their first
-//!   page is programmed again for its header. So each shared page may stay.
+//! - JFFS2 and UBIFS write logs. The remaining bytes move closer together. A sync ends with a
+//!   padded page. So the pages up to a padded one shrink to as few as the remaining bytes need.
+//!
+//! - With other file systems, a page has a fixed place in a file. Files of journals get shorter
+//!   too, but their first page is programmed again for its header. So each shared page may remain.
 
 use std::collections::BTreeMap;
 
@@ -14,16 +16,16 @@ use flysch_chip::{Event, EventKind, TableName, Trace};
 
 use super::blame::TableRow;
 
-/// Scopes in which a file system writes its log.
+/// The scopes in which a file system writes its log.
 pub(super) const LOGS: [&str; 2] = ["wbuf_flush", "head_data"];
-/// A page with less than this part of its bytes is padded, percent. The rest of a full page are
-/// heads of nodes.
+/// A page is taken for padded if less than this share of it carries data, percent. The rest of a
+/// full page is taken by node headers.
 const FULL_PERCENT: u64 = 85;
 
-/// The parts of a program that is shared.
+/// A program that is shared by several rows is divided into this many parts.
 pub(super) const PARTS: u64 = 1000;
 
-/// How many programs of a row are made without it too.
+/// How many programs of a row would remain without it.
 pub(super) enum Staying {
     About(u64),
     UpTo(u64),
@@ -41,7 +43,7 @@ impl Staying {
     }
 }
 
-/// A page program, and the bytes of a row and of others in it.
+/// A page program, with the number of bytes in it of a row and of others.
 pub(super) struct Program<'a> {
     pub(super) event: &'a Event,
     own: u64,
@@ -49,14 +51,13 @@ pub(super) struct Program<'a> {
 }
 
 impl Program<'_> {
-    /// The part of others, if the page has so many parts. Pages that carry no data of files are of
-    /// no row.
+    /// The share of other rows in the page, in `parts`. 0 if the page carries no data of files.
     pub(super) fn others_of(&self, parts: u64) -> u64 {
         (self.others * parts).checked_div(self.own + self.others).unwrap_or(parts)
     }
 }
 
-/// All page programs, and what they carry of a row.
+/// All page programs, with the number of bytes of `row` in each.
 pub(super) fn programs_of<'a>(
     trace: &'a Trace,
     row: &'a TableRow,
@@ -78,17 +79,17 @@ pub(super) fn programs_of<'a>(
     })
 }
 
-/// Pages of a log up to the end of a sync.
+/// The pages of a log from one padded page to the next.
 #[derive(Default)]
 struct Stretch {
     full: u64,
     padded: u64,
-    /// Bytes that are not of the row.
+    /// Bytes that do not belong to the row.
     others: u64,
 }
 
 impl Stretch {
-    /// The pages that are saved without the row.
+    /// How many of the pages would be saved without the row.
     fn saved(&self, page_size: u64) -> u64 {
         let rest = if self.others.is_multiple_of(page_size) { 0 } else { self.padded.max(1) };
         (self.full + self.padded).saturating_sub(self.others / page_size + rest)

@@ -13,9 +13,11 @@ use super::tally::Tally;
 /// The most important numbers of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Summary {
-    /// Geometry of the chip: page + OOB bytes x pages per block x blocks.
+    /// Geometry of the chip, such as `2048+64x64x2048`: page size + OOB bytes x pages per block x
+    /// blocks.
     pub geometry: String,
-    /// Program and command that made the trace, a line of JSON. Empty if they are not known.
+    /// The program and the command that made the trace, as a line of JSON. Empty if they are not
+    /// known.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub origin: String,
     pub events: u64,

@@ -19,7 +19,6 @@ pub struct Contacts {
     pub pattern: Pattern,
     /// Size of each of the five texts in bytes.
     pub text_size: u32,
-    /// Number of records in the table.
     pub records: u32,
 }
 

@@ -1,7 +1,7 @@
-//! A log of sensors: readings come in order of time, some to a transaction, and are asked for by
-//! time and by sensor.
+//! A log of sensor readings. Readings are inserted in order of time, one or more in a transaction,
+//! and queried by time and by sensor.
 //!
-//! A reading has a time, which is the primary key, a sensor, which has an index, a value and a
+//! A reading has a time, which is the primary key, a sensor, which has an index, a value, and a
 //! note. The note fills the row up to the scenario's record size.
 
 use std::collections::BTreeMap;
@@ -13,27 +13,28 @@ use crate::parameter::Parameter;
 
 /// Bytes of a reading without its note: time, sensor, value.
 pub const READING_SIZE_MIN: u32 = 8 + 4 + 8;
-/// Sensors that a reading may come from.
+/// Number of sensors that readings come from.
 pub(crate) const SENSORS: u32 = 1000;
 /// Time of the first reading: 2020-01-01, microseconds since 1970.
 const TIME_FIRST: i64 = 1_577_836_800_000_000;
 /// Time between two readings, microseconds.
 const INTERVAL: i64 = 1_000_000;
 
-/// Transactions on a log, and queries. The number of transactions is the scenario's `requests`.
+/// Transactions that insert readings, then queries. The number of transactions is the scenario's
+/// `requests`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Logger {
-    /// Readings of a transaction.
+    /// Readings in each transaction.
     pub batch: u32,
-    /// The newest readings that are kept: each transaction deletes as many of the oldest as it
-    /// inserts. Zero keeps all.
+    /// How many of the newest readings the log keeps: each transaction deletes as many old readings
+    /// as it inserts new ones. 0 keeps all.
     pub keep: u32,
-    /// Queries by time behind the transactions, and as many by sensor.
+    /// Number of queries by time after the transactions, and of queries by sensor.
     pub queries: u32,
 }
 
 impl Logger {
-    /// Each reading in a transaction of its own.
+    /// Each reading is inserted in a transaction of its own.
     pub const DEFAULT: Self = Self { batch: 1, keep: 0, queries: 100 };
 
     pub(super) fn parameters(self) -> BTreeMap<&'static str, Parameter> {
@@ -45,7 +46,7 @@ impl Logger {
     }
 }
 
-/// What a sensor said at a time.
+/// One measurement of a sensor.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Reading {
     /// Microseconds since 1970.
@@ -56,13 +57,13 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// The time of a reading by its number, counted from 0.
+    /// The time of the reading with this number, counted from 0.
     pub(crate) fn time_of(number: u32) -> i64 {
         TIME_FIRST + i64::from(number) * INTERVAL
     }
 }
 
-/// All readings, in the order of their times.
+/// An endless sequence of readings, in order of time.
 #[derive(Clone, Debug)]
 pub(crate) struct Readings {
     notes: RandomStrings,
@@ -71,7 +72,7 @@ pub(crate) struct Readings {
 }
 
 impl Readings {
-    /// Readings of `record_size` bytes.
+    /// Readings whose rows have `record_size` bytes.
     pub(crate) fn new(alphabet: Alphabet, record_size: u32, seed: u64) -> Self {
         let note_size = record_size.saturating_sub(READING_SIZE_MIN);
         let notes = RandomStrings::new(alphabet, note_size, seed ^ 0x5EED);
@@ -82,7 +83,6 @@ impl Readings {
 impl Iterator for Readings {
     type Item = Reading;
 
-    /// The next reading; there is always one.
     fn next(&mut self) -> Option<Reading> {
         let time = Reading::time_of(self.next);
         self.next += 1;

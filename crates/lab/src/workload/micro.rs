@@ -1,6 +1,6 @@
 //! The micro-benchmark of Boukhobza et al. (ERTS 2014), Algorithm 1: one kind of request is
-//! repeated in one transaction, on a table with an integer key and a random string. In addition, on
-//! the same table, transactions of one request each, which show what a journal costs.
+//! repeated in one transaction, on a table with an integer key and a random string. A further kind
+//! makes each request a transaction of its own, which shows the cost of a journal.
 
 use flysch_names::named;
 use strum::{IntoStaticStr, VariantArray};
@@ -13,11 +13,11 @@ use super::strings::RandomStrings;
 pub enum Micro {
     /// Insert records with ascending keys.
     Insert,
-    /// Select records by ascending key.
+    /// Select records by ascending keys.
     Select,
-    /// Join two equal tables by their keys. One statement makes all requests.
+    /// Join two tables with equal content by their keys. A single statement does this.
     Join,
-    /// Replace the string of records, by ascending key.
+    /// Replace the string of each record, by ascending keys.
     Update,
     /// Replace the string of random records, each in a transaction of its own.
     Commit,
@@ -26,7 +26,7 @@ pub enum Micro {
 named!(Micro);
 
 impl Micro {
-    /// The kinds of Algorithm 1.
+    /// The kinds of request in Algorithm 1.
     pub const OF_ALGORITHM_1: [Self; 4] = [Self::Insert, Self::Select, Self::Join, Self::Update];
 
     /// Number of tables that it needs.
@@ -42,12 +42,12 @@ impl Micro {
         !matches!(self, Self::Insert)
     }
 
-    /// Whether it only reads the tables.
+    /// Whether it only reads.
     pub const fn is_reading(self) -> bool {
         matches!(self, Self::Select | Self::Join)
     }
 
-    /// How many statements make `requests` requests.
+    /// The number of statements that `requests` requests consist of.
     pub const fn statements(self, requests: u32) -> u32 {
         match self {
             Self::Join => 1,

@@ -47,18 +47,18 @@ pub enum Workload {
     /// Transactions on many small files.
     Postmark(Postmark),
     Tpcc(Tpcc),
-    /// Overwrites of one file that takes half of the partition, which show its wear.
+    /// A file of half the size of the partition is overwritten again and again, which shows wear.
     Overwrite,
     /// A log of sensors, and queries on it.
     Logger(Logger),
-    /// The mount of a log after transactions on it.
+    /// Transactions on a log of sensors, a stop, and the mount after it.
     Mount(Mount),
-    /// A program of the user's, with an SQLite of its own.
+    /// A program of the user, with its own SQLite.
     Program,
 }
 
 impl Workload {
-    /// Every workload, its own parameters at their defaults.
+    /// Every workload, with its default parameters.
     pub const ALL: [Self; 12] = [
         Self::Micro(Micro::Insert),
         Self::Micro(Micro::Select),
@@ -89,7 +89,7 @@ impl Workload {
         }
     }
 
-    /// What carries its requests out, unless another engine is asked for.
+    /// The engine that handles its requests by default.
     pub const fn engine(self) -> Engine {
         match self {
             Self::Micro(_)
@@ -102,7 +102,7 @@ impl Workload {
         }
     }
 
-    /// Whether an engine can carry its requests out.
+    /// Whether an engine can handle its requests.
     pub fn runs_on(self, engine: Engine) -> bool {
         match engine {
             Engine::Sqlite | Engine::File => engine == self.engine(),
@@ -119,13 +119,13 @@ impl Workload {
         }
     }
 
-    /// Whether records, their size, number and alphabet are the scenario's.
+    /// Whether it has records, whose size, number and alphabet the scenario sets.
     pub const fn has_records(self) -> bool {
         matches!(self, Self::Micro(_) | Self::Logger(_) | Self::Mount(_))
     }
 
-    /// A workload that prepares the same files as this one, whatever its requests are. None if the
-    /// requests change the files.
+    /// A workload that prepares the same files as this one, without regard to its requests. None if
+    /// the requests change the files.
     pub(crate) fn preparation(self) -> Option<Self> {
         match self {
             Self::Micro(kind) => kind.is_reading().then_some(self),
@@ -161,7 +161,8 @@ impl Workload {
         matches!(self, Self::Micro(_) | Self::Contacts(_) | Self::Logger(_) | Self::Mount(_))
     }
 
-    /// Bytes of a request's data, if they follow from the workload's own parameters.
+    /// Bytes of data in a request, if the workload's own parameters decide it. None if the scenario
+    /// does.
     pub const fn record_size(self) -> Option<u32> {
         match self {
             Self::Micro(_)
@@ -176,8 +177,8 @@ impl Workload {
         }
     }
 
-    /// Bytes that a run of `requests` needs on the file system, if that may be more than the
-    /// platform's partition has.
+    /// Bytes that a run of `requests` requests needs on the file system. None if any partition of a
+    /// platform has enough.
     pub fn room(self, settings: &Settings, requests: u32) -> Option<u64> {
         match self {
             Self::Micro(_)
@@ -192,7 +193,7 @@ impl Workload {
         }
     }
 
-    /// Its own parameters, by their names on the command line.
+    /// The workload's own parameters, by their names on the command line.
     pub fn parameters(self) -> BTreeMap<&'static str, Parameter> {
         match self {
             Self::Micro(_) | Self::Overwrite | Self::Program => BTreeMap::new(),

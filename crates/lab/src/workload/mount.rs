@@ -1,4 +1,4 @@
-//! What it costs to come back: transactions on a log of sensors, a stop, then the mount.
+//! The cost of starting again: transactions on a log of sensors, a stop, then a mount.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub struct Mount {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Stop {
-    /// The power fails in the middle of one more transaction.
+    /// The power is cut in the middle of one more transaction.
     Cut,
     /// The database is closed, and the file systems are unmounted.
     Clean,

@@ -1,22 +1,22 @@
-//! The order in which a workload's requests go to places.
+//! The order in which a workload visits places, such as the pages of a file.
 
 use flysch_chip::Prng;
 use flysch_names::named;
 use strum::{IntoStaticStr, VariantArray};
 
-/// The order of requests to equal places, such as the pages of a file.
+/// The order of requests to places of equal size, such as the pages of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Pattern {
-    /// One place after the other, beginning with the first. The last is followed by the first.
+    /// One place after the other, and after the last place the first again.
     Sequential,
-    /// A random place each time. All are equally likely.
+    /// A random place each time, uniformly drawn.
     Random,
 }
 
 named!(Pattern, "pattern");
 
-/// The places that the requests of a run go to.
+/// An endless sequence of places for the requests of a run.
 pub(crate) struct Places {
     pattern: Pattern,
     count: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Requests to `count` places in this order.
+    /// A sequence of places out of `count`, in this order.
     pub(crate) fn new(pattern: Pattern, count: u64, seed: u64) -> Self {
         Self { pattern, count, next: 0, prng: Prng::new(seed) }
     }
@@ -34,7 +34,7 @@ impl Places {
 impl Iterator for Places {
     type Item = u64;
 
-    /// The next place, counted from 0. The sequence does not end.
+    /// The next place, counted from 0.
     fn next(&mut self) -> Option<u64> {
         Some(match self.pattern {
             Pattern::Random => self.prng.below(self.count),

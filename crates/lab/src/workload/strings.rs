@@ -4,11 +4,11 @@ use flysch_chip::Prng;
 use flysch_names::named;
 use strum::{IntoStaticStr, VariantArray};
 
-/// The characters of random strings. They decide how well the strings can be compressed.
+/// The characters of random strings, which decide how well the strings can be compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Alphabet {
-    /// Any byte but 0 and the apostrophe: 254 values.
+    /// Any byte except 0 and the apostrophe: 254 values.
     Bytes,
     /// The 64 characters of Base64.
     Base64,
@@ -54,7 +54,7 @@ impl RandomStrings {
     pub fn append(&mut self, text: &mut Vec<u8>) {
         let Self { characters, len, prng } = self;
         let count = characters.len() as u64;
-        // All characters are drawn in one call. On a real machine, making a text should take much
+        // All characters are drawn in one call. On a real machine, making a text must take much
         // less time than its statement.
         text.extend(
             (0..*len).map(|_| characters[usize::try_from(prng.below(count)).expect("below 256")]),

@@ -1,4 +1,4 @@
-//! TPC-C on SQLite, with which Park et al. (`DBT-2`) measured journals on PRAM.
+//! TPC-C on SQLite. Park et al. used DBT-2, an implementation of it, to measure journals on PRAM.
 
 use std::collections::BTreeMap;
 
@@ -50,14 +50,14 @@ impl Tpcc {
         ])
     }
 
-    /// Bytes that a run needs on the file system: one and a half times the database, so that the
-    /// garbage collector of any file system has room, plus what new orders add.
+    /// Bytes that a run needs on the file system: one and a half times the size of the database, so
+    /// that any file system's garbage collector has room, plus what new orders add.
     pub(super) fn room(self, settings: &Settings, transactions: u32) -> u64 {
         let database = self.scale.bytes(settings.page_size);
         database + database / 2 + u64::from(transactions) * BYTES_PER_TRANSACTION
     }
 }
 
-/// Bytes that a mean transaction adds to the database, rounded up: half of the transactions enter
-/// an order of ten lines.
+/// Bytes that a transaction adds to the database on average, rounded up: half of the transactions
+/// add an order of ten lines.
 const BYTES_PER_TRANSACTION: u64 = 1024;

@@ -1,5 +1,4 @@
-//! Sites: where a scenario runs. A workload does the same at each site and does not know which it
-//! is.
+//! Sites: where a scenario runs. Workloads make the same calls at each site.
 //!
 //! [`Simulated`] is the simulated machine. The kernel crate adds the Linux machine that this
 //! program runs on.
@@ -41,7 +40,7 @@ pub trait Site {
         None
     }
 
-    /// The machine, where it is simulated.
+    /// The simulated machine. None at a site that is a real machine.
     fn machine(&self) -> Option<&Machine> {
         None
     }
@@ -61,8 +60,8 @@ pub trait Site {
     /// How long the CPU has worked so far, nanoseconds.
     fn cpu_ns(&self) -> u64;
 
-    /// Keep the timers of the file systems from expiring, or release them. On the virtual clock,
-    /// work then takes no time; a real kernel is given longer timeouts.
+    /// Keep the timers of the file systems from expiring, or release them. At the simulated site,
+    /// work takes no virtual time while they are held; a real kernel gets longer timeouts.
     ///
     /// # Errors
     /// Fails if the kernel refuses the timeouts.

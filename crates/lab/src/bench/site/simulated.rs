@@ -14,7 +14,8 @@ use crate::machine::Machine;
 use crate::machine::files::Files;
 use crate::machine::stack::Main;
 
-/// Time between the two drops of the caches, nanoseconds. The reference runs waited as long.
+/// Time between the two drops of the caches, nanoseconds. The runs on the real kernel waited as
+/// long.
 pub const SETTLE_NS: u64 = 2_000_000_000;
 
 /// A simulated machine with a scenario's stack on it.
@@ -41,11 +42,11 @@ impl Simulated {
         Ok(Self::on(machine, scenario))
     }
 
-    /// What is on the devices of `machine`, mounted again. The file systems of `machine` are not to
-    /// be called any more.
+    /// A site with the file systems that are on the devices of `machine`, mounted again. Those of
+    /// `machine` must not be used any more.
     ///
     /// # Errors
-    /// What a file system says.
+    /// Returns the error of the file system.
     pub fn mounted_again(machine: &Machine, scenario: &Scenario) -> Result<Self, RunError> {
         let machine = scenario.build.mount_again(scenario.stack, machine)?;
         Ok(Self::on(machine, scenario))

@@ -1,4 +1,4 @@
-//! What every database of the engine on the bare chip takes.
+//! What every workload of the engine on the bare chip needs: memory and a database.
 
 use flysch::cache::Cache;
 use flysch::db::{Db, Options};
@@ -12,32 +12,32 @@ use crate::bench::{RunError, engine_error};
 use crate::machine::bare::{BareChip, CommitMemory};
 use crate::machine::stack::{Engine, Journals};
 
-/// Bytes of a row beside its data: head, lengths, and numbers of ten bytes at most.
+/// Bytes of a row in addition to its data: header, lengths, and numbers of at most ten bytes each.
 const ROW_EXTRA: usize = 256;
 
-/// Whether a database is made or found.
+/// Whether to create a database or to open one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
-    /// An empty one is made.
     Create,
-    /// The one that is there is opened.
     Open,
 }
 
-/// What the engine works in: RAM, and the memory that takes its commits where the stack has one.
+/// The memory that the engine works in: its RAM, and, if the stack has one, the NVRAM that takes
+/// its commits.
 #[derive(Debug)]
 pub(super) struct EngineMemory {
     ram: Vec<u8>,
     beside: Option<CommitMemory>,
-    /// Cells that were read.
+    /// Memory for cells that the engine has read. Empty without a read cache.
     cache: Vec<u8>,
 }
 
-/// The chip as the engine sees it: behind a cache, which may have no memory.
+/// The chip as the engine sees it: behind a read cache, which may be empty.
 pub(super) type EngineChip<'r> = Cache<'r, BareChip>;
 
 impl EngineMemory {
-    /// The memory for a scenario; none where its engine is another.
+    /// The memory that a scenario gives the engine. The RAM is empty if the stack has another
+    /// engine.
     pub(super) fn of(session: &Session<'_>) -> Self {
         let scenario = session.scenario;
         let ram = match scenario.stack.engine {
@@ -48,7 +48,7 @@ impl EngineMemory {
         Self { ram, beside: None, cache }
     }
 
-    /// Make or find a database for so many rows.
+    /// Create or open a database for at most `capacity` rows.
     pub(super) fn database<'r>(
         &'r mut self,
         session: &Session<'_>,
@@ -84,14 +84,14 @@ fn chip_of(session: &Session<'_>) -> Result<BareChip, RunError> {
     Ok(BareChip::new(device, machine.recorder.clone(), cpu, overhead_ns))
 }
 
-/// How a database of the scenario for so many rows is made and found.
+/// The options of a database of the scenario for at most `capacity` rows.
 fn options(session: &Session<'_>, capacity: u32) -> Options {
     let scenario = session.scenario;
     let partition = Partition { first: 0, count: scenario.build.partition_blocks };
     Options { partition: Some(partition), seed: scenario.seed, capacity }
 }
 
-/// Memory for a row with so many bytes of data.
+/// Memory for a row with `data_size` bytes of data.
 pub(super) fn row_memory(data_size: u32) -> Vec<u8> {
     vec![0; data_size as usize + ROW_EXTRA]
 }

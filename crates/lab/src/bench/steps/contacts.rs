@@ -1,4 +1,4 @@
-//! The steps of selects on a database of contacts: fill its table, then select by key.
+//! The steps of the contacts workload: fill a table of contacts, then select rows by key.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use crate::workload::{Contacts, Places, RandomStrings, TEXT_COUNT};
 /// Integer columns of a record, in addition to its key.
 const INTEGER_COUNT: u32 = 11;
 
-/// The table. Its columns have the names that Android gives those of its contacts.
+/// The table. Its columns have the names of those in Android's contacts database.
 const SCHEMA: &str = "\
 CREATE TABLE contacts (_id INTEGER PRIMARY KEY, name_raw_contact_id INTEGER, photo_id INTEGER, \
 send_to_voicemail INTEGER, times_contacted INTEGER, last_time_contacted INTEGER, starred INTEGER, \

@@ -1,4 +1,5 @@
-//! The steps of the log of sensors: fill it, then transactions, then queries by time and by sensor.
+//! The steps of the sensor log workload: fill the log, insert in transactions, then query by time
+//! and by sensor.
 
 use std::collections::VecDeque;
 
@@ -11,16 +12,17 @@ use crate::bench::measure::Measured;
 use crate::bench::session::{Interval, Session, Steps};
 use crate::workload::{Logger, Reading, Readings, SENSORS};
 
-/// Readings that a query by time asks for.
+/// How many readings a query by time covers.
 const RANGE: u32 = 100;
 
-/// A run under way.
+/// The state of the sensor log workload during a run.
 pub(super) struct LoggerSteps<'r> {
     logger: Logger,
     readings: Readings,
-    /// Readings of each sensor so far.
+    /// How many readings of each sensor the log holds.
     of_sensor: Vec<u32>,
-    /// The sensors of the readings in the log, oldest first, if not all are kept.
+    /// The sensors of the readings in the log, oldest first. Needed only where old readings are
+    /// deleted.
     sensors: VecDeque<u32>,
     picks: Prng,
     /// The engine's RAM, until the log is opened.
@@ -36,18 +38,19 @@ impl<'r> LoggerSteps<'r> {
         Self { logger, readings, of_sensor, sensors: VecDeque::new(), picks, ram: Some(ram) }
     }
 
-    /// Readings in the log before the transactions: as many as are kept, where not all are.
+    /// Readings in the log before the measured transactions. If the log keeps a fixed number of
+    /// readings, this is that number.
     fn fill(&self, session: &Session<'_>) -> u32 {
         if self.logger.keep > 0 { self.logger.keep } else { session.scenario.fill }
     }
 
-    /// Readings that the log has in its life.
+    /// Readings that are ever inserted.
     fn total(&self, session: &Session<'_>) -> u32 {
         let measured = session.scenario.requests.saturating_mul(self.logger.batch);
         self.fill(session).saturating_add(measured)
     }
 
-    /// The most readings in the log at a time.
+    /// The most readings that the log holds at a time.
     fn capacity(&self, session: &Session<'_>) -> u32 {
         match self.logger.keep {
             0 => self.total(session),
@@ -55,7 +58,8 @@ impl<'r> LoggerSteps<'r> {
         }
     }
 
-    /// The readings that a transaction deletes, by their times: the oldest, if not all are kept.
+    /// The times of the readings that the next transaction deletes: the oldest ones. Empty if the
+    /// log keeps all readings.
     fn gone(&mut self, done: u32) -> Vec<i64> {
         let Logger { batch, keep, .. } = self.logger;
         if keep == 0 {
@@ -84,7 +88,7 @@ impl<'r> LoggerSteps<'r> {
         u32::try_from(picked).expect("below a number of 32 bits")
     }
 
-    /// The queries by time, then those by sensor; gives how many there were.
+    /// Run the queries by time, then those by sensor.
     fn ask(
         &mut self,
         session: &Session<'_>,
@@ -114,7 +118,7 @@ const INSERT: &str = "insert";
 const BY_TIME: &str = "by_time";
 const BY_SENSOR: &str = "by_sensor";
 
-/// Refuse an answer with too few rows, or too many.
+/// Refuse a query whose number of rows is not the expected one.
 fn check(came: u64, wanted: u32, kind: &str) -> Result<(), RunError> {
     if came == u64::from(wanted) {
         return Ok(());

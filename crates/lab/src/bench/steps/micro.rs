@@ -11,8 +11,8 @@ use crate::bench::session::{Interval, Session, Steps};
 use crate::bench::{RunError, sqlite_error};
 use crate::workload::{Micro, RandomStrings, insert, schema};
 
-/// The texts of statements, built in batches before they are needed. Building them takes time on a
-/// real machine, and that time belongs neither to the database nor to the flash.
+/// The texts of statements, built in batches before they are needed. On a real machine building
+/// them takes time, which must not count as time of the database or of the flash.
 struct Ahead<F> {
     numbers: RangeInclusive<u32>,
     make: F,
@@ -49,7 +49,7 @@ impl<F: FnMut(u32) -> Vec<u8>> Iterator for Ahead<F> {
 pub(super) struct MicroSteps {
     kind: Micro,
     strings: RandomStrings,
-    /// Draws the records of the kinds that pick them at random.
+    /// Draws the records for requests in random order.
     picks: Prng,
 }
 

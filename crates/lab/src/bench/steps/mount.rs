@@ -1,4 +1,5 @@
-//! The steps of a mount: transactions on a log, a stop, then the mount, the open, the first write.
+//! The steps of the mount workload: transactions on a log, a stop, then a mount, opening the
+//! database, and the first write.
 
 use flysch_chip::FaultPlan;
 
@@ -12,10 +13,10 @@ use crate::bench::site::Simulated;
 use crate::machine::stack::Engine;
 use crate::workload::{Mount, Reading, Readings, Stop};
 
-/// The kinds of requests: file systems, database, a transaction.
+/// The kinds of requests: mount the file systems, open the database, write one transaction.
 const KINDS: [&str; 3] = ["mount", "open", "write"];
 
-/// A run under way.
+/// The state of the mount workload during a run.
 pub(super) struct MountSteps<'r> {
     mount: Mount,
     scenario: &'r Scenario,
@@ -24,7 +25,7 @@ pub(super) struct MountSteps<'r> {
     ram: Option<&'r mut EngineMemory>,
 }
 
-/// A machine that came back.
+/// The machine after the stop, mounted again, and its open log.
 pub(super) struct Restarted<'r> {
     session: Session<'r>,
     log: Box<dyn Log + 'r>,
@@ -36,7 +37,8 @@ impl<'r> MountSteps<'r> {
         Self { mount, scenario, readings, ram: Some(ram) }
     }
 
-    /// Readings in the log at the end: those asked for, the one that is cut, the first write.
+    /// The most readings that the log may hold: those that are inserted, the one whose transaction
+    /// is cut, and the first write after the mount.
     const fn capacity(&self) -> u32 {
         self.scenario.fill.saturating_add(self.scenario.requests).saturating_add(2)
     }
@@ -45,7 +47,7 @@ impl<'r> MountSteps<'r> {
         self.readings.by_ref().take(1).collect()
     }
 
-    /// The transactions, and the stop.
+    /// Run the transactions, then stop the machine by a power cut or by an unmount.
     fn run_and_stop(&mut self, session: &Session<'_>) -> Result<(), RunError> {
         let requests = self.scenario.requests;
         let (batches, interrupted): (Vec<_>, _) =
@@ -70,8 +72,8 @@ impl<'r> MountSteps<'r> {
     }
 }
 
-/// Cut the power in the middle of a transaction that takes about so many operations, and switch it
-/// on again.
+/// Cut the power half-way through a transaction, and switch it on again. `operations` is how many
+/// device operations the previous transaction took.
 fn cut(
     session: &Session<'_>,
     log: &mut dyn Log,
@@ -86,7 +88,7 @@ fn cut(
     let supply = device.borrow().device().supply();
     match done {
         Err(error) if supply.is_on() => return Err(error),
-        // A transaction that took fewer operations than the one before is through.
+        // The transaction took fewer operations than half of the previous one and is complete.
         Ok(()) | Err(_) => supply.power_off(),
     }
     Ok(())
@@ -132,9 +134,9 @@ impl<'r> Steps for MountSteps<'r> {
         Ok(measured)
     }
 
-    /// Every transaction is there, and the one that was cut whole or not at all. SQLite may take
-    /// the last one back besides: unless it syncs the directory too, a journal that it deleted may
-    /// be there again.
+    /// Check that every transaction is there, and the interrupted one in full or not at all. SQLite
+    /// may also roll back the last complete one: unless it syncs the directory, the journal that it
+    /// deleted may be there again.
     fn check(&mut self, _: &Session<'_>, opened: &mut Self::Opened) -> Result<(), RunError> {
         let Restarted { session, log } = opened.as_mut().expect("it was measured");
         let Scenario { fill, requests, .. } = *self.scenario;

@@ -1,4 +1,5 @@
-//! One file that is overwritten in full again and again. It shows how well wear levelling works.
+//! The steps of the overwrite workload: one file is overwritten in full again and again. It shows
+//! how well wear levelling works.
 
 use flysch_chip::Prng;
 use flysch_linux::vfs::Fd;
@@ -18,8 +19,9 @@ const WRITTEN_AT_ONCE: usize = 64 << 10;
 
 /// The state of this workload during a run.
 pub(super) struct OverwriteSteps {
-    /// Random bytes, which no compressor shrinks. They are drawn once: each request moves them by a
-    /// page, so that every page of the file is new and compressors have seen its bytes before.
+    /// Random bytes, which no compressor can shrink. They are drawn once. Each request shifts them
+    /// by a page, so that every page of the file is new, while compressors can reuse what they
+    /// computed for its bytes.
     bytes: Vec<u8>,
 }
 

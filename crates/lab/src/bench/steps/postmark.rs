@@ -176,8 +176,7 @@ impl Tally {
             ("bytes_read", self.bytes_read as f64),
             ("bytes_written", self.bytes_written as f64),
             ("read_time_ms", self.read_ns as f64 / 1e6),
-            // In units of 2^20 bytes a second. If no file was read, the bytes are 0 and so is the
-            // result.
+            // In units of 2^20 bytes a second. 0 if no file was read, as `bytes_read` is then 0.
             (
                 "read_mb_s",
                 self.bytes_read as f64 / 1_048_576.0 / (self.read_ns.max(1) as f64 / 1e9),

@@ -1,5 +1,5 @@
-//! The steps of the micro-benchmark and of the contacts in the engine: inserts, selects, joins and
-//! updates by key, on tables with the columns that they have in SQLite.
+//! The steps of the micro-benchmark and of the contacts workload in the engine: inserts, selects,
+//! joins and updates by key. The tables have the same columns as in SQLite.
 
 use flysch::db::{Db, DbError, Direction, Durability};
 use flysch::query::Merge;
@@ -20,7 +20,7 @@ const fn text(name: &str) -> Column<'_> {
     Column::required(name, ColumnType::Blob)
 }
 
-/// The key of both tables.
+/// The index on the key, which both tables have.
 const KEY: &[Index<'static>] =
     &[Index { columns: &[0], kind: IndexKind::Ordered, is_unique: true }];
 
@@ -67,11 +67,11 @@ const CONTACTS: Schema<'static> = Schema {
 const _: () = assert!(CONTACTS.check().is_ok(), "the engine takes the schema");
 
 const TABLE: u8 = 0;
-/// The table that the first is joined with.
+/// The number of the table that the first one is joined with.
 const OTHER: u8 = 1;
 const BY_KEY: u8 = 0;
 
-/// What the requests do.
+/// The requests of the measured interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
     /// Insert rows in one transaction.
@@ -86,31 +86,31 @@ enum Asked {
     Commit,
 }
 
-/// A run under way.
+/// The state of the workload during a run.
 pub(super) struct TableSteps<'r> {
     schema: &'static Schema<'static>,
     asked: Asked,
-    /// Rows before the requests.
+    /// Rows in each table before the measured interval.
     fill: u32,
     /// Bytes of data in a row.
     row_size: u32,
     strings: RandomStrings,
     integers: Prng,
-    /// Draws the records that are changed at random.
+    /// Draws the records for updates in random order.
     picks: Prng,
     seed: u64,
     /// The engine's RAM, until the database is opened.
     ram: Option<&'r mut EngineMemory>,
 }
 
-/// An open database, and memory for a row of it.
+/// An open database, and memory for one row of it.
 pub(super) struct Opened<'r> {
     db: Db<'r, 'static, EngineChip<'r>>,
     row: Vec<u8>,
 }
 
 impl<'r> TableSteps<'r> {
-    /// A kind of request of the micro-benchmark.
+    /// The steps of one kind of request of the micro-benchmark.
     pub(super) fn of_records(
         kind: Micro,
         session: &Session<'_>,
@@ -128,7 +128,7 @@ impl<'r> TableSteps<'r> {
         Self::new(schema, asked, fill, (scenario.record_size, 1), session, ram)
     }
 
-    /// Selects of contacts.
+    /// The steps of the contacts workload.
     pub(super) fn of_contacts(
         contacts: Contacts,
         session: &Session<'_>,
@@ -162,13 +162,12 @@ impl<'r> TableSteps<'r> {
         }
     }
 
-    /// A random record.
     fn pick(&mut self) -> u32 {
         let picked = self.picks.below(u64::from(self.fill));
         1 + u32::try_from(picked).expect("records are counted so")
     }
 
-    /// The updates of the interval: one transaction, or one for each.
+    /// Make the updates of the measured interval: all in one transaction, or each in its own.
     fn updates(
         &mut self,
         session: &Session<'_>,
@@ -214,7 +213,7 @@ impl<'r> TableSteps<'r> {
         transaction.commit(Durability::Durable).map_err(&failed)
     }
 
-    /// The join: one request.
+    /// Make the join, which is one request.
     fn join(
         &self,
         session: &Session<'_>,
@@ -243,7 +242,7 @@ impl<'r> TableSteps<'r> {
         Err(RunError::Broken(format!("the join gave {found} rows of {wanted}")))
     }
 
-    /// The integers and the texts of a row.
+    /// The integers and the texts of row `id`.
     fn content(&mut self, id: u32) -> (Vec<i64>, Vec<Vec<u8>>) {
         let columns = self.schema.tables[usize::from(TABLE)].columns;
         let is_integer = |column: &&Column<'_>| column.kind == ColumnType::Integer;
@@ -258,7 +257,7 @@ impl<'r> TableSteps<'r> {
         (integers, texts.collect())
     }
 
-    /// Insert row `id` by `insert`.
+    /// Make row `id` and pass it to `insert`.
     fn insert(
         &mut self,
         id: u32,
@@ -270,7 +269,7 @@ impl<'r> TableSteps<'r> {
         insert(&values).map_err(|error| engine_error(&format!("inserting row {id}"))(error))
     }
 
-    /// The inserts of the interval: one transaction.
+    /// Make the inserts of the measured interval, in one transaction.
     fn inserts(
         &mut self,
         session: &Session<'_>,
@@ -292,7 +291,7 @@ impl<'r> TableSteps<'r> {
         Ok(())
     }
 
-    /// The selects of the interval.
+    /// Make the selects of the measured interval.
     fn selects(
         &self,
         session: &Session<'_>,
@@ -317,7 +316,7 @@ impl<'r> TableSteps<'r> {
     }
 }
 
-/// Rows of a transaction that fills a table.
+/// Rows in each transaction that fills a table.
 const FILLED_AT_ONCE: usize = 256;
 
 impl<'r> Steps for TableSteps<'r> {
@@ -328,7 +327,7 @@ impl<'r> Steps for TableSteps<'r> {
         let mut ram = self.ram.take();
         let memory = ram.as_deref_mut().expect("the database is not open");
         let mut db = memory.database(session, self.schema, capacity, Start::Create)?;
-        // A transaction of the engine has as many rows as its RAM can keep entries of.
+        // A transaction must be small: the engine keeps the index entries of its rows in RAM.
         for (table, _) in (0..).zip(self.schema.tables) {
             for first in (1..=self.fill).step_by(FILLED_AT_ONCE) {
                 let mut transaction = db.begin().map_err(engine_error("filling the table"))?;

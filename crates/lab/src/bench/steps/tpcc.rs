@@ -17,7 +17,7 @@ use crate::tpcc::{
 };
 use crate::workload::Tpcc;
 
-/// The name of a database that is in no file.
+/// SQLite's name of a database in RAM.
 const IN_MEMORY: &str = ":memory:";
 
 /// The state of TPC-C during a run.
@@ -38,7 +38,7 @@ fn terminals(tpcc: Tpcc, session: &Session<'_>) -> Terminals {
     Terminals::new(terminals, pace, requests, seed, session.now_ns())
 }
 
-/// Let the terminals send their requests, and `run` carry each out.
+/// Let the terminals send their requests. `run` executes each one.
 fn serve(
     tpcc: Tpcc,
     session: &Session<'_>,
@@ -108,8 +108,8 @@ impl Steps for TpccSteps {
     ) -> Result<Measured, RunError> {
         let charge = |work: &Work| session.charge(work, 0);
         let mut transactions = Transactions::prepare(Compiler::new(database, &charge))?;
-        // Compiling the statements reads the schema. It happens once, before the interval, so it is
-        // reset.
+        // Compiling the statements reads the schema. This happens once, before the interval, so
+        // what was recorded is discarded.
         session.site.reset()?;
         serve(self.tpcc, session, |request| Ok(transactions.run(request, date_ms(session)?)?))
     }
@@ -132,7 +132,7 @@ impl<'r> EngineSteps<'r> {
         Self { tpcc, ram: Some(ram) }
     }
 
-    /// Rows of the longest table at the end: order lines, ten to an order.
+    /// Rows of the largest table at the end: order lines, of which an order has ten on average.
     fn capacity(&self, session: &Session<'_>) -> u32 {
         let Scale { warehouses, .. } = self.tpcc.scale;
         let customers = u32::try_from(self.tpcc.scale.customers() * DISTRICTS);

@@ -54,7 +54,7 @@ impl Content {
         self.bytes.splice(at..at + replaced, entry);
     }
 
-    /// The child node that leads to a key.
+    /// The child node that contains a key.
     pub(super) fn child(&self, key: &[u8]) -> NodeId {
         self.view().child(key)
     }

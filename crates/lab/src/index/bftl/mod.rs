@@ -45,9 +45,9 @@ struct Bftl {
     height: u32,
 }
 
-/// Blocks that the log needs. Nothing is freed, so there is room for twice the units that keys and
-/// splits take, and as much again for lists that are compacted while their old pages are still
-/// listed.
+/// Number of blocks that the log needs. Pages are freed only by compaction, so there is room for
+/// twice the units of all keys and splits, and as much again for lists that are compacted while
+/// their old pages are still listed.
 pub(super) fn block_count(spec: &MethodSpec, geometry: &Geometry) -> u32 {
     let entries = u64::from(spec.keys) + 2 * u64::from(spec.changes);
     let pages = entries * 4 / Shape::new(spec.key_size, geometry).per_page.max(1) as u64;

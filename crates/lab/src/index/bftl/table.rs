@@ -33,7 +33,6 @@ impl Tables {
         Self { log, shape, lists, buffer, buffer_max, page, pages_given: pages, list_max }
     }
 
-    /// The most entries that a node may have.
     pub(super) const fn capacity(&self) -> usize {
         self.shape.per_page
     }
@@ -68,8 +67,8 @@ impl Tables {
         Ok(content)
     }
 
-    /// The pointer that a leaf holds for a key. Cost: reads the pages of the list from the newest
-    /// to the first that has a unit of this key.
+    /// The pointer that a leaf holds for a key. Cost: it reads the pages of the list, beginning
+    /// with the newest, until one has a unit of this key.
     pub(super) fn find(&mut self, node: NodeId, key: &[u8]) -> Result<Option<u32>, MethodError> {
         let known = |unit: &Unit<'_>| unit.op != Op::Cut && unit.key == key;
         let pointer = |unit: Unit<'_>| (unit.op == Op::Insert).then_some(unit.pointer);

@@ -64,7 +64,7 @@ pub(super) struct Unit<'a> {
 }
 
 impl<'a> Unit<'a> {
-    /// Read a unit. None if the page has no more units, so that its erased bytes follow.
+    /// Read a unit. None if erased bytes follow, so that the page has no more units.
     pub(super) fn parse(bytes: &'a [u8], shape: Shape) -> Option<Self> {
         let (key, words) = bytes.split_at(shape.key_size);
         let op = match word(&words[4 * OPERATION..]) {

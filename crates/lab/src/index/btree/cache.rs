@@ -1,4 +1,4 @@
-//! Nodes in RAM: a fixed number of pages. The least recently used one is written back first.
+//! A cache of a fixed number of nodes. To make room, the least recently used node is written back.
 
 use flysch_indexes::flash::FlashError;
 use flysch_linux::block_device::BlockDevice;
@@ -61,7 +61,7 @@ impl NodeCache {
         Ok(&self.frames[place].bytes)
     }
 
-    /// Return the bytes of a node to be changed. The node is marked dirty.
+    /// The bytes of a node for changing them. The node is marked dirty.
     pub(super) fn change(&mut self, page: u32) -> Result<&mut [u8], MethodError> {
         let place = self.load(page)?;
         let frame = &mut self.frames[place];

@@ -25,14 +25,16 @@ use super::records::Place;
 
 /// Default RAM in bytes: seven pages of 2 KiB, as in the paper's configuration B.
 const RAM: usize = 14_336;
-/// Nodes that are in use at the same time: the two halves of a split and one more.
+/// Nodes that are in RAM at the same time: the two halves of a split and one more.
 const NODES_MIN: usize = 3;
 /// How full nodes are when the device is sized, in percent. The mean of random keys is 69 (Yao
 /// 1978), but the fill varies, because all leaves split at about the same time.
 const FILL_PERCENT: u64 = 62;
-/// The same where keys come in stretches: a split leaves a half that no key comes to any more.
+/// The same for keys that come in runs of neighbouring values: each split leaves a half-full node
+/// that gets no more keys.
 const FILL_PERCENT_OF_STRETCHES: u64 = 45;
-/// How far erase counts may differ before data is moved. The simulated cards use the same value.
+/// How far erase counts may differ before wear levelling moves data. The simulated cards use the
+/// same value.
 const WEAR_GAP: u32 = 64;
 const SECTOR_SIZE: u32 = 512;
 /// Spare blocks that the translation layer needs at least.

@@ -89,7 +89,7 @@ impl<B: AsRef<[u8]>> Node<B> {
         is_it.then(|| self.entries().pointer(place))
     }
 
-    /// The child node that leads to a key.
+    /// The child node that contains a key.
     pub(super) fn child(&self, key: &[u8]) -> u32 {
         self.entries().child(key)
     }

@@ -1,4 +1,4 @@
-//! Reading, writing, truncating and syncing, and whom the bytes are for.
+//! Reading, writing, truncating and syncing files, and the tables that the bytes belong to.
 
 use flysch_chip::{Scope, Writing};
 use flysch_linux::filesystem::FsError;
@@ -12,13 +12,13 @@ use crate::contents::Part;
 use crate::machine::storage::{label_of, settle};
 use crate::program::host_files::MAGIC;
 
-/// How the index of a write-ahead log is named.
+/// The ending of the name of a write-ahead log's index.
 const INDEX: &str = "-shm";
-/// How SQLite names its temporary files.
+/// The beginning of the names of SQLite's temporary files.
 const TEMPORARY: &str = "etilqs_";
 
-/// The name under which a file is counted. SQLite's super-journals and temporary files have a new
-/// name each time.
+/// The name under which a file is counted. SQLite gives each super-journal and temporary file a new
+/// random name; all of one kind are counted together.
 fn family(path: &str) -> &str {
     let begin = path.rfind('/').map_or(0, |at| at + 1);
     let is_random = |end: &str| end.len() >= 8 && end.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -30,8 +30,8 @@ fn family(path: &str) -> &str {
 }
 
 impl Mounted<'_> {
-    /// Scopes for a call on a file: what it is to SQLite, within what it is to the program. They
-    /// close in this order.
+    /// The scopes for a call on a file: the outer one is named after the file, the inner one after
+    /// its kind. They are dropped in this order.
     pub(super) fn scopes(&self, path: &str) -> (Scope, Scope) {
         let recorder = &self.simulation.stack().recorder;
         let outer = match path {
@@ -42,12 +42,13 @@ impl Mounted<'_> {
         (inner, outer)
     }
 
-    /// A transaction on the database that a file belongs to may have ended here.
+    /// Call this after a call that may have ended a transaction on the database that the file
+    /// belongs to.
     pub(super) fn settle(&self, path: &str) {
         settle(self.simulation.stack().contents.as_deref(), path);
     }
 
-    /// A descriptor of a file that is open.
+    /// The descriptor of an open handle of a file. None if the file is not open.
     pub(super) fn fd_of(&self, node: u64) -> Option<Fd> {
         self.handles.values().filter(|handle| handle.node == node).find_map(|handle| handle.fd)
     }
@@ -130,7 +131,8 @@ impl Mounted<'_> {
         self.call(&path, |linux| linux.write(fd, offset, bytes)).map(|()| Answer::Done)
     }
 
-    /// Note what the bytes that are about to be written belong to.
+    /// Find the origins of bytes that are about to be written, so that the file system can report
+    /// them.
     fn note_origins(&self, fd: Fd, path: &str, offset: u64, bytes: &[u8]) -> Option<Writing> {
         let stack = self.simulation.stack();
         let parts: Vec<Part> = {
@@ -149,7 +151,8 @@ impl Mounted<'_> {
         largest.map(|(_, _, origin)| stack.recorder.write(*origin))
     }
 
-    /// What a file is to SQLite, by its name and by how it begins.
+    /// The kind that a file has for SQLite, by its name and its first bytes. None if it is not
+    /// SQLite's.
     fn kind(&self, path: &str, offset: u64, bytes: &[u8]) -> Option<FileKind> {
         let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
         if name.starts_with(TEMPORARY) {
@@ -198,7 +201,7 @@ impl Mounted<'_> {
         self.attributes(node).map(Answer::Node)
     }
 
-    /// Make a call on a file, which is opened for it if it is not open.
+    /// Make a call on a file. If it is not open, it is opened for this call.
     fn with_fd(
         &self,
         node: u64,

@@ -1,18 +1,19 @@
-//! The machine's files as a folder of the host, for programs that cannot be asked what they want of
-//! SQLite.
+//! The machine's files as a folder of the host, for programs whose SQLite cannot be made to use the
+//! shim.
 //!
-//! Someone else mounts the folder and turns what the kernel asks into a [`Call`]. The machine
-//! stands for one folder of the host. What lies there is copied in when it is looked up first.
+//! The caller mounts the folder (with FUSE) and turns each request of the kernel into a [`Call`].
+//! The machine stands for one folder of the host. A file of that folder is copied to the machine
+//! when its name is first looked up.
 //!
 //! ```text
 //! nodes   the numbers by which the kernel knows files
-//! bytes   what is read, written, truncated and synced, and whom it is for
+//! bytes   reading, writing, truncating and syncing; the tables that bytes belong to
 //! ```
 //!
 //! Invariants:
-//! 1. The index of a write-ahead log (`-shm`) is memory of this process. It is not counted, as with
-//!    a program whose SQLite can be asked. Where the file system maps no file shared, it is a
-//!    file like others, and the kernel refuses to map it.
+//! 1. The index of a write-ahead log (`-shm`) is kept in the memory of this process and not
+//!    counted, just as with the shim. If the file system does not support shared mappings, the
+//!    index is an ordinary file, and the kernel refuses to map it.
 //! 2. A name that was looked up, made or removed here is never copied in again.
 
 mod bytes;
@@ -30,8 +31,8 @@ use super::host_files::COMPANIONS;
 use super::simulation::Simulation;
 use nodes::{Node, Nodes};
 
-/// What the kernel asks for. Numbers of nodes and handles are those of earlier answers; the root
-/// has number 1.
+/// A request of the kernel. Nodes and handles are the numbers in earlier answers; the root folder
+/// is node 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Call {
     Lookup { parent: u64, name: String },
@@ -60,58 +61,59 @@ pub struct Attributes {
     pub size: u64,
     pub is_folder: bool,
     pub mode: u16,
-    /// Milliseconds since the first call, at the last change.
+    /// Virtual time of the last change, milliseconds.
     pub changed_ms: u64,
 }
 
-/// The answer to a call that did not fail.
+/// The answer to a call that succeeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     Done,
     Node(Attributes),
-    /// An open file. The kernel may keep its pages only if `is_memory` is set.
+    /// An open file. The kernel may cache its pages only if `is_memory` is set.
     Opened {
         handle: u64,
         file: Attributes,
         is_memory: bool,
     },
     Bytes(Vec<u8>),
-    /// Names of a folder, each with its node, or 0 if it has none yet.
+    /// Names in a folder: each with the number of its node, or 0 if it has none yet, and whether it
+    /// is a folder.
     Names(Vec<(String, u64, bool)>),
-    /// Bytes of the partition.
+    /// Size of the partition in bytes.
     Space(u64),
 }
 
 struct Handle {
     node: u64,
-    /// Its descriptor on the machine. Memory has none.
+    /// Its descriptor on the machine. None for a file that is kept in memory.
     fd: Option<Fd>,
 }
 
-/// The machine's folder.
+/// The machine's folder, as the kernel sees it.
 pub struct Mounted<'a> {
     simulation: &'a Simulation,
     partition_bytes: u64,
     nodes: Nodes,
     handles: BTreeMap<u64, Handle>,
     next_handle: u64,
-    /// Names that are not to be looked for on the host.
+    /// Paths that are no longer looked up on the host.
     seen: BTreeSet<String>,
 }
 
 impl<'a> Mounted<'a> {
-    /// The folder of a machine of `partition_bytes` bytes.
+    /// The folder of a machine whose partition has `partition_bytes` bytes.
     pub fn new(simulation: &'a Simulation, partition_bytes: u64) -> Self {
         let (nodes, handles, seen) = (Nodes::default(), BTreeMap::new(), BTreeSet::new());
         Self { simulation, partition_bytes, nodes, handles, next_handle: 1, seen }
     }
 
-    /// Whether files are open.
+    /// Whether any file is open.
     pub fn is_in_use(&self) -> bool {
         !self.handles.is_empty()
     }
 
-    /// Carry out what the kernel asks for.
+    /// Execute a request of the kernel.
     ///
     /// # Errors
     /// Fails as the call would on the machine.
@@ -144,7 +146,7 @@ impl<'a> Mounted<'a> {
         }
     }
 
-    /// Make a call on the machine that is for the file at `path`.
+    /// Make a call on the machine for the file at `path`, in the scopes of that file.
     fn call<T>(
         &self,
         path: &str,
@@ -169,7 +171,7 @@ impl<'a> Mounted<'a> {
         }
     }
 
-    /// Copy in what the host has at `path`, if it was not looked for before.
+    /// Copy what the host has at `path`, if it was not looked up before.
     fn adopt(&mut self, path: &str) -> Result<(), Errno> {
         if path.ends_with("-shm") || !self.seen.insert(path.to_owned()) {
             return Ok(());
@@ -226,7 +228,7 @@ impl<'a> Mounted<'a> {
         Ok(Answer::Names(names.collect()))
     }
 
-    /// Names of the host's folder that were not used yet.
+    /// Names in the host's folder that were not looked up yet, and whether each is a folder.
     fn only_on_host(&self, folder: &str) -> Vec<(String, bool)> {
         let host = self.simulation.files().on_host(folder);
         let entries = host.and_then(|host| std::fs::read_dir(host).ok()).into_iter().flatten();

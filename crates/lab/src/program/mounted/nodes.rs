@@ -1,7 +1,7 @@
-//! The numbers by which the kernel knows files and folders.
+//! The numbers (nodes) by which the kernel knows files and folders.
 //!
-//! A number is given out once and never again, so that one whose file was removed stays that of
-//! the file that is still open.
+//! A number is never used again. So the number of a removed file still names that file while it is
+//! open.
 
 use std::collections::BTreeMap;
 
@@ -15,19 +15,19 @@ const MODE_OF_FOLDER: u16 = 0o755;
 /// A file or folder.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
-    /// Its path on the machine, also after it was removed.
+    /// Its path on the machine. A removed file keeps its last path.
     pub(super) path: String,
     pub(super) is_folder: bool,
     pub(super) mode: u16,
     pub(super) changed_ms: u64,
-    /// Its content, if it is not on the machine.
+    /// Its content, if it is kept in memory. None if it is on the machine.
     pub(super) memory: Option<Vec<u8>>,
 }
 
 #[derive(Default)]
 pub(super) struct Nodes {
     all: BTreeMap<u64, Node>,
-    /// The nodes that have a name.
+    /// The nodes of files and folders that were not removed, by their paths.
     by_path: BTreeMap<String, u64>,
     next: u64,
 }
@@ -45,7 +45,7 @@ impl Nodes {
         Ok(self.of(number)?.path.clone())
     }
 
-    /// The path of a name in a folder.
+    /// The path of `name` in the folder `parent`.
     pub(super) fn path_of(&mut self, parent: u64, name: &str) -> Result<String, Errno> {
         Ok(joined(&self.of(parent)?.path, name))
     }
@@ -62,7 +62,7 @@ impl Nodes {
         number
     }
 
-    /// A file or folder has no name any more.
+    /// Note that a file or folder was removed.
     pub(super) fn lose(&mut self, path: &str) {
         self.by_path.remove(path);
     }
@@ -72,7 +72,7 @@ impl Nodes {
         node.is_some_and(|node| node.memory.is_some())
     }
 
-    /// Names in a folder of files that are not on the machine.
+    /// Names of the files in a folder that are kept in memory.
     pub(super) fn memories(&self, folder: &str) -> Vec<String> {
         let paths = self.by_path.keys().filter(|path| self.is_memory(path));
         let names = paths.filter_map(|path| {
@@ -82,7 +82,7 @@ impl Nodes {
         names.collect()
     }
 
-    /// Give the node at `old`, and all that lies below it, its new path.
+    /// Change the path of the node at `old`, and those of all nodes below it.
     pub(super) fn rename(&mut self, old: &str, new: &str) {
         self.lose(new);
         let below = format!("{old}/");

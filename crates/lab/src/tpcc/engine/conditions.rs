@@ -1,4 +1,4 @@
-//! The check of the consistency conditions, by a scan of each table.
+//! Checks the consistency conditions after a run on the engine, by a scan of each table.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::super::error::TpccError;
 use super::super::relation::Relation;
 use super::rows::each;
 
-/// What a district is found to hold.
+/// The numbers of a district that the conditions compare.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct District {
     earned: i64,

@@ -1,4 +1,4 @@
-//! The rows that a database has at the start, in transactions of some hundreds.
+//! Loads the initial rows into the engine, in transactions of `AT_ONCE` rows.
 
 use flysch::db::{Db, Durability};
 use flysch_nand::Nand;
@@ -10,14 +10,14 @@ use super::super::relation::Relation;
 use super::super::scale::Scale;
 use super::rows::{failed, insert};
 
-/// Rows of a transaction.
+/// Rows in each transaction.
 const AT_ONCE: usize = 100;
 
-/// Takes rows, and commits some at a time.
+/// Inserts rows, and commits after every [`AT_ONCE`] of them.
 struct Loader<'d, 'ram, 's, N> {
     db: &'d mut Db<'ram, 's, N>,
     waiting: Vec<(Relation, Vec<Cell>)>,
-    /// Rows of the history so far.
+    /// Number of rows of the history so far. It is the key of the last one.
     paid: i64,
 }
 
@@ -44,7 +44,7 @@ impl<N: Nand> Sink for Loader<'_, '_, '_, N> {
     }
 }
 
-/// Fill an empty database, with the rows that SQLite gets of the same seed.
+/// Fill an empty database with the same rows that SQLite gets for this seed.
 ///
 /// # Errors
 /// Fails if the engine fails.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! schema                the nine tables
-//! rows                  rows as values of any program, read and written
+//! rows                  rows as owned values; reading and writing them
 //! loading               the rows of the loader, some hundreds to a transaction
 //! transactions          the five transactions
 //! conditions            the four conditions, by scans

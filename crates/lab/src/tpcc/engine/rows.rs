@@ -1,4 +1,4 @@
-//! Rows as a program holds them, through a transaction or outside of one.
+//! Rows as owned values, and calls that read or write them inside a transaction or outside of one.
 
 use flysch::db::{Direction, Reader, Transaction};
 use flysch::row::{RowView, Value};
@@ -9,7 +9,7 @@ use super::super::error::TpccError;
 use super::super::relation::Relation;
 use super::schema::KEY;
 
-/// Bytes of the longest row: a customer with all of its data.
+/// Bytes of the largest row: a customer with all data.
 const ROW_SIZE: usize = 1024;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -60,7 +60,7 @@ impl Row {
     }
 }
 
-/// Values as the engine takes them.
+/// The values in the form in which the engine takes them.
 pub(super) fn values(cells: &[Cell]) -> Result<Vec<Value<'_>>, TpccError> {
     let value = |cell| match cell {
         &Cell::Integer(number) => Ok(Value::Integer(number)),
@@ -72,12 +72,12 @@ pub(super) fn values(cells: &[Cell]) -> Result<Vec<Value<'_>>, TpccError> {
     all.map_err(|()| TpccError::Unexpected { statement: "a value" })
 }
 
-/// The error of the engine at a table.
+/// Makes the error of an engine call on a table.
 pub(super) fn failed(relation: Relation) -> impl Fn(flysch::db::DbError) -> TpccError {
     move |error| TpccError::Engine { statement: relation.insert(), error }
 }
 
-/// The row of a key, if there is one.
+/// The row with this primary key. None if there is none.
 pub(super) fn find<'ram, 's, N: Nand>(
     reader: &mut impl Reader<'ram, 's, N>,
     relation: Relation,
@@ -92,7 +92,7 @@ pub(super) fn find<'ram, 's, N: Nand>(
     row.map(|view| Row::read(relation, &view)).transpose()
 }
 
-/// The row of a key.
+/// The row with this primary key. It is an error if there is none.
 pub(super) fn fetch<'ram, 's, N: Nand>(
     reader: &mut impl Reader<'ram, 's, N>,
     relation: Relation,
@@ -102,7 +102,7 @@ pub(super) fn fetch<'ram, 's, N: Nand>(
     row.ok_or(TpccError::Unexpected { statement: relation.insert() })
 }
 
-/// The rows that have these values in an index that is no primary key's.
+/// The rows that have this key in a secondary index.
 pub(super) fn matching<'ram, 's, N: Nand>(
     reader: &mut impl Reader<'ram, 's, N>,
     (relation, index): (Relation, u8),
@@ -118,7 +118,8 @@ pub(super) fn matching<'ram, 's, N: Nand>(
     Ok(rows)
 }
 
-/// At most `count` rows whose key in an ordered index lies between two first parts of one.
+/// At most `count` rows whose keys in an ordered index lie between `least` and `greatest`, which
+/// may be prefixes of keys.
 pub(super) fn between<'ram, 's, N: Nand>(
     reader: &mut impl Reader<'ram, 's, N>,
     (relation, index): (Relation, u8),
@@ -139,7 +140,7 @@ pub(super) fn between<'ram, 's, N: Nand>(
     Ok(rows)
 }
 
-/// Every row of a table, given to `see`.
+/// Call `see` with every row of a table.
 pub(super) fn each<'ram, 's, N: Nand>(
     reader: &mut impl Reader<'ram, 's, N>,
     relation: Relation,
@@ -163,7 +164,7 @@ pub(super) fn insert<N: Nand>(
     transaction.insert(relation as u8, &values(cells)?).map_err(failed(relation))
 }
 
-/// Replace the row that has the key of this one.
+/// Replace the row with the same primary key.
 pub(super) fn update<N: Nand>(
     transaction: &mut Transaction<'_, '_, '_, N>,
     row: &Row,

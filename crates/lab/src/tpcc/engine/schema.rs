@@ -1,5 +1,5 @@
-//! The nine tables in the engine: columns, keys and indexes as in SQLite. The history gets the
-//! number of its row as its key, which SQLite keeps unseen.
+//! The nine tables in the engine, with the columns, keys and indexes that they have in SQLite. In
+//! addition, the history has its row number as a key, which SQLite adds implicitly.
 
 use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table};
 
@@ -19,9 +19,9 @@ const fn ordered(columns: &[u8]) -> Index<'_> {
     Index { columns, kind: IndexKind::Ordered, is_unique: true }
 }
 
-/// The primary key of each table.
+/// The number of the primary key among each table's indexes.
 pub(super) const KEY: u8 = 0;
-/// The index of customers by last name, and that of orders by customer.
+/// The numbers of two secondary indexes: customers by last name, and orders by customer.
 pub(super) const BY_NAME: u8 = 1;
 pub(super) const BY_CUSTOMER: u8 = 1;
 

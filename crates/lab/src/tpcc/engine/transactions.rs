@@ -1,5 +1,5 @@
-//! The five transactions (clauses 2.4.2 to 2.8.2), call by call as SQLite gets them statement by
-//! statement.
+//! The five transactions (clauses 2.4.2 to 2.8.2). Each engine call does the work of one statement
+//! of the SQLite version.
 
 use std::collections::BTreeSet;
 
@@ -22,15 +22,15 @@ use super::schema::{BY_CUSTOMER, BY_NAME, KEY};
 /// A transaction under way.
 type Open<'d, 'ram, 's, N> = Transaction<'d, 'ram, 's, N>;
 
-/// What a terminal's program remembers between transactions.
+/// The state of a program that sends transactions to the engine.
 #[derive(Debug)]
 pub struct Transactions {
-    /// The number of the last row of the history.
+    /// The number of the last row of the history, which is its key.
     paid: i64,
 }
 
 impl Transactions {
-    /// Look for the last row of the history.
+    /// Read the number of the last row of the history.
     ///
     /// # Errors
     /// Fails if the engine fails.
@@ -179,7 +179,7 @@ fn new_order<N: Nand>(
     Ok(Outcome::Committed)
 }
 
-/// Reduce the stock by one line of an order, and insert the line.
+/// Subtract one line of an order from the stock, and insert the line.
 fn enter<N: Nand>(
     open: &mut Open<'_, '_, '_, N>,
     line: &Line,
@@ -223,7 +223,7 @@ fn lines_of<N: Nand>(
     between(open, (Relation::OrderLine, KEY), (&order, &order), all)
 }
 
-/// Deliver the oldest order of a district, if one is undelivered.
+/// Deliver the oldest undelivered order of a district, if there is one.
 fn deliver<N: Nand>(
     open: &mut Open<'_, '_, '_, N>,
     place: [i64; 2],
@@ -253,7 +253,7 @@ fn deliver<N: Nand>(
     update(open, &row)
 }
 
-/// Count the items of the district's last orders of which few are left.
+/// Count the items of the district's recent orders whose stock is below `threshold`.
 fn stock_level<N: Nand>(
     open: &mut Open<'_, '_, '_, N>,
     [warehouse, district]: [i64; 2],

@@ -1,4 +1,4 @@
-//! The rows that a database has at the start (clause 4.3.3.1).
+//! The initial rows of a database (clause 4.3.3.1).
 
 mod goods;
 mod orders;
@@ -13,12 +13,12 @@ use super::relation::Relation;
 use super::scale::Scale;
 use super::schema;
 
-/// What takes the rows.
+/// Takes the rows that are loaded.
 pub(super) trait Sink {
     fn insert(&mut self, relation: Relation, row: &[Value]) -> Result<(), TpccError>;
 }
 
-/// A database of SQLite that takes rows.
+/// Inserts rows into an SQLite database, with one prepared statement for each table.
 struct Inserts<'d>(Vec<Query<'d>>);
 
 impl Sink for Inserts<'_> {
@@ -56,7 +56,7 @@ pub(super) fn load(
     execute("CREATE INDEX", &schema::indexes(orders_schema))
 }
 
-/// Give all rows to `sink`.
+/// Pass all rows to `sink`.
 ///
 /// # Errors
 /// Fails if the sink fails.

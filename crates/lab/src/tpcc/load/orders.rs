@@ -1,4 +1,4 @@
-//! The rows of orders, of their lines, and of the orders that are undelivered.
+//! The rows of orders, of their lines, and of the list of undelivered orders (NEW-ORDER).
 
 use flysch_sqlite::Value;
 
@@ -9,7 +9,7 @@ use super::super::relation::Relation;
 use super::super::scale::{DISTRICTS, Scale};
 use super::Sink;
 
-/// Quantity in every line that is loaded.
+/// The quantity in every line that is loaded.
 const QUANTITY: i64 = 5;
 
 /// An order that is being loaded.

@@ -19,7 +19,7 @@ const fn paid_in_district(scale: Scale) -> i64 {
     scale.customers() * PAID
 }
 
-/// Two streets, city, state and zip code.
+/// A random address: two street lines, city, state and zip code.
 fn address(random: &mut Random) -> [Value; 5] {
     [random.text(10, 20), random.text(10, 20), random.text(10, 20), random.text(2, 2), random.zip()]
         .map(|text| Value::from(text.as_str()))

@@ -1,10 +1,10 @@
-//! Find the customer that a terminal names by id or by last name.
+//! Finds the customer that a terminal identifies by id or by last name.
 
 use super::super::error::TpccError;
 use super::super::query::{Compiler, Query, values};
 use super::super::request::{Customer, Who};
 
-/// Finds the id of a customer.
+/// The queries that find a customer.
 pub(super) struct Find<'d> {
     by_name: Query<'d>,
 }

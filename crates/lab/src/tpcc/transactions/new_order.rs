@@ -12,8 +12,8 @@ pub(in crate::tpcc) const STOCK_MIN: i64 = 10;
 /// The number of pieces that a refill adds.
 pub(in crate::tpcc) const STOCK_REFILL: i64 = 91;
 
-/// A query for the stock of an item. It includes the text that `$district` writes on its lines,
-/// which is one of ten columns.
+/// A query for the stock of an item. It selects one of ten columns with district information;
+/// `$district` is its number.
 macro_rules! stock_for {
     ($district:literal) => {
         concat!(
@@ -50,7 +50,7 @@ pub(super) struct NewOrder<'d> {
     line: Query<'d>,
 }
 
-/// The key of the order that is being entered: order, district, warehouse.
+/// The primary key of the new order: order, district, warehouse.
 type Key = [i64; 3];
 
 impl<'d> NewOrder<'d> {
@@ -103,7 +103,7 @@ impl<'d> NewOrder<'d> {
         Ok(Outcome::Committed)
     }
 
-    /// Reduce the stock by one line, and insert the line.
+    /// Subtract one line of an order from the stock, and insert the line.
     fn enter(
         &mut self,
         line: &Line,
@@ -129,7 +129,7 @@ impl<'d> NewOrder<'d> {
     }
 }
 
-/// The stock row after a line was subtracted, followed by its key.
+/// The stock row after the line was subtracted, followed by its key.
 fn taken(stock: &Row, line: &Line, warehouse: i64) -> Result<[Value; 6], TpccError> {
     let left = stock.integer(0)? - line.quantity;
     let quantity = if left < STOCK_MIN { left + STOCK_REFILL } else { left };

@@ -107,7 +107,7 @@ impl<'d> Payment<'d> {
     }
 }
 
-/// What a payment of a customer with bad credit puts in front of their data.
+/// The text that a payment puts in front of the data of a customer with bad credit.
 pub(in crate::tpcc) fn paid_note(
     [home, home_district, id]: [i64; 3],
     [warehouse, district]: [i64; 2],

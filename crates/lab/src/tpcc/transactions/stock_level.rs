@@ -1,4 +1,4 @@
-//! Stock-Level (clause 2.8.2): how many items of recent orders are low.
+//! Stock-Level (clause 2.8.2): how many items of recent orders have little stock.
 
 use super::super::error::TpccError;
 use super::super::query::{Compiler, Query, values};
@@ -17,7 +17,7 @@ impl<'d> StockLevel<'d> {
             next_order: compiler
                 .query("SELECT d_next_o_id FROM district WHERE d_w_id = ? AND d_id = ?")?,
             // CROSS JOIN makes SQLite begin with the order lines. They are few and the stock is
-            // large, which SQLite does not know without statistics.
+            // large, but SQLite does not know that without statistics.
             low: compiler.query(
                 "SELECT count(DISTINCT s_i_id) FROM order_line CROSS JOIN stock
                  WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id >= ? AND ol_o_id < ?

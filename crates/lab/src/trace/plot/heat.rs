@@ -1,8 +1,9 @@
 //! Heat maps of blocks: reads, programs and erases.
 //!
-//! Blocks are drawn from left to right, then from top to bottom. Each colour stands for a class of
-//! counts, and classes double in width: on a linear scale, a few hot blocks would make all others
-//! look white. If a chip has more blocks than cells, each cell shows the sum of several blocks.
+//! Blocks are drawn from left to right, then from top to bottom. The colour of a cell stands for a
+//! class of counts. Each class is twice as wide as the previous one: on a linear scale, a few hot
+//! blocks would make all others look white. If a chip has more blocks than cells, each cell shows
+//! the sum of several blocks.
 
 use std::fmt::Write;
 
@@ -104,7 +105,7 @@ impl Grid {
     }
 }
 
-/// Classes of counts. Each is twice as wide as the one before; with large counts, four times or
+/// Classes of counts. Each is twice as wide as the previous one, or with large counts four times or
 /// more, so that there are few classes.
 #[derive(Clone, Copy, Debug)]
 struct Classes {

@@ -1,4 +1,5 @@
-//! The log in the engine: ordered by time, and found by sensor through a hash.
+//! The log of sensors in this project's engine: rows are in order of time, and a hash index finds
+//! them by sensor.
 
 use std::ops::RangeInclusive;
 

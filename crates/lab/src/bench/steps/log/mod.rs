@@ -1,4 +1,4 @@
-//! A log of sensors in a database: the same table on every engine.
+//! A log of sensor readings in a database: a trait with one implementation for each engine.
 
 mod flysch;
 mod sqlite;
@@ -11,14 +11,14 @@ use crate::bench::steps::chip::{EngineMemory, Start};
 use crate::machine::stack::Engine;
 use crate::workload::Reading;
 
-/// Readings of a transaction while the log is filled.
+/// Readings in each transaction that fills the log.
 const FILL_BATCH: usize = 128;
-/// Readings that a query by sensor asks for.
+/// How many readings a query by sensor asks for.
 pub(super) const WANTED: u32 = 10;
 
-/// A log of sensors, as the workload writes and asks it.
+/// A log of sensor readings, with the calls that the workload makes.
 pub(super) trait Log {
-    /// Insert readings in one transaction, which deletes those of the times `gone`.
+    /// Insert readings and delete those with the times `gone`, in one transaction.
     fn insert(
         &mut self,
         session: &Session<'_>,
@@ -26,20 +26,20 @@ pub(super) trait Log {
         gone: &[i64],
     ) -> Result<(), RunError>;
 
-    /// Ask for the readings of a range of times, in its order. Gives how many came.
+    /// Query the readings in a range of times, in order of time. Returns their number.
     fn by_time(
         &mut self,
         session: &Session<'_>,
         times: RangeInclusive<i64>,
     ) -> Result<u64, RunError>;
 
-    /// Ask for some [`WANTED`] readings of a sensor. Gives how many came.
+    /// Query [`WANTED`] readings of a sensor, or all if it has fewer. Returns their number.
     fn by_sensor(&mut self, session: &Session<'_>, sensor: u32) -> Result<u64, RunError>;
 
     fn close(self: Box<Self>, session: &Session<'_>) -> Result<(), RunError>;
 }
 
-/// Open the log of a session. An engine on the bare chip works in `memory` alone.
+/// Open the log of a session. The engine on the bare chip takes all its RAM from `memory`.
 pub(super) fn open<'r>(
     session: &Session<'_>,
     memory: &'r mut EngineMemory,
@@ -52,7 +52,7 @@ pub(super) fn open<'r>(
     }
 }
 
-/// Make the log with `count` readings in it, some to a transaction.
+/// Create the log and insert `count` readings, in transactions of [`FILL_BATCH`].
 pub(super) fn fill(
     session: &Session<'_>,
     log: &mut dyn Log,

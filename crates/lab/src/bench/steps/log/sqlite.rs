@@ -1,4 +1,4 @@
-//! The log in SQLite: a table whose key is the row's number, and an index on the sensor.
+//! The log of sensors in SQLite: a table whose key is the time, and an index on the sensor.
 
 use std::io::Write;
 use std::ops::RangeInclusive;
@@ -31,7 +31,7 @@ impl FileLog {
         Ok(Self { database })
     }
 
-    /// Execute a query, and give how many rows came.
+    /// Execute a query and return the number of its rows.
     fn ask(&self, session: &Session<'_>, sql: &str) -> Result<u64, RunError> {
         let work = self.database.execute(sql).map_err(sqlite_error(sql.to_owned()))?;
         session.charge(&work, 0);
@@ -39,7 +39,7 @@ impl FileLog {
     }
 }
 
-/// Append the text that inserts a reading.
+/// Append the statement that inserts a reading.
 fn append_insert(sql: &mut Vec<u8>, reading: &Reading) {
     let Reading { time, sensor, value, note } = reading;
     write!(sql, "INSERT INTO log VALUES ({time}, {sensor}, {value}, '")
@@ -59,7 +59,7 @@ impl Log for FileLog {
             let done = session.execute(&self.database, sql);
             done.map_err(sqlite_error("inserting readings".to_owned()))
         };
-        // A single statement is a transaction of its own.
+        // Without BEGIN and COMMIT, SQLite makes a single statement a transaction of its own.
         let is_several = readings.len() > 1 || !gone.is_empty();
         if is_several {
             execute(b"BEGIN;")?;
