@@ -25,10 +25,10 @@ const COLUMNS: [&str; 7] = [
     "energy_mj",
     "survives",
 ];
-/// The most rows of the ranking for people.
+/// The most rows of the ranking in a table.
 const ROWS_MAX: usize = 12;
-/// Stacks on raw NAND and on a card. PRAM is hardware that a board need not have, so it is asked
-/// for by name.
+/// The stacks to choose from by default: on raw NAND and on a card. Stacks with PRAM must be asked
+/// for, because a board need not have PRAM.
 const STACKS: [Stack; 4] = [Stack::JFFS2, Stack::YAFFS2, Stack::UBIFS, Stack::FTL];
 
 /// Arguments of `flysch advise`.
@@ -43,29 +43,29 @@ pub(crate) struct Args {
     /// A recording (.rec), an SQL script, or a workload of flysch bench
     #[arg(value_name = "FILE|WORKLOAD")]
     subject: String,
-    /// Transactions a day
+    /// Transactions that the device executes in a day
     #[arg(long, value_name = "N", value_parser = per_day)]
     per_day: f64,
-    /// The most time that 99 of 100 transactions may take, milliseconds
+    /// Upper limit for the 99th percentile of transaction times, milliseconds
     #[arg(long, value_name = "MS", value_parser = milliseconds)]
     p99: Option<f64>,
     /// Stacks to choose from [default: sqlite/jffs2, sqlite/yaffs2, sqlite/ubifs, sqlite/ftl]
     #[arg(long, value_name = "STACK", value_delimiter = ',')]
     on: Vec<Stack>,
-    /// The stack of today [default: that of the recording, or the first]
+    /// The stack in use today [default: that of the recording, or the first of --on]
     #[arg(long, value_name = "STACK")]
     today: Option<Stack>,
-    /// Files with which the databases begin
+    /// Files that the databases begin with
     #[arg(long, value_name = "FILE", value_delimiter = ',')]
     database: Vec<PathBuf>,
-    /// Requests of a workload
+    /// Number of requests, if the subject is a workload
     #[arg(long, value_name = "N", default_value_t = 200,
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     requests: u32,
-    /// Run every configuration instead of few
+    /// Run every configuration, not only those that a search picks
     #[arg(long)]
     exhaustive: bool,
-    /// Seconds after which nothing new is tried
+    /// Seconds after which no further configuration is tried
     #[arg(long, value_name = "SECONDS", default_value_t = 300,
           value_parser = clap::value_parser!(u64).range(1..=86_400))]
     time_limit: u64,
@@ -92,7 +92,7 @@ fn milliseconds(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Find the best configuration and say what it gives.
+/// Find the best configuration and print what it costs.
 #[expect(clippy::disallowed_methods, reason = "the user's patience is of the host's time")]
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.destination.check()?;
@@ -113,7 +113,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.destination.deliver(&bytes)
 }
 
-/// Every configuration that can be run, the longest life first.
+/// Measure every configuration that can run, and sort them by life, longest first.
 fn exhaustive(demand: &Demand, space: &Space) -> Result<Vec<Measurement>, Failure> {
     let all = space.all();
     let runs = all.par_iter().with_max_len(1).filter_map(|what| demand.measure(*what).ok());
@@ -126,7 +126,7 @@ fn exhaustive(demand: &Demand, space: &Space) -> Result<Vec<Measurement>, Failur
 }
 
 impl Args {
-    /// What is asked for, the stacks to choose from, and the stack of today.
+    /// The workload with its limits, the stacks to choose from, and the stack in use today.
     fn demand(&self) -> Result<(Demand, Vec<Stack>, Stack), Failure> {
         let stacks = if self.on.is_empty() { STACKS.to_vec() } else { self.on.clone() };
         for stack in &stacks {

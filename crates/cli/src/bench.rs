@@ -88,8 +88,8 @@ pub(crate) struct Args {
     #[arg(value_name = "WORKLOAD", value_delimiter = ',', required = true)]
     workloads: Vec<Workload>,
     /// Stacks, from the engine down: sqlite/jffs2, file/yaffs2 [default: the workload's engine on
-    /// JFFS2]; flysch: the engine on the bare
-    /// chip; or this machine's own: kernel:jffs2, kernel:ubifs, kernel:PATH
+    /// JFFS2]; flysch: this project's engine on the bare chip; kernel:jffs2, kernel:ubifs,
+    /// kernel:PATH: the real kernel of this machine
     #[arg(long, value_name = "STACK", value_delimiter = ',')]
     on: Vec<On>,
     #[command(flatten)]
@@ -157,7 +157,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 enum On {
     /// A stack of the simulator.
     Simulated(Stack),
-    /// The machine that this program runs on.
+    /// The real kernel of the machine that this program runs on.
     Kernel(Target),
 }
 
@@ -173,8 +173,8 @@ impl FromStr for On {
 }
 
 impl On {
-    /// The stack that a scenario names in its parameters. For the kernel it is the simulated stack
-    /// that models the same file system, or tmpfs if none does.
+    /// The stack that a scenario names in its parameters. For the real kernel it is the simulated
+    /// stack with the same file system, or tmpfs if there is none.
     fn stack(&self, workloads: &[Workload]) -> Stack {
         match self {
             Self::Simulated(stack) => *stack,
@@ -186,11 +186,11 @@ impl On {
     }
 }
 
-/// The scenarios on one stack.
+/// The scenarios of one stack.
 struct Job {
     on: On,
     scenarios: Vec<Scenario>,
-    /// Names of the parameters that the user gave and that apply to them.
+    /// Names of the parameters that the user set and that apply to these scenarios.
     asked: Vec<&'static str>,
 }
 
@@ -209,8 +209,8 @@ fn asked(grid: &Grid) -> Vec<&'static str> {
 }
 
 impl Args {
-    /// The stacks that the user asked for. If there are none, it is JFFS2 under the engine of the
-    /// first workload. The check of the grid complains about workloads with another engine.
+    /// The stacks that the user set. By default JFFS2 under the engine of the first workload. The
+    /// check of the grid refuses workloads with another engine.
     fn asked_for(&self, workloads: &[Workload]) -> Vec<On> {
         if self.on.is_empty() {
             let stack = Stack { engine: engine(workloads), main: Main::Jffs2, journals: None };
@@ -238,8 +238,8 @@ fn engine(workloads: &[Workload]) -> Engine {
     workloads.first().map_or(Engine::Sqlite, |workload| workload.engine())
 }
 
-/// Render the response time of every request as CSV. As in the paper's tables, BEGIN is request 0
-/// and END is the last.
+/// The response time of every request as CSV. As in the paper's tables, request 0 is BEGIN and the
+/// last one is END.
 fn latencies(runs: &[Run]) -> String {
     let mut text =
         "workload,on,platform,record_size,requests,seed,request,response_ns\n".to_owned();

@@ -1,4 +1,4 @@
-//! `flysch budget`: runs a program for its budget's sake.
+//! `flysch budget`: runs a program and checks its costs against a budget.
 
 use std::path::PathBuf;
 
@@ -15,14 +15,14 @@ Examples:
   flysch run --budget app.toml --on sqlite/ubifs -- ./tests
   flysch replay app.rec --budget app.toml")]
 pub(crate) struct Args {
-    /// The file with the limits
+    /// File with the limits (TOML)
     #[arg(value_name = "BUDGET")]
     file: PathBuf,
     #[command(flatten)]
     run: program::Args,
 }
 
-/// Run a program and hold it to a budget.
+/// Run a program and check its costs against a budget.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.run.carry_out_within(&args.file)
 }

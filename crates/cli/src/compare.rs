@@ -53,12 +53,12 @@ const LAYOUT: Layout = Layout {
     ],
 };
 
-/// The workloads if the user names none: a transaction for each row, as most applications do, and
-/// the micro-benchmarks with one transaction for all.
+/// The workloads if the user names none: one with a transaction for each row, as most applications
+/// do it, and the micro-benchmarks with a single transaction for all rows.
 const WORKLOADS: [Micro; 5] =
     [Micro::Commit, Micro::Insert, Micro::Select, Micro::Join, Micro::Update];
 
-/// The numbers of requests if the user gives none. Four points are enough to draw lines.
+/// The numbers of requests if the user sets none. Four points are enough to draw lines.
 const REQUESTS: [u32; 4] = [100, 500, 1000, 2000];
 
 /// Arguments of `flysch compare`.
@@ -74,7 +74,8 @@ pub(crate) struct Args {
     /// Workloads [default: commit, insert, select, join, update]
     #[arg(long, value_name = "WORKLOAD", value_delimiter = ',')]
     workload: Vec<Workload>,
-    /// Stacks, from the engine down [default: all, and the engine beside them]
+    /// Stacks, from the engine down [default: all of SQLite, and flysch for workloads that it
+    /// supports]
     #[arg(long, value_name = "STACK", value_delimiter = ',')]
     on: Vec<Stack>,
     #[command(flatten)]
@@ -82,13 +83,13 @@ pub(crate) struct Args {
     /// How to print the figures
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// Where the report page goes
+    /// File for the report page
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     report: PathBuf,
-    /// File for the figures; stdout if not given. Another beside a CSV file tells its origin
+    /// File for the figures; stdout if not given. A second file next to a CSV names its origin
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Replace files that exist; a report of flysch is replaced without it
+    /// Replace existing files; a report made by flysch is replaced without it
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -128,8 +129,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 impl Args {
-    /// The figures in the format that the user asks for. A table has room for the runs with the
-    /// most requests only, the fastest first. What the platform cannot have stands apart.
+    /// The figures in the format that the user wants. A table only has room for the runs with the
+    /// most requests; the fastest comes first. Stacks that the platform cannot have get a second
+    /// table.
     fn figures(&self, mut sheet: Sheet) -> Result<Vec<u8>, Failure> {
         if self.format != Format::Table {
             return sheet.render(self.format, &self.view);
@@ -157,8 +159,8 @@ impl Args {
         Ok(text)
     }
 
-    /// Every workload on every stack asked for. Without any it is each stack of SQLite that keeps
-    /// what the workloads need, and beside them the engine as far as it takes the workloads.
+    /// Every workload on every stack that the user set. By default: on all stacks of SQLite that
+    /// the workloads can run on, and on this project's engine if it supports the workload.
     fn scenarios(&self, workloads: &[Workload]) -> Result<Vec<Scenario>, Failure> {
         let mut stacks = or_all(&self.on, &Stack::ALL);
         if self.on.is_empty() && workloads.iter().any(|it| matches!(it, Workload::Mount(_))) {
@@ -190,14 +192,16 @@ fn subtitle(runs: &[Run]) -> String {
     format!("{} runs on {}", runs.len(), platforms.join(", "))
 }
 
-/// What stands above the rows that cannot be answers.
+/// The text above the table of stacks that only serve for comparison.
 const APART: &str =
     "\nFor comparison only: files in RAM, or memory that the platform does not have\n\n";
-/// What stands below a table of some of the runs.
+/// The text below a table that does not show all runs.
 const LARGEST: &str =
     "\nThe runs of the most requests are shown; the report and --format csv have all.\n";
 
-/// Tell each row how many times as long it takes as the fastest answer to the same question.
+/// Store in each row its time as a multiple of the time of the fastest stack, for the same
+/// workload, platform, part, record size, number of requests and seed. Stacks that only serve for
+/// comparison are not taken as the fastest.
 fn rank(rows: &mut [Value]) {
     let question = |row: &Value| {
         ["workload", "platform", "part", "record_size", "requests", "seed"]
@@ -217,8 +221,7 @@ fn rank(rows: &mut [Value]) {
     }
 }
 
-/// Order rows by their workloads as they come, and those of a workload by their time. Rows without
-/// a result are last.
+/// Sort rows by workload, in order of appearance, and then by time. Rows without a result are last.
 fn by_time(rows: &mut [Value]) {
     let mut workloads: Vec<String> = Vec::new();
     for row in rows.iter() {

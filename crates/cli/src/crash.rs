@@ -1,5 +1,5 @@
 //! `flysch crash`: runs a program or a recording once, cuts the power at many moments of that run,
-//! and looks at the databases that are left.
+//! and checks the databases that are left.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::run::{self as program, Mode, Repeat, Simulated};
 
 /// The word that separates the program from its check.
 const CHECK: &str = "--check";
-/// The most findings in the table.
+/// The most findings that the table shows.
 const ROWS_MAX: usize = 20;
 
 /// Arguments of `flysch crash`.
@@ -39,22 +39,22 @@ The check runs for each cut, in a folder with the databases that the cut has lef
 exit code. Without one, PRAGMA integrity_check looks at every database. Either way, transactions
 that were acknowledged have to be there.")]
 pub(crate) struct Args {
-    /// A recording (.rec) or an SQL script to run, instead of a program
+    /// A recording (.rec) or an SQL script to run instead of a program
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Files with which the databases of a recording begin [default: those with which it began]
+    /// Files that a recording's databases begin with [default: the files that it began with]
     #[arg(long, value_name = "FILE", value_delimiter = ',', requires = "file")]
     database: Vec<PathBuf>,
     #[command(flatten)]
     settings: SqliteOptions,
-    /// How many cuts: a number, or all
+    /// Number of power cuts to try, or all
     #[arg(long, value_name = "N|all", default_value = "200", conflicts_with = "cut")]
     cuts: Count,
-    /// One cut: the change of the flash, and how it ends (before, torn, complete, marginal); after
-    /// a +, the same for the recovery
+    /// Try one cut only, written CHANGE:END: the number of the change to the flash, and how the
+    /// change ends (before, torn, complete, marginal). After a +, a second cut during the recovery
     #[arg(long, value_name = "CUT")]
     cut: Option<Cut>,
-    /// Keep what each failure has left in this folder
+    /// Write the databases that each failure left into this folder
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
     /// File for the findings as JSON
@@ -91,7 +91,7 @@ struct Report<'a> {
     findings: &'a [Finding],
 }
 
-/// Run the program or the recording, cut the power, and look.
+/// Run the program or the recording, cut the power, and check what is left.
 pub(crate) fn run(mut args: Args) -> Result<(), Failure> {
     let check = args.run.split_off(CHECK);
     args.check(check.as_deref())?;
@@ -153,7 +153,8 @@ impl Args {
         self.findings.iter().try_for_each(|path| output::check_writable(path, force))
     }
 
-    /// Refuse a recording and a program at once, and settings where the program has its own.
+    /// Refuse a recording together with a program. Refuse settings of SQLite for a program, which
+    /// has its own.
     fn check_subject(&self) -> Result<(), Failure> {
         let message = match (&self.file, self.settings.given().first()) {
             (Some(file), _) if !self.run.command().is_empty() => {
@@ -170,7 +171,7 @@ impl Args {
     fn examine(&self, incident: &Incident, check: Option<&[OsString]>) -> Result<(), Failure> {
         let scenario = incident.scenario();
         let changes = incident.change_count();
-        // What copies a database in is no change of the program's.
+        // Changes by which databases are copied to the machine are left out.
         let every = incident.cuts();
         if every.is_empty() {
             let message = "nothing was changed on the flash, so no cut was tried".to_owned();
@@ -210,7 +211,7 @@ impl Args {
     }
 }
 
-/// Refuse a stack of which nothing is left, or that has no SQLite.
+/// Refuse a stack whose data a power cut destroys, or that does not have SQLite.
 fn check_stack(stack: Stack) -> Result<(), Failure> {
     let message = if stack.main == Main::Tmpfs || stack.journals == Some(Journals::Tmpfs) {
         format!("--on {stack}: RAM does not outlive a power cut")
@@ -224,7 +225,7 @@ fn check_stack(stack: Stack) -> Result<(), Failure> {
     Err(Failure::Message(message))
 }
 
-/// Tell what was found. Every finding has the command that repeats its cut.
+/// Print the findings, each with the command that repeats its cut.
 fn conclude(
     findings: &[Finding],
     cuts: usize,
@@ -248,7 +249,7 @@ fn conclude(
     )))
 }
 
-/// The command line that makes one cut of this run again.
+/// The command line that repeats one cut of this run.
 fn repeated(cut: &str) -> String {
     let mut words: Vec<String> = vec!["flysch".to_owned(), "crash".to_owned()];
     words.extend(["--cut".to_owned(), cut.to_owned()]);
@@ -267,7 +268,7 @@ fn repeated(cut: &str) -> String {
     words.join(" ")
 }
 
-/// A word as a shell takes it.
+/// A word quoted for the shell, if that is necessary.
 fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=,+@%".contains(letter);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -276,7 +277,7 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// Run a check on the files that a cut has left. Returns what it says if it fails.
+/// Run the user's check on the files that a cut left. Returns its message if it fails.
 fn checked(check: &[OsString], files: &Files) -> Option<String> {
     let folder = tempfile::tempdir().ok()?;
     write(folder.path(), files);
@@ -293,7 +294,7 @@ fn checked(check: &[OsString], files: &Files) -> Option<String> {
     }
 }
 
-/// Write the files into a folder. A check that misses one says so.
+/// Write the files into a folder. Errors are ignored: the check reports a file that is missing.
 fn write(folder: &Path, files: &Files) {
     for (name, bytes) in files {
         std::fs::write(folder.join(name), bytes).ok();

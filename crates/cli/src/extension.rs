@@ -1,6 +1,6 @@
-//! `flysch extension`: the shim as a library that programs load by themselves.
+//! `flysch extension`: writes the shim as an SQLite extension, which programs load by themselves.
 //!
-//! The path of this program is written behind the library, so that the library can start it.
+//! The path of this program is appended to the library, so that the library can start it.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use flysch_sqlite::remote::SHIM;
 use crate::failure::Failure;
 use crate::output;
 
-/// What stands before the path. `shim/extension.c` looks for it.
+/// The text before the path. `shim/extension.c` looks for it.
 const MARK: &[u8] = b"\nflysch at ";
 
 /// Arguments of `flysch extension`.
@@ -22,10 +22,10 @@ Example:
 The variable FLYSCH_OPTIONS has options of `flysch run` for the machine that the extension starts,
 such as --on sqlite/ubifs. It ends with the last program that uses it, and reports on stderr.")]
 pub(crate) struct Args {
-    /// The library
+    /// File for the library
     #[arg(value_name = "FILE", default_value = "flysch.so")]
     file: PathBuf,
-    /// Replace a file that exists
+    /// Replace an existing file
     #[arg(long)]
     force: bool,
 }

@@ -11,9 +11,9 @@ pub(crate) enum Failure {
     ReaderGone,
     /// An error message of one line.
     Message(String),
-    /// A program of the user's failed with this exit code, and has said why itself.
+    /// The user's program failed with this exit code and reported the reason itself.
     Program(u8),
-    /// The measured costs are outside their bands. The text names them and by how much.
+    /// Measured costs exceed their limits. The text says which, and by how much.
     Beyond(String),
 }
 

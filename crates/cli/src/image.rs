@@ -1,4 +1,5 @@
-//! `flysch image`: makes an image of flash from a folder, and a folder from an image.
+//! `flysch image`: makes a flash image from a folder, and copies the files of an image into a
+//! folder.
 
 use std::path::PathBuf;
 
@@ -34,7 +35,7 @@ enum Action {
     )]
     Make(Make),
     /// Mount an image and copy its files into a new folder: a dump by nanddump with or without
-    /// --oob, or what mkfs.jffs2 or ubinize made
+    /// --oob, or an image by mkfs.jffs2 or ubinize
     #[command(after_help = "\
 Examples:
   nanddump --oob --file=flash.nand /dev/mtd0
@@ -58,7 +59,7 @@ struct Make {
     on: On,
     #[command(flatten)]
     flash: Flash,
-    /// Blocks of the partition, instead of the platform's
+    /// Number of blocks in the partition [default: the platform's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     partition_blocks: Option<u32>,
     /// Compressors in the order JFFS2 tries them, joined by + (lzo+zlib+rtime), zstd (UBIFS), or
@@ -75,7 +76,7 @@ struct Make {
     /// first file
     #[arg(long, value_name = "N")]
     cut: Option<u64>,
-    /// Replace an image that exists
+    /// Replace an existing image
     #[arg(long)]
     force: bool,
 }
@@ -86,7 +87,7 @@ struct Extract {
     image: PathBuf,
     /// Folder to create for the files
     folder: PathBuf,
-    /// Stack, instead of the one that is found: file/jffs2, file/yaffs2, file/ubifs, file/ftl or
+    /// Stack [default: recognised from the image]: file/jffs2, file/yaffs2, file/ubifs, file/ftl or
     /// file/pramfs
     #[arg(long, value_name = "STACK", value_parser = on)]
     on: Option<On>,
@@ -94,10 +95,10 @@ struct Extract {
     flash: Flash,
 }
 
-/// The flash that an image is of.
+/// The flash that an image is for.
 #[derive(Debug, clap::Args)]
 struct Flash {
-    /// Platform, whose chip the image is of: a name, or a TOML file
+    /// Platform whose chip the image is for: a name, or a TOML file
     #[arg(long, value_name = "NAME|FILE", default_value = "nandsim-6.1")]
     platform: String,
     /// Part (chip model) instead of the platform's: a name, or a TOML file
@@ -122,11 +123,11 @@ impl Flash {
     }
 }
 
-/// What stands behind `--on`.
+/// The value of `--on`.
 #[derive(Clone, Copy, Debug)]
 enum On {
     Stack(Stack),
-    /// PRAMFS alone, which no benchmark runs on.
+    /// PRAMFS without another file system. No benchmark runs on it.
     Pramfs,
 }
 
@@ -134,7 +135,7 @@ fn on(name: &str) -> Result<On, UnknownName> {
     if name == "file/pramfs" { Ok(On::Pramfs) } else { name.parse().map(On::Stack) }
 }
 
-/// What an image of a stack is of, if there are any.
+/// What the images of a stack contain. An error if it has none.
 fn image_of(on: On) -> Result<ImageOf, Failure> {
     let On::Stack(stack) = on else { return Ok(ImageOf::Pram) };
     let Stack { engine, main, journals } = stack;
@@ -192,7 +193,7 @@ impl Extract {
     }
 }
 
-/// What was copied, in a line.
+/// A line that says what was copied.
 fn said(done: &Extracted) -> String {
     let of_attach = match done.attach_reads {
         0 => String::new(),

@@ -1,4 +1,4 @@
-//! Runs on the kernel of this machine: their options and their progress.
+//! Runs on the real kernel of this machine: their options and their progress.
 
 use flysch_kernel::live::device::Window;
 use flysch_kernel::live::level::Level;
@@ -11,20 +11,21 @@ use flysch_lab::bench::scenario::Scenario;
 use crate::failure::Failure;
 use crate::progress::{tell, title};
 
-/// The options of runs on the kernel of this machine.
+/// The options of runs on the real kernel of this machine.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Options of kernel: targets")]
 pub(crate) struct MachineOptions {
     /// MTD to make file systems on, such as mtd0: ALL OF IT IS ERASED for each run
     #[arg(long, value_name = "MTD")]
     mtd: Option<String>,
-    /// Where to count: chip, spi-nand, mtd, nandsim; by default the nearest to the array
+    /// Where operations are counted: chip, spi-nand, mtd, nandsim [default: nearest to the flash
+    /// array]
     #[arg(long, value_name = "LEVEL")]
     hook: Option<Level>,
-    /// Trace buffer of each processor, KiB: a whole run has to fit
+    /// Trace buffer for each CPU, KiB: all events of a run must fit
     #[arg(long, value_name = "KIB", default_value_t = 65536, value_parser = clap::value_parser!(u32).range(64..))]
     buffer: u32,
-    /// Record nothing: times without the tracer's share, and no counts
+    /// Do not trace: there are no counts, and times do not include the tracer's overhead
     #[arg(long)]
     untraced: bool,
 }
@@ -44,8 +45,8 @@ impl MachineOptions {
             buffer_kib: self.buffer,
             is_untraced: self.untraced,
         };
-        // After a signal the command waits for the current run, which then removes what it put into
-        // the kernel.
+        // After a signal, the current run is finished first, because it then removes its probes
+        // from the kernel.
         let stop = Stop::on_signals().map_err(|error| Failure::of(&error))?;
         let one = |(number, scenario): (usize, &Scenario)| {
             if stop.is_wanted() {
@@ -60,7 +61,7 @@ impl MachineOptions {
         scenarios.iter().enumerate().map(one).collect()
     }
 
-    /// Describe a run in a few words, with the flash that there is.
+    /// Describe a run in a few words, including the flash that it uses.
     fn title(&self, scenario: &Scenario, target: &Target) -> String {
         let mut scenario = scenario.clone();
         if let Ok(window) = Window::of_machine(self.mtd.as_deref()) {
@@ -70,7 +71,7 @@ impl MachineOptions {
     }
 }
 
-/// Refuse a parameter that a target cannot take, of those that are asked for.
+/// Refuse parameters that the user set but that a target does not have.
 pub(crate) fn check_parameters(target: &Target, asked: &[&'static str]) -> Result<(), Failure> {
     let refused = asked.iter().find_map(|name| Some((name, target.refuses(name)?)));
     refused

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::numbers::Numbers;
 use crate::words::{on_or_off, one_of};
 
-/// The differences of erase counts that UBI can be built for (`CONFIG_MTD_UBI_WL_THRESHOLD`).
+/// The thresholds that UBI can be built with (`CONFIG_MTD_UBI_WL_THRESHOLD`).
 const UBI_WEAR_THRESHOLDS: RangeInclusive<u32> = 2..=65_536;
 /// Percentages of spare blocks that leave a translation layer room for data.
 const FTL_SPARES: RangeInclusive<u32> = 1..=50;
@@ -21,12 +21,12 @@ const PRAM_SIZES: RangeInclusive<u32> = 64..=1 << 20;
 
 /// Sizes of the engine's RAM, bytes.
 const RAM_SIZES: RangeInclusive<u32> = 4 << 10..=64 << 10;
-/// Sizes of the memory that takes the engine's commits.
+/// Sizes of the NVRAM that takes the engine's commits, bytes.
 const NVRAM_SIZES: RangeInclusive<u32> = 1 << 10..=64 << 10;
-/// Sizes of the cache of what the engine reads.
+/// Sizes of the engine's read cache, bytes.
 const CACHE_SIZES: RangeInclusive<u32> = 0..=16 << 20;
 
-/// An erase count that no part reaches.
+/// The highest erase count that may be set. No part reaches it.
 const AGED_ERASES_MAX: u32 = 10_000_000;
 
 /// The settings of the layers of some stacks. Every option takes a list. Each stack runs with every
@@ -34,25 +34,26 @@ const AGED_ERASES_MAX: u32 = 10_000_000;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of some stacks")]
 pub(crate) struct LayerOptions {
-    /// yaffs2: the code of 2009, or of today [default: the platform's]
+    /// yaffs2: code of 2009, or current code [default: the platform's]
     #[arg(long, value_name = "CODE", value_delimiter = ',', value_parser = one_of(Profile::ALL, Profile::name))]
     yaffs2_profile: Vec<Profile>,
-    /// ubifs: made by its first mount, or by mkfs.ubifs: its journal is larger [default: mount]
+    /// ubifs: made by its first mount, or by mkfs.ubifs, which makes a larger journal [default:
+    /// mount]
     #[arg(long, value_name = "MAKER", value_delimiter = ',', value_parser = one_of(Maker::ALL, Maker::name))]
     ubifs_maker: Vec<Maker>,
-    /// ubifs: read in bulk what is read in order (a mount option), on or off [default: off]
+    /// ubifs: bulk-read of sequential data (a mount option), on or off [default: off]
     #[arg(long, value_name = "on|off", value_delimiter = ',', value_parser = on_or_off())]
     ubifs_bulk_read: Vec<bool>,
-    /// ubifs: erase counts that UBI lets differ, 2 to 65536 [default: 4096]
+    /// ubifs: largest difference of erase counts before UBI moves data, 2 to 65536 [default: 4096]
     #[arg(long, value_name = "N")]
     ubi_wear_threshold: Option<Numbers>,
     /// ubifs: UBI writes fastmaps, on or off [default: off]
     #[arg(long, value_name = "on|off", value_delimiter = ',', value_parser = on_or_off())]
     ubi_fastmap: Vec<bool>,
-    /// ftl: page, page-cost-benefit, or log-block (a hybrid) [default: page]
+    /// ftl: mapping: page, page-cost-benefit, or log-block (a hybrid) [default: page]
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     ftl: Vec<FtlKind>,
-    /// ftl: percent of its blocks that it keeps back, 1 to 50 [default: 7]
+    /// ftl: percent of the blocks that it keeps in reserve, 1 to 50 [default: 7]
     #[arg(long, value_name = "PERCENT")]
     ftl_spare: Option<Numbers>,
     /// +pramfs: size of the PRAM in KiB, 64 to 1048576 [default: 8192]
@@ -61,10 +62,10 @@ pub(crate) struct LayerOptions {
     /// flysch: bytes of the engine's RAM, 4K to 64K [default: 16K]
     #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = ram)]
     ram: Vec<u32>,
-    /// flysch+nvram: bytes of memory beside the chip that take commits, 1K to 64K [default: 8K]
+    /// flysch+nvram: bytes of the NVRAM that takes commits, 1K to 64K [default: 8K]
     #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = nvram)]
     nvram_size: Vec<u32>,
-    /// flysch: bytes of a cache of what it reads, beside its RAM, 0 to 16384K [default: 0]
+    /// flysch: bytes of a read cache, in addition to its RAM, 0 to 16384K [default: 0]
     #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = read_cache)]
     read_cache: Vec<u32>,
 }
@@ -73,33 +74,34 @@ pub(crate) struct LayerOptions {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Age of the device")]
 pub(crate) struct AgeOptions {
-    /// Percent of the partition that live data of other files take, 0 to 100 [default: 0]
+    /// Percent of the partition that live data of other files fills, 0 to 100 [default: 0]
     #[arg(id = "aged-fill", long = "aged-fill", value_name = "PERCENT")]
     fill: Option<Numbers>,
-    /// Percent of the partition that was written over since and is dead data, 0 to 100 [default: 0]
+    /// Percent of the partition that was written and overwritten, so is dead data, 0 to 100
+    /// [default: 0]
     #[arg(id = "aged-invalid", long = "aged-invalid", value_name = "PERCENT")]
     invalid: Option<Numbers>,
-    /// Erases of the most worn block; each block has had 0 to this [default: 0]
+    /// Highest erase count before the run; each block gets a random one from 0 to this [default: 0]
     #[arg(id = "aged-erases", long = "aged-erases", value_name = "N")]
     erases: Option<Numbers>,
 }
 
-/// A size of the engine's RAM.
+/// Parse a size of the engine's RAM.
 fn ram(text: &str) -> Result<u32, String> {
     bytes_in(text, &RAM_SIZES).ok_or_else(|| "RAM is 4K to 64K, or bytes".to_owned())
 }
 
-/// A size of the memory that takes the engine's commits.
+/// Parse a size of the NVRAM that takes the engine's commits.
 fn nvram(text: &str) -> Result<u32, String> {
     bytes_in(text, &NVRAM_SIZES).ok_or_else(|| "the memory is 1K to 64K, or bytes".to_owned())
 }
 
-/// A size of the cache of what the engine reads.
+/// Parse a size of the engine's read cache.
 fn read_cache(text: &str) -> Result<u32, String> {
     bytes_in(text, &CACHE_SIZES).ok_or_else(|| "the cache is 0 to 16384K, or bytes".to_owned())
 }
 
-/// A number of bytes, or of KiB with a K behind it, within a range.
+/// Parse a number of bytes, or of KiB if it ends in K. None if it is not in the range.
 fn bytes_in(text: &str, sizes: &RangeInclusive<u32>) -> Option<u32> {
     let (digits, unit) =
         text.strip_suffix(['K', 'k']).map_or((text, 1), |digits| (digits, 1 << 10));
@@ -108,7 +110,7 @@ fn bytes_in(text: &str, sizes: &RangeInclusive<u32>) -> Option<u32> {
 }
 
 impl LayerOptions {
-    /// Put the values, checked, into the axes.
+    /// Check the values and put them into the axes.
     pub(crate) fn fill(&self, axes: &mut Axes) -> Result<(), Failure> {
         let thresholds = self.ubi_wear_threshold.as_ref();
         let thresholds = within("ubi-wear-threshold", thresholds, UBI_WEAR_THRESHOLDS)?;
@@ -128,7 +130,7 @@ impl LayerOptions {
 }
 
 impl AgeOptions {
-    /// Put the values, checked, into the axes.
+    /// Check the values and put them into the axes.
     pub(crate) fn fill(&self, axes: &mut Axes) -> Result<(), Failure> {
         axes.aged_fills = within("aged-fill", self.fill.as_ref(), 0..=100)?;
         axes.aged_invalids = within("aged-invalid", self.invalid.as_ref(), 0..=100)?;

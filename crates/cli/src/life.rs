@@ -1,4 +1,4 @@
-//! The life of the flash as a figure of each run, with what it assumes.
+//! Adds the life of the flash to each run, and says what the figure assumes.
 
 use clap::Args;
 use flysch_lab::bench::life::{Life, Rate};
@@ -7,17 +7,17 @@ use serde_json::Value;
 use crate::progress::Cell;
 use crate::sheet::Sheet;
 
-/// How much is written, for the life of the flash.
+/// The option for the life of the flash: how much is written in a day.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Life of the flash")]
 pub(crate) struct LifeOptions {
-    /// Written in a day: rows (86400 is one a second), or data (100MB) [default: 86400]
+    /// Amount written in a day: rows (86400 is one per second), or bytes (100MB) [default: 86400]
     #[arg(long, value_name = "RATE")]
     per_day: Option<Rate>,
 }
 
 impl LifeOptions {
-    /// Give each row its life, and say below the table what it assumes.
+    /// Add its life to each row, and a remark below the table on what it assumes.
     pub(crate) fn tell(&self, sheet: &mut Sheet, cells: &[Cell]) {
         let rate = self.per_day.unwrap_or(Rate::DEFAULT);
         for (row, cell) in sheet.rows.iter_mut().zip(cells) {
@@ -36,7 +36,7 @@ impl LifeOptions {
     }
 }
 
-/// What the years assume.
+/// What the numbers of years assume.
 const ASSUMED: &str = "the rated erases of the partition alone, without spare blocks, worn evenly; \
                        the lesser of what programs fill and what was erased. How long worn cells \
                        keep data is not in it, and a run shorter than the partition tells its \

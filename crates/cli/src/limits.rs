@@ -1,4 +1,4 @@
-//! Budgets of `flysch run` and `flysch replay`: read before the run, and judged after it.
+//! Budgets of `flysch run` and `flysch replay`: read before the run, checked after it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,18 +11,19 @@ use crate::failure::Failure;
 use crate::output;
 use crate::progress::{show, tell};
 
-/// The limits of a run.
+/// The options for the limits of a run.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct BudgetOptions {
-    /// Limits of what the run may cost (TOML); exit with 1 if it is over one. Implies --pace none
+    /// File with limits of what the run may cost (TOML); exit code 1 if it exceeds one. Implies
+    /// --pace none
     #[arg(long, value_name = "FILE")]
     budget: Option<PathBuf>,
-    /// Write the limits anew, as this run needs them
+    /// Replace the limits in the file by what this run costs
     #[arg(long)]
     update: bool,
 }
 
-/// A budget that was read, before the run.
+/// A budget that was read before the run.
 pub(crate) struct Held {
     path: PathBuf,
     budget: Budget,
@@ -30,17 +31,18 @@ pub(crate) struct Held {
 }
 
 impl BudgetOptions {
-    /// The options of `flysch budget`: its file, and whether it is written.
+    /// These options with `file` as the budget, for `flysch budget`.
     pub(crate) fn of(&self, file: &Path) -> Self {
         Self { budget: Some(file.to_owned()), update: self.update }
     }
 
-    /// Whether there is a budget, or one is to be written.
+    /// Whether `--budget` or `--update` is given.
     pub(crate) const fn is_given(&self) -> bool {
         self.budget.is_some() || self.update
     }
 
-    /// Read the budget, if there is one. Without a file, `--update` begins with an empty one.
+    /// Read the budget, if one is given. If `--update` is given and the file does not exist, the
+    /// budget is empty.
     pub(crate) fn read(&self) -> Result<Option<Held>, Failure> {
         let Some(path) = self.budget.clone() else {
             let message = "--update needs --budget FILE".to_owned();
@@ -59,7 +61,7 @@ impl BudgetOptions {
 }
 
 impl Held {
-    /// Tell what a run used beyond the limits, or write them anew.
+    /// Print the limits that a run exceeded and return an error, or update the budget's file.
     pub(crate) fn judge(&self, simulation: &Simulation, run: &Run) -> Result<(), Failure> {
         let (syncs, writes) = (simulation.syncs(), simulation.writes());
         let usage = Usage { run, syncs, writes, of_tables: simulation.writes_of_tables() };

@@ -65,32 +65,33 @@ enum Command {
     Compare(Box<compare::Args>),
     /// Run workloads on stacks with every parameter exposed.
     Bench(Box<bench::Args>),
-    /// Run a program of yours with its SQLite on a simulated stack.
+    /// Run your program with its SQLite on a simulated stack.
     Run(Box<run::Args>),
-    /// Run a program of yours and record what it asks of SQLite.
+    /// Run your program and record its calls of SQLite.
     Record(Box<record::Args>),
-    /// Run a recording or an SQL script on stacks, without its program.
+    /// Replay a recording or an SQL script on stacks, without its program.
     Replay(Box<replay::Args>),
-    /// Hold a program to limits of what it may cost.
+    /// Check a program's costs against limits.
     Budget(Box<budget::Args>),
-    /// Cut the power at many moments of a program's run, and look at its databases.
+    /// Cut the power at many moments of a program's run, and check its databases.
     Crash(Box<crash::Args>),
     /// Find the configuration under which the flash lives longest.
     Advise(Box<advise::Args>),
-    /// Make the calls of a recording that come from the standard input.
+    /// Make the calls of a recording that are read from standard input.
     #[command(hide = true)]
     Play(play::Args),
-    /// Write a library with which a program's own SQLite reaches a simulated stack.
+    /// Write an SQLite extension that puts a program's databases on a simulated stack.
     Extension(extension::Args),
-    /// Do the papers' experiments again, and judge each of their claims.
+    /// Repeat the papers' experiments, and judge each of their claims.
     Repro(repro::Args),
-    /// Make images of flash from folders, and take the files out of images.
+    /// Make flash images from folders, and copy files out of images.
     Image(image::Args),
     /// Compare index structures on the bare chip.
     Index(Box<index::Args>),
-    /// List the parts (chips), show one, or begin one of yours.
+    /// List the parts (chips), show one, or make a template for your own.
     Part(part::Args),
-    /// List the platforms, begin one of yours, or measure the throughput that one is calibrated by.
+    /// List the platforms, make a template for your own, or measure one's throughput to calibrate
+    /// it.
     Platform(platform::Args),
     /// Compute what an index costs before it is built, and predict the costs of runs.
     Model(model::Args),
@@ -140,7 +141,7 @@ fn run(command_line: CommandLine) -> Result<(), Failure> {
     }
 }
 
-/// Print help and version, which are no errors. Shorten an error in the arguments to one line.
+/// Print help and version, which are not errors. Shorten an error in the arguments to one line.
 fn explain(error: &clap::Error) -> Result<(), Failure> {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         return Ok(error.print()?);

@@ -1,11 +1,11 @@
-//! Lists and ranges of numbers, as the command line gives them: `150,300` or `100..5000:100`.
+//! Lists and ranges of numbers on the command line: `150,300` or `100..5000:100`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::failure::Failure;
 
-/// Most numbers that one text may stand for.
+/// The most numbers that one text may stand for.
 const COUNT_MAX: u64 = 100_000;
 
 /// Numbers, from a text such as `150,300` or `100..5000:100`.
@@ -27,7 +27,7 @@ pub(crate) enum ValuesError {
     NotANumber(String),
     /// A range runs backwards, or its step is zero.
     Range(String),
-    /// It stands for more numbers than a sweep can want.
+    /// The text stands for more numbers than [`COUNT_MAX`].
     TooMany(String),
 }
 
@@ -48,7 +48,7 @@ impl fmt::Display for ValuesError {
 
 impl std::error::Error for ValuesError {}
 
-/// Numbers in the order given; a range includes its end where a step falls on it.
+/// The numbers of a text, in order. A range includes its end if a step falls on it.
 ///
 /// # Errors
 /// The first part that is wrong.
@@ -87,12 +87,12 @@ fn number(text: &str) -> Result<u64, ValuesError> {
     digits.parse().map_err(|_| ValuesError::NotANumber(text.trim().to_owned()))
 }
 
-/// Counts of an option that may be left out: none where it was.
+/// The counts of an option; none if the option is not given.
 pub(crate) fn optional(name: &str, numbers: Option<&Numbers>) -> Result<Vec<u32>, Failure> {
     numbers.map_or(Ok(Vec::new()), |numbers| counts(name, numbers))
 }
 
-/// Numbers that count something: at least 1, at most what 32 bits hold.
+/// Check counts: each must be at least 1 and fit in 32 bits.
 pub(crate) fn counts(name: &str, numbers: &Numbers) -> Result<Vec<u32>, Failure> {
     let count = |&value: &u64| match u32::try_from(value) {
         Ok(count @ 1..) => Ok(count),
@@ -101,7 +101,8 @@ pub(crate) fn counts(name: &str, numbers: &Numbers) -> Result<Vec<u32>, Failure>
     numbers.0.iter().map(count).collect()
 }
 
-/// Refuse a number above what there is of something.
+/// Refuse a value of an option that is greater than `most`. `what` names in the error what has that
+/// size.
 pub(crate) fn at_most(option: &str, given: u32, what: &str, most: u32) -> Result<(), Failure> {
     if given <= most {
         return Ok(());

@@ -25,24 +25,24 @@ pub(crate) enum Format {
     Json,
 }
 
-/// Where a document is written.
+/// Where output is written.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Destination {
-    /// File to write; stdout if not given
+    /// Output file [default: stdout]
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Replace the file if it exists
+    /// Replace an existing file
     #[arg(long, requires = "out")]
     pub(crate) force: bool,
 }
 
 impl Destination {
-    /// Check that the document can be written. A command calls this before it starts long work.
+    /// Check that the output can be written. A command calls this before it starts long work.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         self.out.iter().try_for_each(|path| check_writable(path, self.force))
     }
 
-    /// Write a document to the file or to stdout.
+    /// Write the output to the file or to stdout.
     pub(crate) fn deliver(&self, bytes: &[u8]) -> Result<(), Failure> {
         match &self.out {
             Some(path) => write_file(path, bytes, self.force),
@@ -57,13 +57,13 @@ pub(crate) struct Figures {
     /// How to print the figures
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
-    /// File for the figures; stdout if not given
+    /// File for the figures [default: stdout]
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Replace files that exist
+    /// Replace existing files
     #[arg(long)]
     pub(crate) force: bool,
-    /// Write a report page as well
+    /// Also write a report page
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
 }
@@ -93,7 +93,8 @@ impl Figures {
         self.destination().deliver(figures)
     }
 
-    /// The file that tells where the figures of a CSV file come from.
+    /// The file next to a CSV that names the origin of its figures. None for other formats and for
+    /// stdout.
     fn sidecar(&self) -> Option<PathBuf> {
         let path = self.out.as_ref().filter(|_| self.format == Format::Csv)?;
         let mut name = path.as_os_str().to_owned();
@@ -113,7 +114,7 @@ pub(crate) fn print(bytes: &[u8]) -> Result<(), Failure> {
     Ok(stdout.flush()?)
 }
 
-/// Write a file completely or not at all. A file that exists is replaced only with `force`.
+/// Write a file completely or not at all. An existing file is only replaced if `force` is set.
 pub(crate) fn write_file(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
     write_atomic(path, bytes, force).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists if force => Failure::of_file(path, "is not a regular file"),
@@ -136,13 +137,13 @@ pub(crate) fn check_writable(path: &Path, force: bool) -> Result<(), Failure> {
     })
 }
 
-/// Check that no two outputs go to the same file.
+/// Check that no two outputs have the same file.
 pub(crate) fn check_distinct<'a>(
     paths: impl IntoIterator<Item = &'a PathBuf>,
 ) -> Result<(), Failure> {
     let mut seen: Vec<PathBuf> = Vec::new();
     for path in paths {
-        // A path whose folder does not exist is refused later, with its reason.
+        // If its folder does not exist, the path is refused later, with the reason.
         let whole = std::path::absolute(path).unwrap_or_else(|_| path.clone());
         let whole = whole.canonicalize().unwrap_or(whole);
         if seen.contains(&whole) {
@@ -153,12 +154,13 @@ pub(crate) fn check_distinct<'a>(
     Ok(())
 }
 
-/// Check that a report can be written. A report of flysch itself is replaced without `force`.
+/// Check that a report can be written. An existing file is only replaced if flysch made it or
+/// `force` is set.
 pub(crate) fn check_report(path: &Path, force: bool) -> Result<(), Failure> {
     check_writable(path, force || is_own(path))
 }
 
-/// Write a report page. A report of flysch itself is replaced without `force`.
+/// Write a report page. An existing file is only replaced if flysch made it or `force` is set.
 pub(crate) fn write_report(path: &Path, page: &str, force: bool) -> Result<(), Failure> {
     write_file(path, page.as_bytes(), force || is_own(path))
 }
@@ -183,8 +185,8 @@ pub(crate) fn json<T: Serialize>(value: &T) -> Vec<u8> {
     bytes
 }
 
-/// Render cells as a table. A column whose cells all begin with a digit is flush right, which
-/// includes numbers with a percent sign behind.
+/// Render cells as a table. A column is right-aligned if all its cells begin with a digit, such as
+/// numbers and percentages.
 pub(crate) fn table(columns: &[impl AsRef<str>], rows: &[Vec<String>]) -> Vec<u8> {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN).set_header(names(columns));
@@ -227,7 +229,7 @@ fn cells<R: Serialize>(
     rows.iter().map(row).collect()
 }
 
-/// A cell for people: a number has three decimals, and an unknown value is blank.
+/// The text of a cell in a table: a number has three decimals, and an unknown value is blank.
 fn short_cell(row: &Value, pointer: &str) -> String {
     match row.pointer(pointer) {
         Some(Value::Number(number)) if number.is_f64() => {

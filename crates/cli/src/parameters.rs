@@ -23,13 +23,13 @@ use crate::numbers::{Numbers, optional};
 
 /// The largest number of runs of one command. Their results must fit in memory.
 const RUNS_MAX: u64 = 20_000;
-/// Bytes of the random string in each record, if the user gives none.
+/// Bytes of the random string in each record, by default.
 const RECORD_SIZE: u32 = 600;
 /// The largest number of requests of a run.
 const REQUESTS_MAX: u32 = 10_000_000;
 
-/// What may be set about a run. Every option takes a list (a,b,c), numbers also ranges
-/// (FROM..TO:STEP); every combination is run.
+/// The parameters of a run. Every option takes a list (a,b,c), numbers also ranges (FROM..TO:STEP);
+/// every combination is run.
 #[derive(Debug, Args)]
 pub(crate) struct Parameters {
     #[command(flatten)]
@@ -40,11 +40,11 @@ pub(crate) struct Parameters {
     /// Requests between BEGIN and END [default: 1000; compare: 100,500,1000,2000]
     #[arg(long, value_name = "N", visible_alias = "transactions")]
     requests: Option<Numbers>,
-    /// What the random strings are made of: bytes, base64, digits, constant [default: bytes]
+    /// Characters of the random strings: bytes, base64, digits, constant [default: bytes]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     alphabet: Vec<Alphabet>,
-    /// Records in each table before select, join, update and logger [default: 5000, or the
-    /// requests]
+    /// Records in each table before select, join, update and logger [default: 5000, or the number
+    /// of requests if greater]
     #[arg(long, value_name = "N")]
     fill: Option<Numbers>,
     #[command(flatten)]
@@ -68,16 +68,16 @@ pub(crate) struct SqliteOptions {
     synchronous: Vec<Synchronous>,
 }
 
-/// What may be set about the machine, whatever runs on it.
+/// The parameters of the machine.
 #[derive(Debug, Args)]
 pub(crate) struct Hardware {
-    /// Platforms, board and kernel: names, or TOML files
+    /// Platforms (board and kernel): names, or TOML files
     #[arg(long, value_name = "NAME|FILE", value_delimiter = ',', default_value = Platform::DEFAULT)]
     platform: Vec<String>,
-    /// Chip instead of the platform's: a part's name, or a TOML file
+    /// Chips instead of the platform's: names of parts, or TOML files
     #[arg(long, value_name = "NAME|FILE", value_delimiter = ',')]
     part: Vec<String>,
-    /// Blocks of the test partition
+    /// Number of blocks in the test partition
     #[arg(long, value_name = "N")]
     partition_blocks: Option<Numbers>,
     /// Seeds of all random numbers
@@ -91,11 +91,11 @@ pub(crate) struct Hardware {
     /// none
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     compression: Vec<CompressionOption>,
-    /// Where errors are corrected: hardware, or soft (sub-page reads)
+    /// Where errors are corrected: hardware, or soft (in software, with sub-page reads)
     #[arg(long, value_name = "WHERE", value_delimiter = ',', value_parser = ecc)]
     ecc: Vec<EccMode>,
-    /// Kinds of files on the PRAM or RAM of stacks such as sqlite/yaffs2+pramfs, joined by +:
-    /// journal, super-journal, statement-journal, temporary, or all [default: journal]
+    /// Kinds of files that lie on the PRAM or RAM of stacks such as sqlite/yaffs2+pramfs, joined by
+    /// +: journal, super-journal, statement-journal, temporary, or all [default: journal]
     #[arg(long, alias = "beside", value_name = "FILES", value_delimiter = ',')]
     nvram_files: Vec<Route>,
     #[command(flatten)]
@@ -122,7 +122,7 @@ pub(crate) fn ecc(text: &str) -> Result<EccMode, String> {
 }
 
 impl Parameters {
-    /// The grid of all combinations. `requests` is used if the user gives no numbers of requests.
+    /// The grid of all combinations. If the user sets no numbers of requests, `requests` are used.
     pub(crate) fn grid(
         &self,
         workloads: Vec<Workload>,
@@ -152,7 +152,7 @@ impl Parameters {
 }
 
 impl Parameters {
-    /// Refuse an option that applies to nothing in any of the grids.
+    /// Refuse an option that applies to no scenario of any grid.
     pub(crate) fn check_use(&self, grids: &[Grid]) -> Result<(), Failure> {
         let is_plain = |name: &str| name == "record-size" && self.record_size.is_none();
         let idle = grids.first().map(Grid::idle).unwrap_or_default();
@@ -178,7 +178,7 @@ impl SqliteOptions {
         })
     }
 
-    /// The names of the settings that are given.
+    /// The names of the settings that the user set.
     pub(crate) fn given(&self) -> Vec<&'static str> {
         let all = [
             ("journal-mode", !self.journal_mode.is_empty()),
@@ -189,7 +189,7 @@ impl SqliteOptions {
         all.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name).collect()
     }
 
-    /// What these settings replace in a recording that runs as a scenario.
+    /// The settings that replace those of a recording, for a replay in this scenario.
     pub(crate) fn variant(&self, scenario: &Scenario) -> Variant {
         let (given, settings) = (self.given(), scenario.settings);
         let has = |name: &str| given.contains(&name);
@@ -204,8 +204,8 @@ impl SqliteOptions {
 }
 
 impl Hardware {
-    /// The scenario of a program of the user's on a stack, or on the first one of the platform. The
-    /// partition is as large as the part unless another size is given.
+    /// The scenario for a program of the user on a stack, on the first platform. The partition
+    /// takes the whole part unless another size is set.
     pub(crate) fn scenario(&self, stack: Stack) -> Result<Scenario, Failure> {
         match self.scenarios(vec![stack], &SqliteOptions::default())?.as_slice() {
             [one] => Ok(one.clone()),
@@ -216,7 +216,7 @@ impl Hardware {
         }
     }
 
-    /// The scenarios of a program of the user's for every combination.
+    /// The scenarios for a program of the user: all combinations.
     pub(crate) fn scenarios(
         &self,
         stacks: Vec<Stack>,
@@ -227,7 +227,8 @@ impl Hardware {
         let workloads = vec![Workload::Program];
         let mut grid = Grid { workloads, stacks, platforms, axes, keeps_traces: true };
         if is_whole {
-            // Checked with the first part's size; each gets all of its own part below.
+            // The check uses the size of the first part. Below, each scenario gets a partition of
+            // its own part's size.
             let parts = grid.scenarios();
             let blocks = parts.first().map(|it| it.build.part.geometry.block_count);
             grid.axes.partition_blocks = blocks.into_iter().collect();
@@ -292,7 +293,7 @@ fn described<T, E: Display, F: Display>(
     found.map(Arc::new)
 }
 
-/// Refuse a run that makes no sense before the first run starts.
+/// Refuse impossible runs before the first run starts.
 fn check(grid: &Grid) -> Result<(), Failure> {
     let runs = grid.run_count();
     if runs > RUNS_MAX {
@@ -361,7 +362,8 @@ fn check(grid: &Grid) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuse a workload that needs far more room than there is, where that is known before it runs.
+/// Refuse a workload that needs far more room than the partition has, if the need is known before
+/// the run.
 fn check_room(scenario: &Scenario) -> Result<(), Failure> {
     let room = scenario.workload.room(&scenario.settings, scenario.requests).unwrap_or(0);
     let (room, given) = (room / ROOM_SLACK, scenario.build.partition_bytes());
@@ -377,10 +379,12 @@ fn check_room(scenario: &Scenario) -> Result<(), Failure> {
     )))
 }
 
-/// Rooms are estimates, so that only what is far too much is refused.
+/// The need is only an estimate, so a workload is refused only if it exceeds the room by this
+/// factor.
 const ROOM_SLACK: u64 = 2;
 
-/// Refuse platforms or parts that have one name, because their runs could not be told apart.
+/// Refuse two platforms or parts with the same name, because their runs could not be told apart in
+/// the results.
 fn check_names(grid: &Grid) -> Result<(), Failure> {
     let parts: Vec<&str> = grid.axes.parts.iter().map(|part| part.name.as_str()).collect();
     let platforms: Vec<&str> = grid.platforms.iter().map(|it| it.name.as_str()).collect();
@@ -394,7 +398,7 @@ fn check_names(grid: &Grid) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuse a stack whose engine is not the one of the workload.
+/// Refuse a stack whose engine cannot run the workload.
 fn check_stack(scenario: &Scenario) -> Result<(), Failure> {
     let (workload, stack) = (scenario.workload, scenario.stack);
     if stack.engine == Engine::Flysch

@@ -1,4 +1,4 @@
-//! `flysch part`: lists the built-in chips, shows their files, and makes a template of one.
+//! `flysch part`: lists the built-in chips, shows their files, and makes a template for a new one.
 
 use clap::Subcommand;
 use flysch_chip::Part;
@@ -22,26 +22,26 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// The built-in parts, one a row
+    /// List the built-in parts
     List {
         /// How to print the rows
         #[arg(long, value_enum, default_value_t)]
         format: Format,
     },
-    /// The file of a part, with the source of each figure
+    /// Show the file of a part, with the source of each figure
     Show {
         /// Name of the part
         name: String,
     },
-    /// A part file of yours: that of another part, to be edited
+    /// Make a part file of your own to edit: a copy of another part's
     New(New),
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct New {
-    /// Name of yours
+    /// Name of the new description
     pub(crate) name: String,
-    /// The one whose figures it begins with
+    /// Name of the description to copy
     #[arg(long, value_name = "NAME")]
     pub(crate) like: Option<String>,
     #[command(flatten)]
@@ -58,7 +58,7 @@ struct Listed {
     description: String,
 }
 
-/// What stands above a template.
+/// The comment above a template.
 const UNITS: &str = "\
 # A part of your own: replace each figure by that of its data sheet, and name the source beside it.
 # Names end in their unit: ns are nanoseconds (at most a second), ps are picoseconds (a byte at most
@@ -100,7 +100,7 @@ fn text(name: &str) -> Result<&'static str, Failure> {
 }
 
 impl New {
-    /// Write the text of another description under the new name, below `head`.
+    /// Write a copy of another description under the new name, below the comment `head`.
     pub(crate) fn write(&self, head: &str, text: &str) -> Result<(), Failure> {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
         if self.name.is_empty() || !self.name.chars().all(is_plain) {

@@ -1,5 +1,5 @@
 //! `flysch platform`: lists the built-in boards and kernels, shows their files and how well they
-//! are calibrated, and makes a template of one.
+//! are calibrated, and makes a template for a new one.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ Examples:
 pub(crate) struct Args {
     #[command(subcommand)]
     action: Option<Action>,
-    /// Platform to calibrate; all are listed if not given
+    /// Platform to calibrate; without it, all platforms are listed
     name: Option<String>,
     /// How to print the rows
     #[arg(long, value_enum, default_value_t)]
@@ -36,18 +36,18 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// The built-in platforms, one a row
+    /// List the built-in platforms
     List,
-    /// The file of a platform, with the source of each figure
+    /// Show the file of a platform, with the source of each figure
     Show {
         /// Name of the platform
         name: String,
     },
-    /// A platform file of yours: that of another platform, to be edited
+    /// Make a platform file of your own to edit: a copy of another platform's
     New(New),
 }
 
-/// What stands above a template.
+/// The comment above a template.
 const UNITS: &str = "\
 # A platform of your own: replace each figure by one that you measured or looked up, and name the
 # source beside it. Names end in their unit: ns are nanoseconds, ps are picoseconds (at most 10^9 of
@@ -64,8 +64,8 @@ struct Listed {
     fitted: String,
 }
 
-/// The throughput of one level on the simulated stack, beside the throughput that the source
-/// measured.
+/// The simulated throughput at one level of the stack, and the throughput that the platform's
+/// source measured.
 #[derive(Serialize)]
 struct Calibrated {
     level: &'static str,
@@ -75,7 +75,7 @@ struct Calibrated {
     source_read_mb_s: Option<f64>,
 }
 
-/// List the platforms, or measure one.
+/// List the platforms, show one, make a template, or measure a platform's throughput.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let text_of = |name: &str| Platform::text(name).map_err(|error| Failure::of(&error));
     let text = match (&args.action, &args.name) {

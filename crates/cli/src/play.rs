@@ -1,9 +1,9 @@
-//! Makes the calls of one process of a recording, with a SQLite library of the host's. `flysch
-//! replay` starts it with the shim, and sends the calls as lines of JSON.
+//! Makes the calls of one process of a recording with an SQLite library of the host. `flysch
+//! replay` starts this command with the shim, and sends the calls as lines of JSON.
 //!
-//! A line `sync` is answered by a line `.`, as all calls before it have been made. A call that
-//! fails otherwise than when it was recorded is answered by a line `!` with what SQLite says. The
-//! process ends with its input, whatever it has open, as the program's did.
+//! The line `sync` is answered by the line `.` when all calls before it have been made. A call
+//! whose result differs from the recorded one is answered by a line with `!` and SQLite's message.
+//! The process exits at the end of its input without closing anything, as the recorded program did.
 
 use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
@@ -14,13 +14,13 @@ use flysch_sqlite::{Library, Player};
 use crate::failure::Failure;
 use crate::output;
 
-/// The most answers to calls that failed. Nobody reads them before the next `sync`.
+/// The most answers on differing results, because nobody reads them before the next `sync`.
 const ANSWERS_MAX: usize = 100;
 
 /// Arguments of `flysch play`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The SQLite library
+    /// Path of the SQLite library
     library: PathBuf,
 }
 
@@ -48,6 +48,6 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         }
     }
     io::stdout().flush()?;
-    // What is open stays so: a process that closes its databases would do what the program did not.
+    // Do not close databases: the recorded program did not do so when it ended.
     std::process::exit(0)
 }

@@ -1,4 +1,4 @@
-//! Progress of many runs: a bar if stderr is a terminal, else nothing.
+//! Progress of many runs: a bar if stderr is a terminal, otherwise nothing.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -24,7 +24,7 @@ pub(crate) fn carry_out(scenarios: &[Scenario]) -> Result<Vec<Run>, Failure> {
     all_or_first_failure(outcomes, titles)
 }
 
-/// Run all scenarios. Each has its result, or the reason for which it has none.
+/// Run all scenarios. Each gets its result, or the reason why it has none.
 pub(crate) fn attempt(scenarios: &[Scenario], is_quiet: bool) -> Vec<Cell> {
     let cell = |(scenario, outcome): (&Scenario, Result<Run, RunError>)| match outcome {
         Ok(run) => Cell::Done(Box::new(run)),
@@ -40,7 +40,7 @@ fn run_under_bar(scenarios: &[Scenario], is_quiet: bool) -> Vec<Result<Run, RunE
     outcomes
 }
 
-/// The runs that have a result. If none has, the first failure is returned.
+/// The runs that succeeded. If none did, the first failure is returned.
 pub(crate) fn done(cells: &[Cell]) -> Result<Vec<Run>, Failure> {
     let done = |cell: &Cell| match cell {
         Cell::Done(run) => Some(run.as_ref().clone()),
@@ -60,7 +60,7 @@ pub(crate) fn done(cells: &[Cell]) -> Result<Vec<Run>, Failure> {
     }
 }
 
-/// A cell of a sweep: its result, or why it has none.
+/// One scenario of a sweep: its result, or why it has none.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(crate) enum Cell {
@@ -89,13 +89,13 @@ fn all_or_first_failure<T, E: Display>(
     runs.collect()
 }
 
-/// A bar of `steps` steps, drawn after `template`.
+/// A progress bar of `steps` steps, drawn by `template`.
 pub(crate) fn bar(steps: u64, template: &str) -> ProgressBar {
     let style = ProgressStyle::with_template(template).expect("the template is valid");
     ProgressBar::new(steps).with_style(style)
 }
 
-/// A bar of so many runs, which is not shown to a user who wants quiet.
+/// A progress bar for this many runs. It is hidden if `is_quiet`.
 fn bar_unless(is_quiet: bool, runs: usize) -> ProgressBar {
     if is_quiet { ProgressBar::hidden() } else { bar(runs as u64, RUNS) }
 }
@@ -112,14 +112,14 @@ pub(crate) fn title(scenario: &Scenario, on: &str) -> String {
     )
 }
 
-/// Write a line to stderr, for the user who watches.
+/// Write a line to stderr for the user.
 pub(crate) fn tell(text: &str) {
-    // If stderr is closed, nobody watches, so an error does not matter.
+    // If stderr is closed, nobody reads it, so the error does not matter.
     writeln!(io::stderr(), "flysch: {text}").ok();
 }
 
-/// Write a text of lines to stderr.
+/// Write several lines to stderr.
 pub(crate) fn show(text: &str) {
-    // If stderr is closed, nobody watches, so an error does not matter.
+    // If stderr is closed, nobody reads it, so the error does not matter.
     io::stderr().write_all(text.as_bytes()).ok();
 }

@@ -1,5 +1,5 @@
-//! Where figures come from: program, commit, SQLite and command. There is no date in it, so that
-//! the same run gives the same bytes.
+//! The origin of figures: program, commit, SQLite version and command. It has no date, so that the
+//! same run gives the same bytes.
 
 use std::env;
 use std::path::Path;
@@ -15,8 +15,8 @@ use crate::failure::Failure;
 pub(crate) const VERSION: &str =
     concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("FLYSCH_COMMIT"), ")");
 
-/// Options that say where output goes and how it looks, and change no figure. Those of the second
-/// list have a value.
+/// Options that decide where output goes and how it looks, but change no figure. Those in the
+/// second list take a value.
 const SILENT: [&str; 3] = ["--force", "--quiet", "-q"];
 const SILENT_VALUED: [&str; 9] = [
     "--out",
@@ -30,11 +30,11 @@ const SILENT_VALUED: [&str; 9] = [
     "--columns",
 ];
 
-/// Where figures come from.
+/// The program, commit, SQLite version and command that made some figures.
 #[derive(Serialize)]
 pub(crate) struct Provenance {
     flysch: &'static str,
-    /// The commit of the sources; `unknown` if they were no repository.
+    /// The commit of the sources; `unknown` if they were not in a repository.
     commit: &'static str,
     sqlite: &'static str,
     /// The command, without options that change no figure.
@@ -42,7 +42,7 @@ pub(crate) struct Provenance {
 }
 
 impl Provenance {
-    /// Of the figures of this command.
+    /// The origin of the figures that this command makes.
     pub(crate) fn of_this_command() -> Self {
         Self {
             flysch: env!("CARGO_PKG_VERSION"),
@@ -52,12 +52,12 @@ impl Provenance {
         }
     }
 
-    /// It as a line of JSON.
+    /// The origin as a line of JSON.
     fn line(&self) -> String {
         serde_json::to_string(self).expect("its texts have JSON values")
     }
 
-    /// A page with a section that tells it.
+    /// A page with the origin as an additional section.
     pub(crate) fn sign(&self, page: &str) -> String {
         let Self { flysch, commit, sqlite, command } = self;
         let facts =
@@ -69,13 +69,14 @@ impl Provenance {
     }
 }
 
-/// Save the trace of a run of this command, which is noted in it.
+/// Save the trace of a run of this command, with its origin.
 pub(crate) fn save_trace(trace: &mut Trace, path: &Path, force: bool) -> Result<(), Failure> {
     trace.origin = Provenance::of_this_command().line();
     flysch_lab::trace::save(trace, path, force).map_err(|error| Failure::of_file(path, error))
 }
 
-/// The command with the options that matter. Behind `--` are the words of another program.
+/// The command without [`SILENT`] options. The words after `--` belong to another program and are
+/// kept.
 fn spoken(mut arguments: impl Iterator<Item = String>) -> String {
     let mut words = vec!["flysch".to_owned()];
     let mut is_value = false;

@@ -1,4 +1,4 @@
-//! `flysch record`: runs a program as `flysch run` does, and writes what it asked of SQLite.
+//! `flysch record`: runs a program as `flysch run` does, and writes its calls of SQLite to a file.
 
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.run.carry_out(Some(&write), args.run.budget())
 }
 
-/// Where a recording comes from that is about to be made.
+/// The origin of a recording of the program that is about to run.
 #[expect(clippy::disallowed_methods, reason = "a recording says when it was made")]
 pub(crate) fn origin(run: &program::Args, mode: Mode) -> Origin {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

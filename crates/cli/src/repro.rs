@@ -30,7 +30,7 @@ Examples:
   flysch repro 000 --item table-2,figure-4 --quick --out tables
   flysch repro 000 --item figure-8 --seeds 20 --out figure-8")]
 pub(crate) struct Args {
-    /// Number of a paper, or all; the papers and their items are listed if not given
+    /// Number of a paper, or all; without it, the papers and their items are listed
     paper: Option<String>,
     /// Items of the paper, such as table-2 [default: all]
     #[arg(long, value_name = "ITEM", value_delimiter = ',', requires = "paper")]
@@ -38,13 +38,13 @@ pub(crate) struct Args {
     /// Folder for pages, series and summary
     #[arg(long, value_name = "DIR", default_value = "repro")]
     out: PathBuf,
-    /// Measure fewer points; every claim is still judged
+    /// Measure fewer points; all claims are still judged
     #[arg(long)]
     quick: bool,
-    /// Measure with this many seeds: means, with 95 % intervals in the files and as bands in charts
+    /// Number of seeds to measure with; figures are means, with 95 % intervals in files and charts
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: u64,
-    /// Write into the folder even if flysch did not make it
+    /// Write into an existing folder even if flysch did not make it
     #[arg(long)]
     force: bool,
     /// How to print the claims

@@ -12,25 +12,25 @@ use crate::numbers::{Numbers, at_most, optional};
 /// The largest number of terminals: ten for each warehouse.
 const TERMINALS_MAX: u32 = 10 * Scale::WAREHOUSES_MAX;
 
-/// The settings of TPC-C.
+/// The options of TPC-C.
 #[derive(Debug, Args)]
 pub(crate) struct TpccOptions {
     /// tpcc: warehouses [default: 1]
     #[arg(long, value_name = "N")]
     warehouses: Option<Numbers>,
-    /// tpcc: what the specification's items, customers and orders are divided by [default: 1]
+    /// tpcc: divides the specification's numbers of items, customers and orders [default: 1]
     #[arg(long, value_name = "N")]
     scale_divisor: Option<Numbers>,
-    /// tpcc: terminals; each waits for its answer [default: 1]
+    /// tpcc: terminals; each waits for an answer before its next request [default: 1]
     #[arg(long, value_name = "N")]
     terminals: Option<Numbers>,
     /// tpcc: keying and think times of the specification, on or off [default: off]
     #[arg(long, value_name = "on|off", value_delimiter = ',', value_parser = pace)]
     think_times: Vec<Pace>,
-    /// tpcc: share of New-Orders that roll back, percent [default: 1]
+    /// tpcc: percent of New-Order transactions that roll back [default: 1]
     #[arg(long, value_name = "PERCENT", value_delimiter = ',', value_parser = value_parser!(u32).range(0..=100))]
     rollback_percent: Vec<u32>,
-    /// tpcc: files of the database, 1 or 2 (orders in the second) [default: 1]
+    /// tpcc: files of the database, 1 or 2 (with orders in the second) [default: 1]
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = files)]
     database_files: Vec<Files>,
 }
@@ -52,7 +52,7 @@ fn files(text: &str) -> Result<Files, String> {
 }
 
 impl TpccOptions {
-    /// The names of the options, and whether the user gave them.
+    /// The names of the options, each with whether the user set it.
     pub(crate) fn given(&self) -> [(&'static str, bool); 6] {
         [
             ("warehouses", self.warehouses.is_some()),

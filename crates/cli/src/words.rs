@@ -1,4 +1,4 @@
-//! Options whose values are words. A wrong word is refused with a list of the possible ones.
+//! Options whose values are words. An error lists the possible words.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 

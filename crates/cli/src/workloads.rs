@@ -1,4 +1,4 @@
-//! The options of single workloads. Each option accepts a list.
+//! The options of some workloads. Each option accepts a list.
 
 use clap::Args;
 use flysch_lab::bench::grid::spread;
@@ -24,13 +24,13 @@ pub(crate) struct Options {
     /// read: time between requests, microseconds [default: 0]
     #[arg(long, value_name = "US")]
     inter_arrival: Option<Numbers>,
-    /// contacts: bytes of each of a record's five texts [default: 64]
+    /// contacts: bytes of each of the five texts in a record [default: 64]
     #[arg(long, value_name = "BYTES")]
     text_size: Option<Numbers>,
     /// contacts: records in the table [default: 1000]
     #[arg(long, value_name = "N")]
     records: Option<Numbers>,
-    /// postmark: per cent of a file that each read covers [default: 100]
+    /// postmark: percent of a file that each read covers [default: 100]
     #[arg(long, value_name = "N")]
     percent: Option<Numbers>,
     /// postmark: number of files created at the start [default: 500]
@@ -42,18 +42,19 @@ pub(crate) struct Options {
     /// postmark: bytes of the largest file [default: 10000]
     #[arg(long, value_name = "BYTES")]
     size_max: Option<Numbers>,
-    /// logger: readings of each transaction [default: 1]
+    /// logger: readings in each transaction [default: 1]
     #[arg(long, value_name = "N")]
     batch: Option<Numbers>,
-    /// logger: the newest readings that are kept; each transaction deletes as many of the oldest
-    /// as it inserts [default: all]
+    /// logger: keep this many of the newest readings; each transaction deletes as many old ones as
+    /// it inserts [default: all]
     #[arg(long, value_name = "N")]
     keep: Option<Numbers>,
-    /// logger: queries by time after the transactions, and as many by sensor [default: 100]
+    /// logger: number of queries by time after the transactions, and of queries by sensor [default:
+    /// 100]
     #[arg(long, value_name = "N")]
     queries: Option<Numbers>,
-    /// mount: how the machine stops before: cut (power fails in a transaction) or clean [default:
-    /// cut]
+    /// mount: how the machine stops before the mount: cut (power is cut in a transaction) or clean
+    /// [default: cut]
     #[arg(long, value_name = "HOW", value_delimiter = ',')]
     stop: Vec<Stop>,
     #[command(flatten)]
@@ -93,7 +94,7 @@ impl Options {
         Ok(all)
     }
 
-    /// Refuse an option that none of the workloads has.
+    /// Refuse an option that applies to none of the workloads.
     fn check_use(&self, workloads: &[Workload]) -> Result<(), Failure> {
         let mut given: Vec<(&str, bool, &[&str])> = vec![
             ("pattern", !self.pattern.is_empty(), &["read", "contacts"]),
@@ -138,7 +139,7 @@ impl Options {
         Ok(all)
     }
 
-    /// The times between requests, which may be zero. The limit is an hour.
+    /// The times between requests. They may be zero, and at most an hour.
     fn inter_arrivals(&self) -> Result<Vec<u32>, Failure> {
         const MOST: u64 = 3_600_000_000;
         let given = self.inter_arrival.iter().flat_map(|numbers| &numbers.0);
@@ -195,9 +196,9 @@ impl Options {
     }
 }
 
-/// The largest text of a contact, bytes. It keeps SQL texts far below SQLite's limit.
+/// The largest text of a contact, bytes. It keeps statements far below SQLite's limit.
 const TEXT_SIZE_MAX: u32 = 1 << 16;
-/// The most readings of a transaction: they are in memory at a time.
+/// The most readings in a transaction. They are all in memory at the same time.
 const BATCH_MAX: u32 = 1 << 16;
-/// The largest call on a file, bytes.
+/// The largest read or write call, bytes.
 const REQUEST_SIZE_MAX: u32 = 64 << 20;

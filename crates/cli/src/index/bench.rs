@@ -72,15 +72,15 @@ const LAYOUT: Layout = Layout {
     ],
 };
 
-/// The longest key, bytes. With longer keys no method has room for a node or an entry, on any part.
+/// The longest key, bytes. No method has room for a node or an entry with longer keys on any part.
 const KEY_SIZE_MAX: u32 = 4096;
 /// The largest number of runs of one command.
 const RUNS_MAX: usize = 10_000;
 
-/// The chip if the user names none: the one of the `PBFilter` paper.
+/// The chip by default: the one in the `PBFilter` paper.
 const PART: &str = "gemalto-vfl";
-/// The power of a chip without a platform, mW. 20 mA at 3.3 V are common in SLC data sheets; it is
-/// an assumption.
+/// Power of a chip that comes without a platform, mW. It is an assumption: data sheets of SLC NAND
+/// often give 20 mA at 3.3 V.
 const ACTIVE_MW: u32 = 66;
 
 /// Arguments of `flysch index bench`. Numbers are lists (a,b,c) or ranges (FROM..TO:STEP).
@@ -102,19 +102,19 @@ pub(crate) struct Args {
     /// Bytes of each key
     #[arg(long, value_name = "BYTES", default_value = "12")]
     key_size: Numbers,
-    /// How the keys are spread: random, ascending, descending, normal, bursty, zipf, colliding
+    /// Distributions of the keys: random, ascending, descending, normal, bursty, zipf, colliding
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "random")]
     key_distribution: Vec<KeyDistribution>,
-    /// Rows of each key; with zipf keys their mean
+    /// Rows of each key (with zipf keys: on average)
     #[arg(long, value_name = "N", default_value = "1")]
     rows_per_key: Numbers,
-    /// Which of the keys are looked up: uniform, zipf, newest, oldest
+    /// Distributions of the keys that are looked up: uniform, zipf, newest, oldest
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "uniform")]
     lookup_distribution: Vec<LookupDistribution>,
-    /// Updates of random keys after the load, per cent of the keys
+    /// Updates of random keys after the load, percent of the number of keys
     #[arg(long, value_name = "PERCENT", default_value = "0")]
     updates: Numbers,
-    /// Which lookups to measure
+    /// Kinds of lookup to measure
     #[arg(
         long,
         value_name = "KIND",
@@ -122,45 +122,45 @@ pub(crate) struct Args {
         default_value = "present,absent,middle"
     )]
     lookups: Vec<Kind>,
-    /// Lookups of each kind (the middle key: one)
+    /// Number of lookups of each kind (of middle: one)
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..))]
     lookup_count: u32,
-    /// States of the second half of the load over which lookups are spread; 0: all at the end
+    /// Number of points in the second half of the load at which lookups are made; 0: all at the end
     /// [default: 40 for runs, whose reads rise and fall with each merge; 0 for the others]
     #[arg(long, value_name = "N")]
     states: Option<u32>,
-    /// Seeds of keys and draws
+    /// Seeds of keys and random draws
     #[arg(long, value_name = "N", default_value = "1")]
     seed: Numbers,
-    /// Chips: parts by name, or TOML files; one too small for an index is taken several times over
+    /// Chips: names of parts, or TOML files; a part that is too small for an index gets more blocks
     /// [default: gemalto-vfl]
     #[arg(long, value_name = "NAME|FILE", value_delimiter = ',')]
     part: Vec<String>,
     /// Take the chip and its power from a platform
     #[arg(long, value_name = "NAME", conflicts_with = "part")]
     platform: Option<String>,
-    /// RAM an index may take, bytes [default: the method's usual]
+    /// RAM for an index, bytes [default: the method's own]
     #[arg(long, value_name = "BYTES")]
     ram: Option<Numbers>,
-    /// pbfilter: bits of a Bloom filter for each key, d
+    /// pbfilter: bits of the Bloom filter for each key, called d
     #[arg(long, value_name = "BITS", default_value = "16")]
     bits_per_key: Numbers,
-    /// pbfilter: bits set for each key, k
+    /// pbfilter: bits that each key sets, called k
     #[arg(long, value_name = "N", default_value = "7")]
     hash_count: Numbers,
     /// pbfilter: what a flush of the summary programs
     #[arg(long, value_enum, default_value_t)]
     flush: Unit,
-    /// runs: when merges are done
+    /// runs: when merges happen
     #[arg(long, value_enum, default_value_t)]
     pace: When,
-    /// btree: blocks that the translation layer keeps for itself, per cent
+    /// btree: percent of the blocks that the translation layer keeps in reserve
     #[arg(long, value_name = "PERCENT", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=90))]
     spare_percent: u32,
-    /// bftl2: pages of a node's list beyond which it is compacted, C
+    /// bftl2: longest list of a node in pages before it is compacted, called C
     #[arg(long, value_name = "C", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     list_max: u32,
-    /// skimpystash: keys of a chain on average
+    /// skimpystash: average number of keys in a chain
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
     chain_len: u32,
     #[command(flatten)]
@@ -175,7 +175,7 @@ enum Kind {
     Present,
     /// Keys that were not inserted
     Absent,
-    /// The one key inserted half-way
+    /// The one key that was inserted half-way
     Middle,
     /// All rows of keys that were inserted
     All,
@@ -194,10 +194,10 @@ impl Kind {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Unit {
-    /// Sectors: pages are programmed in parts and out of order
+    /// Sectors: programs pages in parts and out of order
     #[default]
     Sector,
-    /// Whole pages: every chip allows it
+    /// Whole pages, which every chip allows
     Page,
 }
 
@@ -222,8 +222,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.figures.deliver(&figures, || report::indexes(&runs))
 }
 
-/// Every combination of the values asked for. Methods vary fastest, so that they stand side by
-/// side.
+/// Every combination of the values. Methods vary fastest, so that they are next to each other in
+/// the results.
 fn benches(args: &Args) -> Result<Vec<IndexBench>, Failure> {
     let (parts, active_mw) = parts(args)?;
     let sizes = key_sizes(args)?;
@@ -272,7 +272,7 @@ fn benches(args: &Args) -> Result<Vec<IndexBench>, Failure> {
     Ok(benches)
 }
 
-/// Refuse a run that makes no sense before the first run starts.
+/// Refuse impossible runs before the first run starts.
 fn check(benches: &[IndexBench]) -> Result<(), Failure> {
     benches.iter().try_for_each(|bench| {
         bench.check().map_err(|error| Failure::Message(format!("{}: {error}", bench.title())))
@@ -329,7 +329,7 @@ fn key_sizes(args: &Args) -> Result<Vec<u32>, Failure> {
     }
 }
 
-/// The percentages of updates. 1000 is the limit, so that the number of updates fits in 32 bits.
+/// The percentages of updates. The limit is 1000, so that the number of updates fits in 32 bits.
 fn updates(args: &Args) -> Result<Vec<u32>, Failure> {
     let percent = |&value: &u64| {
         u32::try_from(value).ok().filter(|&percent| percent <= 1000).ok_or_else(|| {

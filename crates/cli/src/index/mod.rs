@@ -20,7 +20,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum IndexCommand {
-    /// Load keys into index structures, look some up, and print what it cost.
+    /// Load keys into index structures, look some up, and print the costs.
     Bench(bench::Args),
 }
 

@@ -1,5 +1,5 @@
-//! `flysch model bitmap`: the costs of bitmap indexes of one attribute. A decomposition of the
-//! values into components decides how many bitmaps there are.
+//! `flysch model bitmap`: the costs of bitmap indexes of one attribute. How its values are
+//! decomposed into components decides the number of bitmaps.
 
 use flysch_models::bitmap::{Bitmaps, PUBLISHED, bitmaps};
 use serde::Serialize;
@@ -13,15 +13,15 @@ use crate::output::{self, Format};
     after_help = "Example:\n  flysch model bitmap --tuples 1000000 --bases 256,16x16,4x4x4x4"
 )]
 pub(crate) struct Args {
-    /// Tuples of the table; the paper's million is 2^20
+    /// Number of tuples in the table; the paper's million is 2^20
     #[arg(long, value_name = "N", default_value_t = 1 << 20,
           value_parser = clap::value_parser!(u32).range(1..))]
     tuples: u32,
-    /// Bytes of each page
+    /// Size of a page in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 2048,
           value_parser = clap::value_parser!(u32).range(1..))]
     page_size: u32,
-    /// Bases of the components, the lowest first, joined by x; the paper's three if not given
+    /// Bases of the components, lowest first, joined by x [default: the three of the paper]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = bases)]
     bases: Vec<Bases>,
     /// How to print the rows

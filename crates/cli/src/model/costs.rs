@@ -20,43 +20,43 @@ Examples:
   flysch model costs --method pbfilter --bits-per-key 24 --hash-count 4 --reading consistent
   flysch model costs --method bftl2 --list-max 30 --variables")]
 pub(crate) struct Args {
-    /// Methods: btree, bftl1, bftl2, skimpystash, pbfilter, pbfilter2; all if not given
+    /// Methods: btree, bftl1, bftl2, skimpystash, pbfilter, pbfilter2 [default: all]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     method: Vec<Method>,
-    /// N: number of records inserted
+    /// N: number of inserted records
     #[arg(long, value_name = "LIST", default_value = "1000000")]
     n: Numbers,
-    /// Sk: bytes of a key
+    /// Sk: size of a key in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 12)]
     key_size: u32,
-    /// Sp: bytes of a page
+    /// Sp: size of a page in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 2048)]
     page_size: u32,
-    /// Sr: bytes of a pointer
+    /// Sr: size of a pointer in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 4)]
     pointer_size: u32,
-    /// B: buffer pages in RAM
+    /// B: number of buffer pages in RAM
     #[arg(long, value_name = "PAGES", default_value_t = Tuning::PUBLISHED.buffers)]
     buffers: u32,
-    /// C: greatest length of a node translation list of bftl2
+    /// C: longest node translation list of bftl2
     #[arg(long, value_name = "PAGES", default_value_t = 5)]
     list_max: u32,
     /// kss: records in a bucket of skimpystash
     #[arg(long, value_name = "N", default_value_t = 8)]
     chain_len: u32,
-    /// d: bits of a filter of pbfilter for each key
+    /// d: bits of pbfilter's Bloom filter for each key
     #[arg(long, value_name = "BITS", default_value_t = Tuning::PUBLISHED.bits_per_key)]
     bits_per_key: u32,
-    /// k: hash functions of pbfilter
+    /// k: hash functions of pbfilter's Bloom filter
     #[arg(long, value_name = "N", default_value_t = Tuning::PUBLISHED.hash_count)]
     hash_count: u32,
     /// L1: initial partitions of pbfilter; pbfilter2 has four times as many
     #[arg(long, value_name = "N", default_value_t = Tuning::PUBLISHED.partitions)]
     partitions: u32,
-    /// s: sectors of a page
+    /// s: sectors in a page
     #[arg(long, value_name = "N", default_value_t = Tuning::PUBLISHED.sectors)]
     sectors: u32,
-    /// How the printed R of pbfilter is read
+    /// Which interpretation of the printed formula for R of pbfilter to use
     #[arg(long, value_enum, default_value_t)]
     reading: ReadingName,
     /// Print the variables of Table 4 instead
@@ -69,10 +69,10 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum ReadingName {
-    /// P: reproduces every R that the text states; a fit
+    /// An interpretation that is fitted: it gives every R that the paper's text states
     #[default]
     Fitted,
-    /// C: contradicts itself nowhere
+    /// An interpretation without contradictions in itself
     Consistent,
 }
 

@@ -1,4 +1,4 @@
-//! `flysch model dump`: every value of the model with its label.
+//! `flysch model dump`: every value of the paper's model with its label.
 
 use flysch_models::dump::values;
 

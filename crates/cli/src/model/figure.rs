@@ -17,13 +17,13 @@ Examples:
   flysch model figure g,h --format csv
   flysch model figure --report figure-12.html")]
 pub(crate) struct Args {
-    /// Letters of the charts; all if not given
+    /// Letters of the charts [default: all]
     #[arg(value_name = "LETTER", value_delimiter = ',')]
     letters: Vec<char>,
     /// How to print the numbers
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// Write the charts as a page as well
+    /// Also write the charts as a page
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Replace the page even if flysch did not write it

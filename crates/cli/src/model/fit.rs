@@ -41,12 +41,12 @@ Examples:
   flysch model fit runs.csv --out costs.json
   flysch model predict costs.json --workload insert --on sqlite/jffs2 --requests 2000 --record-size 500")]
 pub(crate) struct FitArgs {
-    /// Runs, as flysch bench --format csv writes them
+    /// Runs: the CSV of flysch bench
     file: PathBuf,
-    /// File for the models, which flysch model predict takes
+    /// File for the models, which flysch model predict reads
     #[arg(long, value_name = "FILE", default_value = "model.json")]
     out: PathBuf,
-    /// Replace the file if it exists
+    /// Replace an existing file
     #[arg(long)]
     force: bool,
     /// How to print the errors of the models
@@ -61,7 +61,7 @@ Examples:
   flysch model predict model.json --workload insert --on sqlite/jffs2 --requests 1000 --record-size 600
   flysch model predict model.json --workload update --on sqlite/ubifs --requests 100..5000:100 --record-size 150,600 --format csv")]
 pub(crate) struct PredictArgs {
-    /// Models, as flysch model fit writes them
+    /// Models: the file of flysch model fit
     file: PathBuf,
     /// Workload of the predicted runs
     #[arg(long, value_name = "WORKLOAD")]
@@ -80,7 +80,7 @@ pub(crate) struct PredictArgs {
     format: Format,
 }
 
-/// A model with the names of its terms, as it is printed.
+/// A fitted model with the names of its terms, for printing.
 #[derive(Serialize)]
 struct Listed<'a> {
     #[serde(flatten)]

@@ -1,5 +1,5 @@
-//! `flysch model`: the costs of an index before it is built, in closed form, and the costs of runs
-//! that were not made. The second kind comes from models that are fitted to other runs.
+//! `flysch model`: the costs of an index before it is built, by formulas, and the costs of runs
+//! that were not made, by models that are fitted to other runs.
 
 mod bitmap;
 mod bloom;
@@ -28,21 +28,21 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// What each method costs: Tables 4 and 5 of the `PBFilter` paper
+    /// Costs of each index method: Tables 4 and 5 of the `PBFilter` paper
     Costs(costs::Args),
-    /// How often a Bloom filter is wrong: its Table 1
+    /// False positives of a Bloom filter: Table 1 of the paper
     Bloom(bloom::Args),
-    /// Pages and scans of bitmap indexes: its section 5.1
+    /// Pages and scans of bitmap indexes: section 5.1 of the paper
     Bitmap(bitmap::Args),
-    /// Charts of its Fig. 12, as numbers or as a page
+    /// The charts of Fig. 12 of the paper, as numbers or as a page
     Figure(figure::Args),
-    /// Which index for so many keys, part and RAM; its costs; how long the flash lasts
+    /// Which index fits a number of keys, a part and RAM; its costs; how long the flash lasts
     Size(size::Args),
-    /// Every value by its label, in all readings of the printed formulas
+    /// Every value by its label, in all interpretations of the printed formulas
     Dump(dump::Args),
-    /// Fit costs of runs to requests and record size, from the CSV of flysch bench
+    /// Fit the costs of runs to requests and record size, from the CSV of flysch bench
     Fit(fit::FitArgs),
-    /// What a run would cost, by fitted models
+    /// Predict the costs of a run by fitted models
     Predict(fit::PredictArgs),
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Args {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=KEYS_MAX),
           required_unless_present = "keep_days")]
     n: Option<u32>,
-    /// Hold the newest days of inserts instead of a number of keys: older ones are deleted
+    /// Instead of a number of keys: the newest DAYS of inserts are kept, older ones are deleted
     #[arg(long, value_name = "DAYS", conflicts_with = "n",
           value_parser = clap::value_parser!(u32).range(1..=36_525))]
     keep_days: Option<u32>,
@@ -33,16 +33,16 @@ pub(crate) struct Args {
     /// The chip: a part's name, or a TOML file
     #[arg(long, value_name = "NAME|FILE", default_value = "gemalto-vfl")]
     part: String,
-    /// Bytes of RAM for the index
+    /// RAM for the index, bytes
     #[arg(long, value_name = "BYTES", default_value_t = 14_336)]
     ram: usize,
-    /// Inserts a day, for the life of the flash
+    /// Inserts in a day, to compute the life of the flash
     #[arg(long, value_name = "N", default_value_t = 10_000, visible_alias = "per-day")]
     inserts_per_day: u32,
-    /// Lookups for each insert, to weigh one against the other
+    /// Lookups for each insert, to weigh the costs of both
     #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = amount)]
     lookups_per_insert: f64,
-    /// Share of lookups whose key is not there
+    /// Fraction of lookups whose key is absent
     #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = share)]
     absent_share: f64,
     /// How to print the indexes
@@ -110,7 +110,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 const KEYS_MAX: i64 = 1 << 30;
 
 impl Args {
-    /// The keys that the index holds: those asked for, or those of the days that are kept.
+    /// The number of keys that the index holds: as given, or the inserts of the days that are kept.
     fn keys(&self) -> Result<u32, Failure> {
         let Some(days) = self.keep_days else { return Ok(self.n.unwrap_or(1)) };
         let keys = u64::from(days) * u64::from(self.inserts_per_day);
@@ -122,7 +122,7 @@ impl Args {
         }
     }
 
-    /// What the years assume, in sentences.
+    /// Sentences on what the numbers of years assume.
     fn assumed(&self, demand: &Demand) -> String {
         let Part { name, endurance, geometry, .. } = &demand.part;
         let kept = match self.keep_days {

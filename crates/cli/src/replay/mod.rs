@@ -1,4 +1,5 @@
-//! `flysch replay`: runs a recording or an SQL script on stacks and settings, without its program.
+//! `flysch replay`: replays a recording or an SQL script on stacks and settings, without its
+//! program.
 
 mod workers;
 
@@ -47,7 +48,7 @@ const LAYOUT: Layout = Layout {
         "energy_mj",
     ],
 };
-/// The most calls that differ and are told.
+/// The most differing calls that are printed.
 const DIFFERENCES_MAX: usize = 10;
 
 /// Arguments of `flysch replay`.
@@ -66,24 +67,24 @@ pub(crate) struct Args {
     /// Stacks: sqlite/jffs2, sqlite/ubifs, ... [default: that of the recording, or sqlite/jffs2]
     #[arg(long, value_name = "STACK", value_delimiter = ',')]
     on: Vec<Stack>,
-    /// Files with which the databases begin [default: none; for a recording, those with which it
-    /// began]
+    /// Files that the databases begin with [default: none; for a recording, the files that it began
+    /// with]
     #[arg(long, value_name = "FILE", value_delimiter = ',')]
     database: Vec<PathBuf>,
-    /// SQLite library of this machine that makes the calls, instead of the one of flysch
+    /// SQLite library of this machine to make the calls with, instead of flysch's own
     #[arg(long, value_name = "LIB.so")]
     sqlite: Option<PathBuf>,
-    /// Time that the program took for itself: as recorded, or none
+    /// Time that the program computes between calls: as recorded, or none
     #[arg(long, value_enum, value_name = "recorded|none", default_value_t)]
     pace: PaceOption,
     #[command(flatten)]
     settings: SqliteOptions,
     #[command(flatten)]
     hardware: Hardware,
-    /// Save the calls that wrote otherwise than when they were recorded, as CSV
+    /// Save the calls that wrote other data than when they were recorded, as CSV
     #[arg(long, value_name = "FILE")]
     differences: Option<PathBuf>,
-    /// Write the databases that are left to a new folder (one run only)
+    /// Write the databases that the replay left to a new folder (one run only)
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
     /// Save the trace (one run only)
@@ -99,22 +100,22 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum PaceOption {
-    /// As it was recorded.
+    /// As recorded.
     #[default]
     Recorded,
-    /// Only the machine's own work takes time.
+    /// No time: only the work of the machine takes time.
     None,
 }
 
-/// A run, and the calls as they ended.
+/// A run, and its calls with their results.
 struct Done {
     run: Run,
     entries: Vec<Entry>,
-    /// Which source the SQLite was built from.
+    /// The source version of the SQLite that made the calls. Empty for flysch's own.
     source: String,
 }
 
-/// Run the recording and print its costs.
+/// Replay the recording and print its costs.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let recording = Recording::read(&args.file).map_err(|error| Failure::of(&error))?;
     let scenarios = args.scenarios(&recording)?;
@@ -156,7 +157,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     verdict
 }
 
-/// Settings of SQLite that were not given are the recording's, which the scenario does not know.
+/// Remove the scenario's SQLite settings that the user did not set. In a replay, the recording
+/// decides them.
 fn forget_defaults(run: &mut Run, given: &[&str]) {
     for name in ["journal-mode", "synchronous", "page-size", "cache-size"] {
         if !given.contains(&name) {
@@ -239,7 +241,7 @@ impl Args {
         Ok((done, Ok(())))
     }
 
-    /// Write the databases that are left, if that is asked for.
+    /// Write the databases that the replay left, if `--keep` is given.
     fn keep(&self, simulation: &Simulation) -> Result<(), Failure> {
         let Some(folder) = &self.keep else { return Ok(()) };
         let all = simulation.databases().map_err(|error| Failure::of(&error))?;
@@ -250,7 +252,7 @@ impl Args {
         Ok(())
     }
 
-    /// Tell where the calls wrote otherwise than when they were recorded.
+    /// Print which calls wrote other data than when they were recorded.
     fn compare(&self, recording: &Recording, done: &Done) -> Result<(), Failure> {
         let has_settings = !self.settings.given().is_empty();
         let differing = differences(recording, &done.entries);

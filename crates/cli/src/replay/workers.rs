@@ -1,5 +1,5 @@
-//! A replay with a SQLite library of the host's: one process for each that was recorded. They reach
-//! the machine as the program did, so the same calls give the same events.
+//! Replays with an SQLite library of the host: one process for each process of the recording. They
+//! use the machine through the shim, as the program did, so the same calls give the same events.
 
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::os::unix::net::UnixStream;
@@ -17,8 +17,8 @@ use flysch_sqlite::remote::{Folder, Server, Terms, Waits};
 
 use crate::failure::Failure;
 
-/// Run a replay with a library. Returns the figures, the calls as they ended, which source the
-/// library was built from, and the machine.
+/// Replay with a library. Returns the figures, the calls with their results, the source version of
+/// the library, and the machine.
 pub(super) fn run(
     replay: &Replay<'_>,
     scenario: &Scenario,
@@ -37,7 +37,7 @@ pub(super) fn run(
         let feed = scope.spawn(|| {
             let mut workers = Workers { library, folder: &folder, running: Vec::new(), last: 0 };
             let outcome = workers.feed(replay);
-            // If nobody listens any more, nobody waits.
+            // If the server has stopped, nobody waits for this byte.
             ringer.write_all(&[0]).ok();
             outcome
         });
@@ -62,7 +62,7 @@ struct Workers<'a> {
     library: &'a Path,
     folder: &'a Folder,
     running: Vec<(u32, Worker)>,
-    /// The process that was sent a call last.
+    /// The process that the last call was sent to.
     last: u32,
 }
 
@@ -74,7 +74,7 @@ struct Worker {
 }
 
 impl Workers<'_> {
-    /// Send all calls, each to its process. Returns which source the library was built from.
+    /// Send each call to its process. Returns the source version of the library.
     fn feed(&mut self, replay: &Replay<'_>) -> Result<String, String> {
         let (recording, mut source) = (replay.recording, String::new());
         for (place, entry) in recording.entries.iter().enumerate() {
@@ -92,7 +92,7 @@ impl Workers<'_> {
                 let line = serde_json::to_string(&call).map_err(|error| error.to_string())?;
                 writeln!(worker.input, "{line}").map_err(|error| error.to_string())?;
             }
-            // A script ends at the first statement that fails.
+            // A script ends at the first statement that fails, so each result is awaited.
             if recording.lines.is_some() {
                 self.settle(recording, place)?;
             }
@@ -104,7 +104,7 @@ impl Workers<'_> {
         Ok(source)
     }
 
-    /// Wait until the last process has made its calls.
+    /// Wait until the last process has made the calls that were sent to it.
     fn settle(&mut self, recording: &Recording, place: usize) -> Result<(), String> {
         let Some((_, worker)) = self.running.iter_mut().find(|(id, _)| *id == self.last) else {
             return Ok(());
@@ -120,13 +120,13 @@ impl Workers<'_> {
                     let message = line.trim_start_matches("! ").trim_end();
                     return Err(format!("{}: {message}", recording.place(place)));
                 }
-                // The comparison of the calls tells it.
+                // The recording of this replay has the result too, and is compared afterwards.
                 Ok(_) => {}
             }
         }
     }
 
-    /// A process of the recording ends.
+    /// End the process that corresponds to this one of the recording.
     fn end(&mut self, process: u32) {
         if let Some(at) = self.running.iter().position(|(id, _)| *id == process) {
             self.running.remove(at).1.finish();
@@ -169,11 +169,11 @@ impl Worker {
         Ok(Self { child, input, output, source: source.trim_end().to_owned() })
     }
 
-    /// End the process by the end of its input.
+    /// End the process by closing its input.
     fn finish(mut self) {
         self.input.flush().ok();
         drop(self.input);
-        // It has nothing left to say.
+        // The process wrote all its answers before.
         self.child.wait().ok();
     }
 }

@@ -1,4 +1,4 @@
-//! The program while it runs.
+//! The user's program while it runs.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -14,12 +14,12 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::failure::Failure;
 
-/// How long a program may take to end after Ctrl-C, which the terminal sends to it as well, before
-/// it is told again.
+/// How long a program may take to end after Ctrl-C before it is interrupted again. The terminal
+/// sends the first interrupt to it as well.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// What is known of a program. It is started on a thread of its own: the folder in which it starts
-/// may be one that this process has yet to serve.
+/// The state of a program. It is started on a thread of its own, because the kernel may look up its
+/// folder at the start, and this thread must then answer.
 #[derive(Debug, Default)]
 enum State {
     #[default]
@@ -32,13 +32,13 @@ enum State {
 pub(super) struct Program {
     state: Arc<Mutex<State>>,
     name: String,
-    /// When it was asked to end.
+    /// When the user first asked to stop.
     asked: Option<Instant>,
     was_told: bool,
 }
 
 impl Program {
-    /// Start a program. A byte comes through `ringer` when it has ended.
+    /// Start a program. When it has ended, a byte is written to `ringer`.
     pub(super) fn start(mut command: Command, mut ringer: UnixStream) -> Self {
         let state = Arc::new(Mutex::new(State::Starting));
         let (place, name) = (Arc::clone(&state), command.get_program().display().to_string());
@@ -50,13 +50,13 @@ impl Program {
                 child.wait()
             });
             set(State::Ended(ended));
-            // If nobody listens any more, nobody waits.
+            // If the server has stopped, nobody waits for this byte.
             ringer.write_all(&[0]).ok();
         });
         Self { state, name, asked: None, was_told: false }
     }
 
-    /// How it ended, if it did not fail to start.
+    /// How the program ended. None while it runs.
     pub(super) fn ended(&self) -> Result<Option<ExitStatus>, Failure> {
         match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
             State::Starting | State::Runs(_) => Ok(None),
@@ -77,7 +77,8 @@ impl Program {
         matches!(&*state, State::Ended(_))
     }
 
-    /// What the server has to wait for. A program that is to stop, and does not by itself, is told.
+    /// What the server has to wait for. After Ctrl-C, a program that does not end by itself gets a
+    /// signal.
     #[expect(clippy::disallowed_methods, reason = "it waits for a process of the host")]
     pub(super) fn waits(&mut self, stop: &Stop) -> Waits {
         let has_ended = self.has_ended();
@@ -91,7 +92,7 @@ impl Program {
         if !self.was_told && asked.elapsed() > PATIENCE {
             self.was_told = true;
             if let Some(pid) = self.pid() {
-                // A program that ends just now cannot be told.
+                // The program may have ended just now, so an error does not matter.
                 kill_process(pid, Signal::INT).ok();
             }
         }

@@ -17,17 +17,17 @@ use super::obstacle;
 use super::session::{Asked, mount};
 use crate::failure::Failure;
 
-/// The longest wait for a request. It bounds the time until a signal is noticed.
+/// The longest wait for a request. At the latest after it, a signal is noticed.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// The folder of the host that the machine's folder stands for: the current one.
+/// The folder of the host that the machine's folder stands for: the current folder.
 pub(super) fn root() -> Result<String, Failure> {
     let here = std::env::current_dir().map_err(|error| Failure::of(&error))?;
     let name = here.into_os_string().into_string();
     name.map_err(|name| Failure::Message(format!("{}: not a name in UTF-8", name.display())))
 }
 
-/// Mount the machine, start the program there and serve it until it has ended.
+/// Mount the machine's folder, start the program in it, and serve it until it has ended.
 pub(super) fn serve(
     command: &[OsString],
     simulation: &Simulation,
@@ -44,14 +44,14 @@ pub(super) fn serve(
     let mut program = Program::start(prepared, ringer);
     let mut mounted = Mounted::new(simulation, partition_bytes);
     answer(&requests, simulation, &mut mounted, &mut || program.waits(&stop));
-    // Without a receiver, what the kernel still asks fails at once, and nothing waits.
+    // Once the receiver is gone, further requests of the kernel fail at once and do not hang.
     drop(requests);
     session.umount_and_join().ok();
     program.ended()
 }
 
-/// A process that unmounts the folder if this one is ended before it could, as by a second Ctrl-C.
-/// It waits for the end of its input.
+/// A process that unmounts the folder if this one is killed, for example by a second Ctrl-C. It
+/// waits until its input is closed.
 struct Guard(Option<Child>);
 
 const UNMOUNT: &str = "trap '' INT TERM HUP; read none; \
@@ -62,7 +62,7 @@ impl Guard {
         let mut command = Command::new("sh");
         command.args(["-c", UNMOUNT, "sh"]).arg(folder).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        // Without it, only a folder may be left behind.
+        // If it cannot be started, the worst that can happen is a folder that is left behind.
         Self(command.spawn().ok())
     }
 }
@@ -76,7 +76,7 @@ impl Drop for Guard {
     }
 }
 
-/// Answer the kernel's requests as long as someone may make them.
+/// Answer the kernel's requests until the program has ended and no file is open.
 #[expect(clippy::disallowed_methods, reason = "the program's own time is the host's")]
 fn answer(
     requests: &Receiver<Asked>,
@@ -92,7 +92,7 @@ fn answer(
                     let ns = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
                     simulation.elapsed(ns);
                 }
-                // A program that is gone already needs no answer.
+                // If the program has ended, nobody waits for the answer.
                 answer.send(mounted.carry_out(call)).ok();
                 idle_since = Some(Instant::now());
                 continue;
@@ -108,7 +108,8 @@ fn answer(
     }
 }
 
-/// The command, to be started in the folder. Its program is found from here.
+/// The command to start in the mounted folder. Its program file is looked up from the current
+/// folder before.
 fn prepared(command: &[OsString], folder: &Path) -> Result<Command, Failure> {
     let mut words = command.to_vec();
     if let Some(name) = words.first_mut() {

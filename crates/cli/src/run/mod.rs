@@ -1,8 +1,8 @@
-//! `flysch run`: a program of the user's, with its SQLite on a simulated stack.
+//! `flysch run`: runs a program of the user with its SQLite on a simulated stack.
 //!
-//! The program's output is its own. What flysch has to say goes to stderr when the program has
-//! ended, or to a file. The exit code is the program's; if the program was content and flysch was
-//! not, it is 2.
+//! The program's output is not changed. When the program has ended, flysch writes its own output to
+//! stderr or to a file. The exit code is that of the program. If the program succeeds and flysch
+//! fails, it is that of the failure, such as 2.
 
 mod child;
 mod folder;
@@ -49,13 +49,15 @@ pub(crate) struct Args {
     on: Option<Stack>,
     #[command(flatten)]
     hardware: Hardware,
-    /// Time that the program takes for itself: as measured, or none, so that runs can be repeated
+    /// Time that the program computes between calls: as measured, or none, which makes runs
+    /// repeatable
     #[arg(long, value_enum, value_name = "measured|none", default_value_t)]
     pace: PaceOption,
-    /// The time that SQLite tells, in seconds since 1970; without it, that of the host
+    /// Constant time that SQLite gives the program, in seconds since 1970 [default: the host's
+    /// clock]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(i64).range(0..=253_402_300_799))]
     now: Option<i64>,
-    /// Write the databases to the host when the program has ended
+    /// Copy the databases back to the host when the program has ended
     #[arg(long)]
     write_back: bool,
     #[command(flatten)]
@@ -69,35 +71,36 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
-/// How programs reach the machine, if not by the shim.
+/// How the program reaches the machine, if not by the shim.
 #[derive(Debug, clap::Args)]
 struct Way {
-    /// Run the program in a folder that is the simulated file system (FUSE), for programs without
-    /// a shared SQLite. What the current folder holds is copied in when it is used
+    /// Run the program in a folder that is the simulated file system (FUSE), for programs whose
+    /// SQLite is not a shared library. Files of the current folder are copied to it when they are
+    /// used
     #[arg(long)]
     fuse: bool,
-    /// Serve programs that load the extension, instead of starting one. The first line on stdout
+    /// Wait for programs that load the extension, instead of starting one. The first line on stdout
     /// names the folder of the machine
     #[arg(long, hide = true, conflicts_with_all = ["fuse", "command"])]
     serve: bool,
 }
 
-/// What is written to files.
+/// The files that are written.
 #[derive(Debug, clap::Args)]
 struct Files {
-    /// Save each write, truncation and sync that SQLite asked for, one a line
+    /// Save the list of SQLite's writes, truncations and syncs, one in each line
     #[arg(long, value_name = "FILE")]
     calls: Option<PathBuf>,
     /// Save the trace of the run
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// File for the figures, beside the summary on stderr
+    /// File for the figures, in addition to the summary on stderr
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// How to print the figures to the file
     #[arg(long, value_enum, default_value_t)]
     format: FileFormat,
-    /// Replace files that exist
+    /// Replace existing files
     #[arg(long)]
     force: bool,
 }
@@ -107,7 +110,7 @@ enum PaceOption {
     /// As the host measured it.
     #[default]
     Measured,
-    /// Only the machine's own work takes time.
+    /// No time: only the work of the machine takes time.
     None,
 }
 
@@ -123,18 +126,19 @@ enum FileFormat {
 /// How a program is run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Mode {
-    /// Whether it tells what it asks of SQLite.
+    /// Whether its calls of SQLite are recorded.
     pub(crate) is_recorded: bool,
     pub(crate) repeat: Repeat,
 }
 
-/// Whether a run is to be the same each time: without the program's own time and the host's clock.
+/// Whether the run must be repeatable: then neither the time that the program computes nor the
+/// host's clock has an effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Repeat {
     #[default]
     No,
     Same,
-    /// The same, and all changes of the devices are kept.
+    /// The run is repeatable, and all changes to the devices are recorded.
     SameWithChanges,
 }
 
@@ -144,16 +148,16 @@ impl Mode {
     }
 }
 
-/// A program that has ended.
+/// A program that has ended, and the machine that it used.
 pub(crate) struct Simulated {
     pub(crate) simulation: Simulation,
     pub(crate) scenario: Scenario,
     pub(crate) status: Option<ExitStatus>,
-    /// What it did not come to know.
+    /// Whether a failure remained unknown to it.
     pub(crate) untold: Untold,
 }
 
-/// Whether a change failed of which the program was not told before it ended.
+/// Whether a change to a file failed without the program learning of it before it ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Untold(bool);
 
@@ -162,7 +166,7 @@ impl Untold {
         Self(server.untold_count() > 0)
     }
 
-    /// A failure, if there was such a change.
+    /// An error if there was such a failure.
     pub(crate) fn check(self) -> Result<(), Failure> {
         if self.0 {
             let what = "a change of a file failed, and the program ended before it was told";
@@ -172,13 +176,13 @@ impl Untold {
     }
 }
 
-/// The time that SQLite tells where each run is to be the same: 2023-11-14.
+/// The time that programs are given in repeatable runs: 2023-11-14, in seconds since 1970.
 const REPEATED_NOW: i64 = 1_700_000_000;
 
-/// How the program ended, and what it did not come to know.
+/// How the program ended, and whether a failure remained unknown to it.
 type Served = (Option<ExitStatus>, Untold);
 
-/// What to do with a simulation in which a program has ended.
+/// Called with the simulation after the program has ended.
 pub(crate) type Afterwards<'a> = &'a dyn Fn(&Simulation) -> Result<(), Failure>;
 
 /// Run the program, then report.
@@ -187,8 +191,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 impl Args {
-    /// Run the program, then report. If something is to be done with its calls in between, they are
-    /// recorded.
+    /// Run the program, then report. With `recorded`, its calls of SQLite are recorded and passed
+    /// to `recorded` before the report.
     pub(crate) fn carry_out(
         &self,
         recorded: Option<Afterwards<'_>>,
@@ -234,7 +238,7 @@ impl Args {
         Ok(Simulated { simulation, scenario, status, untold })
     }
 
-    /// The exit code: the program's if it failed, else flysch's own.
+    /// The exit code: the program's if it failed, otherwise flysch's own.
     pub(crate) fn conclude(
         &self,
         status: Option<ExitStatus>,
@@ -243,14 +247,15 @@ impl Args {
         conclude(&self.command, status, own)
     }
 
-    /// Take what follows a word out of the program's arguments.
+    /// Remove a word and all words after it from the program's arguments. Returns the words after
+    /// it.
     pub(crate) fn split_off(&mut self, word: &str) -> Option<Vec<OsString>> {
         let at = self.command.iter().position(|argument| argument == word)?;
         let rest = self.command.split_off(at);
         Some(rest[1..].to_vec())
     }
 
-    /// Run the program and hold it to a budget.
+    /// Run the program and check its costs against a budget.
     pub(crate) fn carry_out_within(&self, budget: &Path) -> Result<(), Failure> {
         self.carry_out(None, &self.budget.of(budget))
     }
@@ -260,7 +265,6 @@ impl Args {
         self.command.iter().map(|word| word.display().to_string()).collect()
     }
 
-    /// The limits that it is held to.
     pub(crate) const fn budget(&self) -> &BudgetOptions {
         &self.budget
     }
@@ -269,7 +273,7 @@ impl Args {
         self.on.unwrap_or(Stack::JFFS2)
     }
 
-    /// The stack that was given.
+    /// The stack that the user set.
     pub(crate) const fn given_stack(&self) -> Option<Stack> {
         self.on
     }
@@ -278,7 +282,7 @@ impl Args {
         &self.hardware
     }
 
-    /// An option for what becomes of a run in the end, if one was given.
+    /// The first option given that asks for an output of the run.
     pub(crate) const fn outcome_option(&self) -> Option<&'static str> {
         let Files { calls, trace, out, .. } = &self.files;
         match () {
@@ -291,17 +295,18 @@ impl Args {
         }
     }
 
-    /// The time that SQLite tells, if it is fixed, in seconds since 1970.
+    /// The constant time that programs are given, in seconds since 1970. None if they are given the
+    /// host's.
     pub(crate) fn seconds_now(&self, mode: Mode) -> Option<i64> {
         self.now.or(mode.is_repeatable().then_some(REPEATED_NOW))
     }
 
-    /// Whether the program runs in a mounted folder, where nobody knows what it asks.
+    /// Whether the program runs in a mounted folder, so that its calls of SQLite are not known.
     pub(crate) const fn is_mounted(&self) -> bool {
         self.way.fuse
     }
 
-    /// Whether files that exist may be replaced.
+    /// Whether existing files may be replaced.
     pub(crate) const fn may_replace(&self) -> bool {
         self.files.force
     }
@@ -364,7 +369,7 @@ impl Args {
         server.map_err(|error| unserved(&error))
     }
 
-    /// Serve programs that load the extension, until the last of them has gone.
+    /// Serve programs that load the extension, until the last of them has ended.
     fn serve_extensions(&self, simulation: &Simulation, mode: Mode) -> Result<Served, Failure> {
         let stop = Stop::on_signals().map_err(|error| Failure::of(&error))?;
         let folder = Folder::create().map_err(|error| unserved(&error))?;
@@ -377,7 +382,7 @@ impl Args {
         Ok((None, Untold::of(&server)))
     }
 
-    /// Write everything that was asked for, whatever of it fails. The first failure is returned.
+    /// Write all outputs, even if one of them fails. The first failure is returned.
     fn report(
         &self,
         simulation: &Simulation,
@@ -434,7 +439,7 @@ fn unserved(error: &std::io::Error) -> Failure {
     Failure::Message(format!("cannot serve the program: {error}"))
 }
 
-/// The exit code: the program's if it failed, else flysch's own.
+/// The exit code: the program's if it failed, otherwise flysch's own.
 fn conclude(
     command: &[OsString],
     status: Option<ExitStatus>,

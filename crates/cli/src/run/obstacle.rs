@@ -1,7 +1,6 @@
-//! Programs into which the shim cannot be loaded, and why a program opened no database.
+//! Finds programs that cannot load the shim, and reasons why a program opened no database.
 //!
-//! A program that the loader gives no shim would work on the host's own files. So it is not
-//! started.
+//! Without the shim, a program would change the host's own files. So it is not started.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -10,17 +9,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Where an ELF file tells its class and byte order, and the machine that it is built for.
+/// The bytes of an ELF header that hold class and byte order.
 const CLASS_AT: std::ops::Range<usize> = 4..6;
 const MACHINE_AT: std::ops::Range<usize> = 18..20;
-/// Bytes at the beginning of a program that hold its headers.
+/// How many bytes of a program file are read. They include its ELF headers.
 const BEGINNING: u64 = 64 << 10;
-/// The kind of a segment that names the loader.
+/// The type of the ELF segment that names the dynamic loader (`PT_INTERP`).
 const INTERPRETER: u32 = 3;
 const WAY_OUT: &str =
     "its SQLite is no shared library; with --fuse it runs on a simulated stack too";
 
-/// Say in a line why a program cannot be run, if that is known beforehand.
+/// A line that says why a program cannot run with the shim. None if no reason is known.
 pub(super) fn foreseen(command: &[OsString]) -> Option<String> {
     let name = command.first()?.display();
     let path = program_file(command.first()?)?;
@@ -47,7 +46,7 @@ pub(super) fn foreseen(command: &[OsString]) -> Option<String> {
     }
 }
 
-/// Say in a line why the machine was not used. `came` tells whether the shim was asked for a file.
+/// A line that says why no database was opened. `came` is whether the shim asked for any file.
 pub(super) fn explain(command: &[OsString], came: bool) -> String {
     let name = command.first().map(|name| name.display().to_string()).unwrap_or_default();
     if came {
@@ -56,14 +55,14 @@ pub(super) fn explain(command: &[OsString], came: bool) -> String {
     format!("{name} opened no database; if its SQLite is no shared library, try --fuse")
 }
 
-/// The beginning of a file. What is asked of a program stands there.
+/// The first bytes of a file, which include the ELF headers.
 fn beginning(path: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     fs::File::open(path).ok()?.take(BEGINNING).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 
-/// The beginning of a program, or of the interpreter that its first line names.
+/// The first bytes of a program. For a script, those of the interpreter in its first line.
 fn program_bytes(path: &Path) -> Option<Vec<u8>> {
     let bytes = beginning(path)?;
     let Some(line) = bytes.strip_prefix(b"#!") else { return Some(bytes) };
@@ -77,8 +76,8 @@ pub(crate) fn program_file(name: &OsStr) -> Option<PathBuf> {
     which::which(name).ok()
 }
 
-/// The loader that a program names, if it names one. Programs of this machine are in its byte
-/// order, and 64-bit.
+/// The path of the dynamic loader in a program's ELF headers. None if it has no loader. The program
+/// must be 64-bit and little-endian, like this one.
 fn interpreter(bytes: &[u8]) -> Option<&[u8]> {
     let long = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
     let short = |at: usize| Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?));

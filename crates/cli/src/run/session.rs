@@ -1,7 +1,7 @@
-//! What the kernel asks of a mounted folder, as calls on the machine.
+//! Turns the kernel's requests on a mounted folder into calls on the machine.
 //!
-//! The kernel asks on a thread of fuser's. The machine lives on the thread of the command. Each
-//! request goes there and waits for its answer.
+//! fuser receives the requests on a thread of its own. The machine lives on the command's thread.
+//! Each request is sent there and waits for its answer.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -16,27 +16,28 @@ use fuser::{
     ReplyWrite, Request, Session, SessionACL, TimeOrNow, WriteFlags,
 };
 
-/// How long the kernel may rely on an answer. Only through the kernel can a file change.
+/// How long the kernel may cache an answer. A file can only be changed through the kernel, so this
+/// may be long.
 const VALID: Duration = Duration::from_secs(3600);
 const BLOCK_SIZE: u32 = 4096;
 const NAME_MAX: u32 = 255;
 
 type Reply = Result<Answer, rustix::io::Errno>;
 
-/// A request of the kernel, and where its answer goes.
+/// A request of the kernel, with the channel for its answer.
 pub(super) struct Asked {
     pub(super) call: Call,
     pub(super) answer: Sender<Reply>,
 }
 
-/// The folder as fuser sees it.
+/// The mounted folder, whose requests fuser passes on.
 struct Folder {
     requests: SyncSender<Asked>,
     since: SystemTime,
     owner: (u32, u32),
 }
 
-/// Mount a folder. What the kernel asks comes through the receiver.
+/// Mount a folder. The receiver gets the kernel's requests.
 pub(super) fn mount(place: &Path) -> std::io::Result<(BackgroundSession, Receiver<Asked>)> {
     let (requests, asked) = sync_channel(0);
     let owner = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
@@ -126,7 +127,8 @@ fn text(name: &OsStr) -> Result<String, Errno> {
     name.to_str().map(str::to_owned).ok_or(Errno::EILSEQ)
 }
 
-/// Bytes go straight to the machine; only memory may be kept by the kernel, which maps it.
+/// Reads and writes bypass the page cache and reach the machine. Only files in memory may be
+/// cached, because the kernel maps them.
 const fn flags(is_memory: bool) -> FopenFlags {
     if is_memory { FopenFlags::FOPEN_KEEP_CACHE } else { FopenFlags::FOPEN_DIRECT_IO }
 }
@@ -274,7 +276,7 @@ impl Filesystem for Folder {
         }
     }
 
-    /// Descriptors are closed one by one, and nothing waits for the last.
+    /// Called for each descriptor that is closed. There is nothing to do.
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
         reply.ok();
     }
@@ -320,7 +322,8 @@ impl Filesystem for Folder {
         let all = own.into_iter().chain(names).zip(1..);
         for ((name, node, is_folder), next) in all.skip(usize::try_from(offset).unwrap_or(0)) {
             let kind = if is_folder { FileType::Directory } else { FileType::RegularFile };
-            // A name that was not looked up yet has no number. The kernel does not use it.
+            // A name that was not looked up yet has no node number. The kernel does not use this
+            // one.
             if reply.add(INodeNo(if node == 0 { u64::MAX } else { node }), next, kind, &name) {
                 break;
             }

@@ -1,4 +1,4 @@
-//! The summary of a run, for people.
+//! The summary of a run as text.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::output;
 
 /// The most rows of a table. `flysch trace` shows all.
 const ROWS_MAX: usize = 12;
-/// The most letters of a statement.
+/// The most characters of a statement.
 const TEXT_MAX: usize = 60;
 
 /// The summary: what costs most, what the program did, and what it cost.

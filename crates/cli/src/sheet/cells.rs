@@ -1,15 +1,16 @@
-//! The runs of several seeds as one row: the mean of each figure, with its standard deviation and
-//! the interval that holds the true mean in 95 of 100 cases (Student's t).
+//! Joins runs that differ only in their seed into one row: the mean of each figure, with its
+//! standard deviation and 95 % confidence interval (Student's t).
 
 use std::collections::BTreeMap;
 
 use flysch_charts::statistics::Spread;
 use serde_json::{Map, Value, json};
 
-/// The field that holds the spread of each figure.
+/// The field with the deviation and the interval of each figure.
 pub(super) const SPREAD: &str = "spread";
 
-/// Rows that differ in nothing but the seed, as one. `asked` tells what else was asked for.
+/// Join rows for which `asked` returns the same parameters. The rows of a group then differ only in
+/// their seed.
 pub(super) fn by_cell(rows: &[Value], asked: impl Fn(&Value) -> Vec<String>) -> Vec<Value> {
     let mut places: BTreeMap<Vec<String>, usize> = BTreeMap::new();
     let mut cells: Vec<Vec<&Value>> = Vec::new();
@@ -23,7 +24,7 @@ pub(super) fn by_cell(rows: &[Value], asked: impl Fn(&Value) -> Vec<String>) -> 
     cells.iter().map(|rows| merged(rows)).collect()
 }
 
-/// One row of several. Rows without a result count only if none has one.
+/// One row for a group of rows. Rows without a result are ignored, unless none has one.
 fn merged(rows: &[&Value]) -> Value {
     let done: Vec<&Value> = rows.iter().copied().filter(|row| row.get("error").is_none()).collect();
     let Some(first) = done.first() else { return rows[0].clone() };
@@ -45,12 +46,12 @@ fn merged(rows: &[&Value]) -> Value {
     row
 }
 
-/// Fields that are numbers, but say what was asked for.
+/// Whether a field is a parameter although it is a number.
 fn is_asked(name: &str) -> bool {
     matches!(name, "record_size" | "requests" | "n" | "key_size" | "rows_per_key" | "updates")
 }
 
-/// Replace a number, or the numbers of an object, by their means.
+/// Replace a number, or each number of an object, by the mean of `all`.
 fn merge(name: &str, value: &mut Value, all: &[Value], spread: &mut Map<String, Value>) {
     if let Value::Object(fields) = value {
         for (field, inner) in fields.iter_mut() {
@@ -77,7 +78,7 @@ fn merge_number(name: &str, value: &mut Value, all: &[Value], spread: &mut Map<S
     spread.insert(name.to_owned(), interval);
 }
 
-/// The half of the interval of a figure, as a share of its mean. None if there is no spread.
+/// Half the width of a figure's interval, as a fraction of its mean. None if there is no interval.
 pub(super) fn share(row: &Value, name: &str) -> Option<f64> {
     let of = row.get(SPREAD)?.get(name)?;
     let (low, high) = (of["ci95_low"].as_f64()?, of["ci95_high"].as_f64()?);

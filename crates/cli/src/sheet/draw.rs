@@ -1,13 +1,13 @@
-//! Plain tables for a terminal: columns two blanks apart, numbers flush right.
+//! Plain tables for a terminal: columns are two spaces apart, and numbers are right-aligned.
 
-/// A row of cells, and whether it stands out.
+/// A row of cells, and whether it is highlighted.
 pub(super) struct Row {
     pub(super) cells: Vec<String>,
     /// The row is the best of its kind.
     pub(super) is_best: bool,
 }
 
-/// The blanks between two columns.
+/// Number of spaces between two columns.
 const GAP: usize = 2;
 
 /// The width of each column.
@@ -19,12 +19,12 @@ pub(super) fn widths(headings: &[String], rows: &[Row]) -> Vec<usize> {
     (0..headings.len()).map(width).collect()
 }
 
-/// The width of a line of columns of these widths.
+/// The width of a line with columns of these widths.
 pub(super) fn line_width(widths: &[usize]) -> usize {
     widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
 }
 
-/// The table as text. Rows that stand out are painted if `has_colour`.
+/// The table as text. If `has_colour`, the best rows are coloured.
 pub(super) fn draw(headings: &[String], rows: &[Row], has_colour: bool) -> String {
     let widths = widths(headings, rows);
     let is_number = |place: usize| {

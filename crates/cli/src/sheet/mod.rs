@@ -1,8 +1,10 @@
-//! A sheet: what was run and what it cost, one row a run, as a table, CSV or JSON.
+//! A sheet: parameters and figures of runs, one row for each, as a table, CSV or JSON.
 //!
 //! 1. Rows can be told apart: every parameter that varies is a column, in each format.
-//! 2. A table fits the width. What all rows have in common stands once above it, and figures that
-//!    do not fit are named below it.
+//!
+//! 2. A table fits the width. Parameters that all rows share are listed once above it, and figures
+//!    that do not fit are named below it.
+//!
 //! 3. A row without a result says why.
 
 mod cells;
@@ -28,13 +30,13 @@ pub(crate) use view::View;
 
 /// Which fields of a row are columns. `a.b` is the field `b` of the field `a`.
 pub(crate) struct Layout {
-    /// What was run. These are columns of every table.
+    /// The main parameters. They are columns of every table.
     pub(crate) subject: &'static [&'static str],
-    /// Parameters that are fields: columns of CSV, and of a table if they vary.
+    /// Parameters that are fields of their own: columns of CSV, and of a table if they vary.
     pub(crate) asked: &'static [&'static str],
     /// The figures in CSV.
     pub(crate) figures: &'static [&'static str],
-    /// The figures in a table, the most wanted first.
+    /// The figures in a table, the most important first. Those that do not fit are left out.
     pub(crate) shown: &'static [&'static str],
 }
 
@@ -42,14 +44,14 @@ pub(crate) struct Layout {
 pub(crate) struct Sheet {
     layout: &'static Layout,
     pub(crate) rows: Vec<Value>,
-    /// Whether a table says what its rows have in common.
+    /// Whether a table is preceded by the parameters that its rows share.
     is_headed: bool,
-    /// Sentences below a table.
+    /// Sentences to print below a table.
     pub(crate) remarks: Vec<String>,
 }
 
 impl Sheet {
-    /// A sheet of rows of any kinds.
+    /// A sheet of these rows.
     pub(crate) fn of<R: Serialize>(layout: &'static Layout, rows: &[R]) -> Self {
         let value = |row| serde_json::to_value(row).expect("what is printed has JSON values");
         Self {
@@ -78,7 +80,7 @@ impl Sheet {
         }
     }
 
-    /// The rows of several seeds as one.
+    /// The sheet with runs that differ only in their seed joined into one row.
     fn in_cells(&self) -> Self {
         let Layout { subject, asked, .. } = self.layout;
         let mut names: Vec<String> =
@@ -90,7 +92,7 @@ impl Sheet {
         Self { layout: self.layout, rows, is_headed: self.is_headed, remarks: self.remarks.clone() }
     }
 
-    /// The rows with all their fields, each with where it comes from.
+    /// The rows with all their fields, each with its origin.
     fn json(&self) -> Vec<u8> {
         let provenance = serde_json::to_value(Provenance::of_this_command());
         let provenance = provenance.expect("what is printed has JSON values");
@@ -101,7 +103,7 @@ impl Sheet {
         output::json(&rows)
     }
 
-    /// Sort the rows as the user asks.
+    /// Sort the rows as `--sort` says.
     pub(crate) fn sort(&mut self, view: &View) -> Result<(), Failure> {
         let Some(asked) = &view.sort else { return Ok(()) };
         let name = asked.strip_prefix('-');
@@ -114,7 +116,7 @@ impl Sheet {
         Ok(())
     }
 
-    /// The parameters that are columns, because they tell rows apart.
+    /// The parameters that become columns because they vary.
     fn varying(&self) -> Vec<String> {
         let Layout { subject, asked, .. } = self.layout;
         let mut names: Vec<String> = asked.iter().map(|&name| name.to_owned()).collect();
@@ -126,7 +128,7 @@ impl Sheet {
         names
     }
 
-    /// The names of all parameters of any row.
+    /// The names of the parameters that any row has.
     fn parameters(&self) -> Vec<String> {
         let of_row = |row: &Value| row["parameters"].as_object().cloned().unwrap_or_default();
         let names: BTreeSet<String> =
@@ -134,7 +136,7 @@ impl Sheet {
         names.into_iter().map(|name| format!("parameters.{name}")).collect()
     }
 
-    /// Whether a field has more than one value in rows that have the fields `within` in common.
+    /// Whether a field varies among rows that agree in the fields `within`.
     fn differs(&self, name: &str, within: &[&str]) -> bool {
         let mut first: BTreeMap<String, Option<&Value>> = BTreeMap::new();
         self.rows.iter().any(|row| {
@@ -144,7 +146,7 @@ impl Sheet {
         })
     }
 
-    /// The figures that the user asks for, or `plain`.
+    /// The figures that `--columns` names. By default `plain`.
     fn figures(&self, view: &View, plain: &[&str]) -> Result<Vec<String>, Failure> {
         match view.columns.as_slice() {
             [] => Ok(self.plain_figures(plain)),
@@ -153,7 +155,7 @@ impl Sheet {
         }
     }
 
-    /// The figures `plain`, after the first of them those that only some workloads have.
+    /// The figures `plain`, with figures that only some workloads have after the first.
     fn plain_figures(&self, plain: &[&str]) -> Vec<String> {
         let own = self.fields().into_iter().filter(|name| name.starts_with("figures."));
         let mut names: Vec<String> = plain.iter().map(|&name| name.to_owned()).collect();
@@ -161,12 +163,12 @@ impl Sheet {
         names
     }
 
-    /// Whether a row has something to show of a field.
+    /// Whether any row has a value for a field.
     fn is_known(&self, name: &str) -> bool {
         self.rows.iter().any(|row| !human(name, at(row, name)).is_empty())
     }
 
-    /// Every field of the rows that holds one number or word and says no parameter.
+    /// Every field with a single number or word, except parameters.
     fn every_figure(&self) -> Vec<String> {
         let Layout { subject, asked, .. } = self.layout;
         let is_figure = |name: &String| {
@@ -176,7 +178,7 @@ impl Sheet {
         self.fields().into_iter().filter(is_figure).collect()
     }
 
-    /// The names of all fields that hold one number or word.
+    /// The names of all fields that hold a single number or word.
     fn fields(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for (name, value) in self.rows.iter().filter_map(Value::as_object).flatten() {
@@ -187,7 +189,7 @@ impl Sheet {
         names
     }
 
-    /// The field of this name. A parameter may be named without what stands before it.
+    /// The field with this name. A parameter may be named without its prefix `parameters.`.
     fn field(&self, name: &str, option: &str) -> Result<String, Failure> {
         let known = self.fields();
         let as_parameter = format!("parameters.{}", name.replace('_', "-"));
@@ -219,13 +221,13 @@ impl Sheet {
         Ok(output::csv(&columns, &rows))
     }
 
-    /// The table alone, for what stands below another table of the same parameters.
+    /// The table without the parameters that its rows share, to be printed below another table.
     pub(crate) fn below(mut self, view: &View) -> Result<String, Failure> {
         self.is_headed = false;
         self.table(view)
     }
 
-    /// The table, what all its rows have in common above it, and notes below it.
+    /// The table, with shared parameters above it and notes below it.
     fn table(&self, view: &View) -> Result<String, Failure> {
         let mut names: Vec<String> =
             self.layout.subject.iter().map(|&name| name.to_owned()).collect();
@@ -258,7 +260,7 @@ impl Sheet {
         self.rows.iter().map(of_row).collect()
     }
 
-    /// A line about the parameters that are the same in all rows.
+    /// A line with the parameters that all rows share.
     fn in_common(&self) -> String {
         let is_common =
             |name: &&&str| !self.differs(name, &[]) && !text_of_first(self, name).is_empty();
@@ -273,7 +275,7 @@ impl Sheet {
         wrapped(&all.join(", ")) + "\n"
     }
 
-    /// Why rows have no result, and which figures are not shown.
+    /// Notes on rows without a result, and on figures that are not shown.
     fn notes(&self, left_out: &[String]) -> String {
         let mut notes = String::new();
         let failed = self.rows.iter().filter(|row| row.get("error").is_some());
@@ -295,7 +297,7 @@ impl Sheet {
     }
 }
 
-/// A value by which rows are sorted: numbers before words, and nothing last.
+/// A value to sort rows by: numbers come before words, and missing values last.
 #[derive(PartialEq, PartialOrd)]
 enum Key {
     Number(f64),
@@ -317,7 +319,8 @@ impl Key {
     }
 }
 
-/// The fields of a field that hold one number or word, or the field itself.
+/// The names of the parts of a field that hold a single number or word; the field itself if it is
+/// one.
 fn leaves(name: &str, value: &Value) -> Vec<String> {
     match value {
         Value::Object(fields) if !name.starts_with("by_") && name != SPREAD => {
@@ -330,7 +333,7 @@ fn leaves(name: &str, value: &Value) -> Vec<String> {
     }
 }
 
-/// A value as people read it, with half of its interval if it is a mean.
+/// A value for display. If it is a mean, half the width of its interval is added.
 fn shown(row: &Value, name: &str) -> String {
     let value = human(name, at(row, name));
     match share(row, name).filter(|_| !value.is_empty() && !value.starts_with('>')) {
@@ -340,7 +343,7 @@ fn shown(row: &Value, name: &str) -> String {
     }
 }
 
-/// A sentence in lines that fit the width.
+/// A sentence, broken into lines that fit the width.
 fn wrapped(sentence: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for word in sentence.split(' ') {
@@ -368,7 +371,7 @@ fn at<'a>(row: &'a Value, name: &str) -> Option<&'a Value> {
     }
 }
 
-/// The value of a field in CSV. What a row does not have is empty.
+/// The value of a field in CSV. Empty if the row does not have it.
 fn text(row: &Value, name: &str) -> String {
     let of_spread = || {
         let (figure, of) = name.rsplit_once('.')?;

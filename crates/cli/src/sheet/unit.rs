@@ -1,9 +1,9 @@
-//! Figures as people read them: headings in words, values with a unit that suits their size.
+//! Figures for display: headings in words, and values with a unit that suits their size.
 
 use flysch_charts::number::{SPACE, duration, fixed, significant, thousands};
 use serde_json::Value;
 
-/// Headings that do not follow from the name of the field.
+/// Headings that cannot be made from the name of the field.
 const HEADINGS: [(&str, &str); 24] = [
     ("on", "stack"),
     ("time_ns", "time"),
@@ -37,7 +37,7 @@ pub(super) fn heading(name: &str) -> String {
     known.map_or_else(|| in_words(name), |(_, words)| (*words).to_owned())
 }
 
-/// The name of a field without its unit, in words.
+/// The name of a field in words, without its unit.
 fn in_words(name: &str) -> String {
     let name = name.strip_prefix("parameters.").or(name.strip_prefix("figures.")).unwrap_or(name);
     let units = ["_ns", "_bytes", "_percent", "_mj", "_uj", "_kb_s", "_mb"];
@@ -45,7 +45,7 @@ fn in_words(name: &str) -> String {
     bare.replace(['_', '-', '.'], " ")
 }
 
-/// The value of a field as people read it. An unknown value is blank.
+/// The value of a field for display. An unknown value is blank.
 pub(super) fn human(name: &str, value: Option<&Value>) -> String {
     let text = match value {
         None | Some(Value::Null) => String::new(),
@@ -92,7 +92,8 @@ fn nanoseconds(ns: f64) -> String {
     if ns == 0.0 { "0".to_owned() } else { duration(ns.round() as u64) }
 }
 
-/// Beyond this many years a number says nothing that the reader can use.
+/// Longer lives are shown as "more than this many years", because larger numbers mean nothing to
+/// the reader.
 const YEARS_MAX: f64 = 100.0;
 
 fn years(years: f64) -> String {
@@ -104,8 +105,9 @@ fn years(years: f64) -> String {
     }
 }
 
-/// A value in the largest unit that it reaches. What is below all is in `least`, of which the last
-/// scale's unit has a thousand, or one if the scale is one.
+/// A value in the largest unit that it reaches. `scales` lists units with the value of one of them.
+/// Smaller values are in the unit `least`, a thousandth of the last unit, or the value itself for
+/// bytes.
 fn scaled(value: f64, scales: &[(f64, &str)], least: &str) -> String {
     if value == 0.0 {
         return "0".to_owned();

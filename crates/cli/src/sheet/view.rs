@@ -1,4 +1,4 @@
-//! How figures are shown to people: which, in which order, how wide, in which colours.
+//! How figures are shown in a terminal: which, in which order, in which width and colours.
 
 use std::env;
 use std::io::{self, IsTerminal};
@@ -8,44 +8,45 @@ use rustix::termios::tcgetwinsize;
 
 use crate::failure::Failure;
 
-/// The width if neither the terminal nor `COLUMNS` tells one.
+/// The width if neither the terminal nor `COLUMNS` defines one.
 const WIDTH: usize = 100;
 /// The narrowest width that is respected.
 const WIDTH_MIN: usize = 40;
-/// The most simulations at a time.
+/// The most simulations that may run at the same time.
 const JOBS_MAX: u16 = 1024;
 
-/// How the figures are shown.
+/// Options on how the figures are shown.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct View {
     /// Figures to show, by their names in JSON, such as `time_ns,latency_ns.p99`; or all
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) columns: Vec<String>,
-    /// Sort the rows by a figure or a parameter; with a minus before it, the greatest first
+    /// Sort the rows by a figure or a parameter; with a minus before it, in descending order
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     pub(crate) sort: Option<String>,
-    /// With several seeds: a row for each run, or the mean, deviation and 95 % interval of each
-    /// cell [default: cell in a table, run in CSV and JSON]
+    /// With several seeds: one row for each run, or for each cell (all seeds of the same
+    /// parameters) with mean, deviation and 95 % interval [default: cell in a table, run in CSV and
+    /// JSON]
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(super) per: Option<Per>,
     /// Colours in tables
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
     color: Colour,
-    /// Say nothing but the figures
+    /// Print nothing but the figures
     #[arg(short, long)]
     pub(crate) quiet: bool,
-    /// Simulations at a time [default: one for each processor]
+    /// Number of simulations at the same time [default: one for each processor]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(JOBS_MAX)))]
     jobs: Option<u16>,
 }
 
-/// What a row stands for.
+/// What a row is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Per {
     /// One run
     Run,
-    /// All seeds of what was asked for
+    /// All runs that differ only in their seed
     Cell,
 }
 
@@ -61,14 +62,15 @@ enum Colour {
 }
 
 impl View {
-    /// Let only as many simulations run at a time as the user asks for. Call it once.
+    /// Limit the number of simulations at the same time to what the user set. May be called once
+    /// only.
     pub(crate) fn limit_jobs(&self) -> Result<(), Failure> {
         let Some(jobs) = self.jobs else { return Ok(()) };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.into());
         pool.build_global().map_err(|error| Failure::of(&error))
     }
 
-    /// Whether tables are painted.
+    /// Whether tables are coloured.
     pub(super) fn has_colour(&self) -> bool {
         match self.color {
             Colour::Always => true,

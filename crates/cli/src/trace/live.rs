@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::output::{self, Destination, Format};
 use crate::progress;
 
-/// The longest sleep while nothing happens, milliseconds. It bounds the time until a signal or the
+/// The longest sleep while no events come, milliseconds. At the latest after it, a signal or the
 /// end of the command is noticed.
 const PATIENCE_MS: u32 = 100;
 
@@ -24,10 +24,12 @@ pub(super) struct Live {
     /// Record one MTD only, such as mtd0; addresses count from its start
     #[arg(long, value_name = "MTD")]
     device: Option<String>,
-    /// Where to hook: chip, spi-nand, mtd, nandsim; by default the nearest to the array
+    /// Where operations are recorded: chip, spi-nand, mtd, nandsim [default: nearest to the flash
+    /// array]
     #[arg(long, value_name = "LEVEL")]
     hook: Option<Level>,
-    /// Buffer of each processor, KiB. Events that are not read in time are lost and counted
+    /// Buffer for each CPU, KiB. Events that are not read in time are lost; their number is
+    /// reported
     #[arg(long, value_name = "KIB", default_value_t = 16384, value_parser = clap::value_parser!(u32).range(64..))]
     buffer: u32,
     /// Write the recording in this format instead of its summary
@@ -38,7 +40,7 @@ pub(super) struct Live {
     format: Format,
     #[command(flatten)]
     destination: Destination,
-    /// Command to record until it ends
+    /// Command to run; the recording ends with it
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
@@ -55,7 +57,7 @@ impl Live {
         let mut tracer = LiveTracer::start(window, options).map_err(|e| Failure::of(&e))?;
         let ended = self.record(&mut tracer, &stop)?;
         let (level, lost, trace) = (tracer.level(), tracer.lost(), tracer.take());
-        // The probes are removed before anything that may fail or may wait for a reader.
+        // Remove the probes before anything that may fail or block.
         drop(tracer);
         progress::tell(&format!(
             "{} events at level {}, {lost} lost",

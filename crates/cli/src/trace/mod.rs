@@ -39,27 +39,27 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// A few numbers on the whole trace, by kind and by task; the default
+    /// Key figures of the whole trace, by kind and by task; the default
     #[command(after_help = "Example:\n  flysch trace run.trace summary --format json")]
     Summary(Print),
-    /// Operations by block, of the blocks touched
+    /// Operations on each block that was touched
     #[command(after_help = "Example:\n  flysch trace run.trace blocks --format csv")]
     Blocks(Print),
     /// The events, one per line
     #[command(after_help = "Example:\n  flysch trace run.trace log --from 10ms --until 12ms")]
     Log(Print),
-    /// Operations by cause, as a tree with shares of the whole
+    /// Operations by cause, as a tree with percentages
     #[command(
         after_help = "Examples:\n  flysch trace run.trace causes --task sqlite3\n  flysch trace causes --explain"
     )]
     Causes(CausesOf),
-    /// Operations by statement: while it ran, and with its part of the commits
+    /// Operations by statement: while it ran, and including its share of the commits
     #[command(after_help = "Example:\n  flysch trace run.trace statements --format csv")]
     Statements(Print),
-    /// Operations by table and index, whose pages they carry
+    /// Operations by the table or index whose data they carry
     #[command(after_help = "Example:\n  flysch trace run.trace tables")]
     Tables(Print),
-    /// The operations that Flashmon v2.1 would not have shown
+    /// The operations that Flashmon v2.1 would have missed
     #[command(after_help = "Example:\n  flysch trace run.trace missed --subpage-reads")]
     Missed(Missed),
     /// Convert to another format
@@ -77,7 +77,7 @@ enum Action {
 
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 struct Print {
-    /// How to print the figures; CSV of a summary shows its kinds only
+    /// How to print the figures; CSV of a summary has only the rows by kind
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -86,7 +86,7 @@ struct Print {
 struct CausesOf {
     #[command(flatten)]
     print: Print,
-    /// What each label means, instead of counts: of the trace, or of all without one
+    /// Explain labels instead of counting: those in the trace, or all labels if no file is given
     #[arg(long)]
     explain: bool,
 }
@@ -95,10 +95,10 @@ struct CausesOf {
 struct Missed {
     #[command(flatten)]
     print: Print,
-    /// Number of entries of the module's log
+    /// Number of entries in the log of the module
     #[arg(long, value_name = "N", default_value_t = Module::default().log_entries)]
     log_entries: usize,
-    /// The driver reads parts of pages, as with ECC in software
+    /// The driver reads parts of pages, as with software ECC
     #[arg(long)]
     subpage_reads: bool,
 }
@@ -120,9 +120,9 @@ enum ExportFormat {
     Csv,
     /// The geometry and the events
     Json,
-    /// Stacks of scopes with nanoseconds, for flame graphs
+    /// Stacks of scopes with their time in nanoseconds, for flame graphs
     Folded,
-    /// Tracks of layers and statements, for Perfetto
+    /// Tracks of layers and of statements, for Perfetto
     Chrome,
     /// Counters by block, in the format of `/proc/flashmon`
     Flashmon,
@@ -212,7 +212,7 @@ fn run_on_trace(action: &Action, trace: &Trace, path: &Path) -> Result<(), Failu
     output::print(&text)
 }
 
-/// Counters by block are enough only for a few of the actions.
+/// Run an action on counts for blocks. Only a few actions can do without events.
 fn run_on_counters(action: &Action, blocks: &[Tally], path: &Path) -> Result<(), Failure> {
     match action {
         Action::Blocks(print) => output::print(&tables::blocks(blocks, print.format)),

@@ -9,17 +9,17 @@ use crate::failure::Failure;
 use crate::progress::tell;
 use crate::words::one_of;
 
-/// Options that every action has.
+/// Options that every action has, which select events.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Which events")]
 pub(super) struct Selection {
     /// Geometry of the chip, for inputs that do not contain it
     #[arg(long, global = true, value_name = "PAGE+OOBxPAGESxBLOCKS", value_parser = parse_shape)]
     pub(super) geometry: Option<Geometry>,
-    /// From this time on: nanoseconds, or with a unit ns, us, ms, s
+    /// Only events from this time on: nanoseconds, or with a unit ns, us, ms, s
     #[arg(long, global = true, value_name = "TIME", value_parser = parse_time)]
     from: Option<u64>,
-    /// Up to this time, included
+    /// Only events up to and including this time
     #[arg(long, global = true, value_name = "TIME", value_parser = parse_time)]
     until: Option<u64>,
     /// Only events of these kinds
@@ -28,7 +28,7 @@ pub(super) struct Selection {
     /// Only events of this task
     #[arg(long, global = true, value_name = "NAME")]
     task: Option<String>,
-    /// Only causes whose path contains this
+    /// Only events whose cause contains this text
     #[arg(long, global = true, value_name = "TEXT")]
     cause: Option<String>,
     /// Only these blocks, such as 7 or 0-63; marks are kept
@@ -50,7 +50,7 @@ impl Selection {
         Ok(())
     }
 
-    /// Tell the user if the selection matches none of the events.
+    /// Tell the user if no event matches the selection.
     pub(super) fn tell_if_empty(&self, before: usize, after: usize) {
         if before > 0 && after == 0 && !self.filter().is_all() {
             tell(&format!("none of {before} events is selected"));

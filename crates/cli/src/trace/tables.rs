@@ -33,7 +33,7 @@ const TABLE_COLUMNS: [&str; 9] = [
     "journal_programs",
     "wal_programs",
 ];
-/// The largest number of rows of an event table below one header.
+/// The most rows of an event table below one header.
 const TABLE_ROW_COUNT_MAX: usize = 1_000;
 /// The fields of a [`Tally`], which are columns of several tables.
 const TALLY_COLUMNS: [&str; 13] = [
@@ -88,7 +88,7 @@ pub(super) fn blocks(blocks: &[Tally], format: Format) -> Vec<u8> {
     output::rows(&with_tally("block", &[""]), &trace::block_rows(blocks), format)
 }
 
-/// Render the events. A long table repeats its header, which bounds the memory that it takes.
+/// Render the events. A long table is split into parts with a header each, which limits memory.
 pub(super) fn log(trace: &Trace, format: Format) -> Vec<u8> {
     let log = Log::new(trace);
     let rows: Vec<LogRow<'_>> = log.rows().collect();
@@ -102,7 +102,7 @@ pub(super) fn log(trace: &Trace, format: Format) -> Vec<u8> {
     }
 }
 
-/// Render the operations that Flashmon would not have shown.
+/// Render the operations that Flashmon would have missed.
 pub(super) fn missed(trace: &Trace, module: Module, format: Format) -> Vec<u8> {
     output::rows(&MISSED_COLUMNS, &trace::missed(trace, &module), format)
 }
@@ -128,13 +128,13 @@ pub(super) fn causes(trace: &Trace, format: Format) -> Vec<u8> {
     }
 }
 
-/// Render what labels of causes mean.
+/// Render the explanations of labels.
 pub(super) fn explanations(explanations: &[Explanation], format: Format) -> Vec<u8> {
     output::rows(&["layer", "label", "meaning"], explanations, format)
 }
 
-/// Render the tree of causes, indented. A cause with its own operations and with causes below it
-/// gets an extra line for its own share. So the lines below a cause sum up to it.
+/// Render the tree of causes, indented. A cause that has both operations of its own and causes
+/// below it gets an extra line for its own. So the lines below a cause add up to it.
 fn cause_tree(causes: &Causes) -> Vec<u8> {
     let mut rows = vec![cause_row("all", 0, &causes.all, &causes.all)];
     for (place, node) in causes.nodes.iter().enumerate() {

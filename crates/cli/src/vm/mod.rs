@@ -39,16 +39,16 @@ enum Action {
     /// Fetch a kernel and tools with the system's package manager, and build a guest from them
     #[command(after_help = "Example:\n  flysch vm setup")]
     Setup(Setup),
-    /// Run `flysch bench` in a guest; what it prints and the files it writes come back
+    /// Run `flysch bench` in a guest; its output and the files that it writes are copied back
     #[command(
         after_help = "Example:\n  flysch vm bench --no-delays update --on kernel:ubifs --record-size 150,600"
     )]
     Bench(Inside),
-    /// Run `flysch repro` in a guest; what it prints and the files it writes come back
+    /// Run `flysch repro` in a guest; its output and the files that it writes are copied back
     #[command(after_help = "Example:\n  flysch vm repro --help")]
     Repro(Inside),
-    /// Run a command line in a guest, such as `flysch trace live`; what it prints and writes comes
-    /// back
+    /// Run a command line in a guest, such as `flysch trace live`; its output and the files that it
+    /// writes are copied back
     #[command(
         after_help = "Example:\n  flysch vm run flysch trace live -- flash_erase /dev/mtd0 0 8"
     )]
@@ -56,7 +56,8 @@ enum Action {
     /// Start a shell in a guest; `poweroff -f` ends it
     #[command(after_help = "Example:\n  flysch vm shell --ecc soft")]
     Shell(GuestOptions),
-    /// Compare the simulator's counts with the kernel's, cell by cell; exit code 1 beyond the bands
+    /// Compare the counts of the simulator and the kernel cell by cell; exit code 1 if one is out
+    /// of band
     #[command(
         after_help = "Example:\n  flysch vm validate --quick --csv cells.csv --page cells.html"
     )]
@@ -65,10 +66,10 @@ enum Action {
 
 #[derive(Debug, clap::Args)]
 struct Setup {
-    /// Version of the kernel, such as 6.1.0-56, instead of the newest of the series
+    /// Version of the kernel, such as 6.1.0-56 [default: the newest of the series]
     #[arg(long, value_name = "VERSION")]
     kernel: Option<String>,
-    /// Also build a UBI with fastmaps from the kernel's source, because Debian's has none (140 MB
+    /// Also build UBI with fastmap from the kernel's source, as Debian's is without it (140 MB
     /// more)
     #[arg(long)]
     with_fastmap: bool,
@@ -78,7 +79,7 @@ struct Setup {
 
 #[derive(Debug, clap::Args)]
 struct Place {
-    /// Folder for the files that guests are made of, instead of the user's cache
+    /// Folder for the files that guests are built from [default: in the user's cache]
     #[arg(long, value_name = "FOLDER")]
     store: Option<PathBuf>,
 }
@@ -94,23 +95,23 @@ struct GuestOptions {
     /// Blocks of the test partition mtd0
     #[arg(long, value_name = "N", default_value_t = 400, value_parser = clap::value_parser!(u32).range(1..))]
     blocks: u32,
-    /// Run the chip without delays: its operations take no time
+    /// Simulate the chip without delays: its operations take no time
     #[arg(long)]
     no_delays: bool,
     /// Where errors are corrected: hardware, or soft (sub-page reads)
     #[arg(long, value_name = "WHERE", value_parser = ecc, default_value = "hardware")]
     ecc: EccMode,
-    /// Size of a PRAM beside the NAND, mounted at /pram, MiB; 0 for none
+    /// Size of a PRAM in addition to the NAND, mounted at /pram, MiB; 0 for none
     #[arg(long, value_name = "MIB", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=256))]
     pram: u32,
     /// YAFFS2's module, built for the guest's kernel
     #[arg(long, value_name = "FILE")]
     module: Option<PathBuf>,
-    /// What executes the guest: kvm, or tcg (an instruction every 32 ns) [default: the one that
-    /// setup found to work]
+    /// Virtualisation of the guest: kvm, or tcg (one instruction every 32 ns) [default: the one
+    /// that setup found to work]
     #[arg(long, value_name = "NAME")]
     accelerator: Option<Accelerator>,
-    /// Longest time that the guest may run, seconds
+    /// Time limit for the guest, seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
 }
@@ -119,7 +120,7 @@ struct GuestOptions {
 struct Inside {
     #[command(flatten)]
     guest: GuestOptions,
-    /// What to run there: the command's own arguments
+    /// Arguments of the command in the guest
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
@@ -179,8 +180,9 @@ impl GuestOptions {
         })
     }
 
-    /// The guest whose flash is as `flysch bench` asks for it. Where errors are corrected is then
-    /// not asked for in the guest.
+    /// The guest for a run of `flysch bench`, with the flash that the options of that command ask
+    /// for. The option for error correction is then removed from the command, as the guest already
+    /// has it.
     fn as_asked(&self, words: &mut Vec<String>) -> Result<Guest, Failure> {
         let mut guest = self.described()?;
         if let Some((_, name)) = asked_for(words, "--part")? {
@@ -200,7 +202,7 @@ impl GuestOptions {
     }
 }
 
-/// Refuse a guest whose partition, which an option sets, is larger than its chip.
+/// Refuse a guest whose partition is larger than its chip. `option` set the size of the partition.
 fn checked(guest: Guest, option: &str) -> Result<Guest, Failure> {
     let (asked, there) = (guest.partition_blocks, guest.part.geometry.block_count);
     if asked <= there {
@@ -209,7 +211,8 @@ fn checked(guest: Guest, option: &str) -> Result<Guest, Failure> {
     Err(Failure::Message(format!("{option} {asked}: the chip has {there}")))
 }
 
-/// Where an option is among the words, and its value. A guest has one chip, so it takes no list.
+/// The position of an option among the words, and its value. It must be a single value, because a
+/// guest has one chip.
 fn asked_for(words: &[String], option: &str) -> Result<Option<(Range<usize>, String)>, Failure> {
     let found =
         words.iter().enumerate().find_map(|(at, word)| match word.strip_prefix(option)? {
@@ -229,7 +232,7 @@ impl Inside {
         let mut words: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
         words.extend(self.arguments.iter().cloned());
         let says = |name: &str| self.arguments.iter().any(|word| word.starts_with(name));
-        // The guest's flash holds nothing of the user, so it may be erased.
+        // The guest's flash contains no data of the user, so it may be erased.
         let is_bench = command.last() == Some(&"bench");
         if is_bench && !says("--mtd") {
             words.extend(["--mtd", "mtd0"].map(str::to_owned));
@@ -242,8 +245,8 @@ impl Inside {
         }
         let force = says("--force");
         if !command.is_empty() {
-            // A file that comes back from the guest may have the name of a file here, which it
-            // would replace.
+            // The command may name files that exist here. A file with the same name that the guest
+            // sends back would replace it.
             let mut here = self.arguments.iter().map(Path::new).filter(|path| path.is_file());
             here.try_for_each(|path| output::check_writable(path, force))?;
         }
@@ -256,13 +259,13 @@ impl Inside {
     }
 }
 
-/// Print what a guest printed, and keep its files.
+/// Print the guest's output, and write the files that it sent back.
 fn deliver(answer: &Answer, force: bool) -> Result<(), Failure> {
     output::print(answer.text.as_bytes())?;
     answer.files.iter().try_for_each(|(path, bytes)| keep(path, bytes, force))
 }
 
-/// Write a file that came back from a guest, and create the folders on its path.
+/// Write a file that a guest sent back, and create the folders of its path.
 fn keep(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|error| Failure::of_file(folder, error))?;

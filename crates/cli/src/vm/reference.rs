@@ -1,4 +1,5 @@
-//! `flysch vm validate --reference`: the simulator against a reference of the kernel's counts.
+//! `flysch vm validate --reference`: compares the simulator with a reference of the kernel's
+//! counts.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +11,7 @@ use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::progress::carry_out;
 
-/// Carry out what answers to the rows of a file, and print both counts of each row.
+/// Run the scenarios that correspond to the rows of a reference, and print both counts of each row.
 pub(super) fn run(path: &Path, format: Format) -> Result<(), Failure> {
     let text = fs::read_to_string(path).map_err(|error| Failure::of_file(path, error))?;
     let rows = parse(&text).map_err(|error| Failure::of_file(path, error))?;
@@ -25,7 +26,7 @@ pub(super) fn run(path: &Path, format: Format) -> Result<(), Failure> {
     Err(Failure::Beyond(format!("{beyond} of {rows} rows lie outside their bands")))
 }
 
-/// What was run, both counts, and whether they agree.
+/// The columns of the table: what was run, both counts, and whether they agree.
 fn columns(judged: &[Judgement]) -> Vec<String> {
     let Some(first) = judged.first() else { return Vec::new() };
     let labels = first.labels.keys().map(|&name| name.to_owned());

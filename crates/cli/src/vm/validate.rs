@@ -50,7 +50,7 @@ const SUMMARY: [&str; 8] = [
     "reads.percentile_95",
     "reads.max",
 ];
-/// How many of the worst cells are printed.
+/// How many of the cells with the largest errors are printed.
 const WORST: usize = 5;
 
 /// What `flysch vm validate` prints.
@@ -59,32 +59,32 @@ enum Show {
     /// Every cell with its counts
     #[default]
     Cells,
-    /// The spread of the errors, by file system and workload
+    /// The distribution of the errors, by file system and workload
     Summary,
 }
 
 /// Arguments of `flysch vm validate`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Validate {
-    /// Run 12 cells instead of 160 and the read-ahead grid
+    /// Run 12 cells instead of 160, without the read-ahead grid
     #[arg(long)]
     quick: bool,
-    /// Take the kernel's counts from the CSV of an earlier run instead of a guest
+    /// CSV of an earlier run with the kernel's counts, to be used instead of a guest
     #[arg(long, value_name = "FILE")]
     kernel_counts: Option<PathBuf>,
-    /// Judge by a table of docs/reference instead, row by row
+    /// Compare with a table of docs/reference instead, row by row
     #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "kernel_counts", "show", "csv", "page"])]
     reference: Option<PathBuf>,
     /// What to print
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     show: Show,
-    /// File for every cell, as CSV
+    /// File for all cells, as CSV
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
     /// File for the page with the charts
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
-    /// Replace files that exist
+    /// Replace existing files
     #[arg(long)]
     force: bool,
     /// How to print the cells
@@ -95,7 +95,7 @@ pub(super) struct Validate {
 }
 
 impl Validate {
-    /// Run both sides, and print the cells and the verdict.
+    /// Run the cells on the kernel and on the simulator, and print the cells and the verdict.
     pub(super) fn run(&self) -> Result<(), Failure> {
         if let Some(path) = &self.reference {
             return reference::run(path, self.format);
@@ -124,7 +124,7 @@ impl Validate {
         if self.quick { QUICK } else { FULL }
     }
 
-    /// Run the cells on the kernel in a guest.
+    /// Run the cells on the kernel, in a guest.
     fn in_guest(&self) -> Result<Kernel, Failure> {
         let (store, guest, plan) = (self.guest.store(), self.guest.guest()?, self.plan());
         let mut traced = in_guest(&store, &guest, plan.arguments())?;
@@ -159,13 +159,13 @@ impl Validate {
 /// The counts of the kernel.
 struct Kernel {
     runs: Vec<(Key, Counts)>,
-    /// The runs of the read-ahead grid.
+    /// The counts of the read-ahead grid.
     reads: Vec<(Key, Counts)>,
     overhead: Option<Overhead>,
 }
 
 impl Kernel {
-    /// Read the counts from the CSV of an earlier run.
+    /// Read the kernel's counts from the CSV of an earlier run.
     fn recorded(path: &Path) -> Result<Self, Failure> {
         let all = recorded::read(path).map_err(|error| Failure::of_file(path, error))?;
         let (reads, runs) = all.into_iter().partition(|(key, _)| key.workload == "read");
@@ -200,8 +200,8 @@ fn text_of_overhead(overhead: Overhead) -> String {
     )
 }
 
-/// Run the same cells on the simulator and put the counts beside the kernel's. Both are means of
-/// the runs that differ only in their seed.
+/// Run the same cells on the simulator and pair the counts with the kernel's. Both are means over
+/// the seeds.
 fn compared(kernel: Vec<(Key, Counts)>, scenarios: &[Scenario]) -> Result<Vec<Cell>, Failure> {
     let mut left = means(kernel.iter().cloned());
     let flysch = means(carry_out(scenarios)?.iter().map(of_run));
@@ -219,7 +219,7 @@ fn compared(kernel: Vec<(Key, Counts)>, scenarios: &[Scenario]) -> Result<Vec<Ce
     cells.map(cell).collect()
 }
 
-/// Lines that say how the errors are spread, and in which cells they are largest.
+/// Lines that say how large the errors are, and in which cells they are largest.
 fn verdict(cells: &[Cell], reads: &[Cell]) -> Vec<String> {
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
     let mut lines = Vec::new();
