@@ -1,14 +1,14 @@
-//! Bands: how far a measurement may lie from a paper's value, by kind of quantity. Beyond its band,
-//! a measurement may still keep the *shape* of what the paper says.
+//! Bands: how far a measurement may be from a paper's value, for each kind of quantity. Outside of
+//! its band, a measurement may still keep the *shape* of what the paper says.
 //!
-//! The rule is the same for all claims of a kind. Times and counts keep the shape within a factor
-//! of two. Ratios keep it on the same side of one. What a choice saves is one minus a ratio, so its
-//! sign decides. Two things that are said to be alike must be so within a factor of two. A
-//! statement holds or does not hold.
+//! The rule is the same for all claims of a kind. Times and counts keep the shape if they are
+//! within a factor of two. Ratios keep it if they are on the same side of one. A saving is one
+//! minus a ratio, so it keeps the shape if its sign is right. If a paper calls two things alike,
+//! their ratio must be within a factor of two. A statement holds or does not hold.
 //!
-//! Words of a paper stand for numbers: "more" or "faster" is a ratio greater than one; "far",
-//! "much" or "large" is one greater than two; "slightly" is one up to 1.15, which is the band of
-//! ratios.
+//! Words of a paper are translated to numbers: "more" or "faster" is a ratio greater than one;
+//! "far", "much" or "large" is a ratio greater than two; "slightly" is a ratio of up to 1.15, which
+//! is the band of ratios.
 
 use std::fmt;
 
@@ -18,15 +18,15 @@ use serde::{Serialize, Serializer};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Target {
     Value(f64),
-    /// A number in this range.
+    /// A number within this range.
     Between(f64, f64),
-    /// This number or a greater one.
+    /// At least this number.
     AtLeast(f64),
-    /// This number or a smaller one.
+    /// At most this number.
     AtMost(f64),
 }
 
-/// How far a measurement may lie from the target.
+/// How far a measurement may be from the target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Band {
     /// The kind of quantity it is for.
@@ -39,7 +39,7 @@ pub struct Band {
     shape: Shape,
 }
 
-/// When a measurement outside of the band keeps the paper's shape.
+/// The condition under which a measurement outside of the band keeps the paper's shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Shape {
     /// It never keeps the shape.
@@ -51,7 +51,7 @@ enum Shape {
     SideOf(f64),
 }
 
-/// How far a magnitude may lie from the target.
+/// The factor of [`Shape::Magnitude`].
 const FACTOR: f64 = 2.0;
 
 impl Band {
@@ -83,7 +83,7 @@ impl Band {
 
     /// Whether a measurement lies in the band around the target.
     pub fn holds(self, target: Target, measured: f64) -> bool {
-        // The tiny extra share allows for rounding in the last bits of a quotient.
+        // The tiny additional fraction allows for rounding of quotients.
         let reach = |edge: f64| edge.abs() * (self.relative + 1e-12) + self.absolute;
         let (low, high) = target.ends();
         measured.is_finite()
@@ -103,7 +103,7 @@ impl Target {
         }
     }
 
-    /// The least and the greatest value that meet the target.
+    /// The least and the greatest value that meet the target. None where there is no limit.
     pub const fn ends(self) -> (Option<f64>, Option<f64>) {
         match self {
             Self::Value(value) => (Some(value), Some(value)),

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::band::{Band, Target};
 
-/// Something that a paper says and an experiment measured.
+/// A statement of a paper, and the measurement of an experiment for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
     /// The item of the paper that says it.
@@ -16,13 +16,13 @@ pub struct Claim {
     pub text: String,
     /// The value that the paper states.
     pub target: Target,
-    /// The measured value. It is not finite if nothing could be measured.
+    /// The measured value. It is not finite if it could not be measured.
     pub measured: f64,
-    /// How the measured value is spread over several seeds, of which it is the mean.
+    /// The spread of the measured value over several seeds. The value is then their mean.
     pub interval: Option<Interval>,
-    /// How far the two may lie apart.
+    /// How far the measurement may be from the paper's value.
     pub band: Band,
-    /// What a reader should know, whatever the verdict.
+    /// A note for the reader. It is shown with every verdict.
     pub note: String,
     /// Why the claim does not hold. It is only shown if it does not.
     pub reason: &'static str,
@@ -31,11 +31,11 @@ pub struct Claim {
 /// Whether a claim holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Verdict {
-    /// The measurement lies in the band.
+    /// The measurement is in the band.
     #[serde(rename = "reproduced")]
     Reproduced,
-    /// It lies outside of the band, but the direction, order or magnitude that the paper states
-    /// holds.
+    /// The measurement is outside of the band, but it has the direction, order or magnitude that
+    /// the paper states.
     #[serde(rename = "shape")]
     Shape,
     /// The claim does not hold.
@@ -52,14 +52,14 @@ pub struct Row {
     pub item: &'static str,
     /// What the paper says.
     pub claim: String,
-    /// Its value: a number, or a range in words.
+    /// The value that the paper states: a number, or a range in words.
     pub paper_value: Target,
     /// The measured value, or null if there is none.
     pub measured: f64,
-    /// How far the two may lie apart.
+    /// How far the measurement may be from the paper's value.
     pub band: Band,
     pub verdict: Verdict,
-    /// What a reader should know, and the reason if the claim does not hold.
+    /// The note for the reader, and the reason if the claim does not hold.
     pub note: String,
     #[serde(flatten)]
     pub interval: Option<Interval>,

@@ -1,4 +1,4 @@
-//! The files of the results: pages, data of figures and tables as CSV and JSON, and the summary.
+//! The output files: pages, data of figures and tables as CSV and JSON, and the summary.
 
 use std::path::{Path, PathBuf};
 
@@ -12,17 +12,17 @@ use super::listing::Listing;
 use super::page::{index_page, paper_page};
 use super::paper::Findings;
 
-/// The page with links to the others. Its presence shows that this program wrote the folder.
+/// The page with links to the others. If a folder contains it, this program wrote the folder.
 const INDEX: &str = "index.html";
 
 /// The columns of `summary.csv`: the fields of [`Row`].
 const COLUMNS: [&str; 8] =
     ["paper", "item", "claim", "paper_value", "measured", "band", "verdict", "note"];
 
-/// The columns of what was measured with several seeds.
+/// Further columns of a summary that was measured with several seeds.
 const SPREAD: [&str; 3] = ["sd", "ci95_low", "ci95_high"];
 
-/// The columns of a summary of these claims.
+/// The columns of the summary of these rows.
 pub fn columns(rows: &[Row]) -> Vec<&'static str> {
     let mut columns = COLUMNS.to_vec();
     if rows.iter().any(|row| row.interval.is_some()) {
@@ -34,7 +34,7 @@ pub fn columns(rows: &[Row]) -> Vec<&'static str> {
 /// A file to write: its path in the output folder, and its content.
 pub type File = (PathBuf, Vec<u8>);
 
-/// Whether this program wrote a folder, so that it may be replaced.
+/// Whether this program wrote the folder, so that it may be replaced.
 pub fn is_own(folder: &Path) -> bool {
     page::is_own(&folder.join(INDEX))
 }

@@ -1,4 +1,4 @@
-//! Listings: tables of a paper, filled with what was measured.
+//! Listings: tables of a paper, with measured values.
 
 use serde_json::{Map, Value};
 

@@ -42,7 +42,7 @@ pub(super) fn paper_page(findings: &Findings) -> String {
     page(&format!("Paper {}, reproduced", paper.number), paper.title, &sections)
 }
 
-/// A page of figures that belong to no judged paper.
+/// A page with figures that belong to no paper.
 pub fn figures_page(title: &str, subtitle: &str, figures: &[Figure]) -> String {
     let html = figures.iter().map(figure_html).collect();
     page(title, subtitle, &[Section { id: "figures", title: "Figures", lead: "", html }])
@@ -100,7 +100,7 @@ fn verdict_counts(rows: &[Row]) -> String {
     )
 }
 
-/// The fitted constants of the platform. All other times are predictions.
+/// A section on the platform's fitted constants. All other times are predictions.
 fn constants(findings: &Findings) -> String {
     let Some(name) = findings.paper.platform else { return String::new() };
     let platform = Platform::named(name).expect("a paper names a built-in platform");

@@ -19,7 +19,7 @@ pub struct Paper {
     pub number: &'static str,
     /// Authors, short title, venue and year.
     pub title: &'static str,
-    /// What was run on which system, in a sentence or two.
+    /// A sentence or two on what was run, and on which system.
     pub lead: &'static str,
     /// The platform whose fitted constants are listed. None if nothing is timed.
     pub platform: Option<&'static str>,
@@ -43,33 +43,34 @@ pub struct Item {
 pub struct Experiment {
     /// The names of the items.
     pub items: &'static [&'static str],
-    /// Number of progress steps. A step is about 10 ms of one core, so that the remaining time can
-    /// be estimated.
+    /// Number of progress steps. One step is about 10 ms on one core, so that the remaining time
+    /// can be estimated.
     pub steps: fn(Effort) -> u64,
-    /// Run the experiment and report as many steps.
+    /// Run the experiment and report this many steps.
     pub run: fn(&Trial<'_>) -> Result<Evidence, Cause>,
 }
 
-/// How much is run.
+/// How many points are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// Everything that the paper ran.
+    /// All points that the paper measured.
     Full,
-    /// Enough to judge every claim, with fewer points between.
+    /// Fewer points, but enough to judge every claim.
     Quick,
 }
 
-/// What an experiment needs to run.
+/// The settings of an experiment, and the report of its progress.
 pub struct Trial<'a> {
     /// How much to run.
     pub effort: Effort,
-    /// Number of the seed, from 1. Each moves the seeds of all runs, so that none is drawn twice.
+    /// Number of the seed, from 1. The seeds of all runs are shifted by it, so that no two trials
+    /// have a run in common.
     pub seed: u64,
-    /// Reports this many steps as done. It may be called from any thread.
+    /// Called with the number of steps that were just completed, from any thread.
     pub done: &'a (dyn Fn(u64) + Sync),
 }
 
-/// What an experiment found.
+/// The results of an experiment.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
     /// Claims with their measurements.
@@ -92,7 +93,7 @@ pub struct ReproError {
     pub cause: Cause,
 }
 
-/// What was found about a paper.
+/// The results for a paper.
 #[derive(Debug)]
 pub struct Findings {
     pub paper: &'static Paper,
@@ -110,16 +111,17 @@ impl fmt::Display for ReproError {
 
 impl Error for ReproError {}
 
-/// How far the seeds of one trial lie from those of the next. No experiment has as many.
+/// How far the seeds of one trial are shifted from those of the previous one. No experiment uses
+/// this many seeds.
 const SEED_STRIDE: u64 = 1 << 20;
 
 impl Trial<'_> {
-    /// The seed of this trial for what has `seed` in the first.
+    /// The seed in this trial for a run that has `seed` in the first trial.
     pub fn seed_of(&self, seed: u64) -> u64 {
         seed + (self.seed - 1) * SEED_STRIDE
     }
 
-    /// Scenarios with the seeds of this trial.
+    /// A copy of the scenarios with the seeds of this trial.
     pub fn seeded(&self, scenarios: &[Scenario]) -> Vec<Scenario> {
         let mut seeded = scenarios.to_vec();
         for scenario in &mut seeded {

@@ -1,14 +1,14 @@
-//! The findings of several seeds as one: each number is the mean, with the interval that holds the
-//! true mean in 95 of 100 cases.
+//! Joins the findings of several seeds: each number becomes the mean, with its 95 % confidence
+//! interval.
 //!
-//! Tables stay those of the first seed.
+//! Tables keep the numbers of the first seed.
 
 use flysch_charts::figure::{Interval, Series, Source};
 use flysch_charts::statistics::Spread;
 
 use super::paper::Findings;
 
-/// One of the findings of each seed. None if there are none.
+/// Join the findings of all seeds. None if there are none.
 pub fn merged(all: Vec<Findings>) -> Option<Findings> {
     let mut all = all.into_iter();
     let mut first = all.next()?;
@@ -38,8 +38,8 @@ pub fn merged(all: Vec<Findings>) -> Option<Findings> {
     Some(first)
 }
 
-/// Replace the numbers of a series by their means. What a paper states is as it is, and so is a
-/// series that has other points with other seeds.
+/// Replace the numbers of a series by their means. A series that the paper states is not changed.
+/// Neither is one whose points differ between seeds.
 fn merge(series: &mut Series, others: impl Iterator<Item = Vec<f64>>) {
     let own = series.points.numbers();
     let of_seeds: Vec<Vec<f64>> =

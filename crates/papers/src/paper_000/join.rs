@@ -13,7 +13,7 @@ use crate::band::{Band, Target};
 use crate::claim::Claim;
 use crate::paper::Evidence;
 
-/// From how many requests on a number is called large, and up to how many small.
+/// Numbers of requests from this one on are called large; the constant below limits the small ones.
 const LARGE: u32 = 3500;
 const SMALL: u32 = 500;
 /// Number of requests in the comparison with selects.

@@ -1,5 +1,5 @@
-//! Updates compared with inserts, and what both cost of the flash's life: operations for each
-//! request, the wear of blocks, and how long the part lasts at a daily load.
+//! Updates compared with inserts, and their effect on the flash: operations for each request, the
+//! wear of blocks, and the years that the part lasts at a daily load.
 
 use flysch_charts::figure::{Figure, Panel, Scale, Series, Source};
 use flysch_charts::number::real_len;
@@ -17,14 +17,14 @@ use crate::claim::Claim;
 use crate::listing::Listing;
 use crate::paper::Evidence;
 
-/// Numbers of requests at which both are compared.
+/// Numbers of requests at which inserts and updates are compared.
 const REQUESTS: [u32; 2] = [1000, 5000];
-/// The daily load for which lifetimes are given, in transactions of the greatest number of
+/// The daily load for which lifetimes are given, in transactions with the greatest number of
 /// requests.
 const TRANSACTIONS_A_DAY: f64 = 100.0;
 const DAYS_A_YEAR: f64 = 365.25;
 
-/// The claims about inserts and updates and their cost.
+/// The claims about the costs of inserts and updates.
 pub(super) fn writes(insert: &Sweep, update: &Sweep) -> Evidence {
     let mut claims: Vec<Claim> =
         STACKS.into_iter().map(|stack| slower_than_inserts(stack, insert, update)).collect();
@@ -72,7 +72,7 @@ fn rewritten(stack: Stack, insert: &Sweep, update: &Sweep) -> Claim {
     }
 }
 
-/// What the choice of file system means for the flash's life.
+/// The claims about the effect of the file system on the life of the flash.
 fn lives(update: &Sweep) -> [Claim; 2] {
     let years_of = |stack| SIZES.map(|size| years(update.last(stack, size)));
     let (jffs2, ubifs) = (years_of(STACKS[0]), years_of(STACKS[1]));

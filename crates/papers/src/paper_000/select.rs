@@ -12,7 +12,7 @@ use crate::band::{Band, Target};
 use crate::claim::Claim;
 use crate::paper::Evidence;
 
-/// Number of requests from which on JFFS2 and UBIFS read alike, according to the paper.
+/// According to the paper, JFFS2 and UBIFS read equally much from this number of requests on.
 const MEETS: u32 = 1300;
 
 /// Figures 5 and 6 with their claims.
@@ -106,7 +106,7 @@ fn operations(sweep: &Sweep) -> Vec<Claim> {
     ]
 }
 
-/// Counts how often the reads for a KB rise because the last prefetch was not used.
+/// A claim on how often the page reads per KB rise because prefetched pages were not used.
 pub(super) fn peaks_of_reads(item: &'static str, what: &str, sweep: &Sweep) -> Claim {
     let rises = |stack| {
         let per_kb: Vec<f64> = sweep.of(stack, 150).iter().map(READS_PER_KB.of).collect();
@@ -120,7 +120,7 @@ pub(super) fn peaks_of_reads(item: &'static str, what: &str, sweep: &Sweep) -> C
     Claim::new(item, text, Target::AtLeast(1.0), more, Band::STATEMENT)
 }
 
-/// Ratios by record size, as text.
+/// Ratios for each record size, as text.
 pub(super) fn said(ratios: &[f64; SIZES.len()]) -> String {
     let parts = SIZES.iter().zip(ratios).map(|(size, ratio)| format!("{size} B {ratio:.2}"));
     parts.collect::<Vec<_>>().join(", ")

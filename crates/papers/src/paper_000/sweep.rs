@@ -26,8 +26,8 @@ pub(super) struct Sweep {
     runs: Vec<Run>,
 }
 
-/// The numbers of requests of the figures. Up to 1000, a quick sweep of reads has as many of them
-/// as a full one, because the paper makes claims about small numbers of requests.
+/// The numbers of requests of the figures. Up to 1000, a quick sweep of reads has as many points as
+/// a full one, because the paper makes claims about small numbers of requests.
 fn requests(kind: Micro, effort: Effort) -> Vec<u32> {
     match effort {
         Effort::Full => (100..=5000).step_by(100).collect(),
@@ -100,8 +100,8 @@ impl Sweep {
         self.of(stack, size).last().expect("a sweep has runs")
     }
 
-    /// Ratios of a number of JFFS2's run to that of UBIFS's run, for each size and number of
-    /// requests that `chosen` accepts.
+    /// The ratio of a figure for JFFS2 to that for UBIFS, for each size and number of requests that
+    /// `chosen` accepts.
     pub(super) fn ratios(&self, of: fn(&Run) -> f64, chosen: impl Fn(&Run) -> bool) -> Vec<f64> {
         let of_size = |size: u32| {
             let pairs = self.of(STACKS[0], size).iter().zip(self.of(STACKS[1], size));

@@ -24,9 +24,10 @@ use crate::paper::{Cause, Evidence, Trial};
 const PAGED_IN: &str = "The paper's time is no cost of the database: the program itself is paged in \
     from the flash after all caches were dropped (on a real kernel 50 ms so, 0.08 ms with the \
     program in RAM). Its size and layout are not stated, so it is not modelled.";
-/// How many requests the chart of response times shows: twice as many as the paper's snapshot.
+/// How many requests the chart of response times shows: twice as many as in the paper's excerpt.
 const SNAPSHOT: u32 = 250;
-/// Requests of each run. They are enough for two fetches of 128 KB, even with the smallest records.
+/// Requests in each run. Even with the smallest records, they are enough for two read-ahead windows
+/// of 128 KB.
 const REQUESTS: u32 = 3000;
 
 /// Table II, JFFS2, milliseconds: record size, BEGIN, request 1, requests 11 to 19, END.

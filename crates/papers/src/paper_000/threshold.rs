@@ -1,4 +1,5 @@
-//! The flush threshold: how much is inserted before SQLite writes to the database without a commit.
+//! The flush threshold: how many bytes are inserted before SQLite writes to the database file
+//! although there was no commit.
 
 use flysch_charts::figure::{Figure, Panel, Scale, Series};
 use flysch_charts::number::real;
@@ -13,7 +14,7 @@ use crate::band::{Band, Target};
 use crate::claim::Claim;
 use crate::paper::{Cause, Evidence, Trial};
 
-/// Bytes that each run inserts. It is more than the threshold of any record size.
+/// Bytes that each run inserts. They exceed the threshold of every record size.
 const INSERTED: u32 = 2_200_000;
 /// The paper's threshold in units of 2^20 bytes.
 const PAPER_MB: f64 = 1.75;
@@ -83,7 +84,7 @@ fn programs_by_request(run: &Run) -> Vec<u64> {
     programs
 }
 
-/// Programs so far against bytes inserted, at about a hundred points.
+/// Page programs so far over bytes inserted so far, at about a hundred points.
 fn flushed(run: &Run) -> Vec<(f64, f64)> {
     let mut sum = 0;
     let sums = programs_by_request(run).into_iter().map(|count| {

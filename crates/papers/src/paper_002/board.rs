@@ -1,4 +1,4 @@
-//! The board, its runs, and what is saved without read-ahead.
+//! The paper's board, runs on it, and the savings without read-ahead.
 
 use std::sync::Arc;
 
@@ -41,8 +41,7 @@ pub(super) fn reads(read: Read, main: Main) -> Result<Grid, Cause> {
     Ok(grid)
 }
 
-/// Run several grids at the same time and report `steps` for each run. The results are grouped by
-/// grid.
+/// Run several grids in parallel and report `steps` for each run. The results are grouped by grid.
 pub(super) fn carry_out(
     trial: &Trial<'_>,
     grids: &[Grid],
@@ -75,23 +74,23 @@ pub(super) fn pairs(trial: &Trial<'_>, grids: &[Grid], steps: u64) -> Result<Vec
 }
 
 impl Pair {
-    /// How much of a figure is saved without read-ahead, in percent, over all seeds.
+    /// The percentage by which a figure is lower without read-ahead, over all seeds.
     pub(super) fn saved(&self, of: impl Fn(&Run) -> f64) -> f64 {
         let sum = |runs: &[Run]| runs.iter().map(&of).sum::<f64>();
         (1.0 - sum(&self.off) / sum(&self.on)) * 100.0
     }
 
-    /// Percentage of time that is saved.
+    /// Percentage of time saved without read-ahead.
     pub(super) fn time_saved(&self) -> f64 {
         self.saved(|run| exact(run.time_ns))
     }
 
-    /// Percentage of page reads that are saved.
+    /// Percentage of page reads saved without read-ahead.
     pub(super) fn reads_saved(&self) -> f64 {
         self.saved(|run| exact(run.operations.page_reads))
     }
 
-    /// Percentage of energy that is saved.
+    /// Percentage of energy saved without read-ahead.
     pub(super) fn energy_saved(&self) -> f64 {
         self.saved(|run| run.energy_mj)
     }
@@ -102,12 +101,10 @@ pub(super) fn exact(count: u64) -> f64 {
     count as f64
 }
 
-/// The greatest of some numbers.
 pub(super) fn greatest(numbers: &[f64]) -> f64 {
     numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// The least of some numbers.
 pub(super) fn least(numbers: &[f64]) -> f64 {
     numbers.iter().copied().fold(f64::INFINITY, f64::min)
 }

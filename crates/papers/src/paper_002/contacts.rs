@@ -19,7 +19,7 @@ const TEXT_SIZES: [u32; 2] = [64, 128];
 const RANGE_NOTE: &str =
     "The paper does not tell the runs that its means are over: here 20 to 1000 selects.";
 
-/// The mean savings that the paper states, and the greatest one if it states it, in percent.
+/// Savings in percent that the paper states: the mean, and the greatest if it states one.
 struct Stated {
     main: Main,
     pattern: Pattern,
@@ -59,7 +59,7 @@ const PAPER: [Stated; 4] = [
     },
 ];
 
-/// What was saved by one number of selects.
+/// The savings for one number of selects.
 struct Point {
     main: Main,
     pattern: Pattern,

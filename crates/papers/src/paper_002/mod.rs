@@ -1,4 +1,4 @@
-//! Read-ahead on JFFS2 and YAFFS2: what it costs to read data that nobody asks for.
+//! Read-ahead on JFFS2 and YAFFS2: the cost of reading data that no program asks for.
 //!
 //! [`board`] describes the board and makes the runs. Each other module measures a table or some
 //! figures.
@@ -55,7 +55,7 @@ pub(super) const PAPER: Paper = Paper {
     ],
 };
 
-/// Number of seeds for random orders. There are several, because the order in the paper is not
+/// Number of seeds for random orders. Several are averaged, because the order in the paper is not
 /// known.
 const fn seed_count(effort: Effort) -> u64 {
     match effort {

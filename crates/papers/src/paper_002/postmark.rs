@@ -14,9 +14,9 @@ use crate::paper::{Cause, Evidence, Trial};
 /// Progress steps of a run.
 pub(super) const STEPS: u64 = 45;
 
-/// The set of files, which the paper does not state: files of half a megabyte to one megabyte. The
-/// first window would contain the whole of smaller files, and the ratios would differ from the
-/// paper's.
+/// The set of files: between half a megabyte and one megabyte each. The paper does not state the
+/// sizes. If files were smaller, the first read-ahead window would contain the whole file, and the
+/// ratios would differ from the paper's.
 const FILES: Postmark =
     Postmark { files: 24, size_min: 512 << 10, size_max: 1 << 20, block_size: 4096, percent: 100 };
 const TRANSACTIONS: u32 = 40;
@@ -27,8 +27,8 @@ const PAPER: [(u32, [(f64, f64); 2]); 3] = [
     (50, [(4.77, 7.63), (9.54, 14.30)]),
     (100, [(7.63, 7.63), (14.30, 14.30)]),
 ];
-/// All values of the table are whole bytes per microsecond, given in units of 2^20 bytes per
-/// second. Their fractions were cut off, so the true values are up to this much greater.
+/// All values of the table are whole bytes per microsecond, converted to units of 2^20 bytes per
+/// second. Fractions were cut off, so the true values may be greater by up to this much.
 const CUT_OFF: f64 = 1e6 / 1_048_576.0;
 const NOTE: &str = "The paper's figures are whole bytes per microsecond, cut off: 0.95 MB/s.";
 

@@ -25,8 +25,8 @@ const COUNTS: [u32; 8] = [8, 16, 32, 64, 128, 256, 512, 1024];
 const ERAS: [&str; 2] = ["2.6.29", "6.1"];
 const ERA_NOTE: &str = "Not of the paper: the same board under the rules of another kernel.";
 
-/// Number of random orders that are averaged. A few requests rarely meet a cached neighbour, so
-/// what they save varies by more than its mean.
+/// Number of random orders that are averaged. With few requests, one rarely finds its page in the
+/// cache, so the savings vary by more than their mean.
 const fn draw_count(effort: Effort) -> u64 {
     match effort {
         Effort::Full => 32,
@@ -34,7 +34,7 @@ const fn draw_count(effort: Effort) -> u64 {
     }
 }
 
-/// What was saved by one number of requests.
+/// The savings for one number of requests.
 struct Point {
     main: Main,
     pattern: Pattern,
@@ -84,7 +84,7 @@ struct Sweep {
     platform: Arc<Platform>,
 }
 
-/// Run each sweep with all numbers of requests. The points of a sweep follow each other.
+/// Run each sweep with all numbers of requests. The points are ordered by sweep.
 fn points(trial: &Trial<'_>, sweeps: &[Sweep]) -> Result<Vec<Point>, Cause> {
     let (mut places, mut grids) = (Vec::new(), Vec::new());
     for &Sweep { main, pattern, ref platform } in sweeps {

@@ -15,7 +15,7 @@ const FILE_SIZE: u32 = 32 << 20;
 const MANY: u32 = 1024;
 const FEW: u32 = 16;
 
-/// What was saved with one number and size of requests.
+/// The savings for one number and size of requests.
 struct Point {
     main: Main,
     pattern: Pattern,

@@ -1,4 +1,4 @@
-//! The tests of the paper: five in a row, whose results are averaged.
+//! The paper's tests: five in a row on one database, whose results are averaged.
 
 use flysch_charts::figure::{Figure, Panel, Scale, Series, Source};
 use flysch_lab::bench::run::Run;
@@ -19,7 +19,7 @@ const TRANSACTIONS: u32 = 400;
 /// How much of the flash the database fills, in percent. The paper does not state it. The flash is
 /// one and a half times as large as the database, which is also the default of `flysch bench tpcc`.
 const FILL_PERCENT: u32 = 67;
-/// The share of a response time that is left if "45 %" are saved.
+/// A saving of "45 %" of the response time leaves this fraction.
 const LEFT: f64 = 0.55;
 
 const FREE_SPACE: &str = "How much is gained hangs on how full the flash is, which the paper does \
@@ -29,7 +29,7 @@ const UNIT: &str = "The paper's figure would be one order in three to six minute
 const LENGTH: &str = "The paper does not tell how many transactions a test has, nor how full the \
     flash is, on which the collector's share hangs: see free-space.";
 
-/// The divisor of the database's size.
+/// The number by which the size of the database is divided.
 const fn divisor(effort: Effort) -> u32 {
     match effort {
         Effort::Full => 1,
@@ -37,8 +37,8 @@ const fn divisor(effort: Effort) -> u32 {
     }
 }
 
-/// Progress steps of the run without PRAM and of the one with PRAM. The first spends most of its
-/// time collecting garbage.
+/// Progress steps of the runs without and with PRAM. The run without PRAM spends most of its time
+/// collecting garbage.
 const fn run_steps(effort: Effort) -> (u64, u64) {
     match effort {
         Effort::Full => (250, 40),
@@ -155,7 +155,8 @@ fn counts(pair: &Pair, tests: f64) -> Vec<Claim> {
     ]
 }
 
-/// What the paper says in words: less work for the garbage collector, and faster journals.
+/// Claims on what the paper says in words: less work for the garbage collector, and faster
+/// journals.
 #[expect(clippy::cast_precision_loss, reason = "counts and times far below 2^52")]
 fn burdens(pair: &Pair) -> Vec<Claim> {
     let copies = |run: &Run| under(run, "yaffs_gc").page_programs as f64;

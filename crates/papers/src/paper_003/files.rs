@@ -1,4 +1,4 @@
-//! What it brings to put each kind of file on PRAM: the future work of the paper.
+//! The gain from putting each kind of file on PRAM, which is future work in the paper.
 
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::Machine;
@@ -16,17 +16,17 @@ use super::paper::{Cause, Effort, Evidence, Trial};
 use super::power_cut::PowerCutTest;
 use super::stacks::{HYBRID, NAND, scenario, tpcc};
 
-/// A fortieth of the specification's size. The database, its journal and its copy all fit in the
-/// PRAM.
+/// The divisor that makes the database smaller. The database, its journal and its copy then all fit
+/// in the PRAM.
 const DIVISOR: u32 = 40;
 /// Number of transactions of TPC-C.
 const TRANSACTIONS: u32 = 200;
-/// Size of the caches in pages. Temporary tables are larger than that.
+/// Size of the caches in pages. Temporary tables are larger, so they are written to files.
 const CACHE_PAGES: u32 = 100;
 /// Progress steps for each choice of files.
 const STEPS: u64 = 10;
 
-/// The jobs, and what each does.
+/// The jobs, each with a description.
 const JOBS: [Job; 4] = [
     Job { name: "tpcc", what: "transactions over two files, each tied by a super-journal", sql: "" },
     Job {
@@ -46,12 +46,12 @@ const JOBS: [Job; 4] = [
     Job { name: "vacuum", what: "the database copied and written back", sql: "VACUUM" },
 ];
 
-/// Run before the jobs: make a table whose updates may fail half-way.
+/// SQL that runs before the jobs. It makes a table in which an update may fail half-way.
 const AUDIT: &str = "CREATE TABLE audit(item INTEGER PRIMARY KEY,
     quantity INTEGER CHECK (quantity > -1000), note TEXT);
     INSERT INTO audit SELECT s_i_id, s_quantity, s_data FROM stock";
 
-/// Choices of files on PRAM. Each has one kind more than the one before.
+/// The choices of files to put on PRAM. Each adds one kind to the previous choice.
 const CHOICES: [(Stack, Route); 5] = [
     (NAND, Route::JOURNAL),
     (HYBRID, Route::JOURNAL),
@@ -92,7 +92,7 @@ pub(super) fn run(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     })
 }
 
-/// Run all jobs with one choice of files.
+/// Run all jobs with one choice of files, and return their costs.
 fn costs_of_jobs(scenario: &Scenario, tpcc: Tpcc) -> Result<Vec<Cost>, Cause> {
     let test = PowerCutTest::new(scenario, tpcc, TRANSACTIONS);
     let machine = test.loaded()?;
@@ -125,7 +125,8 @@ fn cost(scenario: &Scenario, machine: &Machine, began_ns: u64) -> Cost {
     Cost { operations, time_ns }
 }
 
-/// Count the kinds of files whose move to PRAM saves writes to the NAND in at least one job.
+/// A claim on the number of kinds of files whose move to PRAM saves writes to the NAND in at least
+/// one job.
 fn claim(costs: &[Vec<Cost>]) -> Claim {
     let writes = |costs: &Vec<Cost>, job: usize| costs[job].operations.page_programs;
     let helps = |pair: &&[Vec<Cost>]| {

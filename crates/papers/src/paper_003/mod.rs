@@ -2,8 +2,8 @@
 //!
 //! `stacks` describes the runs and compares two stacks. `dbt2` repeats the paper's tests: Figure 6,
 //! NOTPM, Table 2. `space` repeats them for several amounts of free flash space, which the paper
-//! does not state. `outage` cuts the power, with the runs of `power_cut`. `files` puts each kind of
-//! file on PRAM.
+//! does not state. `outage` cuts the power, in the runs that `power_cut` makes. `files` puts each
+//! kind of file on PRAM.
 
 use super::band;
 use super::claim;

@@ -1,4 +1,4 @@
-//! The power is cut in the middle of a run. Nothing that was committed may be lost or torn.
+//! Power cuts in the middle of runs. Nothing that was committed may be lost or torn.
 
 use serde_json::json;
 
@@ -9,11 +9,11 @@ use super::paper::{Cause, Evidence, Trial};
 use super::power_cut::PowerCutTest;
 use super::stacks::{HYBRID, scenario, tpcc};
 
-/// With this divisor, a district has thirty customers and orders.
+/// The divisor that makes the database smaller. A district then has thirty customers and orders.
 const DIVISOR: u32 = 100;
 /// Number of power cuts. They are spread evenly over the run.
 const CUTS: u64 = 12;
-/// Progress steps for all of them.
+/// Progress steps for all cuts together.
 pub(super) const STEPS: u64 = 36;
 /// Number of transactions in a run without a cut.
 const TRANSACTIONS: u32 = 200;

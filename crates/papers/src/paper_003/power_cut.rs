@@ -1,4 +1,5 @@
-//! Power cuts: load the database, run until the power is cut, start again, check the database.
+//! Runs with a power cut: load the database, run transactions until the cut, start again, check the
+//! database.
 
 use std::rc::Rc;
 
@@ -24,11 +25,11 @@ pub struct Tally {
     pub committed: u32,
     /// Number of transactions that found an item that does not exist.
     pub rolled_back: u32,
-    /// The error that ended the run, if any.
+    /// The error that ended the run. None if all transactions were made.
     pub error: Option<TpccError>,
 }
 
-/// The outcome of the time from the start to the power cut.
+/// The results of a run, and the state of the devices at its end.
 pub struct AfterCut {
     /// How the transactions ended.
     pub tally: Tally,
@@ -94,8 +95,8 @@ impl<'a> PowerCutTest<'a> {
         tally
     }
 
-    /// Load the database and run. The power is cut at operation `cut_at` of either device. Without
-    /// it, the run goes to its end.
+    /// Load the database and run the transactions. The power is cut at operation `cut_at` of either
+    /// device. If it is None, the run is not cut.
     ///
     /// # Errors
     /// Fails if loading fails. Errors that the power cut causes are in the tally.
@@ -114,7 +115,7 @@ impl<'a> PowerCutTest<'a> {
         Ok(AfterCut { tally, operations, chip, pram })
     }
 
-    /// Switch the machine on again and mount what is on the devices.
+    /// Switch the machine on again and mount the file systems on its devices.
     ///
     /// # Errors
     /// Fails if a file system cannot be mounted.
@@ -128,8 +129,8 @@ impl<'a> PowerCutTest<'a> {
         Ok(build.mount(*stack, device, pram, recorder)?)
     }
 
-    /// Switch the machine on again. The database must be sound and consistent, and accept more
-    /// transactions.
+    /// Switch the machine on again and check the database. It must be sound and consistent, and
+    /// must accept more transactions.
     ///
     /// # Errors
     /// Says what is wrong.

@@ -1,4 +1,4 @@
-//! The same test with different amounts of free flash space, on which all results depend.
+//! The paper's test with different amounts of free flash space, on which all results depend.
 
 use flysch_charts::figure::{Figure, Panel, Points, Scale, Series, Source};
 use serde_json::json;
@@ -12,20 +12,20 @@ use super::stacks::{
     writes_per_second,
 };
 
-/// A tenth of the specification's size. It is enough, because the garbage collector depends on
-/// shares of the flash.
+/// The divisor that makes the database smaller. A tenth of the size is enough, because the work of
+/// the garbage collector depends on how full the flash is, not on its size.
 const DIVISOR: u32 = 10;
 /// Number of transactions in a run.
 const TRANSACTIONS: u32 = 400;
 /// How much of the flash the database fills, in percent.
 const FILLS: [u32; 10] = [85, 75, 70, 65, 60, 55, 50, 45, 35, 25];
-/// The values of a quick run.
+/// The same for a quick trial.
 const FILLS_QUICK: [u32; 3] = [65, 50, 25];
 /// Progress steps of a run without PRAM and of one with PRAM.
 const STEPS: (u64, u64) = (12, 6);
 
-/// The ratios that the paper reports, proposed over conventional: response time, NOTPM, writes,
-/// erases.
+/// The ratios of the proposed to the conventional database that the paper reports: response time,
+/// NOTPM, writes, erases.
 const PAPER: [(&str, f64); 4] = [
     ("response time", 0.55),
     ("NOTPM", 0.334 / 0.172),
@@ -44,7 +44,7 @@ pub(super) fn steps(effort: Effort) -> u64 {
     fills(effort).len() as u64 * (STEPS.0 + STEPS.1)
 }
 
-/// The measured ratios at one fill of the flash.
+/// The measured ratios, with the flash filled to one percentage.
 struct Point {
     fill: u32,
     blocks: u32,

@@ -1,4 +1,4 @@
-//! The runs of the paper, and how two stacks are compared.
+//! The paper's runs, and the comparison of its two stacks.
 
 use std::sync::Arc;
 
@@ -20,8 +20,9 @@ pub(super) const PLATFORM: &str = "kaist-2.6.19";
 pub(super) const NAND: Stack = Stack::YAFFS2;
 /// The stack of the proposed database.
 pub(super) const HYBRID: Stack = Stack::YAFFS2.with(Journals::Pramfs);
-/// Terminals of a warehouse (clause 4.2.2), as in DBT-2. Most of the time all of them wait. So
-/// every kind of transaction waits for the others and gains what they gain.
+/// Number of terminals of a warehouse (clause 4.2.2), as in DBT-2. Most of the time all of them
+/// wait for the database. So a transaction of any kind waits for the others, and gains when they
+/// become faster.
 const TERMINALS: u32 = 10;
 
 /// A database of the specification's size divided by `divisor`.
@@ -51,7 +52,7 @@ pub(super) fn fill(scenario: &mut Scenario, tpcc: Tpcc, percent: u32) -> Result<
     Ok(())
 }
 
-/// Run scenarios on all cores. Each has its number of progress steps.
+/// Run scenarios on all cores. Each comes with its number of progress steps.
 pub(super) fn run_all(trial: &Trial<'_>, all: &[(Scenario, u64)]) -> Result<Vec<Run>, Cause> {
     let one = |(scenario, steps): &(Scenario, u64)| {
         let seed = trial.seed_of(scenario.seed);
@@ -71,7 +72,7 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// The ratio of the proposed database to the conventional one in a figure.
+    /// The ratio of a figure of the proposed database to that of the conventional one.
     pub(super) fn ratio(&self, figure: impl Fn(&Run) -> f64) -> f64 {
         figure(&self.hybrid) / figure(&self.nand)
     }
@@ -95,7 +96,7 @@ fn seconds(run: &Run) -> f64 {
     run.time_ns as f64 / 1e9
 }
 
-/// The operations inside all scopes with this label.
+/// The operations in all scopes with this label, including the scopes inside them.
 pub(super) fn under(run: &Run, label: &str) -> Operations {
     let mut sum = Operations::default();
     for (path, operations) in &run.by_cause {
@@ -111,12 +112,13 @@ pub(super) fn response_ms(run: &Run) -> f64 {
     run.figures["response_ns_mean"] / 1e6
 }
 
-/// Number of new orders in a minute.
+/// Number of New-Order transactions per minute.
 pub(super) fn per_minute(run: &Run) -> f64 {
     run.figures["new_orders_per_minute"]
 }
 
-/// Page programs per second. They allow to compare tests of equal length, like those of DBT-2.
+/// Page programs per second. With them, tests of equal duration can be compared, such as those of
+/// DBT-2.
 pub(super) fn writes_per_second(run: &Run) -> f64 {
     writes(run) / seconds(run)
 }

@@ -1,4 +1,4 @@
-//! The flash of the token. It counts reads by the area that a page belongs to.
+//! The flash of the token, which counts reads by area.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,8 +20,7 @@ pub(super) fn blank() -> Result<Device, PartError> {
     Ok(Hooked { device, hooks: Reads { clock, areas: BTreeMap::new(), counts: BTreeMap::new() } })
 }
 
-/// The number of reads of each area. The tag in a page's OOB bytes says which area it was
-/// programmed for.
+/// The number of reads from each area. The tag in a page's OOB bytes says which area it belongs to.
 pub(super) struct Reads {
     clock: Clock,
     areas: BTreeMap<PageAddr, u8>,
@@ -34,17 +33,16 @@ impl Reads {
         flysch_charts::number::real(self.clock.now_ns()) / 1e6
     }
 
-    /// Set all counts to zero.
     pub(super) fn forget(&mut self) {
         self.counts.clear();
     }
 
-    /// Number of reads in an area since then.
+    /// Number of reads from an area since the counts were set to zero.
     pub(super) fn of_area(&self, area: u8) -> u32 {
         self.counts.get(&area).copied().unwrap_or(0)
     }
 
-    /// Number of all reads since then.
+    /// Number of all reads since the counts were set to zero.
     pub(super) fn all(&self) -> u32 {
         self.counts.values().sum()
     }

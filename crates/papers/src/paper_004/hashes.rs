@@ -1,8 +1,8 @@
 //! The three hash functions of Table 6, and triple hashing with them.
 //!
-//! The paper computes k positions from three calls [13] by triple hashing (Dillinger and Manolios,
-//! SPIN 2003): `h1 + i h2 + i (i - 1) / 2 h3` modulo the number of bits. A fourth call chooses the
-//! bucket. The engine uses none of the three functions.
+//! Triple hashing computes k positions from three hash values (Dillinger and Manolios, SPIN 2003;
+//! reference [13] of the paper): `h1 + i h2 + i (i - 1) / 2 h3` modulo the number of bits. A fourth
+//! hash value chooses the bucket. The engine uses none of the three functions.
 
 use flysch_indexes::pbfilter::Placement;
 
@@ -11,7 +11,7 @@ use flysch_indexes::pbfilter::Placement;
 pub(super) struct HashFunction {
     /// Its name in the table.
     pub(super) name: &'static str,
-    /// How it maps keys to a bucket and to bits.
+    /// Computes a key's bucket and bits with this function.
     pub(super) placement: Placement,
 }
 
@@ -50,8 +50,8 @@ fn triple(
     bucket
 }
 
-/// Bob Jenkins's lookup2 (Dr. Dobb's Journal, September 1997). Three words are mixed for each
-/// twelve bytes; at the end, the remaining bytes and the length.
+/// Bob Jenkins's lookup2 (Dr. Dobb's Journal, September 1997). Each twelve bytes are mixed as three
+/// words. At the end, the remaining bytes and the length are mixed.
 fn lookup2(key: &[u8], seed: u32) -> u32 {
     let mut state = [0x9E37_79B9, 0x9E37_79B9, seed];
     let mut blocks = key.chunks_exact(12);
@@ -76,7 +76,7 @@ fn add(state: &mut [u32; 3], block: &[u8]) {
     }
 }
 
-/// Each word in turn has the two others subtracted, and is mixed with the word before it.
+/// For each word in turn, subtract the two others and mix in the word before it.
 fn mix(state: &mut [u32; 3]) {
     for (number, shift) in [13, 8, 13, 12, 16, 5, 3, 10, 15].into_iter().enumerate() {
         let (own, next, before) = (number % 3, (number + 1) % 3, (number + 2) % 3);
@@ -86,7 +86,7 @@ fn mix(state: &mut [u32; 3]) {
     }
 }
 
-/// Paul Hsieh's `SuperFastHash` (2004). Each round takes two half words; at the end, all bits are
+/// Paul Hsieh's `SuperFastHash` (2004). Each round takes two half words. At the end, all bits are
 /// mixed once more.
 fn super_fast(key: &[u8], seed: u32) -> u32 {
     let mut hash = u32::try_from(key.len()).unwrap_or(u32::MAX).wrapping_add(seed);

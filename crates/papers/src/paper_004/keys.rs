@@ -18,8 +18,8 @@ impl Distribution {
     pub(super) const ALL: [(&'static str, Self); 3] =
         [("random", Self::Random), ("ordinal", Self::Ordinal), ("normal", Self::Normal)];
 
-    /// The key with this number. Numbers are stored as on the token's processor, lowest byte first.
-    /// The bytes after them are zero.
+    /// The key with this number. Numbers are stored with the lowest byte first, as on the token's
+    /// processor. The remaining bytes are zero.
     pub(super) fn key(self, seed: u64, number: u32, size: usize) -> Vec<u8> {
         let mut key = vec![0; size];
         let mut prng = Prng::new(seed << 32 ^ u64::from(number) ^ 0x5DEE_CE66_D1CE_4E5B);

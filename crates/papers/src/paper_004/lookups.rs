@@ -1,4 +1,4 @@
-//! Lookups in the middle of the database, with each of the three structures of section 7.3.4.
+//! Lookups in the middle of the database, with each of the three index structures of section 7.3.4.
 
 use std::ops::ControlFlow;
 
@@ -15,7 +15,7 @@ use super::sequence::Sequence;
 use super::work::{Layout, Processor, Work};
 use crate::paper::Cause;
 
-/// A way to look up a key.
+/// An index structure, and how it is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Structure {
     /// Scan all keys, page by page.
@@ -75,26 +75,26 @@ impl Cost {
         names.into_iter().chain(numbers.map(|number| json!(number))).collect()
     }
 
-    /// The processor's share of the total time.
+    /// The processor's fraction of the total time.
     pub(super) fn cpu_share(&self, processor: Processor) -> f64 {
         processor.ms(self.work) / self.ms(processor)
     }
 }
 
 /// Number of lookups that are averaged for each size. They search for tuples around the middle of
-/// the database, because the paper searches "the key in the middle" of many databases. A page has
-/// this many keys of twelve bytes.
+/// the database: the paper searches "the key in the middle" of many databases, and a page has this
+/// many keys of twelve bytes.
 const AROUND: u32 = 128;
 
-/// The parameters of the experiment: those of section 6, and the hash function that the authors
-/// chose.
+/// The index parameters of the experiment: those of section 6, with the hash function that the
+/// authors chose.
 pub(super) fn config(key_size: u8, hash_count: u8, tuples: u32) -> Result<PbConfig, Cause> {
     let geometry = blank()?.geometry();
     let published = PbConfig::published(key_size, tuples, &geometry);
     Ok(PbConfig { hash_count, placement: FUNCTIONS[0].placement, ..published })
 }
 
-/// Load a database, and make lookups each time it has one of these sizes.
+/// Load a database, and measure lookups each time its size is one of `sizes`.
 pub(super) fn measure(
     structure: Structure,
     config: PbConfig,
@@ -193,13 +193,14 @@ fn measure_pbfilter(config: PbConfig, sizes: &[u32]) -> Result<Vec<Cost>, Cause>
     Ok(costs)
 }
 
-/// Errors of the engine carry addresses and no text, so their debug form is shown.
+/// The error of an engine call. Engine errors carry addresses and no text, so the debug form is
+/// used.
 fn engine_error(error: impl std::fmt::Debug) -> Cause {
     format!("{error:?}").into()
 }
 
-/// Where the filters of an index are. It decides which of them a lookup must test, in addition to
-/// the pages it reads.
+/// Where the filters of an index are. This decides which filters a lookup must test, in addition to
+/// the pages that it reads.
 #[derive(Clone, Copy, Debug)]
 struct Places {
     entries: u32,
@@ -224,12 +225,13 @@ impl Places {
         Self { entries, set, l1: flushed - set, buffer: filters - flushed, filters_per_page }
     }
 
-    /// The work of looking up a key that was just found, computed from the pages that were read.
+    /// The work of the lookup that just found a key, computed from the pages that it read.
     fn work(self, config: &PbConfig, reads: &Reads, number: u32) -> Work {
         let [keys, passing] = [0, 1].map(|area| reads.of_area(config.first_area + area));
         let k = u32::from(config.hash_count);
         let mut work = Work::hashing(CALLS, u32::from(config.key_size));
-        // Every key page but the last was a false positive, and all its keys were compared.
+        // All key pages but the last were false positives of the filter, and all of their keys were
+        // compared.
         let in_vain = keys.saturating_sub(1) * self.entries;
         work += Work::comparing(in_vain + number % self.entries + 1);
         let is_in_set = number / self.entries < self.set;
@@ -247,8 +249,8 @@ impl Places {
         work
     }
 
-    /// Filters are tested bit by bit, up to the first bit that is not set. The expected number of
-    /// bits follows from the fill of the filters.
+    /// The work of testing this many filters. A filter is tested bit by bit, up to the first bit
+    /// that is not set. The expected number of bits follows from how full the filters are.
     fn tested(config: &PbConfig, layout: Layout, filters: u32) -> Work {
         let fill = 1.0 - (-f64::from(config.hash_count) / f64::from(config.bits_per_key)).exp();
         let per_filter = (0..u32::from(config.hash_count)).map(f64::from).map(|n| fill.powf(n));

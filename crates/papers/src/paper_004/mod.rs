@@ -1,8 +1,8 @@
 //! Indexes on flash: the closed forms and experiments of `PBFilter`.
 //!
 //! [`stated`] compares the closed forms with what the text says about them. [`table_6`] measures
-//! the reads at a million keys. [`speed`] measures the times of lookups, which [`lookups`] makes
-//! with three structures; [`sequence`] is the two of them that scan. Below them are [`hashes`],
+//! the reads at a million keys. [`speed`] measures the times of lookups. [`lookups`] makes them
+//! with three structures; [`sequence`] implements the two that scan. Below them are [`hashes`],
 //! [`keys`], the [`device`], and the [`work`] of the processor.
 
 mod device;

@@ -1,6 +1,6 @@
-//! Keys in one sequence of pages, and their Bloom filters in another. They are scanned, because
-//! nothing is partitioned (section 7.3.4, structures 1 and 2; the engine of section 7.3.3 uses the
-//! second).
+//! The two index structures that scan: keys in one sequence of pages, and their Bloom filters in
+//! another. Nothing is partitioned (section 7.3.4, structures 1 and 2; the engine of section 7.3.3
+//! uses the second).
 
 use flysch_indexes::pbfilter::{PbConfig, Placement};
 use flysch_nand::{Nand, PageAddr};
@@ -9,9 +9,9 @@ use super::device::{Device, blank};
 use super::work::{Layout, Work};
 use crate::paper::Cause;
 
-/// Hash buckets of a filter, for the pre-hashing.
+/// Number of hash buckets in a filter, for the pre-hashing.
 const BUCKETS: u32 = 4;
-/// The first page of the summary. Each sequence has half of the chip.
+/// The first page of the summary: keys and filters have one half of the chip each.
 const SUMMARY_AT: u32 = 32 * 1024;
 
 /// The sequence of keys and the sequence of their filters.
@@ -116,7 +116,7 @@ impl Sequence {
         u32::try_from(self.page_size).unwrap_or(u32::MAX) * 8 / self.filter_bits
     }
 
-    /// Number of filters in RAM, of key pages that are complete.
+    /// Number of filters in RAM that belong to complete key pages.
     fn buffered_filters(&self) -> u32 {
         self.count / self.entries % self.filters_per_page()
     }
@@ -155,7 +155,7 @@ impl Sequence {
         Ok(self.search(&bytes, key))
     }
 
-    /// Compare entries up to the one with this key.
+    /// Compare entries with a key, up to the first that has it. Returns whether one has it.
     fn search(&mut self, entries: &[u8], key: &[u8]) -> bool {
         for entry in entries.chunks_exact(key.len() + 4) {
             self.work += Work::comparing(1);

@@ -74,7 +74,7 @@ pub(super) fn queries(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     Ok(evidence)
 }
 
-/// Time to read the page of a tuple: Table 7, VFL.
+/// Time to read the page of a tuple, milliseconds (Table 7, VFL).
 const RECORD_MS: f64 = 0.367;
 pub(super) const QUERY_STEPS: u64 = 60;
 pub(super) const GAIN_STEPS: u64 = 80;
@@ -89,7 +89,7 @@ fn ends(costs: &[Cost]) -> (Cost, Cost) {
     (costs[0], costs[costs.len() - 1])
 }
 
-/// A chart of CPU and IO time of lookups against the number of tuples.
+/// A chart of CPU time and IO time of lookups over the number of tuples.
 fn split(item: &'static str, name: &str, title: &str, costs: &[Cost]) -> Figure {
     let line = |value: &dyn Fn(&Cost) -> f64| {
         costs.iter().map(|cost| (f64::from(cost.tuples), value(cost))).collect::<Vec<_>>()

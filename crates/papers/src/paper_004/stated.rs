@@ -13,14 +13,15 @@ use crate::band::{Band, Target};
 use crate::claim::Claim;
 use crate::paper::{Cause, Evidence, Trial};
 
-/// Table 1 as printed: bits per key, then the rates for three and more hash functions.
+/// Table 1 as printed: bits for each key, then the false-positive rates for three and more hash
+/// functions.
 const TABLE_1: [(f64, &[f64]); 3] = [
     (8.0, &[0.0306, 0.024, 0.0217, 0.0216, 0.0229]),
     (12.0, &[0.0108, 0.0065, 0.0046, 0.0037, 0.0033, 0.0031]),
     (16.0, &[0.005, 0.0024, 0.0014, 0.0009, 0.0007, 0.0006]),
 ];
 
-/// Judge what the text states.
+/// Judge the claims of the text on the closed forms.
 pub(super) fn judge(trial: &Trial<'_>) -> Result<Evidence, Cause> {
     let mut claims = vec![table_1()];
     claims.extend(figure_12()?);
@@ -33,7 +34,7 @@ pub(super) fn judge(trial: &Trial<'_>) -> Result<Evidence, Cause> {
 
 pub(super) const STEPS: u64 = 5;
 
-/// The greatest deviation from a printed value, in units of its last digit.
+/// A claim on the greatest deviation from the printed values, in units of their last digit.
 fn table_1() -> Claim {
     let mut worst = 0.0_f64;
     for (bits, stated) in TABLE_1 {
@@ -101,7 +102,8 @@ fn figure_12() -> Result<Vec<Claim>, Cause> {
     Ok(claims)
 }
 
-/// The first N, in steps of 10,000, at which a lookup costs more in PBF than in BFTL2.
+/// The smallest number of keys, in steps of 10,000, at which a lookup costs more in PBFilter than
+/// in BFTL2.
 fn crossing() -> Result<f64, Cause> {
     for keys in (1_000_000..=7_000_000).step_by(10_000) {
         let parameters = Parameters::published(keys);

@@ -1,4 +1,5 @@
-//! Table 6: R measured at a million keys, for three hash functions and three distributions.
+//! Table 6: page reads of a lookup among a million keys, for three hash functions and three
+//! distributions.
 
 use std::ops::ControlFlow;
 
@@ -21,7 +22,7 @@ use crate::paper::{Cause, Effort, Evidence, Trial};
 const ITEM: &str = "table-6";
 /// Number of keys in the index.
 const KEYS: u32 = 1_000_000;
-/// Number of lookups. Their keys are drawn from those in the index.
+/// Number of lookups that are averaged. Their keys are drawn from the index.
 const fn lookups(effort: Effort) -> u32 {
     match effort {
         Effort::Full => 10_000,

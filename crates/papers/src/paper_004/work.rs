@@ -1,9 +1,9 @@
 //! The work of the token's processor in a lookup, and the time it takes.
 //!
 //! Work is counted in comparisons of keys and in other instructions. One fitted constant turns it
-//! into time, see [`Processor`]. The instructions were counted by hand in this project's own code,
-//! compiled for a Cortex-M3 (rustc 1.95, opt-level s). The paper does not state its own.
-//! compiler makes it for a Cortex-M3 (rustc 1.95, opt-level s); the paper does not give its own.
+//! into time, see [`Processor`]. The instructions were counted by hand in this project's code,
+//! compiled for a Cortex-M3 (rustc 1.95, opt-level s). The paper does not state the instructions of
+//! its own code.
 
 use std::ops::AddAssign;
 
@@ -24,8 +24,8 @@ const HASH: f64 = 66.0;
 const WORD: f64 = 7.0;
 const BYTE: f64 = 11.0;
 
-/// How filters that are tested one by one are stored. It decides the instructions for a filter and
-/// for each bit.
+/// How filters are stored that are tested one by one. This decides the number of instructions for
+/// each filter and for each bit.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Layout {
     /// The filters follow each other.
@@ -87,13 +87,13 @@ pub(super) struct Processor {
 }
 
 impl Processor {
-    /// The processor of that time, and the next one (section 7.1).
+    /// The processor of the paper's time; below, the next generation (section 7.1).
     pub(super) const TODAY: Self = Self { mhz: 50.0 };
     pub(super) const NEXT: Self = Self { mhz: 120.0 };
 
-    /// FITTED: cycles of an instruction. It makes the processor take 47 % of `PBFilter`'s lookup at
-    /// 100,000 tuples, which section 7.3.4 calls "almost half". Such a large number means that code
-    /// and data lie in slow memory, or that the authors' code executed more instructions.
+    /// FITTED: cycles for an instruction. With it, the processor takes 47 % of `PBFilter`'s lookup
+    /// at 100,000 tuples, which section 7.3.4 calls "almost half". The high number means that code
+    /// and data are in slow memory, or that the authors' code executed more instructions.
     const INSTRUCTION_CYCLES: f64 = 20.5;
 
     /// The time that work takes, milliseconds.
