@@ -1,7 +1,7 @@
 //! The real Linux kernel, compared with the simulator.
 //!
-//! [`live`] traces what a machine does to its flash. [`site`] runs a scenario of the laboratory on
-//! the machine that this program runs on. [`vm`] makes a virtual machine with Debian's kernel, and
+//! [`live`] traces the flash operations of a machine. [`site`] runs a scenario of the lab on the
+//! machine that this program runs on. [`vm`] makes a virtual machine with Debian's kernel, and
 //! [`validate`] compares its counts with those of the simulator.
 
 #![forbid(unsafe_code)]

@@ -16,7 +16,7 @@ const CLASS: &str = "/sys/class/mtd";
 pub struct Mtd {
     /// The N in the name `mtdN`.
     pub number: u32,
-    /// Geometry of this MTD device alone.
+    /// Geometry of this MTD device. Blocks of the chip outside of it do not count.
     pub geometry: Geometry,
     /// The block of the chip at which it begins.
     pub first_block: u32,

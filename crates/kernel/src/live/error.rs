@@ -26,9 +26,9 @@ pub enum LiveError {
     },
     /// The MTD device has no pages, so it is not NAND.
     NoPages(String),
-    /// The kernel lacks the functions of this level, or of any level if none was asked for.
+    /// The kernel lacks the functions of this level. None: of every level.
     NoHook(Option<Level>),
-    /// It is not known where calls have their arguments on this kind of machine.
+    /// The calling convention of this kind of machine is not known.
     UnknownMachine(String),
     /// A file of the kernel cannot be read or written.
     Refused { path: PathBuf, error: io::Error },

@@ -1,11 +1,10 @@
-//! Hooks: the kernel functions whose calls are recorded, and the operations that their calls stand
-//! for.
+//! Hooks: the kernel functions whose calls are recorded, and the flash operation that each call is.
 
 use super::error::LiveError;
 use super::layout::{Layout, Width};
 use super::level::Level;
 
-/// The operation that a call of a hooked function stands for.
+/// The operation that a call of a hooked function performs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// Read a page. Fields: `page`, `off` (within page and OOB), `len`.
@@ -31,11 +30,12 @@ pub(super) struct Probe {
     pub(super) event: &'static str,
     /// Name of the kernel function.
     pub(super) symbol: &'static str,
-    /// What a call of the function stands for.
+    /// The operation that a call of the function performs.
     pub(super) meaning: Meaning,
 }
 
-/// An event, all names that its kernel function has had, and what a call stands for.
+/// A trace event, all names that its kernel function has had, and the operation that a call
+/// performs.
 type Row = (&'static str, &'static [&'static str], Meaning);
 
 const CHIP: &[Row] = &[
@@ -97,8 +97,8 @@ impl Level {
     }
 }
 
-/// Choose where to hook: at the requested level, or at the level nearest to the array that the
-/// kernel supports. The kernel is asked by setting the probes, because reading its list of symbols
+/// Choose where to hook: at the requested level, or at the supported level that is nearest to the
+/// array. Support is found out by setting the probes, because reading the kernel's list of symbols
 /// takes longer than a run.
 ///
 /// `set` sets a probe and returns whether the kernel has its function. `unset` removes all probes.

@@ -1,4 +1,4 @@
-//! Where the arguments of a call are when it enters a kernel function, for each kind of machine.
+//! Where a kernel function finds its arguments when it is called, for each kind of machine.
 //!
 //! A kprobe event reads registers and stack slots by name. New kernels also have `$argN`, but it
 //! only reads registers and does not support 64-bit arguments on 32-bit machines.

@@ -6,8 +6,8 @@ use super::device::Window;
 use super::hook::{Meaning, Probe};
 use super::line::Line;
 
-/// The most tasks of a trace, because events have 8 bits for them. All further tasks share the last
-/// number.
+/// The most tasks in a trace, because events store 8 bits for them. All further tasks share the
+/// last number.
 const TASKS_MAX: usize = 256;
 /// The name of the task with the last number.
 const OTHERS: &str = "others";
@@ -18,7 +18,7 @@ const ACTION_READ: u64 = 0x0010_0000;
 const ACTION_PROGRAM: u64 = 0x0020_0000;
 const ACTION_ERASE: u64 = 0x0030_0000;
 
-/// From a time on, what a task's operations are for.
+/// From its start on, operations of the task have this cause.
 #[derive(Clone, Debug)]
 pub struct Span {
     /// The start of the span, in nanoseconds of the trace's clock.
@@ -34,7 +34,7 @@ pub(super) struct Recording {
     pub(super) probes: Vec<Probe>,
     causes: CauseTree,
     tasks: Vec<String>,
-    /// The task that the spans belong to, and the spans in order of time.
+    /// The task that the spans are for, and its spans in order of time.
     pub(super) own_task: String,
     pub(super) spans: Vec<Span>,
     events: Vec<Event>,

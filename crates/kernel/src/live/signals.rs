@@ -1,4 +1,5 @@
-//! Signals such as Ctrl-C only set a flag, so that the program can clean up before it ends.
+//! Catches signals such as Ctrl-C, which then only set a flag. So the program can clean up before
+//! it ends.
 
 use std::io;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
-/// Whether a signal asked this process to end. Signals then have no other effect.
+/// Whether a signal has asked this process to end. The first signal has no other effect.
 #[derive(Clone, Debug)]
 pub struct Stop(Arc<AtomicBool>);
 

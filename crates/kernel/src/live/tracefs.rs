@@ -1,4 +1,5 @@
-//! tracefs: probes in a group of our own that print to a trace instance of our own.
+//! tracefs: sets probes in a group of this program's own. They print to a trace instance of its
+//! own.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -71,8 +72,8 @@ impl Tracefs {
         self.write("tracing_on", if on { "1" } else { "0" })
     }
 
-    /// The pipe of what the probes print. Each byte can be read once. A read does not wait for
-    /// data.
+    /// The pipe that delivers what the probes print. Each byte can be read once. A read does not
+    /// wait for data.
     pub(super) fn pipe(&self) -> Result<File, LiveError> {
         let path = self.instance.join("trace_pipe");
         let flags = OFlags::NONBLOCK.bits().cast_signed();
@@ -134,7 +135,7 @@ fn find() -> Result<(PathBuf, bool), LiveError> {
     Err(LiveError::NoKprobes)
 }
 
-/// Remove what ended processes have left. A killed process cannot clean up.
+/// Remove probes and instances of processes that have ended. A killed process cannot clean up.
 fn clear_leftovers(root: &Path) {
     let Ok(instances) = fs::read_dir(root.join("instances")) else { return };
     for instance in instances.flatten() {
@@ -161,8 +162,7 @@ fn remove_probes(root: &Path, group: &str) {
     }
 }
 
-/// Append a line. If the file was opened to be overwritten, the kernel would remove everybody's
-/// probes.
+/// Append a line. Opening the file for overwriting would remove the probes of all users.
 fn append(path: &Path, line: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().append(true).open(path)?;
     file.write_all(format!("{line}\n").as_bytes())

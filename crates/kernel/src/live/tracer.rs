@@ -1,4 +1,4 @@
-//! The tracer: records the running kernel, from the start to the finished trace.
+//! The tracer: records the flash operations of the running kernel and returns them as a trace.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -23,7 +23,7 @@ const CHUNK: usize = 1 << 16;
 /// How the tracer records.
 #[derive(Clone, Copy, Debug)]
 pub struct TracerOptions {
-    /// The level to hook at. None stands for the level nearest to the array.
+    /// The level to record at. None: the level nearest to the array.
     pub level: Option<Level>,
     /// Size of each processor's buffer in KiB. Events that are not read in time are lost.
     pub buffer_kib: u32,
@@ -59,12 +59,12 @@ impl LiveTracer {
         Ok(Self { tracefs, level, pipe, rest: Vec::new(), told_lost: 0, recording })
     }
 
-    /// The level that it hooks at.
+    /// The level that it records at.
     pub const fn level(&self) -> Level {
         self.level
     }
 
-    /// Set the spans of `task`, which give the causes of events that are read from now on.
+    /// Set the spans of `task`, from which events that are read from now on get their causes.
     pub fn set_spans(&mut self, task: String, spans: Vec<Span>) {
         self.recording.own_task = task;
         self.recording.spans = spans;
@@ -89,7 +89,7 @@ impl LiveTracer {
         }
     }
 
-    /// Read what was printed so far. Returns the number of recorded events.
+    /// Read the lines that were printed so far. Returns the number of recorded events.
     ///
     /// # Errors
     /// Fails if the kernel's pipe fails.

@@ -21,7 +21,8 @@ use crate::live::device::{Mtd, Window};
 use crate::live::level::Level;
 use crate::live::tracer::{LiveTracer, TracerOptions};
 
-/// Names of the databases that runs make, and what is added to them for the files beside.
+/// Names of the databases that runs make, and the endings of the files that SQLite puts next to
+/// them.
 const DATABASES: [&str; 3] = ["test.db", "tpcc.db", "orders.db"];
 const COMPANIONS: [&str; 4] = ["", "-journal", "-wal", "-shm"];
 /// The file of workloads without SQLite.
@@ -32,18 +33,18 @@ const FILE: &str = "file";
 pub struct Conditions {
     /// The MTD device that is erased, gets the file system, and is recorded.
     pub mtd: Option<String>,
-    /// The level to hook at. None stands for the level nearest to the array.
+    /// The level to record at. None: the level nearest to the array.
     pub level: Option<Level>,
     /// Size of each processor's trace buffer in KiB. A whole run must fit.
     pub buffer_kib: u32,
-    /// Whether nothing is recorded. Then times are free of the tracer's overhead, but there are no
+    /// Whether nothing is traced. Then times are free of the tracer's overhead, but there are no
     /// counts.
     pub is_untraced: bool,
-    /// Names of the parameters that the user gave. Those that describe the flash are checked.
+    /// Names of the parameters that the user set. Those that describe the flash are checked.
     pub asked: Vec<&'static str>,
 }
 
-/// Run `scenario` on `target`. The counts come from the live tracer; the times are real.
+/// Run `scenario` on `target`. Counts come from the live tracer, and times are measured.
 ///
 /// # Errors
 /// Fails if the flash cannot be used or traced, if it is not as the scenario asks, or if the run
@@ -80,7 +81,7 @@ pub fn run(
     Ok(run)
 }
 
-/// Refuse what no run on a kernel can be.
+/// Refuse scenarios that cannot run on a real kernel.
 fn check_fit(scenario: &Scenario, target: &Target, mtd: Option<&str>) -> Result<(), KernelError> {
     if mtd.is_none() && target.main().is_some() {
         return Err(KernelError::NoMtdNamed);
@@ -95,7 +96,7 @@ fn check_fit(scenario: &Scenario, target: &Target, mtd: Option<&str>) -> Result<
     Ok(())
 }
 
-/// The scenario with the flash that there is. It is refused if the user asked for other flash.
+/// The scenario with the geometry of the real flash. It is refused if the user set another.
 fn as_it_is(
     scenario: &Scenario,
     geometry: Geometry,
@@ -137,7 +138,7 @@ fn age(site: &Cell, scenario: &Scenario) -> Result<(), KernelError> {
     Ok(())
 }
 
-/// The files that a run makes in a directory of the user. They are removed when this is dropped.
+/// The files that a run makes in a directory of the user. They are removed on drop.
 struct Made(Vec<PathBuf>);
 
 impl Made {

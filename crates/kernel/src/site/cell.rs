@@ -21,7 +21,7 @@ use crate::live::LiveError;
 use crate::live::tracer::{LiveTracer, Span};
 
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
-/// The kernel's code for page cache, directory entries and inodes.
+/// The value for `drop_caches` that drops page cache, directory entries and inodes.
 const EVERYTHING: &str = "3";
 
 /// A mounted file system, and the recording of its flash.
@@ -58,13 +58,14 @@ impl Cell {
         }
     }
 
-    /// Take what was recorded. Its erases are added to the erase counts of the blocks.
+    /// Take the recorded trace, and add its erases to the erase counts of the blocks.
     fn drain(&self) -> Result<Trace, RunError> {
         let Some(tracer) = &self.tracer else {
             return Ok(Recorder::new(Clock::new(), &own_task()).take(self.geometry));
         };
         let mut tracer = tracer.borrow_mut();
-        // Reading causes no flash operations itself, but other programs may cause some meanwhile.
+        // Reading the trace causes no flash operations, but other programs may cause some in the
+        // meantime.
         tracer.switch(false).map_err(live)?;
         tracer.set_spans(own_task(), self.spans.take());
         tracer.drain().map_err(live)?;
@@ -82,7 +83,7 @@ impl Cell {
         Ok(trace)
     }
 
-    /// Advance the recorder's clock to the real time.
+    /// Advance the recorder's clock to the real time, and return it.
     fn tick(&self) -> u64 {
         let now_ns = clock::now_ns();
         let clock = self.recorder.clock();

@@ -1,4 +1,4 @@
-//! Real time on the same clock as the kernel's trace.
+//! Real time, on the clock that the kernel's trace uses.
 
 use rustix::thread::{NanosleepRelativeResult, nanosleep};
 use rustix::time::{ClockId, Timespec, clock_gettime};

@@ -15,7 +15,8 @@ use flysch_linux::vfs::{Advice, Fd};
 pub(super) struct RealFiles {
     folder: PathBuf,
     open: Vec<Option<File>>,
-    /// Whether files that are opened from now on get the advice that they will be read at random.
+    /// Whether files that are opened from now on get the advice of random access
+    /// (`POSIX_FADV_RANDOM`).
     pub(super) advises_random: bool,
 }
 
@@ -24,7 +25,7 @@ impl RealFiles {
         Self { folder, open: Vec::new(), advises_random: false }
     }
 
-    /// An open file. It is a bug of the caller if it is closed.
+    /// An open file. Passing a closed descriptor is a bug of the caller.
     fn file(&self, fd: Fd) -> &File {
         self.open.get(fd.0).and_then(Option::as_ref).expect("an open file")
     }

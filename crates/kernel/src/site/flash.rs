@@ -23,7 +23,7 @@ const FASTMAP: &str = "/sys/module/ubi/parameters/fm_autoconvert";
 /// Size of a page of the page cache in KiB. Read-ahead windows are multiples of it.
 const CACHE_PAGE_KIB: u32 = 4;
 
-/// A mounted file system, and how to undo what was done for it.
+/// A mounted file system, with the changes to undo after the run.
 #[derive(Debug)]
 pub(super) struct Flash {
     /// Directory for the files of a run.
@@ -126,9 +126,9 @@ pub(super) fn window(target: &Target, mtd: Option<&str>) -> Result<Window, Kerne
     Ok(Window::of_machine(mtd.or(under_path.as_deref()))?)
 }
 
-/// Switch UBI's fastmaps on or off. Returns the former state if it was changed. The parameter is
-/// only read when the module is loaded. So the module is loaded again, which works if nobody uses
-/// it. A kernel that was built without fastmaps never writes any.
+/// Switch UBI's fastmaps on or off. Returns the former state if it was changed. UBI reads the
+/// parameter only when its module is loaded. So the module is loaded again, which fails if it is in
+/// use. A kernel that was built without fastmaps never writes any.
 fn set_fastmap(is_wanted: bool) -> Result<Option<bool>, KernelError> {
     let is_set = || fs::read_to_string(FASTMAP).is_ok_and(|text| text.trim() == "Y");
     if is_set() == is_wanted {
@@ -160,7 +160,7 @@ fn make_ubi(device: &str, mtd: u32, undo: &mut Undo) -> Result<String, KernelErr
     Ok(format!("ubi{number}:{VOLUME}"))
 }
 
-/// Mount options that configure the kernel's file system as the scenario asks.
+/// The mount options that give the kernel's file system the settings of the scenario.
 fn mount_options(main: Main, scenario: &Scenario) -> Result<String, KernelError> {
     let build = &scenario.build;
     match main {

@@ -1,8 +1,8 @@
-//! Parameters of a scenario that a target cannot take.
+//! Parameters of a scenario that a target refuses.
 //!
-//! A parameter of the machine is what the machine has. It cannot be set here, and a result must not
-//! say that it was. So a parameter that is not honoured is refused by its name. The part and its
-//! partition are compared with the flash when the run begins.
+//! Parameters that describe the machine cannot be set on a real one, and a result must not claim
+//! that they were. So a parameter that has no effect is refused by its name. The part and its
+//! partition are compared with the real flash when the run begins.
 
 use super::target::Target;
 
@@ -12,8 +12,8 @@ const WORN: Option<&str> = Some("the blocks are as worn as they are");
 const ECC: Option<&str> =
     Some("the driver corrects errors where it does; see `flysch vm bench --ecc`");
 
-/// Parameters of the machine, by their names on the command line: why a new file system cannot take
-/// them, and why one that is mounted cannot.
+/// Parameters by their names on the command line. For each, why a new file system cannot have it,
+/// and why a mounted one cannot.
 const REFUSALS: [(&str, Option<&str>, Option<&str>); 11] = [
     ("aged-fill", None, FILES_STAY),
     ("aged-invalid", None, FILES_STAY),
@@ -29,7 +29,7 @@ const REFUSALS: [(&str, Option<&str>, Option<&str>); 11] = [
 ];
 
 impl Target {
-    /// Why a parameter cannot be as it is asked for, if it cannot.
+    /// Why the target cannot have a parameter. None if it can.
     pub fn refuses(&self, parameter: &str) -> Option<&'static str> {
         let (_, fresh, mounted) = REFUSALS.iter().find(|(name, ..)| *name == parameter)?;
         match self {

@@ -9,16 +9,16 @@ const INTERVAL: &str = "/proc/sys/vm/dirty_writeback_centisecs";
 /// An interval that is longer than any preparation, in hundredths of a second.
 const AN_HOUR: &str = "360000";
 
-/// The kernel's write-back timers, and whether they are held.
+/// The kernel's write-back timers, which can be held.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
-    /// The interval before the timers were held.
+    /// The interval before the timers were held. None if they are not held.
     before: Option<String>,
 }
 
 impl Timers {
-    /// Prevent timers that are set from now on from expiring, or allow it again. A timer that was
-    /// set meanwhile ends with the next sync of its file system.
+    /// Hold the timers that are set from now on, so that they do not expire, or release them. A
+    /// timer that was set while they were held ends with the next sync of its file system.
     pub(super) fn hold(&mut self, held: bool) -> io::Result<()> {
         if held && self.before.is_none() {
             let before = fs::read_to_string(INTERVAL)?;

@@ -1,5 +1,5 @@
-//! One cell of the comparison: a run that was made on the kernel and on the simulator, with its
-//! errors.
+//! A cell of the comparison: a run that was made on the kernel and on the simulator, with the
+//! errors of the simulator.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub struct Key {
     /// Size of a record or of a request in bytes.
     pub record_size: u32,
     pub requests: u32,
-    /// Order of the requests, for workloads that have several.
+    /// Order of the requests. Empty for workloads that have only one.
     pub pattern: String,
     /// Read-ahead window in cache pages.
     pub read_ahead: String,
@@ -60,7 +60,7 @@ impl Cell {
         Self { key, kernel, flysch, read_error, program_error }
     }
 
-    /// The larger of its two errors, without sign.
+    /// The larger of the two errors, without sign.
     pub fn worst(&self) -> f64 {
         self.read_error.abs().max(self.program_error.abs())
     }
@@ -92,7 +92,7 @@ pub fn of_run(run: &Run) -> (Key, Counts) {
     (key, counts)
 }
 
-/// Key and counts of a run that came back from a guest as JSON. None if it is not a run.
+/// Key and counts of a run that a guest returned as JSON. None if it is not a run.
 pub fn of_json(run: &Value) -> Option<(Key, Counts)> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let number = |name: &str| run[name].as_f64();
@@ -118,12 +118,12 @@ pub fn of_json(run: &Value) -> Option<(Key, Counts)> {
     Some((key, counts))
 }
 
-/// How much the tracer slows a machine down.
+/// The overhead of the tracer on a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Overhead {
-    /// Added time, relative to the time without the tracer.
+    /// Additional time, relative to the time without the tracer.
     pub share: f64,
-    /// Added time for each event, nanoseconds.
+    /// Additional time for each event, nanoseconds.
     pub event_ns: f64,
     /// Number of events in the compared runs.
     pub events: f64,

@@ -1,4 +1,4 @@
-//! Validation: compare the simulator with the kernel, cell by cell.
+//! Validation: compares the simulator with the kernel, cell by cell.
 //!
 //! [`plan`] lists the cells and how to run them on both sides. [`cell`](mod@cell) holds both counts
 //! of a cell and their errors. [`recorded`] reads counts that were measured on the kernel before.

@@ -6,11 +6,11 @@ use flysch_charts::table::Table;
 use super::cell::{Cell, FEW_PAGES};
 use super::verdict::{Spread, Spreads, spreads, worst};
 
-/// How many of the worst cells have a table of their own.
+/// How many of the cells with the largest errors have a table of their own.
 const WORST: usize = 10;
 
-/// Write the page of the cells of the micro-benchmark and of the read-ahead grid. `beyond` lists
-/// the bands that are broken.
+/// Write the page on the cells of the micro-benchmark and of the read-ahead grid. `beyond` lists
+/// the bands that the errors exceed.
 pub fn html(cells: &[Cell], reads: &[Cell], beyond: &[String], subtitle: &str) -> String {
     let verdict = if beyond.is_empty() {
         "<p>Every band is kept.</p>\n".to_owned()

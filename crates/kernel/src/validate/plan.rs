@@ -15,19 +15,17 @@ pub const PLATFORM: &str = "nandsim-6.1";
 #[derive(Clone, Copy, Debug)]
 pub struct MicroPlan {
     pub workloads: &'static [Micro],
-    /// Sizes of the records in bytes.
     pub record_sizes: &'static [u32],
-    /// Numbers of requests in a run.
     pub requests: &'static [u32],
     /// Number of rows in the tables that are filled.
     pub fill: u32,
-    /// Seeds of updates on JFFS2, whose mean counts are compared. Which block the collector takes
-    /// is random; the kernel draws it from its clock. All other cells use the first seed.
+    /// Seeds of updates on JFFS2, whose mean counts are compared. JFFS2's collector picks blocks at
+    /// random, and the kernel seeds this from its clock. All other cells use only the first seed.
     pub seeds: &'static [u64],
 }
 
 /// Twelve cells on two file systems. Their tables are filled within 5 s, before the kernel's
-/// flusher starts, so that its counts are the same each time.
+/// flusher starts. So the kernel's counts are the same each time.
 pub const QUICK: MicroPlan = MicroPlan {
     workloads: &[Micro::Insert, Micro::Select, Micro::Update],
     record_sizes: &[600],
@@ -50,8 +48,8 @@ const READ_REQUESTS: [u32; 8] = [8, 16, 32, 64, 128, 256, 512, 1024];
 const FILE_SYSTEMS: [Main; 2] = [Main::Jffs2, Main::Ubifs];
 
 impl MicroPlan {
-    /// The cells that are also run without the tracer, to measure its overhead: one workload that
-    /// programs and one that reads.
+    /// The cells that are also run without the tracer to measure its overhead: one workload that
+    /// programs pages and one that reads them.
     #[must_use]
     pub const fn untraced(&self) -> Self {
         let workloads = &[Micro::Insert, Micro::Select];
@@ -96,8 +94,8 @@ impl MicroPlan {
     }
 }
 
-/// The arguments of `flysch bench` for the read-ahead grid. It uses JFFS2, whose window is
-/// examined.
+/// The arguments of `flysch bench` for the read-ahead grid. It uses JFFS2, whose read-ahead window
+/// is varied.
 pub fn read_arguments() -> Vec<String> {
     let line = format!(
         "read --on kernel:jffs2 --pattern sequential,random --read-ahead on,off --requests {}",

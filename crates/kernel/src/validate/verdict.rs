@@ -87,7 +87,7 @@ pub fn spreads(cells: &[Cell], reads: &[Cell]) -> Vec<Spreads> {
     all
 }
 
-/// The bands of the micro-benchmark that are broken. Empty if all are kept.
+/// A message for each band of the micro-benchmark that the errors exceed. Empty if there is none.
 pub fn beyond(cells: &[Cell], bands: &Bands) -> Vec<String> {
     let Spreads { reads, programs, .. } = Spreads::of("micro-benchmark", cells);
     let checks = [
@@ -100,7 +100,7 @@ pub fn beyond(cells: &[Cell], bands: &Bands) -> Vec<String> {
     beyond.map(|(what, found, band)| broken_band(what, found, band)).collect()
 }
 
-/// The band of the read-ahead grid, if it is broken.
+/// A message if the errors exceed the band of the read-ahead grid.
 pub fn beyond_read_ahead(cells: &[Cell]) -> Vec<String> {
     let worst = Spreads::of("read-ahead grid", cells).reads.max;
     if worst > READ_AHEAD_MAX {

@@ -1,4 +1,5 @@
-//! What a guest returns: the output of its command, and the files that it wrote in its folder.
+//! The answer of a guest: the output of its command, and the files that the command wrote in its
+//! folder.
 
 use std::io::{Cursor, Read};
 use std::path::{Component, Path, PathBuf};
@@ -11,7 +12,6 @@ use super::error::VmError;
 const KIND_MASK: u32 = 0o170_000;
 const REGULAR: u32 = 0o100_000;
 
-/// What a guest returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The output of the command.

@@ -9,7 +9,7 @@ use super::answer::Answer;
 /// Why a guest cannot be made or gave no answer. It is printed as one line, without the console.
 #[derive(Debug)]
 pub enum VmError {
-    /// The guest runs this program, but the program is built for another kind of machine.
+    /// The guest must run this program, but the program is built for another kind of machine.
     Architecture(&'static str),
     /// A program is missing and cannot be installed automatically.
     NoProgram {
@@ -63,7 +63,7 @@ pub enum VmError {
     Silent(String),
     /// The command failed in the guest.
     Guest {
-        /// The last thing it said.
+        /// The last line that it printed.
         message: String,
         /// Its output, and the files that it wrote before it failed.
         kept: Box<Answer>,
@@ -77,7 +77,7 @@ impl VmError {
         move |error| Self::File { path, error }
     }
 
-    /// The last lines of the guest's console, for errors that they help to understand.
+    /// The last lines of the guest's console, for errors where they help. None for others.
     pub fn console(&self) -> Option<&str> {
         match self {
             Self::Hung { console, .. } | Self::Silent(console) => Some(console),

@@ -1,4 +1,4 @@
-//! Guests: the chip that nandsim simulates, the modules that are loaded, and the job to do.
+//! Guests: the chip that nandsim simulates, the modules to load, and the job to execute.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::error::VmError;
 pub enum Accelerator {
     /// The processor of this machine. It is fast, but the speed depends on the machine.
     Kvm,
-    /// QEMU's emulator, with one instruction in 32 ns of guest time. It gives the same times
+    /// QEMU's emulator, where an instruction takes 32 ns of guest time. It gives the same times
     /// everywhere. The platform `nandsim-6.1` describes it.
     Tcg,
 }
@@ -30,7 +30,7 @@ pub struct Guest {
     pub part: Arc<Part>,
     /// Number of blocks in the test partition, `mtd0`. The rest of the chip is `mtd1`.
     pub partition_blocks: u32,
-    /// Whether operations of nandsim take as long as those of the chip.
+    /// Whether nandsim's operations take the time of the chip's.
     pub delays: bool,
     /// Where error correction is computed.
     pub ecc: EccMode,
@@ -38,14 +38,14 @@ pub struct Guest {
     pub pram_mib: u32,
     /// A kernel module for YAFFS2 to load.
     pub module: Option<PathBuf>,
-    /// What executes the guest. None stands for what the set-up found to work.
+    /// What executes the guest. None: what the set-up found to work.
     pub accelerator: Option<Accelerator>,
     /// Time limit of the guest, in seconds of this machine's time.
     pub limit_s: u32,
 }
 
-/// The page sizes for which nandsim has a layout, of those that the ID of a chip can tell. Above
-/// 128 MiB it waits for a third byte of a page's address. The kernel sends one only to a chip of
+/// The page sizes that nandsim supports, of those that a chip's ID can encode. Above 128 MiB
+/// nandsim expects a third byte of a page's address, but the kernel only sends one to a chip with
 /// more than 65,536 pages (`nandsim.c` and `nand_base.c` of Linux 6.1).
 const PAGE_SIZES: [u32; 2] = [2048, 4096];
 
@@ -92,7 +92,7 @@ impl Guest {
         ))
     }
 
-    /// The bytes of the ID by which nandsim has the chip's geometry, or why there are none.
+    /// The bytes of the ID from which nandsim derives the chip's geometry, or why there are none.
     fn nandsim_id(&self) -> Result<String, String> {
         let geometry = self.part.geometry;
         let mib = (u64::from(geometry.block_size()) * u64::from(geometry.block_count)) >> 20;

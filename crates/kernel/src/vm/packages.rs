@@ -17,7 +17,8 @@ const PROGRAMS: [(&str, &str); 5] = [
     ("gcc", "gcc"),
 ];
 
-/// Let apt wait for another one that holds its lock, as a new machine updates itself: seconds.
+/// Let apt wait this many seconds for another apt to release its lock: a new machine updates
+/// itself.
 const WAITS: &str = "-oDPkg::Lock::Timeout=600";
 
 /// Packages whose files go into the guest, in addition to the kernel.

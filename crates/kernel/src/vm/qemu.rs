@@ -21,7 +21,7 @@ const MEMORY_MIB: u32 = 1536;
 const LOOK_NS: i64 = 50_000_000;
 /// Seconds that a guest may take to start under KVM. If it takes longer, KVM is not usable here.
 const PROBE_S: u32 = 15;
-/// How many lines of the console are shown if a guest is ended.
+/// How many lines of the console are shown if a guest had to be ended.
 const LAST_LINES: usize = 20;
 /// The line that follows the results. It ends with the exit code of the job.
 const TRAILER: &str = "flysch-guest-exit ";
@@ -33,7 +33,8 @@ struct Work {
 }
 
 /// Run a command in a folder of a guest. Returns its output and the files that it wrote there.
-/// `tell` receives each line that it prints apart from its output, as soon as it is printed.
+/// `tell` gets each line that the guest prints in addition to that output, as soon as it is
+/// printed.
 ///
 /// # Errors
 /// Fails if the guest cannot be made, hangs, panics or is interrupted, or if the command fails.
@@ -148,7 +149,8 @@ impl Work {
         let mut command = Command::new(found.ok_or(absent)?);
         match guest.accelerator.unwrap_or_else(|| store.accelerator()) {
             Accelerator::Kvm => command.args(["-accel", "kvm", "-cpu", "host"]),
-            // With the string instructions of recent processors, copies would cost no instructions.
+            // String instructions of recent processors are disabled: each would copy many bytes in
+            // the time of one instruction.
             Accelerator::Tcg => command.args(["-accel", "tcg", "-cpu", "max,-erms,-fsrm"]).args([
                 "-icount",
                 "shift=5,sleep=off",
@@ -213,7 +215,7 @@ impl Work {
         VmError::Silent(self.last_words())
     }
 
-    /// Pass on the lines that are new on the console.
+    /// Pass the new lines of the console to `tell`.
     fn pass_on_new_lines(&self, passed_on: &mut usize, tell: &mut dyn FnMut(&str)) {
         let console = self.read("console");
         let Some((_, said)) = console.split_once(STARTED) else { return };

@@ -1,4 +1,4 @@
-//! Setting up: fetch, unpack, build and try what guests are made of.
+//! Set-up: fetches, unpacks, builds and tries what guests consist of.
 
 use std::env;
 use std::fs;
@@ -9,8 +9,8 @@ use super::guest::Accelerator;
 use super::store::Store;
 use super::{module, packages, process, qemu, ubi, unpack};
 
-/// The most disk space in bytes that fetching, unpacking and building take: 85 MB of packages, 85
-/// MB of headers, and 20 MB that are kept.
+/// The most disk space that fetching, unpacking and building take, bytes: 85 MB of packages, 85 MB
+/// of headers, and 20 MB that are kept.
 const NEEDED: u64 = 260 << 20;
 
 /// What the set-up did.
@@ -28,7 +28,7 @@ pub struct SetUp {
 
 impl Store {
     /// Fetch and build everything. With `with_fastmap`, this includes a UBI with fastmaps, which
-    /// takes 140 MB more to fetch. `tell` is called at each step. An existing store is made anew.
+    /// takes 140 MB more to fetch. `tell` is called at each step. An existing store is replaced.
     ///
     /// # Errors
     /// Fails if a program or package is missing, the disk is full or a step fails. Nothing

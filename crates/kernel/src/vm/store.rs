@@ -1,4 +1,4 @@
-//! The store: what guests are made of. It is fetched and built once.
+//! The store: the files that guests consist of. They are fetched and built once.
 //!
 //! ```text
 //! packages/   as fetched      vmlinuz   the kernel
@@ -51,7 +51,7 @@ impl Store {
         text.map_err(|_| VmError::NotSetUp(self.folder.clone()))
     }
 
-    /// What executes guests here, as the set-up found out.
+    /// What executes guests on this machine, as the set-up found out.
     pub(super) fn accelerator(&self) -> Accelerator {
         let text = fs::read_to_string(self.path("accelerator")).unwrap_or_default();
         text.parse().unwrap_or(Accelerator::Tcg)

@@ -14,7 +14,8 @@ use super::unpack::{package, take_out};
 pub(super) const SOURCE: &str = "linux-source-6.1";
 /// Bytes that the package and the files extracted from it need.
 pub(super) const NEEDED: u64 = 300 << 20;
-/// Switch fastmaps on for make and for the compiler. The configuration in the headers does not.
+/// Switches for make and for the compiler that enable fastmaps, which the configuration in the
+/// headers does not.
 const SWITCHES: [&str; 2] = ["CONFIG_MTD_UBI_FASTMAP=y", "KCFLAGS=-DCONFIG_MTD_UBI_FASTMAP=1"];
 
 /// Build `ubi-fastmap.ko` against the unpacked headers and add it to the guest's files.
